@@ -1,0 +1,91 @@
+package v1
+
+// Types of the conditions of a ManagedCluster.
+const (
+	// ManagedClusterConditionHubAccepted tells whether an administrator let the cluster in. A cluster without this
+	// condition was never considered; its health is not watched.
+	ManagedClusterConditionHubAccepted = "HubAcceptedManagedCluster"
+	// ManagedClusterConditionHubDenied is reserved and never written.
+	ManagedClusterConditionHubDenied = "HubDeniedManagedCluster"
+	// ManagedClusterConditionJoined turns True when the agent of an accepted cluster first reports, and stays True.
+	ManagedClusterConditionJoined = "ManagedClusterJoined"
+	// ManagedClusterConditionAvailable tells whether the cluster's API server answers. Unknown means that nobody reports.
+	ManagedClusterConditionAvailable = "ManagedClusterConditionAvailable"
+	// ManagedClusterConditionClockSynced tells whether the agent's clock is close enough to the hub's.
+	ManagedClusterConditionClockSynced = "ManagedClusterConditionClockSynced"
+	// ManagedClusterConditionDeleting tells what still holds back the removal of a cluster.
+	ManagedClusterConditionDeleting = "Deleting"
+)
+
+// Reasons on the conditions of a ManagedCluster.
+const (
+	// ReasonHubClusterAdminAccepted goes with HubAcceptedManagedCluster=True.
+	ReasonHubClusterAdminAccepted = "HubClusterAdminAccepted"
+	// ReasonHubClusterAdminDenied goes with HubAcceptedManagedCluster=False.
+	ReasonHubClusterAdminDenied = "HubClusterAdminDenied"
+	// ReasonError goes with HubAcceptedManagedCluster=False when granting the agent its permissions failed.
+	ReasonError = "Error"
+	// ReasonManagedClusterJoined goes with ManagedClusterJoined=True.
+	ReasonManagedClusterJoined = "ManagedClusterJoined"
+	// ReasonManagedClusterAvailable goes with ManagedClusterConditionAvailable=True.
+	ReasonManagedClusterAvailable = "ManagedClusterAvailable"
+	// ReasonManagedClusterKubeAPIServerUnavailable goes with ManagedClusterConditionAvailable=False.
+	ReasonManagedClusterKubeAPIServerUnavailable = "ManagedClusterKubeAPIServerUnavailable"
+	// ReasonManagedClusterLeaseUpdateStopped goes with ManagedClusterConditionAvailable=Unknown.
+	ReasonManagedClusterLeaseUpdateStopped = "ManagedClusterLeaseUpdateStopped"
+	// ReasonManagedClusterClockSynced goes with ManagedClusterConditionClockSynced=True.
+	ReasonManagedClusterClockSynced = "ManagedClusterClockSynced"
+	// ReasonManagedClusterClockOutOfSync goes with ManagedClusterConditionClockSynced=False.
+	ReasonManagedClusterClockOutOfSync = "ManagedClusterClockOutOfSync"
+	// ReasonResourceRemaining goes with Deleting while objects in the cluster's namespace remain.
+	ReasonResourceRemaining = "ResourceRemaining"
+	// ReasonNoResource goes with Deleting when nothing holds the cluster back any more.
+	ReasonNoResource = "NoResource"
+	// ReasonDeletingError goes with Deleting when the removal of an object failed.
+	ReasonDeletingError = "DeletingError"
+)
+
+// Keys of the taints that the hub keeps in step with a cluster's health. Both have effect NoSelect and no value.
+const (
+	// ManagedClusterTaintUnavailable is on a cluster whose API server does not answer.
+	ManagedClusterTaintUnavailable = "cluster.open-cluster-management.io/unavailable"
+	// ManagedClusterTaintUnreachable is on a cluster that nobody reports on.
+	ManagedClusterTaintUnreachable = "cluster.open-cluster-management.io/unreachable"
+)
+
+// Finalizers of a ManagedCluster.
+const (
+	// ManagedClusterFinalizer holds a cluster until the permissions of its agent are withdrawn.
+	ManagedClusterFinalizer = "cluster.open-cluster-management.io/api-resource-cleanup"
+	// ManagedClusterResourceCleanupFinalizer holds a cluster until the objects in its namespace are removed.
+	ManagedClusterResourceCleanupFinalizer = "cluster.open-cluster-management.io/resource-cleanup"
+)
+
+// Labels and annotations.
+const (
+	// ClusterNameLabelKey is on a cluster's lease, namespace and permissions and holds the cluster's name.
+	ClusterNameLabelKey = "open-cluster-management.io/cluster-name"
+	// ClusterAcceptedAnnotationKey records on a ManagedCluster that it was once accepted automatically.
+	ClusterAcceptedAnnotationKey = "open-cluster-management.io/automatically-accepted-on"
+	// SkipClockSyncCheckAnnotationKey, with value "true" on a ManagedCluster, treats its clock as in step.
+	SkipClockSyncCheckAnnotationKey = "registration.open-cluster-management.io/skip-clock-sync-check"
+	// CleanupPriorityAnnotationKey orders, by a number from 0 to 100, the removal of objects in a cluster's namespace.
+	CleanupPriorityAnnotationKey = "open-cluster-management.io/cleanup-priority"
+	// SpokeOnlyLabelKey keeps a claim on its cluster: it is not reported to the hub.
+	SpokeOnlyLabelKey = "open-cluster-management.io/spoke-only"
+)
+
+// ManagedClusterLeaseName is the name of the lease, in a cluster's namespace, that its agent renews.
+const ManagedClusterLeaseName = "managed-cluster-lease"
+
+// Names of claims that a cluster always reports when it has them.
+const (
+	// ClaimID identifies the cluster in the fleet.
+	ClaimID = "id.k8s.io"
+	// ClaimKubeVersion holds the cluster's Kubernetes version.
+	ClaimKubeVersion = "kubeversion.open-cluster-management.io"
+	// ClaimPlatform names what the cluster runs on, such as AWS or BareMetal.
+	ClaimPlatform = "platform.open-cluster-management.io"
+	// ClaimProduct names the Kubernetes distribution, such as EKS or Other.
+	ClaimProduct = "product.open-cluster-management.io"
+)
