@@ -1,0 +1,40 @@
+package v1beta2
+
+const (
+	// ClusterSetLabel is the label on a ManagedCluster that holds the name of its exclusive set.
+	ClusterSetLabel = "cluster.open-cluster-management.io/clusterset"
+	// AutoUpdateAnnotation, with value "false" on the set default or global, lets its selector be edited.
+	AutoUpdateAnnotation = "cluster.open-cluster-management.io/autoupdate"
+
+	// DefaultClusterSetName is the exclusive set that clusters join when they name no other.
+	DefaultClusterSetName = "default"
+	// GlobalClusterSetName is the set that has every cluster as a member.
+	GlobalClusterSetName = "global"
+)
+
+// Conditions of a ManagedClusterSet and their reasons.
+const (
+	// ManagedClusterSetConditionEmpty is True while no cluster is a member.
+	ManagedClusterSetConditionEmpty = "ClusterSetEmpty"
+	// ReasonNoClusterMatched goes with ClusterSetEmpty=True.
+	ReasonNoClusterMatched = "NoClusterMatched"
+	// ReasonClustersSelected goes with ClusterSetEmpty=False.
+	ReasonClustersSelected = "ClustersSelected"
+
+	// ManagedClusterSetConditionConflict is True while another set claims the same exclusive label.
+	ManagedClusterSetConditionConflict = "Conflict"
+	// ReasonExclusiveLabelInUse goes with Conflict=True.
+	ReasonExclusiveLabelInUse = "ExclusiveLabelInUse"
+	// ReasonNoConflict goes with Conflict=False.
+	ReasonNoConflict = "NoConflict"
+)
+
+// Condition of a ManagedClusterSetBinding and its reasons.
+const (
+	// ClusterSetBindingBoundType is True while the set exists.
+	ClusterSetBindingBoundType = "Bound"
+	// ReasonClusterSetBound goes with Bound=True.
+	ReasonClusterSetBound = "ClusterSetBound"
+	// ReasonClusterSetNotFound goes with Bound=False.
+	ReasonClusterSetNotFound = "ClusterSetNotFound"
+)
