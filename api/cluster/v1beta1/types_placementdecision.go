@@ -1,0 +1,73 @@
+package v1beta1
+
+import (
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// PlacementDecision holds a part of the clusters that a placement selected. A placement has one or more of them in its
+// namespace, found by the label `cluster.open-cluster-management.io/placement`; together they are the decision. All
+// clusters of one object are in the same group, which the labels
+// `cluster.open-cluster-management.io/decision-group-index` and `cluster.open-cluster-management.io/decision-group-name`
+// tell. These objects are written by the hub; read them, and edit the placement.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:storageversion
+// +kubebuilder:resource:scope=Namespaced
+type PlacementDecision struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// The selected clusters.
+	//
+	// +optional
+	Status PlacementDecisionStatus `json:"status"`
+}
+
+// PlacementDecisionList is a list of decisions.
+//
+// +kubebuilder:object:root=true
+type PlacementDecisionList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []PlacementDecision `json:"items"`
+}
+
+// PlacementDecisionStatus holds selected clusters.
+type PlacementDecisionStatus struct {
+	// Selected clusters of one group: at most 100 at rest, briefly more while clusters move. A cluster that moves from one
+	// object to another is in both before it is in the new one only, so collect names into a set.
+	//
+	// +required
+	Decisions []ClusterDecision `json:"decisions"`
+}
+
+// MarshalJSON writes a nil list of decisions as [], since the schema refuses null and readers range over the list.
+func (s PlacementDecisionStatus) MarshalJSON() ([]byte, error) {
+	type plain PlacementDecisionStatus
+	if s.Decisions == nil {
+		s.Decisions = []ClusterDecision{}
+	}
+	return json.Marshal(plain(s))
+}
+
+// ClusterDecision is one selected cluster.
+type ClusterDecision struct {
+	// Name of the ManagedCluster. It is unique in the decisions of a placement.
+	//
+	// +required
+	ClusterName string `json:"clusterName"`
+
+	// Always present and always empty; kept for existing readers. Ask `kubectl berth explain` why a cluster is selected.
+	//
+	// +required
+	Reason string `json:"reason"`
+
+	// Total score of the cluster when the decision was written; absent when 0. It is written when spec.sortBy is Score.
+	//
+	// +optional
+	Score int64 `json:"score,omitempty"`
+}

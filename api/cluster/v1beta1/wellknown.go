@@ -1,0 +1,47 @@
+package v1beta1
+
+// Labels of a PlacementDecision.
+const (
+	// PlacementLabel holds the name of the placement.
+	PlacementLabel = "cluster.open-cluster-management.io/placement"
+	// DecisionGroupIndexLabel holds the index of the group in decimal.
+	DecisionGroupIndexLabel = "cluster.open-cluster-management.io/decision-group-index"
+	// DecisionGroupNameLabel holds the name of the group; it is present, and empty, for a group without a name.
+	DecisionGroupNameLabel = "cluster.open-cluster-management.io/decision-group-name"
+)
+
+// PlacementDisableAnnotation, with value "true" on a Placement, freezes its decisions and status: they are neither
+// computed nor written nor removed, so that another scheduler may own them.
+const PlacementDisableAnnotation = "cluster.open-cluster-management.io/experimental-scheduling-disable"
+
+// Types of the conditions of a Placement.
+const (
+	// PlacementConditionSatisfied is True while as many clusters are selected as are wanted.
+	PlacementConditionSatisfied = "PlacementSatisfied"
+	// PlacementConditionMisconfigured is True while the spec cannot be followed.
+	PlacementConditionMisconfigured = "PlacementMisconfigured"
+)
+
+// Reasons on PlacementSatisfied, the first that applies.
+const (
+	// ReasonNoManagedClusterSetBindings says that no existing set is bound to the namespace.
+	ReasonNoManagedClusterSetBindings = "NoManagedClusterSetBindings"
+	// ReasonNoIntersection says that none of the sets in the spec is bound to the namespace.
+	ReasonNoIntersection = "NoIntersection"
+	// ReasonAllManagedClusterSetsEmpty says that the sets to choose from have no members.
+	ReasonAllManagedClusterSetsEmpty = "AllManagedClusterSetsEmpty"
+	// ReasonNoManagedClusterMatched says that no cluster qualifies.
+	ReasonNoManagedClusterMatched = "NoManagedClusterMatched"
+	// ReasonAllDecisionsScheduled goes with PlacementSatisfied=True.
+	ReasonAllDecisionsScheduled = "AllDecisionsScheduled"
+	// ReasonNotAllDecisionsScheduled says that fewer clusters are selected than are wanted, or that deciding failed.
+	ReasonNotAllDecisionsScheduled = "NotAllDecisionsScheduled"
+)
+
+// Reasons on PlacementMisconfigured.
+const (
+	// ReasonMisconfigured goes with PlacementMisconfigured=True.
+	ReasonMisconfigured = "Misconfigured"
+	// ReasonSucceedConfigured goes with PlacementMisconfigured=False. The spelling is what existing readers expect.
+	ReasonSucceedConfigured = "Succeedconfigured"
+)
