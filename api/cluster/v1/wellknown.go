@@ -67,9 +67,9 @@ const (
 	ClusterNameLabelKey = "open-cluster-management.io/cluster-name"
 	// ClusterAcceptedAnnotationKey records on a ManagedCluster that it was once accepted automatically.
 	ClusterAcceptedAnnotationKey = "open-cluster-management.io/automatically-accepted-on"
-	// SkipClockSyncCheckAnnotationKey, with value "true" on a ManagedCluster, treats its clock as in step.
+	// SkipClockSyncCheckAnnotationKey with value "true" on a ManagedCluster treats its clock as in step.
 	SkipClockSyncCheckAnnotationKey = "registration.open-cluster-management.io/skip-clock-sync-check"
-	// CleanupPriorityAnnotationKey orders, by a number from 0 to 100, the removal of objects in a cluster's namespace.
+	// CleanupPriorityAnnotationKey orders the removal of objects in a cluster's namespace by a number from 0 to 100.
 	CleanupPriorityAnnotationKey = "open-cluster-management.io/cleanup-priority"
 	// SpokeOnlyLabelKey keeps a claim on its cluster: it is not reported to the hub.
 	SpokeOnlyLabelKey = "open-cluster-management.io/spoke-only"

@@ -10,8 +10,8 @@ const (
 	DecisionGroupNameLabel = "cluster.open-cluster-management.io/decision-group-name"
 )
 
-// PlacementDisableAnnotation, with value "true" on a Placement, freezes its decisions and status: they are neither
-// computed nor written nor removed, so that another scheduler may own them.
+// PlacementDisableAnnotation with value "true" on a Placement freezes its decisions and status: they are neither computed
+// nor written nor removed, so that another scheduler may own them.
 const PlacementDisableAnnotation = "cluster.open-cluster-management.io/experimental-scheduling-disable"
 
 // Types of the conditions of a Placement.

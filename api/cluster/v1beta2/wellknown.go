@@ -3,7 +3,7 @@ package v1beta2
 const (
 	// ClusterSetLabel is the label on a ManagedCluster that holds the name of its exclusive set.
 	ClusterSetLabel = "cluster.open-cluster-management.io/clusterset"
-	// AutoUpdateAnnotation, with value "false" on the set default or global, lets its selector be edited.
+	// AutoUpdateAnnotation with value "false" on the set default or global lets its selector be edited.
 	AutoUpdateAnnotation = "cluster.open-cluster-management.io/autoupdate"
 
 	// DefaultClusterSetName is the exclusive set that clusters join when they name no other.
