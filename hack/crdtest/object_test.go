@@ -1,0 +1,146 @@
+package crdtest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	placement = "{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: Placement, metadata: {name: a, namespace: ns}, "
+	cluster   = "{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: a}, "
+	set       = "{apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSet, metadata: {name: a}, "
+	binding   = "{apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSetBinding, metadata: {name: a, namespace: ns}, "
+	decision  = "{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: PlacementDecision, metadata: {name: a, namespace: ns}, "
+)
+
+// TestAdmission creates an object, or updates it when there is an old one. An empty want means that it is accepted.
+func TestAdmission(t *testing.T) {
+	long := strings.Replace(placement, "name: a", "name: "+strings.Repeat("a", 64), 1)
+	longest := strings.Replace(placement, "name: a", "name: "+strings.Repeat("a", 63), 1)
+	cases := map[string]struct {
+		object, old string
+		want        string
+	}{
+		"a placement with an empty spec":                    {object: placement + "spec: {}}"},
+		"a placement without a spec":                        {object: placement + "}", want: "spec: Required value"},
+		"a placement that wants no cluster":                 {object: placement + "spec: {numberOfClusters: 0}}"},
+		"a placement that wants fewer than no cluster":      {object: placement + "spec: {numberOfClusters: -1}}", want: "numberOfClusters"},
+		"a placement name that is a label value":            {object: longest + "spec: {}}"},
+		"a placement name that is no label value":           {object: long + "spec: {}}", want: "must not exceed 63 characters"},
+		"an update of a placement with too long a name":     {object: long + "spec: {numberOfClusters: 1}}", old: long + "spec: {}}"},
+		"a mode that nobody knows, for the engine to judge": {object: placement + "spec: {prioritizerPolicy: {mode: Other}}}"},
+		"a builtIn that nobody knows": {
+			object: placement + "spec: {prioritizerPolicy: {configurations: [{scoreCoordinate: {builtIn: Other}}]}}}",
+		},
+		"a configuration without a coordinate": {
+			object: placement + "spec: {prioritizerPolicy: {configurations: [{weight: 1}]}}}", want: "scoreCoordinate",
+		},
+		"a toleration that contradicts itself": {object: placement + "spec: {tolerations: [{operator: Exists, value: a}, {value: b}]}}"},
+		"groups of no cluster by number":       {object: placement + "spec: {decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 0}}}}"},
+		"groups of no cluster by percentage": {
+			object: placement + "spec: {decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 0%}}}}", want: "clustersPerDecisionGroup",
+		},
+		"a decision with no cluster": {object: decision + "status: {decisions: []}}"},
+		"a decision with null":       {object: decision + "status: {decisions: null}}", want: "decisions"},
+
+		"a cluster without a spec":        {object: cluster + "}"},
+		"a cluster with an https address": {object: cluster + "spec: {managedClusterClientConfigs: [{url: 'https://a:6443'}]}}"},
+		"a cluster with a loud address":   {object: cluster + "spec: {managedClusterClientConfigs: [{url: 'HTTPS://A'}]}}"},
+		"a cluster with an http address":  {object: cluster + "spec: {managedClusterClientConfigs: [{url: 'http://a'}]}}", want: "must be an https URL"},
+		"an update beside an old http address": {
+			object: cluster + "spec: {hubAcceptsClient: true, managedClusterClientConfigs: [{url: 'http://a'}]}}",
+			old:    cluster + "spec: {managedClusterClientConfigs: [{url: 'http://a'}]}}",
+		},
+		"a taint without a time": {object: cluster + "spec: {taints: [{key: a, effect: NoSelect, timeAdded: null}]}}"},
+
+		"a set without a spec":          {object: set + "}"},
+		"a set that selects nothing":    {object: set + "spec: {clusterSelector: {selectorType: LabelSelector}}}"},
+		"a set by an exclusive label":   {object: set + "spec: {clusterSelector: {selectorType: ExclusiveLabel, exclusiveLabel: {key: info.open-cluster-management.io/team, value: a}}}}"},
+		"an exclusive set without one":  {object: set + "spec: {clusterSelector: {selectorType: ExclusiveLabel}}}", want: "exclusiveLabel is required"},
+		"an exclusive label of anybody": {object: set + "spec: {clusterSelector: {selectorType: ExclusiveLabel, exclusiveLabel: {key: team, value: a}}}}", want: "exclusiveLabel.key"},
+
+		"a binding that bears its set's name":  {object: binding + "spec: {clusterSet: a}}"},
+		"a binding that bears another name":    {object: binding + "spec: {clusterSet: b}}", want: "must be the same"},
+		"a binding that is turned to another":  {object: binding + "spec: {clusterSet: b}}", old: binding + "spec: {clusterSet: a}}", want: "must be the same"},
+		"a binding without a set":              {object: binding + "spec: {}}", want: "must be the same"},
+		"a binding without a spec":             {object: binding + "}", want: "must be the same"},
+		"a status on a binding that was wrong": {object: binding + "spec: {clusterSet: a}, status: {conditions: []}}", old: binding + "spec: {clusterSet: b}}"},
+	}
+	kinds := served(t)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			obj := parse(t, tc.object)
+			var old *unstructured.Unstructured
+			if tc.old != "" {
+				old = parse(t, tc.old)
+			}
+			errs := kinds[obj.GroupVersionKind()].admit(t, obj, old)
+			switch got := errs.ToAggregate(); {
+			case tc.want == "" && got != nil:
+				t.Errorf("refused: %v", got)
+			case tc.want != "" && (got == nil || !strings.Contains(got.Error(), tc.want)):
+				t.Errorf("got %v, want an error with %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestDefaults holds what is stored against what was written.
+func TestDefaults(t *testing.T) {
+	cases := map[string]struct{ object, want string }{
+		"an empty placement": {
+			object: placement + "spec: {}}",
+			want:   placement + "spec: {scoreRateLimit: 1m, sortBy: ClusterName}}",
+		},
+		"the parts of a placement": {
+			object: placement + `spec: {
+				decisionStrategy: {groupStrategy: {}},
+				prioritizerPolicy: {configurations: [{scoreCoordinate: {builtIn: Steady}}, {scoreCoordinate: {builtIn: Balance}, weight: 0}]},
+				spreadPolicy: {spreadConstraints: [{topologyKey: region, topologyKeyType: Label}]},
+				tolerations: [{key: a}]}}`,
+			want: placement + `spec: {
+				decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 100%}},
+				prioritizerPolicy: {mode: Additive, configurations: [
+					{scoreCoordinate: {type: BuiltIn, builtIn: Steady}, weight: 1}, {scoreCoordinate: {type: BuiltIn, builtIn: Balance}, weight: 0}]},
+				scoreRateLimit: 1m,
+				sortBy: ClusterName,
+				spreadPolicy: {spreadConstraints: [{topologyKey: region, topologyKeyType: Label, maxSkew: 1, whenUnsatisfiable: ScheduleAnyway}]},
+				tolerations: [{key: a, operator: Equal}]}}`,
+		},
+		"an empty set": {
+			object: set + "}",
+			want:   set + "spec: {clusterSelector: {selectorType: ExclusiveClusterSetLabel}}}",
+		},
+		"an accepted cluster": {
+			object: cluster + "spec: {hubAcceptsClient: true}}",
+			want:   cluster + "spec: {hubAcceptsClient: true, leaseDurationSeconds: 60}}",
+		},
+	}
+	kinds := served(t)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, want := parse(t, tc.object), parse(t, tc.want)
+			kinds[got.GroupVersionKind()].normalise(got)
+			if diff := cmp.Diff(want.Object, got.Object); diff != "" {
+				t.Errorf("stored object (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func parse(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte(strings.ReplaceAll(text, "\t", " ")))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	obj := &unstructured.Unstructured{}
+	if err := obj.UnmarshalJSON(data); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return obj
+}
