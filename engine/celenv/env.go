@@ -1,0 +1,92 @@
+package celenv
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/ext"
+	"k8s.io/apiserver/pkg/cel/library"
+	"k8s.io/utils/lru"
+)
+
+const (
+	variable       = "managedCluster"
+	scoresFunction = "scores"
+	parseFunction  = "parseJSON"
+
+	// ExpressionCost is the most that one evaluation on one cluster may cost, in CEL cost units.
+	ExpressionCost = 1_000_000
+	// SelectorCost is the most that all expressions of one selector may cost together on one cluster.
+	SelectorCost = 10_000_000
+	// PlacementCost is the most that all expressions of one placement may cost in one decision, over all clusters:
+	// about a minute of one core.
+	PlacementCost = 2_000_000_000
+
+	cachedExpressions = 4096
+)
+
+// Env compiles expressions and remembers those it has compiled, the least recently used being forgotten first.
+type Env struct {
+	env   *cel.Env
+	cache *lru.Cache
+}
+
+// New makes an Env. An error means that the libraries do not fit together, never anything a user did.
+func New() (*Env, error) {
+	env, err := cel.NewEnv(
+		cel.Variable(variable, clusterType),
+		cel.OptionalTypes(),
+		cel.DefaultUTCTimeZone(true),
+		cel.CrossTypeNumericComparisons(true),
+		ext.Strings(),
+		library.Lists(), library.Regex(), library.URLs(), library.Quantity(), library.IP(), library.CIDR(),
+		library.Format(), library.SemverLib(library.SemverVersion(1)),
+		scoresOption(), parseOption(),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("making the CEL environment: %w", err)
+	}
+	return &Env{env: env, cache: lru.New(cachedExpressions)}, nil
+}
+
+// compiled is a cache entry: an expression, or why its text is none.
+type compiled struct {
+	expression *Expression
+	err        error
+}
+
+// Compile checks and compiles an expression. It must yield a bool, or a value whose type is known only on a cluster.
+func (e *Env) Compile(text string) (*Expression, error) {
+	if hit, ok := e.cache.Get(text); ok {
+		entry, _ := hit.(compiled)
+		return entry.expression, entry.err
+	}
+	expression, err := e.compile(text)
+	e.cache.Add(text, compiled{expression, err})
+	return expression, err
+}
+
+func (e *Env) compile(text string) (*Expression, error) {
+	checked, issues := e.env.Compile(text)
+	if issues.Err() != nil {
+		return nil, fmt.Errorf("compilation failed: %w", issues.Err())
+	}
+	if out := checked.OutputType(); !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
+		return nil, fmt.Errorf("compilation failed: the expression yields %s, want bool", out)
+	}
+	program, err := e.env.Program(checked,
+		cel.EvalOptions(cel.OptOptimize, cel.OptTrackCost),
+		cel.CostTracking(&library.CostEstimator{}),
+		cel.CostLimit(ExpressionCost),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("instantiation failed: %w", err)
+	}
+	return &Expression{Text: text, program: program, reads: readsOf(root(checked))}, nil
+}
+
+func root(checked *cel.Ast) ast.Expr { return checked.NativeRep().Expr() }
+
+var errNotBool = errors.New("the expression did not yield a bool")

@@ -1,0 +1,94 @@
+package celenv
+
+import (
+	"errors"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
+
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+// Expression is a compiled expression. It is immutable.
+type Expression struct {
+	// Text is the source.
+	Text string
+
+	program cel.Program
+	reads   reads
+}
+
+// Answer is what an expression says of one cluster.
+type Answer uint8
+
+const (
+	// No says that the expression is false.
+	No Answer = iota
+	// Yes says that the expression is true.
+	Yes
+	// Failed says that the expression could not be evaluated, or did not yield a bool: such as a missing label.
+	Failed
+	// TooCostly says that the evaluation ran over its cost limit.
+	TooCostly
+)
+
+// Outcome is the answer for one cluster, what it cost in CEL cost units, and the problem where it failed.
+type Outcome struct {
+	Answer  Answer
+	Problem string
+	Cost    uint64
+}
+
+// Subject is the cluster an expression is evaluated on, with its add-on scores by resource name (nil: none).
+type Subject struct {
+	Cluster *fleet.Cluster
+	Score   func(resource string) *fleet.Score
+}
+
+// Eval evaluates the expression on one cluster.
+func (x *Expression) Eval(subject Subject) Outcome {
+	return x.eval(subject, x.reads.facets)
+}
+
+// EvalWhole is Eval on the whole object, for those who check that Eval reads all it must.
+func (x *Expression) EvalWhole(subject Subject) Outcome { return x.eval(subject, allFacets) }
+
+func (x *Expression) eval(subject Subject, facets Facet) Outcome {
+	form, err := object(subject.Cluster.Object, facets)
+	if err != nil {
+		return Outcome{Answer: Failed, Problem: err.Error()}
+	}
+	mapper, ok := types.DefaultTypeAdapter.NativeToValue(form).(traits.Mapper)
+	if !ok {
+		panic("celenv: a map adapts to a mapper")
+	}
+	value, details, err := x.program.Eval(map[string]any{variable: clusterValue{mapper, subject.Score}})
+	out := Outcome{Cost: cost(details)}
+	var cancelled interpreter.EvalCancelledError
+	switch {
+	case errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded:
+		out.Answer, out.Problem, out.Cost = TooCostly, "the evaluation ran over its cost limit", ExpressionCost
+	case err != nil:
+		out.Answer, out.Problem = Failed, err.Error()
+	case value == types.True:
+		out.Answer = Yes
+	case value != types.False:
+		out.Answer, out.Problem = Failed, errNotBool.Error()
+	}
+	return out
+}
+
+func cost(details *cel.EvalDetails) uint64 {
+	if details == nil || details.ActualCost() == nil {
+		return 0
+	}
+	return *details.ActualCost()
+}
+
+// Facets returns the parts of a cluster that the expression can read.
+func (x *Expression) Facets() Facet { return x.reads.facets }
+
+// Scores returns the add-on resources that the expression can read, sorted; all is set where it can read any.
+func (x *Expression) Scores() (names []string, all bool) { return x.reads.scores, x.reads.anyScore }

@@ -1,0 +1,71 @@
+package celenv
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+)
+
+// object returns the JSON form of a ManagedCluster, cut down to the given facets. What is absent from the object's
+// JSON is absent here, so that has() and a missing key behave as on the wire.
+func object(c *clusterv1.ManagedCluster, reads Facet) (map[string]any, error) {
+	out := map[string]any{"apiVersion": clusterv1.GroupVersion.String(), "kind": "ManagedCluster"}
+	var err error
+	if reads&metadataFacets != 0 {
+		if out["metadata"], err = metadata(c, reads); err != nil {
+			return nil, err
+		}
+	}
+	if reads&FacetSpec != 0 {
+		if out["spec"], err = runtime.DefaultUnstructuredConverter.ToUnstructured(&c.Spec); err != nil {
+			return nil, err
+		}
+	}
+	if reads&statusFacets != 0 {
+		if out["status"], err = status(c, reads); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func metadata(c *clusterv1.ManagedCluster, reads Facet) (map[string]any, error) {
+	if reads&FacetMeta != 0 {
+		meta := plainMeta(c)
+		meta.Labels, meta.Annotations = c.Labels, c.Annotations
+		return runtime.DefaultUnstructuredConverter.ToUnstructured(&meta)
+	}
+	out := map[string]any{"name": c.Name}
+	if reads&FacetLabels != 0 && len(c.Labels) > 0 {
+		out["labels"] = c.Labels
+	}
+	if reads&FacetAnnotations != 0 && len(c.Annotations) > 0 {
+		out["annotations"] = c.Annotations
+	}
+	return out, nil
+}
+
+// plainMeta is the metadata of a cluster without labels and annotations, and without what moves at every write.
+func plainMeta(c *clusterv1.ManagedCluster) metav1.ObjectMeta {
+	meta := c.ObjectMeta
+	meta.Labels, meta.Annotations, meta.ManagedFields, meta.ResourceVersion = nil, nil, nil, ""
+	return meta
+}
+
+func status(c *clusterv1.ManagedCluster, reads Facet) (map[string]any, error) {
+	part := clusterv1.ManagedClusterStatus{}
+	if reads&FacetConditions != 0 {
+		part.Conditions = c.Status.Conditions
+	}
+	if reads&FacetResources != 0 {
+		part.Capacity, part.Allocatable = c.Status.Capacity, c.Status.Allocatable
+	}
+	if reads&FacetClaims != 0 {
+		part.ClusterClaims = c.Status.ClusterClaims
+	}
+	if reads&FacetStatus != 0 {
+		part.Version, part.ManagedNamespaces = c.Status.Version, c.Status.ManagedNamespaces
+	}
+	return runtime.DefaultUnstructuredConverter.ToUnstructured(&part)
+}

@@ -1,0 +1,111 @@
+package filter
+
+import (
+	"time"
+
+	"github.com/bits-and-blooms/bitset"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/engine/verdict"
+)
+
+// forever is the longest time that tolerationSeconds can mean; more is no limit.
+const forever = 100 * 365 * 24 * 3600
+
+// Tolerated is what the taints said.
+type Tolerated struct {
+	// Fell has the verdict on every cluster that a taint keeps out.
+	Fell map[fleet.ID]verdict.Verdict
+	// Until is the earliest instant at which a toleration of a cluster that passed runs out; zero where none will.
+	Until time.Time
+}
+
+// Taints drops from in every cluster with a taint that is not tolerated. It reads taints and, for NoSelectIfNew, the
+// placement's own decisions. PreferNoSelect keeps nobody out.
+func Taints(s *fleet.Snapshot, p *program.Program, in, incumbents *bitset.BitSet) Tolerated {
+	out := Tolerated{Fell: map[fleet.ID]verdict.Verdict{}}
+	tainted := s.Holding(fleet.TermTainted).Intersection(in)
+	for id := range tainted.EachSet() {
+		until, fell := standing(s.Cluster(id), p.Tolerations, s.Now, incumbents.Test(id))
+		if fell != nil {
+			out.Fell[id] = *fell
+			in.Clear(id)
+			continue
+		}
+		out.Until = earliest(out.Until, until)
+	}
+	return out
+}
+
+// standing says until when every taint of a cluster is tolerated (zero: for ever), or which is not.
+func standing(c *fleet.Cluster, tolerations []program.Toleration, now time.Time, incumbent bool) (until time.Time, fell *verdict.Verdict) {
+	for _, taint := range c.Object.Spec.Taints {
+		if taint.Effect == clusterv1.TaintEffectPreferNoSelect ||
+			taint.Effect == clusterv1.TaintEffectNoSelectIfNew && incumbent {
+			continue
+		}
+		span := Toleration(taint, tolerations, now)
+		if !span.Tolerated {
+			return time.Time{}, span.verdict(taint)
+		}
+		until = earliest(until, span.Until)
+	}
+	return until, nil
+}
+
+// Span is how long a taint is tolerated.
+type Span struct {
+	Tolerated bool
+	// Until is when the last matching toleration runs out, or ran out; zero where it has no end or none matches.
+	Until time.Time
+}
+
+// Toleration returns how long a taint is tolerated, by whichever matching toleration lasts longest. A taint without
+// timeAdded counts as added now, so that its clock never started.
+func Toleration(taint clusterv1.Taint, tolerations []program.Toleration, now time.Time) Span {
+	var out Span
+	for _, toleration := range tolerations {
+		if !matches(toleration, taint) {
+			continue
+		}
+		if toleration.Seconds == nil || *toleration.Seconds > forever {
+			return Span{Tolerated: true}
+		}
+		if *toleration.Seconds <= 0 {
+			continue
+		}
+		if taint.TimeAdded.IsZero() {
+			out = Span{Tolerated: true}
+			continue
+		}
+		until := taint.TimeAdded.Add(time.Duration(*toleration.Seconds) * time.Second)
+		if out.Until.Before(until) {
+			out = Span{Tolerated: now.Before(until), Until: until}
+		}
+	}
+	return out
+}
+
+func matches(toleration program.Toleration, taint clusterv1.Taint) bool {
+	return (toleration.Effect == "" || toleration.Effect == taint.Effect) &&
+		(toleration.Key == "" || toleration.Key == taint.Key) &&
+		(toleration.Exists || toleration.Value == taint.Value)
+}
+
+func (s Span) verdict(taint clusterv1.Taint) *verdict.Verdict {
+	argument := verdict.Taint{Key: taint.Key, Value: taint.Value, Effect: string(taint.Effect), ExpiredAt: s.Until}
+	if s.Until.IsZero() {
+		return &verdict.Verdict{Code: verdict.Tainted, Argument: argument}
+	}
+	return &verdict.Verdict{Code: verdict.Expired, Argument: argument}
+}
+
+// earliest returns the earlier of two instants, zero being none.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,111 @@
+package fleet
+
+import (
+	"maps"
+	"slices"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+)
+
+// Cluster is what the engine reads of one ManagedCluster. It is immutable, and so is the object it was made from.
+type Cluster struct {
+	// Object is the ManagedCluster itself, read-only; the expressions of predicates read it.
+	Object *clusterv1.ManagedCluster
+	// Claims is status.clusterClaims by name; of a repeated name the last value counts.
+	Claims map[string]string
+	// CPU and Memory are what the cluster can allocate.
+	CPU, Memory Allocatable
+}
+
+// Allocatable is one resource of status.allocatable. Known is false where allocatable or capacity lacks it.
+type Allocatable struct {
+	Amount float64
+	Known  bool
+}
+
+// NewCluster reads a ManagedCluster. The caller must not change the object afterwards.
+func NewCluster(object *clusterv1.ManagedCluster) *Cluster {
+	claims := make(map[string]string, len(object.Status.ClusterClaims))
+	for _, claim := range object.Status.ClusterClaims {
+		claims[claim.Name] = claim.Value
+	}
+	return &Cluster{
+		Object: object,
+		Claims: claims,
+		CPU:    allocatable(object, clusterv1.ResourceCPU),
+		Memory: allocatable(object, clusterv1.ResourceMemory),
+	}
+}
+
+func allocatable(object *clusterv1.ManagedCluster, name clusterv1.ResourceName) Allocatable {
+	amount, ok := object.Status.Allocatable[name]
+	_, hasCapacity := object.Status.Capacity[name]
+	if !ok || !hasCapacity {
+		return Allocatable{}
+	}
+	return Allocatable{Amount: amount.AsApproximateFloat64(), Known: true}
+}
+
+// Name returns the cluster's name.
+func (c *Cluster) Name() string { return c.Object.Name }
+
+// Terminating says whether the cluster is being deleted.
+func (c *Cluster) Terminating() bool { return !c.Object.DeletionTimestamp.IsZero() }
+
+// Facts returns the labels or the claims of the cluster, read-only.
+func (c *Cluster) Facts(source Source) map[string]string {
+	if source == Claim {
+		return c.Claims
+	}
+	return c.Object.Labels
+}
+
+// terms returns every term that holds for the cluster, sorted.
+func (c *Cluster) terms() []Term {
+	if c == nil {
+		return nil
+	}
+	out := make([]Term, 0, 3+2*len(c.Object.Labels)+2*len(c.Claims))
+	out = append(out, TermExists)
+	if len(c.Object.Spec.Taints) > 0 {
+		out = append(out, TermTainted)
+	}
+	if c.Terminating() {
+		out = append(out, TermTerminating)
+	}
+	for _, source := range []Source{Label, Claim} {
+		for key, value := range c.Facts(source) {
+			out = append(out, TermKey(source, key), TermPair(source, key, value))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// ChangedTerms returns the terms that hold for exactly one of two states of a cluster, sorted. Either may be nil.
+func ChangedTerms(before, after *Cluster) []Term {
+	if sameTerms(before, after) {
+		return nil
+	}
+	gone, come := minus(before.terms(), after.terms()), minus(after.terms(), before.terms())
+	out := append(gone, come...)
+	slices.Sort(out)
+	return out
+}
+
+// minus returns what is in a and not in b; both are sorted.
+func minus(a, b []Term) []Term {
+	return slices.DeleteFunc(a, func(term Term) bool {
+		_, found := slices.BinarySearch(b, term)
+		return found
+	})
+}
+
+// sameTerms says whether two clusters have the same terms, without building them.
+func sameTerms(a, b *Cluster) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return maps.Equal(a.Object.Labels, b.Object.Labels) && maps.Equal(a.Claims, b.Claims) &&
+		(len(a.Object.Spec.Taints) > 0) == (len(b.Object.Spec.Taints) > 0) && a.Terminating() == b.Terminating()
+}

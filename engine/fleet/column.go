@@ -1,0 +1,48 @@
+package fleet
+
+// ID is the dense number of a cluster name within a snapshot and all that are edited from it. A number is given to
+// another name only once nothing refers to the first. Order among IDs means nothing.
+type ID = uint
+
+const pageSize = 256
+
+// column maps IDs to values in pages, so that an edit copies only the pages it touches and a snapshot shares the
+// others. A page belongs to the edit that made it.
+type column[T any] struct {
+	pages []*page[T]
+}
+
+type page[T any] struct {
+	owner *Edit
+	cells [pageSize]T
+}
+
+// at returns the value of id, or the zero value beyond the end.
+func (c *column[T]) at(id ID) T {
+	if n := int(id / pageSize); n < len(c.pages) {
+		return c.pages[n].cells[id%pageSize]
+	}
+	var none T
+	return none
+}
+
+// copied returns a column that shares every page and may be grown and written by another edit.
+func (c *column[T]) copied() column[T] {
+	pages := make([]*page[T], len(c.pages))
+	copy(pages, c.pages)
+	return column[T]{pages: pages}
+}
+
+// set writes the value of id on behalf of owner, copying the page first unless owner made it.
+func (c *column[T]) set(owner *Edit, id ID, value T) {
+	n := int(id / pageSize)
+	for len(c.pages) <= n {
+		c.pages = append(c.pages, &page[T]{owner: owner})
+	}
+	if c.pages[n].owner != owner {
+		own := *c.pages[n]
+		own.owner = owner
+		c.pages[n] = &own
+	}
+	c.pages[n].cells[id%pageSize] = value
+}

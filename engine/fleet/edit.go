@@ -1,0 +1,246 @@
+package fleet
+
+import (
+	"slices"
+
+	"github.com/bits-and-blooms/bitset"
+	"github.com/tidwall/btree"
+)
+
+// Edit makes a new snapshot out of another. Each method applies one change; Snapshot ends the edit.
+type Edit struct {
+	next *Snapshot
+}
+
+// Edit starts an edit of s, which stays as it is.
+func (s *Snapshot) Edit() *Edit {
+	next := *s
+	next.ids = *clone(s.ids)
+	next.terms = *clone(s.terms)
+	next.sets = *clone(s.sets)
+	next.bindings = *clone(s.bindings)
+	next.placed = *clone(s.placed)
+	next.tally = *clone(s.tally)
+	next.rows = s.rows.copied()
+	next.chosen = s.chosen.copied()
+	next.free = slices.Clone(s.free)
+	return &Edit{next: &next}
+}
+
+// clone takes the map by value on purpose: copying writes to its receiver, and a snapshot may have several editors.
+func clone[K interface {
+	~string | ~int32
+}, V any](m btree.Map[K, V]) *btree.Map[K, V] {
+	return m.Copy()
+}
+
+// Snapshot ends the edit and returns its result. The edit must not be used afterwards.
+func (e *Edit) Snapshot() *Snapshot {
+	out := e.next
+	e.next = nil
+	return out
+}
+
+// SetCluster adds a cluster or replaces the one of the same name, and returns what it replaced, or nil.
+func (e *Edit) SetCluster(c *Cluster) (before *Cluster) {
+	id, old := e.row(c.Name())
+	e.next.rows.set(e, id, &row{name: old.name, cluster: c, scores: old.scores})
+	e.reindex(id, old.cluster, c)
+	return old.cluster
+}
+
+// DeleteCluster removes a cluster and returns it, or nil where there was none.
+func (e *Edit) DeleteCluster(name string) (before *Cluster) {
+	id, ok := e.next.ids.Get(name)
+	if !ok {
+		return nil
+	}
+	old := e.next.rows.at(id)
+	e.next.rows.set(e, id, &row{name: old.name, scores: old.scores})
+	e.reindex(id, old.cluster, nil)
+	e.release(id)
+	return old.cluster
+}
+
+// SetScore adds or replaces what one add-on resource says of a cluster. It returns whether that changed anything.
+func (e *Edit) SetScore(cluster string, score *Score) bool {
+	id, old := e.row(cluster)
+	scores := slices.Clone(old.scores)
+	at, found := scoreIndex(scores, score.Resource)
+	if found {
+		if scores[at].equal(score) {
+			return false
+		}
+		scores[at] = score
+	} else {
+		scores = slices.Insert(scores, at, score)
+	}
+	e.next.rows.set(e, id, &row{name: old.name, cluster: old.cluster, scores: scores})
+	return true
+}
+
+// DeleteScore removes what one add-on resource says of a cluster. It returns whether there was something.
+func (e *Edit) DeleteScore(cluster, resource string) bool {
+	id, ok := e.next.ids.Get(cluster)
+	if !ok {
+		return false
+	}
+	old := e.next.rows.at(id)
+	at, found := scoreIndex(old.scores, resource)
+	if !found {
+		return false
+	}
+	scores := slices.Delete(slices.Clone(old.scores), at, at+1)
+	e.next.rows.set(e, id, &row{name: old.name, cluster: old.cluster, scores: scores})
+	e.release(id)
+	return true
+}
+
+// SetSet adds or replaces a set.
+func (e *Edit) SetSet(set *Set) { e.next.sets.Set(set.Name, set) }
+
+// DeleteSet removes a set. Bindings that name it stay.
+func (e *Edit) DeleteSet(name string) { e.next.sets.Delete(name) }
+
+// Bind records that a namespace has a binding of the given name.
+func (e *Edit) Bind(namespace, set string) {
+	names := e.next.Bound(namespace)
+	if at, found := slices.BinarySearch(names, set); !found {
+		e.next.bindings.Set(namespace, slices.Insert(slices.Clone(names), at, set))
+	}
+}
+
+// Unbind records that a namespace no longer has a binding of the given name.
+func (e *Edit) Unbind(namespace, set string) {
+	names := e.next.Bound(namespace)
+	at, found := slices.BinarySearch(names, set)
+	switch {
+	case !found:
+	case len(names) == 1:
+		e.next.bindings.Delete(namespace)
+	default:
+		e.next.bindings.Set(namespace, slices.Delete(slices.Clone(names), at, at+1))
+	}
+}
+
+// SetSlices replaces the decisions of a placement. No slices at all forgets the placement.
+func (e *Edit) SetSlices(key Key, in []Slice) {
+	before := e.next.Incumbents(key)
+	after := e.intern(in)
+	e.count(before, after)
+	if len(in) == 0 {
+		e.next.placed.Delete(key.String())
+		return
+	}
+	e.next.placed.Set(key.String(), &decided{slices: sortSlices(in), ids: after})
+}
+
+// intern returns the IDs of every cluster in the slices, sorted and distinct, making those that are new.
+func (e *Edit) intern(in []Slice) []ID {
+	var ids []ID
+	for _, slice := range in {
+		for _, name := range slice.Clusters {
+			id, _ := e.row(name)
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// count moves the number of choices of every cluster in before and after.
+func (e *Edit) count(before, after []ID) {
+	for _, id := range after {
+		if _, stays := slices.BinarySearch(before, id); !stays {
+			e.choose(id, +1)
+		}
+	}
+	for _, id := range before {
+		if _, stays := slices.BinarySearch(after, id); !stays {
+			e.choose(id, -1)
+			e.release(id)
+		}
+	}
+}
+
+func (e *Edit) choose(id ID, by int32) {
+	count := e.next.chosen.at(id)
+	e.tally(count, -1)
+	e.tally(count+by, +1)
+	e.next.chosen.set(e, id, count+by)
+}
+
+// tally moves the number of clusters that are chosen count times. Those never chosen are not counted.
+func (e *Edit) tally(count int32, by int) {
+	if count == 0 {
+		return
+	}
+	clusters, _ := e.next.tally.Get(count)
+	if clusters+by == 0 {
+		e.next.tally.Delete(count)
+		return
+	}
+	e.next.tally.Set(count, clusters+by)
+}
+
+// row returns the row of a name, making one where there is none.
+func (e *Edit) row(name string) (ID, *row) {
+	if id, ok := e.next.ids.Get(name); ok {
+		return id, e.next.rows.at(id)
+	}
+	id := e.next.size
+	if last := len(e.next.free) - 1; last >= 0 {
+		id, e.next.free = e.next.free[last], e.next.free[:last]
+	} else {
+		e.next.size++
+	}
+	made := &row{name: name}
+	e.next.rows.set(e, id, made)
+	e.next.ids.Set(name, id)
+	return id, made
+}
+
+// release frees an ID to which nothing refers any more.
+func (e *Edit) release(id ID) {
+	old := e.next.rows.at(id)
+	if old.cluster != nil || len(old.scores) > 0 || e.next.chosen.at(id) > 0 {
+		return
+	}
+	e.next.ids.Delete(old.name)
+	e.next.rows.set(e, id, nil)
+	e.next.free = append(e.next.free, id)
+}
+
+// reindex moves id from the terms that held before to those that hold after.
+func (e *Edit) reindex(id ID, before, after *Cluster) {
+	if sameTerms(before, after) {
+		return
+	}
+	for _, term := range minus(before.terms(), after.terms()) {
+		e.clear(term, id)
+	}
+	for _, term := range minus(after.terms(), before.terms()) {
+		e.own(term).Set(id)
+	}
+}
+
+func (e *Edit) clear(term Term, id ID) {
+	if bits := e.own(term); bits.Clear(id).None() {
+		e.next.terms.Delete(term)
+	}
+}
+
+// own returns the clusters of a term as a bitset that this edit may write.
+func (e *Edit) own(term Term) *bitset.BitSet {
+	found, ok := e.next.terms.Get(term)
+	switch {
+	case !ok:
+		found = posting{owner: e, bits: &bitset.BitSet{}}
+	case found.owner == e:
+		return found.bits
+	default:
+		found = posting{owner: e, bits: found.bits.Clone()}
+	}
+	e.next.terms.Set(term, found)
+	return found.bits
+}

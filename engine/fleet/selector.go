@@ -1,0 +1,216 @@
+package fleet
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bits-and-blooms/bitset"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Selector is a list of requirements that must all hold. The empty selector holds for every cluster.
+type Selector []Requirement
+
+// Requirement is one condition on a label or a claim.
+type Requirement struct {
+	Source   Source
+	Key      string
+	Operator metav1.LabelSelectorOperator
+	// Values is sorted and distinct; empty for Exists and DoesNotExist.
+	Values []string
+
+	key   Term
+	pairs []Term
+}
+
+// LabelSelector compiles a selector over labels. Keys and values must be valid for labels, since no label could
+// match them otherwise; every fault is reported below path.
+func LabelSelector(selector metav1.LabelSelector, path *field.Path) (Selector, field.ErrorList) {
+	var out Selector
+	var faults field.ErrorList
+	for _, key := range slices.Sorted(maps.Keys(selector.MatchLabels)) {
+		value := selector.MatchLabels[key]
+		at := path.Child("matchLabels").Key(key)
+		if _, err := labels.NewRequirement(key, selection.Equals, []string{value}); err != nil {
+			faults = append(faults, field.Invalid(at, value, err.Error()))
+			continue
+		}
+		out = append(out, requirement(Label, key, metav1.LabelSelectorOpIn, []string{value}))
+	}
+	for i, expression := range selector.MatchExpressions {
+		at := path.Child("matchExpressions").Index(i)
+		made, errs := claimOrLabel(Label, expression, at)
+		if len(errs) == 0 {
+			errs = labelSyntax(expression, at)
+		}
+		faults = append(faults, errs...)
+		out = append(out, made)
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return out, nil
+}
+
+// ClaimSelector compiles requirements over claims. Claim names and values are free text, so anything that a claim
+// may hold can be asked for; only the operators are checked.
+func ClaimSelector(expressions []metav1.LabelSelectorRequirement, path *field.Path) (Selector, field.ErrorList) {
+	out := make(Selector, 0, len(expressions))
+	var faults field.ErrorList
+	for i, expression := range expressions {
+		made, errs := claimOrLabel(Claim, expression, path.Child("matchExpressions").Index(i))
+		faults = append(faults, errs...)
+		out = append(out, made)
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return out, nil
+}
+
+func claimOrLabel(source Source, e metav1.LabelSelectorRequirement, path *field.Path) (Requirement, field.ErrorList) {
+	var faults field.ErrorList
+	if e.Key == "" {
+		faults = append(faults, field.Required(path.Child("key"), "name the "+source.String()+" to look at"))
+	}
+	switch e.Operator {
+	case metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn:
+		if len(e.Values) == 0 {
+			faults = append(faults, field.Required(path.Child("values"), "must be given when operator is In or NotIn"))
+		}
+	case metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist:
+		if len(e.Values) > 0 {
+			faults = append(faults, field.Forbidden(path.Child("values"), "must be empty when operator is Exists or DoesNotExist"))
+		}
+	default:
+		faults = append(faults, field.NotSupported(path.Child("operator"), e.Operator, []metav1.LabelSelectorOperator{
+			metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist,
+		}))
+	}
+	return requirement(source, e.Key, e.Operator, e.Values), faults
+}
+
+func labelSyntax(e metav1.LabelSelectorRequirement, path *field.Path) field.ErrorList {
+	operators := map[metav1.LabelSelectorOperator]selection.Operator{
+		metav1.LabelSelectorOpIn: selection.In, metav1.LabelSelectorOpNotIn: selection.NotIn,
+		metav1.LabelSelectorOpExists: selection.Exists, metav1.LabelSelectorOpDoesNotExist: selection.DoesNotExist,
+	}
+	if _, err := labels.NewRequirement(e.Key, operators[e.Operator], e.Values); err != nil {
+		return field.ErrorList{field.Invalid(path, e.Key, err.Error())}
+	}
+	return nil
+}
+
+func requirement(source Source, key string, operator metav1.LabelSelectorOperator, values []string) Requirement {
+	values = slices.Compact(slices.Sorted(slices.Values(values)))
+	out := Requirement{Source: source, Key: key, Operator: operator, Values: values, key: TermKey(source, key)}
+	for _, value := range values {
+		out.pairs = append(out.pairs, TermPair(source, key, value))
+	}
+	return out
+}
+
+// Matches says whether the requirement holds for one cluster.
+func (r Requirement) Matches(c *Cluster) bool {
+	value, ok := c.Facts(r.Source)[r.Key]
+	switch r.Operator {
+	case metav1.LabelSelectorOpIn:
+		return ok && slices.Contains(r.Values, value)
+	case metav1.LabelSelectorOpNotIn:
+		return !ok || !slices.Contains(r.Values, value)
+	case metav1.LabelSelectorOpExists:
+		return ok
+	case metav1.LabelSelectorOpDoesNotExist:
+		return !ok
+	default:
+		panic("fleet: requirement with operator " + string(r.Operator) + " was never compiled")
+	}
+}
+
+// Matches says whether every requirement holds for one cluster.
+func (s Selector) Matches(c *Cluster) bool {
+	return !slices.ContainsFunc(s, func(r Requirement) bool { return !r.Matches(c) })
+}
+
+// Narrow removes from in every cluster for which the requirement does not hold.
+func (r Requirement) Narrow(s *Snapshot, in *bitset.BitSet) {
+	switch r.Operator {
+	case metav1.LabelSelectorOpIn:
+		in.InPlaceIntersection(r.union(s))
+	case metav1.LabelSelectorOpNotIn:
+		for _, pair := range r.pairs {
+			in.InPlaceDifference(s.Holding(pair))
+		}
+	case metav1.LabelSelectorOpExists:
+		in.InPlaceIntersection(s.Holding(r.key))
+	case metav1.LabelSelectorOpDoesNotExist:
+		in.InPlaceDifference(s.Holding(r.key))
+	default:
+		panic("fleet: requirement with operator " + string(r.Operator) + " was never compiled")
+	}
+}
+
+func (r Requirement) union(s *Snapshot) *bitset.BitSet {
+	if len(r.pairs) == 1 {
+		return s.Holding(r.pairs[0])
+	}
+	out := &bitset.BitSet{}
+	for _, pair := range r.pairs {
+		out.InPlaceUnion(s.Holding(pair))
+	}
+	return out
+}
+
+// Narrow removes from in every cluster that the selector does not match.
+func (s Selector) Narrow(snapshot *Snapshot, in *bitset.BitSet) {
+	for _, r := range s {
+		r.Narrow(snapshot, in)
+	}
+}
+
+// Reads returns the terms whose change on a cluster can change whether the selector matches it.
+func (s Selector) Reads() []Term {
+	var out []Term
+	positive := false
+	for _, r := range s {
+		switch r.Operator {
+		case metav1.LabelSelectorOpIn:
+			positive = true
+			out = append(out, r.pairs...)
+		case metav1.LabelSelectorOpExists:
+			positive = true
+			out = append(out, r.key)
+		case metav1.LabelSelectorOpNotIn:
+			out = append(out, r.pairs...)
+		case metav1.LabelSelectorOpDoesNotExist:
+			out = append(out, r.key)
+		}
+	}
+	if !positive {
+		out = append(out, TermExists)
+	}
+	return out
+}
+
+// String renders the requirement as a user would write it, such as "label region in (eu, us)".
+func (r Requirement) String() string {
+	subject := r.Source.String() + " " + r.Key
+	switch r.Operator {
+	case metav1.LabelSelectorOpIn:
+		if len(r.Values) == 1 {
+			return subject + "=" + r.Values[0]
+		}
+		return fmt.Sprintf("%s in (%s)", subject, strings.Join(r.Values, ", "))
+	case metav1.LabelSelectorOpNotIn:
+		return fmt.Sprintf("%s not in (%s)", subject, strings.Join(r.Values, ", "))
+	case metav1.LabelSelectorOpExists:
+		return subject + " exists"
+	default:
+		return subject + " does not exist"
+	}
+}

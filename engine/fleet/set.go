@@ -1,0 +1,84 @@
+package fleet
+
+import (
+	"github.com/bits-and-blooms/bitset"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+)
+
+// Set is what the engine reads of one ManagedClusterSet: the rule that says which clusters are its members.
+type Set struct {
+	Name string
+	// Faults says why the members cannot be told; empty for a good set.
+	Faults field.ErrorList
+
+	selector Selector
+	nobody   bool
+}
+
+// NewSet compiles the selector of a ManagedClusterSet. A wrong one yields a Set with Faults, never an error, so that
+// one bad set cannot hide the others.
+func NewSet(object *clusterv1beta2.ManagedClusterSet) *Set {
+	set := &Set{Name: object.Name}
+	selector := object.Spec.ClusterSelector
+	path := field.NewPath("spec", "clusterSelector")
+	switch selector.SelectorType {
+	case "", clusterv1beta2.ExclusiveClusterSetLabel:
+		set.selector = Selector{requirement(Label, clusterv1beta2.ClusterSetLabel, metav1.LabelSelectorOpIn, []string{object.Name})}
+	case clusterv1beta2.LabelSelector:
+		if selector.LabelSelector == nil {
+			set.nobody = true
+			break
+		}
+		set.selector, set.Faults = LabelSelector(*selector.LabelSelector, path.Child("labelSelector"))
+	case clusterv1beta2.ExclusiveLabel:
+		if selector.ExclusiveLabel == nil {
+			set.Faults = field.ErrorList{field.Required(path.Child("exclusiveLabel"), "give the key and value that make a member")}
+			break
+		}
+		label := *selector.ExclusiveLabel
+		set.selector = Selector{requirement(Label, label.Key, metav1.LabelSelectorOpIn, []string{label.Value})}
+	default:
+		set.Faults = field.ErrorList{field.NotSupported(path.Child("selectorType"), selector.SelectorType, []clusterv1beta2.SelectorType{
+			clusterv1beta2.ExclusiveClusterSetLabel, clusterv1beta2.LabelSelector, clusterv1beta2.ExclusiveLabel,
+		})}
+	}
+	return set
+}
+
+// Good says whether the set's members can be told.
+func (s *Set) Good() bool { return len(s.Faults) == 0 }
+
+// Has says whether a cluster is a member. A set with faults has no members.
+func (s *Set) Has(c *Cluster) bool {
+	return s.Good() && !s.nobody && s.selector.Matches(c)
+}
+
+// AddMembers adds to in every member of the set.
+func (s *Set) AddMembers(snapshot *Snapshot, in *bitset.BitSet) {
+	if !s.Good() || s.nobody {
+		return
+	}
+	if len(s.selector) == 1 && s.selector[0].Operator == metav1.LabelSelectorOpIn {
+		in.InPlaceUnion(s.selector[0].union(snapshot))
+		return
+	}
+	members := snapshot.Holding(TermExists).Clone()
+	s.selector.Narrow(snapshot, members)
+	in.InPlaceUnion(members)
+}
+
+// Reads returns the terms whose change on a cluster can change whether it is a member, or, where the set cannot be
+// read, whether it may be one.
+func (s *Set) Reads() []Term {
+	switch {
+	case !s.Good():
+		return []Term{TermExists}
+	case s.nobody:
+		return nil
+	default:
+		return s.selector.Reads()
+	}
+}

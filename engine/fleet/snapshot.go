@@ -1,0 +1,149 @@
+package fleet
+
+import (
+	"iter"
+	"time"
+
+	"github.com/bits-and-blooms/bitset"
+	"github.com/tidwall/btree"
+)
+
+// Snapshot is a fleet at one instant. It is immutable and safe for any number of readers.
+type Snapshot struct {
+	// Now is the instant for which decisions are made. Set it with At.
+	Now time.Time
+
+	ids      btree.Map[string, ID]
+	rows     column[*row]
+	size     ID
+	free     []ID
+	terms    btree.Map[Term, posting]
+	sets     btree.Map[string, *Set]
+	bindings btree.Map[string, []string]
+	placed   btree.Map[string, *decided]
+	chosen   column[int32]
+	tally    btree.Map[int32, int]
+}
+
+// row is all that a snapshot knows of one cluster name. Rows are replaced, never changed.
+type row struct {
+	name    string
+	cluster *Cluster
+	scores  []*Score
+}
+
+// posting is the set of clusters for which a term holds. It belongs to the edit that made it.
+type posting struct {
+	owner *Edit
+	bits  *bitset.BitSet
+}
+
+// Empty returns a snapshot with nothing in it.
+func Empty() *Snapshot { return &Snapshot{} }
+
+// At returns the same fleet at another instant.
+func (s *Snapshot) At(now time.Time) *Snapshot {
+	out := *s
+	out.Now = now
+	return &out
+}
+
+// Size is the number of IDs in use or free: every ID is below it.
+func (s *Snapshot) Size() uint { return s.size }
+
+// Holding returns the clusters for which a term holds. It is read-only.
+func (s *Snapshot) Holding(term Term) *bitset.BitSet {
+	if found, ok := s.terms.Get(term); ok {
+		return found.bits
+	}
+	return &bitset.BitSet{}
+}
+
+// ID returns the number of a name. Ok is false where the snapshot does not know it.
+func (s *Snapshot) ID(name string) (id ID, ok bool) { return s.ids.Get(name) }
+
+// Name returns the name that has an ID, or "" where none has.
+func (s *Snapshot) Name(id ID) string {
+	if r := s.rows.at(id); r != nil {
+		return r.name
+	}
+	return ""
+}
+
+// Cluster returns a cluster by ID, or nil where no such cluster exists (its scores or decisions may).
+func (s *Snapshot) Cluster(id ID) *Cluster {
+	if r := s.rows.at(id); r != nil {
+		return r.cluster
+	}
+	return nil
+}
+
+// Score returns what an add-on resource says of a cluster, or nil where it says nothing.
+func (s *Snapshot) Score(id ID, resource string) *Score {
+	r := s.rows.at(id)
+	if r == nil {
+		return nil
+	}
+	if at, found := scoreIndex(r.scores, resource); found {
+		return r.scores[at]
+	}
+	return nil
+}
+
+// Set returns a ManagedClusterSet by name. Ok is false where it does not exist.
+func (s *Snapshot) Set(name string) (set *Set, ok bool) { return s.sets.Get(name) }
+
+// Bound returns the names of the sets that a namespace's bindings name, sorted, whether they exist or not.
+func (s *Snapshot) Bound(namespace string) []string {
+	names, _ := s.bindings.Get(namespace)
+	return names
+}
+
+// Slices returns the decisions of a placement so far, by number. They are read-only.
+func (s *Snapshot) Slices(key Key) []Slice {
+	if found, ok := s.placed.Get(key.String()); ok {
+		return found.slices
+	}
+	return nil
+}
+
+// Incumbents returns the clusters that a placement has selected, sorted and distinct. They are read-only; a cluster
+// that no longer exists may be among them.
+func (s *Snapshot) Incumbents(key Key) []ID {
+	if found, ok := s.placed.Get(key.String()); ok {
+		return found.ids
+	}
+	return nil
+}
+
+// Chosen returns how many placements have selected a cluster.
+func (s *Snapshot) Chosen(id ID) int { return int(s.chosen.at(id)) }
+
+// MostChosen returns the highest Chosen of any cluster when one choice is taken away from each of except, which is
+// sorted and distinct.
+func (s *Snapshot) MostChosen(except []ID) int {
+	most, clusters, ok := s.tally.Max()
+	if !ok {
+		return 0
+	}
+	for _, id := range except {
+		if s.chosen.at(id) == most {
+			clusters--
+		}
+	}
+	if clusters > 0 {
+		return int(most)
+	}
+	return int(most) - 1
+}
+
+// Clusters yields every cluster with its ID, in no order that means anything.
+func (s *Snapshot) Clusters() iter.Seq2[ID, *Cluster] {
+	return func(yield func(ID, *Cluster) bool) {
+		for id := range s.Holding(TermExists).EachSet() {
+			if !yield(id, s.Cluster(id)) {
+				return
+			}
+		}
+	}
+}

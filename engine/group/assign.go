@@ -1,0 +1,190 @@
+package group
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/bits-and-blooms/bitset"
+
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/program"
+)
+
+// SliceLimit is the most clusters that one slice holds.
+const SliceLimit = 100
+
+// Group is a decision group. Its index is its place in the list.
+type Group struct {
+	Name string
+	// Slices is by number.
+	Slices []Slice
+}
+
+// Slice is one PlacementDecision of a group.
+type Slice struct {
+	// Number is the n of "<placement>-decision-<n>", from 1, unique over all groups.
+	Number int
+	// Clusters is sorted.
+	Clusters []string
+}
+
+// Size returns how many clusters are in the group.
+func (g Group) Size() int {
+	size := 0
+	for _, slice := range g.Slices {
+		size += len(slice.Clusters)
+	}
+	return size
+}
+
+// Input is what membership depends on.
+type Input struct {
+	Snapshot *fleet.Snapshot
+	Strategy program.Strategy
+	// Selected is sorted by name.
+	Selected []fleet.ID
+	// Prior is what was decided before, by number.
+	Prior []fleet.Slice
+}
+
+// Assign puts every selected cluster into a group and a slice. There is always one group with one slice, possibly
+// empty. Named groups come first, in the order of the spec, a name's further groups following it; then the unnamed.
+func Assign(in Input) []Group {
+	a := newAssignment(in)
+	if !a.strategyChanged() {
+		a.keep()
+	}
+	if len(a.pools) == 0 {
+		a.fresh()
+	} else {
+		a.spill()
+		a.join()
+		a.arrange()
+	}
+	return number(a.pools)
+}
+
+// assignment is the work of one Assign.
+type assignment struct {
+	Input
+	length int
+	// claim is, per selected cluster, the first predefined group that matches it; absent where none does.
+	claim map[fleet.ID]int
+	// named is, per group name, the selected clusters that a predefined group of that name matches.
+	named map[string]*bitset.BitSet
+	// newcomers are the selected clusters that have no group yet, by name.
+	newcomers []fleet.ID
+	pools     []*pool
+}
+
+// pool is a group in the making: the slices it had, with who stays, and those that have no slice yet.
+type pool struct {
+	name   string
+	prior  int
+	slices []Slice
+	loose  []string
+}
+
+func (p *pool) size() int { return Group{Slices: p.slices}.Size() + len(p.loose) }
+
+func newAssignment(in Input) *assignment {
+	a := &assignment{
+		Input:     in,
+		length:    in.Strategy.Length(len(in.Selected)),
+		claim:     map[fleet.ID]int{},
+		named:     map[string]*bitset.BitSet{},
+		newcomers: in.Selected,
+	}
+	if len(in.Strategy.Groups) == 0 {
+		return a
+	}
+	selected := &bitset.BitSet{}
+	for _, id := range in.Selected {
+		selected.Set(id)
+	}
+	for i, group := range in.Strategy.Groups {
+		matching := selected.Clone()
+		group.Selector.Narrow(in.Snapshot, matching)
+		for id := range matching.EachSet() {
+			if _, taken := a.claim[id]; !taken {
+				a.claim[id] = i
+			}
+		}
+		if same := a.named[group.Name]; same != nil {
+			matching.InPlaceUnion(same)
+		}
+		a.named[group.Name] = matching
+	}
+	return a
+}
+
+// fresh assigns everybody anew: each predefined group takes those it matches that none before it took, cut into
+// groups of the strategy's length; then those that nobody claims.
+func (a *assignment) fresh() {
+	rest := make([][]string, len(a.Strategy.Groups)+1)
+	for _, id := range a.Selected {
+		claim, claimed := a.claim[id]
+		if !claimed {
+			claim = len(a.Strategy.Groups)
+		}
+		rest[claim] = append(rest[claim], a.Snapshot.Name(id))
+	}
+	for claim, names := range rest {
+		name := ""
+		if claim < len(a.Strategy.Groups) {
+			name = a.Strategy.Groups[claim].Name
+		}
+		if len(names) == 0 {
+			continue
+		}
+		for chunk := range slices.Chunk(names, a.length) {
+			a.pools = append(a.pools, &pool{name: name, loose: chunk})
+		}
+	}
+	if len(a.pools) == 0 {
+		a.pools = []*pool{{}}
+	}
+}
+
+// number gives every cluster without a slice one: a slice of its group with room, lowest number first, or a new one
+// with the lowest free number.
+func number(pools []*pool) []Group {
+	used := map[int]bool{}
+	for _, pool := range pools {
+		for _, slice := range pool.slices {
+			used[slice.Number] = true
+		}
+	}
+	next := 1
+	free := func() int {
+		for used[next] {
+			next++
+		}
+		used[next] = true
+		return next
+	}
+	out := make([]Group, 0, len(pools))
+	for _, pool := range pools {
+		out = append(out, pool.filled(free))
+	}
+	return out
+}
+
+func (p *pool) filled(free func() int) Group {
+	loose := p.loose
+	slices.Sort(loose)
+	for i := range p.slices {
+		room := min(SliceLimit-len(p.slices[i].Clusters), len(loose))
+		p.slices[i].Clusters = append(p.slices[i].Clusters, loose[:room]...)
+		slices.Sort(p.slices[i].Clusters)
+		loose = loose[room:]
+	}
+	for chunk := range slices.Chunk(loose, SliceLimit) {
+		p.slices = append(p.slices, Slice{Number: free(), Clusters: slices.Clone(chunk)})
+	}
+	if len(p.slices) == 0 {
+		p.slices = []Slice{{Number: free()}}
+	}
+	slices.SortFunc(p.slices, func(a, b Slice) int { return cmp.Compare(a.Number, b.Number) })
+	return Group{Name: p.name, Slices: p.slices}
+}

@@ -1,0 +1,177 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine"
+)
+
+// diff holds the slices that are wanted against those that are stored.
+type diff struct {
+	placement *clusterv1beta1.Placement
+	changes   []change
+	surplus   []*clusterv1beta1.PlacementDecision
+	// wanted is the slice number that each selected cluster is to be in.
+	wanted map[string]int
+	// present is the slice numbers that each stored cluster is in.
+	present map[string][]int
+}
+
+// change is one slice, wanted and stored; stored is nil where it is new.
+type change struct {
+	target target
+	stored *clusterv1beta1.PlacementDecision
+	// moving are the stored clusters that are to be in another slice and are not there yet.
+	moving []string
+	// growth is by how many distinct clusters the first write of the slice makes the decisions larger.
+	growth int
+}
+
+func newDiff(result *engine.Result, stored Stored) *diff {
+	d := &diff{placement: stored.Placement, wanted: map[string]int{}, present: map[string][]int{}}
+	byNumber := map[int]*clusterv1beta1.PlacementDecision{}
+	for _, slice := range stored.Slices {
+		owner, number, named := Owner(slice)
+		if named && owner == result.Key {
+			byNumber[number] = slice
+		} else {
+			d.surplus = append(d.surplus, slice)
+			number = 0
+		}
+		for _, name := range Clusters(slice) {
+			d.present[name] = append(d.present[name], number)
+		}
+	}
+	for _, slice := range result.Slices() {
+		want := target{slice.Number, slice.Group, slice.GroupIndex, slice.Strategy, slice.Clusters}
+		for _, name := range slice.Clusters {
+			d.wanted[name] = slice.Number
+		}
+		d.changes = append(d.changes, change{target: want, stored: byNumber[slice.Number]})
+		delete(byNumber, slice.Number)
+	}
+	for _, slice := range byNumber {
+		d.surplus = append(d.surplus, slice)
+	}
+	slices.SortFunc(d.surplus, func(a, b *clusterv1beta1.PlacementDecision) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range d.changes {
+		d.weigh(&d.changes[i])
+	}
+	return d
+}
+
+// weigh finds out who leaves the slice for another, and by how much its first write grows the decisions.
+func (d *diff) weigh(c *change) {
+	if c.stored != nil {
+		for _, name := range Clusters(c.stored) {
+			number, stays := d.wanted[name]
+			switch {
+			case !stays:
+				c.growth--
+			case number != c.target.number && !slices.Contains(d.present[name], number):
+				c.moving = append(c.moving, name)
+			}
+		}
+	}
+	for _, name := range c.target.clusters {
+		if len(d.present[name]) == 0 {
+			c.growth++
+		}
+	}
+}
+
+// writes returns the writes in order: first each slice gets its newcomers and loses those that nobody wants, while
+// those who move on stay; then labels; then those who moved on leave; then the surplus goes. Slices that shrink the
+// decisions go before those that grow them, so that no reader counts more clusters than before and after allow.
+func (d *diff) writes() []Write {
+	first := slices.Clone(d.changes)
+	slices.SortStableFunc(first, func(a, b change) int { return cmp.Compare(a.growth, b.growth) })
+	var out []Write
+	out = append(out, d.shrink()...)
+	for _, c := range first {
+		out = append(out, d.fill(c)...)
+	}
+	for _, c := range d.changes {
+		if c.stored != nil && !c.target.marked(c.stored, d.placement) {
+			object := c.stored.DeepCopy()
+			c.target.mark(object, d.placement)
+			out = append(out, Write{Verb: Mark, Slice: object})
+		}
+	}
+	for _, c := range d.changes {
+		if len(c.moving) > 0 {
+			out = append(out, Write{Verb: Fill, Slice: filled(c.stored, c.target.clusters)})
+		}
+	}
+	for _, slice := range d.surplus {
+		out = append(out, Write{Verb: Delete, Slice: slice})
+	}
+	return out
+}
+
+// shrink takes the clusters that nobody wants out of the surplus slices, so that no reader counts them while other
+// slices grow: a slice with nobody else is deleted at once, one with clusters that move on is cut down to them.
+func (d *diff) shrink() []Write {
+	var out []Write
+	var late []*clusterv1beta1.PlacementDecision
+	for _, slice := range d.surplus {
+		all := Clusters(slice)
+		stay := slices.DeleteFunc(slices.Clone(all), func(name string) bool {
+			_, stays := d.wanted[name]
+			return !stays
+		})
+		switch {
+		case len(stay) == 0:
+			out = append(out, Write{Verb: Delete, Slice: slice})
+			continue
+		case len(stay) < len(all):
+			out = append(out, Write{Verb: Fill, Slice: filled(slice, stay)})
+		}
+		late = append(late, slice)
+	}
+	d.surplus = late
+	return out
+}
+
+// fill returns the first write of a slice, if it needs one.
+func (d *diff) fill(c change) []Write {
+	if c.stored == nil {
+		return []Write{{Verb: Create, Slice: c.target.object(d.placement)}}
+	}
+	names := append(slices.Clone(c.target.clusters), c.moving...)
+	next := filled(c.stored, names)
+	if c.stored.Status.Decisions != nil && sameClusters(c.stored, next) {
+		return nil
+	}
+	return []Write{{Verb: Fill, Slice: next}}
+}
+
+func filled(stored *clusterv1beta1.PlacementDecision, names []string) *clusterv1beta1.PlacementDecision {
+	out := stored.DeepCopy()
+	out.Status.Decisions = decisions(names)
+	return out
+}
+
+// sameClusters compares what readers see of two slices: names and their order, reasons and scores.
+func sameClusters(a, b *clusterv1beta1.PlacementDecision) bool {
+	return slices.Equal(a.Status.Decisions, b.Status.Decisions)
+}
+
+// moves returns the clusters that come and go over all slices, sorted.
+func (d *diff) moves() (added, removed []string) {
+	for name := range d.wanted {
+		if len(d.present[name]) == 0 {
+			added = append(added, name)
+		}
+	}
+	for name := range d.present {
+		if _, stays := d.wanted[name]; !stays {
+			removed = append(removed, name)
+		}
+	}
+	slices.Sort(added)
+	slices.Sort(removed)
+	return added, removed
+}

@@ -1,0 +1,124 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+// StrategyAnnotation holds on every slice the fingerprint of the group strategy that the slice was filled under, so
+// that a later run knows whether membership is to stay.
+const StrategyAnnotation = "cluster.open-cluster-management.io/decision-strategy-hash"
+
+var sliceName = regexp.MustCompile(`^(.+)-decision-([1-9][0-9]{0,5})$`)
+
+// SliceName returns the name of the slice with a number.
+func SliceName(placement string, number int) string {
+	return fmt.Sprintf("%s-decision-%d", placement, number)
+}
+
+// Owner returns the placement that a slice belongs to by its name, and its number. Ok is false for any other name.
+func Owner(slice *clusterv1beta1.PlacementDecision) (placement fleet.Key, number int, ok bool) {
+	parts := sliceName.FindStringSubmatch(slice.Name)
+	if parts == nil {
+		return fleet.Key{}, 0, false
+	}
+	number, err := strconv.Atoi(parts[2])
+	return fleet.Key{Namespace: slice.Namespace, Name: parts[1]}, number, err == nil
+}
+
+// ReadSlice returns what a stored slice says.
+func ReadSlice(object *clusterv1beta1.PlacementDecision) fleet.Slice {
+	_, number, _ := Owner(object)
+	out := fleet.Slice{
+		Number:     number,
+		Group:      object.Labels[clusterv1beta1.DecisionGroupNameLabel],
+		GroupIndex: groupIndex(object.Labels),
+		Strategy:   object.Annotations[StrategyAnnotation],
+		Clusters:   Clusters(object),
+	}
+	return out
+}
+
+func groupIndex(labels map[string]string) int {
+	index, err := strconv.Atoi(labels[clusterv1beta1.DecisionGroupIndexLabel])
+	if err != nil || index < 0 {
+		return -1
+	}
+	return index
+}
+
+// Clusters returns the names in a stored slice, in its order.
+func Clusters(object *clusterv1beta1.PlacementDecision) []string {
+	out := make([]string, 0, len(object.Status.Decisions))
+	for _, decision := range object.Status.Decisions {
+		out = append(out, decision.ClusterName)
+	}
+	return out
+}
+
+// target is a slice as it is to be.
+type target struct {
+	number     int
+	group      string
+	groupIndex int
+	strategy   string
+	clusters   []string
+}
+
+// object returns the slice as an object of the placement.
+func (t target) object(placement *clusterv1beta1.Placement) *clusterv1beta1.PlacementDecision {
+	out := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
+		Namespace: placement.Namespace, Name: SliceName(placement.Name, t.number),
+	}}
+	t.mark(out, placement)
+	out.Status.Decisions = decisions(t.clusters)
+	return out
+}
+
+// mark sets the metadata that Berth owns on a slice, and leaves the rest.
+func (t target) mark(object *clusterv1beta1.PlacementDecision, placement *clusterv1beta1.Placement) {
+	labels, annotations := maps.Clone(object.Labels), maps.Clone(object.Annotations)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[clusterv1beta1.PlacementLabel] = placement.Name
+	labels[clusterv1beta1.DecisionGroupNameLabel] = t.group
+	labels[clusterv1beta1.DecisionGroupIndexLabel] = strconv.Itoa(t.groupIndex)
+	if t.strategy != "" {
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[StrategyAnnotation] = t.strategy
+	}
+	object.Labels, object.Annotations = labels, annotations
+	if !metav1.IsControlledBy(object, placement) {
+		object.OwnerReferences = []metav1.OwnerReference{
+			*metav1.NewControllerRef(placement, clusterv1beta1.GroupVersion.WithKind("Placement")),
+		}
+	}
+}
+
+// marked says whether a stored slice already has the metadata it is to have.
+func (t target) marked(object *clusterv1beta1.PlacementDecision, placement *clusterv1beta1.Placement) bool {
+	want := &clusterv1beta1.PlacementDecision{ObjectMeta: object.ObjectMeta}
+	t.mark(want, placement)
+	return maps.Equal(want.Labels, object.Labels) && maps.Equal(want.Annotations, object.Annotations) &&
+		metav1.IsControlledBy(object, placement)
+}
+
+// decisions lists names as a slice's status does. It is never nil: a written status always has the list.
+func decisions(names []string) []clusterv1beta1.ClusterDecision {
+	out := make([]clusterv1beta1.ClusterDecision, 0, len(names))
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		out = append(out, clusterv1beta1.ClusterDecision{ClusterName: name})
+	}
+	return out
+}

@@ -1,0 +1,126 @@
+package program
+
+import (
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+// Program is a compiled Placement. It is immutable and safe for concurrent use.
+type Program struct {
+	Key fleet.Key
+	// ClusterSets is spec.clusterSets; empty means every set bound to the namespace.
+	ClusterSets []string
+	// Predicates are ORed. None at all matches every cluster.
+	Predicates  []Predicate
+	Tolerations []Toleration
+	// Prioritizers have a weight other than 0 and are in a fixed order.
+	Prioritizers []Prioritizer
+	// Wanted is spec.numberOfClusters. Limited is false where it is absent, which wants every cluster.
+	Wanted  int
+	Limited bool
+	Groups  Strategy
+	// Unsupported names the parts of the spec that are legal and that this version does not schedule by.
+	Unsupported []string
+}
+
+// Predicate is one of spec.predicates: every requirement and every expression must hold.
+type Predicate struct {
+	Selector    fleet.Selector
+	Expressions []*celenv.Expression
+}
+
+// Toleration is one of spec.tolerations.
+type Toleration struct {
+	// Key is empty where every key is tolerated, Effect where every effect is.
+	Key    string
+	Exists bool
+	Value  string
+	Effect clusterv1.TaintEffect
+	// Seconds is how long after its timeAdded a taint is tolerated; nil means for ever, 0 or less never.
+	Seconds *int64
+}
+
+// Kind says which formula a prioritizer uses.
+type Kind uint8
+
+// The prioritizers.
+const (
+	Balance Kind = iota + 1
+	Steady
+	AllocatableCPU
+	AllocatableMemory
+	AddOn
+)
+
+// Prioritizer is a way to score clusters, and how much the score counts.
+type Prioritizer struct {
+	Kind   Kind
+	Weight int64
+	// Resource and Score name an add-on score; empty for the others.
+	Resource, Score string
+}
+
+// Name returns the name under which the prioritizer appears in traces, such as "Balance" or "AddOn/resource/score".
+func (p Prioritizer) Name() string {
+	switch p.Kind {
+	case Balance:
+		return "Balance"
+	case Steady:
+		return "Steady"
+	case AllocatableCPU:
+		return "ResourceAllocatableCPU"
+	case AllocatableMemory:
+		return "ResourceAllocatableMemory"
+	default:
+		return "AddOn/" + p.Resource + "/" + p.Score
+	}
+}
+
+// Scores says whether one of the prioritizers is of the given kind.
+func (p *Program) Scores(kind Kind) bool {
+	for _, prioritizer := range p.Prioritizers {
+		if prioritizer.Kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// ReadsScore says whether an AddOnPlacementScore of this name can change what the program decides.
+func (p *Program) ReadsScore(resource string) bool {
+	for _, prioritizer := range p.Prioritizers {
+		if prioritizer.Kind == AddOn && prioritizer.Resource == resource {
+			return true
+		}
+	}
+	for _, expression := range p.expressions() {
+		names, all := expression.Scores()
+		if all {
+			return true
+		}
+		for _, name := range names {
+			if name == resource {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Facets returns the parts of a cluster that the program's expressions read.
+func (p *Program) Facets() celenv.Facet {
+	var out celenv.Facet
+	for _, expression := range p.expressions() {
+		out |= expression.Facets()
+	}
+	return out
+}
+
+func (p *Program) expressions() []*celenv.Expression {
+	var out []*celenv.Expression
+	for _, predicate := range p.Predicates {
+		out = append(out, predicate.Expressions...)
+	}
+	return out
+}

@@ -1,0 +1,110 @@
+package program
+
+import (
+	"fmt"
+	"hash/fnv"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+// Strategy says how the selected clusters are put into decision groups.
+type Strategy struct {
+	// Groups are the predefined groups in spec order. Names may repeat.
+	Groups []Group
+	// Count is the size of a group where Percent is false, 0 meaning all; else the percentage of all clusters.
+	Count   int
+	Percent bool
+	// Fingerprint is equal for equal strategies, and is kept on the slices.
+	Fingerprint string
+}
+
+// Group is a predefined decision group.
+type Group struct {
+	Name     string
+	Selector fleet.Selector
+}
+
+// Length returns how many of total clusters a group takes: the count, or the percentage rounded up. A length that is
+// not positive or exceeds the total becomes the total.
+func (s Strategy) Length(total int) int {
+	length := s.Count
+	if s.Percent {
+		length = (s.Count*total + 99) / 100
+	}
+	if length <= 0 || length > total {
+		return total
+	}
+	return length
+}
+
+func compileStrategy(in clusterv1beta1.GroupStrategy, path *field.Path) (Strategy, field.ErrorList) {
+	var out Strategy
+	var faults field.ErrorList
+	for i, group := range in.DecisionGroups {
+		at := path.Child("decisionGroups").Index(i)
+		made, errs := compileGroup(group, at)
+		out.Groups, faults = append(out.Groups, made), append(faults, errs...)
+	}
+	count, percent, err := length(in.ClustersPerDecisionGroup)
+	if err != nil {
+		faults = append(faults, field.Invalid(path.Child("clustersPerDecisionGroup"), in.ClustersPerDecisionGroup.String(), err.Error()))
+	}
+	out.Count, out.Percent = count, percent
+	out.Fingerprint = out.fingerprint()
+	return out, faults
+}
+
+func compileGroup(in clusterv1beta1.DecisionGroup, path *field.Path) (Group, field.ErrorList) {
+	var faults field.ErrorList
+	if !groupName.MatchString(in.GroupName) {
+		faults = append(faults, field.Invalid(path.Child("groupName"), in.GroupName,
+			"must be 2 to 63 letters, digits, '-', '_' or '.', the first and last a letter or digit"))
+	}
+	at := path.Child("groupClusterSelector")
+	byLabel, errs := fleet.LabelSelector(in.ClusterSelector.LabelSelector, at.Child("labelSelector"))
+	faults = append(faults, errs...)
+	byClaim, errs := fleet.ClaimSelector(in.ClusterSelector.ClaimSelector.MatchExpressions, at.Child("claimSelector"))
+	faults = append(faults, errs...)
+	return Group{Name: in.GroupName, Selector: append(byLabel, byClaim...)}, faults
+}
+
+func length(in intstr.IntOrString) (count int, percent bool, err error) {
+	if in.Type == intstr.Int {
+		return max(in.IntValue(), 0), false, nil
+	}
+	text, percent := strings.CutSuffix(in.StrVal, "%")
+	count, err = strconv.Atoi(text)
+	if err != nil || count < 1 || percent && count > 100 {
+		return 0, false, fmt.Errorf("must be a number of clusters, or 1%% to 100%%")
+	}
+	return count, percent, nil
+}
+
+// fingerprint hashes what decides group membership. A group size that always means "all" is one strategy.
+func (s Strategy) fingerprint() string {
+	sum := fnv.New64a()
+	size := strconv.Itoa(s.Count)
+	switch {
+	case s.Count == 0 || s.Percent && s.Count == 100:
+		size = "all"
+	case s.Percent:
+		size += "%"
+	}
+	fmt.Fprintf(sum, "%s\n", size)
+	for _, group := range s.Groups {
+		fmt.Fprintf(sum, "%q\n", group.Name)
+		for _, requirement := range group.Selector {
+			fmt.Fprintf(sum, " %s %q %s %q\n", requirement.Source, requirement.Key, requirement.Operator, requirement.Values)
+		}
+	}
+	return strconv.FormatUint(sum.Sum64(), 16)
+}
+
+var groupName = regexp.MustCompile(`^[a-zA-Z0-9][-A-Za-z0-9_.]{0,61}[a-zA-Z0-9]$`)

@@ -1,0 +1,114 @@
+package program
+
+import (
+	"slices"
+
+	"github.com/bits-and-blooms/bitset"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+// difference is what changed of one cluster, as far as placements read it.
+type difference struct {
+	fleet         *fleet.Snapshot
+	before, after *fleet.Cluster
+	terms         []fleet.Term
+	facets        celenv.Facet
+	taints        bool
+	cpu, memory   bool
+	// everybody is set where a change matters to placements that no term names.
+	everybody bool
+}
+
+func compare(s *fleet.Snapshot, before, after *fleet.Cluster) difference {
+	out := difference{fleet: s, before: before, after: after, terms: fleet.ChangedTerms(before, after)}
+	if before == nil || after == nil {
+		return out
+	}
+	out.facets = celenv.Changed(before.Object, after.Object)
+	out.taints = !equality.Semantic.DeepEqual(before.Object.Spec.Taints, after.Object.Spec.Taints)
+	out.cpu, out.memory = before.CPU != after.CPU, before.Memory != after.Memory
+	out.everybody = out.taints || out.cpu || out.memory || before.Terminating() != after.Terminating()
+	return out
+}
+
+// touchedBy says whether the placement would see the change: the cluster becomes a candidate that passes the
+// predicates or ceases to be one, it is one and something else that the placement reads has changed, or it is the
+// first candidate or was the last.
+func (e *entry) touchedBy(c difference) bool {
+	member, stays := e.reaches(c.before), e.reaches(c.after)
+	if !member && !stays {
+		return false
+	}
+	was, is := member && e.passes(c.before), stays && e.passes(c.after)
+	switch {
+	case was != is:
+		return true
+	case member != stays:
+		return e.fewCandidates(c.fleet)
+	case e.program == nil:
+		return false
+	}
+	return is && e.readsChange(c) || e.switchesPredicate(c)
+}
+
+// readsChange says whether a program reads what changed of a cluster that passes the predicates.
+func (e *entry) readsChange(c difference) bool {
+	return c.taints || c.facets&e.facets != 0 ||
+		c.cpu && e.program.Scores(AllocatableCPU) || c.memory && e.program.Scores(AllocatableMemory) ||
+		e.program.Groups.regroups(c.before, c.after)
+}
+
+// switchesPredicate says whether the cluster now meets the selectors of other predicates. That matters where
+// expressions come after selectors.
+func (e *entry) switchesPredicate(c difference) bool {
+	return e.facets != 0 && slices.ContainsFunc(e.program.Predicates, func(p Predicate) bool {
+		return p.Selector.Matches(c.before) != p.Selector.Matches(c.after)
+	})
+}
+
+// reaches says whether the placement may choose a cluster, or might, where a set cannot be read.
+func (e *entry) reaches(c *fleet.Cluster) bool {
+	return c != nil && !c.Terminating() &&
+		slices.ContainsFunc(e.sets, func(s *fleet.Set) bool { return s.Has(c) || !s.Good() })
+}
+
+// passes says whether a cluster passes a predicate, as far as selectors tell: an expression may yet drop it.
+func (e *entry) passes(c *fleet.Cluster) bool {
+	if e.program == nil || len(e.program.Predicates) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(e.program.Predicates, func(p Predicate) bool { return p.Selector.Matches(c) })
+}
+
+// fewCandidates says whether the sets have at most one cluster, so that a change may have made the first or taken
+// the last: a placement tells its user which it is, nobody to choose from or nobody who matches.
+func (e *entry) fewCandidates(s *fleet.Snapshot) bool {
+	candidates := &bitset.BitSet{}
+	for _, set := range e.sets {
+		set.AddMembers(s, candidates)
+	}
+	candidates.InPlaceDifference(s.Holding(fleet.TermTerminating))
+	return candidates.Count() <= 1
+}
+
+// regroups says whether a change of a cluster changes which predefined groups match it.
+func (s Strategy) regroups(before, after *fleet.Cluster) bool {
+	return slices.ContainsFunc(s.Groups, func(g Group) bool {
+		return g.Selector.Matches(before) != g.Selector.Matches(after)
+	})
+}
+
+// terms returns the label and claim terms that the program reads.
+func (p *Program) terms() []fleet.Term {
+	var out []fleet.Term
+	for _, predicate := range p.Predicates {
+		out = append(out, predicate.Selector.Reads()...)
+	}
+	for _, group := range p.Groups.Groups {
+		out = append(out, group.Selector.Reads()...)
+	}
+	return out
+}

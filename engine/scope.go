@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/bits-and-blooms/bitset"
+
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/verdict"
+)
+
+// scope is which clusters a placement may choose from, before it chooses.
+type scope struct {
+	// asked is spec.clusterSets; valid are the bound sets that exist, eligible those of them that are asked for.
+	asked, valid, eligible []string
+	// candidates are the clusters of the eligible sets that are not being deleted, and the held.
+	candidates *bitset.BitSet
+	// held are incumbents that stay since their set cannot be read.
+	held *bitset.BitSet
+	// broken are the eligible sets that cannot be read.
+	broken []*fleet.Set
+}
+
+// reach works out the scope. Incumbents that no readable set has are held while one of the sets is broken: they may
+// be members of it.
+func reach(s *fleet.Snapshot, namespace string, asked []string, incumbents *bitset.BitSet) scope {
+	out := scope{asked: asked, candidates: &bitset.BitSet{}, held: &bitset.BitSet{}}
+	for _, name := range s.Bound(namespace) {
+		set, exists := s.Set(name)
+		if !exists {
+			continue
+		}
+		out.valid = append(out.valid, name)
+		if len(asked) > 0 && !slices.Contains(asked, name) {
+			continue
+		}
+		out.eligible = append(out.eligible, name)
+		if set.Good() {
+			set.AddMembers(s, out.candidates)
+		} else {
+			out.broken = append(out.broken, set)
+		}
+	}
+	if len(out.broken) > 0 {
+		out.held = incumbents.Difference(out.candidates)
+		out.held.InPlaceIntersection(s.Holding(fleet.TermExists))
+		out.candidates.InPlaceUnion(out.held)
+	}
+	for id := range s.Holding(fleet.TermTerminating).EachSet() {
+		out.candidates.Clear(id)
+		out.held.Clear(id)
+	}
+	return out
+}
+
+// fault says what is wrong with the sets; empty where nothing is.
+func (s scope) fault() string {
+	var out []string
+	for _, set := range s.broken {
+		out = append(out, "ManagedClusterSet:"+set.Name+": "+set.Faults.ToAggregate().Error())
+	}
+	return strings.Join(out, "; ")
+}
+
+// why returns the verdict on a cluster that is not a candidate.
+func (s scope) why(c *fleet.Cluster) verdict.Verdict {
+	if c.Terminating() {
+		return verdict.Verdict{Code: verdict.Terminating}
+	}
+	return verdict.Verdict{Code: verdict.OutsideSets}
+}

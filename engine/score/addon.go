@@ -1,0 +1,32 @@
+package score
+
+import "time"
+
+// addOn takes the value that an AddOnPlacementScore in the cluster's namespace gives, or 0 where it gives none or is
+// out of date. It reads the scores of that resource.
+func addOn(in Input, out *Column) {
+	for i, id := range in.Candidates {
+		found := in.Snapshot.Score(id, out.Prioritizer.Resource)
+		if found == nil {
+			continue
+		}
+		if found.Expired(in.Snapshot.Now) {
+			out.Expired++
+			continue
+		}
+		if value, ok := found.Value(out.Prioritizer.Score); ok {
+			out.Values[i] = int64(value)
+			out.lookAgain(found.ValidUntil)
+		}
+	}
+}
+
+// lookAgain notes that a value counts up to and including validUntil.
+func (c *Column) lookAgain(validUntil time.Time) {
+	if validUntil.IsZero() {
+		return
+	}
+	if after := validUntil.Add(1); c.Until.IsZero() || after.Before(c.Until) {
+		c.Until = after
+	}
+}
