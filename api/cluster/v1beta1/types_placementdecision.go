@@ -56,7 +56,7 @@ func (s PlacementDecisionStatus) MarshalJSON() ([]byte, error) {
 
 // ClusterDecision is one selected cluster.
 type ClusterDecision struct {
-	// Name of the ManagedCluster. It is unique in the decisions of a placement.
+	// Name of the selected ManagedCluster.
 	//
 	// +required
 	ClusterName string `json:"clusterName"`
@@ -66,7 +66,7 @@ type ClusterDecision struct {
 	// +required
 	Reason string `json:"reason"`
 
-	// Total score of the cluster when the decision was written; absent when 0. It is written when spec.sortBy is Score.
+	// Total score of the cluster when the decision was written; absent when 0.
 	//
 	// +optional
 	Score int64 `json:"score,omitempty"`
