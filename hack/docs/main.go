@@ -1,0 +1,51 @@
+// Command docs writes the reference pages under docs/reference from what they describe, so that they cannot disagree.
+//
+// It owns the form of those pages and none of their facts. It reads only what is compiled into it: running it twice gives
+// the same bytes.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/berth-project/berth/config"
+)
+
+// page is one file under docs/reference and the function that writes it. A new reference is a new line in pages.
+type page struct {
+	file  string
+	write func(io.Writer) error
+}
+
+func main() {
+	pages := []page{
+		{"api.md", func(w io.Writer) error { return writeAPI(w, config.CRDs()) }},
+	}
+	for _, p := range pages {
+		if err := save(filepath.Join("docs", "reference", p.file), p.write); err != nil {
+			fmt.Fprintf(os.Stderr, "docs: %v\n", err)
+			os.Exit(1)
+		}
+	}
+}
+
+func save(path string, write func(io.Writer) error) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return err
+	}
+	file, err := os.Create(filepath.Clean(path))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := file.Close(); err == nil {
+			err = closed
+		}
+	}()
+	if err := write(file); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}
