@@ -1,0 +1,6 @@
+// Package console serves files and knows no client.
+package console
+
+import (
+	_ "github.com/berth-project/berth/internal/source/live" // want depguard: list 'surface-console'
+)
