@@ -1,0 +1,167 @@
+package deptest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const berth = "github.com/berth-project/berth/"
+
+// below tells whether a package is root itself or lies below it.
+func below(pkg, root string) bool {
+	return pkg == root || strings.HasPrefix(pkg, root+"/")
+}
+
+// reach forbids packages to depend, however indirectly, on others.
+type reach struct {
+	from   []string // package trees of this repository
+	except []string // trees among those that may
+	never  []string // package trees
+	reason string
+}
+
+func TestReach(t *testing.T) {
+	surfaces := []string{
+		berth + "internal/controller", berth + "internal/webhook", berth + "internal/apiserver",
+		berth + "internal/cli", berth + "internal/console",
+	}
+	rules := map[string]reach{
+		"the engine has no client": {
+			from:   []string{berth + "engine"},
+			never:  []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "google.golang.org/grpc"},
+			reason: "it decides from a snapshot; whoever wants to ask a server builds another snapshot",
+		},
+		"the engine knows nothing above it": {
+			from:   []string{berth + "engine"},
+			never:  []string{berth + "internal", berth + "cmd", berth + "decision", berth + "rollout"},
+			reason: "simulation, tests and controllers share it because it depends on none of them",
+		},
+		"consumers' libraries stay small": {
+			from:   []string{berth + "decision", berth + "rollout"},
+			never:  []string{berth + "engine", berth + "internal", "github.com/google/cel-go", "sigs.k8s.io/controller-runtime"},
+			reason: "reading decisions must not cost a consumer the code that makes them",
+		},
+		"types stay types": {
+			from: []string{berth + "api"},
+			never: []string{
+				berth + "engine", berth + "internal", "k8s.io/client-go", "k8s.io/apiserver", "k8s.io/apiextensions-apiserver",
+				"sigs.k8s.io/controller-runtime", "github.com/google/cel-go",
+			},
+			reason: "everybody imports them, so everybody pays for what they import",
+		},
+		"nobody links Kubernetes itself": {
+			from:   []string{strings.TrimSuffix(berth, "/")},
+			never:  []string{"k8s.io/kubernetes", "go.etcd.io/etcd/server"},
+			reason: "only hub/embed does, in a module of its own; the manager and the plugin must stay small",
+		},
+		"bridges know no surface": {
+			from:   []string{berth + "internal/source", berth + "internal/apply", berth + "internal/telemetry"},
+			never:  append([]string{berth + "internal/app"}, surfaces...),
+			reason: "every surface stands on them",
+		},
+		"what must not write cannot": {
+			from:   []string{berth + "internal/webhook", berth + "internal/apiserver", berth + "internal/console"},
+			never:  []string{berth + "internal/apply"},
+			reason: "admission and views answer questions; a plan is applied by controllers alone",
+		},
+		"the page needs no client": {
+			from:   []string{berth + "internal/console"},
+			never:  []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime", berth + "engine"},
+			reason: "it hands out files and passes requests on with the caller's own credentials",
+		},
+	}
+	for _, surface := range surfaces {
+		rules[strings.TrimPrefix(surface, berth)+" knows no sibling"] = reach{
+			from:   []string{surface},
+			never:  slices.DeleteFunc(slices.Clone(surfaces), func(other string) bool { return other == surface }),
+			reason: "surfaces share through engine/, internal/source and internal/apply",
+		}
+	}
+	graph := load(t)
+	for name, rule := range rules {
+		t.Run(name, func(t *testing.T) {
+			packages := graph.own(rule.from, rule.except)
+			if len(packages) == 0 {
+				t.Skipf("no package in %v yet", rule.from)
+			}
+			for _, pkg := range packages {
+				if chain := graph.chain(pkg, rule.never); chain != nil {
+					t.Errorf("%s\n%s", strings.Join(chain, "\n  imports "), rule.reason)
+				}
+			}
+		})
+	}
+}
+
+// TestDirect holds what our own packages import themselves. Apimachinery reaches net/http and klog, so banning those from
+// the whole graph would ban apimachinery; what matters is that no code of ours uses them.
+func TestDirect(t *testing.T) {
+	rules := map[string]struct {
+		from, except []string // package trees of this repository
+		trees        []string // what they must not import, or with allowed, all that they may beside the standard library
+		allowed      bool
+		reason       string
+	}{
+		"the engine does nothing to the world": {
+			from:   []string{berth + "engine"},
+			except: []string{berth + "engine/enginetest"},
+			trees:  []string{"context", "os", "net", "log", "io/ioutil", "syscall", "math/rand", "crypto/rand", "k8s.io/klog"},
+			reason: "values in, values out: the same input gives the same bytes, on any machine, at any time",
+		},
+		"only celenv speaks CEL": {
+			from:   []string{strings.TrimSuffix(berth, "/")},
+			except: []string{berth + "engine/celenv"},
+			trees:  []string{"github.com/google/cel-go", "k8s.io/apiserver/pkg/cel"},
+			reason: "limits, environment and cache are in one place; a second one would accept what the first refuses",
+		},
+		"types know only apimachinery": {
+			from:    []string{berth + "api"},
+			trees:   []string{"k8s.io/api", "k8s.io/apimachinery", berth + "api"},
+			allowed: true,
+			reason:  "everybody imports them, so everybody pays for what they import",
+		},
+	}
+	graph := load(t)
+	for name, rule := range rules {
+		t.Run(name, func(t *testing.T) {
+			for _, pkg := range graph.own(rule.from, rule.except) {
+				for _, imported := range graph[pkg].Imports {
+					bad := slices.ContainsFunc(rule.trees, func(tree string) bool { return below(imported, tree) })
+					if rule.allowed {
+						bad = !bad && !graph[imported].Standard
+					}
+					if bad {
+						t.Errorf("%s imports %s\n%s", pkg, imported, rule.reason)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestEngineOrder holds that inside the engine a package imports only packages of an earlier rank.
+func TestEngineOrder(t *testing.T) {
+	ranks := [][]string{
+		{"verdict"}, {"fleet"}, {"celenv"}, {"program"}, {"filter", "score"}, {"selection", "group"}, {""}, {"plan", "explain"}, {"enginetest"},
+	}
+	rank := map[string]int{}
+	for i, names := range ranks {
+		for _, name := range names {
+			rank[strings.TrimSuffix(berth+"engine/"+name, "/")] = i
+		}
+	}
+	graph := load(t)
+	for _, pkg := range graph.own([]string{berth + "engine"}, nil) {
+		own, known := rank[pkg]
+		if !known {
+			t.Errorf("%s has no rank; give it one here and in the design", pkg)
+			continue
+		}
+		for _, imported := range graph[pkg].Imports {
+			if other, inEngine := rank[imported]; inEngine && other >= own {
+				t.Errorf("%s imports %s, which is not below it", pkg, imported)
+			}
+		}
+	}
+}
