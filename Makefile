@@ -1,0 +1,83 @@
+# Everything a developer runs. `make help` lists the targets; CI runs `.ci/run`. Needs Go, gcc, make, git and node.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+# Every module of this repository, by folder.
+MODULES := $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './bin/*' | sort))
+# Those that have code; hack/tools only pins tools.
+WITH_CODE := $(filter-out ./hack/tools,$(MODULES))
+
+TOOLS := hack/tools/go.mod hack/tools/go.sum
+GOLANGCI_LINT := bin/golangci-lint
+CONTROLLER_GEN := bin/controller-gen
+BENCHSTAT := bin/benchstat
+
+# How often each benchmark runs: benchstat needs several runs to tell a difference from noise.
+COUNT ?= 6
+
+# The wire format that existing clients use, where it lies beside this checkout.
+WIRE_CHECK := $(wildcard ../shared/wire/check)
+
+.PHONY: help
+help: ## List these targets.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: build
+build: ## Build every binary into bin/.
+	go build -o bin/ ./cmd/berth ./cmd/kubectl-berth
+	cd hub && go build -o ../bin/ ./cmd/berth-hub
+
+.PHONY: generate
+generate: $(CONTROLLER_GEN) ## Regenerate deepcopy, CRDs, RBAC and the reference documentation.
+	./hack/generate $(CONTROLLER_GEN)
+
+.PHONY: verify
+verify: $(CONTROLLER_GEN) ## Fail when something generated, formatting or a go.mod is out of date.
+	./hack/verify $(CONTROLLER_GEN) $(MODULES)
+ifneq ($(WIRE_CHECK),)
+	$(WIRE_CHECK) config/crd
+endif
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## Lint the code, and check that the linter still sees what it must.
+	go run ./hack/lint $(GOLANGCI_LINT)
+	@for module in $(WITH_CODE); do \
+		echo "lint: $$module"; \
+		(cd $$module && $(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...); \
+	done
+
+.PHONY: test
+test: ## Run the tests of every module; those of hub start a whole hub.
+	@for module in $(WITH_CODE); do \
+		echo "test: $$module"; \
+		(cd $$module && go test $(TESTFLAGS) ./...); \
+	done
+
+.PHONY: integration
+integration: ## Run only the tests against a real hub.
+	cd hub && go test $(TESTFLAGS) -count=1 ./integration/...
+
+.PHONY: demo
+demo: build ## Start a hub with an example fleet and show what happens.
+	bin/berth-hub demo
+
+.PHONY: run
+run: build ## Start a hub that keeps its data in .berth/.
+	bin/berth-hub --data-dir .berth
+
+.PHONY: bench
+bench: $(BENCHSTAT) ## Run the benchmarks and summarise them.
+	go test -run '^$$' -bench . -benchmem -count $(COUNT) ./... | tee bin/bench.txt
+	$(BENCHSTAT) bin/bench.txt
+
+# The pinned tools. Each is built from source when its pin changes.
+$(GOLANGCI_LINT): PACKAGE := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+$(CONTROLLER_GEN): PACKAGE := sigs.k8s.io/controller-tools/cmd/controller-gen
+$(BENCHSTAT): PACKAGE := golang.org/x/perf/cmd/benchstat
+$(GOLANGCI_LINT) $(CONTROLLER_GEN) $(BENCHSTAT): $(TOOLS)
+	@echo "building $(@F)"
+	cd hack/tools && go build -o $(abspath $@) $(PACKAGE)
+	@touch $@
