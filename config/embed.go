@@ -1,6 +1,7 @@
-// Package config holds the manifests that Berth is installed with, generated from the Go code, as files in the binary.
+// Package config holds the manifests that Berth is installed with, as files in the binary.
 //
-// It owns the files and refuses to know who applies them. What is here is what `make generate` wrote.
+// It owns the files and refuses to know who applies them. What is in crd and rbac is what `make generate` wrote from
+// the Go code; manager says who the manager is.
 package config
 
 import (
@@ -8,13 +9,19 @@ import (
 	"io/fs"
 )
 
-//go:embed crd/*.yaml
+//go:embed crd/*.yaml rbac/*.yaml manager/*.yaml
 var files embed.FS
 
 // CRDs returns the definitions of Berth's API types: YAML files, one definition each, at the root of the file system.
 // The files are read-only.
 func CRDs() fs.FS {
 	return directory("crd")
+}
+
+// Access returns the manager's identity and roles: YAML files at the root of each file system, to be applied in
+// order. The files are read-only.
+func Access() []fs.FS {
+	return []fs.FS{directory("manager"), directory("rbac")}
 }
 
 func directory(name string) fs.FS {

@@ -1,0 +1,148 @@
+// Package app assembles the manager: it reads the options, checks that the hub fits, and adds every controller that
+// is to run. It is the only package that knows them all, and it refuses to hold logic of its own.
+package app
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/internal/controller/placement"
+	"github.com/berth-project/berth/internal/telemetry"
+	"github.com/berth-project/berth/internal/version"
+)
+
+const leaseName = "berth-manager"
+
+// controllers are the loops of the manager by name, in the order in which they are added.
+func controllers() []controllerEntry {
+	return []controllerEntry{{placement.Name, addPlacement}}
+}
+
+type controllerEntry struct {
+	name string
+	add  func(manager.Manager, Options) error
+}
+
+func controllerNames() []string {
+	var out []string
+	for _, entry := range controllers() {
+		out = append(out, entry.name)
+	}
+	return out
+}
+
+func addPlacement(mgr manager.Manager, options Options) error {
+	return placement.Add(mgr, placement.Options{
+		Workers: options.Workers, Clock: clock.RealClock{}, Metrics: telemetry.NewMetrics(metrics.Registry),
+	})
+}
+
+// Run runs a manager until ctx ends or it loses its lease. It refuses to start on a hub that lacks something it needs.
+func Run(ctx context.Context, options Options) error {
+	if err := options.validate(); err != nil {
+		return err
+	}
+	setLog(options)
+	restConfig, err := hubConfig(options)
+	if err != nil {
+		return err
+	}
+	scheme, err := newScheme()
+	if err != nil {
+		return err
+	}
+	if err := preflight(ctx, restConfig); err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(restConfig, managerOptions(options, scheme))
+	if err != nil {
+		return fmt.Errorf("making the manager: %w", err)
+	}
+	for _, entry := range controllers() {
+		if !options.runs(entry.name) {
+			continue
+		}
+		if err := entry.add(mgr, options); err != nil {
+			return err
+		}
+	}
+	if err := addChecks(mgr); err != nil {
+		return err
+	}
+	mgr.GetLogger().Info("starting", "version", version.Version(), "workers", options.Workers)
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("running the manager: %w", err)
+	}
+	return nil
+}
+
+func hubConfig(options Options) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = options.Kubeconfig
+	out, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the hub, give --kubeconfig or run in a cluster: %w", err)
+	}
+	out.QPS, out.Burst = options.QPS, options.Burst
+	out.UserAgent = "berth/" + version.Version()
+	return out, nil
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, eventsv1.AddToScheme,
+		clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("registering types: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+func managerOptions(options Options, scheme *runtime.Scheme) ctrl.Options {
+	return ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Metrics:                       metricsserver.Options{BindAddress: options.MetricsAddress},
+		HealthProbeBindAddress:        options.HealthAddress,
+		LeaderElection:                options.LeaderElection,
+		LeaderElectionID:              leaseName,
+		LeaderElectionNamespace:       options.LeaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &options.LeaseDuration,
+		RenewDeadline:                 &options.RenewDeadline,
+		RetryPeriod:                   &options.RetryPeriod,
+		Controller:                    config.Controller{SkipNameValidation: ptr.To(true), UsePriorityQueue: ptr.To(false)},
+	}
+}
+
+func addChecks(mgr manager.Manager) error {
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("adding the health check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("adding the readiness check: %w", err)
+	}
+	return nil
+}

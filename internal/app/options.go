@@ -1,0 +1,110 @@
+package app
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// Options configures a manager. Its zero value is not usable; start from DefaultOptions.
+type Options struct {
+	// Kubeconfig is the path of the file that says how to reach the hub; empty means in-cluster, or $KUBECONFIG.
+	Kubeconfig string
+	// Controllers says which loops run: "*" all, "name" that one, "-name" not that one.
+	Controllers []string
+	// Workers is how many placements are decided side by side.
+	Workers int
+	// QPS and Burst bound the requests to the API server, per second and at once. QPS below 0 is no bound.
+	QPS   float32
+	Burst int
+	// MetricsAddress and HealthAddress are host:port to listen on; "0" is off.
+	MetricsAddress, HealthAddress string
+	// LeaderElection makes sure that one manager works at a time, through a lease in LeaderElectionNamespace.
+	LeaderElection          bool
+	LeaderElectionNamespace string
+	// LeaseDuration is how long a leader that is not heard of keeps the lease. It must give it up itself within
+	// RenewDeadline, and tries to renew every RetryPeriod.
+	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
+	// LogFormat is "json" or "text"; LogLevel is "debug", "info", "warn" or "error".
+	LogFormat, LogLevel string
+}
+
+// DefaultOptions returns what the manager runs with where nothing else is said.
+func DefaultOptions() Options {
+	return Options{
+		Controllers:             []string{"*"},
+		Workers:                 8,
+		QPS:                     1000,
+		Burst:                   2000,
+		MetricsAddress:          "127.0.0.1:8081",
+		HealthAddress:           "127.0.0.1:8082",
+		LeaderElection:          true,
+		LeaderElectionNamespace: "berth-system",
+		LeaseDuration:           15 * time.Second,
+		RenewDeadline:           10 * time.Second,
+		RetryPeriod:             2 * time.Second,
+		LogFormat:               "json",
+		LogLevel:                "info",
+	}
+}
+
+// AddFlags binds the options to flags.
+func (o *Options) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "path of the kubeconfig of the hub; empty: in-cluster, or $KUBECONFIG")
+	flags.StringSliceVar(&o.Controllers, "controllers", o.Controllers,
+		"which loops run: '*' all, 'foo' the one named foo, '-foo' not that one. All: "+strings.Join(controllerNames(), ", "))
+	flags.IntVar(&o.Workers, "workers", o.Workers, "placements decided side by side")
+	flags.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "requests per second to the API server; below 0: no bound")
+	flags.IntVar(&o.Burst, "kube-api-burst", o.Burst, "requests at once to the API server")
+	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "host:port that serves /metrics; 0: off")
+	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress, "host:port that serves /healthz and /readyz; 0: off")
+	flags.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection, "work only while holding the lease, so that one manager works at a time")
+	flags.StringVar(&o.LeaderElectionNamespace, "leader-elect-namespace", o.LeaderElectionNamespace, "namespace of the lease")
+	flags.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration, "how long others wait for a leader that is not heard of")
+	flags.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline, "how long a leader that cannot renew goes on")
+	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod, "how long between tries for the lease")
+	flags.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json or text")
+	flags.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
+}
+
+// validate returns every fault of the options.
+func (o *Options) validate() error {
+	var faults []string
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Sprintf(format, args...))
+		}
+	}
+	check(o.Workers >= 1 && o.Workers <= 256, "--workers %d: must be 1 to 256", o.Workers)
+	check(o.QPS != 0, "--kube-api-qps 0: must be more than 0, or below 0 for no bound")
+	check(o.Burst >= 1 || o.QPS < 0, "--kube-api-burst %d: must be 1 or more", o.Burst)
+	check(slices.Contains([]string{"json", "text"}, o.LogFormat), "--log-format %q: must be json or text", o.LogFormat)
+	_, err := level(o.LogLevel)
+	check(err == nil, "--log-level %q: must be debug, info, warn or error", o.LogLevel)
+	known := sets.New(controllerNames()...)
+	for _, name := range o.Controllers {
+		check(name == "*" || known.Has(strings.TrimPrefix(name, "-")),
+			"--controllers %q: no such controller; there are %s", name, strings.Join(controllerNames(), ", "))
+	}
+	if len(faults) > 0 {
+		return fmt.Errorf("wrong options: %s", strings.Join(faults, "; "))
+	}
+	return nil
+}
+
+// runs says whether a controller is to run: the first entry that names it decides, else "*".
+func (o *Options) runs(name string) bool {
+	for _, entry := range o.Controllers {
+		switch entry {
+		case name:
+			return true
+		case "-" + name:
+			return false
+		}
+	}
+	return slices.Contains(o.Controllers, "*")
+}

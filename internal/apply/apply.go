@@ -1,0 +1,177 @@
+// Package apply owns the execution of a plan: it sends the writes to the API server, in order, each fenced by the uid
+// and the resourceVersion of what the plan was made from. It refuses to decide, to retry and to swallow an error: it
+// stops at the first write that fails, and its caller makes a new plan from what then is.
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/plan"
+)
+
+// Timeout bounds each request.
+const Timeout = 30 * time.Second
+
+// Journal is told of every object right after the API server stored or deleted it.
+type Journal interface {
+	Stored(slice *clusterv1beta1.PlacementDecision)
+	Removed(slice *clusterv1beta1.PlacementDecision)
+	Reported(placement *clusterv1beta1.Placement)
+}
+
+// Apply executes a plan. What was written before an error stays written, and the journal knows of it.
+func Apply(ctx context.Context, to client.Client, p plan.Plan, journal Journal) error {
+	run := run{client: to, journal: journal, latest: map[string]*clusterv1beta1.PlacementDecision{}}
+	for _, write := range p.Writes {
+		if err := run.write(ctx, write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Superseded says whether an error means no more than that somebody else was faster: the next plan, made from what
+// then is, will do.
+func Superseded(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)
+}
+
+// run is the state of one Apply: the slices as their last write returned them.
+type run struct {
+	client  client.Client
+	journal Journal
+	latest  map[string]*clusterv1beta1.PlacementDecision
+}
+
+func (r *run) write(ctx context.Context, w plan.Write) error {
+	switch w.Verb {
+	case plan.Create:
+		if err := r.create(ctx, w.Slice); err != nil {
+			return err
+		}
+		return r.fill(ctx, w.Slice)
+	case plan.Fill:
+		return r.fill(ctx, w.Slice)
+	case plan.Mark:
+		return r.mark(ctx, w.Slice)
+	case plan.Delete:
+		return r.remove(ctx, w.Slice)
+	case plan.Report:
+		return r.report(ctx, w.Placement)
+	default:
+		panic(fmt.Sprintf("apply: write with verb %d", w.Verb))
+	}
+}
+
+func (r *run) create(ctx context.Context, want *clusterv1beta1.PlacementDecision) error {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	object := want.DeepCopy()
+	if err := r.client.Create(ctx, object); err != nil {
+		return fmt.Errorf("creating PlacementDecision %s: %w", want.Name, err)
+	}
+	r.stored(object)
+	return nil
+}
+
+func (r *run) fill(ctx context.Context, want *clusterv1beta1.PlacementDecision) error {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	patch, err := fenced(r.base(want), map[string]any{"status": want.Status})
+	if err != nil {
+		return err
+	}
+	object := blankSlice(want)
+	if err := r.client.Status().Patch(ctx, object, patch); err != nil {
+		return fmt.Errorf("writing the decisions of PlacementDecision %s: %w", want.Name, err)
+	}
+	r.stored(object)
+	return nil
+}
+
+func (r *run) mark(ctx context.Context, want *clusterv1beta1.PlacementDecision) error {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	patch, err := fenced(r.base(want), map[string]any{"metadata": map[string]any{
+		"labels": want.Labels, "annotations": want.Annotations, "ownerReferences": want.OwnerReferences,
+	}})
+	if err != nil {
+		return err
+	}
+	object := blankSlice(want)
+	if err := r.client.Patch(ctx, object, patch); err != nil {
+		return fmt.Errorf("labelling PlacementDecision %s: %w", want.Name, err)
+	}
+	r.stored(object)
+	return nil
+}
+
+func (r *run) remove(ctx context.Context, slice *clusterv1beta1.PlacementDecision) error {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	object := r.base(slice)
+	fence := client.Preconditions(metav1.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion})
+	if err := r.client.Delete(ctx, object, fence); err != nil {
+		return fmt.Errorf("deleting PlacementDecision %s: %w", slice.Name, err)
+	}
+	r.journal.Removed(object)
+	return nil
+}
+
+func (r *run) report(ctx context.Context, want *clusterv1beta1.Placement) error {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	patch, err := fenced(want, map[string]any{"status": want.Status})
+	if err != nil {
+		return err
+	}
+	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: want.Namespace, Name: want.Name}}
+	if err := r.client.Status().Patch(ctx, object, patch); err != nil {
+		return fmt.Errorf("writing the status of Placement %s/%s: %w", want.Namespace, want.Name, err)
+	}
+	r.journal.Reported(object)
+	return nil
+}
+
+// base returns the newest state of a slice that this run knows of. It is read-only.
+func (r *run) base(slice *clusterv1beta1.PlacementDecision) *clusterv1beta1.PlacementDecision {
+	if latest, ok := r.latest[slice.Name]; ok {
+		return latest
+	}
+	return slice
+}
+
+// blankSlice names a slice and says nothing else, so that what the API server returns is all that it holds.
+func blankSlice(slice *clusterv1beta1.PlacementDecision) *clusterv1beta1.PlacementDecision {
+	return &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: slice.Namespace, Name: slice.Name}}
+}
+
+func (r *run) stored(object *clusterv1beta1.PlacementDecision) {
+	r.latest[object.Name] = object
+	r.journal.Stored(object)
+}
+
+// fenced makes a merge patch that the API server refuses unless the object is still the one that was looked at.
+func fenced(object client.Object, patch map[string]any) (client.Patch, error) {
+	metadata, ok := patch["metadata"].(map[string]any)
+	if !ok {
+		metadata = map[string]any{}
+		patch["metadata"] = metadata
+	}
+	metadata["uid"] = object.GetUID()
+	metadata["resourceVersion"] = object.GetResourceVersion()
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a patch of %s: %w", object.GetName(), err)
+	}
+	return client.RawPatch(types.MergePatchType, body), nil
+}

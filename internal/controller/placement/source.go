@@ -1,0 +1,78 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/internal/source/live"
+)
+
+const (
+	syncPoll   = 20 * time.Millisecond
+	auditEvery = 30 * time.Second
+)
+
+// source feeds the work queue with the placements that the world wakes. It is a controller-runtime source that is
+// synced once the world has seen every object that existed at the start.
+type source struct {
+	cache  cache.Cache
+	clock  clock.WithTicker
+	world  *live.World
+	queue  workqueue.TypedRateLimitingInterface[reconcile.Request]
+	synced func() bool
+}
+
+func newSource(cache cache.Cache, env *celenv.Env, clock clock.WithTicker) *source {
+	s := &source{cache: cache, clock: clock}
+	s.world = live.New(env, s.enqueue)
+	return s
+}
+
+// Start begins to follow the informers. It does not block.
+func (s *source) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	s.queue = queue
+	synced, err := s.world.Watch(ctx, s.cache)
+	if err != nil {
+		return fmt.Errorf("following the fleet: %w", err)
+	}
+	s.synced = synced
+	go s.audit(ctx)
+	return nil
+}
+
+// WaitForSync blocks until the world is ready.
+func (s *source) WaitForSync(ctx context.Context) error {
+	err := wait.PollUntilContextCancel(ctx, syncPoll, true, func(context.Context) (bool, error) { return s.synced(), nil })
+	if err != nil {
+		return fmt.Errorf("waiting for the fleet to be read: %w", err)
+	}
+	s.world.Ready()
+	return nil
+}
+
+func (s *source) enqueue(key fleet.Key) {
+	s.queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: key.Name}})
+}
+
+func (s *source) audit(ctx context.Context) {
+	ticker := s.clock.NewTicker(auditEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+			s.world.Audit()
+		}
+	}
+}

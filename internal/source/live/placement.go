@@ -1,0 +1,155 @@
+package live
+
+import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/engine/program"
+)
+
+// placement is what the world knows of one Placement.
+type placement struct {
+	cached *clusterv1beta1.Placement
+	// mine is the object as the last write of this process returned it; nil before the first.
+	mine    *clusterv1beta1.Placement
+	program *program.Program
+	faults  field.ErrorList
+	// adopted is set once the slices found at start count as what this process stored.
+	adopted bool
+	// busy is set between Gather and Settle.
+	busy bool
+}
+
+// object returns the newest state of the placement that this process knows of.
+func (p *placement) object() *clusterv1beta1.Placement {
+	if p.mine != nil && newer(p.mine, p.cached) {
+		return p.mine
+	}
+	return p.cached
+}
+
+// wanted says whether Berth is to decide the placement.
+func (p *placement) wanted() bool {
+	return p.cached.DeletionTimestamp.IsZero() && p.cached.Annotations[clusterv1beta1.PlacementDisableAnnotation] != "true"
+}
+
+// newer says whether a is a later state than b of the same object.
+func newer(a, b metav1.Object) bool {
+	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
+	return err == nil && order > 0
+}
+
+// SetPlacement records a placement as the API server has it. An echo of this process's own write wakes nobody.
+func (w *World) SetPlacement(object *clusterv1beta1.Placement) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := keyOf(object)
+	p, known := w.placements[key]
+	if known && p.cached.UID != object.UID {
+		w.forgetPlacement(key)
+		known = false
+	}
+	if !known {
+		p = &placement{cached: object}
+		p.program, p.faults = program.Compile(object, w.env)
+		w.placements[key] = p
+		w.reclaim(key)
+		w.ready(key, p)
+		return
+	}
+	before := p.cached
+	p.cached = object
+	if !p.wanted() {
+		w.leave(key, p)
+	}
+	if before.Generation != object.Generation {
+		p.program, p.faults = program.Compile(object, w.env)
+		w.ready(key, p)
+		return
+	}
+	if concerns(before, object) || p.statusEdited() {
+		w.wake(key)
+	}
+}
+
+// ready indexes a placement that is new or has a new spec, and wakes it.
+func (w *World) ready(key fleet.Key, p *placement) {
+	if w.edit == nil {
+		w.index.Put(w.snapshot, key, p.program)
+		w.wake(key)
+	}
+}
+
+// concerns says whether the metadata of a placement changed in a way that matters to deciding.
+func concerns(before, after *clusterv1beta1.Placement) bool {
+	return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+		!maps.Equal(before.Annotations, after.Annotations)
+}
+
+// statusEdited says whether somebody else changed the status since this process last wrote it.
+func (p *placement) statusEdited() bool {
+	return p.mine != nil && newer(p.cached, p.mine) && !equality.Semantic.DeepEqual(p.mine.Status, p.cached.Status)
+}
+
+// DeletePlacement records that a placement is gone.
+func (w *World) DeletePlacement(object *clusterv1beta1.Placement) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.forgetPlacement(keyOf(object))
+}
+
+func (w *World) forgetPlacement(key fleet.Key) {
+	w.leave(key, w.placements[key])
+	delete(w.placements, key)
+	w.index.Remove(key)
+	w.reclaim(key)
+	w.refresh(key)
+}
+
+// leave forgets what this process stored of a placement, since from now on its slices are others' business.
+func (w *World) leave(key fleet.Key, p *placement) {
+	if p == nil || !p.adopted {
+		return
+	}
+	p.adopted = false
+	for name := range w.owns[key] {
+		w.slices[name].disown()
+		w.tidy(name, w.slices[name])
+	}
+	w.refresh(key)
+}
+
+// adopt takes the slices that a placement has as what this process stored: those of its name that no other placement
+// controls. It is done once, when the placement is first decided.
+func (w *World) adopt(key fleet.Key, p *placement) {
+	p.adopted = true
+	for name := range w.owns[key] {
+		s := w.slices[name]
+		if s.cached == nil {
+			continue
+		}
+		if owner, _, named := plan.Owner(s.cached); !named || owner != key {
+			continue
+		}
+		if controller := metav1.GetControllerOf(s.cached); controller == nil || controller.UID == p.cached.UID {
+			s.mine = s.cached
+		}
+	}
+	w.refresh(key)
+}
+
+// Reported records the placement as the API server returned it after a write of its status.
+func (w *World) Reported(object *clusterv1beta1.Placement) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p, known := w.placements[keyOf(object)]; known && p.cached.UID == object.UID {
+		p.mine = object
+	}
+}

@@ -1,0 +1,218 @@
+package live
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/source"
+)
+
+// slice is what the world knows of one PlacementDecision.
+type slice struct {
+	// cached is the object as the informer has it; nil where it has none.
+	cached *clusterv1beta1.PlacementDecision
+	// mine is the object as this process last stored or adopted it; nil where it never did, or deleted it.
+	mine *clusterv1beta1.PlacementDecision
+	// awaited is set while mine is a write that the informer has not shown yet.
+	awaited bool
+	// overdue is set once an audit has found it awaited.
+	overdue bool
+	// buried is the uid of an object that this process deleted, until the informer shows that too.
+	buried types.UID
+	owner  fleet.Key
+	// named are the placements that the slice mentions.
+	named []fleet.Key
+}
+
+// object returns the slice as it is stored, as far as this process knows; nil where it is not.
+func (s *slice) object() *clusterv1beta1.PlacementDecision {
+	switch {
+	case s.awaited:
+		return s.mine
+	case s.cached != nil && s.cached.UID == s.buried:
+		return nil
+	default:
+		return s.cached
+	}
+}
+
+// strange says whether the slice is stored otherwise than this process left it.
+func (s *slice) strange() bool {
+	stored := s.object()
+	switch {
+	case stored == nil || s.mine == nil:
+		return stored != nil || s.mine != nil
+	default:
+		return stored.UID != s.mine.UID || stored.ResourceVersion != s.mine.ResourceVersion
+	}
+}
+
+// disown forgets that this process ever stored the slice.
+func (s *slice) disown() { s.mine, s.awaited = nil, false }
+
+// SetSlice records a slice as the API server has it.
+func (w *World) SetSlice(object *clusterv1beta1.PlacementDecision) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	name := nameOf(object)
+	s, known := w.slices[name]
+	if !known {
+		s = &slice{}
+		w.slices[name] = s
+	}
+	s.cached = object
+	if s.awaited && !newer(s.mine, object) {
+		s.awaited = false
+	}
+	w.mention(name, s, object)
+	w.own(name, s)
+	w.seen(s)
+}
+
+// DeleteSlice records that a slice is gone.
+func (w *World) DeleteSlice(object *clusterv1beta1.PlacementDecision) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	name := nameOf(object)
+	s, known := w.slices[name]
+	if !known {
+		return
+	}
+	if s.mine != nil && s.mine.UID == object.UID {
+		s.awaited = false
+	}
+	s.cached, s.buried = nil, ""
+	w.seen(s)
+	w.tidy(name, s)
+}
+
+// seen lets the world follow what the informer shows of a slice: a placement that has not been decided yet is taken
+// at the informer's word, any other is woken where a stranger was at work.
+func (w *World) seen(s *slice) {
+	p, known := w.placements[s.owner]
+	if !known || !p.adopted {
+		w.refresh(s.owner)
+		return
+	}
+	if !p.busy && s.strange() {
+		w.wake(s.owner)
+	}
+}
+
+// Stored records a slice as the API server returned it after a write.
+func (w *World) Stored(object *clusterv1beta1.PlacementDecision) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	name := nameOf(object)
+	s, known := w.slices[name]
+	if !known {
+		s = &slice{}
+		w.slices[name] = s
+		w.mention(name, s, object)
+		w.own(name, s)
+	}
+	s.mine = object
+	s.awaited = s.cached == nil || newer(object, s.cached)
+}
+
+// Kept records that a slice is stored as it is to be, whoever stored it.
+func (w *World) Kept(object *clusterv1beta1.PlacementDecision) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s, known := w.slices[nameOf(object)]; known {
+		s.mine = object
+	}
+}
+
+// Removed records that this process deleted a slice.
+func (w *World) Removed(object *clusterv1beta1.PlacementDecision) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	name := nameOf(object)
+	if s, known := w.slices[name]; known {
+		s.disown()
+		s.buried = object.UID
+		w.tidy(name, s)
+	}
+}
+
+// refresh puts the decisions of a placement into the snapshot: what this process stored, or what the informer shows
+// where it has not decided the placement.
+func (w *World) refresh(key fleet.Key) {
+	p, known := w.placements[key]
+	mine := known && p.adopted
+	var decided []fleet.Slice
+	for name := range w.owns[key] {
+		object := w.slices[name].cached
+		if mine {
+			object = w.slices[name].mine
+		}
+		if object != nil {
+			decided = append(decided, plan.ReadSlice(object))
+		}
+	}
+	w.change(func(e *fleet.Edit) { e.SetSlices(key, decided) }, func() []fleet.Key { return nil })
+}
+
+// own works out anew to which placement a slice belongs.
+func (w *World) own(name fleet.Key, s *slice) {
+	object := s.cached
+	if object == nil {
+		object = s.mine
+	}
+	before := s.owner
+	s.owner = source.OwnerOf(object, func(key fleet.Key) bool { _, ok := w.placements[key]; return ok })
+	if before != s.owner && before != (fleet.Key{}) {
+		drop(w.owns, before, name)
+		w.refresh(before)
+	}
+	put(w.owns, s.owner, name)
+}
+
+// reclaim works out anew the owners of every slice that mentions a placement, since it came or went.
+func (w *World) reclaim(key fleet.Key) {
+	for name := range w.mentions[key] {
+		w.own(name, w.slices[name])
+	}
+}
+
+// mention notes which placements a slice mentions.
+func (w *World) mention(name fleet.Key, s *slice, object *clusterv1beta1.PlacementDecision) {
+	for _, key := range s.named {
+		drop(w.mentions, key, name)
+	}
+	s.named = mentioned(object)
+	for _, key := range s.named {
+		put(w.mentions, key, name)
+	}
+}
+
+// mentioned returns the placements that a slice names: in its own name, and in its label.
+func mentioned(object *clusterv1beta1.PlacementDecision) []fleet.Key {
+	var out []fleet.Key
+	if key, _, ok := plan.Owner(object); ok {
+		out = append(out, key)
+	}
+	if label := object.Labels[clusterv1beta1.PlacementLabel]; label != "" {
+		out = append(out, fleet.Key{Namespace: object.Namespace, Name: label})
+	}
+	return out
+}
+
+// tidy forgets a slice of which nothing is left: neither stored, nor to be restored.
+func (w *World) tidy(name fleet.Key, s *slice) {
+	if s.cached != nil || s.mine != nil {
+		return
+	}
+	delete(w.slices, name)
+	drop(w.owns, s.owner, name)
+	for _, key := range s.named {
+		drop(w.mentions, key, name)
+	}
+}
+
+func nameOf(object *clusterv1beta1.PlacementDecision) fleet.Key {
+	return fleet.Key{Namespace: object.Namespace, Name: object.Name}
+}

@@ -1,0 +1,160 @@
+package live
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/engine/program"
+)
+
+// World is the fleet as it is known now. Its methods may be called from any goroutine.
+type World struct {
+	env  *celenv.Env
+	wake func(fleet.Key)
+
+	mu       sync.Mutex
+	snapshot *fleet.Snapshot
+	// edit is open until Ready: while the caches fill, nobody asks for a snapshot and everybody is woken at the end.
+	edit       *fleet.Edit
+	index      *program.Index
+	placements map[fleet.Key]*placement
+	slices     map[fleet.Key]*slice
+	// mentions lists for each placement the slices that name it in any way, owns those of them that are its own.
+	mentions, owns map[fleet.Key]map[fleet.Key]struct{}
+	// boundTo lists for each set the namespaces that have a binding of its name.
+	boundTo map[string]map[string]struct{}
+}
+
+// New returns a World of nothing. wake is called for each placement that a change can touch; it must neither block nor
+// call back.
+func New(env *celenv.Env, wake func(fleet.Key)) *World {
+	return &World{
+		env: env, wake: wake,
+		edit:       fleet.Empty().Edit(),
+		index:      program.NewIndex(),
+		placements: map[fleet.Key]*placement{},
+		slices:     map[fleet.Key]*slice{},
+		mentions:   map[fleet.Key]map[fleet.Key]struct{}{},
+		owns:       map[fleet.Key]map[fleet.Key]struct{}{},
+		boundTo:    map[string]map[string]struct{}{},
+	}
+}
+
+// Ready ends the filling of the caches: every placement is indexed and woken.
+func (w *World) Ready() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.edit == nil {
+		return
+	}
+	w.snapshot, w.edit = w.edit.Snapshot(), nil
+	for key, p := range w.placements {
+		w.index.Put(w.snapshot, key, p.program)
+		w.wake(key)
+	}
+}
+
+// change applies a change to the fleet. Once the world is ready, touched tells whom it can touch; they are woken.
+func (w *World) change(apply func(*fleet.Edit), touched func() []fleet.Key) {
+	if w.edit != nil {
+		apply(w.edit)
+		return
+	}
+	edit := w.snapshot.Edit()
+	apply(edit)
+	w.snapshot = edit.Snapshot()
+	w.wakeAll(touched())
+}
+
+func (w *World) wakeAll(keys []fleet.Key) {
+	for _, key := range keys {
+		w.wake(key)
+	}
+}
+
+// reindex puts placements into the index again after a change of what they may reach.
+func (w *World) reindex(keys []fleet.Key) {
+	for _, key := range keys {
+		w.index.Put(w.snapshot, key, w.placements[key].program)
+	}
+}
+
+// Case is all that deciding one placement needs. Everything in it is read-only.
+type Case struct {
+	Snapshot *fleet.Snapshot
+	// Program is nil where the placement does not compile; then Faults says why.
+	Program *program.Program
+	Faults  field.ErrorList
+	Stored  plan.Stored
+}
+
+// Gather returns the case of a placement as of now. Ok is false where there is nothing to decide: the placement does
+// not exist, is being deleted, or is left to others by its annotation. The caller must Settle each case before the
+// placement is gathered again.
+func (w *World) Gather(key fleet.Key, now time.Time) (c Case, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p, known := w.placements[key]
+	if !known || w.snapshot == nil || !p.wanted() {
+		return Case{}, false
+	}
+	if !p.adopted {
+		w.adopt(key, p)
+	}
+	p.busy = true
+	c = Case{Program: p.program, Faults: p.faults, Stored: plan.Stored{Placement: p.object()}}
+	for name := range w.owns[key] {
+		if object := w.slices[name].object(); object != nil {
+			c.Stored.Slices = append(c.Stored.Slices, object)
+		}
+	}
+	c.Snapshot = w.snapshot.At(now)
+	return c, true
+}
+
+// Settle ends a case. Where a stranger changed one of its slices in the meantime, the placement is woken again, unless
+// the case failed: then its caller tries again in its own time.
+func (w *World) Settle(key fleet.Key, failed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refresh(key)
+	p, known := w.placements[key]
+	if !known {
+		return
+	}
+	p.busy = false
+	for name := range w.owns[key] {
+		if !failed && w.slices[name].strange() {
+			w.wake(key)
+			return
+		}
+	}
+}
+
+// Audit gives up waiting for the informer to show writes that were already awaited at the last audit: an object that
+// was made and removed while a watch was broken never shows. What the informer has then counts.
+func (w *World) Audit() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.slices {
+		switch {
+		case !s.awaited:
+			s.overdue = false
+		case !s.overdue:
+			s.overdue = true
+		default:
+			s.awaited, s.overdue = false, false
+			w.wake(s.owner)
+		}
+	}
+}
+
+func keyOf(object *clusterv1beta1.Placement) fleet.Key {
+	return fleet.Key{Namespace: object.Namespace, Name: object.Name}
+}

@@ -1,0 +1,80 @@
+package telemetry
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/plan"
+)
+
+// The reasons and actions of the events on a Placement.
+const (
+	ReasonDecisionCreate = "DecisionCreate"
+	ReasonDecisionUpdate = "DecisionUpdate"
+	ReasonMisconfigured  = "PlacementMisconfigured"
+
+	ActionDecisionCreated = "DecisionCreated"
+	ActionDecisionUpdated = "DecisionUpdated"
+	ActionDecisionKept    = "DecisionKept"
+)
+
+// maxNames is how many clusters an event names of those that come, and of those that go; maxNote is how long it may
+// be, below the API's limit of 1024.
+const (
+	maxNames = 10
+	maxNote  = 1000
+)
+
+// Event is one event on a Placement.
+type Event struct {
+	Type, Reason, Action, Note string
+}
+
+// Describe returns the one event that an applied plan is worth. Ok is false where nothing happened that a user
+// should hear of.
+func Describe(before *clusterv1beta1.Placement, result *engine.Result, p plan.Plan) (event Event, ok bool) {
+	old := meta.FindStatusCondition(before.Status.Conditions, result.Misconfigured.Type)
+	if result.Misconfigured.Status == metav1.ConditionTrue && (old == nil || old.Message != result.Misconfigured.Message) {
+		return Event{
+			Type: corev1.EventTypeWarning, Reason: ReasonMisconfigured, Action: ActionDecisionKept,
+			Note: cut("The last decisions are kept: " + result.Misconfigured.Message),
+		}, true
+	}
+	if len(p.Added)+len(p.Removed) == 0 {
+		return Event{}, false
+	}
+	event = Event{Type: corev1.EventTypeNormal, Reason: ReasonDecisionUpdate, Action: ActionDecisionUpdated}
+	verb := "updated"
+	if before.Status.NumberOfSelectedClusters == 0 {
+		event.Reason, event.Action, verb = ReasonDecisionCreate, ActionDecisionCreated, "created"
+	}
+	event.Note = cut(fmt.Sprintf("Decisions of placement %s in namespace %s are %s: %d selected%s%s",
+		before.Name, before.Namespace, verb, result.Selected, names(", added", p.Added), names(", removed", p.Removed)))
+	return event, true
+}
+
+func names(what string, clusters []string) string {
+	if len(clusters) == 0 {
+		return ""
+	}
+	named := clusters[:min(maxNames, len(clusters))]
+	out := fmt.Sprintf("%s %d (%s", what, len(clusters), strings.Join(named, ", "))
+	if more := len(clusters) - len(named); more > 0 {
+		out += fmt.Sprintf(" and %d more", more)
+	}
+	return out + ")"
+}
+
+func cut(note string) string {
+	const more = "..."
+	if len(note) <= maxNote {
+		return note
+	}
+	return strings.ToValidUTF8(note[:maxNote-len(more)], "") + more
+}
