@@ -21,6 +21,11 @@ COUNT ?= 6
 # The wire format that existing clients use, where it lies beside this checkout.
 WIRE_CHECK := $(wildcard ../shared/wire/check)
 
+# in_each_module runs a command in every module with code, all of them even when one fails. Arguments: what to call it, it.
+define in_each_module
+@status=0; for module in $(WITH_CODE); do echo "$(1): $$module"; (cd $$module && $(2)) || status=1; done; exit $$status
+endef
+
 .PHONY: help
 help: ## List these targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -44,17 +49,11 @@ endif
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Lint the code, and check that the linter still sees what it must.
 	go run ./hack/lint $(GOLANGCI_LINT)
-	@for module in $(WITH_CODE); do \
-		echo "lint: $$module"; \
-		(cd $$module && $(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...); \
-	done
+	$(call in_each_module,lint,$(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...)
 
 .PHONY: test
 test: ## Run the tests of every module; those of hub start a whole hub.
-	@for module in $(WITH_CODE); do \
-		echo "test: $$module"; \
-		(cd $$module && go test $(TESTFLAGS) ./...); \
-	done
+	$(call in_each_module,test,go test $(TESTFLAGS) ./...)
 
 .PHONY: integration
 integration: ## Run only the tests against a real hub.
