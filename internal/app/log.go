@@ -10,8 +10,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// setLog sends every log line of the process, those of the client library included, to standard error.
+// setLog sends every log line of the process, those of the client library included, to the logger that the options
+// name, or to standard error.
 func setLog(options Options) {
+	if !options.Logger.IsZero() {
+		ctrl.SetLogger(options.Logger)
+		return
+	}
 	least, err := level(options.LogLevel)
 	if err != nil {
 		least = slog.LevelInfo

@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/config"
@@ -133,7 +132,7 @@ func managerOptions(options Options, scheme *runtime.Scheme) ctrl.Options {
 		LeaseDuration:                 &options.LeaseDuration,
 		RenewDeadline:                 &options.RenewDeadline,
 		RetryPeriod:                   &options.RetryPeriod,
-		Controller:                    config.Controller{SkipNameValidation: ptr.To(true), UsePriorityQueue: ptr.To(false)},
+		Controller:                    config.Controller{SkipNameValidation: new(true), UsePriorityQueue: new(false)},
 	}
 }
 

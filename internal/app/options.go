@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
@@ -29,6 +30,8 @@ type Options struct {
 	// LeaseDuration is how long a leader that is not heard of keeps the lease. It must give it up itself within
 	// RenewDeadline, and tries to renew every RetryPeriod.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
+	// Logger takes all log lines; the zero Logger means standard error, as LogFormat and LogLevel say.
+	Logger logr.Logger
 	// LogFormat is "json" or "text"; LogLevel is "debug", "info", "warn" or "error".
 	LogFormat, LogLevel string
 }
