@@ -64,10 +64,10 @@ func TestAdmission(t *testing.T) {
 		"an exclusive label of anybody": {object: set + "spec: {clusterSelector: {selectorType: ExclusiveLabel, exclusiveLabel: {key: team, value: a}}}}", want: "exclusiveLabel.key"},
 
 		"a binding that bears its set's name":  {object: binding + "spec: {clusterSet: a}}"},
-		"a binding that bears another name":    {object: binding + "spec: {clusterSet: b}}", want: "must be the same"},
-		"a binding that is turned to another":  {object: binding + "spec: {clusterSet: b}}", old: binding + "spec: {clusterSet: a}}", want: "must be the same"},
-		"a binding without a set":              {object: binding + "spec: {}}", want: "must be the same"},
-		"a binding without a spec":             {object: binding + "}", want: "must be the same"},
+		"a binding that bears another name":    {object: binding + "spec: {clusterSet: b}}", want: "spec.clusterSet: Invalid value: must be the same as metadata.name"},
+		"a binding that is turned to another":  {object: binding + "spec: {clusterSet: b}}", old: binding + "spec: {clusterSet: a}}", want: "spec.clusterSet: Invalid value: must be the same as metadata.name"},
+		"a binding without a set":              {object: binding + "spec: {}}", want: "spec.clusterSet: Invalid value: must be the same as metadata.name"},
+		"a binding without a spec":             {object: binding + "}", want: "spec.clusterSet: Invalid value: must be the same as metadata.name"},
 		"a status on a binding that was wrong": {object: binding + "spec: {clusterSet: a}, status: {conditions: []}}", old: binding + "spec: {clusterSet: b}}"},
 	}
 	kinds := served(t)

@@ -59,7 +59,7 @@ func writeKind(out *bytes.Buffer, d definition) error {
 	root := stored.Schema.OpenAPIV3Schema
 	fmt.Fprintf(out, ".\n\n%s\n", root.Description)
 	for _, r := range root.Rules {
-		fmt.Fprintf(out, "\nThe server checks: %s.\n", r.Message)
+		fmt.Fprintf(out, "\n%s\n", r)
 	}
 	for _, name := range slices.Sorted(maps.Keys(root.Properties)) {
 		if name == "apiVersion" || name == "kind" || name == "metadata" {
@@ -168,7 +168,7 @@ func limits(s schema) []string {
 func paragraph(s schema) string {
 	sentences := strings.Fields(s.Description)
 	for _, r := range s.Rules {
-		sentences = append(sentences, "The server checks: "+r.Message+".")
+		sentences = append(sentences, r.String())
 	}
 	return strings.Join(sentences, " ")
 }

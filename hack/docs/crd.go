@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"reflect"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
@@ -50,7 +51,16 @@ type schema struct {
 }
 
 type rule struct {
-	Message string `json:"message"`
+	Message   string `json:"message"`
+	FieldPath string `json:"fieldPath"`
+}
+
+func (r rule) String() string {
+	where := strings.TrimPrefix(r.FieldPath, ".")
+	if where != "" {
+		where = " `" + where + "`"
+	}
+	return "The server checks" + where + ": " + r.Message + "."
 }
 
 // stored returns the version that objects are stored in, and the names of the others. Their schemas must not differ, or

@@ -6,9 +6,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ManagedCluster is one cluster of the fleet as the hub sees it: whether it may join, how to reach it, what it has, how
-// healthy it is, and which placements it repels. The object's name is the cluster's name everywhere, including in
-// placement decisions and as the name of the cluster's own namespace on the hub.
+// ManagedCluster is one cluster of the fleet as the hub sees it: whether it
+// may join, how to reach it, what it has, how healthy it is, and which
+// placements it repels. The object's name is the cluster's name everywhere,
+// including in placement decisions and as the name of the cluster's own
+// namespace on the hub.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -46,29 +48,35 @@ type ManagedClusterList struct {
 
 // ManagedClusterSpec is what the administrators of the hub want of a cluster.
 type ManagedClusterSpec struct {
-	// Addresses of the cluster's API server, for components on the hub that talk to it. Placements do not read them.
-	// Every URL must be https.
+	// Addresses of the cluster's API server, for components on the hub that talk
+	// to it. Placements do not read them. Every URL must be https.
 	//
 	// +optional
 	ManagedClusterClientConfigs []ClientConfig `json:"managedClusterClientConfigs,omitempty"`
 
-	// Whether the hub lets this cluster in. Defaults to false. Turning it on needs the `accept` permission on the cluster
-	// and gives its agent access to the cluster's namespace; turning it off takes that access away. A cluster that was
-	// never accepted has no health report, is therefore tainted unreachable, and is not selected unless tolerated.
+	// Whether the hub lets this cluster in. Defaults to false. Turning it on needs
+	// the `accept` permission on the cluster and gives its agent access to the
+	// cluster's namespace; turning it off takes that access away. A cluster that
+	// was never accepted has no health report, is therefore tainted unreachable,
+	// and is not selected unless tolerated.
 	//
 	// +optional
 	HubAcceptsClient bool `json:"hubAcceptsClient"`
 
-	// How often, in seconds, the cluster's agent renews its lease on the hub. Defaults to 60. The hub waits for five such
-	// periods before it calls the cluster unreachable, so a larger value means fewer writes and slower detection.
+	// How often, in seconds, the cluster's agent renews its lease on the hub.
+	// Defaults to 60. The hub waits for five such periods before it calls the
+	// cluster unreachable, so a larger value means fewer writes and slower
+	// detection.
 	//
 	// +optional
 	// +kubebuilder:default=60
 	LeaseDurationSeconds int32 `json:"leaseDurationSeconds,omitempty"`
 
-	// Marks that keep placements away from this cluster unless they tolerate them. Adding a NoSelect taint removes the
-	// cluster from the decisions of every placement that does not tolerate it. The hub itself adds and removes the taints
-	// `cluster.open-cluster-management.io/unreachable` and `cluster.open-cluster-management.io/unavailable`.
+	// Marks that keep placements away from this cluster unless they tolerate them.
+	// Adding a NoSelect taint removes the cluster from the decisions of every
+	// placement that does not tolerate it. The hub itself adds and removes the
+	// taints `cluster.open-cluster-management.io/unreachable` and
+	// `cluster.open-cluster-management.io/unavailable`.
 	//
 	// +optional
 	Taints []Taint `json:"taints,omitempty"`
@@ -76,13 +84,15 @@ type ManagedClusterSpec struct {
 
 // ClientConfig says how to reach a cluster's API server.
 type ClientConfig struct {
-	// Address of the API server, starting with `https://`. It may hold a path when the server sits behind a proxy.
+	// Address of the API server, starting with `https://`. It may hold a path when
+	// the server sits behind a proxy.
 	//
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self.startsWith('https://') || self.startsWith('HTTPS://')",message="must be an https URL"
 	URL string `json:"url"`
 
-	// PEM certificates that sign the API server's certificate. When empty, the system's own roots are used.
+	// PEM certificates that sign the API server's certificate. When empty, the
+	// system's own roots are used.
 	//
 	// +optional
 	CABundle []byte `json:"caBundle,omitempty"`
@@ -94,38 +104,47 @@ type ClientConfig struct {
 type TaintEffect string
 
 const (
-	// TaintEffectNoSelect keeps the cluster from being selected, and removes it where it already is.
+	// TaintEffectNoSelect keeps the cluster from being selected, and removes it
+	// where it already is.
 	TaintEffectNoSelect TaintEffect = "NoSelect"
-	// TaintEffectPreferNoSelect ranks the cluster after all clusters without such a taint, whatever their scores.
+	// TaintEffectPreferNoSelect ranks the cluster after all clusters without such
+	// a taint, whatever their scores.
 	TaintEffectPreferNoSelect TaintEffect = "PreferNoSelect"
-	// TaintEffectNoSelectIfNew keeps the cluster from being newly selected; a placement that has it keeps it.
+	// TaintEffectNoSelectIfNew keeps the cluster from being newly selected; a
+	// placement that has it keeps it.
 	TaintEffectNoSelectIfNew TaintEffect = "NoSelectIfNew"
 )
 
 // Taint repels placements that do not tolerate it.
 type Taint struct {
-	// Name of the taint: a qualified name such as `example.com/maintenance`, at most 316 characters.
+	// Name of the taint: a qualified name such as `example.com/maintenance`, at
+	// most 316 characters.
 	//
 	// +required
 	// +kubebuilder:validation:MaxLength=316
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`
 	Key string `json:"key"`
 
-	// Value of the taint, which tolerations with operator Equal compare. Empty by default; at most 1024 characters.
+	// Value of the taint, which tolerations with operator Equal compare. Empty by
+	// default; at most 1024 characters.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Value string `json:"value,omitempty"`
 
-	// What happens to a placement that does not tolerate the taint. `NoSelect`: the cluster is not selected, and is removed
-	// where it already is. `PreferNoSelect`: the cluster ranks after all others, whatever their scores. `NoSelectIfNew`: the
-	// cluster is not newly selected, and stays where it already is.
+	// What happens to a placement that does not tolerate the taint. `NoSelect`:
+	// the cluster is not selected, and is removed where it already is.
+	// `PreferNoSelect`: the cluster ranks after all others, whatever their scores.
+	// `NoSelectIfNew`: the cluster is not newly selected, and stays where it
+	// already is.
 	//
 	// +required
 	Effect TaintEffect `json:"effect"`
 
-	// When the taint was put on, from which a toleration's tolerationSeconds count. Set by the hub when the taint appears
-	// or changes; only holders of the `taint` permission may set it themselves. Null is read as now, never as long ago.
+	// When the taint was put on, from which a toleration's tolerationSeconds
+	// count. Set by the hub when the taint appears or changes; only holders of the
+	// `taint` permission may set it themselves. Null is read as now, never as long
+	// ago.
 	//
 	// +optional
 	// +nullable
@@ -134,8 +153,9 @@ type Taint struct {
 
 // ManagedClusterStatus is what was last observed of a cluster.
 type ManagedClusterStatus struct {
-	// Whether the cluster is accepted (`HubAcceptedManagedCluster`), joined (`ManagedClusterJoined`), healthy
-	// (`ManagedClusterConditionAvailable`) and in step with the hub's clock (`ManagedClusterConditionClockSynced`).
+	// Whether the cluster is accepted (`HubAcceptedManagedCluster`), joined
+	// (`ManagedClusterJoined`), healthy (`ManagedClusterConditionAvailable`) and
+	// in step with the hub's clock (`ManagedClusterConditionClockSynced`).
 	//
 	// +optional
 	// +listType=map
@@ -147,8 +167,10 @@ type ManagedClusterStatus struct {
 	// +optional
 	Capacity ResourceList `json:"capacity,omitempty"`
 
-	// Resources that the schedulable nodes offer to pods, by resource name. What running pods request is not subtracted,
-	// so this is not free capacity. The prioritizers ResourceAllocatableCPU and ResourceAllocatableMemory compare it.
+	// Resources that the schedulable nodes offer to pods, by resource name. What
+	// running pods request is not subtracted, so this is not free capacity. The
+	// prioritizers ResourceAllocatableCPU and ResourceAllocatableMemory compare
+	// it.
 	//
 	// +optional
 	Allocatable ResourceList `json:"allocatable,omitempty"`
@@ -158,13 +180,15 @@ type ManagedClusterStatus struct {
 	// +optional
 	Version ManagedClusterVersion `json:"version,omitzero"`
 
-	// Facts that the cluster reports about itself, such as its platform, product or region. The claimSelector of a
-	// placement and the topology keys of type Claim read them.
+	// Facts that the cluster reports about itself, such as its platform, product
+	// or region. The claimSelector of a placement and the topology keys of type
+	// Claim read them.
 	//
 	// +optional
 	ClusterClaims []ManagedClusterClaim `json:"clusterClaims,omitempty"`
 
-	// Namespaces that the cluster's sets ask it to keep, with how each fares on the cluster.
+	// Namespaces that the cluster's sets ask it to keep, with how each fares on
+	// the cluster.
 	//
 	// +optional
 	// +listType=map
@@ -190,7 +214,8 @@ type ManagedClusterClaim struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
 
-	// Value of the claim; 1 to 1024 characters of any kind. It need not be a valid label value.
+	// Value of the claim; 1 to 1024 characters of any kind. It need not be a valid
+	// label value.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -208,7 +233,8 @@ type ManagedNamespaceConfig struct {
 	Name string `json:"name"`
 }
 
-// ClusterSetManagedNamespaceConfig is a namespace that one set asks a cluster to keep, and how it fares there.
+// ClusterSetManagedNamespaceConfig is a namespace that one set asks a cluster
+// to keep, and how it fares there.
 type ClusterSetManagedNamespaceConfig struct {
 	ManagedNamespaceConfig `json:",inline"`
 
@@ -225,7 +251,8 @@ type ClusterSetManagedNamespaceConfig struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ResourceName names a resource, as core Kubernetes does: `cpu`, `memory`, `example.com/gpu`.
+// ResourceName names a resource, as core Kubernetes does: `cpu`, `memory`,
+// `example.com/gpu`.
 type ResourceName string
 
 const (

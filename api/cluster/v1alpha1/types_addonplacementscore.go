@@ -4,9 +4,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AddOnPlacementScore is a set of scores that one provider publishes about one cluster. It lives in the namespace that
-// bears the cluster's name. A placement names the object and one of its scores in its prioritizerPolicy to rank clusters
-// by it, or reads it in a CEL expression with `managedCluster.scores("<name of this object>")`.
+// AddOnPlacementScore is a set of scores that one provider publishes about one
+// cluster. It lives in the namespace that bears the cluster's name. A
+// placement names the object and one of its scores in its prioritizerPolicy to
+// rank clusters by it, or reads it in a CEL expression with
+// `managedCluster.scores("<name of this object>")`.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -41,15 +43,17 @@ type AddOnPlacementScoreStatus struct {
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// The scores, each with a name of its own. A score that is missing counts as 0.
+	// The scores, each with a name of its own. A score that is missing counts as
+	// 0.
 	//
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	Scores []AddOnPlacementScoreItem `json:"scores,omitempty"`
 
-	// Until when the scores hold. From then on each counts as 0, and placements that use them say so. When absent, the
-	// scores hold until they are overwritten.
+	// Until when the scores hold. From then on each counts as 0, and placements
+	// that use them say so. When absent, the scores hold until they are
+	// overwritten.
 	//
 	// +optional
 	ValidUntil *metav1.Time `json:"validUntil,omitempty"`
@@ -57,7 +61,8 @@ type AddOnPlacementScoreStatus struct {
 
 // AddOnPlacementScoreItem is one named score.
 type AddOnPlacementScoreItem struct {
-	// Name of the score, unique in the object. A placement refers to it as scoreName.
+	// Name of the score, unique in the object. A placement refers to it as
+	// scoreName.
 	//
 	// +required
 	Name string `json:"name"`

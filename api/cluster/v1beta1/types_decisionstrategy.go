@@ -13,17 +13,20 @@ type DecisionStrategy struct {
 	GroupStrategy GroupStrategy `json:"groupStrategy,omitzero"`
 }
 
-// GroupStrategy says how selected clusters are divided into groups. A cluster that stays selected stays in its group while
-// it belongs there; changing the strategy divides anew.
+// GroupStrategy says how selected clusters are divided into groups. A cluster
+// that stays selected stays in its group while it belongs there; changing the
+// strategy divides anew.
 type GroupStrategy struct {
-	// Named groups, in order. A cluster is in the first whose selector it matches; clusters that match none come after, in
-	// groups without a name. A group that matches no cluster takes no index. A name may be used more than once.
+	// Named groups, in order. A cluster is in the first whose selector it matches;
+	// clusters that match none come after, in groups without a name. A group that
+	// matches no cluster takes no index. A name may be used more than once.
 	//
 	// +optional
 	DecisionGroups []DecisionGroup `json:"decisionGroups,omitempty"`
 
-	// How many clusters a group may have, named or not: a number, or a percentage of all selected clusters, rounded up.
-	// Defaults to `100%`. A larger group is divided into several with the same name and successive indices.
+	// How many clusters a group may have, named or not: a number, or a percentage
+	// of all selected clusters, rounded up. Defaults to `100%`. A larger group is
+	// divided into several with the same name and successive indices.
 	//
 	// +optional
 	// +kubebuilder:default="100%"
@@ -34,21 +37,22 @@ type GroupStrategy struct {
 
 // DecisionGroup is a named group of selected clusters.
 type DecisionGroup struct {
-	// Name of the group; 2 to 63 characters that are valid in a label value. The PlacementDecisions of the group carry it as a
-	// label.
+	// Name of the group; 2 to 63 characters that are valid in a label value. The
+	// PlacementDecisions of the group carry it as a label.
 	//
 	// +required
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9][-A-Za-z0-9_.]{0,61}[a-zA-Z0-9]$`
 	GroupName string `json:"groupName"`
 
-	// Which selected clusters are in the group. `{}` takes all that no earlier group has.
+	// Which selected clusters are in the group. `{}` takes all that no earlier
+	// group has.
 	//
 	// +required
 	ClusterSelector GroupClusterSelector `json:"groupClusterSelector"`
 }
 
-// GroupClusterSelector matches the selected clusters that satisfy all of its parts. An absent part is satisfied by every
-// cluster.
+// GroupClusterSelector matches the selected clusters that satisfy all of its
+// parts. An absent part is satisfied by every cluster.
 type GroupClusterSelector struct {
 	// Labels of the ManagedCluster.
 	//

@@ -6,8 +6,8 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
 
-// ManagedClusterSet is a named group of clusters, as older clients know it. Its content is that of version v1beta2, in
-// which it is stored.
+// ManagedClusterSet is a named group of clusters, as older clients know it.
+// Its content is that of version v1beta2, in which it is stored.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -18,7 +18,8 @@ type ManagedClusterSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Which clusters belong to the set and what they keep. Defaults to an exclusive set by the clusterset label.
+	// Which clusters belong to the set and what they keep. Defaults to an
+	// exclusive set by the clusterset label.
 	//
 	// +optional
 	// +kubebuilder:default={clusterSelector: {selectorType: ExclusiveClusterSetLabel}}

@@ -6,11 +6,14 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
 
-// Placement asks which clusters a workload should run on. The answer is kept in PlacementDecision objects of the same
-// namespace and follows the fleet as it changes. A cluster is selected when it is in a set that is bound to the
-// namespace, matches a predicate, has no taint that the placement does not tolerate, and ranks high enough.
+// Placement asks which clusters a workload should run on. The answer is kept
+// in PlacementDecision objects of the same namespace and follows the fleet as
+// it changes. A cluster is selected when it is in a set that is bound to the
+// namespace, matches a predicate, has no taint that the placement does not
+// tolerate, and ranks high enough.
 //
-// A placement that cannot be understood keeps the decisions it had and says why in the condition PlacementMisconfigured.
+// A placement that cannot be understood keeps the decisions it had and says
+// why in the condition PlacementMisconfigured.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -19,12 +22,13 @@ import (
 // +kubebuilder:printcolumn:name="Succeeded",type=string,JSONPath=`.status.conditions[?(@.type=="PlacementSatisfied")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="PlacementSatisfied")].reason`
 // +kubebuilder:printcolumn:name="SelectedClusters",type=integer,JSONPath=`.status.numberOfSelectedClusters`
-// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() <= 63",optionalOldSelf=true,message="the name must not exceed 63 characters, since decisions carry it as a label value"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() <= 63",optionalOldSelf=true,fieldPath=".metadata",message="name must not exceed 63 characters, since decisions carry it as a label value"
 type Placement struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Which clusters are wanted. `{}` selects every cluster of every set that is bound to the namespace.
+	// Which clusters are wanted. `{}` selects every cluster of every set that is
+	// bound to the namespace.
 	//
 	// +required
 	Spec PlacementSpec `json:"spec"`
@@ -45,60 +49,68 @@ type PlacementList struct {
 	Items []Placement `json:"items"`
 }
 
-// PlacementSpec says which clusters are wanted. Clusters are narrowed down in the order of its parts: sets, predicates,
-// taints; those that remain are ranked; the best are taken; those taken are put in groups.
+// PlacementSpec says which clusters are wanted. Clusters are narrowed down in
+// the order of its parts: sets, predicates, taints; those that remain are
+// ranked; the best are taken; those taken are put in groups.
 type PlacementSpec struct {
-	// Names of the sets to choose from. Only sets that are bound to the namespace count; other names are ignored as long
-	// as one is bound. When empty, all bound sets count.
+	// Names of the sets to choose from. Only sets that are bound to the namespace
+	// count; other names are ignored as long as one is bound. When empty, all
+	// bound sets count.
 	//
 	// +optional
 	ClusterSets []string `json:"clusterSets,omitempty"`
 
-	// How many clusters to select, at most. When absent, all that qualify; 0 selects none and is satisfied by that. Lowering
-	// it drops the lowest-ranked clusters. When fewer clusters qualify, all of them are selected and the condition
-	// PlacementSatisfied is False.
+	// How many clusters to select, at most. When absent, all that qualify; 0
+	// selects none and is satisfied by that. Lowering it drops the lowest-ranked
+	// clusters. When fewer clusters qualify, all of them are selected and the
+	// condition PlacementSatisfied is False.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	NumberOfClusters *int32 `json:"numberOfClusters,omitempty"`
 
-	// What a cluster must be like. It qualifies when it matches any one predicate; with no predicates every cluster does.
-	// A selected cluster that matches none any more is dropped.
+	// What a cluster must be like. It qualifies when it matches any one predicate;
+	// with no predicates every cluster does. A selected cluster that matches none
+	// any more is dropped.
 	//
 	// +optional
 	Predicates []ClusterPredicate `json:"predicates,omitempty"`
 
-	// How clusters that qualify are ranked. By default an even load (Balance) and staying where it is (Steady), with equal
-	// weight.
+	// How clusters that qualify are ranked. By default an even load (Balance) and
+	// staying where it is (Steady), with equal weight.
 	//
 	// +optional
 	PrioritizerPolicy PrioritizerPolicy `json:"prioritizerPolicy,omitzero"`
 
-	// How selected clusters are spread over regions, zones or any other topology. By default they are not.
+	// How selected clusters are spread over regions, zones or any other topology.
+	// By default they are not.
 	//
 	// +optional
 	SpreadPolicy SpreadPolicy `json:"spreadPolicy,omitzero"`
 
-	// Which taints do not keep a cluster from being selected. By default every taint does what its effect says.
+	// Which taints do not keep a cluster from being selected. By default every
+	// taint does what its effect says.
 	//
 	// +optional
 	Tolerations []Toleration `json:"tolerations,omitempty"`
 
-	// How selected clusters are divided into groups, for consumers that roll out group by group. By default all are in one
-	// unnamed group.
+	// How selected clusters are divided into groups, for consumers that roll out
+	// group by group. By default all are in one unnamed group.
 	//
 	// +optional
 	DecisionStrategy DecisionStrategy `json:"decisionStrategy,omitzero"`
 
-	// Order of the decisions within a group. `ClusterName`, the default: by name. `Score`: by total score, highest first,
-	// then by name. It does not change which clusters are selected.
+	// Order of the decisions within a group. `ClusterName`, the default: by name.
+	// `Score`: by total score, highest first, then by name. It does not change
+	// which clusters are selected.
 	//
 	// +optional
 	// +kubebuilder:default=ClusterName
 	SortBy SortByType `json:"sortBy,omitempty"`
 
-	// How often at most the decisions are rewritten for nothing but changed scores: a number and one of h, m and s, such
-	// as `30s`. Defaults to `1m`. A change of the selected clusters is written at once, with fresh scores.
+	// How often at most the decisions are rewritten for nothing but changed
+	// scores: a number and one of h, m and s, such as `30s`. Defaults to `1m`. A
+	// change of the selected clusters is written at once, with fresh scores.
 	//
 	// +optional
 	// +kubebuilder:default="1m"
@@ -114,22 +126,24 @@ type SortByType string
 const (
 	// SortByClusterName orders decisions by cluster name.
 	SortByClusterName SortByType = "ClusterName"
-	// SortByScore orders decisions by total score, highest first, then by cluster name.
+	// SortByScore orders decisions by total score, highest first, then by cluster
+	// name.
 	SortByScore SortByType = "Score"
 )
 
-// Toleration lets a placement select clusters in spite of a taint. It covers a taint when effect, key and value match and
-// its time is not up.
+// Toleration lets a placement select clusters in spite of a taint. It covers a
+// taint when effect, key and value match and its time is not up.
 type Toleration struct {
-	// Key of the taint. When empty, with operator Exists, it matches every key. At most 316 characters.
+	// Key of the taint. When empty, with operator Exists, it matches every key. At
+	// most 316 characters.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=316
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`
 	Key string `json:"key,omitempty"`
 
-	// How the value is compared. `Equal`, the default: the taint has the same value. `Exists`: any value; value must then be
-	// empty.
+	// How the value is compared. `Equal`, the default: the taint has the same
+	// value. `Exists`: any value; value must then be empty.
 	//
 	// +optional
 	// +kubebuilder:default=Equal
@@ -141,13 +155,16 @@ type Toleration struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Value string `json:"value,omitempty"`
 
-	// Effect of the taint: NoSelect, PreferNoSelect or NoSelectIfNew. When empty, every effect matches.
+	// Effect of the taint: NoSelect, PreferNoSelect or NoSelectIfNew. When empty,
+	// every effect matches.
 	//
 	// +optional
 	Effect clusterv1.TaintEffect `json:"effect,omitempty"`
 
-	// For how many seconds after the taint appeared it is tolerated. When absent, for ever; 0 or less, never. When the time
-	// is up the cluster is dropped, except for a taint of effect NoSelectIfNew, which never drops a selected cluster.
+	// For how many seconds after the taint appeared it is tolerated. When absent,
+	// for ever; 0 or less, never. When the time is up the cluster is dropped,
+	// except for a taint of effect NoSelectIfNew, which never drops a selected
+	// cluster.
 	//
 	// +optional
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty"`
@@ -170,20 +187,23 @@ type PlacementStatus struct {
 	// +optional
 	NumberOfSelectedClusters int32 `json:"numberOfSelectedClusters"`
 
-	// The groups that the selected clusters are divided into, in order of their index.
+	// The groups that the selected clusters are divided into, in order of their
+	// index.
 	//
 	// +optional
 	DecisionGroups []DecisionGroupStatus `json:"decisionGroups,omitempty"`
 
-	// `PlacementSatisfied` tells whether as many clusters are selected as are wanted, or else what is in the way.
-	// `PlacementMisconfigured` tells whether the spec cannot be followed; while it is True the last decisions stay.
+	// `PlacementSatisfied` tells whether as many clusters are selected as are
+	// wanted, or else what is in the way. `PlacementMisconfigured` tells whether
+	// the spec cannot be followed; while it is True the last decisions stay.
 	//
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// When decisions were last rewritten for changed scores; spec.scoreRateLimit counts from here.
+	// When decisions were last rewritten for changed scores; spec.scoreRateLimit
+	// counts from here.
 	//
 	// +optional
 	LastScoreUpdateTime *metav1.Time `json:"lastScoreUpdateTime,omitempty"`
@@ -191,13 +211,14 @@ type PlacementStatus struct {
 
 // DecisionGroupStatus describes one group of selected clusters.
 type DecisionGroupStatus struct {
-	// Position of the group, from 0. The PlacementDecisions of the group carry it as a label.
+	// Position of the group, from 0. The PlacementDecisions of the group carry it
+	// as a label.
 	//
 	// +optional
 	DecisionGroupIndex int32 `json:"decisionGroupIndex"`
 
-	// Name of the group as spec.decisionStrategy gives it, or empty. Groups that share a name are parts of one that was too
-	// large.
+	// Name of the group as spec.decisionStrategy gives it, or empty. Groups that
+	// share a name are parts of one that was too large.
 	//
 	// +optional
 	DecisionGroupName string `json:"decisionGroupName"`

@@ -6,11 +6,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PlacementDecision holds a part of the clusters that a placement selected. A placement has one or more of them in its
-// namespace, found by the label `cluster.open-cluster-management.io/placement`; together they are the decision. All
-// clusters of one object are in the same group, which the labels
-// `cluster.open-cluster-management.io/decision-group-index` and `cluster.open-cluster-management.io/decision-group-name`
-// tell. These objects are written by the hub; read them, and edit the placement.
+// PlacementDecision holds a part of the clusters that a placement selected. A
+// placement has one or more of them in its namespace, found by the label
+// `cluster.open-cluster-management.io/placement`; together they are the
+// decision. All clusters of one object are in the same group, which the labels
+// `cluster.open-cluster-management.io/decision-group-index` and
+// `cluster.open-cluster-management.io/decision-group-name` tell. These objects
+// are written by the hub; read them, and edit the placement.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -38,14 +40,16 @@ type PlacementDecisionList struct {
 
 // PlacementDecisionStatus holds selected clusters.
 type PlacementDecisionStatus struct {
-	// Selected clusters of one group: at most 100 at rest, briefly more while clusters move. A cluster that moves from one
-	// object to another is in both before it is in the new one only, so collect names into a set.
+	// Selected clusters of one group: at most 100 at rest, briefly more while
+	// clusters move. A cluster that moves from one object to another is in both
+	// before it is in the new one only, so collect names into a set.
 	//
 	// +required
 	Decisions []ClusterDecision `json:"decisions"`
 }
 
-// MarshalJSON writes a nil list of decisions as [], since the schema refuses null and readers range over the list.
+// MarshalJSON writes a nil list of decisions as [], since the schema refuses
+// null and readers range over the list.
 func (s PlacementDecisionStatus) MarshalJSON() ([]byte, error) {
 	type plain PlacementDecisionStatus
 	if s.Decisions == nil {
@@ -61,7 +65,8 @@ type ClusterDecision struct {
 	// +required
 	ClusterName string `json:"clusterName"`
 
-	// Always present and always empty; kept for existing readers. Ask `kubectl berth explain` why a cluster is selected.
+	// Always present and always empty; kept for existing readers. Ask `kubectl
+	// berth explain` why a cluster is selected.
 	//
 	// +required
 	Reason string `json:"reason"`

@@ -12,7 +12,8 @@ type ClusterPredicate struct {
 	RequiredClusterSelector ClusterSelector `json:"requiredClusterSelector,omitzero"`
 }
 
-// ClusterSelector matches the clusters that satisfy all of its parts. An absent part is satisfied by every cluster.
+// ClusterSelector matches the clusters that satisfy all of its parts. An
+// absent part is satisfied by every cluster.
 type ClusterSelector struct {
 	// Labels of the ManagedCluster.
 	//
@@ -32,9 +33,11 @@ type ClusterSelector struct {
 
 // ClusterClaimSelector matches clusters by the claims in their status.
 type ClusterClaimSelector struct {
-	// Requirements, all of which the claims must meet; the key is the name of a claim. The operators are those of label
-	// selectors: In, NotIn, Exists, DoesNotExist. NotIn and DoesNotExist also match clusters without the claim. Names and
-	// values may be any that a claim can have; they need not be valid labels.
+	// Requirements, all of which the claims must meet; the key is the name of a
+	// claim. The operators are those of label selectors: In, NotIn, Exists,
+	// DoesNotExist. NotIn and DoesNotExist also match clusters without the claim.
+	// Names and values may be any that a claim can have; they need not be valid
+	// labels.
 	//
 	// +optional
 	MatchExpressions []metav1.LabelSelectorRequirement `json:"matchExpressions,omitempty"`
@@ -44,10 +47,12 @@ type ClusterClaimSelector struct {
 type ClusterCelSelector struct {
 	// CEL expressions, all of which must be true, such as
 	// `managedCluster.metadata.labels["env"] == "prod"` or
-	// `managedCluster.scores("gpu").exists(s, s.name == "free" && s.value > 50)`. The variable managedCluster is the JSON form
-	// of the ManagedCluster. An expression must yield a bool, or the placement is misconfigured. One that fails on a cluster,
-	// for instance since a label is missing, does not match it. Evaluation is bounded: an expression that costs too much
-	// admits no new cluster and drops none.
+	// `managedCluster.scores("gpu").exists(s, s.name == "free" && s.value > 50)`.
+	// The variable managedCluster is the JSON form of the ManagedCluster. An
+	// expression must yield a bool, or the placement is misconfigured. One that
+	// fails on a cluster, for instance since a label is missing, does not match
+	// it. Evaluation is bounded: an expression that costs too much admits no new
+	// cluster and drops none.
 	//
 	// +optional
 	CelExpressions []string `json:"celExpressions,omitempty"`

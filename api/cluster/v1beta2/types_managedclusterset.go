@@ -6,9 +6,11 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
 
-// ManagedClusterSet is a named group of clusters. Sets are the unit of access: a namespace can place workloads only on
-// clusters of the sets that are bound to it with a ManagedClusterSetBinding. Deleting a set deletes no cluster, but its
-// members leave the decisions of every placement that had them through this set.
+// ManagedClusterSet is a named group of clusters. Sets are the unit of access:
+// a namespace can place workloads only on clusters of the sets that are bound
+// to it with a ManagedClusterSetBinding. Deleting a set deletes no cluster,
+// but its members leave the decisions of every placement that had them through
+// this set.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -20,7 +22,8 @@ type ManagedClusterSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Which clusters belong to the set and what they keep. Defaults to an exclusive set by the clusterset label.
+	// Which clusters belong to the set and what they keep. Defaults to an
+	// exclusive set by the clusterset label.
 	//
 	// +optional
 	// +kubebuilder:default={clusterSelector: {selectorType: ExclusiveClusterSetLabel}}
@@ -42,17 +45,20 @@ type ManagedClusterSetList struct {
 	Items []ManagedClusterSet `json:"items"`
 }
 
-// ManagedClusterSetSpec says which clusters belong to a set and what they keep.
+// ManagedClusterSetSpec says which clusters belong to a set and what they
+// keep.
 type ManagedClusterSetSpec struct {
 	// Which clusters belong to the set. Defaults to those that carry the label
-	// `cluster.open-cluster-management.io/clusterset` with the set's name. Changing it changes membership at once, and with
-	// it the decisions of placements that choose from the set.
+	// `cluster.open-cluster-management.io/clusterset` with the set's name.
+	// Changing it changes membership at once, and with it the decisions of
+	// placements that choose from the set.
 	//
 	// +optional
 	// +kubebuilder:default={selectorType: ExclusiveClusterSetLabel}
 	ClusterSelector ManagedClusterSelector `json:"clusterSelector,omitzero"`
 
-	// Namespaces that every member keeps, for agents that create them. Placements do not read them.
+	// Namespaces that every member keeps, for agents that create them. Placements
+	// do not read them.
 	//
 	// +optional
 	// +listType=map
@@ -66,11 +72,14 @@ type ManagedClusterSetSpec struct {
 type SelectorType string
 
 const (
-	// ExclusiveClusterSetLabel picks the clusters whose clusterset label holds the set's name.
+	// ExclusiveClusterSetLabel picks the clusters whose clusterset label holds the
+	// set's name.
 	ExclusiveClusterSetLabel SelectorType = "ExclusiveClusterSetLabel"
-	// LabelSelector picks the clusters whose labels match a selector; sets of this type may overlap.
+	// LabelSelector picks the clusters whose labels match a selector; sets of this
+	// type may overlap.
 	LabelSelector SelectorType = "LabelSelector"
-	// ExclusiveLabel picks the clusters that carry one given label with one given value.
+	// ExclusiveLabel picks the clusters that carry one given label with one given
+	// value.
 	ExclusiveLabel SelectorType = "ExclusiveLabel"
 )
 
@@ -78,32 +87,37 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.selectorType) || self.selectorType != 'ExclusiveLabel' || has(self.exclusiveLabel)",message="exclusiveLabel is required when selectorType is ExclusiveLabel"
 type ManagedClusterSelector struct {
-	// How members are picked. `ExclusiveClusterSetLabel`, the default: the cluster's label
-	// `cluster.open-cluster-management.io/clusterset` holds this set's name, so that a cluster is in at most one such set.
-	// `LabelSelector`: the cluster's labels match labelSelector; such sets may overlap with any other. `ExclusiveLabel`: the
-	// cluster carries exclusiveLabel, so that it is in at most one set for each label key.
+	// How members are picked. `ExclusiveClusterSetLabel`, the default: the
+	// cluster's label `cluster.open-cluster-management.io/clusterset` holds this
+	// set's name, so that a cluster is in at most one such set. `LabelSelector`:
+	// the cluster's labels match labelSelector; such sets may overlap with any
+	// other. `ExclusiveLabel`: the cluster carries exclusiveLabel, so that it is
+	// in at most one set for each label key.
 	//
 	// +optional
 	// +kubebuilder:default=ExclusiveClusterSetLabel
 	SelectorType SelectorType `json:"selectorType,omitempty"`
 
-	// Labels of the members, for type LabelSelector; ignored for other types. When absent nothing matches; `{}` matches
-	// every cluster.
+	// Labels of the members, for type LabelSelector; ignored for other types. When
+	// absent nothing matches; `{}` matches every cluster.
 	//
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 
-	// Label of the members, for type ExclusiveLabel; ignored for other types. No two sets may name the same key and value.
+	// Label of the members, for type ExclusiveLabel; ignored for other types. No
+	// two sets may name the same key and value.
 	//
 	// +optional
 	ExclusiveLabel *ExclusiveLabelSelector `json:"exclusiveLabel,omitempty"`
 }
 
-// ExclusiveLabelSelector is a label that makes a cluster a member. A cluster has one value for a key, hence is in at most
-// one of the sets that share the key.
+// ExclusiveLabelSelector is a label that makes a cluster a member. A cluster
+// has one value for a key, hence is in at most one of the sets that share the
+// key.
 type ExclusiveLabelSelector struct {
-	// Key of the label. It must start with `cluster.open-cluster-management.io/` or `info.open-cluster-management.io/`,
-	// the prefixes that only permitted users may put on a cluster.
+	// Key of the label. It must start with `cluster.open-cluster-management.io/`
+	// or `info.open-cluster-management.io/`, the prefixes that only permitted
+	// users may put on a cluster.
 	//
 	// +required
 	// +kubebuilder:validation:MaxLength=316
@@ -121,8 +135,9 @@ type ExclusiveLabelSelector struct {
 
 // ManagedClusterSetStatus says how a set fares.
 type ManagedClusterSetStatus struct {
-	// `ClusterSetEmpty` tells whether the set has no member; its message counts them. Members that are being deleted,
-	// not accepted or tainted are counted too. `Conflict` is True while another set claims the same exclusive label.
+	// `ClusterSetEmpty` tells whether the set has no member; its message counts
+	// them. Members that are being deleted, not accepted or tainted are counted
+	// too. `Conflict` is True while another set claims the same exclusive label.
 	//
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`

@@ -4,9 +4,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ManagedClusterSetBinding lets the placements of its namespace choose from the clusters of a set. Its name must be that
-// of the set. Creating one needs the permission `create` on `managedclustersets/bind` for the set. Deleting it takes the
-// set's clusters out of the namespace's decisions, unless another bound set has them too.
+// ManagedClusterSetBinding lets the placements of its namespace choose from
+// the clusters of a set. Its name must be that of the set. Creating one needs
+// the permission `create` on `managedclustersets/bind` for the set. Deleting
+// it takes the set's clusters out of the namespace's decisions, unless another
+// bound set has them too.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -14,7 +16,7 @@ import (
 // +kubebuilder:resource:scope=Namespaced,shortName={mclsetbinding,mclsetbindings}
 // +kubebuilder:printcolumn:name="Bound",type=string,JSONPath=`.status.conditions[?(@.type=="Bound")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="has(self.spec) && has(self.spec.clusterSet) && self.metadata.name == self.spec.clusterSet",message="metadata.name and spec.clusterSet must be the same"
+// +kubebuilder:validation:XValidation:rule="has(self.spec) && has(self.spec.clusterSet) && self.metadata.name == self.spec.clusterSet",message="must be the same as metadata.name",fieldPath=".spec.clusterSet"
 type ManagedClusterSetBinding struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -42,8 +44,9 @@ type ManagedClusterSetBindingList struct {
 
 // ManagedClusterSetBindingSpec says which set is bound.
 type ManagedClusterSetBindingSpec struct {
-	// Name of the set, the same as the name of this object; it can therefore not be changed later. The set need not exist
-	// yet: the binding takes effect when it does.
+	// Name of the set, the same as the name of this object; it can therefore not
+	// be changed later. The set need not exist yet: the binding takes effect when
+	// it does.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -52,7 +55,8 @@ type ManagedClusterSetBindingSpec struct {
 
 // ManagedClusterSetBindingStatus says how a binding fares.
 type ManagedClusterSetBindingStatus struct {
-	// `Bound` tells whether the set exists. It is for people to read: whether the binding counts depends on the set alone.
+	// `Bound` tells whether the set exists. It is for people to read: whether the
+	// binding counts depends on the set alone.
 	//
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
