@@ -49,7 +49,7 @@ endif
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Lint the code, and check that the linter still sees what it must.
 	go run ./hack/lint $(GOLANGCI_LINT)
-	$(call in_each_module,lint,$(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...)
+	$(call in_each_module,lint,$(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml --allow-parallel-runners ./...)
 
 .PHONY: test
 test: ## Run the tests of every module; those of hub start a whole hub.
