@@ -20,7 +20,8 @@ func (k Key) Compare(other Key) int {
 
 // Slice is one PlacementDecision of a placement, as last decided.
 type Slice struct {
-	// Number is the n of "<placement>-decision-<n>", from 1.
+	// Number is the n of "<placement>-decision-<n>", from 1; 0 where the object is the placement's by its label alone and
+	// has no such name.
 	Number int
 	// Group and GroupIndex are the decision group that the slice belongs to. GroupIndex is -1 where its label cannot
 	// be read.
@@ -38,8 +39,15 @@ type decided struct {
 	ids    []ID
 }
 
+// compare orders slices by number. Two may have the same number where the name of one is not the placement's; then
+// what they hold decides, so that the order never depends on the one in which they were read.
+func (s Slice) compare(other Slice) int {
+	return cmp.Or(cmp.Compare(s.Number, other.Number), cmp.Compare(s.GroupIndex, other.GroupIndex),
+		cmp.Compare(s.Group, other.Group), cmp.Compare(s.Strategy, other.Strategy), slices.Compare(s.Clusters, other.Clusters))
+}
+
 func sortSlices(in []Slice) []Slice {
 	out := slices.Clone(in)
-	slices.SortFunc(out, func(a, b Slice) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(out, Slice.compare)
 	return out
 }

@@ -9,16 +9,17 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// Keep returns the prior groups with only the clusters in stay. Slices that nobody stays in are dropped, and indices
-// close up. There is always one group with one slice, possibly empty.
+// Keep returns the prior groups with only the clusters in stay, each once. Slices that nobody stays in are dropped, and
+// indices close up. Nobody changes slice, save those whose slice has no number of its own or is too full: they get
+// another in the same group. There is always one group with one slice, possibly empty.
 func Keep(s *fleet.Snapshot, prior []fleet.Slice, stay *bitset.BitSet) []Group {
 	ordered := slices.Clone(prior)
 	slices.SortStableFunc(ordered, func(a, b fleet.Slice) int {
 		return cmp.Or(cmp.Compare(a.GroupIndex, b.GroupIndex), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Number, b.Number))
 	})
-	var out []Group
+	var pools []*pool
 	var last groupID
-	seen := map[string]bool{}
+	seen, taken := map[string]bool{}, map[int]bool{}
 	for _, slice := range ordered {
 		var names []string
 		for _, name := range slice.Clusters {
@@ -30,15 +31,13 @@ func Keep(s *fleet.Snapshot, prior []fleet.Slice, stay *bitset.BitSet) []Group {
 		if len(names) == 0 {
 			continue
 		}
-		slices.Sort(names)
-		if group := (groupID{slice.GroupIndex, slice.Group}); len(out) == 0 || group != last {
-			out, last = append(out, Group{Name: slice.Group}), group
+		if group := (groupID{slice.GroupIndex, slice.Group}); len(pools) == 0 || group != last {
+			pools, last = append(pools, &pool{name: slice.Group}), group
 		}
-		home := &out[len(out)-1]
-		home.Slices = append(home.Slices, Slice{Number: slice.Number, Clusters: names})
+		pools[len(pools)-1].seat(slice.Number, names, taken)
 	}
-	if len(out) == 0 {
-		out = []Group{{Slices: []Slice{{Number: 1}}}}
+	if len(pools) == 0 {
+		pools = []*pool{{}}
 	}
-	return out
+	return number(pools)
 }

@@ -22,14 +22,13 @@ type groupID struct {
 }
 
 // keep makes the pools out of the prior slices: each cluster that is still selected and still qualifies stays where
-// it is, in the lowest slice that has it. A slice over the limit keeps its first by name; the others stay in the
-// group. Pools and slices that nobody stays in are forgotten.
+// it is, in the lowest slice that has it. Pools and slices that nobody stays in are forgotten.
 func (a *assignment) keep() {
 	missing := make(map[string]fleet.ID, len(a.Selected))
 	for _, id := range a.Selected {
 		missing[a.Snapshot.Name(id)] = id
 	}
-	pools := map[groupID]*pool{}
+	pools, taken := map[groupID]*pool{}, map[int]bool{}
 	for _, slice := range a.Prior {
 		if slice.GroupIndex < 0 {
 			continue
@@ -49,7 +48,7 @@ func (a *assignment) keep() {
 			pools[group] = &pool{name: slice.Group, prior: slice.GroupIndex}
 			a.pools = append(a.pools, pools[group])
 		}
-		pools[group].seat(slice.Number, stay)
+		pools[group].seat(slice.Number, stay, taken)
 	}
 	a.newcomers = slices.DeleteFunc(slices.Clone(a.Selected), func(id fleet.ID) bool {
 		_, isMissing := missing[a.Snapshot.Name(id)]
@@ -58,7 +57,15 @@ func (a *assignment) keep() {
 	a.arrange()
 }
 
-func (p *pool) seat(number int, stay []string) {
+// seat puts those who stay into the slice they are in, and marks its number as taken. A slice over the limit keeps its
+// first by name. Those who have no room, or whose slice has no number that a slice of the placement may have, stay in
+// the group and get another slice: a stranger's object counts as a slice if it has the label.
+func (p *pool) seat(number int, stay []string, taken map[int]bool) {
+	if number < 1 || taken[number] {
+		p.loose = append(p.loose, stay...)
+		return
+	}
+	taken[number] = true
 	slices.Sort(stay)
 	room := min(SliceLimit, len(stay))
 	p.slices = append(p.slices, Slice{Number: number, Clusters: slices.Clone(stay[:room])})
