@@ -58,7 +58,10 @@ func unsupported(spec clusterv1beta1.PlacementSpec) []string {
 		}
 	}
 	if len(spec.SpreadPolicy.SpreadConstraints) > 0 {
-		out = append(out, "spec.spreadPolicy")
+		out = append(out, "spec.spreadPolicy.spreadConstraints")
+	}
+	if len(spec.SpreadPolicy.AntiAffinity) > 0 {
+		out = append(out, "spec.spreadPolicy.antiAffinity")
 	}
 	return out
 }
