@@ -24,7 +24,7 @@ func Schedule(s *fleet.Snapshot, p *program.Program) *Result {
 	}
 	incumbents := seats(s, p.Key)
 	scope := reach(s, p.Key.Namespace, p.ClusterSets, incumbents)
-	matched := filter.Predicates(s, p, scope.candidates, incumbents)
+	matched := filter.Predicates(s, p, scope.candidates.Difference(scope.held), incumbents)
 	if matched.Dead != "" {
 		return keep(s, p.Key, pluginPredicate+":"+matched.Dead)
 	}
