@@ -74,14 +74,20 @@ func keep(s *fleet.Snapshot, key fleet.Key, problem string) *Result {
 	return out
 }
 
+// interrupted is the fingerprint of slices that do not agree on one. It is equal to no strategy's, so that the next
+// decision finishes what was begun.
+const interrupted = "interrupted"
+
 // fingerprint returns the strategy that slices were filled under, or "" where none says.
 func fingerprint(prior []fleet.Slice) string {
+	found := ""
 	for _, slice := range prior {
-		if slice.Strategy != "" {
-			return slice.Strategy
+		if slice.Strategy != "" && found != "" && slice.Strategy != found {
+			return interrupted
 		}
+		found = cmp.Or(slice.Strategy, found)
 	}
-	return ""
+	return found
 }
 
 // seats returns the clusters that a placement has selected and that still exist.
