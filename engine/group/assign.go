@@ -119,7 +119,8 @@ func newAssignment(in Input) *assignment {
 }
 
 // fresh assigns everybody anew: each predefined group takes those it matches that none before it took, cut into
-// groups of the strategy's length; then those that nobody claims.
+// groups of the strategy's length; then those that nobody claims. Groups of one name end up side by side, as they do
+// when they are kept: from the decisions alone nobody can tell which of two entries of the spec a group comes from.
 func (a *assignment) fresh() {
 	rest := make([][]string, len(a.Strategy.Groups)+1)
 	for _, id := range a.Selected {
@@ -138,9 +139,10 @@ func (a *assignment) fresh() {
 			continue
 		}
 		for chunk := range slices.Chunk(names, a.length) {
-			a.pools = append(a.pools, &pool{name: name, loose: chunk})
+			a.pools = append(a.pools, &pool{name: name, prior: len(a.pools), loose: chunk})
 		}
 	}
+	a.arrange()
 	if len(a.pools) == 0 {
 		a.pools = []*pool{{}}
 	}
