@@ -33,6 +33,7 @@ func Schedule(s *fleet.Snapshot, p *program.Program) *Result {
 	tolerated := filter.Taints(s, p, passed, incumbents)
 	ranking := selection.Choose(score.Input{
 		Snapshot: s, Key: p.Key, Candidates: passed.AppendTo(nil), Incumbents: incumbents,
+		Guests: guests(scope, matched, tolerated),
 	}, p)
 	groups := group.Assign(group.Input{
 		Snapshot: s, Strategy: p.Groups, Selected: ranking.Selected(), Prior: s.Slices(p.Key),
@@ -98,6 +99,15 @@ func seats(s *fleet.Snapshot, key fleet.Key) *bitset.BitSet {
 		if exists.Test(id) {
 			out.Set(id)
 		}
+	}
+	return out
+}
+
+// guests returns the clusters that passed one of the stages only because they are selected already.
+func guests(s scope, matched filter.Matched, tolerated filter.Tolerated) *bitset.BitSet {
+	out := s.held.Union(tolerated.Guests)
+	for id := range matched.Held {
+		out.Set(id)
 	}
 	return out
 }

@@ -20,12 +20,14 @@ type Tolerated struct {
 	Fell map[fleet.ID]verdict.Verdict
 	// Until is the earliest instant at which a toleration of a cluster that passed runs out; zero where none will.
 	Until time.Time
+	// Guests are the incumbents that passed and would not as newcomers.
+	Guests *bitset.BitSet
 }
 
 // Taints drops from in every cluster with a taint that is not tolerated. It reads taints and, for NoSelectIfNew, the
 // placement's own decisions. PreferNoSelect keeps nobody out.
 func Taints(s *fleet.Snapshot, p *program.Program, in, incumbents *bitset.BitSet) Tolerated {
-	out := Tolerated{Fell: map[fleet.ID]verdict.Verdict{}}
+	out := Tolerated{Fell: map[fleet.ID]verdict.Verdict{}, Guests: &bitset.BitSet{}}
 	tainted := s.Holding(fleet.TermTainted).Intersection(in)
 	for id := range tainted.EachSet() {
 		until, fell := standing(s.Cluster(id), p.Tolerations, s.Now, incumbents.Test(id))
@@ -35,6 +37,9 @@ func Taints(s *fleet.Snapshot, p *program.Program, in, incumbents *bitset.BitSet
 			continue
 		}
 		out.Until = earliest(out.Until, until)
+		if _, refused := standing(s.Cluster(id), p.Tolerations, s.Now, false); refused != nil {
+			out.Guests.Set(id)
+		}
 	}
 	return out
 }

@@ -22,6 +22,9 @@ type Input struct {
 	Candidates []fleet.ID
 	// Incumbents are the clusters that the placement has selected so far.
 	Incumbents *bitset.BitSet
+	// Guests are the candidates that passed a filter only because they are incumbents. Once dropped they are candidates
+	// no more, so no value of another cluster may depend on them.
+	Guests *bitset.BitSet
 }
 
 // Column is what one prioritizer says of every candidate.
