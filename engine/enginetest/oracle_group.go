@@ -1,0 +1,323 @@
+package enginetest
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+)
+
+const limit = 100
+
+// seat is where a cluster is put: in which group, and in which slice of it. A slice of 0 is none yet.
+type seat struct {
+	group home
+	slice int
+}
+
+// home tells groups apart: by name, and by index while it is being worked out.
+type home struct {
+	name  string
+	index int
+}
+
+// groups seats every chosen cluster, where it sat if it may stay.
+func (r *run) groups(chosen map[string]bool) []Group {
+	strategy := r.spec.DecisionStrategy.GroupStrategy
+	seats := map[string]seat{}
+	if !r.strategyChanged(strategy) {
+		seats = r.stay(chosen, strategy)
+	}
+	if len(seats) == 0 {
+		r.seatAnew(seats, chosen, strategy)
+	} else {
+		r.spill(seats, length(strategy, len(chosen)), percentage(strategy))
+		r.seatNewcomers(seats, chosen, strategy)
+	}
+	return arranged(seats, strategy)
+}
+
+func (r *run) strategyChanged(strategy clusterv1beta1.GroupStrategy) bool {
+	for _, slice := range r.prior {
+		if slice.strategy != "" && slice.strategy != fingerprint(strategy) {
+			return true
+		}
+	}
+	return false
+}
+
+// stay seats the clusters that sit in the lowest slice which they are in and whose group they still belong to. Of a
+// number that two slices have, the first has it; of a slice that is too full, the first clusters by name stay in it.
+func (r *run) stay(chosen map[string]bool, strategy clusterv1beta1.GroupStrategy) map[string]seat {
+	seats := map[string]seat{}
+	taken := map[int]bool{}
+	for _, slice := range r.prior {
+		if slice.index < 0 {
+			continue
+		}
+		var here []string
+		for _, name := range slice.clusters {
+			if _, seated := seats[name]; seated || !chosen[name] || !r.belongs(name, slice.group, strategy) {
+				continue
+			}
+			seats[name] = seat{group: home{slice.group, slice.index}}
+			here = append(here, name)
+		}
+		if len(here) == 0 || slice.number < 1 || taken[slice.number] {
+			continue
+		}
+		taken[slice.number] = true
+		sort.Strings(here)
+		for _, name := range here[:min(limit, len(here))] {
+			seats[name] = seat{home{slice.group, slice.index}, slice.number}
+		}
+	}
+	return seats
+}
+
+// belongs says whether a cluster may stay in a group of this name.
+func (r *run) belongs(name, group string, strategy clusterv1beta1.GroupStrategy) bool {
+	any := false
+	for _, predefined := range strategy.DecisionGroups {
+		if r.inGroup(name, predefined) {
+			any = true
+			if predefined.GroupName == group {
+				return true
+			}
+		}
+	}
+	return group == "" && !any
+}
+
+func (r *run) inGroup(name string, group clusterv1beta1.DecisionGroup) bool {
+	return labelsMatch(group.ClusterSelector.LabelSelector, r.w.Clusters[name]) &&
+		claimsMatch(group.ClusterSelector.ClaimSelector, r.w.Clusters[name])
+}
+
+// claim returns the first predefined group that matches, or one past the last.
+func (r *run) claim(name string, strategy clusterv1beta1.GroupStrategy) int {
+	for i, group := range strategy.DecisionGroups {
+		if r.inGroup(name, group) {
+			return i
+		}
+	}
+	return len(strategy.DecisionGroups)
+}
+
+func nameOf(claim int, strategy clusterv1beta1.GroupStrategy) string {
+	if claim == len(strategy.DecisionGroups) {
+		return ""
+	}
+	return strategy.DecisionGroups[claim].GroupName
+}
+
+// seatAnew cuts the clusters of each predefined group, then all others, into groups of the length.
+func (r *run) seatAnew(seats map[string]seat, chosen map[string]bool, strategy clusterv1beta1.GroupStrategy) {
+	index := 0
+	for claim := 0; claim <= len(strategy.DecisionGroups); claim++ {
+		var mine []string
+		for _, name := range names(chosen) {
+			if r.claim(name, strategy) == claim {
+				mine = append(mine, name)
+			}
+		}
+		for i, name := range mine {
+			if i > 0 && i%length(strategy, len(chosen)) == 0 {
+				index++
+			}
+			seats[name] = seat{group: home{nameOf(claim, strategy), index}}
+		}
+		if len(mine) > 0 {
+			index++
+		}
+	}
+}
+
+// spill takes the seats of the last by name of each group that exceeds a fixed length.
+func (r *run) spill(seats map[string]seat, length int, percentage bool) {
+	if percentage {
+		return
+	}
+	for _, members := range groupsOf(seats) {
+		for i, name := range members {
+			if i >= length {
+				delete(seats, name)
+			}
+		}
+	}
+}
+
+// groupsOf returns the members of each group by name.
+func groupsOf(seats map[string]seat) map[home][]string {
+	out := map[home][]string{}
+	for name, seat := range seats {
+		out[seat.group] = append(out[seat.group], name)
+	}
+	for _, members := range out {
+		sort.Strings(members)
+	}
+	return out
+}
+
+// seatNewcomers gives each a group of its name: the last with room, else the first with room, else a new one.
+func (r *run) seatNewcomers(seats map[string]seat, chosen map[string]bool, strategy clusterv1beta1.GroupStrategy) {
+	length := length(strategy, len(chosen))
+	for _, name := range names(chosen) {
+		if _, seated := seats[name]; seated {
+			continue
+		}
+		wanted := nameOf(r.claim(name, strategy), strategy)
+		first, last, end := math.MaxInt, -1, -1
+		sizes := groupsOf(seats)
+		highest := -1
+		for group, members := range sizes {
+			end = max(end, group.index)
+			if group.name != wanted {
+				continue
+			}
+			highest = max(highest, group.index)
+			if len(members) < length {
+				first, last = min(first, group.index), max(last, group.index)
+			}
+		}
+		index := end + 1
+		switch {
+		case last >= 0 && last == highest:
+			index = last
+		case last >= 0:
+			index = first
+		}
+		seats[name] = seat{group: home{wanted, index}}
+	}
+}
+
+// arranged puts the groups in order and gives everybody a slice.
+func arranged(seats map[string]seat, strategy clusterv1beta1.GroupStrategy) []Group {
+	members := groupsOf(seats)
+	order := make([]home, 0, len(members))
+	for group := range members {
+		order = append(order, group)
+	}
+	rank := func(name string) int {
+		for i, group := range strategy.DecisionGroups {
+			if group.GroupName == name {
+				return i
+			}
+		}
+		return len(strategy.DecisionGroups)
+	}
+	slices.SortFunc(order, func(a, b home) int {
+		return cmp.Or(cmp.Compare(rank(a.name), rank(b.name)), cmp.Compare(a.index, b.index))
+	})
+	used := map[int]bool{}
+	for _, seat := range seats {
+		used[seat.slice] = true
+	}
+	if len(order) == 0 {
+		return []Group{{Slices: []Numbered{{1, []string{}}}}}
+	}
+	var out []Group
+	for _, group := range order {
+		out = append(out, Group{group.name, sliced(members[group], seats, used)})
+	}
+	return out
+}
+
+// sliced fills the slices that a group has, lowest number first, then opens new ones of the lowest free numbers.
+func sliced(members []string, seats map[string]seat, used map[int]bool) []Numbered {
+	held := map[int][]string{}
+	var loose []string
+	for _, name := range members {
+		if number := seats[name].slice; number > 0 {
+			held[number] = append(held[number], name)
+		} else {
+			loose = append(loose, name)
+		}
+	}
+	for _, name := range loose {
+		number := 0
+		for have := range held {
+			if len(held[have]) < limit && (number == 0 || have < number) {
+				number = have
+			}
+		}
+		for n := 1; number == 0; n++ {
+			if !used[n] {
+				number, used[n] = n, true
+			}
+		}
+		held[number] = append(held[number], name)
+	}
+	var out []Numbered
+	for number, members := range held {
+		sort.Strings(members)
+		out = append(out, Numbered{number, members})
+	}
+	slices.SortFunc(out, func(a, b Numbered) int { return cmp.Compare(a.Number, b.Number) })
+	return out
+}
+
+// keptGroups are the groups as they are stored, with only the clusters that stay, each once. What has no number of its
+// own, or no room in its slice, gets a new slice in the same group.
+func (r *run) keptGroups(stay map[string]bool) []Group {
+	prior := slices.Clone(r.prior)
+	slices.SortStableFunc(prior, func(a, b earlier) int {
+		return cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(a.group, b.group), cmp.Compare(a.number, b.number))
+	})
+	seats := map[string]seat{}
+	used := map[int]bool{}
+	var order []home
+	for _, slice := range prior {
+		group := home{slice.group, slice.index}
+		var here []string
+		for _, name := range slice.clusters {
+			if _, seated := seats[name]; !seated && stay[name] {
+				seats[name] = seat{group: group}
+				here = append(here, name)
+			}
+		}
+		if len(here) > 0 && !slices.Contains(order, group) {
+			order = append(order, group)
+		}
+		sort.Strings(here)
+		if len(here) == 0 || slice.number < 1 || used[slice.number] {
+			continue
+		}
+		used[slice.number] = true
+		for _, name := range here[:min(limit, len(here))] {
+			seats[name] = seat{group, slice.number}
+		}
+	}
+	var out []Group
+	for _, group := range order {
+		out = append(out, Group{group.name, sliced(groupsOf(seats)[group], seats, used)})
+	}
+	if len(out) == 0 {
+		return []Group{{Slices: []Numbered{{1, []string{}}}}}
+	}
+	return out
+}
+
+func percentage(strategy clusterv1beta1.GroupStrategy) bool {
+	return strings.HasSuffix(strategy.ClustersPerDecisionGroup.StrVal, "%")
+}
+
+// length is how many clusters a group takes.
+func length(strategy clusterv1beta1.GroupStrategy, total int) int {
+	of := strategy.ClustersPerDecisionGroup
+	out := int(of.IntVal)
+	if number, err := strconv.Atoi(strings.TrimSuffix(of.StrVal, "%")); err == nil {
+		out = number
+		if percentage(strategy) {
+			out = int(math.Ceil(float64(number*total) / 100))
+		}
+	}
+	if out <= 0 || out > total {
+		return total
+	}
+	return out
+}

@@ -1,0 +1,124 @@
+package enginetest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+// reach is which clusters a placement may choose from.
+type reach struct {
+	valid, eligible []string
+	// candidates include the held: those that are selected, may be members of a set that cannot be read, and are of no
+	// other.
+	candidates, held map[string]bool
+	// problems are those of the sets that cannot be read.
+	problems []string
+}
+
+// reach works out the scope from all sets that are bound, or those of them that are asked for.
+func (r *run) reach(asked []string) reach {
+	out := reach{candidates: map[string]bool{}, held: map[string]bool{}}
+	for _, name := range slices.Sorted(maps.Keys(r.w.Bindings[r.key.Namespace])) {
+		set := r.w.Sets[name]
+		if set == nil {
+			continue
+		}
+		out.valid = append(out.valid, name)
+		if len(asked) > 0 && !slices.Contains(asked, name) {
+			continue
+		}
+		out.eligible = append(out.eligible, name)
+		if unreadable(set) {
+			out.problems = append(out.problems, "ManagedClusterSet:"+name+": "+fleet.NewSet(set).Faults.ToAggregate().Error())
+			continue
+		}
+		for cluster, object := range r.w.Clusters {
+			if object.DeletionTimestamp == nil && member(set, object) {
+				out.candidates[cluster] = true
+			}
+		}
+	}
+	if len(out.problems) == 0 {
+		return out
+	}
+	for name := range r.seats {
+		if !out.candidates[name] && r.w.Clusters[name].DeletionTimestamp == nil {
+			out.held[name] = true
+		}
+	}
+	maps.Copy(out.candidates, out.held)
+	return out
+}
+
+// unreadable says whether a set does not say who its members are.
+func unreadable(set *clusterv1beta2.ManagedClusterSet) bool {
+	selector := set.Spec.ClusterSelector
+	switch selector.SelectorType {
+	case "", "ExclusiveClusterSetLabel":
+		return false
+	case "LabelSelector":
+		_, err := metav1.LabelSelectorAsSelector(selector.LabelSelector)
+		return err != nil
+	case "ExclusiveLabel":
+		return selector.ExclusiveLabel == nil
+	default:
+		return true
+	}
+}
+
+func member(set *clusterv1beta2.ManagedClusterSet, cluster *clusterv1.ManagedCluster) bool {
+	selector := set.Spec.ClusterSelector
+	switch selector.SelectorType {
+	case "LabelSelector":
+		return selector.LabelSelector != nil && labelsMatch(*selector.LabelSelector, cluster)
+	case "ExclusiveLabel":
+		value, ok := cluster.Labels[selector.ExclusiveLabel.Key]
+		return ok && value == selector.ExclusiveLabel.Value
+	default:
+		value, ok := cluster.Labels["cluster.open-cluster-management.io/clusterset"]
+		return ok && value == set.Name
+	}
+}
+
+// labelsMatch asks apimachinery, whose selectors users know.
+func labelsMatch(selector metav1.LabelSelector, cluster *clusterv1.ManagedCluster) bool {
+	compiled, err := metav1.LabelSelectorAsSelector(&selector)
+	return err == nil && compiled.Matches(labels.Set(cluster.Labels))
+}
+
+// claimsMatch compares claims as text: any value may be asked for.
+func claimsMatch(selector clusterv1beta1.ClusterClaimSelector, cluster *clusterv1.ManagedCluster) bool {
+	claims := map[string]string{}
+	for _, claim := range cluster.Status.ClusterClaims {
+		claims[claim.Name] = claim.Value
+	}
+	for _, want := range selector.MatchExpressions {
+		value, has := claims[want.Key]
+		among := has && slices.Contains(want.Values, value)
+		ok := map[metav1.LabelSelectorOperator]bool{"In": among, "NotIn": !among, "Exists": has, "DoesNotExist": !has}[want.Operator]
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func outside(cluster *clusterv1.ManagedCluster) string {
+	if cluster.DeletionTimestamp != nil {
+		return "Terminating"
+	}
+	return "OutsideSets"
+}
+
+func names(in map[string]bool) []string { return slices.Sorted(maps.Keys(in)) }
+
+func count(n int, what string) string { return fmt.Sprintf("%d %s", n, what) }

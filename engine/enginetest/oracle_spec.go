@@ -1,0 +1,209 @@
+package enginetest
+
+import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/program"
+)
+
+// wrong says whether a spec cannot be followed.
+func wrong(placement *clusterv1beta1.Placement, env *celenv.Env) bool {
+	spec := placement.Spec
+	if len(placement.Name) > 63 || spec.NumberOfClusters != nil && *spec.NumberOfClusters < 0 {
+		return true
+	}
+	for _, predicate := range spec.Predicates {
+		want := predicate.RequiredClusterSelector
+		if wrongLabels(want.LabelSelector) || wrongClaims(want.ClaimSelector) {
+			return true
+		}
+		for _, text := range want.CelSelector.CelExpressions {
+			if _, err := env.Compile(text); err != nil {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(spec.Tolerations, wrongToleration) || wrongPolicy(spec.PrioritizerPolicy) ||
+		wrongStrategy(spec.DecisionStrategy.GroupStrategy)
+}
+
+// words returns the text of the condition for a spec that is wrong: only the engine knows its own words.
+func words(placement *clusterv1beta1.Placement, env *celenv.Env) string {
+	_, faults := program.Compile(placement, env)
+	var out []string
+	for _, fault := range faults {
+		plugin := "Placement"
+		switch {
+		case strings.HasPrefix(fault.Field, "spec.predicates"):
+			plugin = "Predicate"
+		case strings.HasPrefix(fault.Field, "spec.tolerations"):
+			plugin = "TaintToleration"
+		case strings.HasPrefix(fault.Field, "spec.prioritizerPolicy"):
+			plugin = "Prioritizer"
+		case strings.HasPrefix(fault.Field, "spec.decisionStrategy"):
+			plugin = "DecisionGroup"
+		}
+		out = append(out, plugin+":"+fault.Error())
+	}
+	return strings.Join(out, "; ")
+}
+
+// unsupported names what is legal and not done.
+func unsupported(spec clusterv1beta1.PlacementSpec) string {
+	var out []string
+	for _, config := range spec.PrioritizerPolicy.Configurations {
+		if c := config.ScoreCoordinate; c != nil && c.Type != "AddOn" && c.BuiltIn == "Spread" {
+			out = append(out, "spec.prioritizerPolicy: the Spread prioritizer")
+			break
+		}
+	}
+	if len(spec.SpreadPolicy.SpreadConstraints) > 0 {
+		out = append(out, "spec.spreadPolicy.spreadConstraints")
+	}
+	if len(spec.SpreadPolicy.AntiAffinity) > 0 {
+		out = append(out, "spec.spreadPolicy.antiAffinity")
+	}
+	return strings.Join(out, ", ")
+}
+
+func wrongLabels(selector metav1.LabelSelector) bool {
+	_, err := metav1.LabelSelectorAsSelector(&selector)
+	return err != nil
+}
+
+func wrongClaims(selector clusterv1beta1.ClusterClaimSelector) bool {
+	for _, want := range selector.MatchExpressions {
+		switch want.Operator {
+		case "In", "NotIn":
+			if len(want.Values) == 0 {
+				return true
+			}
+		case "Exists", "DoesNotExist":
+			if len(want.Values) > 0 {
+				return true
+			}
+		default:
+			return true
+		}
+		if want.Key == "" {
+			return true
+		}
+	}
+	return false
+}
+
+func wrongToleration(toleration clusterv1beta1.Toleration) bool {
+	switch toleration.Operator {
+	case "", "Equal":
+		if toleration.Key == "" {
+			return true
+		}
+	case "Exists":
+		if toleration.Value != "" {
+			return true
+		}
+	default:
+		return true
+	}
+	return !slices.Contains([]string{"", "NoSelect", "PreferNoSelect", "NoSelectIfNew"}, string(toleration.Effect))
+}
+
+func wrongPolicy(policy clusterv1beta1.PrioritizerPolicy) bool {
+	if !slices.Contains([]string{"", "Additive", "Exact"}, string(policy.Mode)) {
+		return true
+	}
+	listed := map[string]bool{}
+	for _, config := range policy.Configurations {
+		if config.Weight != nil && (*config.Weight < -10 || *config.Weight > 10) || config.ScoreCoordinate == nil {
+			return true
+		}
+		name, ok := coordinate(*config.ScoreCoordinate)
+		if !ok || listed[name] {
+			return true
+		}
+		listed[name] = name != "Spread"
+	}
+	return false
+}
+
+func coordinate(in clusterv1beta1.ScoreCoordinate) (name string, ok bool) {
+	switch in.Type {
+	case "", "BuiltIn":
+		known := []string{"Balance", "Steady", "ResourceAllocatableCPU", "ResourceAllocatableMemory", "Spread"}
+		return in.BuiltIn, slices.Contains(known, in.BuiltIn)
+	case "AddOn":
+		if in.AddOn == nil || in.AddOn.ResourceName == "" || in.AddOn.ScoreName == "" {
+			return "", false
+		}
+		return in.AddOn.ResourceName + "/" + in.AddOn.ScoreName, true
+	default:
+		return "", false
+	}
+}
+
+var groupName = regexp.MustCompile(`^[a-zA-Z0-9][-A-Za-z0-9_.]{0,61}[a-zA-Z0-9]$`) //nolint:gochecknoglobals // a constant that Go cannot spell
+
+func wrongStrategy(strategy clusterv1beta1.GroupStrategy) bool {
+	for _, group := range strategy.DecisionGroups {
+		if !groupName.MatchString(group.GroupName) || wrongLabels(group.ClusterSelector.LabelSelector) ||
+			wrongClaims(group.ClusterSelector.ClaimSelector) {
+			return true
+		}
+	}
+	of := strategy.ClustersPerDecisionGroup
+	if of.Type == intstr.Int {
+		return false
+	}
+	number, err := strconv.Atoi(strings.TrimSuffix(of.StrVal, "%"))
+	return err != nil || number < 1 || strings.HasSuffix(of.StrVal, "%") && number > 100
+}
+
+// fingerprint is written out a second time on purpose: it is stored on every slice of every hub, so a change of it
+// moves clusters at the next upgrade.
+func fingerprint(strategy clusterv1beta1.GroupStrategy) string {
+	of := strategy.ClustersPerDecisionGroup
+	size := of.StrVal
+	if of.Type == intstr.Int {
+		size = strconv.Itoa(int(of.IntVal))
+	}
+	if size == "100%" || of.Type == intstr.Int && of.IntVal <= 0 {
+		size = "all"
+	}
+	text := size + "\n"
+	for _, group := range strategy.DecisionGroups {
+		text += fmt.Sprintf("%q\n", group.GroupName)
+		labels := group.ClusterSelector.LabelSelector
+		for _, key := range slices.Sorted(maps.Keys(labels.MatchLabels)) {
+			text += fmt.Sprintf(" label %q In %q\n", key, []string{labels.MatchLabels[key]})
+		}
+		for _, want := range labels.MatchExpressions {
+			text += fmt.Sprintf(" label %q %s %q\n", want.Key, want.Operator, sorted(want.Values))
+		}
+		for _, want := range group.ClusterSelector.ClaimSelector.MatchExpressions {
+			text += fmt.Sprintf(" claim %q %s %q\n", want.Key, want.Operator, sorted(want.Values))
+		}
+	}
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(text))
+	return strconv.FormatUint(sum.Sum64(), 16)
+}
+
+// sorted returns the distinct values in order.
+func sorted(in []string) []string {
+	seen := map[string]bool{}
+	for _, value := range in {
+		seen[value] = true
+	}
+	return names(seen)
+}

@@ -1,0 +1,87 @@
+package enginetest_test
+
+import (
+	"flag"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/enginetest"
+)
+
+var (
+	seed      = flag.Uint64("seed", 0, "run this one seed")
+	worlds    = flag.Int("worlds", 20_000, "how many random worlds to decide")
+	sequences = flag.Int("sequences", 2_000, "how many random sequences of events to follow")
+)
+
+// overSeeds runs check for every seed below n, or for the one that the flag names, on every core.
+func overSeeds(t *testing.T, n int, check func(t *testing.T, rig rig, seed uint64)) {
+	t.Helper()
+	if *seed > 0 {
+		check(t, newRig(t), *seed)
+		return
+	}
+	var wg sync.WaitGroup
+	workers := runtime.GOMAXPROCS(0)
+	for worker := range workers {
+		rig := newRig(t)
+		wg.Go(func() {
+			for i := worker; i < n && !t.Failed(); i += workers {
+				one := uint64(i + 1)
+				defer func() {
+					if problem := recover(); problem != nil {
+						t.Errorf("seed %d: %v", one, problem)
+						panic(problem)
+					}
+				}()
+				check(t, rig, one)
+				if t.Failed() {
+					t.Errorf("run again: go test ./engine/enginetest -run '^%s$' -seed %d", t.Name(), one)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// rig is what a worker needs; nothing in it is shared.
+type rig struct {
+	env    *celenv.Env
+	oracle *enginetest.Oracle
+}
+
+func newRig(t testing.TB) rig {
+	t.Helper()
+	env, err := celenv.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	oracle, err := enginetest.NewOracle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rig{env, oracle}
+}
+
+func TestTheEngineDecidesRandomWorldsAsTheOracleDoes(t *testing.T) {
+	t.Parallel()
+	overSeeds(t, *worlds, func(t *testing.T, rig rig, seed uint64) {
+		w := enginetest.NewRandom(seed).World(2)
+		s := w.Snapshot()
+		for _, key := range w.Keys() {
+			same(t, fmt.Sprintf("seed %d, placement %s", seed, key), rig.oracle.Decide(w, key), enginetest.Engine(w, s, key, rig.env))
+		}
+	})
+}
+
+func same(t *testing.T, at string, want, got enginetest.Outcome) {
+	t.Helper()
+	if want.JSON() != got.JSON() {
+		t.Errorf("%s (-oracle +engine):\n%s", at, cmp.Diff(want, got))
+	}
+}

@@ -1,0 +1,107 @@
+package enginetest
+
+import (
+	"encoding/json"
+	"time"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/engine/program"
+)
+
+// Outcome is all that a scheduler says of one placement, in the words in which engine and oracle are compared.
+type Outcome struct {
+	// Decided is false where what was decided before stays.
+	Decided                  bool
+	Groups                   []Group
+	Selected                 int
+	Satisfied, Misconfigured engine.Condition
+	LookAgain                time.Time
+	// Verdicts is the code of the verdict on every cluster.
+	Verdicts map[string]string `json:",omitempty"`
+	// Slices and Status are what is stored once the plan is carried out.
+	Slices []*clusterv1beta1.PlacementDecision `json:",omitempty"`
+	Status *clusterv1beta1.PlacementStatus     `json:",omitempty"`
+}
+
+// Group is a decision group of an outcome.
+type Group struct {
+	Name   string
+	Slices []Numbered
+}
+
+// Numbered is a slice of an outcome.
+type Numbered struct {
+	Number   int
+	Clusters []string
+}
+
+// JSON returns the outcome as bytes: equal outcomes give equal bytes.
+func (o Outcome) JSON() string {
+	out, err := json.Marshal(o)
+	if err != nil {
+		panic(err)
+	}
+	return string(out)
+}
+
+// Core returns the outcome without verdicts and stored objects: what may not change unless the placement is woken.
+func (o Outcome) Core() Outcome {
+	o.Verdicts, o.Slices, o.Status = nil, nil, nil
+	return o
+}
+
+// Clusters returns the names in every slice, group by group.
+func (o Outcome) Clusters() []string {
+	var out []string
+	for _, group := range o.Groups {
+		for _, slice := range group.Slices {
+			out = append(out, slice.Clusters...)
+		}
+	}
+	return out
+}
+
+// Answer runs the engine for one placement: it compiles, then decides or keeps.
+func Answer(s *fleet.Snapshot, placement *clusterv1beta1.Placement, env *celenv.Env) *engine.Result {
+	compiled, faults := program.Compile(placement, env)
+	if len(faults) > 0 {
+		return engine.Keep(s, fleet.Key{Namespace: placement.Namespace, Name: placement.Name}, faults)
+	}
+	return engine.Schedule(s, compiled)
+}
+
+// Said puts a result of the engine into the words of an Outcome, without what is stored.
+func Said(result *engine.Result) Outcome {
+	out := Outcome{
+		Decided: result.Decided, Selected: result.Selected, Satisfied: result.Satisfied,
+		Misconfigured: result.Misconfigured, LookAgain: result.LookAgain, Verdicts: map[string]string{},
+	}
+	for _, group := range result.Groups {
+		made := Group{Name: group.Name}
+		for _, slice := range group.Slices {
+			made.Slices = append(made.Slices, Numbered{slice.Number, append([]string{}, slice.Clusters...)})
+		}
+		out.Groups = append(out.Groups, made)
+	}
+	for id, cluster := range result.Trace.Snapshot.Clusters() {
+		out.Verdicts[cluster.Name()] = result.Trace.Verdict(id).Code.String()
+	}
+	return out
+}
+
+// Engine runs the engine for one placement of a world and carries out its plan on a copy of the world.
+func Engine(w *World, s *fleet.Snapshot, key fleet.Key, env *celenv.Env) Outcome {
+	result := Answer(s, w.Placements[key], env)
+	out := Said(result)
+	after := w.Copy()
+	for _, write := range plan.Diff(result, w.Stored(key), w.Now).Writes {
+		after.Apply(write)
+	}
+	out.Slices = after.SlicesOf(key)
+	out.Status = &after.Placements[key].Status
+	return out
+}

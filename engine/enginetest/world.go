@@ -1,0 +1,212 @@
+package enginetest
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+)
+
+// Epoch is the instant at which worlds begin.
+var Epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a constant that Go cannot spell
+
+// strategyAnnotation is written out here so that a change of the engine's constant, which would make every hub that
+// is upgraded forget its groups, fails the tests.
+const strategyAnnotation = "cluster.open-cluster-management.io/decision-strategy-hash"
+
+// ScoreKey names an AddOnPlacementScore.
+type ScoreKey struct{ Cluster, Resource string }
+
+// World is a hub at one instant, as the plain API objects that are stored there. Objects are replaced, never changed,
+// so a shallow copy of a world is a copy.
+type World struct {
+	Now        time.Time
+	Clusters   map[string]*clusterv1.ManagedCluster
+	Sets       map[string]*clusterv1beta2.ManagedClusterSet
+	Bindings   map[string]map[string]bool
+	Scores     map[ScoreKey]*clusterv1alpha1.AddOnPlacementScore
+	Placements map[fleet.Key]*clusterv1beta1.Placement
+	// Slices are all PlacementDecisions by namespace and name.
+	Slices map[fleet.Key]*clusterv1beta1.PlacementDecision
+}
+
+// NewWorld returns a world with the given objects in it, at Epoch.
+func NewWorld(objects ...any) *World {
+	w := &World{
+		Now: Epoch, Clusters: map[string]*clusterv1.ManagedCluster{}, Sets: map[string]*clusterv1beta2.ManagedClusterSet{},
+		Bindings: map[string]map[string]bool{}, Scores: map[ScoreKey]*clusterv1alpha1.AddOnPlacementScore{},
+		Placements: map[fleet.Key]*clusterv1beta1.Placement{}, Slices: map[fleet.Key]*clusterv1beta1.PlacementDecision{},
+	}
+	for _, object := range objects {
+		w.Add(object)
+	}
+	return w
+}
+
+// Add adds or replaces an object.
+func (w *World) Add(object any) *World {
+	switch o := object.(type) {
+	case *clusterv1.ManagedCluster:
+		w.Clusters[o.Name] = o
+	case *clusterv1beta2.ManagedClusterSet:
+		w.Sets[o.Name] = o
+	case *clusterv1alpha1.AddOnPlacementScore:
+		w.Scores[ScoreKey{o.Namespace, o.Name}] = o
+	case *clusterv1beta1.Placement:
+		w.Placements[fleet.Key{Namespace: o.Namespace, Name: o.Name}] = o
+	case *clusterv1beta1.PlacementDecision:
+		w.Slices[fleet.Key{Namespace: o.Namespace, Name: o.Name}] = o
+	default:
+		panic("enginetest: no place for this kind of object")
+	}
+	return w
+}
+
+// Bind binds sets to a namespace.
+func (w *World) Bind(namespace string, sets ...string) *World {
+	if w.Bindings[namespace] == nil {
+		w.Bindings[namespace] = map[string]bool{}
+	}
+	for _, set := range sets {
+		w.Bindings[namespace][set] = true
+	}
+	return w
+}
+
+// At sets the clock.
+func (w *World) At(now time.Time) *World {
+	w.Now = now
+	return w
+}
+
+// Copy returns a world that can be changed on its own.
+func (w *World) Copy() *World {
+	out := *w
+	out.Clusters, out.Sets, out.Scores = maps.Clone(w.Clusters), maps.Clone(w.Sets), maps.Clone(w.Scores)
+	out.Placements, out.Slices = maps.Clone(w.Placements), maps.Clone(w.Slices)
+	out.Bindings = map[string]map[string]bool{}
+	for namespace, sets := range w.Bindings {
+		out.Bindings[namespace] = maps.Clone(sets)
+	}
+	return &out
+}
+
+// Keys returns the placements, sorted.
+func (w *World) Keys() []fleet.Key {
+	return slices.SortedFunc(maps.Keys(w.Placements), fleet.Key.Compare)
+}
+
+// OwnerOf returns the placement that a slice belongs to: the one that its name begins with, else the one that its
+// label names. Ok is false where there is neither.
+func (w *World) OwnerOf(slice *clusterv1beta1.PlacementDecision) (key fleet.Key, ok bool) {
+	prefix, _, named := splitName(slice.Name)
+	byName := fleet.Key{Namespace: slice.Namespace, Name: prefix}
+	if _, exists := w.Placements[byName]; named && exists {
+		return byName, true
+	}
+	if label := slice.Labels[clusterv1beta1.PlacementLabel]; label != "" {
+		return fleet.Key{Namespace: slice.Namespace, Name: label}, true
+	}
+	return byName, named
+}
+
+// SlicesOf returns the stored slices of a placement, by name.
+func (w *World) SlicesOf(key fleet.Key) []*clusterv1beta1.PlacementDecision {
+	var out []*clusterv1beta1.PlacementDecision
+	for _, slice := range w.Slices {
+		if owner, ok := w.OwnerOf(slice); ok && owner == key {
+			out = append(out, slice)
+		}
+	}
+	slices.SortFunc(out, func(a, b *clusterv1beta1.PlacementDecision) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Stored returns what a plan for a placement is held against.
+func (w *World) Stored(key fleet.Key) plan.Stored {
+	return plan.Stored{Placement: w.Placements[key], Slices: w.SlicesOf(key)}
+}
+
+// Snapshot returns the world as the engine sees it.
+func (w *World) Snapshot() *fleet.Snapshot {
+	e := fleet.Empty().Edit()
+	for _, name := range slices.Sorted(maps.Keys(w.Clusters)) {
+		e.SetCluster(fleet.NewCluster(w.Clusters[name]))
+	}
+	for _, set := range w.Sets {
+		e.SetSet(fleet.NewSet(set))
+	}
+	for namespace, sets := range w.Bindings {
+		for set := range sets {
+			e.Bind(namespace, set)
+		}
+	}
+	for key, score := range w.Scores {
+		e.SetScore(key.Cluster, fleet.NewScore(score))
+	}
+	for key, read := range w.decided() {
+		e.SetSlices(key, read)
+	}
+	return e.Snapshot().At(w.Now)
+}
+
+// decided returns the decisions of every placement as the engine reads them.
+func (w *World) decided() map[fleet.Key][]fleet.Slice {
+	out := map[fleet.Key][]fleet.Slice{}
+	for _, slice := range w.Slices {
+		if owner, ok := w.OwnerOf(slice); ok {
+			out[owner] = append(out[owner], plan.ReadSlice(slice))
+		}
+	}
+	return out
+}
+
+// Apply carries out one write of a plan, as an API server would.
+func (w *World) Apply(write plan.Write) {
+	if write.Verb == plan.Report {
+		w.Add(write.Placement)
+		return
+	}
+	name := fleet.Key{Namespace: write.Slice.Namespace, Name: write.Slice.Name}
+	stored := w.Slices[name]
+	switch {
+	case (stored == nil) != (write.Verb == plan.Create):
+		panic("enginetest: cannot " + write.Verb.String() + " " + write.Slice.Name)
+	case write.Verb == plan.Create:
+		w.Slices[name] = write.Slice
+	case write.Verb == plan.Fill:
+		next := stored.DeepCopy()
+		next.Status = *write.Slice.Status.DeepCopy()
+		w.Slices[name] = next
+	case write.Verb == plan.Mark:
+		next := write.Slice.DeepCopy()
+		next.Status = stored.Status
+		w.Slices[name] = next
+	default:
+		delete(w.Slices, name)
+	}
+}
+
+// splitName takes the name of a slice apart.
+func splitName(name string) (placement string, number int, ok bool) {
+	at := strings.LastIndex(name, "-decision-")
+	if at < 1 {
+		return "", 0, false
+	}
+	digits := name[at+len("-decision-"):]
+	if digits == "" || len(digits) > 6 || digits[0] == '0' || strings.Trim(digits, "0123456789") != "" {
+		return "", 0, false
+	}
+	for _, digit := range digits {
+		number = number*10 + int(digit-'0')
+	}
+	return name[:at], number, true
+}
