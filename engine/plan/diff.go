@@ -23,6 +23,8 @@ type diff struct {
 type change struct {
 	target target
 	stored *clusterv1beta1.PlacementDecision
+	// now are the distinct clusters of the stored slice, sorted.
+	now []string
 	// moving are the stored clusters that are to be in another slice and are not there yet.
 	moving []string
 	// growth is by how many distinct clusters the first write of the slice makes the decisions larger.
@@ -49,30 +51,33 @@ func newDiff(result *engine.Result, stored Stored) *diff {
 		for _, name := range slice.Clusters {
 			d.wanted[name] = slice.Number
 		}
-		d.changes = append(d.changes, change{target: want, stored: byNumber[slice.Number]})
+		d.changes = append(d.changes, change{target: want, stored: byNumber[slice.Number], now: distinct(byNumber[slice.Number])})
 		delete(byNumber, slice.Number)
 	}
 	for _, slice := range byNumber {
 		d.surplus = append(d.surplus, slice)
 	}
 	slices.SortFunc(d.surplus, func(a, b *clusterv1beta1.PlacementDecision) int { return cmp.Compare(a.Name, b.Name) })
-	for i := range d.changes {
-		d.weigh(&d.changes[i])
-	}
 	return d
+}
+
+// distinct returns the clusters of a stored slice, sorted, each once; none where there is no slice.
+func distinct(stored *clusterv1beta1.PlacementDecision) []string {
+	if stored == nil {
+		return nil
+	}
+	return slices.Compact(slices.Sorted(slices.Values(Clusters(stored))))
 }
 
 // weigh finds out who leaves the slice for another, and by how much its first write grows the decisions.
 func (d *diff) weigh(c *change) {
-	if c.stored != nil {
-		for _, name := range Clusters(c.stored) {
-			number, stays := d.wanted[name]
-			switch {
-			case !stays:
-				c.growth--
-			case number != c.target.number && !slices.Contains(d.present[name], number):
-				c.moving = append(c.moving, name)
-			}
+	for _, name := range c.now {
+		number, stays := d.wanted[name]
+		switch {
+		case !stays:
+			c.growth--
+		case number != c.target.number && !slices.Contains(d.present[name], number):
+			c.moving = append(c.moving, name)
 		}
 	}
 	for _, name := range c.target.clusters {
@@ -86,10 +91,12 @@ func (d *diff) weigh(c *change) {
 // those who move on stay; then labels; then those who moved on leave; then the surplus goes. Slices that shrink the
 // decisions go before those that grow them, so that no reader counts more clusters than before and after allow.
 func (d *diff) writes() []Write {
+	out := append(d.shrink(), d.single()...)
+	for i := range d.changes {
+		d.weigh(&d.changes[i])
+	}
 	first := slices.Clone(d.changes)
 	slices.SortStableFunc(first, func(a, b change) int { return cmp.Compare(a.growth, b.growth) })
-	var out []Write
-	out = append(out, d.shrink()...)
 	for _, c := range first {
 		out = append(out, d.fill(c)...)
 	}
@@ -132,6 +139,28 @@ func (d *diff) shrink() []Write {
 		late = append(late, slice)
 	}
 	d.surplus = late
+	return out
+}
+
+// single takes clusters that nobody wants and that are in several slices, as an interrupted plan may leave them, out
+// of all but the last. Else the write of the first slice, which brings others in their place, would grow the decisions.
+func (d *diff) single() []Write {
+	var out []Write
+	seen := map[string]bool{}
+	for i := range slices.Backward(d.changes) {
+		c := &d.changes[i]
+		all := len(c.now)
+		c.now = slices.DeleteFunc(c.now, func(name string) bool {
+			_, stays := d.wanted[name]
+			again := seen[name]
+			seen[name] = !stays
+			return again && !stays
+		})
+		if len(c.now) < all {
+			c.stored = filled(c.stored, c.now)
+			out = append(out, Write{Verb: Fill, Slice: c.stored})
+		}
+	}
 	return out
 }
 
