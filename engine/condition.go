@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/engine/filter"
 	"github.com/berth-project/berth/engine/program"
 )
 
@@ -24,8 +23,9 @@ const (
 // maxMessage is the longest message of a condition; the API allows 32768.
 const maxMessage = 4096
 
-// satisfied returns PlacementSatisfied: the first of the tests, in this order, that holds.
-func satisfied(p *program.Program, s scope, tolerated filter.Tolerated, selected int) Condition {
+// satisfied returns PlacementSatisfied: the first of the tests, in this order, that holds. Refused is how many clusters
+// match a predicate and fell to a taint.
+func satisfied(p *program.Program, s scope, refused, selected int) Condition {
 	short := p.Wanted - selected
 	switch {
 	case len(s.valid) == 0:
@@ -34,7 +34,7 @@ func satisfied(p *program.Program, s scope, tolerated filter.Tolerated, selected
 	case len(s.eligible) == 0:
 		return unsatisfied(clusterv1beta1.ReasonNoIntersection,
 			fmt.Sprintf("None of ManagedClusterSets [%s] is bound to placement namespace", strings.Join(s.asked, ",")))
-	case s.candidates.None():
+	case s.candidates.None() && len(s.broken) == 0:
 		return unsatisfied(clusterv1beta1.ReasonAllManagedClusterSetsEmpty,
 			fmt.Sprintf("All ManagedClusterSets [%s] have no member ManagedCluster", strings.Join(s.eligible, ",")))
 	case p.Limited && short == 0 || !p.Limited && selected > 0:
@@ -42,9 +42,9 @@ func satisfied(p *program.Program, s scope, tolerated filter.Tolerated, selected
 			Type: clusterv1beta1.PlacementConditionSatisfied, Status: metav1.ConditionTrue,
 			Reason: clusterv1beta1.ReasonAllDecisionsScheduled, Message: "All cluster decisions scheduled",
 		}
-	case selected == 0 && len(tolerated.Fell) > 0:
+	case selected == 0 && refused > 0:
 		return unsatisfied(clusterv1beta1.ReasonNoManagedClusterMatched,
-			fmt.Sprintf("Each of the %d ManagedClusters that match the cluster predicates has a taint that is not tolerated", len(tolerated.Fell)))
+			fmt.Sprintf("Each of the %d ManagedClusters that match the cluster predicates has a taint that is not tolerated", refused))
 	case selected == 0:
 		return unsatisfied(clusterv1beta1.ReasonNoManagedClusterMatched,
 			"No ManagedCluster matches any of the cluster predicate")

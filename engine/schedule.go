@@ -45,7 +45,7 @@ func Schedule(s *fleet.Snapshot, p *program.Program) *Result {
 		Groups:        groups,
 		Fingerprint:   p.Groups.Fingerprint,
 		Selected:      len(ranking.Chosen),
-		Satisfied:     satisfied(p, scope, tolerated, len(ranking.Chosen)),
+		Satisfied:     satisfied(p, scope, refused(scope, matched, tolerated), len(ranking.Chosen)),
 		Misconfigured: misconfigured(scope.fault()),
 		LookAgain:     lookAgain(tolerated, ranking),
 		Trace:         trace,
@@ -110,6 +110,18 @@ func guests(s scope, matched filter.Matched, tolerated filter.Tolerated) *bitset
 		out.Set(id)
 	}
 	return out
+}
+
+// refused counts the clusters that fell to a taint and match a predicate by more than being selected, so that the
+// count is the same once they are not.
+func refused(s scope, matched filter.Matched, tolerated filter.Tolerated) int {
+	count := 0
+	for id := range tolerated.Fell {
+		if _, held := matched.Held[id]; !held && !s.held.Test(id) {
+			count++
+		}
+	}
+	return count
 }
 
 // lookAgain returns the first instant at which a toleration or a score of a candidate runs out.
