@@ -148,7 +148,7 @@ func (r *run) decide() Outcome {
 		r.verdicts = map[string]string{}
 		return r.keep("Predicate:"+passed.dead, r.priorStrategy())
 	}
-	tolerated, fell := r.taints(passed.in)
+	tolerated, fell := r.taints(passed.in, passed.held)
 	chosen := r.choose(tolerated, passed.guests)
 	for name := range tolerated {
 		switch {

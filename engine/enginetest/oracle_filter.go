@@ -104,14 +104,16 @@ func (r *run) expressions(texts []string, name string, left *int) (answer celenv
 	return celenv.Yes, ""
 }
 
-// taints drops the clusters with a taint that is not tolerated, and counts them.
-func (r *run) taints(in map[string]bool) (stay map[string]bool, fell int) {
+// taints drops the clusters with a taint that is not tolerated, and counts those of them that are not held.
+func (r *run) taints(in, held map[string]bool) (stay map[string]bool, fell int) {
 	stay = map[string]bool{}
 	for name := range in {
 		why, ends := r.standing(name)
 		if why != "" {
 			r.verdicts[name] = why
-			fell++
+			if !held[name] && !r.scope.held[name] {
+				fell++
+			}
 			continue
 		}
 		stay[name] = true

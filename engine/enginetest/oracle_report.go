@@ -26,7 +26,7 @@ func (r *run) satisfied(selected, fell int) engine.Condition {
 	case len(r.scope.eligible) == 0:
 		return satisfiedIs("False", "NoIntersection",
 			"None of ManagedClusterSets ["+strings.Join(r.spec.ClusterSets, ",")+"] is bound to placement namespace")
-	case len(r.scope.candidates) == 0:
+	case len(r.scope.candidates) == 0 && len(r.scope.problems) == 0:
 		return satisfiedIs("False", "AllManagedClusterSetsEmpty",
 			"All ManagedClusterSets ["+strings.Join(r.scope.eligible, ",")+"] have no member ManagedCluster")
 	case wanted == 0:

@@ -20,10 +20,13 @@ var (
 )
 
 // overSeeds runs check for every seed below n, or for the one that the flag names, on every core.
-func overSeeds(t *testing.T, n int, check func(t *testing.T, rig rig, seed uint64)) {
+func overSeeds(t *testing.T, n int, check func(t *testing.T, rig rig, seed uint64, at string)) {
 	t.Helper()
+	at := func(seed uint64) string {
+		return fmt.Sprintf("seed %d (go test ./engine/enginetest -run '^%s$' -seed %d)", seed, t.Name(), seed)
+	}
 	if *seed > 0 {
-		check(t, newRig(t), *seed)
+		check(t, newRig(t), *seed, at(*seed))
 		return
 	}
 	var wg sync.WaitGroup
@@ -35,14 +38,11 @@ func overSeeds(t *testing.T, n int, check func(t *testing.T, rig rig, seed uint6
 				one := uint64(i + 1)
 				defer func() {
 					if problem := recover(); problem != nil {
-						t.Errorf("seed %d: %v", one, problem)
+						t.Errorf("%s panics: %v", at(one), problem)
 						panic(problem)
 					}
 				}()
-				check(t, rig, one)
-				if t.Failed() {
-					t.Errorf("run again: go test ./engine/enginetest -run '^%s$' -seed %d", t.Name(), one)
-				}
+				check(t, rig, one, at(one))
 			}
 		})
 	}
@@ -70,11 +70,11 @@ func newRig(t testing.TB) rig {
 
 func TestTheEngineDecidesRandomWorldsAsTheOracleDoes(t *testing.T) {
 	t.Parallel()
-	overSeeds(t, *worlds, func(t *testing.T, rig rig, seed uint64) {
+	overSeeds(t, *worlds, func(t *testing.T, rig rig, seed uint64, at string) {
 		w := enginetest.NewRandom(seed).World(2)
 		s := w.Snapshot()
 		for _, key := range w.Keys() {
-			same(t, fmt.Sprintf("seed %d, placement %s", seed, key), rig.oracle.Decide(w, key), enginetest.Engine(w, s, key, rig.env))
+			same(t, at+" "+key.String(), rig.oracle.Decide(w, key), enginetest.Engine(w, s, key, rig.env))
 		}
 	})
 }
