@@ -1,0 +1,89 @@
+package file
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/internal/source"
+)
+
+// Bundle is every object of an input that placements read, typed and with defaults. The objects are read-only: the
+// snapshot refers to them.
+type Bundle struct {
+	Clusters []*clusterv1.ManagedCluster
+	// Sets are given in their stored version, whatever the version that they were read in.
+	Sets     []*clusterv1beta2.ManagedClusterSet
+	Bindings []*clusterv1beta2.ManagedClusterSetBinding
+	// Placements are by namespace, then name.
+	Placements []*clusterv1beta1.Placement
+	// Programs has every placement compiled.
+	Programs map[fleet.Key]*program.Program
+	// Decisions are the stored slices by the placement that they belong to, whether it is given or not; those of one
+	// placement are by number, then name.
+	Decisions map[fleet.Key][]*clusterv1beta1.PlacementDecision
+	Scores    []*clusterv1alpha1.AddOnPlacementScore
+	// Skipped counts the objects of other kinds, by kind and group.
+	Skipped map[string]int
+	// Warnings name what was dropped, in the order of the input.
+	Warnings []string
+
+	slices []*clusterv1beta1.PlacementDecision
+}
+
+// KeyOf names a placement.
+func KeyOf(placement *clusterv1beta1.Placement) fleet.Key {
+	return fleet.Key{Namespace: placement.Namespace, Name: placement.Name}
+}
+
+// Snapshot returns the fleet that the objects make at an instant.
+func (b *Bundle) Snapshot(now time.Time) *fleet.Snapshot {
+	edit := fleet.Empty().Edit()
+	for _, cluster := range b.Clusters {
+		edit.SetCluster(fleet.NewCluster(cluster))
+	}
+	for _, set := range b.Sets {
+		edit.SetSet(fleet.NewSet(set))
+	}
+	for _, binding := range b.Bindings {
+		edit.Bind(binding.Namespace, binding.Name)
+	}
+	for _, score := range b.Scores {
+		edit.SetScore(score.Namespace, fleet.NewScore(score))
+	}
+	for key, stored := range b.Decisions {
+		decided := make([]fleet.Slice, 0, len(stored))
+		for _, slice := range stored {
+			decided = append(decided, plan.ReadSlice(slice))
+		}
+		edit.SetSlices(key, decided)
+	}
+	return edit.Snapshot().At(now)
+}
+
+// CompareSlices orders the stored slices of a placement by number, then name. Names without a number come first.
+func CompareSlices(a, b *clusterv1beta1.PlacementDecision) int {
+	_, first, _ := plan.Owner(a)
+	_, second, _ := plan.Owner(b)
+	return cmp.Or(cmp.Compare(first, second), cmp.Compare(a.Name, b.Name))
+}
+
+// arrange sorts what has an order and gives each slice to its owner, once everything is read.
+func (b *Bundle) arrange() {
+	slices.SortFunc(b.Placements, func(x, y *clusterv1beta1.Placement) int { return KeyOf(x).Compare(KeyOf(y)) })
+	exists := func(key fleet.Key) bool { return b.Programs[key] != nil }
+	for _, slice := range b.slices {
+		owner := source.OwnerOf(slice, exists)
+		b.Decisions[owner] = append(b.Decisions[owner], slice)
+	}
+	for _, stored := range b.Decisions {
+		slices.SortFunc(stored, CompareSlices)
+	}
+}

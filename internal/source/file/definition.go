@@ -1,0 +1,127 @@
+package file
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"sigs.k8s.io/yaml"
+
+	"github.com/berth-project/berth/config"
+)
+
+// definition is one of the kinds that decisions are made from, in one version, as its API server knows it.
+type definition struct {
+	namespaced bool
+	structural *structural.Structural
+	schema     validation.SchemaValidator
+	rules      *cel.Validator
+}
+
+// definitions is every kind in every version that Berth's CRDs define.
+type definitions map[schema.GroupVersionKind]*definition
+
+// readDefinitions reads the CRDs that are in the binary.
+func readDefinitions() (definitions, error) {
+	out := definitions{}
+	files := config.CRDs()
+	names, err := fs.Glob(files, "*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("listing the API definitions: %w", err)
+	}
+	for _, name := range names {
+		data, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, fmt.Errorf("reading the API definitions: %w", err)
+		}
+		var crd apiextensionsv1.CustomResourceDefinition
+		if err := yaml.UnmarshalStrict(data, &crd); err != nil {
+			return nil, fmt.Errorf("parsing the API definition %s: %w", name, err)
+		}
+		for _, version := range crd.Spec.Versions {
+			made, err := define(version)
+			if err != nil {
+				return nil, fmt.Errorf("compiling the API definition %s: %w", name, err)
+			}
+			made.namespaced = crd.Spec.Scope == apiextensionsv1.NamespaceScoped
+			out[schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind}] = made
+		}
+	}
+	return out, nil
+}
+
+func define(version apiextensionsv1.CustomResourceDefinitionVersion) (*definition, error) {
+	var internal apiextensions.JSONSchemaProps
+	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(version.Schema.OpenAPIV3Schema, &internal, nil)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := structural.NewStructural(&internal)
+	if err != nil {
+		return nil, err
+	}
+	validator, _, err := validation.NewSchemaValidator(&internal)
+	if err != nil {
+		return nil, err
+	}
+	return &definition{structural: tree, schema: validator, rules: cel.NewValidator(tree, true, celconfig.PerCallLimit)}, nil
+}
+
+// versionsOf returns the versions in which a kind is defined, sorted; none for a kind of somebody else.
+func (d definitions) versionsOf(kind schema.GroupKind) []string {
+	var out []string
+	for gvk := range d {
+		if gvk.GroupKind() == kind {
+			out = append(out, gvk.Version)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// normalise changes an object into what a server would store: unknown fields go, defaults come. It returns the
+// unknown fields, sorted. Metadata is looked at elsewhere.
+func (d *definition) normalise(content map[string]any) (unknown []string) {
+	unknown = pruning.PruneWithOptions(content, d.structural, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	defaulting.PruneNonNullableNullsWithoutDefaults(content, d.structural)
+	defaulting.Default(content, d.structural)
+	slices.Sort(unknown)
+	return unknown
+}
+
+// validate returns what a server finds wrong with a normalised object, its status included and its metadata not. As
+// on a server, the rules are not run where an object is so wrong that they would only repeat it.
+func (d *definition) validate(ctx context.Context, content map[string]any) field.ErrorList {
+	out := validation.ValidateCustomResource(nil, content, d.schema)
+	out = append(out, listtype.ValidateListSetsAndMaps(nil, d.structural, content)...)
+	slices.SortStableFunc(out, func(a, b *field.Error) int {
+		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Type, b.Type))
+	})
+	if d.rules == nil || slices.ContainsFunc(out, blocksRules) {
+		return out
+	}
+	broken, _ := d.rules.Validate(ctx, nil, d.structural, content, nil, celconfig.RuntimeCELCostBudget)
+	return append(out, broken...)
+}
+
+func blocksRules(err *field.Error) bool {
+	switch err.Type {
+	case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+		return true
+	default:
+		return false
+	}
+}

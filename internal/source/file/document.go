@@ -1,0 +1,67 @@
+package file
+
+import (
+	"bytes"
+	"iter"
+)
+
+// document is one YAML document, or several JSON values in a row, as text. It starts with a line that says something:
+// none of comments, blanks and directives come before.
+type document struct {
+	text []byte
+	// line is the line in the file on which the text starts, from 1.
+	line int
+}
+
+// documents yields the documents of a file that say anything. YAML lets the markers `---` and `...` stand at the start
+// of a line only where a document ends, so looking for them needs no parser.
+func documents(data []byte) iter.Seq[document] {
+	const byteOrderMark = "\xef\xbb\xbf"
+	data = bytes.TrimPrefix(data, []byte(byteOrderMark))
+	return func(yield func(document) bool) {
+		from, start := 0, 1
+		offset, line := 0, 0
+		for text := range bytes.Lines(data) {
+			line++
+			next := offset + len(text)
+			begins, ends := marks(text, "---"), marks(text, "...")
+			if begins || ends {
+				if found, ok := trimmed(data[from:offset], start); ok && !yield(found) {
+					return
+				}
+				from, start = next, line+1
+			}
+			if begins {
+				from, start = offset+len("---"), line
+			}
+			offset = next
+		}
+		if last, ok := trimmed(data[from:], start); ok {
+			yield(last)
+		}
+	}
+}
+
+// marks says whether a line begins with a document marker.
+func marks(line []byte, marker string) bool {
+	after, found := bytes.CutPrefix(line, []byte(marker))
+	return found && (len(after) == 0 || bytes.IndexByte([]byte(" \t\r\n"), after[0]) >= 0)
+}
+
+// trimmed returns the document that a text starting on a line holds. Ok is false where it says nothing.
+func trimmed(text []byte, line int) (found document, ok bool) {
+	offset := 0
+	for part := range bytes.Lines(text) {
+		if says := bytes.TrimSpace(part); len(says) > 0 && says[0] != '#' && part[0] != '%' {
+			return document{text[offset:], line}, true
+		}
+		offset += len(part)
+		line++
+	}
+	return document{}, false
+}
+
+// lineAt returns the line in the file of an offset in the document.
+func (d document) lineAt(offset int64) int {
+	return d.line + bytes.Count(d.text[:min(offset, int64(len(d.text)))], []byte("\n"))
+}

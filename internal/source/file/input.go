@@ -1,0 +1,144 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	// DefaultLimit is how many bytes are read in all when a Loader does not say: 256 MiB.
+	DefaultLimit = 256 << 20
+
+	stdinName  = "-"
+	stdinTitle = "standard input"
+)
+
+// input reads files one after the other and counts what it has read.
+type input struct {
+	stdin     io.Reader
+	recursive bool
+	left      int64
+	limit     int64
+	stdinUsed bool
+}
+
+var errTooLarge = errors.New("too much input")
+
+// expand returns the files that a name stands for: itself, or the files of a folder by name.
+func (in *input) expand(name string) ([]string, error) {
+	if name == stdinName {
+		if in.stdinUsed {
+			return nil, errors.New("is given twice; it can be read once")
+		}
+		in.stdinUsed = true
+		return []string{name}, nil
+	}
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, unreadable(err)
+	case !info.IsDir():
+		return []string{name}, nil
+	}
+	found, err := in.list(name)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	if len(found) == 0 {
+		return nil, errors.New("has no .yaml, .yml or .json file" + in.deeper())
+	}
+	return found, nil
+}
+
+func (in *input) deeper() string {
+	if in.recursive {
+		return " in it or below"
+	}
+	return "; -R looks in the folders below too"
+}
+
+// list returns the manifest files of a folder by name, those of the folders below too if asked for. A link to a file
+// counts as one, a link to a folder is not followed, so that no circle is possible.
+func (in *input) list(folder string) ([]string, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, entry := range entries {
+		path := filepath.Join(folder, entry.Name())
+		switch {
+		case entry.IsDir() && in.recursive:
+			below, err := in.list(path)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, below...)
+		case entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path))):
+		default:
+			if info, err := os.Stat(path); err != nil || !info.IsDir() {
+				out = append(out, path)
+			}
+		}
+	}
+	return out, nil
+}
+
+// read returns the content of a file, or of standard input.
+func (in *input) read(name string) ([]byte, error) {
+	reader := in.stdin
+	if name != stdinName {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, unreadable(err)
+		}
+		defer func() { _ = file.Close() }()
+		reader = file
+	}
+	data, err := io.ReadAll(io.LimitReader(reader, in.left+1))
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	if in.left -= int64(len(data)); in.left < 0 {
+		return nil, fmt.Errorf("%w: at most %s are read in all; give fewer files, or leave out kinds that placements do not read",
+			errTooLarge, size(in.limit))
+	}
+	return data, nil
+}
+
+func size(bytes int64) string {
+	const mebi = 1 << 20
+	if bytes%mebi == 0 {
+		return fmt.Sprintf("%d MiB", bytes/mebi)
+	}
+	return fmt.Sprintf("%d bytes", bytes)
+}
+
+// unreadable says what went wrong with a file and what to do about it. The path is left to the place of the fault.
+func unreadable(err error) error {
+	reason := err
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		reason = path.Err
+	}
+	advice := "check that it is a file or a folder that can be read"
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		advice = "check the path"
+	case errors.Is(err, fs.ErrPermission):
+		advice = "ask for permission to read it"
+	}
+	return fmt.Errorf("cannot be read: %w; %s", reason, advice)
+}
+
+func title(name string) string {
+	if name == stdinName {
+		return stdinTitle
+	}
+	return name
+}

@@ -1,0 +1,115 @@
+package file
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/program"
+)
+
+// Loader says how files are read. Its zero value reads nothing from standard input.
+type Loader struct {
+	// Stdin is what the name "-" stands for.
+	Stdin io.Reader
+	// Recursive includes the folders below a folder.
+	Recursive bool
+	// Namespace is that of namespaced objects which do not say; "default" when empty.
+	Namespace string
+	// Limit is how many bytes are read in all; DefaultLimit when 0.
+	Limit int64
+}
+
+// Load reads every file, or every file of a folder, that is named. The error is a FaultsError where the input is at fault.
+func (l Loader) Load(ctx context.Context, names []string) (*Bundle, error) {
+	known, err := readDefinitions()
+	if err != nil {
+		return nil, err
+	}
+	env, err := celenv.New()
+	if err != nil {
+		return nil, err
+	}
+	limit := cmp.Or(l.Limit, DefaultLimit)
+	out := &load{
+		input:     input{stdin: l.Stdin, recursive: l.Recursive, left: limit, limit: limit},
+		known:     known,
+		env:       env,
+		namespace: cmp.Or(l.Namespace, "default"),
+		seen:      map[identity]Place{},
+		bundle: &Bundle{
+			Programs: map[fleet.Key]*program.Program{}, Decisions: map[fleet.Key][]*clusterv1beta1.PlacementDecision{},
+			Skipped: map[string]int{},
+		},
+	}
+	if out.input.stdin == nil {
+		out.input.stdin = strings.NewReader("")
+	}
+	for _, name := range names {
+		if !out.add(ctx, name) {
+			break
+		}
+	}
+	if len(out.faults) > 0 {
+		return nil, out.faults
+	}
+	out.bundle.arrange()
+	return out.bundle, nil
+}
+
+// load is one Load at work.
+type load struct {
+	input     input
+	known     definitions
+	env       *celenv.Env
+	namespace string
+	// seen is where each object was given.
+	seen   map[identity]Place
+	bundle *Bundle
+	faults FaultsError
+}
+
+// add reads what a name stands for. It returns false once the limit is reached.
+func (l *load) add(ctx context.Context, name string) bool {
+	files, err := l.input.expand(name)
+	if err != nil {
+		l.fail(Fault{Place: Place{File: title(name)}, Err: err})
+	}
+	for _, file := range files {
+		data, err := l.input.read(file)
+		if err != nil {
+			l.fail(Fault{Place: Place{File: title(file)}, Err: err})
+			if errors.Is(err, errTooLarge) {
+				return false
+			}
+			continue
+		}
+		l.addFile(ctx, title(file), data)
+	}
+	return true
+}
+
+func (l *load) addFile(ctx context.Context, name string, data []byte) {
+	number := 0
+	for text := range documents(data) {
+		for _, value := range values(text) {
+			number++
+			place := Place{File: name, Document: number, Line: value.line}
+			switch {
+			case value.err != nil:
+				l.fail(Fault{Place: place, Err: value.err})
+			case value.content != nil:
+				l.addValue(ctx, value.content, place, schema.GroupVersionKind{})
+			}
+		}
+	}
+}
+
+func (l *load) fail(faults ...Fault) { l.faults = append(l.faults, faults...) }

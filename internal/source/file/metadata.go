@@ -1,0 +1,56 @@
+package file
+
+import (
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// unassigned stands for the uid that a server would give to the owner of an object when it is created.
+const unassigned = "unassigned"
+
+// normaliseMetadata changes the metadata of an object into what a server would store, and returns the fields that a
+// server would drop and what it would refuse.
+func (d *definition) normaliseMetadata(o object, namespace string) (unknown []string, faults field.ErrorList) {
+	path := field.NewPath("metadata")
+	meta, found, unknown, err := objectmeta.GetObjectMetaWithOptions(o.Object, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
+	if err != nil {
+		return nil, field.ErrorList{field.Invalid(path, field.OmitValueType{}, err.Error())}
+	}
+	if !found || meta == nil {
+		return nil, field.ErrorList{field.Required(path.Child("name"), "every object has a name")}
+	}
+	switch {
+	case !d.namespaced && meta.Namespace != "":
+		unknown = append(unknown, path.Child("namespace").String())
+		meta.Namespace = ""
+	case d.namespaced && meta.Namespace == "":
+		meta.Namespace = namespace
+	}
+	if err := objectmeta.SetObjectMeta(o.Object, meta); err != nil {
+		faults = append(faults, field.Invalid(path, field.OmitValueType{}, err.Error()))
+	}
+	return unknown, append(faults, validateMetadata(*meta, d.namespaced, path)...)
+}
+
+// validateMetadata is what a server checks of metadata, with two differences: a name must be given, since it cannot
+// be made up, and an object that never was on a server may have an owner that never was there either.
+func validateMetadata(meta metav1.ObjectMeta, namespaced bool, path *field.Path) field.ErrorList {
+	if meta.UID == "" {
+		owners := meta.OwnerReferences
+		meta.OwnerReferences = make([]metav1.OwnerReference, 0, len(owners))
+		for _, owner := range owners {
+			if owner.UID == "" {
+				owner.UID = unassigned
+			}
+			meta.OwnerReferences = append(meta.OwnerReferences, owner)
+		}
+	}
+	var faults field.ErrorList
+	if meta.Name == "" {
+		faults = append(faults, field.Required(path.Child("name"), "every object has a name; one cannot be generated here"))
+		meta.Name = unassigned
+	}
+	return append(faults, validation.ValidateObjectMeta(&meta, namespaced, validation.NameIsDNSSubdomain, path)...)
+}

@@ -1,0 +1,108 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// object is one object of the input, as it was parsed.
+type object struct {
+	*unstructured.Unstructured
+
+	place Place
+}
+
+// title returns the kind and the name of the object for people: "Placement ns/name".
+func (o object) title() string {
+	name, _, _ := unstructured.NestedString(o.Object, "metadata", "name")
+	namespace, _, _ := unstructured.NestedString(o.Object, "metadata", "namespace")
+	if namespace != "" {
+		name = namespace + "/" + name
+	}
+	return strings.TrimSpace(o.GetKind() + " " + name)
+}
+
+func (o object) fault(err error) Fault { return Fault{Place: o.place, Object: o.title(), Err: err} }
+
+var errNoObject = errors.New("is no object: want one with apiVersion and kind, or a List of them")
+
+// addValue takes in a value: an object, or the items of a List and of Lists in it. The kind is that of the items of the
+// list which the value is in, if that says.
+func (l *load) addValue(ctx context.Context, content any, place Place, kind schema.GroupVersionKind) {
+	fields, ok := content.(map[string]any)
+	if !ok {
+		l.fail(Fault{Place: place, Err: errNoObject})
+		return
+	}
+	made := object{&unstructured.Unstructured{Object: fields}, place}
+	gvk, faults := kindOf(made, kind)
+	if len(faults) > 0 {
+		l.fail(faults...)
+		return
+	}
+	items, isList := itemsOf(fields, gvk)
+	if !isList {
+		l.addObject(ctx, made)
+		return
+	}
+	if items == nil && fields["items"] != nil {
+		l.fail(made.fault(field.TypeInvalid(field.NewPath("items"), fields["items"], "must be a list of objects")))
+		return
+	}
+	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
+	for i, item := range items {
+		at := place
+		at.Items = append(slices.Clone(place.Items), i)
+		l.addValue(ctx, item, at, gvk)
+	}
+}
+
+// itemsOf returns the items of a List: of a v1 List, or of any kind that is called a list and has items.
+func itemsOf(fields map[string]any, gvk schema.GroupVersionKind) (items []any, isList bool) {
+	items, ok := fields["items"].([]any)
+	if gvk == (schema.GroupVersionKind{Version: "v1", Kind: "List"}) {
+		return items, true
+	}
+	_, found := fields["items"]
+	return items, strings.HasSuffix(gvk.Kind, "List") && found && (ok || fields["items"] == nil)
+}
+
+// kindOf returns the kind of an object. An item of a typed list that does not say has the kind that the list is of.
+func kindOf(o object, in schema.GroupVersionKind) (schema.GroupVersionKind, []Fault) {
+	if in.Kind != "" && o.Object["kind"] == nil && o.Object["apiVersion"] == nil {
+		o.SetGroupVersionKind(in)
+		return in, nil
+	}
+	var faults []Fault
+	for _, name := range []string{"apiVersion", "kind"} {
+		switch text, ok := o.Object[name].(string); {
+		case o.Object[name] == nil || ok && text == "":
+			faults = append(faults, o.fault(field.Required(field.NewPath(name), "every object has one")))
+		case !ok:
+			faults = append(faults, o.fault(field.TypeInvalid(field.NewPath(name), o.Object[name], "must be a string")))
+		}
+	}
+	if len(faults) > 0 {
+		return schema.GroupVersionKind{}, faults
+	}
+	version, err := schema.ParseGroupVersion(o.GetAPIVersion())
+	if err != nil {
+		return schema.GroupVersionKind{}, []Fault{o.fault(field.Invalid(field.NewPath("apiVersion"), o.GetAPIVersion(), "must be <group>/<version>"))}
+	}
+	return version.WithKind(o.GetKind()), nil
+}
+
+// kindTitle names a kind as kubectl does: "ConfigMap", "Deployment.apps".
+func kindTitle(gvk schema.GroupVersionKind) string {
+	if gvk.Group == "" {
+		return gvk.Kind
+	}
+	return fmt.Sprintf("%s.%s", gvk.Kind, gvk.Group)
+}
