@@ -1,0 +1,152 @@
+package cli_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/berth-project/berth/internal/cli"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+
+// outcome is what a command line did.
+type outcome struct {
+	code        int
+	out, errOut string
+}
+
+func run(t *testing.T, stdin string, args ...string) outcome {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	code := cli.Run(t.Context(), args, genericiooptions.IOStreams{In: strings.NewReader(stdin), Out: &out, ErrOut: &errOut},
+		clocktesting.NewFakePassiveClock(now))
+	return outcome{code, out.String(), errOut.String()}
+}
+
+// golden holds got against a golden file, or writes it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", "golden", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+// files returns the files of a folder in testdata.
+func files(t *testing.T, folder string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join("testdata", folder, "*"))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("listing %s: %v, %v", folder, found, err)
+	}
+	return found
+}
+
+func TestVersion(t *testing.T) {
+	got := run(t, "", "version")
+	if got.code != cli.ExitOK || !strings.HasPrefix(got.out, "kubectl-berth ") || got.errOut != "" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestHelpGoesToStandardOutput(t *testing.T) {
+	for _, args := range [][]string{{}, {"--help"}, {"simulate", "--help"}, {"help", "simulate"}} {
+		got := run(t, "", args...)
+		if got.code != cli.ExitOK || !strings.Contains(got.out, "kubectl berth") || got.errOut != "" {
+			t.Errorf("%q: got %+v", args, got)
+		}
+	}
+	golden(t, "simulate-help.txt", run(t, "", "simulate", "--help").out)
+}
+
+func TestCommandLinesThatAreRefused(t *testing.T) {
+	cases := map[string]struct {
+		args []string
+		want string
+	}{
+		"an unknown command":      {[]string{"launch"}, "unknown command \"launch\"\nSee 'kubectl berth --help'."},
+		"an unknown flag":         {[]string{"simulate", "--launch"}, "unknown flag: --launch\nSee 'kubectl berth simulate --help'."},
+		"an argument":             {[]string{"simulate", "x"}, `unexpected argument "x"`},
+		"an argument for version": {[]string{"version", "x"}, `unexpected argument "x"`},
+		"nothing to read":         {[]string{"simulate"}, "give at least one file"},
+		"an unknown output":       {[]string{"simulate", "-f", "-", "-o", "wide"}, `unknown output "wide": use table, yaml or json`},
+		"an instant that is none": {[]string{"simulate", "-f", "-", "--now", "noon"}, `--now "noon" is not in RFC 3339 form`},
+		"a namespace that is none": {
+			[]string{"simulate", "-f", "testdata/accepted/forms.yaml", "-n", "No_Namespace"}, `metadata.namespace: Invalid value: "No_Namespace"`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, "", tc.args...)
+			if got.code != cli.ExitRefused || got.out != "" || !strings.Contains(got.errOut, tc.want) {
+				t.Errorf("got %+v, want exit code 2 and %q on standard error", got, tc.want)
+			}
+		})
+	}
+}
+
+// failing is a writer that cannot be written to.
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+var errBoom = errors.New("boom")
+
+func write(t *testing.T, err error, args ...string) outcome {
+	t.Helper()
+	var errOut bytes.Buffer
+	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: failing{err}, ErrOut: &errOut}
+	return outcome{code: cli.Run(t.Context(), args, streams, clocktesting.NewFakePassiveClock(now)), errOut: errOut.String()}
+}
+
+func TestWritingFails(t *testing.T) {
+	got := write(t, errBoom, "simulate", "-f", example("outage"))
+	if got.code != cli.ExitRefused || !strings.Contains(got.errOut, "writing the result: boom") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestReaderGoesAwayInSilence(t *testing.T) {
+	broken := &os.PathError{Op: "write", Path: "|1", Err: errPipe}
+	for _, args := range [][]string{{"simulate", "-f", example("outage")}, {"version"}} {
+		if got := write(t, broken, args...); got != (outcome{}) {
+			t.Errorf("%q: got %+v, want silence", args, got)
+		}
+	}
+}
+
+// panicking is a reader whose author made a mistake.
+type panicking struct{}
+
+func (panicking) Read([]byte) (int, error) { panic("out of cheese") }
+
+func TestPanicIsReported(t *testing.T) {
+	var errOut bytes.Buffer
+	streams := genericiooptions.IOStreams{In: panicking{}, Out: io.Discard, ErrOut: &errOut}
+	code := cli.Run(t.Context(), []string{"simulate", "-f", "-"}, streams, clocktesting.NewFakePassiveClock(now))
+	if code != cli.ExitRefused || !strings.Contains(errOut.String(), "please report it") || strings.Contains(errOut.String(), "goroutine") {
+		t.Errorf("exit code %d, standard error:\n%s", code, errOut.String())
+	}
+}

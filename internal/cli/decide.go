@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/source/file"
+)
+
+// decision is what became of one placement.
+type decision struct {
+	key fleet.Key
+	// placement and slices are what a hub would hold afterwards; slices are by number.
+	placement *clusterv1beta1.Placement
+	slices    []*clusterv1beta1.PlacementDecision
+	// again says that there were decisions before.
+	again bool
+	// result is nil where nothing was decided; idle then says why.
+	result *engine.Result
+	idle   string
+	// plan is what would be written.
+	plan plan.Plan
+}
+
+// decide decides every placement of a bundle at an instant, in order, each seeing what those before got.
+func decide(bundle *file.Bundle, now time.Time) []decision {
+	snapshot := bundle.Snapshot(now)
+	out := make([]decision, 0, len(bundle.Placements))
+	for _, placement := range bundle.Placements {
+		key := file.KeyOf(placement)
+		made := decision{key: key, placement: placement, slices: bundle.Decisions[key], idle: idle(placement)}
+		made.again = len(made.slices) > 0
+		if made.idle == "" {
+			made.result = engine.Schedule(snapshot, bundle.Programs[key])
+			made.store(now)
+			edit := snapshot.Edit()
+			edit.SetSlices(key, made.result.Slices())
+			snapshot = edit.Snapshot()
+		}
+		out = append(out, made)
+	}
+	return out
+}
+
+// idle says why the manager leaves a placement alone; empty where it does not.
+func idle(placement *clusterv1beta1.Placement) string {
+	switch {
+	case placement.DeletionTimestamp != nil:
+		return "it is being deleted"
+	case placement.Annotations[clusterv1beta1.PlacementDisableAnnotation] == "true":
+		return "the annotation " + clusterv1beta1.PlacementDisableAnnotation + " disables it"
+	default:
+		return ""
+	}
+}
+
+// store writes the result to the objects in memory, as the manager would to those on a hub.
+func (d *decision) store(now time.Time) {
+	stored := plan.Stored{Placement: d.placement, Slices: d.slices}
+	if d.placement.UID == "" {
+		// A manifest in the place of a placement that is on a hub stands for it.
+		stored.Placement = d.placement.DeepCopy()
+		stored.Placement.UID = ownerUID(d.placement, d.slices)
+	}
+	d.plan = plan.Diff(d.result, stored, now)
+	d.placement, d.slices = apply(d.plan, plan.Stored{Placement: d.placement, Slices: d.slices})
+}
+
+// ownerUID returns the uid that slices know their placement by; empty where none does.
+func ownerUID(placement *clusterv1beta1.Placement, slices []*clusterv1beta1.PlacementDecision) types.UID {
+	for _, slice := range slices {
+		owner := metav1.GetControllerOfNoCopy(slice)
+		if owner != nil && owner.Kind == "Placement" && owner.Name == placement.Name {
+			return owner.UID
+		}
+	}
+	return ""
+}

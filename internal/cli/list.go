@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+)
+
+// list is a v1 List as kubectl prints it.
+type list struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Items    []any           `json:"items"`
+	Metadata metav1.ListMeta `json:"metadata"`
+}
+
+// objects returns every placement, each followed by its slices.
+func objects(decided []decision) list {
+	out := list{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, Items: []any{}}
+	version := clusterv1beta1.GroupVersion.String()
+	for _, d := range decided {
+		placement := *d.placement
+		placement.TypeMeta = metav1.TypeMeta{APIVersion: version, Kind: "Placement"}
+		out.Items = append(out.Items, &placement)
+		for _, slice := range d.slices {
+			slice := *slice
+			slice.TypeMeta = metav1.TypeMeta{APIVersion: version, Kind: "PlacementDecision"}
+			out.Items = append(out.Items, &slice)
+		}
+	}
+	return out
+}
+
+func printJSON(w io.Writer, decided []decision) error {
+	data, err := json.MarshalIndent(objects(decided), "", "    ")
+	if err != nil {
+		return fmt.Errorf("encoding the result: %w", err)
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
+}
+
+func printYAML(w io.Writer, decided []decision) error {
+	data, err := yaml.Marshal(objects(decided))
+	if err != nil {
+		return fmt.Errorf("encoding the result: %w", err)
+	}
+	_, err = w.Write(data)
+	return err
+}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
+	"github.com/berth-project/berth/internal/source/file"
+)
+
+// The exit codes of every command.
+const (
+	// ExitOK says that the command did what was asked.
+	ExitOK = 0
+	// ExitUnsatisfied says that a check that was asked for failed.
+	ExitUnsatisfied = 1
+	// ExitRefused says that the input or the command line is wrong, or could not be read.
+	ExitRefused = 2
+)
+
+// usageError is a command line that cannot be understood.
+type usageError struct {
+	command *cobra.Command
+	err     error
+}
+
+func (e usageError) Error() string {
+	return fmt.Sprintf("%s\nSee '%s --help'.", e.err, e.command.CommandPath())
+}
+
+func (e usageError) Unwrap() error { return e.err }
+
+// unsatisfiedError names the placements that a check found wanting.
+type unsatisfiedError []string
+
+func (e unsatisfiedError) Error() string {
+	return count(len(e), "placement") + " not satisfied:\n" + indented(strings.Join(e, "\n"))
+}
+
+// Main is Run with the clock of the machine.
+func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+	return Run(ctx, args, streams, clock.RealClock{})
+}
+
+// Run runs the command line and returns the exit code.
+func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, clock clock.PassiveClock) (code int) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			fmt.Fprintf(streams.ErrOut, "error: Berth broke a rule of its own, which is a defect; please report it with the input: %v\n", broken)
+			code = ExitRefused
+		}
+	}()
+	root := NewRoot(streams, clock) //nolint:contextcheck // a command takes the context that it is executed with
+	root.SetArgs(args)
+	return report(root.ExecuteContext(ctx), streams)
+}
+
+// report prints an error and returns the exit code that goes with it. A reader that went away needs no message: it has
+// read what it wanted.
+func report(err error, streams genericiooptions.IOStreams) int {
+	if err == nil || errors.Is(err, syscall.EPIPE) {
+		return ExitOK
+	}
+	if unsatisfied, ok := errors.AsType[unsatisfiedError](err); ok {
+		fmt.Fprintf(streams.ErrOut, "%s\n", unsatisfied)
+		return ExitUnsatisfied
+	}
+	if faults, ok := errors.AsType[file.FaultsError](err); ok {
+		fmt.Fprintf(streams.ErrOut, "error: %s in the input:\n%s\n", count(len(faults), "fault"), indented(faults.Error()))
+		return ExitRefused
+	}
+	fmt.Fprintf(streams.ErrOut, "error: %s\n", err)
+	return ExitRefused
+}
+
+// count returns a number of things: "1 fault", "2 faults".
+func count(number int, thing string) string {
+	if number == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", number, thing)
+}
+
+func indented(text string) string {
+	return "  " + strings.ReplaceAll(text, "\n", "\n  ")
+}

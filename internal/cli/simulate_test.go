@@ -1,0 +1,398 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/internal/cli"
+)
+
+const errPipe = syscall.EPIPE
+
+var forms = []string{"table", "yaml", "json"}
+
+func example(name string) string { return filepath.Join("..", "..", "examples", "simulate", name) }
+
+func examples(t *testing.T) []string {
+	t.Helper()
+	entries, err := os.ReadDir(example(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, entry := range entries {
+		if entry.IsDir() {
+			out = append(out, entry.Name())
+		}
+	}
+	if len(out) == 0 {
+		t.Fatal("there are no examples")
+	}
+	return out
+}
+
+func TestExamples(t *testing.T) {
+	for _, name := range examples(t) {
+		for _, form := range forms {
+			t.Run(name+"/"+form, func(t *testing.T) {
+				got := run(t, "", "simulate", "-f", example(name), "-o", form)
+				if got.code != cli.ExitOK || got.errOut != "" {
+					t.Fatalf("exit code %d, standard error:\n%s", got.code, got.errOut)
+				}
+				golden(t, "example-"+name+"."+form, got.out)
+			})
+		}
+	}
+}
+
+func TestAcceptedInput(t *testing.T) {
+	for _, path := range files(t, "accepted") {
+		for _, form := range []string{"table", "yaml"} {
+			t.Run(filepath.Base(path)+"/"+form, func(t *testing.T) {
+				got := run(t, "", "simulate", "-f", path, "-o", form)
+				if got.code != cli.ExitOK {
+					t.Fatalf("exit code %d, standard error:\n%s", got.code, got.errOut)
+				}
+				golden(t, filepath.Base(path)+"."+form, got.out)
+				golden(t, filepath.Base(path)+".stderr", got.errOut)
+			})
+		}
+	}
+}
+
+// TestRefusedInput holds every fault of every file against its golden file.
+func TestRefusedInput(t *testing.T) {
+	for _, path := range files(t, "refused") {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			got := run(t, "", "simulate", "-f", path)
+			if got.code != cli.ExitRefused || got.out != "" {
+				t.Errorf("exit code %d, standard output %q; want 2 and nothing", got.code, got.out)
+			}
+			golden(t, filepath.Base(path)+".stderr", got.errOut)
+		})
+	}
+}
+
+func TestFaultsOfSeveralFilesAreReportedTogether(t *testing.T) {
+	got := run(t, "{", "simulate", "-f", "testdata/refused/twice.yaml", "-f", "testdata/missing.yaml", "-f", "-", "-f", "testdata/refused/syntax.json")
+	for _, want := range []string{
+		"error: 5 faults in the input", "twice.yaml, document 2 (line 6), items[1]: ManagedClusterSet a: is given twice",
+		"testdata/missing.yaml: cannot be read: no such file or directory; check the path",
+		"standard input, document 1 (line 1): cannot be parsed as JSON", "syntax.json, document 2 (line 2): cannot be parsed as JSON: line 5",
+	} {
+		if !strings.Contains(got.errOut, want) {
+			t.Errorf("%q is not in\n%s", want, got.errOut)
+		}
+	}
+	if got.code != cli.ExitRefused {
+		t.Errorf("exit code %d, want 2", got.code)
+	}
+}
+
+// TestOutputFedBackIsAFixedPoint gives the result of a run to the next, in the place of the placements and decisions
+// that it was made from, and wants the same again: now, later, and in either form.
+func TestOutputFedBackIsAFixedPoint(t *testing.T) {
+	inputs := files(t, "accepted")
+	for _, name := range examples(t) {
+		inputs = append(inputs, example(name))
+	}
+	for _, input := range inputs {
+		for _, form := range []string{"yaml", "json"} {
+			t.Run(filepath.Base(input)+"/"+form, func(t *testing.T) {
+				first := run(t, "", "simulate", "-f", input, "-o", form)
+				again := run(t, first.out+"\n---\n"+others(t, input, first.out), "simulate", "-f", "-", "-o", form, "--now", "2026-11-20T10:05:00Z")
+				if again.code != cli.ExitOK {
+					t.Fatalf("exit code %d, standard error:\n%s", again.code, again.errOut)
+				}
+				if diff := cmp.Diff(first.out, again.out); diff != "" {
+					t.Errorf("second run (-first +second):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// others returns the objects of an input that are neither placements nor the decisions of those placements.
+func others(t *testing.T, input, result string) string {
+	t.Helper()
+	placements := map[string]bool{}
+	for _, object := range items(t, result) {
+		if object.Kind == "Placement" {
+			placements[object.Metadata.Name] = true
+		}
+	}
+	paths := []string{input}
+	if info, err := os.Stat(input); err != nil {
+		t.Fatal(err)
+	} else if info.IsDir() {
+		paths, _ = filepath.Glob(filepath.Join(input, "*.*"))
+	}
+	var out strings.Builder
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range items(t, string(data)) {
+			owner := object.Metadata.Labels[clusterv1beta1.PlacementLabel]
+			if owner == "" {
+				owner, _, _ = strings.Cut(object.Metadata.Name, "-decision-")
+			}
+			if object.Kind != "Placement" && (object.Kind != "PlacementDecision" || !placements[owner]) {
+				fmt.Fprintf(&out, "%s\n---\n", object.raw)
+			}
+		}
+	}
+	return out.String()
+}
+
+// item is what a test reads of an object.
+type item struct {
+	Kind     string `json:"kind"`
+	Metadata struct {
+		Name      string            `json:"name"`
+		Namespace string            `json:"namespace"`
+		Labels    map[string]string `json:"labels"`
+	} `json:"metadata"`
+	Status struct {
+		Decisions []struct {
+			ClusterName string `json:"clusterName"`
+		} `json:"decisions"`
+	} `json:"status"`
+	raw string
+}
+
+// items returns the objects of some text, read in the simplest way that will do for these tests.
+func items(t *testing.T, text string) []item {
+	t.Helper()
+	var out []item
+	var take func(raw json.RawMessage)
+	take = func(raw json.RawMessage) {
+		var list struct {
+			APIVersion string            `json:"apiVersion"`
+			Kind       string            `json:"kind"`
+			Items      []json.RawMessage `json:"items"`
+		}
+		if err := json.Unmarshal(raw, &list); err != nil {
+			t.Fatal(err)
+		}
+		if kind, isList := strings.CutSuffix(list.Kind, "List"); isList {
+			for _, member := range list.Items {
+				if kind != "" {
+					member = typed(t, member, list.APIVersion, kind)
+				}
+				take(member)
+			}
+			return
+		}
+		made := item{raw: string(raw)}
+		if err := json.Unmarshal(raw, &made); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, made)
+	}
+	text = strings.TrimPrefix(strings.ReplaceAll(text, "\n...\n", "\n---\n"), "%YAML 1.1\n")
+	for part := range strings.SplitSeq("\n"+text, "\n---") {
+		for _, part := range jsonInARow(part) {
+			data, err := yaml.YAMLToJSON([]byte(part))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(data) != "null" {
+				take(data)
+			}
+		}
+	}
+	return out
+}
+
+// jsonInARow cuts a document before each line that starts a JSON object.
+func jsonInARow(part string) []string {
+	return strings.Split(strings.ReplaceAll(part, "\n{", "\n\x00{"), "\x00")
+}
+
+func typed(t *testing.T, raw json.RawMessage, version, kind string) json.RawMessage {
+	t.Helper()
+	fields := map[string]any{"apiVersion": version, "kind": kind}
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		t.Fatal(err)
+	}
+	out, err := json.Marshal(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// decisions returns the clusters that each placement gets.
+func decisions(t *testing.T, result string) map[string][]string {
+	t.Helper()
+	out := map[string][]string{}
+	for _, object := range items(t, result) {
+		if object.Kind != "PlacementDecision" {
+			continue
+		}
+		name, _, _ := strings.Cut(object.Metadata.Name, "-decision-")
+		for _, decision := range object.Status.Decisions {
+			out[name] = append(out[name], decision.ClusterName)
+		}
+	}
+	for _, clusters := range out {
+		slices.Sort(clusters)
+	}
+	return out
+}
+
+func TestNow(t *testing.T) {
+	cases := map[string]struct {
+		now  string
+		want []string
+	}{
+		"the clock's":                         {want: []string{"north-1", "north-2"}},
+		"one second before a toleration ends": {now: "2026-11-20T10:09:59Z", want: []string{"north-1", "north-2"}},
+		"when a toleration ends":              {now: "2026-11-20T10:10:00Z", want: []string{"south-1", "south-2"}},
+		"in another time zone":                {now: "2026-11-20T11:10:00+01:00", want: []string{"south-1", "south-2"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			args := []string{"simulate", "-f", example("outage"), "-o", "yaml"}
+			if tc.now != "" {
+				args = append(args, "--now", tc.now)
+			}
+			if diff := cmp.Diff(tc.want, decisions(t, run(t, "", args...).out)["patient"]); diff != "" {
+				t.Errorf("clusters (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+const fleet = `
+apiVersion: cluster.open-cluster-management.io/v1
+kind: ManagedClusterList
+items:
+- {metadata: {name: c1}}
+- {metadata: {name: c2}}
+---
+apiVersion: cluster.open-cluster-management.io/v1beta2
+kind: ManagedClusterSet
+metadata: {name: all}
+spec: {clusterSelector: {selectorType: LabelSelector, labelSelector: {}}}
+---
+apiVersion: cluster.open-cluster-management.io/v1beta2
+kind: ManagedClusterSetBinding
+metadata: {name: all}
+spec: {clusterSet: all}
+`
+
+func placement(name, metadata, spec string) string {
+	return fmt.Sprintf("\n---\napiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata: {name: %s, %s}\nspec: {%s}\n",
+		name, metadata, spec)
+}
+
+func slice(name, metadata, cluster string) string {
+	return fmt.Sprintf("\n---\napiVersion: cluster.open-cluster-management.io/v1beta1\nkind: PlacementDecision\nmetadata: {name: %s, %s}\n"+
+		"status: {decisions: [{clusterName: %s, reason: ''}]}\n", name, metadata, cluster)
+}
+
+func TestBalanceCountsWhatOthersHold(t *testing.T) {
+	const one, disabled = "numberOfClusters: 1", "annotations: {cluster.open-cluster-management.io/experimental-scheduling-disable: 'true'}"
+	cases := map[string]struct {
+		input string
+		want  string
+	}{
+		"nobody holds anything":                   {input: "", want: "c1"},
+		"a placement decided before":              {input: placement("a", "", one), want: "c2"},
+		"a placement that comes later":            {input: placement("z", "", one), want: "c1"},
+		"later, but holding since before":         {input: placement("z", "", one) + slice("z-decision-1", "", "c1"), want: "c2"},
+		"a placement that is not given":           {input: slice("other-decision-1", "namespace: elsewhere", "c1"), want: "c2"},
+		"a slice of no placement at all":          {input: slice("by-hand", "", "c1"), want: "c2"},
+		"a slice named like the placement itself": {input: slice("p", "", "c1"), want: "c2"},
+		"a disabled placement":                    {input: placement("z", disabled, one) + slice("z-decision-1", "", "c1"), want: "c2"},
+		"a placement that is being deleted": {
+			input: placement("z", "deletionTimestamp: '2026-11-20T09:00:00Z'", one) + slice("z-decision-1", "", "c1"), want: "c2",
+		},
+		"the placement's own slice": {input: slice("p-decision-1", "", "c1"), want: "c1"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, fleet+tc.input+placement("p", "", one), "simulate", "-f", "-", "-o", "json")
+			if got.code != cli.ExitOK {
+				t.Fatal(got.errOut)
+			}
+			if diff := cmp.Diff([]string{tc.want}, decisions(t, got.out)["p"]); diff != "" {
+				t.Errorf("clusters (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRequireSatisfied(t *testing.T) {
+	const disabled = "annotations: {cluster.open-cluster-management.io/experimental-scheduling-disable: 'true'}"
+	const satisfied = "}\nstatus: {conditions: [{type: PlacementSatisfied, status: 'True', reason: R, message: m, lastTransitionTime: '2026-11-01T00:00:00Z'}]"
+	cases := map[string]struct {
+		input string
+		code  int
+		want  string
+	}{
+		"satisfied":              {input: placement("p", "", "numberOfClusters: 2")},
+		"too few clusters":       {input: placement("p", "", "numberOfClusters: 3"), code: 1, want: "1 placement not satisfied:\n  default/p: NotAllDecisionsScheduled: 1 cluster decisions unscheduled\n"},
+		"one of two":             {input: placement("p", "", "") + placement("q", "namespace: unbound", ""), code: 1, want: "unbound/q: NoManagedClusterSetBindings"},
+		"disabled and satisfied": {input: placement("p", disabled, satisfied)},
+		"disabled and never decided": {
+			input: placement("p", disabled, ""), code: 1, want: "default/p: it never was decided",
+		},
+		"not supported yet": {
+			input: placement("p", "", "spreadPolicy: {spreadConstraints: [{topologyKey: a, topologyKeyType: Label}]}"), code: 1, want: "default/p: NotAllDecisionsScheduled",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, fleet+tc.input, "simulate", "-f", "-", "--require-satisfied")
+			if got.code != tc.code || !strings.Contains(got.errOut, tc.want) || got.out == "" {
+				t.Errorf("got %+v, want exit code %d and %q", got, tc.code, tc.want)
+			}
+			if without := run(t, fleet+tc.input, "simulate", "-f", "-"); without.code != cli.ExitOK {
+				t.Errorf("without the flag: exit code %d, want 0", without.code)
+			}
+		})
+	}
+}
+
+func TestNamespaceFlag(t *testing.T) {
+	got := run(t, fleet+placement("p", "", ""), "simulate", "-f", "-", "-n", "mine", "-o", "json")
+	for _, object := range items(t, got.out) {
+		if object.Metadata.Namespace != "mine" {
+			t.Errorf("%s %s is in namespace %q, want mine", object.Kind, object.Metadata.Name, object.Metadata.Namespace)
+		}
+	}
+}
+
+func TestNoPlacementIsRemarkedUpon(t *testing.T) {
+	for _, form := range forms {
+		got := run(t, fleet, "simulate", "-f", "-", "-o", form)
+		if got.code != cli.ExitOK || !strings.Contains(got.errOut, "no Placement is given") {
+			t.Errorf("%s: got %+v", form, got)
+		}
+	}
+}
+
+func TestManyClustersAreCounted(t *testing.T) {
+	var input strings.Builder
+	input.WriteString(fleet)
+	for i := range 250 {
+		fmt.Fprintf(&input, "\n---\n{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: x%03d, labels: {shard: l%d}}}", i, i%8)
+	}
+	input.WriteString(placement("all", "", "") + placement("few", "", "predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {shard: l1}}}}]"))
+	input.WriteString(placement("keyed", "", `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.metadata.labels["shard"] == managedCluster.metadata.name || quantity(managedCluster.metadata.name).isInteger()']}}}]`))
+	golden(t, "many.table", run(t, input.String(), "simulate", "-f", "-").out)
+}

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/verdict"
+)
+
+const (
+	// maxReasons is how many reasons are listed for one verdict, maxReason how long one may be.
+	maxReasons = 5
+	maxReason  = 100
+)
+
+// verdictRow is the clusters that share a verdict and the reason for it, by name.
+type verdictRow struct {
+	code     verdict.Code
+	why      string
+	clusters []string
+}
+
+// summary groups the clusters that are not selected, and those that are merely held, by verdict and reason: verdicts
+// in the order of the pipeline, the most frequent reason first. Rare reasons of a verdict are put together.
+func summary(trace *engine.Trace) []verdictRow {
+	type group struct {
+		code verdict.Code
+		why  string
+	}
+	found := map[group][]string{}
+	ranks := map[string]int{}
+	for id, cluster := range trace.Snapshot.Clusters() {
+		v := trace.Verdict(id)
+		if v.Code == verdict.Selected || v.Code == verdict.Kept {
+			continue
+		}
+		if rank, ranked := v.Argument.(verdict.Rank); ranked {
+			ranks[cluster.Name()] = rank.Position
+		}
+		key := group{v.Code, why(v)}
+		if v.Code == verdict.Beaten && len(trace.Ranking.Chosen) == 0 {
+			key.why = "no cluster is wanted"
+		}
+		found[key] = append(found[key], cluster.Name())
+	}
+	rows := make([]verdictRow, 0, len(found))
+	for key, clusters := range found {
+		slices.SortFunc(clusters, func(a, b string) int { return cmp.Or(cmp.Compare(ranks[a], ranks[b]), cmp.Compare(a, b)) })
+		rows = append(rows, verdictRow{key.code, key.why, clusters})
+	}
+	slices.SortFunc(rows, func(a, b verdictRow) int {
+		return cmp.Or(cmp.Compare(a.code, b.code), cmp.Compare(len(b.clusters), len(a.clusters)), cmp.Compare(a.why, b.why))
+	})
+	return merged(rows)
+}
+
+// merged puts the reasons of a verdict beyond the most frequent into one row.
+func merged(rows []verdictRow) []verdictRow {
+	var out []verdictRow
+	reasons := 0
+	for _, row := range rows {
+		if len(out) == 0 || out[len(out)-1].code != row.code {
+			reasons = 0
+		}
+		if reasons++; reasons <= maxReasons {
+			out = append(out, row)
+			continue
+		}
+		last := &out[len(out)-1]
+		last.why = "other reasons"
+		last.clusters = append(last.clusters, row.clusters...)
+	}
+	return out
+}
+
+// why renders the reason for a verdict in a few words.
+func why(v verdict.Verdict) string {
+	switch argument := v.Argument.(type) {
+	case verdict.Mismatches:
+		return clauses(argument)
+	case verdict.Taint:
+		return taint(argument)
+	case verdict.Rank:
+		return fmt.Sprintf("others rank higher; the last selected has score %d", argument.Cut)
+	case verdict.Hold:
+		return shortened(argument.Problem)
+	}
+	switch v.Code {
+	case verdict.OutsideSets:
+		return "in no set that the placement may choose from"
+	case verdict.Terminating:
+		return "being deleted"
+	case verdict.Undecided:
+		return "the placement is misconfigured"
+	default:
+		return none
+	}
+}
+
+// clauses renders the clause that fell of each predicate.
+func clauses(in verdict.Mismatches) string {
+	var out []string
+	for _, clause := range in {
+		text := "not " + clause.Text
+		if clause.Problem != "" {
+			text = clause.Text + ": " + clause.Problem
+		}
+		if !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return shortened(strings.Join(out, " and "))
+}
+
+func taint(in verdict.Taint) string {
+	text := "taint " + in.Key
+	if in.Value != "" {
+		text += "=" + in.Value
+	}
+	text += ":" + in.Effect
+	if !in.ExpiredAt.IsZero() {
+		text += ", tolerated until " + in.ExpiredAt.UTC().Format(time.RFC3339)
+	}
+	return shortened(text)
+}
+
+// shortened puts a text on one line and cuts it to a length that a terminal holds.
+func shortened(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) <= maxReason {
+		return text
+	}
+	const more = "..."
+	return strings.ToValidUTF8(text[:maxReason-len(more)], "") + more
+}

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/plan"
+)
+
+const (
+	// maxMembers is how many clusters of a group are named, maxExamples how many of those that share a verdict.
+	maxMembers  = 20
+	maxExamples = 5
+
+	none = "-"
+)
+
+// printTable writes a summary of all placements, then for each its groups and the verdicts on those not selected.
+func printTable(w io.Writer, decided []decision) error {
+	if len(decided) == 0 {
+		return nil
+	}
+	table := newTable(w, "")
+	table.row("PLACEMENT", "SATISFIED", "REASON", "SELECTED", "WANTED", "GROUPS")
+	for _, d := range decided {
+		condition := d.satisfied()
+		table.row(d.key.String(), string(condition.Status), cmp.Or(condition.Reason, none),
+			strconv.Itoa(len(d.clusters())), d.wanted(), strconv.Itoa(len(d.groups())))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, d := range decided {
+		if err := d.print(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d decision) satisfied() metav1.Condition {
+	found := meta.FindStatusCondition(d.placement.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
+	if found == nil {
+		return metav1.Condition{Status: metav1.ConditionUnknown}
+	}
+	return *found
+}
+
+func (d decision) wanted() string {
+	if wanted := d.placement.Spec.NumberOfClusters; wanted != nil {
+		return strconv.Itoa(int(*wanted))
+	}
+	return "all"
+}
+
+// print writes the section of one placement.
+func (d decision) print(w io.Writer) error {
+	fmt.Fprintf(w, "\n%s\n", d.key)
+	for _, line := range d.remarks() {
+		fmt.Fprintf(w, "  %s\n", line)
+	}
+	if err := printGroups(w, d.groups()); err != nil || d.result == nil {
+		return err
+	}
+	return printSummary(w, summary(d.result.Trace))
+}
+
+func printGroups(w io.Writer, groups []shownGroup) error {
+	if len(groups) == 0 {
+		return nil
+	}
+	table := newTable(w, "  ")
+	table.row("GROUP", "NAME", "COUNT", "CLUSTERS")
+	for _, group := range groups {
+		table.row(cmp.Or(group.index, none), cmp.Or(group.name, none),
+			strconv.Itoa(len(group.clusters)), cmp.Or(names(group.clusters, maxMembers), none))
+	}
+	return table.Flush()
+}
+
+func printSummary(w io.Writer, rows []verdictRow) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	table := newTable(w, "  ")
+	table.row("VERDICT", "COUNT", "WHY", "CLUSTERS")
+	for _, row := range rows {
+		table.row(row.code.String(), strconv.Itoa(len(row.clusters)), row.why, names(row.clusters, maxExamples))
+	}
+	return table.Flush()
+}
+
+// remarks returns what a reader should know before the groups.
+func (d decision) remarks() []string {
+	var out []string
+	if condition := d.satisfied(); condition.Status != metav1.ConditionTrue && condition.Message != "" {
+		out = append(out, condition.Message)
+	}
+	if d.result == nil {
+		return append(out, "not decided: "+d.idle)
+	}
+	wrong := meta.FindStatusCondition(d.placement.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured)
+	if wrong != nil && wrong.Status == metav1.ConditionTrue {
+		out = append(out, "misconfigured: "+wrong.Message)
+	}
+	if !d.again {
+		return out
+	}
+	for _, change := range []struct {
+		verb     string
+		clusters []string
+	}{{"added", d.plan.Added}, {"removed", d.plan.Removed}} {
+		if len(change.clusters) > 0 {
+			out = append(out, fmt.Sprintf("%s %s: %s", change.verb,
+				count(len(change.clusters), "cluster"), names(change.clusters, maxExamples)))
+		}
+	}
+	return out
+}
+
+// shownGroup is a decision group as the stored slices tell it.
+type shownGroup struct {
+	index, name string
+	clusters    []string
+}
+
+// groups returns the decision groups by index, read off the slices as any consumer would.
+func (d decision) groups() []shownGroup {
+	var out []shownGroup
+	at := map[[2]string]int{}
+	for _, slice := range d.slices {
+		index, name := slice.Labels[clusterv1beta1.DecisionGroupIndexLabel], slice.Labels[clusterv1beta1.DecisionGroupNameLabel]
+		key := [2]string{index, name}
+		if _, known := at[key]; !known {
+			at[key] = len(out)
+			out = append(out, shownGroup{index: index, name: name})
+		}
+		out[at[key]].clusters = append(out[at[key]].clusters, plan.Clusters(slice)...)
+	}
+	slices.SortStableFunc(out, func(a, b shownGroup) int {
+		return cmp.Or(cmp.Compare(len(a.index), len(b.index)), cmp.Compare(a.index, b.index))
+	})
+	return out
+}
+
+func (d decision) clusters() []string {
+	var out []string
+	for _, group := range d.groups() {
+		out = append(out, group.clusters...)
+	}
+	return out
+}
+
+// names lists the first of some names, and how many more there are.
+func names(in []string, most int) string {
+	if len(in) <= most {
+		return strings.Join(in, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(in[:most], ", "), len(in)-most)
+}
+
+// table writes rows in aligned columns.
+type table struct {
+	*tabwriter.Writer
+
+	indent string
+}
+
+func newTable(w io.Writer, indent string) table {
+	return table{tabwriter.NewWriter(w, 0, 0, 3, ' ', 0), indent}
+}
+
+func (t table) row(cells ...string) {
+	fmt.Fprintln(t, t.indent+strings.Join(cells, "\t"))
+}
