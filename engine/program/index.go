@@ -30,15 +30,21 @@ type Index struct {
 
 type members map[*entry]struct{}
 
-// entry is a placement as the index knows it. Its program is nil where the placement does not compile: then only
-// what the namespace can reach matters.
+// entry is a placement as the index knows it.
 type entry struct {
-	key     fleet.Key
+	key fleet.Key
+	// program is nil where the placement does not compile.
 	program *Program
-	sets    []*fleet.Set
-	names   []string
-	terms   []fleet.Term
-	facets  celenv.Facet
+	// names are those of all sets that the namespace binds; sets are those that the placement may choose from.
+	names []string
+	sets  []*fleet.Set
+	// reachable are all bound sets, where the placement may have to keep what it has: it keeps any cluster that the
+	// namespace can reach. Nil elsewhere.
+	reachable []*fleet.Set
+	// broken is set where one of the sets cannot be read, so that nobody can tell who is a member.
+	broken bool
+	terms  []fleet.Term
+	facets celenv.Facet
 }
 
 // NewIndex returns an index of no placements.
@@ -55,13 +61,9 @@ func (x *Index) Put(s *fleet.Snapshot, key fleet.Key, p *Program) {
 	x.Remove(key)
 	e := &entry{key: key, program: p}
 	for _, name := range s.Bound(key.Namespace) {
-		if p != nil && len(p.ClusterSets) > 0 && !slices.Contains(p.ClusterSets, name) {
-			continue
-		}
 		e.names = append(e.names, name)
 		if set, ok := s.Set(name); ok {
-			e.sets = append(e.sets, set)
-			e.terms = append(e.terms, set.Reads()...)
+			e.read(set)
 		}
 	}
 	if p != nil {
@@ -70,6 +72,21 @@ func (x *Index) Put(s *fleet.Snapshot, key fleet.Key, p *Program) {
 	}
 	x.entries[key] = e
 	x.link(e)
+}
+
+// read notes a bound set that exists.
+func (e *entry) read(set *fleet.Set) {
+	asked := e.program == nil || len(e.program.ClusterSets) == 0 || slices.Contains(e.program.ClusterSets, set.Name)
+	if asked {
+		e.sets = append(e.sets, set)
+	}
+	if e.program == nil || e.program.mayBeKept() {
+		e.reachable = append(e.reachable, set)
+	} else if !asked {
+		return
+	}
+	e.broken = e.broken || !set.Good()
+	e.terms = append(e.terms, set.Reads()...)
 }
 
 // Remove forgets a placement.
@@ -122,7 +139,8 @@ func (x *Index) Len() int { return len(x.entries) }
 // InNamespace returns the placements of a namespace, sorted.
 func (x *Index) InNamespace(namespace string) []fleet.Key { return keys(x.byNamespace[namespace]) }
 
-// Using returns the placements that may choose from a set of this name, sorted, whether it exists or not.
+// Using returns the placements of the namespaces that bind a set of this name, sorted, whether it exists or not. They
+// include those that ask for other sets only: what they say of themselves depends on whether any bound set exists.
 func (x *Index) Using(set string) []fleet.Key { return keys(x.bySet[set]) }
 
 func keys(in members) []fleet.Key {
@@ -171,7 +189,7 @@ func (x *Index) near(c difference) members {
 func (x *Index) ScoreChanged(c *fleet.Cluster, resource string) []fleet.Key {
 	touched := members{}
 	for _, e := range x.entries {
-		if c != nil && e.program != nil && e.program.ReadsScore(resource) && e.reaches(c) && e.passes(c) {
+		if c != nil && e.program != nil && e.program.ReadsScore(resource) && (e.broken || e.chooses(c) && e.passes(c)) {
 			touched[e] = struct{}{}
 		}
 	}

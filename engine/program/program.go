@@ -1,6 +1,8 @@
 package program
 
 import (
+	"slices"
+
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/fleet"
@@ -79,33 +81,26 @@ func (p Prioritizer) Name() string {
 
 // Scores says whether one of the prioritizers is of the given kind.
 func (p *Program) Scores(kind Kind) bool {
-	for _, prioritizer := range p.Prioritizers {
-		if prioritizer.Kind == kind {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Prioritizers, func(by Prioritizer) bool { return by.Kind == kind })
 }
 
 // ReadsScore says whether an AddOnPlacementScore of this name can change what the program decides.
 func (p *Program) ReadsScore(resource string) bool {
-	for _, prioritizer := range p.Prioritizers {
-		if prioritizer.Kind == AddOn && prioritizer.Resource == resource {
-			return true
-		}
+	if slices.ContainsFunc(p.Prioritizers, func(by Prioritizer) bool { return by.Kind == AddOn && by.Resource == resource }) {
+		return true
 	}
-	for _, expression := range p.expressions() {
-		names, all := expression.Scores()
-		if all {
-			return true
-		}
-		for _, name := range names {
-			if name == resource {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.expressions(), func(x *celenv.Expression) bool {
+		names, all := x.Scores()
+		return all || slices.Contains(names, resource)
+	})
+}
+
+// mayBeKept says whether a run of the program can end with what was decided before: always where something is not
+// supported, and where expressions may turn out to fail on every cluster.
+func (p *Program) mayBeKept() bool { return len(p.Unsupported) > 0 || p.hasExpressions() }
+
+func (p *Program) hasExpressions() bool {
+	return slices.ContainsFunc(p.Predicates, func(by Predicate) bool { return len(by.Expressions) > 0 })
 }
 
 // Facets returns the parts of a cluster that the program's expressions read.

@@ -36,9 +36,18 @@ func compare(s *fleet.Snapshot, before, after *fleet.Cluster) difference {
 
 // touchedBy says whether the placement would see the change: the cluster becomes a candidate that passes the
 // predicates or ceases to be one, it is one and something else that the placement reads has changed, or it is the
-// first candidate or was the last.
+// first candidate or was the last. While a set cannot be read, incumbents that no other set has are held whatever the
+// predicates say of them, so nothing is left out.
 func (e *entry) touchedBy(c difference) bool {
-	member, stays := e.reaches(c.before), e.reaches(c.after)
+	switch {
+	case e.broken:
+		return true
+	case among(e.reachable, c.before) != among(e.reachable, c.after):
+		return true
+	case e.program == nil:
+		return false
+	}
+	member, stays := e.chooses(c.before), e.chooses(c.after)
 	if !member && !stays {
 		return false
 	}
@@ -48,8 +57,6 @@ func (e *entry) touchedBy(c difference) bool {
 		return true
 	case member != stays:
 		return e.fewCandidates(c.fleet)
-	case e.program == nil:
-		return false
 	}
 	return is && e.readsChange(c) || e.switchesPredicate(c)
 }
@@ -64,20 +71,22 @@ func (e *entry) readsChange(c difference) bool {
 // switchesPredicate says whether the cluster now meets the selectors of other predicates. That matters where
 // expressions come after selectors.
 func (e *entry) switchesPredicate(c difference) bool {
-	return e.facets != 0 && slices.ContainsFunc(e.program.Predicates, func(p Predicate) bool {
+	return e.program.hasExpressions() && slices.ContainsFunc(e.program.Predicates, func(p Predicate) bool {
 		return p.Selector.Matches(c.before) != p.Selector.Matches(c.after)
 	})
 }
 
-// reaches says whether the placement may choose a cluster, or might, where a set cannot be read.
-func (e *entry) reaches(c *fleet.Cluster) bool {
-	return c != nil && !c.Terminating() &&
-		slices.ContainsFunc(e.sets, func(s *fleet.Set) bool { return s.Has(c) || !s.Good() })
+// chooses says whether the placement may choose a cluster. All its sets can be read.
+func (e *entry) chooses(c *fleet.Cluster) bool { return among(e.sets, c) }
+
+// among says whether one of the sets has a cluster that is not being deleted.
+func among(sets []*fleet.Set, c *fleet.Cluster) bool {
+	return c != nil && !c.Terminating() && slices.ContainsFunc(sets, func(s *fleet.Set) bool { return s.Has(c) })
 }
 
 // passes says whether a cluster passes a predicate, as far as selectors tell: an expression may yet drop it.
 func (e *entry) passes(c *fleet.Cluster) bool {
-	if e.program == nil || len(e.program.Predicates) == 0 {
+	if len(e.program.Predicates) == 0 {
 		return true
 	}
 	return slices.ContainsFunc(e.program.Predicates, func(p Predicate) bool { return p.Selector.Matches(c) })
