@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -71,7 +70,7 @@ func (r *run) stay(chosen map[string]bool, strategy clusterv1beta1.GroupStrategy
 			continue
 		}
 		taken[slice.number] = true
-		sort.Strings(here)
+		slices.Sort(here)
 		for _, name := range here[:min(limit, len(here))] {
 			seats[name] = seat{home{slice.group, slice.index}, slice.number}
 		}
@@ -81,16 +80,16 @@ func (r *run) stay(chosen map[string]bool, strategy clusterv1beta1.GroupStrategy
 
 // belongs says whether a cluster may stay in a group of this name.
 func (r *run) belongs(name, group string, strategy clusterv1beta1.GroupStrategy) bool {
-	any := false
+	claimed := false
 	for _, predefined := range strategy.DecisionGroups {
 		if r.inGroup(name, predefined) {
-			any = true
+			claimed = true
 			if predefined.GroupName == group {
 				return true
 			}
 		}
 	}
-	return group == "" && !any
+	return group == "" && !claimed
 }
 
 func (r *run) inGroup(name string, group clusterv1beta1.DecisionGroup) bool {
@@ -158,7 +157,7 @@ func groupsOf(seats map[string]seat) map[home][]string {
 		out[seat.group] = append(out[seat.group], name)
 	}
 	for _, members := range out {
-		sort.Strings(members)
+		slices.Sort(members)
 	}
 	return out
 }
@@ -254,7 +253,7 @@ func sliced(members []string, seats map[string]seat, used map[int]bool) []Number
 	}
 	var out []Numbered
 	for number, members := range held {
-		sort.Strings(members)
+		slices.Sort(members)
 		out = append(out, Numbered{number, members})
 	}
 	slices.SortFunc(out, func(a, b Numbered) int { return cmp.Compare(a.Number, b.Number) })
@@ -283,7 +282,7 @@ func (r *run) keptGroups(stay map[string]bool) []Group {
 		if len(here) > 0 && !slices.Contains(order, group) {
 			order = append(order, group)
 		}
-		sort.Strings(here)
+		slices.Sort(here)
 		if len(here) == 0 || slice.number < 1 || used[slice.number] {
 			continue
 		}

@@ -66,7 +66,7 @@ func (r *run) store(out *Outcome, strategy string) {
 	status.NumberOfSelectedClusters = int32(out.Selected) //nolint:gosec // worlds are small
 	status.DecisionGroups = []clusterv1beta1.DecisionGroupStatus{}
 	for index, group := range out.Groups {
-		line := clusterv1beta1.DecisionGroupStatus{DecisionGroupIndex: int32(index), DecisionGroupName: group.Name} //nolint:gosec // worlds are small
+		line := clusterv1beta1.DecisionGroupStatus{DecisionGroupIndex: int32(index), DecisionGroupName: group.Name}
 		for _, slice := range group.Slices {
 			object := r.slice(slice, group.Name, index, strategy)
 			line.Decisions = append(line.Decisions, object.Name)

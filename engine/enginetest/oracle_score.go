@@ -2,7 +2,7 @@ package enginetest
 
 import (
 	"math"
-	"sort"
+	"slices"
 	"time"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -42,12 +42,17 @@ func (r *run) choose(in, guests map[string]bool) map[string]bool {
 		}
 	}
 	order := names(in)
-	sort.SliceStable(order, func(i, j int) bool {
-		a, b := order[i], order[j]
-		if total[a] != total[b] {
-			return total[a] > total[b]
+	slices.SortStableFunc(order, func(a, b string) int {
+		switch {
+		case total[a] != total[b]:
+			return total[b] - total[a]
+		case weight["Balance"] == 0 || r.seats[a] == r.seats[b]:
+			return 0
+		case r.seats[a]:
+			return -1
+		default:
+			return 1
 		}
-		return weight["Balance"] != 0 && r.seats[a] && !r.seats[b]
 	})
 	if n := r.spec.NumberOfClusters; n != nil && int(*n) < len(order) {
 		order = order[:*n]
@@ -147,7 +152,7 @@ func (r *run) allocatable(resource clusterv1.ResourceName, in, guests map[string
 func (r *run) lasting(in, guests map[string]bool) []string {
 	var out []string
 	for name := range in {
-		if !guests[name] && !(r.seats[name] && r.refusedIfNew(name)) {
+		if guest := guests[name] || r.seats[name] && r.refusedIfNew(name); !guest {
 			out = append(out, name)
 		}
 	}

@@ -152,7 +152,7 @@ func coordinate(in clusterv1beta1.ScoreCoordinate) (name string, ok bool) {
 	}
 }
 
-var groupName = regexp.MustCompile(`^[a-zA-Z0-9][-A-Za-z0-9_.]{0,61}[a-zA-Z0-9]$`) //nolint:gochecknoglobals // a constant that Go cannot spell
+var groupName = regexp.MustCompile(`^[a-zA-Z0-9][-A-Za-z0-9_.]{0,61}[a-zA-Z0-9]$`)
 
 func wrongStrategy(strategy clusterv1beta1.GroupStrategy) bool {
 	for _, group := range strategy.DecisionGroups {
@@ -180,22 +180,23 @@ func fingerprint(strategy clusterv1beta1.GroupStrategy) string {
 	if size == "100%" || of.Type == intstr.Int && of.IntVal <= 0 {
 		size = "all"
 	}
-	text := size + "\n"
+	text := &strings.Builder{}
+	fmt.Fprintf(text, "%s\n", size)
 	for _, group := range strategy.DecisionGroups {
-		text += fmt.Sprintf("%q\n", group.GroupName)
+		fmt.Fprintf(text, "%q\n", group.GroupName)
 		labels := group.ClusterSelector.LabelSelector
 		for _, key := range slices.Sorted(maps.Keys(labels.MatchLabels)) {
-			text += fmt.Sprintf(" label %q In %q\n", key, []string{labels.MatchLabels[key]})
+			fmt.Fprintf(text, " label %q In %q\n", key, []string{labels.MatchLabels[key]})
 		}
 		for _, want := range labels.MatchExpressions {
-			text += fmt.Sprintf(" label %q %s %q\n", want.Key, want.Operator, sorted(want.Values))
+			fmt.Fprintf(text, " label %q %s %q\n", want.Key, want.Operator, sorted(want.Values))
 		}
 		for _, want := range group.ClusterSelector.ClaimSelector.MatchExpressions {
-			text += fmt.Sprintf(" claim %q %s %q\n", want.Key, want.Operator, sorted(want.Values))
+			fmt.Fprintf(text, " claim %q %s %q\n", want.Key, want.Operator, sorted(want.Values))
 		}
 	}
 	sum := fnv.New64a()
-	_, _ = sum.Write([]byte(text))
+	_, _ = sum.Write([]byte(text.String()))
 	return strconv.FormatUint(sum.Sum64(), 16)
 }
 

@@ -95,13 +95,17 @@ func Said(result *engine.Result) Outcome {
 
 // Engine runs the engine for one placement of a world and carries out its plan on a copy of the world.
 func Engine(w *World, s *fleet.Snapshot, key fleet.Key, env *celenv.Env) Outcome {
-	result := Answer(s, w.Placements[key], env)
+	return After(w, Answer(s, w.Placements[key], env))
+}
+
+// After puts a result into words, with what is stored once its plan is carried out on a copy of the world.
+func After(w *World, result *engine.Result) Outcome {
 	out := Said(result)
 	after := w.Copy()
-	for _, write := range plan.Diff(result, w.Stored(key), w.Now).Writes {
+	for _, write := range plan.Diff(result, w.Stored(result.Key), w.Now).Writes {
 		after.Apply(write)
 	}
-	out.Slices = after.SlicesOf(key)
-	out.Status = &after.Placements[key].Status
+	out.Slices = after.SlicesOf(result.Key)
+	out.Status = &after.Placements[result.Key].Status
 	return out
 }

@@ -27,7 +27,7 @@ func (r Random) World(placements int) *World {
 		w.Add(r.cluster(clusterName(i)))
 	}
 	for _, name := range []string{"s1", "s2", "s3"} {
-		if r.chance(75) {
+		if r.Chance(75) {
 			w.Add(r.set(name))
 		}
 	}
@@ -37,7 +37,7 @@ func (r Random) World(placements int) *World {
 		}
 	}
 	for i := range len(w.Clusters) {
-		if r.chance(25) {
+		if r.Chance(25) {
 			w.Add(r.score(clusterName(i)))
 		}
 	}
@@ -64,7 +64,8 @@ func (r Random) size() int {
 	}
 }
 
-func (r Random) chance(percent int) bool { return r.IntN(100) < percent }
+// Chance is true in so many of a hundred cases.
+func (r Random) Chance(percent int) bool { return r.IntN(100) < percent }
 
 // one returns one of several values.
 func one[T any](r Random, of ...T) T { return of[r.IntN(len(of))] }
@@ -72,9 +73,6 @@ func one[T any](r Random, of ...T) T { return of[r.IntN(len(of))] }
 var namespaces = []string{"ns1", "ns2"} //nolint:gochecknoglobals // a constant that Go cannot spell
 
 func clusterName(i int) string { return fmt.Sprintf("c%03d", i) }
-
-// anyCluster names a cluster that may exist.
-func (r Random) anyCluster() string { return clusterName(r.IntN(12)) }
 
 func (r Random) setName() string { return one(r, "s1", "s1", "s2", "s3", "gone") }
 
@@ -98,7 +96,7 @@ func (r Random) value(key string) string {
 }
 
 func (r Random) claim() (name, value string) {
-	if r.chance(50) {
+	if r.Chance(50) {
 		return "version", one(r, "v1.30.1+rke2r1", "v1.31.0")
 	}
 	return "platform", one(r, "AWS", "https://example.org/a b")
@@ -106,7 +104,7 @@ func (r Random) claim() (name, value string) {
 
 func (r Random) cluster(name string) *clusterv1.ManagedCluster {
 	b := Cluster(name)
-	if r.chance(85) {
+	if r.Chance(85) {
 		b.In(one(r, "s1", "s1", "s2", "s3"))
 	}
 	for range r.IntN(4) {
@@ -115,14 +113,14 @@ func (r Random) cluster(name string) *clusterv1.ManagedCluster {
 	for range r.IntN(3) {
 		b.Claim(r.claim())
 	}
-	if r.chance(30) {
+	if r.Chance(30) {
 		for range 1 + r.IntN(2) {
 			r.taint(b)
 		}
 	}
 	r.resource(b, clusterv1.ResourceCPU)
 	r.resource(b, clusterv1.ResourceMemory)
-	if r.chance(5) {
+	if r.Chance(5) {
 		b.Terminating()
 	}
 	return b.Obj()
@@ -130,7 +128,7 @@ func (r Random) cluster(name string) *clusterv1.ManagedCluster {
 
 func (r Random) taint(b *ClusterBuilder) {
 	added := r.moment()
-	if r.chance(15) {
+	if r.Chance(15) {
 		added = time.Time{}
 	}
 	b.TaintValue(r.taintKey(), r.taintValue(), r.effect(), added)
@@ -146,10 +144,10 @@ func (r Random) effect() clusterv1.TaintEffect {
 }
 
 func (r Random) resource(b *ClusterBuilder, name clusterv1.ResourceName) {
-	if r.chance(80) {
+	if r.Chance(80) {
 		b.Allocatable(name, one(r, "0", "1500m", "10", "10", "20", "30", "64"))
 	}
-	if r.chance(90) {
+	if r.Chance(90) {
 		b.Capacity(name, "64")
 	}
 }
@@ -181,7 +179,7 @@ func (r Random) set(name string) *clusterv1beta2.ManagedClusterSet {
 // labelSelector draws a selector that is wrong with the given chance.
 func (r Random) labelSelector(wrong int) metav1.LabelSelector {
 	var out metav1.LabelSelector
-	if r.chance(40) {
+	if r.Chance(40) {
 		key, value := r.label()
 		out = LabelIs(key, value)
 	}
@@ -189,7 +187,7 @@ func (r Random) labelSelector(wrong int) metav1.LabelSelector {
 		key := one(r, "region", "env", "tier")
 		out.MatchExpressions = append(out.MatchExpressions, r.requirement(key, func() string { return r.value(key) }))
 	}
-	if r.chance(wrong) {
+	if r.Chance(wrong) {
 		out.MatchExpressions = append(out.MatchExpressions, one(r,
 			Wants("not a key", metav1.LabelSelectorOpExists), Wants("env", "Around", "prod"), Wants("env", metav1.LabelSelectorOpIn),
 			Wants("", metav1.LabelSelectorOpExists), Wants("env", metav1.LabelSelectorOpIn, "not a value"),
@@ -213,11 +211,11 @@ func (r Random) requirement(key string, value func() string) metav1.LabelSelecto
 func (r Random) score(cluster string) *clusterv1alpha1.AddOnPlacementScore {
 	b := Score(cluster, one(r, "load", "load", "cost"))
 	for _, name := range []string{"cpu", "gpu"} {
-		if r.chance(80) {
+		if r.Chance(80) {
 			b.Value(name, int32(r.IntN(5)*50-100)) //nolint:gosec // within -100 and 100
 		}
 	}
-	if r.chance(40) {
+	if r.Chance(40) {
 		b.ValidUntil(r.moment())
 	}
 	return b.Obj()

@@ -11,11 +11,11 @@ import (
 // placement draws a placement; one in twelve is wrong.
 func (r Random) placement(namespace, name string) *clusterv1beta1.Placement {
 	b := Placement(namespace, name)
-	wrong := r.chance(8)
+	wrong := r.Chance(8)
 	for range max(0, r.IntN(6)-3) {
 		b.Sets(r.setName())
 	}
-	if r.chance(55) {
+	if r.Chance(55) {
 		b.Number(one[int32](r, 0, 1, 1, 2, 3, 5, 8, 300))
 	}
 	for range max(0, r.IntN(6)-2) {
@@ -34,13 +34,13 @@ func (r Random) placement(namespace, name string) *clusterv1beta1.Placement {
 
 func (r Random) selector() clusterv1beta1.ClusterSelector {
 	var out clusterv1beta1.ClusterSelector
-	if r.chance(70) {
+	if r.Chance(70) {
 		out.LabelSelector = r.labelSelector(0)
 	}
-	if r.chance(25) {
+	if r.Chance(25) {
 		out.ClaimSelector = r.claimSelector()
 	}
-	if r.chance(20) {
+	if r.Chance(20) {
 		for range 1 + r.IntN(2) {
 			out.CelSelector.CelExpressions = append(out.CelSelector.CelExpressions, r.expression())
 		}
@@ -85,13 +85,13 @@ func (r Random) toleration() clusterv1beta1.Toleration {
 	if out.Operator != clusterv1beta1.TolerationOpExists {
 		out.Value = r.taintValue()
 	}
-	if out.Operator != clusterv1beta1.TolerationOpExists || r.chance(70) {
+	if out.Operator != clusterv1beta1.TolerationOpExists || r.Chance(70) {
 		out.Key = r.taintKey()
 	}
-	if r.chance(40) {
+	if r.Chance(40) {
 		out.Effect = r.effect()
 	}
-	if r.chance(65) {
+	if r.Chance(65) {
 		seconds := one[int64](r, -1, 0, 10, 50, 100, 300, 1<<40)
 		out.TolerationSeconds = &seconds
 	}
@@ -102,25 +102,25 @@ func (r Random) policy(b *PlacementBuilder) {
 	b.Mode(one(r, "", clusterv1beta1.PrioritizerPolicyModeAdditive, clusterv1beta1.PrioritizerPolicyModeExact))
 	weight := func() int32 { return one[int32](r, -3, -1, 0, 1, 1, 2, 10) }
 	for _, name := range []string{"Balance", "Steady", "ResourceAllocatableCPU", "ResourceAllocatableMemory"} {
-		if r.chance(20) {
+		if r.Chance(20) {
 			b.BuiltIn(name, weight())
 		}
 	}
-	if r.chance(20) {
+	if r.Chance(20) {
 		b.AddOn("load", "cpu", weight())
 	}
-	if r.chance(10) {
+	if r.Chance(10) {
 		b.AddOn(one(r, "load", "cost"), "gpu", weight())
 	}
 }
 
 func (r Random) strategy(b *PlacementBuilder) {
-	if r.chance(50) {
+	if r.Chance(50) {
 		b.PerGroup(one(r, "1", "2", "3", "7", "150", "25%", "34%", "50%", "100%"))
 	}
 	for range max(0, r.IntN(6)-2) {
 		var selector clusterv1beta1.GroupClusterSelector
-		if r.chance(80) {
+		if r.Chance(80) {
 			selector.LabelSelector = r.labelSelector(0)
 		} else {
 			selector.ClaimSelector = r.claimSelector()
@@ -163,7 +163,7 @@ func (r Random) mistake(b *PlacementBuilder) {
 // slices draws the decisions that a placement has so far. They may be what nobody ever decided: torn, twice the same,
 // too long, of another strategy, with labels that cannot be read, or under a name that is not theirs.
 func (r Random) slices(w *World, key fleet.Key) []*clusterv1beta1.PlacementDecision {
-	if r.chance(30) {
+	if r.Chance(30) {
 		return nil
 	}
 	current := fingerprint(w.Placements[key].Spec.DecisionStrategy.GroupStrategy)
@@ -172,16 +172,16 @@ func (r Random) slices(w *World, key fleet.Key) []*clusterv1beta1.PlacementDecis
 	for _, number := range slices.Compact(slices.Sorted(slices.Values([]int{1, 1 + r.IntN(3), 1 + r.IntN(5)}))) {
 		b := Slice(key.Namespace, key.Name, number, r.members(len(w.Clusters))...)
 		b.Group(one(r, "", "", "canary", "wave-1", "forgotten"), r.IntN(3))
-		if r.chance(4) {
+		if r.Chance(4) {
 			b.Index(one(r, "", "x", "-1"))
 		}
-		if r.chance(10) {
+		if r.Chance(10) {
 			strategy = one(r, "", current, "bygone")
 		}
 		if strategy != "" {
 			b.Strategy(strategy)
 		}
-		if r.chance(4) {
+		if r.Chance(4) {
 			b.Named(one(r, key.Name+"-mine", "elsewhere-decision-1", fmt.Sprintf("%s-decision-0%d", key.Name, number)))
 		}
 		out = append(out, b.Obj())
@@ -193,19 +193,19 @@ func (r Random) slices(w *World, key fleet.Key) []*clusterv1beta1.PlacementDecis
 func (r Random) members(clusters int) []string {
 	var out []string
 	for i := range max(clusters, 3) {
-		if r.chance(40) {
+		if r.Chance(40) {
 			out = append(out, clusterName(i))
 		}
 	}
-	if r.chance(10) {
+	if r.Chance(10) {
 		out = append(out, "vanished")
 	}
-	if r.chance(2) {
+	if r.Chance(2) {
 		for i := range 130 {
 			out = append(out, clusterName(i))
 		}
 	}
-	if r.chance(5) && len(out) > 0 {
+	if r.Chance(5) && len(out) > 0 {
 		out = append(out, out[0])
 	}
 	r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })

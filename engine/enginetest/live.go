@@ -1,0 +1,160 @@
+package enginetest
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/program"
+)
+
+// Live follows a world as a manager does: one snapshot that is edited event by event, programs that are compiled once
+// for each spec, and an index that says who is to be decided again.
+type Live struct {
+	World    *World
+	Snapshot *fleet.Snapshot
+	// Woken are the placements that the last events touched.
+	Woken map[fleet.Key]bool
+
+	env      *celenv.Env
+	index    *program.Index
+	programs map[fleet.Key]*program.Program
+	faults   map[fleet.Key]field.ErrorList
+}
+
+// NewLive starts to follow a world. From then on the world changes only through it.
+func NewLive(w *World, env *celenv.Env) *Live {
+	l := &Live{
+		World: w, Snapshot: w.Snapshot(), Woken: map[fleet.Key]bool{}, env: env, index: program.NewIndex(),
+		programs: map[fleet.Key]*program.Program{}, faults: map[fleet.Key]field.ErrorList{},
+	}
+	for _, key := range w.Keys() {
+		l.SetPlacement(w.Placements[key])
+	}
+	return l
+}
+
+// Decide runs the engine for one placement.
+func (l *Live) Decide(key fleet.Key) *engine.Result {
+	s := l.Snapshot.At(l.World.Now)
+	if compiled := l.programs[key]; compiled != nil {
+		return engine.Schedule(s, compiled)
+	}
+	return engine.Keep(s, key, l.faults[key])
+}
+
+// Balanced says whether other placements' decisions count for a placement. They wake nobody, by design.
+func (l *Live) Balanced(key fleet.Key) bool {
+	compiled := l.programs[key]
+	return compiled != nil && compiled.Scores(program.Balance)
+}
+
+func (l *Live) edit(change func(e *fleet.Edit)) {
+	e := l.Snapshot.Edit()
+	change(e)
+	l.Snapshot = e.Snapshot()
+}
+
+func (l *Live) wake(keys []fleet.Key) {
+	for _, key := range keys {
+		l.Woken[key] = true
+	}
+}
+
+// SetCluster adds or replaces a cluster.
+func (l *Live) SetCluster(object *clusterv1.ManagedCluster) {
+	l.World.Add(object)
+	after := fleet.NewCluster(object)
+	var before *fleet.Cluster
+	l.edit(func(e *fleet.Edit) { before = e.SetCluster(after) })
+	l.wake(l.index.ClusterChanged(l.Snapshot, before, after))
+}
+
+// DeleteCluster removes a cluster.
+func (l *Live) DeleteCluster(name string) {
+	delete(l.World.Clusters, name)
+	var before *fleet.Cluster
+	l.edit(func(e *fleet.Edit) { before = e.DeleteCluster(name) })
+	l.wake(l.index.ClusterChanged(l.Snapshot, before, nil))
+}
+
+// SetSet adds or replaces a set.
+func (l *Live) SetSet(object *clusterv1beta2.ManagedClusterSet) {
+	l.World.Add(object)
+	l.edit(func(e *fleet.Edit) { e.SetSet(fleet.NewSet(object)) })
+	l.reput(l.index.Using(object.Name))
+}
+
+// DeleteSet removes a set.
+func (l *Live) DeleteSet(name string) {
+	delete(l.World.Sets, name)
+	l.edit(func(e *fleet.Edit) { e.DeleteSet(name) })
+	l.reput(l.index.Using(name))
+}
+
+// Bind binds a set to a namespace.
+func (l *Live) Bind(namespace, set string) {
+	l.World.Bind(namespace, set)
+	l.edit(func(e *fleet.Edit) { e.Bind(namespace, set) })
+	l.reput(l.index.InNamespace(namespace))
+}
+
+// Unbind removes a binding.
+func (l *Live) Unbind(namespace, set string) {
+	delete(l.World.Bindings[namespace], set)
+	l.edit(func(e *fleet.Edit) { e.Unbind(namespace, set) })
+	l.reput(l.index.InNamespace(namespace))
+}
+
+func (l *Live) reput(keys []fleet.Key) {
+	for _, key := range keys {
+		l.index.Put(l.Snapshot, key, l.programs[key])
+	}
+	l.wake(keys)
+}
+
+// SetScore adds or replaces an add-on score.
+func (l *Live) SetScore(object *clusterv1alpha1.AddOnPlacementScore) {
+	l.World.Add(object)
+	changed := false
+	l.edit(func(e *fleet.Edit) { changed = e.SetScore(object.Namespace, fleet.NewScore(object)) })
+	l.scored(object.Namespace, object.Name, changed)
+}
+
+// DeleteScore removes an add-on score.
+func (l *Live) DeleteScore(key ScoreKey) {
+	delete(l.World.Scores, key)
+	changed := false
+	l.edit(func(e *fleet.Edit) { changed = e.DeleteScore(key.Cluster, key.Resource) })
+	l.scored(key.Cluster, key.Resource, changed)
+}
+
+func (l *Live) scored(cluster, resource string, changed bool) {
+	if id, known := l.Snapshot.ID(cluster); known && changed {
+		l.wake(l.index.ScoreChanged(l.Snapshot.Cluster(id), resource))
+	}
+}
+
+// SetPlacement adds or replaces a placement.
+func (l *Live) SetPlacement(object *clusterv1beta1.Placement) {
+	l.World.Add(object)
+	key := fleet.Key{Namespace: object.Namespace, Name: object.Name}
+	l.programs[key], l.faults[key] = program.Compile(object, l.env)
+	l.reput([]fleet.Key{key})
+}
+
+// Decided tells that the slices of a placement have changed.
+func (l *Live) Decided(key fleet.Key) {
+	l.edit(func(e *fleet.Edit) { e.SetSlices(key, l.World.decided()[key]) })
+	l.Woken[key] = true
+	for other := range l.World.Placements {
+		if l.Balanced(other) {
+			l.Woken[other] = true
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package enginetest_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+)
+
+const eventsPerSequence = 50
+
+// sequence follows one world through its events.
+type sequence struct {
+	rig
+	random enginetest.Random
+	live   *enginetest.Live
+	// last is the result in force of each placement, and said what it says in JSON.
+	last map[fleet.Key]*engine.Result
+	said map[fleet.Key]string
+	at   string
+}
+
+func newSequence(rig rig, seed uint64, at string) *sequence {
+	random := enginetest.NewRandom(seed)
+	return &sequence{
+		rig: rig, random: random, live: enginetest.NewLive(random.World(2), rig.env),
+		last: map[fleet.Key]*engine.Result{}, said: map[fleet.Key]string{}, at: at,
+	}
+}
+
+// step lets one thing happen: an event, or that the plan of a placement is carried out, wholly or until a crash.
+func (q *sequence) step() string {
+	if !q.random.Chance(35) {
+		return q.random.Event(q.live)
+	}
+	keys := q.live.World.Keys()
+	key := keys[q.random.IntN(len(keys))]
+	writes := plan.Diff(q.last[key], q.live.World.Stored(key), q.live.World.Now).Writes
+	did := len(writes)
+	if did > 0 && q.random.Chance(20) {
+		did = q.random.IntN(did)
+	}
+	for _, write := range writes[:did] {
+		q.live.World.Apply(write)
+	}
+	q.live.Decided(key)
+	return fmt.Sprintf("%d of %d writes of %s", did, len(writes), key)
+}
+
+// due says whether a placement is to be decided again.
+func (q *sequence) due(key fleet.Key) bool {
+	last := q.last[key]
+	return last == nil || q.live.Woken[key] || !last.LookAgain.IsZero() && !last.LookAgain.After(q.live.World.Now)
+}
+
+// settle decides whoever is due and holds everybody against the oracle.
+func (q *sequence) settle(t *testing.T, after string) {
+	t.Helper()
+	w := q.live.World
+	for _, key := range w.Keys() {
+		want := q.oracle.Decide(w, key)
+		due := q.due(key)
+		if due {
+			q.last[key] = q.live.Decide(key)
+			got := q.outcome(key)
+			if want.JSON() != got.JSON() {
+				t.Errorf("%s: %s after %s (-oracle +engine):\n%s", q.at, key, after, cmp.Diff(want, got))
+			}
+			q.said[key] = got.Core().JSON()
+			continue
+		}
+		if want := want.Core(); want.JSON() != q.said[key] {
+			got := enginetest.Said(q.last[key]).Core()
+			t.Errorf("%s: %s was not woken by: %s (-oracle +engine):\n%s", q.at, key, after, cmp.Diff(want, got))
+		}
+	}
+	clear(q.live.Woken)
+}
+
+// outcome puts the result in force into words, with what its plan would leave behind.
+func (q *sequence) outcome(key fleet.Key) enginetest.Outcome {
+	return enginetest.After(q.live.World, q.last[key])
+}
+
+func TestTheEngineFollowsRandomEventsAsTheOracleDoes(t *testing.T) {
+	t.Parallel()
+	overSeeds(t, *sequences, func(t *testing.T, rig rig, seed uint64, at string) {
+		q := newSequence(rig, seed, at)
+		q.settle(t, "the start")
+		for n := 0; n < eventsPerSequence && !t.Failed(); n++ {
+			q.settle(t, fmt.Sprintf("event %d, %s", n, q.step()))
+		}
+	})
+}
