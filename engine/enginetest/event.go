@@ -15,7 +15,7 @@ import (
 func (r Random) Event(l *Live) string {
 	switch n := r.IntN(100); {
 	case n < 55:
-		return r.clusterEvent(l)
+		return r.ClusterEvent(l)
 	case n < 63:
 		return r.setEvent(l)
 	case n < 70:
@@ -30,8 +30,8 @@ func (r Random) Event(l *Live) string {
 	}
 }
 
-// clusterEvent adds, changes or deletes a cluster.
-func (r Random) clusterEvent(l *Live) string {
+// ClusterEvent adds, changes or deletes a cluster.
+func (r Random) ClusterEvent(l *Live) string {
 	known := slices.Sorted(maps.Keys(l.World.Clusters))
 	if len(known) == 0 || r.Chance(20) {
 		name := clusterName(r.IntN(len(known) + 2))

@@ -3,7 +3,9 @@ package enginetest_test
 import (
 	"flag"
 	"fmt"
+	"os"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"testing"
 
@@ -18,6 +20,11 @@ var (
 	worlds    = flag.Int("worlds", 20_000, "how many random worlds to decide")
 	sequences = flag.Int("sequences", 2_000, "how many random sequences of events to follow")
 )
+
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // worlds are small and many
+	os.Exit(m.Run())
+}
 
 // overSeeds runs check for every seed below n, or for the one that the flag names, on every core.
 func overSeeds(t *testing.T, n int, check func(t *testing.T, rig rig, seed uint64, at string)) {

@@ -15,13 +15,13 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-var properties = 6_000
+var properties = 2_000
 
-// forEachDecision decides every placement of random worlds.
-func forEachDecision(t *testing.T, check func(t *testing.T, rig rig, at string, c decided)) {
+// forEachDecision decides every placement of n random worlds.
+func forEachDecision(t *testing.T, n int, check func(t *testing.T, rig rig, at string, c decided)) {
 	t.Helper()
 	t.Parallel()
-	overSeeds(t, properties, func(t *testing.T, rig rig, seed uint64, at string) {
+	overSeeds(t, n, func(t *testing.T, rig rig, seed uint64, at string) {
 		w := enginetest.NewRandom(seed + 1<<32).World(2)
 		s := w.Snapshot()
 		for _, key := range w.Keys() {
@@ -69,7 +69,7 @@ func set(names []string) map[string]bool {
 }
 
 func TestDecidingAgainMovesNothing(t *testing.T) {
-	forEachDecision(t, func(t *testing.T, rig rig, at string, c decided) {
+	forEachDecision(t, properties, func(t *testing.T, rig rig, at string, c decided) {
 		again := c.again(t, rig)
 		if diff := cmp.Diff(c.result.Slices(), again.Slices()); diff != "" {
 			t.Errorf("%s: slices (-first +again):\n%s", at, diff)
@@ -78,7 +78,7 @@ func TestDecidingAgainMovesNothing(t *testing.T) {
 }
 
 func TestAPlanThatWasCarriedOutLeavesNothingToWrite(t *testing.T) {
-	forEachDecision(t, func(t *testing.T, rig rig, at string, c decided) {
+	forEachDecision(t, properties, func(t *testing.T, rig rig, at string, c decided) {
 		after := c.world.Copy()
 		for _, write := range c.plan().Writes {
 			after.Apply(write)
@@ -91,7 +91,7 @@ func TestAPlanThatWasCarriedOutLeavesNothingToWrite(t *testing.T) {
 }
 
 func TestNeverMoreClustersThanAskedForAreSelected(t *testing.T) {
-	forEachDecision(t, func(t *testing.T, _ rig, at string, c decided) {
+	forEachDecision(t, properties, func(t *testing.T, _ rig, at string, c decided) {
 		wanted := c.world.Placements[c.key].Spec.NumberOfClusters
 		if c.result.Decided && wanted != nil && c.result.Selected > int(*wanted) {
 			t.Errorf("%s: selected %d, want at most %d", at, c.result.Selected, *wanted)
@@ -103,7 +103,7 @@ func TestNeverMoreClustersThanAskedForAreSelected(t *testing.T) {
 }
 
 func TestAMisconfiguredPlacementKeepsEveryReachableCluster(t *testing.T) {
-	forEachDecision(t, func(t *testing.T, _ rig, at string, c decided) {
+	forEachDecision(t, properties, func(t *testing.T, _ rig, at string, c decided) {
 		if c.result.Decided {
 			return
 		}
@@ -140,7 +140,7 @@ func reachable(w *enginetest.World, namespace string) func(name string) bool {
 }
 
 func TestNoReaderMissesAClusterThatStaysNorCountsMoreThanBeforeAndAfterAllow(t *testing.T) {
-	forEachDecision(t, func(t *testing.T, _ rig, at string, c decided) {
+	forEachDecision(t, properties, func(t *testing.T, _ rig, at string, c decided) {
 		after := c.world.Copy()
 		before, wanted := union(c.world, c.key), set(c.result.Clusters())
 		most := max(len(before), len(wanted))
@@ -170,7 +170,7 @@ func named(write plan.Write) string {
 }
 
 func TestSlicesAreUniqueAndHoldAtMostAHundred(t *testing.T) {
-	forEachDecision(t, func(t *testing.T, _ rig, at string, c decided) {
+	forEachDecision(t, properties, func(t *testing.T, _ rig, at string, c decided) {
 		numbers := map[int]bool{}
 		for index, group := range c.result.Groups {
 			if len(group.Slices) == 0 {
@@ -203,7 +203,7 @@ func TestSlicesAreUniqueAndHoldAtMostAHundred(t *testing.T) {
 }
 
 func TestASliceWhoseClustersDoNotMoveIsWrittenAtMostOnce(t *testing.T) {
-	forEachDecision(t, func(t *testing.T, _ rig, at string, c decided) {
+	forEachDecision(t, properties, func(t *testing.T, _ rig, at string, c decided) {
 		home := map[string]int{}
 		copies := map[string]int{}
 		for _, slice := range c.world.SlicesOf(c.key) {

@@ -1,0 +1,186 @@
+package enginetest_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+)
+
+// carryOut applies the writes of a decision to its world.
+func (c decided) carryOut() {
+	for _, write := range c.plan().Writes {
+		c.world.Apply(write)
+	}
+}
+
+// where says in which slice and group every cluster is.
+func where(groups []fleet.Slice) map[string]fleet.Slice {
+	out := map[string]fleet.Slice{}
+	for _, slice := range groups {
+		for _, name := range slice.Clusters {
+			out[name] = fleet.Slice{Number: slice.Number, Group: slice.Group, GroupIndex: slice.GroupIndex}
+		}
+	}
+	return out
+}
+
+func TestAClusterThatStaysKeepsItsSliceAndItsGroupWhileOthersComeAndGo(t *testing.T) {
+	t.Parallel()
+	overSeeds(t, properties, func(t *testing.T, rig rig, seed uint64, at string) {
+		random := enginetest.NewRandom(seed + 2<<32)
+		live := enginetest.NewLive(random.World(1), rig.env)
+		w := live.World
+		key := w.Keys()[0]
+		first := decided{w, live.Snapshot, key, live.Decide(key)}
+		first.carryOut()
+		live.Decided(key)
+		unchanged := maps.Clone(w.Clusters)
+		for range 4 {
+			random.ClusterEvent(live)
+		}
+		second := live.Decide(key)
+		if !first.result.Decided || !second.Decided {
+			return
+		}
+		before, after := where(first.result.Slices()), where(second.Slices())
+		moved := map[int]int{}
+		for _, name := range slices.Sorted(maps.Keys(before)) {
+			was, is := before[name], after[name]
+			if is.Number == 0 || w.Clusters[name] != unchanged[name] {
+				continue
+			}
+			if was.Number != is.Number || was.Group != is.Group {
+				t.Errorf("%s: %s moved from slice %d of %q to slice %d of %q", at, name, was.Number, was.Group, is.Number, is.Group)
+			}
+			if to, seen := moved[was.GroupIndex]; seen && to != is.GroupIndex {
+				t.Errorf("%s: the group of %s was torn", at, name)
+			}
+			moved[was.GroupIndex] = is.GroupIndex
+		}
+	})
+}
+
+func TestACrashAfterAnyWriteIsMendedByDecidingAgainAndNobodyIsMissed(t *testing.T) {
+	forEachDecision(t, properties/4, func(t *testing.T, rig rig, at string, c decided) {
+		writes := c.plan().Writes
+		for stop := range writes {
+			torn := c.world.Copy()
+			for _, write := range writes[:stop] {
+				torn.Apply(write)
+			}
+			again := decided{torn, torn.Snapshot(), c.key, nil}
+			again.result = enginetest.Answer(again.snapshot, torn.Placements[c.key], rig.env)
+			at := fmt.Sprintf("%s, crash before write %d", at, stop)
+			same(t, at, rig.oracle.Decide(torn, c.key), enginetest.After(torn, again.result))
+			steady(t, at, again)
+		}
+	})
+}
+
+// steady carries out a plan write by write and says which cluster that stays a reader would miss.
+func steady(t *testing.T, at string, c decided) {
+	t.Helper()
+	before, wanted := union(c.world, c.key), set(c.result.Clusters())
+	for n, write := range c.plan().Writes {
+		c.world.Apply(write)
+		now := union(c.world, c.key)
+		for name := range before {
+			if wanted[name] && !now[name] {
+				t.Errorf("%s: %s is in no slice after write %d (%s %s)", at, name, n, write.Verb, named(write))
+			}
+		}
+	}
+	if diff := cmp.Diff(wanted, union(c.world, c.key)); diff != "" {
+		t.Errorf("%s: stored in the end (-want +got):\n%s", at, diff)
+	}
+}
+
+func TestWhatOtherPlacementsDecideDisplacesNobody(t *testing.T) {
+	forEachDecision(t, properties, func(t *testing.T, rig rig, at string, c decided) {
+		random := enginetest.NewRandom(uint64(len(at)))
+		e := c.snapshot.Edit()
+		e.SetSlices(c.key, c.result.Slices())
+		for i := range 3 {
+			var names []string
+			for _, name := range slices.Sorted(maps.Keys(c.world.Clusters)) {
+				if random.Chance(40) {
+					names = append(names, name)
+				}
+			}
+			e.SetSlices(fleet.Key{Namespace: "others", Name: fmt.Sprint(i)}, []fleet.Slice{{Number: 1, Clusters: names}})
+		}
+		again := enginetest.Answer(e.Snapshot(), c.world.Placements[c.key], rig.env)
+		if diff := cmp.Diff(c.result.Slices(), again.Slices()); diff != "" {
+			t.Errorf("%s: slices (-before +after others decided):\n%s", at, diff)
+		}
+	})
+}
+
+func TestResultsDoNotDependOnTheOrderInWhichASnapshotWasFilled(t *testing.T) {
+	forEachDecision(t, properties, func(t *testing.T, rig rig, at string, c decided) {
+		e := fleet.Empty().Edit()
+		random := enginetest.NewRandom(uint64(len(at)))
+		names := slices.Sorted(maps.Keys(c.world.Clusters))
+		random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+		for i, name := range names {
+			e.SetCluster(fleet.NewCluster(enginetest.Cluster(fmt.Sprintf("passing-%d", i)).In("s1").Obj()))
+			e.SetCluster(fleet.NewCluster(c.world.Clusters[name]))
+			e.DeleteCluster(fmt.Sprintf("passing-%d", random.IntN(i+1)))
+		}
+		for i := range names {
+			e.DeleteCluster(fmt.Sprintf("passing-%d", i))
+		}
+		for key, score := range c.world.Scores {
+			e.SetScore(key.Cluster, fleet.NewScore(score))
+		}
+		for name, set := range c.world.Sets {
+			e.SetSet(fleet.NewSet(set))
+			for namespace, bound := range c.world.Bindings {
+				if bound[name] {
+					e.Bind(namespace, name)
+				}
+			}
+		}
+		for key := range c.world.Placements {
+			var read []fleet.Slice
+			for _, slice := range slices.Backward(c.world.SlicesOf(key)) {
+				read = append(read, plan.ReadSlice(slice))
+			}
+			e.SetSlices(key, read)
+		}
+		got := enginetest.Answer(e.Snapshot().At(c.world.Now), c.world.Placements[c.key], rig.env)
+		if want, got := enginetest.Said(c.result), enginetest.Said(got); want.JSON() != got.JSON() {
+			t.Errorf("%s (-in order +shuffled):\n%s", at, cmp.Diff(want, got))
+		}
+	})
+}
+
+func TestASnapshotNeverChangesAndEditsOfOneSnapshotAreIndependent(t *testing.T) {
+	forEachDecision(t, properties/4, func(t *testing.T, rig rig, at string, c decided) {
+		want := enginetest.Said(c.result).JSON()
+		var branches []*enginetest.Live
+		for i := range 3 {
+			live := enginetest.NewLive(c.world.Copy(), rig.env)
+			live.Snapshot = c.snapshot
+			random := enginetest.NewRandom(uint64(len(at) + i))
+			for range 10 {
+				random.Event(live)
+			}
+			branches = append(branches, live)
+		}
+		if got := enginetest.Said(enginetest.Answer(c.snapshot, c.world.Placements[c.key], rig.env)).JSON(); got != want {
+			t.Errorf("%s: the snapshot changed:\n%s\n%s", at, want, got)
+		}
+		for i, live := range branches {
+			want := rig.oracle.Decide(live.World, c.key)
+			same(t, fmt.Sprintf("%s, branch %d", at, i), want, enginetest.After(live.World, live.Decide(c.key)))
+		}
+	})
+}
