@@ -36,7 +36,8 @@ type Env struct {
 // New makes an Env. An error means that the libraries do not fit together, never anything a user did.
 func New() (*Env, error) {
 	env, err := cel.NewEnv(
-		cel.Variable(variable, clusterType),
+		cel.CustomTypeAdapter(adapter{}),
+		cel.Variable(variable, clusterType()),
 		cel.OptionalTypes(),
 		cel.DefaultUTCTimeZone(true),
 		cel.CrossTypeNumericComparisons(true),

@@ -60,7 +60,7 @@ func (x *Expression) eval(subject Subject, facets Facet) Outcome {
 	if err != nil {
 		return Outcome{Answer: Failed, Problem: err.Error()}
 	}
-	mapper, ok := types.DefaultTypeAdapter.NativeToValue(form).(traits.Mapper)
+	mapper, ok := adapter{}.NativeToValue(form).(traits.Mapper)
 	if !ok {
 		panic("celenv: a map adapts to a mapper")
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-var clusterType = cel.MapType(cel.StringType, cel.DynType)
+func clusterType() *cel.Type { return cel.MapType(cel.StringType, cel.DynType) }
 
 // clusterValue is the managedCluster variable: the object as a map, and its scores behind a function.
 type clusterValue struct {
@@ -24,7 +24,7 @@ type clusterValue struct {
 // cluster's namespace holds, as a list of {name, value}. No such object is an error.
 func scoresOption() cel.EnvOption {
 	return cel.Function(scoresFunction, cel.MemberOverload("cluster_scores_string",
-		[]*cel.Type{clusterType, cel.StringType}, cel.ListType(cel.DynType),
+		[]*cel.Type{clusterType(), cel.StringType}, cel.ListType(cel.DynType),
 		cel.BinaryBinding(func(target, name ref.Val) ref.Val {
 			cluster, isCluster := target.(clusterValue)
 			resource, isText := name.(types.String)
@@ -35,7 +35,7 @@ func scoresOption() cel.EnvOption {
 			if found == nil {
 				return types.NewErr("no AddOnPlacementScore %q for this cluster", string(resource))
 			}
-			return types.DefaultTypeAdapter.NativeToValue(scoreList(found))
+			return adapter{}.NativeToValue(scoreList(found))
 		})))
 }
 
@@ -65,7 +65,7 @@ func parseOption() cel.EnvOption {
 			if decoder.More() {
 				return types.NewErr("parsing JSON: text after the value")
 			}
-			return types.DefaultTypeAdapter.NativeToValue(plain(out))
+			return adapter{}.NativeToValue(plain(out))
 		})))
 }
 
@@ -76,11 +76,11 @@ func plain(in any) any {
 		if whole, err := value.Int64(); err == nil {
 			return whole
 		}
-		real, err := value.Float64()
+		number, err := value.Float64()
 		if err != nil {
 			return value.String()
 		}
-		return real
+		return number
 	case []any:
 		for i := range value {
 			value[i] = plain(value[i])
