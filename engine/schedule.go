@@ -67,7 +67,7 @@ func keep(s *fleet.Snapshot, key fleet.Key, problem string) *Result {
 		Key:           key,
 		Groups:        group.Keep(s, s.Slices(key), stay),
 		Fingerprint:   fingerprint(s.Slices(key)),
-		Selected:      int(stay.Count()), //nolint:gosec // a count of clusters fits an int
+		Selected:      int(stay.Count()),
 		Satisfied:     undecided(),
 		Misconfigured: misconfigured(cmp.Or(problem, "the placement cannot be read")),
 		Trace:         &Trace{Snapshot: s, scope: reachable, kept: stay},

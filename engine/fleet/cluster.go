@@ -87,8 +87,8 @@ func ChangedTerms(before, after *Cluster) []Term {
 	if sameTerms(before, after) {
 		return nil
 	}
-	gone, come := minus(before.terms(), after.terms()), minus(after.terms(), before.terms())
-	out := append(gone, come...)
+	out := minus(before.terms(), after.terms())
+	out = append(out, minus(after.terms(), before.terms())...)
 	slices.Sort(out)
 	return out
 }

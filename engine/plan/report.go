@@ -38,7 +38,7 @@ func groups(result *engine.Result, placement string) []clusterv1beta1.DecisionGr
 	out := make([]clusterv1beta1.DecisionGroupStatus, 0, len(result.Groups))
 	for index, group := range result.Groups {
 		status := clusterv1beta1.DecisionGroupStatus{
-			DecisionGroupIndex: int32(index), //nolint:gosec // bounded by the number of clusters
+			DecisionGroupIndex: int32(index),
 			DecisionGroupName:  group.Name,
 			ClustersCount:      int32(group.Size()), //nolint:gosec // bounded by the number of clusters
 		}

@@ -51,11 +51,8 @@ func Compile(placement *clusterv1beta1.Placement, env *celenv.Env) (*Program, fi
 // unsupported names what is legal in the API and not yet scheduled by.
 func unsupported(spec clusterv1beta1.PlacementSpec) []string {
 	var out []string
-	for _, config := range spec.PrioritizerPolicy.Configurations {
-		if usesSpread(config) {
-			out = append(out, "spec.prioritizerPolicy: the Spread prioritizer")
-			break
-		}
+	if slices.ContainsFunc(spec.PrioritizerPolicy.Configurations, usesSpread) {
+		out = append(out, "spec.prioritizerPolicy: the Spread prioritizer")
 	}
 	if len(spec.SpreadPolicy.SpreadConstraints) > 0 {
 		out = append(out, "spec.spreadPolicy.spreadConstraints")
