@@ -1,0 +1,62 @@
+package embed
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
+)
+
+// ControllerOptions configures the controller loops.
+type ControllerOptions struct {
+	// Kubeconfig holds the identity the loops act under.
+	Kubeconfig string
+	// RootCA is published to every namespace; SigningKey signs tokens. Both files.
+	RootCA, SigningKey string
+}
+
+// flags select the loops that a control plane without nodes needs. Each acts
+// under the one identity given: a service account for each would only add
+// round trips, as all of them live in a process that holds every key anyway.
+func (o ControllerOptions) flags() []string {
+	loops := []string{
+		names.GarbageCollectorController,
+		names.NamespaceController,
+		names.ServiceAccountController,
+		names.ServiceAccountTokenController,
+		names.RootCACertificatePublisherController,
+		names.ClusterRoleAggregationController,
+	}
+	return []string{
+		"--kubeconfig=" + o.Kubeconfig,
+		"--controllers=" + strings.Join(loops, ","),
+		"--leader-elect=false",
+		"--secure-port=0",
+		"--root-ca-file=" + o.RootCA,
+		"--service-account-private-key-file=" + o.SigningKey,
+		"--kube-api-qps=500",
+		"--kube-api-burst=1000",
+	}
+}
+
+// RunControllers runs the loops until ctx ends or one fails. The API server must
+// serve, and should serve all custom resources already: the garbage collector
+// discovers those that appear later only every 30 seconds.
+func RunControllers(ctx context.Context, opts ControllerOptions) error {
+	manager, err := options.NewKubeControllerManagerOptions()
+	if err != nil {
+		return fmt.Errorf("creating the controllers' options: %w", err)
+	}
+	known, off, aliases := app.KnownControllers(), app.ControllersDisabledByDefault(), app.ControllerAliases()
+	if err := parse(manager.Flags(known, off, aliases), opts.flags()); err != nil {
+		return fmt.Errorf("configuring the controllers: %w", err)
+	}
+	config, err := manager.Config(ctx, known, off, aliases)
+	if err != nil {
+		return fmt.Errorf("configuring the controllers: %w", err)
+	}
+	return app.Run(ctx, config.Complete())
+}

@@ -1,0 +1,81 @@
+package embed
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"runtime"
+	"strconv"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"google.golang.org/grpc/grpclog"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+)
+
+// Logs says where the components' logs go.
+type Logs struct {
+	// Writer receives every line. It must be safe for concurrent use.
+	Writer io.Writer
+	// Verbosity is klog's level: 0 is quiet, 2 is usual for servers, 4 is debugging.
+	Verbosity int
+	// Fatal is told when a component calls a fatal log function, which would have
+	// ended the process. The calling goroutine ends instead.
+	Fatal func(error)
+}
+
+// Route sends all of Kubernetes' logs there. It changes process globals, so it
+// is called once, before any component starts.
+func (l Logs) Route() error {
+	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	if err := flags.Set("v", strconv.Itoa(l.Verbosity)); err != nil {
+		return fmt.Errorf("setting the log level: %w", err)
+	}
+	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(l.Writer), textlogger.Verbosity(l.Verbosity)))
+	klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true))
+	// gRPC reports each connection it opens and closes; only errors matter here.
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, l.Writer))
+	klog.OsExit = func(code int) {
+		l.Fatal(fmt.Errorf("running Kubernetes: a component gave up with exit code %d; the end of the hub's log says why", code))
+		runtime.Goexit()
+	}
+	return nil
+}
+
+// etcdLogger returns the logger for etcd. Where etcd would panic or end the
+// process, it reports to broken and ends the goroutine only.
+func (l Logs) etcdLogger(broken chan<- error) *zap.Logger {
+	level := zapcore.WarnLevel
+	if l.Verbosity > 0 {
+		level = zapcore.InfoLevel
+	}
+	format := zap.NewProductionEncoderConfig()
+	format.EncodeTime = zapcore.ISO8601TimeEncoder
+	core := zapcore.NewCore(zapcore.NewConsoleEncoder(format), zapcore.Lock(zapcore.AddSync(l.Writer)), level)
+	hook := fatalHook{broken: broken}
+	return zap.New(core, zap.WithFatalHook(hook), zap.WithPanicHook(hook))
+}
+
+// fatalHook replaces zap's exit and panic.
+type fatalHook struct {
+	broken chan<- error
+}
+
+// OnWrite reports the entry with its error field, if it has one. What breaks
+// after the first breakage is only logged.
+func (h fatalHook) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
+	err := errors.New(entry.Message)
+	for _, field := range fields {
+		if cause, ok := field.Interface.(error); ok {
+			err = fmt.Errorf("%s: %w", entry.Message, cause)
+		}
+	}
+	select {
+	case h.broken <- err:
+	default:
+	}
+	runtime.Goexit()
+}

@@ -1,0 +1,55 @@
+package embed
+
+import (
+	"fmt"
+	"runtime/debug"
+	_ "unsafe" // for go:linkname
+
+	"k8s.io/component-base/version"
+)
+
+// kubernetesVersion is the version that Kubernetes believes to be. Its release
+// scripts set it with a linker flag; as a library it keeps the placeholder
+// "v0.0.0-master+$Format:%H$", on which charts refuse to install and kubectl's
+// own version command fails. Setting it here rather than by a flag makes every
+// plain go build right.
+//
+//go:linkname kubernetesVersion k8s.io/component-base/version.gitVersion
+var kubernetesVersion string //nolint:gochecknoglobals // another package's variable
+
+// Versions of what is linked into this process.
+type Versions struct {
+	Kubernetes, Etcd string
+}
+
+// LinkedVersions returns the versions that the Go toolchain recorded.
+func LinkedVersions() Versions {
+	var v Versions
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	for _, module := range info.Deps {
+		switch module.Path {
+		case "k8s.io/kubernetes":
+			v.Kubernetes = module.Version
+		case "go.etcd.io/etcd/server/v3":
+			v.Etcd = module.Version
+		}
+	}
+	return v
+}
+
+// StampVersion tells Kubernetes' code in this process which version it is. It is
+// called once, before any of that code runs.
+func StampVersion() error {
+	linked := LinkedVersions().Kubernetes
+	if linked == "" {
+		return nil
+	}
+	kubernetesVersion = linked
+	if err := version.SetDynamicVersion(linked); err != nil {
+		return fmt.Errorf("setting the version of Kubernetes: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package hubtest
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+)
+
+// binaryVariable names a berth-hub to use instead of building one.
+const binaryVariable = "BERTH_HUB_BINARY"
+
+// program is the package that Binary builds.
+const program = "github.com/berth-project/berth/hub/cmd/berth-hub"
+
+// Binary returns the path of an up-to-date berth-hub. Unless the variable
+// BERTH_HUB_BINARY names one, it is built into the user's cache folder, which
+// takes a second when nothing has changed. The caller's working directory must lie
+// in a module that can import the hub, as that of a test does.
+func Binary(ctx context.Context) (string, error) {
+	if path := os.Getenv(binaryVariable); path != "" {
+		return filepath.Abs(path)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("finding the cache folder: %w", err)
+	}
+	dir := filepath.Join(cache, "berth", "hubtest", checkout())
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("creating the cache folder: %w", err)
+	}
+	unlock, err := lock(filepath.Join(dir, "lock"))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	path := filepath.Join(dir, "berth-hub")
+	build := exec.CommandContext(ctx, "go", "build", "-o", path, program)
+	if printed, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building berth-hub: %w: %s", err, printed)
+	}
+	return path, nil
+}
+
+// checkout tells apart the builds of several checkouts of this module.
+func checkout() string {
+	_, file, _, _ := runtime.Caller(0)
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(file)) // a hash never fails
+	return strconv.FormatUint(hash.Sum64(), 16)
+}
+
+// lock keeps the test binaries of other packages from building at the same time.
+func lock(path string) (func(), error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the build lock: %w", err)
+	}
+	unlock := func() { _ = file.Close() } // closing drops the lock
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+		unlock()
+		return nil, fmt.Errorf("taking the build lock: %w", err)
+	}
+	return unlock, nil
+}

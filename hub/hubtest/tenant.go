@@ -1,0 +1,76 @@
+package hubtest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/berth-project/berth/hub/internal/pki"
+)
+
+const pollInterval = 25 * time.Millisecond
+
+// ConfigFor returns a client configuration for a user with a certificate of the
+// hub's own authority. The user has no permission but what roles give.
+func (h *Hub) ConfigFor(t testing.TB, user string, groups ...string) *rest.Config {
+	t.Helper()
+	authority, err := pki.Open(h.DataDir()+"/pki", "users-ca", clock.RealClock{}.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := authority.Client(user, groups...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := rest.AnonymousClientConfig(h.config)
+	config.CertData, config.KeyData = pair.Cert, pair.Key
+	config.QPS = -1
+	return config
+}
+
+// Client returns a typed client for the administrator.
+func (h *Hub) Client(t testing.TB) kubernetes.Interface {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(h.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// Namespace creates a namespace for one test and returns its name. It is deleted
+// at the end of the test, without waiting for that.
+func (h *Hub) Namespace(t testing.TB) string {
+	t.Helper()
+	namespaces := h.Client(t).CoreV1().Namespaces()
+	created, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		// The hub may be gone by now, on purpose; then so is the namespace.
+		_ = namespaces.Delete(context.WithoutCancel(t.Context()), created.Name, metav1.DeleteOptions{})
+	})
+	return created.Name
+}
+
+// Eventually polls until check returns nil, and fails the test with check's last
+// error when that takes longer than the limit.
+func Eventually(t testing.TB, limit time.Duration, check func(ctx context.Context) error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), pollInterval, limit, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("not within %s: %v", limit, last)
+	}
+}

@@ -1,0 +1,154 @@
+package integration
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// stopLimit is what a hub may take to stop in an orderly way.
+const stopLimit = 10 * time.Second
+
+// refused starts a hub that must not start and checks that it says why, without a
+// stack trace.
+func refused(t *testing.T, opts hubtest.Options, wants ...string) {
+	t.Helper()
+	hub, err := hubtest.Start(t.Context(), opts)
+	if err == nil {
+		t.Errorf("hub started; output: %s", hub.Output())
+		_ = hub.Stop()
+		return
+	}
+	for _, want := range wants {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("Start = %v, want %q in it", err, want)
+		}
+	}
+	if strings.Contains(err.Error(), "goroutine ") {
+		t.Errorf("Start = %v, want no stack trace", err)
+	}
+}
+
+func create(t *testing.T, hub *hubtest.Hub, name string) {
+	t.Helper()
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := hub.Client(t).CoreV1().ConfigMaps("default").Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func exists(t *testing.T, hub *hubtest.Hub, name string) {
+	t.Helper()
+	if _, err := hub.Client(t).CoreV1().ConfigMaps("default").Get(t.Context(), name, metav1.GetOptions{}); err != nil {
+		t.Errorf("after the restart: %v", err)
+	}
+}
+
+// TestDataOutlivesTheHub goes through the life of one data folder: an orderly
+// stop, a crash, and damage.
+func TestDataOutlivesTheHub(t *testing.T) {
+	opts := hubtest.Options{DataDir: filepath.Join(t.TempDir(), "data")}
+	first := hubtest.New(t, opts)
+	create(t, first, "written-before-stop")
+	refused(t, opts, fmt.Sprintf("data folder %s is in use by a hub in process %d", opts.DataDir, first.PID()), "choose another folder")
+	terminate(t, first)
+
+	second := hubtest.New(t, opts)
+	exists(t, second, "written-before-stop")
+	if diff := cmp.Diff(first.Config().Host, second.Config().Host); diff != "" {
+		t.Errorf("address changed over a restart (-want +got):\n%s", diff)
+	}
+	if _, err := second.Client(t).Discovery().ServerVersion(); err != nil {
+		t.Errorf("asking with the first kubeconfig's authority: %v", err)
+	}
+	create(t, second, "written-before-crash")
+	second.Kill()
+
+	third := hubtest.New(t, opts)
+	exists(t, third, "written-before-crash")
+	terminate(t, third)
+
+	database := filepath.Join(opts.DataDir, "etcd", "member", "snap", "db")
+	if err := os.Truncate(database, 100<<10); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, opts, "etcd's data in "+filepath.Join(opts.DataDir, "etcd")+" cannot be read", "restore the folder from a backup")
+}
+
+// terminate stops a hub by signal while a client watches, as a user would.
+func terminate(t *testing.T, hub *hubtest.Hub) {
+	t.Helper()
+	watch, err := hub.Client(t).CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	begin := time.Now()
+	if err := syscall.Kill(hub.PID(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-hub.Done()
+	took := time.Since(begin)
+	t.Logf("stopped in %s", took.Round(time.Millisecond))
+	if took > stopLimit {
+		t.Errorf("stopping took %s, want at most %s", took, stopLimit)
+	}
+	if err := hub.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTakenPortIsRefused(t *testing.T) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+	for _, flag := range []string{"--port", "--etcd-port"} {
+		refused(t, hubtest.Options{Args: []string{flag, port}}, "port "+port+" on 127.0.0.1 is taken", "choose another port")
+	}
+}
+
+func TestUnfitFolderIsRefused(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, hubtest.Options{DataDir: file}, "data folder "+file+" is not a folder", "choose another path")
+}
+
+func TestDamagedLogIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	wal := filepath.Join(dir, "etcd", "member", "wal")
+	if err := os.MkdirAll(wal, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(wal, "0000000000000000-0000000000000000.wal"), []byte(strings.Repeat("garbage ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, hubtest.Options{DataDir: dir}, "etcd's data in "+filepath.Join(dir, "etcd")+" cannot be read")
+}
+
+func TestHubEndsWithItsTest(t *testing.T) {
+	hub := hubtest.New(t, hubtest.Options{Args: []string{"--unsafe-no-fsync"}})
+	dir := hub.DataDir()
+	if err := hub.Stop(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the temporary data folder %s is still there: %v", dir, err)
+	}
+}

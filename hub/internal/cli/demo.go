@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+
+	"github.com/berth-project/berth/examples"
+	"github.com/berth-project/berth/hub"
+	"github.com/berth-project/berth/hub/internal/demo"
+	"github.com/berth-project/berth/hub/internal/scenario"
+)
+
+const demoHelp = `demo starts a hub in a temporary folder, stores an example fleet with placements, and
+prints what Berth decides and why. Then it taints a cluster that is selected, prints
+what moves where and how long that takes, and takes the taint back. At the end it
+stops the hub and removes the folder.`
+
+var errInterrupted = errors.New("interrupted")
+
+// demoFlags are what the user sets.
+type demoFlags struct {
+	examples string
+	keep     bool
+}
+
+func demoCommand(wiring Wiring) *cobra.Command {
+	var flags demoFlags
+	command := &cobra.Command{
+		Use:   "demo",
+		Short: "Show what Berth decides for an example fleet",
+		Long:  demoHelp,
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return flags.run(command, wiring)
+		},
+	}
+	set := command.Flags()
+	set.StringVar(&flags.examples, "examples", "", "folder of manifests to show instead of those built in")
+	set.BoolVar(&flags.keep, "keep", false, "at the end leave the hub running until it is interrupted")
+	return command
+}
+
+// run shows the examples on a hub of its own. The folder of a hub that failed is left, since its log tells why.
+func (f *demoFlags) run(command *cobra.Command, wiring Wiring) error {
+	steps, err := f.steps()
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(command.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	dir, err := os.MkdirTemp("", "berth-demo-")
+	if err != nil {
+		return fmt.Errorf("creating a temporary folder: %w", err)
+	}
+	err = f.play(ctx, command, dir, wiring, steps)
+	interrupted := ctx.Err() != nil
+	switch {
+	case err != nil && !interrupted:
+		return fmt.Errorf("%w\nthe hub's data and log are left in %s", err, dir)
+	case err != nil:
+		err = errInterrupted
+	}
+	if failure := os.RemoveAll(dir); failure != nil {
+		return errors.Join(err, fmt.Errorf("removing the temporary folder: %w", failure))
+	}
+	return err
+}
+
+// steps reads the examples.
+func (f *demoFlags) steps() ([]scenario.Step, error) {
+	if f.examples == "" {
+		return scenario.Read(examples.Demo())
+	}
+	folder, err := os.Stat(f.examples)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("reading the examples: %w", err)
+	case !folder.IsDir():
+		return nil, fmt.Errorf("reading the examples: %s is not a folder", f.examples)
+	}
+	return scenario.Read(os.DirFS(f.examples))
+}
+
+// play starts the hub, shows the examples and stops the hub.
+func (f *demoFlags) play(ctx context.Context, command *cobra.Command, dir string, wiring Wiring, steps []scenario.Step) error {
+	out, clock := command.OutOrStdout(), clock.RealClock{}
+	began := clock.Now()
+	serve := serveFlags{dataDir: dir, noFsync: true}
+	fmt.Fprintln(out, "Starting a hub: etcd, the Kubernetes API server and Berth's manager, in one process.")
+	running, err := hub.Start(ctx, serve.options(command, wiring))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "Ready after %.1f s.\n", clock.Since(began).Seconds())
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		<-running.Done()
+		cancel()
+	}()
+	err = demo.Show(ctx, out, colours(out), running.RESTConfig(), steps)
+	if err == nil && f.keep {
+		fmt.Fprintf(out, "\nThe hub runs on until you press Ctrl-C. To look around:\n\nexport KUBECONFIG=%s\n", running.Kubeconfig())
+		<-ctx.Done()
+	}
+	if failure := running.Stop(); failure != nil {
+		return failure // whatever else failed, failed of that
+	}
+	return err
+}
+
+// colours says whether a reader's terminal shows colours and wants them, see https://no-color.org.
+func colours(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -1,0 +1,38 @@
+// Package cli is the command line of berth-hub.
+//
+// It owns flags and what is printed, one command per file. It refuses to know
+// how a hub works (package hub does) and what runs in it: main hands that over
+// as a Wiring, so that this package links neither Berth's manager nor its
+// manifests.
+package cli
+
+import (
+	"context"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Wiring is what main plugs into the hub.
+type Wiring struct {
+	// Manifests are Berth's resource definitions and roles.
+	Manifests []fs.FS
+	// Manager is Berth's manager; nil runs a control plane alone.
+	Manager func(ctx context.Context, kubeconfig string) error
+	// ManagerUser and ManagerGroups are whom the manager acts as; empty means an
+	// administrator.
+	ManagerUser   string
+	ManagerGroups []string
+}
+
+// Command returns berth-hub itself, which serves, and its subcommands.
+func Command(wiring Wiring) *cobra.Command {
+	root := serveCommand(wiring)
+	root.AddCommand(demoCommand(wiring), kubectlCommand(), versionCommand())
+	root.SilenceUsage = true
+	root.SilenceErrors = true
+	// Kubernetes' packages register flags of theirs for every command there is.
+	pflag.CommandLine.VisitAll(func(flag *pflag.Flag) { flag.Hidden = true })
+	return root
+}

@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-project/berth/hub"
+	"github.com/berth-project/berth/hub/embed"
+	"github.com/berth-project/berth/internal/version"
+)
+
+const verboseLevel = 2
+
+const serveHelp = `berth-hub runs a whole hub in one process: etcd, the Kubernetes API server, the
+controllers that a control plane without nodes needs, and Berth's manager.
+
+It listens on 127.0.0.1 only and keeps everything in its data folder, so that it
+can be stopped and started again. It runs until it is interrupted.`
+
+// serveFlags are what the user sets.
+type serveFlags struct {
+	dataDir   string
+	port      int
+	etcdPort  int
+	noManager bool
+	manifests string
+	ephemeral bool
+	noFsync   bool
+	verbose   bool
+	withStdin bool
+}
+
+func serveCommand(wiring Wiring) *cobra.Command {
+	var flags serveFlags
+	command := &cobra.Command{
+		Use:   "berth-hub",
+		Short: "A whole hub in one process",
+		Long:  serveHelp,
+		Args:  cobra.NoArgs,
+		// With the flag below, cobra prints it; Kubernetes' own flag would be ignored.
+		Version: version.Version(),
+		RunE: func(command *cobra.Command, _ []string) error {
+			return flags.serve(command, wiring)
+		},
+	}
+	set := command.Flags()
+	set.StringVar(&flags.dataDir, "data-dir", defaultDataDir(), "folder that holds all the hub keeps; also set by "+dataDirVariable)
+	set.IntVar(&flags.port, "port", 0, "port of the API server on 127.0.0.1; 0 takes a free one and keeps it")
+	set.IntVar(&flags.etcdPort, "etcd-port", 0, "port of etcd on 127.0.0.1; 0 takes a free one")
+	set.BoolVar(&flags.noManager, "no-manager", false, "run the control plane without Berth's manager")
+	set.StringVar(&flags.manifests, "manifests", "", "folder with YAML files to apply at the start, after Berth's own")
+	set.BoolVar(&flags.ephemeral, "ephemeral", false, "use a temporary data folder and remove it at the end")
+	set.BoolVar(&flags.noFsync, "unsafe-no-fsync", false, "write faster, and lose data in a power cut")
+	set.BoolVarP(&flags.verbose, "verbose", "v", false, "log more, and to standard error too")
+	set.BoolVar(&flags.withStdin, "stop-with-stdin", false, "stop when standard input ends")
+	set.Bool("version", false, "print the hub's version")
+	command.MarkFlagsMutuallyExclusive("data-dir", "ephemeral")
+	return command
+}
+
+// serve runs a hub until a signal, the end of standard input if so asked, or a
+// failure. A second signal ends the process at once.
+func (f *serveFlags) serve(command *cobra.Command, wiring Wiring) error {
+	ctx, stop := signal.NotifyContext(command.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	if f.withStdin {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		go func() {
+			_, _ = io.Copy(io.Discard, command.InOrStdin()) // its end is all that matters
+			cancel()
+		}()
+	}
+	if f.ephemeral {
+		dir, err := os.MkdirTemp("", "berth-hub-")
+		if err != nil {
+			return fmt.Errorf("creating a temporary data folder: %w", err)
+		}
+		defer os.RemoveAll(dir) //nolint:errcheck // best effort on the way out
+		f.dataDir = dir
+	}
+	running, err := hub.Start(ctx, f.options(command, wiring))
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil // told to stop while starting, which it did
+		}
+		return err
+	}
+	if err := f.announce(command.OutOrStdout(), running); err != nil {
+		return err
+	}
+	return running.Wait()
+}
+
+func (f *serveFlags) options(command *cobra.Command, wiring Wiring) hub.Options {
+	opts := hub.Options{
+		DataDir:         f.dataDir,
+		Port:            f.port,
+		EtcdPort:        f.etcdPort,
+		Manager:         wiring.Manager,
+		ManagerIdentity: hub.Identity{User: wiring.ManagerUser, Groups: wiring.ManagerGroups},
+		NoFsync:         f.noFsync || f.ephemeral,
+	}
+	opts.Manifests = slices.Clone(wiring.Manifests)
+	if f.manifests != "" {
+		opts.Manifests = append(opts.Manifests, os.DirFS(f.manifests))
+	}
+	if f.noManager {
+		opts.Manager = nil
+	}
+	if f.verbose {
+		opts.Verbosity = verboseLevel
+		opts.Log = command.ErrOrStderr()
+	}
+	return opts
+}
+
+// announce prints the one block that says where the hub is. Programs that start
+// a hub wait for its last line.
+func (f *serveFlags) announce(out io.Writer, running *hub.Hub) error {
+	_, err := fmt.Fprintf(out, `Berth hub is ready: Kubernetes %s at %s
+Its data and log are in %s
+
+export KUBECONFIG=%s
+`, embed.LinkedVersions().Kubernetes, running.RESTConfig().Host, filepath.Dir(running.Kubeconfig()), running.Kubeconfig())
+	if err != nil {
+		return fmt.Errorf("printing where the hub is: %w", err)
+	}
+	return nil
+}

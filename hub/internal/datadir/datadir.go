@@ -1,0 +1,128 @@
+// Package datadir owns the hub's folder: its layout, the lock that keeps a
+// second hub out, and the port the hub keeps over restarts.
+//
+// It refuses to know what the components store in their parts of it. The
+// invariant: whoever holds a Dir is the only hub that writes below its path.
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Names of what lies in the folder.
+const (
+	AdminKubeconfig = "admin.kubeconfig"
+	LogFile         = "hub.log"
+	EtcdFolder      = "etcd"
+	PKIFolder       = "pki"
+
+	lockFile = "lock"
+	portFile = "port"
+)
+
+// HeldError says that another hub is using the folder.
+type HeldError struct {
+	// Path is the folder.
+	Path string
+	// PID is the process that holds it, or 0 when it has not said so yet.
+	PID int
+}
+
+// Error names the folder, the holder, and the two ways out.
+func (e *HeldError) Error() string {
+	holder := "another process"
+	if e.PID != 0 {
+		holder = "process " + strconv.Itoa(e.PID)
+	}
+	return fmt.Sprintf("data folder %s is in use by a hub in %s; stop that hub or choose another folder", e.Path, holder)
+}
+
+// Dir is a locked data folder. Close releases it; the operating system does so
+// too when the process dies, so a crash leaves no stale lock.
+type Dir struct {
+	path string
+	lock *os.File
+}
+
+// Open creates the folder if needed, makes sure that the hub can write there,
+// and locks it. It returns a *HeldError when another hub has it.
+func Open(path string) (*Dir, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("resolving data folder %q: %w", path, err)
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, refusal(path, err)
+	}
+	lock, err := os.OpenFile(filepath.Join(path, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, refusal(path, err)
+	}
+	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		held := &HeldError{Path: path, PID: holder(lock)}
+		_ = lock.Close() // nothing was written through it
+		return nil, held
+	}
+	dir := &Dir{path: path, lock: lock}
+	if err == nil {
+		err = dir.sign()
+	}
+	if err != nil {
+		dir.Close()
+		return nil, fmt.Errorf("locking data folder %s: %w", path, err)
+	}
+	return dir, nil
+}
+
+// Close unlocks the folder. What lies in it stays.
+func (d *Dir) Close() {
+	_ = d.lock.Close() // closing drops the lock whatever else it reports
+}
+
+// Path returns the absolute path of something in the folder.
+func (d *Dir) Path(elem ...string) string {
+	return filepath.Join(append([]string{d.path}, elem...)...)
+}
+
+// sign leaves our process id in the lock file for whoever is refused.
+func (d *Dir) sign() error {
+	if err := d.lock.Truncate(0); err != nil {
+		return fmt.Errorf("clearing the lock file: %w", err)
+	}
+	if _, err := d.lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0); err != nil {
+		return fmt.Errorf("writing the lock file: %w", err)
+	}
+	return nil
+}
+
+func holder(lock *os.File) int {
+	text := make([]byte, 32)
+	n, _ := lock.ReadAt(text, 0) // a short read is the usual end of file
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text[:n])))
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+// refusal says what keeps the hub out of its folder and what to do about it.
+func refusal(path string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("data folder %s is not writable by user %d; change its permissions or choose another folder: %w", path, os.Getuid(), err)
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("data folder %s is not a folder; choose another path: %w", path, err)
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("data folder %s is on a full disk; free some space or choose another folder: %w", path, err)
+	default:
+		return fmt.Errorf("opening data folder %s: %w", path, err)
+	}
+}

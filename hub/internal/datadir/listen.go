@@ -1,0 +1,74 @@
+package datadir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+const loopback = "127.0.0.1"
+
+// Listen opens the API server's listener on 127.0.0.1. Port 0 means the port of
+// the last start if that is still free, and any free one otherwise: kubeconfigs
+// that people copied stay valid. The listener is handed to the API server as it
+// is, so nobody can take the port in between.
+func (d *Dir) Listen(ctx context.Context, port int) (net.Listener, error) {
+	listener, err := d.listen(ctx, port)
+	if err != nil {
+		return nil, err
+	}
+	address, ok := listener.Addr().(*net.TCPAddr)
+	if !ok {
+		return nil, fmt.Errorf("listening on %s: not a TCP address", listener.Addr())
+	}
+	kept := strconv.Itoa(address.Port) + "\n"
+	if err := os.WriteFile(d.Path(portFile), []byte(kept), 0o600); err != nil {
+		_ = listener.Close() // the write error is the one to report
+		return nil, fmt.Errorf("keeping the port: %w", err)
+	}
+	return listener, nil
+}
+
+func (d *Dir) listen(ctx context.Context, port int) (net.Listener, error) {
+	if port != 0 {
+		return listenOn(ctx, port)
+	}
+	if last := d.lastPort(); last != 0 {
+		if listener, err := listenOn(ctx, last); err == nil {
+			return listener, nil
+		}
+	}
+	return listenOn(ctx, 0)
+}
+
+// lastPort returns the port of the last start, or 0 if there is none to keep.
+func (d *Dir) lastPort() int {
+	text, err := os.ReadFile(d.Path(portFile))
+	if err != nil {
+		return 0
+	}
+	port, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0
+	}
+	return port
+}
+
+func listenOn(ctx context.Context, port int) (net.Listener, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp4", net.JoinHostPort(loopback, strconv.Itoa(port)))
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("port %d on %s is taken; stop what listens there or choose another port (0 takes a free one): %w", port, loopback, err)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("port %d on %s needs more privileges; choose a port above 1023 (0 takes a free one): %w", port, loopback, err)
+	case err != nil:
+		return nil, fmt.Errorf("listening on %s port %d: %w", loopback, port, err)
+	}
+	return listener, nil
+}

@@ -1,0 +1,163 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+)
+
+const (
+	fieldManager = "berth-hub"
+	pollInterval = 50 * time.Millisecond
+
+	definitionGroup = "apiextensions.k8s.io"
+)
+
+func definitionResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: definitionGroup, Version: "v1", Resource: "customresourcedefinitions"}
+}
+
+// installer applies objects to one API server.
+type installer struct {
+	client    dynamic.Interface
+	discovery discovery.DiscoveryInterface
+	mapper    meta.RESTMapper
+}
+
+// Install applies the set and returns when everything in it is stored and every
+// custom resource in it is served and listed in discovery.
+func (s Set) Install(ctx context.Context, config *rest.Config) error {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("creating a client: %w", err)
+	}
+	found, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return fmt.Errorf("creating a discovery client: %w", err)
+	}
+	i := &installer{client: client, discovery: found}
+	for _, definition := range s.definitions {
+		if err := i.apply(ctx, definition, definitionResource(), ""); err != nil {
+			return err
+		}
+	}
+	if err := i.awaitServed(ctx, s.definitions); err != nil {
+		return err
+	}
+	for _, o := range s.others {
+		if err := i.applyMapped(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// applyMapped applies an object of a kind known to discovery.
+func (i *installer) applyMapped(ctx context.Context, o object) error {
+	kind := o.GroupVersionKind()
+	mapping, err := i.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return fmt.Errorf("applying %s: %w", o, err)
+	}
+	namespace := o.GetNamespace()
+	if namespace == "" && mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		namespace = metav1.NamespaceDefault
+	}
+	return i.apply(ctx, o, mapping.Resource, namespace)
+}
+
+func (i *installer) apply(ctx context.Context, o object, resource schema.GroupVersionResource, namespace string) error {
+	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
+	_, err := i.client.Resource(resource).Namespace(namespace).Apply(ctx, o.GetName(), o.Unstructured, options)
+	if err != nil {
+		return fmt.Errorf("applying %s: %w", o, err)
+	}
+	return nil
+}
+
+// awaitServed waits until the API server has accepted the definitions and
+// discovery resolves every version they serve. Being established is not enough:
+// discovery follows a moment later.
+func (i *installer) awaitServed(ctx context.Context, definitions []object) error {
+	var pending error
+	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+		pending = i.served(ctx, definitions)
+		return pending == nil, terminal(pending)
+	})
+	if err != nil && pending != nil {
+		return fmt.Errorf("waiting for custom resources to be served: %w: %w", err, pending)
+	}
+	return err
+}
+
+// served returns what is still missing, and leaves a mapper that knows all kinds.
+func (i *installer) served(ctx context.Context, definitions []object) error {
+	for _, definition := range definitions {
+		current, err := i.client.Resource(definitionResource()).Get(ctx, definition.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", definition, err)
+		}
+		if err := established(current); err != nil {
+			return fmt.Errorf("%s: %w", definition, err)
+		}
+	}
+	groups, err := restmapper.GetAPIGroupResources(i.discovery)
+	if err != nil {
+		return fmt.Errorf("discovering resources: %w", err)
+	}
+	i.mapper = restmapper.NewDiscoveryRESTMapper(groups)
+	for _, definition := range definitions {
+		if err := i.mapped(definition); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mapped returns an error while discovery lacks a version of the definition.
+func (i *installer) mapped(definition object) error {
+	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	for _, v := range versions {
+		version, _ := v.(map[string]any)
+		if version["served"] != true {
+			continue
+		}
+		name, _ := version["name"].(string)
+		if _, err := i.mapper.RESTMapping(schema.GroupKind{Group: group, Kind: kind}, name); err != nil {
+			return fmt.Errorf("discovering %s: %w", definition, err)
+		}
+	}
+	return nil
+}
+
+// String names the object and its file.
+func (o object) String() string {
+	name := o.GetName()
+	if namespace := o.GetNamespace(); namespace != "" {
+		name = namespace + "/" + name
+	}
+	return fmt.Sprintf("%s %s from %s", o.GetKind(), name, o.file)
+}
+
+// terminal returns the errors that waiting does not mend.
+func terminal(err error) error {
+	var refused *namesError
+	if errors.As(err, &refused) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		return err
+	}
+	return nil
+}

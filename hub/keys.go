@@ -1,0 +1,52 @@
+package hub
+
+import (
+	"errors"
+
+	"k8s.io/utils/clock"
+
+	"github.com/berth-project/berth/hub/internal/pki"
+)
+
+// proxyUser is the name under which the API server calls aggregated APIs.
+const proxyUser = "berth-hub-aggregator"
+
+// keys are the hub's certificates on disk. Three authorities, because trust in
+// one must not reach the next: users must not pose as the aggregator, which may
+// claim to be anybody, nor talk to etcd, which asks nobody's permission.
+type keys struct {
+	users, proxies, etcd                   *pki.Authority
+	serving, proxy, etcdServer, etcdClient pki.Files
+	signing                                pki.KeyFiles
+}
+
+// issue opens the authorities in dir and makes all other certificates anew.
+func issue(dir string, clock clock.PassiveClock) (*keys, error) {
+	var err error
+	k := &keys{}
+	for name, authority := range map[string]**pki.Authority{"users": &k.users, "proxies": &k.proxies, "etcd": &k.etcd} {
+		if *authority, err = pki.Open(dir, name+"-ca", clock.Now()); err != nil {
+			return nil, err
+		}
+	}
+	if k.signing, err = pki.SigningKey(dir, "service-accounts"); err != nil {
+		return nil, err
+	}
+	var errs [4]error
+	k.serving, errs[0] = stored(dir, "serving")(k.users.Server("127.0.0.1", "::1", "localhost", "kubernetes",
+		"kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "10.0.0.1"))
+	k.proxy, errs[1] = stored(dir, "proxy")(k.proxies.Client(proxyUser))
+	k.etcdServer, errs[2] = stored(dir, "etcd-server")(k.etcd.Server("127.0.0.1", "localhost"))
+	k.etcdClient, errs[3] = stored(dir, "etcd-client")(k.etcd.Client("kube-apiserver"))
+	return k, errors.Join(errs[:]...)
+}
+
+// stored returns a function that writes a pair just signed.
+func stored(dir, name string) func(pki.Pair, error) (pki.Files, error) {
+	return func(pair pki.Pair, err error) (pki.Files, error) {
+		if err != nil {
+			return pki.Files{}, err
+		}
+		return pair.Write(dir, name)
+	}
+}

@@ -1,0 +1,146 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/berth-project/berth/hub/embed"
+	"github.com/berth-project/berth/hub/internal/datadir"
+	"github.com/berth-project/berth/hub/internal/logfile"
+	"github.com/berth-project/berth/hub/internal/manifest"
+	"github.com/berth-project/berth/hub/internal/supervise"
+)
+
+const (
+	// startLimit is far beyond what a slow machine needs (three seconds are usual).
+	startLimit = 2 * time.Minute
+	// grace is what a part has to return once it is told to stop.
+	grace = 10 * time.Second
+)
+
+var errStartLimit = fmt.Errorf("not ready after %s", startLimit)
+
+// plant is the hub's machinery: the parts and what they share.
+type plant struct {
+	opts     Options
+	dir      *datadir.Dir
+	keys     *keys
+	listener net.Listener
+	log      *logfile.File
+	parts    *supervise.Group
+	admin    *rest.Config
+}
+
+// start brings the parts up in order. It returns the first failure of any part,
+// not the symptom that a later step sees.
+func (p *plant) start(ctx context.Context, manifests manifest.Set) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, errStartLimit)
+	defer cancel()
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	go func() {
+		select {
+		case <-p.parts.Failed():
+			fail(p.parts.Err())
+		case <-ctx.Done():
+		}
+	}()
+	err := p.startParts(ctx, manifests)
+	switch {
+	case p.parts.Err() != nil:
+		return fmt.Errorf("starting the hub: %w", p.parts.Err())
+	case err != nil && errors.Is(context.Cause(ctx), errStartLimit):
+		return fmt.Errorf("starting the hub: %w: %w; see %s", errStartLimit, err, p.log.Path())
+	case err != nil:
+		return fmt.Errorf("starting the hub: %w", err)
+	default:
+		return nil
+	}
+}
+
+// startParts starts the controllers only after the manifests are served: the
+// garbage collector would notice new kinds of resources half a minute late.
+func (p *plant) startParts(ctx context.Context, manifests manifest.Set) error {
+	if err := embed.StampVersion(); err != nil {
+		return err
+	}
+	logs := embed.Logs{Writer: p.log, Verbosity: p.opts.Verbosity, Fatal: p.parts.Fail}
+	if err := logs.Route(); err != nil {
+		return err
+	}
+	configs, err := p.writeConfigs()
+	if err != nil {
+		return err
+	}
+	etcd, err := embed.StartEtcd(ctx, p.etcdOptions(), logs)
+	if err != nil {
+		return err
+	}
+	p.parts.Go(ctx, "etcd", grace, etcd.Run)
+	p.parts.Go(ctx, "the API server", grace, func(ctx context.Context) error {
+		return embed.RunAPIServer(ctx, p.serverOptions(etcd.Endpoint()))
+	})
+	if err := awaitReady(ctx, p.admin); err != nil {
+		return err
+	}
+	if err := manifests.Install(ctx, p.admin); err != nil {
+		return err
+	}
+	p.parts.Go(ctx, "the controllers", grace, func(ctx context.Context) error {
+		return embed.RunControllers(ctx, embed.ControllerOptions{
+			Kubeconfig: configs.controllers,
+			RootCA:     p.keys.users.CertFile(),
+			SigningKey: p.keys.signing.Private,
+		})
+	})
+	if p.opts.Manager != nil {
+		p.parts.Go(ctx, "the manager", grace, func(ctx context.Context) error {
+			return p.opts.Manager(ctx, configs.manager)
+		})
+	}
+	return nil
+}
+
+// stop stops the parts that run and closes what they shared.
+func (p *plant) stop(ctx context.Context) error {
+	err := p.parts.Stop(ctx)
+	// The API server has closed its listener already, unless it never ran.
+	_ = p.listener.Close()
+	return errors.Join(err, p.log.Close())
+}
+
+func (p *plant) etcdOptions() embed.EtcdOptions {
+	return embed.EtcdOptions{
+		Dir:     p.dir.Path(datadir.EtcdFolder),
+		Port:    p.opts.EtcdPort,
+		CA:      p.keys.etcd.CertFile(),
+		Cert:    p.keys.etcdServer.Cert,
+		CertKey: p.keys.etcdServer.Key,
+		NoFsync: p.opts.NoFsync,
+	}
+}
+
+func (p *plant) serverOptions(etcd string) embed.APIServerOptions {
+	return embed.APIServerOptions{
+		Listener:       p.listener,
+		Etcd:           etcd,
+		EtcdCA:         p.keys.etcd.CertFile(),
+		EtcdCert:       p.keys.etcdClient.Cert,
+		EtcdKey:        p.keys.etcdClient.Key,
+		Cert:           p.keys.serving.Cert,
+		Key:            p.keys.serving.Key,
+		ClientCA:       p.keys.users.CertFile(),
+		SigningKey:     p.keys.signing.Private,
+		VerifyingKey:   p.keys.signing.Public,
+		ProxyCA:        p.keys.proxies.CertFile(),
+		ProxyCert:      p.keys.proxy.Cert,
+		ProxyKey:       p.keys.proxy.Key,
+		ProxyUser:      proxyUser,
+		Authentication: p.dir.Path(authenticationFile),
+	}
+}
