@@ -392,7 +392,18 @@ func TestManyClustersAreCounted(t *testing.T) {
 	for i := range 250 {
 		fmt.Fprintf(&input, "\n---\n{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: x%03d, labels: {shard: l%d}}}", i, i%8)
 	}
-	input.WriteString(placement("all", "", "") + placement("few", "", "predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {shard: l1}}}}]"))
-	input.WriteString(placement("keyed", "", `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.metadata.labels["shard"] == managedCluster.metadata.name || quantity(managedCluster.metadata.name).isInteger()']}}}]`))
+	const matches = "predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {shard: l1}}}}]"
+	const fails = `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.metadata.labels["a label that no cluster has"] == "x"']}}}]`
+	input.WriteString(placement("all", "", "") + placement("few", "", matches) + placement("keyed", "", fails))
 	golden(t, "many.table", run(t, input.String(), "simulate", "-f", "-").out)
+}
+
+func TestRareReasonsArePutTogether(t *testing.T) {
+	var input strings.Builder
+	input.WriteString(fleet)
+	for i := range 20 {
+		fmt.Fprintf(&input, "\n---\n{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: x%02d}, "+
+			"spec: {taints: [{key: example.com/rack, value: rack-%d-%s, effect: NoSelect}]}}", i, i/3, strings.Repeat("long", 20))
+	}
+	golden(t, "reasons.table", run(t, input.String()+placement("p", "", "numberOfClusters: 1"), "simulate", "-f", "-").out)
 }

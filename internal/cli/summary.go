@@ -50,7 +50,7 @@ func summary(trace *engine.Trace) []verdictRow {
 	rows := make([]verdictRow, 0, len(found))
 	for key, clusters := range found {
 		slices.SortFunc(clusters, func(a, b string) int { return cmp.Or(cmp.Compare(ranks[a], ranks[b]), cmp.Compare(a, b)) })
-		rows = append(rows, verdictRow{key.code, key.why, clusters})
+		rows = append(rows, verdictRow{key.code, shortened(key.why), clusters})
 	}
 	slices.SortFunc(rows, func(a, b verdictRow) int {
 		return cmp.Or(cmp.Compare(a.code, b.code), cmp.Compare(len(b.clusters), len(a.clusters)), cmp.Compare(a.why, b.why))
@@ -87,7 +87,7 @@ func why(v verdict.Verdict) string {
 	case verdict.Rank:
 		return fmt.Sprintf("others rank higher; the last selected has score %d", argument.Cut)
 	case verdict.Hold:
-		return shortened(argument.Problem)
+		return argument.Problem
 	}
 	switch v.Code {
 	case verdict.OutsideSets:
@@ -113,7 +113,7 @@ func clauses(in verdict.Mismatches) string {
 			out = append(out, text)
 		}
 	}
-	return shortened(strings.Join(out, " and "))
+	return strings.Join(out, " and ")
 }
 
 func taint(in verdict.Taint) string {
@@ -125,7 +125,7 @@ func taint(in verdict.Taint) string {
 	if !in.ExpiredAt.IsZero() {
 		text += ", tolerated until " + in.ExpiredAt.UTC().Format(time.RFC3339)
 	}
-	return shortened(text)
+	return text
 }
 
 // shortened puts a text on one line and cuts it to a length that a terminal holds.
