@@ -26,6 +26,15 @@ type Trace struct {
 
 // Verdict returns the answer for one cluster of the snapshot.
 func (t *Trace) Verdict(id fleet.ID) verdict.Verdict {
+	out := t.unranked(id)
+	if out.Code == verdict.Beaten {
+		out.Argument = t.Ranking.Rank(id)
+	}
+	return out
+}
+
+// unranked is Verdict without the rank of a cluster that was beaten, which costs a look at all candidates.
+func (t *Trace) unranked(id fleet.ID) verdict.Verdict {
 	cluster := t.Snapshot.Cluster(id)
 	switch {
 	case !t.scope.candidates.Test(id):
@@ -38,8 +47,8 @@ func (t *Trace) Verdict(id fleet.ID) verdict.Verdict {
 	if fell, ok := t.tolerated.Fell[id]; ok {
 		return fell
 	}
-	if rank, beaten := t.Ranking.Beaten(id); beaten {
-		return verdict.Verdict{Code: verdict.Beaten, Argument: rank}
+	if t.Ranking.Beaten(id) {
+		return verdict.Verdict{Code: verdict.Beaten}
 	}
 	if problem, held := t.matched.Held[id]; held {
 		return verdict.Verdict{Code: verdict.Held, Argument: verdict.Hold{Problem: problem}}
@@ -61,7 +70,7 @@ func (t *Trace) undecided(id fleet.ID) verdict.Verdict {
 func (t *Trace) Tally() map[verdict.Code]int {
 	out := map[verdict.Code]int{}
 	for id := range t.Snapshot.Clusters() {
-		out[t.Verdict(id).Code]++
+		out[t.unranked(id).Code]++
 	}
 	return out
 }

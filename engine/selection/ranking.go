@@ -16,16 +16,14 @@ func (r *Ranking) Selected() []fleet.ID {
 	return out
 }
 
-// Beaten returns where a candidate that was not chosen stands. Beaten is false for one that was chosen and for a
-// cluster that is no candidate.
-func (r *Ranking) Beaten(id fleet.ID) (rank verdict.Rank, beaten bool) {
+// Beaten says whether the cluster is a candidate that was not chosen.
+func (r *Ranking) Beaten(id fleet.ID) bool {
 	i, candidate := slices.BinarySearch(r.Candidates, id)
-	if !candidate {
-		return verdict.Rank{}, false
-	}
-	position := r.Position(i)
-	if position <= len(r.Chosen) {
-		return verdict.Rank{}, false
-	}
-	return verdict.Rank{Position: position, Score: r.Totals[i], Cut: r.Cut}, true
+	return candidate && (r.last < 0 || r.order.compare(i, r.last) > 0)
+}
+
+// Rank returns where a candidate stands. It looks at every candidate.
+func (r *Ranking) Rank(id fleet.ID) verdict.Rank {
+	i, _ := slices.BinarySearch(r.Candidates, id)
+	return verdict.Rank{Position: r.Position(i), Score: r.Totals[i], Cut: r.Cut}
 }

@@ -27,6 +27,8 @@ type Ranking struct {
 	Cut int64
 
 	order order
+	// last is the position in Candidates of the last that was chosen, or -1.
+	last int
 }
 
 // Choose scores the candidates and takes the best.
@@ -54,10 +56,10 @@ func Choose(in score.Input, p *program.Program) *Ranking {
 	if p.Limited {
 		wanted = min(wanted, p.Wanted)
 	}
-	out.Chosen = out.order.top(wanted)
+	out.Chosen, out.last = out.order.top(wanted), -1
 	if wanted > 0 {
-		last := slices.MaxFunc(out.Chosen, out.order.compare)
-		out.Cut = out.Totals[last]
+		out.last = slices.MaxFunc(out.Chosen, out.order.compare)
+		out.Cut = out.Totals[out.last]
 	}
 	return out
 }
