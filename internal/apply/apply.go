@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -40,9 +41,10 @@ func Apply(ctx context.Context, to client.Client, p plan.Plan, journal Journal) 
 }
 
 // Superseded says whether an error means no more than that somebody else was faster: the next plan, made from what
-// then is, will do.
+// then is, will do. A namespace that is being deleted is such a case: its placement is about to go.
 func Superseded(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)
+	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) ||
+		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 // run is the state of one Apply: the slices as their last write returned them.

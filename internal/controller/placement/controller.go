@@ -31,8 +31,9 @@ const Name = "placement"
 const (
 	firstRetry = 10 * time.Millisecond
 	lastRetry  = 30 * time.Second
-	// afterConflict is when a placement is tried again that somebody else wrote to in between.
-	afterConflict = 100 * time.Millisecond
+	// firstConflict is when a placement is tried again that somebody else wrote to in between: about when the
+	// informers show it.
+	firstConflict = 50 * time.Millisecond
 )
 
 // Options configures the controller.
@@ -55,6 +56,7 @@ func Add(mgr manager.Manager, options Options) error {
 		Reconciler: &reconciler{
 			client: mgr.GetClient(), world: source.world, clock: options.Clock,
 			metrics: options.Metrics, recorder: mgr.GetEventRecorder("placement-controller"),
+			overtaken: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstConflict, lastRetry),
 		},
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 	})
@@ -74,58 +76,57 @@ type reconciler struct {
 	clock    clock.WithTicker
 	metrics  *telemetry.Metrics
 	recorder events.EventRecorder
+	// overtaken says when to try again where somebody else wrote in between.
+	overtaken workqueue.TypedRateLimiter[reconcile.Request]
 }
 
 // Reconcile decides a placement and stores what was decided.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	key := fleet.Key{Namespace: request.Namespace, Name: request.Name}
-	started := r.clock.Now()
-	c, ok := r.world.Gather(key, started)
+	c, ok := r.world.Gather(key, r.clock.Now())
 	if !ok {
+		r.overtaken.Forget(request)
 		return reconcile.Result{}, nil
 	}
-	result := decide(c, key)
+	result, err := r.decide(ctx, key, c)
+	switch {
+	case err == nil:
+		r.overtaken.Forget(request)
+		return reconcile.Result{RequeueAfter: r.until(result.LookAgain)}, nil
+	case apply.Superseded(err):
+		log.FromContext(ctx).V(1).Info("somebody else wrote in between, deciding again", "cause", err.Error())
+		return reconcile.Result{RequeueAfter: r.overtaken.When(request)}, nil
+	default:
+		return reconcile.Result{}, err
+	}
+}
+
+// decide decides a case, stores what was decided, and reports it.
+func (r *reconciler) decide(ctx context.Context, key fleet.Key, c live.Case) (*engine.Result, error) {
+	stored := false
+	defer func() { r.world.Settle(key, !stored) }() // deferred, so that a panic does not leave the placement busy
+	started := c.Snapshot.Now
+	result := answer(c, key)
 	decided := r.clock.Now()
 	writes := plan.Diff(result, c.Stored, started)
 	err := apply.Apply(ctx, r.client, writes, r.world)
-	if err == nil {
-		r.keep(c, writes)
-	}
-	r.world.Settle(key, err != nil)
 	r.metrics.Evaluated(decided.Sub(started), outcome(result, writes, err))
-	switch {
-	case err != nil && apply.Superseded(err):
-		log.FromContext(ctx).V(1).Info("somebody else wrote in between, deciding again", "cause", err.Error())
-		return reconcile.Result{RequeueAfter: afterConflict}, nil
-	case err != nil:
-		return reconcile.Result{}, err
+	if err != nil {
+		return nil, err
 	}
+	r.world.Kept(c.Stored, writes)
+	stored = true
 	if !writes.Empty() {
 		r.tell(ctx, c, result, writes, r.clock.Since(decided))
 	}
-	return reconcile.Result{RequeueAfter: r.until(result.LookAgain)}, nil
+	return result, nil
 }
 
-func decide(c live.Case, key fleet.Key) *engine.Result {
+func answer(c live.Case, key fleet.Key) *engine.Result {
 	if c.Program == nil {
 		return engine.Keep(c.Snapshot, key, c.Faults)
 	}
 	return engine.Schedule(c.Snapshot, c.Program)
-}
-
-// keep tells the world which slices are right as they are.
-func (r *reconciler) keep(c live.Case, writes plan.Plan) {
-	written := map[string]bool{}
-	for _, write := range writes.Writes {
-		if write.Slice != nil {
-			written[write.Slice.Name] = true
-		}
-	}
-	for _, slice := range c.Stored.Slices {
-		if !written[slice.Name] {
-			r.world.Kept(slice)
-		}
-	}
 }
 
 // tell reports a change that was stored: one log line, one event, and the metrics.

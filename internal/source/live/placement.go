@@ -1,8 +1,6 @@
 package live
 
 import (
-	"maps"
-
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -17,7 +15,7 @@ import (
 // placement is what the world knows of one Placement.
 type placement struct {
 	cached *clusterv1beta1.Placement
-	// mine is the object as the last write of this process returned it; nil before the first.
+	// mine is the object as this process last stored it or found it right; nil before it was first decided.
 	mine    *clusterv1beta1.Placement
 	program *program.Program
 	faults  field.ErrorList
@@ -36,8 +34,10 @@ func (p *placement) object() *clusterv1beta1.Placement {
 }
 
 // wanted says whether Berth is to decide the placement.
-func (p *placement) wanted() bool {
-	return p.cached.DeletionTimestamp.IsZero() && p.cached.Annotations[clusterv1beta1.PlacementDisableAnnotation] != "true"
+func (p *placement) wanted() bool { return wanted(p.cached) }
+
+func wanted(object *clusterv1beta1.Placement) bool {
+	return object.DeletionTimestamp.IsZero() && object.Annotations[clusterv1beta1.PlacementDisableAnnotation] != "true"
 }
 
 // newer says whether a is a later state than b of the same object.
@@ -69,12 +69,11 @@ func (w *World) SetPlacement(object *clusterv1beta1.Placement) {
 	if !p.wanted() {
 		w.leave(key, p)
 	}
-	if before.Generation != object.Generation {
+	switch {
+	case before.Generation != object.Generation:
 		p.program, p.faults = program.Compile(object, w.env)
 		w.ready(key, p)
-		return
-	}
-	if concerns(before, object) || p.statusEdited() {
+	case wanted(before) != wanted(object), !p.busy && p.strange():
 		w.wake(key)
 	}
 }
@@ -87,14 +86,8 @@ func (w *World) ready(key fleet.Key, p *placement) {
 	}
 }
 
-// concerns says whether the metadata of a placement changed in a way that matters to deciding.
-func concerns(before, after *clusterv1beta1.Placement) bool {
-	return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-		!maps.Equal(before.Annotations, after.Annotations)
-}
-
-// statusEdited says whether somebody else changed the status since this process last wrote it.
-func (p *placement) statusEdited() bool {
+// strange says whether the status is stored otherwise than this process left it.
+func (p *placement) strange() bool {
 	return p.mine != nil && newer(p.cached, p.mine) && !equality.Semantic.DeepEqual(p.mine.Status, p.cached.Status)
 }
 
@@ -106,7 +99,9 @@ func (w *World) DeletePlacement(object *clusterv1beta1.Placement) {
 }
 
 func (w *World) forgetPlacement(key fleet.Key) {
-	w.leave(key, w.placements[key])
+	if p, known := w.placements[key]; known {
+		w.leave(key, p)
+	}
 	delete(w.placements, key)
 	w.index.Remove(key)
 	w.reclaim(key)
@@ -115,15 +110,18 @@ func (w *World) forgetPlacement(key fleet.Key) {
 
 // leave forgets what this process stored of a placement, since from now on its slices are others' business.
 func (w *World) leave(key fleet.Key, p *placement) {
-	if p == nil || !p.adopted {
-		return
-	}
-	p.adopted = false
-	for name := range w.owns[key] {
-		w.slices[name].disown()
-		w.tidy(name, w.slices[name])
-	}
+	p.adopted, p.mine = false, nil
+	w.disown(key)
 	w.refresh(key)
+}
+
+// disown forgets that this process ever stored the slices of a placement.
+func (w *World) disown(key fleet.Key) {
+	for name := range w.owns[key] {
+		s := w.slices[name]
+		s.mine, s.awaited = nil, false
+		w.tidy(name, s)
+	}
 }
 
 // adopt takes the slices that a placement has as what this process stored: those of its name that no other placement

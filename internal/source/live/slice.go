@@ -49,9 +49,6 @@ func (s *slice) strange() bool {
 	}
 }
 
-// disown forgets that this process ever stored the slice.
-func (s *slice) disown() { s.mine, s.awaited = nil, false }
-
 // SetSlice records a slice as the API server has it.
 func (w *World) SetSlice(object *clusterv1beta1.PlacementDecision) {
 	w.mu.Lock()
@@ -110,19 +107,34 @@ func (w *World) Stored(object *clusterv1beta1.PlacementDecision) {
 	if !known {
 		s = &slice{}
 		w.slices[name] = s
-		w.mention(name, s, object)
-		w.own(name, s)
 	}
 	s.mine = object
 	s.awaited = s.cached == nil || newer(object, s.cached)
+	if !known {
+		w.mention(name, s, object)
+		w.own(name, s)
+	}
 }
 
-// Kept records that a slice is stored as it is to be, whoever stored it.
-func (w *World) Kept(object *clusterv1beta1.PlacementDecision) {
+// Kept records that what a plan found and did not write is stored as it is to be, whoever stored it.
+func (w *World) Kept(found plan.Stored, written plan.Plan) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if s, known := w.slices[nameOf(object)]; known {
-		s.mine = object
+	reported, touched := false, map[string]bool{}
+	for _, write := range written.Writes {
+		if write.Slice != nil {
+			touched[write.Slice.Name] = true
+		} else {
+			reported = true
+		}
+	}
+	for _, object := range found.Slices {
+		if s, known := w.slices[nameOf(object)]; known && !touched[object.Name] {
+			s.mine = object
+		}
+	}
+	if p, known := w.placements[keyOf(found.Placement)]; known && p.cached.UID == found.Placement.UID && !reported {
+		p.mine = found.Placement
 	}
 }
 
@@ -132,8 +144,7 @@ func (w *World) Removed(object *clusterv1beta1.PlacementDecision) {
 	defer w.mu.Unlock()
 	name := nameOf(object)
 	if s, known := w.slices[name]; known {
-		s.disown()
-		s.buried = object.UID
+		s.mine, s.awaited, s.buried = nil, false, object.UID
 		w.tidy(name, s)
 	}
 }
@@ -174,7 +185,11 @@ func (w *World) own(name fleet.Key, s *slice) {
 // reclaim works out anew the owners of every slice that mentions a placement, since it came or went.
 func (w *World) reclaim(key fleet.Key) {
 	for name := range w.mentions[key] {
-		w.own(name, w.slices[name])
+		s := w.slices[name]
+		before := s.owner
+		if w.own(name, s); s.owner != before {
+			w.seen(s)
+		}
 	}
 }
 

@@ -118,23 +118,33 @@ func (w *World) Gather(key fleet.Key, now time.Time) (c Case, ok bool) {
 	return c, true
 }
 
-// Settle ends a case. Where a stranger changed one of its slices in the meantime, the placement is woken again, unless
-// the case failed: then its caller tries again in its own time.
+// Settle ends a case. Where a stranger changed the placement's status or one of its slices in the meantime, the
+// placement is woken again, unless the case failed: then its caller tries again in its own time.
 func (w *World) Settle(key fleet.Key, failed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.refresh(key)
 	p, known := w.placements[key]
+	if !known || !p.adopted {
+		w.disown(key) // the placement went, or was taken from us, while its plan was applied
+	}
+	w.refresh(key)
 	if !known {
 		return
 	}
 	p.busy = false
+	if p.adopted && !failed && w.strange(key, p) {
+		w.wake(key)
+	}
+}
+
+// strange says whether anything of a placement is stored otherwise than this process left it.
+func (w *World) strange(key fleet.Key, p *placement) bool {
 	for name := range w.owns[key] {
-		if !failed && w.slices[name].strange() {
-			w.wake(key)
-			return
+		if w.slices[name].strange() {
+			return true
 		}
 	}
+	return p.strange()
 }
 
 // Audit gives up waiting for the informer to show writes that were already awaited at the last audit: an object that
