@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -28,8 +29,6 @@ import (
 	"github.com/berth-project/berth/internal/telemetry"
 	"github.com/berth-project/berth/internal/version"
 )
-
-const leaseName = "berth-manager"
 
 // controllers are the loops of the manager by name, in the order in which they are added.
 func controllers() []controllerEntry {
@@ -72,7 +71,11 @@ func Run(ctx context.Context, options Options) error {
 	if err := preflight(ctx, restConfig); err != nil {
 		return err
 	}
-	mgr, err := ctrl.NewManager(restConfig, managerOptions(options, scheme))
+	lock, err := lease(restConfig, options)
+	if err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(restConfig, managerOptions(options, scheme, lock))
 	if err != nil {
 		return fmt.Errorf("making the manager: %w", err)
 	}
@@ -119,20 +122,20 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-func managerOptions(options Options, scheme *runtime.Scheme) ctrl.Options {
+func managerOptions(options Options, scheme *runtime.Scheme, lock resourcelock.Interface) ctrl.Options {
 	return ctrl.Options{
-		Scheme:                        scheme,
-		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
-		Metrics:                       metricsserver.Options{BindAddress: options.MetricsAddress},
-		HealthProbeBindAddress:        options.HealthAddress,
-		LeaderElection:                options.LeaderElection,
-		LeaderElectionID:              leaseName,
-		LeaderElectionNamespace:       options.LeaderElectionNamespace,
-		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 &options.LeaseDuration,
-		RenewDeadline:                 &options.RenewDeadline,
-		RetryPeriod:                   &options.RetryPeriod,
-		Controller:                    config.Controller{SkipNameValidation: new(true), UsePriorityQueue: new(false)},
+		Scheme:                              scheme,
+		Cache:                               cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Metrics:                             metricsserver.Options{BindAddress: options.MetricsAddress},
+		HealthProbeBindAddress:              options.HealthAddress,
+		LeaderElection:                      options.LeaderElection,
+		LeaderElectionID:                    leaseName,
+		LeaderElectionResourceLockInterface: lock,
+		LeaderElectionReleaseOnCancel:       true,
+		LeaseDuration:                       &options.LeaseDuration,
+		RenewDeadline:                       &options.RenewDeadline,
+		RetryPeriod:                         &options.RetryPeriod,
+		Controller:                          config.Controller{SkipNameValidation: new(true), UsePriorityQueue: new(false)},
 	}
 }
 

@@ -27,6 +27,9 @@ type Options struct {
 	// LeaderElection makes sure that one manager works at a time, through a lease in LeaderElectionNamespace.
 	LeaderElection          bool
 	LeaderElectionNamespace string
+	// Identity says who holds the lease; empty means the host's name and something random. No two managers of a hub may
+	// have the same. One that cannot run twice, and is restarted under the same name, takes its own lease back at once.
+	Identity string
 	// LeaseDuration is how long a leader that is not heard of keeps the lease. It must give it up itself within
 	// RenewDeadline, and tries to renew every RetryPeriod.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration

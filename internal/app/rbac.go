@@ -4,4 +4,3 @@ package app
 //
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=berth-system,resources=leases,verbs=get;create;update
-// +kubebuilder:rbac:groups="";events.k8s.io,namespace=berth-system,resources=events,verbs=create;patch
