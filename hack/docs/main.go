@@ -10,7 +10,12 @@ import (
 	"os"
 	"path/filepath"
 
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
 	"github.com/berth-project/berth/config"
+	"github.com/berth-project/berth/internal/app"
+	"github.com/berth-project/berth/internal/cli"
 )
 
 // page is one file under docs/reference and the function that writes it. A new reference is a new line in pages.
@@ -22,6 +27,9 @@ type page struct {
 func main() {
 	pages := []page{
 		{"api.md", func(w io.Writer) error { return writeAPI(w, config.CRDs()) }},
+		{"cli.md", func(w io.Writer) error {
+			return writeCLI(w, cli.NewRoot(genericiooptions.IOStreams{}, clock.RealClock{}), app.NewCommand())
+		}},
 	}
 	for _, p := range pages {
 		if err := save(filepath.Join("docs", "reference", p.file), p.write); err != nil {
