@@ -95,10 +95,12 @@ func (d *diff) writes() []Write {
 	for i := range d.changes {
 		d.weigh(&d.changes[i])
 	}
-	first := slices.Clone(d.changes)
-	slices.SortStableFunc(first, func(a, b change) int { return cmp.Compare(a.growth, b.growth) })
-	for _, c := range first {
-		out = append(out, d.fill(c)...)
+	for _, grows := range []bool{false, true} {
+		for _, c := range d.changes {
+			if grows == (c.growth > 0) {
+				out = append(out, d.fill(c)...)
+			}
+		}
 	}
 	for _, c := range d.changes {
 		if c.stored != nil && !c.target.marked(c.stored, d.placement) {
