@@ -3,57 +3,355 @@ package engine_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/engine/celenv"
-	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/enginetest"
 	"github.com/berth-project/berth/engine/plan"
-	"github.com/berth-project/berth/engine/program"
 )
 
-func TestSlicesOfAHundred(t *testing.T) {
-	env, err := celenv.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	edit := fleet.Empty().Edit()
-	for i := range 250 {
-		edit.SetCluster(fleet.NewCluster(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprintf("c%03d", i), Labels: map[string]string{clusterv1beta2.ClusterSetLabel: "all"},
-		}}))
-	}
-	edit.SetSet(fleet.NewSet(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "all"}}))
-	edit.Bind("ns", "all")
-	placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}
-	compiled, faults := program.Compile(placement, env)
-	if len(faults) > 0 {
-		t.Fatal(faults)
-	}
-	result := engine.Schedule(edit.Snapshot().At(time.Unix(0, 0)), compiled)
-	var sizes []int
+const (
+	satisfied   = "Satisfied=True AllDecisionsScheduled: All cluster decisions scheduled"
+	noMistake   = "Misconfigured=False Succeedconfigured: Placement configurations check pass"
+	nothingDone = "Satisfied=False NotAllDecisionsScheduled: Nothing is decided while the placement is misconfigured"
+)
+
+// told puts a result into lines that a reader of a test can check.
+func told(result *engine.Result) []string {
+	var out []string
 	for _, slice := range result.Slices() {
-		sizes = append(sizes, len(slice.Clusters))
-	}
-	if diff := cmp.Diff([]int{100, 100, 50}, sizes); diff != "" {
-		t.Errorf("slice sizes (-want +got):\n%s", diff)
-	}
-	writes := plan.Diff(result, plan.Stored{Placement: placement}, time.Unix(0, 0)).Writes
-	verbs := slices.Collect(func(yield func(string) bool) {
-		for _, write := range writes {
-			if !yield(write.Verb.String()) {
-				return
-			}
+		names := strings.Join(slice.Clusters, " ")
+		if n := len(slice.Clusters); n > 6 {
+			names = fmt.Sprintf("%s to %s, %d in all", slice.Clusters[0], slice.Clusters[n-1], n)
 		}
+		out = append(out, strings.TrimSpace(fmt.Sprintf("%d in %q#%d: %s", slice.Number, slice.Group, slice.GroupIndex, names)))
+	}
+	for _, c := range []engine.Condition{result.Satisfied, result.Misconfigured} {
+		out = append(out, fmt.Sprintf("%s=%s %s: %s", strings.TrimPrefix(c.Type, "Placement"), c.Status, c.Reason, c.Message))
+	}
+	return out
+}
+
+// world has clusters in the set "all", which is bound to the namespace ns.
+func world(placement *enginetest.PlacementBuilder, clusters ...*enginetest.ClusterBuilder) *enginetest.World {
+	w := enginetest.NewWorld(enginetest.Set("all").Obj(), placement.Obj()).Bind("ns", "all")
+	for _, cluster := range clusters {
+		w.Add(cluster.In("all").Obj())
+	}
+	return w
+}
+
+func numbered(prefix string, n int) []*enginetest.ClusterBuilder {
+	var out []*enginetest.ClusterBuilder
+	for i := range n {
+		out = append(out, enginetest.Cluster(fmt.Sprintf("%s%03d", prefix, i)))
+	}
+	return out
+}
+
+func labelled(clusters []*enginetest.ClusterBuilder, key, value string) []*enginetest.ClusterBuilder {
+	for _, cluster := range clusters {
+		cluster.Label(key, value)
+	}
+	return clusters
+}
+
+func placement() *enginetest.PlacementBuilder { return enginetest.Placement("ns", "p") }
+
+func prior(number int, clusters ...string) *clusterv1beta1.PlacementDecision {
+	return enginetest.Slice("ns", "p", number, clusters...).Obj()
+}
+
+// scene is a world and what its placement must come to.
+type scene struct {
+	world *enginetest.World
+	want  []string
+}
+
+func play(t *testing.T, scenes map[string]scene) {
+	t.Helper()
+	for name, tc := range scenes {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, told(enginetest.Decide(t, tc.world))); diff != "" {
+				t.Errorf("result (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestConformanceGroupsAndSlices(t *testing.T) {
+	canaries := func() []*enginetest.ClusterBuilder {
+		return slices.Concat(labelled(numbered("eu", 10), "canary", "eu"), labelled(numbered("us", 10), "canary", "us"), numbered("w", 290))
+	}
+	play(t, map[string]scene{
+		"1: a namespace without a binding gets one empty slice": {
+			world: enginetest.NewWorld(placement().Obj()),
+			want: []string{
+				`1 in ""#0:`,
+				"Satisfied=False NoManagedClusterSetBindings: No valid ManagedClusterSetBindings found in placement namespace", noMistake,
+			},
+		},
+		"2: 250 clusters without a strategy are one group of three slices": {
+			world: world(placement(), numbered("c", 250)...),
+			want: []string{
+				`1 in ""#0: c000 to c099, 100 in all`, `2 in ""#0: c100 to c199, 100 in all`, `3 in ""#0: c200 to c249, 50 in all`,
+				satisfied, noMistake,
+			},
+		},
+		"3: two canary groups of 10 and 290 others at 150 a group make four groups in six slices": {
+			world: world(placement().GroupByLabel("canary-eu", "canary", "eu").GroupByLabel("canary-us", "canary", "us").PerGroup("150"), canaries()...),
+			want: []string{
+				`1 in "canary-eu"#0: eu000 to eu009, 10 in all`, `2 in "canary-us"#1: us000 to us009, 10 in all`,
+				`3 in ""#2: w000 to w099, 100 in all`, `4 in ""#2: w100 to w149, 50 in all`,
+				`5 in ""#3: w150 to w249, 100 in all`, `6 in ""#3: w250 to w289, 40 in all`, satisfied, noMistake,
+			},
+		},
+		"4: of 4 clusters at one a group the 2 canaries have groups of one name": {
+			world: world(placement().GroupByLabel("canary", "canary", "yes").PerGroup("1"),
+				append(labelled(numbered("x", 2), "canary", "yes"), numbered("a", 2)...)...),
+			want: []string{
+				`1 in "canary"#0: x000`, `2 in "canary"#1: x001`, `3 in ""#2: a000`, `4 in ""#3: a001`, satisfied, noMistake,
+			},
+		},
+		"5: 25 percent of 3 are three groups of one": {
+			world: world(placement().PerGroup("25%"), numbered("c", 3)...),
+			want:  []string{`1 in ""#0: c000`, `2 in ""#1: c001`, `3 in ""#2: c002`, satisfied, noMistake},
+		},
+		"an empty group selector swallows everything": {
+			world: world(placement().Group("every", clusterv1beta1.GroupClusterSelector{}), numbered("c", 2)...),
+			want:  []string{`1 in "every"#0: c000 c001`, satisfied, noMistake},
+		},
+		"a group that matches nothing takes no index": {
+			world: world(placement().GroupByLabel("none", "no", "such").GroupByLabel("some", "a", "b"),
+				append(labelled(numbered("x", 1), "a", "b"), numbered("c", 1)...)...),
+			want: []string{`1 in "some"#0: x000`, `2 in ""#1: c000`, satisfied, noMistake},
+		},
+		"15: a cluster that comes to 150 takes a hole, and nobody moves": {
+			world: world(placement(), append(numbered("c", 150), enginetest.Cluster("a000"))...).
+				Add(prior(1, names("c", 0, 100)...)).Add(prior(2, names("c", 100, 150)...)),
+			want: []string{`1 in ""#0: c000 to c099, 100 in all`, `2 in ""#0: a000 to c149, 51 in all`, satisfied, noMistake},
+		},
 	})
-	if diff := cmp.Diff([]string{"create", "create", "create", "report"}, verbs); diff != "" {
-		t.Errorf("writes (-want +got):\n%s", diff)
+}
+
+func names(prefix string, from, to int) []string {
+	var out []string
+	for i := from; i < to; i++ {
+		out = append(out, fmt.Sprintf("%s%03d", prefix, i))
+	}
+	return out
+}
+
+func TestConformanceNumbers(t *testing.T) {
+	three := func(p *enginetest.PlacementBuilder) *enginetest.World { return world(p, numbered("c", 3)...) }
+	play(t, map[string]scene{
+		"11: no clusters wanted is satisfied": {three(placement().Number(0)), []string{`1 in ""#0:`, satisfied, noMistake}},
+		"11: fewer than nothing is a mistake and keeps what was decided": {
+			three(placement().Number(-1)).Add(prior(1, "c001")),
+			[]string{
+				`1 in ""#0: c001`, nothingDone,
+				"Misconfigured=True Misconfigured: Placement:spec.numberOfClusters: Invalid value: -1: must be 0 or more",
+			},
+		},
+		"11: more than there are takes all and says how many are missing": {
+			three(placement().Number(5)),
+			[]string{`1 in ""#0: c000 c001 c002`, "Satisfied=False NotAllDecisionsScheduled: 2 cluster decisions unscheduled", noMistake},
+		},
+		"a number that fits is satisfied, and ties go by name": {
+			three(placement().Number(2)), []string{`1 in ""#0: c000 c001`, satisfied, noMistake},
+		},
+		"7: Steady keeps an incumbent before a newcomer of a lower name": {
+			three(placement().Number(1)).Add(prior(1, "c002")), []string{`1 in ""#0: c002`, satisfied, noMistake},
+		},
+	})
+}
+
+func TestConformanceReasons(t *testing.T) {
+	empty := enginetest.Set("empty").Obj()
+	play(t, map[string]scene{
+		"a binding of a set that does not exist does not count": {
+			enginetest.NewWorld(placement().Obj()).Bind("ns", "gone"),
+			[]string{
+				`1 in ""#0:`,
+				"Satisfied=False NoManagedClusterSetBindings: No valid ManagedClusterSetBindings found in placement namespace", noMistake,
+			},
+		},
+		"sets that are asked for and not bound leave no intersection": {
+			world(placement().Sets("b", "a"), numbered("c", 1)...),
+			[]string{
+				`1 in ""#0:`, "Satisfied=False NoIntersection: None of ManagedClusterSets [b,a] is bound to placement namespace", noMistake,
+			},
+		},
+		"sets without members say so": {
+			world(placement()).Add(empty).Bind("ns", "empty"),
+			[]string{
+				`1 in ""#0:`,
+				"Satisfied=False AllManagedClusterSetsEmpty: All ManagedClusterSets [all,empty] have no member ManagedCluster", noMistake,
+			},
+		},
+		"a set whose only member is being deleted is empty": {
+			world(placement(), enginetest.Cluster("c").Terminating()),
+			[]string{
+				`1 in ""#0:`, "Satisfied=False AllManagedClusterSetsEmpty: All ManagedClusterSets [all] have no member ManagedCluster", noMistake,
+			},
+		},
+		"clusters that no predicate matches": {
+			world(placement().Labels("a", "b"), numbered("c", 1)...),
+			[]string{`1 in ""#0:`, "Satisfied=False NoManagedClusterMatched: No ManagedCluster matches any of the cluster predicate", noMistake},
+		},
+		"clusters that match and are tainted are told from those that do not match": {
+			world(placement(), enginetest.Cluster("c").Taint("gpu", clusterv1.TaintEffectNoSelect, enginetest.Epoch)),
+			[]string{
+				`1 in ""#0:`,
+				"Satisfied=False NoManagedClusterMatched: Each of the 1 ManagedClusters that match the cluster predicates has a taint that is not tolerated",
+				noMistake,
+			},
+		},
+	})
+}
+
+func TestConformanceMistakesNeverEvict(t *testing.T) {
+	broken := enginetest.Set("all").Type("Telepathy").Obj()
+	brokenSays := `Misconfigured=True Misconfigured: ManagedClusterSet:all: spec.clusterSelector.selectorType: Unsupported value: "Telepathy": ` +
+		`supported values: "ExclusiveClusterSetLabel", "LabelSelector", "ExclusiveLabel"`
+	play(t, map[string]scene{
+		"12: a missing label key is no match": {
+			world(placement().CEL(`managedCluster.metadata.labels["env"] == "prod"`),
+				enginetest.Cluster("a").Label("env", "prod"), enginetest.Cluster("b")).Add(prior(1, "a", "b")),
+			[]string{`1 in ""#0: a`, satisfied, noMistake},
+		},
+		"12: an expression that fails on every cluster keeps what was decided": {
+			world(placement().CEL(`managedCluster.metadata.labels["misspelt"] == "prod"`), numbered("c", 2)...).Add(prior(1, "c001")),
+			[]string{
+				`1 in ""#0: c001`, nothingDone,
+				"Misconfigured=True Misconfigured: Predicate:predicates[0].celExpressions[0]: no such key: misspelt on every one of 2 clusters",
+			},
+		},
+		"17: two add-on scores of one coordinate are a mistake": {
+			world(placement().AddOn("r", "s", 1).AddOn("r", "s", 2), numbered("c", 2)...).Add(prior(1, "c001")),
+			[]string{
+				`1 in ""#0: c001`, nothingDone,
+				`Misconfigured=True Misconfigured: Prioritizer:spec.prioritizerPolicy.configurations[1].scoreCoordinate: Duplicate value: "AddOn/r/s"`,
+			},
+		},
+		"a mistake keeps no cluster that the namespace cannot reach": {
+			world(placement().Mode("Loose"), numbered("c", 1)...).Add(enginetest.Cluster("foreign").Obj()).Add(prior(1, "c000", "foreign", "gone")),
+			[]string{
+				`1 in ""#0: c000`, nothingDone,
+				`Misconfigured=True Misconfigured: Prioritizer:spec.prioritizerPolicy.mode: Invalid value: "Loose": ` +
+					"incorrect prioritizer policy mode: Loose, use Additive or Exact",
+			},
+		},
+		"what is not supported yet keeps what was decided": {
+			world(placement().BuiltIn("Spread", 1), numbered("c", 2)...).Add(prior(3, "c001")),
+			[]string{
+				`3 in ""#0: c001`, nothingDone,
+				"Misconfigured=True Misconfigured: spec.prioritizerPolicy: the Spread prioritizer: not supported yet",
+			},
+		},
+		"antiAffinity is not supported yet and is not ignored": {
+			func() *enginetest.World {
+				p := placement().Obj()
+				p.Spec.SpreadPolicy.AntiAffinity = []clusterv1beta1.AntiAffinityTerm{{TopologyKey: "region", TopologyKeyType: "Label"}}
+				return world(placement(), numbered("c", 2)...).Add(p)
+			}(),
+			[]string{`1 in ""#0:`, nothingDone, "Misconfigured=True Misconfigured: spec.spreadPolicy.antiAffinity: not supported yet"},
+		},
+		"a set that cannot be read holds its clusters": {
+			world(placement(), numbered("c", 2)...).Add(broken).Add(prior(1, "c001")),
+			[]string{`1 in ""#0: c001`, satisfied, brokenSays},
+		},
+		"a set that cannot be read is not called empty": {
+			world(placement(), numbered("c", 2)...).Add(broken),
+			[]string{`1 in ""#0:`, "Satisfied=False NoManagedClusterMatched: No ManagedCluster matches any of the cluster predicate", brokenSays},
+		},
+		"a set that cannot be read holds nobody back elsewhere": {
+			world(placement(), numbered("c", 2)...).Add(broken).Add(enginetest.Set("good").Obj()).Bind("ns", "good").
+				Add(enginetest.Cluster("g").In("good").Obj()).Add(prior(1, "c001")),
+			[]string{`1 in ""#0: c001 g`, satisfied, brokenSays},
+		},
+	})
+}
+
+func TestConformanceClaims(t *testing.T) {
+	clusters := []*enginetest.ClusterBuilder{
+		enginetest.Cluster("a").Claim("version", "v1.26.8+rke2r1"), enginetest.Cluster("b").Claim("version", "v1.27.0"), enginetest.Cluster("c"),
+	}
+	play(t, map[string]scene{
+		"13: a claim value need not be a label value": {
+			world(placement().Claims(enginetest.Wants("version", "In", "v1.26.8+rke2r1")), clusters...), []string{`1 in ""#0: a`, satisfied, noMistake},
+		},
+		"NotIn matches a cluster without the claim": {
+			world(placement().Claims(enginetest.Wants("version", "NotIn", "v1.27.0")), clusters...), []string{`1 in ""#0: a c`, satisfied, noMistake},
+		},
+		"DoesNotExist matches a cluster without the claim": {
+			world(placement().Claims(enginetest.Wants("version", "DoesNotExist")), clusters...), []string{`1 in ""#0: c`, satisfied, noMistake},
+		},
+	})
+}
+
+func TestConformanceTaints(t *testing.T) {
+	at := enginetest.Epoch
+	ifNew := func(name string) *enginetest.ClusterBuilder {
+		return enginetest.Cluster(name).Taint("drain", clusterv1.TaintEffectNoSelectIfNew, at)
+	}
+	play(t, map[string]scene{
+		"9: a toleration is over at the very second": {
+			world(placement().Tolerate(enginetest.TolerateFor("gpu", "", 60)), enginetest.Cluster("c").Taint("gpu", "NoSelect", at)).
+				At(at.Add(60 * time.Second)),
+			[]string{
+				`1 in ""#0:`,
+				"Satisfied=False NoManagedClusterMatched: Each of the 1 ManagedClusters that match the cluster predicates has a taint that is not tolerated",
+				noMistake,
+			},
+		},
+		"10: an incumbent stays on a NoSelectIfNew taint and a newcomer is refused": {
+			world(placement(), ifNew("old"), ifNew("new")).Add(prior(1, "old")), []string{`1 in ""#0: old`, satisfied, noMistake},
+		},
+		"18: two taints of one key and two effects count each on its own": {
+			world(placement().Tolerate(enginetest.Tolerates("drain", "NoSelect")),
+				ifNew("c").Taint("drain", clusterv1.TaintEffectNoSelect, at)).Add(prior(1, "c")),
+			[]string{`1 in ""#0: c`, satisfied, noMistake},
+		},
+	})
+}
+
+func TestAFailedWriteIsInTheNextPlanAgain(t *testing.T) {
+	w := world(placement(), numbered("c", 150)...)
+	key := enginetest.Only(t, w)
+	writes := plan.Diff(enginetest.Decide(t, w), w.Stored(key), w.Now).Writes
+	w.Apply(writes[0]) // the second write fails, so the report is never written
+	var got []string
+	for _, write := range plan.Diff(enginetest.Decide(t, w), w.Stored(key), w.Now).Writes {
+		got = append(got, write.Verb.String())
+	}
+	if diff := cmp.Diff([]string{"create", "report"}, got); diff != "" {
+		t.Errorf("16: writes after a failure (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheResultSaysWhenToLookAgain(t *testing.T) {
+	at := enginetest.Epoch
+	for name, tc := range map[string]struct {
+		world *enginetest.World
+		want  time.Time
+	}{
+		"never where nothing runs out":           {world(placement(), numbered("c", 2)...), time.Time{}},
+		"when the first toleration ends":         {world(placement().Tolerate(enginetest.TolerateFor("gpu", "", 60)), enginetest.Cluster("a").Taint("gpu", "NoSelect", at), enginetest.Cluster("b").Taint("gpu", "NoSelect", at.Add(-20*time.Second))), at.Add(40 * time.Second)},
+		"never for a taint that says no time":    {world(placement().Tolerate(enginetest.TolerateFor("gpu", "", 60)), enginetest.Cluster("a").Taint("gpu", "NoSelect", time.Time{})), time.Time{}},
+		"right after a score that is used ends":  {world(placement().AddOn("r", "s", 1), enginetest.Cluster("a")).Add(enginetest.Score("a", "r").Value("s", 1).ValidUntil(at.Add(time.Minute)).Obj()), at.Add(time.Minute + 1)},
+		"never for a score that nobody asks for": {world(placement(), enginetest.Cluster("a")).Add(enginetest.Score("a", "r").Value("s", 1).ValidUntil(at.Add(time.Minute)).Obj()), time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := enginetest.Decide(t, tc.world).LookAgain; !got.Equal(tc.want) {
+				t.Errorf("LookAgain = %v, want %v", got, tc.want)
+			}
+		})
 	}
 }

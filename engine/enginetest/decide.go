@@ -1,0 +1,46 @@
+package enginetest
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/program"
+)
+
+// Env returns a CEL environment.
+func Env(tb testing.TB) *celenv.Env {
+	tb.Helper()
+	env, err := celenv.New()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return env
+}
+
+// Decide runs the engine for the only placement of a world.
+func Decide(tb testing.TB, w *World) *engine.Result {
+	tb.Helper()
+	return Answer(w.Snapshot(), w.Placements[Only(tb, w)], Env(tb))
+}
+
+// Only returns the only placement of a world.
+func Only(tb testing.TB, w *World) fleet.Key {
+	tb.Helper()
+	keys := w.Keys()
+	if len(keys) != 1 {
+		tb.Fatalf("the world has %d placements, want 1", len(keys))
+	}
+	return keys[0]
+}
+
+// Program compiles the only placement of a world, which must be right.
+func Program(tb testing.TB, w *World) *program.Program {
+	tb.Helper()
+	compiled, faults := program.Compile(w.Placements[Only(tb, w)], Env(tb))
+	if len(faults) > 0 {
+		tb.Fatal(faults.ToAggregate())
+	}
+	return compiled
+}
