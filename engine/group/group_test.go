@@ -113,7 +113,7 @@ func TestMembership(t *testing.T) {
 		"an object with the label and a stranger's name is no slice": {
 			fleet(p(), "a b", at(1, "a"), at(9, "b").Named("mine")), []string{"1 #0: a b"},
 		},
-		"repeated names: clusters of both go side by side, now": {
+		"groups of one name stand side by side": {
 			fleet(p().GroupByLabel("one", "canary", "yes").Group("two", byName("b")).Group("one", clusterv1beta1.GroupClusterSelector{}), "a b X"),
 			[]string{"1 one#0: X", "2 one#1: a b"},
 		},
