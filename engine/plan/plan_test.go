@@ -1,0 +1,154 @@
+package plan_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+)
+
+func clusters(from, to int) []string {
+	var out []string
+	for i := from; i < to; i++ {
+		out = append(out, fmt.Sprintf("n%03d", i))
+	}
+	return out
+}
+
+// hub has a placement, its slices as if it had written them, and clusters.
+func hub(p *enginetest.PlacementBuilder, names []string, slices ...*clusterv1beta1.PlacementDecision) *enginetest.World {
+	w := enginetest.NewWorld(p.Obj(), enginetest.Set("all").Obj()).Bind("ns", "all")
+	for _, name := range names {
+		w.Add(enginetest.Cluster(name).In("all").Obj())
+	}
+	for _, slice := range slices {
+		w.Add(slice)
+	}
+	return w
+}
+
+func p() *enginetest.PlacementBuilder { return enginetest.Placement("ns", "p") }
+
+func slice(number int, names ...string) *enginetest.SliceBuilder {
+	return enginetest.Slice("ns", "p", number, names...)
+}
+
+// fills lists the writes of contents; labels and the report are left out.
+func fills(t *testing.T, w *enginetest.World) []string {
+	t.Helper()
+	var out []string
+	for _, write := range plan.Diff(enginetest.Decide(t, w), w.Stored(enginetest.Only(t, w)), w.Now).Writes {
+		if write.Slice == nil || write.Verb == plan.Mark {
+			continue
+		}
+		line := write.Verb.String() + " " + write.Slice.Name
+		if names := plan.Clusters(write.Slice); write.Verb != plan.Delete && len(names) > 6 {
+			line += fmt.Sprintf(": %s to %s, %d", names[0], names[len(names)-1], len(names))
+		} else if write.Verb != plan.Delete {
+			line = strings.TrimSpace(line + ": " + strings.Join(names, " "))
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func TestOrderOfWrites(t *testing.T) {
+	for name, tc := range map[string]struct {
+		world *enginetest.World
+		want  []string
+	}{
+		"nothing stored: create": {hub(p(), []string{"a"}), []string{"create p-decision-1: a"}},
+		"a newcomer and a leaver of one slice are one write": {
+			hub(p(), []string{"a", "c"}, slice(1, "a", "b").Obj()), []string{"fill p-decision-1: a c"},
+		},
+		"a cluster that moves is added before it is removed": {
+			hub(p().PerGroup("2"), []string{"a", "b", "c"}, slice(1, "a", "b", "c").Obj()),
+			[]string{"create p-decision-2: c", "fill p-decision-1: a b"},
+		},
+		"a slice that nobody is in any more goes before another grows": {
+			hub(p().Labels("keep", "me"), nil, slice(1, "x").Obj(), slice(2, "y").Group("", 1).Obj()).
+				Add(enginetest.Cluster("n").In("all").Label("keep", "me").Obj()),
+			[]string{"delete p-decision-2", "fill p-decision-1: n"},
+		},
+		"an object under a stranger's name goes last, once its clusters are elsewhere": {
+			hub(p(), []string{"a", "b"}, slice(1, "a").Obj(), slice(2, "b").Named("mine").Obj()),
+			[]string{"fill p-decision-1: a b", "delete mine"},
+		},
+		"an object under a stranger's name first loses whom nobody wants": {
+			hub(p(), []string{"a", "b"}, slice(1, "a").Obj(), slice(2, "b", "gone").Named("mine").Obj()),
+			[]string{"fill mine: b", "fill p-decision-1: a b", "delete mine"},
+		},
+		"a cluster that nobody wants is taken out of all but one slice first": {
+			hub(p().PerGroup("1"), []string{"a", "b"}, slice(1, "a", "x", "y").Obj(), slice(2, "b", "x", "y").Group("", 1).Obj()),
+			[]string{"fill p-decision-1: a", "fill p-decision-2: b"},
+		},
+		"a slice whose list of decisions is null gets one": {
+			func() *enginetest.World {
+				empty := slice(1).Obj()
+				empty.Status.Decisions = nil
+				return hub(p(), nil, empty)
+			}(),
+			[]string{"fill p-decision-1:"},
+		},
+		"150 clusters in no order are written in order": {
+			hub(p(), clusters(0, 3), slice(1, "n002", "n000", "n001").Obj()), []string{"fill p-decision-1: n000 n001 n002"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, fills(t, tc.world)); diff != "" {
+				t.Errorf("writes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatOthersWroteOnASliceStays(t *testing.T) {
+	stored := slice(1, "a").Obj()
+	stored.Labels["team"], stored.Annotations = "mine", map[string]string{"note": "mine"}
+	w := hub(p(), []string{"a"}, stored)
+	key := enginetest.Only(t, w)
+	for _, write := range plan.Diff(enginetest.Decide(t, w), w.Stored(key), w.Now).Writes {
+		w.Apply(write)
+	}
+	got := w.SlicesOf(key)[0]
+	if got.Labels["team"] != "mine" || got.Annotations["note"] != "mine" {
+		t.Errorf("labels %v and annotations %v, want those of others kept", got.Labels, got.Annotations)
+	}
+}
+
+func TestOwner(t *testing.T) {
+	type owner struct {
+		Placement fleet.Key
+		Number    int
+		OK        bool
+	}
+	for name, want := range map[string]owner{
+		"p-decision-1":             {fleet.Key{Namespace: "ns", Name: "p"}, 1, true},
+		"p-decision-2-decision-10": {fleet.Key{Namespace: "ns", Name: "p-decision-2"}, 10, true},
+		"p-decision-0":             {},
+		"p-decision-01":            {},
+		"p-decision-":              {},
+		"p-decision-1000000":       {},
+		"-decision-1":              {},
+		"p":                        {},
+	} {
+		key, number, ok := plan.Owner(slice(1).Named(name).Obj())
+		if diff := cmp.Diff(want, owner{key, number, ok}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestAddedAndRemovedAreHeldAgainstWhatWasStored(t *testing.T) {
+	w := hub(p(), []string{"a", "c", "b"}, slice(1, "b", "x").Obj())
+	got := plan.Diff(enginetest.Decide(t, w), w.Stored(enginetest.Only(t, w)), w.Now)
+	if diff := cmp.Diff([][]string{{"a", "c"}, {"x"}}, [][]string{got.Added, got.Removed}); diff != "" {
+		t.Errorf("added, removed (-want +got):\n%s", diff)
+	}
+}
