@@ -1,0 +1,23 @@
+// Package examples holds scenarios that a reader can apply to a hub, as files in the binary.
+//
+// It owns the files and refuses to know who applies them. Each folder has manifests, applied in the order of their
+// names; folders in it are further steps, to be applied after. What Berth decides is in expected.txt, once for each
+// step.
+package examples
+
+import (
+	"embed"
+	"io/fs"
+)
+
+//go:embed demo
+var files embed.FS
+
+// Demo returns the manifests that `berth-hub demo` shows. The files are read-only.
+func Demo() fs.FS {
+	sub, err := fs.Sub(files, "demo")
+	if err != nil {
+		panic("examples: demo is not embedded: " + err.Error())
+	}
+	return sub
+}
