@@ -95,7 +95,7 @@ func (f *demoFlags) play(ctx context.Context, command *cobra.Command, dir string
 	out, clock := command.OutOrStdout(), clock.RealClock{}
 	began := clock.Now()
 	serve := serveFlags{dataDir: dir, noFsync: true}
-	fmt.Fprintln(out, "Starting a hub: etcd, the Kubernetes API server and Berth's manager, in one process.")
+	fmt.Fprintln(out, "Starting a hub: etcd, the Kubernetes API server, Berth's manager.")
 	running, err := hub.Start(ctx, serve.options(command, wiring))
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/engine/program"
 	"github.com/berth-project/berth/engine/verdict"
 	"github.com/berth-project/berth/hub/internal/scenario"
 )
@@ -146,6 +147,8 @@ func unmoved(cluster string, after scenario.Decided) string {
 		return "keeps " + cluster + ", as it tolerates the taint"
 	case v.Code.In():
 		return "keeps " + cluster
+	case v.Code == verdict.Beaten && trace.Program.Scores(program.Steady):
+		return "keeps what it has (Steady); " + cluster + ": " + why(v)
 	default:
 		return "stays as it is; " + cluster + ": " + why(v)
 	}

@@ -170,6 +170,8 @@ func why(v verdict.Verdict) string {
 		return text
 	case verdict.Rank:
 		return fmt.Sprintf("rank %d: score %d, the last one selected has %d", argument.Position, argument.Score, argument.Cut)
+	case verdict.Hold:
+		return argument.Problem
 	}
 	switch v.Code {
 	case verdict.OutsideSets:
@@ -185,9 +187,14 @@ func why(v verdict.Verdict) string {
 func mismatch(in verdict.Mismatches) string {
 	var out []string
 	for _, clause := range in {
-		text := "not " + strings.ReplaceAll(strings.Join(strings.Fields(clause.Text), " "), reservedDomain, "")
-		if clause.Problem != "" {
+		text := strings.ReplaceAll(strings.Join(strings.Fields(clause.Text), " "), reservedDomain, "")
+		switch {
+		case clause.Problem != "":
 			text = clause.Problem
+		case strings.HasPrefix(text, "label ") || strings.HasPrefix(text, "claim "):
+			text = "not " + text
+		default:
+			text = "not true: " + text
 		}
 		text = clipped(text, reasonLength)
 		if !slices.Contains(out, text) {

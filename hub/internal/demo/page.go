@@ -91,7 +91,7 @@ func (p *page) table(rows [][]string) {
 func wrapped(text string, length int) []string {
 	var out []string
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		switch {
 		case line == "":
 			line = word

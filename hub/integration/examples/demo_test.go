@@ -1,0 +1,81 @@
+package examples
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// times are all that differs between two runs of the demo.
+var times = regexp.MustCompile(`[0-9]+(\.[0-9]+)? m?s\b`)
+
+// demo runs berth-hub demo with a temporary folder of its own and returns what it printed. It checks that nothing is
+// left behind.
+func demo(t *testing.T, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	binary, err := hubtest.Binary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, problems bytes.Buffer
+	command := exec.CommandContext(t.Context(), binary, append([]string{"demo"}, args...)...)
+	command.Dir = t.TempDir()
+	command.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	command.Stdout, command.Stderr = &out, &problems
+	err = command.Run()
+	left, readErr := filepath.Glob(strings.TrimPrefix(command.Env[len(command.Env)-1], "TMPDIR=") + "/*")
+	if len(left) > 0 || readErr != nil {
+		t.Errorf("left behind: %v %v", left, readErr)
+	}
+	return out.String(), problems.String(), err
+}
+
+func TestDemoPrints(t *testing.T) {
+	stdout, stderr, err := demo(t)
+	if err != nil || stderr != "" {
+		t.Fatalf("demo: %v, standard error: %q", err, stderr)
+	}
+	compare(t, filepath.Join("testdata", "demo.golden"), times.ReplaceAllString(stdout, "T"))
+	for line := range strings.Lines(stdout) {
+		if len([]rune(strings.TrimSuffix(line, "\n"))) > 80 {
+			t.Errorf("wider than 80 columns: %s", line)
+		}
+	}
+}
+
+func TestDemoRefuses(t *testing.T) {
+	bad := t.TempDir()
+	for name, content := range map[string]string{"broken.yaml": "{", "nameless.yaml": "kind: Placement"} {
+		if err := os.MkdirAll(filepath.Join(bad, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(bad, name, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cases := map[string]struct {
+		args []string
+		want string
+	}{
+		"a folder that is not there": {[]string{"--examples", filepath.Join(bad, "nowhere")}, "nowhere: no such file or directory"},
+		"a file":                     {[]string{"--examples", filepath.Join(bad, "broken.yaml", "broken.yaml")}, "is not a folder"},
+		"a folder without manifests": {[]string{"--examples", t.TempDir()}, "there is no .yaml file"},
+		"broken YAML":                {[]string{"--examples", filepath.Join(bad, "broken.yaml")}, "parsing broken.yaml"},
+		"an object without a name":   {[]string{"--examples", filepath.Join(bad, "nameless.yaml")}, "object 1 lacks an apiVersion, a kind or a name"},
+		"an argument":                {[]string{"more"}, "more"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			stdout, stderr, err := demo(t, tc.args...)
+			if err == nil || stdout != "" || !strings.Contains(stderr, tc.want) {
+				t.Errorf("demo %v: %v, printed %q and %q; want an error with %q alone", tc.args, err, stdout, stderr, tc.want)
+			}
+		})
+	}
+}
