@@ -33,7 +33,7 @@ func Schedule(s *fleet.Snapshot, p *program.Program) *Result {
 	tolerated := filter.Taints(s, p, passed, incumbents)
 	ranking := selection.Choose(score.Input{
 		Snapshot: s, Key: p.Key, Candidates: passed.AppendTo(nil), Incumbents: incumbents,
-		Guests: guests(scope, matched, tolerated),
+		Guests: guests(scope, matched, tolerated), Demoted: tolerated.Demoted,
 	}, p)
 	groups := group.Assign(group.Input{
 		Snapshot: s, Strategy: p.Groups, Selected: ranking.Selected(), Prior: s.Slices(p.Key),

@@ -125,12 +125,12 @@ func (r *run) taints(in, held map[string]bool) (stay map[string]bool, fell int) 
 // standing says what the first taint that is not tolerated makes of a cluster, or when the tolerations end.
 func (r *run) standing(name string) (verdict string, ends []time.Time) {
 	for _, taint := range r.w.Clusters[name].Spec.Taints {
-		if taint.Effect == "PreferNoSelect" || taint.Effect == "NoSelectIfNew" && r.seats[name] {
+		if taint.Effect == "NoSelectIfNew" && r.seats[name] {
 			continue
 		}
 		forever, until := r.tolerance(taint)
 		switch {
-		case forever:
+		case forever, taint.Effect == "PreferNoSelect" && !r.w.Now.Before(until):
 		case until.IsZero():
 			return "Tainted", nil
 		case !r.w.Now.Before(until):
@@ -140,6 +140,18 @@ func (r *run) standing(name string) (verdict string, ends []time.Time) {
 		}
 	}
 	return "", ends
+}
+
+// demoted says whether a cluster ranks after all others: it has a PreferNoSelect taint that is not tolerated, and it is
+// no incumbent of a placement that wants to stay where it is.
+func (r *run) demoted(name string, steady int) bool {
+	for _, taint := range r.w.Clusters[name].Spec.Taints {
+		forever, until := r.tolerance(taint)
+		if taint.Effect == "PreferNoSelect" && !forever && !r.w.Now.Before(until) {
+			return !r.seats[name] || steady <= 0
+		}
+	}
+	return false
 }
 
 // tolerance returns until when a taint is tolerated: the latest end of all tolerations that match.

@@ -43,7 +43,12 @@ func (r *run) choose(in, guests map[string]bool) map[string]bool {
 	}
 	order := names(in)
 	slices.SortStableFunc(order, func(a, b string) int {
+		aLast, bLast := r.demoted(a, weight["Steady"]), r.demoted(b, weight["Steady"])
 		switch {
+		case aLast != bLast && bLast:
+			return -1
+		case aLast != bLast:
+			return 1
 		case total[a] != total[b]:
 			return total[b] - total[a]
 		case weight["Balance"] == 0 || r.seats[a] == r.seats[b]:

@@ -22,42 +22,54 @@ type Tolerated struct {
 	Until time.Time
 	// Guests are the incumbents that passed and would not as newcomers.
 	Guests *bitset.BitSet
+	// Demoted are the clusters that passed with a PreferNoSelect taint that is not tolerated.
+	Demoted *bitset.BitSet
 }
 
 // Taints drops from in every cluster with a taint that is not tolerated. It reads taints and, for NoSelectIfNew, the
-// placement's own decisions. PreferNoSelect keeps nobody out.
+// placement's own decisions. PreferNoSelect keeps nobody out; it demotes.
 func Taints(s *fleet.Snapshot, p *program.Program, in, incumbents *bitset.BitSet) Tolerated {
-	out := Tolerated{Fell: map[fleet.ID]verdict.Verdict{}, Guests: &bitset.BitSet{}}
+	out := Tolerated{Fell: map[fleet.ID]verdict.Verdict{}, Guests: &bitset.BitSet{}, Demoted: &bitset.BitSet{}}
 	tainted := s.Holding(fleet.TermTainted).Intersection(in)
 	for id := range tainted.EachSet() {
-		until, fell := standing(s.Cluster(id), p.Tolerations, s.Now, incumbents.Test(id))
-		if fell != nil {
-			out.Fell[id] = *fell
+		stands := standingOf(s.Cluster(id), p.Tolerations, s.Now, incumbents.Test(id))
+		if stands.fell != nil {
+			out.Fell[id] = *stands.fell
 			in.Clear(id)
 			continue
 		}
-		out.Until = earliest(out.Until, until)
-		if _, refused := standing(s.Cluster(id), p.Tolerations, s.Now, false); refused != nil {
-			out.Guests.Set(id)
-		}
+		out.Until = earliest(out.Until, stands.until)
+		out.Demoted.SetTo(id, stands.demoted)
+		out.Guests.SetTo(id, standingOf(s.Cluster(id), p.Tolerations, s.Now, false).fell != nil)
 	}
 	return out
 }
 
-// standing says until when every taint of a cluster is tolerated (zero: for ever), or which is not.
-func standing(c *fleet.Cluster, tolerations []program.Toleration, now time.Time, incumbent bool) (until time.Time, fell *verdict.Verdict) {
+// standing is what the taints of a cluster make of it: until when nothing changes (zero: for ever), whether it is
+// demoted, and which taint keeps it out, if one does.
+type standing struct {
+	until   time.Time
+	demoted bool
+	fell    *verdict.Verdict
+}
+
+func standingOf(c *fleet.Cluster, tolerations []program.Toleration, now time.Time, incumbent bool) standing {
+	var out standing
 	for _, taint := range c.Object.Spec.Taints {
-		if taint.Effect == clusterv1.TaintEffectPreferNoSelect ||
-			taint.Effect == clusterv1.TaintEffectNoSelectIfNew && incumbent {
+		if taint.Effect == clusterv1.TaintEffectNoSelectIfNew && incumbent {
 			continue
 		}
 		span := Toleration(taint, tolerations, now)
-		if !span.Tolerated {
-			return time.Time{}, span.verdict(taint)
+		switch {
+		case span.Tolerated:
+			out.until = earliest(out.until, span.Until)
+		case taint.Effect == clusterv1.TaintEffectPreferNoSelect:
+			out.demoted = true
+		default:
+			return standing{fell: span.verdict(taint)}
 		}
-		until = earliest(until, span.Until)
 	}
-	return until, nil
+	return out
 }
 
 // Span is how long a taint is tolerated.

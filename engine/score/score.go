@@ -25,6 +25,8 @@ type Input struct {
 	// Guests are the candidates that passed a filter only because they are incumbents. Once dropped they are candidates
 	// no more, so no value of another cluster may depend on them.
 	Guests *bitset.BitSet
+	// Demoted are the candidates with a PreferNoSelect taint that is not tolerated. No score reads it; selection does.
+	Demoted *bitset.BitSet
 }
 
 // Column is what one prioritizer says of every candidate.

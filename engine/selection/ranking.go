@@ -25,5 +25,5 @@ func (r *Ranking) Beaten(id fleet.ID) bool {
 // Rank returns where a candidate stands. It looks at every candidate.
 func (r *Ranking) Rank(id fleet.ID) verdict.Rank {
 	i, _ := slices.BinarySearch(r.Candidates, id)
-	return verdict.Rank{Position: r.Position(i), Score: r.Totals[i], Cut: r.Cut}
+	return verdict.Rank{Position: r.Position(i), Score: r.Totals[i], Cut: r.Cut, Demoted: r.order.demoted[i]}
 }

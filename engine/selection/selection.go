@@ -33,8 +33,9 @@ type Ranking struct {
 
 // Choose scores the candidates and takes the best.
 //
-// The order of choice is total score, highest first, then name. Where Balance has a weight, a cluster that is already
-// selected goes before others of the same total: what other placements do must not displace it.
+// The order of choice is: not demoted, then total score, highest first, then name. Where Balance has a weight, a cluster
+// that is already selected goes before others of the same total: what other placements do must not displace it. Where
+// Steady has one, a cluster that is already selected is not demoted: a taint that only advises evicts nobody.
 func Choose(in score.Input, p *program.Program) *Ranking {
 	out := &Ranking{Candidates: in.Candidates, Totals: make([]int64, len(in.Candidates))}
 	for _, prioritizer := range p.Prioritizers {
@@ -44,14 +45,7 @@ func Choose(in score.Input, p *program.Program) *Ranking {
 		}
 		out.Columns = append(out.Columns, column)
 	}
-	out.order = order{totals: out.Totals, seated: make([]bool, len(in.Candidates)), name: func(i int) string {
-		return in.Snapshot.Name(in.Candidates[i])
-	}}
-	if p.Scores(program.Balance) {
-		for i, id := range in.Candidates {
-			out.order.seated[i] = in.Incumbents.Test(id)
-		}
-	}
+	out.order = newOrder(in, p, out.Totals)
 	wanted := len(in.Candidates)
 	if p.Limited {
 		wanted = min(wanted, p.Wanted)
@@ -77,22 +71,43 @@ func (r *Ranking) Position(i int) int {
 
 // order compares candidates by their position in the list.
 type order struct {
-	totals []int64
-	seated []bool
-	name   func(position int) string
+	totals          []int64
+	demoted, seated []bool
+	name            func(position int) string
+}
+
+func newOrder(in score.Input, p *program.Program, totals []int64) order {
+	out := order{
+		totals: totals, demoted: make([]bool, len(totals)), seated: make([]bool, len(totals)),
+		name: func(i int) string { return in.Snapshot.Name(in.Candidates[i]) },
+	}
+	balance := p.Scores(program.Balance)
+	steady := slices.ContainsFunc(p.Prioritizers, func(by program.Prioritizer) bool {
+		return by.Kind == program.Steady && by.Weight > 0
+	})
+	for i, id := range in.Candidates {
+		incumbent := in.Incumbents.Test(id)
+		out.demoted[i] = in.Demoted.Test(id) && !(incumbent && steady)
+		out.seated[i] = incumbent && balance
+	}
+	return out
 }
 
 func (o order) compare(a, b int) int {
-	if c := cmp.Compare(o.totals[b], o.totals[a]); c != 0 {
-		return c
-	}
-	if o.seated[a] != o.seated[b] {
-		if o.seated[a] {
-			return -1
-		}
+	return cmp.Or(
+		first(!o.demoted[a], !o.demoted[b]), cmp.Compare(o.totals[b], o.totals[a]), first(o.seated[a], o.seated[b]), o.byName(a, b))
+}
+
+// first puts what holds before what does not.
+func first(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	default:
 		return 1
 	}
-	return o.byName(a, b)
 }
 
 func (o order) byName(a, b int) int { return cmp.Compare(o.name(a), o.name(b)) }

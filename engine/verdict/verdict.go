@@ -118,6 +118,8 @@ type Rank struct {
 	Position int
 	// Score is the cluster's total, Cut the total of the last cluster selected.
 	Score, Cut int64
+	// Demoted is set where a PreferNoSelect taint that is not tolerated ranks the cluster after all without one.
+	Demoted bool
 }
 
 // Hold says why a cluster is held.
