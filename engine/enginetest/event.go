@@ -55,7 +55,7 @@ func (r Random) change(c *clusterv1.ManagedCluster) string {
 		c.Labels = map[string]string{}
 	}
 	b := &ClusterBuilder{object: *c}
-	what := ""
+	var what string
 	switch r.IntN(9) {
 	case 0, 1:
 		b.Label(r.label())
@@ -107,7 +107,7 @@ func (r Random) setEvent(l *Live) string {
 		return "delete set " + name
 	}
 	l.SetSet(r.set(name))
-	return "set set " + name
+	return "replace set " + name
 }
 
 func (r Random) bindingEvent(l *Live) string {

@@ -23,8 +23,6 @@ const (
 	forever = int64(1) << 40
 )
 
-func seconds(n int64) *int64 { return &n }
-
 func TestToleration(t *testing.T) {
 	added := enginetest.Epoch
 	gpu := clusterv1.Taint{Key: "gpu", Value: "x", Effect: never, TimeAdded: metav1.NewTime(added)}
@@ -42,27 +40,31 @@ func TestToleration(t *testing.T) {
 		"an empty key with Exists takes any key": {taint: gpu, tolerations: []program.Toleration{{Exists: true}}, want: filter.Span{Tolerated: true}},
 		"another effect":                         {taint: gpu, tolerations: []program.Toleration{{Key: "gpu", Exists: true, Effect: ifNew}}},
 		"the same effect":                        {taint: gpu, tolerations: []program.Toleration{{Key: "gpu", Exists: true, Effect: never}}, want: filter.Span{Tolerated: true}},
-		"a moment before the end":                {gpu, []program.Toleration{{Exists: true, Seconds: seconds(minute)}}, minute*time.Second - 1, filter.Span{Tolerated: true, Until: added.Add(time.Minute)}},
-		"the very end is over":                   {gpu, []program.Toleration{{Exists: true, Seconds: seconds(minute)}}, time.Minute, filter.Span{Until: added.Add(time.Minute)}},
-		"0 seconds is never":                     {taint: gpu, tolerations: []program.Toleration{{Exists: true, Seconds: seconds(0)}}},
-		"negative seconds are never":             {taint: gpu, tolerations: []program.Toleration{{Exists: true, Seconds: seconds(-5)}}},
-		"more than a lifetime has no end":        {taint: gpu, tolerations: []program.Toleration{{Exists: true, Seconds: seconds(forever)}}, want: filter.Span{Tolerated: true}},
+		"a moment before the end":                {gpu, []program.Toleration{{Exists: true, Seconds: new(int64(minute))}}, minute*time.Second - 1, filter.Span{Tolerated: true, Until: added.Add(time.Minute)}},
+		"the very end is over":                   {gpu, []program.Toleration{{Exists: true, Seconds: new(int64(minute))}}, time.Minute, filter.Span{Until: added.Add(time.Minute)}},
+		"0 seconds is never":                     {taint: gpu, tolerations: []program.Toleration{{Exists: true, Seconds: new(int64(0))}}},
+		"negative seconds are never":             {taint: gpu, tolerations: []program.Toleration{{Exists: true, Seconds: new(int64(-5))}}},
+		"more than a lifetime has no end":        {taint: gpu, tolerations: []program.Toleration{{Exists: true, Seconds: new(forever)}}, want: filter.Span{Tolerated: true}},
 		"a taint added nobody knows when counts as added now": {
-			clusterv1.Taint{Key: "gpu", Effect: never}, []program.Toleration{{Exists: true, Seconds: seconds(1)}}, time.Hour, filter.Span{Tolerated: true},
+			clusterv1.Taint{Key: "gpu", Effect: never}, []program.Toleration{{Exists: true, Seconds: new(int64(1))}}, time.Hour, filter.Span{Tolerated: true},
 		},
 		"0 seconds is never, even for a taint added nobody knows when": {
-			taint: clusterv1.Taint{Key: "gpu", Effect: never}, tolerations: []program.Toleration{{Exists: true, Seconds: seconds(0)}},
+			taint: clusterv1.Taint{Key: "gpu", Effect: never}, tolerations: []program.Toleration{{Exists: true, Seconds: new(int64(0))}},
 		},
 		"an expired toleration does not stop the search": {
-			gpu, []program.Toleration{{Exists: true, Seconds: seconds(1)}, {Exists: true, Seconds: seconds(2 * minute)}}, time.Minute,
+			gpu,
+			[]program.Toleration{{Exists: true, Seconds: new(int64(1))}, {Exists: true, Seconds: new(int64(2 * minute))}},
+			time.Minute,
 			filter.Span{Tolerated: true, Until: added.Add(2 * time.Minute)},
 		},
 		"the longest toleration counts, whichever comes first": {
-			gpu, []program.Toleration{{Exists: true, Seconds: seconds(2 * minute)}, {Exists: true, Seconds: seconds(1)}}, time.Minute,
+			gpu,
+			[]program.Toleration{{Exists: true, Seconds: new(int64(2 * minute))}, {Exists: true, Seconds: new(int64(1))}},
+			time.Minute,
 			filter.Span{Tolerated: true, Until: added.Add(2 * time.Minute)},
 		},
 		"an unlimited toleration after a limited one leaves no end": {
-			gpu, []program.Toleration{{Exists: true, Seconds: seconds(1)}, {Exists: true}}, time.Minute, filter.Span{Tolerated: true},
+			gpu, []program.Toleration{{Exists: true, Seconds: new(int64(1))}, {Exists: true}}, time.Minute, filter.Span{Tolerated: true},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -29,7 +29,7 @@ func told(result *engine.Result) []string {
 // fleet has clusters named with one letter each; capitals carry the label canary.
 func fleet(p *enginetest.PlacementBuilder, clusters string, slices ...*enginetest.SliceBuilder) *enginetest.World {
 	w := enginetest.NewWorld(p.Obj(), enginetest.Set("all").Obj()).Bind("ns", "all")
-	for _, name := range strings.Fields(clusters) {
+	for name := range strings.FieldsSeq(clusters) {
 		b := enginetest.Cluster(name).In("all")
 		if lower := strings.ToLower(name); lower != name {
 			b.Label("canary", "yes")

@@ -87,7 +87,7 @@ func newOrder(in score.Input, p *program.Program, totals []int64) order {
 	})
 	for i, id := range in.Candidates {
 		incumbent := in.Incumbents.Test(id)
-		out.demoted[i] = in.Demoted.Test(id) && !(incumbent && steady)
+		out.demoted[i] = in.Demoted.Test(id) && (!incumbent || !steady)
 		out.seated[i] = incumbent && balance
 	}
 	return out

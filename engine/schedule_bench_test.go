@@ -1,0 +1,101 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+)
+
+// measured is a placement over a fleet, decided once already so that every further decision must come out the same.
+func measured(b *testing.B, placement *enginetest.PlacementBuilder, clusters int) *enginetest.World {
+	b.Helper()
+	w := enginetest.NewWorld(placement.Obj(), enginetest.Set("all").Obj()).Bind("ns", "all").At(enginetest.Epoch.Add(time.Minute))
+	for i := range clusters {
+		c := enginetest.Cluster(fmt.Sprintf("c%05d", i)).In("all").Label("region", fmt.Sprintf("r%d", i%7)).
+			CPU(fmt.Sprint(10 + i%50)).Memory(fmt.Sprintf("%dGi", 10+i%90))
+		if i%20 == 0 {
+			c.Taint("gpu", clusterv1.TaintEffectNoSelect, enginetest.Epoch)
+		}
+		w.Add(c.Obj())
+	}
+	key := fleet.Key{Namespace: "ns", Name: "p"}
+	for _, write := range plan.Diff(enginetest.Decide(b, w), w.Stored(key), w.Now).Writes {
+		w.Apply(write)
+	}
+	return w
+}
+
+func BenchmarkSchedule(b *testing.B) {
+	region := clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs("region", "r1")}
+	for name, tc := range map[string]struct {
+		placement *enginetest.PlacementBuilder
+		want      func(clusters int) int
+	}{
+		"everybody":         {placement(), func(n int) int { return n - (n+19)/20 }},
+		"a region":          {placement().Predicate(region).Tolerate(enginetest.Tolerates("gpu", "")), func(n int) int { return (n + 5) / 7 }},
+		"the ten roomiest":  {placement().Number(10).BuiltIn("ResourceAllocatableCPU", 1).BuiltIn("ResourceAllocatableMemory", 1), func(n int) int { return min(10, n-(n+19)/20) }},
+		"by an expression":  {placement().CEL(`managedCluster.metadata.labels.region == "r1"`).Tolerate(enginetest.Tolerates("gpu", "")), func(n int) int { return (n + 5) / 7 }},
+		"in groups of five": {placement().PerGroup("5"), func(n int) int { return n - (n+19)/20 }},
+	} {
+		for _, clusters := range []int{10, 1_000, 10_000} {
+			b.Run(fmt.Sprintf("%s/%d", name, clusters), func(b *testing.B) {
+				w := measured(b, tc.placement, clusters)
+				s, p := w.Snapshot(), enginetest.Program(b, w)
+				b.ReportAllocs()
+				for b.Loop() {
+					if got := engine.Schedule(s, p).Selected; got != tc.want(clusters) {
+						b.Fatalf("selected %d, want %d", got, tc.want(clusters))
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkOracle is what the same decision costs without index and bitsets.
+func BenchmarkOracle(b *testing.B) {
+	for _, clusters := range []int{10, 1_000} {
+		b.Run(fmt.Sprint(clusters), func(b *testing.B) {
+			w := measured(b, placement(), clusters)
+			oracle, err := enginetest.NewOracle()
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if got, want := oracle.Decide(w, enginetest.Only(b, w)).Selected, clusters-(clusters+19)/20; got != want {
+					b.Fatalf("selected %d, want %d", got, want)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkEdit is what one relabelled cluster costs the snapshot.
+func BenchmarkEdit(b *testing.B) {
+	for _, clusters := range []int{10, 1_000, 10_000} {
+		b.Run(fmt.Sprint(clusters), func(b *testing.B) {
+			s := measured(b, placement(), clusters).Snapshot()
+			c := []*fleet.Cluster{
+				fleet.NewCluster(enginetest.Cluster("c00001").In("all").Label("region", "r1").Obj()),
+				fleet.NewCluster(enginetest.Cluster("c00001").In("all").Label("region", "r2").Obj()),
+			}
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				e := s.Edit()
+				e.SetCluster(c[n%2])
+				s = e.Snapshot()
+			}
+			if got := s.Holding(fleet.TermExists).Count(); got != uint(clusters) {
+				b.Fatalf("%d clusters, want %d", got, clusters)
+			}
+		})
+	}
+}
