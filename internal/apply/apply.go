@@ -22,8 +22,11 @@ import (
 // Timeout bounds each request.
 const Timeout = 30 * time.Second
 
-// Journal is told of every object right after the API server stored or deleted it.
+// Journal is told of every slice as it will be, right before the API server is asked to store it, and of every object
+// right after the API server stored or deleted it. Where the second does not follow the first, nobody knows whether it
+// was stored.
 type Journal interface {
+	Trying(slice *clusterv1beta1.PlacementDecision)
 	Stored(slice *clusterv1beta1.PlacementDecision)
 	Removed(slice *clusterv1beta1.PlacementDecision)
 	Reported(placement *clusterv1beta1.Placement)
@@ -78,6 +81,8 @@ func (r *run) create(ctx context.Context, want *clusterv1beta1.PlacementDecision
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	object := want.DeepCopy()
+	object.Status.Decisions = nil // the API server drops the status of a new object
+	r.journal.Trying(object.DeepCopy())
 	if err := r.client.Create(ctx, object); err != nil {
 		return fmt.Errorf("creating PlacementDecision %s: %w", want.Name, err)
 	}
@@ -88,10 +93,14 @@ func (r *run) create(ctx context.Context, want *clusterv1beta1.PlacementDecision
 func (r *run) fill(ctx context.Context, want *clusterv1beta1.PlacementDecision) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	patch, err := fenced(r.base(want), map[string]any{"status": want.Status})
+	base := r.base(want)
+	patch, err := fenced(base, map[string]any{"status": want.Status})
 	if err != nil {
 		return err
 	}
+	next := base.DeepCopy()
+	next.Status = want.Status
+	r.journal.Trying(next)
 	object := blankSlice(want)
 	if err := r.client.Status().Patch(ctx, object, patch); err != nil {
 		return fmt.Errorf("writing the decisions of PlacementDecision %s: %w", want.Name, err)
@@ -103,12 +112,16 @@ func (r *run) fill(ctx context.Context, want *clusterv1beta1.PlacementDecision) 
 func (r *run) mark(ctx context.Context, want *clusterv1beta1.PlacementDecision) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	patch, err := fenced(r.base(want), map[string]any{"metadata": map[string]any{
+	base := r.base(want)
+	patch, err := fenced(base, map[string]any{"metadata": map[string]any{
 		"labels": want.Labels, "annotations": want.Annotations, "ownerReferences": want.OwnerReferences,
 	}})
 	if err != nil {
 		return err
 	}
+	next := want.DeepCopy()
+	next.Status = base.Status
+	r.journal.Trying(next)
 	object := blankSlice(want)
 	if err := r.client.Patch(ctx, object, patch); err != nil {
 		return fmt.Errorf("labelling PlacementDecision %s: %w", want.Name, err)

@@ -23,6 +23,39 @@ type placement struct {
 	adopted bool
 	// busy is set between Gather and Settle.
 	busy bool
+	// tried is what this process asked the API server to store, by the names of the slices, and does not know of whether
+	// it was. Where it was, it is what this process decided, though nobody said so: a cluster that readers may have seen
+	// selected must not become a newcomer by a lost answer.
+	tried map[fleet.Key][]fleet.Slice
+}
+
+// maxTried is how many contents of one slice are remembered. More are tried only in an outage in which the fleet changes
+// all the time; then the earliest are the first to be forgotten.
+const maxTried = 16
+
+// try notes what a slice is about to be.
+func (p *placement) try(name fleet.Key, content fleet.Slice) {
+	if p.tried == nil {
+		p.tried = map[fleet.Key][]fleet.Slice{}
+	}
+	contents := p.tried[name]
+	if last := len(contents) - 1; last >= 0 && equality.Semantic.DeepEqual(contents[last], content) {
+		return
+	}
+	if len(contents) == maxTried {
+		contents = contents[1:]
+	}
+	p.tried[name] = append(contents, content)
+}
+
+// stored says whether a slice as it is stored is what this process tried to store.
+func (p *placement) stored(name fleet.Key, content fleet.Slice) bool {
+	for _, tried := range p.tried[name] {
+		if equality.Semantic.DeepEqual(tried, content) {
+			return true
+		}
+	}
+	return false
 }
 
 // object returns the newest state of the placement that this process knows of.
@@ -110,7 +143,7 @@ func (w *World) forgetPlacement(key fleet.Key) {
 
 // leave forgets what this process stored of a placement, since from now on its slices are others' business.
 func (w *World) leave(key fleet.Key, p *placement) {
-	p.adopted, p.mine = false, nil
+	p.adopted, p.mine, p.tried = false, nil, nil
 	w.disown(key)
 	w.refresh(key)
 }

@@ -65,7 +65,20 @@ func (w *World) SetSlice(object *clusterv1beta1.PlacementDecision) {
 	}
 	w.mention(name, s, object)
 	w.own(name, s)
+	w.claim(name, s)
 	w.seen(s)
+}
+
+// claim takes a slice for what this process stored where it shows a write whose answer was lost.
+func (w *World) claim(name fleet.Key, s *slice) {
+	p, known := w.placements[s.owner]
+	if !known || s.awaited || s.mine != nil && !newer(s.cached, s.mine) {
+		return
+	}
+	if p.stored(name, plan.ReadSlice(s.cached)) {
+		s.mine = s.cached
+		w.refresh(s.owner)
+	}
 }
 
 // DeleteSlice records that a slice is gone.
@@ -98,6 +111,17 @@ func (w *World) seen(s *slice) {
 	}
 }
 
+// Trying records what a slice will be if the API server carries out the write that is about to be sent.
+func (w *World) Trying(object *clusterv1beta1.PlacementDecision) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if owner, _, named := plan.Owner(object); named {
+		if p, known := w.placements[owner]; known && p.adopted {
+			p.try(nameOf(object), plan.ReadSlice(object))
+		}
+	}
+}
+
 // Stored records a slice as the API server returned it after a write.
 func (w *World) Stored(object *clusterv1beta1.PlacementDecision) {
 	w.mu.Lock()
@@ -114,6 +138,9 @@ func (w *World) Stored(object *clusterv1beta1.PlacementDecision) {
 		w.mention(name, s, object)
 		w.own(name, s)
 	}
+	if p, known := w.placements[s.owner]; known {
+		delete(p.tried, name)
+	}
 }
 
 // Kept records that what a plan found and did not write is stored as it is to be, whoever stored it.
@@ -129,12 +156,15 @@ func (w *World) Kept(found plan.Stored, written plan.Plan) {
 		}
 	}
 	for _, object := range found.Slices {
-		if s, known := w.slices[nameOf(object)]; known && !touched[object.Name] {
+		if s, known := w.slices[nameOf(object)]; known && !touched[object.Name] && (s.mine == nil || !newer(s.mine, object)) {
 			s.mine = object
 		}
 	}
-	if p, known := w.placements[keyOf(found.Placement)]; known && p.cached.UID == found.Placement.UID && !reported {
-		p.mine = found.Placement
+	if p, known := w.placements[keyOf(found.Placement)]; known && p.cached.UID == found.Placement.UID {
+		p.tried = nil
+		if !reported {
+			p.mine = found.Placement
+		}
 	}
 }
 
