@@ -1,0 +1,324 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// TestChangesReachTheDecisions makes every kind of change that decisions depend on, one by one, and waits for each to
+// arrive. Where a change is taken back, so is what it did.
+func TestChangesReachTheDecisions(t *testing.T) {
+	cases := map[string]func(*fleet){
+		"a label of a cluster":                       labelChange,
+		"the set label of a cluster":                 membershipChange,
+		"a claim of a cluster":                       claimChange,
+		"what an expression reads of a cluster":      conditionChange,
+		"a taint":                                    taintChange,
+		"what a cluster can allocate":                allocatableChange,
+		"a cluster that comes and goes":              clusterChange,
+		"a cluster that is being deleted":            terminatingChange,
+		"the selector of a set":                      selectorChange,
+		"a set that goes and comes back":             setChange,
+		"a binding that goes and comes back":         bindingChange,
+		"an add-on score":                            scoreChange,
+		"the spec of a placement":                    specChange,
+		"a toleration whose time is up":              tolerationExpiry,
+		"an add-on score whose time is up":           scoreExpiry,
+		"a placement that is left to others a while": disabling,
+		"a placement that goes":                      deletion,
+		"a placement that is replaced":               replacement,
+	}
+	running(t)
+	for name, run := range cases {
+		t.Run(name, func(t *testing.T) {
+			run(newFleet(t, 3))
+			settled(t)
+		})
+	}
+}
+
+func labelChange(f *fleet) {
+	f.placement("p", labelled("tier", "gold"))
+	f.says("p", clusterv1beta1.PlacementConditionSatisfied, metav1.ConditionFalse, "NoManagedClusterMatched")
+	change(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { c.Labels["tier"] = "gold" })
+	f.decides("p", f.name(1))
+	change(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { delete(c.Labels, "tier") })
+	f.decides("p")
+}
+
+func membershipChange(f *fleet) {
+	f.placement("p")
+	f.decides("p", f.upTo(3)...)
+	change(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { c.Labels[clusterv1beta2.ClusterSetLabel] = "elsewhere" })
+	f.decides("p", f.names(0, 2)...)
+	change(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { c.Labels[clusterv1beta2.ClusterSetLabel] = f.namespace })
+	f.decides("p", f.upTo(3)...)
+}
+
+func claimChange(f *fleet) {
+	f.placement("p", func(spec *clusterv1beta1.PlacementSpec) {
+		spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+			ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "version.open-cluster-management.io", Operator: metav1.LabelSelectorOpIn, Values: []string{"v1.36.3+k3s1"}},
+			}},
+		}}}
+	})
+	f.decides("p")
+	changeStatus(f, f.cluster(2), func(c *clusterv1.ManagedCluster) {
+		c.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: "version.open-cluster-management.io", Value: "v1.36.3+k3s1"}}
+	})
+	f.decides("p", f.name(2))
+	changeStatus(f, f.cluster(2), func(c *clusterv1.ManagedCluster) { c.Status.ClusterClaims[0].Value = "v1.36.4+k3s1" })
+	f.decides("p")
+}
+
+func conditionChange(f *fleet) {
+	f.placement("p", expression(`managedCluster.status.version.kubernetes == "v1.36.3"`))
+	f.says("p", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, "Misconfigured")
+	changeStatus(f, f.cluster(2), func(c *clusterv1.ManagedCluster) { c.Status.Version.Kubernetes = "v1.36.3" })
+	f.decides("p", f.name(2))
+	changeStatus(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { c.Status.Version.Kubernetes = "v1.36.3" })
+	f.decides("p", f.names(1, 2)...)
+	changeStatus(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { c.Status.Version.Kubernetes = "v1.36.2" })
+	f.decides("p", f.name(2))
+}
+
+func taintChange(f *fleet) {
+	f.placement("p", number(2))
+	f.decides("p", f.names(0, 1)...)
+	taint := func(effect clusterv1.TaintEffect) func(c *clusterv1.ManagedCluster) {
+		return func(c *clusterv1.ManagedCluster) {
+			c.Spec.Taints = []clusterv1.Taint{{Key: "broken", Effect: effect, TimeAdded: metav1.Now()}}
+		}
+	}
+	change(f, f.cluster(0), taint(clusterv1.TaintEffectNoSelectIfNew))
+	change(f, f.cluster(1), taint(clusterv1.TaintEffectNoSelect))
+	f.decides("p", f.names(0, 2)...)
+	change(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { c.Spec.Taints = nil })
+	change(f, f.cluster(2), taint(clusterv1.TaintEffectNoSelect))
+	f.decides("p", f.names(0, 1)...)
+}
+
+func allocatableChange(f *fleet) {
+	f.placement("p", number(1), func(spec *clusterv1beta1.PlacementSpec) {
+		spec.PrioritizerPolicy = clusterv1beta1.PrioritizerPolicy{
+			Mode: clusterv1beta1.PrioritizerPolicyModeExact,
+			Configurations: []clusterv1beta1.PrioritizerConfig{{Weight: new(int32(1)), ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{
+				Type: clusterv1beta1.ScoreCoordinateTypeBuiltIn, BuiltIn: "ResourceAllocatableMemory",
+			}}},
+		}
+	})
+	f.decides("p", f.name(0))
+	for i, amount := range []string{"2Gi", "1Gi", "4Gi"} {
+		changeStatus(f, f.cluster(i), func(c *clusterv1.ManagedCluster) { resources(c, amount) })
+	}
+	f.decides("p", f.name(2))
+	changeStatus(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { resources(c, "8Gi") })
+	f.decides("p", f.name(1))
+}
+
+func clusterChange(f *fleet) {
+	f.placement("p")
+	f.decides("p", f.upTo(3)...)
+	f.join(3)
+	f.decides("p", f.upTo(4)...)
+	f.delete(f.cluster(0))
+	f.decides("p", f.names(1, 2, 3)...)
+	f.join(0)
+	f.decides("p", f.upTo(4)...)
+}
+
+func terminatingChange(f *fleet) {
+	f.placement("p")
+	f.decides("p", f.upTo(3)...)
+	change(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { c.Finalizers = []string{"berth.test/held"} })
+	f.delete(f.cluster(1))
+	f.decides("p", f.names(0, 2)...)
+	change(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { c.Finalizers = nil })
+}
+
+func selectorChange(f *fleet) {
+	f.placement("p")
+	f.decides("p", f.upTo(3)...)
+	change(f, f.cluster(2), func(c *clusterv1.ManagedCluster) { c.Labels["sea"] = f.namespace })
+	set := func() *clusterv1beta2.ManagedClusterSet {
+		return &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
+	}
+	change(f, set(), func(s *clusterv1beta2.ManagedClusterSet) {
+		s.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{
+			SelectorType:  clusterv1beta2.LabelSelector,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"sea": f.namespace}},
+		}
+	})
+	f.decides("p", f.name(2))
+	change(f, f.cluster(0), func(c *clusterv1.ManagedCluster) { c.Labels["sea"] = f.namespace })
+	f.decides("p", f.names(0, 2)...)
+}
+
+func setChange(f *fleet) {
+	f.placement("p")
+	f.decides("p", f.upTo(3)...)
+	f.delete(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
+	f.says("p", clusterv1beta1.PlacementConditionSatisfied, metav1.ConditionFalse, "NoManagedClusterSetBindings")
+	f.decides("p")
+	f.create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
+	f.decides("p", f.upTo(3)...)
+}
+
+func bindingChange(f *fleet) {
+	f.placement("p")
+	f.decides("p", f.upTo(3)...)
+	f.delete(&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.namespace}})
+	f.says("p", clusterv1beta1.PlacementConditionSatisfied, metav1.ConditionFalse, "NoManagedClusterSetBindings")
+	f.decides("p")
+	f.bind(f.namespace)
+	f.decides("p", f.upTo(3)...)
+}
+
+// score stores the namespace of a cluster with a score in it, that may run out.
+func (f *fleet) score(cluster int, value int32, until *metav1.Time) {
+	f.t.Helper()
+	object := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: f.name(cluster), Name: "load"}}
+	err := f.Get(f.t.Context(), client.ObjectKeyFromObject(object), object)
+	if client.IgnoreNotFound(err) != nil {
+		f.t.Fatal(err)
+	}
+	if err != nil {
+		f.create(namespaceOf(f.name(cluster)))
+		f.create(object)
+	}
+	changeStatus(f, object, func(s *clusterv1alpha1.AddOnPlacementScore) {
+		s.Status.Scores = []clusterv1alpha1.AddOnPlacementScoreItem{{Name: "cpu", Value: value}}
+		s.Status.ValidUntil = until
+	})
+}
+
+func byScore(spec *clusterv1beta1.PlacementSpec) {
+	spec.PrioritizerPolicy = clusterv1beta1.PrioritizerPolicy{
+		Mode: clusterv1beta1.PrioritizerPolicyModeExact,
+		Configurations: []clusterv1beta1.PrioritizerConfig{{Weight: new(int32(1)), ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{
+			Type: clusterv1beta1.ScoreCoordinateTypeAddOn, AddOn: &clusterv1beta1.AddOnScore{ResourceName: "load", ScoreName: "cpu"},
+		}}},
+	}
+}
+
+func scoreChange(f *fleet) {
+	f.placement("p", number(1), byScore)
+	f.decides("p", f.name(0))
+	f.score(2, 50, nil)
+	f.decides("p", f.name(2))
+	f.score(1, 60, nil)
+	f.decides("p", f.name(1))
+	f.delete(&clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: f.name(1), Name: "load"}})
+	f.decides("p", f.name(2))
+}
+
+func specChange(f *fleet) {
+	p := f.placement("p")
+	f.decides("p", f.upTo(3)...)
+	change(f, p, func(p *clusterv1beta1.Placement) { number(1)(&p.Spec) })
+	f.decides("p", f.name(0))
+	change(f, p, func(p *clusterv1beta1.Placement) { number(2)(&p.Spec) })
+	f.decides("p", f.upTo(2)...)
+	change(f, p, func(p *clusterv1beta1.Placement) { p.Spec.ClusterSets = []string{"elsewhere"} })
+	f.says("p", clusterv1beta1.PlacementConditionSatisfied, metav1.ConditionFalse, "NoIntersection")
+	f.decides("p")
+}
+
+func tolerationExpiry(f *fleet) {
+	change(f, f.cluster(1), func(c *clusterv1.ManagedCluster) {
+		c.Spec.Taints = []clusterv1.Taint{{Key: "slow", Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.Now()}}
+	})
+	seconds := int64(5)
+	f.placement("p", tolerating(clusterv1beta1.Toleration{Key: "slow", Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: &seconds}))
+	f.decides("p", f.names(0, 2)...) // whether it was ever in depends on how slow the machine is
+	taint := change(f, f.cluster(2), func(c *clusterv1.ManagedCluster) {
+		c.Spec.Taints = []clusterv1.Taint{{Key: "slow", Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.Now()}}
+	}).Spec.Taints[0]
+	f.decides("p", f.name(0))
+	if left := time.Until(taint.TimeAdded.Add(time.Duration(seconds) * time.Second)); left > 0 {
+		f.t.Errorf("the cluster left %s before its time", left)
+	}
+}
+
+func scoreExpiry(f *fleet) {
+	f.placement("p", number(1), byScore)
+	f.decides("p", f.name(0))
+	until := metav1.NewTime(time.Now().Add(5 * time.Second))
+	f.score(2, 50, &until)
+	f.score(1, 40, nil)
+	f.decides("p", f.name(1))
+}
+
+func disabling(f *fleet) {
+	p := f.placement("p")
+	f.decides("p", f.upTo(3)...)
+	change(f, p, func(p *clusterv1beta1.Placement) {
+		p.Annotations = map[string]string{clusterv1beta1.PlacementDisableAnnotation: "true"}
+	})
+	f.placement("after") // decided later than the annotation was seen
+	f.decides("after", f.upTo(3)...)
+	slice := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "p-decision-1"}}
+	changeStatus(f, slice, func(s *clusterv1beta1.PlacementDecision) { s.Status.Decisions = s.Status.Decisions[1:2] })
+	change(f, p, func(p *clusterv1beta1.Placement) { number(1)(&p.Spec) })
+	f.delete(f.cluster(2))
+	f.decides("after", f.names(0, 1)...)
+	if stored, err := f.slices(f.t.Context(), "p"); err != nil || fmt.Sprint(selected(stored)) != fmt.Sprint(f.names(1)) {
+		f.t.Errorf("while disabled, the decisions are %v, %v, want what another scheduler wrote", selected(stored), err)
+	}
+	change(f, p, func(p *clusterv1beta1.Placement) { p.Annotations = nil })
+	f.decides("p", f.name(1)) // what the other scheduler chose is the incumbent
+}
+
+func deletion(f *fleet) {
+	p := f.placement("p")
+	f.decides("p", f.upTo(3)...)
+	f.delete(p)
+	f.noSlices("p")
+}
+
+func replacement(f *fleet) {
+	p := f.placement("p", number(1))
+	f.decides("p", f.name(0))
+	change(f, f.cluster(0), func(c *clusterv1.ManagedCluster) {
+		c.Spec.Taints = []clusterv1.Taint{{Key: "busy", Effect: clusterv1.TaintEffectNoSelectIfNew, TimeAdded: metav1.Now()}}
+	})
+	f.delete(p)
+	next := f.placement("p", number(2))
+	f.decides("p", f.names(1, 2)...) // nobody is an incumbent of the new placement
+	hubtest.Eventually(f.t, soon, func(ctx context.Context) error {
+		stored, err := f.slices(ctx, "p")
+		if err != nil {
+			return err
+		}
+		for _, slice := range stored {
+			if !metav1.IsControlledBy(&slice, next) {
+				return fmt.Errorf("slice %s is not controlled by the new placement: %v", slice.Name, slice.OwnerReferences)
+			}
+		}
+		return nil
+	})
+}
+
+// noSlices waits until no slice carries a placement's label.
+func (f *fleet) noSlices(placement string) {
+	f.t.Helper()
+	hubtest.Eventually(f.t, soon, func(ctx context.Context) error {
+		stored, err := f.slices(ctx, placement)
+		if err == nil && len(stored) > 0 {
+			err = fmt.Errorf("%d slices are left", len(stored))
+		}
+		return err
+	})
+}

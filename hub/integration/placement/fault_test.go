@@ -1,0 +1,213 @@
+package placement
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+)
+
+// faults is a network and an API server on a bad day: of the requests some are refused, some never arrive, some are
+// carried out but never answered, and watches break.
+type faults struct {
+	mu     sync.Mutex
+	random *rand.Rand
+	counts map[string]int
+	hung   atomic.Int32
+}
+
+func (x *faults) draw(n int) int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.random.IntN(n)
+}
+
+func (x *faults) count(what string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.counts[what]++
+}
+
+func (x *faults) serve(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+	switch {
+	case r.URL.Query().Get("watch") != "":
+		x.watch(w, r, forward)
+	case isWrite(r.Method, r.URL.Path) && x.draw(100) < 45:
+		x.write(w, r, forward)
+	case r.Method == http.MethodGet && x.draw(100) < 30:
+		x.refuse(w, "read", x.draw(3))
+	default:
+		forward.ServeHTTP(w, r)
+	}
+}
+
+// watch lets a watch live for a moment, or refuses it.
+func (x *faults) watch(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+	if x.draw(100) < 30 {
+		x.refuse(w, "watch", x.draw(3))
+		return
+	}
+	ctx, cut := context.WithTimeout(r.Context(), time.Duration(100+x.draw(900))*time.Millisecond)
+	defer cut()
+	x.count("watch cut")
+	defer func() {
+		_ = recover() // the proxy aborts where its answer is cut
+		panic(http.ErrAbortHandler)
+	}()
+	forward.ServeHTTP(w, r.WithContext(ctx))
+}
+
+func (x *faults) write(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+	if x.hung.Add(1) == 5 { // one of them hangs until the manager loses its patience
+		x.count("write carried out, never answered")
+		carryOut(r, forward)
+		<-r.Context().Done()
+		return
+	}
+	switch kind := x.draw(5); kind {
+	case 3:
+		x.count("write lost")
+		panic(http.ErrAbortHandler)
+	case 4:
+		x.count("write carried out, connection lost")
+		carryOut(r, forward)
+		panic(http.ErrAbortHandler)
+	default:
+		x.refuse(w, "write", kind)
+	}
+}
+
+// refuse answers in the API server's place.
+func (x *faults) refuse(w http.ResponseWriter, what string, kind int) {
+	status := []metav1.Status{
+		{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: "the object has been modified"},
+		{Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests, Message: "come back later"},
+		{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: "etcdserver: request timed out"},
+	}[kind]
+	x.count(fmt.Sprintf("%s %d", what, status.Code))
+	status.TypeMeta, status.Status = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, metav1.StatusFailure
+	w.Header().Set("Content-Type", "application/json")
+	if kind == 1 {
+		w.Header().Set("Retry-After", "1")
+	}
+	w.WriteHeader(int(status.Code))
+	_ = json.NewEncoder(w).Encode(status)
+}
+
+// TestNothingIsLostOnABadDay changes a fleet in many ways while the manager can hardly reach the API server. Nobody
+// who was once selected and still qualifies is ever dropped, and once the day is over every decision is right.
+func TestNothingIsLostOnABadDay(t *testing.T) {
+	const seed, clusters, sticky, events = 20261120, 40, 30, 240
+	t.Logf("seed %d", seed)
+	f := newFleet(t, 0)
+	for i := range clusters {
+		f.join(1000+i, "ring", fmt.Sprint(i%4))
+	}
+	f.placement("all", func(spec *clusterv1beta1.PlacementSpec) { spec.DecisionStrategy.GroupStrategy = strategies()[1] })
+	for i := range 6 {
+		f.placement(fmt.Sprintf("moving-%d", i), number(int32(5*i)), labelled("mood", fmt.Sprint(i%3)), labelled("ring", fmt.Sprint(i%4)))
+	}
+	p, kubeconfig := newProxy(t)
+	start(t, options{kubeconfig: kubeconfig})
+	settled(t)
+
+	day := &faults{random: rand.New(rand.NewPCG(seed, 1)), counts: map[string]int{}}
+	p.use(day.serve)
+	p.server.CloseClientConnections() // the watches of better times
+	witness := &witness{prefix: "sticky-", seen: map[string]map[string]bool{}}
+	ctx, stop := context.WithCancel(t.Context())
+	var following sync.WaitGroup
+	following.Go(func() { witness.follow(ctx, f) })
+	t.Cleanup(func() { stop(); following.Wait() })
+
+	for i := range events {
+		if i%(events/sticky) == 0 {
+			// Ever better clusters come while these are decided: they must not push out who was first.
+			f.placement(fmt.Sprintf("sticky-%02d", i/(events/sticky)), number(7), labelled("calm", "yes"))
+		}
+		switch i % 4 {
+		case 0:
+			f.join(999-i/4, "calm", "yes", "ring", fmt.Sprint(i%3))
+		case 1:
+			change(f, f.cluster(1000+i%clusters), func(c *clusterv1.ManagedCluster) { c.Labels["mood"] = fmt.Sprint(i % 3) })
+		case 2:
+			change(f, f.cluster(1000+i%clusters), func(c *clusterv1.ManagedCluster) { toggle(c) })
+		default:
+			name := fmt.Sprintf("passing-%d", i)
+			f.placement(name, number(int32(i%9)))
+			if i%8 == 3 {
+				f.delete(&clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}})
+			}
+		}
+	}
+	p.use(nil)
+	settled(t)
+	stop()
+	following.Wait()
+	t.Logf("faults: %v; %d lists", day.counts, witness.lists)
+	for _, what := range []string{
+		"write 409", "write 429", "write 500", "write lost", "write carried out, connection lost", "write carried out, never answered", "watch cut",
+	} {
+		if day.counts[what] == 0 {
+			t.Errorf("there was no %q", what)
+		}
+	}
+	for _, problem := range witness.problems {
+		t.Error(problem)
+	}
+}
+
+// witness remembers which clusters it ever saw selected by some placements, and notes when one is dropped.
+type witness struct {
+	prefix   string
+	seen     map[string]map[string]bool
+	lists    int
+	problems []string
+}
+
+func (w *witness) follow(ctx context.Context, f *fleet) {
+	for ctx.Err() == nil {
+		var list clusterv1beta1.PlacementDecisionList
+		if err := f.List(ctx, &list, client.InNamespace(f.namespace)); err != nil {
+			continue
+		}
+		w.lists++
+		now := map[string][]clusterv1beta1.PlacementDecision{}
+		for _, slice := range list.Items {
+			owner := slice.Labels[clusterv1beta1.PlacementLabel]
+			if len(owner) > len(w.prefix) && owner[:len(w.prefix)] == w.prefix {
+				now[owner] = append(now[owner], slice)
+			}
+		}
+		for owner, stored := range now {
+			w.check(owner, selected(stored))
+		}
+	}
+}
+
+func (w *witness) check(owner string, now []string) {
+	if w.seen[owner] == nil {
+		w.seen[owner] = map[string]bool{}
+	}
+	for name := range w.seen[owner] {
+		if !slices.Contains(now, name) {
+			w.problems = append(w.problems, fmt.Sprintf("list %d: %s dropped %s", w.lists, owner, name))
+			delete(w.seen[owner], name)
+		}
+	}
+	for _, name := range now {
+		w.seen[owner][name] = true
+	}
+}

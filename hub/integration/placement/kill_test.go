@@ -1,0 +1,165 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+)
+
+// seat is where a cluster is: the slice and the name of its group.
+type seat struct{ slice, group string }
+
+func (f *fleet) seats(placement string) map[string][]seat {
+	f.t.Helper()
+	stored, err := f.slices(f.t.Context(), placement)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	out := map[string][]seat{}
+	for _, slice := range stored {
+		for _, decision := range slice.Status.Decisions {
+			at := seat{slice.Name, slice.Labels[clusterv1beta1.DecisionGroupNameLabel]}
+			out[decision.ClusterName] = append(out[decision.ClusterName], at)
+		}
+	}
+	return out
+}
+
+// TestKilledInTheMiddleOfWrites kills the manager at one write after another, half of them carried out and half not,
+// and lets a new one take up what was left. Whoever was stored keeps its seat, no reader misses a cluster meanwhile,
+// and once all is settled a further manager writes nothing.
+func TestKilledInTheMiddleOfWrites(t *testing.T) {
+	const clusters, narrow = 230, 8
+	f := newFleet(t, 0)
+	for i := range clusters {
+		f.join(i, "ring", fmt.Sprint(i%4))
+	}
+	wide := f.placement("wide", func(spec *clusterv1beta1.PlacementSpec) { spec.DecisionStrategy.GroupStrategy = strategies()[0] })
+	for i := range narrow {
+		f.placement(fmt.Sprintf("narrow-%d", i), number(int32(3+i)))
+	}
+	first := start(t, options{})
+	f.decides("wide", f.upTo(clusters)...)
+	settled(t)
+	first.stop()
+
+	onlooker := &reader{placement: "wide", always: f.upTo(clusters)[50:], limit: 2 * clusters}
+	ctx, stop := context.WithCancel(t.Context())
+	var following sync.WaitGroup
+	following.Go(func() { onlooker.follow(ctx, f) })
+	t.Cleanup(func() { stop(); following.Wait() })
+
+	for round, at := range []int{1, 2, 3, 4, 6, 9, 1, 2, 3, 5} {
+		regroup := round%3 == 2
+		f.upset(round, regroup, wide)
+		f.killAt(at, round%2 == 0)
+		left := f.seats("wide")
+		next := start(t, options{})
+		settled(t)
+		next.stop()
+		if !regroup {
+			for name, now := range f.seats("wide") {
+				if before := left[name]; len(before) > 0 && !contains(before, now[0]) {
+					t.Errorf("round %d: %s was in %v when the manager was killed, and is in %v", round, name, before, now)
+				}
+			}
+		}
+	}
+	stop()
+	following.Wait()
+	for _, problem := range onlooker.broken {
+		t.Error(problem)
+	}
+	if onlooker.count() < 10 {
+		t.Errorf("the slices were listed %d times only", onlooker.count())
+	}
+
+	before := hubMetrics(t).writes()
+	last := start(t, options{})
+	read := last.idle(t, narrow+1)
+	if got := read.sum("berth_placement_evaluations_total", `outcome="unchanged"`); got != narrow+1 {
+		t.Errorf("after a restart %v placements are unchanged, want all %d", got, narrow+1)
+	}
+	if diff := cmp.Diff(before, hubMetrics(t).writes()); diff != "" {
+		t.Errorf("a restart on a settled hub wrote (-before +after):\n%s", diff)
+	}
+}
+
+func contains(seats []seat, one seat) bool {
+	for _, s := range seats {
+		if s == one {
+			return true
+		}
+	}
+	return false
+}
+
+// upset changes the fleet so that every placement has something to write: of the first fifty clusters some go, some are
+// tainted, and some come back.
+func (f *fleet) upset(round int, regroup bool, wide *clusterv1beta1.Placement) {
+	f.t.Helper()
+	for i := range 4 {
+		at := (round*4 + i) % 40
+		change(f, f.cluster(at), func(c *clusterv1.ManagedCluster) { toggle(c) })
+	}
+	f.delete(f.cluster(40 + round))
+	f.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
+		Name: fmt.Sprintf("%s-0000-%d", f.namespace, round), Labels: f.cluster(0).Labels,
+	}})
+	if regroup {
+		change(f, wide, func(p *clusterv1beta1.Placement) {
+			p.Spec.DecisionStrategy.GroupStrategy = strategies()[1+round%5]
+			if round%2 == 0 {
+				p.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup = intstr.FromInt32(int32(20 + round))
+			}
+		})
+	}
+}
+
+// killAt starts a manager and kills it when it sends its n-th write, which the API server then carries out or never
+// sees. It returns when the manager is dead.
+func (f *fleet) killAt(n int, carriedOut bool) {
+	f.t.Helper()
+	p, kubeconfig := newProxy(f.t)
+	due, dead := make(chan struct{}), make(chan struct{})
+	var mu sync.Mutex
+	seen := 0
+	p.use(func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+		if !isWrite(r.Method, r.URL.Path) {
+			forward.ServeHTTP(w, r)
+			return
+		}
+		mu.Lock()
+		seen++
+		mine := seen
+		mu.Unlock()
+		switch {
+		case mine < n:
+			forward.ServeHTTP(w, r)
+		case mine == n:
+			if carriedOut {
+				carryOut(r, forward)
+			}
+			close(due)
+			<-dead
+		default:
+			<-dead // what the other workers sent meanwhile never arrives
+		}
+	})
+	m := start(f.t, options{kubeconfig: kubeconfig})
+	select {
+	case <-due:
+	case <-f.t.Context().Done():
+	}
+	m.kill()
+	close(dead)
+}

@@ -1,0 +1,279 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// fleet is a namespace with a cluster set of the same name that is bound to it. The names of its clusters begin with
+// the namespace's name, and are sorted as they are numbered.
+type fleet struct {
+	client.Client
+	t         *testing.T
+	namespace string
+}
+
+func newClient(t testing.TB) client.Client {
+	t.Helper()
+	types := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		scheme.AddToScheme, clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
+	} {
+		if err := add(types); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := client.New(shared.Config(), client.Options{Scheme: types})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// newFleet returns a fleet with so many clusters.
+func newFleet(t *testing.T, clusters int) *fleet {
+	t.Helper()
+	f := &fleet{Client: newClient(t), t: t, namespace: shared.Namespace(t)}
+	t.Cleanup(f.remove)
+	f.create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
+	f.bind(f.namespace)
+	for i := range clusters {
+		f.join(i)
+	}
+	return f
+}
+
+// remove deletes everything that the fleet consists of, the placements first, and waits until they are gone.
+func (f *fleet) remove() {
+	ctx, in := context.WithoutCancel(f.t.Context()), client.InNamespace(f.namespace)
+	mine := client.MatchingLabels{clusterv1beta2.ClusterSetLabel: f.namespace}
+	for _, err := range []error{
+		f.DeleteAllOf(ctx, &clusterv1beta1.Placement{}, in),
+		f.DeleteAllOf(ctx, &clusterv1beta2.ManagedClusterSetBinding{}, in),
+		f.DeleteAllOf(ctx, &clusterv1.ManagedCluster{}, mine),
+		client.IgnoreNotFound(f.Delete(ctx, &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})),
+	} {
+		if err != nil {
+			f.t.Error(err)
+		}
+	}
+}
+
+func (f *fleet) create(object client.Object) {
+	f.t.Helper()
+	if err := f.Create(f.t.Context(), object); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fleet) delete(object client.Object) {
+	f.t.Helper()
+	if err := f.Delete(f.t.Context(), object); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// bind binds a set to the fleet's namespace.
+func (f *fleet) bind(set string) *clusterv1beta2.ManagedClusterSetBinding {
+	f.t.Helper()
+	out := &clusterv1beta2.ManagedClusterSetBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: set},
+		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: set},
+	}
+	f.create(out)
+	return out
+}
+
+// name returns the name of a cluster by its number.
+func (f *fleet) name(number int) string { return fmt.Sprintf("%s-%04d", f.namespace, number) }
+
+// names returns the names of clusters by their numbers.
+func (f *fleet) names(numbers ...int) []string {
+	out := make([]string, 0, len(numbers))
+	for _, number := range numbers {
+		out = append(out, f.name(number))
+	}
+	return out
+}
+
+// upTo returns the names of the first clusters.
+func (f *fleet) upTo(count int) []string {
+	out := make([]string, 0, count)
+	for i := range count {
+		out = append(out, f.name(i))
+	}
+	return out
+}
+
+// cluster returns a cluster of the fleet that is not stored.
+func (f *fleet) cluster(number int) *clusterv1.ManagedCluster {
+	return &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
+		Name: f.name(number), Labels: map[string]string{clusterv1beta2.ClusterSetLabel: f.namespace},
+	}}
+}
+
+// join stores a cluster with further labels, given as key, value.
+func (f *fleet) join(number int, labels ...string) *clusterv1.ManagedCluster {
+	f.t.Helper()
+	out := f.cluster(number)
+	for i := 0; i < len(labels); i += 2 {
+		out.Labels[labels[i]] = labels[i+1]
+	}
+	f.create(out)
+	return out
+}
+
+// placement stores a placement that selects all that it can reach, as changed by further functions.
+func (f *fleet) placement(name string, change ...func(*clusterv1beta1.PlacementSpec)) *clusterv1beta1.Placement {
+	f.t.Helper()
+	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
+	for _, apply := range change {
+		apply(&out.Spec)
+	}
+	f.create(out)
+	return out
+}
+
+func number(of int32) func(*clusterv1beta1.PlacementSpec) {
+	return func(spec *clusterv1beta1.PlacementSpec) { spec.NumberOfClusters = &of }
+}
+
+func labelled(key, value string) func(*clusterv1beta1.PlacementSpec) {
+	return func(spec *clusterv1beta1.PlacementSpec) {
+		spec.Predicates = append(spec.Predicates, clusterv1beta1.ClusterPredicate{
+			RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{key: value}}},
+		})
+	}
+}
+
+func expression(cel string) func(*clusterv1beta1.PlacementSpec) {
+	return func(spec *clusterv1beta1.PlacementSpec) {
+		spec.Predicates = append(spec.Predicates, clusterv1beta1.ClusterPredicate{
+			RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+				CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{cel}},
+			},
+		})
+	}
+}
+
+func tolerating(tolerations ...clusterv1beta1.Toleration) func(*clusterv1beta1.PlacementSpec) {
+	return func(spec *clusterv1beta1.PlacementSpec) { spec.Tolerations = append(spec.Tolerations, tolerations...) }
+}
+
+// change reads an object, changes it and stores it, until nobody came between.
+func change[T client.Object](f *fleet, object T, apply func(T)) T {
+	f.t.Helper()
+	return edit(f, object, apply, func(ctx context.Context) error { return f.Update(ctx, object) })
+}
+
+// changeStatus is change for the status.
+func changeStatus[T client.Object](f *fleet, object T, apply func(T)) T {
+	f.t.Helper()
+	return edit(f, object, apply, func(ctx context.Context) error { return f.Status().Update(ctx, object) })
+}
+
+func edit[T client.Object](f *fleet, object T, apply func(T), store func(context.Context) error) T {
+	f.t.Helper()
+	err := retry.OnError(retry.DefaultBackoff, apierrors.IsConflict, func() error {
+		if err := f.Get(f.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		apply(object)
+		return store(f.t.Context())
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return object
+}
+
+// slices returns what a consumer sees: the slices that carry a placement's label, by name.
+func (f *fleet) slices(ctx context.Context, placement string) ([]clusterv1beta1.PlacementDecision, error) {
+	var list clusterv1beta1.PlacementDecisionList
+	err := f.List(ctx, &list, client.InNamespace(f.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement})
+	return list.Items, err
+}
+
+// selected returns the distinct clusters in slices, sorted.
+func selected(in []clusterv1beta1.PlacementDecision) []string {
+	out := map[string]bool{}
+	for _, slice := range in {
+		for _, decision := range slice.Status.Decisions {
+			out[decision.ClusterName] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(out))
+}
+
+// decides waits until a placement has selected exactly some clusters and says so in its status.
+func (f *fleet) decides(placement string, want ...string) {
+	f.t.Helper()
+	hubtest.Eventually(f.t, soon, func(ctx context.Context) error {
+		stored, err := f.slices(ctx, placement)
+		if err != nil {
+			return err
+		}
+		if got := selected(stored); !slices.Equal(got, want) {
+			return fmt.Errorf("placement %s has %v, want %v", placement, got, want)
+		}
+		object := &clusterv1beta1.Placement{}
+		if err := f.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: placement}, object); err != nil {
+			return err
+		}
+		if int(object.Status.NumberOfSelectedClusters) != len(want) {
+			return fmt.Errorf("placement %s counts %d clusters, want %d", placement, object.Status.NumberOfSelectedClusters, len(want))
+		}
+		if len(stored) == 0 || len(object.Status.Conditions) == 0 || object.Status.Conditions[0].ObservedGeneration != object.Generation {
+			return fmt.Errorf("placement %s has %d slices and says %+v of generation %d", placement, len(stored), object.Status.Conditions, object.Generation)
+		}
+		return nil
+	})
+}
+
+// says waits until a placement has a condition with a status and a reason, and returns its message.
+func (f *fleet) says(placement, condition string, status metav1.ConditionStatus, reason string) string {
+	f.t.Helper()
+	var message string
+	hubtest.Eventually(f.t, soon, func(ctx context.Context) error {
+		object := &clusterv1beta1.Placement{}
+		if err := f.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: placement}, object); err != nil {
+			return err
+		}
+		for _, c := range object.Status.Conditions {
+			if c.Type == condition && c.Status == status && c.Reason == reason && c.ObservedGeneration == object.Generation {
+				message = c.Message
+				return nil
+			}
+		}
+		return fmt.Errorf("placement %s says %+v, want %s %s %s", placement, object.Status.Conditions, condition, status, reason)
+	})
+	return message
+}
+
+func namespaceOf(cluster string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster}}
+}
+
+// resources sets what a cluster has of memory, and can allocate.
+func resources(c *clusterv1.ManagedCluster, memory string) {
+	c.Status.Capacity = clusterv1.ResourceList{clusterv1.ResourceMemory: resource.MustParse(memory)}
+	c.Status.Allocatable = clusterv1.ResourceList{clusterv1.ResourceMemory: resource.MustParse(memory)}
+}

@@ -1,0 +1,124 @@
+package placement
+
+import (
+	"context"
+	"encoding/pem"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// proxy stands between a manager and the API server: it records what the manager asks and is answered, and may delay,
+// refuse or break off. It acts as the manager's service account, and lets in whoever knows where it listens.
+type proxy struct {
+	server *httptest.Server
+
+	mu sync.Mutex
+	// rule handles a request; forward passes it on. It is nil where all requests are passed on.
+	rule  rule
+	calls []call
+}
+
+type rule func(w http.ResponseWriter, r *http.Request, forward http.Handler)
+
+// call is a request that the API server has answered.
+type call struct {
+	method, path string
+	code         int
+}
+
+// newProxy returns a proxy for one manager, and the kubeconfig that the manager is to use.
+func newProxy(t *testing.T) (*proxy, string) {
+	t.Helper()
+	config := shared.ConfigFor(t, account, accountGroups...)
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hub, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{}
+	forward := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(hub)
+			r.Out.Header.Del("Authorization")
+		},
+		Transport:      transport,
+		FlushInterval:  -1, // watches
+		ErrorLog:       log.New(io.Discard, "", 0),
+		ModifyResponse: p.record,
+	}
+	p.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.mu.Lock()
+		rule := p.rule
+		p.mu.Unlock()
+		if rule == nil {
+			forward.ServeHTTP(w, r)
+			return
+		}
+		rule(w, r, forward)
+	}))
+	p.server.Config.ErrorLog = log.New(io.Discard, "", 0) // aborted requests are what some rules are for
+	p.server.StartTLS()
+	t.Cleanup(func() {
+		p.server.CloseClientConnections()
+		p.server.Close()
+	})
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate().Raw})
+	return p, kubeconfig(t, &rest.Config{Host: p.server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}})
+}
+
+func (p *proxy) record(response *http.Response) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := response.Request
+	p.calls = append(p.calls, call{r.Method, r.URL.Path, response.StatusCode})
+	return nil
+}
+
+// use makes a rule count for every request that comes from now on.
+func (p *proxy) use(r rule) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rule = r
+}
+
+// writes returns the writes to Berth's API group that the API server has answered, in the order of their answers.
+func (p *proxy) writes() []call {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []call
+	for _, c := range p.calls {
+		if isWrite(c.method, c.path) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// isWrite says whether a request writes to Berth's API group.
+func isWrite(method, path string) bool {
+	return method != http.MethodGet && strings.HasPrefix(path, "/apis/cluster.open-cluster-management.io/")
+}
+
+// swallow answers nobody: it reads what the API server would send, so that the request is carried out.
+type swallow struct{ header http.Header }
+
+func (s swallow) Header() http.Header          { return s.header }
+func (swallow) Write(data []byte) (int, error) { return len(data), nil }
+func (swallow) WriteHeader(int)                {}
+
+// carryOut lets the API server carry out a request, whatever becomes of who asked, and drops the answer.
+func carryOut(r *http.Request, forward http.Handler) {
+	forward.ServeHTTP(swallow{http.Header{}}, r.WithContext(context.WithoutCancel(r.Context())))
+}

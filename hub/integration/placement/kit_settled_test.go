@@ -1,0 +1,118 @@
+package placement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/enginetest"
+	enginefleet "github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// settled waits until what is stored of every placement of the hub is a fixed point: the engine, given all that is
+// stored, finds nothing to write, and the oracle decides the same.
+func settled(t *testing.T) {
+	t.Helper()
+	reader := newClient(t)
+	env, err := celenv.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	oracle, err := enginetest.NewOracle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var world *enginetest.World
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		read, err := readWorld(ctx, reader)
+		if err != nil {
+			return err
+		}
+		world = read
+		return fixed(world, env)
+	})
+	snapshot := world.Snapshot()
+	for _, key := range world.Keys() {
+		engine, oracle := enginetest.Engine(world, snapshot, key, env), oracle.Decide(world, key)
+		if diff := cmp.Diff(oracle.JSON(), engine.JSON()); diff != "" {
+			t.Errorf("placement %s: engine and oracle differ (-oracle +engine):\n%s", key, diff)
+		}
+	}
+}
+
+// fixed returns an error unless all placements are stored as the engine would decide them.
+func fixed(world *enginetest.World, env *celenv.Env) error {
+	snapshot := world.Snapshot()
+	for _, key := range world.Keys() {
+		placement := world.Placements[key]
+		if !placement.DeletionTimestamp.IsZero() || placement.Annotations[clusterv1beta1.PlacementDisableAnnotation] == "true" {
+			continue
+		}
+		writes := plan.Diff(enginetest.Answer(snapshot, placement, env), world.Stored(key), world.Now)
+		if !writes.Empty() {
+			return fmt.Errorf("placement %s is not settled: +%v -%v, %d writes, first %s of %s",
+				key, writes.Added, writes.Removed, len(writes.Writes), writes.Writes[0].Verb, cmp.Diff(world.Stored(key).Placement.Status, placementOf(writes)))
+		}
+	}
+	return nil
+}
+
+// placementOf returns the status that a plan reports, for messages.
+func placementOf(p plan.Plan) clusterv1beta1.PlacementStatus {
+	for _, write := range p.Writes {
+		if write.Placement != nil {
+			return write.Placement.Status
+		}
+	}
+	return clusterv1beta1.PlacementStatus{}
+}
+
+// readWorld lists everything that decisions depend on. The lists are not of one instant; a world that is settled does
+// not change between them.
+func readWorld(ctx context.Context, reader client.Client) (*enginetest.World, error) {
+	var (
+		clusters   clusterv1.ManagedClusterList
+		scores     clusterv1alpha1.AddOnPlacementScoreList
+		sets       clusterv1beta2.ManagedClusterSetList
+		bindings   clusterv1beta2.ManagedClusterSetBindingList
+		placements clusterv1beta1.PlacementList
+		decisions  clusterv1beta1.PlacementDecisionList
+	)
+	var errs []error
+	for _, list := range []client.ObjectList{&clusters, &scores, &sets, &bindings, &placements, &decisions} {
+		errs = append(errs, reader.List(ctx, list))
+	}
+	world := enginetest.NewWorld().At(time.Now())
+	addAll(world, clusters.Items)
+	addAll(world, scores.Items)
+	addAll(world, sets.Items)
+	addAll(world, placements.Items)
+	addAll(world, decisions.Items)
+	for _, binding := range bindings.Items {
+		world.Bind(binding.Namespace, binding.Name)
+	}
+	return world, errors.Join(errs...)
+}
+
+func addAll[T any](world *enginetest.World, items []T) {
+	for i := range items {
+		world.Add(any(&items[i]))
+	}
+}
+
+// keyOf names a placement of a fleet.
+func keyOf(f *fleet, placement string) enginefleet.Key {
+	return enginefleet.Key{Namespace: f.namespace, Name: placement}
+}

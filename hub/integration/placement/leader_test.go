@@ -1,0 +1,141 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// elected are the flags of a manager that waits for the lease. A leader that is not heard of loses it after ten seconds.
+var elected = []string{
+	"--leader-elect=true", "--leader-elect-lease-duration=10s", "--leader-elect-renew-deadline=8s", "--leader-elect-retry-period=500ms",
+}
+
+// TestADeposedLeaderIsRefused stops a leader while one write of each kind is on its way, lets another take over and
+// write, and only then lets the late writes arrive. The API server refuses every one of them.
+func TestADeposedLeaderIsRefused(t *testing.T) {
+	f := newFleet(t, 0)
+	for i := range 3 {
+		f.join(i, "role", "all")
+	}
+	names := []string{"fill", "mark", "delete", "report"}
+	for _, name := range names {
+		f.placement(name, func(spec *clusterv1beta1.PlacementSpec) {
+			labelled("role", "all")(spec)
+			labelled("role", name)(spec)
+		})
+	}
+	p, kubeconfig := newProxy(t)
+	first := start(t, options{kubeconfig: kubeconfig, args: elected})
+	for _, name := range names {
+		f.decides(name, f.upTo(3)...)
+	}
+	second := launch(t, options{args: elected})
+	t.Cleanup(second.stop)
+
+	held := p.hold()
+	f.join(3, "role", "fill")
+	f.placement("create", labelled("role", "all"))
+	change(f, f.slice("mark-decision-1"), func(d *clusterv1beta1.PlacementDecision) { delete(d.Labels, clusterv1beta1.PlacementLabel) })
+	stray := f.slice("stray")
+	stray.Labels = map[string]string{clusterv1beta1.PlacementLabel: "delete"}
+	f.create(stray)
+	changeStatus(f, &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "report"}},
+		func(p *clusterv1beta1.Placement) { p.Status.NumberOfSelectedClusters = 77 })
+	hubtest.Eventually(t, soon, func(context.Context) error { return held.has(5) })
+	first.signal(t, syscall.SIGSTOP)
+	before := len(p.writes())
+
+	// The second cannot have the lease before the first is taken for dead.
+	f.decides("fill", f.upTo(4)...)
+	f.decides("create", f.upTo(3)...)
+	settled(t)
+
+	held.release()
+	hubtest.Eventually(t, soon, func(context.Context) error {
+		if got := len(p.writes()) - before; got < 5 {
+			return fmt.Errorf("%d of 5 late writes are answered", got)
+		}
+		return nil
+	})
+	want := map[string]int{
+		"POST create-decision":         http.StatusConflict,
+		"PATCH fill-decision-1/status": http.StatusConflict,
+		"PATCH mark-decision-1":        http.StatusConflict,
+		"PATCH report/status":          http.StatusConflict,
+		"DELETE stray":                 http.StatusNotFound, // the second has deleted it
+	}
+	got := map[string]int{}
+	for _, c := range p.writes()[before:] {
+		_, rest, _ := strings.Cut(c.path, "/placement")
+		_, name, found := strings.Cut(rest, "/")
+		if !found {
+			name = "create-decision" // the path of a create does not name the object
+		}
+		got[c.method+" "+name] = c.code
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("answers to the deposed leader (-want +got):\n%s", diff)
+	}
+
+	first.signal(t, syscall.SIGCONT)
+	if code := first.ended(t); code == 0 {
+		t.Errorf("the deposed leader ended with code 0, want it to fail:\n%s", first.tail())
+	}
+	for _, c := range p.writes()[before:] {
+		if c.code < 300 {
+			t.Errorf("the deposed leader wrote: %+v", c)
+		}
+	}
+	settled(t)
+	f.join(4, "role", "all")
+	f.decides("mark", append(f.upTo(3), f.name(4))...)
+}
+
+func (f *fleet) slice(name string) *clusterv1beta1.PlacementDecision {
+	return &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
+}
+
+// hold keeps back every write from now on, until it is released. Writes to leases and events pass.
+func (p *proxy) hold() *gate {
+	g := &gate{open: make(chan struct{})}
+	p.use(func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+		if !isWrite(r.Method, r.URL.Path) {
+			forward.ServeHTTP(w, r)
+			return
+		}
+		g.mu.Lock()
+		g.waiting++
+		g.mu.Unlock()
+		<-g.open
+		forward.ServeHTTP(w, r.WithContext(context.WithoutCancel(r.Context())))
+	})
+	return g
+}
+
+type gate struct {
+	mu      sync.Mutex
+	waiting int
+	open    chan struct{}
+}
+
+func (g *gate) has(want int) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.waiting < want {
+		return fmt.Errorf("%d of %d writes are on their way", g.waiting, want)
+	}
+	return nil
+}
+
+func (g *gate) release() { close(g.open) }

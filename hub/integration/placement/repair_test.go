@@ -1,0 +1,229 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// stored is what Berth owns of the objects of a placement: what must come back after a stranger changed it.
+type stored struct {
+	Slices map[string]sliceState
+	Status clusterv1beta1.PlacementStatus
+}
+
+type sliceState struct {
+	Labels, Annotations map[string]string
+	Controller          string
+	Clusters            []clusterv1beta1.ClusterDecision
+}
+
+// state reads what Berth owns of a placement: every slice with its label or its name.
+func (f *fleet) state(ctx context.Context, placement string) (stored, error) {
+	var list clusterv1beta1.PlacementDecisionList
+	if err := f.List(ctx, &list, client.InNamespace(f.namespace)); err != nil {
+		return stored{}, err
+	}
+	object := &clusterv1beta1.Placement{}
+	if err := f.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: placement}, object); err != nil {
+		return stored{}, err
+	}
+	out := stored{Slices: map[string]sliceState{}, Status: object.Status}
+	for i := range out.Status.Conditions {
+		out.Status.Conditions[i].LastTransitionTime = metav1.Time{} // moves where a stranger changed the status
+	}
+	for _, slice := range list.Items {
+		state := sliceState{Labels: slice.Labels, Annotations: slice.Annotations, Clusters: slice.Status.Decisions}
+		if controller := metav1.GetControllerOf(&slice); controller != nil {
+			state.Controller = string(controller.UID)
+		}
+		out.Slices[slice.Name] = state
+	}
+	return out, nil
+}
+
+// comesBack makes a change and waits until it is undone.
+func (f *fleet) comesBack(placement string, change func()) {
+	f.t.Helper()
+	want, err := f.state(f.t.Context(), placement)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	change()
+	hubtest.Eventually(f.t, soon, func(ctx context.Context) error {
+		got, err := f.state(ctx, placement)
+		if err != nil {
+			return err
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			return fmt.Errorf("not as before (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+func TestWhatStrangersChangeIsRepaired(t *testing.T) {
+	slice := func(f *fleet, n int) *clusterv1beta1.PlacementDecision {
+		return &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: fmt.Sprintf("p-decision-%d", n)}}
+	}
+	// editOf is a stranger's change of the metadata of the second slice.
+	editOf := func(apply func(*clusterv1beta1.PlacementDecision)) func(*fleet) {
+		return func(f *fleet) { change(f, slice(f, 2), apply) }
+	}
+	strangers := map[string]func(*fleet){
+		"a slice is deleted": func(f *fleet) { f.delete(slice(f, 1)) },
+		"all slices are deleted": func(f *fleet) {
+			if err := f.DeleteAllOf(f.t.Context(), &clusterv1beta1.PlacementDecision{}, client.InNamespace(f.namespace)); err != nil {
+				f.t.Fatal(err)
+			}
+		},
+		"the decisions of a slice are edited": func(f *fleet) {
+			changeStatus(f, slice(f, 2), func(d *clusterv1beta1.PlacementDecision) {
+				d.Status.Decisions = []clusterv1beta1.ClusterDecision{{ClusterName: "smuggled"}}
+			})
+		},
+		"a cluster is put into a second slice": func(f *fleet) {
+			changeStatus(f, slice(f, 2), func(d *clusterv1beta1.PlacementDecision) {
+				d.Status.Decisions = append(d.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: f.name(0)})
+			})
+		},
+		"a slice is emptied": func(f *fleet) {
+			changeStatus(f, slice(f, 1), func(d *clusterv1beta1.PlacementDecision) { d.Status.Decisions = nil })
+		},
+		"the placement label is removed": editOf(func(d *clusterv1beta1.PlacementDecision) { delete(d.Labels, clusterv1beta1.PlacementLabel) }),
+		"the placement label is edited":  editOf(func(d *clusterv1beta1.PlacementDecision) { d.Labels[clusterv1beta1.PlacementLabel] = "other" }),
+		"all labels are removed":         editOf(func(d *clusterv1beta1.PlacementDecision) { d.Labels = nil }),
+		"the group labels are edited": editOf(func(d *clusterv1beta1.PlacementDecision) {
+			d.Labels[clusterv1beta1.DecisionGroupIndexLabel], d.Labels[clusterv1beta1.DecisionGroupNameLabel] = "0", "smuggled"
+		}),
+		"the group index is unreadable": editOf(func(d *clusterv1beta1.PlacementDecision) { d.Labels[clusterv1beta1.DecisionGroupIndexLabel] = "x" }),
+		"the annotations are removed":   editOf(func(d *clusterv1beta1.PlacementDecision) { d.Annotations = nil }),
+		"the annotation is edited": editOf(func(d *clusterv1beta1.PlacementDecision) {
+			for key := range d.Annotations {
+				d.Annotations[key] = "smuggled"
+			}
+		}),
+		"the owner is removed": editOf(func(d *clusterv1beta1.PlacementDecision) { d.OwnerReferences = nil }),
+		"the owner no longer controls": editOf(func(d *clusterv1beta1.PlacementDecision) {
+			d.OwnerReferences[0].Controller = nil
+		}),
+		"the placement's status is edited": func(f *fleet) {
+			p := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "p"}}
+			changeStatus(f, p, func(p *clusterv1beta1.Placement) {
+				p.Status.NumberOfSelectedClusters = 77
+				p.Status.DecisionGroups = nil
+				p.Status.Conditions[0].Status, p.Status.Conditions[0].Reason = metav1.ConditionFalse, "Smuggled"
+			})
+		},
+		"the placement's status is emptied": func(f *fleet) {
+			p := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "p"}}
+			changeStatus(f, p, func(p *clusterv1beta1.Placement) { p.Status = clusterv1beta1.PlacementStatus{} })
+		},
+		"an object with the placement's label comes": func(f *fleet) {
+			f.create(&clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
+				Namespace: f.namespace, Name: "by-hand", Labels: map[string]string{clusterv1beta1.PlacementLabel: "p"},
+			}})
+		},
+		"a slice with the next number comes": func(f *fleet) {
+			object := slice(f, 9)
+			object.Labels = map[string]string{clusterv1beta1.PlacementLabel: "p"}
+			f.create(object)
+			object.Status.Decisions = []clusterv1beta1.ClusterDecision{{ClusterName: "smuggled"}}
+			_ = f.Status().Update(f.t.Context(), object) // it may be gone already
+		},
+	}
+	running(t)
+	fleet := func(t *testing.T) *fleet {
+		f := newFleet(t, 0)
+		for i := range 6 {
+			f.join(i, "stage", []string{"canary", "rest"}[i%2])
+		}
+		f.placement("p", func(spec *clusterv1beta1.PlacementSpec) {
+			spec.DecisionStrategy.GroupStrategy.DecisionGroups = []clusterv1beta1.DecisionGroup{{
+				GroupName:       "canary",
+				ClusterSelector: clusterv1beta1.GroupClusterSelector{LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"stage": "canary"}}},
+			}}
+		})
+		f.decides("p", f.upTo(6)...)
+		settled(t)
+		return f
+	}
+	for _, name := range slices.Sorted(maps.Keys(strangers)) {
+		t.Run(name, func(t *testing.T) {
+			f := fleet(t)
+			f.comesBack("p", func() { strangers[name](f) })
+			settled(t)
+		})
+	}
+	// The same again by a manager that has never written any of it.
+	t.Run("after a restart that wrote nothing", func(t *testing.T) {
+		f := fleet(t)
+		alone(t)
+		m := running(t)
+		m.idle(t, 1)
+		for _, name := range slices.Sorted(maps.Keys(strangers)) {
+			t.Run(name, func(t *testing.T) {
+				inner := *f
+				inner.t = t
+				inner.comesBack("p", func() { strangers[name](&inner) })
+			})
+		}
+		settled(t)
+	})
+}
+
+// TestForeignMetadataIsLeftAlone checks that what Berth does not own of a slice stays as others set it.
+func TestForeignMetadataIsLeftAlone(t *testing.T) {
+	running(t)
+	f := newFleet(t, 2)
+	f.placement("p")
+	f.decides("p", f.upTo(2)...)
+	slice := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "p-decision-1"}}
+	change(f, slice, func(d *clusterv1beta1.PlacementDecision) {
+		d.Labels["team"], d.Annotations["note"] = "blue", "mind the gap"
+		delete(d.Labels, clusterv1beta1.PlacementLabel)
+	})
+	f.join(2)
+	f.decides("p", f.upTo(3)...)
+	settled(t)
+	if err := f.Get(t.Context(), client.ObjectKeyFromObject(slice), slice); err != nil {
+		t.Fatal(err)
+	}
+	if slice.Labels["team"] != "blue" || slice.Annotations["note"] != "mind the gap" {
+		t.Errorf("labels %v, annotations %v, want those of others kept", slice.Labels, slice.Annotations)
+	}
+}
+
+// TestClustersOfADeletedSliceKeepTheirPlace deletes slices while newcomers would rank before those in them.
+func TestClustersOfADeletedSliceKeepTheirPlace(t *testing.T) {
+	m := running(t)
+	f := newFleet(t, 0)
+	for i := 5; i < 8; i++ {
+		f.join(i)
+	}
+	f.placement("p", number(3))
+	f.decides("p", f.names(5, 6, 7)...)
+	for i := range 3 { // by name they come first
+		f.join(i)
+	}
+	before := m.idle(t, 0).sum("berth_decisions_total", `change="added"`)
+	f.delete(&clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "p-decision-1"}})
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		read, err := m.read(ctx)
+		if err == nil && read.sum("berth_decisions_total", `change="added"`) < before+3 {
+			err = fmt.Errorf("not restored yet")
+		}
+		return err
+	})
+	f.decides("p", f.names(5, 6, 7)...)
+	settled(t)
+}
