@@ -8,6 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -15,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -25,6 +29,9 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/internal/controller/binding"
+	"github.com/berth-project/berth/internal/controller/clusterset"
+	"github.com/berth-project/berth/internal/controller/grant"
 	"github.com/berth-project/berth/internal/controller/placement"
 	"github.com/berth-project/berth/internal/telemetry"
 	"github.com/berth-project/berth/internal/version"
@@ -32,12 +39,21 @@ import (
 
 // controllers are the loops of the manager by name, in the order in which they are added.
 func controllers() []controllerEntry {
-	return []controllerEntry{{placement.Name, addPlacement}}
+	return []controllerEntry{
+		{placement.Name, addPlacement},
+		{clusterset.Name, func(_ context.Context, mgr manager.Manager, _ Options) error {
+			return clusterset.Add(mgr, clock.RealClock{})
+		}},
+		{binding.Name, func(ctx context.Context, mgr manager.Manager, _ Options) error {
+			return binding.Add(ctx, mgr, clock.RealClock{})
+		}},
+		{grant.Name, func(_ context.Context, mgr manager.Manager, _ Options) error { return grant.Add(mgr) }},
+	}
 }
 
 type controllerEntry struct {
 	name string
-	add  func(manager.Manager, Options) error
+	add  func(context.Context, manager.Manager, Options) error
 }
 
 func controllerNames() []string {
@@ -48,7 +64,7 @@ func controllerNames() []string {
 	return out
 }
 
-func addPlacement(mgr manager.Manager, options Options) error {
+func addPlacement(_ context.Context, mgr manager.Manager, options Options) error {
 	return placement.Add(mgr, placement.Options{
 		Workers: options.Workers, Clock: clock.RealClock{}, Metrics: telemetry.NewMetrics(metrics.Registry),
 	})
@@ -83,7 +99,7 @@ func Run(ctx context.Context, options Options) error {
 		if !options.runs(entry.name) {
 			continue
 		}
-		if err := entry.add(mgr, options); err != nil {
+		if err := entry.add(ctx, mgr, options); err != nil {
 			return err
 		}
 	}
@@ -112,7 +128,7 @@ func hubConfig(options Options) (*rest.Config, error) {
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, eventsv1.AddToScheme,
+		corev1.AddToScheme, eventsv1.AddToScheme, rbacv1.AddToScheme,
 		clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
@@ -125,7 +141,7 @@ func newScheme() (*runtime.Scheme, error) {
 func managerOptions(options Options, scheme *runtime.Scheme, lock resourcelock.Interface) ctrl.Options {
 	return ctrl.Options{
 		Scheme:                              scheme,
-		Cache:                               cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Cache:                               cacheOptions(),
 		Metrics:                             metricsserver.Options{BindAddress: options.MetricsAddress},
 		HealthProbeBindAddress:              options.HealthAddress,
 		LeaderElection:                      options.LeaderElection,
@@ -136,6 +152,16 @@ func managerOptions(options Options, scheme *runtime.Scheme, lock resourcelock.I
 		RenewDeadline:                       &options.RenewDeadline,
 		RetryPeriod:                         &options.RetryPeriod,
 		Controller:                          config.Controller{SkipNameValidation: new(true), UsePriorityQueue: new(false)},
+	}
+}
+
+// cacheOptions keeps out of memory what no loop reads: managed fields, and service accounts that grant nothing.
+func cacheOptions() cache.Options {
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			grant.AccountKind(): {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, grant.Account)},
+		},
 	}
 }
 

@@ -1,0 +1,107 @@
+package grant
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/internal/access"
+	"github.com/berth-project/berth/internal/source/rights"
+)
+
+const syncPoll = 20 * time.Millisecond
+
+// Add adds the controller to a manager.
+func Add(mgr manager.Manager) error {
+	index := access.NewIndex()
+	r := &reconciler{client: mgr.GetClient(), index: index}
+	everybody := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request { return r.accounts(ctx) })
+	err := builder.ControllerManagedBy(mgr).
+		Named(Name).
+		Watches(AccountKind(), handler.EnqueueRequestsFromMapFunc(namespaceOf), builder.WithPredicates(predicate.NewPredicateFuncs(isPlacement))).
+		Watches(&clusterv1beta2.ManagedClusterSetBinding{}, handler.EnqueueRequestsFromMapFunc(namespaceOf)).
+		Watches(&clusterv1beta2.ManagedClusterSet{}, everybody, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(&permissions{cache: mgr.GetCache(), reconciler: r}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("adding the grant controller: %w", err)
+	}
+	return nil
+}
+
+// AccountKind is the form in which the loop reads service accounts: their metadata alone.
+func AccountKind() *metav1.PartialObjectMetadata {
+	account := &metav1.PartialObjectMetadata{}
+	account.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
+	return account
+}
+
+func namespaceOf(_ context.Context, object client.Object) []reconcile.Request {
+	return []reconcile.Request{request(object.GetNamespace())}
+}
+
+func request(namespace string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: namespace}}
+}
+
+func isPlacement(object client.Object) bool { return object.GetName() == Account }
+
+// accounts returns the namespaces that have the account.
+func (r *reconciler) accounts(ctx context.Context) []reconcile.Request {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccountList"))
+	if err := r.client.List(ctx, list); err != nil {
+		return nil // the cache answers always but while it starts, and then every account is looked at anyway
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		if isPlacement(&list.Items[i]) {
+			out = append(out, request(list.Items[i].Namespace))
+		}
+	}
+	return out
+}
+
+// permissions is a source that wakes every namespace with the account when a role or a binding of roles changes. It is
+// synced once all that exist are known: before, a grant would look withdrawn.
+type permissions struct {
+	cache      cache.Cache
+	reconciler *reconciler
+	synced     func() bool
+	queue      workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+// Start begins to follow roles and their bindings. It does not block.
+func (p *permissions) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	p.queue = queue
+	synced, err := rights.Watch(ctx, p.cache, p.reconciler.index, func() {
+		for _, request := range p.reconciler.accounts(ctx) {
+			queue.Add(request)
+		}
+	})
+	p.synced = synced
+	return err
+}
+
+// WaitForSync blocks until every role and binding of roles is known.
+func (p *permissions) WaitForSync(ctx context.Context) error {
+	err := wait.PollUntilContextCancel(ctx, syncPoll, true, func(context.Context) (bool, error) { return p.synced(), nil })
+	if err != nil {
+		return fmt.Errorf("waiting for roles and their bindings: %w", err)
+	}
+	return nil
+}
