@@ -1,0 +1,35 @@
+package review
+
+import (
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// refusedError is a "no" to the user, in contrast to a failure of ours.
+type refusedError struct {
+	status *apierrors.StatusError
+}
+
+// Error returns what the user reads.
+func (e *refusedError) Error() string { return e.status.Error() }
+
+// Forbidden refuses what a user has no right to. why says what that is, and which right it needs.
+func Forbidden(resource schema.GroupResource, name, why string) error {
+	return &refusedError{apierrors.NewForbidden(resource, name, errors.New(why))}
+}
+
+// Conflict refuses what cannot be now, and may be later.
+func Conflict(resource schema.GroupResource, name, why string) error {
+	return &refusedError{apierrors.NewConflict(resource, name, errors.New(why))}
+}
+
+// Invalid refuses an object for its faults; without any it returns nil.
+func Invalid(kind schema.GroupKind, name string, faults field.ErrorList) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	return &refusedError{apierrors.NewInvalid(kind, name, faults)}
+}

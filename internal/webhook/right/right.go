@@ -1,0 +1,103 @@
+// Package right owns the question "may this user do that", as admission asks it: about rights beyond those that the
+// request itself needed. It refuses to know why somebody asks.
+//
+// The invariant: a right that could not be looked up is never taken for one that the user has.
+package right
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+
+// Right is a verb on a subresource of one cluster-wide object, as a rule of a ClusterRole grants it.
+type Right struct {
+	Verb, Group, Resource, Subresource string
+	// Name is the resourceName, taken literally: RBAC knows no patterns.
+	Name string
+}
+
+// String says how a rule has to grant the right.
+func (r Right) String() string {
+	return fmt.Sprintf("the verb %q on %q in the API group %q with the resourceName %q", r.Verb, r.Resource+"/"+r.Subresource, r.Group, r.Name)
+}
+
+// Checker tells whether a user has the right to do what the attributes say.
+type Checker interface {
+	Allowed(ctx context.Context, user authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (bool, error)
+}
+
+// Reviews is the Checker that asks the API server, with a SubjectAccessReview each time.
+type Reviews struct {
+	Client client.Writer
+}
+
+// Allowed implements Checker. Whatever authorizers the hub has take part in the answer.
+func (r Reviews) Allowed(ctx context.Context, user authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (bool, error) {
+	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
+	for key, values := range user.Extra {
+		extra[key] = authorizationv1.ExtraValue(values)
+	}
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: user.Username, Groups: user.Groups, UID: user.UID, Extra: extra, ResourceAttributes: &attributes,
+	}}
+	if err := r.Client.Create(ctx, review); err != nil {
+		return false, fmt.Errorf("reviewing the access of %q: %w", user.Username, err)
+	}
+	return review.Status.Allowed && !review.Status.Denied, nil
+}
+
+// Holder is who made a request, for the time of that request. It is not safe for concurrent use.
+type Holder struct {
+	user    authenticationv1.UserInfo
+	checker Checker
+	known   map[Right]bool
+}
+
+// NewHolder returns the holder of a user's rights. It asks the checker about each right at most once.
+func NewHolder(user authenticationv1.UserInfo, checker Checker) *Holder {
+	return &Holder{user: user, checker: checker, known: map[Right]bool{}}
+}
+
+// Name returns the user's name.
+func (h *Holder) Name() string { return h.user.Username }
+
+// Has says whether the user has one of some rights at least. It asks in the given order and stops at the first one held.
+func (h *Holder) Has(ctx context.Context, oneOf ...Right) (bool, error) {
+	for _, right := range oneOf {
+		held, known := h.known[right]
+		if !known {
+			var err error
+			if held, err = h.checker.Allowed(ctx, h.user, right.attributes()); err != nil {
+				return false, err
+			}
+			h.known[right] = held
+		}
+		if held {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func (r Right) attributes() authorizationv1.ResourceAttributes {
+	return authorizationv1.ResourceAttributes{
+		Verb: r.Verb, Group: r.Group, Version: "*", Resource: r.Resource, Subresource: r.Subresource, Name: r.Name,
+	}
+}
+
+// Needed says which rights would do: any one of those given, of which there must be at least one.
+func Needed(oneOf ...Right) string {
+	out := make([]string, 0, len(oneOf))
+	for _, right := range slices.Backward(oneOf) {
+		out = append(out, right.String())
+	}
+	return strings.Join(out, ", or ")
+}
