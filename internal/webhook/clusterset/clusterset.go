@@ -1,0 +1,150 @@
+// Package clusterset owns what a ManagedClusterSet must be like to be stored: a selector that the engine can follow,
+// and a label that no other set claims.
+//
+// The compiler of the engine says whether a selector can be followed; this package refuses to have an opinion of its
+// own. It cannot see a set that is created at the same instant: what slips through is reported by the set's condition.
+package clusterset
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/internal/webhook/review"
+)
+
+// Set is the kind that the package is about.
+type Set = clusterv1beta2.ManagedClusterSet
+
+// Validating serves the rules about sets. others is where the other sets are listed.
+func Validating(others client.Reader) http.Handler {
+	return review.Handler(func(ctx context.Context, c review.Case[Set]) (review.Answer, error) {
+		var stored []Set
+		if _, claims := claimOf(c.New); claims && claimOrNone(c.Old) != claimOrNone(c.New) {
+			list := &clusterv1beta2.ManagedClusterSetList{}
+			if err := others.List(ctx, list); err != nil {
+				return review.Answer{}, fmt.Errorf("listing cluster sets: %w", err)
+			}
+			stored = list.Items
+		}
+		return Validate(c.Old, c.New, stored)
+	})
+}
+
+// Validate refuses faults that the set did not have before. old is nil when the set is created; stored are the sets
+// there are, of which the set itself may be one.
+func Validate(old, after *Set, stored []Set) (review.Answer, error) {
+	faults := review.NewFaults(faultsOf(old), faultsOf(after))
+	if claimOrNone(old) != claimOrNone(after) {
+		faults = append(faults, conflicts(after, stored)...)
+	}
+	kind := schema.GroupKind{Group: clusterv1beta2.GroupName, Kind: "ManagedClusterSet"}
+	if err := review.Invalid(kind, after.Name, faults); err != nil {
+		return review.Answer{}, err
+	}
+	return review.Answer{Warnings: warnings(after)}, nil
+}
+
+func faultsOf(set *Set) field.ErrorList {
+	if set == nil {
+		return nil
+	}
+	out := slices.Clone(fleet.NewSet(set).Faults)
+	if selector := set.Spec.ClusterSelector; selector.SelectorType == clusterv1beta2.ExclusiveLabel && selector.ExclusiveLabel != nil {
+		out = append(out, labelFaults(*selector.ExclusiveLabel, selectorPath().Child("exclusiveLabel"))...)
+	}
+	return out
+}
+
+func selectorPath() *field.Path { return field.NewPath("spec", "clusterSelector") }
+
+// labelFaults holds that the label of an exclusive set is one that only permitted users may put on a cluster: with any
+// other, everybody could put a cluster into the set.
+func labelFaults(label clusterv1beta2.ExclusiveLabelSelector, path *field.Path) field.ErrorList {
+	var out field.ErrorList
+	prefix, _, _ := strings.Cut(label.Key, "/")
+	if prefix != "cluster.open-cluster-management.io" && prefix != "info.open-cluster-management.io" {
+		out = append(out, field.Invalid(path.Child("key"), label.Key,
+			"must start with cluster.open-cluster-management.io/ or info.open-cluster-management.io/, which only permitted users may put on a cluster"))
+	}
+	for _, fault := range validation.IsQualifiedName(label.Key) {
+		out = append(out, field.Invalid(path.Child("key"), label.Key, fault))
+	}
+	if label.Value == "" {
+		out = append(out, field.Required(path.Child("value"), "give the value that makes a cluster a member"))
+	}
+	for _, fault := range validation.IsValidLabelValue(label.Value) {
+		out = append(out, field.Invalid(path.Child("value"), label.Value, fault))
+	}
+	return out
+}
+
+// claimOf returns the label that a set claims for itself, if it is of an exclusive type. A set by the clusterset label
+// claims its own name there.
+func claimOf(set *Set) (label clusterv1beta2.ExclusiveLabelSelector, claims bool) {
+	switch selector := set.Spec.ClusterSelector; {
+	case selector.SelectorType == "", selector.SelectorType == clusterv1beta2.ExclusiveClusterSetLabel:
+		return clusterv1beta2.ExclusiveLabelSelector{Key: clusterv1beta2.ClusterSetLabel, Value: set.Name}, true
+	case selector.SelectorType == clusterv1beta2.ExclusiveLabel && selector.ExclusiveLabel != nil:
+		return *selector.ExclusiveLabel, true
+	default:
+		return clusterv1beta2.ExclusiveLabelSelector{}, false
+	}
+}
+
+func claimOrNone(set *Set) clusterv1beta2.ExclusiveLabelSelector {
+	if set == nil {
+		return clusterv1beta2.ExclusiveLabelSelector{}
+	}
+	label, _ := claimOf(set)
+	return label
+}
+
+func conflicts(set *Set, stored []Set) field.ErrorList {
+	label, claims := claimOf(set)
+	if !claims {
+		return nil
+	}
+	path := selectorPath()
+	if set.Spec.ClusterSelector.SelectorType == clusterv1beta2.ExclusiveLabel {
+		path = path.Child("exclusiveLabel")
+	}
+	var out field.ErrorList
+	for i := range stored {
+		if other := &stored[i]; other.Name != set.Name && claimOrNone(other) == label {
+			out = append(out, field.Invalid(path, label.Key+"="+label.Value,
+				fmt.Sprintf("the set %q claims this label already; no two sets may claim the same", other.Name)))
+		}
+	}
+	return out
+}
+
+// warnings names what is legal and hardly ever meant.
+func warnings(set *Set) []string {
+	selector := set.Spec.ClusterSelector
+	if selector.SelectorType != clusterv1beta2.LabelSelector {
+		return nil
+	}
+	at := selectorPath().Child("labelSelector").String()
+	switch {
+	case selector.LabelSelector == nil:
+		return []string{at + " is absent, so that no cluster is a member; {} makes every cluster one"}
+	case len(selector.LabelSelector.MatchLabels)+len(selector.LabelSelector.MatchExpressions) > 0:
+		parsed, _ := fleet.LabelSelector(*selector.LabelSelector, nil) // with faults it is empty, and contradicts nothing
+		if why := review.Contradiction(parsed); why != "" {
+			return []string{at + " matches no cluster, since nothing can meet both " + why}
+		}
+	case set.Name != clusterv1beta2.GlobalClusterSetName:
+		return []string{at + " is empty, so that every cluster of the hub is a member"}
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+// Package placement owns what a Placement must be like to be stored: something that the engine can follow. It asks the
+// compiler of the engine, and refuses to have an opinion of its own, so that what admission accepts the engine accepts.
+package placement
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/internal/webhook/review"
+)
+
+// Validating serves the rules about placements. bindings is where those of the namespace are listed; it should be up
+// to date, since people store a placement right after the binding that it needs.
+func Validating(env *celenv.Env, bindings client.Reader) http.Handler {
+	return review.Handler(func(ctx context.Context, c review.Case[clusterv1beta1.Placement]) (review.Answer, error) {
+		compiled, err := Validate(c.Old, c.New, env)
+		if err != nil {
+			return review.Answer{}, err
+		}
+		bound, err := boundTo(ctx, bindings, c.New.Namespace)
+		if err != nil {
+			return review.Answer{}, err
+		}
+		return review.Answer{Warnings: Warnings(c.New, compiled, bound)}, nil
+	})
+}
+
+// Validate refuses a placement for faults that it did not have before. old is nil when it is created. The program is
+// nil where old faults remain.
+func Validate(old, after *clusterv1beta1.Placement, env *celenv.Env) (*program.Program, error) {
+	compiled, faults := program.Compile(after, env)
+	if old != nil && len(faults) > 0 {
+		_, before := program.Compile(old, env)
+		faults = review.NewFaults(before, faults)
+	}
+	return compiled, review.Invalid(schema.GroupKind{Group: clusterv1beta1.GroupName, Kind: "Placement"}, after.Name, faults)
+}
+
+func boundTo(ctx context.Context, bindings client.Reader, namespace string) (sets.Set[string], error) {
+	list := &clusterv1beta2.ManagedClusterSetBindingList{}
+	if err := bindings.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("listing the bindings of the namespace: %w", err)
+	}
+	out := sets.New[string]()
+	for _, binding := range list.Items {
+		out.Insert(binding.Name)
+	}
+	return out, nil
+}
+
+// Warnings names what is legal and hardly ever meant. bound are the sets that the namespace binds.
+func Warnings(placement *clusterv1beta1.Placement, compiled *program.Program, bound sets.Set[string]) []string {
+	out := unbound(placement, bound)
+	if compiled == nil {
+		return out
+	}
+	path := field.NewPath("spec", "predicates")
+	for i, predicate := range compiled.Predicates {
+		if why := review.Contradiction(predicate.Selector); why != "" {
+			out = append(out, fmt.Sprintf("%s matches no cluster, since nothing can meet both %s", path.Index(i), why))
+		}
+	}
+	path = field.NewPath("spec", "decisionStrategy", "groupStrategy", "decisionGroups")
+	names := sets.New[string]()
+	for i, group := range compiled.Groups.Groups {
+		if why := review.Contradiction(group.Selector); why != "" {
+			out = append(out, fmt.Sprintf("%s matches no cluster, since nothing can meet both %s", path.Index(i), why))
+		}
+		if names.Has(group.Name) {
+			out = append(out, fmt.Sprintf("%s has the name %q of an earlier group; readers cannot tell the two apart by name", path.Index(i), group.Name))
+		}
+		names.Insert(group.Name)
+	}
+	for _, part := range compiled.Unsupported {
+		out = append(out, part+" is not scheduled by in this version; the placement keeps the clusters that it has")
+	}
+	return out
+}
+
+func unbound(placement *clusterv1beta1.Placement, bound sets.Set[string]) []string {
+	if len(placement.Spec.ClusterSets) == 0 && bound.Len() == 0 {
+		return []string{fmt.Sprintf("no cluster set is bound to the namespace %q, so that nothing can be selected; create a ManagedClusterSetBinding", placement.Namespace)}
+	}
+	var out []string
+	for i, name := range placement.Spec.ClusterSets {
+		if !bound.Has(name) {
+			out = append(out, fmt.Sprintf("%s: the cluster set %q is not bound to the namespace %q, so that none of its clusters is selected through it",
+				field.NewPath("spec", "clusterSets").Index(i), name, placement.Namespace))
+		}
+	}
+	return out
+}
