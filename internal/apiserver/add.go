@@ -1,0 +1,128 @@
+package apiserver
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/internal/apiserver/history"
+	"github.com/berth-project/berth/internal/apiserver/sight"
+)
+
+var errUnfilled = errors.New("serving the views: the caches were not filled")
+
+// Add lets a manager serve the views, whether it leads or not.
+func Add(ctx context.Context, mgr manager.Manager, options Options) error {
+	var keeper [4]byte
+	_, _ = rand.Read(keeper[:]) // it never fails
+	past := history.New(options.Clock, history.Keeper(binary.LittleEndian.Uint32(keeper[:])))
+	synced, err := follow(ctx, mgr.GetCache(), past)
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(&runner{mgr: mgr, options: options, past: past, synced: synced}); err != nil {
+		return fmt.Errorf("adding the views: %w", err)
+	}
+	return nil
+}
+
+// runner is the server as a part of a manager.
+type runner struct {
+	mgr     manager.Manager
+	options Options
+	past    *history.History
+	synced  []toolscache.InformerSynced
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica serves.
+func (*runner) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable. Nobody is answered before the caches are filled: a list that lacks something
+// because it is not known yet would be a lie.
+func (r *runner) Start(ctx context.Context) error {
+	defer r.options.Listener.Close() //nolint:errcheck // closed already where the server ran
+	if !toolscache.WaitForCacheSync(ctx.Done(), r.synced...) {
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // told to stop, which it does
+		}
+		return errUnfilled
+	}
+	r.past.Publish()
+	server, err := newServer(ctx, r.mgr.GetConfig(), r.options, r.past)
+	if err != nil {
+		return err
+	}
+	go r.past.Run(ctx)
+	if err := server.PrepareRun().RunWithContext(ctx); err != nil {
+		return fmt.Errorf("serving the views: %w", err)
+	}
+	return nil
+}
+
+// follow lets a history follow the informers of all that decides who sees what.
+func follow(ctx context.Context, informers cache.Cache, past *history.History) ([]toolscache.InformerSynced, error) {
+	var synced []toolscache.InformerSynced
+	for _, add := range []func() (toolscache.InformerSynced, error){
+		func() (toolscache.InformerSynced, error) {
+			return stage(ctx, informers, past, &clusterv1.ManagedCluster{}, (*sight.Edit).SetCluster, (*sight.Edit).DeleteCluster)
+		},
+		func() (toolscache.InformerSynced, error) {
+			return stage(ctx, informers, past, &clusterv1beta2.ManagedClusterSet{}, (*sight.Edit).SetSet, (*sight.Edit).DeleteSet)
+		},
+		func() (toolscache.InformerSynced, error) {
+			return stage(ctx, informers, past, &rbacv1.ClusterRole{}, (*sight.Edit).SetRole, (*sight.Edit).DeleteRole)
+		},
+		func() (toolscache.InformerSynced, error) {
+			return stage(ctx, informers, past, &rbacv1.ClusterRoleBinding{}, (*sight.Edit).SetBinding, (*sight.Edit).DeleteBinding)
+		},
+	} {
+		has, err := add()
+		if err != nil {
+			return nil, err
+		}
+		synced = append(synced, has)
+	}
+	return synced, nil
+}
+
+// stage stages every change of one kind.
+func stage[T client.Object](
+	ctx context.Context, informers cache.Cache, past *history.History, kind T,
+	set func(*sight.Edit, T), remove func(*sight.Edit, string),
+) (toolscache.InformerSynced, error) {
+	informer, err := informers.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, fmt.Errorf("watching %T: %w", kind, err)
+	}
+	put := func(object any) {
+		if typed, ok := object.(T); ok {
+			past.Stage(func(e *sight.Edit) { set(e, typed) })
+		}
+	}
+	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    put,
+		UpdateFunc: func(_, object any) { put(object) },
+		DeleteFunc: func(object any) {
+			if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+				object = tombstone.Obj
+			}
+			if typed, ok := object.(T); ok {
+				past.Stage(func(e *sight.Edit) { remove(e, typed.GetName()) })
+			}
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watching %T: %w", kind, err)
+	}
+	return registration.HasSynced, nil
+}

@@ -1,0 +1,120 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	generated "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
+	"k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/openapi"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/server"
+	"k8s.io/kube-openapi/pkg/common"
+	"k8s.io/kube-openapi/pkg/util"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"sigs.k8s.io/yaml"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/config"
+)
+
+// definitions are the stored versions of the resources that the views show, by name: the schema and the columns of a
+// view are those of what it shows.
+type definitions map[string]apiextensionsv1.CustomResourceDefinitionVersion
+
+func readDefinitions() (definitions, error) {
+	out := definitions{}
+	for _, resource := range []string{"managedclusters", "managedclustersets"} {
+		data, err := fs.ReadFile(config.CRDs(), clusterv1.GroupName+"_"+resource+".yaml")
+		if err != nil {
+			return nil, fmt.Errorf("reading the definition of %s: %w", resource, err)
+		}
+		var definition apiextensionsv1.CustomResourceDefinition
+		if err := yaml.Unmarshal(data, &definition); err != nil {
+			return nil, fmt.Errorf("reading the definition of %s: %w", resource, err)
+		}
+		for _, version := range definition.Spec.Versions {
+			if version.Storage {
+				out[resource] = version
+			}
+		}
+	}
+	return out, nil
+}
+
+// columns returns what a resource looks like as a table.
+func (d definitions) columns(resource string) (rest.TableConvertor, error) {
+	out, err := tableconvertor.New(d[resource].AdditionalPrinterColumns)
+	if err != nil {
+		return nil, fmt.Errorf("reading the columns of %s: %w", resource, err)
+	}
+	return out, nil
+}
+
+// describe lets the server publish the schemas, for kubectl explain and whoever else asks.
+func (d definitions) describe(config *server.Config, scheme *runtime.Scheme) {
+	names := openapi.NewDefinitionNamer(scheme)
+	config.OpenAPIConfig = server.DefaultOpenAPIConfig(d.schemas, names)
+	config.OpenAPIConfig.Info.Title = Name
+	config.OpenAPIV3Config = server.DefaultOpenAPIV3Config(d.schemas, names)
+	config.OpenAPIV3Config.Info.Title = Name
+}
+
+// schemas implements common.GetOpenAPIDefinitions.
+func (d definitions) schemas(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
+	out := maps.Clone(generated.GetOpenAPIDefinitions(ref))
+	add := func(resource string, one, list any) {
+		name := util.GetCanonicalTypeName(one)
+		out[name] = object(d[resource].Schema.OpenAPIV3Schema, ref)
+		out[util.GetCanonicalTypeName(list)] = listOf(name, ref)
+	}
+	add("managedclusters", &clusterv1.ManagedCluster{}, &clusterv1.ManagedClusterList{})
+	add("managedclustersets", &clusterv1beta2.ManagedClusterSet{}, &clusterv1beta2.ManagedClusterSetList{})
+	return out
+}
+
+// object turns the schema of a definition into one for OpenAPI, where metadata is spelt out by reference.
+func object(schema *apiextensionsv1.JSONSchemaProps, ref common.ReferenceCallback) common.OpenAPIDefinition {
+	var out spec.Schema
+	data, err := json.Marshal(schema)
+	if err == nil {
+		err = json.Unmarshal(data, &out)
+	}
+	if err != nil {
+		panic("apiserver: a definition that is built in cannot be read: " + err.Error())
+	}
+	metadata := metav1.ObjectMeta{}.OpenAPIModelName()
+	out.Properties["metadata"] = reference(metadata, ref)
+	return common.OpenAPIDefinition{Schema: out, Dependencies: []string{metadata}}
+}
+
+func listOf(item string, ref common.ReferenceCallback) common.OpenAPIDefinition {
+	metadata := metav1.ListMeta{}.OpenAPIModelName()
+	items := reference(item, ref)
+	text := *spec.StringProperty()
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{SchemaProps: spec.SchemaProps{
+			Type:     []string{"object"},
+			Required: []string{"items"},
+			Properties: map[string]spec.Schema{
+				"apiVersion": text, "kind": text,
+				"metadata": reference(metadata, ref),
+				"items":    *spec.ArrayProperty(&items),
+			},
+		}},
+		Dependencies: []string{item, metadata},
+	}
+}
+
+func reference(name string, ref common.ReferenceCallback) spec.Schema {
+	return spec.Schema{SchemaProps: spec.SchemaProps{
+		Default: map[string]any{},
+		Ref:     ref(name),
+	}}
+}

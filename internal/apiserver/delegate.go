@@ -1,0 +1,121 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/authorization/union"
+	"k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/kubernetes"
+	clientrest "k8s.io/client-go/rest"
+)
+
+const (
+	// trust is the ConfigMap in kube-system where the hub says whom its aggregated servers may trust.
+	trust = "extension-apiserver-authentication"
+	// answerLife is how long an answer of the hub is believed.
+	answerLife = 5 * time.Second
+	// reviewLimit bounds one question to the hub.
+	reviewLimit = 10 * time.Second
+)
+
+// retry is how a question that the hub did not answer is asked again.
+func retry() *wait.Backoff {
+	return &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.5, Jitter: 0.2, Steps: 5}
+}
+
+// delegate lets the hub say who calls, and whether he may call at all. Nobody comes in unnamed.
+func delegate(ctx context.Context, hub *clientrest.Config, config *server.Config) error {
+	client, err := kubernetes.NewForConfig(hub)
+	if err != nil {
+		return fmt.Errorf("reaching the hub: %w", err)
+	}
+	if err := authenticate(ctx, client, config); err != nil {
+		return err
+	}
+	asked, err := authorizerfactory.DelegatingAuthorizerConfig{
+		SubjectAccessReviewClient: client.AuthorizationV1(),
+		AllowCacheTTL:             answerLife,
+		DenyCacheTTL:              answerLife,
+		WebhookRetryBackoff:       retry(),
+	}.New()
+	if err != nil {
+		return fmt.Errorf("delegating authorization: %w", err)
+	}
+	config.Authorization.Authorizer = union.New(authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup), asked)
+	return nil
+}
+
+// authenticate trusts the hub's front proxy to name the caller, and beside it the hub's client certificates and tokens.
+func authenticate(ctx context.Context, client kubernetes.Interface, config *server.Config) error {
+	proxy, err := proxyTrust(client)
+	if err != nil {
+		return err
+	}
+	if err := proxy.RunOnce(ctx); err != nil {
+		return fmt.Errorf("reading whom the hub trusts: %w", err)
+	}
+	users, err := authority(client, "client-ca", "client-ca-file")
+	if err != nil {
+		return err
+	}
+	headers := &authenticatorfactory.RequestHeaderConfig{
+		CAContentProvider:   proxy,
+		UsernameHeaders:     headerrequest.StringSliceProviderFunc(proxy.UsernameHeaders),
+		UIDHeaders:          headerrequest.StringSliceProviderFunc(proxy.UIDHeaders),
+		GroupHeaders:        headerrequest.StringSliceProviderFunc(proxy.GroupHeaders),
+		ExtraHeaderPrefixes: headerrequest.StringSliceProviderFunc(proxy.ExtraHeaderPrefixes),
+		AllowedClientNames:  headerrequest.StringSliceProviderFunc(proxy.AllowedClientNames),
+	}
+	who, _, err := authenticatorfactory.DelegatingAuthenticatorConfig{
+		TokenAccessReviewClient:            client.AuthenticationV1(),
+		TokenAccessReviewTimeout:           reviewLimit,
+		WebhookRetryBackoff:                retry(),
+		CacheTTL:                           answerLife,
+		ClientCertificateCAContentProvider: users,
+		RequestHeaderConfig:                headers,
+	}.New()
+	if err != nil {
+		return fmt.Errorf("delegating authentication: %w", err)
+	}
+	config.Authentication = server.AuthenticationInfo{Authenticator: who, RequestHeaderConfig: headers}
+	// Serving runs the providers that it is given, and so keeps the trust abreast of the ConfigMap.
+	for _, provider := range []dynamiccertificates.CAContentProvider{users, proxy} {
+		if err := config.Authentication.ApplyClientCert(provider, config.SecureServing); err != nil {
+			return fmt.Errorf("trusting client certificates: %w", err)
+		}
+	}
+	return nil
+}
+
+func proxyTrust(client kubernetes.Interface) (*options.DynamicRequestHeaderController, error) {
+	signers, err := authority(client, "front-proxy-ca", "requestheader-client-ca-file")
+	if err != nil {
+		return nil, err
+	}
+	return &options.DynamicRequestHeaderController{
+		ConfigMapCAController: signers,
+		RequestHeaderAuthRequestController: headerrequest.NewRequestHeaderAuthRequestController(
+			trust, metav1.NamespaceSystem, client,
+			"requestheader-username-headers", "requestheader-uid-headers", "requestheader-group-headers",
+			"requestheader-extra-headers-prefix", "requestheader-allowed-names",
+		),
+	}, nil
+}
+
+func authority(client kubernetes.Interface, purpose, key string) (*dynamiccertificates.ConfigMapCAController, error) {
+	out, err := dynamiccertificates.NewDynamicCAFromConfigMapController(purpose, metav1.NamespaceSystem, trust, key, client)
+	if err != nil {
+		return nil, fmt.Errorf("following the authority %s: %w", purpose, err)
+	}
+	return out, nil
+}

@@ -1,0 +1,133 @@
+package apiserver
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/server"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/apiserver/pkg/util/compatibility"
+	clientrest "k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	viewv1 "github.com/berth-project/berth/api/view/v1"
+	"github.com/berth-project/berth/internal/apiserver/history"
+	"github.com/berth-project/berth/internal/apiserver/storage"
+)
+
+// Name is what the server is called in logs and options.
+const Name = "views"
+
+const (
+	// requestLimit bounds every request but a watch, and how long the end waits for them.
+	requestLimit = 30 * time.Second
+	// watchGrace is what watchers have to go away at the end.
+	watchGrace = time.Second
+)
+
+// Options configures the server.
+type Options struct {
+	// Listener is where it serves. The server closes it.
+	Listener net.Listener
+	// TLS sets the serving certificate, and may set another later through GetCertificate. Nil means one that nobody has
+	// signed, made at the start.
+	TLS func(*tls.Config)
+	// Clock tells the time.
+	Clock clock.WithTicker
+}
+
+// newServer returns a server that has not started.
+func newServer(ctx context.Context, hub *clientrest.Config, options Options, past *history.History) (*server.GenericAPIServer, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	codecs := serializer.NewCodecFactory(scheme)
+	config := server.NewConfig(codecs)
+	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
+	config.FeatureGate = utilfeature.DefaultFeatureGate
+	config.LoopbackClientConfig = &clientrest.Config{} // nothing here calls itself
+	config.EnableIndex, config.EnableProfiling, config.EnableMetrics = false, false, false
+	config.RequestTimeout, config.ShutdownWatchTerminationGracePeriod = requestLimit, watchGrace
+	config.ExternalAddress = options.Listener.Addr().String()
+	if config.SecureServing, err = serving(options); err != nil {
+		return nil, err
+	}
+	if err := delegate(ctx, hub, config); err != nil {
+		return nil, err
+	}
+	definitions, err := readDefinitions()
+	if err != nil {
+		return nil, err
+	}
+	definitions.describe(config, scheme)
+	out, err := config.Complete(nil).New(Name, server.NewEmptyDelegate())
+	if err != nil {
+		return nil, fmt.Errorf("making the server of the views: %w", err)
+	}
+	group, err := newGroup(scheme, codecs, definitions, past, options.Clock)
+	if err != nil {
+		return nil, err
+	}
+	if err := out.InstallAPIGroup(group); err != nil {
+		return nil, fmt.Errorf("installing the views: %w", err)
+	}
+	return out, nil
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := viewv1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("registering types: %w", err)
+	}
+	if err := scheme.SetVersionPriority(viewv1.SchemeGroupVersion); err != nil {
+		return nil, fmt.Errorf("registering types: %w", err)
+	}
+	unversioned := schema.GroupVersion{Version: "v1"}
+	metav1.AddToGroupVersion(scheme, unversioned)
+	scheme.AddUnversionedTypes(unversioned,
+		&metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})
+	return scheme, nil
+}
+
+func newGroup(scheme *runtime.Scheme, codecs serializer.CodecFactory, definitions definitions, past *history.History, clock clock.WithTicker) (*server.APIGroupInfo, error) {
+	clusters, err := definitions.columns("managedclusters")
+	if err != nil {
+		return nil, err
+	}
+	sets, err := definitions.columns("managedclustersets")
+	if err != nil {
+		return nil, err
+	}
+	group := server.NewDefaultAPIGroupInfo(viewv1.GroupName, scheme, metav1.ParameterCodec, codecs)
+	group.NegotiatedSerializer = textual{codecs}
+	group.VersionedResourcesStorageMap[viewv1.SchemeGroupVersion.Version] = map[string]rest.Storage{
+		"managedclusters":    storage.Clusters(past, clock, clusters),
+		"managedclustersets": storage.Sets(past, clock, sets),
+	}
+	return &group, nil
+}
+
+// textual is a codec factory without the binary formats, which the types of the views do not have.
+type textual struct {
+	serializer.CodecFactory
+}
+
+// SupportedMediaTypes implements runtime.NegotiatedSerializer.
+func (t textual) SupportedMediaTypes() []runtime.SerializerInfo {
+	var out []runtime.SerializerInfo
+	for _, info := range t.CodecFactory.SupportedMediaTypes() {
+		if info.MediaType == runtime.ContentTypeJSON || info.MediaType == runtime.ContentTypeYAML {
+			out = append(out, info)
+		}
+	}
+	return out
+}

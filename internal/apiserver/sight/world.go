@@ -1,0 +1,47 @@
+package sight
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tidwall/btree"
+
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+// Kind says what kind of object is looked at.
+type Kind uint8
+
+const (
+	// Cluster is a ManagedCluster.
+	Cluster Kind = iota
+	// Set is a ManagedClusterSet.
+	Set
+
+	kinds
+)
+
+// Object is a ManagedCluster or a ManagedClusterSet. Those in a World are read-only.
+type Object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// Entry is an object, and the revision at which it came to be as it is.
+type Entry struct {
+	Object   Object
+	Revision uint64
+}
+
+// World is all that decides what anybody sees, at one instant. It is immutable and safe for any number of readers.
+type World struct {
+	objects [kinds]btree.Map[string, Entry]
+	// fleet knows which clusters are in which set.
+	fleet *fleet.Snapshot
+	law   *law
+}
+
+// Nothing returns a world with nothing in it.
+func Nothing() *World {
+	return &World{fleet: fleet.Empty(), law: &law{}}
+}
