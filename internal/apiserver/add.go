@@ -53,7 +53,7 @@ func (r *runner) Start(ctx context.Context) error {
 	defer r.options.Listener.Close() //nolint:errcheck // closed already where the server ran
 	if !toolscache.WaitForCacheSync(ctx.Done(), r.synced...) {
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // told to stop, which it does
+			return nil // told to stop
 		}
 		return errUnfilled
 	}

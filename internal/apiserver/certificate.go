@@ -13,29 +13,40 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-var errNoCertificate = errors.New("serving the views: there is no certificate")
+var errNoCertificate = errors.New("there is none")
 
 // serving returns how the server serves.
 func serving(options Options) (*server.SecureServingInfo, error) {
 	out := &server.SecureServingInfo{Listener: options.Listener, MinTLSVersion: tls.VersionTLS13}
-	if options.TLS == nil {
-		certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
-		if err != nil {
-			return nil, fmt.Errorf("making a certificate for the views: %w", err)
-		}
-		out.Cert, err = dynamiccertificates.NewStaticCertKeyContent(Name, certificate, key)
-		if err != nil {
-			return nil, fmt.Errorf("making a certificate for the views: %w", err)
-		}
-		return out, nil
+	var err error
+	switch {
+	case options.TLS != nil:
+		out.Cert, err = fromConfig(options.TLS)
+	case options.CertificateFile != "":
+		out.Cert, err = dynamiccertificates.NewDynamicServingContentFromFiles(Name, options.CertificateFile, options.KeyFile)
+	default:
+		out.Cert, err = selfSigned()
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS13}
-	options.TLS(config)
-	given := &given{config: config}
-	if _, _, err := given.content(); err != nil {
+	if err != nil {
+		return nil, fmt.Errorf("getting a certificate for the views: %w", err)
+	}
+	return out, nil
+}
+
+func selfSigned() (dynamiccertificates.CertKeyContentProvider, error) {
+	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
+	if err != nil {
 		return nil, err
 	}
-	out.Cert = given
+	return dynamiccertificates.NewStaticCertKeyContent(Name, certificate, key)
+}
+
+func fromConfig(set func(*tls.Config)) (dynamiccertificates.CertKeyContentProvider, error) {
+	out := &given{config: &tls.Config{MinVersion: tls.VersionTLS13}}
+	set(out.config)
+	if _, _, err := out.content(); err != nil {
+		return nil, err
+	}
 	return out, nil
 }
 
@@ -65,7 +76,7 @@ func (g *given) content() (certificate, key []byte, err error) {
 	switch {
 	case g.config.GetCertificate != nil:
 		if pair, err = g.config.GetCertificate(&tls.ClientHelloInfo{}); err != nil {
-			return nil, nil, fmt.Errorf("serving the views: %w", err)
+			return nil, nil, fmt.Errorf("asking for it: %w", err)
 		}
 	case len(g.config.Certificates) > 0:
 		pair = &g.config.Certificates[0]
@@ -79,7 +90,7 @@ func (g *given) content() (certificate, key []byte, err error) {
 	}
 	der, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the key for the views: %w", err)
+		return nil, nil, fmt.Errorf("reading its key: %w", err)
 	}
 	return chain.Bytes(), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }

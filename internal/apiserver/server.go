@@ -7,14 +7,14 @@ import (
 	"net"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/server"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/apiserver/pkg/util/compatibility"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	clientrest "k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -37,9 +37,10 @@ const (
 type Options struct {
 	// Listener is where it serves. The server closes it.
 	Listener net.Listener
-	// TLS sets the serving certificate, and may set another later through GetCertificate. Nil means one that nobody has
-	// signed, made at the start.
-	TLS func(*tls.Config)
+	// CertificateFile and KeyFile hold what it serves with; they may change. TLS, which sets the certificate, and another
+	// later through GetCertificate, goes before them. With none of these it serves with one that nobody has signed.
+	CertificateFile, KeyFile string
+	TLS                      func(*tls.Config)
 	// Clock tells the time.
 	Clock clock.WithTicker
 }

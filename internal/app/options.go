@@ -33,6 +33,8 @@ type Options struct {
 	// LeaseDuration is how long a leader that is not heard of keeps the lease. It must give it up itself within
 	// RenewDeadline, and tries to renew every RetryPeriod.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
+	// Views says how the views are served.
+	Views ViewOptions
 	// Logger takes all log lines; the zero Logger means standard error, as LogFormat and LogLevel say.
 	Logger logr.Logger
 	// LogFormat is "json" or "text"; LogLevel is "debug", "info", "warn" or "error".
@@ -53,6 +55,7 @@ func DefaultOptions() Options {
 		LeaseDuration:           15 * time.Second,
 		RenewDeadline:           10 * time.Second,
 		RetryPeriod:             2 * time.Second,
+		Views:                   ViewOptions{Address: off},
 		LogFormat:               "json",
 		LogLevel:                "info",
 	}
@@ -73,6 +76,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration, "how long others wait for a leader that is not heard of")
 	flags.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline, "how long a leader that cannot renew goes on")
 	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod, "how long between tries for the lease")
+	o.Views.addFlags(flags)
 	flags.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json or text")
 	flags.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
 }

@@ -26,5 +26,5 @@ func (k Keeper) kept(revision uint64) bool {
 func millisecondsOf(revision uint64) uint64 { return revision >> timeShift }
 
 func milliseconds(t time.Time) uint64 {
-	return uint64(max(0, t.UnixMilli())) //nolint:gosec // it is not negative
+	return uint64(max(0, t.UnixMilli()))
 }

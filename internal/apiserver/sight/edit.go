@@ -26,7 +26,7 @@ func (d *Delta) Add(other Delta) {
 	d.Wide = d.Wide || other.Wide
 	d.Weight += other.Weight
 	for kind, names := range other.Names {
-		d.note(Kind(kind), names.UnsortedList()...) //nolint:gosec // an index of kinds is a kind
+		d.note(Kind(kind), names.UnsortedList()...)
 	}
 }
 

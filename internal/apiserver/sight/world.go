@@ -1,10 +1,9 @@
 package sight
 
 import (
+	"github.com/tidwall/btree"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/tidwall/btree"
 
 	"github.com/berth-project/berth/engine/fleet"
 )
