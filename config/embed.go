@@ -9,7 +9,7 @@ import (
 	"io/fs"
 )
 
-//go:embed crd/*.yaml rbac/*.yaml manager/*.yaml
+//go:embed crd/*.yaml rbac/*.yaml manager/*.yaml webhook/*.yaml
 var files embed.FS
 
 // CRDs returns the definitions of Berth's API types: YAML files, one definition each, at the root of the file system.
@@ -22,6 +22,12 @@ func CRDs() fs.FS {
 // order. The files are read-only.
 func Access() []fs.FS {
 	return []fs.FS{directory("manager"), directory("rbac")}
+}
+
+// Webhooks returns the configurations of the manager's webhooks, and the Service that they name: YAML files at the root
+// of the file system. The manager stores the configurations itself. The files are read-only.
+func Webhooks() fs.FS {
+	return directory("webhook")
 }
 
 func directory(name string) fs.FS {

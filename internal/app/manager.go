@@ -103,6 +103,9 @@ func Run(ctx context.Context, options Options) error {
 			return err
 		}
 	}
+	if err := addWebhooks(mgr, options); err != nil {
+		return err
+	}
 	if err := addChecks(mgr); err != nil {
 		return err
 	}

@@ -35,6 +35,8 @@ type Options struct {
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 	// Views says how the views are served.
 	Views ViewOptions
+	// Webhooks says how requests are admitted.
+	Webhooks Webhooks
 	// Logger takes all log lines; the zero Logger means standard error, as LogFormat and LogLevel say.
 	Logger logr.Logger
 	// LogFormat is "json" or "text"; LogLevel is "debug", "info", "warn" or "error".
@@ -77,6 +79,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline, "how long a leader that cannot renew goes on")
 	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod, "how long between tries for the lease")
 	o.Views.addFlags(flags)
+	o.Webhooks.addFlags(flags)
 	flags.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json or text")
 	flags.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
 }

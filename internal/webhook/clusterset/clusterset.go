@@ -25,12 +25,16 @@ import (
 // Set is the kind that the package is about.
 type Set = clusterv1beta2.ManagedClusterSet
 
-// Validating serves the rules about sets. others is where the other sets are listed.
-func Validating(others client.Reader) http.Handler {
+// Validating serves the rules about sets. The other sets are listed from the API server for a set that chooses its label,
+// which is rare, and from the cache for one by the clusterset label: there may be thousands, made one after the other.
+func Validating(server, cache client.Reader) http.Handler {
 	return review.Handler(func(ctx context.Context, c review.Case[Set]) (review.Answer, error) {
 		var stored []Set
 		if _, claims := claimOf(c.New); claims && claimOrNone(c.Old) != claimOrNone(c.New) {
-			list := &clusterv1beta2.ManagedClusterSetList{}
+			others, list := cache, &clusterv1beta2.ManagedClusterSetList{}
+			if c.New.Spec.ClusterSelector.SelectorType == clusterv1beta2.ExclusiveLabel {
+				others = server
+			}
 			if err := others.List(ctx, list); err != nil {
 				return review.Answer{}, fmt.Errorf("listing cluster sets: %w", err)
 			}

@@ -1,0 +1,122 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+
+	"github.com/spf13/pflag"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/berth-project/berth/config"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/internal/certificate"
+	"github.com/berth-project/berth/internal/certificate/registration"
+	"github.com/berth-project/berth/internal/webhook/binding"
+	"github.com/berth-project/berth/internal/webhook/clusterset"
+	"github.com/berth-project/berth/internal/webhook/managedcluster"
+	"github.com/berth-project/berth/internal/webhook/placement"
+	"github.com/berth-project/berth/internal/webhook/right"
+)
+
+// Webhooks configures admission. Its zero value is off: then nobody may count on any of its rules.
+type Webhooks struct {
+	// Address is the host:port to listen on; "" and "0" are off.
+	Address string
+	// URL is how the API server reaches Address, such as https://127.0.0.1:9443; empty means the Service in config/webhook.
+	URL string
+	// Files hold the certificate to serve with; empty paths mean one of the manager's own. With a certificate from files
+	// and no authorities, somebody else stores the webhook configurations.
+	Files certificate.Files
+	// Ready, if given, is called once the webhooks are served and registered.
+	Ready func()
+}
+
+// addFlags binds the options to flags.
+func (o *Webhooks) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Address, "webhook-bind-address", "0", "host:port that serves admission webhooks; 0: off, and what they guard is open")
+	flags.StringVar(&o.URL, "webhook-url", o.URL, "https URL under which the API server reaches the webhooks; empty: the Service in config/webhook")
+	flags.StringVar(&o.Files.Certificate, "tls-cert-file", o.Files.Certificate, "certificate to serve webhooks with, read again when it changes; empty: one of the manager's own")
+	flags.StringVar(&o.Files.Key, "tls-private-key-file", o.Files.Key, "key of the certificate")
+	flags.StringVar(&o.Files.Authorities, "tls-ca-file", o.Files.Authorities,
+		"authorities that the API server is to trust for the certificate; empty with --tls-cert-file: somebody else registers the webhooks")
+}
+
+func (o *Webhooks) on() bool { return o.Address != "" && o.Address != "0" }
+
+// addWebhooks adds admission to a manager: the certificate, the registration, and the server.
+func addWebhooks(mgr manager.Manager, options Options) error {
+	if !options.Webhooks.on() {
+		return nil
+	}
+	host, port, err := hostPort(options.Webhooks.Address)
+	if err != nil {
+		return err
+	}
+	register, err := registration.New(mgr.GetClient(), config.Webhooks(), options.Webhooks.URL)
+	if err != nil {
+		return err
+	}
+	var once sync.Once
+	source, err := addCertificate(mgr, options, func(ctx context.Context, authorities []byte) error {
+		if err := register.Apply(ctx, authorities); err != nil {
+			return err
+		}
+		if options.Webhooks.Ready != nil {
+			once.Do(options.Webhooks.Ready)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	server := webhook.NewServer(webhook.Options{Host: host, Port: port, TLSOpts: []func(*tls.Config){source.TLS}})
+	if err := route(mgr, server); err != nil {
+		return err
+	}
+	if err := mgr.Add(server); err != nil {
+		return fmt.Errorf("adding the webhooks: %w", err)
+	}
+	return nil
+}
+
+// addCertificate returns what servers for the API server serve with. Trust is called with the authorities.
+func addCertificate(mgr manager.Manager, options Options, trust ...certificate.Trust) (certificate.Source, error) {
+	if files := options.Webhooks.Files; files.Certificate != "" {
+		return certificate.NewFile(mgr, files, clock.RealClock{}, trust...)
+	}
+	namespace := options.LeaderElectionNamespace
+	names := []string{"berth." + namespace + ".svc", "localhost", "127.0.0.1"}
+	return certificate.NewOwn(mgr, namespace, names, clock.RealClock{}, trust...)
+}
+
+// route serves each webhook under the path that config/webhook names.
+func route(mgr manager.Manager, server webhook.Server) error {
+	env, err := celenv.New()
+	if err != nil {
+		return err
+	}
+	rights := right.Reviews{Client: mgr.GetClient()}
+	server.Register("/mutate-managedcluster", managedcluster.Mutating(rights, clock.RealClock{}))
+	server.Register("/validate-managedcluster", managedcluster.Validating(rights, mgr.GetAPIReader()))
+	server.Register("/validate-managedclusterset", clusterset.Validating(mgr.GetAPIReader(), mgr.GetClient()))
+	server.Register("/validate-managedclustersetbinding", binding.Validating(rights))
+	server.Register("/validate-placement", placement.Validating(env, mgr.GetAPIReader()))
+	return nil
+}
+
+func hostPort(address string) (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(address)
+	if err == nil {
+		port, err = strconv.Atoi(text)
+	}
+	if err != nil {
+		return "", 0, fmt.Errorf("reading --webhook-bind-address: %w", err)
+	}
+	return host, port, nil
+}

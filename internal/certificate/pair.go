@@ -1,0 +1,86 @@
+package certificate
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/util/cert"
+)
+
+var errNoAuthority = errors.New("reading a certificate: its authority is not with it")
+
+// backdated is how much older than it is client-go's package makes a certificate, for the sake of slow clocks.
+const backdated = time.Hour
+
+// pair is a serving certificate with its authority, and the key. It is immutable.
+type pair struct {
+	// certificate is PEM, the leaf first and the authority second; key is PEM.
+	certificate, key []byte
+	parsed           tls.Certificate
+	authority        []byte
+	// since is when the pair was made, until when it ends.
+	since, until time.Time
+}
+
+// issue makes a pair for the names of a server, DNS names or IP addresses.
+func issue(names []string) (*pair, error) {
+	options := cert.SelfSignedCertKeyOptions{Host: names[0], MaxAge: life}
+	for _, name := range names[1:] {
+		if ip := net.ParseIP(name); ip != nil {
+			options.AlternateIPs = append(options.AlternateIPs, ip)
+		} else {
+			options.AlternateDNS = append(options.AlternateDNS, name)
+		}
+	}
+	certificate, key, err := cert.GenerateSelfSignedCertKeyWithOptions(options)
+	if err != nil {
+		return nil, fmt.Errorf("making a certificate: %w", err)
+	}
+	return parse(certificate, key)
+}
+
+// parse reads a pair.
+func parse(certificate, key []byte) (*pair, error) {
+	parsed, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return nil, fmt.Errorf("reading a certificate: %w", err)
+	}
+	if len(parsed.Certificate) < 2 {
+		return nil, errNoAuthority
+	}
+	return &pair{
+		certificate: certificate, key: key, parsed: parsed,
+		authority: pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: parsed.Certificate[1]}),
+		since:     parsed.Leaf.NotBefore.Add(backdated), until: parsed.Leaf.NotAfter,
+	}, nil
+}
+
+// serves says whether a server of all these names can use the pair at an instant.
+func (p *pair) serves(names []string, now time.Time) bool {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(p.authority) {
+		return false
+	}
+	return !slices.ContainsFunc(names, func(name string) bool {
+		_, err := p.parsed.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: name, CurrentTime: now})
+		return err != nil
+	})
+}
+
+// due is when the next pair has to be made.
+func (p *pair) due() time.Time { return p.until.Add(-p.until.Sub(p.since) / 3) }
+
+// same says whether two pairs, of which each may be nil, are the same.
+func (p *pair) same(other *pair) bool {
+	if p == nil || other == nil {
+		return p == other
+	}
+	return bytes.Equal(p.certificate, other.certificate)
+}
