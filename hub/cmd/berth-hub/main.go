@@ -10,11 +10,8 @@ import (
 	"io/fs"
 	"os"
 
-	"k8s.io/klog/v2"
-
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/hub/internal/cli"
-	"github.com/berth-project/berth/internal/app"
 )
 
 func main() {
@@ -30,19 +27,8 @@ func main() {
 func wiring() cli.Wiring {
 	return cli.Wiring{
 		Manifests:     append([]fs.FS{config.CRDs()}, config.Access()...),
-		Manager:       manage,
+		Manager:       manager,
 		ManagerUser:   "system:serviceaccount:berth-system:berth",
 		ManagerGroups: []string{"system:serviceaccounts", "system:serviceaccounts:berth-system"},
 	}
-}
-
-// manage runs the manager. The hub keeps the log, and its ports are its own:
-// the manager listens on none.
-func manage(ctx context.Context, kubeconfig string) error {
-	options := app.DefaultOptions()
-	options.Kubeconfig = kubeconfig
-	options.MetricsAddress, options.HealthAddress = "0", "0"
-	options.Identity = "berth-hub" // its data folder is locked against a second one
-	options.Logger = klog.NewKlogr()
-	return app.Run(ctx, options)
 }

@@ -96,7 +96,11 @@ func (f *demoFlags) play(ctx context.Context, command *cobra.Command, dir string
 	began := clock.Now()
 	serve := serveFlags{dataDir: dir, noFsync: true}
 	fmt.Fprintln(out, "Starting a hub: etcd, the Kubernetes API server, Berth's manager.")
-	running, err := hub.Start(ctx, serve.options(command, wiring))
+	options, err := serve.options(ctx, command, wiring)
+	if err != nil {
+		return err
+	}
+	running, err := hub.Start(ctx, options)
 	if err != nil {
 		return err
 	}

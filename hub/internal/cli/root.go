@@ -18,12 +18,20 @@ import (
 type Wiring struct {
 	// Manifests are Berth's resource definitions and roles.
 	Manifests []fs.FS
-	// Manager is Berth's manager; nil runs a control plane alone.
-	Manager func(ctx context.Context, kubeconfig string) error
+	// Manager readies Berth's manager; nil runs a control plane alone.
+	Manager func(ctx context.Context) (Manager, error)
 	// ManagerUser and ManagerGroups are whom the manager acts as; empty means an
 	// administrator.
 	ManagerUser   string
 	ManagerGroups []string
+}
+
+// Manager is Berth's manager, ready to run.
+type Manager struct {
+	// Manifests tell the hub where the manager serves; they are applied after those of the Wiring.
+	Manifests []fs.FS
+	// Run runs it, with a kubeconfig of its own.
+	Run func(ctx context.Context, kubeconfig string) error
 }
 
 // Command returns berth-hub itself, which serves, and its subcommands.

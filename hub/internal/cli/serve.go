@@ -89,7 +89,11 @@ func (f *serveFlags) serve(command *cobra.Command, wiring Wiring) error {
 		defer os.RemoveAll(dir) //nolint:errcheck // best effort on the way out
 		f.dataDir = dir
 	}
-	running, err := hub.Start(ctx, f.options(command, wiring))
+	options, err := f.options(ctx, command, wiring)
+	if err != nil {
+		return err
+	}
+	running, err := hub.Start(ctx, options)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil // told to stop while starting, which it did
@@ -102,27 +106,31 @@ func (f *serveFlags) serve(command *cobra.Command, wiring Wiring) error {
 	return running.Wait()
 }
 
-func (f *serveFlags) options(command *cobra.Command, wiring Wiring) hub.Options {
+func (f *serveFlags) options(ctx context.Context, command *cobra.Command, wiring Wiring) (hub.Options, error) {
 	opts := hub.Options{
 		DataDir:         f.dataDir,
 		Port:            f.port,
 		EtcdPort:        f.etcdPort,
-		Manager:         wiring.Manager,
 		ManagerIdentity: hub.Identity{User: wiring.ManagerUser, Groups: wiring.ManagerGroups},
 		NoFsync:         f.noFsync || f.ephemeral,
 	}
 	opts.Manifests = slices.Clone(wiring.Manifests)
+	if wiring.Manager != nil && !f.noManager {
+		manager, err := wiring.Manager(ctx)
+		if err != nil {
+			return hub.Options{}, err
+		}
+		opts.Manager = manager.Run
+		opts.Manifests = append(opts.Manifests, manager.Manifests...)
+	}
 	if f.manifests != "" {
 		opts.Manifests = append(opts.Manifests, os.DirFS(f.manifests))
-	}
-	if f.noManager {
-		opts.Manager = nil
 	}
 	if f.verbose {
 		opts.Verbosity = verboseLevel
 		opts.Log = command.ErrOrStderr()
 	}
-	return opts
+	return opts, nil
 }
 
 // announce prints the one block that says where the hub is. Programs that start
