@@ -14,12 +14,14 @@ const (
 
 // Conditions of a ManagedClusterSet and their reasons.
 const (
-	// ManagedClusterSetConditionEmpty is True while no cluster is a member.
+	// ManagedClusterSetConditionEmpty is True while no cluster is a member, and Unknown while the members cannot be told.
 	ManagedClusterSetConditionEmpty = "ClusterSetEmpty"
 	// ReasonNoClusterMatched goes with ClusterSetEmpty=True.
 	ReasonNoClusterMatched = "NoClusterMatched"
 	// ReasonClustersSelected goes with ClusterSetEmpty=False.
 	ReasonClustersSelected = "ClustersSelected"
+	// ReasonInvalidSelector goes with ClusterSetEmpty=Unknown: the selector is wrong, so that the members cannot be told.
+	ReasonInvalidSelector = "InvalidSelector"
 
 	// ManagedClusterSetConditionConflict is True while another set claims the same exclusive label.
 	ManagedClusterSetConditionConflict = "Conflict"

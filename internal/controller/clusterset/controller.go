@@ -92,16 +92,12 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // report writes the conditions of a set where they changed.
 func (r *reconciler) report(ctx context.Context, set *clusterv1beta2.ManagedClusterSet) error {
-	members, err := r.members(ctx, fleet.NewSet(set))
-	if err != nil {
-		return err
-	}
-	rivals, err := r.rivals(ctx, set)
+	found, err := r.find(ctx, set)
 	if err != nil {
 		return err
 	}
 	next := set.DeepCopy()
-	setConditions(next, members, rivals, r.clock.Now())
+	setConditions(next, found, r.clock.Now())
 	if equality.Semantic.DeepEqual(next.Status, set.Status) {
 		return nil
 	}
@@ -110,6 +106,17 @@ func (r *reconciler) report(ctx context.Context, set *clusterv1beta2.ManagedClus
 		return fmt.Errorf("writing the status of ManagedClusterSet %s: %w", set.Name, err)
 	}
 	return nil
+}
+
+// find works out what there is to report of a set.
+func (r *reconciler) find(ctx context.Context, set *clusterv1beta2.ManagedClusterSet) (out finding, err error) {
+	compiled := fleet.NewSet(set)
+	out.faults = compiled.Faults
+	if out.members, err = r.members(ctx, compiled); err != nil {
+		return out, err
+	}
+	out.rivals, err = r.rivals(ctx, set)
+	return out, err
 }
 
 // members counts the clusters of a set.

@@ -7,9 +7,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
+
+// mostNamed is how many rivals a message names.
+const mostNamed = 10
 
 // label is what makes a cluster a member of an exclusive set.
 type label struct {
@@ -32,34 +36,61 @@ func claim(set *clusterv1beta2.ManagedClusterSet) (claimed label, exclusive bool
 	}
 }
 
-// setConditions says on a set how many members it has, and which rivals claim its label. The condition Conflict is
-// there only once there has been a conflict.
-func setConditions(set *clusterv1beta2.ManagedClusterSet, members int, rivals []string, now time.Time) {
-	at := metav1.NewTime(now.Truncate(time.Second))
-	empty := metav1.Condition{
-		Type: clusterv1beta2.ManagedClusterSetConditionEmpty, Status: metav1.ConditionTrue,
-		Reason: clusterv1beta2.ReasonNoClusterMatched, Message: "No ManagedCluster selected",
-		ObservedGeneration: set.Generation, LastTransitionTime: at,
-	}
-	if members > 0 {
-		empty.Status, empty.Reason = metav1.ConditionFalse, clusterv1beta2.ReasonClustersSelected
-		empty.Message = fmt.Sprintf("%d ManagedClusters selected", members)
-	}
-	meta.SetStatusCondition(&set.Status.Conditions, empty)
+// finding is what there is to report of a set.
+type finding struct {
+	// faults says why the members cannot be told; else members counts them.
+	faults  field.ErrorList
+	members int
+	// rivals are the other sets that claim the same label, sorted.
+	rivals []string
+}
 
-	known := meta.FindStatusCondition(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionConflict) != nil
-	conflict := metav1.Condition{
-		Type: clusterv1beta2.ManagedClusterSetConditionConflict, Status: metav1.ConditionFalse,
-		Reason: clusterv1beta2.ReasonNoConflict, Message: "No other set claims the label of this one",
-		ObservedGeneration: set.Generation, LastTransitionTime: at,
+// setConditions reports a finding on a set. The condition Conflict is there only once there has been a conflict.
+func setConditions(set *clusterv1beta2.ManagedClusterSet, found finding, now time.Time) {
+	at := metav1.NewTime(now.Truncate(time.Second))
+	for _, condition := range []metav1.Condition{empty(found), conflict(set, found.rivals)} {
+		known := meta.FindStatusCondition(set.Status.Conditions, condition.Type) != nil
+		if condition.Reason == clusterv1beta2.ReasonNoConflict && !known {
+			continue
+		}
+		condition.ObservedGeneration, condition.LastTransitionTime = set.Generation, at
+		meta.SetStatusCondition(&set.Status.Conditions, condition)
 	}
-	if len(rivals) > 0 {
-		claimed, _ := claim(set)
-		conflict.Status, conflict.Reason = metav1.ConditionTrue, clusterv1beta2.ReasonExclusiveLabelInUse
-		conflict.Message = fmt.Sprintf("The label %s=%s is also claimed by [%s]: its clusters are in each of these sets",
-			claimed.key, claimed.value, strings.Join(rivals, ","))
+}
+
+func empty(found finding) metav1.Condition {
+	out := metav1.Condition{Type: clusterv1beta2.ManagedClusterSetConditionEmpty}
+	switch {
+	case len(found.faults) > 0:
+		out.Status, out.Reason = metav1.ConditionUnknown, clusterv1beta2.ReasonInvalidSelector
+		out.Message = "The members cannot be told: " + found.faults[0].Error()
+		if more := len(found.faults) - 1; more > 0 {
+			out.Message += fmt.Sprintf(" (and %d more)", more)
+		}
+	case found.members > 0:
+		out.Status, out.Reason = metav1.ConditionFalse, clusterv1beta2.ReasonClustersSelected
+		out.Message = fmt.Sprintf("%d ManagedClusters selected", found.members)
+	default:
+		out.Status, out.Reason = metav1.ConditionTrue, clusterv1beta2.ReasonNoClusterMatched
+		out.Message = "No ManagedCluster selected"
 	}
-	if known || len(rivals) > 0 {
-		meta.SetStatusCondition(&set.Status.Conditions, conflict)
+	return out
+}
+
+func conflict(set *clusterv1beta2.ManagedClusterSet, rivals []string) metav1.Condition {
+	out := metav1.Condition{Type: clusterv1beta2.ManagedClusterSetConditionConflict}
+	if len(rivals) == 0 {
+		out.Status, out.Reason = metav1.ConditionFalse, clusterv1beta2.ReasonNoConflict
+		out.Message = "No other set claims the label of this one"
+		return out
 	}
+	claimed, _ := claim(set)
+	named, more := rivals, ""
+	if len(rivals) > mostNamed {
+		named, more = rivals[:mostNamed], fmt.Sprintf(" and %d more", len(rivals)-mostNamed)
+	}
+	out.Status, out.Reason = metav1.ConditionTrue, clusterv1beta2.ReasonExclusiveLabelInUse
+	out.Message = fmt.Sprintf("The label %s=%s is also claimed by [%s]%s: its clusters are in each of these sets",
+		claimed.key, claimed.value, strings.Join(named, ","), more)
+	return out
 }

@@ -8,6 +8,7 @@ package grant
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,85 +37,90 @@ const (
 // Right is the permission that a binding needs.
 var Right = access.Right{Verb: "create", Group: clusterv1beta2.GroupVersion.Group, Resource: "managedclustersets/bind"} //nolint:gochecknoglobals // a constant of a struct type
 
-// +kubebuilder:rbac:groups="",resources=serviceaccounts;namespaces,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersetbindings,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersets/bind,verbs=create
+
+// everybody is the request that wakes every namespace with the account. No namespace has an empty name. However many
+// roles change at once, it is in the queue once.
+const everybody = ""
 
 // reconciler makes and removes the bindings of one namespace at a time.
 type reconciler struct {
 	client client.Client
 	index  *access.Index
+	// wake enqueues a namespace.
+	wake func(namespace string)
 }
 
 // Reconcile makes the bindings of a namespace what the permissions of its account say. The request's name is the
 // namespace.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	namespace := request.Name
+	if namespace == everybody {
+		return reconcile.Result{}, r.wakeAccounts(ctx)
+	}
 	allowed, err := r.allowed(ctx, namespace)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	there, err := r.withdraw(ctx, namespace, allowed)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	return reconcile.Result{}, r.grant(ctx, namespace, allowed, there)
-}
-
-// withdraw removes the bindings that this loop made and that are allowed no more. It returns the names of the others.
-func (r *reconciler) withdraw(ctx context.Context, namespace string, allowed access.Names) (sets.Set[string], error) {
 	bindings := &clusterv1beta2.ManagedClusterSetBindingList{}
 	if err := r.client.List(ctx, bindings, client.InNamespace(namespace)); err != nil {
-		return nil, fmt.Errorf("listing the bindings of namespace %s: %w", namespace, err)
+		return reconcile.Result{}, fmt.Errorf("listing the bindings of namespace %s: %w", namespace, err)
 	}
-	stay := sets.New[string]()
-	for i := range bindings.Items {
-		binding := &bindings.Items[i]
-		if binding.Labels[MadeByLabel] != MadeByGrant || allowed.Has(binding.Name) {
-			stay.Insert(binding.Name)
-			continue
-		}
-		if err := r.remove(ctx, binding); err != nil {
-			return nil, err
-		}
-	}
-	return stay, nil
+	return reconcile.Result{}, errors.Join(r.withdraw(ctx, bindings.Items, allowed), r.grant(ctx, namespace, bindings.Items, allowed))
 }
 
-// grant binds every set that exists, is allowed and is not bound.
-func (r *reconciler) grant(ctx context.Context, namespace string, allowed access.Names, bound sets.Set[string]) error {
+// withdraw removes the bindings that this loop made and that are allowed no more.
+func (r *reconciler) withdraw(ctx context.Context, there []clusterv1beta2.ManagedClusterSetBinding, allowed access.Names) error {
+	var faults []error
+	for i := range there {
+		binding := &there[i]
+		if binding.Labels[MadeByLabel] == MadeByGrant && !allowed.Has(binding.Name) && binding.DeletionTimestamp.IsZero() {
+			faults = append(faults, r.remove(ctx, binding))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// grant binds every set that exists, is allowed and is not bound. A binding that cannot be made keeps no other from it.
+func (r *reconciler) grant(ctx context.Context, namespace string, there []clusterv1beta2.ManagedClusterSetBinding, allowed access.Names) error {
+	if !allowed.All && allowed.Names.Len() == 0 {
+		return nil
+	}
+	bound := sets.New[string]()
+	for i := range there {
+		bound.Insert(there[i].Name)
+	}
 	all := &clusterv1beta2.ManagedClusterSetList{}
-	if err := r.client.List(ctx, all); err != nil {
+	if err := r.client.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing managed cluster sets: %w", err)
 	}
+	var faults []error
 	for i := range all.Items {
 		set := &all.Items[i]
-		if !allowed.Has(set.Name) || bound.Has(set.Name) || !set.DeletionTimestamp.IsZero() {
-			continue
-		}
-		if err := r.bind(ctx, namespace, set.Name); err != nil {
-			return err
+		if allowed.Has(set.Name) && !bound.Has(set.Name) && set.DeletionTimestamp.IsZero() {
+			faults = append(faults, r.bind(ctx, namespace, set.Name))
 		}
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
-// allowed returns the sets that the account of a namespace may bind: none where there is no account, or where the
-// namespace is going away.
+// allowed returns the sets that the account of a namespace may bind: none where there is no account.
 func (r *reconciler) allowed(ctx context.Context, namespace string) (access.Names, error) {
-	home := &corev1.Namespace{}
-	if err := r.client.Get(ctx, client.ObjectKey{Name: namespace}, home); err != nil {
-		return access.Names{}, client.IgnoreNotFound(err)
-	}
 	account := AccountKind()
-	if err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: Account}, account); err != nil {
-		return access.Names{}, client.IgnoreNotFound(err)
-	}
-	if !home.DeletionTimestamp.IsZero() || !account.DeletionTimestamp.IsZero() {
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: Account}, account)
+	switch {
+	case apierrors.IsNotFound(err):
 		return access.Names{}, nil
+	case err != nil:
+		return access.Names{}, fmt.Errorf("reading ServiceAccount %s/%s: %w", namespace, Account, err)
+	case !account.DeletionTimestamp.IsZero():
+		return access.Names{}, nil
+	default:
+		return r.index.Names(access.ServiceAccount(namespace, Account), Right), nil
 	}
-	return r.index.Names(access.ServiceAccount(namespace, Account), Right), nil
 }
 
 func (r *reconciler) bind(ctx context.Context, namespace, set string) error {
@@ -122,10 +128,11 @@ func (r *reconciler) bind(ctx context.Context, namespace, set string) error {
 		Namespace: namespace, Name: set, Labels: map[string]string{MadeByLabel: MadeByGrant},
 	}}
 	binding.Spec.ClusterSet = set
-	if err := r.client.Create(ctx, binding); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("binding ManagedClusterSet %s to namespace %s: %w", set, namespace, err)
+	err := r.client.Create(ctx, binding)
+	if err == nil || apierrors.IsAlreadyExists(err) || leaving(err) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("binding ManagedClusterSet %s to namespace %s: %w", set, namespace, err)
 }
 
 func (r *reconciler) remove(ctx context.Context, binding *clusterv1beta2.ManagedClusterSetBinding) error {
@@ -134,4 +141,9 @@ func (r *reconciler) remove(ctx context.Context, binding *clusterv1beta2.Managed
 		return fmt.Errorf("removing the binding of ManagedClusterSet %s from namespace %s: %w", binding.Name, binding.Namespace, err)
 	}
 	return nil
+}
+
+// leaving says whether an object was refused because its namespace goes away or is gone.
+func leaving(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

@@ -29,12 +29,14 @@ const syncPoll = 20 * time.Millisecond
 func Add(mgr manager.Manager) error {
 	index := access.NewIndex()
 	r := &reconciler{client: mgr.GetClient(), index: index}
-	everybody := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request { return r.accounts(ctx) })
+	all := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{request(everybody)}
+	})
 	err := builder.ControllerManagedBy(mgr).
 		Named(Name).
 		Watches(AccountKind(), handler.EnqueueRequestsFromMapFunc(namespaceOf), builder.WithPredicates(predicate.NewPredicateFuncs(isPlacement))).
 		Watches(&clusterv1beta2.ManagedClusterSetBinding{}, handler.EnqueueRequestsFromMapFunc(namespaceOf)).
-		Watches(&clusterv1beta2.ManagedClusterSet{}, everybody, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&clusterv1beta2.ManagedClusterSet{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(&permissions{cache: mgr.GetCache(), reconciler: r}).
 		Complete(r)
 	if err != nil {
@@ -60,20 +62,19 @@ func request(namespace string) reconcile.Request {
 
 func isPlacement(object client.Object) bool { return object.GetName() == Account }
 
-// accounts returns the namespaces that have the account.
-func (r *reconciler) accounts(ctx context.Context) []reconcile.Request {
+// wakeAccounts wakes every namespace that has the account.
+func (r *reconciler) wakeAccounts(ctx context.Context) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccountList"))
 	if err := r.client.List(ctx, list); err != nil {
-		return nil // the cache answers always but while it starts, and then every account is looked at anyway
+		return fmt.Errorf("listing service accounts: %w", err)
 	}
-	var out []reconcile.Request
 	for i := range list.Items {
 		if isPlacement(&list.Items[i]) {
-			out = append(out, request(list.Items[i].Namespace))
+			r.wake(list.Items[i].Namespace)
 		}
 	}
-	return out
+	return nil
 }
 
 // permissions is a source that wakes every namespace with the account when a role or a binding of roles changes. It is
@@ -82,18 +83,12 @@ type permissions struct {
 	cache      cache.Cache
 	reconciler *reconciler
 	synced     func() bool
-	queue      workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
 // Start begins to follow roles and their bindings. It does not block.
-func (p *permissions) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	p.queue = queue
-	synced, err := rights.Watch(ctx, p.cache, p.reconciler.index, func() {
-		for _, request := range p.reconciler.accounts(ctx) {
-			queue.Add(request)
-		}
-	})
-	p.synced = synced
+func (p *permissions) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) (err error) {
+	p.reconciler.wake = func(namespace string) { queue.Add(request(namespace)) }
+	p.synced, err = rights.Watch(ctx, p.cache, p.reconciler.index, func() { queue.Add(request(everybody)) })
 	return err
 }
 

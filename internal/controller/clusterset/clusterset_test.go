@@ -1,0 +1,398 @@
+package clusterset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/workqueue"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+)
+
+var (
+	errBoom = errors.New("boom")
+	noon    = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+)
+
+func set(name string, selector clusterv1beta2.ManagedClusterSelector) *clusterv1beta2.ManagedClusterSet {
+	out := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 1}}
+	out.Spec.ClusterSelector = selector
+	return out
+}
+
+func exclusive(name string) *clusterv1beta2.ManagedClusterSet {
+	return set(name, clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.ExclusiveClusterSetLabel})
+}
+
+func byLabel(name, key, value string) *clusterv1beta2.ManagedClusterSet {
+	return set(name, clusterv1beta2.ManagedClusterSelector{
+		SelectorType: clusterv1beta2.ExclusiveLabel, ExclusiveLabel: &clusterv1beta2.ExclusiveLabelSelector{Key: key, Value: value},
+	})
+}
+
+func selecting(name string, labels *metav1.LabelSelector) *clusterv1beta2.ManagedClusterSet {
+	return set(name, clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector, LabelSelector: labels})
+}
+
+func member(name string, labels map[string]string) *clusterv1.ManagedCluster {
+	return &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+}
+
+func inSet(name, set string) *clusterv1.ManagedCluster {
+	return member(name, map[string]string{clusterv1beta2.ClusterSetLabel: set})
+}
+
+// hub returns a reconciler on a hub that holds some objects.
+func hub(t *testing.T, intercept interceptor.Funcs, objects ...client.Object) *reconciler {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clusterv1.AddToScheme(scheme), clusterv1beta2.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	fake := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithStatusSubresource(&clusterv1beta2.ManagedClusterSet{}).WithInterceptorFuncs(intercept).Build()
+	return &reconciler{client: fake, clock: testclock.NewFakePassiveClock(noon)}
+}
+
+func (r *reconciler) run(t *testing.T, name string) error {
+	t.Helper()
+	_, err := r.Reconcile(t.Context(), request(name))
+	return err
+}
+
+func (r *reconciler) stored(t *testing.T, name string) *clusterv1beta2.ManagedClusterSet {
+	t.Helper()
+	out := &clusterv1beta2.ManagedClusterSet{}
+	if err := r.client.Get(t.Context(), client.ObjectKey{Name: name}, out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// said returns the conditions of a set as text, without their time.
+func said(set *clusterv1beta2.ManagedClusterSet) []string {
+	var out []string
+	for _, c := range set.Status.Conditions {
+		out = append(out, fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message))
+	}
+	return out
+}
+
+const (
+	nobody     = "ClusterSetEmpty=True NoClusterMatched: No ManagedCluster selected"
+	floor      = "info.open-cluster-management.io/floor"
+	noConflict = "Conflict=False NoConflict: No other set claims the label of this one"
+)
+
+func TestReport(t *testing.T) {
+	terminating, tainted := inSet("going", "dev"), inSet("tainted", "dev")
+	terminating.DeletionTimestamp, terminating.Finalizers = &metav1.Time{Time: noon}, []string{"test/hold"}
+	tainted.Spec.Taints = []clusterv1.Taint{{Key: "gpu", Effect: clusterv1.TaintEffectNoSelect}}
+	tainted.Spec.HubAcceptsClient = true
+	for sentence, test := range map[string]struct {
+		objects []client.Object
+		want    []string
+	}{
+		"a set without clusters is empty": {[]client.Object{exclusive("dev"), inSet("a", "other"), member("b", nil)}, []string{nobody}},
+		"terminating, unaccepted and tainted clusters count": {
+			[]client.Object{exclusive("dev"), terminating, inSet("unaccepted", "dev"), tainted},
+			[]string{"ClusterSetEmpty=False ClustersSelected: 3 ManagedClusters selected"},
+		},
+		"a set with the default type goes by its name": {
+			[]client.Object{set("dev", clusterv1beta2.ManagedClusterSelector{}), inSet("a", "dev")},
+			[]string{"ClusterSetEmpty=False ClustersSelected: 1 ManagedClusters selected"},
+		},
+		"a label selector counts what matches": {
+			[]client.Object{selecting("dev", &metav1.LabelSelector{MatchLabels: map[string]string{"gpu": "true"}}), member("a", map[string]string{"gpu": "true"}), member("b", nil)},
+			[]string{"ClusterSetEmpty=False ClustersSelected: 1 ManagedClusters selected"},
+		},
+		"an empty label selector has every cluster": {
+			[]client.Object{selecting("dev", &metav1.LabelSelector{}), member("a", nil), inSet("b", "x")},
+			[]string{"ClusterSetEmpty=False ClustersSelected: 2 ManagedClusters selected"},
+		},
+		"no label selector has none": {[]client.Object{selecting("dev", nil), member("a", nil)}, []string{nobody}},
+		"an exclusive label counts those that carry it": {
+			[]client.Object{byLabel("dev", floor, "2"), member("a", map[string]string{floor: "2"}), member("b", map[string]string{floor: "1"})},
+			[]string{"ClusterSetEmpty=False ClustersSelected: 1 ManagedClusters selected"},
+		},
+		"sets that share a key are no rivals": {[]client.Object{byLabel("dev", floor, "2"), byLabel("test", floor, "1")}, []string{nobody}},
+		"sets that share key and value are": {
+			[]client.Object{byLabel("dev", floor, "2"), byLabel("b", floor, "2"), byLabel("a", floor, "2")},
+			[]string{nobody, "Conflict=True ExclusiveLabelInUse: The label " + floor + "=2 is also claimed by [a,b]: its clusters are in each of these sets"},
+		},
+		"the clusterset label with a set's name is that set's own": {
+			[]client.Object{exclusive("dev"), byLabel("thief", clusterv1beta2.ClusterSetLabel, "dev")},
+			[]string{nobody, "Conflict=True ExclusiveLabelInUse: The label " + clusterv1beta2.ClusterSetLabel + "=dev is also claimed by [thief]: its clusters are in each of these sets"},
+		},
+		"a set that shares its clusters has no rivals": {
+			[]client.Object{selecting("dev", &metav1.LabelSelector{MatchLabels: map[string]string{floor: "2"}}), byLabel("b", floor, "2")},
+			[]string{nobody},
+		},
+		"the members of a set that cannot be read cannot be told": {
+			[]client.Object{selecting("dev", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "b", Operator: "Far"}, {Key: "c", Operator: "Near"},
+			}}), member("a", nil)},
+			[]string{`ClusterSetEmpty=Unknown InvalidSelector: The members cannot be told: spec.clusterSelector.labelSelector.matchExpressions[0].operator: Unsupported value: "Far": supported values: "In", "NotIn", "Exists", "DoesNotExist" (and 1 more)`},
+		},
+		"a set that cannot be read hides no other": {
+			[]client.Object{exclusive("dev"), set("bad", clusterv1beta2.ManagedClusterSelector{SelectorType: "Surprise"}), inSet("a", "dev")},
+			[]string{"ClusterSetEmpty=False ClustersSelected: 1 ManagedClusters selected"},
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			r := hub(t, interceptor.Funcs{}, test.objects...)
+			if err := r.run(t, "dev"); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, said(r.stored(t, "dev"))); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestManyRivalsAreCounted(t *testing.T) {
+	objects := []client.Object{byLabel("dev", floor, "2")}
+	for i := range 12 {
+		objects = append(objects, byLabel(fmt.Sprintf("r%02d", i), floor, "2"))
+	}
+	r := hub(t, interceptor.Funcs{}, objects...)
+	if err := r.run(t, "dev"); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{nobody, "Conflict=True ExclusiveLabelInUse: The label " + floor +
+		"=2 is also claimed by [r00,r01,r02,r03,r04,r05,r06,r07,r08,r09] and 2 more: its clusters are in each of these sets"}
+	if diff := cmp.Diff(want, said(r.stored(t, "dev"))); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+}
+
+func TestConflictEnds(t *testing.T) {
+	rival := byLabel("rival", floor, "2")
+	r := hub(t, interceptor.Funcs{}, byLabel("dev", floor, "2"), rival)
+	if err := r.run(t, "dev"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.client.Delete(t.Context(), rival); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.run(t, "dev"); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{nobody, noConflict}, said(r.stored(t, "dev"))); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+}
+
+// TestNothingIsWrittenTwice: a set whose report is stored costs no further write, whatever the clock says, and the time
+// of a condition moves with its status alone.
+func TestNothingIsWrittenTwice(t *testing.T) {
+	writes := 0
+	r := hub(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+		writes++
+		return c.SubResource(sub).Patch(ctx, o, p, opts...)
+	}}, exclusive("dev"), inSet("a", "dev"))
+	step := func(want int) {
+		t.Helper()
+		if err := r.run(t, "dev"); err != nil {
+			t.Fatal(err)
+		}
+		if writes != want {
+			t.Errorf("%d writes, want %d", writes, want)
+		}
+	}
+	step(1)
+	r.clock = testclock.NewFakePassiveClock(noon.Add(time.Hour))
+	step(1)
+	if err := r.client.Create(t.Context(), inSet("b", "dev")); err != nil {
+		t.Fatal(err)
+	}
+	step(2)
+	got := meta.FindStatusCondition(r.stored(t, "dev").Status.Conditions, clusterv1beta2.ManagedClusterSetConditionEmpty)
+	if !got.LastTransitionTime.Time.Equal(noon) || got.Message != "2 ManagedClusters selected" {
+		t.Errorf("the condition is %q since %s, want 2 clusters since %s", got.Message, got.LastTransitionTime, noon)
+	}
+}
+
+func TestBuiltInSets(t *testing.T) {
+	edited := func(name string, selector clusterv1beta2.ManagedClusterSelector, annotations map[string]string) *clusterv1beta2.ManagedClusterSet {
+		out := set(name, selector)
+		out.Annotations = annotations
+		out.Spec.ManagedNamespaces = []clusterv1.ManagedNamespaceConfig{{Name: "kept"}}
+		return out
+	}
+	matching := clusterv1beta2.ManagedClusterSelector{
+		SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
+	}
+	kept := []clusterv1.ManagedNamespaceConfig{{Name: "kept"}}
+	frozen := map[string]string{clusterv1beta2.AutoUpdateAnnotation: "false"}
+	for sentence, test := range map[string]struct {
+		name string
+		have *clusterv1beta2.ManagedClusterSet
+		want *clusterv1beta2.ManagedClusterSetSpec
+	}{
+		"default is made":       {"default", nil, &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtIn()["default"]}},
+		"global is made":        {"global", nil, &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtIn()["global"]}},
+		"no other set is made":  {"dev", nil, nil},
+		"default is restored":   {"default", edited("default", matching, nil), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtIn()["default"], ManagedNamespaces: kept}},
+		"global is restored":    {"global", edited("global", matching, nil), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtIn()["global"], ManagedNamespaces: kept}},
+		"one may opt out":       {"global", edited("global", matching, frozen), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: matching, ManagedNamespaces: kept}},
+		"only false opts out":   {"global", edited("global", matching, map[string]string{clusterv1beta2.AutoUpdateAnnotation: "no"}), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtIn()["global"], ManagedNamespaces: kept}},
+		"others are left alone": {"dev", edited("dev", matching, nil), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: matching, ManagedNamespaces: kept}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			var objects []client.Object
+			if test.have != nil {
+				objects = append(objects, test.have)
+			}
+			r := hub(t, interceptor.Funcs{}, objects...)
+			if err := r.run(t, test.name); err != nil {
+				t.Fatal(err)
+			}
+			got := &clusterv1beta2.ManagedClusterSet{}
+			err := r.client.Get(t.Context(), client.ObjectKey{Name: test.name}, got)
+			if test.want == nil {
+				if client.IgnoreNotFound(err) != nil || err == nil {
+					t.Errorf("the set is there, or cannot be read: %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(*test.want, got.Spec); diff != "" {
+				t.Errorf("spec (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestATerminatingSetIsLeftAlone(t *testing.T) {
+	going := exclusive("default")
+	going.DeletionTimestamp, going.Finalizers = &metav1.Time{Time: noon}, []string{"test/hold"}
+	r := hub(t, interceptor.Funcs{}, going)
+	if err := r.run(t, "default"); err != nil {
+		t.Fatal(err)
+	}
+	if got := said(r.stored(t, "default")); got != nil {
+		t.Errorf("conditions %v, want none", got)
+	}
+}
+
+func TestFailuresAreReturned(t *testing.T) {
+	failing := func(kind client.ObjectList) interceptor.Funcs {
+		return interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if fmt.Sprintf("%T", list) == fmt.Sprintf("%T", kind) {
+				return errBoom
+			}
+			return c.List(ctx, list, opts...)
+		}}
+	}
+	global := set("global", clusterv1beta2.ManagedClusterSelector{})
+	for sentence, test := range map[string]struct {
+		name      string
+		intercept interceptor.Funcs
+	}{
+		"of reading the set": {"dev", interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return errBoom
+		}}},
+		"of listing clusters": {"dev", failing(&clusterv1.ManagedClusterList{})},
+		"of listing sets":     {"dev", failing(&clusterv1beta2.ManagedClusterSetList{})},
+		"of writing the status": {"dev", interceptor.Funcs{SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+			return errBoom
+		}}},
+		"of creating a built-in set": {"default", interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+			return errBoom
+		}}},
+		"of restoring a selector": {"global", interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+			return errBoom
+		}}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			r := hub(t, test.intercept, exclusive("dev"), global.DeepCopy())
+			if err := r.run(t, test.name); !errors.Is(err, errBoom) {
+				t.Errorf("error %v, want %v", err, errBoom)
+			}
+		})
+	}
+}
+
+// TestWhoIsWoken: an event wakes the sets whose report it can change, and no other.
+func TestWhoIsWoken(t *testing.T) {
+	dev, test, twin, every := exclusive("dev"), exclusive("test"), byLabel("twin", clusterv1beta2.ClusterSetLabel, "dev"), selecting("every", &metav1.LabelSelector{})
+	bad := set("bad", clusterv1beta2.ManagedClusterSelector{SelectorType: "Surprise"})
+	heartbeat := inSet("a", "dev")
+	heartbeat.Status.Conditions = []metav1.Condition{{Type: "ManagedClusterConditionAvailable"}}
+	moved := dev.DeepCopy()
+	moved.Generation, moved.Spec.ClusterSelector = 2, clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector}
+	annotated := dev.DeepCopy()
+	annotated.Annotations = map[string]string{"a": "b"}
+	r := hub(t, interceptor.Funcs{}, dev, test, twin, every, bad)
+	clusters, sets := r.clusterEvents(), r.setEvents()
+	for sentence, test := range map[string]struct {
+		happens func(context.Context, queue)
+		want    []string
+	}{
+		"a cluster comes": {func(ctx context.Context, q queue) {
+			clusters.Create(ctx, event.CreateEvent{Object: inSet("a", "dev")}, q)
+		}, []string{"dev", "every", "twin"}},
+		"a cluster goes": {func(ctx context.Context, q queue) {
+			clusters.Delete(ctx, event.DeleteEvent{Object: inSet("a", "test")}, q)
+		}, []string{"every", "test"}},
+		"a cluster moves": {func(ctx context.Context, q queue) {
+			clusters.Update(ctx, event.UpdateEvent{ObjectOld: inSet("a", "dev"), ObjectNew: inSet("a", "test")}, q)
+		}, []string{"dev", "test", "twin"}},
+		"a heartbeat": {func(ctx context.Context, q queue) {
+			clusters.Update(ctx, event.UpdateEvent{ObjectOld: inSet("a", "dev"), ObjectNew: heartbeat}, q)
+		}, nil},
+		"a set comes": {func(ctx context.Context, q queue) { sets.Create(ctx, event.CreateEvent{Object: twin}, q) }, []string{"dev", "twin"}},
+		"a set goes":  {func(ctx context.Context, q queue) { sets.Delete(ctx, event.DeleteEvent{Object: dev}, q) }, []string{"dev", "twin"}},
+		"a set gives its label up": {
+			func(ctx context.Context, q queue) {
+				sets.Update(ctx, event.UpdateEvent{ObjectOld: dev, ObjectNew: moved}, q)
+			},
+			[]string{"dev", "twin"},
+		},
+		"a set is annotated": {
+			func(ctx context.Context, q queue) {
+				sets.Update(ctx, event.UpdateEvent{ObjectOld: dev, ObjectNew: annotated}, q)
+			},
+			[]string{"dev"},
+		},
+		"the manager starts": {func(ctx context.Context, q queue) {
+			if err := wanted(ctx, q); err != nil {
+				t.Error(err)
+			}
+		}, []string{"default", "global"}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+			defer q.ShutDown()
+			test.happens(t.Context(), q)
+			var got []string
+			for q.Len() > 0 {
+				item, _ := q.Get()
+				got = append(got, item.Name)
+				q.Done(item)
+			}
+			if diff := cmp.Diff(test.want, got, cmpopts.SortSlices(func(a, b string) bool { return a < b })); diff != "" {
+				t.Errorf("woken (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

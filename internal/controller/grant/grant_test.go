@@ -1,0 +1,256 @@
+package grant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/internal/access"
+)
+
+var errBoom = errors.New("boom")
+
+const team = "team"
+
+// hub returns a reconciler on a hub that holds some objects. Where names is nil, the account of the namespace team may
+// bind nothing; where it is empty, everything; else the sets that it names.
+func hub(t *testing.T, intercept interceptor.Funcs, names []string, objects ...client.Object) *reconciler {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), clusterv1beta2.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	index := access.NewIndex()
+	if names != nil {
+		index.SetRole(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "binder"}, Rules: []rbacv1.PolicyRule{{
+			Verbs: []string{"create"}, APIGroups: []string{clusterv1beta2.GroupVersion.Group}, Resources: []string{"managedclustersets/bind"}, ResourceNames: names,
+		}}})
+		index.SetBinding(&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "binder"}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "binder"},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: team, Name: Account}},
+		})
+	}
+	fake := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(intercept).Build()
+	return &reconciler{client: fake, index: index, wake: func(string) { t.Error("a namespace was woken") }}
+}
+
+func account(namespace, name string) *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+}
+
+func set(name string) *clusterv1beta2.ManagedClusterSet {
+	return &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+func persons(set string) *clusterv1beta2.ManagedClusterSetBinding {
+	out := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: set}}
+	out.Spec.ClusterSet = set
+	return out
+}
+
+func ours(set string) *clusterv1beta2.ManagedClusterSetBinding {
+	out := persons(set)
+	out.Labels = map[string]string{MadeByLabel: MadeByGrant}
+	return out
+}
+
+// there returns the bindings of all namespaces; those that the loop made carry a star.
+func (r *reconciler) there(t *testing.T) []string {
+	t.Helper()
+	list := &clusterv1beta2.ManagedClusterSetBindingList{}
+	if err := r.client.List(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, binding := range list.Items {
+		star := ""
+		if binding.Labels[MadeByLabel] == MadeByGrant {
+			star = "*"
+		}
+		if binding.Spec.ClusterSet != binding.Name {
+			t.Errorf("binding %s names set %s", binding.Name, binding.Spec.ClusterSet)
+		}
+		out = append(out, binding.Namespace+"/"+binding.Name+star)
+	}
+	return out
+}
+
+func TestGrant(t *testing.T) {
+	goingAccount, goingSet := account(team, Account), set("dev")
+	for _, object := range []client.Object{goingAccount, goingSet} {
+		object.SetDeletionTimestamp(&metav1.Time{Time: metav1.Now().Time})
+		object.SetFinalizers([]string{"test/hold"})
+	}
+	mine := account(team, Account)
+	all, none := []string{}, []string(nil)
+	for sentence, test := range map[string]struct {
+		names   []string
+		objects []client.Object
+		want    []string
+	}{
+		"a set that is named is bound":              {[]string{"dev"}, []client.Object{mine, set("dev"), set("prod")}, []string{"team/dev*"}},
+		"a right to all sets binds all":             {all, []client.Object{mine, set("dev"), set("prod")}, []string{"team/dev*", "team/prod*"}},
+		"a literal star binds nothing":              {[]string{"*"}, []client.Object{mine, set("dev")}, nil},
+		"a set that does not exist is not bound":    {[]string{"dev"}, []client.Object{mine}, nil},
+		"a set that is going is not bound":          {[]string{"dev"}, []client.Object{mine, goingSet}, nil},
+		"without the account nothing is bound":      {[]string{"dev"}, []client.Object{set("dev")}, nil},
+		"another account is nobody":                 {[]string{"dev"}, []client.Object{account(team, "default"), set("dev")}, nil},
+		"an account that is going grants no more":   {[]string{"dev"}, []client.Object{goingAccount, set("dev"), ours("dev")}, nil},
+		"a binding goes with the grant":             {none, []client.Object{mine, set("dev"), ours("dev")}, nil},
+		"a binding goes with the account":           {[]string{"dev"}, []client.Object{set("dev"), ours("dev")}, nil},
+		"a grant that shrinks takes what it lost":   {[]string{"dev"}, []client.Object{mine, set("dev"), set("prod"), ours("dev"), ours("prod")}, []string{"team/dev*"}},
+		"a binding outlives its set":                {[]string{"dev"}, []client.Object{mine, ours("dev")}, []string{"team/dev*"}},
+		"a person's binding is not marked":          {[]string{"dev"}, []client.Object{mine, set("dev"), persons("dev")}, []string{"team/dev"}},
+		"a person's binding stays without grant":    {none, []client.Object{mine, set("dev"), persons("dev")}, []string{"team/dev"}},
+		"a person's binding stays without account":  {none, []client.Object{set("dev"), persons("dev")}, []string{"team/dev"}},
+		"a person's binding keeps no grant from it": {all, []client.Object{mine, set("dev"), set("prod"), persons("dev")}, []string{"team/dev", "team/prod*"}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			r := hub(t, interceptor.Funcs{}, test.names, clone(test.objects)...)
+			if _, err := r.Reconcile(t.Context(), request(team)); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, r.there(t)); diff != "" {
+				t.Errorf("bindings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func clone(objects []client.Object) []client.Object {
+	var out []client.Object
+	for _, object := range objects {
+		if copied, ok := object.DeepCopyObject().(client.Object); ok {
+			out = append(out, copied)
+		}
+	}
+	return out
+}
+
+// TestOneFailureHidesNoOther: what cannot be bound or removed is tried again, after everything else was.
+func TestOneFailureHidesNoOther(t *testing.T) {
+	failing := func(names ...string) interceptor.Funcs {
+		return interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+				if slices.Contains(names, o.GetName()) {
+					return errBoom
+				}
+				return c.Create(ctx, o, opts...)
+			},
+			Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+				if slices.Contains(names, o.GetName()) {
+					return errBoom
+				}
+				return c.Delete(ctx, o, opts...)
+			},
+		}
+	}
+	r := hub(t, failing("a", "x"), []string{"a", "b"}, account(team, Account), set("a"), set("b"), ours("x"), ours("y"))
+	if _, err := r.Reconcile(t.Context(), request(team)); !errors.Is(err, errBoom) {
+		t.Errorf("error %v, want %v", err, errBoom)
+	}
+	if diff := cmp.Diff([]string{"team/b*", "team/x*"}, r.there(t)); diff != "" {
+		t.Errorf("bindings (-want +got):\n%s", diff)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	failing := func(kind string) interceptor.Funcs {
+		return interceptor.Funcs{
+			Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+				if kind == "account" {
+					return errBoom
+				}
+				return nil
+			},
+			List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
+				if fmt.Sprintf("%T", list) == kind {
+					return errBoom
+				}
+				return nil
+			},
+		}
+	}
+	for sentence, test := range map[string]struct {
+		kind, namespace string
+	}{
+		"of reading the account": {"account", team},
+		"of listing bindings":    {"*v1beta2.ManagedClusterSetBindingList", team},
+		"of listing sets":        {"*v1beta2.ManagedClusterSetList", team},
+		"of listing accounts":    {"*v1.PartialObjectMetadataList", everybody},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			r := hub(t, failing(test.kind), []string{})
+			if _, err := r.Reconcile(t.Context(), request(test.namespace)); !errors.Is(err, errBoom) {
+				t.Errorf("error %v, want %v", err, errBoom)
+			}
+		})
+	}
+}
+
+func TestNormalRefusals(t *testing.T) {
+	resource := schema.GroupResource{Group: clusterv1beta2.GroupVersion.Group, Resource: "managedclustersetbindings"}
+	terminating := apierrors.NewForbidden(resource, "dev", errBoom)
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	for sentence, test := range map[string]struct {
+		refusal error
+		want    error
+	}{
+		"the namespace is going away": {terminating, nil},
+		"the namespace is gone":       {apierrors.NewNotFound(resource, "dev"), nil},
+		"somebody was faster":         {apierrors.NewAlreadyExists(resource, "dev"), nil},
+		"the manager may not":         {apierrors.NewForbidden(resource, "dev", errBoom), errBoom},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			r := hub(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+				return test.refusal
+			}}, []string{"dev"}, account(team, Account), set("dev"))
+			_, err := r.Reconcile(t.Context(), request(team))
+			if (err != nil) != (test.want != nil) {
+				t.Errorf("error %v, want %v", err, test.want)
+			}
+		})
+	}
+}
+
+// TestABindingThatChangedIsNotRemoved: a delete names the state that it was decided from.
+func TestABindingThatChangedIsNotRemoved(t *testing.T) {
+	var got *metav1.Preconditions
+	r := hub(t, interceptor.Funcs{Delete: func(_ context.Context, _ client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+		options := (&client.DeleteOptions{}).ApplyOptions(opts)
+		got = options.Preconditions
+		return apierrors.NewConflict(schema.GroupResource{Resource: "managedclustersetbindings"}, o.GetName(), errBoom)
+	}}, nil, ours("dev"))
+	if _, err := r.Reconcile(t.Context(), request(team)); err != nil {
+		t.Errorf("a conflict is no failure: %v", err)
+	}
+	if got == nil || got.UID == nil || got.ResourceVersion == nil || *got.ResourceVersion == "" {
+		t.Errorf("preconditions %v, want the uid and the resource version", got)
+	}
+}
+
+func TestEverybodyIsWoken(t *testing.T) {
+	r := hub(t, interceptor.Funcs{}, nil, account(team, Account), account("shop", Account), account("idle", "default"))
+	var woken []string
+	r.wake = func(namespace string) { woken = append(woken, namespace) }
+	if _, err := r.Reconcile(t.Context(), request(everybody)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"shop", team}, woken); diff != "" {
+		t.Errorf("woken (-want +got):\n%s", diff)
+	}
+}
