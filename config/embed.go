@@ -1,7 +1,7 @@
 // Package config holds the manifests that Berth is installed with, as files in the binary.
 //
 // It owns the files and refuses to know who applies them. What is in crd and rbac is what `make generate` wrote from
-// the Go code; manager says who the manager is.
+// the Go code; manager says who the manager is, and roles holds what admins hand out to people.
 package config
 
 import (
@@ -9,7 +9,7 @@ import (
 	"io/fs"
 )
 
-//go:embed crd/*.yaml rbac/*.yaml manager/*.yaml webhook/*.yaml
+//go:embed crd/*.yaml rbac/*.yaml manager/*.yaml roles/*.yaml webhook/*.yaml
 var files embed.FS
 
 // CRDs returns the definitions of Berth's API types: YAML files, one definition each, at the root of the file system.
@@ -18,10 +18,10 @@ func CRDs() fs.FS {
 	return directory("crd")
 }
 
-// Access returns the manager's identity and roles: YAML files at the root of each file system, to be applied in
-// order. The files are read-only.
+// Access returns the manager's identity and roles, and the roles to hand out: YAML files at the root of each file
+// system, to be applied in order. The files are read-only.
 func Access() []fs.FS {
-	return []fs.FS{directory("manager"), directory("rbac")}
+	return []fs.FS{directory("manager"), directory("rbac"), directory("roles")}
 }
 
 // Webhooks returns the configurations of the manager's webhooks, and the Service that they name: YAML files at the root

@@ -29,10 +29,12 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/internal/apiserver"
 	"github.com/berth-project/berth/internal/controller/binding"
 	"github.com/berth-project/berth/internal/controller/clusterset"
 	"github.com/berth-project/berth/internal/controller/grant"
 	"github.com/berth-project/berth/internal/controller/placement"
+	"github.com/berth-project/berth/internal/controller/setrole"
 	"github.com/berth-project/berth/internal/telemetry"
 	"github.com/berth-project/berth/internal/version"
 )
@@ -48,6 +50,8 @@ func controllers() []controllerEntry {
 			return binding.Add(ctx, mgr, clock.RealClock{})
 		}},
 		{grant.Name, func(_ context.Context, mgr manager.Manager, _ Options) error { return grant.Add(mgr) }},
+		{apiserver.Name, addViews},
+		{setrole.Name, func(_ context.Context, mgr manager.Manager, _ Options) error { return setrole.Add(mgr) }},
 	}
 }
 

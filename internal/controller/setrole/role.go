@@ -1,0 +1,85 @@
+package setrole
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+)
+
+// Level is how much a role lets its holder do with a set. Each level includes those after it.
+type Level string
+
+const (
+	// Admin may also put clusters into the set and take them out, as far as they may write those clusters.
+	Admin Level = "admin"
+	// Binder may also bind the set to the namespaces in which they may write bindings.
+	Binder Level = "binder"
+	// Viewer may read the set.
+	Viewer Level = "viewer"
+)
+
+const (
+	// LevelLabel is on every role that this loop makes, with the level: admins may aggregate roles by it.
+	LevelLabel = "cluster.open-cluster-management.io/clusterset-role"
+
+	prefix     = "berth:managedclusterset:"
+	hashDigits = 16
+)
+
+func levels() []Level { return []Level{Admin, Binder, Viewer} }
+
+// RoleName returns the name of the ClusterRole of a set. That of a set with a very long name is cut, and made unique
+// by a hash of the name, after a colon, which no set has in its name.
+func RoleName(level Level, set string) string {
+	name := prefix + string(level) + ":" + set
+	if len(name) <= validation.DNS1123SubdomainMaxLength {
+		return name
+	}
+	sum := sha256.Sum256([]byte(set))
+	suffix := ":" + hex.EncodeToString(sum[:])[:hashDigits]
+	return name[:validation.DNS1123SubdomainMaxLength-len(suffix)] + suffix
+}
+
+// Rules returns what a level allows. They follow from the name of the set alone, never from its selector: who edits the
+// selector must not edit permissions by that.
+func Rules(level Level, set string) []rbacv1.PolicyRule {
+	rules := []rbacv1.PolicyRule{rule("get", "managedclustersets", set)}
+	if level == Viewer {
+		return rules
+	}
+	rules = append(rules, rule("create", "managedclustersets/bind", set))
+	if level == Binder {
+		return rules
+	}
+	return append(rules,
+		rule("create", "managedclustersets/join", set),
+		rule("create", "managedclusters/label", clusterv1beta2.ClusterSetLabel+":"+set))
+}
+
+func rule(verb, resource, name string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{
+		Verbs: []string{verb}, APIGroups: []string{clusterv1.GroupVersion.Group}, Resources: []string{resource}, ResourceNames: []string{name},
+	}
+}
+
+// wanted returns the role of a set. The set owns it, so that it goes with the set.
+func wanted(level Level, set *clusterv1beta2.ManagedClusterSet) *rbacv1.ClusterRole {
+	owner := metav1.NewControllerRef(set, clusterv1beta2.GroupVersion.WithKind("ManagedClusterSet"))
+	owner.BlockOwnerDeletion = nil // some hubs ask a permission for it, and nothing needs it
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: RoleName(level, set.Name), Labels: map[string]string{LevelLabel: string(level)}, OwnerReferences: []metav1.OwnerReference{*owner},
+		},
+		Rules: Rules(level, set.Name),
+	}
+	if len(validation.IsValidLabelValue(set.Name)) == 0 {
+		role.Labels[clusterv1beta2.ClusterSetLabel] = set.Name
+	}
+	return role
+}

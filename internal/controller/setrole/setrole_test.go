@@ -1,0 +1,211 @@
+package setrole
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+)
+
+var errBoom = errors.New("boom")
+
+func set(name string, uid types.UID) *clusterv1beta2.ManagedClusterSet {
+	return &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid}}
+}
+
+func hub(t *testing.T, intercept interceptor.Funcs, objects ...client.Object) *reconciler {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(rbacv1.AddToScheme(scheme), clusterv1beta2.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	return &reconciler{client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(intercept).Build()}
+}
+
+func (r *reconciler) run(t *testing.T, set string) error {
+	t.Helper()
+	_, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: set}})
+	return err
+}
+
+func (r *reconciler) roles(t *testing.T) map[string]rbacv1.ClusterRole {
+	t.Helper()
+	list := &rbacv1.ClusterRoleList{}
+	if err := r.client.List(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]rbacv1.ClusterRole{}
+	for _, role := range list.Items {
+		role.ResourceVersion = ""
+		out[role.Name] = role
+	}
+	return out
+}
+
+// expected are the roles of the set dev, written out.
+func expected() map[string]rbacv1.ClusterRole {
+	group := []string{"cluster.open-cluster-management.io"}
+	may := func(verb, resource, name string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: group, Resources: []string{resource}, ResourceNames: []string{name}}
+	}
+	view, bind := may("get", "managedclustersets", "dev"), may("create", "managedclustersets/bind", "dev")
+	out := map[string]rbacv1.ClusterRole{}
+	for level, rules := range map[string][]rbacv1.PolicyRule{
+		"viewer": {view},
+		"binder": {view, bind},
+		"admin": {
+			view, bind, may("create", "managedclustersets/join", "dev"),
+			may("create", "managedclusters/label", "cluster.open-cluster-management.io/clusterset:dev"),
+		},
+	} {
+		name := "berth:managedclusterset:" + level + ":dev"
+		out[name] = rbacv1.ClusterRole{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: name,
+				Labels: map[string]string{
+					"cluster.open-cluster-management.io/clusterset-role": level, "cluster.open-cluster-management.io/clusterset": "dev",
+				},
+				OwnerReferences: []metav1.OwnerReference{{
+					APIVersion: "cluster.open-cluster-management.io/v1beta2", Kind: "ManagedClusterSet", Name: "dev", UID: "1", Controller: new(true),
+				}},
+			},
+			Rules: rules,
+		}
+	}
+	return out
+}
+
+func TestRoles(t *testing.T) {
+	const admin = "berth:managedclusterset:admin:dev"
+	change := func(edit func(*rbacv1.ClusterRole)) []client.Object {
+		role := expected()[admin]
+		edit(&role)
+		return []client.Object{set("dev", "1"), &role}
+	}
+	with := func(edit func(*rbacv1.ClusterRole)) map[string]rbacv1.ClusterRole {
+		out := expected()
+		role := out[admin]
+		edit(&role)
+		out[admin] = role
+		return out
+	}
+	widen := func(r *rbacv1.ClusterRole) {
+		r.Rules = append(r.Rules, rbacv1.PolicyRule{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}})
+	}
+	byPerson := func(r *rbacv1.ClusterRole) { r.OwnerReferences = nil; widen(r) }
+	ofOlder := func(r *rbacv1.ClusterRole) { r.OwnerReferences[0].UID = "0" }
+	aggregated := func(r *rbacv1.ClusterRole) { r.Labels["rbac.example.com/aggregate-to-dev"] = "true" }
+	for sentence, test := range map[string]struct {
+		objects []client.Object
+		want    map[string]rbacv1.ClusterRole
+	}{
+		"a set gets its roles":                 {[]client.Object{set("dev", "1")}, expected()},
+		"rules that were added are taken away": {change(widen), expected()},
+		"rules that were removed come back":    {change(func(r *rbacv1.ClusterRole) { r.Rules = nil }), expected()},
+		"labels that were removed come back":   {change(func(r *rbacv1.ClusterRole) { r.Labels = nil }), expected()},
+		"an aggregation is taken away":         {change(func(r *rbacv1.ClusterRole) { r.AggregationRule = &rbacv1.AggregationRule{} }), expected()},
+		"labels to aggregate by may be added":  {change(aggregated), with(aggregated)},
+		"a person's role is left alone":        {change(byPerson), with(byPerson)},
+		"the role of an older set is left":     {change(ofOlder), with(ofOlder)},
+		"no set, no roles":                     {nil, map[string]rbacv1.ClusterRole{}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			r := hub(t, interceptor.Funcs{}, test.objects...)
+			for range 2 { // the second time changes nothing
+				if err := r.run(t, "dev"); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(test.want, r.roles(t)); diff != "" {
+					t.Fatalf("roles (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+// TestNoRoleReachesTooFar: whatever a set is like, its roles say no word about changing a set or writing a decision, and
+// none about another set.
+func TestNoRoleReachesTooFar(t *testing.T) {
+	thief := set("thief", "1")
+	thief.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{
+		SelectorType:   clusterv1beta2.ExclusiveLabel,
+		ExclusiveLabel: &clusterv1beta2.ExclusiveLabelSelector{Key: clusterv1beta2.ClusterSetLabel, Value: "prod"},
+	}
+	allowed := map[string]string{
+		"managedclustersets": "get", "managedclustersets/bind": "create", "managedclustersets/join": "create", "managedclusters/label": "create",
+	}
+	for _, level := range levels() {
+		for _, rule := range wanted(level, thief).Rules {
+			if len(rule.Verbs) != 1 || len(rule.Resources) != 1 || allowed[rule.Resources[0]] != rule.Verbs[0] {
+				t.Errorf("%s may %v on %v", level, rule.Verbs, rule.Resources)
+			}
+			if len(rule.ResourceNames) != 1 || !strings.HasSuffix(rule.ResourceNames[0], "thief") {
+				t.Errorf("%s may %v on %v, want the set itself alone", level, rule.Verbs, rule.ResourceNames)
+			}
+		}
+	}
+}
+
+func TestRoleName(t *testing.T) {
+	long := strings.Repeat("a", 253)
+	for sentence, test := range map[string]struct {
+		set, want string
+	}{
+		"a usual name is kept":       {"dev.eu", "berth:managedclusterset:viewer:dev.eu"},
+		"the longest that fits too":  {long[:222], "berth:managedclusterset:viewer:" + long[:222]},
+		"a longer one is cut":        {long[:223], "berth:managedclusterset:viewer:" + long[:205] + ":298b3d8c466dd48d"},
+		"and differs by what it was": {long[:222] + "b", "berth:managedclusterset:viewer:" + long[:205] + ":93d9490c101beba8"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			if got := RoleName(Viewer, test.set); got != test.want || len(got) > 253 {
+				t.Errorf("name (%d)\n%s, want\n%s", len(got), got, test.want)
+			}
+		})
+	}
+}
+
+func TestALongNameIsNoLabel(t *testing.T) {
+	role := wanted(Admin, set(strings.Repeat("a", 64), "1"))
+	if diff := cmp.Diff(map[string]string{LevelLabel: "admin"}, role.Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	create := func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+		if strings.Contains(o.GetName(), "admin") {
+			return errBoom
+		}
+		return c.Create(ctx, o, opts...)
+	}
+	r := hub(t, interceptor.Funcs{Create: create}, set("dev", "1"))
+	if err := r.run(t, "dev"); !errors.Is(err, errBoom) {
+		t.Errorf("error %v, want %v", err, errBoom)
+	}
+	if got := len(r.roles(t)); got != 2 {
+		t.Errorf("%d roles, want the other two", got)
+	}
+}
+
+func TestWhoIsWoken(t *testing.T) {
+	role := wanted(Admin, set("dev", "1"))
+	want := []reconcile.Request{{NamespacedName: types.NamespacedName{Name: "dev"}}}
+	if diff := cmp.Diff(want, ofRole(t.Context(), role)); diff != "" {
+		t.Errorf("a set's role wakes (-want +got):\n%s", diff)
+	}
+	if got := ofRole(t.Context(), &rbacv1.ClusterRole{}); got != nil {
+		t.Errorf("another role wakes %v", got)
+	}
+}
