@@ -107,7 +107,7 @@ func Run(ctx context.Context, options Options) error {
 			return err
 		}
 	}
-	if err := addWebhooks(mgr, options); err != nil {
+	if err := addWebhooks(ctx, mgr, options); err != nil {
 		return err
 	}
 	if err := addChecks(mgr); err != nil {

@@ -5,8 +5,9 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
-	"strconv"
+	"net/http"
 	"sync"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
@@ -24,10 +25,19 @@ import (
 	"github.com/berth-project/berth/internal/webhook/right"
 )
 
+const (
+	// webhookGrace bounds how long the end waits for requests, and how long a caller may take to say what it wants.
+	webhookGrace = 10 * time.Second
+	// webhookIdle keeps the API server's connections open between requests.
+	webhookIdle = 90 * time.Second
+)
+
 // Webhooks configures admission. Its zero value is off: then nobody may count on any of its rules.
 type Webhooks struct {
 	// Address is the host:port to listen on; "" and "0" are off.
 	Address string
+	// Listener takes the place of Address where the manager is part of another program.
+	Listener net.Listener
 	// URL is how the API server reaches Address, such as https://127.0.0.1:9443; empty means the Service in config/webhook.
 	URL string
 	// Files hold the certificate to serve with; empty paths mean one of the manager's own. With a certificate from files
@@ -47,16 +57,12 @@ func (o *Webhooks) addFlags(flags *pflag.FlagSet) {
 		"authorities that the API server is to trust for the certificate; empty with --tls-cert-file: somebody else registers the webhooks")
 }
 
-func (o *Webhooks) on() bool { return o.Address != "" && o.Address != "0" }
+func (o *Webhooks) on() bool { return o.Listener != nil || o.Address != "" && o.Address != off }
 
 // addWebhooks adds admission to a manager: the certificate, the registration, and the server.
-func addWebhooks(mgr manager.Manager, options Options) error {
+func addWebhooks(ctx context.Context, mgr manager.Manager, options Options) error {
 	if !options.Webhooks.on() {
 		return nil
-	}
-	host, port, err := hostPort(options.Webhooks.Address)
-	if err != nil {
-		return err
 	}
 	register, err := registration.New(mgr.GetClient(), config.Webhooks(), options.Webhooks.URL)
 	if err != nil {
@@ -75,9 +81,29 @@ func addWebhooks(mgr manager.Manager, options Options) error {
 	if err != nil {
 		return err
 	}
-	server := webhook.NewServer(webhook.Options{Host: host, Port: port, TLSOpts: []func(*tls.Config){source.TLS}})
-	if err := route(mgr, server); err != nil {
+	return addServer(ctx, mgr, options.Webhooks, source)
+}
+
+// addServer serves the webhooks on every replica, whether it leads or not.
+func addServer(ctx context.Context, mgr manager.Manager, options Webhooks, source certificate.Source) error {
+	paths, err := routes(mgr)
+	if err != nil {
 		return err
+	}
+	listener := options.Listener
+	if listener == nil {
+		if listener, err = new(net.ListenConfig).Listen(ctx, "tcp", options.Address); err != nil {
+			return fmt.Errorf("listening for webhooks: %w", err)
+		}
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
+	source.TLS(config)
+	server := &manager.Server{
+		Name: "webhooks", Listener: tls.NewListener(listener, config), ShutdownTimeout: new(webhookGrace),
+		Server: &http.Server{
+			Handler: paths, BaseContext: func(net.Listener) context.Context { return ctx },
+			ReadHeaderTimeout: webhookGrace, IdleTimeout: webhookIdle, TLSConfig: config,
+		},
 	}
 	if err := mgr.Add(server); err != nil {
 		return fmt.Errorf("adding the webhooks: %w", err)
@@ -95,28 +121,18 @@ func addCertificate(mgr manager.Manager, options Options, trust ...certificate.T
 	return certificate.NewOwn(mgr, namespace, names, clock.RealClock{}, trust...)
 }
 
-// route serves each webhook under the path that config/webhook names.
-func route(mgr manager.Manager, server webhook.Server) error {
+// routes serves each webhook under the path that config/webhook names, and measures it.
+func routes(mgr manager.Manager) (http.Handler, error) {
 	env, err := celenv.New()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	rights := right.Reviews{Client: mgr.GetClient()}
-	server.Register("/mutate-managedcluster", managedcluster.Mutating(rights, clock.RealClock{}))
-	server.Register("/validate-managedcluster", managedcluster.Validating(rights, mgr.GetAPIReader()))
-	server.Register("/validate-managedclusterset", clusterset.Validating(mgr.GetAPIReader(), mgr.GetClient()))
-	server.Register("/validate-managedclustersetbinding", binding.Validating(rights))
-	server.Register("/validate-placement", placement.Validating(env, mgr.GetAPIReader()))
-	return nil
-}
-
-func hostPort(address string) (host string, port int, err error) {
-	host, text, err := net.SplitHostPort(address)
-	if err == nil {
-		port, err = strconv.Atoi(text)
-	}
-	if err != nil {
-		return "", 0, fmt.Errorf("reading --webhook-bind-address: %w", err)
-	}
-	return host, port, nil
+	measured := webhook.NewServer(webhook.Options{}) // its routes only; it never starts
+	measured.Register("/mutate-managedcluster", managedcluster.Mutating(rights, clock.RealClock{}))
+	measured.Register("/validate-managedcluster", managedcluster.Validating(rights, mgr.GetAPIReader()))
+	measured.Register("/validate-managedclusterset", clusterset.Validating(mgr.GetAPIReader(), mgr.GetClient()))
+	measured.Register("/validate-managedclustersetbinding", binding.Validating(rights))
+	measured.Register("/validate-placement", placement.Validating(env, mgr.GetAPIReader()))
+	return measured.WebhookMux(), nil
 }

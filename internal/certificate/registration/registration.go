@@ -20,7 +20,7 @@ import (
 
 // The manager stores its own two configurations, and may touch no others. Creating by applying is authorised by name.
 //
-// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations;validatingwebhookconfigurations,resourceNames=berth,verbs=get;create;patch
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations;validatingwebhookconfigurations,resourceNames=berth,verbs=create;patch
 
 const owner = "berth-registration"
 
