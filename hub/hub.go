@@ -56,11 +56,15 @@ func Start(ctx context.Context, opts Options) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
+	objects, err := manifest.Parse(opts.Objects...)
+	if err != nil {
+		return nil, err
+	}
 	dir, err := datadir.Open(opts.DataDir)
 	if err != nil {
 		return nil, err
 	}
-	hub, err := start(ctx, opts, dir, manifests)
+	hub, err := start(ctx, opts, dir, manifests, objects)
 	if err != nil {
 		dir.Close()
 		return nil, err
@@ -69,7 +73,7 @@ func Start(ctx context.Context, opts Options) (*Hub, error) {
 }
 
 // start claims the process and brings the parts up in a locked folder.
-func start(ctx context.Context, opts Options, dir *datadir.Dir, manifests manifest.Set) (*Hub, error) {
+func start(ctx context.Context, opts Options, dir *datadir.Dir, manifests, objects manifest.Set) (*Hub, error) {
 	keys, err := issue(dir.Path(datadir.PKIFolder), clock.RealClock{})
 	if err != nil {
 		return nil, err
@@ -86,7 +90,7 @@ func start(ctx context.Context, opts Options, dir *datadir.Dir, manifests manife
 		return nil, errors.Join(err, listener.Close())
 	}
 	plant := &plant{opts: opts, dir: dir, keys: keys, listener: listener, log: log, parts: supervise.New()}
-	if err := plant.start(ctx, manifests); err != nil {
+	if err := plant.start(ctx, manifests, objects); err != nil {
 		// What stopping reports is a consequence of the error at hand.
 		_ = plant.stop(context.WithoutCancel(ctx))
 		return nil, err

@@ -26,10 +26,17 @@ type Options struct {
 	// Manifests are applied at every start, definitions of custom resources first:
 	// every *.yaml and *.yml below each file system.
 	Manifests []fs.FS
+	// Objects are applied once the manager is ready, which may have a say in them;
+	// only the definitions of custom resources among them are applied with the
+	// Manifests.
+	Objects []fs.FS
 	// Manager runs once the control plane is ready, with a kubeconfig of its own.
 	// It must return when its context ends, and stops the hub when it returns
 	// earlier. Nil means a control plane alone.
 	Manager func(ctx context.Context, kubeconfig string) error
+	// ManagerReady closes once the manager admits requests; the hub is not ready
+	// before. Nil means that there is nothing to wait for.
+	ManagerReady <-chan struct{}
 	// ManagerIdentity is whom the manager's kubeconfig authenticates as. The zero
 	// value is an administrator; naming the service account that the manager uses
 	// in a cluster holds it to the same permissions here.

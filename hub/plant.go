@@ -38,7 +38,7 @@ type plant struct {
 
 // start brings the parts up in order. It returns the first failure of any part,
 // not the symptom that a later step sees.
-func (p *plant) start(ctx context.Context, manifests manifest.Set) error {
+func (p *plant) start(ctx context.Context, manifests, objects manifest.Set) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, errStartLimit)
 	defer cancel()
 	ctx, fail := context.WithCancelCause(ctx)
@@ -50,7 +50,7 @@ func (p *plant) start(ctx context.Context, manifests manifest.Set) error {
 		case <-ctx.Done():
 		}
 	}()
-	err := p.startParts(ctx, manifests)
+	err := p.startParts(ctx, manifests, objects)
 	switch {
 	case p.parts.Err() != nil:
 		return fmt.Errorf("starting the hub: %w", p.parts.Err())
@@ -64,8 +64,10 @@ func (p *plant) start(ctx context.Context, manifests manifest.Set) error {
 }
 
 // startParts starts the controllers only after the manifests are served: the
-// garbage collector would notice new kinds of resources half a minute late.
-func (p *plant) startParts(ctx context.Context, manifests manifest.Set) error {
+// garbage collector would notice new kinds of resources half a minute late. Objects
+// come last, because the manager of the last run, which is gone, may be registered
+// to have a say in them.
+func (p *plant) startParts(ctx context.Context, manifests, objects manifest.Set) error {
 	if err := embed.StampVersion(); err != nil {
 		return err
 	}
@@ -88,8 +90,11 @@ func (p *plant) startParts(ctx context.Context, manifests manifest.Set) error {
 	if err := awaitReady(ctx, p.admin); err != nil {
 		return err
 	}
-	if err := manifests.Install(ctx, p.admin); err != nil {
-		return err
+	definitions, others := objects.Split()
+	for _, set := range []manifest.Set{manifests, definitions} {
+		if err := set.Install(ctx, p.admin); err != nil {
+			return err
+		}
 	}
 	p.parts.Go(ctx, "the controllers", grace, func(ctx context.Context) error {
 		return embed.RunControllers(ctx, embed.ControllerOptions{
@@ -102,8 +107,23 @@ func (p *plant) startParts(ctx context.Context, manifests manifest.Set) error {
 		p.parts.Go(ctx, "the manager", grace, func(ctx context.Context) error {
 			return p.opts.Manager(ctx, configs.manager)
 		})
+		if err := p.awaitManager(ctx); err != nil {
+			return err
+		}
 	}
-	return nil
+	return others.Install(ctx, p.admin)
+}
+
+func (p *plant) awaitManager(ctx context.Context) error {
+	if p.opts.ManagerReady == nil {
+		return nil
+	}
+	select {
+	case <-p.opts.ManagerReady:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the manager: %w", context.Cause(ctx))
+	}
 }
 
 // stop stops the parts that run and closes what they shared.

@@ -20,8 +20,8 @@ import (
 // certificateLife outlives any run of a hub; each has a certificate of its own.
 const certificateLife = 10 * 365 * 24 * time.Hour
 
-// manager readies the manager: it takes the port that the views are served on, so that the hub can be told of it. The
-// hub keeps the log, and the manager listens nowhere else.
+// manager readies the manager: it takes the ports that the views and the webhooks are served on, so that the hub can be
+// told of them. The hub keeps the log, and the manager listens nowhere else.
 func manager(ctx context.Context) (cli.Manager, error) {
 	options := app.DefaultOptions()
 	options.MetricsAddress, options.HealthAddress = "0", "0"
@@ -31,7 +31,12 @@ func manager(ctx context.Context) (cli.Manager, error) {
 	if err != nil {
 		return cli.Manager{}, fmt.Errorf("readying the views: %w", err)
 	}
+	ready, err := admit(ctx, &options.Webhooks)
+	if err != nil {
+		return cli.Manager{}, fmt.Errorf("readying the webhooks: %w", err)
+	}
 	return cli.Manager{
+		Ready: ready,
 		Manifests: []fs.FS{fstest.MapFS{ // no test, but the file system in memory that there is
 			"access.yaml": {Data: []byte(apiserver.Access())},
 			"local.yaml":  {Data: []byte(manifest)},
@@ -41,6 +46,18 @@ func manager(ctx context.Context) (cli.Manager, error) {
 			return app.Run(ctx, options)
 		},
 	}, nil
+}
+
+// admit takes a free port for the webhooks, which the manager registers itself. It returns what closes once it has.
+func admit(ctx context.Context, webhooks *app.Webhooks) (<-chan struct{}, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listening: %w", err)
+	}
+	ready := make(chan struct{})
+	webhooks.Listener, webhooks.URL = listener, "https://"+listener.Addr().String()
+	webhooks.Ready = func() { close(ready) }
+	return ready, nil
 }
 
 // listen takes a free port for the views and makes a certificate. It returns the manifest that names both.

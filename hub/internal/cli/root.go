@@ -30,6 +30,8 @@ type Wiring struct {
 type Manager struct {
 	// Manifests tell the hub where the manager serves; they are applied after those of the Wiring.
 	Manifests []fs.FS
+	// Ready closes once it has a say in what is stored; nil means that it has none.
+	Ready <-chan struct{}
 	// Run runs it, with a kubeconfig of its own.
 	Run func(ctx context.Context, kubeconfig string) error
 }

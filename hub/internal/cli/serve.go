@@ -120,11 +120,11 @@ func (f *serveFlags) options(ctx context.Context, command *cobra.Command, wiring
 		if err != nil {
 			return hub.Options{}, err
 		}
-		opts.Manager = manager.Run
+		opts.Manager, opts.ManagerReady = manager.Run, manager.Ready
 		opts.Manifests = append(opts.Manifests, manager.Manifests...)
 	}
 	if f.manifests != "" {
-		opts.Manifests = append(opts.Manifests, os.DirFS(f.manifests))
+		opts.Objects = append(opts.Objects, os.DirFS(f.manifests))
 	}
 	if f.verbose {
 		opts.Verbosity = verboseLevel

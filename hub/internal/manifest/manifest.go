@@ -55,6 +55,11 @@ func Parse(systems ...fs.FS) (Set, error) {
 	return sorted(objects), nil
 }
 
+// Split returns the definitions of custom resources, and everything else.
+func (s Set) Split() (definitions, others Set) {
+	return Set{definitions: s.definitions}, Set{others: s.others}
+}
+
 // sorted splits off the definitions and moves namespaces to the front, so that
 // files need not be named in order.
 func sorted(objects []object) Set {
