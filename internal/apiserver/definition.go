@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	generated "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
@@ -59,11 +60,21 @@ func (d definitions) columns(resource string) (rest.TableConvertor, error) {
 
 // describe lets the server publish the schemas, for kubectl explain and whoever else asks.
 func (d definitions) describe(config *server.Config, scheme *runtime.Scheme) {
-	names := openapi.NewDefinitionNamer(scheme)
-	config.OpenAPIConfig = server.DefaultOpenAPIConfig(d.schemas, names)
-	config.OpenAPIConfig.Info.Title = Name
-	config.OpenAPIV3Config = server.DefaultOpenAPIV3Config(d.schemas, names)
-	config.OpenAPIV3Config.Info.Title = Name
+	namer := openapi.NewDefinitionNamer(scheme)
+	config.OpenAPIConfig = server.DefaultOpenAPIConfig(d.schemas, namer)
+	config.OpenAPIV3Config = server.DefaultOpenAPIV3Config(d.schemas, namer)
+	config.OpenAPIConfig.Info.Title, config.OpenAPIV3Config.Info.Title = Name, Name
+	name := func(model string) (string, spec.Extensions) {
+		if strings.Contains(model, "/") { // a type of ours goes by its path in Go
+			model = util.ToRESTFriendlyName(model)
+		}
+		return namer.GetDefinitionName(model)
+	}
+	config.OpenAPIConfig.GetDefinitionName, config.OpenAPIV3Config.GetDefinitionName = name, name
+	config.OpenAPIV3Config.Definitions = d.schemas(func(model string) spec.Ref {
+		published, _ := name(model)
+		return spec.MustCreateRef("#/components/schemas/" + common.EscapeJsonPointer(published))
+	})
 }
 
 // schemas implements common.GetOpenAPIDefinitions.
