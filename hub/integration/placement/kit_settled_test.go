@@ -16,7 +16,6 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/enginetest"
-	enginefleet "github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/hub/hubtest"
 )
@@ -110,9 +109,4 @@ func addAll[T any](world *enginetest.World, items []T) {
 	for i := range items {
 		world.Add(any(&items[i]))
 	}
-}
-
-// keyOf names a placement of a fleet.
-func keyOf(f *fleet, placement string) enginefleet.Key {
-	return enginefleet.Key{Namespace: f.namespace, Name: placement}
 }
