@@ -84,6 +84,7 @@ func TestKilledInTheMiddleOfWrites(t *testing.T) {
 		t.Errorf("the slices were listed %d times only", onlooker.count())
 	}
 
+	quiet(t)
 	before := hubMetrics(t).writes()
 	last := start(t, options{})
 	read := last.idle(t, narrow+1)
