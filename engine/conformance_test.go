@@ -355,3 +355,15 @@ func TestTheResultSaysWhenToLookAgain(t *testing.T) {
 		})
 	}
 }
+
+func TestAMistakeAmidAChangeOfStrategyDoesNotEndIt(t *testing.T) {
+	w := world(placement().Mode("Loose"), numbered("c", 2)...).
+		Add(enginetest.Slice("ns", "p", 1, "c000").Strategy("new").Obj()).Add(enginetest.Slice("ns", "p", 2, "c001").Strategy("old").Obj())
+	for _, write := range plan.Diff(enginetest.Decide(t, w), w.Stored(enginetest.Only(t, w)), w.Now).Writes {
+		w.Apply(write)
+	}
+	w.Add(placement().Obj())
+	if diff := cmp.Diff([]string{`1 in ""#0: c000 c001`, satisfied, noMistake}, told(enginetest.Decide(t, w))); diff != "" {
+		t.Errorf("result once the mistake is mended (-want +got):\n%s", diff)
+	}
+}

@@ -88,6 +88,10 @@ func TestOrderOfWrites(t *testing.T) {
 			hub(p().PerGroup("1"), []string{"a", "b"}, slice(1, "a", "x", "y").Obj(), slice(2, "b", "x", "y").Group("", 1).Obj()),
 			[]string{"fill p-decision-1: a", "fill p-decision-2: b"},
 		},
+		"so that newcomers in its place do not add to it": {
+			hub(p().PerGroup("2"), []string{"a", "b", "c", "d"}, slice(1, "a", "x", "y").Obj(), slice(2, "b", "x", "y").Group("", 1).Obj()),
+			[]string{"fill p-decision-1: a", "fill p-decision-2: b c", "fill p-decision-1: a d"},
+		},
 		"a slice whose list of decisions is null gets one": {
 			func() *enginetest.World {
 				empty := slice(1).Obj()

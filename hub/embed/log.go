@@ -7,6 +7,7 @@ import (
 	"io"
 	"runtime"
 	"strconv"
+	_ "unsafe" // for go:linkname
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -38,6 +39,7 @@ func (l Logs) Route() error {
 	klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true))
 	// gRPC reports each connection it opens and closes; only errors matter here.
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, l.Writer))
+	etcdClientLogger = zap.New(l.etcdCore()).Named("etcd-client")
 	klog.OsExit = func(code int) {
 		l.Fatal(fmt.Errorf("running Kubernetes: a component gave up with exit code %d; the end of the hub's log says why", code))
 		runtime.Goexit()
@@ -45,18 +47,28 @@ func (l Logs) Route() error {
 	return nil
 }
 
+// etcdClientLogger is the logger of the API server's client of etcd. It writes to standard error, where it would mix
+// with what the hub tells its user, and no option of the API server reaches it.
+//
+//go:linkname etcdClientLogger k8s.io/apiserver/pkg/storage/storagebackend/factory.etcd3ClientLogger
+var etcdClientLogger *zap.Logger //nolint:gochecknoglobals // another package's variable
+
 // etcdLogger returns the logger for etcd. Where etcd would panic or end the
 // process, it reports to broken and ends the goroutine only.
 func (l Logs) etcdLogger(broken chan<- error) *zap.Logger {
+	hook := fatalHook{broken: broken}
+	return zap.New(l.etcdCore(), zap.WithFatalHook(hook), zap.WithPanicHook(hook))
+}
+
+// etcdCore writes what etcd and its client log.
+func (l Logs) etcdCore() zapcore.Core {
 	level := zapcore.WarnLevel
 	if l.Verbosity > 0 {
 		level = zapcore.InfoLevel
 	}
 	format := zap.NewProductionEncoderConfig()
 	format.EncodeTime = zapcore.ISO8601TimeEncoder
-	core := zapcore.NewCore(zapcore.NewConsoleEncoder(format), zapcore.Lock(zapcore.AddSync(l.Writer)), level)
-	hook := fatalHook{broken: broken}
-	return zap.New(core, zap.WithFatalHook(hook), zap.WithPanicHook(hook))
+	return zapcore.NewCore(zapcore.NewConsoleEncoder(format), zapcore.Lock(zapcore.AddSync(l.Writer)), level)
 }
 
 // fatalHook replaces zap's exit and panic.

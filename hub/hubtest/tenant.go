@@ -67,8 +67,11 @@ func Eventually(t testing.TB, limit time.Duration, check func(ctx context.Contex
 	t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), pollInterval, limit, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
+		err := check(ctx)
+		if err == nil || ctx.Err() == nil { // else it was cut off by the limit, and the error before tells more
+			last = err
+		}
+		return err == nil, nil
 	})
 	if err != nil {
 		t.Fatalf("not within %s: %v", limit, last)

@@ -32,15 +32,16 @@ type Journal interface {
 	Reported(placement *clusterv1beta1.Placement)
 }
 
-// Apply executes a plan. What was written before an error stays written, and the journal knows of it.
-func Apply(ctx context.Context, to client.Client, p plan.Plan, journal Journal) error {
+// Apply executes a plan and returns the slices that it wrote, by name, as they are stored, those that it deleted as
+// they were. What was written before an error stays written, and the journal knows of it.
+func Apply(ctx context.Context, to client.Client, p plan.Plan, journal Journal) (map[string]*clusterv1beta1.PlacementDecision, error) {
 	run := run{client: to, journal: journal, latest: map[string]*clusterv1beta1.PlacementDecision{}}
 	for _, write := range p.Writes {
 		if err := run.write(ctx, write); err != nil {
-			return err
+			return run.latest, err
 		}
 	}
-	return nil
+	return run.latest, nil
 }
 
 // Superseded says whether an error means no more than that somebody else was faster: the next plan, made from what
@@ -138,6 +139,7 @@ func (r *run) remove(ctx context.Context, slice *clusterv1beta1.PlacementDecisio
 	if err := r.client.Delete(ctx, object, fence); err != nil {
 		return fmt.Errorf("deleting PlacementDecision %s: %w", slice.Name, err)
 	}
+	r.latest[object.Name] = object
 	r.journal.Removed(object)
 	return nil
 }

@@ -27,6 +27,7 @@ func TestColdStart(t *testing.T) {
 			}
 		})
 	}
+	quiet(t)
 	before := hubMetrics(t).writes()
 	p, kubeconfig := newProxy(t)
 	m := start(t, options{kubeconfig: kubeconfig})

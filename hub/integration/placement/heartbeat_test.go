@@ -32,6 +32,7 @@ func TestHeartbeatsWakeNobody(t *testing.T) {
 		changeStatus(f, f.cluster(i), func(c *clusterv1.ManagedCluster) { c.Status.Conditions = alive(0) })
 	}
 	settled(t)
+	quiet(t)
 	evaluated := m.idle(t, 0).sum("berth_placement_evaluations_total")
 	written := hubMetrics(t).writes()
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 
@@ -68,7 +69,7 @@ func TestKilledInTheMiddleOfWrites(t *testing.T) {
 		next.stop()
 		if !regroup {
 			for name, now := range f.seats("wide") {
-				if before := left[name]; len(before) > 0 && !contains(before, now[0]) {
+				if before := left[name]; len(before) > 0 && !slices.Contains(before, now[0]) {
 					t.Errorf("round %d: %s was in %v when the manager was killed, and is in %v", round, name, before, now)
 				}
 			}
@@ -83,6 +84,7 @@ func TestKilledInTheMiddleOfWrites(t *testing.T) {
 		t.Errorf("the slices were listed %d times only", onlooker.count())
 	}
 
+	quiet(t)
 	before := hubMetrics(t).writes()
 	last := start(t, options{})
 	read := last.idle(t, narrow+1)
@@ -92,15 +94,6 @@ func TestKilledInTheMiddleOfWrites(t *testing.T) {
 	if diff := cmp.Diff(before, hubMetrics(t).writes()); diff != "" {
 		t.Errorf("a restart on a settled hub wrote (-before +after):\n%s", diff)
 	}
-}
-
-func contains(seats []seat, one seat) bool {
-	for _, s := range seats {
-		if s == one {
-			return true
-		}
-	}
-	return false
 }
 
 // upset changes the fleet so that every placement has something to write: of the first fifty clusters some go, some are

@@ -61,7 +61,7 @@ func newFleet(t *testing.T, clusters int) *fleet {
 	return f
 }
 
-// remove deletes everything that the fleet consists of, the placements first, and waits until they are gone.
+// remove deletes everything that the fleet consists of, the placements first. Slices go in their own time.
 func (f *fleet) remove() {
 	ctx, in := context.WithoutCancel(f.t.Context()), client.InNamespace(f.namespace)
 	mine := client.MatchingLabels{clusterv1beta2.ClusterSetLabel: f.namespace}
@@ -276,4 +276,29 @@ func namespaceOf(cluster string) *corev1.Namespace {
 func resources(c *clusterv1.ManagedCluster, memory string) {
 	c.Status.Capacity = clusterv1.ResourceList{clusterv1.ResourceMemory: resource.MustParse(memory)}
 	c.Status.Allocatable = clusterv1.ResourceList{clusterv1.ResourceMemory: resource.MustParse(memory)}
+}
+
+// keeps waits until a misconfigured placement has exactly some clusters and counts them; its conditions need not be of
+// the latest generation.
+func (f *fleet) keeps(placement string, count int, want ...string) {
+	f.t.Helper()
+	hubtest.Eventually(f.t, soon, func(ctx context.Context) error {
+		stored, err := f.slices(ctx, placement)
+		if err != nil {
+			return err
+		}
+		object := &clusterv1beta1.Placement{}
+		if err := f.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: placement}, object); err != nil {
+			return err
+		}
+		if got := selected(stored); !slices.Equal(got, want) || int(object.Status.NumberOfSelectedClusters) != count {
+			return fmt.Errorf("placement %s has %v and counts %d, want %v", placement, got, object.Status.NumberOfSelectedClusters, want)
+		}
+		return nil
+	})
+}
+
+func sorted(names []string) []string {
+	slices.Sort(names)
+	return names
 }

@@ -36,18 +36,18 @@ type call struct {
 }
 
 // newProxy returns a proxy for one manager, and the kubeconfig that the manager is to use.
-func newProxy(t *testing.T) (*proxy, string) {
+func newProxy(t *testing.T) (p *proxy, config string) {
 	t.Helper()
-	config := shared.ConfigFor(t, account, accountGroups...)
-	transport, err := rest.TransportFor(config)
+	direct := shared.ConfigFor(t, account, accountGroups...)
+	transport, err := rest.TransportFor(direct)
 	if err != nil {
 		t.Fatal(err)
 	}
-	hub, err := url.Parse(config.Host)
+	hub, err := url.Parse(direct.Host)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{}
+	p = &proxy{}
 	forward := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(hub)

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -16,7 +19,6 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/enginetest"
-	enginefleet "github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/hub/hubtest"
 )
@@ -106,13 +108,38 @@ func readWorld(ctx context.Context, reader client.Client) (*enginetest.World, er
 	return world, errors.Join(errs...)
 }
 
+// quiet waits until nothing is left of earlier tests that Kubernetes' own controllers delete in their own time, so that
+// whatever the API server counts from now on is the test's.
+func quiet(t *testing.T) {
+	t.Helper()
+	reader := newClient(t)
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		var namespaces corev1.NamespaceList
+		var slices clusterv1beta1.PlacementDecisionList
+		var placements clusterv1beta1.PlacementList
+		if err := errors.Join(reader.List(ctx, &namespaces), reader.List(ctx, &slices), reader.List(ctx, &placements)); err != nil {
+			return err
+		}
+		for _, namespace := range namespaces.Items {
+			if !namespace.DeletionTimestamp.IsZero() {
+				return fmt.Errorf("namespace %s is still there", namespace.Name)
+			}
+		}
+		owners := map[types.UID]bool{}
+		for _, placement := range placements.Items {
+			owners[placement.UID] = true
+		}
+		for _, slice := range slices.Items {
+			if owner := metav1.GetControllerOf(&slice); owner == nil || !owners[owner.UID] {
+				return fmt.Errorf("slice %s/%s is still there", slice.Namespace, slice.Name)
+			}
+		}
+		return nil
+	})
+}
+
 func addAll[T any](world *enginetest.World, items []T) {
 	for i := range items {
 		world.Add(any(&items[i]))
 	}
-}
-
-// keyOf names a placement of a fleet.
-func keyOf(f *fleet, placement string) enginefleet.Key {
-	return enginefleet.Key{Namespace: f.namespace, Name: placement}
 }

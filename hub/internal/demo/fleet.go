@@ -28,7 +28,7 @@ const (
 
 // fleet prints the clusters with what placements go by.
 func (p *page) fleet(f *scenario.Fleet) {
-	p.heading("FLEET", fmt.Sprintf("%d clusters, %d sets", len(f.Clusters), len(f.Sets)))
+	p.heading("FLEET", count(len(f.Clusters), "cluster")+", "+count(len(f.Sets), "set"))
 	rows := [][]string{{"CLUSTER", "SETS", "KUBERNETES", "PLATFORM", "MEMORY", "LABELS"}}
 	var tainted []string
 	for _, object := range f.Clusters {
@@ -115,13 +115,13 @@ func (p *page) placement(d scenario.Decided) {
 func asks(placement *clusterv1beta1.Placement) string {
 	wanted, from := "every cluster", "of all bound sets"
 	if number := placement.Spec.NumberOfClusters; number != nil {
-		wanted = fmt.Sprintf("%d clusters", *number)
+		wanted = count(int(*number), "cluster")
 	}
 	if names := placement.Spec.ClusterSets; len(names) > 0 {
 		from = "of " + strings.Join(names, ", ")
 	}
 	if predicates := len(placement.Spec.Predicates); predicates > 0 {
-		return fmt.Sprintf("%s %s, by %d predicates", wanted, from, predicates)
+		return fmt.Sprintf("%s %s, by %s", wanted, from, count(predicates, "predicate"))
 	}
 	return wanted + " " + from
 }

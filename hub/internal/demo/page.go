@@ -54,9 +54,13 @@ func (p *page) heading(title, rest string) {
 	p.line("%s  %s", p.paint(bold, title), clipped(rest, width-utf8.RuneCountInString(title)-2))
 }
 
-// field prints a label and a text, which is wrapped beside it at spaces.
+// field prints a label and a text, which is wrapped beside it at spaces. A long label has a line of its own.
 func (p *page) field(s style, label, text string) {
 	const indent, column = 2, 18
+	if utf8.RuneCountInString(label) >= column {
+		p.line("%*s%s", indent, "", clipped(label, width-indent))
+		label = ""
+	}
 	lines := wrapped(text, width-indent-column)
 	for i, line := range lines {
 		if i > 0 {
@@ -113,4 +117,12 @@ func clipped(text string, length int) string {
 		return text
 	}
 	return string(runes[:max(length-len(more), 0)]) + more
+}
+
+// count renders a number of things.
+func count(number int, thing string) string {
+	if number == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", number, thing)
 }

@@ -39,6 +39,17 @@ func TestTableStaysInItsWidth(t *testing.T) {
 	}
 }
 
+func TestFieldKeepsLabelAndTextApart(t *testing.T) {
+	var out strings.Builder
+	p := &page{out: &out}
+	p.field(plain, "a-label-that-is-long", "text")
+	p.field(plain, "short", "text")
+	want := "  a-label-that-is-long\n                    text\n  short             text\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("fields (-want +got):\n%s", diff)
+	}
+}
+
 func TestColoursAreLeftOut(t *testing.T) {
 	for colour, want := range map[bool]string{true: "\x1b[32mgo\x1b[0m", false: "go"} {
 		if got := (&page{colour: colour}).paint(green, "go"); got != want {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/fleet"
@@ -109,7 +111,7 @@ func (r *reconciler) decide(ctx context.Context, key fleet.Key, c live.Case) (*e
 	result := answer(c, key)
 	decided := r.clock.Now()
 	writes := plan.Diff(result, c.Stored, started)
-	err := apply.Apply(ctx, r.client, writes, r.world)
+	written, err := apply.Apply(ctx, r.client, writes, r.world)
 	r.metrics.Evaluated(decided.Sub(started), outcome(result, writes, err))
 	if err != nil {
 		return nil, err
@@ -117,7 +119,11 @@ func (r *reconciler) decide(ctx context.Context, key fleet.Key, c live.Case) (*e
 	r.world.Kept(c.Stored, writes)
 	stored = true
 	if !writes.Empty() {
-		r.tell(ctx, c, result, writes, r.clock.Since(decided))
+		r.metrics.Applied(writes, r.clock.Since(decided))
+		r.metrics.Conditions(c.Stored.Placement, result)
+		log.FromContext(ctx).Info("decided", "selected", result.Selected, "added", len(writes.Added),
+			"removed", len(writes.Removed), "writes", len(writes.Writes), "reason", result.Satisfied.Reason)
+		r.tell(c.Stored.Placement, result, writes, written)
 	}
 	return result, nil
 }
@@ -129,16 +135,23 @@ func answer(c live.Case, key fleet.Key) *engine.Result {
 	return engine.Schedule(c.Snapshot, c.Program)
 }
 
-// tell reports a change that was stored: one log line, one event, and the metrics.
-func (r *reconciler) tell(ctx context.Context, c live.Case, result *engine.Result, writes plan.Plan, took time.Duration) {
-	before := c.Stored.Placement
-	r.metrics.Applied(writes, took)
-	r.metrics.Conditions(before, result)
-	log.FromContext(ctx).Info("decided", "selected", result.Selected, "added", len(writes.Added),
-		"removed", len(writes.Removed), "writes", len(writes.Writes), "reason", result.Satisfied.Reason)
-	if event, ok := telemetry.Describe(before, result, writes); ok {
-		r.recorder.Eventf(before, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
+// tell emits the one event that an applied plan is worth. The event names a slice that was written: its
+// resourceVersion is new each time, so that the recorder does not take a second change for a repetition of the first.
+func (r *reconciler) tell(
+	before *clusterv1beta1.Placement, result *engine.Result, writes plan.Plan, written map[string]*clusterv1beta1.PlacementDecision,
+) {
+	event, ok := telemetry.Describe(before, result, writes)
+	if !ok {
+		return
 	}
+	var related runtime.Object // nil where only the status was written
+	for _, write := range writes.Writes {
+		if write.Slice != nil {
+			related = written[write.Slice.Name]
+			break
+		}
+	}
+	r.recorder.Eventf(before, related, event.Type, event.Reason, event.Action, "%s", event.Note)
 }
 
 // until returns how long to wait for an instant; 0 means never.

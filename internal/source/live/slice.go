@@ -143,28 +143,40 @@ func (w *World) Stored(object *clusterv1beta1.PlacementDecision) {
 	}
 }
 
-// Kept records that what a plan found and did not write is stored as it is to be, whoever stored it.
+// Kept records that what a plan found and did not write is as it is to be, whoever made it so: objects that are stored
+// and slices that are not.
 func (w *World) Kept(found plan.Stored, written plan.Plan) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	reported, touched := false, map[string]bool{}
+	key := keyOf(found.Placement)
+	p, known := w.placements[key]
+	if !known || p.cached.UID != found.Placement.UID {
+		return
+	}
+	reported, settled := false, map[fleet.Key]bool{}
 	for _, write := range written.Writes {
 		if write.Slice != nil {
-			touched[write.Slice.Name] = true
+			settled[nameOf(write.Slice)] = true
 		} else {
 			reported = true
 		}
 	}
 	for _, object := range found.Slices {
-		if s, known := w.slices[nameOf(object)]; known && !touched[object.Name] && (s.mine == nil || !newer(s.mine, object)) {
+		name := nameOf(object)
+		if s, known := w.slices[name]; known && !settled[name] && (s.mine == nil || !newer(s.mine, object)) {
 			s.mine = object
 		}
+		settled[name] = true
 	}
-	if p, known := w.placements[keyOf(found.Placement)]; known && p.cached.UID == found.Placement.UID {
-		p.tried = nil
-		if !reported {
-			p.mine = found.Placement
+	for name := range w.owns[key] {
+		if s := w.slices[name]; !settled[name] {
+			s.mine, s.awaited = nil, false // a stranger deleted it, and it is not to be restored
+			w.tidy(name, s)
 		}
+	}
+	p.tried = nil
+	if !reported {
+		p.mine = found.Placement
 	}
 }
 

@@ -1,0 +1,25 @@
+package placement
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestPlacementsBalance decides placements one after the other. Each takes the cluster that the fewest have, and none
+// that is decided already moves for it.
+func TestPlacementsBalance(t *testing.T) {
+	running(t)
+	const clusters, rounds = 5, 3
+	f := newFleet(t, clusters)
+	homes := map[string]string{}
+	for i := range clusters * rounds {
+		name := fmt.Sprintf("p%02d", i)
+		f.placement(name, number(1))
+		f.decides(name, f.name(i%clusters))
+		homes[name] = f.name(i % clusters)
+	}
+	settled(t)
+	for name, home := range homes {
+		f.decides(name, home)
+	}
+}

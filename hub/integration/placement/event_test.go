@@ -1,0 +1,87 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// TestOneEventPerChange makes changes that touch one slice, three slices, none, and only the conditions. Each that
+// moves a cluster is told once, with the clusters; so is a mistake; what moves nobody is not told.
+func TestOneEventPerChange(t *testing.T) {
+	m := running(t)
+	f := newFleet(t, 5)
+	f.placement("p", number(2), byScore)
+	f.decides("p", f.upTo(2)...)
+
+	// Two swaps, which leave the status of the placement as it is.
+	taint := func(number int) {
+		change(f, f.cluster(number), func(c *clusterv1.ManagedCluster) { toggle(c) })
+	}
+	taint(0)
+	f.decides("p", f.names(1, 2)...)
+	taint(1)
+	f.decides("p", f.names(2, 3)...)
+
+	f.score(2, 10, nil) // ranks otherwise, moves nobody
+	f.placement("wide", grouping("1"))
+	f.decides("wide", f.names(2, 3, 4)...)
+	p := f.object("wide")
+	change(f, p, func(p *clusterv1beta1.Placement) { grouping("2")(&p.Spec) }) // moves clusters between slices only
+	settled(t)
+	change(f, p, func(p *clusterv1beta1.Placement) { builtIn("Spread")(&p.Spec) })
+	mistake := f.says("wide", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, "Misconfigured")
+	change(f, p, func(p *clusterv1beta1.Placement) { p.Spec.PrioritizerPolicy = clusterv1beta1.PrioritizerPolicy{} })
+	f.says("wide", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse, "Succeedconfigured")
+	f.join(5)
+	f.decides("wide", f.names(2, 3, 4, 5)...)
+	m.idle(t, 0)
+
+	decisions := "Decisions of placement %s in namespace " + f.namespace + " are %s"
+	want := []string{
+		"p Normal DecisionCreate DecisionCreated: " + fmt.Sprintf(decisions, "p", "created: 2 selected, added 2 ("+f.name(0)+", "+f.name(1)+")"),
+		"p Normal DecisionUpdate DecisionUpdated: " + fmt.Sprintf(decisions, "p", "updated: 2 selected, added 1 ("+f.name(2)+"), removed 1 ("+f.name(0)+")"),
+		"p Normal DecisionUpdate DecisionUpdated: " + fmt.Sprintf(decisions, "p", "updated: 2 selected, added 1 ("+f.name(3)+"), removed 1 ("+f.name(1)+")"),
+		"wide Normal DecisionCreate DecisionCreated: " + fmt.Sprintf(decisions, "wide", "created: 3 selected, added 3 ("+f.name(2)+", "+f.name(3)+", "+f.name(4)+")"),
+		"wide Normal DecisionUpdate DecisionUpdated: " + fmt.Sprintf(decisions, "wide", "updated: 4 selected, added 1 ("+f.name(5)+")"),
+		"wide Warning PlacementMisconfigured DecisionKept: The last decisions are kept: " + mistake,
+	}
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		var list eventsv1.EventList
+		if err := f.List(ctx, &list, client.InNamespace(f.namespace)); err != nil {
+			return err
+		}
+		var got []string
+		for _, event := range list.Items {
+			line := fmt.Sprintf("%s %s %s %s: %s", event.Regarding.Name, event.Type, event.Reason, event.Action, event.Note)
+			if event.Series != nil || event.Regarding.Kind != "Placement" || event.ReportingController != "placement-controller" {
+				line += fmt.Sprintf(" (series %v, regarding a %s, from %s)", event.Series, event.Regarding.Kind, event.ReportingController)
+			}
+			if related := event.Related; event.Type == corev1.EventTypeNormal && (related == nil || related.Kind != "PlacementDecision") {
+				line += fmt.Sprintf(" (related %v)", related)
+			}
+			got = append(got, line)
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			return fmt.Errorf("events (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+// object names a placement of the fleet.
+func (f *fleet) object(name string) *clusterv1beta1.Placement {
+	return &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
+}

@@ -1,0 +1,144 @@
+package placement
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+)
+
+func grouping(size string) func(*clusterv1beta1.PlacementSpec) {
+	return func(spec *clusterv1beta1.PlacementSpec) {
+		spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup = intstr.Parse(size)
+	}
+}
+
+func builtIn(name string) func(*clusterv1beta1.PlacementSpec) {
+	return func(spec *clusterv1beta1.PlacementSpec) {
+		spec.PrioritizerPolicy.Configurations = []clusterv1beta1.PrioritizerConfig{{
+			Weight:          new(int32(1)),
+			ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{Type: clusterv1beta1.ScoreCoordinateTypeBuiltIn, BuiltIn: name},
+		}}
+	}
+}
+
+// mistakes are specs that the API server stores and that cannot be followed, with what the condition says.
+var mistakes = map[string]struct {
+	change func(*clusterv1beta1.PlacementSpec)
+	says   string
+}{
+	"an expression that does not compile": {expression(`managedCluster.metadata.name ==`), "compilation failed"},
+	"an expression that is no condition":  {expression(`managedCluster.metadata.name`), "bool"},
+	"a prioritizer that does not exist":   {builtIn("Sparkle"), "Sparkle"},
+	"Spread, which is still to come":      {builtIn("Spread"), "not supported yet"},
+	"a toleration of nothing":             {tolerating(clusterv1beta1.Toleration{Operator: clusterv1beta1.TolerationOpEqual}), "If the key is empty, operator must be Exists."},
+	"a selector that cannot be":           {labelled("not a key", "x"), "not a key"},
+}
+
+// TestAMistakeKeepsTheDecisions makes each mistake in a placement that has decisions, changes the fleet meanwhile, and
+// then mends it.
+func TestAMistakeKeepsTheDecisions(t *testing.T) {
+	running(t)
+	for name, mistake := range mistakes {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t, 3)
+			p := f.placement("p", number(3))
+			f.decides("p", f.upTo(3)...)
+			good := p.Spec
+			satisfied := f.condition("p", clusterv1beta1.PlacementConditionSatisfied)
+
+			change(f, p, func(p *clusterv1beta1.Placement) { mistake.change(&p.Spec) })
+			message := f.says("p", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, "Misconfigured")
+			if !strings.Contains(message, mistake.says) {
+				t.Errorf("says %q, want %q in it", message, mistake.says)
+			}
+			f.join(3)
+			f.keeps("p", 3, f.upTo(3)...)
+			if diff := cmp.Diff(satisfied, f.condition("p", clusterv1beta1.PlacementConditionSatisfied)); diff != "" {
+				t.Errorf("PlacementSatisfied moved (-before +after):\n%s", diff)
+			}
+			// Losing access is no mistake of the placement: a cluster that is gone is gone.
+			f.delete(f.cluster(1))
+			f.keeps("p", 2, f.names(0, 2)...)
+
+			change(f, p, func(p *clusterv1beta1.Placement) { p.Spec = good })
+			f.says("p", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse, "Succeedconfigured")
+			f.decides("p", f.names(0, 2, 3)...)
+			settled(t)
+		})
+	}
+}
+
+func TestAMistakeFromTheStartGivesOneEmptySlice(t *testing.T) {
+	running(t)
+	f := newFleet(t, 3)
+	for name, mistake := range map[string]func(*clusterv1beta1.PlacementSpec){
+		"broken": expression("nonsense("), "spread": builtIn("Spread"),
+	} {
+		f.placement(name, mistake)
+		f.says(name, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, "Misconfigured")
+		f.keeps(name, 0)
+		stored, err := f.slices(t.Context(), name)
+		if err != nil || len(stored) != 1 || stored[0].Name != name+"-decision-1" || stored[0].Status.Decisions == nil {
+			t.Errorf("slices %+v, %v, want one empty %s-decision-1", stored, err, name)
+		}
+	}
+	settled(t)
+}
+
+// TestABrokenSetEvictsNobody puts an operator into a set's selector that does not exist. Clusters of it stay, those of
+// another set come and go, and the conditions say so.
+func TestABrokenSetEvictsNobody(t *testing.T) {
+	running(t)
+	f := newFleet(t, 3)
+	other := newFleet(t, 1)
+	f.bind(other.namespace)
+	f.placement("p")
+	f.decides("p", sorted(append(f.upTo(3), other.name(0)))...)
+	set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
+	change(f, set, func(s *clusterv1beta2.ManagedClusterSet) {
+		s.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{
+			SelectorType: clusterv1beta2.LabelSelector,
+			LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "sea", Operator: "Resembles", Values: []string{"north"}},
+			}},
+		}
+	})
+	message := f.says("p", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, "Misconfigured")
+	if !strings.Contains(message, f.namespace) || !strings.Contains(message, "Resembles") {
+		t.Errorf("says %q, want the set and the operator named", message)
+	}
+	other.join(1)
+	f.join(3)
+	change(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { c.Labels["any"] = "thing" })
+	f.decides("p", sorted(append(f.upTo(3), other.upTo(2)...))...)
+	other.delete(other.cluster(0))
+	f.decides("p", sorted(append(f.upTo(3), other.name(1)))...)
+	change(f, set, func(s *clusterv1beta2.ManagedClusterSet) { s.Spec = clusterv1beta2.ManagedClusterSetSpec{} })
+	f.decides("p", sorted(append(f.upTo(4), other.name(1)))...)
+	settled(t)
+}
+
+// condition returns a condition of a placement but for the generation that it is of.
+func (f *fleet) condition(placement, kind string) metav1.Condition {
+	f.t.Helper()
+	object := &clusterv1beta1.Placement{}
+	if err := f.Get(f.t.Context(), client.ObjectKey{Namespace: f.namespace, Name: placement}, object); err != nil {
+		f.t.Fatal(err)
+	}
+	for _, c := range object.Status.Conditions {
+		if c.Type == kind {
+			c.ObservedGeneration = 0
+			return c
+		}
+	}
+	f.t.Fatalf("placement %s has no condition %s", placement, kind)
+	return metav1.Condition{}
+}

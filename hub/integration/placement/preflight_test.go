@@ -1,0 +1,161 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// ends waits for a manager that must not go on, and checks that it fails and says why.
+func ends(t *testing.T, m *manager, wants ...string) {
+	t.Helper()
+	if code := m.ended(t); code != 1 {
+		t.Errorf("ended with code %d, want 1", code)
+	}
+	for _, want := range wants {
+		if log := m.log.String(); !strings.Contains(log, want) {
+			t.Errorf("said %q, want %q in it", log, want)
+		}
+	}
+	if strings.Contains(m.log.String(), "goroutine ") {
+		t.Errorf("said %q, want no stack trace", m.log)
+	}
+}
+
+// TestTheManagerRefusesAHubThatLacksSomething takes away from a hub of its own one thing after the other.
+func TestTheManagerRefusesAHubThatLacksSomething(t *testing.T) {
+	alone(t)
+	hub := hubtest.New(t, hubtest.Options{})
+	config := kubeconfig(t, hub.ConfigFor(t, account, accountGroups...))
+	client, err := dynamic.NewForConfig(hub.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	definitions := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	// each changes the last version of a definition.
+	prune := func(resource string, apply func(version map[string]any)) {
+		t.Helper()
+		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			definition, err := definitions.Get(t.Context(), resource+".cluster.open-cluster-management.io", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+			apply(versions[len(versions)-1].(map[string]any))
+			if err := unstructured.SetNestedSlice(definition.Object, versions, "spec", "versions"); err != nil {
+				return err
+			}
+			_, err = definitions.Update(t.Context(), definition, metav1.UpdateOptions{})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	drop := func(resource string, path ...string) {
+		t.Helper()
+		prune(resource, func(version map[string]any) {
+			full := []string{"schema", "openAPIV3Schema"}
+			for _, name := range path {
+				full = append(full, "properties", name)
+			}
+			if _, found, _ := unstructured.NestedFieldNoCopy(version, full...); !found {
+				t.Fatalf("there is no %v to drop from %s", path, resource)
+			}
+			unstructured.RemoveNestedField(version, full...)
+		})
+	}
+	manage := func() *manager { return launch(t, options{kubeconfig: config}) }
+
+	drop("managedclusters", "status", "allocatable")
+	ends(t, manage(), "the hub lacks field status.allocatable in v1 of managedclusters.cluster.open-cluster-management.io", "apply the definitions in config/crd")
+
+	prune("managedclustersets", func(version map[string]any) { version["served"] = false })
+	ends(t, manage(), "field status.allocatable in v1", "version v1beta2 of managedclustersets.cluster.open-cluster-management.io")
+
+	if err := definitions.Delete(t.Context(), "addonplacementscores.cluster.open-cluster-management.io", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		_, err := definitions.Get(ctx, "addonplacementscores.cluster.open-cluster-management.io", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("the definition is still there: %w", err)
+	})
+	ends(t, manage(),
+		"field status.allocatable in v1", "version v1beta2 of managedclustersets",
+		"the definition of addonplacementscores.cluster.open-cluster-management.io")
+}
+
+func TestTheManagerRefusesWrongOptions(t *testing.T) {
+	cases := map[string]struct {
+		args  []string
+		wants []string
+	}{
+		"no workers":         {[]string{"--workers=0"}, []string{"--workers 0: must be 1 to 256"}},
+		"two mistakes":       {[]string{"--log-format=xml", "--log-level=loud"}, []string{`--log-format "xml"`, `--log-level "loud"`}},
+		"unknown controller": {[]string{"--controllers=*,-pacement"}, []string{`"-pacement": no such controller; there are`, "placement"}},
+		"unknown flag":       {[]string{"--wrokers=3"}, []string{"unknown flag: --wrokers"}},
+		"an argument":        {[]string{"now"}, []string{"now"}},
+		"no kubeconfig":      {[]string{"--kubeconfig=/nowhere"}, []string{"/nowhere"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) { ends(t, launch(t, options{args: tc.args}), tc.wants...) })
+	}
+}
+
+// TestControllersThatAreOffDoNotRun starts managers with and without the placement loop, which registers its metrics
+// when it is added.
+func TestControllersThatAreOffDoNotRun(t *testing.T) {
+	const metric = "scheduling_scheduling_duration_seconds_count"
+	for flag, want := range map[string]bool{
+		"*": true, "placement": true, "*,-placement": false, "-placement,*": false, "-placement": false,
+	} {
+		m := start(t, options{args: []string{"--controllers=" + flag}})
+		var read samples
+		hubtest.Eventually(t, soon, func(ctx context.Context) error {
+			var err error
+			read, err = m.read(ctx)
+			return err
+		})
+		m.stop()
+		if _, got := read[metric+`{name="placement_scheduling"}`]; got != want {
+			t.Errorf("--controllers=%s: the placement loop runs: %v, want %v", flag, got, want)
+		}
+	}
+}
+
+// TestThePermissionsSuffice checks that what the manager may do in the cluster is enough, by what it was refused.
+func TestThePermissionsSuffice(t *testing.T) {
+	p, kubeconfig := newProxy(t)
+	m := start(t, options{kubeconfig: kubeconfig, args: []string{"--leader-elect=true"}})
+	f := newFleet(t, 2)
+	f.placement("p")
+	f.decides("p", f.upTo(2)...)
+	f.delete(f.object("p"))
+	f.noSlices("p")
+	m.stop()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !slices.ContainsFunc(p.calls, func(c call) bool { return strings.Contains(c.path, "/leases/berth-manager") }) {
+		t.Error("the manager did not ask for its lease")
+	}
+	for _, c := range p.calls {
+		if c.code == http.StatusForbidden || c.code == http.StatusUnauthorized {
+			t.Errorf("refused: %+v", c)
+		}
+	}
+}

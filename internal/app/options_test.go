@@ -1,0 +1,57 @@
+package app
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+func TestWhichControllersRun(t *testing.T) {
+	cases := map[string]bool{
+		"*": true, "placement": true, "*,-placement": false, "-placement,*": false, "-placement": false, "": false,
+		"placement,-placement": true, "-placement,placement": false,
+	}
+	for flag, want := range cases {
+		options := Options{Controllers: strings.Split(flag, ",")}
+		if got := options.runs("placement"); got != want {
+			t.Errorf("--controllers=%s: the placement loop runs: %v, want %v", flag, got, want)
+		}
+	}
+}
+
+func TestOptionsAreValidated(t *testing.T) {
+	cases := map[string]struct {
+		args []string
+		want []string // parts of the error; none: accepted
+	}{
+		"defaults":                      {nil, nil},
+		"no bound on requests":          {[]string{"--kube-api-qps=-1", "--kube-api-burst=0"}, nil},
+		"no requests at all":            {[]string{"--kube-api-qps=0"}, []string{"--kube-api-qps 0"}},
+		"no burst":                      {[]string{"--kube-api-burst=0"}, []string{"--kube-api-burst 0"}},
+		"no workers":                    {[]string{"--workers=0"}, []string{"--workers 0: must be 1 to 256"}},
+		"too many workers":              {[]string{"--workers=257"}, []string{"--workers 257"}},
+		"unknown format and level":      {[]string{"--log-format=xml", "--log-level=loud"}, []string{`--log-format "xml"`, `--log-level "loud"`}},
+		"unknown controller":            {[]string{"--controllers=pacement"}, []string{`"pacement": no such controller; there are placement`}},
+		"unknown controller not to run": {[]string{"--controllers=*,-pacement"}, []string{`"-pacement"`}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			options := DefaultOptions()
+			flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+			options.AddFlags(flags)
+			if err := flags.Parse(tc.args); err != nil {
+				t.Fatal(err)
+			}
+			err := options.validate()
+			if (err == nil) != (len(tc.want) == 0) {
+				t.Fatalf("error %v, want %v", err, tc.want)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error %q, want %q in it", err, want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,194 @@
+package apply_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/apply"
+)
+
+var errBoom = errors.New("boom")
+
+// server answers every write with the next resourceVersion, until the one that fails. It writes down what it is asked
+// and what the journal hears, in order.
+type server struct {
+	client.Client // nil: what is not expected panics
+
+	t     *testing.T
+	said  []string
+	count int
+	fails int // the write that fails, from 1; 0: none
+}
+
+func (s *server) answer(ctx context.Context, what string, object client.Object) error {
+	if deadline, ok := ctx.Deadline(); !ok || deadline.IsZero() {
+		s.t.Errorf("%s has no deadline", what)
+	}
+	s.said = append(s.said, what)
+	if s.count++; s.count == s.fails {
+		return errBoom
+	}
+	object.SetUID("uid")
+	object.SetResourceVersion(fmt.Sprint(100 + s.count))
+	return nil
+}
+
+func (s *server) Create(ctx context.Context, object client.Object, _ ...client.CreateOption) error {
+	return s.answer(ctx, "create "+object.GetName(), object)
+}
+
+func (s *server) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
+	var with client.DeleteOptions
+	with.ApplyOptions(options)
+	return s.answer(ctx, fmt.Sprintf("delete %s if %s@%s", object.GetName(), *with.Preconditions.UID, *with.Preconditions.ResourceVersion), object)
+}
+
+func (s *server) Patch(ctx context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
+	return s.patch(ctx, "patch", object, patch)
+}
+
+func (s *server) Status() client.SubResourceWriter { return statusOf{nil, s} }
+
+type statusOf struct {
+	client.SubResourceWriter
+	server *server
+}
+
+func (s statusOf) Patch(ctx context.Context, object client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+	return s.server.patch(ctx, "patch status of", object, patch)
+}
+
+func (s *server) patch(ctx context.Context, what string, object client.Object, patch client.Patch) error {
+	body, err := patch.Data(object)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var fence struct {
+		Metadata struct{ UID, ResourceVersion string }
+		Status   struct {
+			Decisions []clusterv1beta1.ClusterDecision
+		}
+	}
+	if err := json.Unmarshal(body, &fence); err != nil {
+		s.t.Fatal(err)
+	}
+	return s.answer(ctx, fmt.Sprintf("%s %s if %s@%s", what, object.GetName(), fence.Metadata.UID, fence.Metadata.ResourceVersion), object)
+}
+
+func (s *server) Trying(slice *clusterv1beta1.PlacementDecision) {
+	s.said = append(s.said, fmt.Sprintf("trying %s %v", slice.Name, plan.Clusters(slice)))
+}
+
+func (s *server) Stored(slice *clusterv1beta1.PlacementDecision) {
+	s.said = append(s.said, "stored "+slice.Name+"@"+slice.ResourceVersion)
+}
+
+func (s *server) Removed(slice *clusterv1beta1.PlacementDecision) {
+	s.said = append(s.said, "removed "+slice.Name)
+}
+
+func (s *server) Reported(placement *clusterv1beta1.Placement) {
+	s.said = append(s.said, "reported "+placement.Name+"@"+placement.ResourceVersion)
+}
+
+// writes are one of each kind, and two of one slice.
+func writes() plan.Plan {
+	slice := func(number int, version string, clusters ...string) *clusterv1beta1.PlacementDecision {
+		out := enginetest.Slice("ns", "p", number, clusters...).Obj()
+		out.UID, out.ResourceVersion = "old", version
+		return out
+	}
+	placement := enginetest.Placement("ns", "p").Obj()
+	placement.UID, placement.ResourceVersion = "owner", "7"
+	return plan.Plan{Writes: []plan.Write{
+		{Verb: plan.Create, Slice: slice(1, "", "a")},
+		{Verb: plan.Fill, Slice: slice(2, "5", "b")},
+		{Verb: plan.Mark, Slice: slice(2, "5", "stale")},
+		{Verb: plan.Delete, Slice: slice(3, "6")},
+		{Verb: plan.Report, Placement: placement},
+	}}
+}
+
+func TestEveryWriteIsFencedByWhatItWasMadeFrom(t *testing.T) {
+	s := &server{t: t}
+	written, err := apply.Apply(t.Context(), s, writes(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"trying p-decision-1 []", "create p-decision-1", "stored p-decision-1@101",
+		"trying p-decision-1 [a]", "patch status of p-decision-1 if uid@101", "stored p-decision-1@102",
+		"trying p-decision-2 [b]", "patch status of p-decision-2 if old@5", "stored p-decision-2@103",
+		// The second write of a slice is made from what the first one returned; the decisions are as they are then.
+		"trying p-decision-2 []", "patch p-decision-2 if uid@103", "stored p-decision-2@104",
+		"delete p-decision-3 if old@6", "removed p-decision-3",
+		"patch status of p if owner@7", "reported p@106",
+	}
+	if diff := cmp.Diff(want, s.said); diff != "" {
+		t.Errorf("asked and told (-want +got):\n%s", diff)
+	}
+	if len(written) != 3 || written["p-decision-2"].ResourceVersion != "104" {
+		t.Errorf("written %v, want three slices, the second as it was stored last", written)
+	}
+}
+
+func TestApplyingStopsAtTheFirstWriteThatFails(t *testing.T) {
+	const all = 6
+	for at := 1; at <= all; at++ {
+		s := &server{t: t, fails: at}
+		_, err := apply.Apply(t.Context(), s, writes(), s)
+		if !errors.Is(err, errBoom) {
+			t.Errorf("write %d fails: error %v, want it reported", at, err)
+		}
+		if s.count != at {
+			t.Errorf("write %d fails: %d writes were sent", at, s.count)
+		}
+		told := 0
+		for _, line := range s.said {
+			if line[:6] == "stored" || line[:6] == "remove" || line[:6] == "report" {
+				told++
+			}
+		}
+		if told != at-1 {
+			t.Errorf("write %d fails: the journal was told of %d: %v", at, told, s.said)
+		}
+	}
+}
+
+func TestSuperseded(t *testing.T) {
+	slices := schema.GroupResource{Group: clusterv1beta1.GroupVersion.Group, Resource: "placementdecisions"}
+	closing := apierrors.NewForbidden(slices, "p-decision-1", errBoom)
+	closing.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	cases := map[string]struct {
+		err  error
+		want bool
+	}{
+		"somebody else wrote":            {apierrors.NewConflict(slices, "p-decision-1", errBoom), true},
+		"somebody else created":          {apierrors.NewAlreadyExists(slices, "p-decision-1"), true},
+		"somebody else deleted":          {apierrors.NewNotFound(slices, "p-decision-1"), true},
+		"the namespace is being deleted": {closing, true},
+		"not permitted":                  {apierrors.NewForbidden(slices, "p-decision-1", errBoom), false},
+		"the API server failed":          {apierrors.NewInternalError(errBoom), false},
+		"the network failed":             {errBoom, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := apply.Superseded(fmt.Errorf("writing: %w", tc.err)); got != tc.want {
+				t.Errorf("superseded %v, want %v", got, tc.want)
+			}
+		})
+	}
+}

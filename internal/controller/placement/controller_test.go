@@ -1,0 +1,398 @@
+package placement
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+)
+
+// simple returns a hub with so many clusters in one set, bound to one namespace.
+func simple(t *testing.T, clusters int) *hub {
+	h := newHub(t)
+	h.stored.Add(enginetest.Set("sea").Obj()).Bind("ns", "sea")
+	for i := range clusters {
+		h.putCluster(enginetest.Cluster(fmt.Sprintf("c%02d", i)).In("sea").Obj())
+	}
+	return h
+}
+
+func request(key fleet.Key) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: key.Name}}
+}
+
+// clusters returns what the stored slices of a placement hold.
+func (h *hub) clusters(key fleet.Key) []string {
+	var out []string
+	for _, slice := range h.stored.SlicesOf(key) {
+		out = append(out, plan.Clusters(slice)...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func TestAPlacementIsDecidedOnce(t *testing.T) {
+	h := simple(t, 2)
+	h.putPlacement(enginetest.Placement("ns", "p").Obj())
+	l := startLoop(t, h)
+	l.rest()
+	want := []string{"create p-decision-1", "status of p-decision-1", "status of p"}
+	if diff := cmp.Diff(want, h.writes); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	wantEvents := []string{"Normal DecisionCreate of p-decision-1: Decisions of placement p in namespace ns are created: 2 selected, added 2 (c00, c01)"}
+	if diff := cmp.Diff(wantEvents, l.events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// TestAnyWriteMayFail lets each write in turn fail in each way. The error is reported, the placement is tried again,
+// and all ends as if nothing had happened.
+func TestAnyWriteMayFail(t *testing.T) {
+	for name, kind := range map[string]fault{"refused": refused, "lost": lost, "carried out and not answered": unanswered} {
+		for at := range 3 {
+			t.Run(fmt.Sprintf("write %d is %s", at, name), func(t *testing.T) {
+				h := simple(t, 3)
+				p := enginetest.Placement("ns", "p").Number(2).Obj()
+				h.putPlacement(p)
+				l := startLoop(t, h)
+				seen := 0
+				h.fault = func() fault {
+					seen++
+					if seen == at+1 {
+						return kind
+					}
+					return fine
+				}
+				if _, err := l.Reconcile(t.Context(), request(keyOf(p))); !errors.Is(err, errBoom) && kind != refused || err == nil {
+					t.Errorf("error %v, want the fault reported", err)
+				}
+				if len(l.events) > 0 {
+					t.Errorf("events %v, want none before all is stored", l.events)
+				}
+				l.rest()
+				if err := l.unsettled(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+func TestAConflictIsNoErrorAndIsTriedAgainEverLater(t *testing.T) {
+	h := simple(t, 2)
+	p := enginetest.Placement("ns", "p").Obj()
+	h.putPlacement(p)
+	l := startLoop(t, h)
+	h.meanwhile = func() { // a stranger is always faster
+		touched := h.stored.Placements[keyOf(p)].DeepCopy()
+		h.putPlacement(touched)
+	}
+	last := firstConflict / 2
+	for range 3 {
+		result, err := l.Reconcile(t.Context(), request(keyOf(p)))
+		if err != nil || result.RequeueAfter != 2*last {
+			t.Errorf("conflict gave %v, %v, want to be called again after %s", result, err, 2*last)
+		}
+		last = result.RequeueAfter
+	}
+	h.meanwhile = func() {}
+	l.rest()
+	if err := l.unsettled(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestALostAnswerMakesNoNewcomers stores a decision without telling, and lets better clusters come before it shows.
+func TestALostAnswerMakesNoNewcomers(t *testing.T) {
+	h := simple(t, 0)
+	for _, name := range []string{"m1", "m2"} {
+		h.putCluster(enginetest.Cluster(name).In("sea").Obj())
+	}
+	p := enginetest.Placement("ns", "p").Number(2).Obj()
+	h.putPlacement(p)
+	l := startLoop(t, h)
+	seen := 0
+	h.fault = func() fault {
+		if seen++; seen == 2 {
+			return unanswered
+		}
+		return fine
+	}
+	l.decideOne(keyOf(p))
+	h.putCluster(enginetest.Cluster("a1").In("sea").Obj())
+	for h.deliver(0, l.world) {
+	}
+	l.rest()
+	if got := h.clusters(keyOf(p)); !slices.Equal(got, []string{"m1", "m2"}) {
+		t.Errorf("selected %v, want those that readers have seen", got)
+	}
+}
+
+// TestNothingIsWrittenTwiceWhileInformersLag decides again and again before anything that was written shows.
+func TestNothingIsWrittenTwiceWhileInformersLag(t *testing.T) {
+	h := simple(t, 3)
+	p := enginetest.Placement("ns", "p").PerGroup("1").Obj()
+	h.putPlacement(p)
+	l := startLoop(t, h)
+	again := func(what string) {
+		t.Helper()
+		l.decideOne(keyOf(p))
+		written := len(h.writes)
+		for range 3 {
+			l.decideOne(keyOf(p))
+		}
+		if len(h.writes) != written {
+			t.Errorf("after %s: wrote %v again", what, h.writes[written:])
+		}
+	}
+	again("creating")
+	l.rest()
+	next := h.stored.Placements[keyOf(p)].DeepCopy()
+	next.Spec.NumberOfClusters = new(int32(1))
+	h.putPlacement(next)
+	h.deliver(1, l.world)
+	again("deleting")
+	l.rest()
+	if err := l.unsettled(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStrangersAreSeenWhileAPlacementIsDecided edits a slice that was found right, while another is written.
+func TestStrangersAreSeenWhileAPlacementIsDecided(t *testing.T) {
+	h := simple(t, 2)
+	p := enginetest.Placement("ns", "p").PerGroup("1").Obj()
+	h.putPlacement(p)
+	l := startLoop(t, h)
+	l.rest()
+	h.putCluster(enginetest.Cluster("c99").In("sea").Obj())
+	h.deliver(0, l.world)
+	h.meanwhile = func() {
+		h.meanwhile = func() {}
+		edited := h.stored.Slices[fleet.Key{Namespace: "ns", Name: "p-decision-1"}].DeepCopy()
+		edited.Status.Decisions = nil
+		h.putSlice(edited)
+		status := h.stored.Placements[keyOf(p)].DeepCopy()
+		status.Status.NumberOfSelectedClusters = 77
+		h.putPlacement(status)
+		for h.deliver(2, l.world) || h.deliver(1, l.world) {
+		}
+	}
+	l.rest()
+	if err := l.unsettled(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAPlacementThatGoesWhileItIsDecided leaves nothing for its successor of the same name.
+func TestAPlacementThatGoesWhileItIsDecided(t *testing.T) {
+	h := simple(t, 0)
+	h.putCluster(enginetest.Cluster("m1").In("sea").Obj())
+	first := enginetest.Placement("ns", "p").Number(1).Obj()
+	h.putPlacement(first)
+	l := startLoop(t, h)
+	h.meanwhile = func() {
+		h.meanwhile = func() {}
+		h.dropPlacement(h.stored.Placements[keyOf(first)])
+		for h.deliver(1, l.world) {
+		}
+	}
+	l.decideOne(keyOf(first))
+	h.collect()
+	l.rest()
+	if got := h.clusters(keyOf(first)); len(got) > 0 {
+		t.Errorf("slices with %v are left of a placement that is gone", got)
+	}
+	h.putCluster(enginetest.Cluster("a1").In("sea").Obj())
+	h.putPlacement(enginetest.Placement("ns", "p").Number(1).Obj())
+	l.rest()
+	if got := h.clusters(keyOf(first)); !slices.Equal(got, []string{"a1"}) {
+		t.Errorf("the successor selected %v, want a1: nobody is its incumbent", got)
+	}
+}
+
+// TestAStrangersStatusIsRepairedAfterARestart edits a status that the new process has never written.
+func TestAStrangersStatusIsRepairedAfterARestart(t *testing.T) {
+	h := simple(t, 2)
+	h.putPlacement(enginetest.Placement("ns", "p").Obj())
+	startLoop(t, h).rest()
+	written := len(h.writes)
+	l := startLoop(t, h)
+	l.rest()
+	if len(h.writes) != written {
+		t.Errorf("a restart wrote %v", h.writes[written:])
+	}
+	p := h.stored.Placements[fleet.Key{Namespace: "ns", Name: "p"}].DeepCopy()
+	p.Status.NumberOfSelectedClusters = 77
+	h.putPlacement(p)
+	l.rest()
+	if err := l.unsettled(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRandomHistories drives the loop through thousands of random histories: facts change, informers lag, writes fail
+// in every way, strangers meddle, the process restarts. However it went, once all is delivered everything is as a
+// single look at the hub says it must be, nobody is awake, and a restart writes nothing.
+func TestRandomHistories(t *testing.T) {
+	for seed := range uint64(400) {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { history(t, seed, true) })
+	}
+}
+
+// TestNobodyIsEverDropped is the same without strangers, and with clusters that only come: then whoever was once stored
+// as selected stays so in every state of the hub.
+func TestNobodyIsEverDropped(t *testing.T) {
+	for seed := range uint64(400) {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { history(t, seed, false) })
+	}
+}
+
+func history(t *testing.T, seed uint64, strangers bool) {
+	random := rand.New(rand.NewPCG(seed, 7))
+	h := simple(t, 0)
+	for range 3 {
+		h.putCluster(enginetest.Cluster(fmt.Sprintf("c%02d", 50+random.IntN(40))).In("sea").Obj())
+	}
+	for i := range 3 {
+		builder := enginetest.Placement("ns", fmt.Sprintf("p%d", i))
+		if i > 0 {
+			builder.Number(int32(i))
+		}
+		if i == 2 {
+			builder.GroupByLabel("odd", "odd", "yes").PerGroup("1")
+		}
+		h.putPlacement(builder.Obj())
+	}
+	l := startLoop(t, h)
+	h.fault = func() fault {
+		if random.IntN(4) == 0 {
+			return fault(1 + random.IntN(3))
+		}
+		return fine
+	}
+	seen := map[fleet.Key][]string{}
+	look := func() {
+		if strangers {
+			return
+		}
+		for _, key := range h.stored.Keys() {
+			now := h.clusters(key)
+			for _, name := range seen[key] {
+				if !slices.Contains(now, name) {
+					t.Fatalf("seed %d: %s dropped %s; writes %v", seed, key, name, h.writes)
+				}
+			}
+			seen[key] = now
+		}
+	}
+	h.meanwhile = func() {
+		look()
+		if random.IntN(3) == 0 {
+			h.deliver(random.IntN(3), l.world)
+		}
+		if strangers && random.IntN(20) == 0 {
+			meddle(random, h)
+		}
+	}
+	for range 60 {
+		step(random, h, &l, strangers)
+		look()
+	}
+	h.fault, h.meanwhile = func() fault { return fine }, look
+	h.collect()
+	l.rest()
+	look()
+	if err := l.unsettled(); err != nil {
+		t.Fatalf("seed %d: %v", seed, err)
+	}
+	written := len(h.writes)
+	startLoop(t, h).rest()
+	if len(h.writes) != written {
+		t.Fatalf("seed %d: a restart wrote %v", seed, h.writes[written:])
+	}
+}
+
+// step lets one thing happen.
+func step(random *rand.Rand, h *hub, l **loop, strangers bool) {
+	switch n := random.IntN(100); {
+	case n < 35:
+		h.deliver(random.IntN(3), (*l).world)
+	case n < 65:
+		if waking := (*l).waking(); len(waking) > 0 {
+			(*l).decideOne(waking[random.IntN(len(waking))])
+		}
+	case n < 75:
+		h.putCluster(enginetest.Cluster(fmt.Sprintf("c%02d", random.IntN(90))).In("sea").Obj())
+	case n < 78:
+		*l = startLoop(h.t, h)
+	case n < 80:
+		h.collect()
+	case strangers:
+		meddle(random, h)
+	default:
+	}
+}
+
+// meddle does what the loop cannot foresee.
+func meddle(random *rand.Rand, h *hub) {
+	key := fleet.Key{Namespace: "ns", Name: fmt.Sprintf("p%d", random.IntN(3))}
+	placement, exists := h.stored.Placements[key]
+	list := h.sliceList()
+	switch n := random.IntN(9); {
+	case n == 0 && len(h.stored.Clusters) > 0:
+		names := slices.Sorted(maps.Keys(h.stored.Clusters))
+		h.dropCluster(names[random.IntN(len(names))])
+	case n == 1 && exists:
+		h.dropPlacement(placement)
+	case n == 1:
+		h.putPlacement(enginetest.Placement(key.Namespace, key.Name).Number(2).Obj())
+	case n == 2 && exists:
+		next := placement.DeepCopy()
+		next.Spec.NumberOfClusters = new(int32(random.IntN(4)))
+		h.putPlacement(next)
+	case n == 3 && exists:
+		next := placement.DeepCopy()
+		next.Status = clusterv1beta1.PlacementStatus{}
+		h.putPlacement(next)
+	case n == 4 && exists:
+		next := placement.DeepCopy()
+		if len(next.Annotations) > 0 {
+			next.Annotations = nil
+		} else {
+			next.Annotations = map[string]string{clusterv1beta1.PlacementDisableAnnotation: "true"}
+		}
+		h.putPlacement(next)
+	case n == 5 && len(list) > 0:
+		h.dropSlice(list[random.IntN(len(list))])
+	case n == 6 && len(list) > 0:
+		next := list[random.IntN(len(list))].DeepCopy()
+		next.Labels = map[string]string{clusterv1beta1.PlacementLabel: fmt.Sprintf("p%d", random.IntN(4))}
+		h.putSlice(next)
+	case n == 7 && len(list) > 0:
+		next := list[random.IntN(len(list))].DeepCopy()
+		next.Status.Decisions = append(next.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: "smuggled"})
+		h.putSlice(next)
+	case n == 8:
+		stray := enginetest.Slice("ns", key.Name, 1+random.IntN(3)).Obj()
+		if random.IntN(2) == 0 {
+			stray.Name = fmt.Sprintf("stray-%d", random.IntN(3))
+		}
+		if _, there := h.stored.Slices[nameOf(stray)]; !there {
+			h.putSlice(stray)
+		}
+	default:
+	}
+}

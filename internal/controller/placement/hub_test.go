@@ -1,0 +1,313 @@
+package placement
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/internal/source/live"
+)
+
+var errBoom = errors.New("boom")
+
+// fault is what becomes of a write.
+type fault int
+
+const (
+	fine fault = iota
+	refused
+	lost
+	unanswered // carried out, but the answer is lost
+)
+
+// hub is an API server in memory with informers that lag behind it: what is stored is shown to a world later, kind by
+// kind in order. It refuses writes whose uid or resourceVersion is not that of what is stored.
+type hub struct {
+	client.Client // nil: whatever the loop does not use panics
+
+	t       *testing.T
+	stored  *enginetest.World
+	version int
+	// shows are what the informers have not shown yet, one queue per kind.
+	shows [3][]func(*live.World)
+	// fault is asked about each write.
+	fault  func() fault
+	writes []string
+	// now and then something happens between two writes.
+	meanwhile func()
+}
+
+func newHub(t *testing.T) *hub {
+	return &hub{t: t, stored: enginetest.NewWorld(), fault: func() fault { return fine }, meanwhile: func() {}}
+}
+
+func (h *hub) stamp(object client.Object, fresh bool) {
+	h.version++
+	object.SetResourceVersion(strconv.Itoa(h.version))
+	if fresh {
+		object.SetUID(types.UID("uid-" + strconv.Itoa(h.version)))
+		object.SetGeneration(1)
+	}
+}
+
+// putCluster stores a cluster, whoever does so.
+func (h *hub) putCluster(c *clusterv1.ManagedCluster) {
+	h.stamp(c, false)
+	h.stored.Add(c)
+	h.show(0, func(w *live.World) { w.SetCluster(c) })
+}
+
+func (h *hub) dropCluster(name string) {
+	c := h.stored.Clusters[name]
+	delete(h.stored.Clusters, name)
+	h.show(0, func(w *live.World) { w.DeleteCluster(c) })
+}
+
+func (h *hub) putPlacement(p *clusterv1beta1.Placement) {
+	old, exists := h.stored.Placements[keyOf(p)]
+	h.stamp(p, !exists)
+	if exists && !sameSpec(old, p) {
+		p.Generation = old.Generation + 1
+	}
+	h.stored.Add(p)
+	h.show(1, func(w *live.World) { w.SetPlacement(p) })
+}
+
+func sameSpec(a, b *clusterv1beta1.Placement) bool {
+	one, errA := json.Marshal(a.Spec)
+	two, errB := json.Marshal(b.Spec)
+	return errA == nil && errB == nil && string(one) == string(two)
+}
+
+// dropPlacement deletes a placement; its slices go as the garbage collector gets to them.
+func (h *hub) dropPlacement(p *clusterv1beta1.Placement) {
+	delete(h.stored.Placements, keyOf(p))
+	h.show(1, func(w *live.World) { w.DeletePlacement(p) })
+}
+
+// collect is the garbage collector.
+func (h *hub) collect() {
+	owners := map[types.UID]bool{}
+	for _, p := range h.stored.Placements {
+		owners[p.UID] = true
+	}
+	for _, slice := range h.sliceList() {
+		if owner := metav1.GetControllerOf(slice); owner != nil && !owners[owner.UID] {
+			h.dropSlice(slice)
+		}
+	}
+}
+
+func (h *hub) sliceList() []*clusterv1beta1.PlacementDecision {
+	return slices.SortedFunc(maps.Values(h.stored.Slices), func(a, b *clusterv1beta1.PlacementDecision) int {
+		return slices.Compare([]string{a.Namespace, a.Name}, []string{b.Namespace, b.Name})
+	})
+}
+
+func (h *hub) putSlice(s *clusterv1beta1.PlacementDecision) {
+	_, exists := h.stored.Slices[nameOf(s)]
+	h.stamp(s, !exists)
+	h.stored.Add(s)
+	h.show(2, func(w *live.World) { w.SetSlice(s) })
+}
+
+func (h *hub) dropSlice(s *clusterv1beta1.PlacementDecision) {
+	delete(h.stored.Slices, nameOf(s))
+	h.show(2, func(w *live.World) { w.DeleteSlice(s) })
+}
+
+func (h *hub) show(kind int, event func(*live.World)) { h.shows[kind] = append(h.shows[kind], event) }
+
+// deliver shows the next event of a kind to a world. Ok is false where there is none.
+func (h *hub) deliver(kind int, w *live.World) (ok bool) {
+	if len(h.shows[kind]) == 0 {
+		return false
+	}
+	event := h.shows[kind][0]
+	h.shows[kind] = h.shows[kind][1:]
+	event(w)
+	return true
+}
+
+// list shows everything that is stored to a new world, as its first lists do; what was to be shown before is moot.
+func (h *hub) list(w *live.World) {
+	h.shows = [3][]func(*live.World){}
+	for _, c := range h.stored.Clusters {
+		w.SetCluster(c)
+	}
+	for _, set := range h.stored.Sets {
+		w.SetSet(nil, set)
+	}
+	for _, key := range h.stored.Keys() {
+		w.SetPlacement(h.stored.Placements[key])
+	}
+	for _, s := range h.sliceList() {
+		w.SetSlice(s)
+	}
+}
+
+// Create implements client.Client for slices.
+func (h *hub) Create(_ context.Context, object client.Object, _ ...client.CreateOption) error {
+	slice := object.(*clusterv1beta1.PlacementDecision)
+	return h.write("create "+slice.Name, func() error {
+		if _, exists := h.stored.Slices[nameOf(slice)]; exists {
+			return apierrors.NewAlreadyExists(resource(slice), slice.Name)
+		}
+		fresh := slice.DeepCopy()
+		fresh.Status = clusterv1beta1.PlacementDecisionStatus{}
+		h.putSlice(fresh)
+		fresh.DeepCopyInto(slice)
+		return nil
+	})
+}
+
+// Patch implements client.Client for the metadata of slices.
+func (h *hub) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
+	return h.patch("mark", object, patch)
+}
+
+// Status implements client.Client for slices and placements.
+func (h *hub) Status() client.SubResourceWriter { return status{nil, h} }
+
+type status struct {
+	client.SubResourceWriter
+	hub *hub
+}
+
+func (s status) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+	return s.hub.patch("status of", object, patch)
+}
+
+// Delete implements client.Client for slices.
+func (h *hub) Delete(_ context.Context, object client.Object, options ...client.DeleteOption) error {
+	var with client.DeleteOptions
+	with.ApplyOptions(options)
+	return h.write("delete "+object.GetName(), func() error {
+		slice, exists := h.stored.Slices[nameOf(object)]
+		if !exists {
+			return apierrors.NewNotFound(resource(object), object.GetName())
+		}
+		if *with.Preconditions.UID != slice.UID || *with.Preconditions.ResourceVersion != slice.ResourceVersion {
+			return apierrors.NewConflict(resource(object), object.GetName(), errBoom)
+		}
+		h.dropSlice(slice)
+		return nil
+	})
+}
+
+// patch carries out a merge patch, and returns in object what is then stored.
+func (h *hub) patch(what string, object client.Object, patch client.Patch) error {
+	body, err := patch.Data(object)
+	if err != nil || patch.Type() != types.MergePatchType {
+		h.t.Fatalf("patch of type %s: %v", patch.Type(), err)
+	}
+	return h.write(what+" "+object.GetName(), func() error {
+		switch o := object.(type) {
+		case *clusterv1beta1.PlacementDecision:
+			before, exists := h.stored.Slices[nameOf(o)]
+			if !exists {
+				return apierrors.NewNotFound(resource(o), o.Name)
+			}
+			after, err := merged(before, body)
+			if err != nil {
+				return err
+			}
+			h.putSlice(after)
+			after.DeepCopyInto(o)
+		case *clusterv1beta1.Placement:
+			before, exists := h.stored.Placements[keyOf(o)]
+			if !exists {
+				return apierrors.NewNotFound(resource(o), o.Name)
+			}
+			after, err := merged(before, body)
+			if err != nil {
+				return err
+			}
+			h.putPlacement(after)
+			after.DeepCopyInto(o)
+		}
+		return nil
+	})
+}
+
+// merged returns an object with a merge patch applied, or a conflict where the patch was made for another state.
+func merged[T any](before *T, patch []byte) (*T, error) {
+	object := any(before).(client.Object)
+	var fence struct {
+		Metadata metav1.ObjectMeta `json:"metadata"`
+	}
+	if err := json.Unmarshal(patch, &fence); err != nil {
+		return nil, err
+	}
+	if fence.Metadata.UID != object.GetUID() || fence.Metadata.ResourceVersion != object.GetResourceVersion() {
+		return nil, apierrors.NewConflict(resource(object), object.GetName(), errBoom)
+	}
+	raw, err := json.Marshal(before)
+	if err != nil {
+		return nil, err
+	}
+	var stored, change map[string]any
+	if err := errors.Join(json.Unmarshal(raw, &stored), json.Unmarshal(patch, &change)); err != nil {
+		return nil, err
+	}
+	if raw, err = json.Marshal(mergePatch(stored, change)); err != nil {
+		return nil, err
+	}
+	after := new(T)
+	return after, json.Unmarshal(raw, after)
+}
+
+// mergePatch is RFC 7396.
+func mergePatch(stored, change map[string]any) map[string]any {
+	for key, value := range change {
+		inner, isMap := value.(map[string]any)
+		outer, wasMap := stored[key].(map[string]any)
+		switch {
+		case value == nil:
+			delete(stored, key)
+		case isMap && wasMap:
+			stored[key] = mergePatch(outer, inner)
+		default:
+			stored[key] = value
+		}
+	}
+	return stored
+}
+
+// write carries out a write as far as the hub's fault lets it.
+func (h *hub) write(what string, carryOut func() error) error {
+	h.meanwhile()
+	switch h.fault() {
+	case refused:
+		return apierrors.NewInternalError(errBoom)
+	case lost:
+		return errBoom
+	case unanswered:
+		_ = carryOut()
+		return errBoom
+	default:
+		h.writes = append(h.writes, what)
+		return carryOut()
+	}
+}
+
+func resource(object client.Object) schema.GroupResource {
+	kind := "placementdecisions"
+	if _, ok := object.(*clusterv1beta1.Placement); ok {
+		kind = "placements"
+	}
+	return schema.GroupResource{Group: clusterv1beta1.GroupVersion.Group, Resource: kind}
+}

@@ -1,0 +1,134 @@
+package placement
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/source/live"
+	"github.com/berth-project/berth/internal/telemetry"
+)
+
+// loop is a manager's placement loop on a hub, with a work queue that does only what the test says.
+type loop struct {
+	*reconciler
+	t      *testing.T
+	hub    *hub
+	env    *celenv.Env
+	awake  map[fleet.Key]bool
+	events []string
+	turns  int
+}
+
+// startLoop starts a manager: it lists what is stored, and adopts it as it decides.
+func startLoop(t *testing.T, h *hub) *loop {
+	t.Helper()
+	env, err := celenv.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &loop{t: t, hub: h, env: env, awake: map[fleet.Key]bool{}}
+	l.reconciler = &reconciler{
+		client: h, clock: clocktesting.NewFakeClock(enginetest.Epoch), recorder: recorder{l},
+		metrics:   telemetry.NewMetrics(prometheus.NewRegistry()),
+		overtaken: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstConflict, lastRetry),
+		world:     live.New(env, func(key fleet.Key) { l.awake[key] = true }),
+	}
+	h.list(l.world)
+	for namespace, sets := range h.stored.Bindings {
+		for set := range sets {
+			l.world.SetBinding(&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: set}})
+		}
+	}
+	l.world.Ready()
+	return l
+}
+
+// recorder collects events.
+type recorder struct{ loop *loop }
+
+func (r recorder) Eventf(_, related runtime.Object, kind, reason, _, note string, args ...any) {
+	name := "nothing"
+	if related != nil {
+		name = related.(client.Object).GetName()
+	}
+	r.loop.events = append(r.loop.events, fmt.Sprintf("%s %s of %s: %s", kind, reason, name, fmt.Sprintf(note, args...)))
+}
+
+// decide lets the loop decide a placement that is awake. What it wants to be called again for wakes it again.
+func (l *loop) decideOne(key fleet.Key) {
+	l.t.Helper()
+	delete(l.awake, key)
+	request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: key.Name}}
+	result, err := l.Reconcile(l.t.Context(), request)
+	if err != nil || result.RequeueAfter > 0 && result.RequeueAfter < time.Minute {
+		l.awake[key] = true
+	}
+}
+
+// waking returns who is awake, sorted, so that a seed gives one history only.
+func (l *loop) waking() []fleet.Key { return slices.SortedFunc(maps.Keys(l.awake), fleet.Key.Compare) }
+
+// turn counts, so that those who are awake take turns.
+func (l *loop) turn() int {
+	l.turns++
+	return l.turns
+}
+
+// rest delivers everything and decides whoever is awake until nothing is left to do.
+func (l *loop) rest() {
+	l.t.Helper()
+	for range 1000 {
+		switch {
+		case l.hub.deliver(0, l.world), l.hub.deliver(1, l.world), l.hub.deliver(2, l.world):
+		case len(l.awake) > 0:
+			l.decideOne(l.waking()[l.turn()%len(l.awake)])
+		default:
+			return
+		}
+	}
+	l.t.Fatalf("no rest: %v are awake; last writes %v", l.awake, l.hub.writes[max(0, len(l.hub.writes)-10):])
+}
+
+// unsettled returns what a loop that knows all that is stored would still write.
+func (l *loop) unsettled() error {
+	world := l.hub.stored
+	world.Now = l.clock.Now()
+	snapshot := world.Snapshot()
+	for _, key := range world.Keys() {
+		placement := world.Placements[key]
+		if placement.Annotations[clusterv1beta1.PlacementDisableAnnotation] == "true" {
+			continue
+		}
+		writes := plan.Diff(enginetest.Answer(snapshot, placement, l.env), world.Stored(key), world.Now)
+		if !writes.Empty() {
+			return fmt.Errorf("placement %s: +%v -%v, %d writes, first to %s", key, writes.Added, writes.Removed, len(writes.Writes), writes.Writes[0].Verb)
+		}
+	}
+	return nil
+}
+
+func keyOf(p *clusterv1beta1.Placement) fleet.Key {
+	return fleet.Key{Namespace: p.Namespace, Name: p.Name}
+}
+
+func nameOf(object client.Object) fleet.Key {
+	return fleet.Key{Namespace: object.GetNamespace(), Name: object.GetName()}
+}

@@ -1,0 +1,437 @@
+package live
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+)
+
+var keyP, keyQ = fleet.Key{Namespace: "ns", Name: "p"}, fleet.Key{Namespace: "ns", Name: "q"}
+
+// bench is a world with a list of who was woken.
+type bench struct {
+	*World
+	t     *testing.T
+	woken []fleet.Key
+	rv    int
+}
+
+// newBench returns a ready world with placements p and q, and cluster c1 in the set that both may choose from. Nobody
+// is awake.
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	env, err := celenv.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{t: t}
+	b.World = New(env, func(key fleet.Key) { b.woken = append(b.woken, key) })
+	b.SetSet(nil, enginetest.Set("sea").Obj())
+	b.SetBinding(binding("sea"))
+	b.SetCluster(enginetest.Cluster("c1").In("sea").Obj())
+	b.SetPlacement(b.placement("p"))
+	b.SetPlacement(b.placement("q"))
+	b.Ready()
+	b.woke("ns/p", "ns/q")
+	return b
+}
+
+func binding(set string) *clusterv1beta2.ManagedClusterSetBinding {
+	out := &clusterv1beta2.ManagedClusterSetBinding{}
+	out.Namespace, out.Name = "ns", set
+	return out
+}
+
+// next returns the next resourceVersion.
+func (b *bench) next() string {
+	b.rv++
+	return strconv.Itoa(b.rv)
+}
+
+func (b *bench) placement(name string) *clusterv1beta1.Placement {
+	p := enginetest.Placement("ns", name).Obj()
+	p.ResourceVersion, p.UID, p.Generation = b.next(), types.UID("uid-"+name), 1
+	return p
+}
+
+func (b *bench) slice(placement string, number int, clusters ...string) *clusterv1beta1.PlacementDecision {
+	s := enginetest.Slice("ns", placement, number, clusters...).Obj()
+	s.ResourceVersion, s.UID = b.next(), types.UID("uid-"+s.Name)
+	return s
+}
+
+// woke checks who was woken since it was last asked, each once or more.
+func (b *bench) woke(want ...string) {
+	b.t.Helper()
+	var got []string
+	for _, key := range b.woken {
+		got = append(got, key.String())
+	}
+	slices.Sort(got)
+	if got = slices.Compact(got); !slices.Equal(got, want) {
+		b.t.Errorf("woke %v, want %v", got, want)
+	}
+	b.woken = nil
+}
+
+// settle gathers a placement and finds all that is stored right.
+func (b *bench) settle(key fleet.Key) Case {
+	b.t.Helper()
+	c, ok := b.Gather(key, enginetest.Epoch)
+	if !ok {
+		b.t.Fatalf("%s is not to be decided", key)
+	}
+	b.Kept(c.Stored, plan.Plan{})
+	b.Settle(key, false)
+	return c
+}
+
+func (b *bench) incumbents(key fleet.Key) []string {
+	var out []string
+	for _, id := range b.snapshot.Incumbents(key) {
+		out = append(out, b.snapshot.Name(id))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestEchoesWakeNobody(t *testing.T) {
+	b := newBench(t)
+	b.settle(keyP)
+	b.Gather(keyP, enginetest.Epoch)
+	slice := b.slice("p", 1, "c1")
+	b.Stored(slice)
+	reported := b.placement("p")
+	reported.Status.NumberOfSelectedClusters = 1
+	b.SetPlacement(reported) // the echo is faster than the answer
+	b.Reported(reported)
+	b.Settle(keyP, false)
+	b.SetSlice(slice)
+	b.SetPlacement(reported)
+	b.woke()
+}
+
+func TestStrangersWakeTheOwner(t *testing.T) {
+	cases := map[string]func(*bench){
+		"the slice is edited":   func(b *bench) { b.SetSlice(b.slice("p", 1, "other")) },
+		"the slice is deleted":  func(b *bench) { b.DeleteSlice(b.slice("p", 1, "c1")) },
+		"another slice appears": func(b *bench) { b.SetSlice(b.slice("p", 7, "c1")) },
+		"a stray with the label appears": func(b *bench) {
+			stray := b.slice("p", 1)
+			stray.Name, stray.UID = "stray", "uid-stray"
+			b.SetSlice(stray)
+		},
+		"the status is edited": func(b *bench) {
+			p := b.placement("p")
+			p.Status.NumberOfSelectedClusters = 77
+			b.SetPlacement(p)
+		},
+	}
+	for name, meddle := range cases {
+		for _, restarted := range []bool{false, true} {
+			t.Run(name+", restarted: "+strconv.FormatBool(restarted), func(t *testing.T) {
+				b := newBench(t)
+				slice := b.slice("p", 1, "c1")
+				if restarted {
+					b.SetSlice(slice)
+				} else {
+					b.Gather(keyP, enginetest.Epoch)
+					b.Stored(slice)
+					b.Settle(keyP, false)
+					b.SetSlice(slice)
+				}
+				b.settle(keyP)
+				b.woke()
+				meddle(b)
+				b.woke("ns/p")
+				if got := b.incumbents(keyP); !slices.Equal(got, []string{"c1"}) {
+					t.Errorf("incumbents %v, want c1: what a stranger says does not count", got)
+				}
+			})
+		}
+	}
+}
+
+func TestStrangersAtWorkDuringADecisionWakeTheOwnerAfterwards(t *testing.T) {
+	for _, failed := range []bool{false, true} {
+		b := newBench(t)
+		b.SetSlice(b.slice("p", 1, "c1"))
+		b.settle(keyP)
+		c, _ := b.Gather(keyP, enginetest.Epoch)
+		b.SetSlice(b.slice("p", 1, "other"))
+		b.woke()
+		b.Kept(c.Stored, plan.Plan{})
+		b.Settle(keyP, failed)
+		if failed { // its caller tries again in its own time
+			b.woke()
+		} else {
+			b.woke("ns/p")
+		}
+	}
+}
+
+func TestALostAnswerIsRecognised(t *testing.T) {
+	b := newBench(t)
+	b.Gather(keyP, enginetest.Epoch)
+	want := b.slice("p", 1, "c1")
+	b.Trying(want)
+	b.Settle(keyP, true)
+	b.SetSlice(b.slice("p", 1, "c1"))
+	b.woke()
+	if got := b.incumbents(keyP); !slices.Equal(got, []string{"c1"}) {
+		t.Errorf("incumbents %v, want c1", got)
+	}
+}
+
+// TestALostAnswerThatShowsDuringTheNextDecision recognises it though that decision was made from what was before.
+func TestALostAnswerThatShowsDuringTheNextDecision(t *testing.T) {
+	b := newBench(t)
+	b.SetSlice(b.slice("p", 1))
+	b.settle(keyP)
+	b.Gather(keyP, enginetest.Epoch)
+	b.Trying(b.slice("p", 1, "c1"))
+	b.Settle(keyP, true)
+	c, _ := b.Gather(keyP, enginetest.Epoch)
+	b.SetSlice(b.slice("p", 1, "c1"))
+	b.Kept(c.Stored, plan.Plan{})
+	b.Settle(keyP, false)
+	if got := b.incumbents(keyP); !slices.Equal(got, []string{"c1"}) {
+		t.Errorf("incumbents %v, want c1", got)
+	}
+}
+
+// TestTriesAreForgottenOnceTheOutcomeIsKnown keeps a stranger's copy of an old decision from passing for ours.
+func TestTriesAreForgottenOnceTheOutcomeIsKnown(t *testing.T) {
+	outcomes := map[string]func(*bench, Case){
+		"the write was answered":         func(b *bench, _ Case) { b.Stored(b.slice("p", 1, "c1")) },
+		"the next decision is in effect": func(b *bench, c Case) { b.Kept(c.Stored, plan.Plan{}) },
+		"the placement is left to others": func(b *bench, _ Case) {
+			off := b.placement("p")
+			off.Annotations = map[string]string{clusterv1beta1.PlacementDisableAnnotation: "true"}
+			b.SetPlacement(off)
+		},
+	}
+	for name, outcome := range outcomes {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			c, _ := b.Gather(keyP, enginetest.Epoch)
+			b.Trying(b.slice("p", 1, "c1"))
+			outcome(b, c)
+			if tried := b.placements[keyP].tried; len(tried) > 0 {
+				t.Errorf("%v are remembered", tried)
+			}
+		})
+	}
+}
+
+func TestWhatWasWrittenCountsUntilTheInformerHasIt(t *testing.T) {
+	b := newBench(t)
+	b.Gather(keyP, enginetest.Epoch)
+	created, filled := b.slice("p", 1), b.slice("p", 1, "c1")
+	b.Stored(created)
+	b.Stored(filled)
+	b.Kept(plan.Stored{Placement: b.placements[keyP].cached}, plan.Plan{Writes: []plan.Write{{Verb: plan.Create, Slice: filled}}})
+	b.Settle(keyP, false)
+	stored := func(want *clusterv1beta1.PlacementDecision) {
+		t.Helper()
+		c, _ := b.Gather(keyP, enginetest.Epoch)
+		if len(c.Stored.Slices) != 1 || c.Stored.Slices[0] != want {
+			t.Errorf("stored %+v, want what was written last", c.Stored.Slices)
+		}
+		b.Settle(keyP, false)
+	}
+	stored(filled)
+	b.SetSlice(created) // the informer is one write behind
+	stored(filled)
+	b.SetSlice(filled)
+	stored(filled)
+
+	b.DeleteSlice(filled) // a stranger; it is made again under another uid before the informer tells more
+	again := b.slice("p", 1, "c1")
+	again.UID = "uid-again"
+	b.Stored(again)
+	b.DeleteSlice(filled)
+	stored(again)
+}
+
+// TestSlicesOfAPredecessorAreNotAdopted starts with a placement that has replaced one of the same name.
+func TestSlicesOfAPredecessorAreNotAdopted(t *testing.T) {
+	b := newBench(t)
+	slice := b.slice("p", 1, "c1")
+	slice.OwnerReferences = []metav1.OwnerReference{{UID: "uid-predecessor", Controller: new(true)}}
+	b.SetSlice(slice)
+	if c, _ := b.Gather(keyP, enginetest.Epoch); len(c.Snapshot.Slices(keyP)) != 0 || len(c.Stored.Slices) != 1 {
+		t.Errorf("decided so far: %v; stored: %d slices; want nothing, and the one to deal with", c.Snapshot.Slices(keyP), len(c.Stored.Slices))
+	}
+}
+
+func TestOnlySoManyTriesAreRemembered(t *testing.T) {
+	b := newBench(t)
+	b.Gather(keyP, enginetest.Epoch)
+	for i := range 3 * maxTried {
+		b.Trying(b.slice("p", 1, "c"+strconv.Itoa(i)))
+	}
+	p := b.placements[keyP]
+	if got := len(p.tried[fleet.Key{Namespace: "ns", Name: "p-decision-1"}]); got != maxTried {
+		t.Errorf("%d contents are remembered, want %d", got, maxTried)
+	}
+}
+
+func TestASliceThatChangesItsOwnerWakesTheNewOne(t *testing.T) {
+	b := newBench(t)
+	b.settle(keyP)
+	b.settle(keyQ)
+	slice := b.slice("p", 1, "c1")
+	slice.Labels[clusterv1beta1.PlacementLabel] = "q" // by its name it is p's
+	b.SetSlice(slice)
+	b.woke("ns/p")
+	b.DeletePlacement(b.placement("p"))
+	b.woke("ns/q")
+	if c := b.settle(keyQ); len(c.Stored.Slices) != 1 {
+		t.Errorf("q is to deal with %d slices, want the one that was p's", len(c.Stored.Slices))
+	}
+}
+
+func TestNothingIsLeftOfWhatIsGone(t *testing.T) {
+	b := newBench(t)
+	b.Gather(keyP, enginetest.Epoch)
+	slice := b.slice("p", 1, "c1")
+	b.DeletePlacement(b.placement("p")) // while it is decided
+	b.Trying(slice)
+	b.Stored(slice)
+	b.Settle(keyP, false)
+	b.SetSlice(slice)
+	b.DeleteSlice(slice)
+	b.DeletePlacement(b.placement("q"))
+	b.DeleteBinding(binding("sea"))
+	if len(b.slices)+len(b.placements)+len(b.owns)+len(b.mentions)+len(b.boundTo)+b.index.Len() != 0 {
+		t.Errorf("left: slices %v, placements %v, owns %v, mentions %v, bound to %v", b.slices, b.placements, b.owns, b.mentions, b.boundTo)
+	}
+}
+
+func TestASliceNobodyWantsAnyMoreIsForgotten(t *testing.T) {
+	b := newBench(t)
+	slice := b.slice("p", 1, "c1")
+	b.SetSlice(slice)
+	b.settle(keyP)
+	b.DeleteSlice(slice) // by a stranger, and the next decision has no such slice
+	b.woke("ns/p")
+	b.settle(keyP)
+	b.woke()
+	if len(b.slices) != 0 {
+		t.Errorf("slices %v are remembered", b.slices)
+	}
+}
+
+func TestAuditGivesUpOnTheSecondLook(t *testing.T) {
+	b := newBench(t)
+	b.Gather(keyP, enginetest.Epoch)
+	b.Stored(b.slice("p", 1, "c1")) // and the informer never shows it
+	b.Settle(keyP, false)
+	b.Audit()
+	b.woke()
+	b.Audit()
+	b.woke("ns/p")
+	if c, _ := b.Gather(keyP, enginetest.Epoch); len(c.Stored.Slices) != 0 {
+		t.Errorf("stored %v, want what the informer has: nothing", c.Stored.Slices)
+	}
+}
+
+func TestADisabledPlacementIsLeftToOthers(t *testing.T) {
+	b := newBench(t)
+	b.SetSlice(b.slice("p", 1, "c1"))
+	b.settle(keyP)
+	off := b.placement("p")
+	off.Annotations = map[string]string{clusterv1beta1.PlacementDisableAnnotation: "true"}
+	b.SetPlacement(off)
+	if _, ok := b.Gather(keyP, enginetest.Epoch); ok {
+		t.Error("a disabled placement is to be decided")
+	}
+	b.woken = nil
+	b.SetSlice(b.slice("p", 1, "other"))
+	b.woke()
+	b.SetPlacement(b.placement("p"))
+	b.woke("ns/p")
+	b.settle(keyP)
+	if got := b.incumbents(keyP); !slices.Equal(got, []string{"other"}) {
+		t.Errorf("incumbents %v, want what another scheduler chose", got)
+	}
+}
+
+func TestChangesOfTheFleetWake(t *testing.T) {
+	score := &clusterv1alpha1.AddOnPlacementScore{}
+	score.Namespace, score.Name = "c1", "load"
+	beat := func() *clusterv1.ManagedCluster {
+		c := enginetest.Cluster("c1").In("sea").Obj()
+		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionTrue})
+		return c
+	}
+	cases := map[string]struct {
+		change func(*bench)
+		want   []string
+	}{
+		"a cluster joins":                    {func(b *bench) { b.SetCluster(enginetest.Cluster("c2").In("sea").Obj()) }, []string{"ns/p", "ns/q"}},
+		"a cluster leaves":                   {func(b *bench) { b.DeleteCluster(enginetest.Cluster("c1").Obj()) }, []string{"ns/p", "ns/q"}},
+		"a cluster joins elsewhere":          {func(b *bench) { b.SetCluster(enginetest.Cluster("c2").In("lake").Obj()) }, nil},
+		"a heartbeat":                        {func(b *bench) { b.SetCluster(beat()) }, nil},
+		"a score that nobody reads":          {func(b *bench) { b.SetScore(score) }, nil},
+		"a score goes that was never there":  {func(b *bench) { b.DeleteScore(score) }, nil},
+		"the set changes":                    {func(b *bench) { b.SetSet(nil, enginetest.Set("sea").Obj()) }, []string{"ns/p", "ns/q"}},
+		"the set is written but not changed": {func(b *bench) { b.SetSet(enginetest.Set("sea").Obj(), enginetest.Set("sea").Obj()) }, nil},
+		"the set goes":                       {func(b *bench) { b.DeleteSet(enginetest.Set("sea").Obj()) }, []string{"ns/p", "ns/q"}},
+		"a set that nobody bound":            {func(b *bench) { b.SetSet(nil, enginetest.Set("lake").Obj()) }, nil},
+		"a binding comes":                    {func(b *bench) { b.SetBinding(binding("lake")) }, []string{"ns/p", "ns/q"}},
+		"a binding is written again":         {func(b *bench) { b.SetBinding(binding("sea")) }, nil},
+		"a binding goes":                     {func(b *bench) { b.DeleteBinding(binding("sea")) }, []string{"ns/p", "ns/q"}},
+		"the labels of a placement": {func(b *bench) {
+			p := b.placement("p")
+			p.Labels = map[string]string{"team": "blue"}
+			b.SetPlacement(p)
+		}, nil},
+		"the spec of a placement": {func(b *bench) {
+			p := b.placement("p")
+			p.Generation = 2
+			b.SetPlacement(p)
+		}, []string{"ns/p"}},
+		"a placement of the same name": {func(b *bench) {
+			p := b.placement("p")
+			p.UID = "another"
+			b.SetPlacement(p)
+		}, []string{"ns/p"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.settle(keyP)
+			b.settle(keyQ)
+			b.woke()
+			tc.change(b)
+			b.woke(tc.want...)
+		})
+	}
+}
+
+func TestNothingIsDecidedBeforeTheWorldIsReady(t *testing.T) {
+	env, err := celenv.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := New(env, func(fleet.Key) {})
+	w.SetPlacement(enginetest.Placement("ns", "p").Obj())
+	if _, ok := w.Gather(keyP, time.Time{}); ok {
+		t.Error("decided from caches that are still filling")
+	}
+}

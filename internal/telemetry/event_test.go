@@ -1,0 +1,91 @@
+package telemetry_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/telemetry"
+)
+
+func many(count int) []string {
+	var out []string
+	for i := range count {
+		out = append(out, fmt.Sprintf("c%02d", i))
+	}
+	return out
+}
+
+// wrong is a result that keeps its decisions, and says why.
+func wrong(message string) *engine.Result {
+	return &engine.Result{Misconfigured: engine.Condition{
+		Type: clusterv1beta1.PlacementConditionMisconfigured, Status: metav1.ConditionTrue, Message: message,
+	}}
+}
+
+func TestDescribe(t *testing.T) {
+	const about = "Decisions of placement p in namespace ns are "
+	cases := map[string]struct {
+		selected int32
+		said     string // the message of the stored condition Misconfigured
+		result   *engine.Result
+		plan     plan.Plan
+		want     telemetry.Event // the zero Event: none
+	}{
+		"the first decision": {
+			result: &engine.Result{Selected: 2}, plan: plan.Plan{Added: many(2)},
+			want: telemetry.Event{Type: "Normal", Reason: "DecisionCreate", Action: "DecisionCreated", Note: about + "created: 2 selected, added 2 (c00, c01)"},
+		},
+		"one for another": {
+			selected: 2, result: &engine.Result{Selected: 2}, plan: plan.Plan{Added: []string{"b"}, Removed: []string{"a"}},
+			want: telemetry.Event{Type: "Normal", Reason: "DecisionUpdate", Action: "DecisionUpdated", Note: about + "updated: 2 selected, added 1 (b), removed 1 (a)"},
+		},
+		"more than are named": {
+			selected: 1, result: &engine.Result{Selected: 13}, plan: plan.Plan{Added: many(12)},
+			want: telemetry.Event{
+				Type: "Normal", Reason: "DecisionUpdate", Action: "DecisionUpdated",
+				Note: about + "updated: 13 selected, added 12 (c00, c01, c02, c03, c04, c05, c06, c07, c08, c09 and 2 more)",
+			},
+		},
+		"labels only": {selected: 2, result: &engine.Result{Selected: 2}, plan: plan.Plan{Writes: make([]plan.Write, 2)}},
+		"a new mistake": {
+			selected: 2, result: wrong("no such thing"),
+			want: telemetry.Event{Type: "Warning", Reason: "PlacementMisconfigured", Action: "DecisionKept", Note: "The last decisions are kept: no such thing"},
+		},
+		"the same mistake again": {selected: 2, said: "no such thing", result: wrong("no such thing")},
+		"another mistake": {
+			selected: 2, said: "no such thing", result: wrong("nor that"),
+			want: telemetry.Event{Type: "Warning", Reason: "PlacementMisconfigured", Action: "DecisionKept", Note: "The last decisions are kept: nor that"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			before := enginetest.Placement("ns", "p").Obj()
+			before.Status.NumberOfSelectedClusters = tc.selected
+			if tc.said != "" {
+				before.Status.Conditions = []metav1.Condition{{Type: clusterv1beta1.PlacementConditionMisconfigured, Message: tc.said}}
+			}
+			got, ok := telemetry.Describe(before, tc.result, tc.plan)
+			if ok != (tc.want != telemetry.Event{}) {
+				t.Errorf("an event is due: %v", ok)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("event (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNotesFitTheAPI(t *testing.T) {
+	event, _ := telemetry.Describe(enginetest.Placement("ns", "p").Obj(), wrong(strings.Repeat("ä", 4000)), plan.Plan{})
+	if len(event.Note) > 1024 || !strings.HasSuffix(event.Note, "...") || !strings.HasPrefix(event.Note, "The last") || strings.ContainsRune(event.Note, '\uFFFD') {
+		t.Errorf("the note has %d bytes: %q", len(event.Note), event.Note)
+	}
+}
