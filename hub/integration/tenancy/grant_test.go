@@ -1,0 +1,245 @@
+package tenancy
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+const bind = "create managedclustersets/bind "
+
+// TestGrantsBind: a namespace whose account `placement` may bind a set is bound to it, whatever came first, and no longer
+// than it may.
+func TestGrantsBind(t *testing.T) {
+	running(t)
+	h := admin(t)
+	for sentence, test := range map[string]struct {
+		grant func(namespace, set string) client.Object
+	}{
+		"to the account": {func(ns, set string) client.Object { return h.grant(h.may(bind+set), placementAccount(ns)) }},
+		"to the account as a user": {func(ns, set string) client.Object {
+			return h.grant(h.may(bind+set), person("system:serviceaccount:"+ns+":placement"))
+		}},
+		"to the accounts of the namespace": {func(ns, set string) client.Object {
+			return h.grant(h.may(bind+set), group("system:serviceaccounts:"+ns))
+		}},
+		"to all accounts": {func(_, set string) client.Object { return h.grant(h.may(bind+set), group("system:serviceaccounts")) }},
+		"by any verb on any subresource": {func(ns, set string) client.Object {
+			return h.grant(h.may("* */bind "+set), placementAccount(ns))
+		}},
+		"by an aggregated role": {func(ns, set string) client.Object {
+			label := map[string]string{"test.berth.dev/aggregate": set}
+			h.role(label, bind+set)
+			aggregated := &rbacv1.ClusterRole{
+				ObjectMeta:      metav1.ObjectMeta{Name: unique("test-aggregated")},
+				AggregationRule: &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: label}}},
+			}
+			h.create(aggregated)
+			return h.grant(aggregated.Name, placementAccount(ns))
+		}},
+		"by the binder role of the set": {func(ns, set string) client.Object {
+			return h.grant("berth:managedclusterset:binder:"+set, placementAccount(ns))
+		}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			h.t = t
+			namespace, set, other := h.namespace(), unique("granted"), unique("not-granted")
+			h.exclusive(set)
+			h.exclusive(other)
+			grant := test.grant(namespace, set)
+			h.bound(namespace) // there is no account
+			account := h.serviceAccount(namespace, "placement")
+			h.bound(namespace, set+"*")
+			h.delete(binding(namespace, set)) // it is ours, so it comes back
+			h.bound(namespace, set+"*")
+			h.delete(account)
+			h.bound(namespace)
+			h.serviceAccount(namespace, "placement")
+			h.bound(namespace, set+"*")
+			h.delete(grant)
+			h.bound(namespace)
+		})
+	}
+}
+
+func TestAGrantReachesAPlacement(t *testing.T) {
+	running(t)
+	h, set := admin(t), unique("reached")
+	namespace := h.namespace()
+	h.exclusive(set)
+	h.member(set+"-a", set)
+	h.serviceAccount(namespace, "placement")
+	h.grant(h.may(bind+set), placementAccount(namespace))
+	placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
+	h.create(placement)
+	h.eventually(placement, func() error {
+		if got := placement.Status.NumberOfSelectedClusters; got != 1 {
+			return fmt.Errorf("%d clusters are selected", got)
+		}
+		return nil
+	})
+	granted := binding(namespace, set)
+	h.says(granted, isBound, "True ClusterSetBound: ")
+}
+
+// TestAGrantOfAllSets counts for those to come, and for none that goes.
+func TestAGrantOfAllSets(t *testing.T) {
+	running(t)
+	h, name := admin(t), unique("every")
+	namespace := h.namespace()
+	h.serviceAccount(namespace, "placement")
+	grant := h.grant(h.may(bind), placementAccount(namespace))
+	h.has(namespace, "default", "global")
+	set := h.exclusive(name)
+	h.has(namespace, name)
+	h.delete(set)
+	granted := binding(namespace, name)
+	h.says(granted, isBound, "False ClusterSetNotFound: ") // it stays: sets take no bindings with them
+	h.delete(grant)
+	h.bound(namespace)
+}
+
+// has waits until a namespace has bindings that a grant made, and perhaps others.
+func (h hub) has(namespace string, sets ...string) {
+	h.t.Helper()
+	for _, set := range sets {
+		granted := binding(namespace, set)
+		h.eventually(granted, func() error {
+			if granted.Labels["cluster.open-cluster-management.io/binding-made-by"] != "grant" {
+				return fmt.Errorf("binding %s is a person's", set)
+			}
+			return nil
+		})
+	}
+}
+
+// TestWhatIsNoGrant: each is given, and then a real grant of another set, whose effect shows that all was seen.
+func TestWhatIsNoGrant(t *testing.T) {
+	running(t)
+	h := admin(t)
+	for sentence, give := range map[string]func(namespace, set string){
+		"a RoleBinding": func(ns, set string) { h.grantIn(ns, h.may(bind+set), placementAccount(ns)) },
+		"a RoleBinding of everything": func(ns, _ string) {
+			h.grantIn(ns, "cluster-admin", placementAccount(ns))
+		},
+		"a RoleBinding to a Role": func(ns, set string) {
+			h.create(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "bind"}, Rules: []rbacv1.PolicyRule{{
+				Verbs: []string{"create"}, APIGroups: []string{clusterv1beta2.GroupVersion.Group},
+				Resources: []string{"managedclustersets/bind"}, ResourceNames: []string{set},
+			}}})
+			h.create(&rbacv1.RoleBinding{
+				ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "bind"},
+				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "bind"}, Subjects: []rbacv1.Subject{placementAccount(ns)},
+			})
+		},
+		"a literal star":  func(ns, _ string) { h.grant(h.may(bind+"*"), placementAccount(ns)) },
+		"a right to join": func(ns, set string) { h.grant(h.may("create managedclustersets/join "+set), placementAccount(ns)) },
+		"a right to read": func(ns, set string) {
+			h.grant(h.may("get managedclustersets,managedclustersets/bind "+set), placementAccount(ns))
+		},
+		"a right on the set itself": func(ns, set string) { h.grant(h.may("create,update managedclustersets "+set), placementAccount(ns)) },
+		"a right of another account": func(ns, set string) {
+			h.grant(h.may(bind+set), rbacv1.Subject{Kind: "ServiceAccount", Namespace: ns, Name: "default"})
+		},
+		"a right of another namespace":          func(_, set string) { h.grant(h.may(bind+set), placementAccount("kube-system")) },
+		"a right of another namespace's group":  func(_, set string) { h.grant(h.may(bind+set), group("system:serviceaccounts:kube-system")) },
+		"a user who is called like the account": func(_, set string) { h.grant(h.may(bind+set), person("placement")) },
+		"a binding to a role that is missing":   func(ns, _ string) { h.grant(unique("missing"), placementAccount(ns)) },
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			h.t = t
+			namespace, set, sentinel := h.namespace(), unique("refused"), unique("sentinel")
+			h.exclusive(set)
+			h.exclusive(sentinel)
+			h.serviceAccount(namespace, "placement")
+			give(namespace, set)
+			h.grant(h.may(bind+sentinel), placementAccount(namespace))
+			h.bound(namespace, sentinel+"*")
+		})
+	}
+}
+
+func TestAPersonsBindingIsTheirs(t *testing.T) {
+	running(t)
+	h, set, other := admin(t), unique("own"), unique("own")
+	namespace := h.namespace()
+	h.exclusive(set)
+	h.exclusive(other)
+	own := binding(namespace, set)
+	h.create(own)
+	h.serviceAccount(namespace, "placement")
+	grant := h.grant(h.may(bind+set+" "+other), placementAccount(namespace))
+	h.bound(namespace, set, other+"*")
+	uid := own.UID
+	h.delete(grant)
+	h.bound(namespace, set)
+	if err := h.Get(t.Context(), client.ObjectKeyFromObject(own), own); err != nil || own.UID != uid {
+		t.Errorf("the person's binding is another now: %v", err)
+	}
+}
+
+// TestGrantsThatChangeWhileNobodyLooks are honoured once a manager starts, and nothing is withdrawn before it knows all.
+func TestGrantsThatChangeWhileNobodyLooks(t *testing.T) {
+	running(t)
+	h, stays, goes, comes := admin(t), unique("stays"), unique("goes"), unique("comes")
+	namespace := h.namespace()
+	for _, set := range []string{stays, goes, comes} {
+		h.exclusive(set)
+	}
+	h.serviceAccount(namespace, "placement")
+	h.grant(h.may(bind+stays), placementAccount(namespace))
+	leaving := h.grant(h.may(bind+goes), placementAccount(namespace))
+	h.bound(namespace, stays+"*", goes+"*")
+	kept := binding(namespace, stays)
+	if err := h.Get(t.Context(), client.ObjectKeyFromObject(kept), kept); err != nil {
+		t.Fatal(err)
+	}
+	was := kept.UID
+	pause(t)
+	h.delete(leaving)
+	h.grant(h.may(bind+comes), placementAccount(namespace))
+	running(t)
+	h.bound(namespace, stays+"*", comes+"*")
+	if err := h.Get(t.Context(), client.ObjectKeyFromObject(kept), kept); err != nil || kept.UID != was {
+		t.Errorf("the binding was removed and made again: %v", err)
+	}
+}
+
+// TestNamespacesThatComeAndGo: an account that is as old as its namespace counts at once, and a namespace that goes away
+// with its account and grant still there makes the manager fail at nothing (running looks into its log).
+func TestNamespacesThatComeAndGo(t *testing.T) {
+	running(t)
+	h, set := admin(t), unique("swift")
+	h.exclusive(set)
+	h.grant(h.may(bind+set), group("system:serviceaccounts"))
+	var namespaces []string
+	for range 20 {
+		namespace := h.namespace()
+		h.serviceAccount(namespace, "placement")
+		namespaces = append(namespaces, namespace)
+	}
+	for _, namespace := range namespaces {
+		h.bound(namespace, set+"*")
+	}
+	core := shared.Client(t).CoreV1().Namespaces()
+	for _, namespace := range namespaces {
+		if err := core.Delete(t.Context(), namespace, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		left := &clusterv1beta2.ManagedClusterSetBindingList{}
+		if err := h.List(ctx, left, client.MatchingFields{"metadata.name": set}); err != nil || len(left.Items) > 0 {
+			return fmt.Errorf("%d bindings are left: %w", len(left.Items), err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,273 @@
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// hub is the shared hub as one user sees it.
+type hub struct {
+	client.Client
+	t *testing.T
+}
+
+// admin returns the hub as its administrator sees it.
+func admin(t *testing.T) hub { return as(t, shared.Config()) }
+
+// user returns the hub as somebody sees it who may do what roles give, and nothing else.
+func user(t *testing.T, name string, groups ...string) hub {
+	return as(t, shared.ConfigFor(t, name, groups...))
+}
+
+func as(t *testing.T, config *rest.Config) hub {
+	t.Helper()
+	types := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		scheme.AddToScheme, clusterv1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
+	} {
+		if err := add(types); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := client.New(config, client.Options{Scheme: types})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hub{out, t}
+}
+
+var counter atomic.Int64
+
+// unique returns a name that no other test has.
+func unique(prefix string) string { return fmt.Sprintf("%s-%d", prefix, counter.Add(1)) }
+
+// create stores an object and removes it after the test.
+func (h hub) create(object client.Object) {
+	h.t.Helper()
+	if err := h.Create(h.t.Context(), object); err != nil {
+		h.t.Fatal(err)
+	}
+	ctx := context.WithoutCancel(h.t.Context())
+	h.t.Cleanup(func() {
+		if err := h.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
+			h.t.Error(err)
+		}
+	})
+}
+
+func (h hub) delete(object client.Object) {
+	h.t.Helper()
+	if err := h.Delete(h.t.Context(), object); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// merge applies a merge patch, written as JSON.
+func (h hub) merge(object client.Object, patch string) {
+	h.t.Helper()
+	if err := h.Patch(h.t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// eventually reads an object until it is as wanted.
+func (h hub) eventually(object client.Object, check func() error) {
+	h.t.Helper()
+	hubtest.Eventually(h.t, soon, func(ctx context.Context) error {
+		if err := h.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		return check()
+	})
+}
+
+// gone waits until an object is no more.
+func (h hub) gone(object client.Object) {
+	h.t.Helper()
+	hubtest.Eventually(h.t, soon, func(ctx context.Context) error {
+		err := h.Get(ctx, client.ObjectKeyFromObject(object), object)
+		if err == nil {
+			return fmt.Errorf("%T %s is still there", object, object.GetName())
+		}
+		return client.IgnoreNotFound(err)
+	})
+}
+
+// says waits until a condition of a set or a binding reads as wanted: "Status Reason: message".
+func (h hub) says(object client.Object, kind, want string) {
+	h.t.Helper()
+	h.eventually(object, func() error {
+		if got := condition(object, kind); got != want {
+			return fmt.Errorf("%s of %s is %q, want %q", kind, object.GetName(), got, want)
+		}
+		return nil
+	})
+}
+
+func condition(object client.Object, kind string) string {
+	var all []metav1.Condition
+	switch typed := object.(type) {
+	case *clusterv1beta2.ManagedClusterSet:
+		all = typed.Status.Conditions
+	case *clusterv1beta2.ManagedClusterSetBinding:
+		all = typed.Status.Conditions
+	}
+	found := meta.FindStatusCondition(all, kind)
+	if found == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %s: %s", found.Status, found.Reason, found.Message)
+}
+
+func (h hub) namespace() string {
+	h.t.Helper()
+	return shared.Namespace(h.t)
+}
+
+// set stores a set; an empty selector is the default one.
+func (h hub) set(name string, selector clusterv1beta2.ManagedClusterSelector) *clusterv1beta2.ManagedClusterSet {
+	h.t.Helper()
+	out := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	out.Spec.ClusterSelector = selector
+	h.create(out)
+	return out
+}
+
+func (h hub) exclusive(name string) *clusterv1beta2.ManagedClusterSet {
+	h.t.Helper()
+	return h.set(name, clusterv1beta2.ManagedClusterSelector{})
+}
+
+func (h hub) cluster(name string, labels map[string]string) *clusterv1.ManagedCluster {
+	h.t.Helper()
+	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+	h.create(out)
+	return out
+}
+
+// member stores a cluster in an exclusive set.
+func (h hub) member(name, set string) *clusterv1.ManagedCluster {
+	h.t.Helper()
+	return h.cluster(name, map[string]string{clusterv1beta2.ClusterSetLabel: set})
+}
+
+func binding(namespace, set string) *clusterv1beta2.ManagedClusterSetBinding {
+	out := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: set}}
+	out.Spec.ClusterSet = set
+	return out
+}
+
+func (h hub) serviceAccount(namespace, name string) *corev1.ServiceAccount {
+	h.t.Helper()
+	out := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	h.create(out)
+	return out
+}
+
+// may makes a role of one rule, given as "verbs resource names...", lists divided by commas, and returns its name.
+func (h hub) may(rule string) string {
+	h.t.Helper()
+	return h.role(nil, rule).Name
+}
+
+func (h hub) role(labels map[string]string, rule string) *rbacv1.ClusterRole {
+	h.t.Helper()
+	fields := strings.Fields(rule)
+	out := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: unique("test-role"), Labels: labels},
+		Rules: []rbacv1.PolicyRule{{
+			Verbs: strings.Split(fields[0], ","), APIGroups: []string{clusterv1.GroupVersion.Group},
+			Resources: strings.Split(fields[1], ","), ResourceNames: fields[2:],
+		}},
+	}
+	h.create(out)
+	return out
+}
+
+// grant binds a ClusterRole to a subject, in the whole hub.
+func (h hub) grant(role string, subject rbacv1.Subject) *rbacv1.ClusterRoleBinding {
+	h.t.Helper()
+	out := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: unique("test-grant")},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}, Subjects: []rbacv1.Subject{subject},
+	}
+	h.create(out)
+	return out
+}
+
+// grantIn binds a ClusterRole to a subject in one namespace.
+func (h hub) grantIn(namespace, role string, subject rbacv1.Subject) {
+	h.t.Helper()
+	h.create(&rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: unique("test-grant")},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}, Subjects: []rbacv1.Subject{subject},
+	})
+}
+
+func person(name string) rbacv1.Subject {
+	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}
+}
+
+func group(name string) rbacv1.Subject {
+	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: name}
+}
+
+func placementAccount(namespace string) rbacv1.Subject {
+	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "placement"}
+}
+
+// bound waits until a namespace has exactly these bindings. Those that a grant made carry a star.
+func (h hub) bound(namespace string, want ...string) {
+	h.t.Helper()
+	hubtest.Eventually(h.t, soon, func(ctx context.Context) error {
+		list := &clusterv1beta2.ManagedClusterSetBindingList{}
+		if err := h.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		var got []string
+		for _, binding := range list.Items {
+			star := ""
+			if binding.Labels["cluster.open-cluster-management.io/binding-made-by"] == "grant" {
+				star = "*"
+			}
+			got = append(got, binding.Name+star)
+		}
+		slices.Sort(want)
+		if diff := cmp.Diff(want, got); diff != "" {
+			return fmt.Errorf("bindings of %s (-want +got):\n%s", namespace, diff)
+		}
+		return nil
+	})
+}
+
+// outcome says how a request was answered: "ok", or the HTTP code.
+func outcome(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return fmt.Sprint(status.Status().Code)
+	}
+	return err.Error()
+}

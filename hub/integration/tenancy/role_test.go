@@ -1,0 +1,247 @@
+package tenancy
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+func setRole(level, set string) *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "berth:managedclusterset:" + level + ":" + set}}
+}
+
+// exists waits until an object is there.
+func (h hub) exists(object client.Object) {
+	h.t.Helper()
+	h.eventually(object, func() error { return nil })
+}
+
+func TestRolesComeAndGoWithTheirSet(t *testing.T) {
+	running(t)
+	h, name := admin(t), unique("roles")
+	set := h.exclusive(name)
+	levels := []string{"admin", "binder", "viewer"}
+	for _, level := range levels {
+		h.exists(setRole(level, name))
+	}
+	h.delete(set)
+	for _, level := range levels {
+		h.gone(setRole(level, name))
+	}
+	again := h.exclusive(name) // as a set of the same name that comes at once, while the old roles go
+	for _, level := range levels {
+		role := setRole(level, name)
+		h.eventually(role, func() error {
+			if owner := metav1.GetControllerOf(role); owner == nil || owner.UID != again.UID {
+				return fmt.Errorf("the role is owned by %v", owner)
+			}
+			return nil
+		})
+	}
+}
+
+// TestASetThatIsReplacedAtOnce gets roles of its own, though those of the old one are still there when it comes.
+func TestASetThatIsReplacedAtOnce(t *testing.T) {
+	running(t)
+	h, name := admin(t), unique("swap")
+	set := h.exclusive(name)
+	h.exists(setRole("admin", name))
+	h.delete(set)
+	again := h.exclusive(name)
+	role := setRole("admin", name)
+	h.eventually(role, func() error {
+		if owner := metav1.GetControllerOf(role); owner == nil || owner.UID != again.UID {
+			return fmt.Errorf("the role is owned by %v", owner)
+		}
+		return nil
+	})
+}
+
+func TestRolesAreKept(t *testing.T) {
+	running(t)
+	h, name := admin(t), unique("kept")
+	h.exclusive(name)
+	role := setRole("viewer", name)
+	h.exists(role)
+	want := role.Rules
+	h.merge(role, `{"metadata":{"labels":{"test.berth.dev/mine":"yes"}},"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`)
+	h.eventually(role, func() error {
+		if diff := cmp.Diff(want, role.Rules); diff != "" {
+			return fmt.Errorf("rules (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+	if role.Labels["test.berth.dev/mine"] != "yes" {
+		t.Error("a label to aggregate by is lost")
+	}
+	h.delete(role)
+	h.exists(setRole("viewer", name))
+}
+
+func TestASetWithTheLongestNameHasRoles(t *testing.T) {
+	running(t)
+	h := admin(t)
+	name := strings.Repeat("a", 253-len("-1234")) + unique("")
+	set := h.exclusive(name)
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		list, found := &rbacv1.ClusterRoleList{}, 0
+		if err := h.List(ctx, list, client.HasLabels{"cluster.open-cluster-management.io/clusterset-role"}); err != nil {
+			return err
+		}
+		for i := range list.Items {
+			if owner := metav1.GetControllerOf(&list.Items[i]); owner != nil && owner.UID == set.UID {
+				found++
+			}
+		}
+		if found != 3 {
+			return fmt.Errorf("%d roles", found)
+		}
+		return nil
+	})
+}
+
+// TestWhatSetRolesAllow asks the API server, for each role of a set, about everything that matters.
+func TestWhatSetRolesAllow(t *testing.T) {
+	running(t)
+	h, name := admin(t), unique("allowed")
+	h.exclusive(name)
+	label := clusterv1beta2.ClusterSetLabel + ":"
+	matrix := map[string]string{ // "verb resource name" to the initials of those who may
+		"get managedclustersets " + name:                                        "abv",
+		"get managedclustersets other":                                          "",
+		"list managedclustersets ":                                              "",
+		"create managedclustersets ":                                            "",
+		"update managedclustersets " + name:                                     "",
+		"patch managedclustersets " + name:                                      "",
+		"delete managedclustersets " + name:                                     "",
+		"patch managedclustersets/status " + name:                               "",
+		"create managedclustersets/bind " + name:                                "ab",
+		"create managedclustersets/bind other":                                  "",
+		"create managedclustersets/bind ":                                       "",
+		"create managedclustersets/join " + name:                                "a",
+		"create managedclustersets/join other":                                  "",
+		"create managedclusters/label " + label + name:                          "a",
+		"create managedclusters/label " + label + "other":                       "",
+		"create managedclusters/label " + label + "*":                           "",
+		"create managedclusters/label *":                                        "",
+		"update managedclusters/taint ":                                         "",
+		"create managedclusters ":                                               "",
+		"update managedclusters any":                                            "",
+		"create managedclustersetbindings ":                                     "",
+		"create placements ":                                                    "",
+		"create placementdecisions ":                                            "",
+		"update placementdecisions/status any":                                  "",
+		"create clusterroles.rbac.authorization.k8s.io ":                        "",
+		"update managedclusters.register.open-cluster-management.io/accept any": "",
+		"impersonate serviceaccounts. any":                                      "",
+		"escalate clusterroles.rbac.authorization.k8s.io any":                   "",
+		"create managedclusters/label " + label + name + "-two":                 "",
+	}
+	for _, level := range []string{"admin", "binder", "viewer"} {
+		who := level + "-of-" + name
+		h.exists(setRole(level, name))
+		h.grant(setRole(level, name).Name, person(who))
+		h.answers(who, "get", "managedclustersets", name, true)
+		for question, allowed := range matrix {
+			verb, rest, _ := strings.Cut(question, " ")
+			resource, object, _ := strings.Cut(rest, " ")
+			h.answers(who, verb, resource, object, strings.Contains(allowed, level[:1]))
+		}
+	}
+}
+
+// answers asks whether somebody may do something to an object, in any namespace, until the answer is as wanted: the
+// API server learns of roles a moment late.
+func (h hub) answers(who, verb, resource, name string, want bool) {
+	h.t.Helper()
+	attributes := &authorizationv1.ResourceAttributes{Verb: verb, Group: clusterv1.GroupVersion.Group, Name: name}
+	attributes.Resource, attributes.Subresource, _ = strings.Cut(resource, "/")
+	if plain, group, other := strings.Cut(attributes.Resource, "."); other {
+		attributes.Resource, attributes.Group = plain, group
+	}
+	hubtest.Eventually(h.t, soon, func(ctx context.Context) error {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: who, ResourceAttributes: attributes}}
+		if err := h.Create(ctx, review); err != nil {
+			return err
+		}
+		if review.Status.Allowed != want {
+			return fmt.Errorf("%s may %s %s %s: %t, want %t", who, verb, resource, name, review.Status.Allowed, want)
+		}
+		return nil
+	})
+}
+
+// TestWhatPeopleOfANamespaceDo lets users with Kubernetes' own roles do it.
+func TestWhatPeopleOfANamespaceDo(t *testing.T) {
+	running(t)
+	h, name := admin(t), unique("people")
+	namespace, elsewhere := h.namespace(), h.namespace()
+	h.exclusive(name)
+	for _, role := range []string{"admin", "edit", "view"} {
+		who := role + "-" + name
+		h.grantIn(namespace, role, person(who))
+		h.reads(who, namespace)
+		user, writes := user(t, who), "ok"
+		if role == "view" {
+			writes = "403"
+		}
+		placement := func(namespace string) client.Object {
+			return &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: who}}
+		}
+		decision := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: who}}
+		widened := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"a":"b"}}}`))
+		for _, step := range []struct {
+			what string
+			do   func(context.Context) error
+			want string
+		}{
+			{"reads decisions", func(ctx context.Context) error {
+				return user.List(ctx, &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(namespace))
+			}, "ok"},
+			{"reads another's placements", func(ctx context.Context) error {
+				return user.List(ctx, &clusterv1beta1.PlacementList{}, client.InNamespace(elsewhere))
+			}, "403"},
+			{"makes a placement", func(ctx context.Context) error { return user.Create(ctx, placement(namespace)) }, writes},
+			{"changes a placement", func(ctx context.Context) error { return user.Patch(ctx, placement(namespace), patch) }, writes},
+			{"makes another's placement", func(ctx context.Context) error { return user.Create(ctx, placement(elsewhere)) }, "403"},
+			{"makes a binding", func(ctx context.Context) error { return user.Create(ctx, binding(namespace, name)) }, writes},
+			{"changes a binding", func(ctx context.Context) error { return user.Patch(ctx, binding(namespace, name), patch) }, "403"},
+			{"removes a binding", func(ctx context.Context) error { return user.Delete(ctx, binding(namespace, name)) }, writes},
+			{"removes a placement", func(ctx context.Context) error { return user.Delete(ctx, placement(namespace)) }, writes},
+			{"writes a decision", func(ctx context.Context) error { return user.Create(ctx, decision.DeepCopy()) }, "403"},
+			{"patches a decision's status", func(ctx context.Context) error { return user.Status().Patch(ctx, decision.DeepCopy(), patch) }, "403"},
+			{"removes a decision", func(ctx context.Context) error { return user.Delete(ctx, decision.DeepCopy()) }, "403"},
+			{"writes a placement's status", func(ctx context.Context) error { return user.Status().Patch(ctx, placement(namespace), patch) }, "403"},
+			{"lists sets", func(ctx context.Context) error { return user.List(ctx, &clusterv1beta2.ManagedClusterSetList{}) }, "403"},
+			{"lists clusters", func(ctx context.Context) error { return user.List(ctx, &clusterv1.ManagedClusterList{}) }, "403"},
+			{"widens a set", func(ctx context.Context) error { return user.Patch(ctx, widened, patch) }, "403"},
+			{"makes a set", func(ctx context.Context) error { return user.Create(ctx, builtIn(unique("theirs"))) }, "403"},
+		} {
+			if got := outcome(step.do(t.Context())); got != step.want {
+				t.Errorf("who has %s %s: %s, want %s", role, step.what, got, step.want)
+			}
+		}
+	}
+}
+
+// reads waits until somebody may read the placements of a namespace.
+func (h hub) reads(who, namespace string) {
+	h.t.Helper()
+	reader := user(h.t, who)
+	hubtest.Eventually(h.t, soon, func(ctx context.Context) error {
+		return reader.List(ctx, &clusterv1beta1.PlacementList{}, client.InNamespace(namespace))
+	})
+}

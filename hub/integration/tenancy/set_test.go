@@ -1,0 +1,289 @@
+package tenancy
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+const (
+	empty    = clusterv1beta2.ManagedClusterSetConditionEmpty
+	conflict = clusterv1beta2.ManagedClusterSetConditionConflict
+	isBound  = clusterv1beta2.ClusterSetBindingBoundType
+	nobody   = "True NoClusterMatched: No ManagedCluster selected"
+
+	// back is how soon a built-in set must be there again.
+	back = 10 * time.Second
+)
+
+func members(count int) string {
+	return fmt.Sprintf("False ClustersSelected: %d ManagedClusters selected", count)
+}
+
+func builtIn(name string) *clusterv1beta2.ManagedClusterSet {
+	return &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+func selectors() map[string]clusterv1beta2.ManagedClusterSelector {
+	return map[string]clusterv1beta2.ManagedClusterSelector{
+		"default": {SelectorType: clusterv1beta2.ExclusiveClusterSetLabel},
+		"global":  {SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{}},
+	}
+}
+
+// restored waits until the selector of a built-in set is as it must be.
+func (h hub) restored(set *clusterv1beta2.ManagedClusterSet) {
+	h.t.Helper()
+	h.eventually(set, func() error {
+		if diff := cmp.Diff(selectors()[set.Name], set.Spec.ClusterSelector); diff != "" {
+			return fmt.Errorf("selector of %s (-want +got):\n%s", set.Name, diff)
+		}
+		return nil
+	})
+}
+
+func TestBuiltInSetsComeBack(t *testing.T) {
+	running(t)
+	h := admin(t)
+	for name := range selectors() {
+		set := builtIn(name)
+		h.restored(set)
+		was := set.UID
+		h.delete(set)
+		hubtest.Eventually(t, back, func(ctx context.Context) error {
+			if err := h.Get(ctx, client.ObjectKey{Name: name}, set); err != nil {
+				return err
+			}
+			if set.UID == was {
+				return fmt.Errorf("set %s is the old one", name)
+			}
+			return nil
+		})
+		h.restored(set)
+	}
+}
+
+// TestBuiltInSetsThatWentWhileNobodyLooked are there once a manager starts.
+func TestBuiltInSetsThatWentWhileNobodyLooked(t *testing.T) {
+	running(t)
+	h := admin(t)
+	for name := range selectors() {
+		h.restored(builtIn(name))
+	}
+	pause(t)
+	h.delete(builtIn("default"))
+	h.merge(builtIn("global"), `{"spec":{"clusterSelector":{"labelSelector":{"matchLabels":{"a":"b"}}}}}`)
+	running(t)
+	for name := range selectors() {
+		h.restored(builtIn(name))
+	}
+}
+
+func TestOnlyTheSelectorIsRestored(t *testing.T) {
+	running(t)
+	h := admin(t)
+	for name, patch := range map[string]string{
+		"default": `{"spec":{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{}}}}`,
+		"global":  `{"spec":{"clusterSelector":{"selectorType":"ExclusiveLabel","exclusiveLabel":{"key":"info.open-cluster-management.io/a","value":"b"},"labelSelector":{"matchLabels":{"a":"b"}}}}}`,
+	} {
+		set := builtIn(name)
+		h.restored(set)
+		h.merge(set, `{"metadata":{"labels":{"team":"fleet"}},"spec":{"managedNamespaces":[{"name":"kept"}]}}`)
+		h.merge(set, patch)
+		h.restored(set)
+		if len(set.Spec.ManagedNamespaces) != 1 || set.Labels["team"] != "fleet" {
+			t.Errorf("%s lost what people wrote: %v %v", name, set.Spec.ManagedNamespaces, set.Labels)
+		}
+		h.merge(set, `{"metadata":{"annotations":{"`+clusterv1beta2.AutoUpdateAnnotation+`":"false"}}}`)
+		h.merge(set, patch)
+		edited, generation := set.Spec.ClusterSelector, set.Generation
+		h.eventually(set, func() error { // the loop has seen the edit
+			for _, condition := range set.Status.Conditions {
+				if condition.Type == empty && condition.ObservedGeneration == generation {
+					return nil
+				}
+			}
+			return fmt.Errorf("generation %d is not reported", generation)
+		})
+		if diff := cmp.Diff(edited, set.Spec.ClusterSelector); diff != "" {
+			t.Errorf("%s was restored against its annotation (-want +got):\n%s", name, diff)
+		}
+		h.merge(set, `{"metadata":{"labels":null,"annotations":null},"spec":{"managedNamespaces":null}}`)
+		h.restored(set)
+	}
+}
+
+func TestMembersAreCounted(t *testing.T) {
+	running(t)
+	h, name := admin(t), unique("counted")
+	set := h.exclusive(name)
+	byLabel := h.set(name+"-label", clusterv1beta2.ManagedClusterSelector{
+		SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"counted": name}},
+	})
+	h.says(set, empty, nobody)
+	h.says(byLabel, empty, nobody)
+	a := h.member(name+"-a", name)
+	h.says(set, empty, members(1))
+	if a.Spec.HubAcceptsClient {
+		t.Error("the cluster is accepted, and an unaccepted one was meant")
+	}
+	b := h.cluster(name+"-b", map[string]string{"counted": name})
+	h.merge(b, `{"spec":{"taints":[{"key":"gpu","effect":"NoSelect","timeAdded":null}]}}`)
+	h.says(byLabel, empty, members(1))
+	h.merge(b, `{"metadata":{"labels":{"`+clusterv1beta2.ClusterSetLabel+`":"`+name+`"}}}`) // in both now
+	h.says(set, empty, members(2))
+	h.says(byLabel, empty, members(1))
+	h.merge(b, `{"metadata":{"labels":{"counted":null},"finalizers":["test.berth.dev/hold"]}}`)
+	h.says(byLabel, empty, nobody)
+	h.delete(b)
+	h.cluster(name+"-c", map[string]string{clusterv1beta2.ClusterSetLabel: name}) // so that the count is one of after the deletion
+	h.says(set, empty, members(3))
+	h.merge(b, `{"metadata":{"finalizers":null}}`)
+	h.says(set, empty, members(2))
+	h.merge(set, `{"spec":{"clusterSelector":{"selectorType":"LabelSelector"}}}`)
+	h.says(set, empty, nobody)
+}
+
+func TestABadSetHidesNoOther(t *testing.T) {
+	running(t)
+	h, name := admin(t), unique("good")
+	bad := h.set(unique("bad"), clusterv1beta2.ManagedClusterSelector{
+		SelectorType:  clusterv1beta2.LabelSelector,
+		LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near", Values: []string{"b"}}}},
+	})
+	good := h.exclusive(name)
+	h.member(name+"-a", name)
+	h.says(good, empty, members(1))
+	h.eventually(bad, func() error {
+		if got := condition(bad, empty); !strings.HasPrefix(got, "Unknown InvalidSelector: The members cannot be told: spec.clusterSelector.labelSelector.matchExpressions[0]") {
+			return fmt.Errorf("the condition is %q", got)
+		}
+		return nil
+	})
+	h.merge(bad, `{"spec":{"clusterSelector":{"labelSelector":null}}}`)
+	h.says(bad, empty, nobody)
+}
+
+func TestConflict(t *testing.T) {
+	running(t)
+	h, name := admin(t), unique("floor")
+	label := func(value string) clusterv1beta2.ManagedClusterSelector {
+		return clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.ExclusiveLabel, ExclusiveLabel: &clusterv1beta2.ExclusiveLabelSelector{
+			Key: "info.open-cluster-management.io/" + name, Value: value,
+		}}
+	}
+	claimed := func(by string) string {
+		return "True ExclusiveLabelInUse: The label info.open-cluster-management.io/" + name + "=1 is also claimed by [" + by + "]: its clusters are in each of these sets"
+	}
+	const none = "False NoConflict: No other set claims the label of this one"
+	a, b, c := h.set(name+"-a", label("1")), h.set(name+"-b", label("2")), h.set(name+"-c", label("1"))
+	h.cluster(name+"-x", map[string]string{"info.open-cluster-management.io/" + name: "1"})
+	h.says(a, conflict, claimed(c.Name))
+	h.says(c, conflict, claimed(a.Name))
+	h.says(a, empty, members(1))
+	h.says(c, empty, members(1))
+	h.says(b, empty, nobody)
+	if got := condition(b, conflict); got != "" {
+		t.Errorf("a set with the same key and another value says %q", got)
+	}
+	h.merge(b, `{"spec":{"clusterSelector":{"exclusiveLabel":{"value":"1"}}}}`)
+	h.says(a, conflict, claimed(b.Name+","+c.Name))
+	h.delete(c)
+	h.says(a, conflict, claimed(b.Name))
+	h.merge(b, `{"spec":{"clusterSelector":{"exclusiveLabel":{"value":"2"}}}}`)
+	h.says(a, conflict, none)
+	h.says(b, conflict, none)
+	// The clusterset label with a set's name is that set's own claim.
+	exclusive := h.exclusive(name)
+	h.merge(b, `{"spec":{"clusterSelector":{"exclusiveLabel":{"key":"`+clusterv1beta2.ClusterSetLabel+`","value":"`+name+`"}}}}`)
+	h.says(exclusive, conflict, "True ExclusiveLabelInUse: The label "+clusterv1beta2.ClusterSetLabel+"="+name+" is also claimed by ["+b.Name+"]: its clusters are in each of these sets")
+}
+
+// TestExclusiveLabelsAreChecked by the API server itself.
+func TestExclusiveLabelsAreChecked(t *testing.T) {
+	h := admin(t)
+	for sentence, label := range map[string]*clusterv1beta2.ExclusiveLabelSelector{
+		"no label":                   nil,
+		"a key that is not reserved": {Key: "floor", Value: "1"},
+		"another prefix":             {Key: "open-cluster-management.io/floor", Value: "1"},
+		"no value":                   {Key: "info.open-cluster-management.io/floor"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			set := builtIn(unique("refused"))
+			set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.ExclusiveLabel, ExclusiveLabel: label}
+			if err := h.Create(t.Context(), set); !apierrors.IsInvalid(err) {
+				t.Errorf("creating it: %v, want it to be invalid", err)
+			}
+		})
+	}
+}
+
+func TestADeletedSetTakesNothingWithIt(t *testing.T) {
+	running(t)
+	h, name := admin(t), unique("gone")
+	namespace := h.namespace()
+	binding := binding(namespace, name)
+	h.create(binding)
+	h.says(binding, isBound, "False ClusterSetNotFound: ")
+	set, cluster := h.exclusive(name), h.member(name+"-a", name)
+	h.says(binding, isBound, "True ClusterSetBound: ")
+	h.delete(set)
+	h.says(binding, isBound, "False ClusterSetNotFound: ")
+	if err := h.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil || cluster.Labels[clusterv1beta2.ClusterSetLabel] != name {
+		t.Errorf("the cluster has labels %v: %v", cluster.Labels, err)
+	}
+	h.exclusive(name)
+	h.says(binding, isBound, "True ClusterSetBound: ")
+}
+
+func TestABindingHasTheNameOfItsSet(t *testing.T) {
+	h := admin(t)
+	namespace := h.namespace()
+	for _, set := range []string{"", "other"} {
+		wrong := binding(namespace, "dev")
+		wrong.Spec.ClusterSet = set
+		if err := h.Create(t.Context(), wrong); !apierrors.IsInvalid(err) {
+			t.Errorf("a binding dev of set %q: %v, want it to be invalid", set, err)
+		}
+	}
+	right := binding(namespace, "dev")
+	h.create(right)
+	err := h.Patch(t.Context(), right, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"clusterSet":"other"}}`)))
+	if !apierrors.IsInvalid(err) {
+		t.Errorf("turning the binding to another set: %v, want it to be invalid", err)
+	}
+}
+
+// TestHeartbeatsWriteNothing: a status that agents report changes no set.
+func TestHeartbeatsWriteNothing(t *testing.T) {
+	running(t)
+	h, name := admin(t), unique("quiet")
+	set, cluster := h.exclusive(name), h.member(name+"-a", name)
+	h.says(set, empty, members(1))
+	before := set.ResourceVersion
+	for i := range 5 {
+		cluster.Status.Conditions = []metav1.Condition{{
+			Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionTrue, Reason: "ManagedClusterAvailable",
+			Message: fmt.Sprint(i), LastTransitionTime: metav1.Now(),
+		}}
+		if err := h.Status().Update(t.Context(), cluster); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := h.exclusive(name + "-other") // reported after the heartbeats were seen
+	h.says(other, empty, nobody)
+	if err := h.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil || set.ResourceVersion != before {
+		t.Errorf("the set was written: %s, %s before: %v", set.ResourceVersion, before, err)
+	}
+}
