@@ -1,0 +1,229 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	viewv1 "github.com/berth-project/berth/api/view/v1"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+var (
+	realSets     = clusterv1beta2.SchemeGroupVersion.WithResource("managedclustersets")
+	realClusters = clusterv1.SchemeGroupVersion.WithResource("managedclusters")
+	setViews     = viewv1.SchemeGroupVersion.WithResource("managedclustersets")
+	clusterViews = viewv1.SchemeGroupVersion.WithResource("managedclusters")
+)
+
+var counter atomic.Int64
+
+// unique returns a name that no other test has.
+func unique(prefix string) string { return fmt.Sprintf("%s-%d", prefix, counter.Add(1)) }
+
+// person is a user with the hub as he sees it.
+type person struct {
+	t      *testing.T
+	name   string
+	config *rest.Config
+	dynamic.Interface
+}
+
+// someone returns a user who may do nothing but what roles give to him and to everybody.
+func someone(t *testing.T, groups ...string) person {
+	t.Helper()
+	name := unique("user")
+	return as(t, name, shared.ConfigFor(t, name, groups...))
+}
+
+func as(t *testing.T, name string, config *rest.Config) person {
+	t.Helper()
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return person{t, name, config, client}
+}
+
+func admin(t *testing.T) person {
+	t.Helper()
+	return as(t, "berth-admin", shared.Config())
+}
+
+// names lists what a person sees.
+func (p person) names(ctx context.Context, what schema.GroupVersionResource, options metav1.ListOptions) ([]string, error) {
+	list, err := p.Resource(what).List(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	out := []string{}
+	for _, item := range list.Items {
+		out = append(out, item.GetName())
+	}
+	return out, nil
+}
+
+// sees waits until a person sees exactly these.
+func (p person) sees(what schema.GroupVersionResource, want ...string) {
+	p.t.Helper()
+	hubtest.Eventually(p.t, soon, func(ctx context.Context) error {
+		got, err := p.names(ctx, what, metav1.ListOptions{})
+		if err == nil && !slices.Equal(got, want) {
+			err = fmt.Errorf("%s sees %s %v, want %v", p.name, what.Resource, got, want)
+		}
+		return err
+	})
+}
+
+// kubectl runs kubectl as the person and returns what it prints, and how it failed.
+func (p person) kubectl(args ...string) (string, error) {
+	p.t.Helper()
+	binary, err := hubtest.Binary(p.t.Context())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	home := p.t.TempDir()
+	file := api.NewConfig()
+	file.Clusters["hub"] = &api.Cluster{
+		Server: p.config.Host, CertificateAuthorityData: p.config.CAData, CertificateAuthority: p.config.CAFile,
+	}
+	file.AuthInfos["user"] = &api.AuthInfo{
+		ClientCertificateData: p.config.CertData, ClientCertificate: p.config.CertFile,
+		ClientKeyData: p.config.KeyData, ClientKey: p.config.KeyFile,
+	}
+	file.Contexts["hub"] = &api.Context{Cluster: "hub", AuthInfo: "user"}
+	file.CurrentContext = "hub"
+	path := filepath.Join(home, "config")
+	if err := clientcmd.WriteToFile(*file, path); err != nil {
+		p.t.Fatal(err)
+	}
+	command := exec.CommandContext(p.t.Context(), binary, append([]string{"kubectl"}, args...)...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+path, "HOME="+home)
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+// columns returns a table without its last column, which is an age.
+func columns(table string) [][]string {
+	var out [][]string
+	for line := range strings.Lines(table) {
+		cells := strings.Fields(line)
+		out = append(out, cells[:len(cells)-1])
+	}
+	return out
+}
+
+// store stores an object and removes it after the test.
+func store(t *testing.T, what schema.GroupVersionResource, object map[string]any) {
+	t.Helper()
+	client := admin(t).Resource(what)
+	made, err := client.Create(t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = client.Delete(context.WithoutCancel(t.Context()), made.GetName(), metav1.DeleteOptions{}) // the test may have
+	})
+}
+
+// set stores an exclusive set of a name of its own, with labels.
+func set(t *testing.T, prefix string, labels map[string]any) string {
+	t.Helper()
+	name := unique(prefix)
+	store(t, realSets, map[string]any{
+		"apiVersion": clusterv1beta2.SchemeGroupVersion.String(), "kind": "ManagedClusterSet",
+		"metadata": map[string]any{"name": name, "labels": labels},
+	})
+	return name
+}
+
+// member stores a cluster in a set.
+func member(t *testing.T, set string) string {
+	t.Helper()
+	name := unique("cluster")
+	store(t, realClusters, map[string]any{
+		"apiVersion": clusterv1.SchemeGroupVersion.String(), "kind": "ManagedCluster",
+		"metadata": map[string]any{"name": name, "labels": map[string]any{clusterv1beta2.ClusterSetLabel: set}},
+		"spec":     map[string]any{"hubAcceptsClient": true},
+	})
+	return name
+}
+
+// move puts a cluster into another set.
+func move(t *testing.T, cluster, set string) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, clusterv1beta2.ClusterSetLabel, set)
+	_, err := admin(t).Resource(realClusters).Patch(t.Context(), cluster, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func rules(verb, resource string, names ...string) []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{
+		Verbs: []string{verb}, APIGroups: []string{clusterv1.GroupName}, Resources: []string{resource}, ResourceNames: names,
+	}}
+}
+
+// grant makes a role of one rule and binds it to a subject.
+func grant(t *testing.T, to rbacv1.Subject, verb, resource string, names ...string) *rbacv1.ClusterRole {
+	t.Helper()
+	roles, bindings := shared.Client(t).RbacV1().ClusterRoles(), shared.Client(t).RbacV1().ClusterRoleBindings()
+	role, err := roles.Create(t.Context(), &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: unique("role")}, Rules: rules(verb, resource, names...),
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = bindings.Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name}, Subjects: []rbacv1.Subject{to},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		err := errors.Join(roles.Delete(ctx, role.Name, metav1.DeleteOptions{}), bindings.Delete(ctx, role.Name, metav1.DeleteOptions{}))
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return role
+}
+
+func user(name string) rbacv1.Subject {
+	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}
+}
+
+func group(name string) rbacv1.Subject {
+	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: name}
+}
+
+// amend changes what a role grants.
+func amend(t *testing.T, role *rbacv1.ClusterRole, rules []rbacv1.PolicyRule) {
+	t.Helper()
+	changed := role.DeepCopy()
+	changed.Rules, changed.ResourceVersion = rules, ""
+	if _, err := shared.Client(t).RbacV1().ClusterRoles().Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}

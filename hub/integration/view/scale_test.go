@@ -1,0 +1,92 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/workqueue"
+
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+)
+
+// TestManySetsAndRoles lists the half of 2,000 sets that 200 roles of ten sets each let a user see, against the time that
+// an administrator needs for the real sets.
+func TestManySetsAndRoles(t *testing.T) {
+	const sets, roles = 2000, 200
+	jane, root := someone(t), admin(t)
+	name := func(i int) string { return fmt.Sprintf("many-%04d", i) }
+	var want []string
+	for role := range roles {
+		var names []string
+		for i := range sets / roles {
+			if i%2 == 0 {
+				names = append(names, name(role*sets/roles+i))
+			}
+		}
+		want = append(want, names...)
+		grant(t, user(jane.name), "create", "managedclustersets/bind", names...)
+	}
+	each(t, sets, func(ctx context.Context, i int) error {
+		_, err := root.Resource(realSets).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": clusterv1beta2.SchemeGroupVersion.String(), "kind": "ManagedClusterSet",
+			"metadata": map[string]any{"name": name(i)},
+		}}, metav1.CreateOptions{})
+		return err
+	})
+	t.Cleanup(func() {
+		each(t, sets, func(ctx context.Context, i int) error {
+			return root.Resource(realSets).Delete(ctx, name(i), metav1.DeleteOptions{})
+		})
+	})
+	jane.sees(setViews, want...)
+
+	measure := func(list func() (int, error)) time.Duration {
+		t.Helper()
+		best := time.Hour
+		for range 7 {
+			began := time.Now()
+			if got, err := list(); err != nil || got < len(want) {
+				t.Fatalf("%d sets, %v", got, err)
+			}
+			best = min(best, time.Since(began))
+		}
+		return best
+	}
+	stored := measure(func() (int, error) {
+		got, err := root.names(t.Context(), realSets, metav1.ListOptions{})
+		return len(got), err
+	})
+	seen := measure(func() (int, error) {
+		got, err := jane.names(t.Context(), setViews, metav1.ListOptions{})
+		return len(got), err
+	})
+	t.Logf("all %d real sets: %s, the %d of them in sight: %s", sets, stored, len(want), seen)
+	if seen > 2*stored {
+		t.Errorf("the view took %s, more than twice the %s of the real sets", seen, stored)
+	}
+
+	role := grant(t, user(jane.name), "get", "managedclustersets", name(1))
+	began := time.Now()
+	jane.sees(setViews, slices.Sorted(slices.Values(append(want, name(1))))...)
+	t.Logf("a changed role showed after %s", time.Since(began))
+	amend(t, role, []rbacv1.PolicyRule{})
+	jane.sees(setViews, want...)
+}
+
+// each does something for every number below n, several at a time.
+func each(t *testing.T, n int, do func(ctx context.Context, i int) error) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	workqueue.ParallelizeUntil(ctx, 16, n, func(i int) {
+		if err := do(ctx, i); err != nil {
+			t.Error(strconv.Itoa(i), err)
+		}
+	})
+}

@@ -1,0 +1,301 @@
+package view
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// TestASetsUserFindsIt is the proposal's scenario: one who may bind a set finds out which, with kubectl and nothing else.
+func TestASetsUserFindsIt(t *testing.T) {
+	jane := someone(t)
+	dev, test := set(t, "dev", nil), set(t, "test", nil)
+	set(t, "prod", nil)
+	grant(t, user(jane.name), "create", "managedclustersets/bind", dev)
+	grant(t, user(jane.name), "get", "managedclustersets", test)
+	one := member(t, dev)
+	jane.sees(setViews, dev, test)
+	jane.sees(clusterViews, one)
+	admin(t).eventually(realSets, dev, func(set *unstructured.Unstructured) bool {
+		conditions, _, _ := unstructured.NestedSlice(set.Object, "status", "conditions")
+		return len(conditions) == 1 && conditions[0].(map[string]any)["status"] == "False"
+	})
+
+	out, err := jane.kubectl("get", "managedclustersets")
+	if err == nil || !strings.Contains(out, "Forbidden") {
+		t.Errorf("the real sets: %v\n%s", err, out)
+	}
+	want := [][]string{{"NAME", "EMPTY"}, {dev, "False"}, {test, "True"}}
+	hubtest.Eventually(t, soon, func(context.Context) error {
+		out, err := jane.kubectl("get", "managedclustersets.view.cluster.open-cluster-management.io")
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		if diff := cmp.Diff(want, columns(out)); diff != "" {
+			return fmt.Errorf("table (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+	out, err = jane.kubectl("get", "managedclusters.view.cluster.open-cluster-management.io", one)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	header, row, _ := strings.Cut(out, "\n")
+	if got := strings.Join(strings.Fields(header), " "); got != "NAME HUB ACCEPTED MANAGED CLUSTER URLS JOINED AVAILABLE AGE" {
+		t.Errorf("columns %q", got)
+	}
+	if cells := strings.Fields(row); cells[0] != one || cells[1] != "true" {
+		t.Errorf("row %q", row)
+	}
+}
+
+// eventually waits until an object is as wanted.
+func (p person) eventually(what schema.GroupVersionResource, name string, is func(*unstructured.Unstructured) bool) {
+	p.t.Helper()
+	hubtest.Eventually(p.t, soon, func(ctx context.Context) error {
+		object, err := p.Resource(what).Get(ctx, name, metav1.GetOptions{})
+		if err == nil && !is(object) {
+			err = fmt.Errorf("%s is not as wanted: %v", name, object.Object)
+		}
+		return err
+	})
+}
+
+func TestPlainNamesMeanTheRealObjects(t *testing.T) {
+	name := set(t, "plain", nil)
+	for _, resource := range []string{"managedclustersets", "managedclusterset", "mclset"} {
+		out, err := admin(t).kubectl("get", resource, name, "-o", "jsonpath={.apiVersion}")
+		if err != nil || out != "cluster.open-cluster-management.io/v1beta2" {
+			t.Errorf("kubectl get %s: %q, %v", resource, out, err)
+		}
+	}
+	out, err := admin(t).kubectl("get", "managedclustersets.view.cluster.open-cluster-management.io", name, "-o", "jsonpath={.apiVersion} {.kind}")
+	if err != nil || out != "view.cluster.open-cluster-management.io/v1 ManagedClusterSet" {
+		t.Errorf("by group: %q, %v", out, err)
+	}
+	out, err = admin(t).kubectl("explain", "managedclustersets.view.cluster.open-cluster-management.io", "--recursive")
+	if err != nil || !strings.Contains(out, "selectorType") {
+		t.Errorf("explain: %v\n%s", err, out)
+	}
+}
+
+func TestAStrangerSeesNothing(t *testing.T) {
+	stranger, dev := someone(t), set(t, "dev", map[string]any{"secret": "yes"})
+	one := member(t, dev)
+	admin(t).eventually(clusterViews, one, func(*unstructured.Unstructured) bool { return true })
+	for _, options := range []metav1.ListOptions{
+		{},
+		{LabelSelector: "secret=yes"},
+		{LabelSelector: "secret"},
+		{FieldSelector: "metadata.name=" + dev},
+		{Limit: 1},
+		{ResourceVersion: "0"},
+	} {
+		for _, what := range []schema.GroupVersionResource{setViews, clusterViews} {
+			list, err := stranger.Resource(what).List(t.Context(), options)
+			if err != nil {
+				t.Errorf("listing with %+v: %v", options, err)
+				continue
+			}
+			if len(list.Items) > 0 || list.GetContinue() != "" || list.GetRemainingItemCount() != nil {
+				t.Errorf("listing with %+v: %v", options, list)
+			}
+		}
+	}
+	for what, hidden := range map[schema.GroupVersionResource]string{setViews: dev, clusterViews: one} {
+		_, there := stranger.Resource(what).Get(t.Context(), hidden, metav1.GetOptions{})
+		_, absent := stranger.Resource(what).Get(t.Context(), "absent", metav1.GetOptions{})
+		if !apierrors.IsNotFound(there) || !apierrors.IsNotFound(absent) ||
+			strings.ReplaceAll(there.Error(), hidden, "absent") != absent.Error() {
+			t.Errorf("hidden: %v; absent: %v", there, absent)
+		}
+	}
+	if out, err := stranger.kubectl("get", "managedclustersets.view.cluster.open-cluster-management.io"); err != nil || out != "No resources found\n" {
+		t.Errorf("kubectl: %q, %v", out, err)
+	}
+}
+
+func TestSelectorsChooseFromWhatIsInSight(t *testing.T) {
+	jane := someone(t)
+	a := set(t, "a", map[string]any{"colour": "red"})
+	b := set(t, "b", map[string]any{"colour": "blue"})
+	hidden := set(t, "c", map[string]any{"colour": "red"})
+	grant(t, user(jane.name), "get", "managedclustersets", a, b)
+	jane.sees(setViews, a, b)
+	for selector, want := range map[metav1.ListOptions][]string{
+		{LabelSelector: "colour=red"}:              {a},
+		{LabelSelector: "colour!=red"}:             {b},
+		{LabelSelector: "colour in (red,blue)"}:    {a, b},
+		{FieldSelector: "metadata.name=" + b}:      {b},
+		{FieldSelector: "metadata.name!=" + b}:     {a},
+		{FieldSelector: "metadata.name=" + hidden}: {},
+	} {
+		got, err := jane.names(t.Context(), setViews, selector)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%+v: %v, %v, want %v", selector, got, err, want)
+		}
+	}
+	if _, err := jane.names(t.Context(), setViews, metav1.ListOptions{FieldSelector: "spec.clusterSelector=x"}); !apierrors.IsBadRequest(err) {
+		t.Errorf("by a field that is none: %v", err)
+	}
+	first, err := jane.Resource(setViews).List(t.Context(), metav1.ListOptions{Limit: 1})
+	if err != nil || len(first.Items) != 1 || first.GetContinue() == "" || first.GetRemainingItemCount() != nil {
+		t.Fatalf("first page: %v, %v", first, err)
+	}
+	second, err := jane.Resource(setViews).List(t.Context(), metav1.ListOptions{Limit: 1, Continue: first.GetContinue()})
+	if err != nil || len(second.Items) != 1 || second.Items[0].GetName() != b || second.GetContinue() != "" {
+		t.Errorf("second page: %v, %v", second, err)
+	}
+}
+
+func TestRolesCountAsRBACHasThem(t *testing.T) {
+	crew := unique("crew")
+	jane := someone(t, crew)
+	dev, prod, other := set(t, "dev", nil), set(t, "prod", nil), set(t, "other", nil)
+	one, two, lone := member(t, dev), member(t, prod), member(t, other)
+	namespace := shared.Namespace(t)
+
+	grant(t, group(crew), "get", "managedclustersets", dev)
+	jane.sees(setViews, dev)
+	jane.sees(clusterViews, one)
+	role := grant(t, user(jane.name), "create", "managedclustersets/bind", prod)
+	jane.sees(setViews, dev, prod)
+	jane.sees(clusterViews, one, two)
+	amend(t, role, rules("get", "managedclusters", lone))
+	jane.sees(setViews, dev)
+	jane.sees(clusterViews, one, lone)
+	amend(t, role, nil)
+	jane.sees(clusterViews, one)
+	move(t, one, other)
+	jane.sees(clusterViews)
+	move(t, two, dev)
+	jane.sees(clusterViews, two)
+
+	// What the owner of a namespace can write reaches nothing beyond it.
+	all := grant(t, user("somebody-else"), "get", "managedclustersets")
+	_, err := shared.Client(t).RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "widening"}, Subjects: []rbacv1.Subject{user(jane.name)},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: all.Name},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	grant(t, user(jane.name), "get", "managedclustersets", prod) // seen after the binding was
+	jane.sees(setViews, dev, prod)
+}
+
+func TestServiceAccountsAndImpersonation(t *testing.T) {
+	namespace, dev := shared.Namespace(t), set(t, "dev", nil)
+	accounts := shared.Client(t).CoreV1().ServiceAccounts(namespace)
+	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "placement"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	token, err := accounts.CreateToken(t.Context(), "placement", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := rest.AnonymousClientConfig(shared.Config())
+	config.BearerToken = token.Status.Token
+	account := as(t, "the account", config)
+	grant(t, rbacv1.Subject{Kind: "ServiceAccount", Namespace: namespace, Name: "placement"}, "create", "managedclustersets/bind", dev)
+	account.sees(setViews, dev)
+
+	acting := shared.Config()
+	acting.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + namespace + ":placement"}
+	as(t, "who acts for it", acting).sees(setViews, dev)
+	acting.Impersonate = rest.ImpersonationConfig{UserName: unique("user")}
+	as(t, "who acts for a stranger", acting).sees(setViews)
+	jane := someone(t)
+	forbidden := rest.CopyConfig(jane.config)
+	forbidden.Impersonate = rest.ImpersonationConfig{UserName: "root", Groups: []string{"system:masters"}}
+	if _, err := as(t, "jane as root", forbidden).names(t.Context(), setViews, metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("a stranger as an administrator: %v", err)
+	}
+}
+
+func TestViewsAreReadOnly(t *testing.T) {
+	dev, jane := set(t, "dev", nil), someone(t)
+	for who, want := range map[person]func(error) bool{jane: apierrors.IsForbidden, admin(t): apierrors.IsMethodNotSupported} {
+		client := who.Resource(setViews)
+		object := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": setViews.GroupVersion().String(), "kind": "ManagedClusterSet", "metadata": map[string]any{"name": dev},
+		}}
+		_, created := client.Create(t.Context(), object, metav1.CreateOptions{})
+		_, patched := client.Patch(t.Context(), dev, "application/merge-patch+json", []byte("{}"), metav1.PatchOptions{})
+		for verb, err := range map[string]error{
+			"create": created, "patch": patched, "delete": client.Delete(t.Context(), dev, metav1.DeleteOptions{}),
+		} {
+			if !want(err) {
+				t.Errorf("%s as %s: %v", verb, who.name, err)
+			}
+		}
+	}
+}
+
+// TestNobodyComesInByTheBackDoor calls the server itself, not through the hub, and says that it is an administrator.
+func TestNobodyComesInByTheBackDoor(t *testing.T) {
+	registration, err := admin(t).Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}).
+		Get(t.Context(), "v1.view.cluster.open-cluster-management.io", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, _, err := unstructured.NestedInt64(registration.Object, "spec", "service", "port")
+	if err != nil {
+		t.Fatal(err)
+	}
+	jane := someone(t)
+	certificate, err := tls.X509KeyPair(jane.config.CertData, jane.config.KeyData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for sentence, test := range map[string]struct {
+		certificates []tls.Certificate
+		want         int
+	}{
+		"with headers alone":            {nil, http.StatusUnauthorized},
+		"with a user's own certificate": {[]tls.Certificate{certificate}, http.StatusOK},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: test.certificates}}}
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/apis/%s/managedclustersets", port, setViews.GroupVersion()), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("X-Remote-User", "root")
+			request.Header.Set("X-Remote-Group", "system:masters")
+			response, err := client.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			var list unstructured.UnstructuredList
+			if response.StatusCode == http.StatusOK {
+				body := readAll(t, response)
+				if err := list.UnmarshalJSON(body); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if response.StatusCode != test.want || len(list.Items) > 0 {
+				t.Errorf("status %d with %d sets, want %d with none", response.StatusCode, len(list.Items), test.want)
+			}
+		})
+	}
+}
+
+func anything(*unstructured.Unstructured) bool { return true }

@@ -1,0 +1,135 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+func readAll(t *testing.T, response *http.Response) []byte {
+	t.Helper()
+	out, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// wants takes the next events of a watch.
+func wants(t *testing.T, w watch.Interface, want ...string) {
+	t.Helper()
+	for _, want := range want {
+		select {
+		case event := <-w.ResultChan():
+			object, ok := event.Object.(metav1.Object)
+			if !ok {
+				t.Fatalf("event %v, want %s", event, want)
+			}
+			if got := string(event.Type) + " " + object.GetName(); got != want {
+				t.Fatalf("event %s, want %s", got, want)
+			}
+		case <-t.Context().Done():
+			t.Fatalf("no event, want %s", want)
+		}
+	}
+}
+
+func TestWatchFollowsRolesAndMembership(t *testing.T) {
+	jane := someone(t)
+	dev, hidden := set(t, "dev", nil), set(t, "hidden", nil)
+	one, two := member(t, dev), member(t, hidden)
+	admin(t).eventually(clusterViews, two, anything)
+	role := grant(t, user(jane.name), "get", "managedclusters", one)
+	jane.sees(clusterViews, one)
+	list, err := jane.Resource(clusterViews).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	amend(t, role, rules("get", "managedclusters", two))
+	w, err := jane.Resource(clusterViews).Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	wants(t, w, "DELETED "+one, "ADDED "+two)
+	amend(t, role, rules("get", "managedclustersets", dev))
+	wants(t, w, "ADDED "+one, "DELETED "+two)
+	move(t, two, dev)
+	wants(t, w, "ADDED "+two)
+	move(t, one, hidden)
+	wants(t, w, "DELETED "+one)
+	if err := admin(t).Resource(realClusters).Delete(t.Context(), two, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, w, "DELETED "+two)
+}
+
+func TestWatchFromTooLongAgoIsGone(t *testing.T) {
+	for _, version := range []string{"1", "9000000000000000000"} {
+		_, err := someone(t).Resource(setViews).Watch(t.Context(), metav1.ListOptions{ResourceVersion: version})
+		if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+			t.Errorf("from %s: %v, want 410", version, err)
+		}
+	}
+}
+
+// TestInformers lets client-go keep two caches of what two people see, whose rights change under way.
+func TestInformers(t *testing.T) {
+	jane, root := someone(t), admin(t)
+	sets := []string{set(t, "i", nil), set(t, "i", nil), set(t, "i", nil)}
+	root.eventually(setViews, sets[2], anything)
+	role := grant(t, user(jane.name), "get", "managedclustersets", sets[0])
+	jane.sees(setViews, sets[0])
+	hers := dynamicinformer.NewDynamicSharedInformerFactory(jane, 0).ForResource(setViews).Informer()
+	var mu sync.Mutex
+	told := map[string]bool{}
+	_, err := hers.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) {
+			mu.Lock()
+			defer mu.Unlock()
+			told[object.(metav1.Object).GetName()] = true
+		},
+		DeleteFunc: func(object any) {
+			mu.Lock()
+			defer mu.Unlock()
+			delete(told, object.(metav1.Object).GetName())
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go hers.RunWithContext(t.Context())
+	has := func(want ...string) {
+		t.Helper()
+		hubtest.Eventually(t, soon, func(context.Context) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if got := slices.Sorted(maps.Keys(told)); !slices.Equal(got, want) || len(hers.GetStore().List()) != len(want) {
+				return fmt.Errorf("the informer has %v, want %v", got, want)
+			}
+			return nil
+		})
+	}
+	has(sets[0])
+	amend(t, role, rules("get", "managedclustersets", sets...))
+	has(sets...)
+	amend(t, role, rules("create", "managedclustersets/bind", sets[1]))
+	has(sets[1])
+	if err := root.Resource(realSets).Delete(t.Context(), sets[1], metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	has()
+}
