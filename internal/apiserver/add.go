@@ -57,6 +57,13 @@ func (r *runner) Start(ctx context.Context) error {
 		}
 		return errUnfilled
 	}
+	if r.options.Ready != nil {
+		select {
+		case <-r.options.Ready:
+		case <-ctx.Done():
+			return nil
+		}
+	}
 	r.past.Publish()
 	server, err := newServer(ctx, r.mgr.GetConfig(), r.options, r.past)
 	if err != nil {

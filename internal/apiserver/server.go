@@ -41,6 +41,8 @@ type Options struct {
 	// later through GetCertificate, goes before them. With none of these it serves with one that nobody has signed.
 	CertificateFile, KeyFile string
 	TLS                      func(*tls.Config)
+	// Ready closes once TLS has a certificate to set. Nil means that it has one.
+	Ready <-chan struct{}
 	// Clock tells the time.
 	Clock clock.WithTicker
 }
