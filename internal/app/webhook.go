@@ -117,7 +117,7 @@ func addCertificate(mgr manager.Manager, options Options, trust ...certificate.T
 		return certificate.NewFile(mgr, files, clock.RealClock{}, trust...)
 	}
 	namespace := options.LeaderElectionNamespace
-	names := []string{"berth." + namespace + ".svc", "localhost", "127.0.0.1"}
+	names := []string{"berth." + namespace + ".svc", "berth-views." + namespace + ".svc", "localhost", "127.0.0.1"}
 	return certificate.NewOwn(mgr, namespace, names, clock.RealClock{}, trust...)
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // positions are the parts of a field's path that change when an item before it in a list comes or goes.
-var positions = regexp.MustCompile(`\[\d+\]`) //nolint:gochecknoglobals // a constant of a type that cannot be one
+var positions = regexp.MustCompile(`\[\d+\]`)
 
 // NewFaults returns the faults of an object that it did not have before, so that what is wrong already, and was accepted
 // by somebody else or an older version, never stands in the way of an unrelated change. A fault that only moved within

@@ -79,8 +79,7 @@ func decode[T any](request admission.Request) (Case[T], error) {
 // refusal turns an error into a response. One of ours is logged, since the user can do nothing about it.
 func refusal(ctx context.Context, err error) admission.Response {
 	var status metav1.Status
-	var refused *refusedError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*refusedError](err); ok {
 		status = refused.status.Status()
 	} else {
 		log.FromContext(ctx).Error(err, "reviewing failed, so the request is refused")

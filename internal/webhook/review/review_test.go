@@ -87,19 +87,31 @@ func TestHandlerRefuses(t *testing.T) {
 		message string
 	}{
 		"what is forbidden": {whole, review.Forbidden(resource, "x", "you may not"), 403, `sets.g "x" is forbidden: you may not`},
-		"what cannot be now": {whole, review.Conflict(resource, "x", "too early"), 409,
-			`Operation cannot be fulfilled on sets.g "x": too early`},
-		"what is invalid": {whole, review.Invalid(kind, "x", field.ErrorList{field.Required(field.NewPath("spec", "a"), "give one")}), 422,
-			`Set.g "x" is invalid: spec.a: Required value: give one`},
+		"what cannot be now": {
+			whole, review.Conflict(resource, "x", "too early"), 409,
+			`Operation cannot be fulfilled on sets.g "x": too early`,
+		},
+		"what is invalid": {
+			whole, review.Invalid(kind, "x", field.ErrorList{field.Required(field.NewPath("spec", "a"), "give one")}), 422,
+			`Set.g "x" is invalid: spec.a: Required value: give one`,
+		},
 		"what could not be checked": {whole, errBoom, 500, "Internal error occurred: the request could not be checked, so it is refused; try again: boom"},
-		"what we are refused ourselves": {whole, fmt.Errorf("asking: %w", apierrors.NewForbidden(resource, "y", errBoom)), 500,
-			`Internal error occurred: the request could not be checked, so it is refused; try again: asking: sets.g "y" is forbidden: boom`},
-		"a subresource": {admissionv1.AdmissionRequest{Operation: admissionv1.Update, Object: raw("x"), OldObject: raw("x"), SubResource: "status"}, nil, 400,
-			"reviewing the subresource status: only the object itself is reviewed"},
-		"a deletion": {admissionv1.AdmissionRequest{Operation: admissionv1.Delete, OldObject: raw("x")}, nil, 400,
-			"reviewing the operation DELETE: only creations and updates are reviewed"},
-		"what is no object": {admissionv1.AdmissionRequest{Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: []byte(`[]`)}}, nil, 400,
-			"reading the object: json: cannot unmarshal array into Go value of type v1beta2.ManagedClusterSet"},
+		"what we are refused ourselves": {
+			whole, fmt.Errorf("asking: %w", apierrors.NewForbidden(resource, "y", errBoom)), 500,
+			`Internal error occurred: the request could not be checked, so it is refused; try again: asking: sets.g "y" is forbidden: boom`,
+		},
+		"a subresource": {
+			admissionv1.AdmissionRequest{Operation: admissionv1.Update, Object: raw("x"), OldObject: raw("x"), SubResource: "status"}, nil, 400,
+			"reviewing the subresource status: only the object itself is reviewed",
+		},
+		"a deletion": {
+			admissionv1.AdmissionRequest{Operation: admissionv1.Delete, OldObject: raw("x")}, nil, 400,
+			"reviewing the operation DELETE: only creations and updates are reviewed",
+		},
+		"what is no object": {
+			admissionv1.AdmissionRequest{Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: []byte(`[]`)}}, nil, 400,
+			"reading the object: json: cannot unmarshal array into Go value of type v1beta2.ManagedClusterSet",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := ask(t, tc.request, func(context.Context, review.Case[set]) (review.Answer, error) { return review.Answer{}, tc.err })

@@ -1,0 +1,113 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/cert"
+
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// TestCertificateFromFiles serves with a certificate that somebody else keeps, as cert-manager does, and replaces it.
+func TestCertificateFromFiles(t *testing.T) {
+	guarded(t)
+	dir := t.TempDir()
+	authorities := write(t, dir)
+	shutdown()
+	launch(t, "--tls-cert-file="+filepath.Join(dir, "tls.crt"), "--tls-private-key-file="+filepath.Join(dir, "tls.key"), "--tls-ca-file="+filepath.Join(dir, "ca.crt"))
+	t.Cleanup(shutdown)
+	trusted := func(ctx context.Context) []byte {
+		webhooks, err := shared.Client(t).AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, "berth", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return webhooks.Webhooks[0].ClientConfig.CABundle
+	}
+	if string(trusted(t.Context())) != string(authorities) {
+		t.Error("the hub does not trust the authority in the file")
+	}
+	next := write(t, dir)
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		if string(trusted(ctx)) != string(next) {
+			return errors.New("the former authority is trusted still")
+		}
+		return nil
+	})
+	awaitGuard(t)
+}
+
+// write makes a certificate and returns its authority.
+func write(t *testing.T, dir string) []byte {
+	t.Helper()
+	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain, err := cert.ParseCertsPEM(certificate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority, err := cert.EncodeCertificates(chain[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"tls.crt": certificate, "tls.key": key, "ca.crt": authority} {
+		temporary := filepath.Join(dir, "."+name)
+		if err := os.WriteFile(temporary, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(temporary, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return authority
+}
+
+// TestHubNeedsNoExtraStep starts a hub as users do, with the manager in its process.
+func TestHubNeedsNoExtraStep(t *testing.T) {
+	hub := hubtest.New(t, hubtest.Options{Args: []string{"--no-manager=false"}})
+	boss := &user{name: "berth-admin"}
+	boss.connect(t, hub.Config())
+	jane := &user{name: "jane"}
+	jane.connect(t, hub.ConfigFor(t, "jane", "system:authenticated"))
+	object := cluster("c1", taints("gpu:NoSelect"))
+	check(t, boss.create(t.Context(), object), 0, "")
+	stored := boss.stored(t, object)
+	if times := timesOf(stored); len(times) != 1 || times[0] == "" || stored.GetLabels()[setLabel] != "default" {
+		t.Errorf("stored %v, want the taint stamped and the default set, from the first request on", stored.Object)
+	}
+	check(t, boss.create(t.Context(), placement("default", "bad", map[string]any{"predicates": cel("1")})), 422, denied("placements",
+		`Placement.cluster.open-cluster-management.io "bad" is invalid: spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]: `+
+			`Invalid value: "1": compilation failed: the expression yields int, want bool`))
+}
+
+// TestHubStartsAgain holds that what the last manager registered stands in the way of no start.
+func TestHubStartsAgain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	first := hubtest.New(t, hubtest.Options{DataDir: dir, Args: []string{"--no-manager=false"}})
+	if err := first.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	manifests := os.DirFS(writeManifest(t))
+	second := hubtest.New(t, hubtest.Options{DataDir: dir, Args: []string{"--no-manager=false"}, Manifests: manifests})
+	boss := &user{name: "berth-admin"}
+	boss.connect(t, second.Config())
+	if got := boss.stored(t, cluster("c1")).GetLabels()[setLabel]; got != "default" {
+		t.Errorf("a cluster of the user's own manifests is in %q, want it checked by the manager like any other", got)
+	}
+}
+
+func writeManifest(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	text := "apiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata: {name: c1}\n"
+	if err := os.WriteFile(filepath.Join(dir, "cluster.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

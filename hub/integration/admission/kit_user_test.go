@@ -1,0 +1,203 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+const (
+	group = "cluster.open-cluster-management.io"
+	// setLabel and infoLabel are one label for each of the reserved prefixes.
+	setLabel  = "cluster.open-cluster-management.io/clusterset"
+	infoLabel = "info.open-cluster-management.io/vendor"
+)
+
+type rule = rbacv1.PolicyRule
+
+// all lets a user read and write one kind of object.
+func all(resource string) rule {
+	return rule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{"get", "create", "update", "patch", "delete"}}
+}
+
+// may grants a verb on a subresource of the named objects.
+func may(verb, resource string, names ...string) rule {
+	return rule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{verb}, ResourceNames: names}
+}
+
+// user is somebody with a certificate.
+type user struct {
+	name   string
+	config *rest.Config
+	client dynamic.Interface
+
+	mu       sync.Mutex
+	warnings []string
+}
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (u *user) HandleWarningHeader(_ int, _, text string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.warnings = append(u.warnings, text)
+}
+
+// warned returns the warnings since the last call.
+func (u *user) warned() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	out := u.warnings
+	u.warnings = nil
+	return out
+}
+
+// newUser returns a user of a name of its own who may do what the rules say, everywhere, and nothing else.
+func newUser(t *testing.T, name string, rules []rule) *user {
+	t.Helper()
+	u := &user{name: name + "-" + unique(), config: nil}
+	u.connect(t, shared.ConfigFor(t, u.name))
+	if len(rules) == 0 {
+		return u
+	}
+	roles := shared.Client(t).RbacV1()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: u.name}, Rules: rules}
+	if _, err := roles.ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: u.name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: u.name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: u.name}},
+	}
+	if _, err := roles.ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	u.await(t, rules[len(rules)-1])
+	return u
+}
+
+// admin returns the administrator.
+func admin(t *testing.T) *user {
+	t.Helper()
+	u := &user{name: "berth-admin"}
+	u.connect(t, shared.Config())
+	return u
+}
+
+func (u *user) connect(t *testing.T, config *rest.Config) {
+	t.Helper()
+	config.WarningHandler = u
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.config, u.client = config, client
+}
+
+// as returns the user in the guise of another.
+func (u *user) as(t *testing.T, other string, groups ...string) *user {
+	t.Helper()
+	out := &user{name: other}
+	config := rest.CopyConfig(u.config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: other, Groups: groups}
+	out.connect(t, config)
+	return out
+}
+
+// await returns once the API server knows of a rule.
+func (u *user) await(t *testing.T, granted rule) {
+	t.Helper()
+	resource, subresource, _ := strings.Cut(granted.Resources[0], "/")
+	attributes := &authorizationv1.ResourceAttributes{
+		Verb: granted.Verbs[0], Group: granted.APIGroups[0], Resource: resource, Subresource: subresource,
+	}
+	if len(granted.ResourceNames) > 0 {
+		attributes.Name = granted.ResourceNames[0]
+	}
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: u.name, ResourceAttributes: attributes}}
+		answer, err := shared.Client(t).AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err == nil && !answer.Status.Allowed {
+			err = errors.New("the role does not count yet")
+		}
+		return err
+	})
+}
+
+// of returns the user's client for the kind of an object.
+func (u *user) of(object map[string]any) dynamic.ResourceInterface {
+	o := asObject(object)
+	version, _ := schema.ParseGroupVersion(o.GetAPIVersion())
+	resource := u.client.Resource(version.WithResource(strings.ToLower(o.GetKind()) + "s"))
+	if namespace := o.GetNamespace(); namespace != "" {
+		return resource.Namespace(namespace)
+	}
+	return resource
+}
+
+func (u *user) create(ctx context.Context, object map[string]any) error {
+	_, err := u.of(object).Create(ctx, asObject(object), metav1.CreateOptions{})
+	return err
+}
+
+// must stores an object that a test is not about.
+func (u *user) must(t *testing.T, object map[string]any) {
+	t.Helper()
+	if err := u.create(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = u.of(object).Delete(context.WithoutCancel(t.Context()), asObject(object).GetName(), metav1.DeleteOptions{}) // it may be gone
+	})
+}
+
+// stored returns an object as it is stored.
+func (u *user) stored(t *testing.T, object map[string]any) *unstructured.Unstructured {
+	t.Helper()
+	out, err := u.of(object).Get(t.Context(), asObject(object).GetName(), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// check holds an answer of the API server against what is wanted: code 0 is success.
+func check(t *testing.T, err error, code int32, message string) {
+	t.Helper()
+	var got struct {
+		Code    int32
+		Message string
+	}
+	var status apierrors.APIStatus
+	switch {
+	case errors.As(err, &status):
+		got.Code, got.Message = status.Status().Code, status.Status().Message
+	case err != nil:
+		t.Fatal(err)
+	}
+	want := got
+	want.Code, want.Message = code, message
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("answer (-want +got):\n%s", diff)
+	}
+}
+
+// denied is how the API server passes a refusal on.
+func denied(webhook, format string, args ...any) string {
+	return fmt.Sprintf(`admission webhook "%s.cluster.open-cluster-management.io" denied the request: `, webhook) + fmt.Sprintf(format, args...)
+}

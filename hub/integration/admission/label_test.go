@@ -1,0 +1,242 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// lacksLabel writes the refusal for lack of a right to a label.
+func lacksLabel(who *user, name, doing, key, value string) string {
+	const verb = `the verb "create" on "%s" in the API group "cluster.open-cluster-management.io" with the resourceName "%s"`
+	var rights []string
+	if key == setLabel {
+		rights = append(rights, fmt.Sprintf(verb, "managedclustersets/join", value))
+	}
+	for _, resourceName := range []string{key + ":" + value, key + ":*", "*"} {
+		rights = append(rights, fmt.Sprintf(verb, "managedclusters/label", resourceName))
+	}
+	return denied("managedclusters", `managedclusters.cluster.open-cluster-management.io "%s" is forbidden: user "%s" may not %s: this needs %s`,
+		name, who.name, doing, strings.Join(rights, ", or "))
+}
+
+func lacksPut(who *user, name, key, value string) string {
+	return lacksLabel(who, name, "put the label "+key+"="+value+" on", key, value)
+}
+
+func lacksTake(who *user, name, key, value string) string {
+	return lacksLabel(who, name, "take the label "+key+"="+value+" away", key, value)
+}
+
+func TestCreateInSet(t *testing.T) {
+	guarded(t)
+	for name, tc := range map[string]struct {
+		right  []rule
+		key    string
+		value  string
+		refuse bool
+	}{
+		"without a right":                   {nil, setLabel, "dev", true},
+		"with the right to the value":       {[]rule{may("create", "managedclusters/label", setLabel+":dev")}, setLabel, "dev", false},
+		"with the right to the key":         {[]rule{may("create", "managedclusters/label", setLabel+":*")}, setLabel, "dev", false},
+		"with the right to *":               {[]rule{may("create", "managedclusters/label", "*")}, setLabel, "dev", false},
+		"with the right to every label":     {[]rule{may("create", "managedclusters/label")}, setLabel, "dev", false},
+		"with the right to join":            {[]rule{may("create", "managedclustersets/join", "dev")}, setLabel, "dev", false},
+		"with the right to join another":    {[]rule{may("create", "managedclustersets/join", "prod")}, setLabel, "dev", true},
+		"with the right to another value":   {[]rule{may("create", "managedclusters/label", setLabel+":prod")}, setLabel, "dev", true},
+		"with a right that looks like more": {[]rule{may("create", "managedclusters/label", setLabel+":d*")}, setLabel, "dev", true},
+		"with another verb":                 {[]rule{may("update", "managedclusters/label", "*")}, setLabel, "dev", true},
+		"another prefix, without":           {[]rule{may("create", "managedclustersets/join")}, infoLabel, "x", true},
+		"another prefix, with":              {[]rule{may("create", "managedclusters/label", infoLabel+":x")}, infoLabel, "x", false},
+		"a label that anybody may set":      {nil, "env", "dev", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			jane := newUser(t, "jane", append([]rule{all("managedclusters")}, tc.right...))
+			object := cluster("c-"+unique(), labels(tc.key, tc.value))
+			err := jane.create(t.Context(), object)
+			if !tc.refuse {
+				check(t, err, 0, "")
+				return
+			}
+			check(t, err, 403, lacksPut(jane, asObject(object).GetName(), tc.key, tc.value))
+		})
+	}
+}
+
+// writes are the ways in which a client can give a cluster other labels.
+func writes(u *user) map[string]func(context.Context, *testing.T, map[string]any, map[string]string) error {
+	patch := func(kind types.PatchType, write func(map[string]string) string) func(context.Context, *testing.T, map[string]any, map[string]string) error {
+		return func(ctx context.Context, _ *testing.T, object map[string]any, to map[string]string) error {
+			_, err := u.of(object).Patch(ctx, asObject(object).GetName(), kind, []byte(write(to)), metav1.PatchOptions{})
+			return err
+		}
+	}
+	merge := func(to map[string]string) string {
+		value := "null"
+		if set, is := to[setLabel]; is {
+			value = strconv.Quote(set)
+		}
+		return `{"metadata":{"labels":{"` + setLabel + `":` + value + `}}}`
+	}
+	return map[string]func(context.Context, *testing.T, map[string]any, map[string]string) error{
+		"an update": func(_ context.Context, t *testing.T, object map[string]any, to map[string]string) error {
+			return u.update(t, object, "", func(o *unstructured.Unstructured) { o.SetLabels(to) })
+		},
+		"a merge patch": patch(types.MergePatchType, merge),
+		"a JSON patch": patch(types.JSONPatchType, func(to map[string]string) string {
+			at := "/metadata/labels/" + strings.ReplaceAll(setLabel, "/", "~1")
+			if set, is := to[setLabel]; is {
+				return `[{"op":"replace","path":"` + at + `","value":"` + set + `"}]`
+			}
+			return `[{"op":"remove","path":"` + at + `"}]`
+		}),
+		"server-side apply": func(ctx context.Context, _ *testing.T, object map[string]any, to map[string]string) error {
+			return u.apply(ctx, with(object, func(o *unstructured.Unstructured) { o.SetLabels(to) }))
+		},
+	}
+}
+
+func TestMove(t *testing.T) {
+	guarded(t)
+	boss := admin(t)
+	rights := map[string]*user{
+		"no right":      newUser(t, "none", []rule{all("managedclusters")}),
+		"the old":       newUser(t, "old", []rule{all("managedclusters"), may("create", "managedclusters/label", setLabel+":dev")}),
+		"the new":       newUser(t, "new", []rule{all("managedclusters"), may("create", "managedclusters/label", setLabel+":prod")}),
+		"both":          newUser(t, "both", []rule{all("managedclusters"), may("create", "managedclusters/label", setLabel+":dev"), may("create", "managedclustersets/join", "prod")}),
+		"old + default": newUser(t, "leaver", []rule{all("managedclusters"), may("create", "managedclusters/label", setLabel+":dev", setLabel+":default")}),
+	}
+	prod, none, empty := map[string]string{setLabel: "prod"}, map[string]string{}, map[string]string{setLabel: ""}
+	for name, tc := range map[string]struct {
+		who     string
+		to      map[string]string
+		refusal func(who *user, name string) string
+		want    string
+	}{
+		"to another set, no right":                     {"no right", prod, func(who *user, name string) string { return lacksTake(who, name, setLabel, "dev") }, "dev"},
+		"to another set, the right to the old":         {"the old", prod, func(who *user, name string) string { return lacksPut(who, name, setLabel, "prod") }, "dev"},
+		"to another set, the right to the new":         {"the new", prod, func(who *user, name string) string { return lacksTake(who, name, setLabel, "dev") }, "dev"},
+		"to another set, the right to both":            {"both", prod, nil, "prod"},
+		"out of the set, no right":                     {"no right", none, func(who *user, name string) string { return lacksTake(who, name, setLabel, "dev") }, "dev"},
+		"out of the set, the right to it":              {"the old", none, func(who *user, name string) string { return lacksPut(who, name, setLabel, "default") }, "dev"},
+		"out of the set, and the right to the default": {"old + default", none, nil, "default"},
+		"an empty label, no right":                     {"no right", empty, func(who *user, name string) string { return lacksTake(who, name, setLabel, "dev") }, "dev"},
+		"an empty label, and the right to the default": {"old + default", empty, nil, "default"},
+	} {
+		for how, write := range writes(rights[tc.who]) {
+			t.Run(name+" by "+how, func(t *testing.T) {
+				object := cluster("c-" + unique())
+				who := rights[tc.who]
+				if how == "server-side apply" { // who leaves out a label must have applied it before
+					if err := boss.as(t, who.name, "system:masters").apply(t.Context(), with(object, labels(setLabel, "dev"))); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					boss.must(t, with(object, labels(setLabel, "dev")))
+				}
+				err := write(t.Context(), t, object, tc.to)
+				if tc.refusal == nil {
+					check(t, err, 0, "")
+				} else {
+					check(t, err, 403, tc.refusal(who, asObject(object).GetName()))
+				}
+				if got := boss.stored(t, object).GetLabels()[setLabel]; got != tc.want {
+					t.Errorf("the cluster is in %q, want %q", got, tc.want)
+				}
+			})
+		}
+	}
+}
+
+func TestSubresourcesChangeNothing(t *testing.T) {
+	guarded(t)
+	boss := admin(t)
+	agent := newUser(t, "agent", []rule{all("managedclusters"), all("managedclusters/status"), all("managedclusters/scale")})
+	object := cluster("c-"+unique(), labels(setLabel, "dev"), taints("gpu:NoSelect"))
+	boss.must(t, object)
+	attack := func(o *unstructured.Unstructured) {
+		o.SetLabels(map[string]string{setLabel: "prod"})
+		accepted(o)
+		taints()(o)
+		_ = unstructured.SetNestedField(o.Object, "v1.36.3", "status", "version", "kubernetes")
+	}
+	check(t, agent.update(t, object, "status", attack), 0, "")
+	bare := cluster(asObject(object).GetName(), attack)
+	check(t, agent.apply(t.Context(), bare, "status"), 0, "")
+	patch := []byte(`{"metadata":{"labels":{"` + setLabel + `":"prod"}},"spec":{"hubAcceptsClient":true,"taints":null}}`)
+	_, err := agent.of(object).Patch(t.Context(), asObject(object).GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	check(t, err, 0, "")
+	stored := boss.stored(t, object)
+	if version, _, _ := unstructured.NestedString(stored.Object, "status", "version", "kubernetes"); version != "v1.36.3" {
+		t.Errorf("status.version = %q, want what the agent wrote", version)
+	}
+	on, _, _ := unstructured.NestedBool(stored.Object, "spec", "hubAcceptsClient")
+	if stored.GetLabels()[setLabel] != "dev" || on || len(timesOf(stored)) != 1 {
+		t.Errorf("through the status the agent changed the cluster to %v", stored.Object)
+	}
+	_, err = agent.of(object).Update(t.Context(), stored, metav1.UpdateOptions{}, "scale")
+	check(t, err, 404, `managedclusters.cluster.open-cluster-management.io "`+stored.GetName()+`" not found`)
+}
+
+func TestDefaultSet(t *testing.T) {
+	guarded(t)
+	joins := newUser(t, "joins", []rule{all("managedclusters"), may("create", "managedclustersets/join", "default")})
+	object := cluster("c-" + unique())
+	joins.must(t, object)
+	if got := joins.stored(t, object).GetLabels()[setLabel]; got != "default" {
+		t.Errorf("who may join the default set created a cluster in %q", got)
+	}
+	stranger := newUser(t, "stranger", []rule{all("managedclusters")})
+	loose := cluster("c-" + unique())
+	stranger.must(t, loose)
+	if got, is := stranger.stored(t, loose).GetLabels()[setLabel]; is {
+		t.Errorf("who may not join the default set created a cluster in %q", got)
+	}
+	if got, want := stranger.warned(), `the cluster is in no exclusive set, since user "`+stranger.name+`" may not put it into "default"`; len(got) != 1 || got[0] != want {
+		t.Errorf("warnings = %q, want %q", got, want)
+	}
+	// A finalizer of somebody without any right to labels neither moves the cluster nor is refused.
+	check(t, stranger.update(t, loose, "", func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"test.berth.dev/x"}) }), 0, "")
+	if err := stranger.of(loose).Delete(t.Context(), asObject(loose).GetName(), metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	check(t, stranger.update(t, loose, "", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) }), 0, "")
+}
+
+// TestManyLabels holds that the match condition copes with as many labels as an agent may ever write.
+func TestManyLabels(t *testing.T) {
+	guarded(t)
+	many := func(prefix, value string, number int) []string {
+		var out []string
+		for i := range number {
+			out = append(out, prefix+"label-"+strconv.Itoa(i), value)
+		}
+		return out
+	}
+	agent := newUser(t, "agent", []rule{all("managedclusters"), may("create", "managedclusters/label", "*")})
+	object := cluster("c-" + unique())
+	agent.must(t, object)
+	for name, tc := range map[string]struct{ prefix, value string }{
+		"free labels":               {"feature.example.com/", "a"},
+		"free labels, changed":      {"feature.example.com/", "b"},
+		"reserved labels":           {"info.open-cluster-management.io/", "a"},
+		"reserved labels, changed":  {"info.open-cluster-management.io/", "b"},
+		"labels of the longest key": {strings.Repeat("a.", 120) + "a/", "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			began := time.Now()
+			err := agent.update(t, object, "", func(o *unstructured.Unstructured) {
+				labels(append(many(tc.prefix, tc.value, 1000), setLabel, "default")...)(o)
+			})
+			check(t, err, 0, "")
+			t.Logf("took %s", time.Since(began))
+		})
+	}
+}

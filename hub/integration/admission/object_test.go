@@ -1,0 +1,167 @@
+package admission
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// The names of what is stored before any manager runs, so that nobody has checked it.
+const (
+	oldCluster   = "old.cluster"
+	oldSet       = "old-set"
+	oldPlacement = "old-placement"
+)
+
+// prepare stores what admission would refuse.
+func prepare(t *testing.T) {
+	t.Helper()
+	boss := admin(t)
+	for _, object := range []map[string]any{
+		cluster(oldCluster, taints("gpu:NoSelect", "gpu:NoSelect")),
+		set(oldSet, labelSelector("a b", "c")),
+		placement("default", oldPlacement, map[string]any{"predicates": cel("1")}),
+	} {
+		if err := boss.create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func labelSelector(key, value string) map[string]any {
+	return map[string]any{"selectorType": "LabelSelector", "labelSelector": map[string]any{"matchLabels": map[string]any{key: value}}}
+}
+
+func exclusive(key, value string) map[string]any {
+	return map[string]any{"selectorType": "ExclusiveLabel", "exclusiveLabel": map[string]any{"key": key, "value": value}}
+}
+
+func lacksBind(who *user, name string) string {
+	return denied("managedclustersetbindings", `managedclustersetbindings.cluster.open-cluster-management.io "%s" is forbidden: user "%s" may not bind the cluster set "%s": `+
+		`this needs the verb "create" on "managedclustersets/bind" in the API group "cluster.open-cluster-management.io" with the resourceName "%s"`, name, who.name, name, name)
+}
+
+func TestBind(t *testing.T) {
+	guarded(t)
+	namespace := shared.Namespace(t)
+	dev, prod := "dev-"+unique(), "prod-"+unique()
+	jane := newUser(t, "jane", []rule{all("managedclustersetbindings"), may("create", "managedclustersets/bind", dev)})
+	stranger := newUser(t, "stranger", []rule{all("managedclustersetbindings"), may("create", "managedclustersets/join", dev)})
+	mine := binding(namespace, dev, dev)
+	check(t, stranger.create(t.Context(), mine), 403, lacksBind(stranger, dev))
+	check(t, stranger.apply(t.Context(), mine), 403, lacksBind(stranger, dev))
+	check(t, jane.create(t.Context(), mine), 0, "")
+	check(t, jane.create(t.Context(), binding(namespace, prod, prod)), 403, lacksBind(jane, prod))
+
+	// A binding cannot be turned to a set that the user may not bind, by no way of writing.
+	turn := func(o *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(o.Object, prod, "spec", "clusterSet")
+	}
+	for how, err := range map[string]error{
+		"update": jane.update(t, mine, "", turn),
+		"apply":  jane.apply(t.Context(), with(mine, turn)),
+		"patch": func() error {
+			_, err := jane.of(mine).Patch(t.Context(), dev, types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/clusterSet","value":"`+prod+`"}]`), metav1.PatchOptions{})
+			return err
+		}(),
+		"create": jane.create(t.Context(), binding(namespace, prod, dev)),
+	} {
+		if err == nil || !strings.HasSuffix(err.Error(), "must be the same as metadata.name") {
+			t.Errorf("%s = %v, want the name refused", how, err)
+		}
+	}
+	// The name itself cannot change: a binding that is put under another name is another binding.
+	stored := jane.stored(t, mine)
+	stored.SetName(prod)
+	_, err := jane.of(mine).Update(t.Context(), stored, metav1.UpdateOptions{})
+	if err == nil {
+		t.Error("a binding was renamed")
+	}
+	// Labels of a binding are nobody's business, also of one whose maker has lost the right.
+	check(t, stranger.update(t, mine, "", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"a": "b"}) }), 0, "")
+}
+
+func TestSets(t *testing.T) {
+	guarded(t)
+	boss := admin(t)
+	const region = "info.open-cluster-management.io/region"
+	first, second := "first-"+unique(), "second-"+unique()
+	boss.must(t, set(first, exclusive(region, first)))
+	invalid := func(name, why string) string {
+		return denied("managedclustersets", `ManagedClusterSet.cluster.open-cluster-management.io "%s" is invalid: spec.clusterSelector%s`, name, why)
+	}
+	taken := `.exclusiveLabel: Invalid value: "` + region + "=" + first + `": the set "` + first + `" claims this label already; no two sets may claim the same`
+	check(t, boss.create(t.Context(), set(second, exclusive(region, first))), 422, invalid(second, taken))
+	check(t, boss.create(t.Context(), set(second, exclusive(setLabel, second))), 0, "")
+	check(t, boss.update(t, set(second, nil), "", func(o *unstructured.Unstructured) {
+		_ = unstructured.SetNestedMap(o.Object, exclusive(region, first), "spec", "clusterSelector")
+	}), 422, invalid(second, taken))
+
+	// The older version of the kind is no way around.
+	third := "third-" + unique()
+	old := set(third, exclusive(region, first))
+	old["apiVersion"] = group + "/v1beta1"
+	check(t, boss.create(t.Context(), old), 422, invalid(third, taken))
+
+	wrong := `ManagedClusterSet.cluster.open-cluster-management.io "` + third + `" is invalid: spec.clusterSelector.labelSelector.matchLabels[a b]: Invalid value: "c": `
+	if err := boss.create(t.Context(), set(third, labelSelector("a b", "c"))); err == nil || !strings.Contains(err.Error(), wrong) {
+		t.Errorf("Create = %v, want %q", err, wrong)
+	}
+	boss.warned()
+	boss.must(t, set(third, map[string]any{"selectorType": "LabelSelector", "labelSelector": map[string]any{}}))
+	if diff := cmp.Diff([]string{"spec.clusterSelector.labelSelector is empty, so that every cluster of the hub is a member"}, boss.warned()); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	// What is wrong already may stay wrong, and be wrong in no other way.
+	namespaces := func(o *unstructured.Unstructured) {
+		_ = unstructured.SetNestedSlice(o.Object, []any{map[string]any{"name": "x"}}, "spec", "managedNamespaces")
+	}
+	check(t, boss.update(t, set(oldSet, nil), "", namespaces), 0, "")
+	if err := boss.update(t, set(oldSet, nil), "", func(o *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(o.Object, "x", "spec", "clusterSelector", "labelSelector", "matchLabels", "d e")
+	}); err == nil || !strings.Contains(err.Error(), "matchLabels[d e]") || strings.Contains(err.Error(), "matchLabels[a b]") {
+		t.Errorf("Update = %v, want only the new fault", err)
+	}
+}
+
+func TestPlacements(t *testing.T) {
+	guarded(t)
+	boss, namespace := admin(t), shared.Namespace(t)
+	check(t, boss.create(t.Context(), placement(namespace, "bad", map[string]any{"predicates": cel("1 + 1")})), 422, denied("placements",
+		`Placement.cluster.open-cluster-management.io "bad" is invalid: spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]: `+
+			`Invalid value: "1 + 1": compilation failed: the expression yields int, want bool`))
+	good := placement(namespace, "good", map[string]any{"clusterSets": []any{"dev"}})
+	boss.warned()
+	boss.must(t, good)
+	unbound := `spec.clusterSets[0]: the cluster set "dev" is not bound to the namespace "` + namespace + `", so that none of its clusters is selected through it`
+	if diff := cmp.Diff([]string{unbound}, boss.warned()); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	// A binding that was stored the moment before is seen.
+	boss.must(t, binding(namespace, "dev", "dev"))
+	boss.warned()
+	boss.must(t, placement(namespace, "bound", map[string]any{"clusterSets": []any{"dev"}}))
+	if diff := cmp.Diff([]string(nil), boss.warned()); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	nobody := []any{map[string]any{"requiredClusterSelector": map[string]any{"claimSelector": map[string]any{"matchExpressions": []any{
+		map[string]any{"key": "a", "operator": "Exists"}, map[string]any{"key": "a", "operator": "DoesNotExist"},
+	}}}}}
+	boss.must(t, placement(namespace, "nobody", map[string]any{"predicates": nobody}))
+	if diff := cmp.Diff([]string{"spec.predicates[0] matches no cluster, since nothing can meet both claim a exists and claim a does not exist"}, boss.warned()); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	old := placement("default", oldPlacement, nil)
+	number := func(o *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(o.Object, int64(3), "spec", "numberOfClusters")
+	}
+	check(t, boss.update(t, old, "", number), 0, "")
+	check(t, boss.update(t, old, "", func(o *unstructured.Unstructured) {
+		_ = unstructured.SetNestedSlice(o.Object, cel("2"), "spec", "predicates")
+	}), 422, denied("placements", `Placement.cluster.open-cluster-management.io "%s" is invalid: spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]: `+
+		`Invalid value: "2": compilation failed: the expression yields int, want bool`, oldPlacement))
+}

@@ -1,0 +1,141 @@
+package admission
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// quick is what a write may take that nobody is asked about. The webhooks' own limit is ten seconds.
+const quick = 5 * time.Second
+
+// TestManagerIsDown holds that without a manager nothing is stored that it would have to check, not even for those with
+// every right, and that agents notice nothing of it.
+func TestManagerIsDown(t *testing.T) {
+	guarded(t)
+	boss, namespace := admin(t), shared.Namespace(t)
+	agent := newUser(t, "agent", []rule{all("managedclusters"), all("managedclusters/status"), all("placements")})
+	object := cluster("c-"+unique(), labels(setLabel, "dev", "env", "a"), taints("gpu:NoSelect"))
+	boss.must(t, object)
+	bound, placed := binding(namespace, "dev", "dev"), placement(namespace, "p", map[string]any{})
+	boss.must(t, bound)
+	boss.must(t, placed)
+	shutdown()
+
+	for name, write := range map[string]func() error{
+		"create a cluster":                 func() error { return boss.create(t.Context(), cluster("c-"+unique())) },
+		"move a cluster":                   func() error { return boss.update(t, object, "", labels(setLabel, "prod", "env", "a")) },
+		"take a cluster out":               func() error { return boss.update(t, object, "", labels("env", "a")) },
+		"another reserved label":           func() error { return boss.update(t, object, "", labels(setLabel, "dev", "env", "a", infoLabel, "x")) },
+		"accept a cluster":                 func() error { return boss.update(t, object, "", accepted) },
+		"taint a cluster":                  func() error { return boss.update(t, object, "", taints("x:NoSelect")) },
+		"untaint a cluster":                func() error { return boss.update(t, object, "", taints()) },
+		"bind a set":                       func() error { return boss.create(t.Context(), binding(namespace, "prod", "prod")) },
+		"create a set":                     func() error { return boss.create(t.Context(), set("s-"+unique(), nil)) },
+		"create a placement":               func() error { return boss.create(t.Context(), placement(namespace, "q", map[string]any{})) },
+		"change what a placement asks for": func() error { return boss.update(t, placed, "", number) },
+	} {
+		err := write()
+		if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "failed calling webhook") || !strings.Contains(err.Error(), "connection refused") {
+			t.Errorf("%s: %v, want it refused since nobody can be asked", name, err)
+		}
+	}
+	leases := shared.Client(t).CoordinationV1().Leases(namespace)
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "managed-cluster-lease"}}
+	if _, err := leases.Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for name, write := range map[string]func() error{
+		"a heartbeat": func() error {
+			held, err := leases.Get(t.Context(), lease.Name, metav1.GetOptions{})
+			if err == nil {
+				held.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
+				_, err = leases.Update(t.Context(), held, metav1.UpdateOptions{})
+			}
+			return err
+		},
+		"the status of a cluster": func() error {
+			return agent.update(t, object, "status", func(o *unstructured.Unstructured) {
+				_ = unstructured.SetNestedField(o.Object, "v1.36.3", "status", "version", "kubernetes")
+			})
+		},
+		"a label that is free":         func() error { return agent.update(t, object, "", labels(setLabel, "dev", "env", "b")) },
+		"a finalizer":                  func() error { return agent.update(t, object, "", finalizers("test.berth.dev/x")) },
+		"a finalizer taken away":       func() error { return agent.update(t, object, "", finalizers()) },
+		"a round trip":                 func() error { return agent.update(t, object, "", func(*unstructured.Unstructured) {}) },
+		"a lease duration":             func() error { return agent.update(t, object, "", period) },
+		"an annotation on a placement": func() error { return agent.update(t, placed, "", annotation) },
+		"a label on a binding":         func() error { return boss.update(t, bound, "", labels("a", "b")) },
+	} {
+		began := time.Now()
+		err := write()
+		took := time.Since(began)
+		check(t, err, 0, "")
+		t.Logf("%s took %s", name, took)
+		if took > quick {
+			t.Errorf("%s took %s, want at most %s", name, took, quick)
+		}
+	}
+}
+
+func number(o *unstructured.Unstructured) {
+	_ = unstructured.SetNestedField(o.Object, int64(3), "spec", "numberOfClusters")
+}
+
+func period(o *unstructured.Unstructured) {
+	_ = unstructured.SetNestedField(o.Object, int64(30), "spec", "leaseDurationSeconds")
+}
+
+func annotation(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{"a": "b"}) }
+
+func finalizers(names ...string) option {
+	return func(o *unstructured.Unstructured) { o.SetFinalizers(names) }
+}
+
+// TestRegistrationIsMended holds that taking the guard away does not last.
+func TestRegistrationIsMended(t *testing.T) {
+	guarded(t)
+	webhooks := shared.Client(t).AdmissionregistrationV1()
+	if err := webhooks.ValidatingWebhookConfigurations().Delete(t.Context(), "berth", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := webhooks.MutatingWebhookConfigurations().Delete(t.Context(), "berth", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		_, err := webhooks.ValidatingWebhookConfigurations().Get(ctx, "berth", metav1.GetOptions{})
+		return err
+	})
+	awaitGuard(t)
+}
+
+// TestRestartWritesNothing holds that a manager which finds everything as it left it leaves it so.
+func TestRestartWritesNothing(t *testing.T) {
+	guarded(t)
+	client := shared.Client(t)
+	versions := func() [2]string {
+		secret, err := client.CoreV1().Secrets("berth-system").Get(t.Context(), "berth-serving", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		webhooks, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "berth", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return [2]string{secret.ResourceVersion, string(webhooks.Webhooks[0].ClientConfig.CABundle)}
+	}
+	before := versions()
+	shutdown()
+	launch(t)
+	if after := versions(); after != before {
+		t.Error("a restart changed the certificate")
+	}
+}
