@@ -7,6 +7,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,7 +30,11 @@ func TestMain(m *testing.M) {
 	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Args: []string{"--no-manager=false"}}))
 }
 
-// TestExamples walks the folders. Those in simulate are for the offline command, whose tests read them.
+// elsewhere are the folders that are not played: simulate is for the offline command, whose tests read it, and tenancy
+// has stories, which TestStories tells.
+var elsewhere = []string{"simulate", "tenancy"}
+
+// TestExamples walks the folders.
 func TestExamples(t *testing.T) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
@@ -37,7 +42,7 @@ func TestExamples(t *testing.T) {
 	}
 	played := 0
 	for _, entry := range entries {
-		if !entry.IsDir() || entry.Name() == "simulate" {
+		if !entry.IsDir() || slices.Contains(elsewhere, entry.Name()) {
 			continue
 		}
 		played++

@@ -1,0 +1,171 @@
+package examples
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/clock"
+
+	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/internal/scenario"
+)
+
+const (
+	// patience is for the API server, which learns of new roles a moment late, and for Berth.
+	patience = 15 * time.Second
+	// kubectl acts as somebody by that person's own certificate: "--as NAME" is all that it takes out of a command.
+	kubectl = `#!/usr/bin/env bash
+set -u
+arguments=()
+while (($#)); do
+  if [[ $1 == --as ]]; then
+    export KUBECONFIG="$PEOPLE/$2"
+    shift 2
+  else
+    arguments+=("$1")
+    shift
+  fi
+done
+exec "$BERTH_HUB" kubectl "${arguments[@]}"
+`
+)
+
+var people = regexp.MustCompile(`--as ([a-z]+)`)
+
+// TestStories runs the commands of every README in the folder tenancy, and compares what they print. A command is tried
+// again while it prints something else: what it waits for comes a moment later.
+func TestStories(t *testing.T) {
+	folders, err := filepath.Glob(filepath.Join(root, "tenancy", "*", "README.md"))
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no story: %v", err)
+	}
+	for _, file := range folders {
+		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) { tell(t, file) })
+	}
+}
+
+func tell(t *testing.T, file string) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	teller := newTeller(t, filepath.Dir(file), string(text))
+	var told strings.Builder
+	for _, part := range parts(string(text)) {
+		told.WriteString(part.text)
+		if part.command != "" {
+			told.WriteString(teller.run(t, part.command, part.printed))
+		}
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(told.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	} else if diff := cmp.Diff(string(text), told.String()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+	hub, err := scenario.Connect(shared.Config(), clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := hub.DeleteAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// part is a piece of a README: text up to and with a command, and what the command prints.
+type part struct {
+	text, command, printed string
+}
+
+// parts cuts a README at the commands, which are the lines that begin with "$ " in blocks of the kind console.
+func parts(text string) []part {
+	out := []part{{}}
+	inside := false
+	lines := bufio.NewScanner(strings.NewReader(text))
+	for lines.Scan() {
+		line := lines.Text() + "\n"
+		last := &out[len(out)-1]
+		switch {
+		case inside && strings.HasPrefix(line, "$ "):
+			out = append(out, part{text: line, command: strings.TrimSpace(line[2:])})
+		case strings.HasPrefix(line, "```"):
+			inside = line == "```console\n"
+			out = append(out, part{text: line})
+		case inside && last.command != "":
+			last.printed += line
+		default:
+			last.text += line
+		}
+	}
+	return out
+}
+
+// teller runs the commands of one story.
+type teller struct {
+	folder      string
+	environment []string
+}
+
+func newTeller(t *testing.T, folder, text string) teller {
+	t.Helper()
+	binary, err := hubtest.Binary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, found := range people.FindAllStringSubmatch(text, -1) {
+		if err := writeKubeconfig(filepath.Join(dir, found[1]), shared.ConfigFor(t, found[1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(kubectl), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return teller{folder, append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "KUBECONFIG="+shared.Kubeconfig(), "PEOPLE="+dir, "BERTH_HUB="+binary)}
+}
+
+func writeKubeconfig(path string, config *rest.Config) error {
+	file := api.NewConfig()
+	file.Clusters["hub"] = &api.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData, CertificateAuthority: config.CAFile}
+	file.AuthInfos["user"] = &api.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
+	file.Contexts["hub"] = &api.Context{Cluster: "hub", AuthInfo: "user"}
+	file.CurrentContext = "hub"
+	return clientcmd.WriteToFile(*file, path)
+}
+
+// run returns what a command prints: as soon as it is what is wanted, else what it printed the last time.
+func (s teller) run(t *testing.T, line, want string) string {
+	t.Helper()
+	var got string
+	err := wait.PollUntilContextTimeout(t.Context(), patience/30, patience, true, func(ctx context.Context) (bool, error) {
+		command := exec.CommandContext(ctx, "bash", "-c", line)
+		command.Dir, command.Env = s.folder, s.environment
+		printed, err := command.CombinedOutput()
+		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+			return false, fmt.Errorf("running %s: %w", line, err)
+		}
+		if ctx.Err() == nil { // else it was cut short
+			got = string(printed)
+		}
+		return *update || got == want, nil
+	})
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+	return got
+}
