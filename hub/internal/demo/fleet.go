@@ -28,7 +28,7 @@ const (
 
 // fleet prints the clusters with what placements go by.
 func (p *page) fleet(f *scenario.Fleet) {
-	p.heading("FLEET", count(len(f.Clusters), "cluster")+", "+count(len(f.Sets), "set"))
+	p.heading("FLEET", count(len(f.Clusters), "cluster")+", "+count(len(setsOf(f)), "set"))
 	rows := [][]string{{"CLUSTER", "SETS", "KUBERNETES", "PLATFORM", "MEMORY", "LABELS"}}
 	var tainted []string
 	for _, object := range f.Clusters {
@@ -40,7 +40,7 @@ func (p *page) fleet(f *scenario.Fleet) {
 		}
 		rows = append(rows, []string{
 			object.Name,
-			cmp.Or(strings.Join(setsOf(f, cluster), " "), none),
+			cmp.Or(strings.Join(memberships(f, cluster), " "), none),
 			cmp.Or(cluster.Claims["kubeversion"+reservedDomain], none),
 			cmp.Or(cluster.Claims["platform"+reservedDomain], none),
 			amount,
@@ -58,9 +58,20 @@ func (p *page) fleet(f *scenario.Fleet) {
 	}
 }
 
-func setsOf(f *scenario.Fleet, cluster *fleet.Cluster) []string {
-	var out []string
+// setsOf returns the sets of a fleet but the two that every hub has: they say nothing about it.
+func setsOf(f *scenario.Fleet) []*clusterv1beta2.ManagedClusterSet {
+	var out []*clusterv1beta2.ManagedClusterSet
 	for _, set := range f.Sets {
+		if set.Name != clusterv1beta2.DefaultClusterSetName && set.Name != clusterv1beta2.GlobalClusterSetName {
+			out = append(out, set)
+		}
+	}
+	return out
+}
+
+func memberships(f *scenario.Fleet, cluster *fleet.Cluster) []string {
+	var out []string
+	for _, set := range setsOf(f) {
 		if fleet.NewSet(set).Has(cluster) {
 			out = append(out, set.Name)
 		}
