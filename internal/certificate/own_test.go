@@ -51,17 +51,17 @@ func (h *hub) Apply(_ context.Context, object runtime.ApplyConfiguration, _ ...c
 }
 
 // own returns a source whose clock stands, and the authorities that it told to trust.
-func own(to *hub, at time.Time) (*Own, *[][]byte) {
-	var told [][]byte
-	o := &Own{
+func own(to *hub, at time.Time) (o *Own, told *[][]byte) {
+	told = new([][]byte)
+	o = &Own{
 		names: []string{"svc"}, clock: clocktesting.NewFakeClock(at), ready: make(chan struct{}),
 		store: store{reader: to, writer: to, key: types.NamespacedName{Namespace: "ns", Name: secretName}},
 	}
 	o.trust = []Trust{func(_ context.Context, authorities []byte) error {
-		told = append(told, authorities)
+		*told = append(*told, authorities)
 		return nil
 	}}
-	return o, &told
+	return o, told
 }
 
 func (o *Own) serving(t *testing.T) *tls.Certificate {

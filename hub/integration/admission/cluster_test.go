@@ -69,7 +69,7 @@ func TestAcceptWaitsForTheNamespace(t *testing.T) {
 	if _, err := core.ConfigMaps(namespace).Patch(t.Context(), "held", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	hubtest.Eventually(t, soon, func(context.Context) error { return boss.update(t, object, "", accepted) })
+	hubtest.Eventually(t, soon, func(ctx context.Context) error { return boss.apply(ctx, with(object, accepted)) })
 }
 
 func lacksTaint(who *user, name, doing string) string {

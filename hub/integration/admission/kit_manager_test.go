@@ -159,7 +159,7 @@ func kubeconfig(t *testing.T, config *rest.Config) string {
 	file.AuthInfos["manager"] = &api.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
 	file.Contexts["hub"] = &api.Context{Cluster: "hub", AuthInfo: "manager"}
 	file.CurrentContext = "hub"
-	dir, err := os.MkdirTemp("", "kubeconfig-")
+	dir, err := os.MkdirTemp("", "kubeconfig-") //nolint:usetesting // see above
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -101,15 +101,18 @@ func TestHandlerRefuses(t *testing.T) {
 			`Internal error occurred: the request could not be checked, so it is refused; try again: asking: sets.g "y" is forbidden: boom`,
 		},
 		"a subresource": {
-			admissionv1.AdmissionRequest{Operation: admissionv1.Update, Object: raw("x"), OldObject: raw("x"), SubResource: "status"}, nil, 400,
+			admissionv1.AdmissionRequest{Operation: admissionv1.Update, Object: raw("x"), OldObject: raw("x"), SubResource: "status"},
+			nil, 400,
 			"reviewing the subresource status: only the object itself is reviewed",
 		},
 		"a deletion": {
-			admissionv1.AdmissionRequest{Operation: admissionv1.Delete, OldObject: raw("x")}, nil, 400,
+			admissionv1.AdmissionRequest{Operation: admissionv1.Delete, OldObject: raw("x")},
+			nil, 400,
 			"reviewing the operation DELETE: only creations and updates are reviewed",
 		},
 		"what is no object": {
-			admissionv1.AdmissionRequest{Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: []byte(`[]`)}}, nil, 400,
+			admissionv1.AdmissionRequest{Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: []byte(`[]`)}},
+			nil, 400,
 			"reading the object: json: cannot unmarshal array into Go value of type v1beta2.ManagedClusterSet",
 		},
 	} {
