@@ -49,6 +49,8 @@ func (o APIServerOptions) flags() []string {
 		"--service-account-key-file=" + o.VerifyingKey,
 		"--authentication-config=" + o.Authentication,
 		"--authorization-mode=RBAC",
+		// Some hubs ask who names an owner for permissions on it. What works here works there.
+		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
 		"--requestheader-client-ca-file=" + o.ProxyCA,
 		"--requestheader-allowed-names=" + o.ProxyUser,
 		"--requestheader-username-headers=X-Remote-User",

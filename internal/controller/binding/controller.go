@@ -30,7 +30,7 @@ const Name = "binding"
 // bySet is the index of bindings by the set that they name.
 const bySet = "spec.clusterSet"
 
-// +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersets;managedclustersetbindings,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersets;managedclustersetbindings,verbs=list;watch
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersetbindings/status,verbs=patch
 
 // Add adds the controller to a manager.

@@ -14,7 +14,7 @@ import (
 	"github.com/berth-project/berth/internal/access"
 )
 
-// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles;clusterrolebindings,verbs=get;list;watch
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles;clusterrolebindings,verbs=list;watch
 
 // Watch lets the index follow the informers. changed is called after every change; it must not block, and may be nil.
 // The index is complete once synced returns true.

@@ -1,0 +1,168 @@
+package permission
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/berth-project/berth/config"
+	"github.com/berth-project/berth/config/apiserver"
+)
+
+const (
+	// patient is far more than a step needs.
+	patient = 60 * time.Second
+	// impatient is how long a step may take that is expected to fail. Most fail at once, where a request is refused; the
+	// others are those where the API server asks the manager.
+	impatient = 15 * time.Second
+)
+
+// onBehalf are the permissions that the manager never uses in a request of its own: the API server wants it to hold
+// them, for what it grants, for the sets that it binds, and for the owners that it names.
+func onBehalf() []string {
+	return []string{
+		"create managedclusters/label", "create managedclustersets/bind", "create managedclustersets/join",
+		"get managedclustersets", "update placements/finalizers",
+	}
+}
+
+// onOccasion are what the tour does not come by: an event is patched when it happens again soon.
+func onOccasion() []string { return []string{"patch events"} }
+
+// roles are the manager's own, as generated.
+func roles(t *testing.T) []client.Object {
+	t.Helper()
+	data, err := fs.ReadFile(config.Access()[1], "role.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []client.Object
+	for document := range strings.SplitSeq(string(data), "\n---\n") {
+		var object client.Object = &rbacv1.ClusterRole{}
+		if strings.Contains(document, "kind: Role\n") {
+			object = &rbacv1.Role{}
+		}
+		if err := yaml.Unmarshal([]byte(document), object); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, object)
+	}
+	return out
+}
+
+func rules(object client.Object) *[]rbacv1.PolicyRule {
+	if role, ok := object.(*rbacv1.Role); ok {
+		return &role.Rules
+	}
+	return &object.(*rbacv1.ClusterRole).Rules
+}
+
+// cells returns what rules allow, each verb on each resource by itself.
+func cells(rules []rbacv1.PolicyRule) []cell {
+	var out []cell
+	for _, rule := range rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					out = append(out, cell{verb, group, resource})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// store writes a role as it is given.
+func store(t *testing.T, admin client.Client, role client.Object) {
+	t.Helper()
+	current, ok := role.DeepCopyObject().(client.Object)
+	if !ok {
+		t.Fatal("no object")
+	}
+	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(role), current); err != nil {
+		t.Fatal(err)
+	}
+	*rules(current) = *rules(role)
+	if err := admin.Update(t.Context(), current); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// known lets everybody ask for the views, as an installation does.
+func known(t *testing.T) {
+	t.Helper()
+	admin := newClient(t, shared.Config())
+	for document := range strings.SplitSeq(apiserver.Access(), "\n---\n") {
+		object := &rbacv1.ClusterRole{}
+		if err := yaml.Unmarshal([]byte(document), object); err != nil {
+			t.Fatal(err)
+		}
+		var typed client.Object = object
+		switch object.Kind {
+		case "ClusterRoleBinding":
+			typed = &rbacv1.ClusterRoleBinding{}
+		case "RoleBinding":
+			typed = &rbacv1.RoleBinding{}
+		}
+		if err := yaml.Unmarshal([]byte(document), typed); err != nil {
+			t.Fatal(err)
+		}
+		if err := admin.Create(t.Context(), typed); client.IgnoreAlreadyExists(err) != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestEveryVerbIsUsed takes the tour with the roles as they are.
+func TestEveryVerbIsUsed(t *testing.T) {
+	known(t)
+	tour := prepare(t, "whole", patient)
+	if err := tour.take(); err != nil {
+		t.Fatalf("the tour fails: %v; the manager's log:\n%s", err, tour.manager.log())
+	}
+	used, _ := tour.via.seen()
+	for _, role := range roles(t) {
+		for _, cell := range cells(*rules(role)) {
+			text := cell.verb + " " + cell.resource
+			if cell.verb == "list" { // older API servers do not stream lists into watches, as this one does
+				cell.verb = "watch"
+			}
+			if !used.Has(cell) && !slices.Contains(onBehalf(), text) && !slices.Contains(onOccasion(), text) {
+				t.Errorf("%s/%s: the manager never uses %s in group %q", role.GetNamespace(), role.GetName(), text, cell.group)
+			}
+		}
+	}
+}
+
+// TestEveryRuleIsNeeded takes the tour without one rule after the other.
+func TestEveryRuleIsNeeded(t *testing.T) {
+	known(t)
+	admin := newClient(t, shared.Config())
+	for r, role := range roles(t) {
+		whole := *rules(role)
+		for i, rule := range whole {
+			t.Run(fmt.Sprintf("%s %s", strings.Join(rule.Verbs, ","), strings.Join(rule.Resources, ",")), func(t *testing.T) {
+				reduced, ok := role.DeepCopyObject().(client.Object)
+				if !ok {
+					t.Fatal("no object")
+				}
+				*rules(reduced) = slices.Delete(slices.Clone(whole), i, i+1)
+				store(t, admin, reduced)
+				tour := prepare(t, fmt.Sprintf("without-%d-%d", r, i), impatient)
+				err := tour.take()
+				store(t, admin, role)
+				if err == nil {
+					t.Error("the tour succeeds without the rule")
+				}
+				t.Log(err)
+			})
+		}
+	}
+}

@@ -1,0 +1,353 @@
+package permission
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+)
+
+var errNotYet = errors.New("not yet")
+
+// tour leads through everything that a manager does. Each step is tried until it succeeds, within the patience; the tour
+// ends with the first that does not, and at once where the API server refuses the manager something.
+type tour struct {
+	client.Client
+	t         *testing.T
+	name      string
+	namespace string
+	via       *proxy
+	manager   *manager
+	views     string
+	patience  time.Duration
+	// stranger reads the views; nothing is granted to it.
+	stranger client.Client
+}
+
+type step struct {
+	what string
+	do   func(context.Context) error
+}
+
+func newClient(t *testing.T, config *rest.Config) client.Client {
+	t.Helper()
+	types := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		scheme.AddToScheme, clusterv1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
+	} {
+		if err := add(types); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := client.New(config, client.Options{Scheme: types})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// prepare removes what an earlier manager stored once and for all, and makes known where the next one serves the views.
+func prepare(t *testing.T, name string, patience time.Duration) *tour {
+	t.Helper()
+	admin := newClient(t, shared.Config())
+	out := &tour{
+		Client: admin, t: t, name: name, namespace: name, patience: patience, views: freeAddress(t), via: newProxy(t),
+		stranger: newClient(t, shared.ConfigFor(t, "reader-"+name)),
+	}
+	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
+		hook := &unstructured.Unstructured{}
+		hook.SetAPIVersion("admissionregistration.k8s.io/v1")
+		hook.SetKind(kind)
+		hook.SetName("berth")
+		out.must(client.IgnoreNotFound(admin.Delete(t.Context(), hook)))
+	}
+	for _, object := range []client.Object{
+		&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "berth-system", Name: "berth-manager"}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "berth-system", Name: "berth-serving"}},
+		&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "default"}},
+	} {
+		out.must(client.IgnoreNotFound(admin.Delete(t.Context(), object)))
+	}
+	_, port, err := net.SplitHostPort(out.views)
+	out.must(err)
+	for _, object := range []map[string]any{
+		{
+			"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"namespace": "berth-system", "name": "berth-views"},
+			"spec": map[string]any{"type": "ExternalName", "externalName": "localhost"},
+		},
+		{
+			"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1.view.cluster.open-cluster-management.io"},
+			"spec": map[string]any{
+				"group": "view.cluster.open-cluster-management.io", "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
+				"insecureSkipTLSVerify": true, "service": map[string]any{"namespace": "berth-system", "name": "berth-views", "port": int64(intstr.Parse(port).IntVal)},
+			},
+		},
+	} {
+		out.must(admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: object}), client.FieldOwner("test"), client.ForceOwnership))
+	}
+	return out
+}
+
+func (o *tour) must(err error) {
+	o.t.Helper()
+	if err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// take launches a manager and takes the tour. It returns why it ended early.
+func (o *tour) take() error {
+	o.manager = launch(o.t, o.via, freeAddress(o.t), o.views)
+	for _, step := range o.steps() {
+		if err := o.attempt(step); err != nil {
+			return err
+		}
+	}
+	return o.fault()
+}
+
+// fault returns what the API server has refused the manager, or that the manager has ended.
+func (o *tour) fault() error {
+	if _, refused := o.via.seen(); refused != "" {
+		return fmt.Errorf("the manager may not %s", refused)
+	}
+	select {
+	case <-o.manager.done:
+		return errors.New("the manager has ended")
+	default:
+		return nil
+	}
+}
+
+func (o *tour) attempt(step step) error {
+	last := errNotYet
+	err := wait.PollUntilContextTimeout(o.t.Context(), 50*time.Millisecond, o.patience, true, func(ctx context.Context) (bool, error) {
+		if err := o.fault(); err != nil {
+			return false, err
+		}
+		last = step.do(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w", step.what, err, last)
+	}
+	return nil
+}
+
+func (o *tour) set(name string) *clusterv1beta2.ManagedClusterSet {
+	return &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+func (o *tour) cluster(number int) *clusterv1.ManagedCluster {
+	return &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
+		Name: fmt.Sprintf("%s-%d", o.name, number), Labels: map[string]string{clusterv1beta2.ClusterSetLabel: o.name},
+	}}
+}
+
+func (o *tour) role() *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "berth:managedclusterset:binder:" + o.name}}
+}
+
+func (o *tour) grant() *rbacv1.ClusterRoleBinding {
+	return &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "grant-" + o.name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: o.role().Name},
+		Subjects: []rbacv1.Subject{
+			{Kind: rbacv1.ServiceAccountKind, Namespace: o.namespace, Name: "placement"},
+			{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "reader-" + o.name},
+		},
+	}
+}
+
+func (o *tour) binding() *clusterv1beta2.ManagedClusterSetBinding {
+	return &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: o.name}}
+}
+
+func (o *tour) account() *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: "placement"}}
+}
+
+func (o *tour) placement() *clusterv1beta1.Placement {
+	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: "web"}}
+	out.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup = intstr.FromInt32(1)
+	return out
+}
+
+func (o *tour) slice(number int) *clusterv1beta1.PlacementDecision {
+	return &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: fmt.Sprintf("web-decision-%d", number)}}
+}
+
+// steps are all that a manager does: what people do on the one hand, and what must come of it.
+func (o *tour) steps() []step {
+	patch := func(object client.Object, text string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			return o.Patch(ctx, object, client.RawPatch("application/merge-patch+json", []byte(text)))
+		}
+	}
+	once := func(objects ...client.Object) func(context.Context) error {
+		return func(ctx context.Context) error {
+			for _, object := range objects {
+				object.SetResourceVersion("")
+				if err := o.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	return []step{
+		{"the set default comes back", o.sees(o.set("default"), func(client.Object) bool { return true })},
+		{"webhooks guard the hub, and let an admin pass", once(o.set(o.name), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.namespace}})},
+		{"webhooks let a set be guarded", o.guarded},
+		{"an admin changes global", patch(o.set("global"), `{"spec":{"clusterSelector":{"labelSelector":{"matchLabels":{"a":"b"}}}}}`)},
+		{"global is restored", o.sees(o.set("global"), func(object client.Object) bool {
+			set, ok := object.(*clusterv1beta2.ManagedClusterSet)
+			return ok && len(set.Spec.ClusterSelector.LabelSelector.MatchLabels) == 0
+		})},
+		{"clusters are stored", once(o.cluster(1), o.cluster(2))},
+		{"a cluster is accepted", patch(o.cluster(1), `{"spec":{"hubAcceptsClient":true}}`)},
+		{"the set is reported", o.sees(o.set(o.name), func(object client.Object) bool {
+			set, ok := object.(*clusterv1beta2.ManagedClusterSet)
+			return ok && meta.IsStatusConditionFalse(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionEmpty)
+		})},
+		{"the set has roles", o.sees(o.role(), func(object client.Object) bool { return len(object.GetOwnerReferences()) == 1 })},
+		{"a role is changed", patch(o.role(), `{"rules":null}`)},
+		{"the role is restored", o.sees(o.role(), func(object client.Object) bool {
+			role, ok := object.(*rbacv1.ClusterRole)
+			return ok && len(role.Rules) == 2
+		})},
+		{"a grant", once(o.account(), o.grant())},
+		{"the grant binds", o.sees(o.binding(), func(object client.Object) bool {
+			binding, ok := object.(*clusterv1beta2.ManagedClusterSetBinding)
+			return ok && meta.IsStatusConditionTrue(binding.Status.Conditions, clusterv1beta2.ClusterSetBindingBoundType)
+		})},
+		{"the views show the set, and its clusters", o.viewed},
+		{"the views know a token", o.asked},
+		{"a placement", once(o.placement())},
+		{"it is decided", o.decided(2)},
+		{"an event tells", func(ctx context.Context) error {
+			list := &eventsv1.EventList{}
+			if err := o.List(ctx, list, client.InNamespace(o.namespace)); err != nil || len(list.Items) == 0 {
+				return errors.Join(errNotYet, err)
+			}
+			return nil
+		}},
+		{"a slice loses its labels", patch(o.slice(1), `{"metadata":{"labels":null}}`)},
+		{"the slice is repaired", o.sees(o.slice(1), func(object client.Object) bool { return object.GetLabels() != nil })},
+		{"a cluster goes", func(ctx context.Context) error { return client.IgnoreNotFound(o.Delete(ctx, o.cluster(2))) }},
+		{"it leaves the decisions", o.decided(1)},
+		{"the grant ends", func(ctx context.Context) error { return client.IgnoreNotFound(o.Delete(ctx, o.grant())) }},
+		{"so does the binding", func(ctx context.Context) error {
+			if err := o.Get(ctx, client.ObjectKeyFromObject(o.binding()), o.binding()); !apierrors.IsNotFound(err) {
+				return errors.Join(errNotYet, err)
+			}
+			return nil
+		}},
+	}
+}
+
+func (o *tour) sees(object client.Object, is func(client.Object) bool) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := o.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		if !is(object) {
+			return errNotYet
+		}
+		return nil
+	}
+}
+
+// guarded succeeds when a wrong placement is refused by the webhook, which is registered by then.
+func (o *tour) guarded(ctx context.Context) error {
+	wrong := o.placement()
+	wrong.Namespace = "default"
+	wrong.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+		CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{"1"}},
+	}}}
+	if err := o.Create(ctx, wrong, client.DryRunAll); !apierrors.IsInvalid(err) {
+		return errors.Join(errNotYet, err)
+	}
+	return nil
+}
+
+func (o *tour) decided(clusters int32) func(context.Context) error {
+	return o.sees(o.placement(), func(object client.Object) bool {
+		placement, ok := object.(*clusterv1beta1.Placement)
+		return ok && placement.Status.NumberOfSelectedClusters == clusters
+	})
+}
+
+// viewed succeeds when somebody who may bind the set sees it, and its clusters, through the API server.
+func (o *tour) viewed(ctx context.Context) error {
+	for kind, want := range map[string]int{"ManagedClusterSetList": 1, "ManagedClusterList": 2} {
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion("view.cluster.open-cluster-management.io/v1")
+		list.SetKind(kind)
+		if err := o.stranger.List(ctx, list); err != nil {
+			return err
+		}
+		if len(list.Items) != want {
+			return fmt.Errorf("%d of %s: %w", len(list.Items), kind, errNotYet)
+		}
+	}
+	return nil
+}
+
+// asked succeeds when the views answer somebody who comes to them directly, with a token.
+func (o *tour) asked(ctx context.Context) error {
+	token := &authenticationv1.TokenRequest{}
+	if err := o.SubResource("token").Create(ctx, o.account(), token); err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+o.views+"/apis/view.cluster.open-cluster-management.io/v1/managedclustersets", nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+token.Status.Token)
+	answer, err := (&http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, // a test of who asks, not of who answers
+	}}).Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("the views answer %s: %w", answer.Status, errNotYet)
+	}
+	return nil
+}
