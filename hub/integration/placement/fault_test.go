@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -54,6 +56,13 @@ func (x *faults) over() error {
 		}
 	}
 	return nil
+}
+
+// counted returns how often each fault happened.
+func (x *faults) counted() map[string]int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return maps.Clone(x.counts)
 }
 
 func (x *faults) serve(w http.ResponseWriter, r *http.Request, forward http.Handler) {
@@ -175,16 +184,19 @@ func TestNothingIsLostOnABadDay(t *testing.T) {
 	// The day goes on until everything bad has happened, more than once: how soon the manager comes through to watch
 	// and write again is up to the delays of its client library.
 	more := 0
-	hubtest.Eventually(t, soon, func(context.Context) error {
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
 		more++
-		change(f, f.cluster(1000+more%clusters), func(c *clusterv1.ManagedCluster) { c.Labels["mood"] = fmt.Sprint(more % 3) })
+		mood := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"mood":"%d"}}}`, more%3))
+		if err := f.Patch(ctx, f.cluster(1000+more%clusters), mood); err != nil {
+			return err
+		}
 		return day.over()
 	})
 	p.use(nil)
 	settled(t)
 	stop()
 	following.Wait()
-	t.Logf("faults: %v; %d lists", day.counts, witness.lists)
+	t.Logf("faults: %v; %d lists", day.counted(), witness.lists)
 	for _, problem := range witness.problems {
 		t.Error(problem)
 	}
