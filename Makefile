@@ -18,6 +18,9 @@ BENCHSTAT := bin/benchstat
 # How often each benchmark runs: benchstat needs several runs to tell a difference from noise.
 COUNT ?= 6
 
+# Flags of go test. A machine under load gets the time it needs: nothing here is a timed test.
+TESTFLAGS ?= -timeout 30m
+
 # The wire format that existing clients use, where it lies beside this checkout.
 WIRE_CHECK := $(wildcard ../shared/wire/check)
 

@@ -77,10 +77,7 @@ func (s *server) patch(ctx context.Context, what string, object client.Object, p
 		s.t.Fatal(err)
 	}
 	var fence struct {
-		Metadata struct{ UID, ResourceVersion string }
-		Status   struct {
-			Decisions []clusterv1beta1.ClusterDecision
-		}
+		Metadata metav1.ObjectMeta `json:"metadata"`
 	}
 	if err := json.Unmarshal(body, &fence); err != nil {
 		s.t.Fatal(err)

@@ -205,7 +205,7 @@ func kubeconfig(t *testing.T, config *rest.Config) string {
 	file.AuthInfos["manager"] = &api.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
 	file.Contexts["hub"] = &api.Context{Cluster: "hub", AuthInfo: "manager"}
 	file.CurrentContext = "hub"
-	dir, err := os.MkdirTemp("", "kubeconfig-") //nolint:usetesting // the shared manager outlives the test that starts it
+	dir, err := os.MkdirTemp(scratch, "kubeconfig-") //nolint:usetesting // the shared manager outlives the test that starts it
 	if err != nil {
 		t.Fatal(err)
 	}

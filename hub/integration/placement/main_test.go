@@ -25,6 +25,8 @@ var (
 	shared *hubtest.Hub
 	// binaries holds the managers that are under test.
 	binaries struct{ plain, race string }
+	// scratch is a folder for what outlives a test; it goes when all are over.
+	scratch string
 )
 
 func TestMain(m *testing.M) {
@@ -32,8 +34,14 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	var err error
+	if scratch, err = os.MkdirTemp("", "berth-placement-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	code := hubtest.Main(m, &shared, hubtest.Options{})
 	shutdown()
+	_ = os.RemoveAll(scratch) // a leftover in the temporary folder harms nobody
 	os.Exit(code)
 }
 
