@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -49,21 +51,30 @@ var people = regexp.MustCompile(`--as ([a-z]+)`)
 // TestStories runs the commands of every README in the folder tenancy, and compares what they print. A command is tried
 // again while it prints something else: what it waits for comes a moment later.
 func TestStories(t *testing.T) {
-	folders, err := filepath.Glob(filepath.Join(root, "tenancy", "*", "README.md"))
-	if err != nil || len(folders) == 0 {
+	files, err := filepath.Glob(filepath.Join(root, "tenancy", "*", "README.md"))
+	if err != nil || len(files) == 0 {
 		t.Fatalf("no story: %v", err)
 	}
-	for _, file := range folders {
-		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) { tell(t, file) })
+	for _, file := range files {
+		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) { tell(t, file, filepath.Dir(file)) })
 	}
 }
 
-func tell(t *testing.T, file string) {
+// TestHowTo runs the commands of a page of the documentation, at the root of the repository.
+func TestHowTo(t *testing.T) {
+	top := filepath.Join(root, "..")
+	tell(t, filepath.Join(top, "docs", "how-to", "give-a-team-its-clusters.md"), top)
+}
+
+// tell runs the commands of a page in a folder, and leaves a clean hub.
+func tell(t *testing.T, file, folder string) {
+	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	teller := newTeller(t, filepath.Dir(file), string(text))
+	before := grants(t)
+	teller := newTeller(t, folder, string(text))
 	var told strings.Builder
 	for _, part := range parts(string(text)) {
 		told.WriteString(part.text)
@@ -78,6 +89,11 @@ func tell(t *testing.T, file string) {
 	} else if diff := cmp.Diff(string(text), told.String()); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", file, diff)
 	}
+	for name := range grants(t).Difference(before) { // the people of the next story have the same names
+		if err := shared.Client(t).RbacV1().ClusterRoleBindings().Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
 	hub, err := scenario.Connect(shared.Config(), clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
@@ -85,6 +101,20 @@ func tell(t *testing.T, file string) {
 	if err := hub.DeleteAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// grants returns the names of all ClusterRoleBindings.
+func grants(t *testing.T) sets.Set[string] {
+	t.Helper()
+	list, err := shared.Client(t).RbacV1().ClusterRoleBindings().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := sets.New[string]()
+	for _, binding := range list.Items {
+		out.Insert(binding.Name)
+	}
+	return out
 }
 
 // part is a piece of a README: text up to and with a command, and what the command prints.
