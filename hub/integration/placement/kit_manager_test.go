@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -116,6 +117,9 @@ func launch(t *testing.T, o options) *manager {
 	args := []string{
 		"manager", "--kubeconfig=" + o.kubeconfig, "--metrics-bind-address=" + m.metrics, "--health-probe-bind-address=0",
 		"--leader-elect=false", "--log-format=text", "--kube-api-qps=-1",
+	}
+	if !slices.ContainsFunc(o.args, func(arg string) bool { return strings.HasPrefix(arg, "--controllers=") }) {
+		args = append(args, "--controllers=placement") // these tests count the writes and rights of this loop alone
 	}
 	m.command = exec.Command(o.binary, append(args, o.args...)...)
 	m.command.Stdout, m.command.Stderr = m.log, m.log
