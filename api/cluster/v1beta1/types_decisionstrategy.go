@@ -63,4 +63,11 @@ type GroupClusterSelector struct {
 	//
 	// +optional
 	ClaimSelector ClusterClaimSelector `json:"claimSelector,omitzero"`
+
+	// CEL expressions over the ManagedCluster and its scores. One that fails on a
+	// selected cluster does not match it; one that fails on every selected cluster
+	// makes the placement misconfigured.
+	//
+	// +optional
+	CelSelector ClusterCelSelector `json:"celSelector,omitzero"`
 }

@@ -76,6 +76,30 @@ type PlacementSpec struct {
 	// +optional
 	Predicates []ClusterPredicate `json:"predicates,omitempty"`
 
+	// Preferences that outrank every score, at most 16, the first choice first. A
+	// cluster is in the first tier that it matches; one in no tier is not selected.
+	// Clusters of an earlier tier are chosen before any of a later one, which so
+	// are where the workload goes when the earlier ones fail. With no tiers all
+	// clusters are equal.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=name
+	Tiers []ClusterTier `json:"tiers,omitempty"`
+
+	// When clusters of an earlier tier that have recovered take over again from
+	// those of a later tier. By default at once.
+	//
+	// +optional
+	FailbackPolicy *FailbackPolicy `json:"failbackPolicy,omitempty"`
+
+	// How many selected clusters may be dropped in a stretch of time. By default
+	// any number.
+	//
+	// +optional
+	DisruptionPolicy *DisruptionPolicy `json:"disruptionPolicy,omitempty"`
+
 	// How clusters that qualify are ranked. By default an even load (Balance) and
 	// staying where it is (Steady), with equal weight.
 	//
@@ -100,9 +124,10 @@ type PlacementSpec struct {
 	// +optional
 	DecisionStrategy DecisionStrategy `json:"decisionStrategy,omitzero"`
 
-	// Order of the decisions within a group. `ClusterName`, the default: by name.
-	// `Score`: by total score, highest first, then by name. It does not change
-	// which clusters are selected.
+	// Order of the decisions within a PlacementDecision. `ClusterName`, the
+	// default: by name, and no scores are shown. `Score`: by total score, highest
+	// first, then by name, and each decision shows its score. It does not change
+	// which clusters are selected, nor in which group.
 	//
 	// +optional
 	// +kubebuilder:default=ClusterName
@@ -202,11 +227,21 @@ type PlacementStatus struct {
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// When decisions were last rewritten for changed scores; spec.scoreRateLimit
-	// counts from here.
+	// When scores were last written into the decisions; spec.scoreRateLimit counts
+	// from here.
 	//
 	// +optional
 	LastScoreUpdateTime *metav1.Time `json:"lastScoreUpdateTime,omitempty"`
+
+	// The account of spec.disruptionPolicy.
+	//
+	// +optional
+	Disruption *DisruptionStatus `json:"disruption,omitempty"`
+
+	// The account of spec.failbackPolicy.
+	//
+	// +optional
+	Failback *FailbackStatus `json:"failback,omitempty"`
 }
 
 // DecisionGroupStatus describes one group of selected clusters.

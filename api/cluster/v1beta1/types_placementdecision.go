@@ -65,13 +65,14 @@ type ClusterDecision struct {
 	// +required
 	ClusterName string `json:"clusterName"`
 
-	// Always present and always empty; kept for existing readers. Ask `kubectl
-	// berth explain` why a cluster is selected.
+	// Name of the tier that the cluster is in; empty, though present, where the
+	// placement has no tiers.
 	//
 	// +required
 	Reason string `json:"reason"`
 
-	// Total score of the cluster when the decision was written; absent when 0.
+	// Total score of the cluster when it was last written, with spec.sortBy: Score;
+	// absent otherwise, and when 0.
 	//
 	// +optional
 	Score int64 `json:"score,omitempty"`

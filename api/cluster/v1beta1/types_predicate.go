@@ -15,6 +15,14 @@ type ClusterPredicate struct {
 // ClusterSelector matches the clusters that satisfy all of its parts. An
 // absent part is satisfied by every cluster.
 type ClusterSelector struct {
+	// Names of clusters, of which it must be one. When empty, any name will do. At
+	// most 1000.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=1000
+	// +listType=atomic
+	ClusterNames []string `json:"clusterNames,omitempty"`
+
 	// Labels of the ManagedCluster.
 	//
 	// +optional
@@ -33,6 +41,12 @@ type ClusterSelector struct {
 
 // ClusterClaimSelector matches clusters by the claims in their status.
 type ClusterClaimSelector struct {
+	// Claims that the cluster must have, with these very values. Each is short for
+	// an expression with operator In and one value.
+	//
+	// +optional
+	MatchClaims map[string]string `json:"matchClaims,omitempty"`
+
 	// Requirements, all of which the claims must meet; the key is the name of a
 	// claim. The operators are those of label selectors: In, NotIn, Exists,
 	// DoesNotExist. NotIn and DoesNotExist also match clusters without the claim.

@@ -20,6 +20,12 @@ const (
 	PlacementConditionSatisfied = "PlacementSatisfied"
 	// PlacementConditionMisconfigured is True while the spec cannot be followed.
 	PlacementConditionMisconfigured = "PlacementMisconfigured"
+	// PlacementConditionHeld is True while clusters that would be dropped stay selected, since spec.disruptionPolicy does
+	// not let them go yet. A placement without such a policy does not have it.
+	PlacementConditionHeld = "PlacementHeld"
+	// PlacementConditionScoresExpired is True while scores that the placement ranks by are out of date and count as 0. A
+	// placement gets it with the first such score.
+	PlacementConditionScoresExpired = "PlacementScoresExpired"
 )
 
 // Reasons on PlacementSatisfied, the first that applies.
@@ -36,6 +42,22 @@ const (
 	ReasonAllDecisionsScheduled = "AllDecisionsScheduled"
 	// ReasonNotAllDecisionsScheduled says that fewer clusters are selected than are wanted, or that deciding failed.
 	ReasonNotAllDecisionsScheduled = "NotAllDecisionsScheduled"
+)
+
+// Reasons on PlacementHeld.
+const (
+	// ReasonBudgetSpent goes with PlacementHeld=True.
+	ReasonBudgetSpent = "DisruptionBudgetSpent"
+	// ReasonNothingHeld goes with PlacementHeld=False.
+	ReasonNothingHeld = "NothingHeld"
+)
+
+// Reasons on PlacementScoresExpired.
+const (
+	// ReasonScoresExpired goes with PlacementScoresExpired=True.
+	ReasonScoresExpired = "ScoresExpired"
+	// ReasonScoresFresh goes with PlacementScoresExpired=False.
+	ReasonScoresFresh = "ScoresFresh"
 )
 
 // Reasons on PlacementMisconfigured.

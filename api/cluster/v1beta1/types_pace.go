@@ -1,0 +1,121 @@
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// ClusterTier is a set of clusters that is preferred to the tiers after it.
+type ClusterTier struct {
+	// Name of the tier, unique among the tiers, such as `primary`. The decisions of
+	// its clusters carry it as their reason.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9]([-A-Za-z0-9_.]*[a-zA-Z0-9])?$`
+	Name string `json:"name"`
+
+	// Which clusters are in the tier, unless an earlier one has them. When empty,
+	// all that are left.
+	//
+	// +optional
+	ClusterSelector ClusterSelector `json:"clusterSelector,omitzero"`
+}
+
+// FailbackPolicy says when clusters of an earlier tier take over again.
+type FailbackPolicy struct {
+	// For how many seconds on end a cluster of an earlier tier must qualify before
+	// it displaces a selected cluster of a later tier. Defaults to 0, which is at
+	// once; 300 keeps a cluster that comes and goes from moving anything. A free
+	// place is filled at once all the same. A change of the spec does not wait.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	StabilizationSeconds *int32 `json:"stabilizationSeconds,omitempty"`
+}
+
+// DisruptionPolicy limits how many selected clusters are dropped in a stretch
+// of time. It counts clusters that are dropped since they do not qualify any
+// more (labels, claims, expressions, taints) or since others rank before them.
+// It does not count those that are deleted, those that the namespace may not
+// reach any more, and those dropped by a change of the spec. A cluster over the
+// limit is held: it stays selected until its turn comes, first held, first
+// dropped, or until it qualifies again.
+type DisruptionPolicy struct {
+	// How many clusters may be dropped within the interval: a number, or a
+	// percentage of the selected clusters, rounded up. 0 drops none.
+	//
+	// +required
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^((100|[1-9]?[0-9])%|[0-9]+)$`
+	MaxUnavailable intstr.IntOrString `json:"maxUnavailable"`
+
+	// The stretch of time, such as `10m`, from 1s to 168h. Defaults to `10m`. In
+	// no stretch of this length are more clusters dropped, wherever it begins.
+	//
+	// +optional
+	// +kubebuilder:default="10m"
+	Interval metav1.Duration `json:"interval,omitzero"`
+}
+
+// DisruptionStatus is the account of a disruption policy. It is written before
+// the clusters that it names are dropped, so that nothing is dropped twice for
+// the price of one, whatever is interrupted.
+type DisruptionStatus struct {
+	// What was dropped, as far as it may still count; oldest first.
+	//
+	// +optional
+	// +listType=atomic
+	Spent []DisruptionSpent `json:"spent,omitempty"`
+
+	// Clusters that are being dropped and already counted.
+	//
+	// +optional
+	// +listType=atomic
+	Releasing []string `json:"releasing,omitempty"`
+
+	// Selected clusters that would be dropped and stay for now, by the instant from
+	// which they are held.
+	//
+	// +optional
+	// +listType=atomic
+	Held []ClustersSince `json:"held,omitempty"`
+}
+
+// DisruptionSpent is a number of clusters dropped at one instant.
+type DisruptionSpent struct {
+	// When they were dropped.
+	//
+	// +required
+	At metav1.Time `json:"at"`
+
+	// How many.
+	//
+	// +required
+	Count int32 `json:"count"`
+}
+
+// FailbackStatus is the account of a failback policy.
+type FailbackStatus struct {
+	// Clusters of earlier tiers that qualify again and are not selected, by the
+	// instant from which they qualify. At most the 1000 that rank first.
+	//
+	// +optional
+	// +listType=atomic
+	Waiting []ClustersSince `json:"waiting,omitempty"`
+}
+
+// ClustersSince is what is true of some clusters from one instant on.
+type ClustersSince struct {
+	// From when on.
+	//
+	// +required
+	Since metav1.Time `json:"since"`
+
+	// Names of the clusters, sorted.
+	//
+	// +required
+	// +listType=atomic
+	Clusters []string `json:"clusters"`
+}
