@@ -2,6 +2,7 @@ package program
 
 import (
 	"slices"
+	"time"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/engine/celenv"
@@ -22,6 +23,21 @@ type Program struct {
 	Wanted  int
 	Limited bool
 	Groups  Strategy
+	// Tiers are spec.tiers in order. None at all puts every cluster in one tier.
+	Tiers []Tier
+	// Stabilization is how long a cluster of an earlier tier must qualify before it displaces one of a later tier.
+	Stabilization time.Duration
+	// Spread are the spread constraints in order of importance; soft ones are left out where Limited is false.
+	Spread []Constraint
+	// SpreadWeight is what the Spread prioritizer counts; it means nothing without constraints.
+	SpreadWeight int64
+	// AntiAffinity are topologies of which each domain gets at most one cluster.
+	AntiAffinity []Topology
+	// Budget limits how many clusters are dropped in a stretch of time; nil where nothing does.
+	Budget *Budget
+	// ByScore orders decisions by score and shows scores, rewritten at most once per ScoreEvery.
+	ByScore    bool
+	ScoreEvery time.Duration
 	// Unsupported names the parts of the spec that are legal and that this version does not schedule by.
 	Unsupported []string
 }
@@ -30,6 +46,53 @@ type Program struct {
 type Predicate struct {
 	Selector    fleet.Selector
 	Expressions []*celenv.Expression
+}
+
+// Tier is one of spec.tiers.
+type Tier struct {
+	Name string
+	Predicate
+}
+
+// Topology divides clusters into domains by the value of a label or claim.
+type Topology struct {
+	Source fleet.Source
+	Key    string
+}
+
+// String returns the topology as a user would write it, such as "label region".
+func (t Topology) String() string { return t.Source.String() + " " + t.Key }
+
+// Domain returns the value that puts a cluster in its domain. Ok is false where the cluster lacks the label or claim.
+func (t Topology) Domain(c *fleet.Cluster) (value string, ok bool) {
+	value, ok = c.Facts(t.Source)[t.Key]
+	return value, ok
+}
+
+// Constraint is one of spec.spreadPolicy.spreadConstraints.
+type Constraint struct {
+	Topology
+	// MaxSkew is at least 1.
+	MaxSkew int
+	// Hard is set where fewer clusters are selected rather than exceed the skew.
+	Hard bool
+}
+
+// Budget is spec.disruptionPolicy.
+type Budget struct {
+	// Count is the number of clusters, or the percentage of the selected where Percent is set.
+	Count   int
+	Percent bool
+	// Interval is at least a second.
+	Interval time.Duration
+}
+
+// Allows returns how many of the selected clusters may be dropped within the interval; a percentage rounds up.
+func (b Budget) Allows(selected int) int {
+	if b.Percent {
+		return (b.Count*selected + 99) / 100
+	}
+	return b.Count
 }
 
 // Toleration is one of spec.tolerations.
