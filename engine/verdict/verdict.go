@@ -26,17 +26,29 @@ const (
 	// before, so it is not admitted. The argument is a Mismatches, as for Mismatch.
 	TooCostly
 
+	// OutsideTiers says that a predicate matched and that the cluster is in none of the tiers. No argument.
+	OutsideTiers
+
 	// Tainted says that a taint is not tolerated. The argument is a Taint.
 	Tainted
 
 	// Expired says that a taint was tolerated for a time that is over. The argument is a Taint.
 	Expired
 
+	// Capped says that the cluster passed every filter, that it would have a place by its rank, and that it must not or
+	// should not take it beside those that are selected: anti-affinity or spread is in the way. The argument is a Cap.
+	Capped
+
+	// Waiting says that the cluster passed every filter, is of an earlier tier than a selected one, and has not qualified
+	// for long enough to displace it. The argument is a Wait.
+	Waiting
+
 	// Beaten says that the cluster passed every filter and that others rank before it. The argument is a Rank.
 	Beaten
 
-	// Held says that the cluster stays selected although the run could not tell whether it still qualifies: an
-	// expression ran over its cost limit, or the set that it came from cannot be read. The argument is a Hold.
+	// Held says that the cluster stays selected although the run would drop it or could not tell whether it still
+	// qualifies: the disruption policy does not let it go yet, an expression ran over its cost limit, or the set that it
+	// came from cannot be read. The argument is a Hold.
 	Held
 
 	// Kept says that nothing was decided because the placement is misconfigured, and that the cluster stays
@@ -61,10 +73,16 @@ func (c Code) String() string {
 		return "Mismatch"
 	case TooCostly:
 		return "TooCostly"
+	case OutsideTiers:
+		return "OutsideTiers"
 	case Tainted:
 		return "Tainted"
 	case Expired:
 		return "Expired"
+	case Capped:
+		return "Capped"
+	case Waiting:
+		return "Waiting"
 	case Beaten:
 		return "Beaten"
 	case Held:
@@ -112,6 +130,23 @@ type Taint struct {
 	ExpiredAt time.Time
 }
 
+// Cap says what keeps a cluster from standing beside those that are selected.
+type Cap struct {
+	// Constraint is what is in the way, such as "anti-affinity over label zone" or "spread over label region".
+	Constraint string
+	// Domain is the value of the label or claim that puts the cluster in its domain. Lacks is set where it has none.
+	Domain string
+	Lacks  bool
+	// By is the selected cluster that takes up the domain, the first by name; empty for spread.
+	By string
+}
+
+// Wait says how long a cluster of an earlier tier waits.
+type Wait struct {
+	// Until is the instant from which on it may displace others, if it qualifies until then.
+	Until time.Time
+}
+
 // Rank is where a cluster that others beat stands.
 type Rank struct {
 	// Position counts from 1 over all clusters that passed the filters.
@@ -124,11 +159,19 @@ type Rank struct {
 
 // Hold says why a cluster is held.
 type Hold struct {
-	// Problem is the reason in a few words.
+	// Problem is why nobody can tell whether the cluster qualifies; empty where it is the disruption policy alone that
+	// holds it.
 	Problem string
+	// Fell is the verdict that the cluster would have if the disruption policy did not hold it; the zero Code where it
+	// does not.
+	Fell Code
+	// Until is when the disruption policy lets the cluster go, if nothing changes; zero for never, and where Fell is zero.
+	Until time.Time
 }
 
 func (Mismatches) argument() {}
 func (Taint) argument()      {}
+func (Cap) argument()        {}
+func (Wait) argument()       {}
 func (Rank) argument()       {}
 func (Hold) argument()       {}

@@ -84,16 +84,22 @@ func why(v verdict.Verdict) string {
 		return clauses(argument)
 	case verdict.Taint:
 		return taint(argument)
+	case verdict.Cap:
+		return capped(argument)
+	case verdict.Wait:
+		return "in an earlier tier again, takes over at " + instant(argument.Until)
 	case verdict.Rank:
 		return fmt.Sprintf("others rank higher; the last selected has score %d", argument.Cut)
 	case verdict.Hold:
-		return argument.Problem
+		return held(argument)
 	}
 	switch v.Code {
 	case verdict.OutsideSets:
 		return "in no set that the placement may choose from"
 	case verdict.Terminating:
 		return "being deleted"
+	case verdict.OutsideTiers:
+		return "in no tier"
 	case verdict.Undecided:
 		return "the placement is misconfigured"
 	default:
@@ -123,10 +129,40 @@ func taint(in verdict.Taint) string {
 	}
 	text += ":" + in.Effect
 	if !in.ExpiredAt.IsZero() {
-		text += ", tolerated until " + in.ExpiredAt.UTC().Format(time.RFC3339)
+		text += ", tolerated until " + instant(in.ExpiredAt)
 	}
 	return text
 }
+
+func capped(in verdict.Cap) string {
+	switch {
+	case in.Lacks:
+		return in.Constraint + ", which it lacks"
+	case in.By != "":
+		return fmt.Sprintf("%s: %s has %s already", in.Constraint, in.By, in.Domain)
+	default:
+		return fmt.Sprintf("%s: %s has enough", in.Constraint, in.Domain)
+	}
+}
+
+// held renders why a cluster stays though it would go, or though nobody can tell.
+func held(in verdict.Hold) string {
+	if in.Fell == 0 {
+		return in.Problem
+	}
+	text := in.Fell.String() + ", the disruption policy drops it "
+	if in.Until.IsZero() {
+		text += "never"
+	} else {
+		text += "at " + instant(in.Until)
+	}
+	if in.Problem != "" {
+		text = in.Problem + "; " + text
+	}
+	return text
+}
+
+func instant(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
 // shortened puts a text on one line and cuts it to a length that a terminal holds.
 func shortened(text string) string {

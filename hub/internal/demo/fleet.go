@@ -179,16 +179,22 @@ func why(v verdict.Verdict) string {
 			text += ", no longer tolerated"
 		}
 		return text
+	case verdict.Cap:
+		return argument.Constraint + " keeps it out"
+	case verdict.Wait:
+		return "waits to take over"
 	case verdict.Rank:
 		return fmt.Sprintf("rank %d: score %d, the last one selected has %d", argument.Position, argument.Score, argument.Cut)
 	case verdict.Hold:
-		return argument.Problem
+		return cmp.Or(argument.Problem, "would be dropped, the disruption policy holds it")
 	}
 	switch v.Code {
 	case verdict.OutsideSets:
 		return "in no set to choose from"
 	case verdict.Terminating:
 		return "being deleted"
+	case verdict.OutsideTiers:
+		return "in no tier"
 	default:
 		return "nothing is decided"
 	}
