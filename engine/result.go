@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/group"
+	"github.com/berth-project/berth/engine/ledger"
 )
 
 // Result is everything that one run of Schedule or Keep has to say.
@@ -25,6 +26,8 @@ type Result struct {
 	Satisfied, Misconfigured Condition
 	// LookAgain is the earliest instant at which the result may change though no object does; zero for never.
 	LookAgain time.Time
+	// Ledger is what the placement is to remember. Where nothing was decided it means nothing: what is stored stays.
+	Ledger ledger.Ledger
 	// Trace says how the result came about.
 	Trace *Trace
 }

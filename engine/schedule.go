@@ -12,13 +12,14 @@ import (
 	"github.com/berth-project/berth/engine/filter"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/group"
+	"github.com/berth-project/berth/engine/ledger"
 	"github.com/berth-project/berth/engine/program"
 	"github.com/berth-project/berth/engine/score"
 	"github.com/berth-project/berth/engine/selection"
 )
 
-// Schedule decides one placement on a fleet.
-func Schedule(s *fleet.Snapshot, p *program.Program) *Result {
+// Schedule decides one placement on a fleet, from what it remembers of its last run.
+func Schedule(s *fleet.Snapshot, p *program.Program, _ ledger.Ledger) *Result {
 	if len(p.Unsupported) > 0 {
 		return keep(s, p.Key, strings.Join(p.Unsupported, ", ")+": not supported yet")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/engine/enginetest"
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/ledger"
 	"github.com/berth-project/berth/engine/plan"
 )
 
@@ -50,7 +51,7 @@ func BenchmarkSchedule(b *testing.B) {
 				s, p := w.Snapshot(), enginetest.Program(b, w)
 				b.ReportAllocs()
 				for b.Loop() {
-					if got := engine.Schedule(s, p).Selected; got != tc.want(clusters) {
+					if got := engine.Schedule(s, p, ledger.Ledger{}).Selected; got != tc.want(clusters) {
 						b.Fatalf("selected %d, want %d", got, tc.want(clusters))
 					}
 				}

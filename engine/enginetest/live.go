@@ -10,6 +10,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/engine/program"
 )
 
@@ -43,7 +44,7 @@ func NewLive(w *World, env *celenv.Env) *Live {
 func (l *Live) Decide(key fleet.Key) *engine.Result {
 	s := l.Snapshot.At(l.World.Now)
 	if compiled := l.programs[key]; compiled != nil {
-		return engine.Schedule(s, compiled)
+		return engine.Schedule(s, compiled, plan.ReadLedger(l.World.Placements[key]))
 	}
 	return engine.Keep(s, key, l.faults[key])
 }

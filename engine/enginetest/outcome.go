@@ -71,7 +71,7 @@ func Answer(s *fleet.Snapshot, placement *clusterv1beta1.Placement, env *celenv.
 	if len(faults) > 0 {
 		return engine.Keep(s, fleet.Key{Namespace: placement.Namespace, Name: placement.Name}, faults)
 	}
-	return engine.Schedule(s, compiled)
+	return engine.Schedule(s, compiled, plan.ReadLedger(placement))
 }
 
 // Said puts a result of the engine into the words of an Outcome, without what is stored.

@@ -17,6 +17,9 @@ func report(result *engine.Result, stored *clusterv1beta1.Placement, now time.Ti
 	out := stored.DeepCopy()
 	out.Status.NumberOfSelectedClusters = int32(result.Selected) //nolint:gosec // bounded by the number of clusters
 	out.Status.DecisionGroups = groups(result, stored.Name)
+	if result.Decided {
+		out.Status.Disruption, out.Status.Failback = disruption(result.Ledger), failback(result.Ledger)
+	}
 	conditions := []engine.Condition{result.Satisfied, result.Misconfigured}
 	if !result.Decided && meta.FindStatusCondition(stored.Status.Conditions, result.Satisfied.Type) != nil {
 		conditions = conditions[1:]

@@ -37,7 +37,7 @@ func decide(bundle *file.Bundle, now time.Time) []decision {
 		made := decision{key: key, placement: placement, slices: bundle.Decisions[key], idle: idle(placement)}
 		made.again = len(made.slices) > 0
 		if made.idle == "" {
-			made.result = engine.Schedule(snapshot, bundle.Programs[key])
+			made.result = engine.Schedule(snapshot, bundle.Programs[key], plan.ReadLedger(placement))
 			made.store(now)
 			edit := snapshot.Edit()
 			edit.SetSlices(key, made.result.Slices())

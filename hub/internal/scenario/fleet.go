@@ -150,7 +150,7 @@ func (h *Hub) decide(world *live.World, placement *clusterv1beta1.Placement) Dec
 	if c.Program == nil {
 		out.Result = engine.Keep(c.Snapshot, out.Key(), c.Faults)
 	} else {
-		out.Result = engine.Schedule(c.Snapshot, c.Program)
+		out.Result = engine.Schedule(c.Snapshot, c.Program, plan.ReadLedger(c.Stored.Placement))
 	}
 	out.pending = plan.Diff(out.Result, c.Stored, now)
 	return out
@@ -198,7 +198,7 @@ func (f *Fleet) WithTaint(cluster *clusterv1.ManagedCluster, taint clusterv1.Tai
 		}
 		edit := placement.Result.Trace.Snapshot.Edit()
 		edit.SetCluster(fleet.NewCluster(tainted))
-		what := engine.Schedule(edit.Snapshot().At(placement.Result.Trace.Snapshot.Now), placement.Result.Trace.Program)
+		what := engine.Schedule(edit.Snapshot().At(placement.Result.Trace.Snapshot.Now), placement.Result.Trace.Program, plan.ReadLedger(placement.Placement))
 		out[placement.Key()] = slices.Sorted(slices.Values(what.Clusters()))
 	}
 	return out

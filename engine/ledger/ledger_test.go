@@ -1,0 +1,149 @@
+package ledger_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/engine/ledger"
+	"github.com/berth-project/berth/engine/program"
+)
+
+var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// at is so many seconds after the epoch.
+func at(seconds float64) time.Time { return epoch.Add(time.Duration(seconds * float64(time.Second))) }
+
+func spent(pairs ...float64) []ledger.Spend {
+	var out []ledger.Spend
+	for i := 0; i < len(pairs); i += 2 {
+		out = append(out, ledger.Spend{At: at(pairs[i]), Count: int(pairs[i+1])})
+	}
+	return out
+}
+
+// two lets go of two clusters a minute.
+var two = program.Budget{Count: 2, Interval: time.Minute}
+
+func TestStampsAreWholeSecondsAndNeverEarly(t *testing.T) {
+	for after, want := range map[float64]float64{0: 0, 0.001: 1, 0.999: 1, 1: 1} {
+		if got := ledger.Stamp(at(after)); !got.Equal(at(want)) {
+			t.Errorf("stamp of %v is %v, want %v", at(after), got, at(want))
+		}
+	}
+}
+
+func TestSince(t *testing.T) {
+	known := map[string]time.Time{"a": at(-5)}
+	if got := ledger.Since(known, "a", at(0)); !got.Equal(at(-5)) {
+		t.Errorf("since %v, want what is known", got)
+	}
+	if got := ledger.Since(known, "b", at(0.5)); !got.Equal(at(1)) {
+		t.Errorf("since %v, want now, as it is stored", got)
+	}
+}
+
+func TestRoom(t *testing.T) {
+	for name, tc := range map[string]struct {
+		budget   program.Budget
+		selected int
+		spent    []ledger.Spend
+		now      float64
+		want     int
+	}{
+		"nothing was spent":                              {budget: two, want: 2},
+		"a part was spent":                               {budget: two, spent: spent(0, 1), want: 1},
+		"all was spent":                                  {budget: two, spent: spent(-30, 1, 0, 1)},
+		"more was spent than is allowed now":             {budget: two, spent: spent(0, 7)},
+		"a spend counts until its interval is over":      {budget: two, spent: spent(0, 2), now: 59.999},
+		"and not at its very end":                        {budget: two, spent: spent(0, 2), now: 60, want: 2},
+		"a spend of an unknown instant counts as now":    {budget: two, spent: []ledger.Spend{{Count: 1}}, want: 1},
+		"a spend of the future counts":                   {budget: two, spent: spent(500, 1), want: 1},
+		"a spend of nothing does not":                    {budget: two, spent: spent(0, -3), want: 2},
+		"a percentage rounds up":                         {budget: program.Budget{Count: 10, Percent: true, Interval: time.Minute}, selected: 11, want: 2},
+		"a percentage of nobody":                         {budget: program.Budget{Count: 10, Percent: true, Interval: time.Minute}},
+		"0 lets nobody go, however many there are":       {budget: program.Budget{Interval: time.Minute}, selected: 100},
+		"0 % lets nobody go either":                      {budget: program.Budget{Percent: true, Interval: time.Minute}, selected: 100},
+		"100 % lets everybody go":                        {budget: program.Budget{Count: 100, Percent: true, Interval: time.Minute}, selected: 7, want: 7},
+		"a number does not depend on how many there are": {budget: two, selected: 1, want: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := ledger.Room(tc.budget, tc.selected, tc.spent, at(tc.now)); got != tc.want {
+				t.Errorf("room for %d, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestPay(t *testing.T) {
+	var many, merged []ledger.Spend
+	for i := range 70 {
+		many = append(many, ledger.Spend{At: at(float64(i)), Count: 1})
+	}
+	merged = append(merged, ledger.Spend{At: at(7), Count: 8})
+	merged = append(append(merged, many[8:]...), ledger.Spend{At: at(70), Count: 5})
+	hour := program.Budget{Count: 2, Interval: time.Hour}
+	for name, tc := range map[string]struct {
+		spent  []ledger.Spend
+		budget program.Budget
+		now    float64
+		want   []ledger.Spend
+	}{
+		"the first":                           {budget: two, want: spent(0, 5)},
+		"one more":                            {budget: two, spent: spent(-10, 1), want: spent(-10, 1, 0, 5)},
+		"in the same second":                  {budget: two, spent: spent(-10, 1, 1, 1), now: 0.3, want: spent(-10, 1, 1, 6)},
+		"what no longer counts is forgotten":  {budget: two, spent: spent(-60, 1, -59, 1), want: spent(-59, 1, 0, 5)},
+		"what is of the future stays behind":  {budget: two, spent: spent(9, 1), want: spent(0, 5, 9, 1)},
+		"an unknown instant becomes now":      {budget: two, spent: []ledger.Spend{{Count: 2}}, want: spent(0, 7)},
+		"beyond 64 the oldest count as later": {budget: hour, spent: many, now: 70, want: merged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, ledger.Pay(tc.spent, 5, tc.budget, at(tc.now))); diff != "" {
+				t.Errorf("spent (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReleases(t *testing.T) {
+	for name, tc := range map[string]struct {
+		budget program.Budget
+		spent  []ledger.Spend
+		now    float64
+		want   []float64
+	}{
+		"two at once, two when these are over": {budget: two, spent: spent(-10, 2), want: []float64{50, 50, 110, 110, 170}},
+		"each place on its own":                {budget: two, spent: spent(-50, 1, -10, 1), want: []float64{10, 50, 70, 110, 130}},
+		"more is spent than there are places":  {budget: two, spent: spent(-50, 3, -40, 1, -10, 1), want: []float64{20, 50, 80, 110, 140}},
+		"what no longer counts does not":       {budget: two, spent: spent(-90, 5, -10, 2), want: []float64{50, 50, 110, 110, 170}},
+		"one place":                            {budget: program.Budget{Count: 1, Interval: time.Minute}, spent: spent(0, 1), want: []float64{60, 120, 180, 240, 300}},
+		"a percentage of the ten selected":     {budget: program.Budget{Count: 11, Percent: true, Interval: time.Minute}, spent: spent(0, 2), want: []float64{60, 60, 120, 120, 180}},
+		"a clock that went back":               {budget: two, spent: spent(100, 1, 200, 1), want: []float64{160, 220, 260, 280, 320}},
+		"a place that is free is free now":     {budget: two, spent: spent(0, 1), now: 1, want: []float64{1, 60, 61, 120, 121}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var want []time.Time
+			for _, seconds := range tc.want {
+				want = append(want, at(seconds))
+			}
+			if diff := cmp.Diff(want, ledger.Releases(tc.budget, 10, 5, tc.spent, at(tc.now))); diff != "" {
+				t.Errorf("releases (-want +got):\n%s", diff)
+			}
+		})
+	}
+	never := ledger.Releases(program.Budget{Interval: time.Minute}, 10, 2, nil, epoch)
+	if diff := cmp.Diff(make([]time.Time, 2), never); diff != "" {
+		t.Errorf("releases of a budget of 0 (-want +got):\n%s", diff)
+	}
+}
+
+func TestDated(t *testing.T) {
+	in := []ledger.Spend{{Count: 3}, {At: at(-5), Count: 2}, {At: at(-9)}, {At: at(-7), Count: 1}}
+	if diff := cmp.Diff(spent(-7, 1, -5, 2, 1, 3), ledger.Dated(in, at(0.5))); diff != "" {
+		t.Errorf("spent (-want +got):\n%s", diff)
+	}
+	if !in[0].At.IsZero() {
+		t.Error("the spends that were given are changed")
+	}
+}

@@ -1,0 +1,87 @@
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/ledger"
+)
+
+// ReadLedger returns what a stored placement remembers.
+func ReadLedger(stored *clusterv1beta1.Placement) ledger.Ledger {
+	satisfied := meta.FindStatusCondition(stored.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
+	out := ledger.Ledger{SameSpec: satisfied != nil && satisfied.ObservedGeneration == stored.Generation}
+	if disruption := stored.Status.Disruption; disruption != nil {
+		for _, spent := range disruption.Spent {
+			out.Spent = append(out.Spent, ledger.Spend{At: spent.At.Time, Count: int(spent.Count)})
+		}
+		out.Releasing = slices.Compact(slices.Sorted(slices.Values(disruption.Releasing)))
+		out.Held = readSince(disruption.Held)
+	}
+	if failback := stored.Status.Failback; failback != nil {
+		out.Waiting = readSince(failback.Waiting)
+	}
+	return out
+}
+
+// readSince returns the instant of each cluster, the earliest where there are several. Where there is none, nobody
+// knows.
+func readSince(in []clusterv1beta1.ClustersSince) map[string]time.Time {
+	out := map[string]time.Time{}
+	for _, since := range in {
+		if since.Since.IsZero() {
+			continue
+		}
+		for _, name := range since.Clusters {
+			if at, known := out[name]; !known || since.Since.Time.Before(at) {
+				out[name] = since.Since.Time
+			}
+		}
+	}
+	return out
+}
+
+// disruption returns the account of a disruption policy as a status has it; nil where there is nothing to account for.
+func disruption(of ledger.Ledger) *clusterv1beta1.DisruptionStatus {
+	out := &clusterv1beta1.DisruptionStatus{Held: since(of.Held)}
+	for _, spent := range of.Spent {
+		out.Spent = append(out.Spent, clusterv1beta1.DisruptionSpent{
+			At: metav1.NewTime(spent.At), Count: int32(min(spent.Count, math.MaxInt32)), //nolint:gosec // it is bounded
+		})
+	}
+	if len(out.Spent)+len(out.Held) == 0 {
+		return nil
+	}
+	return out
+}
+
+// failback returns the account of a failback policy as a status has it; nil where nobody waits.
+func failback(of ledger.Ledger) *clusterv1beta1.FailbackStatus {
+	if len(of.Waiting) == 0 {
+		return nil
+	}
+	return &clusterv1beta1.FailbackStatus{Waiting: since(of.Waiting)}
+}
+
+// since lists clusters by the instant from which something is true of them, then by name.
+func since(in map[string]time.Time) []clusterv1beta1.ClustersSince {
+	names := slices.SortedFunc(maps.Keys(in), func(a, b string) int {
+		return cmp.Or(in[a].Compare(in[b]), cmp.Compare(a, b))
+	})
+	var out []clusterv1beta1.ClustersSince
+	for _, name := range names {
+		if last := len(out) - 1; last >= 0 && out[last].Since.Time.Equal(in[name]) {
+			out[last].Clusters = append(out[last].Clusters, name)
+			continue
+		}
+		out = append(out, clusterv1beta1.ClustersSince{Since: metav1.NewTime(in[name]), Clusters: []string{name}})
+	}
+	return out
+}
