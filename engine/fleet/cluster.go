@@ -52,12 +52,25 @@ func (c *Cluster) Name() string { return c.Object.Name }
 // Terminating says whether the cluster is being deleted.
 func (c *Cluster) Terminating() bool { return !c.Object.DeletionTimestamp.IsZero() }
 
-// Facts returns the labels or the claims of the cluster, read-only.
-func (c *Cluster) Facts(source Source) map[string]string {
-	if source == Claim {
-		return c.Claims
+// Fact returns the value of a label or claim, or the name, which has no key. Ok is false where the cluster lacks it.
+func (c *Cluster) Fact(source Source, key string) (value string, ok bool) {
+	if source == Name {
+		return c.Name(), true
 	}
-	return c.Object.Labels
+	value, ok = c.facts(source)[key]
+	return value, ok
+}
+
+// facts returns the labels or the claims, none for no cluster.
+func (c *Cluster) facts(source Source) map[string]string {
+	switch {
+	case c == nil:
+		return nil
+	case source == Claim:
+		return c.Claims
+	default:
+		return c.Object.Labels
+	}
 }
 
 // terms returns every term that holds for the cluster, sorted.
@@ -74,7 +87,7 @@ func (c *Cluster) terms() []Term {
 		out = append(out, TermTerminating)
 	}
 	for _, source := range []Source{Label, Claim} {
-		for key, value := range c.Facts(source) {
+		for key, value := range c.facts(source) {
 			out = append(out, TermKey(source, key), TermPair(source, key, value))
 		}
 	}
@@ -82,14 +95,42 @@ func (c *Cluster) terms() []Term {
 	return out
 }
 
-// ChangedTerms returns the terms that hold for exactly one of two states of a cluster, sorted. Either may be nil.
+// ChangedTerms returns the terms that hold for exactly one of two states of a cluster, sorted, with those that are only
+// ever told. Either may be nil.
 func ChangedTerms(before, after *Cluster) []Term {
 	if sameTerms(before, after) {
 		return nil
 	}
 	out := minus(before.terms(), after.terms())
 	out = append(out, minus(after.terms(), before.terms())...)
+	out = append(out, told(before, after)...)
 	slices.Sort(out)
+	return out
+}
+
+// told returns the terms of two states of a cluster that no snapshot keeps: its name where it comes or goes, and every
+// key whose value is not the same in both.
+func told(before, after *Cluster) []Term {
+	var out []Term
+	switch {
+	case before == nil:
+		out = append(out, TermNamed(after.Name()))
+	case after == nil:
+		out = append(out, TermNamed(before.Name()))
+	}
+	for _, source := range []Source{Label, Claim} {
+		was, is := before.facts(source), after.facts(source)
+		for key, value := range was {
+			if now, stays := is[key]; !stays || now != value {
+				out = append(out, TermValue(source, key))
+			}
+		}
+		for key := range is {
+			if _, stood := was[key]; !stood {
+				out = append(out, TermValue(source, key))
+			}
+		}
+	}
 	return out
 }
 

@@ -11,15 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
 // Selector is a list of requirements that must all hold. The empty selector holds for every cluster.
 type Selector []Requirement
 
-// Requirement is one condition on a label or a claim.
+// Requirement is one condition on a label, a claim or the name.
 type Requirement struct {
 	Source   Source
-	Key      string
+	Key      string // empty for the name
 	Operator metav1.LabelSelectorOperator
 	// Values is sorted and distinct; empty for Exists and DoesNotExist.
 	Values []string
@@ -57,12 +59,18 @@ func LabelSelector(selector metav1.LabelSelector, path *field.Path) (Selector, f
 	return out, nil
 }
 
-// ClaimSelector compiles requirements over claims. Claim names and values are free text, so anything that a claim
-// may hold can be asked for; only the operators are checked.
-func ClaimSelector(expressions []metav1.LabelSelectorRequirement, path *field.Path) (Selector, field.ErrorList) {
-	out := make(Selector, 0, len(expressions))
+// ClaimSelector compiles a selector over claims. Claim names and values are free text, so anything that a claim may
+// hold can be asked for; only the operators are checked, and that a claim is named.
+func ClaimSelector(selector clusterv1beta1.ClusterClaimSelector, path *field.Path) (Selector, field.ErrorList) {
+	var out Selector
 	var faults field.ErrorList
-	for i, expression := range expressions {
+	for _, name := range slices.Sorted(maps.Keys(selector.MatchClaims)) {
+		if name == "" {
+			faults = append(faults, field.Required(path.Child("matchClaims"), "name the claim to look at"))
+		}
+		out = append(out, requirement(Claim, name, metav1.LabelSelectorOpIn, []string{selector.MatchClaims[name]}))
+	}
+	for i, expression := range selector.MatchExpressions {
 		made, errs := claimOrLabel(Claim, expression, path.Child("matchExpressions").Index(i))
 		faults = append(faults, errs...)
 		out = append(out, made)
@@ -110,19 +118,23 @@ func requirement(source Source, key string, operator metav1.LabelSelectorOperato
 	values = slices.Compact(slices.Sorted(slices.Values(values)))
 	out := Requirement{Source: source, Key: key, Operator: operator, Values: values, key: TermKey(source, key)}
 	for _, value := range values {
-		out.pairs = append(out.pairs, TermPair(source, key, value))
+		if source == Name {
+			out.pairs = append(out.pairs, TermNamed(value))
+		} else {
+			out.pairs = append(out.pairs, TermPair(source, key, value))
+		}
 	}
 	return out
 }
 
 // Matches says whether the requirement holds for one cluster.
 func (r Requirement) Matches(c *Cluster) bool {
-	value, ok := c.Facts(r.Source)[r.Key]
+	value, ok := c.Fact(r.Source, r.Key)
 	switch r.Operator {
 	case metav1.LabelSelectorOpIn:
-		return ok && slices.Contains(r.Values, value)
+		return ok && r.lists(value)
 	case metav1.LabelSelectorOpNotIn:
-		return !ok || !slices.Contains(r.Values, value)
+		return !ok || !r.lists(value)
 	case metav1.LabelSelectorOpExists:
 		return ok
 	case metav1.LabelSelectorOpDoesNotExist:
@@ -130,6 +142,11 @@ func (r Requirement) Matches(c *Cluster) bool {
 	default:
 		panic("fleet: requirement with operator " + string(r.Operator) + " was never compiled")
 	}
+}
+
+func (r Requirement) lists(value string) bool {
+	_, found := slices.BinarySearch(r.Values, value)
+	return found
 }
 
 // Matches says whether every requirement holds for one cluster.
@@ -156,6 +173,9 @@ func (r Requirement) Narrow(s *Snapshot, in *bitset.BitSet) {
 }
 
 func (r Requirement) union(s *Snapshot) *bitset.BitSet {
+	if r.Source == Name {
+		return s.named(r.Values)
+	}
 	if len(r.pairs) == 1 {
 		return s.Holding(r.pairs[0])
 	}
@@ -197,20 +217,33 @@ func (s Selector) Reads() []Term {
 	return out
 }
 
+// shown is how many values a requirement shows of itself; a list of names may have a thousand.
+const shown = 20
+
 // String renders the requirement as a user would write it, such as "label region in (eu, us)".
 func (r Requirement) String() string {
-	subject := r.Source.String() + " " + r.Key
+	subject := r.Source.String()
+	if r.Source != Name {
+		subject += " " + r.Key
+	}
 	switch r.Operator {
 	case metav1.LabelSelectorOpIn:
 		if len(r.Values) == 1 {
 			return subject + "=" + r.Values[0]
 		}
-		return fmt.Sprintf("%s in (%s)", subject, strings.Join(r.Values, ", "))
+		return fmt.Sprintf("%s in (%s)", subject, r.list())
 	case metav1.LabelSelectorOpNotIn:
-		return fmt.Sprintf("%s not in (%s)", subject, strings.Join(r.Values, ", "))
+		return fmt.Sprintf("%s not in (%s)", subject, r.list())
 	case metav1.LabelSelectorOpExists:
 		return subject + " exists"
 	default:
 		return subject + " does not exist"
 	}
+}
+
+func (r Requirement) list() string {
+	if len(r.Values) <= shown {
+		return strings.Join(r.Values, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(r.Values[:shown], ", "), len(r.Values)-shown)
 }

@@ -3,6 +3,9 @@ package fleet
 // Term names one thing that may be true of a cluster: that it exists, has a taint, or has a label or claim, with or
 // without a certain value. The snapshot keeps for each term the set of clusters for which it holds. Two terms are
 // the same thing exactly when they are the same string; its form is private to this package.
+//
+// TermNamed and TermValue are told and never kept: ChangedTerms has them, Holding does not know them. Kept, they would
+// be one set for every cluster.
 type Term string
 
 const (
@@ -14,7 +17,7 @@ const (
 	TermTerminating Term = "d"
 )
 
-// Source says where a requirement looks: at the labels or at the claims of a cluster.
+// Source says where a requirement looks: at the labels, the claims or the name of a cluster.
 type Source uint8
 
 const (
@@ -22,14 +25,20 @@ const (
 	Label Source = iota + 1
 	// Claim is a name in status.clusterClaims.
 	Claim
+	// Name is metadata.name, which has no key.
+	Name
 )
 
-// String returns "label" or "claim".
+// String returns "label", "claim" or "name".
 func (s Source) String() string {
-	if s == Claim {
+	switch s {
+	case Claim:
 		return "claim"
+	case Name:
+		return "name"
+	default:
+		return "label"
 	}
-	return "label"
 }
 
 // TermKey is the term "has a label (claim) of this key", whatever its value.
@@ -47,3 +56,10 @@ func TermPair(source Source, key, value string) Term {
 	}
 	return Term("L" + key + "\x00" + value)
 }
+
+// TermNamed is the term "is the cluster of this name". It is told where that cluster comes or goes.
+func TermNamed(name string) Term { return Term("n" + name) }
+
+// TermValue is the term "has the value that it has for the label (claim) of this key". It is told where the value
+// changes, comes or goes.
+func TermValue(source Source, key string) Term { return "v" + TermKey(source, key) }

@@ -9,17 +9,61 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-const maxWeight = 10
+const (
+	maxWeight     = 10
+	defaultSpread = 2
+)
 
-// compilePrioritizers works out the weights: in Additive mode those listed override Balance 1 and Steady 1, in Exact
-// mode only those listed count.
-func compilePrioritizers(in clusterv1beta1.PrioritizerPolicy, path *field.Path) ([]Prioritizer, field.ErrorList) {
-	var faults field.ErrorList
+// Kind says which formula a prioritizer uses.
+type Kind uint8
+
+// The prioritizers.
+const (
+	Balance Kind = iota + 1
+	Steady
+	AllocatableCPU
+	AllocatableMemory
+	AddOn
+	// Spread is what Program.SpreadWeight weighs. It depends on what is chosen already, so it is no column of scores, and
+	// never among Program.Prioritizers.
+	Spread
+)
+
+// Prioritizer is a way to score clusters, and how much the score counts.
+type Prioritizer struct {
+	Kind   Kind
+	Weight int64
+	// Resource and Score name an add-on score; empty for the others.
+	Resource, Score string
+}
+
+// Name returns the name under which the prioritizer appears in traces, such as "Balance" or "AddOn/resource/score".
+func (p Prioritizer) Name() string {
+	switch p.Kind {
+	case Balance:
+		return "Balance"
+	case Steady:
+		return "Steady"
+	case AllocatableCPU:
+		return "ResourceAllocatableCPU"
+	case AllocatableMemory:
+		return "ResourceAllocatableMemory"
+	case Spread:
+		return "Spread"
+	default:
+		return "AddOn/" + p.Resource + "/" + p.Score
+	}
+}
+
+// compilePrioritizers works out the weights, that of Spread apart from the others: in Additive mode those listed override
+// Balance 1, Steady 1 and Spread 2, in Exact mode only those listed count.
+func compilePrioritizers(in clusterv1beta1.PrioritizerPolicy, path *field.Path) (by []Prioritizer, spread int64, faults field.ErrorList) {
 	weights := map[Prioritizer]int64{}
 	switch in.Mode {
 	case "", clusterv1beta1.PrioritizerPolicyModeAdditive:
 		weights[Prioritizer{Kind: Balance}] = 1
 		weights[Prioritizer{Kind: Steady}] = 1
+		weights[Prioritizer{Kind: Spread}] = defaultSpread
 	case clusterv1beta1.PrioritizerPolicyModeExact:
 	default:
 		faults = append(faults, field.Invalid(path.Child("mode"), in.Mode,
@@ -32,9 +76,6 @@ func compilePrioritizers(in clusterv1beta1.PrioritizerPolicy, path *field.Path) 
 		if weight < -maxWeight || weight > maxWeight {
 			faults = append(faults, field.Invalid(at.Child("weight"), weight, "must be between -10 and 10"))
 		}
-		if usesSpread(config) {
-			continue
-		}
 		coordinate, errs := compileCoordinate(config.ScoreCoordinate, at.Child("scoreCoordinate"))
 		faults = append(faults, errs...)
 		if len(errs) == 0 && listed[coordinate] {
@@ -43,7 +84,9 @@ func compilePrioritizers(in clusterv1beta1.PrioritizerPolicy, path *field.Path) 
 		listed[coordinate] = true
 		weights[coordinate] = weight
 	}
-	return ordered(weights), faults
+	spread = weights[Prioritizer{Kind: Spread}]
+	delete(weights, Prioritizer{Kind: Spread})
+	return ordered(weights), spread, faults
 }
 
 // ordered lists the prioritizers that count, in the order in which traces show them.
@@ -100,6 +143,8 @@ func compileBuiltIn(name string, path *field.Path) (Prioritizer, field.ErrorList
 		return Prioritizer{Kind: AllocatableCPU}, nil
 	case clusterv1beta1.PrioritizerResourceAllocatableMemory:
 		return Prioritizer{Kind: AllocatableMemory}, nil
+	case clusterv1beta1.PrioritizerSpread:
+		return Prioritizer{Kind: Spread}, nil
 	default:
 		return Prioritizer{}, field.ErrorList{field.Invalid(path, name, "incorrect builtin prioritizer: "+name)}
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/fleet"
 )
@@ -40,106 +39,6 @@ type Program struct {
 	ScoreEvery time.Duration
 	// Unsupported names the parts of the spec that are legal and that this version does not schedule by.
 	Unsupported []string
-}
-
-// Predicate is one of spec.predicates: every requirement and every expression must hold.
-type Predicate struct {
-	Selector    fleet.Selector
-	Expressions []*celenv.Expression
-}
-
-// Tier is one of spec.tiers.
-type Tier struct {
-	Name string
-	Predicate
-}
-
-// Topology divides clusters into domains by the value of a label or claim.
-type Topology struct {
-	Source fleet.Source
-	Key    string
-}
-
-// String returns the topology as a user would write it, such as "label region".
-func (t Topology) String() string { return t.Source.String() + " " + t.Key }
-
-// Domain returns the value that puts a cluster in its domain. Ok is false where the cluster lacks the label or claim.
-func (t Topology) Domain(c *fleet.Cluster) (value string, ok bool) {
-	value, ok = c.Facts(t.Source)[t.Key]
-	return value, ok
-}
-
-// Constraint is one of spec.spreadPolicy.spreadConstraints.
-type Constraint struct {
-	Topology
-	// MaxSkew is at least 1.
-	MaxSkew int
-	// Hard is set where fewer clusters are selected rather than exceed the skew.
-	Hard bool
-}
-
-// Budget is spec.disruptionPolicy.
-type Budget struct {
-	// Count is the number of clusters, or the percentage of the selected where Percent is set.
-	Count   int
-	Percent bool
-	// Interval is at least a second.
-	Interval time.Duration
-}
-
-// Allows returns how many of the selected clusters may be dropped within the interval; a percentage rounds up.
-func (b Budget) Allows(selected int) int {
-	if b.Percent {
-		return (b.Count*selected + 99) / 100
-	}
-	return b.Count
-}
-
-// Toleration is one of spec.tolerations.
-type Toleration struct {
-	// Key is empty where every key is tolerated, Effect where every effect is.
-	Key    string
-	Exists bool
-	Value  string
-	Effect clusterv1.TaintEffect
-	// Seconds is how long after its timeAdded a taint is tolerated; nil means for ever, 0 or less never.
-	Seconds *int64
-}
-
-// Kind says which formula a prioritizer uses.
-type Kind uint8
-
-// The prioritizers.
-const (
-	Balance Kind = iota + 1
-	Steady
-	AllocatableCPU
-	AllocatableMemory
-	AddOn
-)
-
-// Prioritizer is a way to score clusters, and how much the score counts.
-type Prioritizer struct {
-	Kind   Kind
-	Weight int64
-	// Resource and Score name an add-on score; empty for the others.
-	Resource, Score string
-}
-
-// Name returns the name under which the prioritizer appears in traces, such as "Balance" or "AddOn/resource/score".
-func (p Prioritizer) Name() string {
-	switch p.Kind {
-	case Balance:
-		return "Balance"
-	case Steady:
-		return "Steady"
-	case AllocatableCPU:
-		return "ResourceAllocatableCPU"
-	case AllocatableMemory:
-		return "ResourceAllocatableMemory"
-	default:
-		return "AddOn/" + p.Resource + "/" + p.Score
-	}
 }
 
 // Scores says whether one of the prioritizers is of the given kind.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/celenv"
 )
 
 // Strategy says how the selected clusters are put into decision groups.
@@ -27,8 +27,8 @@ type Strategy struct {
 
 // Group is a predefined decision group.
 type Group struct {
-	Name     string
-	Selector fleet.Selector
+	Name string
+	Predicate
 }
 
 // Length returns how many of total clusters a group takes: the count, or the percentage rounded up. A length that is
@@ -44,12 +44,12 @@ func (s Strategy) Length(total int) int {
 	return length
 }
 
-func compileStrategy(in clusterv1beta1.GroupStrategy, path *field.Path) (Strategy, field.ErrorList) {
+func compileStrategy(in clusterv1beta1.GroupStrategy, env *celenv.Env, path *field.Path) (Strategy, field.ErrorList) {
 	var out Strategy
 	var faults field.ErrorList
 	for i, group := range in.DecisionGroups {
 		at := path.Child("decisionGroups").Index(i)
-		made, errs := compileGroup(group, at)
+		made, errs := compileGroup(group, env, at)
 		out.Groups, faults = append(out.Groups, made), append(faults, errs...)
 	}
 	count, percent, err := length(in.ClustersPerDecisionGroup)
@@ -61,18 +61,18 @@ func compileStrategy(in clusterv1beta1.GroupStrategy, path *field.Path) (Strateg
 	return out, faults
 }
 
-func compileGroup(in clusterv1beta1.DecisionGroup, path *field.Path) (Group, field.ErrorList) {
+func compileGroup(in clusterv1beta1.DecisionGroup, env *celenv.Env, path *field.Path) (Group, field.ErrorList) {
 	var faults field.ErrorList
 	if !groupName.MatchString(in.GroupName) {
 		faults = append(faults, field.Invalid(path.Child("groupName"), in.GroupName,
 			"must be 2 to 63 letters, digits, '-', '_' or '.', the first and last a letter or digit"))
 	}
-	at := path.Child("groupClusterSelector")
-	byLabel, errs := fleet.LabelSelector(in.ClusterSelector.LabelSelector, at.Child("labelSelector"))
-	faults = append(faults, errs...)
-	byClaim, errs := fleet.ClaimSelector(in.ClusterSelector.ClaimSelector.MatchExpressions, at.Child("claimSelector"))
-	faults = append(faults, errs...)
-	return Group{Name: in.GroupName, Selector: append(byLabel, byClaim...)}, faults
+	selector, errs := compileSelector(clusterv1beta1.ClusterSelector{
+		LabelSelector: in.ClusterSelector.LabelSelector,
+		ClaimSelector: in.ClusterSelector.ClaimSelector,
+		CelSelector:   in.ClusterSelector.CelSelector,
+	}, env, path.Child("groupClusterSelector"))
+	return Group{Name: in.GroupName, Predicate: selector}, append(faults, errs...)
 }
 
 func length(in intstr.IntOrString) (count int, percent bool, err error) {
@@ -102,6 +102,9 @@ func (s Strategy) fingerprint() string {
 		fmt.Fprintf(sum, "%q\n", group.Name)
 		for _, requirement := range group.Selector {
 			fmt.Fprintf(sum, " %s %q %s %q\n", requirement.Source, requirement.Key, requirement.Operator, requirement.Values)
+		}
+		for _, expression := range group.Expressions {
+			fmt.Fprintf(sum, " cel %q\n", expression.Text)
 		}
 	}
 	return strconv.FormatUint(sum.Sum64(), 16)

@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/enginetest"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/webhook/review"
@@ -29,7 +30,7 @@ func TestContradiction(t *testing.T) {
 		"any value but not this one ": {needs(enginetest.Wants("a", "Exists"), enginetest.Wants("a", "NotIn", "x")), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			selector, faults := fleet.ClaimSelector(tc.requirements, nil)
+			selector, faults := fleet.ClaimSelector(clusterv1beta1.ClusterClaimSelector{MatchExpressions: tc.requirements}, nil)
 			if len(faults) > 0 {
 				t.Fatal(faults)
 			}

@@ -1,0 +1,51 @@
+package fleet
+
+import (
+	"regexp"
+
+	"github.com/bits-and-blooms/bitset"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const (
+	// maxNames is the most clusters that a selector may name.
+	maxNames = 1000
+	// maxName is the longest name that a cluster can have.
+	maxName = 253
+)
+
+// NameSelector compiles a selector that holds for the clusters of these names. No names at all ask for nothing, so that
+// every cluster matches. A name that no cluster can have is a fault.
+func NameSelector(names []string, path *field.Path) (Selector, field.ErrorList) {
+	switch {
+	case len(names) == 0:
+		return nil, nil
+	case len(names) > maxNames:
+		return nil, field.ErrorList{field.TooMany(path, len(names), maxNames)}
+	}
+	var faults field.ErrorList
+	for i, name := range names {
+		if len(name) > maxName || !clusterName.MatchString(name) {
+			faults = append(faults, field.Invalid(path.Index(i), name,
+				"must be the name of a cluster: at most 253 lower case letters, digits, '-' or '.', each part between dots beginning and ending with a letter or digit"))
+		}
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return Selector{requirement(Name, "", metav1.LabelSelectorOpIn, names)}, nil
+}
+
+// named returns the clusters of these names, those that are only spoken of included.
+func (s *Snapshot) named(names []string) *bitset.BitSet {
+	out := &bitset.BitSet{}
+	for _, name := range names {
+		if id, ok := s.ID(name); ok {
+			out.Set(id)
+		}
+	}
+	return out
+}
+
+var clusterName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
