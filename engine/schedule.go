@@ -27,7 +27,9 @@ func Schedule(s *fleet.Snapshot, p *program.Program, _ ledger.Ledger) *Result {
 	scope := reach(s, p.Key.Namespace, p.ClusterSets, incumbents)
 	matched := filter.Predicates(s, p, scope.candidates.Difference(scope.held), incumbents)
 	if matched.Dead != "" {
-		return keep(s, p.Key, pluginPredicate+":"+matched.Dead)
+		out := keep(s, p.Key, pluginPredicate+":"+matched.Dead)
+		out.LookAgain = matched.Asked.Until
+		return out
 	}
 	matched.In.InPlaceUnion(scope.held)
 	passed := matched.In.Clone()
@@ -48,7 +50,7 @@ func Schedule(s *fleet.Snapshot, p *program.Program, _ ledger.Ledger) *Result {
 		Selected:      len(ranking.Chosen),
 		Satisfied:     satisfied(p, scope, refused(scope, matched, tolerated), len(ranking.Chosen)),
 		Misconfigured: misconfigured(scope.fault()),
-		LookAgain:     lookAgain(tolerated, ranking),
+		LookAgain:     lookAgain(matched, tolerated, ranking),
 		Trace:         trace,
 	}
 }
@@ -125,9 +127,10 @@ func refused(s scope, matched filter.Matched, tolerated filter.Tolerated) int {
 	return count
 }
 
-// lookAgain returns the first instant at which a toleration or a score of a candidate runs out.
-func lookAgain(tolerated filter.Tolerated, ranking *selection.Ranking) time.Time {
-	instants := []time.Time{tolerated.Until}
+// lookAgain returns the first instant at which a toleration or a score of a candidate runs out, or a score that an
+// expression asked for.
+func lookAgain(matched filter.Matched, tolerated filter.Tolerated, ranking *selection.Ranking) time.Time {
+	instants := []time.Time{matched.Asked.Until, tolerated.Until}
 	for _, column := range ranking.Columns {
 		instants = append(instants, column.Until)
 	}

@@ -14,6 +14,7 @@ import (
 const (
 	variable       = "managedCluster"
 	scoresFunction = "scores"
+	claimFunction  = "claim"
 	parseFunction  = "parseJSON"
 
 	// ExpressionCost is the most that one evaluation on one cluster may cost, in CEL cost units.
@@ -44,7 +45,7 @@ func New() (*Env, error) {
 		ext.Strings(),
 		library.Lists(), library.Regex(), library.URLs(), library.Quantity(), library.IP(), library.CIDR(),
 		library.Format(), library.SemverLib(library.SemverVersion(1)),
-		scoresOption(), parseOption(),
+		scoresOption(), claimOption(), parseOption(),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("making the CEL environment: %w", err)

@@ -2,6 +2,7 @@ package celenv
 
 import (
 	"errors"
+	"time"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -45,6 +46,8 @@ type Outcome struct {
 type Subject struct {
 	Cluster *fleet.Cluster
 	Score   func(resource string) *fleet.Score
+	// Now is the instant of the decision: a score that is out of date by then is as good as none.
+	Now time.Time
 }
 
 // Eval evaluates the expression on one cluster.
@@ -64,7 +67,7 @@ func (x *Expression) eval(subject Subject, facets Facet) Outcome {
 	if !ok {
 		panic("celenv: a map adapts to a mapper")
 	}
-	value, details, err := x.program.Eval(map[string]any{variable: clusterValue{mapper, subject.Score}})
+	value, details, err := x.program.Eval(map[string]any{variable: clusterValue{mapper, subject}})
 	out := Outcome{Cost: cost(details)}
 	var cancelled interpreter.EvalCancelledError
 	switch {

@@ -16,11 +16,12 @@ import (
 func subject() celenv.Subject {
 	cluster := enginetest.Cluster("c").Label("env", "prod").Label("zone", "").Claim("version", "v1.30.2").Claim("cidr", "10.0.0.0/8").
 		CPU("10").Memory("64Gi").Taint("gpu", clusterv1.TaintEffectNoSelect, enginetest.Epoch).Obj()
-	return celenv.Subject{Cluster: fleet.NewCluster(cluster), Score: func(resource string) *fleet.Score {
-		if resource != "load" {
+	return celenv.Subject{Cluster: fleet.NewCluster(cluster), Now: enginetest.Epoch, Score: func(resource string) *fleet.Score {
+		until, ok := map[string]time.Time{"load": enginetest.Epoch, "stale": enginetest.Epoch.Add(-1)}[resource]
+		if !ok {
 			return nil
 		}
-		return fleet.NewScore(enginetest.Score("c", resource).Value("cpu", 40).ValidUntil(enginetest.Epoch.Add(-time.Hour)).Obj())
+		return fleet.NewScore(enginetest.Score("c", resource).Value("cpu", 40).ValidUntil(until).Obj())
 	}}
 }
 
@@ -29,32 +30,38 @@ func TestEval(t *testing.T) {
 		text string
 		want celenv.Outcome
 	}{
-		"a label":                           {text: `managedCluster.metadata.labels["env"] == "prod"`, want: celenv.Outcome{Answer: celenv.Yes}},
-		"a label of another value":          {text: `managedCluster.metadata.labels.env == "dev"`},
-		"an empty label is there":           {text: `has(managedCluster.metadata.labels.zone)`, want: celenv.Outcome{Answer: celenv.Yes}},
-		"12: a missing label fails":         {text: `managedCluster.metadata.labels.tier == "1"`, want: celenv.Outcome{Answer: celenv.Failed, Problem: "no such key: tier"}},
-		"12: has() asks first":              {text: `has(managedCluster.metadata.labels.tier) && managedCluster.metadata.labels.tier == "1"`},
-		"12: an optional has a default":     {text: `managedCluster.metadata.labels[?"tier"].orValue("1") == "1"`, want: celenv.Outcome{Answer: celenv.Yes}},
-		"a claim":                           {text: `managedCluster.status.clusterClaims.exists(c, c.name == "version" && c.value.startsWith("v1.3"))`, want: celenv.Outcome{Answer: celenv.Yes}},
-		"a taint":                           {text: `managedCluster.spec.taints[0].effect == "NoSelect"`, want: celenv.Outcome{Answer: celenv.Yes}},
-		"a score":                           {text: `managedCluster.scores("load").exists(s, s.name == "cpu" && s.value > 30)`, want: celenv.Outcome{Answer: celenv.Yes}},
-		"a score that ran out still counts": {text: `managedCluster.scores("load").size() == 1`, want: celenv.Outcome{Answer: celenv.Yes}},
-		"a score resource that is missing":  {text: `managedCluster.scores("cost").size() == 0`, want: celenv.Outcome{Answer: celenv.Failed, Problem: `no AddOnPlacementScore "cost" for this cluster`}},
-		"a value that is no bool":           {text: `managedCluster.metadata.name`, want: celenv.Outcome{Answer: celenv.Failed, Problem: "the expression did not yield a bool"}},
-		"JSON in a string":                  {text: `'{"a": [1, 2.5, "x"]}'.parseJSON().a == [1, 2.5, "x"]`, want: celenv.Outcome{Answer: celenv.Yes}},
-		"JSON that is none":                 {text: `"{".parseJSON().a == 1`, want: celenv.Outcome{Answer: celenv.Failed, Problem: "parsing JSON: unexpected EOF"}},
-		"JSON with more behind it":          {text: `"1 2".parseJSON() == 1`, want: celenv.Outcome{Answer: celenv.Failed, Problem: "parsing JSON: text after the value"}},
-		"the standard library":              {text: `timestamp(managedCluster.spec.taints[0].timeAdded) < timestamp("2030-01-01T00:00:00Z")`, want: celenv.Outcome{Answer: celenv.Yes}},
-		"optional types":                    {text: `optional.of(1).hasValue()`, want: celenv.Outcome{Answer: celenv.Yes}},
-		"strings":                           {text: `"a,b".split(",").join("+") == "a+b" && "x".upperAscii() == "X"`, want: celenv.Outcome{Answer: celenv.Yes}},
-		"lists":                             {text: `[3, 1].min() == 1 && [1, 2].isSorted() && [1, 2].sum() == 3`, want: celenv.Outcome{Answer: celenv.Yes}},
-		"regex":                             {text: `"v1.30".find("[0-9]+$") == "30"`, want: celenv.Outcome{Answer: celenv.Yes}},
-		"URLs":                              {text: `isURL("https://a.example") && url("https://a.example:1/p").getPort() == "1"`, want: celenv.Outcome{Answer: celenv.Yes}},
-		"quantity":                          {text: `quantity(managedCluster.status.allocatable.memory).isGreaterThan(quantity("60Gi"))`, want: celenv.Outcome{Answer: celenv.Yes}},
-		"IP":                                {text: `ip("10.1.2.3").family() == 4`, want: celenv.Outcome{Answer: celenv.Yes}},
-		"CIDR":                              {text: `cidr("10.0.0.0/8").containsIP("10.1.2.3")`, want: celenv.Outcome{Answer: celenv.Yes}},
-		"format":                            {text: `format.dns1123Label().validate("Not_a_label").hasValue()`, want: celenv.Outcome{Answer: celenv.Yes}},
-		"semver with a leading v":           {text: `semver("v1.30.2", true).isGreaterThan(semver("1.29.0"))`, want: celenv.Outcome{Answer: celenv.Yes}},
+		"a label":                       {text: `managedCluster.metadata.labels["env"] == "prod"`, want: celenv.Outcome{Answer: celenv.Yes}},
+		"a label of another value":      {text: `managedCluster.metadata.labels.env == "dev"`},
+		"an empty label is there":       {text: `has(managedCluster.metadata.labels.zone)`, want: celenv.Outcome{Answer: celenv.Yes}},
+		"12: a missing label fails":     {text: `managedCluster.metadata.labels.tier == "1"`, want: celenv.Outcome{Answer: celenv.Failed, Problem: "no such key: tier"}},
+		"12: has() asks first":          {text: `has(managedCluster.metadata.labels.tier) && managedCluster.metadata.labels.tier == "1"`},
+		"12: an optional has a default": {text: `managedCluster.metadata.labels[?"tier"].orValue("1") == "1"`, want: celenv.Outcome{Answer: celenv.Yes}},
+		"a claim":                       {text: `managedCluster.status.clusterClaims.exists(c, c.name == "version" && c.value.startsWith("v1.3"))`, want: celenv.Outcome{Answer: celenv.Yes}},
+		"a taint":                       {text: `managedCluster.spec.taints[0].effect == "NoSelect"`, want: celenv.Outcome{Answer: celenv.Yes}},
+		"a score":                       {text: `managedCluster.scores("load").exists(s, s.name == "cpu" && s.value > 30)`, want: celenv.Outcome{Answer: celenv.Yes}},
+		"a score at the very instant it is valid until": {text: `managedCluster.scores("load").size() == 1`, want: celenv.Outcome{Answer: celenv.Yes}},
+		"a score that is out of date":                   {text: `managedCluster.scores("stale").size() == 1`, want: celenv.Outcome{Answer: celenv.Failed, Problem: `the AddOnPlacementScore "stale" of this cluster is out of date`}},
+		"a claim by name":                               {text: `managedCluster.claim("version") == "v1.30.2"`, want: celenv.Outcome{Answer: celenv.Yes}},
+		"a claim by a name that is computed":            {text: `managedCluster.claim(managedCluster.metadata.labels.env == "prod" ? "cidr" : "version") == "10.0.0.0/8"`, want: celenv.Outcome{Answer: celenv.Yes}},
+		"a claim that is missing fails":                 {text: `managedCluster.claim("gpu") == ""`, want: celenv.Outcome{Answer: celenv.Failed, Problem: `no claim "gpu"`}},
+		"a claim of something else fails":               {text: `{"a": 1}.claim("a") == ""`, want: celenv.Outcome{Answer: celenv.Failed, Problem: `claim() is a function of managedCluster`}},
+		"a score of a cluster by another name":          {text: `[managedCluster].exists(c, c.scores("load").size() == 1)`, want: celenv.Outcome{Answer: celenv.Yes}},
+		"a score resource that is missing":              {text: `managedCluster.scores("cost").size() == 0`, want: celenv.Outcome{Answer: celenv.Failed, Problem: `no AddOnPlacementScore "cost" for this cluster`}},
+		"a value that is no bool":                       {text: `managedCluster.metadata.name`, want: celenv.Outcome{Answer: celenv.Failed, Problem: "the expression did not yield a bool"}},
+		"JSON in a string":                              {text: `'{"a": [1, 2.5, "x"]}'.parseJSON().a == [1, 2.5, "x"]`, want: celenv.Outcome{Answer: celenv.Yes}},
+		"JSON that is none":                             {text: `"{".parseJSON().a == 1`, want: celenv.Outcome{Answer: celenv.Failed, Problem: "parsing JSON: unexpected EOF"}},
+		"JSON with more behind it":                      {text: `"1 2".parseJSON() == 1`, want: celenv.Outcome{Answer: celenv.Failed, Problem: "parsing JSON: text after the value"}},
+		"the standard library":                          {text: `timestamp(managedCluster.spec.taints[0].timeAdded) < timestamp("2030-01-01T00:00:00Z")`, want: celenv.Outcome{Answer: celenv.Yes}},
+		"optional types":                                {text: `optional.of(1).hasValue()`, want: celenv.Outcome{Answer: celenv.Yes}},
+		"strings":                                       {text: `"a,b".split(",").join("+") == "a+b" && "x".upperAscii() == "X"`, want: celenv.Outcome{Answer: celenv.Yes}},
+		"lists":                                         {text: `[3, 1].min() == 1 && [1, 2].isSorted() && [1, 2].sum() == 3`, want: celenv.Outcome{Answer: celenv.Yes}},
+		"regex":                                         {text: `"v1.30".find("[0-9]+$") == "30"`, want: celenv.Outcome{Answer: celenv.Yes}},
+		"URLs":                                          {text: `isURL("https://a.example") && url("https://a.example:1/p").getPort() == "1"`, want: celenv.Outcome{Answer: celenv.Yes}},
+		"quantity":                                      {text: `quantity(managedCluster.status.allocatable.memory).isGreaterThan(quantity("60Gi"))`, want: celenv.Outcome{Answer: celenv.Yes}},
+		"IP":                                            {text: `ip("10.1.2.3").family() == 4`, want: celenv.Outcome{Answer: celenv.Yes}},
+		"CIDR":                                          {text: `cidr("10.0.0.0/8").containsIP("10.1.2.3")`, want: celenv.Outcome{Answer: celenv.Yes}},
+		"format":                                        {text: `format.dns1123Label().validate("Not_a_label").hasValue()`, want: celenv.Outcome{Answer: celenv.Yes}},
+		"semver with a leading v":                       {text: `semver("v1.30.2", true).isGreaterThan(semver("1.29.0"))`, want: celenv.Outcome{Answer: celenv.Yes}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			expression, err := enginetest.Env(t).Compile(tc.text)
@@ -128,6 +135,9 @@ func TestWhatAnExpressionReads(t *testing.T) {
 		`managedCluster[managedCluster.kind].x == 1`:                                                  everything,
 		`[managedCluster].exists(c, c.metadata.name == "x")`:                                          everything,
 		`managedCluster.scores("load").size() > 0`:                                                    0,
+		`managedCluster.claim("version") == "1"`:                                                      celenv.FacetClaims,
+		`managedCluster.claim(managedCluster.metadata.labels.env) == "1"`:                             celenv.FacetClaims | celenv.FacetLabels,
+		`managedCluster.scores(managedCluster.metadata.labels.env).size() > 0`:                        celenv.FacetLabels,
 	} {
 		expression, err := enginetest.Env(t).Compile(text)
 		if err != nil {
@@ -135,6 +145,31 @@ func TestWhatAnExpressionReads(t *testing.T) {
 		}
 		if got := expression.Facets(); got != want {
 			t.Errorf("%s reads %b, want %b", text, got, want)
+		}
+	}
+}
+
+func TestWhichScoresAnExpressionReads(t *testing.T) {
+	type scores struct {
+		Names []string
+		All   bool
+	}
+	for text, want := range map[string]scores{
+		`true`: {},
+		`managedCluster.scores("b").size() > 0 && managedCluster.scores("a") == managedCluster.scores("b")`: {Names: []string{"a", "b"}},
+		`managedCluster.scores(managedCluster.metadata.name).size() > 0`:                                    {All: true},
+		`managedCluster.scores(managedCluster.scores("a")[0].name).size() > 0`:                              {Names: []string{"a"}, All: true},
+		`[managedCluster].exists(c, c.scores("a").size() > 0)`:                                              {Names: []string{"a"}},
+		`managedCluster.claim("a") == ""`:                                                                   {},
+	} {
+		expression, err := enginetest.Env(t).Compile(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got scores
+		got.Names, got.All = expression.Scores()
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s reads (-want +got):\n%s", text, diff)
 		}
 	}
 }

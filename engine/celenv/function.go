@@ -14,28 +14,51 @@ import (
 
 func clusterType() *cel.Type { return cel.MapType(cel.StringType, cel.DynType) }
 
-// clusterValue is the managedCluster variable: the object as a map, and its scores behind a function.
+// clusterValue is the managedCluster variable: the object as a map, and the subject behind functions.
 type clusterValue struct {
 	traits.Mapper
-	score func(resource string) *fleet.Score
+	subject Subject
 }
 
 // scoresOption is managedCluster.scores("resource"): the scores that the AddOnPlacementScore of that name in the
-// cluster's namespace holds, as a list of {name, value}. No such object is an error.
+// cluster's namespace holds, as a list of {name, value}. No such object is an error, and so is one that is out of date.
 func scoresOption() cel.EnvOption {
-	return cel.Function(scoresFunction, cel.MemberOverload("cluster_scores_string",
-		[]*cel.Type{clusterType(), cel.StringType}, cel.ListType(cel.DynType),
-		cel.BinaryBinding(func(target, name ref.Val) ref.Val {
-			cluster, isCluster := target.(clusterValue)
-			resource, isText := name.(types.String)
-			if !isCluster || !isText {
-				return types.NewErr("scores() is a function of managedCluster")
-			}
-			found := cluster.score(string(resource))
-			if found == nil {
-				return types.NewErr("no AddOnPlacementScore %q for this cluster", string(resource))
-			}
+	return ofCluster(scoresFunction, cel.ListType(cel.DynType), func(subject Subject, resource string) ref.Val {
+		found := subject.Score(resource)
+		switch {
+		case found == nil:
+			return types.NewErr("no AddOnPlacementScore %q for this cluster", resource)
+		case found.Expired(subject.Now):
+			return types.NewErr("the AddOnPlacementScore %q of this cluster is out of date", resource)
+		default:
 			return adapter{}.NativeToValue(scoreList(found))
+		}
+	})
+}
+
+// claimOption is managedCluster.claim("name"): the value of the claim of that name, as claim selectors read it. No such
+// claim is an error.
+func claimOption() cel.EnvOption {
+	return ofCluster(claimFunction, cel.StringType, func(subject Subject, name string) ref.Val {
+		value, ok := subject.Cluster.Fact(fleet.Claim, name)
+		if !ok {
+			return types.NewErr("no claim %q", name)
+		}
+		return types.String(value)
+	})
+}
+
+// ofCluster is managedCluster.name("text").
+func ofCluster(name string, yields *cel.Type, of func(subject Subject, text string) ref.Val) cel.EnvOption {
+	return cel.Function(name, cel.MemberOverload("cluster_"+name+"_string",
+		[]*cel.Type{clusterType(), cel.StringType}, yields,
+		cel.BinaryBinding(func(target, argument ref.Val) ref.Val {
+			cluster, isCluster := target.(clusterValue)
+			text, isText := argument.(types.String)
+			if !isCluster || !isText {
+				return types.NewErr("%s() is a function of managedCluster", name)
+			}
+			return of(cluster.subject, string(text))
 		})))
 }
 

@@ -30,13 +30,12 @@ func (r *reads) visit(e ast.Expr) {
 		r.facets |= facetOf(path)
 		return
 	}
-	if call, ok := scoresCall(e); ok {
-		if name, ok := text(call.Args()[0]); ok {
-			r.scores = append(r.scores, name)
-		} else {
-			r.anyScore = true
-			r.visit(call.Args()[0])
+	if call, ok := clusterCall(e); ok {
+		r.note(call)
+		if path, ok := pathOf(call.Target()); !ok || len(path) > 0 {
+			r.visit(call.Target())
 		}
+		r.visit(call.Args()[0])
 		return
 	}
 	for _, child := range children(e) {
@@ -68,16 +67,27 @@ func pathOf(e ast.Expr) (path []string, ok bool) {
 	}
 }
 
-func scoresCall(e ast.Expr) (ast.CallExpr, bool) {
+// clusterCall returns e where it is scores(argument) or claim(argument) of managedCluster, by whatever name.
+func clusterCall(e ast.Expr) (call ast.CallExpr, ok bool) {
 	if e.Kind() != ast.CallKind {
 		return nil, false
 	}
-	call := e.AsCall()
-	if call.FunctionName() != scoresFunction || !call.IsMemberFunction() || len(call.Args()) != 1 {
-		return nil, false
+	call = e.AsCall()
+	of := []string{scoresFunction, claimFunction}
+	return call, slices.Contains(of, call.FunctionName()) && call.IsMemberFunction() && len(call.Args()) == 1
+}
+
+// note notes what a call of a function of managedCluster reads.
+func (r *reads) note(call ast.CallExpr) {
+	name, constant := text(call.Args()[0])
+	switch {
+	case call.FunctionName() == claimFunction:
+		r.facets |= FacetClaims
+	case constant:
+		r.scores = append(r.scores, name)
+	default:
+		r.anyScore = true
 	}
-	path, ok := pathOf(call.Target())
-	return call, ok && len(path) == 0
 }
 
 func text(e ast.Expr) (string, bool) {

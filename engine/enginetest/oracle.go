@@ -146,7 +146,9 @@ func (r *run) decide() Outcome {
 	passed := r.predicates()
 	if passed.dead != "" {
 		r.verdicts = map[string]string{}
-		return r.keep("Predicate:"+passed.dead, r.priorStrategy())
+		out := r.keep("Predicate:"+passed.dead, r.priorStrategy())
+		out.LookAgain = r.earliest()
+		return out
 	}
 	tolerated, fell := r.taints(passed.in, passed.held)
 	chosen := r.choose(tolerated, passed.guests)
@@ -165,11 +167,15 @@ func (r *run) decide() Outcome {
 		Satisfied:     r.satisfied(len(chosen), fell),
 		Misconfigured: misconfiguredIs(strings.Join(r.scope.problems, "; ")),
 	}
-	for _, at := range r.again {
-		if out.LookAgain.IsZero() || at.Before(out.LookAgain) {
-			out.LookAgain = at
-		}
-	}
+	out.LookAgain = r.earliest()
 	r.store(&out, fingerprint(r.spec.DecisionStrategy.GroupStrategy))
 	return out
+}
+
+// earliest is the first instant at which the run has to look again; zero for never.
+func (r *run) earliest() time.Time {
+	if len(r.again) == 0 {
+		return time.Time{}
+	}
+	return slices.MinFunc(r.again, time.Time.Compare)
 }

@@ -87,13 +87,8 @@ func (r *run) expressions(texts []string, name string, left *int) (answer celenv
 			panic(err)
 		}
 		said := expression.EvalWhole(celenv.Subject{
-			Cluster: fleet.NewCluster(r.w.Clusters[name]),
-			Score: func(resource string) *fleet.Score {
-				if found := r.w.Scores[ScoreKey{name, resource}]; found != nil {
-					return fleet.NewScore(found)
-				}
-				return nil
-			},
+			Cluster: fleet.NewCluster(r.w.Clusters[name]), Now: r.w.Now,
+			Score: func(resource string) *fleet.Score { return r.asked(name, resource) },
 		})
 		budget -= int(said.Cost) //nolint:gosec // a cost is at most a million or so
 		*left -= int(said.Cost)  //nolint:gosec // as above
@@ -102,6 +97,18 @@ func (r *run) expressions(texts []string, name string, left *int) (answer celenv
 		}
 	}
 	return celenv.Yes, ""
+}
+
+// asked is a score that an expression asks for. It looks different once it is out of date.
+func (r *run) asked(name, resource string) *fleet.Score {
+	found := r.w.Scores[ScoreKey{name, resource}]
+	if found == nil {
+		return nil
+	}
+	if until := found.Status.ValidUntil; until != nil && !until.Time.Before(r.w.Now) {
+		r.again = append(r.again, until.Add(time.Nanosecond))
+	}
+	return fleet.NewScore(found)
 }
 
 // taints drops the clusters with a taint that is not tolerated, and counts those of them that are not held.

@@ -1,0 +1,65 @@
+package celenv_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+// affordable is a cost at which an expression can be evaluated on ten thousand clusters, ten times over, in one decision.
+const affordable = celenv.PlacementCost / 10_000 / 10
+
+func TestQuantities(t *testing.T) {
+	cluster := enginetest.Cluster("c").CPU("3500m").Memory("64Gi").Capacity("nvidia.com/gpu", "8").Allocatable("nvidia.com/gpu", "6").
+		Claim("gpu.memory", "80Gi").Claim("nodes", "12").Claim("platform", "metal").Obj()
+	subject := celenv.Subject{Cluster: fleet.NewCluster(cluster)}
+	yes, no := celenv.Outcome{Answer: celenv.Yes}, celenv.Outcome{}
+	failed := func(problem string) celenv.Outcome { return celenv.Outcome{Answer: celenv.Failed, Problem: problem} }
+	for name, tc := range map[string]struct {
+		text string
+		want celenv.Outcome
+	}{
+		"allocatable is greater":                 {`quantity(managedCluster.status.allocatable.cpu).isGreaterThan(quantity("3"))`, yes},
+		"allocatable is not greater than itself": {`quantity(managedCluster.status.allocatable.cpu).isGreaterThan(quantity("3500m"))`, no},
+		"allocatable is less":                    {`quantity(managedCluster.status.allocatable.memory).isLessThan(quantity("65Gi"))`, yes},
+		"allocatable compares":                   {`quantity(managedCluster.status.allocatable.cpu).compareTo(quantity("3.5")) == 0`, yes},
+		"allocatable equals across suffixes":     {`quantity(managedCluster.status.allocatable.memory) == quantity("65536Mi")`, yes},
+		"allocatable adds up":                    {`quantity(managedCluster.status.allocatable.cpu).add(quantity("500m")) == quantity("4")`, yes},
+		"allocatable subtracts":                  {`quantity(managedCluster.status.allocatable.cpu).sub(quantity("500m")) == quantity("3")`, yes},
+		"allocatable as a number":                {`quantity(managedCluster.status.allocatable.cpu).asApproximateFloat() > 3.4`, yes},
+		"a resource with a domain":               {`quantity(managedCluster.status.allocatable["nvidia.com/gpu"]).isGreaterThan(quantity("5"))`, yes},
+		"capacity":                               {`quantity(managedCluster.status.capacity["nvidia.com/gpu"]).compareTo(quantity("8")) >= 0`, yes},
+		"what capacity has over allocatable":     {`quantity(managedCluster.status.capacity["nvidia.com/gpu"]).sub(quantity(managedCluster.status.allocatable["nvidia.com/gpu"])) == quantity("2")`, yes},
+		"a resource that is missing fails":       {`quantity(managedCluster.status.allocatable["amd.com/gpu"]).isGreaterThan(quantity("0"))`, failed("no such key: amd.com/gpu")},
+		"a resource that is missing as nothing":  {`quantity(managedCluster.status.allocatable[?"amd.com/gpu"].orValue("0")).isGreaterThan(quantity("0"))`, no},
+		"a claim is greater":                     {`quantity(managedCluster.claim("gpu.memory")).isGreaterThan(quantity("40Gi"))`, yes},
+		"a claim compares with allocatable":      {`quantity(managedCluster.claim("gpu.memory")).isGreaterThan(quantity(managedCluster.status.allocatable.memory))`, yes},
+		"a claim as an integer":                  {`quantity(managedCluster.claim("nodes")).isInteger() && quantity(managedCluster.claim("nodes")).asInteger() == 12`, yes},
+		"a fraction as an integer fails":         {`quantity(managedCluster.status.allocatable.cpu).asInteger() == 3`, failed("cannot convert value to integer")},
+		"claims add up":                          {`quantity(managedCluster.claim("nodes")).add(3).isGreaterThan(quantity("14"))`, yes},
+		"a claim that is no quantity fails":      {`quantity(managedCluster.claim("platform")).isGreaterThan(quantity("0"))`, failed("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")},
+		"a claim is asked whether it is one":     {`isQuantity(managedCluster.claim("platform")) && quantity(managedCluster.claim("platform")).isGreaterThan(quantity("0"))`, no},
+		"a claim that is missing fails":          {`quantity(managedCluster.claim("disk")).isGreaterThan(quantity("0"))`, failed(`no claim "disk"`)},
+		"a claim found the long way":             {`managedCluster.status.clusterClaims.exists(c, c.name == "gpu.memory" && isQuantity(c.value) && quantity(c.value).isGreaterThan(quantity("40Gi")))`, yes},
+	} {
+		t.Run(name, func(t *testing.T) {
+			expression, err := enginetest.Env(t).Compile(tc.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, got := range []celenv.Outcome{expression.Eval(subject), expression.EvalWhole(subject)} {
+				if got.Cost > affordable {
+					t.Errorf("cost %d, want at most %d", got.Cost, affordable)
+				}
+				got.Cost = 0
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("outcome (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
