@@ -10,11 +10,12 @@ func addOn(in Input, out *Column) {
 		if found == nil {
 			continue
 		}
-		if found.Expired(in.Snapshot.Now) {
+		value, given := found.Value(out.Prioritizer.Score)
+		switch {
+		case !given:
+		case found.Expired(in.Snapshot.Now):
 			out.Expired++
-			continue
-		}
-		if value, ok := found.Value(out.Prioritizer.Score); ok {
+		default:
 			out.Values[i] = int64(value)
 			out.lookAgain(found.ValidUntil)
 		}

@@ -141,19 +141,20 @@ func TestFormulas(t *testing.T) {
 func TestAddOnScores(t *testing.T) {
 	at := enginetest.Epoch
 	w := worldOf(enginetest.Cluster("plain"), enginetest.Cluster("none"), enginetest.Cluster("unnamed"), enginetest.Cluster("old"),
-		enginetest.Cluster("edge"), enginetest.Cluster("wild")).
+		enginetest.Cluster("edge"), enginetest.Cluster("wild"), enginetest.Cluster("stale")).
 		Add(enginetest.Score("plain", "r").Value("s", 7).Value("t", 9).Obj()).
 		Add(enginetest.Score("unnamed", "r").Value("t", 9).Obj()).
 		Add(enginetest.Score("old", "r").Value("s", 9).ValidUntil(at.Add(-1)).Obj()).
+		Add(enginetest.Score("stale", "r").Value("t", 9).ValidUntil(at.Add(-1)).Obj()).
 		Add(enginetest.Score("edge", "r").Value("s", 8).ValidUntil(at).Obj()).
 		Add(enginetest.Score("wild", "r").Value("s", 1000).Obj())
 	got, column := scores(w, program.Prioritizer{Kind: program.AddOn, Resource: "r", Score: "s", Weight: 1})
-	want := map[string]int64{"plain": 7, "none": 0, "unnamed": 0, "old": 0, "edge": 8, "wild": 1000}
+	want := map[string]int64{"plain": 7, "none": 0, "unnamed": 0, "old": 0, "edge": 8, "wild": 1000, "stale": 0}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("scores (-want +got):\n%s", diff)
 	}
 	if column.Expired != 1 {
-		t.Errorf("expired %d, want 1", column.Expired)
+		t.Errorf("expired %d, want 1: only old gives the score, and is out of date", column.Expired)
 	}
 	if want := at.Add(time.Nanosecond); !column.Until.Equal(want) {
 		t.Errorf("until %v, want %v: a score counts at the very instant it is valid until", column.Until, want)
