@@ -1,0 +1,220 @@
+package filter_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bits-and-blooms/bitset"
+	"github.com/google/go-cmp/cmp"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/filter"
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+// told is what the tiers said of every cluster, by name. A cluster whose tier depends on whether it is selected has
+// both, the one as an incumbent first.
+type told struct {
+	Tiers        map[string]string
+	Fell, Guests []string
+	Held         map[string]string
+	Dead         string
+}
+
+// stage is a placement with tiers on a fleet of four: a and b in eu, c in us, d with no label at all and the score load.
+type stage struct {
+	predicates []clusterv1beta1.ClusterSelector
+	tiers      []clusterv1beta1.ClusterSelector
+	// incumbents are selected; those of held are, too, and their set cannot be read.
+	incumbents, held []string
+	// leave is what the predicates leave of the budget; nil for nearly all.
+	leave *uint64
+}
+
+func (st stage) world() *enginetest.World {
+	p := place()
+	for _, predicate := range st.predicates {
+		p.Predicate(predicate)
+	}
+	placement := p.Obj()
+	for i, selector := range st.tiers {
+		placement.Spec.Tiers = append(placement.Spec.Tiers, clusterv1beta1.ClusterTier{Name: fmt.Sprint("t", i), ClusterSelector: selector})
+	}
+	return enginetest.NewWorld(placement,
+		enginetest.Cluster("a").Label("region", "eu").Label("much", "yes").Claim("gpu", "a b").Obj(),
+		enginetest.Cluster("b").Label("region", "eu").Obj(),
+		enginetest.Cluster("c").Label("region", "us").Obj(), enginetest.Cluster("d").Obj(),
+		enginetest.Score("d", "load").Value("cpu", 1).ValidUntil(enginetest.Epoch.Add(time.Hour)).Obj())
+}
+
+func (st stage) play(t *testing.T) (told, filter.Matched) {
+	t.Helper()
+	w := st.world()
+	s, p := w.Snapshot(), enginetest.Program(t, w)
+	bits := func(names []string) *bitset.BitSet {
+		out := &bitset.BitSet{}
+		for _, name := range names {
+			id, _ := s.ID(name)
+			out.Set(id)
+		}
+		return out
+	}
+	held := bits(st.held)
+	matched := filter.Predicates(s, p, s.Holding(fleet.TermExists).Difference(held), bits(slices.Concat(st.incumbents, st.held)))
+	if st.leave != nil {
+		matched.Leave(*st.leave)
+	}
+	in := matched.In.Union(held)
+	before := in.Clone()
+	said := filter.Tiers(p, &matched, in, held)
+	named := func(in *bitset.BitSet) []string {
+		var out []string
+		for id := range in.EachSet() {
+			out = append(out, s.Name(id))
+		}
+		return out
+	}
+	out := told{Tiers: map[string]string{}, Fell: named(said.Fell), Guests: named(said.Guests), Held: map[string]string{}, Dead: said.Dead}
+	for id := range before.EachSet() {
+		out.Tiers[s.Name(id)] = both(said.Of(id, true))(said.Of(id, false))
+	}
+	for id, problem := range said.Held {
+		out.Held[s.Name(id)] = problem
+	}
+	if diff := cmp.Diff(named(before.Difference(said.Fell)), named(in)); diff != "" {
+		t.Errorf("who is left (-want +got):\n%s", diff)
+	}
+	return out, matched
+}
+
+func both(tier int, in bool) func(int, bool) string {
+	word := func(tier int, in bool) string {
+		if !in {
+			return "none"
+		}
+		return fmt.Sprint(tier)
+	}
+	return func(other int, alsoIn bool) string {
+		if word(tier, in) == word(other, alsoIn) {
+			return word(tier, in)
+		}
+		return word(tier, in) + " or " + word(other, alsoIn)
+	}
+}
+
+func region(of string) clusterv1beta1.ClusterSelector {
+	return clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs("region", of)}
+}
+
+func byCEL(expressions ...string) clusterv1beta1.ClusterSelector {
+	return clusterv1beta1.ClusterSelector{CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: expressions}}
+}
+
+func byName(names ...string) clusterv1beta1.ClusterSelector {
+	return clusterv1beta1.ClusterSelector{ClusterNames: names}
+}
+
+const tooCostly = "the evaluation ran over its cost limit"
+
+func TestTiers(t *testing.T) {
+	every := clusterv1beta1.ClusterSelector{}
+	claimed := clusterv1beta1.ClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchClaims: map[string]string{"gpu": "a b"}}}
+	list := func(selectors ...clusterv1beta1.ClusterSelector) []clusterv1beta1.ClusterSelector { return selectors }
+	of := func(a, b, c, d string) map[string]string { return map[string]string{"a": a, "b": b, "c": c, "d": d} }
+	nobody := map[string]string{}
+	for name, tc := range map[string]struct {
+		stage stage
+		want  told
+	}{
+		"no tiers put everybody in one": {stage{}, told{Tiers: of("0", "0", "0", "0"), Held: nobody}},
+		"everybody is in the first that matches": {
+			stage{tiers: list(region("us"), region("eu"), every)}, told{Tiers: of("1", "1", "0", "2"), Held: nobody},
+		},
+		"who is in none falls": {
+			stage{tiers: list(region("us"), byName("a", "nobody"))},
+			told{Tiers: of("1", "none", "0", "none"), Fell: []string{"b", "d"}, Held: nobody},
+		},
+		"a claim by its value": {stage{tiers: list(claimed, every)}, told{Tiers: of("0", "1", "1", "1"), Held: nobody}},
+		"nobody comes back whom the predicates dropped": {
+			stage{predicates: list(region("eu")), tiers: list(region("us"), every)},
+			told{Tiers: map[string]string{"a": "1", "b": "1"}, Held: nobody},
+		},
+		"an expression that fails on some does not match them": {
+			stage{tiers: list(byCEL(`managedCluster.metadata.labels.region == "eu"`), every)}, told{Tiers: of("0", "0", "1", "1"), Held: nobody},
+		},
+		"an expression that fails on all it ran on is dead, by its tier": {
+			stage{tiers: list(region("eu"), byCEL(`true`, `managedCluster.metadata.labels.misspelt == "x"`), every)},
+			told{Tiers: of("0", "0", "2", "2"), Held: nobody, Dead: "tiers[1].celExpressions[1]: no such key: misspelt on every one of 2 clusters"},
+		},
+		"an expression is run on those alone that no earlier tier has": {
+			stage{tiers: list(byName("a", "b", "c"), byCEL(`managedCluster.metadata.labels.region == "eu"`), every)},
+			told{Tiers: of("0", "0", "0", "2"), Held: nobody, Dead: "tiers[1].celExpressions[0]: no such key: labels on every one of 1 clusters"},
+		},
+		"a newcomer on which an expression is too costly is in the next tier": {
+			stage{tiers: list(byCEL(costly), every)}, told{Tiers: of("0 or 1", "0", "0", "1"), Held: nobody},
+		},
+		"an incumbent on which an expression is too costly is in its tier, and no guest of it": {
+			stage{tiers: list(byCEL(costly), every), incumbents: []string{"a", "b"}},
+			told{Tiers: of("0 or 1", "0", "0", "1"), Held: map[string]string{"a": tooCostly}},
+		},
+		"an incumbent that no tier would have as a newcomer is a guest": {
+			stage{tiers: list(byName("d"), byCEL(costly)), incumbents: []string{"a"}},
+			told{Tiers: of("1 or none", "1", "1", "0"), Held: map[string]string{"a": tooCostly}, Guests: []string{"a"}},
+		},
+		"a newcomer that no other tier has falls": {
+			stage{tiers: list(byCEL(costly), byName("d"))}, told{Tiers: of("0 or none", "0", "0", "1"), Fell: []string{"a"}, Held: nobody},
+		},
+		"too costly in two tiers is the first of them": {
+			stage{tiers: list(region("us"), byCEL(costly), byCEL(costly), every), incumbents: []string{"a"}},
+			told{Tiers: of("1 or 3", "1", "0", "3"), Held: map[string]string{"a": tooCostly}},
+		},
+		"who is held by a set is in the tier that matches": {
+			stage{predicates: list(region("eu")), tiers: list(region("us"), every), held: []string{"c"}},
+			told{Tiers: map[string]string{"a": "1", "b": "1", "c": "0"}, Held: nobody},
+		},
+		"who is held by a set and in no tier is after the last": {
+			stage{tiers: list(region("us"), region("eu")), held: []string{"d"}}, told{Tiers: of("1", "1", "0", "2"), Held: nobody},
+		},
+		"who is held by a set counts where an expression ran": {
+			stage{predicates: list(byName("a")), tiers: list(byCEL(`managedCluster.metadata.labels.misspelt == "x"`), every), held: []string{"c"}},
+			told{
+				Tiers: map[string]string{"a": "1", "c": "1"}, Held: nobody,
+				Dead: "tiers[0].celExpressions[0]: no such key: misspelt on every one of 2 clusters",
+			},
+		},
+		"what the predicates spent, the tiers do not have": {
+			stage{tiers: list(byCEL(`managedCluster.metadata.name < "c"`), every), incumbents: []string{"c"}, leave: new(uint64(3))},
+			told{
+				Tiers: of("0", "0 or 1", "0 or 1", "0 or 1"),
+				Held:  map[string]string{"c": "the expressions together ran over their cost limit"},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _ := tc.stage.play(t)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("told (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhoIsSelectedChangesNoOtherTier(t *testing.T) {
+	tiers := []clusterv1beta1.ClusterSelector{byCEL(costly), byCEL(costly, `managedCluster.metadata.name != "b"`), byCEL(`managedCluster.metadata.name < "d"`)}
+	budget := uint64(2*celenv.ExpressionCost + 40)
+	want, _ := stage{tiers: tiers, leave: &budget}.play(t)
+	if !strings.Contains(want.Tiers["d"], "none") {
+		t.Fatalf("tiers %v: the budget was to run out before d", want.Tiers)
+	}
+	for _, incumbents := range [][]string{{"a"}, {"a", "b", "c", "d"}} {
+		got, _ := stage{tiers: tiers, incumbents: incumbents, leave: &budget}.play(t)
+		if diff := cmp.Diff(want.Tiers, got.Tiers); diff != "" {
+			t.Errorf("tiers where %v are selected (-nobody +them):\n%s", incumbents, diff)
+		}
+	}
+}
