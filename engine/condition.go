@@ -8,25 +8,28 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/engine/fleet"
 )
 
 // The parts of a placement that a misconfiguration is blamed on, as the message of the condition begins.
 const (
-	pluginPredicate = "Predicate"
-	pluginTaint     = "TaintToleration"
-	pluginScore     = "Prioritizer"
-	pluginGroup     = "DecisionGroup"
-	pluginPlacement = "Placement"
+	pluginPredicate  = "Predicate"
+	pluginTier       = "Tiers"
+	pluginTaint      = "TaintToleration"
+	pluginScore      = "Prioritizer"
+	pluginSpread     = "Spread"
+	pluginFailback   = "Failback"
+	pluginDisruption = "Disruption"
+	pluginGroup      = "DecisionGroup"
+	pluginPlacement  = "Placement"
 )
 
 // maxMessage is the longest message of a condition; the API allows 32768.
 const maxMessage = 4096
 
-// satisfied returns PlacementSatisfied: the first of the tests, in this order, that holds. Refused is how many clusters
-// match a predicate and fell to a taint.
-func satisfied(p *program.Program, s scope, refused, selected int) Condition {
-	short := p.Wanted - selected
+// satisfied returns PlacementSatisfied: the first of the tests, in this order, that holds.
+func (t *Trace) satisfied() Condition {
+	s, p, selected := t.scope, t.Program, len(t.Ranking.Chosen)
 	switch {
 	case len(s.valid) == 0:
 		return unsatisfied(clusterv1beta1.ReasonNoManagedClusterSetBindings,
@@ -37,20 +40,113 @@ func satisfied(p *program.Program, s scope, refused, selected int) Condition {
 	case s.candidates.None() && len(s.broken) == 0:
 		return unsatisfied(clusterv1beta1.ReasonAllManagedClusterSetsEmpty,
 			fmt.Sprintf("All ManagedClusterSets [%s] have no member ManagedCluster", strings.Join(s.eligible, ",")))
-	case p.Limited && short == 0 || !p.Limited && selected > 0:
+	case p.Limited && selected == p.Wanted || !p.Limited && selected > 0:
 		return Condition{
 			Type: clusterv1beta1.PlacementConditionSatisfied, Status: metav1.ConditionTrue,
 			Reason: clusterv1beta1.ReasonAllDecisionsScheduled, Message: "All cluster decisions scheduled",
 		}
-	case selected == 0 && refused > 0:
-		return unsatisfied(clusterv1beta1.ReasonNoManagedClusterMatched,
-			fmt.Sprintf("Each of the %d ManagedClusters that match the cluster predicates has a taint that is not tolerated", refused))
 	case selected == 0:
-		return unsatisfied(clusterv1beta1.ReasonNoManagedClusterMatched,
-			"No ManagedCluster matches any of the cluster predicate")
+		return unsatisfied(clusterv1beta1.ReasonNoManagedClusterMatched, t.unmatched())
 	default:
 		return unsatisfied(clusterv1beta1.ReasonNotAllDecisionsScheduled,
-			fmt.Sprintf("%d cluster decisions unscheduled", short))
+			fmt.Sprintf("%d cluster decisions unscheduled", p.Wanted-selected)+t.blocked())
+	}
+}
+
+// unmatched says why nobody is selected: the last stage that drops anybody.
+func (t *Trace) unmatched() string {
+	if blocked := t.blocked(); blocked != "" {
+		return "No ManagedCluster can be selected" + blocked
+	}
+	if refused := t.refused(); refused > 0 {
+		return fmt.Sprintf("Each of the %d ManagedClusters that match the cluster predicates has a taint that is not tolerated", refused)
+	}
+	return "No ManagedCluster matches any of the cluster predicate"
+}
+
+// blocked says how many candidates anti-affinity and the hard spread constraints keep out; empty where they keep none.
+func (t *Trace) blocked() string {
+	var out strings.Builder
+	for _, block := range t.Ranking.Blocks() {
+		fmt.Fprintf(&out, "; %s keeps out %d ManagedClusters", block.Constraint, block.Clusters)
+	}
+	return out.String()
+}
+
+// refused counts the clusters that a taint drops and that match a predicate by more than being selected, so that the
+// count is the same once they are not.
+func (t *Trace) refused() int {
+	count := 0
+	note := func(id fleet.ID) {
+		if _, held := t.matched.Held[id]; !held && !t.scope.held.Test(id) {
+			count++
+		}
+	}
+	for id := range t.tolerated.Fell {
+		note(id)
+	}
+	for id := range t.tolerated.Guests.EachSet() {
+		if !t.Ranking.Has(id) {
+			note(id)
+		}
+	}
+	return count
+}
+
+// maxHeld is how many held clusters the condition names.
+const maxHeld = 10
+
+// held returns PlacementHeld; a placement without a disruption policy has none.
+func (t *Trace) held() Condition {
+	out := Condition{
+		Type: clusterv1beta1.PlacementConditionHeld, Status: metav1.ConditionFalse,
+		Reason: clusterv1beta1.ReasonNothingHeld, Message: "No selected ManagedCluster is held by spec.disruptionPolicy",
+	}
+	ids := t.Ranking.Holds()
+	switch {
+	case t.Program.Budget == nil:
+		return Condition{}
+	case len(ids) == 0:
+		return out
+	}
+	var names []string
+	for _, id := range ids[:min(maxHeld, len(ids))] {
+		names = append(names, t.Snapshot.Name(id))
+	}
+	if len(ids) > maxHeld {
+		names = append(names, "...")
+	}
+	out.Status, out.Reason = metav1.ConditionTrue, clusterv1beta1.ReasonBudgetSpent
+	out.Message = bounded(fmt.Sprintf("%d selected ManagedClusters would be dropped and are held by spec.disruptionPolicy: %s",
+		len(ids), strings.Join(names, ", ")))
+	return out
+}
+
+// scoresExpired returns PlacementScoresExpired. Guests that are not selected do not count: they are candidates no more.
+func (t *Trace) scoresExpired() Condition {
+	var expired []string
+	lasting := t.Ranking.Lasting()
+	for _, column := range t.Ranking.Columns {
+		count := column.Expired
+		for _, id := range t.Ranking.Candidates {
+			score := t.Snapshot.Score(id, column.Prioritizer.Resource)
+			if column.Expired > 0 && !lasting.Test(id) && score != nil && score.Expired(t.Snapshot.Now) {
+				count--
+			}
+		}
+		if count > 0 {
+			expired = append(expired, fmt.Sprintf("%s: %d scores are out of date", column.Prioritizer.Name(), count))
+		}
+	}
+	if len(expired) == 0 {
+		return Condition{
+			Type: clusterv1beta1.PlacementConditionScoresExpired, Status: metav1.ConditionFalse,
+			Reason: clusterv1beta1.ReasonScoresFresh, Message: "All scores that the placement ranks by are in date",
+		}
+	}
+	return Condition{
+		Type: clusterv1beta1.PlacementConditionScoresExpired, Status: metav1.ConditionTrue,
+		Reason: clusterv1beta1.ReasonScoresExpired, Message: bounded(strings.Join(expired, "; ")),
 	}
 }
 
@@ -92,6 +188,8 @@ func blame(path string) string {
 	for prefix, plugin := range map[string]string{
 		"spec.predicates": pluginPredicate, "spec.tolerations": pluginTaint,
 		"spec.prioritizerPolicy": pluginScore, "spec.decisionStrategy": pluginGroup,
+		"spec.tiers": pluginTier, "spec.failbackPolicy": pluginFailback,
+		"spec.disruptionPolicy": pluginDisruption, "spec.spreadPolicy": pluginSpread,
 	} {
 		if strings.HasPrefix(path, prefix) {
 			return plugin

@@ -21,15 +21,33 @@ type Result struct {
 	Fingerprint string
 	// Selected is the number of clusters in all groups.
 	Selected int
-	// Satisfied and Misconfigured are the two conditions of the placement. Where nothing was decided, Satisfied only
+	// Shown is what readers are shown of each selected cluster, by name; clusters that are not in it show nothing. Where
+	// nothing was decided it means nothing: what is stored stays.
+	Shown map[string]Shown
+	// ByScore says that decisions are shown with their scores and in the order of these, rewritten for nothing but changed
+	// scores once per ScoreEvery at most.
+	ByScore    bool
+	ScoreEvery time.Duration
+	// Satisfied and Misconfigured are conditions that every placement has. Where nothing was decided, Satisfied only
 	// serves a placement that never had one.
 	Satisfied, Misconfigured Condition
+	// Held is the condition of a placement with a disruption policy; the zero Condition where it has none. ScoresExpired
+	// serves a placement once it is True for the first time. Where nothing was decided they mean nothing: what is stored
+	// stays.
+	Held, ScoresExpired Condition
 	// LookAgain is the earliest instant at which the result may change though no object does; zero for never.
 	LookAgain time.Time
 	// Ledger is what the placement is to remember. Where nothing was decided it means nothing: what is stored stays.
 	Ledger ledger.Ledger
 	// Trace says how the result came about.
 	Trace *Trace
+}
+
+// Shown is what readers are shown of a selected cluster beside its name.
+type Shown struct {
+	// Tier is the name of its tier.
+	Tier  string
+	Score int64
 }
 
 // Condition is a condition of a placement, without what depends on when it is stored.

@@ -19,40 +19,65 @@ import (
 )
 
 // Schedule decides one placement on a fleet, from what it remembers of its last run.
-func Schedule(s *fleet.Snapshot, p *program.Program, _ ledger.Ledger) *Result {
+func Schedule(s *fleet.Snapshot, p *program.Program, past ledger.Ledger) *Result {
 	if len(p.Unsupported) > 0 {
 		return keep(s, p.Key, strings.Join(p.Unsupported, ", ")+": not supported yet")
 	}
 	incumbents := seats(s, p.Key)
-	scope := reach(s, p.Key.Namespace, p.ClusterSets, incumbents)
-	matched := filter.Predicates(s, p, scope.candidates.Difference(scope.held), incumbents)
-	if matched.Dead != "" {
-		out := keep(s, p.Key, pluginPredicate+":"+matched.Dead)
-		out.LookAgain = matched.Asked.Until
+	t := &Trace{Snapshot: s, Program: p, scope: reach(s, p.Key.Namespace, p.ClusterSets, incumbents)}
+	t.matched = filter.Predicates(s, p, t.scope.candidates.Difference(t.scope.held), incumbents)
+	if t.matched.Dead != "" {
+		out := keep(s, p.Key, pluginPredicate+":"+t.matched.Dead)
+		out.LookAgain = t.matched.Asked.Until
 		return out
 	}
-	matched.In.InPlaceUnion(scope.held)
-	passed := matched.In.Clone()
-	tolerated := filter.Taints(s, p, passed, incumbents)
-	ranking := selection.Choose(score.Input{
-		Snapshot: s, Key: p.Key, Candidates: passed.AppendTo(nil), Incumbents: incumbents,
-		Guests: guests(scope, matched, tolerated), Demoted: tolerated.Demoted,
+	t.matched.In.InPlaceUnion(t.scope.held)
+	passed := t.matched.In.Clone()
+	t.tolerated = filter.Taints(s, p, passed, incumbents)
+	t.Ranking = selection.Choose(selection.Input{
+		Input: score.Input{
+			Snapshot: s, Key: p.Key, Candidates: passed.AppendTo(nil), Incumbents: incumbents,
+			Guests: t.guests(), Demoted: t.tolerated.Demoted,
+		},
+		Scope: t.scope.candidates, Past: past,
 	}, p)
 	groups := group.Assign(group.Input{
-		Snapshot: s, Strategy: p.Groups, Selected: ranking.Selected(), Prior: s.Slices(p.Key),
+		Snapshot: s, Strategy: p.Groups, Selected: t.Ranking.Chosen, Prior: s.Slices(p.Key),
 	})
-	trace := &Trace{Snapshot: s, Program: p, Ranking: ranking, scope: scope, matched: matched, tolerated: tolerated}
+	return t.result(groups)
+}
+
+// result puts together what a run that decided has to say.
+func (t *Trace) result(groups []group.Group) *Result {
 	return &Result{
-		Key:           p.Key,
+		Key:           t.Program.Key,
 		Decided:       true,
 		Groups:        groups,
-		Fingerprint:   p.Groups.Fingerprint,
-		Selected:      len(ranking.Chosen),
-		Satisfied:     satisfied(p, scope, refused(scope, matched, tolerated), len(ranking.Chosen)),
-		Misconfigured: misconfigured(scope.fault()),
-		LookAgain:     lookAgain(matched, tolerated, ranking),
-		Trace:         trace,
+		Fingerprint:   t.Program.Groups.Fingerprint,
+		Selected:      len(t.Ranking.Chosen),
+		Shown:         t.shown(),
+		ByScore:       t.Program.ByScore,
+		ScoreEvery:    t.Program.ScoreEvery,
+		Satisfied:     t.satisfied(),
+		Misconfigured: misconfigured(t.scope.fault()),
+		Held:          t.held(),
+		ScoresExpired: t.scoresExpired(),
+		Ledger:        t.Ranking.Ledger,
+		LookAgain:     t.lookAgain(),
+		Trace:         t,
 	}
+}
+
+// shown returns what readers are shown of the selected clusters.
+func (t *Trace) shown() map[string]Shown {
+	if !t.Program.ByScore {
+		return nil
+	}
+	out := make(map[string]Shown, len(t.Ranking.Chosen))
+	for _, id := range t.Ranking.Chosen {
+		out[t.Snapshot.Name(id)] = Shown{Score: t.Ranking.Score(id)}
+	}
+	return out
 }
 
 // Keep is the result for a placement that does not compile: what was decided before stays.
@@ -107,31 +132,19 @@ func seats(s *fleet.Snapshot, key fleet.Key) *bitset.BitSet {
 }
 
 // guests returns the clusters that passed one of the stages only because they are selected already.
-func guests(s scope, matched filter.Matched, tolerated filter.Tolerated) *bitset.BitSet {
-	out := s.held.Union(tolerated.Guests)
-	for id := range matched.Held {
+func (t *Trace) guests() *bitset.BitSet {
+	out := t.scope.held.Union(t.tolerated.Guests)
+	for id := range t.matched.Held {
 		out.Set(id)
 	}
 	return out
 }
 
-// refused counts the clusters that fell to a taint and match a predicate by more than being selected, so that the
-// count is the same once they are not.
-func refused(s scope, matched filter.Matched, tolerated filter.Tolerated) int {
-	count := 0
-	for id := range tolerated.Fell {
-		if _, held := matched.Held[id]; !held && !s.held.Test(id) {
-			count++
-		}
-	}
-	return count
-}
-
-// lookAgain returns the first instant at which a toleration or a score of a candidate runs out, or a score that an
-// expression asked for.
-func lookAgain(matched filter.Matched, tolerated filter.Tolerated, ranking *selection.Ranking) time.Time {
-	instants := []time.Time{matched.Asked.Until, tolerated.Until}
-	for _, column := range ranking.Columns {
+// lookAgain returns the first instant at which a toleration or a score of a candidate runs out, or the choice may change
+// by itself.
+func (t *Trace) lookAgain() time.Time {
+	instants := []time.Time{t.matched.Asked.Until, t.tolerated.Until, t.Ranking.LookAgain()}
+	for _, column := range t.Ranking.Columns {
 		instants = append(instants, column.Until)
 	}
 	instants = slices.DeleteFunc(instants, time.Time.IsZero)

@@ -35,28 +35,59 @@ func (t *Trace) Verdict(id fleet.ID) verdict.Verdict {
 
 // unranked is Verdict without the rank of a cluster that was beaten, which costs a look at all candidates.
 func (t *Trace) unranked(id fleet.ID) verdict.Verdict {
-	cluster := t.Snapshot.Cluster(id)
 	switch {
-	case !t.scope.candidates.Test(id):
-		return t.scope.why(cluster)
+	case t.Ranking == nil && !t.scope.candidates.Test(id):
+		return t.scope.why(t.Snapshot.Cluster(id))
 	case t.Ranking == nil:
 		return t.undecided(id)
-	case !t.matched.In.Test(id):
-		return t.matched.Why(cluster, id)
+	case t.Ranking.Has(id):
+		return t.selected(id)
 	}
-	if fell, ok := t.tolerated.Fell[id]; ok {
+	if fell, ok := t.filtered(id); ok {
 		return fell
 	}
-	if t.Ranking.Beaten(id) {
-		return verdict.Verdict{Code: verdict.Beaten}
+	return t.Ranking.Loss(id)
+}
+
+// filtered returns the verdict on a cluster that a filter dropped, or that was out of reach before. Ok is false where
+// none did.
+func (t *Trace) filtered(id fleet.ID) (fell verdict.Verdict, ok bool) {
+	switch cluster := t.Snapshot.Cluster(id); {
+	case !t.scope.candidates.Test(id):
+		return t.scope.why(cluster), true
+	case !t.matched.In.Test(id):
+		return t.matched.Why(cluster, id), true
 	}
+	fell, ok = t.tolerated.Fell[id]
+	return fell, ok
+}
+
+// selected returns the verdict on a cluster that is selected: in doubt, held by the disruption policy, or both.
+func (t *Trace) selected(id fleet.ID) verdict.Verdict {
+	var hold verdict.Hold
 	if problem, held := t.matched.Held[id]; held {
-		return verdict.Verdict{Code: verdict.Held, Argument: verdict.Hold{Problem: problem}}
+		hold.Problem = problem
+	} else if t.scope.held.Test(id) {
+		hold.Problem = t.scope.fault()
 	}
-	if t.scope.held.Test(id) {
-		return verdict.Verdict{Code: verdict.Held, Argument: verdict.Hold{Problem: t.scope.fault()}}
+	if until, held := t.Ranking.Held(id); held {
+		hold.Fell, hold.Until = t.loss(id), until
 	}
-	return verdict.Verdict{Code: verdict.Selected}
+	if hold == (verdict.Hold{}) {
+		return verdict.Verdict{Code: verdict.Selected}
+	}
+	return verdict.Verdict{Code: verdict.Held, Argument: hold}
+}
+
+// loss returns the verdict that a held cluster would have.
+func (t *Trace) loss(id fleet.ID) verdict.Code {
+	if fell, ok := t.filtered(id); ok {
+		return fell.Code
+	}
+	if t.Ranking.Barred(id) {
+		return verdict.Capped
+	}
+	return verdict.Beaten
 }
 
 func (t *Trace) undecided(id fleet.ID) verdict.Verdict {

@@ -93,6 +93,22 @@ func Pay(spent []Spend, count int, budget program.Budget, now time.Time) []Spend
 	return out
 }
 
+// Redate returns spends with a number of clusters dated now that were paid for before and leave only now: a crash came
+// between. They are taken off the newest spends.
+func Redate(spent []Spend, count int, budget program.Budget, now time.Time) []Spend {
+	out := Dated(spent, now)
+	if count == 0 {
+		return out
+	}
+	left := count
+	for i := len(out) - 1; i >= 0; i-- {
+		paid := min(left, out[i].Count)
+		out[i].Count -= paid
+		left -= paid
+	}
+	return Pay(out, count, budget, now)
+}
+
 // active returns the spends that still count, oldest first.
 func active(spent []Spend, budget program.Budget, now time.Time) []Spend {
 	return slices.DeleteFunc(Dated(spent, now), func(s Spend) bool { return !now.Before(s.At.Add(budget.Interval)) })

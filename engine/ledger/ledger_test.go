@@ -147,3 +147,24 @@ func TestDated(t *testing.T) {
 		t.Error("the spends that were given are changed")
 	}
 }
+
+func TestWhoIsPaidForAndLeavesOnlyNowIsDatedAnew(t *testing.T) {
+	for name, tc := range map[string]struct {
+		spent []ledger.Spend
+		count int
+		want  []ledger.Spend
+	}{
+		"nobody":                        {spent(-90, 1, -20, 2), 0, spent(-90, 1, -20, 2)},
+		"the newest":                    {spent(-30, 1, -20, 2), 1, spent(-30, 1, -20, 1, 0, 1)},
+		"more than the newest":          {spent(-30, 2, -20, 2), 3, spent(-30, 1, 0, 3)},
+		"more than there are":           {spent(-20, 1), 3, spent(0, 3)},
+		"in the second they were paid":  {spent(0, 3), 3, spent(0, 3)},
+		"what no longer counts is gone": {spent(-90, 2, -80, 1), 1, spent(0, 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, ledger.Redate(tc.spent, tc.count, two, at(0))); diff != "" {
+				t.Errorf("spent (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

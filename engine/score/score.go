@@ -20,7 +20,8 @@ type Input struct {
 	Key      fleet.Key
 	// Candidates are the clusters to score: those that passed every filter.
 	Candidates []fleet.ID
-	// Incumbents are the clusters that the placement has selected so far.
+	// Incumbents are the clusters that the placement has selected so far, or would have in a run that is tried out: the
+	// snapshot may say otherwise.
 	Incumbents *bitset.BitSet
 	// Guests are the candidates that passed a filter only because they are incumbents. Once dropped they are candidates
 	// no more, so no value of another cluster may depend on them.

@@ -1,158 +1,139 @@
-// Package selection owns the choice among candidates: their total scores, their order, and how many are taken. It
-// refuses to know where scores come from.
+// Package selection owns the choice among candidates: their total scores, their order, how they are spread, how many are
+// taken, and which of those that would be dropped stay for now. It refuses to know where scores come from, and who may
+// be chosen at all.
 //
-// The order is total: two candidates are never equal, so the same input always yields the same choice.
+// Two candidates are never equal, so the same input always yields the same choice. A choice confirms itself: a run that
+// starts from it, at the same instant, chooses it again.
 package selection
 
 import (
-	"cmp"
-	"container/heap"
+	"math"
 	"slices"
 
+	"github.com/bits-and-blooms/bitset"
+
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/ledger"
 	"github.com/berth-project/berth/engine/program"
 	"github.com/berth-project/berth/engine/score"
 )
 
-// Ranking is every candidate with its total score, and who was chosen.
-type Ranking struct {
-	// Columns hold what each prioritizer gave, in the program's order.
-	Columns []score.Column
-	// Candidates and Totals are parallel.
-	Candidates []fleet.ID
-	Totals     []int64
-	// Chosen lists positions in Candidates, by cluster name.
-	Chosen []int
-	// Cut is the total of the last candidate chosen; it means nothing where nobody was.
-	Cut int64
+// Input is what a choice depends on.
+type Input struct {
+	score.Input
 
-	order order
-	// last is the position in Candidates of the last that was chosen, or -1.
-	last int
+	// Scope has the clusters that the placement may choose from, before any filter. An incumbent outside leaves at once.
+	Scope *bitset.BitSet
+	// Tier returns the tier of a candidate, which may depend on whether it is an incumbent; nil where there are no tiers.
+	Tier func(id fleet.ID, incumbent bool) int
+	// Past is what the placement remembers.
+	Past ledger.Ledger
 }
 
-// Choose scores the candidates and takes the best.
-//
-// The order of choice is: not demoted, then total score, highest first, then name. Where Balance has a weight, a cluster
-// that is already selected goes before others of the same total: what other placements do must not displace it. Where
-// Steady has one, a cluster that is already selected is not demoted: a taint that only advises evicts nobody.
-func Choose(in score.Input, p *program.Program) *Ranking {
-	out := &Ranking{Candidates: in.Candidates, Totals: make([]int64, len(in.Candidates))}
-	for _, prioritizer := range p.Prioritizers {
-		column := score.Of(in, prioritizer)
-		for i, value := range column.Values {
-			out.Totals[i] += prioritizer.Weight * value
-		}
-		out.Columns = append(out.Columns, column)
-	}
-	out.order = newOrder(in, p, out.Totals)
-	wanted := len(in.Candidates)
+// Choose scores the candidates and chooses.
+func Choose(in Input, p *program.Program) *Ranking {
+	r := newRace(in, p)
+	ideal := r.settle(in.Incumbents, in.Past.SameSpec)
+	return newRanking(r, r.pace(ideal))
+}
+
+// race is the choosing of one placement.
+type race struct {
+	Input
+
+	program *program.Program
+	// seats is how many clusters are wanted.
+	seats int
+	// tree is nil where nothing divides the candidates.
+	tree *tree
+	// rounds are those worked out so far; the first is that of the incumbents.
+	rounds []*round
+}
+
+func newRace(in Input, p *program.Program) *race {
+	r := &race{Input: in, program: p, seats: math.MaxInt, tree: newTree(in.Snapshot, in.Candidates, p)}
 	if p.Limited {
-		wanted = min(wanted, p.Wanted)
+		r.seats = p.Wanted
 	}
-	out.Chosen, out.last = out.order.top(wanted), -1
-	if wanted > 0 {
-		out.last = slices.MaxFunc(out.Chosen, out.order.compare)
-		out.Cut = out.Totals[out.last]
-	}
-	return out
+	r.round(in.Incumbents)
+	return r
 }
 
-// Position returns the rank of the i-th candidate, from 1.
-func (r *Ranking) Position(i int) int {
-	position := 1
-	for j := range r.Candidates {
-		if r.order.compare(j, i) < 0 {
-			position++
-		}
-	}
-	return position
+func (r *race) first() *round { return r.rounds[0] }
+
+// among returns the position of a candidate. Ok is false where the cluster is none.
+func (r *race) among(id fleet.ID) (position int, ok bool) {
+	return slices.BinarySearch(r.Candidates, id)
 }
 
-// order compares candidates by their position in the list.
-type order struct {
-	totals          []int64
-	demoted, seated []bool
-	name            func(position int) string
+// eligible says whether the candidate at a position has all that it must have to be chosen.
+func (r *race) eligible(position int) bool {
+	return r.tree == nil || r.tree.leafOf[position] != outside
 }
 
-func newOrder(in score.Input, p *program.Program, totals []int64) order {
-	out := order{
-		totals: totals, demoted: make([]bool, len(totals)), seated: make([]bool, len(totals)),
-		name: func(i int) string { return in.Snapshot.Name(in.Candidates[i]) },
-	}
-	balance := p.Scores(program.Balance)
-	steady := slices.ContainsFunc(p.Prioritizers, func(by program.Prioritizer) bool {
-		return by.Kind == program.Steady && by.Weight > 0
-	})
-	for i, id := range in.Candidates {
-		incumbent := in.Incumbents.Test(id)
-		out.demoted[i] = in.Demoted.Test(id) && (!incumbent || !steady)
-		out.seated[i] = incumbent && balance
-	}
-	return out
-}
-
-func (o order) compare(a, b int) int {
-	return cmp.Or(
-		first(!o.demoted[a], !o.demoted[b]), cmp.Compare(o.totals[b], o.totals[a]), first(o.seated[a], o.seated[b]), o.byName(a, b))
-}
-
-// first puts what holds before what does not.
-func first(a, b bool) int {
-	switch {
-	case a == b:
+// tier returns the tier of a candidate.
+func (r *race) tier(id fleet.ID, incumbent bool) int {
+	if r.Tier == nil {
 		return 0
-	case a:
-		return -1
-	default:
-		return 1
 	}
+	return r.Tier(id, incumbent)
 }
 
-func (o order) byName(a, b int) int { return cmp.Compare(o.name(a), o.name(b)) }
+// round is the candidates as a run sees them that starts from given incumbents: who of them is one, scored and in order.
+type round struct {
+	*race
 
-// top returns the best n positions, by name. It keeps a heap of n, so that choosing few of many is cheap.
-func (o order) top(n int) []int {
-	kept := &bounded{order: o, positions: make([]int, 0, n)}
-	for i := range o.totals {
-		switch {
-		case n == len(o.totals):
-			kept.positions = append(kept.positions, i)
-		case len(kept.positions) < n:
-			heap.Push(kept, i)
-		case n > 0 && o.compare(i, kept.positions[0]) < 0:
-			kept.positions[0] = i
-			heap.Fix(kept, 0)
+	incumbents *bitset.BitSet
+	columns    []score.Column
+	order      order
+}
+
+// round returns the round of some incumbents.
+func (r *race) round(incumbents *bitset.BitSet) *round {
+	for _, known := range r.rounds {
+		if same(known.incumbents, incumbents) {
+			return known
 		}
 	}
-	slices.SortFunc(kept.positions, o.byName)
-	return kept.positions
-}
-
-// bounded is a heap of positions with the worst on top.
-type bounded struct {
-	order     order
-	positions []int
-}
-
-func (b *bounded) Len() int           { return len(b.positions) }
-func (b *bounded) Less(i, j int) bool { return b.order.compare(b.positions[i], b.positions[j]) > 0 }
-func (b *bounded) Swap(i, j int)      { b.positions[i], b.positions[j] = b.positions[j], b.positions[i] }
-
-// Push is for container/heap alone.
-func (b *bounded) Push(x any) {
-	position, ok := x.(int)
-	if !ok {
-		panic("selection: the heap holds positions")
-	}
-	b.positions = append(b.positions, position)
-}
-
-// Pop is for container/heap alone.
-func (b *bounded) Pop() any {
-	last := len(b.positions) - 1
-	out := b.positions[last]
-	b.positions = b.positions[:last]
+	out := &round{race: r, incumbents: incumbents}
+	out.rank()
+	r.rounds = append(r.rounds, out)
 	return out
 }
+
+// absent says whether the candidate at a position is none in this round: it is let in only while it is an incumbent.
+func (r *round) absent(position int) bool {
+	id := r.Candidates[position]
+	return r.Guests.Test(id) && !r.incumbents.Test(id)
+}
+
+// rank scores the candidates of the round. The totals of those that are absent mean nothing.
+func (r *round) rank() {
+	in := r.Input.Input
+	in.Incumbents = r.incumbents
+	positions := make([]int, 0, len(r.Candidates))
+	tiers, totals := make([]int, len(r.Candidates)), make([]int64, len(r.Candidates))
+	for i, id := range r.Candidates {
+		tiers[i] = r.tier(id, r.incumbents.Test(id))
+		if !r.absent(i) {
+			positions = append(positions, i)
+		}
+	}
+	r.order = newOrder(in, r.program, tiers, totals)
+	if len(positions) < len(r.Candidates) {
+		in.Candidates = make([]fleet.ID, 0, len(positions))
+		for _, i := range positions {
+			in.Candidates = append(in.Candidates, r.Candidates[i])
+		}
+	}
+	for _, prioritizer := range r.program.Prioritizers {
+		column := score.Of(in, prioritizer)
+		for j, value := range column.Values {
+			totals[positions[j]] += prioritizer.Weight * value
+		}
+		r.columns = append(r.columns, column)
+	}
+}
+
+// same says whether two sets have the same members.
+func same(a, b *bitset.BitSet) bool { return a.SymmetricDifferenceCardinality(b) == 0 }

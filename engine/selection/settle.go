@@ -1,0 +1,64 @@
+package selection
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/bits-and-blooms/bitset"
+
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+// maxRounds is how often a choice is made anew before the last one counts. It has never been seen to be reached.
+const maxRounds = 16
+
+// settle chooses with the incumbents given, then with those chosen as the incumbents, and so on until a choice confirms
+// itself. Where choices take turns without an end, the one whose names come first counts, whichever of them one starts
+// from.
+func (r *race) settle(incumbents *bitset.BitSet, sameSpec bool) *bitset.BitSet {
+	seen := []*bitset.BitSet{incumbents}
+	for range maxRounds {
+		next, final := r.round(seen[len(seen)-1]).choose(sameSpec)
+		if final {
+			return next
+		}
+		if at := slices.IndexFunc(seen, func(set *bitset.BitSet) bool { return same(set, next) }); at >= 0 {
+			return slices.MinFunc(seen[at:], r.byNames)
+		}
+		seen = append(seen, next)
+	}
+	return seen[maxRounds]
+}
+
+// choose returns whom the round chooses. Final says that a run which starts from there chooses the same. Without spread,
+// and with one anti-affinity at most, it does: being chosen only adds to a cluster's score, and the best of its domain
+// stays the best of it.
+func (r *round) choose(sameSpec bool) (chosen *bitset.BitSet, final bool) {
+	nobody := &bitset.BitSet{}
+	unstable := r.unstable(sameSpec)
+	chosen = r.pick(nobody, unstable)
+	if unstable.Any() {
+		return r.pick(chosen.Intersection(r.incumbents), nobody), false
+	}
+	return chosen, len(r.program.Spread) == 0 && len(r.program.AntiAffinity) <= 1
+}
+
+// byNames compares sets of clusters by their names, sorted.
+func (r *race) byNames(a, b *bitset.BitSet) int { return slices.Compare(r.names(a), r.names(b)) }
+
+// names returns the names of clusters, sorted.
+func (r *race) names(of *bitset.BitSet) []string {
+	out := make([]string, 0, of.Count())
+	for id := range of.EachSet() {
+		out = append(out, r.Snapshot.Name(id))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// ids returns clusters by name.
+func (r *race) ids(of *bitset.BitSet) []fleet.ID {
+	out := of.AppendTo(make([]fleet.ID, 0, of.Count()))
+	slices.SortFunc(out, func(a, b fleet.ID) int { return cmp.Compare(r.Snapshot.Name(a), r.Snapshot.Name(b)) })
+	return out
+}
