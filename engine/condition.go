@@ -2,6 +2,8 @@ package engine
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -9,6 +11,7 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/score"
 )
 
 // The parts of a placement that a misconfiguration is blamed on, as the message of the condition begins.
@@ -61,6 +64,9 @@ func (t *Trace) unmatched() string {
 	if refused := t.refused(); refused > 0 {
 		return fmt.Sprintf("Each of the %d ManagedClusters that match the cluster predicates has a taint that is not tolerated", refused)
 	}
+	if t.tiered.Fell.Any() || t.tiered.Guests.Any() {
+		return "No ManagedCluster that matches the cluster predicates is in any of the tiers"
+	}
 	return "No ManagedCluster matches any of the cluster predicate"
 }
 
@@ -78,7 +84,7 @@ func (t *Trace) blocked() string {
 func (t *Trace) refused() int {
 	count := 0
 	note := func(id fleet.ID) {
-		if _, held := t.matched.Held[id]; !held && !t.scope.held.Test(id) {
+		if _, held := t.matched.Held[id]; !held && !t.scope.held.Test(id) && !t.tiered.Guests.Test(id) {
 			count++
 		}
 	}
@@ -122,21 +128,17 @@ func (t *Trace) held() Condition {
 	return out
 }
 
-// scoresExpired returns PlacementScoresExpired. Guests that are not selected do not count: they are candidates no more.
+// scoresExpired returns PlacementScoresExpired: what prioritizers rank by and expressions asked for in vain.
 func (t *Trace) scoresExpired() Condition {
 	var expired []string
-	lasting := t.Ranking.Lasting()
 	for _, column := range t.Ranking.Columns {
-		count := column.Expired
-		for _, id := range t.Ranking.Candidates {
-			score := t.Snapshot.Score(id, column.Prioritizer.Resource)
-			if column.Expired > 0 && !lasting.Test(id) && score != nil && score.Expired(t.Snapshot.Now) {
-				count--
-			}
-		}
-		if count > 0 {
+		if count := column.Expired - t.passing(column); count > 0 {
 			expired = append(expired, fmt.Sprintf("%s: %d scores are out of date", column.Prioritizer.Name(), count))
 		}
+	}
+	asked := t.matched.Asked.Expired()
+	for _, resource := range slices.Sorted(maps.Keys(asked)) {
+		expired = append(expired, fmt.Sprintf("scores(%q): %d are out of date", resource, asked[resource]))
 	}
 	if len(expired) == 0 {
 		return Condition{
@@ -148,6 +150,25 @@ func (t *Trace) scoresExpired() Condition {
 		Type: clusterv1beta1.PlacementConditionScoresExpired, Status: metav1.ConditionTrue,
 		Reason: clusterv1beta1.ReasonScoresExpired, Message: bounded(strings.Join(expired, "; ")),
 	}
+}
+
+// passing counts the guests that are not selected among those whose score is out of date. They are candidates no more,
+// so a message that counted them would change by itself.
+func (t *Trace) passing(column score.Column) int {
+	if column.Expired == 0 {
+		return 0
+	}
+	count := 0
+	for id := range t.guests().EachSet() {
+		found := t.Snapshot.Score(id, column.Prioritizer.Resource)
+		if found == nil || t.Ranking.Has(id) || !t.Ranking.Ranks(id) || !found.Expired(t.Snapshot.Now) {
+			continue
+		}
+		if _, given := found.Value(column.Prioritizer.Score); given {
+			count++
+		}
+	}
+	return count
 }
 
 func unsatisfied(reason, message string) Condition {

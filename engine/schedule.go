@@ -27,24 +27,44 @@ func Schedule(s *fleet.Snapshot, p *program.Program, past ledger.Ledger) *Result
 	t := &Trace{Snapshot: s, Program: p, scope: reach(s, p.Key.Namespace, p.ClusterSets, incumbents)}
 	t.matched = filter.Predicates(s, p, t.scope.candidates.Difference(t.scope.held), incumbents)
 	if t.matched.Dead != "" {
-		out := keep(s, p.Key, pluginPredicate+":"+t.matched.Dead)
-		out.LookAgain = t.matched.Asked.Until
-		return out
+		return t.dead(pluginPredicate + ":" + t.matched.Dead)
 	}
 	t.matched.In.InPlaceUnion(t.scope.held)
 	passed := t.matched.In.Clone()
+	t.tiered = filter.Tiers(p, &t.matched, passed, t.scope.held)
+	if t.tiered.Dead != "" {
+		return t.dead(pluginTier + ":" + t.tiered.Dead)
+	}
 	t.tolerated = filter.Taints(s, p, passed, incumbents)
 	t.Ranking = selection.Choose(selection.Input{
 		Input: score.Input{
 			Snapshot: s, Key: p.Key, Candidates: passed.AppendTo(nil), Incumbents: incumbents,
 			Guests: t.guests(), Demoted: t.tolerated.Demoted,
 		},
-		Scope: t.scope.candidates, Past: past,
+		Scope: t.scope.candidates, Tier: t.tiers(), Past: past,
 	}, p)
 	groups := group.Assign(group.Input{
 		Snapshot: s, Strategy: p.Groups, Selected: t.Ranking.Chosen, Prior: s.Slices(p.Key),
 	})
 	return t.result(groups)
+}
+
+// dead is the result of a run that an expression keeps from deciding. It may not once a score runs out.
+func (t *Trace) dead(problem string) *Result {
+	out := keep(t.Snapshot, t.Program.Key, problem)
+	out.LookAgain = t.matched.Asked.Until
+	return out
+}
+
+// tiers returns the tier of each candidate, or nil where there are none.
+func (t *Trace) tiers() func(id fleet.ID, incumbent bool) int {
+	if len(t.Program.Tiers) == 0 {
+		return nil
+	}
+	return func(id fleet.ID, incumbent bool) int {
+		tier, _ := t.tiered.Of(id, incumbent)
+		return tier
+	}
 }
 
 // result puts together what a run that decided has to say.
@@ -70,14 +90,25 @@ func (t *Trace) result(groups []group.Group) *Result {
 
 // shown returns what readers are shown of the selected clusters.
 func (t *Trace) shown() map[string]Shown {
-	if !t.Program.ByScore {
+	if !t.Program.ByScore && len(t.Program.Tiers) == 0 {
 		return nil
 	}
 	out := make(map[string]Shown, len(t.Ranking.Chosen))
 	for _, id := range t.Ranking.Chosen {
-		out[t.Snapshot.Name(id)] = Shown{Score: t.Ranking.Score(id)}
+		out[t.Snapshot.Name(id)] = Shown{Tier: t.tier(id), Score: t.Ranking.Score(id)}
 	}
 	return out
+}
+
+// tier returns the name of the tier that a selected cluster is in; empty where it is in none.
+func (t *Trace) tier(id fleet.ID) string {
+	if !t.matched.In.Test(id) {
+		return ""
+	}
+	if tier, ok := t.tiered.Of(id, true); ok && tier < len(t.Program.Tiers) {
+		return t.Program.Tiers[tier].Name
+	}
+	return ""
 }
 
 // Keep is the result for a placement that does not compile: what was decided before stays.
@@ -134,6 +165,7 @@ func seats(s *fleet.Snapshot, key fleet.Key) *bitset.BitSet {
 // guests returns the clusters that passed one of the stages only because they are selected already.
 func (t *Trace) guests() *bitset.BitSet {
 	out := t.scope.held.Union(t.tolerated.Guests)
+	out.InPlaceUnion(t.tiered.Guests)
 	for id := range t.matched.Held {
 		out.Set(id)
 	}

@@ -20,6 +20,7 @@ type Trace struct {
 
 	scope     scope
 	matched   filter.Matched
+	tiered    filter.Tiered
 	tolerated filter.Tolerated
 	kept      *bitset.BitSet
 }
@@ -57,6 +58,8 @@ func (t *Trace) filtered(id fleet.ID) (fell verdict.Verdict, ok bool) {
 		return t.scope.why(cluster), true
 	case !t.matched.In.Test(id):
 		return t.matched.Why(cluster, id), true
+	case t.tiered.Fell.Test(id):
+		return verdict.Verdict{Code: verdict.OutsideTiers}, true
 	}
 	fell, ok = t.tolerated.Fell[id]
 	return fell, ok
@@ -65,11 +68,7 @@ func (t *Trace) filtered(id fleet.ID) (fell verdict.Verdict, ok bool) {
 // selected returns the verdict on a cluster that is selected: in doubt, held by the disruption policy, or both.
 func (t *Trace) selected(id fleet.ID) verdict.Verdict {
 	var hold verdict.Hold
-	if problem, held := t.matched.Held[id]; held {
-		hold.Problem = problem
-	} else if t.scope.held.Test(id) {
-		hold.Problem = t.scope.fault()
-	}
+	hold.Problem = t.doubt(id)
 	if until, held := t.Ranking.Held(id); held {
 		hold.Fell, hold.Until = t.loss(id), until
 	}
@@ -77,6 +76,17 @@ func (t *Trace) selected(id fleet.ID) verdict.Verdict {
 		return verdict.Verdict{Code: verdict.Selected}
 	}
 	return verdict.Verdict{Code: verdict.Held, Argument: hold}
+}
+
+// doubt says why nobody can tell whether a selected cluster qualifies; empty where somebody can.
+func (t *Trace) doubt(id fleet.ID) string {
+	if problem, held := t.matched.Held[id]; held {
+		return problem
+	}
+	if t.scope.held.Test(id) {
+		return t.scope.fault()
+	}
+	return t.tiered.Held[id]
 }
 
 // loss returns the verdict that a held cluster would have.

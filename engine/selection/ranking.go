@@ -68,6 +68,12 @@ func newRanking(r *race, p pace) *Ranking {
 // Has says whether a cluster was chosen.
 func (r *Ranking) Has(id fleet.ID) bool { return r.chosen.Test(id) }
 
+// Ranks says whether a cluster is a candidate.
+func (r *Ranking) Ranks(id fleet.ID) bool {
+	_, candidate := r.race.among(id)
+	return candidate
+}
+
 // Held says whether a chosen cluster is held by the disruption policy, and until when; zero for never.
 func (r *Ranking) Held(id fleet.ID) (until time.Time, ok bool) {
 	until, ok = r.pace.until[id]
@@ -109,17 +115,6 @@ func (r *Ranking) Score(id fleet.ID) int64 {
 		return 0
 	}
 	return r.shown.order.totals[i]
-}
-
-// Lasting returns the candidates that the next run will have: a guest that was not chosen is none any more.
-func (r *Ranking) Lasting() *bitset.BitSet {
-	out := &bitset.BitSet{}
-	for _, id := range r.Candidates {
-		if !r.race.Guests.Test(id) || r.chosen.Test(id) {
-			out.Set(id)
-		}
-	}
-	return out
 }
 
 // Loss returns the verdict on a candidate that was not chosen. A guest is beaten, whatever else keeps it out: the next run
@@ -175,7 +170,10 @@ func (r *Ranking) Blocks() []Block {
 		return nil
 	}
 	counts := make([]int, len(r.race.program.AntiAffinity)+len(r.race.program.Spread))
-	for id := range r.Lasting().Difference(r.chosen.Union(r.waits)).EachSet() {
+	for _, id := range r.Candidates {
+		if r.chosen.Test(id) || r.waits.Test(id) || r.race.Guests.Test(id) {
+			continue
+		}
 		if term, _, blocked := r.end.block(r.race.Snapshot.Cluster(id), false); blocked {
 			counts[term]++
 		}
