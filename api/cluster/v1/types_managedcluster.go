@@ -57,8 +57,9 @@ type ManagedClusterSpec struct {
 	// Whether the hub lets this cluster in. Defaults to false. Turning it on needs
 	// the `accept` permission on the cluster and gives its agent access to the
 	// cluster's namespace; turning it off takes that access away. A cluster that
-	// was never accepted has no health report, is therefore tainted unreachable,
-	// and is not selected unless tolerated.
+	// was accepted and has not reported yet is tainted unreachable. One about which
+	// nothing was ever reported is so only where the hub is told to taint clusters
+	// that have not joined.
 	//
 	// +optional
 	HubAcceptsClient bool `json:"hubAcceptsClient"`

@@ -138,6 +138,8 @@ type ManagedClusterSetStatus struct {
 	// `ClusterSetEmpty` tells whether the set has no member; its message counts
 	// them. Members that are being deleted, not accepted or tainted are counted
 	// too. `Conflict` is True while another set claims the same exclusive label.
+	// `HealthSuspended`, on the set `global` alone, is True while so many clusters
+	// have fallen silent that the hub itself is suspected.
 	//
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`

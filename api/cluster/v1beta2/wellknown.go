@@ -29,6 +29,14 @@ const (
 	ReasonExclusiveLabelInUse = "ExclusiveLabelInUse"
 	// ReasonNoConflict goes with Conflict=False.
 	ReasonNoConflict = "NoConflict"
+
+	// ManagedClusterSetConditionHealthSuspended is on the set global alone. It is True while so many clusters are silent
+	// that the hub itself is suspected: no cluster is newly reported or tainted unreachable or unavailable.
+	ManagedClusterSetConditionHealthSuspended = "HealthSuspended"
+	// ReasonTooManySilent goes with HealthSuspended=True.
+	ReasonTooManySilent = "TooManySilent"
+	// ReasonFewSilent goes with HealthSuspended=False.
+	ReasonFewSilent = "FewSilent"
 )
 
 // Condition of a ManagedClusterSetBinding and its reasons.
