@@ -1,0 +1,56 @@
+package health
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// BenchmarkHeartbeat is one renewed lease among many: what it costs does not depend on how many.
+func BenchmarkHeartbeat(b *testing.B) {
+	each(b, func(b *testing.B, r *roster, names []string) {
+		woken := r.listen()
+		i := 0
+		for b.Loop() {
+			now := noon.Add(time.Duration(i) * time.Millisecond)
+			r.setLease(names[i%len(names)], now, now)
+			i++
+		}
+		if got := woken(); len(got) > 0 {
+			b.Fatalf("woken %d", len(got))
+		}
+	})
+}
+
+// BenchmarkGivingUp is the decision on a cluster that is silent, for which all others are asked.
+func BenchmarkGivingUp(b *testing.B) {
+	each(b, func(b *testing.B, r *roster, names []string) {
+		for b.Loop() {
+			s, _ := r.gather(names[0], noon.Add(2*five/5))
+			if d := decide(s); !d.declare {
+				b.Fatal("the cluster is not given up")
+			}
+		}
+	})
+}
+
+func each(b *testing.B, run func(*testing.B, *roster, []string)) {
+	for _, clusters := range []int{10, 1000, 10000} {
+		b.Run(fmt.Sprint(clusters), func(b *testing.B) {
+			r := newRoster(55, false)
+			names := make([]string, clusters)
+			for i := range names {
+				names[i] = fmt.Sprintf("cluster-%05d", i)
+				silent := time.Duration(0)
+				if i == 0 {
+					silent = time.Hour
+				}
+				r.seen(healthy(names[i]), silent)
+			}
+			r.begin(noon.Add(-time.Hour))
+			b.ReportAllocs()
+			b.ResetTimer()
+			run(b, r, names)
+		})
+	}
+}

@@ -1,0 +1,354 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/prometheus/client_golang/prometheus"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/internal/telemetry"
+)
+
+// loop is the loop on a hub that holds some objects. What its roster knows is what the test shows it.
+type loop struct {
+	*reconciler
+	clock *testclock.FakePassiveClock
+	// told are the events: namespace, name and reason.
+	told []string
+	// writes counts requests that change something.
+	writes int
+}
+
+// newLoop returns a loop that began an hour before noon, and knows what there is. What a test intercepts is counted too.
+func newLoop(t *testing.T, intercept interceptor.Funcs, objects ...client.Object) *loop {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clusterv1.AddToScheme(scheme), clusterv1beta2.AddToScheme(scheme), coordinationv1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	l := &loop{clock: testclock.NewFakePassiveClock(noon)}
+	hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithStatusSubresource(&clusterv1.ManagedCluster{}, &clusterv1beta2.ManagedClusterSet{}).WithInterceptorFuncs(intercept).Build()
+	l.start(interceptor.NewClient(hub, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			l.writes++
+			return c.Patch(ctx, o, p, opts...)
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			l.writes++
+			return c.SubResource(sub).Patch(ctx, o, p, opts...)
+		},
+		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			l.writes++
+			return c.Apply(ctx, o, opts...)
+		},
+	}), noon.Add(-time.Hour))
+	l.show(t)
+	return l
+}
+
+// start begins anew on a hub: nothing is left of what was known before.
+func (l *loop) start(hub client.Client, now time.Time) {
+	r := newRoster(55, false)
+	l.reconciler = &reconciler{
+		client: hub, roster: r, clock: l.clock, metrics: telemetry.NewHealth(prometheus.NewRegistry(), r.state), recorder: recorder{&l.told},
+		overtaken: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstConflict, lastConflict),
+	}
+	r.begin(now)
+}
+
+// show lets the loop see what is stored.
+func (l *loop) show(t *testing.T) {
+	t.Helper()
+	s := source{roster: l.roster, clock: l.clock}
+	var clusters clusterv1.ManagedClusterList
+	var leases coordinationv1.LeaseList
+	var sets clusterv1beta2.ManagedClusterSetList
+	ctx := context.WithoutCancel(t.Context())
+	if err := errors.Join(l.client.List(ctx, &clusters), l.client.List(ctx, &leases), l.client.List(ctx, &sets)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range clusters.Items {
+		s.setCluster(&clusters.Items[i])
+	}
+	for i := range leases.Items {
+		s.setLease(&leases.Items[i])
+	}
+	for i := range sets.Items {
+		s.setSet(&sets.Items[i])
+	}
+}
+
+type recorder struct{ told *[]string }
+
+func (r recorder) Eventf(regarding, _ runtime.Object, _, reason, _, note string, args ...any) {
+	object, err := meta.Accessor(regarding)
+	if err != nil || fmt.Sprintf(note, args...) == "" {
+		panic(fmt.Sprintf("no event: %v", err))
+	}
+	*r.told = append(*r.told, object.GetNamespace()+"/"+object.GetName()+" "+reason)
+}
+
+func (l *loop) run(t *testing.T, name string) (reconcile.Result, error) {
+	t.Helper()
+	return l.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: name}})
+}
+
+// renew renews the lease of a cluster, and lets the loop see it.
+func (l *loop) renew(t *testing.T, name string) {
+	t.Helper()
+	lease := lease(name, 0)
+	if err := l.client.Get(t.Context(), client.ObjectKeyFromObject(lease), lease); err != nil {
+		t.Fatal(err)
+	}
+	lease.Spec.RenewTime = &metav1.MicroTime{Time: l.clock.Now()}
+	if err := l.client.Update(t.Context(), lease); err != nil {
+		t.Fatal(err)
+	}
+	l.show(t)
+}
+
+// stored returns what is stored of a cluster: what is reported of it, and its taints.
+func (l *loop) stored(t *testing.T, name string) string {
+	t.Helper()
+	out := &clusterv1.ManagedCluster{}
+	if err := l.client.Get(t.Context(), client.ObjectKey{Name: name}, out); err != nil {
+		t.Fatal(err)
+	}
+	return string(read(out).available) + "; " + text(out.Spec.Taints)
+}
+
+// TestAnOutage from its beginning to its end: two writes, each told once, and no third.
+func TestAnOutage(t *testing.T) {
+	l := newLoop(t, interceptor.Funcs{}, healthy("c").Obj(), lease("c", five-time.Second))
+	step := func(when, want string, writes int, again time.Duration, events ...string) {
+		t.Helper()
+		for range 2 { // a second look finds nothing to do
+			result, err := l.run(t, "c")
+			if err != nil || result.RequeueAfter != again {
+				t.Errorf("%s: look again after %s, error %v, want %s", when, result.RequeueAfter, err, again)
+			}
+			l.show(t)
+		}
+		if got := l.stored(t, "c"); got != want || l.writes != writes {
+			t.Errorf("%s: %s after %d writes, want %s after %d", when, got, l.writes, want, writes)
+		}
+		if diff := cmp.Diff(events, l.told); diff != "" {
+			t.Errorf("%s: events (-want +got):\n%s", when, diff)
+		}
+		l.told = nil
+	}
+	report := func(status string) {
+		t.Helper()
+		stored := &clusterv1.ManagedCluster{}
+		if err := l.client.Get(t.Context(), client.ObjectKey{Name: "c"}, stored); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.client.Status().Update(t.Context(), builder{stored}.saysSince(available, status, l.clock.Now()).Obj()); err != nil {
+			t.Fatal(err)
+		}
+		l.renew(t, "c")
+	}
+	step("before its grace is over", "True; none", 0, time.Second)
+	l.clock.SetTime(noon.Add(time.Second))
+	step("when it is over", "Unknown; unreachable since -1s", 2, 0, "c/c AvailableUnknown")
+	l.clock.SetTime(noon.Add(time.Minute))
+	report("False")
+	step("when it says that it is not available", "False; unavailable since -1s", 3, five, "c/c Unavailable")
+	l.clock.SetTime(noon.Add(time.Hour))
+	step("when it falls silent again", "Unknown; unreachable since -1s", 5, 0, "c/c AvailableUnknown")
+	report("True")
+	step("when it is back", "True; none", 6, five, "c/c Available")
+}
+
+// TestWhatIsReported is what readers of the condition know.
+func TestWhatIsReported(t *testing.T) {
+	l := newLoop(t, interceptor.Funcs{}, healthy("c").Obj(), lease("c", time.Hour))
+	if _, err := l.run(t, "c"); err != nil {
+		t.Fatal(err)
+	}
+	stored := &clusterv1.ManagedCluster{}
+	if err := l.client.Get(t.Context(), client.ObjectKey{Name: "c"}, stored); err != nil {
+		t.Fatal(err)
+	}
+	want := append(slices.Clone(healthy("c").Status.Conditions[:2]), metav1.Condition{
+		Type: "ManagedClusterConditionAvailable", Status: "Unknown", Reason: "ManagedClusterLeaseUpdateStopped",
+		Message: "Registration agent stopped updating its lease.", LastTransitionTime: metav1.NewTime(noon),
+	})
+	same := cmp.Comparer(func(a, b metav1.Time) bool { return a.Equal(&b) })
+	if diff := cmp.Diff(want, stored.Status.Conditions, same); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+}
+
+func TestALeaseIsMade(t *testing.T) {
+	l := newLoop(t, interceptor.Funcs{}, healthy("c").Obj())
+	if result, err := l.run(t, "c"); err != nil || result.RequeueAfter != 0 {
+		t.Errorf("look again after %s, error %v: the lease itself wakes the cluster", result.RequeueAfter, err)
+	}
+	got := &coordinationv1.Lease{}
+	if err := l.client.Get(t.Context(), client.ObjectKey{Namespace: "c", Name: "managed-cluster-lease"}, got); err != nil {
+		t.Fatal(err)
+	}
+	want := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "c", Name: "managed-cluster-lease", Labels: map[string]string{"open-cluster-management.io/cluster-name": "c"}},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: new("managed-cluster-lease"), RenewTime: &metav1.MicroTime{Time: noon}},
+	}
+	same := cmp.Comparer(func(a, b *metav1.MicroTime) bool { return a.Equal(b) })
+	if diff := cmp.Diff(want, got, same, cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion", "ManagedFields"), cmpopts.IgnoreFields(metav1.TypeMeta{}, "Kind", "APIVersion")); diff != "" {
+		t.Errorf("lease (-want +got):\n%s", diff)
+	}
+	l.show(t)
+	if result, err := l.run(t, "c"); err != nil || result.RequeueAfter != five || l.writes != 1 {
+		t.Errorf("look again after %s, error %v, %d writes, want %s and one write", result.RequeueAfter, err, l.writes, five)
+	}
+}
+
+func TestALeaseThatCannotBeMade(t *testing.T) {
+	leases := schema.GroupResource{Group: coordinationv1.GroupName, Resource: "leases"}
+	refused := apierrors.NewForbidden(leases, "l", errBoom)
+	terminating := apierrors.NewForbidden(leases, "l", errBoom)
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	for sentence, test := range map[string]struct {
+		refusal error
+		want    error
+		again   time.Duration
+	}{
+		"there is no namespace":  {apierrors.NewNotFound(leases, "l"), nil, five},
+		"the namespace is going": {terminating, nil, five},
+		"an agent has it":        {apierrors.NewConflict(leases, "l", errBoom), nil, 0},
+		"the manager may not":    {refused, refused, 0},
+		"something else":         {errBoom, errBoom, 0},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			l := newLoop(t, interceptor.Funcs{Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+				return test.refusal
+			}}, cluster("c").says(accepted, "True").says(available, "False").Obj())
+			result, err := l.run(t, "c")
+			if !errors.Is(err, test.want) || result.RequeueAfter != test.again {
+				t.Errorf("look again after %s, error %v, want %s, %v", result.RequeueAfter, err, test.again, test.want)
+			}
+			if got := l.stored(t, "c"); got != "False; unavailable since 0s" {
+				t.Errorf("the cluster is %s: a lease that cannot be made keeps its taint from it", got)
+			}
+		})
+	}
+}
+
+func TestFailures(t *testing.T) {
+	refusing := func(err error, resource string) interceptor.Funcs {
+		return interceptor.Funcs{
+			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+				if resource == "taints" {
+					return err
+				}
+				return c.Patch(ctx, o, p, opts...)
+			},
+			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+				if resource == fmt.Sprintf("%T", o) {
+					return err
+				}
+				return c.SubResource(sub).Patch(ctx, o, p, opts...)
+			},
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+				if resource == "reading" && key.Name == clusterv1beta2.GlobalClusterSetName {
+					return err
+				}
+				return c.Get(ctx, key, o, opts...)
+			},
+		}
+	}
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "managedclusters"}, "c", errBoom)
+	const status, set = "*v1.ManagedCluster", "*v1beta2.ManagedClusterSet"
+	for sentence, test := range map[string]struct {
+		refusal        error
+		resource, name string
+		want           error
+		stored         string
+		told           []string
+	}{
+		"of the report":                            {errBoom, status, "c", errBoom, "True; none", nil},
+		"of the taint":                             {errBoom, "taints", "c", errBoom, "Unknown; none", []string{"c/c AvailableUnknown"}},
+		"of reading the set":                       {errBoom, "reading", everybody, errBoom, "True; none", nil},
+		"of writing to the set":                    {errBoom, set, everybody, errBoom, "True; none", nil},
+		"a report that somebody was faster with":   {conflict, status, "c", nil, "True; none", nil},
+		"a taint that somebody was faster with":    {conflict, "taints", "c", nil, "Unknown; none", []string{"c/c AvailableUnknown"}},
+		"a set that somebody else wrote to before": {conflict, set, everybody, nil, "True; none", nil},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			l := newLoop(t, refusing(test.refusal, test.resource), healthy("c").Obj(), lease("c", time.Hour), global())
+			if test.name == everybody {
+				l.roster.suspicion = &metav1.Condition{Type: clusterv1beta2.ManagedClusterSetConditionHealthSuspended, Status: "True", Reason: "Test"}
+				for _, b := range many(5, healthy("silent")) {
+					l.roster.seen(b, time.Hour)
+				}
+			}
+			result, err := l.run(t, test.name)
+			if !errors.Is(err, test.want) || (test.want == nil) != (result.RequeueAfter == firstConflict) {
+				t.Errorf("look again after %s, error %v, want %v, or a new try after a conflict", result.RequeueAfter, err, test.want)
+			}
+			if got := l.stored(t, "c"); got != test.stored {
+				t.Errorf("the cluster is %s, want %s", got, test.stored)
+			}
+			if diff := cmp.Diff(test.told, l.told); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAClusterThatIsGoneIsNoFailure(t *testing.T) {
+	l := newLoop(t, interceptor.Funcs{}, lease("c", time.Hour))
+	if result, err := l.run(t, "c"); err != nil || result.RequeueAfter != 0 {
+		t.Errorf("look again after %s, error %v", result.RequeueAfter, err)
+	}
+}
+
+// TestWhereItIsTold, and where not.
+func TestWhereItIsTold(t *testing.T) {
+	for sentence, test := range map[string]struct {
+		b       builder
+		objects []client.Object
+		want    []string
+	}{
+		"in the namespace of the cluster":              {healthy("c"), []client.Object{lease("c", time.Hour)}, []string{"c/c AvailableUnknown"}},
+		"elsewhere where it has no lease":              {cluster("c").says(available, "False"), nil, []string{"/c Unavailable"}},
+		"nowhere while it is being deleted":            {healthy("c").going(), []client.Object{lease("c", time.Hour)}, nil},
+		"nowhere before there was any report":          {cluster("c").says(accepted, "True"), []client.Object{lease("c", 0)}, nil},
+		"nowhere where another one has reported it so": {cluster("c").says(available, "Unknown"), nil, nil},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			l := newLoop(t, interceptor.Funcs{}, append(test.objects, test.b.Obj())...)
+			if _, err := l.run(t, "c"); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, l.told); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+			if l.writes == 0 {
+				t.Error("nothing was written")
+			}
+		})
+	}
+}

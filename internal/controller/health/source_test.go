@@ -1,0 +1,97 @@
+package health
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	testclock "k8s.io/utils/clock/testing"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+)
+
+func TestSlim(t *testing.T) {
+	whole := lease("c", time.Hour)
+	whole.UID, whole.ResourceVersion, whole.CreationTimestamp = "1", "2", metav1.NewTime(noon)
+	want := whole.DeepCopy()
+	whole.Labels = map[string]string{"a": "b"}
+	whole.Annotations = whole.Labels
+	whole.Spec.HolderIdentity = new("somebody")
+	whole.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "somebody"}}
+	got, err := Slim(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("lease (-want +got):\n%s", diff)
+	}
+	other := healthy("c").Obj()
+	if got, err := Slim(other); err != nil || got != any(other) {
+		t.Errorf("%v, error %v, want what is no lease as it is", got, err)
+	}
+}
+
+// TestWhenALeaseWasRenewed: one that never was counts from when it was made, and one of another name not at all.
+func TestWhenALeaseWasRenewed(t *testing.T) {
+	bare := lease("bare", 0)
+	bare.Spec.RenewTime, bare.CreationTimestamp = nil, metav1.NewTime(noon.Add(-time.Minute))
+	other := lease("other", time.Hour)
+	other.Name = "another-lease"
+	s := source{roster: newRoster(55, false), clock: testclock.NewFakePassiveClock(noon)}
+	for _, lease := range []*coordinationv1.Lease{lease("c", time.Second), bare, other} {
+		s.setLease(lease)
+	}
+	got := map[string]time.Duration{}
+	for name, e := range s.roster.patients {
+		got[name] = noon.Sub(e.renewed)
+	}
+	if diff := cmp.Diff(map[string]time.Duration{"c": time.Second, "bare": time.Minute}, got); diff != "" {
+		t.Errorf("renewed before noon (-want +got):\n%s", diff)
+	}
+	s.removeLease(other)
+	s.removeLease(bare)
+	if len(s.roster.patients) != 1 {
+		t.Errorf("%d leases are left, want one", len(s.roster.patients))
+	}
+}
+
+// TestTheClockStartsWhenAllIsKnown, and not before.
+func TestTheClockStartsWhenAllIsKnown(t *testing.T) {
+	known := false
+	s := source{
+		roster: newRoster(55, false), clock: testclock.NewFakePassiveClock(noon),
+		synced: []toolscache.InformerSynced{func() bool { return true }, func() bool { return known }},
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.WaitForSync(ctx); err == nil || !s.roster.floor.IsZero() {
+		t.Errorf("error %v, the clock starts at %s, before all is known", err, s.roster.floor)
+	}
+	known = true
+	if err := s.WaitForSync(t.Context()); err != nil || !s.roster.floor.Equal(noon) {
+		t.Errorf("error %v, the clock starts at %s, want %s", err, s.roster.floor, noon)
+	}
+}
+
+// TestTombstones: what went unseen has gone all the same.
+func TestTombstones(t *testing.T) {
+	s := source{roster: newRoster(55, false), clock: testclock.NewFakePassiveClock(noon)}
+	events := handler(s.setCluster, s.removeCluster)
+	events.OnAdd(healthy("a").Obj(), true)
+	events.OnAdd(healthy("b").Obj(), true)
+	events.OnUpdate(healthy("b").Obj(), healthy("b").says(available, "False").Obj())
+	events.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "a", Obj: healthy("a").Obj()})
+	if e := s.roster.patients["b"]; len(s.roster.patients) != 1 || e.available != metav1.ConditionFalse {
+		t.Errorf("there is %v", s.roster.patients)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("an informer delivers what it must not, and nobody notices")
+		}
+	}()
+	handler(func(*clusterv1.ManagedCluster) {}, func(*clusterv1.ManagedCluster) {}).OnAdd(lease("c", 0), false)
+}

@@ -1,0 +1,75 @@
+package health
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+)
+
+// change is what becomes of the taints of a cluster.
+type change struct {
+	// taints are all that the cluster is to have, in their order.
+	taints []clusterv1.Taint
+	// added and removed are the keys of those that come and go.
+	added, removed []string
+}
+
+func (c change) empty() bool { return len(c.added)+len(c.removed) == 0 }
+
+// wanted returns the key of the taint that goes with a report, or "".
+func wanted(available metav1.ConditionStatus) string {
+	switch available {
+	case metav1.ConditionTrue:
+		return ""
+	case metav1.ConditionFalse:
+		return clusterv1.ManagedClusterTaintUnavailable
+	default:
+		return clusterv1.ManagedClusterTaintUnreachable
+	}
+}
+
+// retaint returns the taints of a cluster once it has the one about its health that is wanted and not the other. One
+// that takes the other's place keeps its time, since the outage is the same. Taints of other values or effects are a
+// person's and stay; where one of them has the key and the effect that are wanted, it will do: no cluster may have two.
+func retaint(before []clusterv1.Taint, want string, now time.Time) change {
+	out := change{taints: slices.Clone(before)}
+	for _, key := range []string{clusterv1.ManagedClusterTaintUnavailable, clusterv1.ManagedClusterTaintUnreachable} {
+		at := slices.IndexFunc(out.taints, func(taint clusterv1.Taint) bool { return ours(taint, key) })
+		if key == want || at < 0 {
+			continue
+		}
+		out.removed = append(out.removed, key)
+		if want == "" || repels(out.taints, want) {
+			out.taints = slices.Delete(out.taints, at, at+1)
+			continue
+		}
+		out.added = append(out.added, want)
+		out.taints[at].Key = want
+		if out.taints[at].TimeAdded.IsZero() {
+			out.taints[at].TimeAdded = stamp(now)
+		}
+	}
+	if want != "" && !repels(out.taints, want) {
+		out.added = append(out.added, want)
+		out.taints = append(out.taints, clusterv1.Taint{Key: want, Effect: clusterv1.TaintEffectNoSelect, TimeAdded: stamp(now)})
+	}
+	return out
+}
+
+// ours says whether a taint is the one of a key that the loop puts on and takes away.
+func ours(taint clusterv1.Taint, key string) bool {
+	return taint.Key == key && taint.Value == "" && taint.Effect == clusterv1.TaintEffectNoSelect
+}
+
+// repels says whether there is a taint of a key that keeps clusters from being selected, whoever put it on.
+func repels(taints []clusterv1.Taint, key string) bool {
+	return slices.ContainsFunc(taints, func(taint clusterv1.Taint) bool {
+		return taint.Key == key && taint.Effect == clusterv1.TaintEffectNoSelect
+	})
+}
+
+// stamp is a time as it is stored: in seconds.
+func stamp(now time.Time) metav1.Time { return metav1.NewTime(now.Truncate(time.Second)) }
