@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -34,6 +35,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/binding"
 	"github.com/berth-project/berth/internal/controller/clusterset"
 	"github.com/berth-project/berth/internal/controller/grant"
+	"github.com/berth-project/berth/internal/controller/health"
 	"github.com/berth-project/berth/internal/controller/placement"
 	"github.com/berth-project/berth/internal/controller/setrole"
 	"github.com/berth-project/berth/internal/telemetry"
@@ -53,6 +55,7 @@ func controllers() []controllerEntry {
 		{grant.Name, func(_ context.Context, mgr manager.Manager, _ Options) error { return grant.Add(mgr) }},
 		{apiserver.Name, addViews},
 		{setrole.Name, func(_ context.Context, mgr manager.Manager, _ Options) error { return setrole.Add(mgr) }},
+		{health.Name, addHealth},
 	}
 }
 
@@ -136,7 +139,7 @@ func hubConfig(options Options) (*rest.Config, error) {
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		authorizationv1.AddToScheme, corev1.AddToScheme, eventsv1.AddToScheme, rbacv1.AddToScheme,
+		authorizationv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, eventsv1.AddToScheme, rbacv1.AddToScheme,
 		clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
@@ -163,12 +166,16 @@ func managerOptions(options Options, scheme *runtime.Scheme, lock resourcelock.I
 	}
 }
 
-// cacheOptions keeps out of memory what no loop reads: managed fields, and service accounts that grant nothing.
+// cacheOptions keeps out of memory what no loop reads: managed fields, service accounts that grant nothing, and leases
+// of others than clusters.
 func cacheOptions() cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
 			grant.AccountKind(): {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, grant.Account)},
+			&coordinationv1.Lease{}: {
+				Field: fields.OneTermEqualSelector(metav1.ObjectNameField, clusterv1.ManagedClusterLeaseName), Transform: health.Slim,
+			},
 		},
 	}
 }

@@ -33,6 +33,8 @@ type Options struct {
 	// LeaseDuration is how long a leader that is not heard of keeps the lease. It must give it up itself within
 	// RenewDeadline, and tries to renew every RetryPeriod.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
+	// Health says what becomes of clusters that are silent.
+	Health HealthOptions
 	// Views says how the views are served.
 	Views ViewOptions
 	// Webhooks says how requests are admitted.
@@ -57,6 +59,7 @@ func DefaultOptions() Options {
 		LeaseDuration:           15 * time.Second,
 		RenewDeadline:           10 * time.Second,
 		RetryPeriod:             2 * time.Second,
+		Health:                  HealthOptions{UnreachableLimit: 55},
 		Views:                   ViewOptions{Address: off},
 		LogFormat:               "json",
 		LogLevel:                "info",
@@ -78,6 +81,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration, "how long others wait for a leader that is not heard of")
 	flags.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline, "how long a leader that cannot renew goes on")
 	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod, "how long between tries for the lease")
+	o.Health.addFlags(flags)
 	o.Views.addFlags(flags)
 	o.Webhooks.addFlags(flags)
 	flags.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json or text")
@@ -95,6 +99,8 @@ func (o *Options) validate() error {
 	check(o.Workers >= 1 && o.Workers <= 256, "--workers %d: must be 1 to 256", o.Workers)
 	check(o.QPS != 0, "--kube-api-qps 0: must be more than 0, or below 0 for no bound")
 	check(o.Burst >= 1 || o.QPS < 0, "--kube-api-burst %d: must be 1 or more", o.Burst)
+	limit := o.Health.UnreachableLimit
+	check(limit >= 1 && limit <= 100, "--unreachable-limit %d: must be a percentage, 1 to 100", limit)
 	check(slices.Contains([]string{"json", "text"}, o.LogFormat), "--log-format %q: must be json or text", o.LogFormat)
 	_, err := level(o.LogLevel)
 	check(err == nil, "--log-level %q: must be debug, info, warn or error", o.LogLevel)

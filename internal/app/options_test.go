@@ -31,6 +31,8 @@ func TestOptionsAreValidated(t *testing.T) {
 		"no burst":                      {[]string{"--kube-api-burst=0"}, []string{"--kube-api-burst 0"}},
 		"no workers":                    {[]string{"--workers=0"}, []string{"--workers 0: must be 1 to 256"}},
 		"too many workers":              {[]string{"--workers=257"}, []string{"--workers 257"}},
+		"health off the scale":          {[]string{"--unreachable-limit=101"}, []string{"--unreachable-limit 101: must be a percentage, 1 to 100"}},
+		"a limit that is none":          {[]string{"--unreachable-limit=0"}, []string{"--unreachable-limit 0"}},
 		"unknown format and level":      {[]string{"--log-format=xml", "--log-level=loud"}, []string{`--log-format "xml"`, `--log-level "loud"`}},
 		"unknown controller":            {[]string{"--controllers=pacement"}, []string{`"pacement": no such controller; there are placement`}},
 		"unknown controller not to run": {[]string{"--controllers=*,-pacement"}, []string{`"-pacement"`}},
