@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/filter"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/score"
 )
@@ -136,7 +137,7 @@ func (t *Trace) scoresExpired() Condition {
 			expired = append(expired, fmt.Sprintf("%s: %d scores are out of date", column.Prioritizer.Name(), count))
 		}
 	}
-	asked := t.matched.Asked.Expired()
+	asked := t.asked()
 	for _, resource := range slices.Sorted(maps.Keys(asked)) {
 		expired = append(expired, fmt.Sprintf("scores(%q): %d are out of date", resource, asked[resource]))
 	}
@@ -150,6 +151,19 @@ func (t *Trace) scoresExpired() Condition {
 		Type: clusterv1beta1.PlacementConditionScoresExpired, Status: metav1.ConditionTrue,
 		Reason: clusterv1beta1.ReasonScoresExpired, Message: bounded(strings.Join(expired, "; ")),
 	}
+}
+
+// asked counts the scores out of date that expressions asked for, by resource. Tiers ask those too that passed the
+// predicates only because they were selected; where they are no more, they will not be asked again.
+func (t *Trace) asked() map[string]int {
+	gone := t.scope.held.Clone()
+	for id := range t.matched.Held {
+		gone.Set(id)
+	}
+	for _, id := range t.Ranking.Chosen {
+		gone.Clear(id)
+	}
+	return filter.Expired(&t.matched.Asked, t.tiered.Asked.Without(gone), &t.grouped)
 }
 
 // passing counts the guests that are not selected among those whose score is out of date. They are candidates no more,

@@ -43,16 +43,19 @@ func Schedule(s *fleet.Snapshot, p *program.Program, past ledger.Ledger) *Result
 		},
 		Scope: t.scope.candidates, Tier: t.tiers(), Past: past,
 	}, p)
-	groups := group.Assign(group.Input{
-		Snapshot: s, Strategy: p.Groups, Selected: t.Ranking.Chosen, Prior: s.Slices(p.Key),
+	groups, dead := group.Assign(group.Input{
+		Snapshot: s, Strategy: p.Groups, Selected: t.Ranking.Chosen, Prior: s.Slices(p.Key), Asked: &t.grouped,
 	})
+	if dead != "" {
+		return t.dead(pluginGroup + ":" + dead)
+	}
 	return t.result(groups)
 }
 
 // dead is the result of a run that an expression keeps from deciding. It may not once a score runs out.
 func (t *Trace) dead(problem string) *Result {
 	out := keep(t.Snapshot, t.Program.Key, problem)
-	out.LookAgain = t.matched.Asked.Until
+	out.LookAgain = t.lookAgain()
 	return out
 }
 
@@ -172,12 +175,15 @@ func (t *Trace) guests() *bitset.BitSet {
 	return out
 }
 
-// lookAgain returns the first instant at which a toleration or a score of a candidate runs out, or the choice may change
-// by itself.
+// lookAgain returns the first instant at which a score that an expression asked for runs out, a toleration or a score of
+// a candidate does, or the choice may change by itself.
 func (t *Trace) lookAgain() time.Time {
-	instants := []time.Time{t.matched.Asked.Until, t.tolerated.Until, t.Ranking.LookAgain()}
-	for _, column := range t.Ranking.Columns {
-		instants = append(instants, column.Until)
+	instants := []time.Time{t.matched.Asked.Until, t.tiered.Asked.Until, t.grouped.Until, t.tolerated.Until}
+	if t.Ranking != nil {
+		instants = append(instants, t.Ranking.LookAgain())
+		for _, column := range t.Ranking.Columns {
+			instants = append(instants, column.Until)
+		}
 	}
 	instants = slices.DeleteFunc(instants, time.Time.IsZero)
 	if len(instants) == 0 {

@@ -22,7 +22,9 @@ type Trace struct {
 	matched   filter.Matched
 	tiered    filter.Tiered
 	tolerated filter.Tolerated
-	kept      *bitset.BitSet
+	// grouped are the scores that the expressions of groups asked for.
+	grouped filter.Asked
+	kept    *bitset.BitSet
 }
 
 // Verdict returns the answer for one cluster of the snapshot.

@@ -8,19 +8,41 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// Asked is the account of the add-on scores that the expressions of one run asked for.
+// Asked is the account of the add-on scores that the expressions of one stage asked for.
 type Asked struct {
 	// Until is the earliest instant at which one of them goes out of date; zero where none will.
 	Until time.Time
 
+	// expired are the clusters on which a resource was out of date.
 	expired map[string]*bitset.BitSet
 }
 
-// Expired returns, for each resource that was out of date somewhere, on how many clusters it was.
-func (a *Asked) Expired() map[string]int {
-	out := make(map[string]int, len(a.expired))
+// Expired returns, for each resource that was out of date somewhere, on how many clusters it was, each cluster counted
+// once over all stages.
+func Expired(stages ...*Asked) map[string]int {
+	on := map[string]*bitset.BitSet{}
+	for _, asked := range stages {
+		for resource, clusters := range asked.expired {
+			if on[resource] == nil {
+				on[resource] = &bitset.BitSet{}
+			}
+			on[resource].InPlaceUnion(clusters)
+		}
+	}
+	out := make(map[string]int, len(on))
+	for resource, clusters := range on {
+		if clusters.Any() {
+			out[resource] = int(clusters.Count())
+		}
+	}
+	return out
+}
+
+// Without returns the account without what was asked of the clusters of gone. Until stays: it is none too late.
+func (a *Asked) Without(gone *bitset.BitSet) *Asked {
+	out := &Asked{Until: a.Until, expired: make(map[string]*bitset.BitSet, len(a.expired))}
 	for resource, on := range a.expired {
-		out[resource] = int(on.Count())
+		out.expired[resource] = on.Difference(gone)
 	}
 	return out
 }

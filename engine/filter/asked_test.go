@@ -56,12 +56,46 @@ func TestWhatExpressionsAskedFor(t *testing.T) {
 			s := w.Snapshot()
 			compiled := enginetest.Program(t, w)
 			matched := filter.Predicates(s, compiled, s.Holding(fleet.TermExists), &bitset.BitSet{})
-			filter.Tiers(compiled, &matched, matched.In.Clone(), &bitset.BitSet{})
-			if diff := cmp.Diff(tc.want, matched.Asked.Expired()); diff != "" {
+			tiered := filter.Tiers(compiled, &matched, matched.In.Clone(), &bitset.BitSet{})
+			if diff := cmp.Diff(tc.want, filter.Expired(&matched.Asked, &tiered.Asked)); diff != "" {
 				t.Errorf("expired (-want +got):\n%s", diff)
 			}
-			if !matched.Asked.Until.Equal(tc.until) {
-				t.Errorf("until %v, want %v", matched.Asked.Until, tc.until)
+			until := matched.Asked.Until
+			if len(tc.tiers) > 0 {
+				until = tiered.Asked.Until
+			}
+			if !until.Equal(tc.until) {
+				t.Errorf("until %v, want %v", until, tc.until)
+			}
+		})
+	}
+}
+
+func TestWhoIsGoneAskedForNothing(t *testing.T) {
+	placement := place().CEL(`managedCluster.metadata.name != "a" || managedCluster.scores("r").size() > 0 || true`).Obj()
+	placement.Spec.Tiers = []clusterv1beta1.ClusterTier{{Name: "t", ClusterSelector: byCEL(`managedCluster.scores("r").size() > 0 || true`)}}
+	w := enginetest.NewWorld(placement)
+	for _, name := range []string{"a", "b", "c"} {
+		w.Add(enginetest.Cluster(name).Obj()).Add(enginetest.Score(name, "r").ValidUntil(enginetest.Epoch.Add(-1)).Obj())
+	}
+	s, p := w.Snapshot(), enginetest.Program(t, w)
+	matched := filter.Predicates(s, p, s.Holding(fleet.TermExists), &bitset.BitSet{})
+	tiered := filter.Tiers(p, &matched, matched.In.Clone(), &bitset.BitSet{})
+	gone := &bitset.BitSet{}
+	for _, name := range []string{"a", "b"} {
+		id, _ := s.ID(name)
+		gone.Set(id)
+	}
+	for name, tc := range map[string]struct {
+		gone *bitset.BitSet
+		want map[string]int
+	}{
+		"nobody": {&bitset.BitSet{}, map[string]int{"r": 3}},
+		"a, who asked before, and b, who did not": {gone, map[string]int{"r": 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, filter.Expired(&matched.Asked, tiered.Asked.Without(tc.gone))); diff != "" {
+				t.Errorf("expired (-want +got):\n%s", diff)
 			}
 		})
 	}

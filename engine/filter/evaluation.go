@@ -17,13 +17,11 @@ import (
 type Evaluation struct {
 	snapshot *fleet.Snapshot
 	left     uint64
-	asked    *Asked
 }
 
-// NewEvaluation starts an evaluation that may cost as much as one decision may, and that notes in asked which scores the
-// expressions asked for.
-func NewEvaluation(s *fleet.Snapshot, asked *Asked) *Evaluation {
-	return &Evaluation{snapshot: s, left: celenv.PlacementCost, asked: asked}
+// NewEvaluation starts an evaluation that may cost as much as one decision may.
+func NewEvaluation(s *fleet.Snapshot) *Evaluation {
+	return &Evaluation{snapshot: s, left: celenv.PlacementCost}
 }
 
 // Fallen is what the expressions of one predicate did to the clusters that its selector matches.
@@ -41,8 +39,8 @@ type fall struct {
 
 // Narrow drops from in every cluster that a predicate does not match, and says how each fell that fell to an expression.
 // Those that the selector drops are not listed, since the requirement that fell can be read off it. Clusters go by name,
-// so that a budget that runs out does so at the same cluster every time.
-func (e *Evaluation) Narrow(predicate program.Predicate, in *bitset.BitSet) Fallen {
+// so that a budget that runs out does so at the same cluster every time. What scores they ask for is noted in asked.
+func (e *Evaluation) Narrow(predicate program.Predicate, in *bitset.BitSet, asked *Asked) Fallen {
 	predicate.Selector.Narrow(e.snapshot, in)
 	if len(predicate.Expressions) == 0 {
 		return Fallen{}
@@ -51,7 +49,7 @@ func (e *Evaluation) Narrow(predicate program.Predicate, in *bitset.BitSet) Fall
 	slices.SortFunc(ids, func(a, b fleet.ID) int { return cmp.Compare(e.snapshot.Name(a), e.snapshot.Name(b)) })
 	out := Fallen{by: map[fleet.ID]fall{}, evaluated: len(ids)}
 	for _, id := range ids {
-		fell, ok := e.first(predicate.Expressions, id)
+		fell, ok := e.first(predicate.Expressions, id, asked)
 		if !ok {
 			continue
 		}
@@ -66,10 +64,10 @@ func (e *Evaluation) Narrow(predicate program.Predicate, in *bitset.BitSet) Fall
 }
 
 // first returns the first expression that does not accept a cluster. Ok is false where all do.
-func (e *Evaluation) first(expressions []*celenv.Expression, id fleet.ID) (fell fall, ok bool) {
+func (e *Evaluation) first(expressions []*celenv.Expression, id fleet.ID, asked *Asked) (fell fall, ok bool) {
 	subject := celenv.Subject{
 		Cluster: e.snapshot.Cluster(id), Now: e.snapshot.Now,
-		Score: func(resource string) *fleet.Score { return e.asked.score(e.snapshot, id, resource) },
+		Score: func(resource string) *fleet.Score { return asked.score(e.snapshot, id, resource) },
 	}
 	left := min(uint64(celenv.SelectorCost), e.left)
 	for i, expression := range expressions {

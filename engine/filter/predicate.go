@@ -22,8 +22,8 @@ type Matched struct {
 	// Dead names the first expression that failed on every cluster it was evaluated on; empty where none did. Nothing
 	// can be decided by it.
 	Dead string
-	// Asked are the scores that expressions asked for, those of later stages included.
-	Asked *Asked
+	// Asked are the scores that expressions asked for.
+	Asked Asked
 
 	incumbents *bitset.BitSet
 	evaluation *Evaluation
@@ -39,8 +39,7 @@ type matched struct {
 // Predicates narrows scope to the clusters that at least one predicate matches. It reads names, labels, claims and
 // whatever the expressions read. An incumbent on which an expression is too costly stays and is held; a newcomer falls.
 func Predicates(s *fleet.Snapshot, p *program.Program, scope, incumbents *bitset.BitSet) Matched {
-	asked := &Asked{}
-	out := Matched{Held: map[fleet.ID]string{}, Asked: asked, incumbents: incumbents, evaluation: NewEvaluation(s, asked)}
+	out := Matched{Held: map[fleet.ID]string{}, incumbents: incumbents, evaluation: NewEvaluation(s)}
 	if len(p.Predicates) == 0 {
 		out.In = scope.Clone()
 		return out
@@ -48,7 +47,7 @@ func Predicates(s *fleet.Snapshot, p *program.Program, scope, incumbents *bitset
 	out.In = &bitset.BitSet{}
 	for i, predicate := range p.Predicates {
 		in := scope.Clone()
-		fell := out.evaluation.Narrow(predicate, in)
+		fell := out.evaluation.Narrow(predicate, in, &out.Asked)
 		for id, problem := range fell.TooCostly() {
 			if incumbents.Test(id) {
 				out.Held[id] = problem

@@ -22,6 +22,8 @@ type Tiered struct {
 	// Dead names the first expression that failed on every cluster it was evaluated on; empty where none did. Nothing
 	// can be decided by it.
 	Dead string
+	// Asked are the scores that expressions asked for.
+	Asked Asked
 
 	// tiers are the clusters of each tier by what its predicate says. costly are those on which it was too costly to
 	// tell, by the first tier where it was. held are in no tier and pass all the same.
@@ -50,7 +52,7 @@ func Tiers(p *program.Program, after *Matched, in, held *bitset.BitSet) Tiered {
 	left := in.Clone()
 	for i, tier := range p.Tiers {
 		matching := left.Clone()
-		fell := after.evaluation.Narrow(tier.Predicate, matching)
+		fell := after.evaluation.Narrow(tier.Predicate, matching, &out.Asked)
 		out.Dead = cmp.Or(out.Dead, fell.Dead(fmt.Sprintf("tiers[%d]", i)))
 		for id, problem := range fell.TooCostly() {
 			if _, before := out.costly[id]; !before {

@@ -2,10 +2,12 @@ package group
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/bits-and-blooms/bitset"
 
+	"github.com/berth-project/berth/engine/filter"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/program"
 )
@@ -45,12 +47,20 @@ type Input struct {
 	Selected []fleet.ID
 	// Prior is what was decided before, by number.
 	Prior []fleet.Slice
+	// Asked is where it is noted which scores expressions ask for. It may be nil.
+	Asked *filter.Asked
 }
 
 // Assign puts every selected cluster into a group and a slice. There is always one group with one slice, possibly
 // empty. Named groups come first, in the order of the spec, a name's further groups following it; then the unnamed.
-func Assign(in Input) []Group {
+//
+// Dead names the first expression that failed on every selected cluster it was evaluated on, and is empty where none
+// did. With it there are no groups: nothing can be decided.
+func Assign(in Input) (groups []Group, dead string) {
 	a := newAssignment(in)
+	if a.dead != "" {
+		return nil, a.dead
+	}
 	if !a.strategyChanged() {
 		a.keep()
 	}
@@ -61,7 +71,7 @@ func Assign(in Input) []Group {
 		a.join()
 		a.arrange()
 	}
-	return number(a.pools)
+	return number(a.pools), ""
 }
 
 // assignment is the work of one Assign.
@@ -70,8 +80,10 @@ type assignment struct {
 	length int
 	// claim is, per selected cluster, the first predefined group that matches it; absent where none does.
 	claim map[fleet.ID]int
-	// named is, per group name, the selected clusters that a predefined group of that name matches.
+	// named is, per group name, the selected clusters that a predefined group of that name matches, or on which its
+	// expressions are too costly to tell: those may stay, and none of them may come.
 	named map[string]*bitset.BitSet
+	dead  string
 	// newcomers are the selected clusters that have no group yet, by name.
 	newcomers []fleet.ID
 	pools     []*pool
@@ -102,20 +114,31 @@ func newAssignment(in Input) *assignment {
 	for _, id := range in.Selected {
 		selected.Set(id)
 	}
-	for i, group := range in.Strategy.Groups {
+	a.match(selected)
+	return a
+}
+
+// match works out which predefined groups match whom. The expressions of a group run on every selected cluster, also on
+// those that an earlier group claims: such a cluster may be in the later group, and stay there.
+func (a *assignment) match(selected *bitset.BitSet) {
+	evaluation, asked := filter.NewEvaluation(a.Snapshot), cmp.Or(a.Asked, &filter.Asked{})
+	for i, group := range a.Strategy.Groups {
 		matching := selected.Clone()
-		group.Selector.Narrow(in.Snapshot, matching)
+		fell := evaluation.Narrow(group.Predicate, matching, asked)
+		a.dead = cmp.Or(a.dead, fell.Dead(fmt.Sprintf("decisionGroups[%d]", i)))
 		for id := range matching.EachSet() {
 			if _, taken := a.claim[id]; !taken {
 				a.claim[id] = i
 			}
+		}
+		for id := range fell.TooCostly() {
+			matching.Set(id)
 		}
 		if same := a.named[group.Name]; same != nil {
 			matching.InPlaceUnion(same)
 		}
 		a.named[group.Name] = matching
 	}
-	return a
 }
 
 // fresh assigns everybody anew: each predefined group takes those it matches that none before it took, cut into

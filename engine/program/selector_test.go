@@ -68,3 +68,33 @@ func TestASelectorIsReadInOrder(t *testing.T) {
 		t.Errorf("requirements (-want +got):\n%s", diff)
 	}
 }
+
+// TestFingerprints pins what is stored on the slices of every hub: a change of it moves clusters at the next upgrade.
+func TestFingerprints(t *testing.T) {
+	group := func(selector clusterv1beta1.GroupClusterSelector) *enginetest.PlacementBuilder {
+		return p().Group("canary", selector)
+	}
+	labelled := clusterv1beta1.GroupClusterSelector{LabelSelector: enginetest.LabelIs("canary", "yes")}
+	claimed := clusterv1beta1.GroupClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchExpressions: []metav1.LabelSelectorRequirement{enginetest.Wants("zone", "In", "b", "a")}}}
+	short := clusterv1beta1.GroupClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchClaims: map[string]string{"zone": "a"}}}
+	long := clusterv1beta1.GroupClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchExpressions: []metav1.LabelSelectorRequirement{enginetest.Wants("zone", "In", "a")}}}
+	expressed := clusterv1beta1.GroupClusterSelector{CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{`true`}}}
+	for name, tc := range map[string]struct {
+		placement *enginetest.PlacementBuilder
+		want      string
+	}{
+		"no strategy":                {p(), "84b23983aaee95aa"},
+		"a length":                   {p().PerGroup("25%"), "ec5c8b0b1c87af0f"},
+		"a group by label":           {group(labelled), "7d6bb35dc20d9a42"},
+		"a group by claim":           {group(claimed), "fc96ad25b1344828"},
+		"a group by claim and value": {group(short), "5b45dedcc21917b2"},
+		"the same, the long way":     {group(long), "5b45dedcc21917b2"},
+		"a group by expression":      {group(expressed), "3152d5e511e4ce3a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := enginetest.Program(t, enginetest.NewWorld(tc.placement.Obj())).Groups.Fingerprint; got != tc.want {
+				t.Errorf("fingerprint %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
