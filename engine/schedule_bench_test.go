@@ -60,6 +60,69 @@ func BenchmarkSchedule(b *testing.B) {
 	}
 }
 
+// spread is a placement over clusters of so many zones in ten regions, N of them spread over a topology.
+func spread(b *testing.B, clusters, zones int, wanted int32, policy clusterv1beta1.SpreadPolicy) *enginetest.World {
+	b.Helper()
+	p := placement().Number(wanted).Obj()
+	p.Spec.SpreadPolicy = policy
+	w := enginetest.NewWorld(p, enginetest.Set("all").Obj()).Bind("ns", "all").At(enginetest.Epoch.Add(time.Minute))
+	for i := range clusters {
+		w.Add(enginetest.Cluster(fmt.Sprintf("c%05d", i)).In("all").
+			Label("region", fmt.Sprintf("r%d", i%zones%10)).Label("zone", fmt.Sprintf("z%d", i%zones)).
+			CPU(fmt.Sprint(10 + i%50)).Obj())
+	}
+	return w
+}
+
+// BenchmarkSpread chooses some of 10,000 clusters: for the first time, and again when it is as it was. The plain choice
+// of as many is what it is held against.
+func BenchmarkSpread(b *testing.B) {
+	over := func(hard bool, keys ...string) clusterv1beta1.SpreadPolicy {
+		var out clusterv1beta1.SpreadPolicy
+		for _, key := range keys {
+			term := clusterv1beta1.SpreadConstraintsTerm{TopologyKey: key, TopologyKeyType: clusterv1beta1.TopologyKeyTypeLabel, MaxSkew: 1}
+			if hard {
+				term.WhenUnsatisfiable = clusterv1beta1.DoNotSchedule
+			}
+			out.SpreadConstraints = append(out.SpreadConstraints, term)
+		}
+		return out
+	}
+	apart := clusterv1beta1.SpreadPolicy{AntiAffinity: []clusterv1beta1.AntiAffinityTerm{
+		{TopologyKey: "zone", TopologyKeyType: clusterv1beta1.TopologyKeyTypeLabel},
+	}}
+	for name, tc := range map[string]struct {
+		policy clusterv1beta1.SpreadPolicy
+		zones  int
+		wanted []int32
+	}{
+		"plain":                      {zones: 200, wanted: []int32{10, 100, 1_000}},
+		"over 200 zones":             {over(false, "zone"), 200, []int32{10, 100, 1_000}},
+		"over 200 zones, hard":       {over(true, "zone"), 200, []int32{10, 100, 1_000}},
+		"over 10 regions, 200 zones": {over(false, "region", "zone"), 200, []int32{10, 100, 1_000}},
+		"over 10,000 zones":          {over(false, "region", "zone"), 10_000, []int32{1_000}},
+		"apart in 10,000 zones":      {apart, 10_000, []int32{1_000}},
+	} {
+		for _, wanted := range tc.wanted {
+			w := spread(b, 10_000, tc.zones, wanted, tc.policy)
+			p, first := enginetest.Program(b, w), w.Snapshot()
+			p.Unsupported = nil
+			e := first.Edit()
+			e.SetSlices(p.Key, engine.Schedule(first, p, ledger.Ledger{}).Slices())
+			for when, s := range map[string]*fleet.Snapshot{"first": first, "again": e.Snapshot().At(first.Now)} {
+				b.Run(fmt.Sprintf("%s/%d/%s", name, wanted, when), func(b *testing.B) {
+					b.ReportAllocs()
+					for b.Loop() {
+						if got := engine.Schedule(s, p, ledger.Ledger{}).Selected; got != int(wanted) {
+							b.Fatalf("selected %d, want %d", got, wanted)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
 // BenchmarkOracle is what the same decision costs without index and bitsets.
 func BenchmarkOracle(b *testing.B) {
 	for _, clusters := range []int{10, 1_000} {

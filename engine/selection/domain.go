@@ -5,32 +5,34 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// tree holds the domains that the candidates are divided into: those of the first spread constraint below the root,
-// those of the next within each, and so on. A domain of the last constraint is a leaf; without constraints the root is.
-// A tree only says who belongs where; how many are chosen is in a tally.
+// tree holds the domains that the candidates are divided into: those of the first spread constraint are parts of the
+// root, those of the next are parts of these, and so on. Those without parts are leaves; without constraints the root has
+// one. A tree only says who belongs where; how many are chosen is in a tally.
 type tree struct {
 	antiAffinity []program.Topology
 	spread       []program.Constraint
 	domains      []domain
-	// below finds a domain by the one that it is part of and what tells it from the others there.
+	// below finds a domain by what it is a part of and what tells it from the other parts.
 	below map[place]int
-	// leaves are the leaf domains, those of one domain side by side. leafOf is, per candidate, the number of its leaf, or
-	// outside where it must not be chosen, since it lacks what a hard constraint or anti-affinity divides by.
-	leaves []int
+	// leafOf is, per candidate, its leaf, or outside where it must not be chosen, since it lacks what a hard constraint or
+	// anti-affinity divides by.
 	leafOf []int
+	// blocks are the domains whose parts are leaves, those of one domain side by side.
+	blocks []int
 }
 
-// outside is the leaf of a candidate that has none, and the parent of the root.
+// outside is the leaf of a candidate that has none, and what the root is a part of.
 const outside = -1
 
-// domain is a part of the candidates. Its leaves are those from first up to, without, end.
+// domain is a part of the candidates. Its blocks are those from first up to, without, end; that of a leaf is the one it is
+// part of.
 type domain struct {
 	parent, level int
 	parts         []int
 	first, end    int
 }
 
-// place tells a domain from the others within its parent: by the value of a label or claim, or by the lack of one.
+// place tells the parts of a domain from each other: by the value of a label or claim, or by the lack of one.
 type place struct {
 	parent int
 	value  string
@@ -46,27 +48,41 @@ func newTree(s *fleet.Snapshot, candidates []fleet.ID, p *program.Program) *tree
 		antiAffinity: p.AntiAffinity, spread: p.Spread, below: map[place]int{},
 		domains: []domain{{parent: outside}}, leafOf: make([]int, len(candidates)),
 	}
-	homes := make([]int, len(candidates))
+	if len(t.spread) == 0 {
+		t.part(place{})
+	}
 	for i, id := range candidates {
-		homes[i] = outside
-		if c := s.Cluster(id); t.eligible(c) {
-			homes[i] = t.plant(c)
-		}
+		t.leafOf[i] = t.plant(s.Cluster(id))
 	}
 	t.number(0)
-	for i, home := range homes {
-		t.leafOf[i] = outside
-		if home != outside {
-			t.leafOf[i] = t.domains[home].first
-		}
-	}
 	return t
 }
 
-// eligible says whether a cluster has every label and claim that clusters are not chosen without.
-func (t *tree) eligible(c *fleet.Cluster) bool {
-	_, lacks := t.lacking(c)
-	return !lacks
+// plant adds the domains of a cluster, unless it lacks what it must have, and returns its leaf.
+func (t *tree) plant(c *fleet.Cluster) int {
+	if _, lacks := t.lacking(c); lacks {
+		return outside
+	}
+	if len(t.spread) == 0 {
+		return 1
+	}
+	at := 0
+	for level := range t.spread {
+		at = t.part(t.placed(c, at, level))
+	}
+	return at
+}
+
+// part returns the domain at a place, which it adds if need be.
+func (t *tree) part(at place) int {
+	if known, ok := t.below[at]; ok {
+		return known
+	}
+	made := len(t.domains)
+	t.domains = append(t.domains, domain{parent: at.parent, level: t.domains[at.parent].level + 1})
+	t.domains[at.parent].parts = append(t.domains[at.parent].parts, made)
+	t.below[at] = made
+	return made
 }
 
 // lacking returns the first term whose label or claim a cluster must have and lacks. Terms are numbered: anti-affinity
@@ -78,7 +94,10 @@ func (t *tree) lacking(c *fleet.Cluster) (term int, ok bool) {
 		}
 	}
 	for i, constraint := range t.spread {
-		if _, has := constraint.Domain(c); !has && constraint.Hard {
+		if !constraint.Hard {
+			continue
+		}
+		if _, has := constraint.Domain(c); !has {
 			return len(t.antiAffinity) + i, true
 		}
 	}
@@ -91,34 +110,21 @@ func (t *tree) placed(c *fleet.Cluster, parent, level int) place {
 	return place{parent: parent, value: value, lacks: !has}
 }
 
-// plant adds the domains of an eligible cluster and returns the last.
-func (t *tree) plant(c *fleet.Cluster) int {
-	at := 0
-	for level := range t.spread {
-		place := t.placed(c, at, level)
-		next, known := t.below[place]
-		if !known {
-			next = len(t.domains)
-			t.domains = append(t.domains, domain{parent: at, level: level + 1})
-			t.domains[at].parts = append(t.domains[at].parts, next)
-			t.below[place] = next
-		}
-		at = next
-	}
-	return at
-}
-
-// number numbers the leaves below a domain. It calls itself once for each constraint, of which there are few.
+// number numbers the blocks below a domain. It calls itself once for each constraint, of which there are few.
 func (t *tree) number(at int) {
 	d := &t.domains[at]
-	d.first = len(t.leaves)
-	if d.level == len(t.spread) {
-		t.leaves = append(t.leaves, at)
+	d.first = len(t.blocks)
+	if d.level == max(len(t.spread), 1)-1 {
+		t.blocks = append(t.blocks, at)
+		for _, leaf := range d.parts {
+			t.domains[leaf].first, t.domains[leaf].end = d.first, d.first+1
+		}
+	} else {
+		for _, part := range d.parts {
+			t.number(part)
+		}
 	}
-	for _, part := range d.parts {
-		t.number(part)
-	}
-	d.end = len(t.leaves)
+	d.end = len(t.blocks)
 }
 
 // path returns the domains that a cluster is in, the outermost first, as far as there are such.

@@ -2,7 +2,6 @@ package selection
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 
 	"github.com/berth-project/berth/engine/program"
@@ -18,14 +17,11 @@ type order struct {
 	tiers           []int
 	totals          []int64
 	demoted, seated []bool
-	name            func(position int) string
+	names           []string
 }
 
-func newOrder(in score.Input, p *program.Program, tiers []int, totals []int64) order {
-	out := order{
-		tiers: tiers, totals: totals, demoted: make([]bool, len(totals)), seated: make([]bool, len(totals)),
-		name: func(i int) string { return in.Snapshot.Name(in.Candidates[i]) },
-	}
+func newOrder(in score.Input, p *program.Program, names []string, tiers []int, totals []int64) order {
+	out := order{tiers: tiers, totals: totals, names: names, demoted: make([]bool, len(totals)), seated: make([]bool, len(totals))}
 	balance := p.Scores(program.Balance)
 	steady := slices.ContainsFunc(p.Prioritizers, func(by program.Prioritizer) bool {
 		return by.Kind == program.Steady && by.Weight > 0
@@ -58,7 +54,7 @@ func (o order) byName(a, b int) int {
 	if c := first(o.seated[a], o.seated[b]); c != 0 {
 		return c
 	}
-	return cmp.Compare(o.name(a), o.name(b))
+	return cmp.Compare(o.names[a], o.names[b])
 }
 
 // first puts what holds before what does not.
@@ -76,45 +72,19 @@ func first(a, b bool) int {
 // top returns the best n of the positions that are open, in no order. It keeps a heap of n, so that choosing few of many
 // is cheap.
 func (o order) top(n int, open func(position int) bool) []int {
-	kept := &bounded{order: o, positions: make([]int, 0, max(0, min(n, len(o.totals))))}
+	kept := make(heap, 0, max(0, min(n, len(o.totals))))
+	worst := func(a, b int) int { return o.compare(b, a) }
 	for i := range o.totals {
 		switch {
 		case !open(i):
 		case n >= len(o.totals):
-			kept.positions = append(kept.positions, i)
-		case len(kept.positions) < n:
-			heap.Push(kept, i)
-		case n > 0 && o.compare(i, kept.positions[0]) < 0:
-			kept.positions[0] = i
-			heap.Fix(kept, 0)
+			kept = append(kept, i)
+		case len(kept) < n:
+			kept.push(i, worst)
+		case n > 0 && o.compare(i, kept[0]) < 0:
+			kept[0] = i
+			kept.sink(0, worst)
 		}
 	}
-	return kept.positions
-}
-
-// bounded is a heap of positions with the worst on top.
-type bounded struct {
-	order     order
-	positions []int
-}
-
-func (b *bounded) Len() int           { return len(b.positions) }
-func (b *bounded) Less(i, j int) bool { return b.order.compare(b.positions[i], b.positions[j]) > 0 }
-func (b *bounded) Swap(i, j int)      { b.positions[i], b.positions[j] = b.positions[j], b.positions[i] }
-
-// Push is for container/heap alone.
-func (b *bounded) Push(x any) {
-	position, ok := x.(int)
-	if !ok {
-		panic("selection: the heap holds positions")
-	}
-	b.positions = append(b.positions, position)
-}
-
-// Pop is for container/heap alone.
-func (b *bounded) Pop() any {
-	last := len(b.positions) - 1
-	out := b.positions[last]
-	b.positions = b.positions[:last]
-	return out
+	return kept
 }

@@ -1,9 +1,6 @@
 package selection
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/bits-and-blooms/bitset"
 )
 
@@ -37,51 +34,54 @@ func (r *round) pick(forced, without *bitset.BitSet) *bitset.BitSet {
 	return out
 }
 
-// greedy is the work of one pick. Each leaf keeps its candidates in a heap, and what its best one would be chosen by; a
-// tournament among the leaves finds the best of all. A choice changes few leaves: those of its outermost domain, and all
-// of them only when the emptiest outermost domain got a cluster.
+// greedy is the work of one pick. What clusters are chosen by beside their place in the order is the same for those of
+// one leaf, and for those of all leaves of a block that have as many chosen. So each block keeps its leaves in buckets by
+// count, a bucket its leaves and a leaf its candidates in heaps, and a choice among ten thousand leaves looks at the tops
+// of a few buckets. A tournament among the blocks finds the best of all: a choice changes few of them, those of its
+// outermost domain, and all only when the emptiest outermost domain got a cluster.
 type greedy struct {
 	*round
 
-	tally   *tally
-	heaps   [][]int
-	bids    []bid
+	tally *tally
+	// open are the candidates that may yet be chosen, per leaf.
+	open    []heap
+	blocks  []block
 	winners tournament
 }
 
-// bid is what the best candidate of a leaf is chosen by, beside its place in the order.
-type bid struct {
-	// barred is set where a hard constraint lets the leaf have no more.
-	barred bool
-	// excess is by how much each soft constraint would be exceeded.
-	excess []int
-	// spread is how empty the domains of the leaf are, from -100 to 100.
-	spread int64
+// block is a domain whose parts are leaves: its buckets, the fullest last, and what the best candidate of all bids.
+type block struct {
+	buckets []bucket
+	best    int
+	bid     bid
+}
+
+// bucket has the leaves of a block that have the same count, and candidates.
+type bucket struct {
+	count  int
+	leaves heap
 }
 
 func newGreedy(r *round, forced *bitset.BitSet, open func(position int) bool) *greedy {
-	leaves, soft := len(r.tree.leaves), 0
-	for _, constraint := range r.tree.spread {
-		if !constraint.Hard {
-			soft++
-		}
+	g := &greedy{
+		round: r, tally: newTally(r.tree, r.absent), open: make([]heap, len(r.tree.domains)),
+		blocks: make([]block, len(r.tree.blocks)), winners: newTournament(len(r.tree.blocks)),
 	}
-	g := &greedy{round: r, tally: newTally(r.tree, r.absent), heaps: make([][]int, leaves), bids: make([]bid, leaves)}
 	for i, leaf := range r.tree.leafOf {
 		if leaf != outside && open(i) {
-			g.heaps[leaf] = append(g.heaps[leaf], i)
+			g.open[leaf] = append(g.open[leaf], i)
 		}
-	}
-	excess := make([]int, leaves*soft)
-	for leaf := range leaves {
-		heapify(g.heaps[leaf], r.order.compare)
-		g.bids[leaf].excess = excess[leaf*soft : (leaf+1)*soft]
 	}
 	for id := range forced.EachSet() {
 		g.tally.add(r.Snapshot.Cluster(id))
 	}
-	g.winners = newTournament(leaves)
-	g.bid(0)
+	for i, at := range r.tree.blocks {
+		for _, leaf := range r.tree.domains[at].parts {
+			g.open[leaf].order(r.order.compare)
+			g.put(i, leaf)
+		}
+	}
+	g.offer(0)
 	return g
 }
 
@@ -89,73 +89,61 @@ func newGreedy(r *round, forced *bitset.BitSet, open func(position int) bool) *g
 // anti-affinity bars stays barred, so its leaf goes on to the next.
 func (g *greedy) next() (position int, ok bool) {
 	for {
-		leaf := g.winners.best()
-		if leaf == nobody || len(g.heaps[leaf]) == 0 || g.bids[leaf].barred {
+		i := g.winners.best()
+		if i == nobody || g.blocks[i].bid.barred {
 			return 0, false
 		}
-		position = g.heaps[leaf][0]
-		g.heaps[leaf] = pop(g.heaps[leaf], g.order.compare)
+		position = g.blocks[i].bid.head
+		leaf := g.take(i)
 		c := g.Snapshot.Cluster(g.Candidates[position])
-		if g.tally.free(c) {
-			g.bid(g.tally.add(c))
+		if free := g.tally.free(c); free {
+			changed := g.tally.add(c)
+			g.put(i, leaf)
+			g.offer(changed)
 			return position, true
 		}
-		g.winners.replay(leaf, leaf+1, g.better)
+		g.put(i, leaf)
+		g.offer(g.tree.blocks[i])
 	}
 }
 
-// bid lets the leaves of a domain bid anew.
-func (g *greedy) bid(domain int) {
+// take takes the best candidate out of its leaf, and the leaf out of its bucket.
+func (g *greedy) take(i int) (leaf int) {
+	b := &g.blocks[i]
+	leaf = b.buckets[b.best].leaves.pop(g.byHead)
+	g.open[leaf].pop(g.order.compare)
+	return leaf
+}
+
+// put puts a leaf into the bucket of its count, unless it has no candidates left.
+func (g *greedy) put(i, leaf int) {
+	if len(g.open[leaf]) == 0 {
+		return
+	}
+	b, count, at := &g.blocks[i], g.tally.counts[leaf], 0
+	for at < len(b.buckets) && b.buckets[at].count != count {
+		at++
+	}
+	if at == len(b.buckets) {
+		b.buckets = append(b.buckets, bucket{count: count})
+	}
+	b.buckets[at].leaves.push(leaf, g.byHead)
+}
+
+// byHead compares leaves by the best candidate of each.
+func (g *greedy) byHead(a, b int) int { return g.order.compare(g.open[a][0], g.open[b][0]) }
+
+// offer lets the blocks of a domain bid anew.
+func (g *greedy) offer(domain int) {
 	d := g.tree.domains[domain]
-	for leaf := d.first; leaf < d.end; leaf++ {
-		g.value(leaf)
-	}
-	g.winners.replay(d.first, d.end, g.better)
-}
-
-// value works out the bid of a leaf from the domains that it is in, the innermost first.
-func (g *greedy) value(leaf int) {
-	b, soft, total := &g.bids[leaf], len(g.bids[leaf].excess), 0
-	b.barred = false
-	levels := len(g.tree.spread)
-	at := g.tree.leaves[leaf]
-	for level := levels - 1; level >= 0; level-- {
-		constraint, skew := g.tree.spread[level], g.tally.skew(at)
-		over := max(0, skew+1-constraint.MaxSkew)
-		if constraint.Hard {
-			b.barred = b.barred || over > 0
-		} else {
-			soft--
-			b.excess[soft] = over
+	for i := d.first; i < d.end; i++ {
+		b, base := &g.blocks[i], g.base(g.tree.blocks[i])
+		b.bid = bid{barred: true}
+		for at, bucket := range b.buckets {
+			if bid := g.bid(base, g.tree.blocks[i], bucket); g.ahead(bid, b.bid) {
+				b.best, b.bid = at, bid
+			}
 		}
-		emptiness := 100 - 200*min(skew, constraint.MaxSkew)/constraint.MaxSkew
-		total += emptiness << (levels - 1 - level)
-		at = g.tree.domains[at].parent
 	}
-	if levels > 0 {
-		b.spread = int64(total / (1<<levels - 1))
-	}
-}
-
-// better says whether the best candidate of leaf a goes before that of leaf b.
-func (g *greedy) better(a, b int) bool {
-	x, y := g.bids[a], g.bids[b]
-	switch {
-	case len(g.heaps[b]) == 0 || y.barred:
-		return true
-	case len(g.heaps[a]) == 0 || x.barred:
-		return false
-	}
-	i, j := g.heaps[a][0], g.heaps[b][0]
-	if c := g.order.byStanding(i, j); c != 0 {
-		return c < 0
-	}
-	if c := slices.Compare(x.excess, y.excess); c != 0 {
-		return c < 0
-	}
-	weight := g.program.SpreadWeight
-	if c := cmp.Compare(g.order.totals[j]+weight*y.spread, g.order.totals[i]+weight*x.spread); c != 0 {
-		return c < 0
-	}
-	return g.order.byName(i, j) < 0
+	g.winners.replay(d.first, d.end, func(a, b int) bool { return g.ahead(g.blocks[a].bid, g.blocks[b].bid) })
 }

@@ -46,12 +46,20 @@ type race struct {
 	seats int
 	// tree is nil where nothing divides the candidates.
 	tree *tree
+	// called is, per candidate, its name.
+	called []string
 	// rounds are those worked out so far; the first is that of the incumbents.
 	rounds []*round
 }
 
 func newRace(in Input, p *program.Program) *race {
-	r := &race{Input: in, program: p, seats: math.MaxInt, tree: newTree(in.Snapshot, in.Candidates, p)}
+	r := &race{
+		Input: in, program: p, seats: math.MaxInt,
+		tree: newTree(in.Snapshot, in.Candidates, p), called: make([]string, 0, len(in.Candidates)),
+	}
+	for _, id := range in.Candidates {
+		r.called = append(r.called, in.Snapshot.Name(id))
+	}
 	if p.Limited {
 		r.seats = p.Wanted
 	}
@@ -119,7 +127,7 @@ func (r *round) rank() {
 			positions = append(positions, i)
 		}
 	}
-	r.order = newOrder(in, r.program, tiers, totals)
+	r.order = newOrder(in, r.program, r.called, tiers, totals)
 	if len(positions) < len(r.Candidates) {
 		in.Candidates = make([]fleet.ID, 0, len(positions))
 		for _, i := range positions {

@@ -32,7 +32,7 @@ func newTally(t *tree, absent func(position int) bool) *tally {
 		if leaf == outside || absent(i) {
 			continue
 		}
-		for at := t.leaves[leaf]; at != outside && !out.there[at]; at = t.domains[at].parent {
+		for at := leaf; at != outside && !out.there[at]; at = t.domains[at].parent {
 			out.there[at] = true
 			if parent := t.domains[at].parent; parent != outside {
 				out.atLeast[parent]++

@@ -1,38 +1,5 @@
 package selection
 
-// heapify turns positions into a heap with the first by order on top.
-func heapify(positions []int, order func(a, b int) int) {
-	for i := len(positions)/2 - 1; i >= 0; i-- {
-		sink(positions, i, order)
-	}
-}
-
-// pop returns a heap without its top.
-func pop(positions []int, order func(a, b int) int) []int {
-	last := len(positions) - 1
-	positions[0] = positions[last]
-	positions = positions[:last]
-	sink(positions, 0, order)
-	return positions
-}
-
-func sink(positions []int, i int, order func(a, b int) int) {
-	for {
-		child := 2*i + 1
-		if child >= len(positions) {
-			return
-		}
-		if right := child + 1; right < len(positions) && order(positions[right], positions[child]) < 0 {
-			child = right
-		}
-		if order(positions[i], positions[child]) <= 0 {
-			return
-		}
-		positions[i], positions[child] = positions[child], positions[i]
-		i = child
-	}
-}
-
 // nobody is the winner among no players.
 const nobody = -1
 
