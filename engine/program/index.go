@@ -10,12 +10,14 @@ import (
 
 // Index finds the placements that a change can touch, from the facts that their programs read:
 //
-//	candidates                   the labels that the eligible sets select by
-//	predicates, group selectors  label and claim terms; for expressions the parts of a cluster they name, and scores
-//	TaintToleration              taints
-//	ResourceAllocatable*         status.allocatable and capacity
-//	AddOn                        the scores of one resource
-//	Balance, Steady              nothing: what placements decide wakes no placement
+//	candidates                 the labels that the eligible sets select by
+//	predicates, tiers, groups  names, labels and claims; for expressions the parts of a cluster they name, and scores
+//	TaintToleration            taints
+//	spread, anti-affinity      the values of their topology keys
+//	a percentage of a budget   which of the selected clusters exist
+//	ResourceAllocatable*       status.allocatable and capacity
+//	AddOn                      the scores of one resource
+//	Balance, Steady            nothing: what placements decide wakes no placement
 //
 // What it returns is never too little: a placement that is not returned would be decided the same. An Index belongs
 // to one goroutine at a time.

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -51,33 +52,78 @@ func (p *Program) ReadsScore(resource string) bool {
 	if slices.ContainsFunc(p.Prioritizers, func(by Prioritizer) bool { return by.Kind == AddOn && by.Resource == resource }) {
 		return true
 	}
-	return slices.ContainsFunc(p.expressions(), func(x *celenv.Expression) bool {
-		names, all := x.Scores()
-		return all || slices.Contains(names, resource)
-	})
+	for expression := range p.expressions() {
+		if names, all := expression.Scores(); all || slices.Contains(names, resource) {
+			return true
+		}
+	}
+	return false
 }
 
 // mayBeKept says whether a run of the program can end with what was decided before: always where something is not
 // supported, and where expressions may turn out to fail on every cluster.
-func (p *Program) mayBeKept() bool { return len(p.Unsupported) > 0 || p.hasExpressions() }
-
-func (p *Program) hasExpressions() bool {
-	return slices.ContainsFunc(p.Predicates, func(by Predicate) bool { return len(by.Expressions) > 0 })
+func (p *Program) mayBeKept() bool {
+	for range p.expressions() {
+		return true
+	}
+	return len(p.Unsupported) > 0
 }
 
 // Facets returns the parts of a cluster that the program's expressions read.
 func (p *Program) Facets() celenv.Facet {
 	var out celenv.Facet
-	for _, expression := range p.expressions() {
+	for expression := range p.expressions() {
 		out |= expression.Facets()
 	}
 	return out
 }
 
-func (p *Program) expressions() []*celenv.Expression {
-	var out []*celenv.Expression
-	for _, predicate := range p.Predicates {
-		out = append(out, predicate.Expressions...)
+// expressions yields every expression of the program.
+func (p *Program) expressions() iter.Seq[*celenv.Expression] {
+	return func(yield func(*celenv.Expression) bool) {
+		for predicate := range p.selectors() {
+			for _, expression := range predicate.Expressions {
+				if !yield(expression) {
+					return
+				}
+			}
+		}
 	}
-	return out
+}
+
+// selectors yields every selector of clusters: of predicates, tiers and groups.
+func (p *Program) selectors() iter.Seq[Predicate] {
+	return func(yield func(Predicate) bool) {
+		for _, predicate := range p.Predicates {
+			if !yield(predicate) {
+				return
+			}
+		}
+		for _, tier := range p.Tiers {
+			if !yield(tier.Predicate) {
+				return
+			}
+		}
+		for _, group := range p.Groups.Groups {
+			if !yield(group.Predicate) {
+				return
+			}
+		}
+	}
+}
+
+// topologies yields what the program divides clusters by.
+func (p *Program) topologies() iter.Seq[Topology] {
+	return func(yield func(Topology) bool) {
+		for _, constraint := range p.Spread {
+			if !yield(constraint.Topology) {
+				return
+			}
+		}
+		for _, topology := range p.AntiAffinity {
+			if !yield(topology) {
+				return
+			}
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/bits-and-blooms/bitset"
@@ -49,7 +50,7 @@ func (e *entry) touchedBy(c difference) bool {
 	}
 	member, stays := e.chooses(c.before), e.chooses(c.after)
 	if !member && !stays {
-		return false
+		return e.countsAnother(c)
 	}
 	was, is := member && e.passes(c.before), stays && e.passes(c.after)
 	switch {
@@ -58,22 +59,33 @@ func (e *entry) touchedBy(c difference) bool {
 	case member != stays:
 		return e.fewCandidates(c.fleet)
 	}
-	return is && e.readsChange(c) || e.switchesPredicate(c)
+	return is && (e.readsChange(c) || e.switchesPredicate(c))
+}
+
+// countsAnother says whether a cluster that the placement may not choose comes or goes and counts all the same: a
+// percentage in the disruption policy is one of all that are selected, whether they may stay or not.
+func (e *entry) countsAnother(c difference) bool {
+	if budget := e.program.Budget; budget == nil || !budget.Percent || (c.before == nil) == (c.after == nil) {
+		return false
+	}
+	id, known := c.fleet.ID(cmp.Or(c.before, c.after).Name())
+	_, incumbent := slices.BinarySearch(c.fleet.Incumbents(e.key), id)
+	return known && incumbent
 }
 
 // readsChange says whether a program reads what changed of a cluster that passes the predicates.
 func (e *entry) readsChange(c difference) bool {
 	return c.taints || c.facets&e.facets != 0 ||
 		c.cpu && e.program.Scores(AllocatableCPU) || c.memory && e.program.Scores(AllocatableMemory) ||
-		e.program.Groups.regroups(c.before, c.after)
+		e.program.moves(c.before, c.after)
 }
 
 // switchesPredicate says whether the cluster now meets the selectors of other predicates. That matters where
 // expressions come after selectors.
 func (e *entry) switchesPredicate(c difference) bool {
-	return e.program.hasExpressions() && slices.ContainsFunc(e.program.Predicates, func(p Predicate) bool {
-		return p.Selector.Matches(c.before) != p.Selector.Matches(c.after)
-	})
+	hasExpressions := func(p Predicate) bool { return len(p.Expressions) > 0 }
+	return slices.ContainsFunc(e.program.Predicates, hasExpressions) &&
+		slices.ContainsFunc(e.program.Predicates, func(p Predicate) bool { return p.switches(c.before, c.after) })
 }
 
 // chooses says whether the placement may choose a cluster. All its sets can be read.
@@ -103,21 +115,36 @@ func (e *entry) fewCandidates(s *fleet.Snapshot) bool {
 	return candidates.Count() <= 1
 }
 
-// regroups says whether a change of a cluster changes which predefined groups match it.
-func (s Strategy) regroups(before, after *fleet.Cluster) bool {
-	return slices.ContainsFunc(s.Groups, func(g Group) bool {
-		return g.Selector.Matches(before) != g.Selector.Matches(after)
-	})
+// moves says whether a change of a cluster changes which tiers or predefined groups match it, or the domain that it is
+// in.
+func (p *Program) moves(before, after *fleet.Cluster) bool {
+	for topology := range p.topologies() {
+		was, had := topology.Domain(before)
+		is, has := topology.Domain(after)
+		if was != is || had != has {
+			return true
+		}
+	}
+	return slices.ContainsFunc(p.Tiers, func(t Tier) bool { return t.switches(before, after) }) ||
+		slices.ContainsFunc(p.Groups.Groups, func(g Group) bool { return g.switches(before, after) })
 }
 
-// terms returns the label and claim terms that the program reads.
+// switches says whether a change of a cluster changes whether the requirements match it.
+func (p Predicate) switches(before, after *fleet.Cluster) bool {
+	return p.Selector.Matches(before) != p.Selector.Matches(after)
+}
+
+// terms returns the terms that the program reads.
 func (p *Program) terms() []fleet.Term {
 	var out []fleet.Term
-	for _, predicate := range p.Predicates {
+	for predicate := range p.selectors() {
 		out = append(out, predicate.Selector.Reads()...)
 	}
-	for _, group := range p.Groups.Groups {
-		out = append(out, group.Selector.Reads()...)
+	for topology := range p.topologies() {
+		out = append(out, fleet.TermValue(topology.Source, topology.Key))
+	}
+	if p.Budget != nil && p.Budget.Percent {
+		out = append(out, fleet.TermExists)
 	}
 	return out
 }
