@@ -1,6 +1,8 @@
 package celenv_test
 
 import (
+	"os"
+	"regexp"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,5 +63,29 @@ func TestQuantities(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTheDocumentedQuantitiesAreTrue holds what the documentation shows against a cluster for which it is all true.
+func TestTheDocumentedQuantitiesAreTrue(t *testing.T) {
+	const page = "../../docs/concepts/filters-and-scores.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := enginetest.Cluster("c").CPU("4").Capacity("memory", "64Gi").Allocatable("memory", "63Gi").Capacity("nvidia.com/gpu", "8").
+		Claim("gpu.memory", "80Gi").Claim("nodes", "12").Obj()
+	found := regexp.MustCompile("(?m)^\\| `((?:isQ|q)uantity.*?)` \\|").FindAllSubmatch(text, -1)
+	if len(found) < 6 {
+		t.Fatalf("%s shows %d expressions over quantities, want 6 or more", page, len(found))
+	}
+	for _, match := range found {
+		expression, err := enginetest.Env(t).Compile(string(match[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := expression.Eval(celenv.Subject{Cluster: fleet.NewCluster(cluster)}); got.Answer != celenv.Yes {
+			t.Errorf("%s: answer %d (%s), want yes", match[1], got.Answer, got.Problem)
+		}
 	}
 }
