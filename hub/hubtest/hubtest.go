@@ -47,6 +47,8 @@ type Options struct {
 	Manifests fs.FS
 	// DataDir keeps the data over several hubs. Empty means a temporary folder.
 	DataDir string
+	// Manager runs Berth's manager within the hub, as users have it.
+	Manager bool
 	// Args are further flags of berth-hub.
 	Args []string
 }
@@ -124,7 +126,10 @@ func Start(ctx context.Context, opts Options) (*Hub, error) {
 
 // args returns the command line, and a function that removes what it points to.
 func (o Options) args() (args []string, cleanup func(), err error) {
-	args = []string{"--no-manager", "--stop-with-stdin"}
+	args = []string{"--stop-with-stdin"}
+	if !o.Manager {
+		args = append(args, "--no-manager")
+	}
 	if o.DataDir == "" {
 		args = append(args, "--ephemeral")
 	} else {
