@@ -2,9 +2,9 @@
 // controllers, in a process of their own.
 //
 // It owns that process and its data. It refuses to know what a test does with the
-// hub; managers are the test's own processes or goroutines, so that a test can
+// hub. Managers are processes of their own (see StartManager), so that a test can
 // kill them without hurting the API server. The invariant: no hub outlives its
-// test binary. Each one ends when its standard input does, which the operating
+// test binary, and no manager either. Each one ends when its standard input does, which the operating
 // system closes however the test binary dies, and then removes its own data.
 //
 // Most tests of a package should share one hub, which starts in three seconds:
@@ -26,6 +26,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -62,6 +63,9 @@ type Hub struct {
 	config     *rest.Config
 	done       chan struct{}
 	err        error // set before done closes
+
+	building sync.Mutex
+	managers map[bool]string // by whether they are built with the race detector
 }
 
 // Main runs the tests of a package with one hub for all of them and returns the

@@ -19,16 +19,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest"
 )
 
 var errNotYet = errors.New("not yet")
@@ -41,7 +39,7 @@ type tour struct {
 	name      string
 	namespace string
 	via       *proxy
-	manager   *manager
+	manager   *hubtest.Manager
 	views     string
 	patience  time.Duration
 	// stranger reads the views; nothing is granted to it.
@@ -53,40 +51,13 @@ type step struct {
 	do   func(context.Context) error
 }
 
-func newClient(t *testing.T, config *rest.Config) client.Client {
-	t.Helper()
-	types := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		scheme.AddToScheme, clusterv1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
-	} {
-		if err := add(types); err != nil {
-			t.Fatal(err)
-		}
-	}
-	out, err := client.New(config, client.Options{Scheme: types})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
 // prepare removes what an earlier manager stored once and for all, and makes known where the next one serves the views.
 func prepare(t *testing.T, name string, patience time.Duration) *tour {
 	t.Helper()
-	admin := newClient(t, shared.Config())
+	admin := hubtest.NewClient(t, shared.Config())
 	out := &tour{
-		Client: admin, t: t, name: name, namespace: name, patience: patience, views: freeAddress(t), via: newProxy(t),
-		stranger: newClient(t, shared.ConfigFor(t, "reader-"+name)),
+		Client: admin, t: t, name: name, namespace: name, patience: patience, views: hubtest.FreeAddress(t), via: newProxy(t),
+		stranger: hubtest.NewClient(t, shared.ConfigFor(t, "reader-"+name)),
 	}
 	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
 		hook := &unstructured.Unstructured{}
@@ -131,7 +102,7 @@ func (o *tour) must(err error) {
 
 // take launches a manager and takes the tour. It returns why it ended early.
 func (o *tour) take() error {
-	o.manager = launch(o.t, o.via, freeAddress(o.t), o.views)
+	o.manager = launch(o.t, o.via, o.views)
 	for _, step := range o.steps() {
 		if err := o.attempt(step); err != nil {
 			return err
@@ -146,7 +117,7 @@ func (o *tour) fault() error {
 		return fmt.Errorf("the manager may not %s", refused)
 	}
 	select {
-	case <-o.manager.done:
+	case <-o.manager.Done():
 		return errors.New("the manager has ended")
 	default:
 		return nil
