@@ -33,7 +33,7 @@ func TestAKilledHubTakesItsLeaseBack(t *testing.T) {
 // wholeHub starts a hub with its manager in it, as a user would.
 func wholeHub(t *testing.T, data string) *hubtest.Hub {
 	t.Helper()
-	return hubtest.New(t, hubtest.Options{DataDir: data, Args: []string{"--no-manager=false", "--unsafe-no-fsync"}})
+	return hubtest.New(t, hubtest.Options{DataDir: data, Manager: true, Args: []string{"--unsafe-no-fsync"}})
 }
 
 // lease waits until the manager's lease was renewed later than some time and returns it.
