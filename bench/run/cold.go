@@ -1,0 +1,120 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/bench"
+	"github.com/berth-project/berth/bench/fleet"
+)
+
+// cold measures how fast many placements are decided that come at once.
+func cold() Run {
+	return Run{
+		Name:    "cold",
+		About:   "a thousand placements over a thousand clusters, at once, beside the same writes by plain clients",
+		Measure: measureCold,
+	}
+}
+
+func measureCold(ctx context.Context, s Setting) ([]bench.Figure, error) {
+	s.say("cold: starting two hubs with 1000 clusters")
+	p, err := newPair(ctx, s, fleet.Shape{Clusters: 1000, Placements: 1000, Seed: 2})
+	if err != nil {
+		return nil, err
+	}
+	defer p.stop()
+	s.say("cold: deciding %d placements", len(p.fleet.Placements))
+	before, err := p.managed.spent(ctx)
+	if err != nil {
+		return nil, err
+	}
+	took, err := p.managed.decideAll(ctx, p.fleet.Placements)
+	if err != nil {
+		return nil, err
+	}
+	after, err := p.managed.spent(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.say("cold: writing the same by %d plain clients", hands)
+	limit, err := p.copyAll(ctx)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := p.objects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rate, most := float64(objects)/took.Seconds(), float64(objects)/limit.Seconds()
+	out := []bench.Figure{{
+		Name: "objects per second, beside the write limit", Unit: bench.Ratio, Value: rate / most,
+		From: fmt.Sprintf("%s / %s", bench.Format(rate, bench.PerSecond), bench.Format(most, bench.PerSecond)),
+	}}
+	return append(out, after.since(before).figures("to decide all", len(p.fleet.Placements))...), nil
+}
+
+// decideAll lets many clients store placements, and returns how long it takes until all are decided.
+func (s *side) decideAll(ctx context.Context, placements []*clusterv1beta1.Placement) (time.Duration, error) {
+	clients, err := s.clients()
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	events, err := s.follow(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer events.Stop()
+	began := time.Now()
+	stored := make(chan error, 1)
+	go func() {
+		err := inParallel(ctx, len(placements), func(ctx context.Context, hand, i int) error {
+			return clients[hand].Create(ctx, placements[i].DeepCopy())
+		})
+		if err != nil {
+			cancel(fmt.Errorf("storing placements: %w", err))
+		}
+		stored <- err
+	}()
+	err = awaitDecided(ctx, events, placements...)
+	took := time.Since(began)
+	if err != nil {
+		return 0, err
+	}
+	return took, <-stored
+}
+
+// copyAll lets as many clients store on the open side what the manager and its users have stored on the other, and
+// returns how long that takes.
+func (p *pair) copyAll(ctx context.Context) (time.Duration, error) {
+	decisions, err := p.managed.decisions(ctx, p.fleet.Placements)
+	if err != nil {
+		return 0, err
+	}
+	clients, err := p.open.clients()
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	err = inParallel(ctx, len(decisions), func(ctx context.Context, hand, i int) error {
+		asked, err := decisions[i].ask(ctx, clients[hand])
+		if err != nil {
+			return err
+		}
+		return decisions[i].answer(ctx, clients[hand], asked)
+	})
+	return time.Since(began), err
+}
+
+// objects counts the placements and slices that are stored.
+func (p *pair) objects(ctx context.Context) (int, error) {
+	var slices clusterv1beta1.PlacementDecisionList
+	if err := p.open.admin.List(ctx, &slices); err != nil {
+		return 0, fmt.Errorf("counting slices: %w", err)
+	}
+	return len(p.fleet.Placements) + len(slices.Items), nil
+}
