@@ -5,7 +5,8 @@ import (
 	"syscall"
 )
 
-// dieWithParent lets the system kill a process when this one dies without stopping it.
+// dieWithParent lets the system end a process when this one dies without stopping it, and keeps the terminal's signals
+// from it: this process passes them on, and a hub that is told twice ends without tidying up.
 func dieWithParent(command *exec.Cmd) {
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM, Setpgid: true}
 }

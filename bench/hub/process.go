@@ -2,7 +2,6 @@ package hub
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -23,26 +22,26 @@ const (
 type Process struct {
 	name    string
 	command *exec.Cmd
-	stdin   io.Closer
-	log     tail
-	done    chan struct{}
-	err     error // set before done closes
+	// tell tells the process to end, once: twice would be taken for impatience.
+	tell func() error
+	log  tail
+	done chan struct{}
+	err  error // set before done closes
 }
 
-// start starts a program. It is asked to stop when ctx ends or Stop is called.
+// start starts a program. It is told to stop when ctx ends or Stop is called.
 func start(ctx context.Context, stdout io.Writer, program string, args ...string) (*Process, error) {
 	p := &Process{name: filepath.Base(program), done: make(chan struct{})}
 	p.command = exec.CommandContext(ctx, program, args...) //nolint:gosec // the binaries to measure are whoever's who runs the benchmark
-	p.command.Cancel = p.ask
+	p.tell = sync.OnceValue(func() error { return p.command.Process.Signal(syscall.SIGTERM) })
+	p.command.Cancel = p.tell
 	p.command.WaitDelay = stopLimit
 	p.command.Stderr = &p.log
 	p.command.Stdout = io.MultiWriter(stdout, &p.log)
 	dieWithParent(p.command)
-	stdin, err := p.command.StdinPipe()
-	if err != nil {
+	if _, err := p.command.StdinPipe(); err != nil { // it stays open for as long as this process lives
 		return nil, fmt.Errorf("creating the standard input of %s: %w", p.name, err)
 	}
-	p.stdin = stdin
 	if err := p.command.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", program, err)
 	}
@@ -53,14 +52,9 @@ func start(ctx context.Context, stdout io.Writer, program string, args ...string
 	return p, nil
 }
 
-// ask asks the process to end: a hub by the end of its standard input, a manager by a signal.
-func (p *Process) ask() error {
-	return errors.Join(p.stdin.Close(), p.command.Process.Signal(syscall.SIGTERM))
-}
-
 // Stop ends the process and waits for it. One that takes too long is killed.
 func (p *Process) Stop() {
-	_ = p.ask() // it fails only when the process is gone
+	_ = p.tell() // it fails only when the process is gone
 	limit := time.NewTimer(stopLimit)
 	defer limit.Stop()
 	select {
