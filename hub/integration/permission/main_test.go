@@ -3,6 +3,7 @@
 package permission
 
 import (
+	"net"
 	"os"
 	"testing"
 
@@ -18,13 +19,17 @@ func TestMain(m *testing.M) { os.Exit(hubtest.Main(m, &shared, hubtest.Options{}
 // launch starts a manager with everything on, which reaches the hub through the proxy. It is stopped after the test.
 func launch(t *testing.T, via *proxy, views string) *hubtest.Manager {
 	t.Helper()
+	_, port, err := net.SplitHostPort(views)
+	if err != nil {
+		t.Fatal(err)
+	}
 	config := &rest.Config{Host: via.server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: via.authority()}}
 	return hubtest.StartManager(t, shared, hubtest.ManagerOptions{
 		Kubeconfig: shared.KubeconfigOf(t, config), Webhooks: true,
 		MayFail: true, // for want of rules
 		Args: []string{
 			"--leader-elect=true", "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms",
-			"--view-bind-address=" + views,
+			"--view-bind-address=" + views, "--view-service-port=" + port,
 		},
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -51,7 +50,7 @@ type step struct {
 	do   func(context.Context) error
 }
 
-// prepare removes what an earlier manager stored once and for all, and makes known where the next one serves the views.
+// prepare removes what an earlier manager stored once and for all.
 func prepare(t *testing.T, name string, patience time.Duration) *tour {
 	t.Helper()
 	admin := hubtest.NewClient(t, shared.Config())
@@ -59,12 +58,16 @@ func prepare(t *testing.T, name string, patience time.Duration) *tour {
 		Client: admin, t: t, name: name, namespace: name, patience: patience, views: hubtest.FreeAddress(t), via: newProxy(t),
 		stranger: hubtest.NewClient(t, shared.ConfigFor(t, "reader-"+name)),
 	}
-	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
-		hook := &unstructured.Unstructured{}
-		hook.SetAPIVersion("admissionregistration.k8s.io/v1")
-		hook.SetKind(kind)
-		hook.SetName("berth")
-		out.must(client.IgnoreNotFound(admin.Delete(t.Context(), hook)))
+	for _, registered := range []struct{ version, kind, name string }{
+		{"admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "berth"},
+		{"admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "berth"},
+		{"apiregistration.k8s.io/v1", "APIService", "v1.view.cluster.open-cluster-management.io"},
+	} {
+		object := &unstructured.Unstructured{}
+		object.SetAPIVersion(registered.version)
+		object.SetKind(registered.kind)
+		object.SetName(registered.name)
+		out.must(client.IgnoreNotFound(admin.Delete(t.Context(), object)))
 	}
 	for _, object := range []client.Object{
 		&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "berth-system", Name: "berth-manager"}},
@@ -73,23 +76,11 @@ func prepare(t *testing.T, name string, patience time.Duration) *tour {
 	} {
 		out.must(client.IgnoreNotFound(admin.Delete(t.Context(), object)))
 	}
-	_, port, err := net.SplitHostPort(out.views)
-	out.must(err)
-	for _, object := range []map[string]any{
-		{
-			"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"namespace": "berth-system", "name": "berth-views"},
-			"spec": map[string]any{"type": "ExternalName", "externalName": "localhost"},
-		},
-		{
-			"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1.view.cluster.open-cluster-management.io"},
-			"spec": map[string]any{
-				"group": "view.cluster.open-cluster-management.io", "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
-				"insecureSkipTLSVerify": true, "service": map[string]any{"namespace": "berth-system", "name": "berth-views", "port": int64(intstr.Parse(port).IntVal)},
-			},
-		},
-	} {
-		out.must(admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: object}), client.FieldOwner("test"), client.ForceOwnership))
+	service := map[string]any{
+		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"namespace": "berth-system", "name": "berth-views"},
+		"spec": map[string]any{"type": "ExternalName", "externalName": "localhost"},
 	}
+	out.must(admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: service}), client.FieldOwner("test"), client.ForceOwnership))
 	return out
 }
 
