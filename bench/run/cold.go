@@ -64,11 +64,11 @@ func (s *side) decideAll(ctx context.Context, placements []*clusterv1beta1.Place
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	events, err := s.follow(ctx)
+	follower, err := s.follow(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer events.Stop()
+	defer follower.stop()
 	began := time.Now()
 	stored := make(chan error, 1)
 	go func() {
@@ -80,7 +80,7 @@ func (s *side) decideAll(ctx context.Context, placements []*clusterv1beta1.Place
 		}
 		stored <- err
 	}()
-	err = awaitDecided(ctx, events, placements...)
+	err = follower.awaitDecided(ctx, placements...)
 	took := time.Since(began)
 	if err != nil {
 		return 0, err

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/watch"
-
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/bench"
 	"github.com/berth-project/berth/bench/fleet"
@@ -76,13 +74,13 @@ type moments struct {
 // single stores placements one by one, waits for each to be decided, and writes the same on the open side.
 func (p *pair) single(ctx context.Context, placements []*clusterv1beta1.Placement) (moments, error) {
 	var out moments
-	events, err := p.managed.follow(ctx)
+	follower, err := p.managed.follow(ctx)
 	if err != nil {
 		return out, err
 	}
-	defer events.Stop()
+	defer follower.stop()
 	for _, placement := range placements {
-		if err := p.decideOne(ctx, events, placement, &out); err != nil {
+		if err := p.decideOne(ctx, follower, placement, &out); err != nil {
 			return out, err
 		}
 		made, err := p.managed.decision(ctx, placement)
@@ -100,13 +98,13 @@ func (p *pair) single(ctx context.Context, placements []*clusterv1beta1.Placemen
 	return out, nil
 }
 
-func (p *pair) decideOne(ctx context.Context, events watch.Interface, placement *clusterv1beta1.Placement, m *moments) error {
+func (p *pair) decideOne(ctx context.Context, follower *follower, placement *clusterv1beta1.Placement, m *moments) error {
 	began := time.Now()
 	if err := p.managed.admin.Create(ctx, placement.DeepCopy()); err != nil {
 		return fmt.Errorf("storing a placement: %w", err)
 	}
 	stored := time.Now()
-	if err := awaitDecided(ctx, events, placement); err != nil {
+	if err := follower.awaitDecided(ctx, placement); err != nil {
 		return err
 	}
 	m.decided, m.whole = append(m.decided, time.Since(stored)), append(m.whole, time.Since(began))

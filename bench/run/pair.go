@@ -8,11 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
@@ -22,8 +20,6 @@ import (
 
 // calm is how long nothing must be written for a hub to be idle.
 const calm = 2 * time.Second
-
-var errWatch = errors.New("the watch ended")
 
 // pair is a hub with a manager, and one without beside it, both with the same fleet.
 type pair struct {
@@ -69,50 +65,6 @@ func (s *side) idle(ctx context.Context) error {
 		return fmt.Errorf("waiting for the hub to be idle: %w", err)
 	}
 	return nil
-}
-
-// follow watches the placements of a side from now on.
-func (s *side) follow(ctx context.Context) (watch.Interface, error) {
-	var now clusterv1beta1.PlacementList
-	if err := s.admin.List(ctx, &now, client.Limit(1)); err != nil {
-		return nil, fmt.Errorf("listing placements: %w", err)
-	}
-	out, err := s.admin.Watch(ctx, &clusterv1beta1.PlacementList{}, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: now.ResourceVersion}})
-	if err != nil {
-		return nil, fmt.Errorf("watching placements: %w", err)
-	}
-	return out, nil
-}
-
-// awaitDecided reads a watch until all of some placements are decided.
-func awaitDecided(ctx context.Context, events watch.Interface, wanted ...*clusterv1beta1.Placement) error {
-	waiting := map[types.NamespacedName]bool{}
-	for _, placement := range wanted {
-		waiting[client.ObjectKeyFromObject(placement)] = true
-	}
-	limit := time.NewTimer(5 * settleLimit)
-	defer limit.Stop()
-	for len(waiting) > 0 {
-		select {
-		case event, more := <-events.ResultChan():
-			if !more || event.Type == watch.Error {
-				return errWatch
-			}
-			if placement, ok := event.Object.(*clusterv1beta1.Placement); ok && isDecided(placement) {
-				delete(waiting, client.ObjectKeyFromObject(placement))
-			}
-		case <-limit.C:
-			return fmt.Errorf("waiting for %d placements: %w", len(waiting), errUnsettled)
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	return nil
-}
-
-func isDecided(placement *clusterv1beta1.Placement) bool {
-	satisfied := meta.FindStatusCondition(placement.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
-	return satisfied != nil && satisfied.ObservedGeneration == placement.Generation
 }
 
 // decision is what a manager has stored for one placement.

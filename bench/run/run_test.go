@@ -103,15 +103,22 @@ func TestDecidedIsWhatIsReportedOfTheLatestGeneration(t *testing.T) {
 		object runtime.Object
 	}
 	a, b := placed("a", 1, 0), placed("b", 1, 0)
+	errBoom := errors.New("boom")
 	cases := map[string]struct {
 		events []event
+		// listed is what a second look finds after the watch has ended; nil is that there is none.
+		listed []*clusterv1beta1.Placement
 		want   error // nil: all are decided
 	}{
-		"both decided, in any order": {[]event{{watch.Modified, placed("b", 1, 1)}, {watch.Modified, placed("a", 2, 2)}}, nil},
-		"one has no status":          {[]event{{watch.Modified, placed("b", 1, 1)}, {watch.Added, placed("a", 1, 0)}}, errWatch},
-		"one is about an older spec": {[]event{{watch.Modified, placed("b", 1, 1)}, {watch.Modified, placed("a", 2, 1)}}, errWatch},
-		"another one is decided":     {[]event{{watch.Modified, placed("b", 1, 1)}, {watch.Modified, placed("c", 1, 1)}}, errWatch},
-		"the watch fails":            {[]event{{watch.Modified, placed("b", 1, 1)}, {watch.Error, &metav1.Status{}}}, errWatch},
+		"both decided, in any order": {events: []event{{watch.Modified, placed("b", 1, 1)}, {watch.Modified, placed("a", 2, 2)}}},
+		"one has no status":          {events: []event{{watch.Modified, placed("b", 1, 1)}, {watch.Added, placed("a", 1, 0)}}, want: errBoom},
+		"one is about an older spec": {events: []event{{watch.Modified, placed("b", 1, 1)}, {watch.Modified, placed("a", 2, 1)}}, want: errBoom},
+		"another one is decided":     {events: []event{{watch.Modified, placed("b", 1, 1)}, {watch.Modified, placed("c", 1, 1)}}, want: errBoom},
+		"the watch fails":            {events: []event{{watch.Modified, placed("b", 1, 1)}, {watch.Error, &metav1.Status{}}}, want: errBoom},
+		"the watch fails, and a second look finds the rest": {
+			events: []event{{watch.Modified, placed("b", 1, 1)}, {watch.Error, &metav1.Status{}}}, listed: []*clusterv1beta1.Placement{placed("a", 1, 1)},
+		},
+		"the watches end again and again": {listed: []*clusterv1beta1.Placement{placed("a", 1, 1)}, want: errWatch},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +127,15 @@ func TestDecidedIsWhatIsReportedOfTheLatestGeneration(t *testing.T) {
 				events.Action(event.kind, event.object)
 			}
 			events.Stop()
-			if err := awaitDecided(t.Context(), events, a, b); !errors.Is(err, tc.want) {
+			again := func(context.Context) ([]clusterv1beta1.Placement, watch.Interface, error) {
+				ended := watch.NewFake()
+				ended.Stop()
+				if tc.listed == nil {
+					return nil, ended, errBoom
+				}
+				return []clusterv1beta1.Placement{*tc.listed[0]}, ended, nil
+			}
+			if err := (&follower{again, events}).awaitDecided(t.Context(), a, b); !errors.Is(err, tc.want) {
 				t.Errorf("error %v, want %v", err, tc.want)
 			}
 		})
