@@ -188,7 +188,8 @@ func TestRegisteringUnderAGeneratedName(t *testing.T) {
 	_, after, _ := strings.Cut(got.Message, `managedclusters.`+group+` "`)
 	name, _, _ := strings.Cut(after, `"`)
 	got.is(t, http.StatusForbidden, by(who, mayNotPut(name, theirs)))
-	if found := stored(t, clusters+"?labelSelector="+setLabel+"="+theirs).names(); len(found) > 0 {
-		t.Errorf("%v are in the set", found)
+	for _, found := range stored(t, clusters+"?labelSelector="+setLabel+"="+theirs).names() {
+		removed(t, clusters+"/"+found)
+		t.Errorf("%s is in the set", found)
 	}
 }
