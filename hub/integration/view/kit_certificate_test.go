@@ -64,8 +64,14 @@ func observe(t *testing.T, hub *hubtest.Hub) observer {
 	return observer{hub, as(t, "berth-admin", hub.Config()).Interface, hub.Client(t)}
 }
 
-// bundles returns whom the API server trusts, by the host of the server.
-func (o observer) bundles(ctx context.Context) (map[string][]byte, error) {
+// bundle is whom the API server trusts as the server of a host.
+type bundle struct {
+	host        string
+	authorities []byte
+}
+
+// bundles returns all that the API server has stored of whom to trust.
+func (o observer) bundles(ctx context.Context) ([]bundle, error) {
 	checks, err := o.typed.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, "berth", metav1.GetOptions{})
 	if err != nil {
 		return nil, err
@@ -78,28 +84,19 @@ func (o observer) bundles(ctx context.Context) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := map[string][]byte{"127.0.0.1": defaults.Webhooks[0].ClientConfig.CABundle}
-	for _, webhook := range checks.Webhooks {
-		if !bytes.Equal(webhook.ClientConfig.CABundle, out["127.0.0.1"]) {
-			return nil, errors.New("webhooks trust different authorities")
-		}
-	}
-	bundle, _, err := unstructured.NestedString(views.Object, "spec", "caBundle")
+	encoded, _, err := unstructured.NestedString(views.Object, "spec", "caBundle")
 	if err != nil {
 		return nil, err
 	}
-	out[viewconfig.ServerName], err = base64.StdEncoding.DecodeString(bundle)
-	return out, err
-}
-
-// must returns the bundles that are there.
-func (o observer) must(t *testing.T) map[string][]byte {
-	t.Helper()
-	out, err := o.bundles(t.Context())
+	decoded, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	return out
+	out := []bundle{{viewconfig.ServerName, decoded}, {"127.0.0.1", defaults.Webhooks[0].ClientConfig.CABundle}}
+	for _, webhook := range checks.Webhooks {
+		out = append(out, bundle{"127.0.0.1", webhook.ClientConfig.CABundle})
+	}
+	return out, nil
 }
 
 // registered returns the URL of the webhooks.
@@ -118,13 +115,13 @@ func (o observer) served(ctx context.Context, replicas ...*replica) (out [][]byt
 		return nil, err
 	}
 	for _, replica := range replicas {
-		for host, address := range replica.servers {
+		for _, bundle := range bundles {
 			trusted := x509.NewCertPool()
-			trusted.AppendCertsFromPEM(bundles[host])
-			dialer := &tls.Dialer{Config: &tls.Config{RootCAs: trusted, ServerName: host}}
-			connection, err := dialer.DialContext(ctx, "tcp", address)
+			trusted.AppendCertsFromPEM(bundle.authorities)
+			dialer := &tls.Dialer{Config: &tls.Config{RootCAs: trusted, ServerName: bundle.host}}
+			connection, err := dialer.DialContext(ctx, "tcp", replica.servers[bundle.host])
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", host, err)
+				return nil, fmt.Errorf("%s: %w", bundle.host, err)
 			}
 			out = append(out, connection.(*tls.Conn).ConnectionState().PeerCertificates[0].Raw)
 			if err := connection.Close(); err != nil {
