@@ -170,3 +170,21 @@ func TestReadingOtherClustersByCEL(t *testing.T) {
 		}
 	}
 }
+
+// TestCountingOtherClustersByAPlacement asks for what no cluster has, before and after others get clusters.
+func TestCountingOtherClustersByAPlacement(t *testing.T) {
+	mine, theirs, namespace, elsewhere := newSet(t), newSet(t), shared.Namespace(t), shared.Namespace(t)
+	newCluster(t, mine)
+	must(t, bindings(elsewhere), binding(theirs))
+	who := member(t, namespace, "binder", mine)
+	who.create(t, bindings(namespace), binding(mine)).ok(t)
+	nothing := expression(`managedCluster.metadata.name == "absent"`)
+	place(t, who, namespace, "before", nothing)
+	others := []string{newCluster(t, theirs), newCluster(t, theirs), newCluster(t, theirs)}
+	place(t, root(t), elsewhere, "proof", object{})
+	becomes(t, placements(elsewhere)+"/proof", "status.numberOfSelectedClusters", float64(len(others)))
+	place(t, who, namespace, "after", nothing)
+	if diff := cmp.Diff(verdict(t, namespace, "before"), verdict(t, namespace, "after")); diff != "" {
+		t.Errorf("status (-before +after):\n%s", diff)
+	}
+}

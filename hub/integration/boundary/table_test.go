@@ -25,7 +25,6 @@ func TestWhoMayDoWhat(t *testing.T) {
 		people[role].may(t, "get", sets+"/team")
 	}
 	people["set admin"].may(t, "create", clusters)
-	people["agent"].may(t, "update", clusters+"/edge")
 	people["admin"].may(t, "delete", sets)
 	judge(t, matrix, people)
 }
@@ -77,9 +76,7 @@ func newPeople(t *testing.T, prefix string) map[string]person {
 		awaitRoles(t, name)
 	}
 	must(t, clusters, cluster("vault", "other"))
-	people := map[string]person{
-		"agent": named(t, prefix+"system:open-cluster-management:edge:agent", "system:open-cluster-management:edge"),
-	}
+	people := map[string]person{"agent": agentOf(t, "edge")}
 	for _, who := range []string{"admin", "set admin", "binder", "viewer", "stranger"} {
 		people[who] = named(t, prefix+who)
 	}
@@ -89,7 +86,6 @@ func newPeople(t *testing.T, prefix string) map[string]person {
 		bindIn(t, "shop", people[who].subject(), "edit")
 	}
 	bind(t, people["set admin"].subject(), "berth:managedcluster:creator")
-	bind(t, people["agent"].subject(), role(t, to("get,list,watch,update", "managedclusters", "edge"), to("update,patch", "managedclusters/status", "edge")))
 	for _, who := range []string{"set admin", "binder", "viewer"} {
 		people[who].may(t, "create", placements("shop"))
 	}
