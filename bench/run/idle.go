@@ -39,7 +39,7 @@ func measureIdle(ctx context.Context, s Setting) ([]bench.Figure, error) {
 	if _, err := p.managed.decideAll(ctx, p.fleet.Placements); err != nil {
 		return nil, err
 	}
-	if _, err := p.copyAll(ctx); err != nil {
+	if _, err := p.copyAll(ctx, p.fleet.Placements); err != nil {
 		return nil, err
 	}
 	if err := p.managed.idle(ctx); err != nil {

@@ -41,12 +41,24 @@ type use struct {
 	requests                hub.Requests
 }
 
+// add adds what was used for something else.
+func (u *use) add(other use) {
+	u.wall, u.server, u.manager = u.wall+other.wall, u.server+other.server, u.manager+other.manager
+	u.peakServer, u.peakManager = max(u.peakServer, other.peakServer), max(u.peakManager, other.peakManager)
+	if u.requests == nil {
+		u.requests = hub.Requests{}
+	}
+	for request, count := range other.requests {
+		u.requests[request] += count
+	}
+}
+
 // figures tells all of it. What for is part of the names, and so many placements were decided.
 func (u use) figures(what string, placements int) []bench.Figure {
 	out := []bench.Figure{
 		{
 			Name: "CPU of the manager, beside the API server's", Unit: bench.Ratio, Value: u.manager.Seconds() / u.server.Seconds(),
-			From: fmt.Sprintf("%s / %s", u.manager, u.server),
+			From: fmt.Sprintf("%.2f s / %.2f s", u.manager.Seconds(), u.server.Seconds()),
 		},
 		{Name: "wall " + what, Unit: bench.Seconds, Value: u.wall.Seconds()},
 		{Name: "peak of the manager's memory", Unit: bench.MiB, Value: mib(u.peakManager)},
