@@ -1,7 +1,8 @@
 // Package config holds the manifests that Berth is installed with, as files in the binary.
 //
 // It owns the files and refuses to know who applies them. What is in crd and rbac is what `make generate` wrote from
-// the Go code; manager says who the manager is, and roles holds what admins hand out to people.
+// the Go code; manager says who the manager is and guards the roles that it makes, and roles holds what admins hand out to
+// people.
 package config
 
 import (
@@ -18,7 +19,7 @@ func CRDs() fs.FS {
 	return directory("crd")
 }
 
-// Access returns the manager's identity and roles, and the roles to hand out: YAML files at the root of each file
+// Access returns the manager's identity, roles and guard, and the roles to hand out: YAML files at the root of each file
 // system, to be applied in order. The files are read-only.
 func Access() []fs.FS {
 	return []fs.FS{directory("manager"), directory("rbac"), directory("roles")}

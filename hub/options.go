@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+
+	"k8s.io/client-go/rest"
 )
 
 const maxPort = 65535
@@ -34,9 +36,10 @@ type Options struct {
 	// It must return when its context ends, and stops the hub when it returns
 	// earlier. Nil means a control plane alone.
 	Manager func(ctx context.Context, kubeconfig string) error
-	// ManagerReady closes once the manager admits requests; the hub is not ready
-	// before. Nil means that there is nothing to wait for.
-	ManagerReady <-chan struct{}
+	// ManagerReady returns once the manager does all that an administrator, whose
+	// configuration it gets, may count on; the hub is not ready before. Nil means
+	// that there is nothing to wait for.
+	ManagerReady func(ctx context.Context, admin *rest.Config) error
 	// ManagerIdentity is whom the manager's kubeconfig authenticates as. The zero
 	// value is an administrator; naming the service account that the manager uses
 	// in a cluster holds it to the same permissions here.

@@ -118,12 +118,10 @@ func (p *plant) awaitManager(ctx context.Context) error {
 	if p.opts.ManagerReady == nil {
 		return nil
 	}
-	select {
-	case <-p.opts.ManagerReady:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("waiting for the manager: %w", context.Cause(ctx))
+	if err := p.opts.ManagerReady(ctx, rest.CopyConfig(p.admin)); err != nil {
+		return fmt.Errorf("waiting for the manager: %w", err)
 	}
+	return nil
 }
 
 // stop stops the parts that run and closes what they shared.

@@ -4,10 +4,8 @@
 package apiserver
 
 import (
-	_ "embed"
-	"encoding/base64"
-	"strconv"
-	"strings"
+	"embed"
+	"io/fs"
 )
 
 // ServerName is the name that the API server expects in the certificate of the views.
@@ -16,17 +14,18 @@ const ServerName = "berth-views.berth-system.svc"
 //go:embed access.yaml
 var access string
 
-//go:embed local.yaml
-var local string
+//go:embed access.yaml local.yaml
+var local embed.FS
+
+//go:embed apiservice.yaml
+var registration embed.FS
 
 // Access returns the manifest that lets everybody ask for the views, and lets the manager know who asks.
 func Access() string { return access }
 
-// Local returns the manifest for views that are served on a port of the API server's own machine, with a certificate
-// for ServerName from an authority that is given as PEM.
-func Local(port int, authority []byte) string {
-	return strings.NewReplacer(
-		"caBundle: AUTHORITY", "caBundle: "+base64.StdEncoding.EncodeToString(authority),
-		"port: PORT", "port: "+strconv.Itoa(port),
-	).Replace(local)
-}
+// Local returns what a hub needs beside the registration where the views are served on the API server's own machine:
+// access, and the Service. The files are read-only.
+func Local() fs.FS { return local }
+
+// Registration returns the APIService that names the views, which the manager stores itself. The files are read-only.
+func Registration() fs.FS { return registration }

@@ -1,7 +1,7 @@
 package apiserver_test
 
 import (
-	"strings"
+	"io/fs"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -10,15 +10,23 @@ import (
 	"github.com/berth-project/berth/config/apiserver"
 )
 
-func TestLocalNamesPortAndAuthority(t *testing.T) {
-	_, registration, _ := strings.Cut(apiserver.Local(1234, []byte("trust")), "\n---\n")
-	object := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(registration), &object.Object); err != nil {
+func TestServerNameIsThatOfTheRegisteredService(t *testing.T) {
+	data, err := fs.ReadFile(apiserver.Registration(), "apiservice.yaml")
+	if err != nil {
 		t.Fatal(err)
 	}
-	port, _, _ := unstructured.NestedFloat64(object.Object, "spec", "service", "port")
-	authority, _, _ := unstructured.NestedString(object.Object, "spec", "caBundle")
-	if object.GetKind() != "APIService" || port != 1234 || authority != "dHJ1c3Q=" {
-		t.Errorf("got %v", object.Object)
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(data, &object.Object); err != nil {
+		t.Fatal(err)
+	}
+	service, _, err := unstructured.NestedMap(object.Object, "spec", "service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := service["name"].(string) + "." + service["namespace"].(string) + ".svc"; got != apiserver.ServerName {
+		t.Errorf("the Service is reached as %q, want %q", got, apiserver.ServerName)
+	}
+	if _, open := object.Object["spec"].(map[string]any)["insecureSkipTLSVerify"]; open {
+		t.Error("the views are to be trusted by whatever certificate")
 	}
 }

@@ -26,6 +26,23 @@ func Binary(ctx context.Context) (string, error) {
 	if path := os.Getenv(binaryVariable); path != "" {
 		return filepath.Abs(path)
 	}
+	return build(ctx, "berth-hub", program)
+}
+
+// ManagerBinary returns the path of an up-to-date berth, plain or with the race
+// detector, built like Binary's, but by the root module of this checkout: as it is
+// shipped, and not with the versions of libraries that the hub happens to need.
+func ManagerBinary(ctx context.Context, race bool) (string, error) {
+	root := filepath.Join(here(), "..", "..")
+	if race {
+		return build(ctx, "berth-race", "./cmd/berth", "-C", root, "-race")
+	}
+	return build(ctx, "berth", "./cmd/berth", "-C", root)
+}
+
+// build builds a package into the user's cache folder, one build at a time, and
+// returns the path of the program.
+func build(ctx context.Context, name, from string, flags ...string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("finding the cache folder: %w", err)
@@ -39,19 +56,24 @@ func Binary(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	path := filepath.Join(dir, "berth-hub")
-	build := exec.CommandContext(ctx, "go", "build", "-o", path, program)
-	if printed, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building berth-hub: %w: %s", err, printed)
+	path := filepath.Join(dir, name)
+	command := exec.CommandContext(ctx, "go", append(append([]string{"build"}, flags...), "-o", path, from)...)
+	if printed, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building %s: %w: %s", name, err, printed)
 	}
 	return path, nil
 }
 
+// here returns the folder of this package in the checkout that it was built from.
+func here() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Dir(file)
+}
+
 // checkout tells apart the builds of several checkouts of this module.
 func checkout() string {
-	_, file, _, _ := runtime.Caller(0)
 	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(file)) // a hash never fails
+	_, _ = hash.Write([]byte(here())) // a hash never fails
 	return strconv.FormatUint(hash.Sum64(), 16)
 }
 

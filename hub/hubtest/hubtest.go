@@ -2,9 +2,9 @@
 // controllers, in a process of their own.
 //
 // It owns that process and its data. It refuses to know what a test does with the
-// hub; managers are the test's own processes or goroutines, so that a test can
+// hub. Managers are processes of their own (see StartManager), so that a test can
 // kill them without hurting the API server. The invariant: no hub outlives its
-// test binary. Each one ends when its standard input does, which the operating
+// test binary, and no manager either. Each one ends when its standard input does, which the operating
 // system closes however the test binary dies, and then removes its own data.
 //
 // Most tests of a package should share one hub, which starts in three seconds:
@@ -26,6 +26,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,6 +48,8 @@ type Options struct {
 	Manifests fs.FS
 	// DataDir keeps the data over several hubs. Empty means a temporary folder.
 	DataDir string
+	// Manager runs Berth's manager within the hub, as users have it.
+	Manager bool
 	// Args are further flags of berth-hub.
 	Args []string
 }
@@ -60,6 +63,9 @@ type Hub struct {
 	config     *rest.Config
 	done       chan struct{}
 	err        error // set before done closes
+
+	building sync.Mutex
+	managers map[bool]string // by whether they are built with the race detector
 }
 
 // Main runs the tests of a package with one hub for all of them and returns the
@@ -124,7 +130,10 @@ func Start(ctx context.Context, opts Options) (*Hub, error) {
 
 // args returns the command line, and a function that removes what it points to.
 func (o Options) args() (args []string, cleanup func(), err error) {
-	args = []string{"--no-manager", "--stop-with-stdin"}
+	args = []string{"--stop-with-stdin"}
+	if !o.Manager {
+		args = append(args, "--no-manager")
+	}
 	if o.DataDir == "" {
 		args = append(args, "--ephemeral")
 	} else {

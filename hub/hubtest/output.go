@@ -1,11 +1,9 @@
 package hubtest
 
 import (
-	"bytes"
 	"errors"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 )
 
@@ -14,11 +12,9 @@ const readyLine = "export KUBECONFIG="
 
 // output collects what a hub prints and picks the kubeconfig from it.
 type output struct {
+	journal
 	kubeconfig chan string
-
-	mu    sync.Mutex
-	text  bytes.Buffer
-	found bool
+	found      bool
 }
 
 func newOutput() *output {
@@ -50,9 +46,7 @@ func (o *output) scan() {
 
 // String returns everything printed so far.
 func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return strings.TrimSpace(o.text.String())
+	return strings.TrimSpace(o.journal.String())
 }
 
 // killed tells whether a process ended by SIGKILL.

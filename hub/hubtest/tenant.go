@@ -7,11 +7,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/internal/pki"
 )
 
@@ -38,11 +45,29 @@ func (h *Hub) ConfigFor(t testing.TB, user string, groups ...string) *rest.Confi
 // Client returns a typed client for the administrator.
 func (h *Hub) Client(t testing.TB) kubernetes.Interface {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(h.config)
+	out, err := kubernetes.NewForConfig(h.config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client
+	return out
+}
+
+// NewClient returns a client that knows Berth's types and those of Kubernetes.
+func NewClient(t testing.TB, config *rest.Config) client.Client {
+	t.Helper()
+	types := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		scheme.AddToScheme, clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
+	} {
+		if err := add(types); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := client.New(config, client.Options{Scheme: types})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // Namespace creates a namespace for one test and returns its name. It is deleted

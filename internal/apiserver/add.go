@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/http"
+	"sync/atomic"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -19,9 +21,12 @@ import (
 	"github.com/berth-project/berth/internal/apiserver/sight"
 )
 
-var errUnfilled = errors.New("serving the views: the caches were not filled")
+var (
+	errUnfilled   = errors.New("serving the views: the caches were not filled")
+	errNotServing = errors.New("the views are not served yet")
+)
 
-// Add lets a manager serve the views, whether it leads or not.
+// Add lets a manager serve the views, whether it leads or not. The manager is ready once it does.
 func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	var keeper [4]byte
 	_, _ = rand.Read(keeper[:]) // it never fails
@@ -30,7 +35,8 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	if err != nil {
 		return err
 	}
-	if err := mgr.Add(&runner{mgr: mgr, options: options, past: past, synced: synced}); err != nil {
+	r := &runner{mgr: mgr, options: options, past: past, synced: synced}
+	if err := errors.Join(mgr.Add(r), mgr.AddReadyzCheck(Name, r.check)); err != nil {
 		return fmt.Errorf("adding the views: %w", err)
 	}
 	return nil
@@ -42,6 +48,15 @@ type runner struct {
 	options Options
 	past    *history.History
 	synced  []toolscache.InformerSynced
+	serving atomic.Bool
+}
+
+// check says whether requests are answered.
+func (r *runner) check(*http.Request) error {
+	if !r.serving.Load() {
+		return errNotServing
+	}
+	return nil
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: every replica serves.
@@ -57,12 +72,10 @@ func (r *runner) Start(ctx context.Context) error {
 		}
 		return errUnfilled
 	}
-	if r.options.Ready != nil {
-		select {
-		case <-r.options.Ready:
-		case <-ctx.Done():
-			return nil
-		}
+	select {
+	case <-r.options.Certificate.Ready():
+	case <-ctx.Done():
+		return nil
 	}
 	r.past.Publish()
 	server, err := newServer(ctx, r.mgr.GetConfig(), r.options, r.past)
@@ -70,6 +83,7 @@ func (r *runner) Start(ctx context.Context) error {
 		return err
 	}
 	go r.past.Run(ctx)
+	r.serving.Store(true)
 	if err := server.PrepareRun().RunWithContext(ctx); err != nil {
 		return fmt.Errorf("serving the views: %w", err)
 	}

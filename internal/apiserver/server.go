@@ -2,7 +2,6 @@ package apiserver
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"time"
@@ -21,6 +20,7 @@ import (
 	viewv1 "github.com/berth-project/berth/api/view/v1"
 	"github.com/berth-project/berth/internal/apiserver/history"
 	"github.com/berth-project/berth/internal/apiserver/storage"
+	"github.com/berth-project/berth/internal/certificate"
 )
 
 // Name is what the server is called in logs and options.
@@ -37,12 +37,8 @@ const (
 type Options struct {
 	// Listener is where it serves. The server closes it.
 	Listener net.Listener
-	// CertificateFile and KeyFile hold what it serves with; they may change. TLS, which sets the certificate, and another
-	// later through GetCertificate, goes before them. With none of these it serves with one that nobody has signed.
-	CertificateFile, KeyFile string
-	TLS                      func(*tls.Config)
-	// Ready closes once TLS has a certificate to set. Nil means that it has one.
-	Ready <-chan struct{}
+	// Certificate is what it serves with. It waits until there is one.
+	Certificate certificate.Source
 	// Clock tells the time.
 	Clock clock.WithTicker
 }

@@ -76,41 +76,70 @@ func TestSchemasAreThoseOfTheDefinitions(t *testing.T) {
 	}
 }
 
-func TestCertificates(t *testing.T) {
+// source is a certificate that a test changes.
+type source struct {
+	pair    *tls.Certificate
+	err     error
+	changed func()
+}
+
+func (s *source) TLS(config *tls.Config) {
+	config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.pair, s.err }
+}
+
+func (s *source) Ready() <-chan struct{} { return nil }
+
+func (s *source) OnChange(call func()) { s.changed = call }
+
+// listener counts how often it is told.
+type listener int
+
+func (l *listener) Enqueue() { *l++ }
+
+func pair(t *testing.T) *tls.Certificate {
+	t.Helper()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pair, err := tls.X509KeyPair(certificate, key)
+	out, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return &out
+}
+
+// TestCertificate serves with whatever certificate the source has at the moment, and with the last while it has none.
+func TestCertificate(t *testing.T) {
+	from, told := &source{pair: pair(t)}, listener(0)
+	info, err := serving(Options{Certificate: from})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info.Cert.AddListener(&told)
+	for range 2 {
+		got, err := tls.X509KeyPair(info.Cert.CurrentCertKeyContent())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(from.pair.Certificate, got.Certificate); diff != "" {
+			t.Errorf("served with (-want +got):\n%s", diff)
+		}
+		from.pair = pair(t)
+		from.changed()
+	}
+	if told != 2 {
+		t.Errorf("the server is told of %d changes, want 2", told)
+	}
+	from.err = errors.New("boom")
+	if certificate, key := info.Cert.CurrentCertKeyContent(); certificate != nil || key != nil {
+		t.Error("there is something to serve with when there is no certificate")
+	}
+}
+
+func TestNoCertificate(t *testing.T) {
 	errBoom := errors.New("boom")
-	for sentence, test := range map[string]struct {
-		set  func(*tls.Config)
-		want error
-	}{
-		"none is given":  {},
-		"one that stays": {set: func(c *tls.Config) { c.Certificates = []tls.Certificate{pair} }},
-		"one that is renewed": {set: func(c *tls.Config) {
-			c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }
-		}},
-		"one that is not had": {set: func(c *tls.Config) {
-			c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, errBoom }
-		}, want: errBoom},
-		"one that was not set": {set: func(*tls.Config) {}, want: errNoCertificate},
-	} {
-		t.Run(sentence, func(t *testing.T) {
-			info, err := serving(Options{TLS: test.set})
-			if !errors.Is(err, test.want) {
-				t.Fatalf("error %v, want %v", err, test.want)
-			}
-			if err != nil {
-				return
-			}
-			if _, err := tls.X509KeyPair(info.Cert.CurrentCertKeyContent()); err != nil {
-				t.Errorf("it cannot be served with: %v", err)
-			}
-		})
+	if _, err := serving(Options{Certificate: &source{err: errBoom}}); !errors.Is(err, errBoom) {
+		t.Errorf("serving = %v, want %v", err, errBoom)
 	}
 }

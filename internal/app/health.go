@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/berth-project/berth/internal/controller/health"
@@ -28,8 +27,9 @@ func (o *HealthOptions) addFlags(flags *pflag.FlagSet) {
 		"taint clusters unreachable about which nobody ever reported anything; without, they are left alone")
 }
 
-func addHealth(_ context.Context, mgr manager.Manager, options Options) error {
-	return health.Add(mgr, health.Options{
-		Limit: options.Health.UnreachableLimit, Unjoined: options.Health.TaintUnjoined, Clock: clock.RealClock{}, Registry: metrics.Registry,
+func addHealth(_ context.Context, a *assembly) error {
+	options := a.options.Health
+	return health.Add(a.mgr, health.Options{
+		Limit: options.UnreachableLimit, Unjoined: options.TaintUnjoined, Clock: clock.RealClock{}, Registry: metrics.Registry,
 	})
 }

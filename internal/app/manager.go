@@ -32,6 +32,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/internal/apiserver"
+	"github.com/berth-project/berth/internal/certificate"
 	"github.com/berth-project/berth/internal/controller/binding"
 	"github.com/berth-project/berth/internal/controller/clusterset"
 	"github.com/berth-project/berth/internal/controller/grant"
@@ -46,22 +47,26 @@ import (
 func controllers() []controllerEntry {
 	return []controllerEntry{
 		{placement.Name, addPlacement},
-		{clusterset.Name, func(_ context.Context, mgr manager.Manager, _ Options) error {
-			return clusterset.Add(mgr, clock.RealClock{})
-		}},
-		{binding.Name, func(ctx context.Context, mgr manager.Manager, _ Options) error {
-			return binding.Add(ctx, mgr, clock.RealClock{})
-		}},
-		{grant.Name, func(_ context.Context, mgr manager.Manager, _ Options) error { return grant.Add(mgr) }},
+		{clusterset.Name, func(_ context.Context, a *assembly) error { return clusterset.Add(a.mgr, clock.RealClock{}) }},
+		{binding.Name, func(ctx context.Context, a *assembly) error { return binding.Add(ctx, a.mgr, clock.RealClock{}) }},
+		{grant.Name, func(_ context.Context, a *assembly) error { return grant.Add(a.mgr) }},
 		{apiserver.Name, addViews},
-		{setrole.Name, func(_ context.Context, mgr manager.Manager, _ Options) error { return setrole.Add(mgr) }},
+		{setrole.Name, func(_ context.Context, a *assembly) error { return setrole.Add(a.mgr) }},
 		{health.Name, addHealth},
 	}
 }
 
 type controllerEntry struct {
 	name string
-	add  func(context.Context, manager.Manager, Options) error
+	add  func(context.Context, *assembly) error
+}
+
+// assembly is a manager while it is put together.
+type assembly struct {
+	mgr     manager.Manager
+	options Options
+	// source is what servers for the API server serve with; nil where there are none.
+	source certificate.Source
 }
 
 func controllerNames() []string {
@@ -72,9 +77,9 @@ func controllerNames() []string {
 	return out
 }
 
-func addPlacement(_ context.Context, mgr manager.Manager, options Options) error {
-	return placement.Add(mgr, placement.Options{
-		Workers: options.Workers, Clock: clock.RealClock{}, Metrics: telemetry.NewMetrics(metrics.Registry),
+func addPlacement(_ context.Context, a *assembly) error {
+	return placement.Add(a.mgr, placement.Options{
+		Workers: a.options.Workers, Clock: clock.RealClock{}, Metrics: telemetry.NewMetrics(metrics.Registry),
 	})
 }
 
@@ -103,18 +108,7 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return fmt.Errorf("making the manager: %w", err)
 	}
-	for _, entry := range controllers() {
-		if !options.runs(entry.name) {
-			continue
-		}
-		if err := entry.add(ctx, mgr, options); err != nil {
-			return err
-		}
-	}
-	if err := addWebhooks(ctx, mgr, options); err != nil {
-		return err
-	}
-	if err := addChecks(mgr); err != nil {
+	if err := (&assembly{mgr: mgr, options: options}).add(ctx); err != nil {
 		return err
 	}
 	mgr.GetLogger().Info("starting", "version", version.Version(), "workers", options.Workers)
@@ -122,6 +116,25 @@ func Run(ctx context.Context, options Options) error {
 		return fmt.Errorf("running the manager: %w", err)
 	}
 	return nil
+}
+
+// add adds all that is to run.
+func (a *assembly) add(ctx context.Context) error {
+	if err := a.addCertificate(); err != nil {
+		return err
+	}
+	for _, entry := range controllers() {
+		if !a.options.runs(entry.name) {
+			continue
+		}
+		if err := entry.add(ctx, a); err != nil {
+			return err
+		}
+	}
+	if err := a.addWebhooks(ctx); err != nil {
+		return err
+	}
+	return addChecks(a.mgr)
 }
 
 func hubConfig(options Options) (*rest.Config, error) {

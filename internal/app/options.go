@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -9,6 +10,8 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/berth-project/berth/internal/certificate"
 )
 
 // Options configures a manager. Its zero value is not usable; start from DefaultOptions.
@@ -39,6 +42,11 @@ type Options struct {
 	Views ViewOptions
 	// Webhooks says how requests are admitted.
 	Webhooks Webhooks
+	// Certificate holds what webhooks and views are served with; empty paths mean a certificate of the manager's own. With
+	// one from files and no authorities, somebody else lets the API server know of webhooks and views.
+	Certificate certificate.Files
+	// Registered, if given, is called once the API server has been told of webhooks and views, and whom to trust there.
+	Registered func()
 	// Logger takes all log lines; the zero Logger means standard error, as LogFormat and LogLevel say.
 	Logger logr.Logger
 	// LogFormat is "json" or "text"; LogLevel is "debug", "info", "warn" or "error".
@@ -84,6 +92,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	o.Health.addFlags(flags)
 	o.Views.addFlags(flags)
 	o.Webhooks.addFlags(flags)
+	addCertificateFlags(flags, &o.Certificate)
 	flags.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json or text")
 	flags.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
 }
@@ -104,6 +113,12 @@ func (o *Options) validate() error {
 	check(slices.Contains([]string{"json", "text"}, o.LogFormat), "--log-format %q: must be json or text", o.LogFormat)
 	_, err := level(o.LogLevel)
 	check(err == nil, "--log-level %q: must be debug, info, warn or error", o.LogLevel)
+	files := o.Certificate
+	check((files.Certificate == "") == (files.Key == ""), "--tls-cert-file %q and --tls-private-key-file %q: give both or none", files.Certificate, files.Key)
+	check(files.Authorities == "" || files.Certificate != "", "--tls-ca-file %q: is of no use without --tls-cert-file", files.Authorities)
+	address, err := url.Parse(o.Webhooks.URL)
+	check(o.Webhooks.URL == "" || err == nil && address.Scheme == "https" && address.Host != "", "--webhook-url %q: must be an https URL", o.Webhooks.URL)
+	check(o.Views.ServicePort >= 0 && o.Views.ServicePort <= 65535, "--view-service-port %d: must be 0 to 65535", o.Views.ServicePort)
 	known := sets.New(controllerNames()...)
 	for _, name := range o.Controllers {
 		check(name == "*" || known.Has(strings.TrimPrefix(name, "-")),

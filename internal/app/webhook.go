@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -14,10 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/engine/celenv"
-	"github.com/berth-project/berth/internal/certificate"
-	"github.com/berth-project/berth/internal/certificate/registration"
 	"github.com/berth-project/berth/internal/webhook/binding"
 	"github.com/berth-project/berth/internal/webhook/clusterset"
 	"github.com/berth-project/berth/internal/webhook/managedcluster"
@@ -40,64 +36,33 @@ type Webhooks struct {
 	Listener net.Listener
 	// URL is how the API server reaches Address, such as https://127.0.0.1:9443; empty means the Service in config/webhook.
 	URL string
-	// Files hold the certificate to serve with; empty paths mean one of the manager's own. With a certificate from files
-	// and no authorities, somebody else stores the webhook configurations.
-	Files certificate.Files
-	// Ready, if given, is called once the webhooks are served and registered.
-	Ready func()
 }
 
 // addFlags binds the options to flags.
 func (o *Webhooks) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Address, "webhook-bind-address", "0", "host:port that serves admission webhooks; 0: off, and what they guard is open")
 	flags.StringVar(&o.URL, "webhook-url", o.URL, "https URL under which the API server reaches the webhooks; empty: the Service in config/webhook")
-	flags.StringVar(&o.Files.Certificate, "tls-cert-file", o.Files.Certificate, "certificate to serve webhooks with, read again when it changes; empty: one of the manager's own")
-	flags.StringVar(&o.Files.Key, "tls-private-key-file", o.Files.Key, "key of the certificate")
-	flags.StringVar(&o.Files.Authorities, "tls-ca-file", o.Files.Authorities,
-		"authorities that the API server is to trust for the certificate; empty with --tls-cert-file: somebody else registers the webhooks")
 }
 
 func (o *Webhooks) on() bool { return o.Listener != nil || o.Address != "" && o.Address != off }
 
-// addWebhooks adds admission to a manager: the certificate, the registration, and the server.
-func addWebhooks(ctx context.Context, mgr manager.Manager, options Options) error {
-	if !options.Webhooks.on() {
+// addWebhooks serves the webhooks, if they are to be served, on every replica, whether it leads or not.
+func (a *assembly) addWebhooks(ctx context.Context) error {
+	if !a.options.Webhooks.on() {
 		return nil
 	}
-	register, err := registration.New(mgr.GetClient(), config.Webhooks(), options.Webhooks.URL)
+	paths, err := routes(a.mgr)
 	if err != nil {
 		return err
 	}
-	var once sync.Once
-	source, err := addCertificate(mgr, options, func(ctx context.Context, authorities []byte) error {
-		if err := register.Apply(ctx, authorities); err != nil {
-			return err
-		}
-		if options.Webhooks.Ready != nil {
-			once.Do(options.Webhooks.Ready)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return addServer(ctx, mgr, options.Webhooks, source)
-}
-
-// addServer serves the webhooks on every replica, whether it leads or not.
-func addServer(ctx context.Context, mgr manager.Manager, options Webhooks, source certificate.Source) error {
-	paths, err := routes(mgr)
-	if err != nil {
-		return err
-	}
-	listener := options.Listener
+	listener := a.options.Webhooks.Listener
 	if listener == nil {
-		if listener, err = new(net.ListenConfig).Listen(ctx, "tcp", options.Address); err != nil {
+		if listener, err = new(net.ListenConfig).Listen(ctx, "tcp", a.options.Webhooks.Address); err != nil {
 			return fmt.Errorf("listening for webhooks: %w", err)
 		}
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
-	source.TLS(config)
+	a.source.TLS(config)
 	server := &manager.Server{
 		Name: "webhooks", Listener: tls.NewListener(listener, config), ShutdownTimeout: new(webhookGrace),
 		Server: &http.Server{
@@ -105,20 +70,10 @@ func addServer(ctx context.Context, mgr manager.Manager, options Webhooks, sourc
 			ReadHeaderTimeout: webhookGrace, IdleTimeout: webhookIdle, TLSConfig: config,
 		},
 	}
-	if err := mgr.Add(server); err != nil {
+	if err := a.mgr.Add(server); err != nil {
 		return fmt.Errorf("adding the webhooks: %w", err)
 	}
 	return nil
-}
-
-// addCertificate returns what servers for the API server serve with. Trust is called with the authorities.
-func addCertificate(mgr manager.Manager, options Options, trust ...certificate.Trust) (certificate.Source, error) {
-	if files := options.Webhooks.Files; files.Certificate != "" {
-		return certificate.NewFile(mgr, files, clock.RealClock{}, trust...)
-	}
-	namespace := options.LeaderElectionNamespace
-	names := []string{"berth." + namespace + ".svc", "berth-views." + namespace + ".svc", "localhost", "127.0.0.1"}
-	return certificate.NewOwn(mgr, namespace, names, clock.RealClock{}, trust...)
 }
 
 // routes serves each webhook under the path that config/webhook names, and measures it.

@@ -44,8 +44,11 @@ func (h *hub) Apply(_ context.Context, object runtime.ApplyConfiguration, _ ...c
 	if h.writeErr != nil {
 		return h.writeErr
 	}
-	h.writes++
-	h.secret = &corev1.Secret{Data: object.(*corev1apply.SecretApplyConfiguration).Data}
+	data := object.(*corev1apply.SecretApplyConfiguration).Data
+	if len(data) > 0 {
+		h.writes++
+	}
+	h.secret = &corev1.Secret{Data: data}
 	h.secret.ResourceVersion = "1"
 	return nil
 }
@@ -54,7 +57,7 @@ func (h *hub) Apply(_ context.Context, object runtime.ApplyConfiguration, _ ...c
 func own(to *hub, at time.Time) (o *Own, told *[][]byte) {
 	told = new([][]byte)
 	o = &Own{
-		names: []string{"svc"}, clock: clocktesting.NewFakeClock(at), ready: make(chan struct{}),
+		served: newServed(), names: []string{"svc"}, clock: clocktesting.NewFakeClock(at),
 		store: store{reader: to, writer: to, key: types.NamespacedName{Namespace: "ns", Name: secretName}},
 	}
 	o.trust = []Trust{func(_ context.Context, authorities []byte) error {
@@ -114,7 +117,7 @@ func TestRenewFails(t *testing.T) {
 			if err := o.renew(t.Context()); !errors.Is(err, errBoom) {
 				t.Errorf("renew = %v, want the failure", err)
 			}
-			if len(*told) > 0 || o.served.Load() != nil {
+			if len(*told) > 0 || o.pair.Load() != nil {
 				t.Error("what was not stored is served or trusted")
 			}
 		})
@@ -126,6 +129,34 @@ func TestOneWhoCannotBeToldKeepsNobodyElse(t *testing.T) {
 	o.trust = append([]Trust{func(context.Context, []byte) error { return errBoom }}, o.trust...)
 	if err := o.renew(t.Context()); !errors.Is(err, errBoom) || len(*told) != 1 {
 		t.Errorf("renew = %v after telling %d, want the failure and the other told", err, len(*told))
+	}
+}
+
+// TestNobodyIsServedWhatSomebodyDoesNotTrust renews while one of those who trust cannot be told.
+func TestNobodyIsServedWhatSomebodyDoesNotTrust(t *testing.T) {
+	current, next := made(t, "svc"), made(t, "svc")
+	to := &hub{}
+	o, _ := own(to, next.since.Add(2*overlap))
+	clock := clocktesting.NewFakeClock(o.clock.Now())
+	fault := errBoom
+	o.clock, o.trust = clock, append(o.trust, func(context.Context, []byte) error { return fault })
+	if err := o.store.save(t.Context(), state{current: current, next: next}, "1"); err != nil {
+		t.Fatal(err)
+	}
+	renew := func(want error, served *pair) {
+		t.Helper()
+		if err := o.renew(t.Context()); !errors.Is(err, want) || !o.pair.Load().same(served) {
+			t.Fatalf("renew = %v, serving %v, want %v and the other pair served", err, o.pair.Load(), want)
+		}
+		clock.Step(look)
+	}
+	renew(errBoom, current)
+	renew(errBoom, current)
+	fault = nil
+	renew(nil, current) // and it is told for the first time
+	renew(nil, next)
+	if err := o.renew(t.Context()); err != nil || to.writes != 2 {
+		t.Errorf("renew = %v after %d writes, want nothing more to do", err, to.writes)
 	}
 }
 

@@ -21,11 +21,12 @@ const backdated = time.Hour
 
 // pair is a serving certificate with its authority, and the key. It is immutable.
 type pair struct {
-	// certificate is PEM, the leaf first and the authority second; key is PEM.
+	// certificate is PEM, the leaf first, and the authority second where the pair is our own; key is PEM.
 	certificate, key []byte
 	parsed           tls.Certificate
-	authority        []byte
-	// since is when the pair was made, until when it ends.
+	// authority is PEM, and may be empty where somebody else tells whom to trust.
+	authority []byte
+	// since is when the pair was made, or first found; until is when it ends.
 	since, until time.Time
 }
 
@@ -46,20 +47,34 @@ func issue(names []string) (*pair, error) {
 	return parse(certificate, key)
 }
 
-// parse reads a pair.
+// parse reads a pair of our own, whose authority is with it.
 func parse(certificate, key []byte) (*pair, error) {
+	out, err := read(certificate, key)
+	if err != nil {
+		return nil, err
+	}
+	if len(out.parsed.Certificate) < 2 {
+		return nil, errNoAuthority
+	}
+	out.authority = pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: out.parsed.Certificate[1]})
+	out.since = out.parsed.Leaf.NotBefore.Add(backdated)
+	return out, nil
+}
+
+// read reads a pair without its authority.
+func read(certificate, key []byte) (*pair, error) {
 	parsed, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
 		return nil, fmt.Errorf("reading a certificate: %w", err)
 	}
-	if len(parsed.Certificate) < 2 {
-		return nil, errNoAuthority
-	}
-	return &pair{
-		certificate: certificate, key: key, parsed: parsed,
-		authority: pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: parsed.Certificate[1]}),
-		since:     parsed.Leaf.NotBefore.Add(backdated), until: parsed.Leaf.NotAfter,
-	}, nil
+	return &pair{certificate: certificate, key: key, parsed: parsed, until: parsed.Leaf.NotAfter}, nil
+}
+
+// of returns the pair as old as another that is the same.
+func (p *pair) of(older *pair) *pair {
+	out := *p
+	out.since = older.since
+	return &out
 }
 
 // serves says whether a server of all these names can use the pair at an instant.

@@ -12,13 +12,13 @@ type state struct {
 
 // authorities returns whom to trust.
 func (s state) authorities() []byte {
-	var out [][]byte
+	var out []byte
 	for _, known := range []*pair{s.current, s.next, s.former} {
-		if known != nil {
-			out = append(out, known.authority)
+		if known != nil && !bytes.Contains(out, known.authority) {
+			out = append(out, known.authority...)
 		}
 	}
-	return bytes.Join(out, nil)
+	return out
 }
 
 // step returns the state that follows at an instant for a server of the given names; often the same. It takes the steps
@@ -28,7 +28,10 @@ func (s state) step(names []string, now time.Time, issue func([]string) (*pair, 
 		s.former = nil
 	}
 	switch {
-	case s.current == nil || !s.current.serves(names, now):
+	case !s.serves(names, now):
+		if s.next != nil && s.next.serves(names, now) {
+			return state{current: s.next}, nil
+		}
 		made, err := issue(names)
 		return state{current: made}, err
 	case s.next != nil && !s.next.serves(names, now):
@@ -43,6 +46,58 @@ func (s state) step(names []string, now time.Time, issue func([]string) (*pair, 
 	default:
 		return s, nil
 	}
+}
+
+// serves says whether a server of all these names can use the current pair at an instant.
+func (s state) serves(names []string, now time.Time) bool {
+	return s.current != nil && s.current.serves(names, now)
+}
+
+// promoted says whether, in the state that follows, the next pair has become the current one.
+func (s state) promoted(following state) bool {
+	return s.next != nil && s.next.same(following.current)
+}
+
+// take returns the state that follows when files hold a pair at an instant, whose since is that instant. Where nobody
+// needs to be told of its authorities it is served at once.
+func (s state) take(read *pair, now time.Time) state {
+	switch {
+	case s.current == nil:
+		return state{current: read}
+	case read.same(s.current):
+		s.current, s.next = read.of(s.current), nil
+	case read.same(s.next):
+		s.next = read.of(s.next)
+	default:
+		s.next = read
+	}
+	if s.former != nil && !now.Before(s.current.since.Add(2*overlap)) {
+		s.former = nil
+	}
+	if s.next != nil && (len(read.authority) == 0 || !now.Before(s.due())) {
+		return state{current: s.next, former: s.current}
+	}
+	return s
+}
+
+// due is when the next pair that was found in files is served: after the overlap, or earlier where the current one ends,
+// but not before anybody could be told of it while the current one lasts.
+func (s state) due() time.Time {
+	out := s.next.since.Add(overlap)
+	if ends := later(s.current.until.Add(-closing), s.next.since.Add(2*look)); ends.Before(out) {
+		out = ends
+	}
+	if s.current.until.Before(out) {
+		out = s.current.until
+	}
+	return out
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func (s state) same(other state) bool {

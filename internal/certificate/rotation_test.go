@@ -65,7 +65,7 @@ func TestLife(t *testing.T) {
 }
 
 func TestPairsThatCannotBeServed(t *testing.T) {
-	good, other := made(t, "svc.ns.svc"), made(t, "svc.ns.svc", "localhost")
+	good, other, wide := made(t, "svc.ns.svc"), made(t, "svc.ns.svc", "localhost"), made(t, "svc.ns.svc", "localhost")
 	for name, tc := range map[string]struct {
 		before state
 		names  []string
@@ -74,6 +74,7 @@ func TestPairsThatCannotBeServed(t *testing.T) {
 	}{
 		"one that has ended":            {state{current: good}, []string{"svc.ns.svc"}, good.until.Add(time.Minute), state{current: other}},
 		"one without a name":            {state{current: good}, []string{"svc.ns.svc", "localhost"}, good.since, state{current: other}},
+		"one without a name, next has":  {state{current: good, next: wide}, []string{"svc.ns.svc", "localhost"}, good.since, state{current: wide}},
 		"one without a name, next fits": {state{current: other, next: good}, []string{"svc.ns.svc", "localhost"}, good.since, state{current: other}},
 	} {
 		t.Run(name, func(t *testing.T) {

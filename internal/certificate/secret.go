@@ -15,6 +15,8 @@ import (
 const (
 	secretName = "berth-serving"
 	owner      = "berth-certificate"
+	// placer owns nothing in the Secret, so that it takes nothing away from one that is there already.
+	placer = "berth-certificate-place"
 
 	nextCertificate   = "next.crt"
 	nextKey           = "next.key"
@@ -29,6 +31,19 @@ type store struct {
 	reader client.Reader
 	writer client.Client
 	key    types.NamespacedName
+}
+
+// open loads a state that is to be changed. Where there is no Secret it makes an empty one: of two that store their first
+// certificate at the same time, the fence of save holds the later one off only if there is something to fence.
+func (s store) open(ctx context.Context) (out state, version string, err error) {
+	out, version, err = s.load(ctx)
+	if err != nil || version != "" {
+		return out, version, err
+	}
+	if err := s.writer.Apply(ctx, corev1apply.Secret(s.key.Name, s.key.Namespace), client.FieldOwner(placer)); err != nil {
+		return state{}, "", fmt.Errorf("making the Secret %s: %w", s.key, err)
+	}
+	return s.load(ctx)
 }
 
 // load returns the state, and the version of the Secret, "" where there is none. What cannot be read of it counts as
@@ -57,10 +72,8 @@ func (s store) load(ctx context.Context) (out state, version string, err error) 
 
 // save stores a state, unless the Secret has changed since the given version.
 func (s store) save(ctx context.Context, state state, version string) error {
-	secret := corev1apply.Secret(s.key.Name, s.key.Namespace).WithData(map[string][]byte{authoritiesKey: state.authorities()})
-	if version != "" {
-		secret.WithResourceVersion(version)
-	}
+	secret := corev1apply.Secret(s.key.Name, s.key.Namespace).WithResourceVersion(version).
+		WithData(map[string][]byte{authoritiesKey: state.authorities()})
 	put := func(p *pair, certificate, key string) {
 		if p != nil {
 			secret.WithData(map[string][]byte{certificate: p.certificate, key: p.key})

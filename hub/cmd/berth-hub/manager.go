@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io/fs"
 	"net"
-	"testing/fstest"
-	"time"
 
-	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/berth-project/berth/config/apiserver"
@@ -17,30 +14,35 @@ import (
 	"github.com/berth-project/berth/internal/app"
 )
 
-// certificateLife outlives any run of a hub; each has a certificate of its own.
-const certificateLife = 10 * 365 * 24 * time.Hour
-
-// manager readies the manager: it takes the ports that the views and the webhooks are served on, so that the hub can be
-// told of them. The hub keeps the log, and the manager listens nowhere else.
+// manager readies the manager: it takes the ports that the views and the webhooks are served on, of which the manager
+// tells the hub itself. The hub keeps the log, and the manager listens nowhere else.
 func manager(ctx context.Context) (cli.Manager, error) {
 	options := app.DefaultOptions()
 	options.MetricsAddress, options.HealthAddress = "0", "0"
 	options.Identity = "berth-hub" // its data folder is locked against a second one
 	options.Logger = klog.NewKlogr()
-	manifest, err := listen(ctx, &options.Views)
+	views, viewPort, err := listen(ctx)
 	if err != nil {
 		return cli.Manager{}, fmt.Errorf("readying the views: %w", err)
 	}
-	ready, err := admit(ctx, &options.Webhooks)
+	options.Views.Listener, options.Views.ServicePort = views, viewPort
+	webhooks, webhookPort, err := listen(ctx)
 	if err != nil {
 		return cli.Manager{}, fmt.Errorf("readying the webhooks: %w", err)
 	}
+	options.Webhooks.Listener, options.Webhooks.URL = webhooks, fmt.Sprintf("https://127.0.0.1:%d", webhookPort)
+	registered := make(chan struct{})
+	options.Registered = func() { close(registered) }
 	return cli.Manager{
-		Ready: ready,
-		Manifests: []fs.FS{fstest.MapFS{ // no test, but the file system in memory that there is
-			"access.yaml": {Data: []byte(apiserver.Access())},
-			"local.yaml":  {Data: []byte(manifest)},
-		}},
+		Manifests: []fs.FS{apiserver.Local()},
+		Ready: func(ctx context.Context, admin *rest.Config) error {
+			select {
+			case <-registered:
+				return awaitService(ctx, admin)
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		},
 		Run: func(ctx context.Context, kubeconfig string) error {
 			options.Kubeconfig = kubeconfig
 			return app.Run(ctx, options)
@@ -48,39 +50,15 @@ func manager(ctx context.Context) (cli.Manager, error) {
 	}, nil
 }
 
-// admit takes a free port for the webhooks, which the manager registers itself. It returns what closes once it has.
-func admit(ctx context.Context, webhooks *app.Webhooks) (<-chan struct{}, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+// listen takes a free port of this machine alone.
+func listen(ctx context.Context) (listener net.Listener, port int, err error) {
+	listener, err = new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("listening: %w", err)
-	}
-	ready := make(chan struct{})
-	webhooks.Listener, webhooks.URL = listener, "https://"+listener.Addr().String()
-	webhooks.Ready = func() { close(ready) }
-	return ready, nil
-}
-
-// listen takes a free port for the views and makes a certificate. It returns the manifest that names both.
-func listen(ctx context.Context, views *app.ViewOptions) (manifest string, err error) {
-	certificate, key, err := cert.GenerateSelfSignedCertKeyWithOptions(cert.SelfSignedCertKeyOptions{
-		Host: apiserver.ServerName, MaxAge: certificateLife,
-	})
-	if err != nil {
-		return "", fmt.Errorf("making a certificate: %w", err)
-	}
-	pair, err := tls.X509KeyPair(certificate, key)
-	if err != nil {
-		return "", fmt.Errorf("making a certificate: %w", err)
-	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("listening: %w", err)
+		return nil, 0, fmt.Errorf("listening: %w", err)
 	}
 	address, err := net.ResolveTCPAddr("tcp", listener.Addr().String())
 	if err != nil {
-		return "", fmt.Errorf("listening: %w", err)
+		return nil, 0, fmt.Errorf("listening: %w", err)
 	}
-	views.Listener = listener
-	views.TLS = func(config *tls.Config) { config.Certificates = []tls.Certificate{pair} }
-	return apiserver.Local(address.Port, certificate), nil
+	return listener, address.Port, nil
 }

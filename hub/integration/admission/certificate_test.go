@@ -7,13 +7,17 @@ import (
 	"path/filepath"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/cert"
 
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// TestCertificateFromFiles serves with a certificate that somebody else keeps, as cert-manager does, and replaces it.
+// TestCertificateFromFiles serves with a certificate that somebody else keeps, as cert-manager does, and replaces it. The
+// former and the next are trusted together, so that nobody is refused for want of an answer.
 func TestCertificateFromFiles(t *testing.T) {
 	guarded(t)
 	dir := t.TempDir()
@@ -31,10 +35,16 @@ func TestCertificateFromFiles(t *testing.T) {
 	if string(trusted(t.Context())) != string(authorities) {
 		t.Error("the hub does not trust the authority in the file")
 	}
+	boss := admin(t)
 	next := write(t, dir)
 	hubtest.Eventually(t, soon, func(ctx context.Context) error {
-		if string(trusted(ctx)) != string(next) {
-			return errors.New("the former authority is trusted still")
+		wrong := set("wrong", labelSelector("a b", "c"))
+		_, err := boss.of(wrong).Create(ctx, asObject(wrong), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if !apierrors.IsInvalid(err) {
+			t.Fatalf("Create = %v, want an answer all the time", err)
+		}
+		if string(trusted(ctx)) != string(authorities)+string(next) {
+			return errors.New("the next authority is not trusted beside the former")
 		}
 		return nil
 	})
@@ -70,9 +80,10 @@ func write(t *testing.T, dir string) []byte {
 
 // TestHubNeedsNoExtraStep starts a hub as users do, with the manager in its process.
 func TestHubNeedsNoExtraStep(t *testing.T) {
-	hub := hubtest.New(t, hubtest.Options{Args: []string{"--no-manager=false"}})
+	hub := hubtest.New(t, hubtest.Options{Manager: true})
 	boss := &user{name: "berth-admin"}
 	boss.connect(t, hub.Config())
+	boss.views(t)
 	jane := &user{name: "jane"}
 	jane.connect(t, hub.ConfigFor(t, "jane", "system:authenticated"))
 	object := cluster("c1", taints("gpu:NoSelect"))
@@ -86,17 +97,39 @@ func TestHubNeedsNoExtraStep(t *testing.T) {
 			`Invalid value: "1": compilation failed: the expression yields int, want bool`))
 }
 
+// views holds that the views are there at the first request, and not only soon.
+func (u *user) views(t *testing.T) {
+	t.Helper()
+	sets := schema.GroupVersionResource{Group: "view.cluster.open-cluster-management.io", Version: "v1", Resource: "managedclustersets"}
+	if _, err := u.client.Resource(sets).List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Errorf("List = %v, want the views served once the hub is ready", err)
+	}
+	services := schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+	service, err := u.client.Resource(services).Get(t.Context(), "v1.view.cluster.open-cluster-management.io", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conditions, _, _ := unstructured.NestedSlice(service.Object, "status", "conditions")
+	if len(conditions) != 1 || conditions[0].(map[string]any)["type"] != "Available" || conditions[0].(map[string]any)["status"] != "True" {
+		t.Errorf("conditions %v of the APIService, want it available once the hub is ready", conditions)
+	}
+	if insecure, _, _ := unstructured.NestedBool(service.Object, "spec", "insecureSkipTLSVerify"); insecure {
+		t.Error("the views are trusted by whatever certificate")
+	}
+}
+
 // TestHubStartsAgain holds that what the last manager registered stands in the way of no start.
 func TestHubStartsAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	first := hubtest.New(t, hubtest.Options{DataDir: dir, Args: []string{"--no-manager=false"}})
+	first := hubtest.New(t, hubtest.Options{DataDir: dir, Manager: true})
 	if err := first.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	manifests := os.DirFS(writeManifest(t))
-	second := hubtest.New(t, hubtest.Options{DataDir: dir, Args: []string{"--no-manager=false"}, Manifests: manifests})
+	second := hubtest.New(t, hubtest.Options{DataDir: dir, Manager: true, Manifests: manifests})
 	boss := &user{name: "berth-admin"}
 	boss.connect(t, second.Config())
+	boss.views(t)
 	if got := boss.stored(t, cluster("c1")).GetLabels()[setLabel]; got != "default" {
 		t.Errorf("a cluster of the user's own manifests is in %q, want it checked by the manager like any other", got)
 	}

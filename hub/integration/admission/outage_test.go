@@ -2,14 +2,18 @@ package admission
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-project/berth/hub/hubtest"
 )
@@ -28,10 +32,19 @@ func TestManagerIsDown(t *testing.T) {
 	bound, placed := binding(namespace, "dev", "dev"), placement(namespace, "p", map[string]any{})
 	boss.must(t, bound)
 	boss.must(t, placed)
+	existing := set("s-"+unique(), nil)
+	boss.must(t, existing)
 	shutdown()
 
 	for name, write := range map[string]func() error{
-		"create a cluster":                 func() error { return boss.create(t.Context(), cluster("c-"+unique())) },
+		"create a cluster": func() error { return boss.create(t.Context(), cluster("c-"+unique())) },
+		"move a cluster by patch": func() error {
+			return boss.merge(t.Context(), object, `{"metadata":{"labels":{"`+setLabel+`":"prod"}}}`)
+		},
+		"move a cluster by apply":          func() error { return boss.apply(t.Context(), with(object, labels(setLabel, "prod"))) },
+		"call a cluster unreachable":       func() error { return boss.update(t, object, "", taints("gpu:NoSelect", unreachable+":NoSelect")) },
+		"set the time of a taint":          func() error { return boss.update(t, object, "", taints("gpu:NoSelect@2020-01-01T00:00:00Z")) },
+		"widen a set":                      func() error { return boss.merge(t.Context(), existing, everything) },
 		"move a cluster":                   func() error { return boss.update(t, object, "", labels(setLabel, "prod", "env", "a")) },
 		"take a cluster out":               func() error { return boss.update(t, object, "", labels("env", "a")) },
 		"another reserved label":           func() error { return boss.update(t, object, "", labels(setLabel, "dev", "env", "a", infoLabel, "x")) },
@@ -84,6 +97,87 @@ func TestManagerIsDown(t *testing.T) {
 			t.Errorf("%s took %s, want at most %s", name, took, quick)
 		}
 	}
+}
+
+const (
+	unreachable = "cluster.open-cluster-management.io/unreachable"
+	// everything is the selector of a set that has the whole fleet.
+	everything = `{"spec":{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{}}}}`
+)
+
+func (u *user) merge(ctx context.Context, content map[string]any, patch string, subresources ...string) error {
+	_, err := u.of(content).Patch(ctx, asObject(content).GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
+	return err
+}
+
+// TestRolesOfSetsAreGuardedWhileManagerIsDown holds that the API server itself keeps those who may write ClusterRoles from
+// preparing one that a manager would fill.
+func TestRolesOfSetsAreGuardedWhileManagerIsDown(t *testing.T) {
+	guarded(t)
+	keeper := newUser(t, "keeper", []rule{{
+		APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, Verbs: []string{"create", "update", "patch", "delete"},
+	}})
+	shutdown()
+	role := map[string]any{
+		"apiVersion": rbacv1.SchemeGroupVersion.String(), "kind": "ClusterRole",
+		"metadata": map[string]any{"name": "berth:managedclusterset:binder:" + unique()},
+	}
+	if err := keeper.create(t.Context(), role); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'berth-set-roles'") {
+		t.Errorf("an empty role of a set: %v, want it refused", err)
+	}
+}
+
+// TestHeartbeatsWithoutTheManager measures what agents write all the time, with the manager and without it: it is not
+// asked about these writes, so they take as long.
+func TestHeartbeatsWithoutTheManager(t *testing.T) {
+	guarded(t)
+	boss, namespace := admin(t), shared.Namespace(t)
+	agent := newUser(t, "agent", []rule{
+		{APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, Verbs: []string{"patch"}}, may("patch", "managedclusters/status"),
+	})
+	object := cluster("c-"+unique(), labels(setLabel, "dev"))
+	boss.must(t, object)
+	lease := map[string]any{
+		"apiVersion": coordinationv1.SchemeGroupVersion.String(), "kind": "Lease",
+		"metadata": map[string]any{"name": "managed-cluster-lease", "namespace": namespace},
+	}
+	boss.must(t, lease)
+	beats := map[string]func(beat int) error{
+		"a lease": func(beat int) error {
+			return agent.merge(t.Context(), lease, fmt.Sprintf(`{"spec":{"leaseTransitions":%d}}`, beat))
+		},
+		"a status": func(beat int) error {
+			return agent.merge(t.Context(), object, fmt.Sprintf(`{"status":{"version":{"kubernetes":"v1.36.%d"}}}`, beat), "status")
+		},
+	}
+	with, without := map[string]time.Duration{}, map[string]time.Duration{}
+	for name, beat := range beats {
+		with[name] = median(t, beat)
+	}
+	shutdown()
+	for name, beat := range beats {
+		without[name] = median(t, beat)
+		t.Logf("writing %s takes %s with the manager and %s without it: ratio %.2f", name, with[name], without[name], float64(without[name])/float64(with[name]))
+		if without[name] > quick {
+			t.Errorf("writing %s takes %s without the manager, want at most %s", name, without[name], quick)
+		}
+	}
+}
+
+// median returns how long the middle one of many writes takes, each of which changes something.
+func median(t *testing.T, write func(beat int) error) time.Duration {
+	t.Helper()
+	const beats = 101
+	took := make([]time.Duration, 0, beats)
+	for beat := range beats {
+		began := time.Now()
+		if err := write(beat); err != nil {
+			t.Fatal(err)
+		}
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	return took[beats/2]
 }
 
 func number(o *unstructured.Unstructured) {

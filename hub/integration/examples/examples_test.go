@@ -27,7 +27,7 @@ const root = "../../../examples"
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Args: []string{"--no-manager=false"}}))
+	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manager: true}))
 }
 
 // elsewhere are the folders that are not played: simulate is for the offline command, whose tests read it, and tenancy

@@ -14,6 +14,7 @@ import (
 
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/config/apiserver"
+	"github.com/berth-project/berth/hub/hubtest"
 )
 
 const (
@@ -98,7 +99,7 @@ func store(t *testing.T, admin client.Client, role client.Object) {
 // known lets everybody ask for the views, as an installation does.
 func known(t *testing.T) {
 	t.Helper()
-	admin := newClient(t, shared.Config())
+	admin := hubtest.NewClient(t, shared.Config())
 	for document := range strings.SplitSeq(apiserver.Access(), "\n---\n") {
 		object := &rbacv1.ClusterRole{}
 		if err := yaml.Unmarshal([]byte(document), object); err != nil {
@@ -125,7 +126,7 @@ func TestEveryVerbIsUsed(t *testing.T) {
 	known(t)
 	tour := prepare(t, "whole", patient)
 	if err := tour.take(); err != nil {
-		t.Fatalf("the tour fails: %v; the manager's log:\n%s", err, tour.manager.log())
+		t.Fatalf("the tour fails: %v; the manager's log:\n%s", err, tour.manager.Tail())
 	}
 	used, _ := tour.via.seen()
 	for _, role := range roles(t) {
@@ -144,7 +145,7 @@ func TestEveryVerbIsUsed(t *testing.T) {
 // TestEveryRuleIsNeeded takes the tour without one rule after the other.
 func TestEveryRuleIsNeeded(t *testing.T) {
 	known(t)
-	admin := newClient(t, shared.Config())
+	admin := hubtest.NewClient(t, shared.Config())
 	for r, role := range roles(t) {
 		whole := *rules(role)
 		for i, rule := range whole {

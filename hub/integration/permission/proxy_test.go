@@ -31,7 +31,7 @@ type cell struct{ verb, group, resource string }
 
 func newProxy(t *testing.T) *proxy {
 	t.Helper()
-	config := shared.ConfigFor(t, "system:serviceaccount:berth-system:berth", "system:serviceaccounts", "system:serviceaccounts:berth-system")
+	config := shared.ManagerConfig(t)
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		t.Fatal(err)

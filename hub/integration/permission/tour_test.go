@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -19,16 +18,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest"
 )
 
 var errNotYet = errors.New("not yet")
@@ -41,7 +38,7 @@ type tour struct {
 	name      string
 	namespace string
 	via       *proxy
-	manager   *manager
+	manager   *hubtest.Manager
 	views     string
 	patience  time.Duration
 	// stranger reads the views; nothing is granted to it.
@@ -53,47 +50,24 @@ type step struct {
 	do   func(context.Context) error
 }
 
-func newClient(t *testing.T, config *rest.Config) client.Client {
-	t.Helper()
-	types := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		scheme.AddToScheme, clusterv1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
-	} {
-		if err := add(types); err != nil {
-			t.Fatal(err)
-		}
-	}
-	out, err := client.New(config, client.Options{Scheme: types})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
-// prepare removes what an earlier manager stored once and for all, and makes known where the next one serves the views.
+// prepare removes what an earlier manager stored once and for all.
 func prepare(t *testing.T, name string, patience time.Duration) *tour {
 	t.Helper()
-	admin := newClient(t, shared.Config())
+	admin := hubtest.NewClient(t, shared.Config())
 	out := &tour{
-		Client: admin, t: t, name: name, namespace: name, patience: patience, views: freeAddress(t), via: newProxy(t),
-		stranger: newClient(t, shared.ConfigFor(t, "reader-"+name)),
+		Client: admin, t: t, name: name, namespace: name, patience: patience, views: hubtest.FreeAddress(t), via: newProxy(t),
+		stranger: hubtest.NewClient(t, shared.ConfigFor(t, "reader-"+name)),
 	}
-	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
-		hook := &unstructured.Unstructured{}
-		hook.SetAPIVersion("admissionregistration.k8s.io/v1")
-		hook.SetKind(kind)
-		hook.SetName("berth")
-		out.must(client.IgnoreNotFound(admin.Delete(t.Context(), hook)))
+	for _, registered := range []struct{ version, kind, name string }{
+		{"admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "berth"},
+		{"admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "berth"},
+		{"apiregistration.k8s.io/v1", "APIService", "v1.view.cluster.open-cluster-management.io"},
+	} {
+		object := &unstructured.Unstructured{}
+		object.SetAPIVersion(registered.version)
+		object.SetKind(registered.kind)
+		object.SetName(registered.name)
+		out.must(client.IgnoreNotFound(admin.Delete(t.Context(), object)))
 	}
 	for _, object := range []client.Object{
 		&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "berth-system", Name: "berth-manager"}},
@@ -102,23 +76,11 @@ func prepare(t *testing.T, name string, patience time.Duration) *tour {
 	} {
 		out.must(client.IgnoreNotFound(admin.Delete(t.Context(), object)))
 	}
-	_, port, err := net.SplitHostPort(out.views)
-	out.must(err)
-	for _, object := range []map[string]any{
-		{
-			"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"namespace": "berth-system", "name": "berth-views"},
-			"spec": map[string]any{"type": "ExternalName", "externalName": "localhost"},
-		},
-		{
-			"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1.view.cluster.open-cluster-management.io"},
-			"spec": map[string]any{
-				"group": "view.cluster.open-cluster-management.io", "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
-				"insecureSkipTLSVerify": true, "service": map[string]any{"namespace": "berth-system", "name": "berth-views", "port": int64(intstr.Parse(port).IntVal)},
-			},
-		},
-	} {
-		out.must(admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: object}), client.FieldOwner("test"), client.ForceOwnership))
+	service := map[string]any{
+		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"namespace": "berth-system", "name": "berth-views"},
+		"spec": map[string]any{"type": "ExternalName", "externalName": "localhost"},
 	}
+	out.must(admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: service}), client.FieldOwner("test"), client.ForceOwnership))
 	return out
 }
 
@@ -131,7 +93,7 @@ func (o *tour) must(err error) {
 
 // take launches a manager and takes the tour. It returns why it ended early.
 func (o *tour) take() error {
-	o.manager = launch(o.t, o.via, freeAddress(o.t), o.views)
+	o.manager = launch(o.t, o.via, o.views)
 	for _, step := range o.steps() {
 		if err := o.attempt(step); err != nil {
 			return err
@@ -146,7 +108,7 @@ func (o *tour) fault() error {
 		return fmt.Errorf("the manager may not %s", refused)
 	}
 	select {
-	case <-o.manager.done:
+	case <-o.manager.Done():
 		return errors.New("the manager has ended")
 	default:
 		return nil

@@ -106,7 +106,7 @@ func TestPrinterColumns(t *testing.T) {
 
 // TestEveryFieldIsExplained walks through the published schema of each kind, as kubectl explain does.
 func TestEveryFieldIsExplained(t *testing.T) {
-	reader := newClient(t)
+	reader := hubtest.NewClient(t, shared.Config())
 	var definitions unstructured.UnstructuredList
 	definitions.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinitionList"})
 	if err := reader.List(t.Context(), &definitions); err != nil {

@@ -30,7 +30,7 @@ func TestColdStart(t *testing.T) {
 	quiet(t)
 	before := hubMetrics(t).writes()
 	p, kubeconfig := newProxy(t)
-	m := start(t, options{kubeconfig: kubeconfig})
+	m := start(t, options{Kubeconfig: kubeconfig})
 	read := m.idle(t, placements)
 	settled(t)
 	if got := m.idle(t, placements).sum("berth_placement_evaluations_total"); got != placements {

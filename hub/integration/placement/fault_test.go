@@ -149,7 +149,7 @@ func TestNothingIsLostOnABadDay(t *testing.T) {
 		f.placement(fmt.Sprintf("moving-%d", i), number(int32(5*i)), labelled("mood", fmt.Sprint(i%3)), labelled("ring", fmt.Sprint(i%4)))
 	}
 	p, kubeconfig := newProxy(t)
-	start(t, options{kubeconfig: kubeconfig})
+	start(t, options{Kubeconfig: kubeconfig})
 	settled(t)
 
 	day := &faults{random: rand.New(rand.NewPCG(seed, 1)), counts: map[string]int{}}

@@ -54,7 +54,7 @@ func TestKilledInTheMiddleOfWrites(t *testing.T) {
 	first := start(t, options{})
 	f.decides("wide", f.upTo(clusters)...)
 	settled(t)
-	first.stop()
+	first.Stop()
 
 	onlooker := &reader{placement: "wide", always: f.upTo(clusters)[50:], limit: 2 * clusters}
 	ctx, stop := context.WithCancel(t.Context())
@@ -74,7 +74,7 @@ func TestKilledInTheMiddleOfWrites(t *testing.T) {
 		left := f.seats("wide")
 		next := start(t, options{})
 		settled(t)
-		next.stop()
+		next.Stop()
 		if !regroup {
 			for name, now := range f.seats("wide") {
 				if before := left[name]; len(before) > 0 && !slices.Contains(before, now[0]) {
@@ -154,9 +154,9 @@ func (f *fleet) killAt(n int, carriedOut bool) (ok bool) {
 			<-dead // what the other workers sent meanwhile never arrives
 		}
 	})
-	m := start(f.t, options{kubeconfig: kubeconfig})
+	m := start(f.t, options{Kubeconfig: kubeconfig})
 	defer close(dead)
-	defer m.kill()
+	defer m.Kill()
 	hubtest.Eventually(f.t, soon, func(ctx context.Context) error {
 		select {
 		case <-due:

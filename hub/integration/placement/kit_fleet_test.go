@@ -11,13 +11,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/hubtest"
@@ -31,27 +28,10 @@ type fleet struct {
 	namespace string
 }
 
-func newClient(t testing.TB) client.Client {
-	t.Helper()
-	types := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		scheme.AddToScheme, clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
-	} {
-		if err := add(types); err != nil {
-			t.Fatal(err)
-		}
-	}
-	out, err := client.New(shared.Config(), client.Options{Scheme: types})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
 // newFleet returns a fleet with so many clusters.
 func newFleet(t *testing.T, clusters int) *fleet {
 	t.Helper()
-	f := &fleet{Client: newClient(t), t: t, namespace: shared.Namespace(t)}
+	f := &fleet{Client: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t)}
 	t.Cleanup(f.remove)
 	f.create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
 	f.bind(f.namespace)

@@ -50,7 +50,7 @@ next:
 
 // read returns the manager's metrics.
 func (m *manager) read(ctx context.Context) (samples, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.metrics+"/metrics", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.Metrics+"/metrics", nil)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ type call struct {
 // newProxy returns a proxy for one manager, and the kubeconfig that the manager is to use.
 func newProxy(t *testing.T) (p *proxy, config string) {
 	t.Helper()
-	direct := shared.ConfigFor(t, account, accountGroups...)
+	direct := shared.ManagerConfig(t)
 	transport, err := rest.TransportFor(direct)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func newProxy(t *testing.T) (p *proxy, config string) {
 		p.server.Close()
 	})
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate().Raw})
-	return p, kubeconfig(t, &rest.Config{Host: p.server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}})
+	return p, shared.KubeconfigOf(t, &rest.Config{Host: p.server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}})
 }
 
 func (p *proxy) record(response *http.Response) error {

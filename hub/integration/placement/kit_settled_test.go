@@ -27,7 +27,7 @@ import (
 // stored, finds nothing to write, and the oracle decides the same.
 func settled(t *testing.T) {
 	t.Helper()
-	reader := newClient(t)
+	reader := hubtest.NewClient(t, shared.Config())
 	env, err := celenv.New()
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func readWorld(ctx context.Context, reader client.Client) (*enginetest.World, er
 // whatever the API server counts from now on is the test's.
 func quiet(t *testing.T) {
 	t.Helper()
-	reader := newClient(t)
+	reader := hubtest.NewClient(t, shared.Config())
 	hubtest.Eventually(t, soon, func(ctx context.Context) error {
 		var namespaces corev1.NamespaceList
 		var slices clusterv1beta1.PlacementDecisionList

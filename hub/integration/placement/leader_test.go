@@ -36,12 +36,11 @@ func TestADeposedLeaderIsRefused(t *testing.T) {
 		})
 	}
 	p, kubeconfig := newProxy(t)
-	first := start(t, options{kubeconfig: kubeconfig, args: elected})
+	first := start(t, options{Kubeconfig: kubeconfig, Args: elected})
 	for _, name := range names {
 		f.decides(name, f.upTo(3)...)
 	}
-	second := launch(t, options{args: elected})
-	t.Cleanup(second.stop)
+	launch(t, options{Args: elected})
 
 	held := p.hold()
 	f.join(3, "role", "fill")
@@ -53,7 +52,7 @@ func TestADeposedLeaderIsRefused(t *testing.T) {
 	changeStatus(f, &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "report"}},
 		func(p *clusterv1beta1.Placement) { p.Status.NumberOfSelectedClusters = 77 })
 	hubtest.Eventually(t, soon, func(context.Context) error { return held.has(5) })
-	first.signal(t, syscall.SIGSTOP)
+	first.Signal(t, syscall.SIGSTOP)
 	before := len(p.writes())
 
 	// The second cannot have the lease before the first is taken for dead.
@@ -88,9 +87,9 @@ func TestADeposedLeaderIsRefused(t *testing.T) {
 		t.Errorf("answers to the deposed leader (-want +got):\n%s", diff)
 	}
 
-	first.signal(t, syscall.SIGCONT)
-	if code := first.ended(t); code == 0 {
-		t.Errorf("the deposed leader ended with code 0, want it to fail:\n%s", first.tail())
+	first.Signal(t, syscall.SIGCONT)
+	if code := first.Ended(t); code == 0 {
+		t.Errorf("the deposed leader ended with code 0, want it to fail:\n%s", first.Tail())
 	}
 	for _, c := range p.writes()[before:] {
 		if c.code < 300 {

@@ -3,17 +3,11 @@ package placement
 import (
 	"context"
 	"fmt"
-	"io"
-	"os/exec"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/berth-project/berth/hub/hubtest"
 )
@@ -24,74 +18,30 @@ func TestAKilledHubTakesItsLeaseBack(t *testing.T) {
 	alone(t)
 	data := filepath.Join(t.TempDir(), "data")
 	first := wholeHub(t, data)
-	held := first.lease(t, nil)
+	held := lease(t, first, nil)
 	if got := *held.Spec.HolderIdentity; got != "berth-hub" {
 		t.Errorf("the lease is held by %q, want berth-hub", got)
 	}
-	first.kill()
+	first.Kill()
 
-	second := wholeHub(t, data)
-	again := second.lease(t, held.Spec.RenewTime)
+	again := lease(t, wholeHub(t, data), held.Spec.RenewTime)
 	if *again.Spec.HolderIdentity != "berth-hub" || *again.Spec.LeaseTransitions != *held.Spec.LeaseTransitions || !again.Spec.AcquireTime.Equal(held.Spec.AcquireTime) {
 		t.Errorf("the lease changed hands: it was %+v and is %+v", held.Spec, again.Spec)
 	}
 }
 
-// wholeHub starts a berth-hub with its manager, as a user would, and waits until it is ready.
-func wholeHub(t *testing.T, data string) *hubProcess {
+// wholeHub starts a hub with its manager in it, as a user would.
+func wholeHub(t *testing.T, data string) *hubtest.Hub {
 	t.Helper()
-	binary, err := hubtest.Binary(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := &hubProcess{manager: manager{log: &journal{}, done: make(chan struct{})}}
-	h.command = exec.Command(binary, "--data-dir="+data, "--unsafe-no-fsync", "--stop-with-stdin")
-	h.command.Stdout, h.command.Stderr = h.log, h.log
-	h.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if h.stdin, err = h.command.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		defer close(h.done)
-		_ = h.command.Wait()
-	}()
-	t.Cleanup(h.kill)
-	hubtest.Eventually(t, soon, func(context.Context) error {
-		select {
-		case <-h.done:
-			t.Fatalf("the hub ended: %s", h.log)
-		default:
-		}
-		if !strings.Contains(h.log.String(), "export KUBECONFIG=") {
-			return fmt.Errorf("not ready: %s", h.log)
-		}
-		return nil
-	})
-	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(data, "admin.kubeconfig"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if h.client, err = kubernetes.NewForConfig(config); err != nil {
-		t.Fatal(err)
-	}
-	return h
-}
-
-type hubProcess struct {
-	manager
-	stdin  io.Closer
-	client kubernetes.Interface
+	return hubtest.New(t, hubtest.Options{DataDir: data, Manager: true, Args: []string{"--unsafe-no-fsync"}})
 }
 
 // lease waits until the manager's lease was renewed later than some time and returns it.
-func (h *hubProcess) lease(t *testing.T, after *metav1.MicroTime) *coordinationv1.Lease {
+func lease(t *testing.T, hub *hubtest.Hub, after *metav1.MicroTime) *coordinationv1.Lease {
 	t.Helper()
 	var out *coordinationv1.Lease
 	hubtest.Eventually(t, soon, func(ctx context.Context) error {
-		lease, err := h.client.CoordinationV1().Leases("berth-system").Get(ctx, "berth-manager", metav1.GetOptions{})
+		lease, err := hub.Client(t).CoordinationV1().Leases("berth-system").Get(ctx, "berth-manager", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}

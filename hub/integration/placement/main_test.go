@@ -6,12 +6,7 @@
 package placement
 
 import (
-	"context"
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -21,49 +16,10 @@ import (
 // soon is far more than anything here needs on an idle machine: what is waited for is never a matter of speed.
 const soon = 120 * time.Second
 
-var (
-	shared *hubtest.Hub
-	// binaries holds the managers that are under test.
-	binaries struct{ plain, race string }
-	// scratch is a folder for what outlives a test; it goes when all are over.
-	scratch string
-)
+var shared *hubtest.Hub
 
 func TestMain(m *testing.M) {
-	if err := buildManagers(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	var err error
-	if scratch, err = os.MkdirTemp("", "berth-placement-"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
 	code := hubtest.Main(m, &shared, hubtest.Options{})
 	shutdown()
-	_ = os.RemoveAll(scratch) // a leftover in the temporary folder harms nobody
 	os.Exit(code)
-}
-
-// buildManagers builds the manager, plain and with the race detector, into the user's cache folder, which takes a
-// second each when nothing has changed.
-func buildManagers(ctx context.Context) error {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return err
-	}
-	here, err := os.Getwd()
-	if err != nil {
-		return err
-	}
-	dir := filepath.Join(cache, "berth", "manager", strings.ReplaceAll(here, string(filepath.Separator), "_"))
-	binaries.plain, binaries.race = filepath.Join(dir, "berth"), filepath.Join(dir, "berth-race")
-	for path, flags := range map[string][]string{binaries.plain: nil, binaries.race: {"-race"}} {
-		args := append([]string{"build", "-C", filepath.Join(here, "..", "..", ".."), "-o", path}, flags...)
-		build := exec.CommandContext(ctx, "go", append(args, "./cmd/berth")...)
-		if printed, err := build.CombinedOutput(); err != nil {
-			return fmt.Errorf("building the manager: %w: %s", err, printed)
-		}
-	}
-	return nil
 }

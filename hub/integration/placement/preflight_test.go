@@ -21,16 +21,16 @@ import (
 // ends waits for a manager that must not go on, and checks that it fails and says why.
 func ends(t *testing.T, m *manager, wants ...string) {
 	t.Helper()
-	if code := m.ended(t); code != 1 {
+	if code := m.Ended(t); code != 1 {
 		t.Errorf("ended with code %d, want 1", code)
 	}
 	for _, want := range wants {
-		if log := m.log.String(); !strings.Contains(log, want) {
+		if log := m.Log(); !strings.Contains(log, want) {
 			t.Errorf("said %q, want %q in it", log, want)
 		}
 	}
-	if strings.Contains(m.log.String(), "goroutine ") {
-		t.Errorf("said %q, want no stack trace", m.log)
+	if strings.Contains(m.Log(), "goroutine ") {
+		t.Errorf("said %q, want no stack trace", m.Log())
 	}
 }
 
@@ -38,7 +38,7 @@ func ends(t *testing.T, m *manager, wants ...string) {
 func TestTheManagerRefusesAHubThatLacksSomething(t *testing.T) {
 	alone(t)
 	hub := hubtest.New(t, hubtest.Options{})
-	config := kubeconfig(t, hub.ConfigFor(t, account, accountGroups...))
+	config := hub.KubeconfigOf(t, hub.ManagerConfig(t))
 	client, err := dynamic.NewForConfig(hub.Config())
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestTheManagerRefusesAHubThatLacksSomething(t *testing.T) {
 			unstructured.RemoveNestedField(version, full...)
 		})
 	}
-	manage := func() *manager { return launch(t, options{kubeconfig: config}) }
+	manage := func() *manager { return launch(t, options{Kubeconfig: config}) }
 
 	drop("managedclusters", "status", "allocatable")
 	ends(t, manage(), "the hub lacks field status.allocatable in v1 of managedclusters.cluster.open-cluster-management.io", "apply the definitions in config/crd")
@@ -113,7 +113,7 @@ func TestTheManagerRefusesWrongOptions(t *testing.T) {
 		"no kubeconfig":      {[]string{"--kubeconfig=/nowhere"}, []string{"/nowhere"}},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) { ends(t, launch(t, options{args: tc.args}), tc.wants...) })
+		t.Run(name, func(t *testing.T) { ends(t, launch(t, options{Args: tc.args}), tc.wants...) })
 	}
 }
 
@@ -124,14 +124,14 @@ func TestControllersThatAreOffDoNotRun(t *testing.T) {
 	for flag, want := range map[string]bool{
 		"*": true, "placement": true, "*,-placement": false, "-placement,*": false, "-placement": false,
 	} {
-		m := start(t, options{args: []string{"--controllers=" + flag}})
+		m := start(t, options{Args: []string{"--controllers=" + flag}})
 		var read samples
 		hubtest.Eventually(t, soon, func(ctx context.Context) error {
 			var err error
 			read, err = m.read(ctx)
 			return err
 		})
-		m.stop()
+		m.Stop()
 		if _, got := read[metric+`{name="placement_scheduling"}`]; got != want {
 			t.Errorf("--controllers=%s: the placement loop runs: %v, want %v", flag, got, want)
 		}
@@ -141,13 +141,13 @@ func TestControllersThatAreOffDoNotRun(t *testing.T) {
 // TestThePermissionsSuffice checks that what the manager may do in the cluster is enough, by what it was refused.
 func TestThePermissionsSuffice(t *testing.T) {
 	p, kubeconfig := newProxy(t)
-	m := start(t, options{kubeconfig: kubeconfig, args: []string{"--leader-elect=true"}})
+	m := start(t, options{Kubeconfig: kubeconfig, Args: []string{"--leader-elect=true"}})
 	f := newFleet(t, 2)
 	f.placement("p")
 	f.decides("p", f.upTo(2)...)
 	f.delete(f.object("p"))
 	f.noSlices("p")
-	m.stop()
+	m.Stop()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !slices.ContainsFunc(p.calls, func(c call) bool { return strings.Contains(c.path, "/leases/berth-manager") }) {

@@ -15,13 +15,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/hubtest"
 )
@@ -42,19 +39,7 @@ func user(t *testing.T, name string, groups ...string) hub {
 
 func as(t *testing.T, config *rest.Config) hub {
 	t.Helper()
-	types := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		scheme.AddToScheme, clusterv1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
-	} {
-		if err := add(types); err != nil {
-			t.Fatal(err)
-		}
-	}
-	out, err := client.New(config, client.Options{Scheme: types})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return hub{out, t}
+	return hub{hubtest.NewClient(t, config), t}
 }
 
 var counter atomic.Int64

@@ -18,5 +18,5 @@ const soon = 120 * time.Second
 var shared *hubtest.Hub
 
 func TestMain(m *testing.M) {
-	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Args: []string{"--no-manager=false"}}))
+	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manager: true}))
 }

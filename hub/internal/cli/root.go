@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
 )
 
 // Wiring is what main plugs into the hub.
@@ -30,8 +31,8 @@ type Wiring struct {
 type Manager struct {
 	// Manifests tell the hub where the manager serves; they are applied after those of the Wiring.
 	Manifests []fs.FS
-	// Ready closes once it has a say in what is stored; nil means that it has none.
-	Ready <-chan struct{}
+	// Ready returns once it does all that an administrator may count on.
+	Ready func(ctx context.Context, admin *rest.Config) error
 	// Run runs it, with a kubeconfig of its own.
 	Run func(ctx context.Context, kubeconfig string) error
 }

@@ -3,11 +3,11 @@ package registration_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,7 +33,7 @@ func (h *hub) Apply(_ context.Context, object runtime.ApplyConfiguration, _ ...c
 	return h.err
 }
 
-const file = `# comment
+const webhooks = `# comment
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
 metadata: {name: berth}
@@ -48,59 +48,102 @@ kind: Service
 metadata: {name: svc}
 `
 
+const service = `apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1.a.test}
+spec:
+  group: a.test
+  service: {namespace: ns, name: svc, port: 443}
+`
+
 func TestApply(t *testing.T) {
-	service := func(path string) map[string]any {
-		return map[string]any{"caBundle": "Q0E=", "service": map[string]any{"namespace": "ns", "name": "svc", "path": path}}
+	hook := func(name string, target map[string]any) any {
+		target["caBundle"] = "Q0E="
+		return map[string]any{"name": name, "clientConfig": target}
+	}
+	byService := func(path string) map[string]any {
+		return map[string]any{"service": map[string]any{"namespace": "ns", "name": "svc", "path": path}}
+	}
+	configuration := func(webhooks ...any) map[string]any {
+		return map[string]any{
+			"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+			"metadata": map[string]any{"name": "berth"}, "webhooks": webhooks,
+		}
+	}
+	aggregated := func(port any) map[string]any {
+		return map[string]any{
+			"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1.a.test"},
+			"spec": map[string]any{
+				"group": "a.test", "service": map[string]any{"namespace": "ns", "name": "svc", "port": port},
+				"caBundle": "Q0E=", "insecureSkipTLSVerify": false,
+			},
+		}
 	}
 	for name, tc := range map[string]struct {
-		url  string
-		want []map[string]any
+		file    string
+		address registration.Address
+		host    string
+		want    map[string]any
 	}{
-		"by the Service": {"", []map[string]any{service("/a"), service("/b")}},
-		"by an address":  {"https://127.0.0.1:1/", []map[string]any{{"caBundle": "Q0E=", "url": "https://127.0.0.1:1/a"}, {"caBundle": "Q0E=", "url": "https://127.0.0.1:1/b"}}},
+		"webhooks by the Service": {
+			webhooks,
+			registration.Address{},
+			"svc.ns.svc",
+			configuration(hook("a.test", byService("/a")), hook("b.test", byService("/b"))),
+		},
+		"webhooks by an address": {
+			webhooks,
+			registration.Address{URL: "https://127.0.0.1:1/", Port: 2},
+			"127.0.0.1",
+			configuration(hook("a.test", map[string]any{"url": "https://127.0.0.1:1/a"}), hook("b.test", map[string]any{"url": "https://127.0.0.1:1/b"})),
+		},
+		"an aggregated API by the port of its Service": {service, registration.Address{}, "svc.ns.svc", aggregated(int64(443))},
+		"an aggregated API by another port":            {service, registration.Address{URL: "https://127.0.0.1:1", Port: 2}, "svc.ns.svc", aggregated(int64(2))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			to := &hub{}
-			r, err := registration.New(to, fstest.MapFS{"x.yaml": {Data: []byte(file)}}, tc.url)
+			r, err := registration.New(to, tc.address, fstest.MapFS{"x.yaml": {Data: []byte(tc.file)}})
 			if err != nil {
 				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{tc.host}, r.Hosts()); diff != "" {
+				t.Errorf("hosts (-want +got):\n%s", diff)
 			}
 			for range 2 { // twice, since nothing may stay from the first time
 				if err := r.Apply(t.Context(), []byte("CA")); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if len(to.applied) != 2 {
-				t.Fatalf("applied %d objects, want the configuration twice and no Service", len(to.applied))
-			}
-			webhooks, _, _ := unstructured.NestedSlice(to.applied[1], "webhooks")
-			var got []map[string]any
-			for _, webhook := range webhooks {
-				got = append(got, webhook.(map[string]any)["clientConfig"].(map[string]any))
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("targets (-want +got):\n%s", diff)
+			if diff := cmp.Diff([]map[string]any{tc.want, tc.want}, to.applied); diff != "" {
+				t.Errorf("applied (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestApplyFails(t *testing.T) {
-	r, err := registration.New(&hub{err: errBoom}, fstest.MapFS{"x.yaml": {Data: []byte(file)}}, "")
+// TestOneThatCannotBeStoredKeepsNoOther stores all the same what comes after it.
+func TestOneThatCannotBeStoredKeepsNoOther(t *testing.T) {
+	to := &hub{err: errBoom}
+	r, err := registration.New(to, registration.Address{}, fstest.MapFS{"x.yaml": {Data: []byte(webhooks)}}, fstest.MapFS{"y.yaml": {Data: []byte(service)}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Apply(t.Context(), nil); !errors.Is(err, errBoom) {
-		t.Errorf("Apply = %v, want the failure", err)
+	if err := r.Apply(t.Context(), nil); !errors.Is(err, errBoom) || len(to.applied) != 2 {
+		t.Errorf("Apply = %v after %d objects, want the failure after both", err, len(to.applied))
 	}
 }
 
-func TestConfigurationsOfAnotherFormAreRefused(t *testing.T) {
-	r, err := registration.New(&hub{}, fstest.MapFS{"x.yaml": {Data: []byte("kind: MutatingWebhookConfiguration\nwebhooks: [{name: a}]\n")}}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Apply(t.Context(), nil); err == nil {
-		t.Error("a webhook without a target was applied")
+func TestObjectsOfAnotherFormAreRefused(t *testing.T) {
+	for name, file := range map[string]string{
+		"a webhook without a target":          "kind: MutatingWebhookConfiguration\nwebhooks: [{name: a}]\n",
+		"no YAML at all":                      "kind: [\n",
+		"an aggregated API without a spec":    "kind: APIService\n",
+		"an aggregated API without a Service": "kind: APIService\nspec: {group: a}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := registration.New(&hub{}, registration.Address{}, fstest.MapFS{"x.yaml": {Data: []byte(file)}}); err == nil || !strings.Contains(err.Error(), "x.yaml") {
+				t.Errorf("New = %v, want the file named", err)
+			}
+		})
 	}
 }

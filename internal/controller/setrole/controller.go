@@ -2,7 +2,8 @@
 // makes them when a set comes, keeps them as they must be, and lets them go with the set.
 //
 // It refuses to bind them to anybody, to change a role that it did not make, and to grant what the manager itself may
-// not do: the API server holds it to that.
+// not do: the API server holds it to that. It relies on the policy in config/manager: were everybody who may write
+// ClusterRoles free to empty one of these, they could bind it while it grants nothing, and this loop would fill it.
 package setrole
 
 import (

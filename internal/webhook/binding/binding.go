@@ -1,13 +1,16 @@
 // Package binding owns who may bind a cluster set to a namespace: whoever holds the set's own permission for it, since
-// the right to write bindings in a namespace says nothing about the clusters.
+// the right to write bindings in a namespace says nothing about the clusters. The same permission is needed to say that
+// a binding came from a grant or that it did not, and to hold one that did: otherwise it would outlive the grant.
 //
-// It refuses to look at what was bound before: a permission that is lost later unbinds nothing.
+// It refuses to look at what was bound before: a permission that is lost later unbinds nothing. Nobody is exempt by name:
+// the manager makes bindings with the permission that it has for what it grants.
 package binding
 
 import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -16,6 +19,9 @@ import (
 	"github.com/berth-project/berth/internal/webhook/review"
 	"github.com/berth-project/berth/internal/webhook/right"
 )
+
+// MadeByLabel says who made a binding; the grant loop removes those that carry its mark. It is the loop's label.
+const MadeByLabel = "cluster.open-cluster-management.io/binding-made-by"
 
 // Binding is the kind that the package is about.
 type Binding = clusterv1beta2.ManagedClusterSetBinding
@@ -34,23 +40,46 @@ func Validating(rights right.Checker) http.Handler {
 	})
 }
 
-// Validate refuses a binding that is not named like its set, and one that the user may not make. old is nil when the
-// binding is created; one that goes on naming the same set is not looked at again.
+// Validate refuses a binding that is not named like its set, and one that the user may not write so. old is nil when the
+// binding is created; one that goes on naming the same set, and goes as it would have gone, is not looked at again.
 func Validate(ctx context.Context, old, after *Binding, user User) error {
-	set := after.Spec.ClusterSet
-	if old != nil && old.Spec.ClusterSet == set {
+	act := act(old, after)
+	if act == "" {
 		return nil
 	}
 	if err := review.Invalid(schema.GroupKind{Group: clusterv1beta2.GroupName, Kind: "ManagedClusterSetBinding"}, after.Name, faults(after)); err != nil {
 		return err
 	}
+	set := after.Spec.ClusterSet
 	bind := right.Right{Verb: "create", Group: clusterv1beta2.GroupName, Resource: "managedclustersets", Subresource: "bind", Name: set}
 	held, err := user.Has(ctx, bind)
 	if err != nil || held {
 		return err
 	}
 	return review.Forbidden(schema.GroupResource{Group: clusterv1beta2.GroupName, Resource: "managedclustersetbindings"}, after.Name,
-		fmt.Sprintf("user %q may not bind the cluster set %q: this needs %s", user.Name(), set, right.Needed(bind)))
+		fmt.Sprintf("user %q may not %s the cluster set %q: this needs %s", user.Name(), act, set, right.Needed(bind)))
+}
+
+// act says what a write does that needs the set's permission, "" for nothing.
+func act(old, after *Binding) string {
+	if old == nil || old.Spec.ClusterSet != after.Spec.ClusterSet {
+		return "bind"
+	}
+	before, marked := old.Labels[MadeByLabel]
+	now, stays := after.Labels[MadeByLabel]
+	switch {
+	case marked != stays || before != now:
+		return fmt.Sprintf("change the label %s of a binding to", MadeByLabel)
+	case marked && finalized(old, after):
+		return "hold, by a finalizer, a granted binding to"
+	default:
+		return ""
+	}
+}
+
+// finalized says whether a finalizer comes to a binding: it keeps what is deleted.
+func finalized(old, after *Binding) bool {
+	return slices.ContainsFunc(after.Finalizers, func(name string) bool { return !slices.Contains(old.Finalizers, name) })
 }
 
 func faults(binding *Binding) field.ErrorList {

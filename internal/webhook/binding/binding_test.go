@@ -32,10 +32,25 @@ func TestValidate(t *testing.T) {
 	bound := func(name, set string) *binding.Binding {
 		return &binding.Binding{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}, Spec: clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: set}}
 	}
-	forbidden := func(name, set string) string {
-		return `managedclustersetbindings.cluster.open-cluster-management.io "` + name + `" is forbidden: user "jane" may not bind the cluster set "` + set +
+	with := func(maker string, finalizers ...string) *binding.Binding {
+		out := bound("dev", "dev")
+		out.Labels, out.Finalizers = map[string]string{"a": "b", binding.MadeByLabel: maker}, finalizers
+		return out
+	}
+	plain := func(finalizers ...string) *binding.Binding {
+		out := bound("dev", "dev")
+		out.Labels, out.Finalizers = map[string]string{"a": "b"}, finalizers
+		return out
+	}
+	wrong := bound("dev", "prod")
+	wrong.Labels = map[string]string{binding.MadeByLabel: "grant"}
+	refused := func(act, name, set string) string {
+		return `managedclustersetbindings.cluster.open-cluster-management.io "` + name + `" is forbidden: user "jane" may not ` + act + ` the cluster set "` + set +
 			`": this needs the verb "create" on "managedclustersets/bind" in the API group "cluster.open-cluster-management.io" with the resourceName "` + set + `"`
 	}
+	forbidden := func(name, set string) string { return refused("bind", name, set) }
+	const mark = "change the label cluster.open-cluster-management.io/binding-made-by of a binding to"
+	const hold = "hold, by a finalizer, a granted binding to"
 	const invalid = `ManagedClusterSetBinding.cluster.open-cluster-management.io "dev" is invalid: spec.clusterSet: `
 	for name, tc := range map[string]struct {
 		old, after *binding.Binding
@@ -54,6 +69,23 @@ func TestValidate(t *testing.T) {
 		"a right that cannot be looked up":   {nil, bound("dev", "dev"), user{bind: "dev", err: errors.New("boom")}, "boom"},
 		"a set that does not exist so far":   {nil, bound("later", "later"), user{bind: "later"}, ""},
 		"a right to a set of another's name": {nil, bound("global", "global"), user{bind: "dev"}, forbidden("global", "global")},
+
+		"created with the mark, and the right":    {nil, with("grant"), user{bind: "dev"}, ""},
+		"created with the mark, without":          {nil, with("grant"), user{}, forbidden("dev", "dev")},
+		"the mark taken off with the right":       {with("grant"), plain(), user{bind: "dev"}, ""},
+		"the mark taken off without":              {with("grant"), plain(), user{}, refused(mark, "dev", "dev")},
+		"all labels taken off without":            {with("grant"), bound("dev", "dev"), user{}, refused(mark, "dev", "dev")},
+		"the mark put on with the right":          {plain(), with("grant"), user{bind: "dev"}, ""},
+		"the mark put on without":                 {plain(), with("grant"), user{bind: "prod"}, refused(mark, "dev", "dev")},
+		"an empty mark put on without":            {plain(), with(""), user{}, refused(mark, "dev", "dev")},
+		"the mark changed without":                {with("grant"), with("jane"), user{}, refused(mark, "dev", "dev")},
+		"the mark put on one that is wrong":       {bound("dev", "prod"), wrong, user{bind: "prod"}, invalid + `Invalid value: "prod": must be the same as metadata.name`},
+		"the right to take it off, not looked up": {with("grant"), plain(), user{bind: "dev", err: errors.New("boom")}, "boom"},
+		"another label of a granted one":          {with("grant"), func() *binding.Binding { b := with("grant"); b.Labels["a"] = "c"; return b }(), user{}, ""},
+		"a finalizer on a granted one, the right": {with("grant"), with("grant", "x"), user{bind: "dev"}, ""},
+		"a finalizer on a granted one without":    {with("grant", "x"), with("grant", "x", "y"), user{}, refused(hold, "dev", "dev")},
+		"a finalizer taken off a granted one":     {with("grant", "x", "y"), with("grant", "y"), user{}, ""},
+		"a finalizer on a person's own":           {plain(), plain("x"), user{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""

@@ -1,0 +1,119 @@
+// Package bound holds figures against what they may be, with the evidence for each bound beside it.
+//
+// It owns rangespec.yaml and its rules. It refuses to measure. The invariant: a bound that was not looked at is a bound
+// that is broken, so that a figure which is no longer measured fails the benchmark instead of passing in silence.
+package bound
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/berth-project/berth/bench"
+)
+
+// rounding is how far a written bound may be from its mean and margin: they are written in two or three digits.
+const rounding = 0.02
+
+var errBound = errors.New("not a bound")
+
+// Bound is what a figure may be at most or at least. Exactly one of both is set.
+type Bound struct {
+	Figure string   `json:"figure"`
+	Most   *float64 `json:"most,omitempty"`
+	Least  *float64 `json:"least,omitempty"`
+	// Runs is how often the figure was measured, Mean what came out on average, Spread the standard deviation.
+	Runs   int     `json:"runs"`
+	Mean   float64 `json:"mean"`
+	Spread float64 `json:"spread"`
+	// Margin is how much room there is between the mean and the bound, as a share of the mean.
+	Margin float64 `json:"margin"`
+}
+
+// Book holds the bounds of every run, by the run's name.
+type Book map[string][]Bound
+
+// Read reads a book and checks that every bound follows from its evidence.
+func Read(data []byte) (Book, error) {
+	var out Book
+	if err := yaml.UnmarshalStrict(data, &out); err != nil {
+		return nil, fmt.Errorf("reading bounds: %w", err)
+	}
+	for _, run := range slices.Sorted(maps.Keys(out)) {
+		known := map[string]bool{}
+		for _, b := range out[run] {
+			if err := b.check(); err != nil {
+				return nil, fmt.Errorf("reading the bound of %q in %q: %w", b.Figure, run, err)
+			}
+			if known[b.Figure] {
+				return nil, fmt.Errorf("reading the bound of %q in %q: %w: there is another", b.Figure, run, errBound)
+			}
+			known[b.Figure] = true
+		}
+	}
+	return out, nil
+}
+
+func (b Bound) check() error {
+	if (b.Most == nil) == (b.Least == nil) {
+		return fmt.Errorf("%w: give one of most and least", errBound)
+	}
+	if b.Runs < 1 || b.Spread < 0 || b.Margin < 0 {
+		return fmt.Errorf("%w: it needs at least one run, and a spread and a margin that are not negative", errBound)
+	}
+	limit, follows := b.Most, b.Mean*(1+b.Margin)
+	if limit == nil {
+		limit, follows = b.Least, b.Mean*(1-b.Margin)
+	}
+	if math.Abs(*limit-follows) > rounding*math.Abs(follows) {
+		return fmt.Errorf("%w: %v does not follow from the mean %v and the margin %v, which give %.3g", errBound, *limit, b.Mean, b.Margin, follows)
+	}
+	return nil
+}
+
+// broken returns why a value breaks the bound, or "".
+func (b Bound) broken(value float64) string {
+	switch {
+	case math.IsNaN(value):
+		return "no number"
+	case b.Most != nil && value > *b.Most:
+		return "too high"
+	case b.Least != nil && value < *b.Least:
+		return "too low"
+	default:
+		return ""
+	}
+}
+
+// Verdict is a figure beside its bound.
+type Verdict struct {
+	Run    string
+	Figure bench.Figure
+	// Bound is nil for a figure that is told and not judged.
+	Bound *Bound
+	// Broken says why the bound is broken, "" where it holds.
+	Broken string
+}
+
+// Judge holds all figures of a run against its bounds. Bounds whose figure is missing are broken, and come last.
+func (b Book) Judge(run string, figures []bench.Figure) []Verdict {
+	out := make([]Verdict, 0, len(figures))
+	missing := slices.Clone(b[run])
+	for _, figure := range figures {
+		verdict := Verdict{Run: run, Figure: figure}
+		if at := slices.IndexFunc(missing, func(b Bound) bool { return b.Figure == figure.Name }); at >= 0 {
+			found := missing[at]
+			missing = slices.Delete(missing, at, at+1)
+			verdict.Bound, verdict.Broken = &found, found.broken(figure.Value)
+		}
+		out = append(out, verdict)
+	}
+	for _, left := range missing {
+		out = append(out, Verdict{Run: run, Figure: bench.Figure{Name: left.Figure, Value: math.NaN()}, Bound: &left, Broken: "not measured"})
+	}
+	return out
+}

@@ -1,0 +1,139 @@
+// Command berth-bench measures a whole hub, prints one table, and fails where a bound is broken.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/berth-project/berth/bench"
+	"github.com/berth-project/berth/bench/bound"
+	"github.com/berth-project/berth/bench/report"
+	"github.com/berth-project/berth/bench/run"
+)
+
+var (
+	errBroken  = errors.New("a bound is broken")
+	errUnknown = errors.New("no such run")
+	errTimes   = errors.New("-times must be 1 to 1000")
+)
+
+// options are what the command line says.
+type options struct {
+	bin, bounds, only string
+	times             int
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "berth-bench:", err)
+		os.Exit(1)
+	}
+}
+
+func command(ctx context.Context, args []string, out, progress io.Writer) error {
+	var o options
+	flags := flag.NewFlagSet("berth-bench", flag.ContinueOnError)
+	flags.SetOutput(progress)
+	flags.StringVar(&o.bin, "bin", "bin", "folder with the binaries berth and berth-hub, as make build fills it")
+	flags.StringVar(&o.bounds, "bounds", "bench/rangespec.yaml", "file with the bounds")
+	flags.StringVar(&o.only, "only", "", "runs to measure, divided by commas; empty: all, which are "+names())
+	flags.IntVar(&o.times, "times", 1, "how often to measure; more than once prints evidence for bounds, and judges none")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	runs, err := o.runs()
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(o.bounds)
+	if err != nil {
+		return fmt.Errorf("reading the bounds: %w", err)
+	}
+	book, err := bound.Read(data)
+	if err != nil {
+		return err
+	}
+	setting := run.Setting{Bin: o.bin, Progress: progress}
+	if o.times > 1 {
+		return evidence(ctx, runs, setting, o.times, out)
+	}
+	return judge(ctx, runs, setting, book, out)
+}
+
+// runs returns the runs that are asked for.
+func (o options) runs() ([]run.Run, error) {
+	if o.times < 1 || o.times > 1000 {
+		return nil, errTimes
+	}
+	all := run.All()
+	if o.only == "" {
+		return all, nil
+	}
+	var out []run.Run
+	for name := range strings.SplitSeq(o.only, ",") {
+		at := slices.IndexFunc(all, func(r run.Run) bool { return r.Name == name })
+		if at < 0 {
+			return nil, fmt.Errorf("%q: %w; there are %s", name, errUnknown, names())
+		}
+		out = append(out, all[at])
+	}
+	return out, nil
+}
+
+func names() string {
+	var out []string
+	for _, r := range run.All() {
+		out = append(out, r.Name)
+	}
+	return strings.Join(out, ", ")
+}
+
+// judge measures every run once and holds it against its bounds.
+func judge(ctx context.Context, runs []run.Run, setting run.Setting, book bound.Book, out io.Writer) error {
+	var verdicts []bound.Verdict
+	for _, r := range runs {
+		figures, err := r.Measure(ctx, setting)
+		if err != nil {
+			return fmt.Errorf("run %s: %w", r.Name, err)
+		}
+		verdicts = append(verdicts, book.Judge(r.Name, figures)...)
+	}
+	if err := report.Table(out, verdicts); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(verdicts, func(v bound.Verdict) bool { return v.Broken != "" }) {
+		return errBroken
+	}
+	return nil
+}
+
+// evidence measures every run several times and says what came out.
+func evidence(ctx context.Context, runs []run.Run, setting run.Setting, times int, out io.Writer) error {
+	for _, r := range runs {
+		var measured [][]bench.Figure
+		for range times {
+			figures, err := r.Measure(ctx, setting)
+			if err != nil {
+				return fmt.Errorf("run %s: %w", r.Name, err)
+			}
+			measured = append(measured, figures)
+		}
+		if err := report.Evidences(out, r.Name, measured); err != nil {
+			return err
+		}
+	}
+	return nil
+}

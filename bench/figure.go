@@ -1,0 +1,46 @@
+package bench
+
+import "strconv"
+
+// Unit is what a figure counts.
+type Unit string
+
+// The units.
+const (
+	Ratio     Unit = "x"
+	PerSecond Unit = "/s"
+	Seconds   Unit = "s"
+	Millis    Unit = "ms"
+	MiB       Unit = "MiB"
+	Requests  Unit = ""
+)
+
+// Figure is one thing that a run has measured.
+type Figure struct {
+	// Name tells it from the other figures of the run.
+	Name  string
+	Value float64
+	Unit  Unit
+	// From is what the value was made from, for the reader.
+	From string
+}
+
+// String returns the value with its unit, in three digits or so.
+func (f Figure) String() string { return Format(f.Value, f.Unit) }
+
+// Format writes a value of a unit.
+func Format(value float64, unit Unit) string {
+	digits := 0
+	switch {
+	case unit == Requests || value >= 100:
+	case value >= 10:
+		digits = 1
+	default:
+		digits = 2
+	}
+	out := strconv.FormatFloat(value, 'f', digits, 64)
+	if unit == Ratio || unit == Requests {
+		return out + string(unit)
+	}
+	return out + " " + string(unit)
+}

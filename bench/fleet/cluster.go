@@ -1,0 +1,118 @@
+package fleet
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+)
+
+// How many values there are of what clusters differ in.
+const (
+	regions  = 30
+	teams    = 80
+	features = 300
+	claims   = 40
+
+	leastClaims, mostClaims = 5, 20
+	mostFeatures            = 12
+)
+
+// Keys of the labels that every cluster has.
+const (
+	regionLabel = "topology.kubernetes.io/region"
+	cloudLabel  = "cloud"
+	stageLabel  = "stage"
+	teamLabel   = "team"
+)
+
+func clouds() []string { return []string{"AWS", "Azure", "GCP", "VSphere", "BareMetal", "OpenStack"} }
+
+func stages() []string { return []string{"prod", "staging", "dev", "sandbox"} }
+
+func featureLabel(number int) string { return fmt.Sprintf("feature-%03d", number) }
+
+func (d *draw) cluster(number int, set string) *clusterv1.ManagedCluster {
+	region, cloud := fmt.Sprintf("region-%02d", d.region()), clouds()[d.cloud()]
+	labels := map[string]string{
+		clusterv1beta2.ClusterSetLabel: set,
+		regionLabel:                    region,
+		cloudLabel:                     cloud,
+		stageLabel:                     stages()[d.stage()],
+		teamLabel:                      fmt.Sprintf("team-%02d", d.team()),
+	}
+	for range d.IntN(mostFeatures + 1) {
+		labels[featureLabel(d.feature())] = fmt.Sprintf("v%d", d.IntN(3))
+	}
+	out := &clusterv1.ManagedCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("cluster-%05d", number), Labels: labels},
+		Spec:       clusterv1.ManagedClusterSpec{HubAcceptsClient: true, LeaseDurationSeconds: 60},
+	}
+	version := fmt.Sprintf("v1.%d.%d", d.between(32, 36), d.IntN(8))
+	out.Status.Version.Kubernetes = version
+	out.Status.ClusterClaims = d.claims(map[string]string{
+		clusterv1.ClaimID: fmt.Sprintf("%016x", d.Uint64()), clusterv1.ClaimKubeVersion: version, clusterv1.ClaimPlatform: cloud,
+		clusterv1.ClaimProduct: "Other", "region.open-cluster-management.io": region,
+	})
+	out.Status.Capacity, out.Status.Allocatable = d.resources()
+	out.Status.Conditions = conditions()
+	return out
+}
+
+// claims adds to what every cluster claims.
+func (d *draw) claims(of map[string]string) []clusterv1.ManagedClusterClaim {
+	for wanted := d.between(leastClaims, mostClaims); len(of) < wanted; {
+		number := d.claim()
+		for of[claimName(number)] != "" { // there are twice as many names as claims on a cluster
+			number = (number + 1) % claims
+		}
+		of[claimName(number)] = fmt.Sprintf("value-%d", d.IntN(5))
+	}
+	out := make([]clusterv1.ManagedClusterClaim, 0, len(of))
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		out = append(out, clusterv1.ManagedClusterClaim{Name: name, Value: of[name]})
+	}
+	return out
+}
+
+func claimName(number int) string { return fmt.Sprintf("claim-%02d.example.org", number) }
+
+// resources are those of 3 to 200 machines, 20 to 95 percent of them free.
+func (d *draw) resources() (capacity, allocatable clusterv1.ResourceList) {
+	machines, free := d.between(3, 200), d.between(20, 95)
+	list := func(percent int) clusterv1.ResourceList {
+		return clusterv1.ResourceList{
+			clusterv1.ResourceCPU:    *resource.NewMilliQuantity(int64(machines)*16*10*int64(percent), resource.DecimalSI),
+			clusterv1.ResourceMemory: *resource.NewQuantity(int64(machines)*64<<30/100*int64(percent), resource.BinarySI),
+		}
+	}
+	return list(100), list(free)
+}
+
+func conditions() []metav1.Condition {
+	out := make([]metav1.Condition, 0, 3)
+	for _, c := range [][2]string{
+		{clusterv1.ManagedClusterConditionHubAccepted, clusterv1.ReasonHubClusterAdminAccepted},
+		{clusterv1.ManagedClusterConditionJoined, clusterv1.ReasonManagedClusterJoined},
+		{clusterv1.ManagedClusterConditionAvailable, clusterv1.ReasonManagedClusterAvailable},
+	} {
+		out = append(out, metav1.Condition{Type: c[0], Status: metav1.ConditionTrue, Reason: c[1], LastTransitionTime: metav1.NewTime(Epoch)})
+	}
+	return out
+}
+
+// taint taints some of the clusters.
+func (d *draw) taint(all []*clusterv1.ManagedCluster) {
+	for _, at := range d.Perm(len(all))[:len(all)*taintedPercent/100] {
+		key := clusterv1.ManagedClusterTaintUnreachable
+		if d.chance(50) {
+			key = clusterv1.ManagedClusterTaintUnavailable
+		}
+		all[at].Spec.Taints = []clusterv1.Taint{{Key: key, Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.NewTime(Epoch)}}
+	}
+}

@@ -1,0 +1,32 @@
+package fleet
+
+import "math/rand/v2"
+
+// skew is how much more frequent a value is than the next: 1.1 is what names in real fleets show, few great and many
+// small.
+const skew = 1.1
+
+// draw is a source of everything that a fleet leaves to chance.
+type draw struct {
+	*rand.Rand
+	region, cloud, stage, team, feature, claim func() int
+}
+
+func newDraw(seed uint64) *draw {
+	d := &draw{Rand: rand.New(rand.NewPCG(seed, 0xbe47))} //nolint:gosec // a benchmark must be repeatable, not secret
+	d.region, d.cloud, d.stage = d.zipf(regions), d.zipf(len(clouds())), d.zipf(len(stages()))
+	d.team, d.feature, d.claim = d.zipf(teams), d.zipf(features), d.zipf(claims)
+	return d
+}
+
+// zipf returns a source of numbers below n, of which small ones are far more frequent.
+func (d *draw) zipf(n int) func() int {
+	source := rand.NewZipf(d.Rand, skew, 1, uint64(n-1)) //nolint:gosec // n is a size
+	return func() int { return int(source.Uint64()) }    //nolint:gosec // below n
+}
+
+// between returns a number from least to most, both included.
+func (d *draw) between(least, most int) int { return least + d.IntN(most-least+1) }
+
+// chance is true in so many of a hundred cases.
+func (d *draw) chance(percent int) bool { return d.IntN(100) < percent }

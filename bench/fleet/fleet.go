@@ -1,0 +1,93 @@
+// Package fleet draws fleets of the shape that real ones have: few regions with many clusters and many with few, labels
+// that nearly all clusters carry and labels that hardly any does, a cluster in fifty tainted, and placements that each
+// ask for something else.
+//
+// It owns the objects and refuses to store them. The invariant: the same shape gives the same fleet, byte for byte, on
+// every machine.
+package fleet
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+)
+
+const (
+	clustersPerSet         = 100
+	placementsPerNamespace = 20
+	// setsPerNamespace is how many sets are bound to a namespace.
+	setsPerNamespace = 3
+	// taintedPercent of the clusters carry a taint.
+	taintedPercent = 2
+)
+
+// Epoch is when everything in a fleet happened.
+var Epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a constant that Go cannot spell
+
+// Shape says how large a fleet is.
+type Shape struct {
+	Clusters, Placements int
+	Seed                 uint64
+}
+
+// Fleet is all that a hub holds, in the order in which it can be stored: what others name comes first. It is read-only;
+// whoever stores an object stores a copy.
+type Fleet struct {
+	Namespaces []string
+	Sets       []*clusterv1beta2.ManagedClusterSet
+	Bindings   []*clusterv1beta2.ManagedClusterSetBinding
+	Clusters   []*clusterv1.ManagedCluster
+	Placements []*clusterv1beta1.Placement
+}
+
+// New draws the fleet of a shape.
+func New(shape Shape) *Fleet {
+	d := newDraw(shape.Seed)
+	out := &Fleet{}
+	for i := range atLeastOne(shape.Clusters / clustersPerSet) {
+		out.Sets = append(out.Sets, &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("set-%02d", i)}})
+	}
+	sets := d.zipf(len(out.Sets))
+	for i := range shape.Clusters {
+		out.Clusters = append(out.Clusters, d.cluster(i, out.Sets[sets()].Name))
+	}
+	d.taint(out.Clusters)
+	for i := range atLeastOne(shape.Placements / placementsPerNamespace) {
+		namespace := fmt.Sprintf("team-%03d", i)
+		out.Namespaces = append(out.Namespaces, namespace)
+		out.bind(namespace, i)
+	}
+	selectors := d.selectors(out.Clusters, shape.Placements)
+	for i, selector := range selectors {
+		namespace := out.Namespaces[i%len(out.Namespaces)]
+		out.Placements = append(out.Placements, d.placement(namespace, fmt.Sprintf("app-%04d", i), selector))
+	}
+	return out
+}
+
+// bind binds a few sets to a namespace, the largest one always.
+func (f *Fleet) bind(namespace string, turn int) {
+	bound := map[int]bool{}
+	for i := range min(setsPerNamespace, len(f.Sets)) {
+		at := 0
+		if i > 0 {
+			at = (turn*(setsPerNamespace-1) + i) % len(f.Sets)
+		}
+		if bound[at] {
+			continue
+		}
+		bound[at] = true
+		set := f.Sets[at].Name
+		f.Bindings = append(f.Bindings, &clusterv1beta2.ManagedClusterSetBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: set},
+			Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: set},
+		})
+	}
+}
+
+func atLeastOne(n int) int { return max(1, n) }

@@ -1,0 +1,145 @@
+package fleet_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/bench/fleet"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/program"
+)
+
+func thousand() *fleet.Fleet {
+	return fleet.New(fleet.Shape{Clusters: 1000, Placements: 1000, Seed: 7})
+}
+
+func TestTheSameShapeGivesTheSameFleet(t *testing.T) {
+	one, other := thousand(), thousand()
+	if !bytes.Equal(written(t, one), written(t, other)) {
+		t.Errorf("two fleets of one shape (-one +other):\n%s", cmp.Diff(one, other))
+	}
+	foreign := fleet.New(fleet.Shape{Clusters: 1000, Placements: 1000, Seed: 8})
+	if bytes.Equal(written(t, one.Clusters), written(t, foreign.Clusters)) || bytes.Equal(written(t, one.Placements), written(t, foreign.Placements)) {
+		t.Error("another seed gives the same fleet")
+	}
+}
+
+func written(t *testing.T, what any) []byte {
+	t.Helper()
+	out, err := json.Marshal(what)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestClustersAreOfRealisticShape(t *testing.T) {
+	f := thousand()
+	tainted, byRegion := 0, map[string]int{}
+	for _, c := range f.Clusters {
+		if n := len(c.Status.ClusterClaims); n < 5 || n > 20 {
+			t.Errorf("%s has %d claims, want 5 to 20", c.Name, n)
+		}
+		for _, name := range []clusterv1.ResourceName{clusterv1.ResourceCPU, clusterv1.ResourceMemory} {
+			free, all := c.Status.Allocatable[name], c.Status.Capacity[name]
+			if free.Sign() <= 0 || free.Cmp(all) >= 0 {
+				t.Errorf("%s has %s of %s %s to give away", c.Name, free.String(), all.String(), name)
+			}
+		}
+		if len(c.Spec.Taints) > 0 {
+			tainted++
+		}
+		byRegion[c.Labels["topology.kubernetes.io/region"]]++
+	}
+	if tainted < len(f.Clusters)/100 || tainted > len(f.Clusters)*3/100 {
+		t.Errorf("%d of %d clusters are tainted, want 1 to 3 percent", tainted, len(f.Clusters))
+	}
+	sizes := slices.Sorted(func(yield func(int) bool) {
+		for _, size := range byRegion {
+			if !yield(size) {
+				return
+			}
+		}
+	})
+	if least, most := sizes[0], sizes[len(sizes)-1]; len(sizes) < 20 || most < 10*least {
+		t.Errorf("%d regions of %d to %d clusters, want many, a few of them far larger than others", len(sizes), least, most)
+	}
+}
+
+func TestEverySelectorIsDistinctAndMet(t *testing.T) {
+	for name, shape := range map[string]fleet.Shape{
+		"a thousand clusters":                      {Clusters: 1000, Placements: 1000, Seed: 7},
+		"more placements than there is to ask for": {Clusters: 3, Placements: 1000, Seed: 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := fleet.New(shape)
+			known := map[string]string{}
+			for _, p := range f.Placements {
+				selector := p.Spec.Predicates[0].RequiredClusterSelector
+				text := metav1.FormatLabelSelector(&selector.LabelSelector) + "; " +
+					metav1.FormatLabelSelector(&metav1.LabelSelector{MatchExpressions: selector.ClaimSelector.MatchExpressions})
+				if other, ok := known[text]; ok {
+					t.Errorf("%s and %s both ask for %s", other, p.Name, text)
+				}
+				known[text] = p.Name
+				if !slices.ContainsFunc(f.Clusters, meets(t, selector)) {
+					t.Errorf("%s asks for %s, which no cluster meets", p.Name, text)
+				}
+			}
+			if len(known) != shape.Placements {
+				t.Errorf("%d selectors, want %d", len(known), shape.Placements)
+			}
+		})
+	}
+}
+
+// meets returns what tells whether a cluster has the labels and the claims that a selector asks for.
+func meets(t *testing.T, asked clusterv1beta1.ClusterSelector) func(*clusterv1.ManagedCluster) bool {
+	t.Helper()
+	byLabel, labelErr := metav1.LabelSelectorAsSelector(&asked.LabelSelector)
+	byClaim, claimErr := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: asked.ClaimSelector.MatchExpressions})
+	if err := errors.Join(labelErr, claimErr); err != nil {
+		t.Fatal(err)
+	}
+	return func(c *clusterv1.ManagedCluster) bool {
+		claims := labels.Set{}
+		for _, claim := range c.Status.ClusterClaims {
+			claims[claim.Name] = claim.Value
+		}
+		return byLabel.Matches(labels.Set(c.Labels)) && byClaim.Matches(claims)
+	}
+}
+
+func TestWhatIsDrawnCanBeStored(t *testing.T) {
+	f := thousand()
+	env, err := celenv.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range f.Placements {
+		if _, errs := program.Compile(p, env); len(errs) > 0 {
+			t.Errorf("%s: %v", p.Name, errs)
+		}
+	}
+	names := map[string]bool{}
+	for _, b := range f.Bindings {
+		key := b.Namespace + "/" + b.Name
+		if names[key] || b.Name != b.Spec.ClusterSet || !slices.Contains(f.Namespaces, b.Namespace) {
+			t.Errorf("binding %s of %s is there already, or not named after its set, or in no namespace", key, b.Spec.ClusterSet)
+		}
+		names[key] = true
+	}
+	if got := strings.Join(f.Namespaces[:2], " "); len(f.Namespaces) != 50 || got != "team-000 team-001" {
+		t.Errorf("%d namespaces, the first %s", len(f.Namespaces), got)
+	}
+}

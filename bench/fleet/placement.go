@@ -1,0 +1,98 @@
+package fleet
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+)
+
+// selectors draws as many selectors, each of which differs from all others and is met by a cluster at least.
+func (d *draw) selectors(all []*clusterv1.ManagedCluster, count int) []clusterv1beta1.ClusterSelector {
+	known := map[string]bool{}
+	out := make([]clusterv1beta1.ClusterSelector, 0, count)
+	for i := range count {
+		next := d.selector(all[d.IntN(len(all))])
+		if known[text(next)] { // no team is called so: it asks for the same, in other words
+			next.LabelSelector.MatchExpressions = append(next.LabelSelector.MatchExpressions, metav1.LabelSelectorRequirement{
+				Key: teamLabel, Operator: metav1.LabelSelectorOpNotIn, Values: []string{fmt.Sprintf("retired-%04d", i)},
+			})
+		}
+		known[text(next)] = true
+		out = append(out, next)
+	}
+	return out
+}
+
+// text tells selectors apart: keys of maps are sorted in it.
+func text(selector clusterv1beta1.ClusterSelector) string {
+	out, err := json.Marshal(selector)
+	if err != nil {
+		panic(fmt.Sprintf("fleet: writing %+v: %v", selector, err)) // it holds strings alone
+	}
+	return string(out)
+}
+
+// selector draws a selector that a cluster meets: some of its labels, some with other values beside its own, at times
+// a label that it lacks, at times a claim.
+func (d *draw) selector(of *clusterv1.ManagedCluster) clusterv1beta1.ClusterSelector {
+	var out clusterv1beta1.ClusterSelector
+	out.LabelSelector.MatchLabels = map[string]string{stageLabel: of.Labels[stageLabel]}
+	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(of.Labels)), func(key string) bool { return key == stageLabel })
+	d.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	for _, key := range slices.Sorted(slices.Values(keys[:d.between(1, min(2, len(keys)))])) { // else two could differ by their order
+		out.LabelSelector.MatchExpressions = append(out.LabelSelector.MatchExpressions, d.requirement(key, of.Labels[key]))
+	}
+	if lacking := featureLabel(d.feature()); d.chance(20) && of.Labels[lacking] == "" {
+		out.LabelSelector.MatchExpressions = append(out.LabelSelector.MatchExpressions, metav1.LabelSelectorRequirement{
+			Key: lacking, Operator: metav1.LabelSelectorOpDoesNotExist,
+		})
+	}
+	if d.chance(25) {
+		claim := of.Status.ClusterClaims[d.IntN(len(of.Status.ClusterClaims))]
+		out.ClaimSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: claim.Name, Operator: metav1.LabelSelectorOpExists}}
+	}
+	return out
+}
+
+// requirement draws one that a label meets.
+func (d *draw) requirement(key, value string) metav1.LabelSelectorRequirement {
+	if d.chance(20) {
+		return metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpExists}
+	}
+	values := []string{value}
+	if key == regionLabel {
+		values = append(values, fmt.Sprintf("region-%02d", d.region()), fmt.Sprintf("region-%02d", d.region()))
+	}
+	slices.Sort(values)
+	return metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpIn, Values: slices.Compact(values)}
+}
+
+// placement draws one of the usual kinds: most want a few clusters, some want all, some care for room, some for groups.
+func (d *draw) placement(namespace, name string, selector clusterv1beta1.ClusterSelector) *clusterv1beta1.Placement {
+	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	out.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: selector}}
+	if d.chance(70) {
+		wanted := int32(d.between(1, 10)) //nolint:gosec // at most ten
+		out.Spec.NumberOfClusters = &wanted
+	}
+	if d.chance(30) {
+		weight := int32(1)
+		out.Spec.PrioritizerPolicy.Configurations = []clusterv1beta1.PrioritizerConfig{{
+			Weight: &weight,
+			ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{
+				Type: clusterv1beta1.ScoreCoordinateTypeBuiltIn, BuiltIn: clusterv1beta1.PrioritizerResourceAllocatableCPU,
+			},
+		}}
+	}
+	if d.chance(10) {
+		out.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup = intstr.FromInt32(5)
+	}
+	return out
+}

@@ -1,0 +1,138 @@
+package hub
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+)
+
+const (
+	// readyLine is how berth-hub says that it is ready.
+	readyLine  = "export KUBECONFIG="
+	startLimit = 2 * time.Minute
+)
+
+// Hub is a running control plane, without a manager until StartManager.
+type Hub struct {
+	// Server is etcd, the API server and its controllers.
+	Server *Process
+
+	bin, dir string
+	config   *rest.Config
+	clients  kubernetes.Interface
+}
+
+// Start starts the berth-hub in a folder of binaries and returns when it is ready.
+func Start(ctx context.Context, bin string) (*Hub, error) {
+	ready := &lineReader{found: make(chan string, 1)}
+	process, err := start(ctx, ready, filepath.Join(bin, "berth-hub"), "--ephemeral", "--stop-with-stdin", "--no-manager")
+	if err != nil {
+		return nil, err
+	}
+	out := &Hub{Server: process, bin: bin}
+	if err := out.connect(ctx, ready.found); err != nil {
+		process.Stop()
+		return nil, err
+	}
+	return out, nil
+}
+
+func (h *Hub) connect(ctx context.Context, ready <-chan string) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	var kubeconfig string
+	select {
+	case kubeconfig = <-ready:
+	case <-h.Server.done:
+		return h.Server.ended()
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the hub: %w: %s", ctx.Err(), &h.Server.log)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return fmt.Errorf("reading the hub's kubeconfig: %w", err)
+	}
+	config.QPS = -1
+	if h.clients, err = kubernetes.NewForConfig(config); err != nil {
+		return fmt.Errorf("reaching the hub: %w", err)
+	}
+	h.config, h.dir = config, filepath.Dir(kubeconfig)
+	return nil
+}
+
+// Stop stops the hub.
+func (h *Hub) Stop() { h.Server.Stop() }
+
+// Admin returns a client for the administrator.
+func (h *Hub) Admin() (client.WithWatch, error) { return Client(h.config) }
+
+// AdminConfig returns the administrator's client configuration, the caller's to change.
+func (h *Hub) AdminConfig() *rest.Config { return rest.CopyConfig(h.config) }
+
+// Client returns a client that knows Berth's types and those of Kubernetes.
+func Client(config *rest.Config) (client.WithWatch, error) {
+	types := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		scheme.AddToScheme, clusterv1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
+	} {
+		if err := add(types); err != nil {
+			return nil, fmt.Errorf("registering types: %w", err)
+		}
+	}
+	out, err := client.NewWithWatch(config, client.Options{Scheme: types})
+	if err != nil {
+		return nil, fmt.Errorf("reaching the hub: %w", err)
+	}
+	return out, nil
+}
+
+// writeKubeconfig stores a configuration in the hub's folder, which vanishes with the hub.
+func (h *Hub) writeKubeconfig(name string, data []byte) (string, error) {
+	path := filepath.Join(h.dir, name)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		return "", fmt.Errorf("writing a kubeconfig: %w", err)
+	}
+	return path, nil
+}
+
+// lineReader picks the kubeconfig from what a hub prints, and keeps nothing once it has it.
+type lineReader struct {
+	found chan string
+
+	mu   sync.Mutex
+	text []byte
+	done bool
+}
+
+// Write implements io.Writer for the process.
+func (l *lineReader) Write(data []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.done {
+		return len(data), nil
+	}
+	l.text = append(l.text, data...)
+	l.text = l.text[max(0, len(l.text)-logLimit):]
+	if _, rest, found := bytes.Cut(l.text, []byte(readyLine)); found {
+		if path, _, ended := bytes.Cut(rest, []byte("\n")); ended {
+			l.found <- string(path)
+			l.text, l.done = nil, true
+		}
+	}
+	return len(data), nil
+}

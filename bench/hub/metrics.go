@@ -1,0 +1,98 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// requests is the API server's counter of what it has answered.
+const requests = "apiserver_request_total"
+
+// Requests counts the requests that an API server has answered since it started, by verb, resource and subresource.
+type Requests map[Request]float64
+
+// Request is one kind of request.
+type Request struct{ Verb, Group, Resource, Subresource string }
+
+// String writes it as "VERB resource/subresource".
+func (r Request) String() string {
+	if r.Subresource == "" {
+		return r.Verb + " " + r.Resource
+	}
+	return r.Verb + " " + r.Resource + "/" + r.Subresource
+}
+
+// isWrite says whether such a request stores or deletes something.
+func (r Request) isWrite() bool {
+	switch r.Verb {
+	case "POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION":
+		return r.Group != "authorization.k8s.io" && r.Group != "authentication.k8s.io" // these are questions
+	default:
+		return false
+	}
+}
+
+// Requests reads the counter.
+func (h *Hub) Requests(ctx context.Context) (Requests, error) {
+	body, err := h.clients.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the API server's metrics: %w", err)
+	}
+	return parse(string(body)), nil
+}
+
+// Since returns what was answered after an earlier reading.
+func (r Requests) Since(earlier Requests) Requests {
+	out := Requests{}
+	for request, count := range r {
+		if more := count - earlier[request]; more > 0 {
+			out[request] = more
+		}
+	}
+	return out
+}
+
+// Writes returns the kinds of writes among them, the most frequent first, and how many there were of all kinds. Leases,
+// which the control plane renews all the time, do not count.
+func (r Requests) Writes() (kinds []Request, sum float64) {
+	for request, count := range r {
+		if request.isWrite() && request.Resource != "leases" {
+			kinds = append(kinds, request)
+			sum += count
+		}
+	}
+	slices.SortFunc(kinds, func(a, b Request) int {
+		return cmp.Or(cmp.Compare(r[b], r[a]), cmp.Compare(a.String(), b.String()))
+	})
+	return kinds, sum
+}
+
+func parse(text string) Requests {
+	out := Requests{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		at := strings.LastIndexByte(line, ' ')
+		if at < 0 || !strings.HasPrefix(line, requests+"{") {
+			continue
+		}
+		if value, err := strconv.ParseFloat(line[at+1:], 64); err == nil {
+			out[Request{label(line, "verb"), label(line, "group"), label(line, "resource"), label(line, "subresource")}] += value
+		}
+	}
+	return out
+}
+
+// label returns the value of a label in a series; none that is asked for holds a quotation mark.
+func label(series, name string) string {
+	for _, before := range []string{"{", ","} {
+		if _, rest, found := strings.Cut(series, before+name+`="`); found {
+			value, _, _ := strings.Cut(rest, `"`)
+			return value
+		}
+	}
+	return ""
+}

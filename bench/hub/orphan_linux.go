@@ -1,0 +1,12 @@
+package hub
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// dieWithParent lets the system end a process when this one dies without stopping it, and keeps the terminal's signals
+// from it: this process passes them on, and a hub that is told twice ends without tidying up.
+func dieWithParent(command *exec.Cmd) {
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM, Setpgid: true}
+}

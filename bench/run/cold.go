@@ -1,0 +1,141 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/bench"
+	"github.com/berth-project/berth/bench/fleet"
+)
+
+// waves is how many times so many placements come at once: between them the other side has its turn.
+const waves = 8
+
+// cold measures how fast many placements are decided that come at once.
+func cold() Run {
+	return Run{
+		Name:    "cold",
+		About:   "a thousand placements over a thousand clusters, in eight waves, beside the same writes by plain clients",
+		Measure: measureCold,
+	}
+}
+
+func measureCold(ctx context.Context, s Setting) ([]bench.Figure, error) {
+	s.say("cold: starting two hubs with 1000 clusters")
+	p, err := newPair(ctx, s, fleet.Shape{Clusters: 1000, Placements: 1000, Seed: 2})
+	if err != nil {
+		return nil, err
+	}
+	defer p.stop()
+	s.say("cold: deciding %d placements", len(p.fleet.Placements))
+	var used use
+	var limit time.Duration
+	for wave := range slices.Chunk(p.fleet.Placements, len(p.fleet.Placements)/waves) {
+		one, took, err := p.wave(ctx, wave)
+		if err != nil {
+			return nil, err
+		}
+		used.add(one)
+		limit += took
+	}
+	objects, err := p.objects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rate, most := float64(objects)/used.wall.Seconds(), float64(objects)/limit.Seconds()
+	out := []bench.Figure{{
+		Name: "objects per second, beside the write limit", Unit: bench.Ratio, Value: rate / most,
+		From: fmt.Sprintf("%s / %s", bench.Format(rate, bench.PerSecond), bench.Format(most, bench.PerSecond)),
+	}}
+	return append(out, used.figures("to decide all", len(p.fleet.Placements))...), nil
+}
+
+// wave lets a wave be decided on the managed side and writes the same on the open one. It returns what the first used, and
+// how long the second took.
+func (p *pair) wave(ctx context.Context, placements []*clusterv1beta1.Placement) (use, time.Duration, error) {
+	before, err := p.managed.spent(ctx)
+	if err != nil {
+		return use{}, 0, err
+	}
+	took, err := p.managed.decideAll(ctx, placements)
+	if err != nil {
+		return use{}, 0, err
+	}
+	if err := p.managed.idle(ctx); err != nil { // events come late
+		return use{}, 0, err
+	}
+	after, err := p.managed.spent(ctx)
+	if err != nil {
+		return use{}, 0, err
+	}
+	used := after.since(before)
+	used.wall = took
+	limit, err := p.copyAll(ctx, placements)
+	return used, limit, err
+}
+
+// decideAll lets many clients store placements, and returns how long it takes until all are decided.
+func (s *side) decideAll(ctx context.Context, placements []*clusterv1beta1.Placement) (time.Duration, error) {
+	clients, err := s.clients()
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	follower, err := s.follow(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer follower.stop()
+	began := time.Now()
+	stored := make(chan error, 1)
+	go func() {
+		err := inParallel(ctx, len(placements), func(ctx context.Context, hand, i int) error {
+			return clients[hand].Create(ctx, placements[i].DeepCopy())
+		})
+		if err != nil {
+			cancel(fmt.Errorf("storing placements: %w", err))
+		}
+		stored <- err
+	}()
+	err = follower.awaitDecided(ctx, placements...)
+	took := time.Since(began)
+	if err != nil {
+		return 0, err
+	}
+	return took, <-stored
+}
+
+// copyAll lets as many clients store on the open side what the manager and its users have stored on the other, and
+// returns how long that takes.
+func (p *pair) copyAll(ctx context.Context, placements []*clusterv1beta1.Placement) (time.Duration, error) {
+	decisions, err := p.managed.decisions(ctx, placements)
+	if err != nil {
+		return 0, err
+	}
+	clients, err := p.open.clients()
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	err = inParallel(ctx, len(decisions), func(ctx context.Context, hand, i int) error {
+		asked, err := decisions[i].ask(ctx, clients[hand])
+		if err != nil {
+			return err
+		}
+		return decisions[i].answer(ctx, clients[hand], asked)
+	})
+	return time.Since(began), err
+}
+
+// objects counts the placements and slices that are stored.
+func (p *pair) objects(ctx context.Context) (int, error) {
+	var stored clusterv1beta1.PlacementDecisionList
+	if err := p.open.admin.List(ctx, &stored); err != nil {
+		return 0, fmt.Errorf("counting slices: %w", err)
+	}
+	return len(p.fleet.Placements) + len(stored.Items), nil
+}

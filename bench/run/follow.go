@@ -1,0 +1,113 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+)
+
+const (
+	// decideLimit is far more than a manager needs for a thousand placements.
+	decideLimit = 5 * time.Minute
+	// mostWatches is how many watches may end before it is taken for a fault: an API server ends one that it cannot
+	// serve as fast as things happen.
+	mostWatches = 20
+)
+
+var errWatch = errors.New("the watch ended")
+
+// follower waits for placements to be decided.
+type follower struct {
+	// read returns all placements, and a watch of what changes after that.
+	read   func(context.Context) ([]clusterv1beta1.Placement, watch.Interface, error)
+	events watch.Interface
+}
+
+// follow returns a follower of the placements of a side, from now on.
+func (s *side) follow(ctx context.Context) (*follower, error) {
+	out := &follower{read: func(ctx context.Context) ([]clusterv1beta1.Placement, watch.Interface, error) {
+		var now clusterv1beta1.PlacementList
+		if err := s.admin.List(ctx, &now); err != nil {
+			return nil, nil, fmt.Errorf("listing placements: %w", err)
+		}
+		since := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: now.ResourceVersion}}
+		events, err := s.admin.Watch(ctx, &clusterv1beta1.PlacementList{}, since)
+		if err != nil {
+			return nil, nil, fmt.Errorf("watching placements: %w", err)
+		}
+		return now.Items, events, nil
+	}}
+	var err error
+	_, out.events, err = out.read(ctx)
+	return out, err
+}
+
+func (f *follower) stop() { f.events.Stop() }
+
+// awaitDecided returns once all of some placements are decided.
+func (f *follower) awaitDecided(ctx context.Context, wanted ...*clusterv1beta1.Placement) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, decideLimit, errUnsettled)
+	defer cancel()
+	waiting := map[types.NamespacedName]bool{}
+	for _, placement := range wanted {
+		waiting[client.ObjectKeyFromObject(placement)] = true
+	}
+	err := f.drain(ctx, waiting)
+	for range mostWatches {
+		if !errors.Is(err, errWatch) {
+			break
+		}
+		f.stop()
+		var all []clusterv1beta1.Placement
+		if all, f.events, err = f.read(ctx); err != nil {
+			return err
+		}
+		for i := range all {
+			seen(waiting, &all[i])
+		}
+		err = f.drain(ctx, waiting)
+	}
+	if err != nil {
+		return fmt.Errorf("waiting for %d placements: %w", len(waiting), err)
+	}
+	return nil
+}
+
+// drain reads the watch until nothing is waited for.
+func (f *follower) drain(ctx context.Context, waiting map[types.NamespacedName]bool) error {
+	for len(waiting) > 0 {
+		select {
+		case event, more := <-f.events.ResultChan():
+			switch {
+			case !more:
+				return errWatch
+			case event.Type == watch.Error:
+				return fmt.Errorf("%w: %w", errWatch, apierrors.FromObject(event.Object))
+			}
+			if placement, ok := event.Object.(*clusterv1beta1.Placement); ok {
+				seen(waiting, placement)
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// seen waits no longer for a placement that is decided.
+func seen(waiting map[types.NamespacedName]bool, placement *clusterv1beta1.Placement) {
+	satisfied := meta.FindStatusCondition(placement.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
+	if satisfied != nil && satisfied.ObservedGeneration == placement.Generation {
+		delete(waiting, client.ObjectKeyFromObject(placement))
+	}
+}

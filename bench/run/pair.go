@@ -1,0 +1,159 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/bench/fleet"
+	"github.com/berth-project/berth/bench/hub"
+)
+
+// calm is how long nothing must be written for a hub to be idle.
+const calm = 2 * time.Second
+
+// pair is a hub with a manager, and one without beside it, both with the same fleet.
+type pair struct {
+	managed, open *side
+	fleet         *fleet.Fleet
+}
+
+func newPair(ctx context.Context, s Setting, shape fleet.Shape) (*pair, error) {
+	out := &pair{fleet: fleet.New(shape)}
+	var err error
+	if out.managed, err = newSide(ctx, s, out.fleet, true); err != nil {
+		return nil, err
+	}
+	if out.open, err = newSide(ctx, s, out.fleet, false); err != nil {
+		out.managed.stop()
+		return nil, err
+	}
+	if err := errors.Join(out.managed.idle(ctx), out.open.idle(ctx)); err != nil {
+		out.stop()
+		return nil, err
+	}
+	return out, nil
+}
+
+func (p *pair) stop() {
+	p.managed.stop()
+	p.open.stop()
+}
+
+// idle waits until nothing has been written for a while.
+func (s *side) idle(ctx context.Context) error {
+	var last float64
+	err := wait.PollUntilContextTimeout(ctx, calm, 2*settleLimit, true, func(ctx context.Context) (bool, error) {
+		answered, err := s.hub.Requests(ctx)
+		if err != nil {
+			return false, err
+		}
+		before := last
+		_, last = answered.Writes()
+		return last == before, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the hub to be idle: %w", err)
+	}
+	return nil
+}
+
+// decision is what a manager has stored for one placement.
+type decision struct {
+	placement *clusterv1beta1.Placement
+	slices    []clusterv1beta1.PlacementDecision
+}
+
+// decisions reads what is stored for some placements.
+func (s *side) decisions(ctx context.Context, of []*clusterv1beta1.Placement) ([]decision, error) {
+	var placements clusterv1beta1.PlacementList
+	var stored clusterv1beta1.PlacementDecisionList
+	if err := errors.Join(s.admin.List(ctx, &placements), s.admin.List(ctx, &stored)); err != nil {
+		return nil, fmt.Errorf("reading decisions: %w", err)
+	}
+	byName := map[types.NamespacedName]*decision{}
+	for i := range placements.Items {
+		byName[client.ObjectKeyFromObject(&placements.Items[i])] = &decision{placement: &placements.Items[i]}
+	}
+	for _, slice := range stored.Items {
+		owner := types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[clusterv1beta1.PlacementLabel]}
+		if byName[owner] != nil {
+			byName[owner].slices = append(byName[owner].slices, slice)
+		}
+	}
+	out := make([]decision, 0, len(of))
+	for _, placement := range of {
+		out = append(out, *byName[client.ObjectKeyFromObject(placement)])
+	}
+	return out, nil
+}
+
+// decision reads what is stored for one placement.
+func (s *side) decision(ctx context.Context, of *clusterv1beta1.Placement) (decision, error) {
+	placement, stored := &clusterv1beta1.Placement{}, clusterv1beta1.PlacementDecisionList{}
+	err := errors.Join(
+		s.admin.Get(ctx, client.ObjectKeyFromObject(of), placement),
+		s.admin.List(ctx, &stored, client.InNamespace(of.Namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: of.Name}),
+	)
+	if err != nil {
+		return decision{}, fmt.Errorf("reading a decision: %w", err)
+	}
+	return decision{placement, stored.Items}, nil
+}
+
+// ask stores the placement of a decision, as its user does, and returns it.
+func (d decision) ask(ctx context.Context, to client.Client) (*clusterv1beta1.Placement, error) {
+	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: d.placement.Namespace, Name: d.placement.Name}, Spec: d.placement.Spec}
+	if err := to.Create(ctx, out); err != nil {
+		return nil, fmt.Errorf("storing a placement: %w", err)
+	}
+	return out, nil
+}
+
+// answer stores the rest of a decision, as a manager does: each slice, what is in it, and the status of the placement.
+func (d decision) answer(ctx context.Context, to client.Client, asked *clusterv1beta1.Placement) error {
+	for _, slice := range d.slices {
+		copied := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
+			Namespace: slice.Namespace, Name: slice.Name, Labels: slice.Labels, Annotations: slice.Annotations, OwnerReferences: slices.Clone(slice.OwnerReferences),
+		}}
+		for i := range copied.OwnerReferences {
+			copied.OwnerReferences[i].UID = asked.UID
+		}
+		if err := to.Create(ctx, copied); err != nil {
+			return fmt.Errorf("storing a slice: %w", err)
+		}
+		copied.Status = slice.Status
+		if err := to.Status().Update(ctx, copied); err != nil {
+			return fmt.Errorf("filling a slice: %w", err)
+		}
+	}
+	asked.Status = d.placement.Status
+	if err := to.Status().Update(ctx, asked); err != nil {
+		return fmt.Errorf("reporting on a placement: %w", err)
+	}
+	return nil
+}
+
+// clients returns as many clients as there are hands, each with a connection of its own: else they would share one.
+func (s *side) clients() ([]client.Client, error) {
+	out := make([]client.Client, 0, hands)
+	for range hands {
+		config := s.hub.AdminConfig()
+		config.Dial = new(net.Dialer).DialContext
+		made, err := hub.Client(config)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, made)
+	}
+	return out, nil
+}

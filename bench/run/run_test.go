@@ -1,0 +1,165 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/bench"
+)
+
+func TestQuantiles(t *testing.T) {
+	hundred := sample{}
+	for i := range 100 {
+		hundred = append(hundred, time.Duration(100-i)*time.Millisecond)
+	}
+	cases := map[string]struct {
+		sample sample
+		share  float64
+		want   time.Duration
+	}{
+		"the median of a hundred":          {hundred, 0.5, 51 * time.Millisecond},
+		"the 99th percentile of a hundred": {hundred, 0.99, 100 * time.Millisecond},
+		"of one, whatever is asked":        {sample{7}, 0.99, 7},
+		"the least":                        {sample{3, 1, 2}, 0, 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, tc.sample.at(tc.share)); diff != "" {
+				t.Errorf("quantile (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestBesideIsWithThroughWithout(t *testing.T) {
+	got := sample{3 * time.Millisecond}.beside("a write", sample{2 * time.Millisecond})
+	want := []bench.Figure{
+		{Name: "a write, p50", Unit: bench.Ratio, Value: 1.5, From: "3.00 ms / 2.00 ms"},
+		{Name: "a write, p99", Unit: bench.Ratio, Value: 1.5, From: "3.00 ms / 2.00 ms"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("figures (-want +got):\n%s", diff)
+	}
+}
+
+func TestOnlyWhatSucceedsCounts(t *testing.T) {
+	errBoom := errors.New("boom")
+	var s sample
+	if err := s.timed(func() error { return errBoom }); !errors.Is(err, errBoom) || len(s) != 0 {
+		t.Errorf("error %v, %d in the sample", err, len(s))
+	}
+}
+
+func TestInParallelDoesEverythingOnce(t *testing.T) {
+	const count = 1000
+	var done [count]atomic.Int32
+	if err := inParallel(t.Context(), count, func(_ context.Context, _, i int) error { done[i].Add(1); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for i := range done {
+		if got := done[i].Load(); got != 1 {
+			t.Errorf("%d was done %d times", i, got)
+		}
+	}
+}
+
+func TestInParallelEndsWithTheFirstError(t *testing.T) {
+	errBoom := errors.New("boom")
+	var done atomic.Int32
+	err := inParallel(t.Context(), 1_000_000, func(_ context.Context, _, i int) error {
+		done.Add(1)
+		if i == 10 {
+			return errBoom
+		}
+		return nil
+	})
+	if !errors.Is(err, errBoom) || done.Load() == 1_000_000 {
+		t.Errorf("error %v after %d, want it to end early", err, done.Load())
+	}
+}
+
+// placed is a placement whose status is about the given generation; 0 is no status.
+func placed(name string, generation, observed int64) *clusterv1beta1.Placement {
+	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Generation: generation}}
+	if observed > 0 {
+		out.Status.Conditions = []metav1.Condition{{Type: clusterv1beta1.PlacementConditionSatisfied, ObservedGeneration: observed}}
+	}
+	return out
+}
+
+func TestDecidedIsWhatIsReportedOfTheLatestGeneration(t *testing.T) {
+	type event struct {
+		kind   watch.EventType
+		object runtime.Object
+	}
+	a, b := placed("a", 1, 0), placed("b", 1, 0)
+	errBoom := errors.New("boom")
+	cases := map[string]struct {
+		events []event
+		// listed is what a second look finds after the watch has ended; nil is that there is none.
+		listed []*clusterv1beta1.Placement
+		want   error // nil: all are decided
+	}{
+		"both decided, in any order": {events: []event{{watch.Modified, placed("b", 1, 1)}, {watch.Modified, placed("a", 2, 2)}}},
+		"one has no status":          {events: []event{{watch.Modified, placed("b", 1, 1)}, {watch.Added, placed("a", 1, 0)}}, want: errBoom},
+		"one is about an older spec": {events: []event{{watch.Modified, placed("b", 1, 1)}, {watch.Modified, placed("a", 2, 1)}}, want: errBoom},
+		"another one is decided":     {events: []event{{watch.Modified, placed("b", 1, 1)}, {watch.Modified, placed("c", 1, 1)}}, want: errBoom},
+		"the watch fails":            {events: []event{{watch.Modified, placed("b", 1, 1)}, {watch.Error, &metav1.Status{}}}, want: errBoom},
+		"the watch fails, and a second look finds the rest": {
+			events: []event{{watch.Modified, placed("b", 1, 1)}, {watch.Error, &metav1.Status{}}}, listed: []*clusterv1beta1.Placement{placed("a", 1, 1)},
+		},
+		"the watches end again and again": {listed: []*clusterv1beta1.Placement{placed("a", 1, 1)}, want: errWatch},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			events := watch.NewFakeWithChanSize(len(tc.events), false)
+			for _, event := range tc.events {
+				events.Action(event.kind, event.object)
+			}
+			events.Stop()
+			again := func(context.Context) ([]clusterv1beta1.Placement, watch.Interface, error) {
+				ended := watch.NewFake()
+				ended.Stop()
+				if tc.listed == nil {
+					return nil, ended, errBoom
+				}
+				return []clusterv1beta1.Placement{*tc.listed[0]}, ended, nil
+			}
+			if err := (&follower{again, events}).awaitDecided(t.Context(), a, b); !errors.Is(err, tc.want) {
+				t.Errorf("error %v, want %v", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestEveryRunHasANameOfItsOwn(t *testing.T) {
+	known := map[string]bool{}
+	for _, r := range All() {
+		if r.Name == "" || r.About == "" || known[r.Name] {
+			t.Errorf("run %q, about %q", r.Name, r.About)
+		}
+		known[r.Name] = true
+	}
+}
+
+func TestHoldersNameEveryRightOnce(t *testing.T) {
+	for _, h := range holders() {
+		known := map[string]bool{"*": true} // asked about whoever holds what
+		for _, name := range h.names {
+			known[name] = true
+		}
+		if got := fmt.Sprint(len(known)); got != fmt.Sprint(h.rights) {
+			t.Errorf("%s: %s rights, want %v", h.name, got, h.rights)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/berth-project/berth/bench/fleet"
+	"github.com/berth-project/berth/bench/hub"
+)
+
+const (
+	// hands is how many clients store things side by side.
+	hands = 32
+	// settleLimit is far more than a manager needs to notice anything.
+	settleLimit = time.Minute
+	settlePoll  = 2 * time.Millisecond
+)
+
+// side is a hub that is measured beside another, with a manager or without.
+type side struct {
+	hub     *hub.Hub
+	manager *hub.Process // nil where there is none
+	admin   client.WithWatch
+}
+
+// newSide starts a hub and stores all of a fleet but its placements. The manager is started last: what is stored before
+// is stored as fast as without it.
+func newSide(ctx context.Context, s Setting, f *fleet.Fleet, managed bool) (*side, error) {
+	started, err := hub.Start(ctx, s.Bin)
+	if err != nil {
+		return nil, err
+	}
+	out := &side{hub: started}
+	if out.admin, err = started.Admin(); err == nil {
+		err = out.store(ctx, f)
+	}
+	if err == nil && managed {
+		out.manager, err = started.StartManager(ctx)
+	}
+	if err != nil {
+		out.stop()
+		return nil, err
+	}
+	return out, nil
+}
+
+// stop stops the manager and then the hub.
+func (s *side) stop() {
+	if s.manager != nil {
+		s.manager.Stop()
+	}
+	s.hub.Stop()
+}
+
+// account returns a client for a new account.
+func (s *side) account(ctx context.Context, name string, rules ...rbacv1.PolicyRule) (client.Client, error) {
+	config, err := s.hub.Account(ctx, name, rules...)
+	if err != nil {
+		return nil, err
+	}
+	return hub.Client(config)
+}
+
+// store stores all of a fleet but its placements.
+func (s *side) store(ctx context.Context, f *fleet.Fleet) error {
+	for _, name := range f.Namespaces {
+		if err := s.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			return fmt.Errorf("storing the fleet: %w", err)
+		}
+	}
+	for _, set := range f.Sets {
+		if err := s.admin.Create(ctx, set.DeepCopy()); client.IgnoreAlreadyExists(err) != nil {
+			return fmt.Errorf("storing the fleet: %w", err)
+		}
+	}
+	for _, binding := range f.Bindings {
+		if err := s.admin.Create(ctx, binding.DeepCopy()); err != nil {
+			return fmt.Errorf("storing the fleet: %w", err)
+		}
+	}
+	return inParallel(ctx, len(f.Clusters), func(ctx context.Context, _, i int) error {
+		stored := f.Clusters[i].DeepCopy()
+		if err := s.admin.Create(ctx, stored); err != nil {
+			return fmt.Errorf("storing the fleet: %w", err)
+		}
+		stored.Status = f.Clusters[i].DeepCopy().Status
+		if err := s.admin.Status().Update(ctx, stored); err != nil {
+			return fmt.Errorf("storing the fleet: %w", err)
+		}
+		return nil
+	})
+}
+
+// inParallel does something for every number below count, with many hands, which have numbers too. It ends with the first error.
+func inParallel(ctx context.Context, count int, do func(ctx context.Context, hand, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var working sync.WaitGroup
+	for hand := range hands {
+		working.Go(func() {
+			for i := int(next.Add(1)) - 1; i < count && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				if err := do(ctx, hand, i); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	working.Wait()
+	return context.Cause(ctx)
+}
+
+var errUnsettled = errors.New("the manager has not answered")
+
+// settled waits until the manager has noticed an object, by what it has written to it.
+func (s *side) settled(ctx context.Context, object client.Object, noticed func() bool) error {
+	err := wait.PollUntilContextTimeout(ctx, settlePoll, settleLimit, false, func(ctx context.Context) (bool, error) {
+		if err := s.admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return false, fmt.Errorf("reading %s back: %w", object.GetName(), err)
+		}
+		return noticed(), nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return fmt.Errorf("waiting for %s: %w", object.GetName(), errUnsettled)
+	}
+	return err
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	viewv1 "github.com/berth-project/berth/api/view/v1"
+)
+
+const (
+	pollInterval = 25 * time.Millisecond
+	// probe begins the name of what is asked about and never stored.
+	probe = "berth-hub-probe-"
+)
+
+var (
+	errDefault   = errors.New("clusters are stored without the default set")
+	errUnchecked = errors.New("wrong sets are stored")
+)
+
+// awaitService returns once the API server asks the manager's webhooks and sends readers to its views. That it has been
+// told of them is not enough: it acts on that a moment later, and so it is asked for what only the manager can answer.
+func awaitService(ctx context.Context, admin *rest.Config) error {
+	client, err := dynamic.NewForConfig(admin)
+	if err != nil {
+		return fmt.Errorf("creating a client: %w", err)
+	}
+	for _, ask := range []func(context.Context, dynamic.Interface) error{defaulted, checked, shown} {
+		var pending error
+		err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+			pending = ask(ctx, client)
+			return pending == nil, nil
+		})
+		if err != nil {
+			return fmt.Errorf("%w: %w", context.Cause(ctx), pending)
+		}
+	}
+	return nil
+}
+
+// defaulted returns nil where the API server lets the manager complete what is stored.
+func defaulted(ctx context.Context, client dynamic.Interface) error {
+	stored, err := dryRun(ctx, client, clusterv1.SchemeGroupVersion.WithResource("managedclusters"), "ManagedCluster", nil)
+	if err != nil {
+		return fmt.Errorf("asking for the default set: %w", err)
+	}
+	if stored.GetLabels()[clusterv1beta2.ClusterSetLabel] != clusterv1beta2.DefaultClusterSetName {
+		return errDefault
+	}
+	return nil
+}
+
+// checked returns nil where the API server lets the manager check what is stored: its definitions do not know that no
+// label has such a key.
+func checked(ctx context.Context, client dynamic.Interface) error {
+	spec := map[string]any{"clusterSelector": map[string]any{
+		"selectorType": string(clusterv1beta2.LabelSelector), "labelSelector": map[string]any{"matchLabels": map[string]any{"no key": ""}},
+	}}
+	_, err := dryRun(ctx, client, clusterv1beta2.SchemeGroupVersion.WithResource("managedclustersets"), "ManagedClusterSet", spec)
+	switch {
+	case apierrors.IsInvalid(err):
+		return nil
+	case err == nil:
+		return errUnchecked
+	default:
+		return fmt.Errorf("asking for a check: %w", err)
+	}
+}
+
+// shown returns nil where the API server sends readers to the views.
+func shown(ctx context.Context, client dynamic.Interface) error {
+	_, err := client.Resource(viewv1.SchemeGroupVersion.WithResource("managedclustersets")).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return fmt.Errorf("asking for the views: %w", err)
+	}
+	return nil
+}
+
+func dryRun(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, kind string, spec map[string]any) (*unstructured.Unstructured, error) {
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	object.SetAPIVersion(resource.GroupVersion().String())
+	object.SetKind(kind)
+	object.SetGenerateName(probe)
+	if spec != nil {
+		object.Object["spec"] = spec
+	}
+	return client.Resource(resource).Create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+}

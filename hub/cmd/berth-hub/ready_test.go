@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/berth-project/berth/config/apiserver"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+const soon = 120 * time.Second
+
+// TestReady asks a hub whose manager does more and more of what an administrator may count on.
+func TestReady(t *testing.T) {
+	hub := hubtest.New(t, hubtest.Options{Manifests: apiserver.Local()})
+	client, err := dynamic.NewForConfig(hub.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := defaulted(t.Context(), client); !errors.Is(err, errDefault) {
+		t.Errorf("without a manager, clusters: %v, want %v", err, errDefault)
+	}
+	if err := checked(t.Context(), client); !errors.Is(err, errUnchecked) {
+		t.Errorf("without a manager, sets: %v, want %v", err, errUnchecked)
+	}
+	if err := shown(t.Context(), client); !apierrors.IsNotFound(err) {
+		t.Errorf("without a manager, views: %v, want none", err)
+	}
+
+	guard := hubtest.StartManager(t, hub, hubtest.ManagerOptions{Webhooks: true})
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		return errors.Join(defaulted(ctx, client), checked(ctx, client))
+	})
+	if err := shown(t.Context(), client); !apierrors.IsNotFound(err) {
+		t.Errorf("with webhooks alone, views: %v, want none", err)
+	}
+	guard.Stop()
+	for what, err := range map[string]error{"clusters": defaulted(t.Context(), client), "sets": checked(t.Context(), client)} {
+		if !apierrors.IsInternalError(err) {
+			t.Errorf("with webhooks that have gone, %s: %v, want them refused", what, err)
+		}
+	}
+
+	address := hubtest.FreeAddress(t)
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hubtest.StartManager(t, hub, hubtest.ManagerOptions{
+		Webhooks: true, Args: []string{"--view-bind-address=" + address, "--view-service-port=" + port},
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	defer cancel()
+	if err := awaitService(ctx, hub.Config()); err != nil {
+		t.Fatal(err)
+	}
+	for what, ask := range map[string]func(context.Context, dynamic.Interface) error{"clusters": defaulted, "sets": checked, "views": shown} {
+		if err := ask(t.Context(), client); err != nil {
+			t.Errorf("once ready, %s: %v", what, err)
+		}
+	}
+}
+
+// TestNotReadyInTime tells what was missing.
+func TestNotReadyInTime(t *testing.T) {
+	hub := hubtest.New(t, hubtest.Options{})
+	cause := errors.New("out of patience")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, cause)
+	defer cancel()
+	if err := awaitService(ctx, hub.Config()); !errors.Is(err, cause) || !errors.Is(err, errDefault) {
+		t.Errorf("awaitService = %v, want %v and %v", err, cause, errDefault)
+	}
+}

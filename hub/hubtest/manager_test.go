@@ -1,0 +1,67 @@
+package hubtest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// recorder is a test that only notes how it failed.
+type recorder struct {
+	testing.TB
+	failures []string
+}
+
+func (*recorder) Helper() {}
+
+func (r *recorder) Failed() bool { return len(r.failures) > 0 }
+
+func (*recorder) Logf(string, ...any) {}
+
+func (r *recorder) Errorf(format string, args ...any) {
+	r.failures = append(r.failures, fmt.Sprintf(format, args...))
+}
+
+func TestInspect(t *testing.T) {
+	const failed = "level=ERROR msg=x\n"
+	cases := map[string]struct {
+		mayFail bool
+		before  string // inspected already
+		log     string
+		want    int
+	}{
+		"nothing happened": {log: "level=INFO msg=started\n"},
+		"an error":         {log: failed, want: 1},
+		"a refusal":        {log: "level=WARN error=\"leases is forbidden\"\n", want: 1},
+		"an error and a refusal that are allowed":   {mayFail: true, log: failed + "forbidden\n"},
+		"a race in a manager that may fail":         {mayFail: true, log: "WARNING: DATA RACE\nWrite at\n", want: 1},
+		"a panic in a manager that may fail":        {mayFail: true, log: "panic: x\n", want: 1},
+		"what the end of the manager cut off":       {log: "level=ERROR error=\"context canceled\"\n"},
+		"an error that another test was told":       {before: failed, log: "level=INFO msg=y\n"},
+		"an error after one that another was told":  {before: failed, log: "level=INFO\n" + failed + failed, want: 2},
+		"half a line, which the next test is told":  {log: "level=ERROR"},
+		"half a line that is whole by the next one": {before: "level=ERR", log: "OR msg=x\n", want: 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			m := &Manager{mayFail: tc.mayFail}
+			_, _ = m.log.Write([]byte(tc.before))
+			m.Inspect(&recorder{TB: t})
+			_, _ = m.log.Write([]byte(tc.log))
+			told := &recorder{TB: t}
+			m.Inspect(told)
+			if diff := cmp.Diff(tc.want, len(told.failures)); diff != "" {
+				t.Errorf("failures (-want +got):\n%s%q", diff, told.failures)
+			}
+		})
+	}
+}
+
+func TestInspectTellsOfAManagerThatDidNotEnd(t *testing.T) {
+	told := &recorder{TB: t}
+	(&Manager{late: errStopLimit}).Inspect(told)
+	if !told.Failed() {
+		t.Error("a manager that had to be killed passed")
+	}
+}

@@ -1,0 +1,210 @@
+package boundary
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+const unreachable = "cluster.open-cluster-management.io/unreachable"
+
+// The actions of the table, as the page has them.
+const (
+	createCluster   = "create a cluster in `team`"
+	relabelCluster  = "move `edge` to `other`"
+	unlabelCluster  = "take the clusterset label off `edge`"
+	taintCluster    = "taint `edge`"
+	reportHealth    = "give `edge` the taint that it is unreachable"
+	acceptCluster   = "accept `edge`"
+	createSet       = "create a set"
+	bindSet         = "bind `team` in the namespace"
+	viewSet         = "get `team`"
+	createPlacement = "create a placement in the namespace"
+	listViews       = "list the views"
+	deleteSet       = "delete `team`"
+)
+
+// action is one thing to try.
+type action struct {
+	// ready prepares the hub, beyond the cluster edge, which is new each time.
+	ready func(t *testing.T)
+	try   func(t *testing.T, who person) answer
+	// found says what is there after the attempt.
+	found func(t *testing.T, got answer) string
+	// untouched is what is there when nothing has happened.
+	untouched string
+}
+
+// actions have what there is in the hub of the table by its name.
+var actions = map[string]action{
+	createCluster: {
+		ready:     func(t *testing.T) { root(t).remove(t, clusters+"/fresh") },
+		try:       func(t *testing.T, who person) answer { return who.create(t, clusters, cluster("fresh", "team")) },
+		found:     func(t *testing.T, _ answer) string { return membership(t, "fresh") },
+		untouched: "fresh is not there",
+	},
+	relabelCluster: {
+		try:       changing(`{"metadata":{"labels":{"` + setLabel + `":"other"}}}`),
+		found:     func(t *testing.T, _ answer) string { return membership(t, "edge") },
+		untouched: "edge is in team",
+	},
+	unlabelCluster: {
+		try:       changing(`{"metadata":{"labels":{"` + setLabel + `":null}}}`),
+		found:     func(t *testing.T, _ answer) string { return membership(t, "edge") },
+		untouched: "edge is in team",
+	},
+	taintCluster: {
+		try:       changing(`{"spec":{"taints":[{"key":"maintenance","effect":"NoSelect"}]}}`),
+		found:     taintOfEdge,
+		untouched: "edge has no taint",
+	},
+	reportHealth: {
+		try:       changing(`{"spec":{"taints":[{"key":"` + unreachable + `","effect":"NoSelect"}]}}`),
+		found:     taintOfEdge,
+		untouched: "edge has no taint",
+	},
+	acceptCluster: {
+		try:       changing(`{"spec":{"hubAcceptsClient":true}}`),
+		found:     acceptance,
+		untouched: "edge is not accepted",
+	},
+	createSet: {
+		ready:     func(t *testing.T) { root(t).remove(t, sets+"/mine") },
+		try:       func(t *testing.T, who person) answer { return who.create(t, sets, set("mine")) },
+		found:     func(t *testing.T, _ answer) string { return presence(t, sets+"/mine") },
+		untouched: "mine is gone",
+	},
+	bindSet: {
+		ready: func(t *testing.T) { root(t).remove(t, bindings("shop")+"/team") },
+		try:   func(t *testing.T, who person) answer { return who.create(t, bindings("shop"), binding("team")) },
+		found: func(t *testing.T, _ answer) string {
+			list := stored(t, bindings("shop"))
+			return strings.Join(append(list.names(), "is bound to shop"), " ")
+		},
+		untouched: "is bound to shop",
+	},
+	viewSet: {
+		try: func(t *testing.T, who person) answer { return who.read(t, sets+"/team") },
+		found: func(_ *testing.T, got answer) string {
+			if name, shown := got.body.at("metadata.name").(string); shown {
+				return name + " is shown"
+			}
+			return ""
+		},
+	},
+	createPlacement: {
+		ready: func(t *testing.T) {
+			root(t).remove(t, placements("shop")+"/web")
+			root(t).create(t, bindings("shop"), binding("team"))
+		},
+		try: func(t *testing.T, who person) answer {
+			return who.create(t, placements("shop"), placement("web", object{}))
+		},
+		found:     selection,
+		untouched: "nothing is placed",
+	},
+	listViews: {
+		ready: func(t *testing.T) {
+			sees(t, root(t), setViews, "default", "global", "other", "team")
+			sees(t, root(t), clusterViews, "edge", "vault")
+		},
+		try: func(t *testing.T, who person) answer {
+			out, more := who.read(t, setViews), who.read(t, clusterViews)
+			if out.Code != more.Code {
+				return more
+			}
+			out.body["clusters"] = more.body.names()
+			return out
+		},
+		found: func(_ *testing.T, got answer) string {
+			return fmt.Sprintf("sets %v, clusters %v", got.body.names(), got.body["clusters"])
+		},
+	},
+	deleteSet: {
+		try: func(t *testing.T, who person) answer { return who.remove(t, sets+"/team") },
+		found: func(t *testing.T, got answer) string {
+			if got.Code != http.StatusOK {
+				return presence(t, sets+"/team")
+			}
+			for _, level := range levels {
+				becomes(t, clusterRoles+"/"+roleOf(level, "team"), "reason", "NotFound")
+			}
+			return presence(t, sets+"/team") + ", and so are its roles"
+		},
+		untouched: "team is there",
+	},
+}
+
+// changing puts back the cluster edge with a change. Agents may update and not patch.
+func changing(patch string) func(*testing.T, person) answer {
+	return func(t *testing.T, who person) answer {
+		return who.rewrite(t, clusters+"/edge", patch)
+	}
+}
+
+func membership(t *testing.T, name string) string {
+	t.Helper()
+	got := root(t).read(t, clusters+"/"+name)
+	if got.Code == http.StatusNotFound {
+		return name + " is not there"
+	}
+	return name + " is in " + got.ok(t).label(setLabel)
+}
+
+func acceptance(t *testing.T, _ answer) string {
+	t.Helper()
+	if stored(t, clusters+"/edge").at("spec.hubAcceptsClient") == true {
+		return "edge is accepted"
+	}
+	return "edge is not accepted"
+}
+
+func presence(t *testing.T, path string) string {
+	t.Helper()
+	name := path[strings.LastIndex(path, "/")+1:]
+	if root(t).read(t, path).Code == http.StatusNotFound {
+		return name + " is gone"
+	}
+	return name + " is there"
+}
+
+func taintOfEdge(t *testing.T, _ answer) string {
+	t.Helper()
+	taints, _ := stored(t, clusters+"/edge").at("spec.taints").([]any)
+	if len(taints) == 0 {
+		return "edge has no taint"
+	}
+	taint := object(taints[0].(map[string]any))
+	since := "never"
+	if taint["timeAdded"] != nil {
+		since = "now"
+	}
+	return fmt.Sprintf("edge has %v:%v since %s", taint["key"], taint["effect"], since)
+}
+
+// selection says what the placement web has, once it has something.
+func selection(t *testing.T, got answer) string {
+	t.Helper()
+	if got.Code != http.StatusCreated {
+		return strings.Join(append(stored(t, placements("shop")).names(), "nothing is placed"), " ")
+	}
+	becomes(t, placements("shop")+"/web", "status.numberOfSelectedClusters", float64(1))
+	return fmt.Sprint("web selects ", chosen(t, "shop", "web"))
+}
+
+// sees waits until somebody sees exactly these in a view.
+func sees(t *testing.T, who person, view string, want ...string) {
+	t.Helper()
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		got, err := who.ask(ctx, http.MethodGet, view, "", nil)
+		if err == nil && !slices.Equal(got.body.names(), want) {
+			err = fmt.Errorf("%s sees %v, want %v", who.name, got.body.names(), want)
+		}
+		return err
+	})
+}

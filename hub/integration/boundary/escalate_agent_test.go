@@ -1,0 +1,74 @@
+package boundary
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// agentOf is who runs in a cluster, with what an agent may do: update the object of that cluster, and its status.
+func agentOf(t *testing.T, cluster string) person {
+	t.Helper()
+	out := named(t, "system:open-cluster-management:"+cluster+":agent", "system:open-cluster-management:"+cluster)
+	bind(t, out.subject(), role(t, to("get,list,watch,update", "managedclusters", cluster), to("update,patch", "managedclusters/status", cluster)))
+	out.may(t, "update", clusters+"/"+cluster)
+	return out
+}
+
+func TestAnAgentWritingAnotherCluster(t *testing.T) {
+	set := newSet(t)
+	own, other := newCluster(t, set), newCluster(t, set)
+	who := agentOf(t, own)
+	path := clusters + "/" + other
+	before := stored(t, path)
+	for _, try := range []struct {
+		got            answer
+		verb, resource string
+	}{
+		{who.read(t, path), "get", "managedclusters"},
+		{who.rewrite(t, path, `{"metadata":{"labels":{"colour":"red"}}}`), "update", "managedclusters"},
+		{who.merge(t, path+"/status", `{"status":{"version":{"kubernetes":"v0"}}}`), "patch", "managedclusters/status"},
+		{who.remove(t, path), "delete", "managedclusters"},
+	} {
+		try.got.is(t, http.StatusForbidden, by(who, noRole(try.verb, try.resource, other)))
+	}
+	// Nor does it put the other's object in the place of its own.
+	who.update(t, clusters+"/"+own, before).is(t, http.StatusBadRequest,
+		"the name of the object ("+other+") does not match the name on the URL ("+own+")")
+	if after := stored(t, path); after.at("metadata.resourceVersion") != before.at("metadata.resourceVersion") {
+		t.Errorf("the other cluster became %v", after)
+	}
+}
+
+const unavailable = "cluster.open-cluster-management.io/unavailable"
+
+// TestAnAgentChangingItsHealthTaint would bring a cluster that is down back into decisions, or keep it there for longer.
+func TestAnAgentChangingItsHealthTaint(t *testing.T) {
+	own := newCluster(t, newSet(t))
+	who := agentOf(t, own)
+	path := clusters + "/" + own
+	down := `{"spec":{"taints":[{"key":"` + unreachable + `","effect":"NoSelect","timeAdded":"2020-01-01T00:00:00Z"}]}}`
+	root(t).merge(t, path, down).ok(t)
+	for sentence, try := range map[string]struct{ taint, refusal string }{
+		"off":                {``, mayNotReport(own, unreachable)},
+		"its effect":         {`{"key":"` + unreachable + `","effect":"PreferNoSelect"}`, mayNotReport(own, unreachable)},
+		"its value":          {`{"key":"` + unreachable + `","effect":"NoSelect","value":"x"}`, mayNotReport(own, unreachable)},
+		"for the other one":  {`{"key":"` + unavailable + `","effect":"NoSelect"}`, mayNotReport(own, unavailable)},
+		"since another time": {`{"key":"` + unreachable + `","effect":"NoSelect","timeAdded":"2030-01-01T00:00:00Z"}`, mayNotSetTime(own)},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			who.rewrite(t, path, `{"spec":{"taints":[`+try.taint+`]}}`).is(t, http.StatusForbidden, by(who, try.refusal))
+		})
+	}
+	got := object(stored(t, path).at("spec.taints").([]any)[0].(map[string]any))
+	if got["key"] != unreachable || got["effect"] != "NoSelect" || got["timeAdded"] != "2020-01-01T00:00:00Z" {
+		t.Errorf("the taint became %v", got)
+	}
+}
+
+// mayNotSetTime is how the webhook that stamps taints refuses another time.
+func mayNotSetTime(cluster string) string {
+	refusal := noRight("managedclusters", cluster, "set spec.taints[0].timeAdded, of the taint "+unreachable+" with effect NoSelect",
+		right("update", "managedclusters/taint", group, cluster))
+	return strings.Replace(refusal, `webhook "`, `webhook "default.`, 1)
+}

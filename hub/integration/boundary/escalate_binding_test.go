@@ -1,0 +1,103 @@
+package boundary
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// member is somebody who works in a namespace, with a role of a set that Berth hands out: "admin", "binder" or "viewer".
+func member(t *testing.T, namespace, level, set string) person {
+	t.Helper()
+	out := someone(t, level)
+	bindIn(t, namespace, out.subject(), "edit")
+	bind(t, out.subject(), roleOf(level, set))
+	out.may(t, "create", placements(namespace))
+	out.may(t, "get", sets+"/"+set)
+	return out
+}
+
+// TestTurningABindingToAnotherSet is tried by a binder with a role on top that lets them change bindings.
+func TestTurningABindingToAnotherSet(t *testing.T) {
+	mine, theirs, namespace := newSet(t), newSet(t), shared.Namespace(t)
+	who := member(t, namespace, "binder", mine)
+	bind(t, who.subject(), role(t, to("get,update,patch", "managedclustersetbindings")))
+	who.may(t, "patch", bindings(namespace))
+	who.create(t, bindings(namespace), binding(mine)).ok(t)
+	path := bindings(namespace) + "/" + mine
+	turn := `{"spec":{"clusterSet":"` + theirs + `"}}`
+	for how, got := range map[string]answer{
+		"by update":            who.rewrite(t, path, turn),
+		"by merge patch":       who.merge(t, path, turn),
+		"by JSON patch":        who.patch(t, path, `[{"op":"replace","path":"/spec/clusterSet","value":"`+theirs+`"}]`),
+		"by server-side apply": who.apply(t, path, binding(mine).with(t, turn)),
+		"by removing the set":  who.patch(t, path, `[{"op":"remove","path":"/spec/clusterSet"},{"op":"add","path":"/spec/clusterSet","value":"`+theirs+`"}]`),
+	} {
+		t.Run(how, func(t *testing.T) { got.is(t, http.StatusUnprocessableEntity, falselyNamed(mine)) })
+	}
+	if got := stored(t, path).at("spec.clusterSet"); got != mine {
+		t.Errorf("the binding is of %v, want %s", got, mine)
+	}
+}
+
+// TestRenamingABinding shows that a binding is the set that it is named after, for good.
+func TestRenamingABinding(t *testing.T) {
+	mine, theirs, namespace := newSet(t), newSet(t), shared.Namespace(t)
+	who := member(t, namespace, "binder", mine)
+	bind(t, who.subject(), role(t, to("get,update,patch", "managedclustersetbindings")))
+	who.may(t, "patch", bindings(namespace))
+	who.create(t, bindings(namespace), binding(mine)).ok(t)
+	own, other := bindings(namespace)+"/"+mine, bindings(namespace)+"/"+theirs
+	rename := `{"metadata":{"name":"` + theirs + `"},"spec":{"clusterSet":"` + theirs + `"}}`
+	const mismatch = "the name of the object (%s) does not match the name on the URL (%s)"
+	for how, try := range map[string]struct {
+		got     answer
+		code    int
+		message string
+	}{
+		"in its own place":         {who.rewrite(t, own, rename), 400, fmt.Sprintf(mismatch, theirs, mine)},
+		"in the place of another":  {who.update(t, other, stored(t, own).with(t, rename)), 404, titled("managedclustersetbindings", theirs) + " not found"},
+		"by patch":                 {who.merge(t, own, `{"metadata":{"name":"`+theirs+`"}}`), 400, fmt.Sprintf(mismatch, theirs, mine)},
+		"by applying another":      {who.apply(t, other, binding(theirs)), 403, by(who, mayNotBind(theirs))},
+		"by creating another":      {who.create(t, bindings(namespace), binding(theirs)), 403, by(who, mayNotBind(theirs))},
+		"by creating a false name": {who.create(t, bindings(namespace), binding(mine).with(t, `{"spec":{"clusterSet":"`+theirs+`"}}`)), 422, falselyNamed(mine)},
+	} {
+		t.Run(how, func(t *testing.T) { try.got.is(t, try.code, try.message) })
+	}
+	if got := stored(t, bindings(namespace)).names(); len(got) != 1 || got[0] != mine {
+		t.Errorf("the namespace has the bindings %v, want %s alone", got, mine)
+	}
+}
+
+func TestBindingInAnothersNamespace(t *testing.T) {
+	mine, home, away := newSet(t), shared.Namespace(t), shared.Namespace(t)
+	who := member(t, home, "binder", mine)
+	who.create(t, bindings(away), binding(mine)).is(t, http.StatusForbidden, by(who, noRoleIn(away, "create", "managedclustersetbindings", "")))
+}
+
+// TestBindingByARoleBinding is tried by the owner of a namespace, who may hand out any role in it that they hold.
+func TestBindingByARoleBinding(t *testing.T) {
+	set, namespace := newSet(t), shared.Namespace(t)
+	who := someone(t, "owner")
+	bindIn(t, namespace, who.subject(), "admin")
+	bindIn(t, namespace, who.subject(), roleOf("admin", set))
+	bindIn(t, namespace, who.subject(), "cluster-admin")
+	who.may(t, "create", bindings(namespace))
+	who.create(t, bindings(namespace), binding(set)).is(t, http.StatusForbidden, by(who, mayNotBind(set)))
+}
+
+// TestGrantingTheAccountByARoleBinding gives the account of a namespace everything there is, in that namespace.
+func TestGrantingTheAccountByARoleBinding(t *testing.T) {
+	set, sentinel, namespace := newSet(t), newSet(t), shared.Namespace(t)
+	must(t, "/api/v1/namespaces/"+namespace+"/serviceaccounts", object{"metadata": object{"name": "placement"}})
+	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "placement"}
+	bindIn(t, namespace, account, roleOf("admin", set))
+	bindIn(t, namespace, account, "cluster-admin")
+	bind(t, account, roleOf("binder", sentinel)) // whose effect shows that Berth has seen it all
+	becomes(t, bindings(namespace)+"/"+sentinel, "spec.clusterSet", sentinel)
+	if got := stored(t, bindings(namespace)).names(); len(got) != 1 {
+		t.Errorf("the namespace has the bindings %v, want %s alone", got, sentinel)
+	}
+}

@@ -1,0 +1,150 @@
+package boundary
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// keeper is somebody who may write all ClusterRoles and their bindings as far as RBAC lets who holds little, who sees the
+// whole hub by Kubernetes' own role view, and who works in a namespace.
+func keeper(t *testing.T, namespace string) person {
+	t.Helper()
+	out := someone(t, "keeper")
+	bind(t, out.subject(), "view")
+	bindIn(t, namespace, out.subject(), "edit")
+	bind(t, out.subject(), role(t, rbacv1.PolicyRule{
+		APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles", "clusterrolebindings"},
+		Verbs: []string{"get", "list", "create", "update", "patch", "delete"},
+	}))
+	out.may(t, "create", bindings(namespace))
+	out.may(t, "patch", clusterRoles)
+	return out
+}
+
+// notHeld is how RBAC refuses to let somebody grant what they do not hold.
+func notHeld(resource, name string, rules ...string) string {
+	out := fmt.Sprintf("%s.rbac.authorization.k8s.io %q is forbidden: user %q (groups=[\"system:authenticated\"]) is attempting to grant RBAC permissions not currently held:", resource, name, asker)
+	for _, rule := range rules {
+		out += "\n" + rule
+	}
+	return out
+}
+
+func ruleText(verb, resource, name string) string {
+	return fmt.Sprintf("{APIGroups:[%q], Resources:[%q], ResourceNames:[%q], Verbs:[%q]}", group, resource, name, verb)
+}
+
+// guarded is how the policy refuses to let a set's role be written.
+func guarded(name string) string {
+	return fmt.Sprintf(`clusterroles.rbac.authorization.k8s.io %q is forbidden: ValidatingAdmissionPolicy 'berth-set-roles' with binding 'berth-set-roles' `+
+		`denied request: the roles of cluster sets are for those who hold what they may grant: this needs the verb "create" on "managedclustersets/bind" `+
+		`in the API group %q with every resourceName`, name, group)
+}
+
+func clusterRole(name string, rules ...rbacv1.PolicyRule) object {
+	return object{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": object{"name": name}, "rules": rules}
+}
+
+func TestGrantingBindWithoutHoldingIt(t *testing.T) {
+	set, namespace := newSet(t), shared.Namespace(t)
+	who := keeper(t, namespace)
+	own := role(t)
+	wanted := to("create", "managedclustersets/bind", set)
+	binder, bindRule := roleOf("binder", set), ruleText("create", "managedclustersets/bind", set)
+	grant := func(role string) object {
+		return object{"metadata": object{"name": "mine"}, "roleRef": reference("ClusterRole", role), "subjects": []rbacv1.Subject{who.subject()}}
+	}
+	const fullAuthority = "clusterroles.rbac.authorization.k8s.io %q is forbidden: must have cluster-admin privileges to use the aggregationRule"
+	for how, try := range map[string]struct {
+		got     answer
+		message string
+	}{
+		"by a role of one's own": {who.create(t, clusterRoles, clusterRole("mine", wanted)), notHeld("clusterroles", "mine", bindRule)},
+		"by a change of one's role": {
+			who.patch(t, clusterRoles+"/"+own, `[{"op":"add","path":"/rules","value":[{"apiGroups":["`+group+`"],"resources":["managedclustersets/bind"],"resourceNames":["`+set+`"],"verbs":["create"]}]}]`),
+			notHeld("clusterroles", own, bindRule),
+		},
+		"by a role that gathers others": {
+			who.create(t, clusterRoles, clusterRole("mine").with(t, `{"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"`+group+`/clusterset-role":"binder"}}]}}`)),
+			fmt.Sprintf(fullAuthority, "mine"),
+		},
+		"by the role of the set": {
+			who.create(t, clusterRoleBindings, grant(binder)),
+			notHeld("clusterrolebindings", "mine", ruleText("get", "managedclustersets", set), bindRule),
+		},
+		"by labelling the role of the set": {
+			who.merge(t, clusterRoles+"/"+binder, `{"metadata":{"labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}}}`),
+			notHeld("clusterroles", binder, ruleText("get", "managedclustersets", set), bindRule),
+		},
+	} {
+		t.Run(how, func(t *testing.T) { try.got.is(t, http.StatusForbidden, by(who, try.message)) })
+	}
+	who.create(t, bindings(namespace), binding(set)).is(t, http.StatusForbidden, by(who, mayNotBind(set)))
+}
+
+// TestEmptyingTheRoleOfASet is what RBAC allows to those who may write roles: an empty role grants nothing, so that
+// anybody may bind it, or label it for a role that they hold. Berth would fill it.
+func TestEmptyingTheRoleOfASet(t *testing.T) {
+	set, namespace := newSet(t), shared.Namespace(t)
+	who := keeper(t, namespace)
+	future := roleOf("binder", unique("future"))
+	hubtest.Eventually(t, soon, func(ctx context.Context) error { // the API server takes up policies a moment late
+		got, err := who.ask(ctx, http.MethodPost, clusterRoles+"?dryRun=All", "application/json", clusterRole(future))
+		if err == nil && got.Code != http.StatusForbidden {
+			err = fmt.Errorf("%s is allowed", future)
+		}
+		return err
+	})
+	for _, level := range levels {
+		path := clusterRoles + "/" + roleOf(level, set)
+		for how, got := range map[string]answer{
+			"by patch":                 who.merge(t, path, `{"rules":[]}`),
+			"by update":                who.rewrite(t, path, `{"rules":[]}`),
+			"by removing its rule":     who.patch(t, path, `[{"op":"remove","path":"/rules"}]`),
+			"with a label":             who.merge(t, path, `{"rules":[],"metadata":{"labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}}}`),
+			"with an owner taken away": who.merge(t, path, `{"rules":[],"metadata":{"ownerReferences":null}}`),
+		} {
+			t.Run(level+" "+how, func(t *testing.T) { got.is(t, http.StatusForbidden, guarded(roleOf(level, set))) })
+		}
+	}
+	for how, got := range map[string]answer{
+		"before there is a set":           who.create(t, clusterRoles, clusterRole(future)),
+		"before there is a set, by apply": who.apply(t, clusterRoles+"/"+future, clusterRole(future)),
+	} {
+		t.Run(how, func(t *testing.T) { got.is(t, http.StatusForbidden, guarded(future)) })
+	}
+	// A role that was deleted cannot be bound while it is away, and comes back as it was.
+	who.remove(t, clusterRoles+"/"+roleOf("binder", set)).ok(t)
+	awaitRoles(t, set)
+	who.create(t, clusterRoleBindings, object{
+		"metadata": object{"name": "mine"}, "roleRef": reference("ClusterRole", future), "subjects": []rbacv1.Subject{who.subject()},
+	}).is(t, http.StatusNotFound, fmt.Sprintf("clusterrolebindings.rbac.authorization.k8s.io %q not found", future))
+	who.create(t, bindings(namespace), binding(set)).is(t, http.StatusForbidden, by(who, mayNotBind(set)))
+}
+
+// TestTheRoleOfASetIsAnAdminsToLabel, so that roles of theirs may gather it.
+func TestTheRoleOfASetIsAnAdminsToLabel(t *testing.T) {
+	set := newSet(t)
+	admin := someone(t, "admin")
+	bind(t, admin.subject(), "cluster-admin")
+	admin.may(t, "patch", clusterRoles)
+	path := clusterRoles + "/" + roleOf("binder", set)
+	admin.merge(t, path, `{"metadata":{"labels":{"tier":"one"}}}`).ok(t)
+	admin.merge(t, path, `{"rules":[]}`).ok(t)
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		got, err := root(t).ask(ctx, http.MethodGet, path, "", nil)
+		if rules, _ := got.body["rules"].([]any); err == nil && len(rules) != 2 {
+			err = fmt.Errorf("%d rules", len(rules))
+		}
+		return err
+	})
+	if got := stored(t, path).label("tier"); got != "one" {
+		t.Errorf("the label is %q", got)
+	}
+}

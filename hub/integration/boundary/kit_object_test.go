@@ -1,0 +1,225 @@
+package boundary
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+const (
+	group = "cluster.open-cluster-management.io"
+	// setLabel decides which exclusive set a cluster is in.
+	setLabel = "cluster.open-cluster-management.io/clusterset"
+)
+
+// The paths under which the API server has what the tests are about.
+const (
+	clusters            = "/apis/" + group + "/v1/managedclusters"
+	sets                = "/apis/" + group + "/v1beta2/managedclustersets"
+	clusterViews        = "/apis/view." + group + "/v1/managedclusters"
+	setViews            = "/apis/view." + group + "/v1/managedclustersets"
+	clusterRoles        = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+	clusterRoleBindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+)
+
+func bindings(namespace string) string {
+	return "/apis/" + group + "/v1beta2/namespaces/" + namespace + "/managedclustersetbindings"
+}
+
+func placements(namespace string) string {
+	return "/apis/" + group + "/v1beta1/namespaces/" + namespace + "/placements"
+}
+
+func decisions(namespace string) string {
+	return "/apis/" + group + "/v1beta1/namespaces/" + namespace + "/placementdecisions"
+}
+
+func roleBindings(namespace string) string {
+	return "/apis/rbac.authorization.k8s.io/v1/namespaces/" + namespace + "/rolebindings"
+}
+
+// object is an object as JSON has it.
+type object map[string]any
+
+// at returns what is at a place in an object, keys divided by dots, or nil.
+func (o object) at(path string) any {
+	var here any = map[string]any(o)
+	for key := range strings.SplitSeq(path, ".") {
+		in, ok := here.(map[string]any)
+		if !ok {
+			return nil
+		}
+		here = in[key]
+	}
+	return here
+}
+
+// label returns a label of an object.
+func (o object) label(key string) string {
+	labels, _ := o.at("metadata.labels").(map[string]any)
+	value, _ := labels[key].(string)
+	return value
+}
+
+// names returns the names of the items of a list.
+func (o object) names() []string {
+	out := []string{}
+	items, _ := o["items"].([]any)
+	for _, item := range items {
+		out = append(out, object(item.(map[string]any)).at("metadata.name").(string))
+	}
+	return out
+}
+
+// with returns an object after a JSON merge patch, as far as maps go: null removes.
+func (o object) with(t *testing.T, patch string) object {
+	t.Helper()
+	var out, changes map[string]any
+	data, err := json.Marshal(o)
+	if err := errors.Join(err, json.Unmarshal(data, &out), json.Unmarshal([]byte(patch), &changes)); err != nil {
+		t.Fatal(err)
+	}
+	merge(out, changes)
+	return out
+}
+
+func merge(into, changes map[string]any) {
+	for key, value := range changes {
+		below, nested := value.(map[string]any)
+		old, there := into[key].(map[string]any)
+		switch {
+		case value == nil:
+			delete(into, key)
+		case nested && there:
+			merge(old, below)
+		default:
+			into[key] = value
+		}
+	}
+}
+
+func built(kind, version, name string) object {
+	return object{"apiVersion": group + "/" + version, "kind": kind, "metadata": object{"name": name}}
+}
+
+// cluster returns a cluster in an exclusive set; none with an empty name.
+func cluster(name, set string) object {
+	out := built("ManagedCluster", "v1", name)
+	if set != "" {
+		out["metadata"] = object{"name": name, "labels": object{setLabel: set}}
+	}
+	return out
+}
+
+// set returns a set by the clusterset label.
+func set(name string) object { return built("ManagedClusterSet", "v1beta2", name) }
+
+// everything is the selector of a set that has the whole fleet.
+const everything = `{"spec":{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{}}}}`
+
+func binding(set string) object {
+	out := built("ManagedClusterSetBinding", "v1beta2", set)
+	out["spec"] = object{"clusterSet": set}
+	return out
+}
+
+func placement(name string, spec object) object {
+	out := built("Placement", "v1beta1", name)
+	out["spec"] = spec
+	return out
+}
+
+// must stores what a test is not about, until the end of the test, and returns its path.
+func must(t *testing.T, collection string, content object) string {
+	t.Helper()
+	path := collection + "/" + root(t).create(t, collection, content).ok(t).at("metadata.name").(string)
+	removed(t, path)
+	return path
+}
+
+// removed removes what is at a path at the end of the test, if it is there.
+func removed(t *testing.T, path string) {
+	t.Helper()
+	boss, ctx := root(t), context.WithoutCancel(t.Context())
+	t.Cleanup(func() {
+		if answer := boss.send(ctx, t, http.MethodDelete, path, "", nil); answer.Code != http.StatusOK && answer.Code != http.StatusNotFound {
+			t.Errorf("deleting %s: %s", path, answer.Message)
+		}
+	})
+}
+
+// newSet stores a set of a name of its own, and returns the name once the set has its roles.
+func newSet(t *testing.T) string {
+	t.Helper()
+	name := unique("set")
+	must(t, sets, set(name))
+	awaitRoles(t, name)
+	return name
+}
+
+// levels are those of the roles that a set has.
+var levels = []string{"admin", "binder", "viewer"}
+
+func awaitRoles(t *testing.T, set string) {
+	t.Helper()
+	for _, level := range levels {
+		becomes(t, clusterRoles+"/"+roleOf(level, set), "metadata.name", roleOf(level, set))
+	}
+}
+
+// roleOf returns the name of the ClusterRole that Berth makes for a set.
+func roleOf(level, set string) string { return "berth:managedclusterset:" + level + ":" + set }
+
+// newCluster stores a cluster of a name of its own in a set.
+func newCluster(t *testing.T, set string) string {
+	t.Helper()
+	name := unique("cluster")
+	must(t, clusters, cluster(name, set))
+	return name
+}
+
+// stored returns what is at a path.
+func stored(t *testing.T, path string) object {
+	t.Helper()
+	return root(t).read(t, path).ok(t)
+}
+
+// becomes waits until an object has a value at a place: keys divided by dots.
+func becomes(t *testing.T, path, place string, want any) {
+	t.Helper()
+	boss := root(t)
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		answer, err := boss.ask(ctx, http.MethodGet, path, "", nil)
+		if got := answer.body.at(place); err == nil && got != want {
+			err = fmt.Errorf("%s of %s is %v, want %v", place, path, got, want)
+		}
+		return err
+	})
+}
+
+// chosen returns the clusters that a placement has, by name.
+func chosen(t *testing.T, namespace, placement string) []string {
+	t.Helper()
+	return selectedIn(stored(t, decisions(namespace)+"?labelSelector="+group+"/placement="+placement))
+}
+
+// selectedIn returns the clusters in a list of slices, by name.
+func selectedIn(list object) []string {
+	out := []string{}
+	items, _ := list["items"].([]any)
+	for _, item := range items {
+		entries, _ := object(item.(map[string]any)).at("status.decisions").([]any)
+		for _, entry := range entries {
+			out = append(out, entry.(map[string]any)["clusterName"].(string))
+		}
+	}
+	slices.Sort(out)
+	return out
+}

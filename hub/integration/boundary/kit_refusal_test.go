@@ -1,0 +1,85 @@
+package boundary
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The user who asked stands in these messages as {user}.
+const asker = "{user}"
+
+// by returns a message to a certain person.
+func by(who person, message string) string { return strings.ReplaceAll(message, asker, who.name) }
+
+// noRole is how the API server refuses what no role allows. Without a name it is about all objects of a kind.
+func noRole(verb, resource, name string) string {
+	return noRoleFor(verb, resource, name) + "at the cluster scope"
+}
+
+// noRoleIn is noRole for what is in a namespace.
+func noRoleIn(namespace, verb, resource, name string) string {
+	return noRoleFor(verb, resource, name) + fmt.Sprintf("in the namespace %q", namespace)
+}
+
+func noRoleFor(verb, resource, name string) string {
+	kind, _, _ := strings.Cut(resource, "/")
+	return fmt.Sprintf("%s is forbidden: User %q cannot %s resource %q in API group %q ", titled(kind, name), asker, verb, resource, group)
+}
+
+// inView turns a message about an object into the same one about its view.
+func inView(message string) string { return strings.ReplaceAll(message, group, "view."+group) }
+
+// titled names an object as messages begin.
+func titled(resource, name string) string {
+	if name == "" {
+		return resource + "." + group
+	}
+	return fmt.Sprintf("%s.%s %q", resource, group, name)
+}
+
+// noRight is how a webhook refuses what a role allows, for lack of a right beyond that role.
+func noRight(resource, name, doing string, oneOf ...string) string {
+	return fmt.Sprintf("admission webhook %q denied the request: %s is forbidden: user %q may not %s: this needs %s",
+		resource+"."+group, titled(resource, name), asker, doing, strings.Join(oneOf, ", or "))
+}
+
+func right(verb, resource, group, name string) string {
+	return fmt.Sprintf("the verb %q on %q in the API group %q with the resourceName %q", verb, resource, group, name)
+}
+
+func mayNotLabel(doing, cluster, set string) string {
+	return noRight("managedclusters", cluster, fmt.Sprintf(doing, setLabel+"="+set),
+		right("create", "managedclustersets/join", group, set),
+		right("create", "managedclusters/label", group, setLabel+":"+set),
+		right("create", "managedclusters/label", group, setLabel+":*"),
+		right("create", "managedclusters/label", group, "*"))
+}
+
+// mayNotPut refuses to put a cluster into a set.
+func mayNotPut(cluster, set string) string { return mayNotLabel("put the label %s on", cluster, set) }
+
+// mayNotTake refuses to take a cluster out of a set.
+func mayNotTake(cluster, set string) string {
+	return mayNotLabel("take the label %s away", cluster, set)
+}
+
+// mayNotReport refuses to say how healthy a cluster is.
+func mayNotReport(cluster, taint string) string {
+	return noRight("managedclusters", cluster, "put on, change or take away the taint "+taint+", which reports the cluster's health",
+		right("update", "managedclusters/taint", group, cluster))
+}
+
+func mayNotAccept(cluster string) string {
+	return noRight("managedclusters", cluster, "turn spec.hubAcceptsClient on",
+		right("update", "managedclusters/accept", "register.open-cluster-management.io", cluster))
+}
+
+func mayNotBind(set string) string {
+	return noRight("managedclustersetbindings", set, fmt.Sprintf("bind the cluster set %q", set),
+		right("create", "managedclustersets/bind", group, set))
+}
+
+// falselyNamed refuses a binding that is not named like its set. It is the definition that says so, whoever asks.
+func falselyNamed(binding string) string {
+	return fmt.Sprintf("ManagedClusterSetBinding.%s %q is invalid: spec.clusterSet: Invalid value: must be the same as metadata.name", group, binding)
+}

@@ -1,0 +1,124 @@
+package view
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	viewconfig "github.com/berth-project/berth/config/apiserver"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// overlap is how long a certificate of the manager's own waits for everybody to trust it.
+const overlap = 2 * time.Minute
+
+var errOthers = errors.New("not everybody serves with that certificate")
+
+// TestReplicasServeWithOneCertificate goes through the life of a certificate with two replicas, of which one leads: it is
+// made, renewed together with its authority, and kept when the leader dies. At every instant until that, webhooks and
+// views are answered, and whatever any replica serves with is trusted.
+func TestReplicasServeWithOneCertificate(t *testing.T) {
+	hub := hubtest.New(t, hubtest.Options{Manifests: viewconfig.Local()})
+	o := observe(t, hub)
+	election := hubtest.ManagerOptions{MayFail: true, Args: []string{ // who stops has lost the lease, and says so
+		"--leader-elect=true", "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms",
+	}}
+	one, two := replicate(t, hub, election), replicate(t, hub, election)
+	all := func(ctx context.Context, replicas []*replica, want []byte) error {
+		got, err := o.served(ctx, replicas...)
+		for _, certificate := range got {
+			if !bytes.Equal(certificate, want) {
+				err = errOthers
+			}
+		}
+		return err
+	}
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		return errors.Join(all(ctx, []*replica{one, two}, o.leaf(ctx)), o.answered(ctx))
+	})
+
+	before, _ := o.secret(t)
+	certificate, key := waiting(t, overlap-5*time.Second)
+	patch, err := json.Marshal(map[string]any{"data": map[string][]byte{"next.crt": certificate, "next.key": key}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.typed.CoreV1().Secrets("berth-system").Patch(t.Context(), "berth-serving", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	looks := 0
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		err := all(ctx, []*replica{one, two}, leaf(certificate))
+		if err != nil && !errors.Is(err, errOthers) {
+			t.Fatalf("after %d looks a server is not trusted: %v", looks, err)
+		}
+		if err := o.answered(ctx); err != nil {
+			t.Fatalf("after %d looks there is no answer: %v", looks, err)
+		}
+		looks++
+		return err
+	})
+	t.Logf("looked %d times", looks)
+	after, version := o.secret(t)
+	if !bytes.Equal(after["tls.crt"], certificate) || !bytes.Equal(after["former.crt"], before["tls.crt"]) {
+		t.Error("the certificates in the Secret did not move up")
+	}
+	bundles, err := o.bundles(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bundle := range bundles {
+		if !bytes.Equal(bundle.authorities, after["ca.crt"]) || bytes.Count(bundle.authorities, []byte("BEGIN")) != 2 {
+			t.Errorf("for %s, others are trusted than the authorities of the current certificate and the former", bundle.host)
+		}
+	}
+
+	leader, heir := one, two
+	if url, err := o.registered(t.Context()); err != nil || strings.HasSuffix(url, two.Webhooks+"/validate-managedcluster") {
+		leader, heir = two, one
+	}
+	leader.Kill()
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		if err := all(ctx, []*replica{heir}, leaf(certificate)); err != nil {
+			t.Fatalf("while nobody leads: %v", err)
+		}
+		url, err := o.registered(ctx)
+		if err == nil && !strings.Contains(url, heir.Webhooks) {
+			err = fmt.Errorf("the webhooks are at %s", url)
+		}
+		return errors.Join(err, o.answered(ctx))
+	})
+	if _, now := o.secret(t); now != version {
+		t.Error("the next leader has written the certificate")
+	}
+}
+
+// TestTwoThatLeadAgree starts two managers at once that both lead, as after a mistake: the certificate is made once.
+func TestTwoThatLeadAgree(t *testing.T) {
+	hub := hubtest.New(t, hubtest.Options{Manifests: viewconfig.Local()})
+	o := observe(t, hub)
+	leading := hubtest.ManagerOptions{MayFail: true} // they get into each other's way
+	one, two := replicate(t, hub, leading), replicate(t, hub, leading)
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		got, err := o.served(ctx, one, two)
+		for _, certificate := range got {
+			if !bytes.Equal(certificate, o.leaf(ctx)) {
+				t.Fatal("one serves with a certificate that is not the one that is stored")
+			}
+		}
+		return errors.Join(err, o.answered(ctx))
+	})
+	for _, replica := range []*replica{one, two} {
+		if got := strings.Count(replica.Log(), "serving with another certificate"); got != 1 {
+			t.Errorf("one served with %d certificates, want one", got)
+		}
+	}
+}

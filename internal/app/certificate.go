@@ -1,0 +1,102 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"sync"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/berth-project/berth/config"
+	viewconfig "github.com/berth-project/berth/config/apiserver"
+	"github.com/berth-project/berth/internal/certificate"
+	"github.com/berth-project/berth/internal/certificate/registration"
+)
+
+var errNoCertificate = errors.New("there is no certificate yet")
+
+// addCertificateFlags binds to flags what servers for the API server serve with.
+func addCertificateFlags(flags *pflag.FlagSet, files *certificate.Files) {
+	flags.StringVar(&files.Certificate, "tls-cert-file", files.Certificate,
+		"certificate to serve webhooks and views with, read again when it changes; empty: one of the manager's own")
+	flags.StringVar(&files.Key, "tls-private-key-file", files.Key, "key of the certificate")
+	flags.StringVar(&files.Authorities, "tls-ca-file", files.Authorities,
+		"authorities that the API server is to trust for the certificate; empty with --tls-cert-file: somebody else registers webhooks and views")
+}
+
+// addCertificate readies what servers for the API server serve with, where there are any, and lets the API server know of
+// these servers and whom to trust there.
+func (a *assembly) addCertificate() error {
+	var served []fs.FS
+	if a.options.Webhooks.on() {
+		served = append(served, config.Webhooks())
+	}
+	if a.options.viewed() {
+		served = append(served, viewconfig.Registration())
+	}
+	if len(served) == 0 {
+		return nil
+	}
+	address := registration.Address{URL: a.options.Webhooks.URL, Port: a.options.Views.ServicePort}
+	registered, err := registration.New(a.mgr.GetClient(), address, served...)
+	if err != nil {
+		return err
+	}
+	if err := a.newCertificate(registered); err != nil {
+		return err
+	}
+	if err := a.mgr.AddReadyzCheck("certificate", a.checkCertificate); err != nil {
+		return fmt.Errorf("adding the readiness check: %w", err)
+	}
+	return nil
+}
+
+// newCertificate makes the source of certificates.
+func (a *assembly) newCertificate(registered *registration.Registration) (err error) {
+	var once sync.Once
+	trust := func(ctx context.Context, authorities []byte) error {
+		if err := registered.Apply(ctx, authorities); err != nil {
+			return err
+		}
+		if a.options.Registered != nil {
+			once.Do(a.options.Registered)
+		}
+		return nil
+	}
+	if a.options.Certificate.Certificate != "" {
+		a.source, err = certificate.NewFile(a.mgr, a.options.Certificate, registered.Hosts(), clock.RealClock{}, trust)
+		return err
+	}
+	hosts, err := hosts(a.mgr.GetClient(), registered)
+	if err != nil {
+		return err
+	}
+	a.source, err = certificate.NewOwn(a.mgr, a.options.LeaderElectionNamespace, hosts, clock.RealClock{}, trust)
+	return err
+}
+
+// hosts returns whom a certificate of the manager's own is for: what is registered, and whatever could be, so that it
+// stays the same when something is turned on.
+func hosts(writer client.Client, registered *registration.Registration) ([]string, error) {
+	all, err := registration.New(writer, registration.Address{}, config.Webhooks(), viewconfig.Registration())
+	if err != nil {
+		return nil, err
+	}
+	return sets.List(sets.New("localhost", "127.0.0.1").Insert(all.Hosts()...).Insert(registered.Hosts()...)), nil
+}
+
+// checkCertificate says whether servers have something to serve with.
+func (a *assembly) checkCertificate(*http.Request) error {
+	select {
+	case <-a.source.Ready():
+		return nil
+	default:
+		return errNoCertificate
+	}
+}

@@ -1,0 +1,59 @@
+package certificate
+
+import (
+	"crypto/tls"
+	"errors"
+	"sync"
+	"sync/atomic"
+)
+
+var errNotYet = errors.New("there is no certificate yet; the leader makes it")
+
+// served is what servers serve with at the moment. It implements Source.
+type served struct {
+	pair  atomic.Pointer[pair]
+	once  sync.Once
+	ready chan struct{}
+
+	mu      sync.Mutex
+	changed []func()
+}
+
+func newServed() *served { return &served{ready: make(chan struct{})} }
+
+// TLS implements Source.
+func (s *served) TLS(config *tls.Config) {
+	config.MinVersion = max(config.MinVersion, tls.VersionTLS12)
+	config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		current := s.pair.Load()
+		if current == nil {
+			return nil, errNotYet
+		}
+		return &current.parsed, nil
+	}
+}
+
+// Ready implements Source.
+func (s *served) Ready() <-chan struct{} { return s.ready }
+
+// OnChange implements Source.
+func (s *served) OnChange(call func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changed = append(s.changed, call)
+}
+
+// serve serves with a pair from now on, if there is one. It says whether that is another one.
+func (s *served) serve(current *pair) bool {
+	if current == nil || current.same(s.pair.Load()) {
+		return false
+	}
+	s.pair.Store(current)
+	s.once.Do(func() { close(s.ready) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, call := range s.changed {
+		call()
+	}
+	return true
+}
