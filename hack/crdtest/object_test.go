@@ -44,6 +44,22 @@ func TestAdmission(t *testing.T) {
 		"groups of no cluster by percentage": {
 			object: placement + "spec: {decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 0%}}}}", want: "clustersPerDecisionGroup",
 		},
+		"groups of more clusters than a number can say": {
+			object: placement + "spec: {decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 99999999999}}}}", want: "must be a number of 32 bits",
+		},
+		"a budget of a number, for a while": {object: placement + "spec: {disruptionPolicy: {maxUnavailable: 2147483647, interval: 1h30m}}}"},
+		"a budget of a percentage":          {object: placement + "spec: {disruptionPolicy: {maxUnavailable: 0%, interval: 604800s}}}"},
+		"a budget without a number":         {object: placement + "spec: {disruptionPolicy: {interval: 1m}}}", want: "maxUnavailable: Required value"},
+		"a budget of less than nobody":      {object: placement + "spec: {disruptionPolicy: {maxUnavailable: -1}}}", want: "must be from 0 to 2147483647"},
+		"a budget of more clusters than a number can say": {
+			object: placement + "spec: {disruptionPolicy: {maxUnavailable: 99999999999}}}", want: "must be from 0 to 2147483647",
+		},
+		"a budget of more than everybody": {object: placement + "spec: {disruptionPolicy: {maxUnavailable: 101%}}}", want: "maxUnavailable"},
+		"a budget for a day":              {object: placement + "spec: {disruptionPolicy: {maxUnavailable: 1, interval: 1d}}}", want: "interval"},
+		"a budget for no time":            {object: placement + `spec: {disruptionPolicy: {maxUnavailable: 1, interval: ""}}}`, want: "interval"},
+		"a budget for longer than a duration can be": {
+			object: placement + "spec: {disruptionPolicy: {maxUnavailable: 1, interval: 9999999h}}}", want: "interval",
+		},
 		"a decision with no cluster": {object: decision + "status: {decisions: []}}"},
 		"a decision with null":       {object: decision + "status: {decisions: null}}", want: "decisions"},
 

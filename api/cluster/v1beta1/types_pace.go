@@ -49,13 +49,18 @@ type DisruptionPolicy struct {
 	// +required
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^((100|[1-9]?[0-9])%|[0-9]+)$`
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0 && self <= 2147483647",message="must be from 0 to 2147483647, or a percentage"
 	MaxUnavailable intstr.IntOrString `json:"maxUnavailable"`
 
-	// The stretch of time, such as `10m`, from 1s to 168h. Defaults to `10m`. In
-	// no stretch of this length are more clusters dropped, wherever it begins.
+	// The stretch of time, such as `10m` or `1h30m`, from 1s to 168h. Defaults to
+	// `10m`. In no stretch of this length are more clusters dropped, wherever it
+	// begins.
 	//
 	// +optional
 	// +kubebuilder:default="10m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,3}h)?([0-9]{1,5}m)?([0-9]{1,6}s)?$`
 	Interval metav1.Duration `json:"interval,omitzero"`
 }
 

@@ -60,13 +60,14 @@ type ClusterClaimSelector struct {
 // ClusterCelSelector matches clusters by CEL expressions.
 type ClusterCelSelector struct {
 	// CEL expressions, all of which must be true, such as
-	// `managedCluster.metadata.labels["env"] == "prod"` or
-	// `managedCluster.scores("gpu").exists(s, s.name == "free" && s.value > 50)`.
+	// `managedCluster.metadata.labels["env"] == "prod"`,
+	// `managedCluster.scores("gpu").exists(s, s.name == "free" && s.value > 50)` or
+	// `quantity(managedCluster.claim("memory")).isGreaterThan(quantity("64Gi"))`.
 	// The variable managedCluster is the JSON form of the ManagedCluster. An
 	// expression must yield a bool, or the placement is misconfigured. One that
-	// fails on a cluster, for instance since a label is missing, does not match
-	// it. Evaluation is bounded: an expression that costs too much admits no new
-	// cluster and drops none.
+	// fails on a cluster, for instance since a label or claim is missing or a score
+	// is out of date, does not match it. Evaluation is bounded: an expression that
+	// costs too much admits no new cluster and drops none.
 	//
 	// +optional
 	CelExpressions []string `json:"celExpressions,omitempty"`
