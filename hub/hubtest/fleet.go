@@ -1,0 +1,232 @@
+package hubtest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+)
+
+const (
+	// crews is how many goroutines play the agents of a fleet.
+	crews = 4
+	// beats is how often an agent renews its lease within the lease's period: more
+	// often than real ones, since a test may share its machine.
+	beats = 4
+)
+
+// FleetOptions says what a fleet is like. The zero value of a field is a sensible
+// default.
+type FleetOptions struct {
+	// Clusters is how many there are.
+	Clusters int
+	// Lease is the period of their leases, in seconds; 1 where it is 0. A cluster is
+	// unreachable when it has been silent for five of them.
+	Lease int32
+	// Labels returns the labels of a cluster by its number.
+	Labels func(number int) map[string]string
+}
+
+// Fleet is a number of clusters that were accepted and have joined, each with a
+// namespace, and with an agent that does what is seen of an agent on the hub: it
+// renews the lease that the hub has made, and sees to it that the cluster is
+// reported as it is. There is nothing behind them. It is safe for concurrent use.
+type Fleet struct {
+	client client.Client
+	clock  clock.PassiveClock
+	prefix string
+	agents []*agent
+}
+
+// agent is the agent of one cluster.
+type agent struct {
+	name string
+
+	mu sync.Mutex
+	// dead agents do nothing; sick ones report that their cluster is not available.
+	dead, sick bool
+	// failed is why the last beat failed, if it did.
+	failed error
+}
+
+// NewFleet stores a fleet and lets its agents live until the end of the test, when
+// all is removed again. Somebody must make the leases.
+func NewFleet(t testing.TB, hub *Hub, opts FleetOptions) *Fleet {
+	t.Helper()
+	types := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, clusterv1.AddToScheme} {
+		if err := add(types); err != nil {
+			t.Fatal(err)
+		}
+	}
+	to, err := client.New(hub.Config(), client.Options{Scheme: types})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &Fleet{client: to, clock: clock.RealClock{}, prefix: hub.Namespace(t)}
+	opts.Lease = max(opts.Lease, 1)
+	for number := range opts.Clusters {
+		f.join(t, number, opts)
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	var living sync.WaitGroup
+	period := time.Duration(opts.Lease) * time.Second / beats
+	for crew := range crews {
+		living.Go(func() { wait.UntilWithContext(ctx, func(ctx context.Context) { f.beat(ctx, crew) }, period) })
+	}
+	t.Cleanup(func() {
+		stop()
+		living.Wait()
+		f.remove(t)
+	})
+	return f
+}
+
+// join stores a cluster that is available, with its namespace.
+func (f *Fleet) join(t testing.TB, number int, opts FleetOptions) {
+	t.Helper()
+	name := f.Name(number)
+	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	cluster.Spec.LeaseDurationSeconds = opts.Lease
+	if opts.Labels != nil {
+		cluster.Labels = maps.Clone(opts.Labels(number))
+	}
+	for _, object := range []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, cluster} {
+		if err := f.client.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, condition := range []metav1.Condition{
+		{Type: clusterv1.ManagedClusterConditionHubAccepted, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonHubClusterAdminAccepted},
+		{Type: clusterv1.ManagedClusterConditionJoined, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterJoined},
+		health(false),
+	} {
+		meta.SetStatusCondition(&cluster.Status.Conditions, condition)
+	}
+	if err := f.client.Status().Update(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	f.agents = append(f.agents, &agent{name: name})
+}
+
+// health is what an agent reports of its cluster.
+func health(sick bool) metav1.Condition {
+	if sick {
+		return metav1.Condition{
+			Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionFalse,
+			Reason: clusterv1.ReasonManagedClusterKubeAPIServerUnavailable, Message: "The API server answers 500",
+		}
+	}
+	return metav1.Condition{
+		Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionTrue,
+		Reason: clusterv1.ReasonManagedClusterAvailable, Message: "Managed cluster is available",
+	}
+}
+
+// remove deletes the clusters and their namespaces, without waiting for that.
+func (f *Fleet) remove(t testing.TB) {
+	ctx := context.WithoutCancel(t.Context())
+	for _, a := range f.agents {
+		if t.Failed() && a.failed != nil {
+			t.Logf("the last beat of %s failed: %v", a.name, a.failed)
+		}
+		// The hub may be gone by now, on purpose; then so is all that it held.
+		_ = f.client.Delete(ctx, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: a.name}})
+		_ = f.client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: a.name}})
+	}
+}
+
+// Name returns the name of a cluster by its number. They are sorted as they are
+// numbered.
+func (f *Fleet) Name(number int) string { return fmt.Sprintf("%s-%04d", f.prefix, number) }
+
+// Number returns the number of a cluster by its name, -1 where it is not of this
+// fleet.
+func (f *Fleet) Number(name string) int {
+	return slices.IndexFunc(f.agents, func(a *agent) bool { return a.name == name })
+}
+
+// Kill ends the agents of some clusters. Once it returns, they are silent.
+func (f *Fleet) Kill(numbers ...int) {
+	for _, number := range numbers {
+		f.agents[number].is(true, false)
+	}
+}
+
+// Revive lets the agents of some clusters live again, and report that they are
+// available.
+func (f *Fleet) Revive(numbers ...int) {
+	for _, number := range numbers {
+		f.agents[number].is(false, false)
+	}
+}
+
+// Sicken lets the agents of some clusters live, and report that they are not
+// available.
+func (f *Fleet) Sicken(numbers ...int) {
+	for _, number := range numbers {
+		f.agents[number].is(false, true)
+	}
+}
+
+func (a *agent) is(dead, sick bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.dead, a.sick = dead, sick
+}
+
+// beat does what every agent of a crew has to do.
+func (f *Fleet) beat(ctx context.Context, crew int) {
+	for number := crew; number < len(f.agents); number += crews {
+		f.agents[number].beat(ctx, f.client, f.clock)
+	}
+}
+
+// beat renews the lease and corrects the report. A hub that does not answer, or has
+// made no lease yet, is asked again next time.
+func (a *agent) beat(ctx context.Context, hub client.Client, clock clock.PassiveClock) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.dead {
+		return
+	}
+	if a.failed = a.renew(ctx, hub, clock.Now()); a.failed == nil {
+		a.failed = a.report(ctx, hub)
+	}
+}
+
+func (a *agent) renew(ctx context.Context, hub client.Client, now time.Time) error {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: a.name, Name: clusterv1.ManagedClusterLeaseName}}
+	renewal := fmt.Appendf(nil, `{"spec":{"renewTime":%q}}`, now.UTC().Format(metav1.RFC3339Micro))
+	return client.IgnoreNotFound(hub.Patch(ctx, lease, client.RawPatch("application/merge-patch+json", renewal)))
+}
+
+func (a *agent) report(ctx context.Context, hub client.Client) error {
+	cluster := &clusterv1.ManagedCluster{}
+	if err := hub.Get(ctx, client.ObjectKey{Name: a.name}, cluster); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if !meta.SetStatusCondition(&cluster.Status.Conditions, health(a.sick)) {
+		return nil
+	}
+	if err := hub.Status().Update(ctx, cluster); err != nil && !apierrors.IsConflict(err) {
+		return fmt.Errorf("reporting on %s: %w", a.name, err)
+	}
+	return nil
+}
