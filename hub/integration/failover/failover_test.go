@@ -1,0 +1,215 @@
+package failover
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+)
+
+const (
+	unreachable = clusterv1.ManagedClusterTaintUnreachable
+	unavailable = clusterv1.ManagedClusterTaintUnavailable
+)
+
+// TestOneClusterDies and is replaced once it was tolerated for long enough, not before; that the manager is killed
+// meanwhile does not matter. When the cluster is back it may be selected, and nothing moves.
+func TestOneClusterDies(t *testing.T) {
+	const tolerated = 6
+	s := newScene(t, 6)
+	s.placement("web", 2, tolerated)
+	before, err := s.selected(t.Context(), "web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := s.Number(before[0])
+	s.Kill(dead)
+	since := s.tainted(dead, unreachable)
+	want := metav1.Condition{
+		Type: "ManagedClusterConditionAvailable", Status: "Unknown", Reason: "ManagedClusterLeaseUpdateStopped",
+		Message: "Registration agent stopped updating its lease.",
+	}
+	got := s.available(dead)
+	got.LastTransitionTime = metav1.Time{}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what is reported (-want +got):\n%s", diff)
+	}
+	s.told(s.Name(dead), s.Name(dead), "AvailableUnknown")
+	s.kill()
+	s.restart()
+	s.eventually(func(ctx context.Context) error {
+		after, err := s.selected(ctx, "web")
+		if err != nil {
+			return err
+		}
+		gone := !slices.Contains(after, s.Name(dead))
+		if gone && time.Now().Before(since.Add(tolerated*time.Second)) {
+			t.Fatalf("the cluster is given up at %s, it is tainted since %s and tolerated for %d seconds", time.Now(), since, tolerated)
+		}
+		if !gone || !slices.Contains(after, before[1]) || len(after) != 2 {
+			return fmt.Errorf("%v are selected; they were %v", after, before)
+		}
+		return nil
+	})
+	if still := s.tainted(dead, unreachable); !still.Equal(since) {
+		t.Errorf("the cluster is tainted since %s, and was since %s", still, since)
+	}
+
+	moved, err := s.selected(t.Context(), "web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Revive(dead)
+	s.tainted(dead, "")
+	s.told(s.Name(dead), s.Name(dead), "Available")
+	s.overdue()
+	if after, err := s.selected(t.Context(), "web"); err != nil || !slices.Equal(after, moved) {
+		t.Errorf("%v are selected, and were %v; error %v", after, moved, err)
+	}
+}
+
+// TestTheClockOfAnOutage goes on when a cluster that was silent says that it is not available, and back; the webhook
+// that stamps taints agrees.
+func TestTheClockOfAnOutage(t *testing.T) {
+	s := newScene(t, 5)
+	s.placement("web", 5, 3600)
+	s.Kill(2)
+	since := s.tainted(2, unreachable)
+	for _, step := range []struct {
+		does func(...int)
+		want string
+	}{
+		{s.Sicken, unavailable}, {s.Kill, unreachable}, {s.Sicken, unavailable},
+	} {
+		step.does(2)
+		if again := s.tainted(2, step.want); !again.Equal(since) {
+			t.Errorf("the cluster is %s since %s, and was tainted at %s", step.want, again, since)
+		}
+	}
+	s.Revive(2)
+	s.tainted(2, "")
+	s.Sicken(2)
+	if again := s.tainted(2, unavailable); !again.After(since) {
+		t.Errorf("another outage began at %s, the first one at %s", again, since)
+	}
+	if selected, err := s.selected(t.Context(), "web"); err != nil || len(selected) != 5 {
+		t.Errorf("%v are selected, error %v, want all", selected, err)
+	}
+}
+
+// TestMostDieAtOnce, and nobody moves: the hub is suspected. That is said once, and nothing else is written, neither by
+// the manager nor by the next one after it was killed, nor when all are back.
+func TestMostDieAtOnce(t *testing.T) {
+	s := newScene(t, 10)
+	for i := range 4 {
+		s.placement(fmt.Sprintf("p%d", i), int32(2*i+1), 0)
+	}
+	s.overdue() // whatever there was to write is written
+	before, written := s.versions(), s.writes()
+	dead := []int{0, 1, 2, 4, 5, 6, 7, 9}
+	s.Kill(dead...)
+
+	first := s.suspended(metav1.ConditionTrue)
+	const message = "8 of 10 joined ManagedClusters fell silent at about the same time, more than 55 %: the hub or its network is suspected. " +
+		"None is newly reported or tainted until no more than half of that share is silent"
+	if first.Reason != "TooManySilent" || first.Message != message {
+		t.Errorf("it says %s: %s", first.Reason, first.Message)
+	}
+	s.overdue(dead...)
+	during := s.onlyGlobal("while most are silent", before)
+	if diff := cmp.Diff(map[string]float64{"PATCH managedclustersets/status": 1, "POST events": 1}, less(s.writes(), written)); diff != "" {
+		t.Errorf("writes to the hub (-want +got):\n%s", diff)
+	}
+	s.kill()
+	s.restart()
+	s.overdue(dead...)
+	if diff := cmp.Diff(during, s.versions()); diff != "" {
+		t.Errorf("a restart in the middle has written (-before +after):\n%s", diff)
+	}
+	if read, err := s.read(t.Context()); err != nil || read["berth_health_suspended"] != 1 || read[`berth_clusters{health="available"}`] != 10 {
+		t.Errorf("the metrics say suspended %v, %v available, error %v", read["berth_health_suspended"], read[`berth_clusters{health="available"}`], err)
+	}
+
+	s.Revive(dead...)
+	s.suspended(metav1.ConditionFalse)
+	s.overdue()
+	s.onlyGlobal("when all are back", during)
+	s.told(metav1.NamespaceDefault, "global", "HealthSuspended")
+	s.told(metav1.NamespaceDefault, "global", "HealthResumed")
+}
+
+// TestHeartbeatsWakeNobody: leases that are renewed cost no write, and a look at each cluster once in a grace.
+func TestHeartbeatsWakeNobody(t *testing.T) {
+	const clusters, renewals = 12, 15
+	s := newScene(t, clusters)
+	s.placement("web", 5, 0)
+	s.overdue()
+	before, written := s.versions(), s.writes()
+	looks := func() float64 {
+		read, err := s.read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return read.sum("controller_runtime_reconcile_total", `controller="health"`)
+	}
+	beats := func() float64 {
+		return s.hubMetrics().sum("apiserver_request_total", `resource="leases"`, `verb="PATCH"`)
+	}
+	looked, beaten, begun := looks(), beats(), time.Now()
+	s.eventually(func(context.Context) error {
+		if got := beats() - beaten; got < clusters*renewals {
+			return fmt.Errorf("%v leases were renewed", got)
+		}
+		return nil
+	})
+	graces := float64(time.Since(begun)/grace + 2)
+	if got := looks() - looked; got > clusters*graces {
+		t.Errorf("%v looks at %d clusters within %v graces", got, clusters, graces)
+	}
+	if diff := cmp.Diff(map[string]float64{}, less(s.writes(), written)); diff != "" {
+		t.Errorf("writes to the hub (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, s.versions()); diff != "" {
+		t.Errorf("objects have changed (-before +after):\n%s", diff)
+	}
+}
+
+// onlyGlobal holds that of all objects the set `global` alone has changed, and returns how they are.
+func (s *scene) onlyGlobal(when string, before map[string]string) map[string]string {
+	s.t.Helper()
+	const global = "*v1beta2.ManagedClusterSet /global"
+	after := s.versions()
+	if before[global] == after[global] {
+		s.t.Errorf("%s: the set has not changed", when)
+	}
+	want, got := map[string]string{}, map[string]string{}
+	for name := range before {
+		want[name] = before[name]
+	}
+	for name := range after {
+		got[name] = after[name]
+	}
+	delete(want, global)
+	delete(got, global)
+	if diff := cmp.Diff(want, got); diff != "" {
+		s.t.Errorf("%s: objects have changed (-before +after):\n%s", when, diff)
+	}
+	return after
+}
+
+// less returns by how much some numbers have grown.
+func less(after, before map[string]float64) map[string]float64 {
+	out := map[string]float64{}
+	for name, value := range after {
+		if grown := value - before[name]; grown != 0 {
+			out[name] = grown
+		}
+	}
+	return out
+}

@@ -1,0 +1,374 @@
+package failover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// scene is a fleet, a namespace that may select from it, and the manager of its hub.
+type scene struct {
+	client.Client
+	*hubtest.Fleet
+	*manager
+	t         *testing.T
+	namespace string
+	webhooks  string
+}
+
+// newScene starts a manager, and then a fleet, whose leases the manager has made when this returns.
+func newScene(t *testing.T, clusters int) *scene {
+	t.Helper()
+	types := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		scheme.AddToScheme, clusterv1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
+	} {
+		if err := add(types); err != nil {
+			t.Fatal(err)
+		}
+	}
+	admin, err := client.New(shared.Config(), client.Options{Scheme: types})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{Client: admin, t: t, namespace: shared.Namespace(t), webhooks: freeAddress(t)}
+	s.empty()
+	s.manager = start(t, s.webhooks)
+	s.guarded()
+	s.Fleet = hubtest.NewFleet(t, shared, hubtest.FleetOptions{Clusters: clusters, Lease: lease})
+	s.create(&clusterv1beta2.ManagedClusterSetBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: clusterv1beta2.GlobalClusterSetName},
+		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: clusterv1beta2.GlobalClusterSetName},
+	})
+	s.eventually(func(ctx context.Context) error {
+		for number := range clusters {
+			held := &coordinationv1.Lease{}
+			if err := s.Get(ctx, client.ObjectKey{Namespace: s.Name(number), Name: clusterv1.ManagedClusterLeaseName}, held); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return s
+}
+
+// restart runs a new manager in place of one that was killed, and waits until it guards the hub.
+func (s *scene) restart() {
+	s.t.Helper()
+	s.manager = start(s.t, s.webhooks)
+	s.guarded()
+}
+
+func (s *scene) eventually(check func(context.Context) error) {
+	s.t.Helper()
+	hubtest.Eventually(s.t, soon, check)
+}
+
+func (s *scene) create(object client.Object) {
+	s.t.Helper()
+	s.eventually(func(ctx context.Context) error { return client.IgnoreAlreadyExists(s.Create(ctx, object)) })
+}
+
+// empty waits until the clusters and namespaces of the test before are gone, and removes what it has left said.
+func (s *scene) empty() {
+	s.t.Helper()
+	s.eventually(func(ctx context.Context) error {
+		clusters, namespaces := &clusterv1.ManagedClusterList{}, &corev1.NamespaceList{}
+		if err := errors.Join(s.List(ctx, clusters), s.List(ctx, namespaces)); err != nil || len(clusters.Items) > 0 {
+			return errors.Join(fmt.Errorf("%d clusters are left", len(clusters.Items)), err)
+		}
+		for _, namespace := range namespaces.Items {
+			if !namespace.DeletionTimestamp.IsZero() {
+				return fmt.Errorf("namespace %s is left", namespace.Name)
+			}
+		}
+		return nil
+	})
+	set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: clusterv1beta2.GlobalClusterSetName}}
+	if err := client.IgnoreNotFound(s.Delete(s.t.Context(), set)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// guarded waits until the webhooks of the manager that runs refuse what is wrong.
+func (s *scene) guarded() {
+	s.t.Helper()
+	s.eventually(func(ctx context.Context) error {
+		wrong := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "no.name.of.a.namespace"}}
+		if err := s.Create(ctx, wrong, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "must be the name of a namespace too") {
+			return fmt.Errorf("the webhooks say %w", errors.Join(err, errors.New("nothing")))
+		}
+		return nil
+	})
+}
+
+// placement stores a placement that keeps so many clusters, and a silent or sick one for so many seconds.
+func (s *scene) placement(name string, number int32, tolerated int64) {
+	s.t.Helper()
+	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
+	out.Spec.NumberOfClusters = &number
+	for _, key := range []string{clusterv1.ManagedClusterTaintUnreachable, clusterv1.ManagedClusterTaintUnavailable} {
+		out.Spec.Tolerations = append(out.Spec.Tolerations, clusterv1beta1.Toleration{
+			Key: key, Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: &tolerated,
+		})
+	}
+	s.create(out)
+	s.eventually(func(ctx context.Context) error {
+		got, err := s.selected(ctx, name)
+		if err != nil || len(got) != int(number) {
+			return errors.Join(fmt.Errorf("placement %s has selected %v", name, got), err)
+		}
+		return nil
+	})
+}
+
+// selected returns the distinct clusters that a placement has selected, sorted.
+func (s *scene) selected(ctx context.Context, placement string) ([]string, error) {
+	list := &clusterv1beta1.PlacementDecisionList{}
+	err := s.List(ctx, list, client.InNamespace(s.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement})
+	out := map[string]bool{}
+	for _, slice := range list.Items {
+		for _, decision := range slice.Status.Decisions {
+			out[decision.ClusterName] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(out)), err
+}
+
+func (s *scene) cluster(ctx context.Context, number int) (*clusterv1.ManagedCluster, error) {
+	out := &clusterv1.ManagedCluster{}
+	err := s.Get(ctx, client.ObjectKey{Name: s.Name(number)}, out)
+	return out, err
+}
+
+// tainted waits until a cluster has exactly one taint, and returns since when; or none, where key is empty.
+func (s *scene) tainted(number int, key string) time.Time {
+	s.t.Helper()
+	var since time.Time
+	s.eventually(func(ctx context.Context) error {
+		cluster, err := s.cluster(ctx, number)
+		if err != nil {
+			return err
+		}
+		taints := cluster.Spec.Taints
+		switch {
+		case key == "" && len(taints) == 0:
+			return nil
+		case len(taints) == 1 && taints[0].Key == key && taints[0].Effect == clusterv1.TaintEffectNoSelect:
+			since = taints[0].TimeAdded.Time
+			return nil
+		default:
+			return fmt.Errorf("%s has the taints %v, want %q", cluster.Name, taints, key)
+		}
+	})
+	return since
+}
+
+// available returns what is reported of a cluster.
+func (s *scene) available(number int) metav1.Condition {
+	s.t.Helper()
+	cluster, err := s.cluster(s.t.Context(), number)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if found := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable); found != nil {
+		return *found
+	}
+	return metav1.Condition{}
+}
+
+// suspended waits until the set `global` says whether the hub is suspected, and returns how.
+func (s *scene) suspended(status metav1.ConditionStatus) metav1.Condition {
+	s.t.Helper()
+	var out metav1.Condition
+	s.eventually(func(ctx context.Context) error {
+		set := &clusterv1beta2.ManagedClusterSet{}
+		if err := s.Get(ctx, client.ObjectKey{Name: clusterv1beta2.GlobalClusterSetName}, set); err != nil {
+			return err
+		}
+		found := meta.FindStatusCondition(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionHealthSuspended)
+		if found == nil || found.Status != status {
+			return fmt.Errorf("the set says %v, want %s", set.Status.Conditions, status)
+		}
+		out = *found
+		return nil
+	})
+	return out
+}
+
+// told waits until there was exactly one event of a reason on an object.
+func (s *scene) told(namespace, name, reason string) {
+	s.t.Helper()
+	s.eventually(func(ctx context.Context) error {
+		list := &eventsv1.EventList{}
+		if err := s.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		times := 0
+		for _, event := range list.Items {
+			if event.Regarding.Name != name || event.Reason != reason {
+				continue
+			}
+			times++
+			if event.Series != nil {
+				times += int(event.Series.Count) - 1
+			}
+		}
+		if times != 1 {
+			return fmt.Errorf("%s of %s was told %d times, want once", reason, name, times)
+		}
+		return nil
+	})
+}
+
+// versions returns the state of every object that a failover may touch, by kind and name: whoever writes changes it.
+func (s *scene) versions() map[string]string {
+	s.t.Helper()
+	out := map[string]string{}
+	for _, list := range []client.ObjectList{
+		&clusterv1.ManagedClusterList{}, &clusterv1beta2.ManagedClusterSetList{}, &clusterv1beta1.PlacementList{}, &clusterv1beta1.PlacementDecisionList{},
+	} {
+		if err := s.List(s.t.Context(), list); err != nil {
+			s.t.Fatal(err)
+		}
+		items, err := meta.ExtractList(list)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, item := range items {
+			object := item.(client.Object)
+			out[fmt.Sprintf("%T %s", item, client.ObjectKeyFromObject(object))] = object.GetResourceVersion()
+		}
+	}
+	return out
+}
+
+// overdue waits until the graces of some clusters are over for the manager that runs, and it has done what it does then.
+func (s *scene) overdue(numbers ...int) {
+	s.t.Helper()
+	begun := time.Now()
+	s.eventually(func(ctx context.Context) error {
+		over := begun.Add(grace)
+		for _, number := range numbers {
+			held := &coordinationv1.Lease{}
+			if err := s.Get(ctx, client.ObjectKey{Namespace: s.Name(number), Name: clusterv1.ManagedClusterLeaseName}, held); err != nil {
+				return err
+			}
+			if end := held.Spec.RenewTime.Add(grace); end.After(over) {
+				over = end
+			}
+		}
+		if left := time.Until(over.Add(time.Second)); left > 0 {
+			return fmt.Errorf("there are %s left", left)
+		}
+		read, err := s.read(ctx)
+		if err != nil {
+			return err
+		}
+		if waiting := read[`workqueue_depth{controller="health",name="health"}`] + read[`controller_runtime_active_workers{controller="health"}`]; waiting > 0 {
+			return fmt.Errorf("%v clusters are waiting", waiting)
+		}
+		return nil
+	})
+}
+
+// samples are the values of metrics by name and labels, as they are served: name{label="value",...}.
+type samples map[string]float64
+
+func parse(text string) samples {
+	out := samples{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		at := strings.LastIndexByte(line, ' ')
+		if at < 0 || line[0] == '#' {
+			continue
+		}
+		if value, err := strconv.ParseFloat(line[at+1:], 64); err == nil {
+			out[line[:at]] = value
+		}
+	}
+	return out
+}
+
+// sum adds up the values of a metric over all series that have every one of some labels, given as name="value".
+func (s samples) sum(name string, labels ...string) float64 {
+	var out float64
+	for series, value := range s {
+		missing := func(label string) bool { return !strings.Contains(series, label) }
+		if strings.HasPrefix(series, name+"{") && !slices.ContainsFunc(labels, missing) {
+			out += value
+		}
+	}
+	return out
+}
+
+// read returns the manager's metrics.
+func (m *manager) read(ctx context.Context) (samples, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.metrics+"/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return parse(string(body)), err
+}
+
+// writes counts the writes that the API server has answered, by verb and resource, but for the heartbeats of agents, and
+// for what the manager stores now and then of its webhooks.
+func (s *scene) writes() map[string]float64 {
+	s.t.Helper()
+	out := map[string]float64{}
+	for series, value := range s.hubMetrics() {
+		verb, resource := label(series, "verb"), label(series, "resource")
+		if !strings.HasPrefix(series, "apiserver_request_total{") || resource == "leases" || strings.HasSuffix(resource, "webhookconfigurations") || slices.Contains([]string{"GET", "LIST", "WATCH"}, verb) {
+			continue
+		}
+		if sub := label(series, "subresource"); sub != "" {
+			resource += "/" + sub
+		}
+		out[verb+" "+resource] += value
+	}
+	return out
+}
+
+// hubMetrics returns the API server's metrics.
+func (s *scene) hubMetrics() samples {
+	s.t.Helper()
+	body, err := shared.Client(s.t).Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return parse(string(body))
+}
+
+func label(series, name string) string {
+	_, rest, _ := strings.Cut(series, name+`="`)
+	value, _, _ := strings.Cut(rest, `"`)
+	return value
+}

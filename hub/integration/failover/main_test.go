@@ -1,0 +1,35 @@
+// Package failover tests what becomes of placements when clusters fall silent, against the real thing: a real API
+// server, real leases that agents renew, and a manager with all its loops and webhooks in a process of its own, with the
+// very permissions that it has in a cluster.
+//
+// The tests share one hub. The manager judges all clusters of a hub together, so only one test runs at a time.
+package failover
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+const (
+	// soon is far more than anything here needs on an idle machine: what is waited for is never a matter of speed.
+	soon = 120 * time.Second
+	// lease is the period of the leases, in seconds: short, and long enough for agents that share a busy machine. grace is
+	// how long a cluster may be silent.
+	lease = 2
+	grace = 5 * lease * time.Second
+)
+
+var shared *hubtest.Hub
+
+func TestMain(m *testing.M) {
+	if err := build(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(hubtest.Main(m, &shared, hubtest.Options{}))
+}
