@@ -26,11 +26,12 @@ const (
 )
 
 // onBehalf are the permissions that the manager never uses in a request of its own: the API server wants it to hold
-// them, for what it grants, for the sets that it binds, and for the owners that it names.
+// them, for what it grants, for the sets that it binds, and for the owners that it names, and its own webhook for the
+// taints about health.
 func onBehalf() []string {
 	return []string{
 		"create managedclusters/label", "create managedclustersets/bind", "create managedclustersets/join",
-		"get managedclustersets", "update placements/finalizers",
+		"get managedclustersets", "update placements/finalizers", "update managedclusters/taint",
 	}
 }
 

@@ -140,6 +140,42 @@ func (o *tour) cluster(number int) *clusterv1.ManagedCluster {
 	}}
 }
 
+// reporting is a cluster of no set, of which something is reported.
+func (o *tour) reporting(name string) *clusterv1.ManagedCluster {
+	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: o.name + "-" + name}}
+	out.Status.Conditions = []metav1.Condition{{
+		Type: clusterv1.ManagedClusterConditionHubAccepted, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonHubClusterAdminAccepted,
+		LastTransitionTime: metav1.Now(),
+	}}
+	return out
+}
+
+// reports stores a cluster with what is reported of it.
+func (o *tour) reports(cluster *clusterv1.ManagedCluster) func(context.Context) error {
+	return func(ctx context.Context) error {
+		stored := cluster.DeepCopy()
+		if err := o.Create(ctx, stored); client.IgnoreAlreadyExists(err) != nil {
+			return err
+		}
+		if err := o.Get(ctx, client.ObjectKeyFromObject(cluster), stored); err != nil {
+			return err
+		}
+		stored.Status = cluster.Status
+		return o.Status().Update(ctx, stored)
+	}
+}
+
+func (o *tour) lease() *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: o.reporting("new").Name, Name: clusterv1.ManagedClusterLeaseName}}
+}
+
+// going is a cluster that is being deleted, and has no namespace for a lease.
+func (o *tour) going() *clusterv1.ManagedCluster {
+	out := o.reporting("going")
+	out.Finalizers = []string{"test/hold"}
+	return out
+}
+
 func (o *tour) role() *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "berth:managedclusterset:binder:" + o.name}}
 }
@@ -219,6 +255,20 @@ func (o *tour) steps() []step {
 		})},
 		{"the views show the set, and its clusters", o.viewed},
 		{"the views know a token", o.asked},
+		{"a cluster has a namespace", once(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.reporting("new").Name}})},
+		{"it is accepted, and nothing else is reported of it", o.reports(o.reporting("new"))},
+		{"it is unreachable", o.sees(o.reporting("new"), func(object client.Object) bool {
+			cluster, ok := object.(*clusterv1.ManagedCluster)
+			return ok && len(cluster.Spec.Taints) == 1 && cluster.Spec.Taints[0].Key == clusterv1.ManagedClusterTaintUnreachable
+		})},
+		{"it gets a lease", o.sees(o.lease(), func(client.Object) bool { return true })},
+		{"a cluster is to go", o.reports(o.going())},
+		{"it goes", func(ctx context.Context) error { return client.IgnoreNotFound(o.Delete(ctx, o.going())) }},
+		{"nobody knows how it is", o.sees(o.going(), func(object client.Object) bool {
+			cluster, ok := object.(*clusterv1.ManagedCluster)
+			return ok && meta.IsStatusConditionPresentAndEqual(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable, metav1.ConditionUnknown)
+		})},
+		{"it is gone", patch(o.going(), `{"metadata":{"finalizers":null}}`)},
 		{"a placement", once(o.placement())},
 		{"it is decided", o.decided(2)},
 		{"an event tells", func(ctx context.Context) error {
