@@ -41,7 +41,6 @@ func TestOneClusterDies(t *testing.T) {
 		t.Errorf("what is reported (-want +got):\n%s", diff)
 	}
 	s.told(s.Name(dead), s.Name(dead), "AvailableUnknown")
-	s.kill()
 	s.restart()
 	s.eventually(func(ctx context.Context) error {
 		after, err := s.selected(ctx, "web")
@@ -126,7 +125,6 @@ func TestMostDieAtOnce(t *testing.T) {
 	if diff := cmp.Diff(map[string]float64{"PATCH managedclustersets/status": 1, "POST events": 1}, less(s.writes(), written)); diff != "" {
 		t.Errorf("writes to the hub (-want +got):\n%s", diff)
 	}
-	s.kill()
 	s.restart()
 	s.overdue(dead...)
 	if diff := cmp.Diff(during, s.versions()); diff != "" {

@@ -32,10 +32,9 @@ import (
 type scene struct {
 	client.Client
 	*hubtest.Fleet
-	*manager
 	t         *testing.T
+	manager   *hubtest.Manager
 	namespace string
-	webhooks  string
 }
 
 // newScene starts a manager, and then a fleet, whose leases the manager has made when this returns.
@@ -53,10 +52,9 @@ func newScene(t *testing.T, clusters int) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{Client: admin, t: t, namespace: shared.Namespace(t), webhooks: freeAddress(t)}
+	s := &scene{Client: admin, t: t, namespace: shared.Namespace(t)}
 	s.empty()
-	s.manager = start(t, s.webhooks)
-	s.guarded()
+	s.start()
 	s.Fleet = hubtest.NewFleet(t, shared, hubtest.FleetOptions{Clusters: clusters, Lease: lease})
 	s.create(&clusterv1beta2.ManagedClusterSetBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: clusterv1beta2.GlobalClusterSetName},
@@ -74,11 +72,18 @@ func newScene(t *testing.T, clusters int) *scene {
 	return s
 }
 
-// restart runs a new manager in place of one that was killed, and waits until it guards the hub.
+// start runs a manager with every loop, and waits until it guards the hub.
+func (s *scene) start() {
+	s.t.Helper()
+	s.manager = hubtest.StartManager(s.t, shared, hubtest.ManagerOptions{Race: true, Webhooks: true, MayFail: true})
+	s.guarded()
+}
+
+// restart kills the manager, as a power cut would, and starts another one.
 func (s *scene) restart() {
 	s.t.Helper()
-	s.manager = start(s.t, s.webhooks)
-	s.guarded()
+	s.manager.Kill()
+	s.start()
 }
 
 func (s *scene) eventually(check func(context.Context) error) {
@@ -325,8 +330,8 @@ func (s samples) sum(name string, labels ...string) float64 {
 }
 
 // read returns the manager's metrics.
-func (m *manager) read(ctx context.Context) (samples, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.metrics+"/metrics", nil)
+func (s *scene) read(ctx context.Context) (samples, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.manager.Metrics+"/metrics", nil)
 	if err != nil {
 		return nil, err
 	}

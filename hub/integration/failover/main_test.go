@@ -6,8 +6,6 @@
 package failover
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -26,10 +24,4 @@ const (
 
 var shared *hubtest.Hub
 
-func TestMain(m *testing.M) {
-	if err := build(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(hubtest.Main(m, &shared, hubtest.Options{}))
-}
+func TestMain(m *testing.M) { os.Exit(hubtest.Main(m, &shared, hubtest.Options{})) }
