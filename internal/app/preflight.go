@@ -24,7 +24,7 @@ func needs() []need {
 	return []need{
 		{"managedclusters", "v1", []string{
 			"spec.taints.key", "spec.taints.effect", "spec.taints.value", "spec.taints.timeAdded",
-			"status.allocatable", "status.capacity", "status.clusterClaims", "status.conditions",
+			"spec.leaseDurationSeconds", "status.allocatable", "status.capacity", "status.clusterClaims", "status.conditions",
 		}},
 		{"managedclustersets", "v1beta2", []string{"spec.clusterSelector.selectorType", "spec.clusterSelector.labelSelector"}},
 		{"managedclustersetbindings", "v1beta2", []string{"spec.clusterSet"}},
