@@ -171,7 +171,7 @@ func (w *World) decided() map[fleet.Key][]fleet.Slice {
 
 // Apply carries out one write of a plan, as an API server would.
 func (w *World) Apply(write plan.Write) {
-	if write.Verb == plan.Report {
+	if write.Placement != nil {
 		w.Add(write.Placement)
 		return
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine"
@@ -10,6 +11,7 @@ import (
 
 // diff holds the slices that are wanted against those that are stored.
 type diff struct {
+	result    *engine.Result
 	placement *clusterv1beta1.Placement
 	changes   []change
 	surplus   []*clusterv1beta1.PlacementDecision
@@ -17,6 +19,10 @@ type diff struct {
 	wanted map[string]int
 	// present is the slice numbers that each stored cluster is in.
 	present map[string][]int
+	// told is what is stored of clusters of which the result shows nothing.
+	told map[string]clusterv1beta1.ClusterDecision
+	// due is when to write, where nothing but scores has changed and they were written a short time ago; zero elsewhere.
+	due time.Time
 }
 
 // change is one slice, wanted and stored; stored is nil where it is new.
@@ -31,8 +37,8 @@ type change struct {
 	growth int
 }
 
-func newDiff(result *engine.Result, stored Stored) *diff {
-	d := &diff{placement: stored.Placement, wanted: map[string]int{}, present: map[string][]int{}}
+func newDiff(result *engine.Result, stored Stored, now time.Time) *diff {
+	d := &diff{result: result, placement: stored.Placement, wanted: map[string]int{}, present: map[string][]int{}}
 	byNumber := map[int]*clusterv1beta1.PlacementDecision{}
 	for _, slice := range stored.Slices {
 		owner, number, named := Owner(slice)
@@ -58,6 +64,8 @@ func newDiff(result *engine.Result, stored Stored) *diff {
 		d.surplus = append(d.surplus, slice)
 	}
 	slices.SortFunc(d.surplus, func(a, b *clusterv1beta1.PlacementDecision) int { return cmp.Compare(a.Name, b.Name) })
+	d.remember(stored.Slices)
+	d.due = d.wait(now)
 	return d
 }
 
@@ -111,7 +119,7 @@ func (d *diff) writes() []Write {
 	}
 	for _, c := range d.changes {
 		if len(c.moving) > 0 {
-			out = append(out, Write{Verb: Fill, Slice: filled(c.stored, c.target.clusters)})
+			out = append(out, Write{Verb: Fill, Slice: d.filled(c.stored, c.target.clusters)})
 		}
 	}
 	for _, slice := range d.surplus {
@@ -136,7 +144,7 @@ func (d *diff) shrink() []Write {
 			out = append(out, Write{Verb: Delete, Slice: slice})
 			continue
 		case len(stay) < len(all):
-			out = append(out, Write{Verb: Fill, Slice: filled(slice, stay)})
+			out = append(out, Write{Verb: Fill, Slice: d.filled(slice, stay)})
 		}
 		late = append(late, slice)
 	}
@@ -159,7 +167,7 @@ func (d *diff) single() []Write {
 			return again && !stays
 		})
 		if len(c.now) < all {
-			c.stored = filled(c.stored, c.now)
+			c.stored = d.filled(c.stored, c.now)
 			out = append(out, Write{Verb: Fill, Slice: c.stored})
 		}
 	}
@@ -169,25 +177,20 @@ func (d *diff) single() []Write {
 // fill returns the first write of a slice, if it needs one.
 func (d *diff) fill(c change) []Write {
 	if c.stored == nil {
-		return []Write{{Verb: Create, Slice: c.target.object(d.placement)}}
+		return []Write{{Verb: Create, Slice: c.target.object(d.placement, d.decisions(c.target.clusters))}}
 	}
 	names := append(slices.Clone(c.target.clusters), c.moving...)
-	next := filled(c.stored, names)
-	if c.stored.Status.Decisions != nil && sameClusters(c.stored, next) {
+	next := d.filled(c.stored, names)
+	if !d.due.IsZero() || c.stored.Status.Decisions != nil && slices.Equal(c.stored.Status.Decisions, next.Status.Decisions) {
 		return nil
 	}
 	return []Write{{Verb: Fill, Slice: next}}
 }
 
-func filled(stored *clusterv1beta1.PlacementDecision, names []string) *clusterv1beta1.PlacementDecision {
+func (d *diff) filled(stored *clusterv1beta1.PlacementDecision, names []string) *clusterv1beta1.PlacementDecision {
 	out := stored.DeepCopy()
-	out.Status.Decisions = decisions(names)
+	out.Status.Decisions = d.decisions(names)
 	return out
-}
-
-// sameClusters compares what readers see of two slices: names and their order, reasons and scores.
-func sameClusters(a, b *clusterv1beta1.PlacementDecision) bool {
-	return slices.Equal(a.Status.Decisions, b.Status.Decisions)
 }
 
 // moves returns the clusters that come and go over all slices, sorted.

@@ -7,10 +7,12 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/engine/ledger"
 )
 
@@ -48,15 +50,34 @@ func readSince(in []clusterv1beta1.ClustersSince) map[string]time.Time {
 	return out
 }
 
+// pledge returns the placement with what the result pays for clusters that go, and whether that is to be stored before
+// they do. It is, too, where somebody else is paid for by what is stored: that cluster would else be free to go later.
+func pledge(result *engine.Result, stored *clusterv1beta1.Placement) (pledged *clusterv1beta1.Placement, due bool) {
+	before := stored.Status.Disruption
+	if before == nil {
+		before = &clusterv1beta1.DisruptionStatus{}
+	}
+	after := disruption(result.Ledger, result.Ledger.Releasing, before.Held)
+	if after == nil {
+		after = &clusterv1beta1.DisruptionStatus{}
+	}
+	if !result.Decided || len(before.Releasing)+len(after.Releasing) == 0 || equality.Semantic.DeepEqual(before, after) {
+		return nil, false
+	}
+	out := stored.DeepCopy()
+	out.Status.Disruption = disruption(result.Ledger, result.Ledger.Releasing, before.Held)
+	return out, true
+}
+
 // disruption returns the account of a disruption policy as a status has it; nil where there is nothing to account for.
-func disruption(of ledger.Ledger) *clusterv1beta1.DisruptionStatus {
-	out := &clusterv1beta1.DisruptionStatus{Held: since(of.Held)}
+func disruption(of ledger.Ledger, releasing []string, held []clusterv1beta1.ClustersSince) *clusterv1beta1.DisruptionStatus {
+	out := &clusterv1beta1.DisruptionStatus{Releasing: releasing, Held: held}
 	for _, spent := range of.Spent {
 		out.Spent = append(out.Spent, clusterv1beta1.DisruptionSpent{
 			At: metav1.NewTime(spent.At), Count: int32(min(spent.Count, math.MaxInt32)), //nolint:gosec // it is bounded
 		})
 	}
-	if len(out.Spent)+len(out.Held) == 0 {
+	if len(out.Spent)+len(out.Releasing)+len(out.Held) == 0 {
 		return nil
 	}
 	return out

@@ -12,8 +12,11 @@ import (
 type Verb uint8
 
 const (
+	// Pledge replaces the account of the disruption policy in the status of the placement, before the first cluster goes
+	// that it pays for.
+	Pledge Verb = iota + 1
 	// Create stores a new slice, metadata and status.
-	Create Verb = iota + 1
+	Create
 	// Fill replaces the status of a slice.
 	Fill
 	// Mark replaces the labels, annotations and owner of a slice.
@@ -27,6 +30,8 @@ const (
 // String returns the verb's name.
 func (v Verb) String() string {
 	switch v {
+	case Pledge:
+		return "pledge"
 	case Create:
 		return "create"
 	case Fill:
@@ -42,7 +47,7 @@ func (v Verb) String() string {
 
 // Write is one change of one stored object. Exactly one of Slice and Placement is set; it is the object as it is to
 // be. Its uid and resourceVersion are those of the object that was looked at, so that the write fails if another
-// came between; where an earlier write of the same plan changed the slice, that write's result takes their place.
+// came between; where an earlier write of the same plan changed the object, that write's result takes their place.
 type Write struct {
 	Verb      Verb
 	Slice     *clusterv1beta1.PlacementDecision
@@ -55,6 +60,8 @@ type Plan struct {
 	Writes []Write
 	// Added and Removed name the clusters that come and go, sorted, held against what was stored.
 	Added, Removed []string
+	// LookAgain is when to make a plan again, since scores that have changed are not to be written before; zero for never.
+	LookAgain time.Time
 }
 
 // Empty says whether there is nothing to write.
@@ -67,13 +74,21 @@ type Stored struct {
 	Slices    []*clusterv1beta1.PlacementDecision
 }
 
-// Diff returns the writes that make what is stored what the result says. now dates the conditions that change.
+// Diff returns the writes that make what is stored what the result says: first what pays for clusters that go, then the
+// slices, then the status that reports it all. now dates what changes.
 func Diff(result *engine.Result, stored Stored, now time.Time) Plan {
-	d := newDiff(result, stored)
-	out := Plan{Key: result.Key, Writes: d.writes()}
+	d := newDiff(result, stored, now)
+	out := Plan{Key: result.Key, LookAgain: d.due}
 	out.Added, out.Removed = d.moves()
-	if placement, changed := report(result, stored.Placement, now); changed {
-		out.Writes = append(out.Writes, Write{Verb: Report, Placement: placement})
+	placement := stored.Placement
+	if pledged, due := pledge(result, placement); due {
+		placement = pledged
+		out.Writes = append(out.Writes, Write{Verb: Pledge, Placement: pledged})
+	}
+	slices := d.writes()
+	out.Writes = append(out.Writes, slices...)
+	if reported, due := report(result, placement, now, d.scored(slices)); due {
+		out.Writes = append(out.Writes, Write{Verb: Report, Placement: reported})
 	}
 	return out
 }

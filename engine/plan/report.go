@@ -9,25 +9,52 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/ledger"
 )
 
 // report returns the placement with the status that the result gives it, and whether that differs from what is
-// stored. The time of a condition moves only with its status.
-func report(result *engine.Result, stored *clusterv1beta1.Placement, now time.Time) (*clusterv1beta1.Placement, bool) {
+// stored. The time of a condition moves only with its status. Scored says that the plan writes scores.
+func report(result *engine.Result, stored *clusterv1beta1.Placement, now time.Time, scored bool) (reported *clusterv1beta1.Placement, due bool) {
 	out := stored.DeepCopy()
 	out.Status.NumberOfSelectedClusters = int32(result.Selected) //nolint:gosec // bounded by the number of clusters
 	out.Status.DecisionGroups = groups(result, stored.Name)
 	if result.Decided {
-		out.Status.Disruption, out.Status.Failback = disruption(result.Ledger), failback(result.Ledger)
+		out.Status.Disruption, out.Status.Failback = disruption(result.Ledger, nil, since(result.Ledger.Held)), failback(result.Ledger)
 	}
-	conditions := []engine.Condition{result.Satisfied, result.Misconfigured}
-	if !result.Decided && meta.FindStatusCondition(stored.Status.Conditions, result.Satisfied.Type) != nil {
-		conditions = conditions[1:]
+	if scored {
+		at := metav1.NewTime(ledger.Stamp(now))
+		out.Status.LastScoreUpdateTime = &at
 	}
-	for _, condition := range conditions {
+	for _, condition := range Conditions(result, stored) {
 		setCondition(&out.Status.Conditions, condition, stored.Generation, now)
 	}
+	if result.Decided && result.Held.Type == "" {
+		meta.RemoveStatusCondition(&out.Status.Conditions, clusterv1beta1.PlacementConditionHeld)
+	}
 	return out, !equality.Semantic.DeepEqual(out.Status, stored.Status)
+}
+
+// Conditions returns the conditions of a stored placement that a result sets. One that only tells that nothing is wrong any
+// more is set where it told otherwise before.
+func Conditions(result *engine.Result, stored *clusterv1beta1.Placement) []engine.Condition {
+	has := func(c engine.Condition) bool {
+		return meta.FindStatusCondition(stored.Status.Conditions, c.Type) != nil
+	}
+	var out []engine.Condition
+	if result.Decided || !has(result.Satisfied) {
+		out = append(out, result.Satisfied)
+	}
+	out = append(out, result.Misconfigured)
+	if !result.Decided {
+		return out
+	}
+	if result.Held.Type != "" {
+		out = append(out, result.Held)
+	}
+	if expired := result.ScoresExpired; expired.Status == metav1.ConditionTrue || has(expired) {
+		out = append(out, expired)
+	}
+	return out
 }
 
 func setCondition(in *[]metav1.Condition, c engine.Condition, generation int64, now time.Time) {

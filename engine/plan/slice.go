@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
-	"slices"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -74,12 +73,12 @@ type target struct {
 }
 
 // object returns the slice as an object of the placement.
-func (t target) object(placement *clusterv1beta1.Placement) *clusterv1beta1.PlacementDecision {
+func (t target) object(placement *clusterv1beta1.Placement, decisions []clusterv1beta1.ClusterDecision) *clusterv1beta1.PlacementDecision {
 	out := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
 		Namespace: placement.Namespace, Name: SliceName(placement.Name, t.number),
 	}}
 	t.mark(out, placement)
-	out.Status.Decisions = decisions(t.clusters)
+	out.Status.Decisions = decisions
 	return out
 }
 
@@ -112,13 +111,4 @@ func (t target) marked(object *clusterv1beta1.PlacementDecision, placement *clus
 	t.mark(want, placement)
 	return maps.Equal(want.Labels, object.Labels) && maps.Equal(want.Annotations, object.Annotations) &&
 		metav1.IsControlledBy(object, placement)
-}
-
-// decisions lists names as a slice's status does. It is never nil: a written status always has the list.
-func decisions(names []string) []clusterv1beta1.ClusterDecision {
-	out := make([]clusterv1beta1.ClusterDecision, 0, len(names))
-	for _, name := range slices.Sorted(slices.Values(names)) {
-		out = append(out, clusterv1beta1.ClusterDecision{ClusterName: name})
-	}
-	return out
 }

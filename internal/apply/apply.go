@@ -51,11 +51,12 @@ func Superseded(err error) bool {
 		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// run is the state of one Apply: the slices as their last write returned them.
+// run is the state of one Apply: the slices and the placement as their last write returned them.
 type run struct {
-	client  client.Client
-	journal Journal
-	latest  map[string]*clusterv1beta1.PlacementDecision
+	client    client.Client
+	journal   Journal
+	latest    map[string]*clusterv1beta1.PlacementDecision
+	placement *clusterv1beta1.Placement
 }
 
 func (r *run) write(ctx context.Context, w plan.Write) error {
@@ -71,7 +72,7 @@ func (r *run) write(ctx context.Context, w plan.Write) error {
 		return r.mark(ctx, w.Slice)
 	case plan.Delete:
 		return r.remove(ctx, w.Slice)
-	case plan.Report:
+	case plan.Pledge, plan.Report:
 		return r.report(ctx, w.Placement)
 	default:
 		panic(fmt.Sprintf("apply: write with verb %d", w.Verb))
@@ -147,7 +148,15 @@ func (r *run) remove(ctx context.Context, slice *clusterv1beta1.PlacementDecisio
 func (r *run) report(ctx context.Context, want *clusterv1beta1.Placement) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	patch, err := fenced(want, map[string]any{"status": want.Status})
+	base := want
+	if r.placement != nil {
+		base = r.placement
+	}
+	status, err := complete(want.Status)
+	if err != nil {
+		return err
+	}
+	patch, err := fenced(base, map[string]any{"status": status})
 	if err != nil {
 		return err
 	}
@@ -155,6 +164,7 @@ func (r *run) report(ctx context.Context, want *clusterv1beta1.Placement) error 
 	if err := r.client.Status().Patch(ctx, object, patch); err != nil {
 		return fmt.Errorf("writing the status of Placement %s/%s: %w", want.Namespace, want.Name, err)
 	}
+	r.placement = object
 	r.journal.Reported(object)
 	return nil
 }

@@ -111,6 +111,7 @@ func writes() plan.Plan {
 	placement := enginetest.Placement("ns", "p").Obj()
 	placement.UID, placement.ResourceVersion = "owner", "7"
 	return plan.Plan{Writes: []plan.Write{
+		{Verb: plan.Pledge, Placement: placement},
 		{Verb: plan.Create, Slice: slice(1, "", "a")},
 		{Verb: plan.Fill, Slice: slice(2, "5", "b")},
 		{Verb: plan.Mark, Slice: slice(2, "5", "stale")},
@@ -126,24 +127,25 @@ func TestEveryWriteIsFencedByWhatItWasMadeFrom(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"trying p-decision-1 []", "create p-decision-1", "stored p-decision-1@101",
-		"trying p-decision-1 [a]", "patch status of p-decision-1 if uid@101", "stored p-decision-1@102",
-		"trying p-decision-2 [b]", "patch status of p-decision-2 if old@5", "stored p-decision-2@103",
+		"patch status of p if owner@7", "reported p@101",
+		"trying p-decision-1 []", "create p-decision-1", "stored p-decision-1@102",
+		"trying p-decision-1 [a]", "patch status of p-decision-1 if uid@102", "stored p-decision-1@103",
+		"trying p-decision-2 [b]", "patch status of p-decision-2 if old@5", "stored p-decision-2@104",
 		// The second write of a slice is made from what the first one returned; the decisions are as they are then.
-		"trying p-decision-2 []", "patch p-decision-2 if uid@103", "stored p-decision-2@104",
+		"trying p-decision-2 []", "patch p-decision-2 if uid@104", "stored p-decision-2@105",
 		"delete p-decision-3 if old@6", "removed p-decision-3",
-		"patch status of p if owner@7", "reported p@106",
+		"patch status of p if uid@101", "reported p@107",
 	}
 	if diff := cmp.Diff(want, s.said); diff != "" {
 		t.Errorf("asked and told (-want +got):\n%s", diff)
 	}
-	if len(written) != 3 || written["p-decision-2"].ResourceVersion != "104" {
+	if len(written) != 3 || written["p-decision-2"].ResourceVersion != "105" {
 		t.Errorf("written %v, want three slices, the second as it was stored last", written)
 	}
 }
 
 func TestApplyingStopsAtTheFirstWriteThatFails(t *testing.T) {
-	const all = 6
+	const all = 7
 	for at := 1; at <= all; at++ {
 		s := &server{t: t, fails: at}
 		_, err := apply.Apply(t.Context(), s, writes(), s)

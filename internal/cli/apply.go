@@ -31,7 +31,7 @@ func apply(p plan.Plan, before plan.Stored) (*clusterv1beta1.Placement, []*clust
 			stored[next.Name] = next
 		case plan.Delete:
 			delete(stored, write.Slice.Name)
-		case plan.Report:
+		case plan.Pledge, plan.Report:
 			placement = placement.DeepCopy()
 			placement.Status = write.Placement.Status
 		}

@@ -54,9 +54,17 @@ func Describe(before *clusterv1beta1.Placement, result *engine.Result, p plan.Pl
 	if before.Status.NumberOfSelectedClusters == 0 {
 		event.Reason, event.Action, verb = ReasonDecisionCreate, ActionDecisionCreated, "created"
 	}
-	event.Note = cut(fmt.Sprintf("Decisions of placement %s in namespace %s are %s: %d selected%s%s",
-		before.Name, before.Namespace, verb, result.Selected, names(", added", p.Added), names(", removed", p.Removed)))
+	event.Note = cut(fmt.Sprintf("Decisions of placement %s in namespace %s are %s: %d selected%s%s%s",
+		before.Name, before.Namespace, verb, result.Selected, held(result), names(", added", p.Added), names(", removed", p.Removed)))
 	return event, true
+}
+
+// held tells how many of the selected clusters stay only for now.
+func held(result *engine.Result) string {
+	if len(result.Ledger.Held) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d held)", len(result.Ledger.Held))
 }
 
 func names(what string, clusters []string) string {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +12,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/ledger"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/internal/telemetry"
 )
@@ -46,6 +48,12 @@ func TestDescribe(t *testing.T) {
 		"one for another": {
 			selected: 2, result: &engine.Result{Selected: 2}, plan: plan.Plan{Added: []string{"b"}, Removed: []string{"a"}},
 			want: telemetry.Event{Type: "Normal", Reason: "DecisionUpdate", Action: "DecisionUpdated", Note: about + "updated: 2 selected, added 1 (b), removed 1 (a)"},
+		},
+		"some go and others are held": {
+			selected: 5,
+			result:   &engine.Result{Selected: 4, Ledger: ledger.Ledger{Held: map[string]time.Time{"b": {}, "c": {}}}},
+			plan:     plan.Plan{Removed: []string{"a"}},
+			want:     telemetry.Event{Type: "Normal", Reason: "DecisionUpdate", Action: "DecisionUpdated", Note: about + "updated: 4 selected (2 held), removed 1 (a)"},
 		},
 		"more than are named": {
 			selected: 1, result: &engine.Result{Selected: 13}, plan: plan.Plan{Added: many(12)},

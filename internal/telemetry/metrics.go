@@ -3,6 +3,8 @@
 package telemetry
 
 import (
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -10,6 +12,7 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 )
 
@@ -23,6 +26,12 @@ type Metrics struct {
 	decisions           *prometheus.CounterVec
 	writes              *prometheus.CounterVec
 	conditions          *prometheus.CounterVec
+	released            prometheus.Counter
+
+	mu   sync.Mutex
+	held prometheus.Gauge
+	// holding is how many clusters each placement holds; a placement that holds none is not in it.
+	holding map[fleet.Key]int
 }
 
 // NewMetrics makes the metrics and registers them. It must be called once per registry.
@@ -49,14 +58,23 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		}, []string{"change"}),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "berth_plan_writes_total",
-			Help: "Planned writes, by verb: create, fill, mark, delete or report.",
+			Help: "Planned writes, by verb: pledge, create, fill, mark, delete or report.",
 		}, []string{"verb"}),
 		conditions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "berth_placement_condition_changes_total",
 			Help: "Changes of a placement's conditions, by type and the reason that it changed to.",
 		}, []string{"type", "reason"}),
+		released: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "berth_released_removals_total",
+			Help: "Selected clusters that were dropped at the expense of a disruption policy.",
+		}),
+		held: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "berth_held_removals",
+			Help: "Selected clusters that would be dropped and are held by a disruption policy, over all placements.",
+		}),
+		holding: map[fleet.Key]int{},
 	}
-	registry.MustRegister(scheduling, binding, m.evaluations, m.decisions, m.writes, m.conditions)
+	registry.MustRegister(scheduling, binding, m.evaluations, m.decisions, m.writes, m.conditions, m.released, m.held)
 	return m
 }
 
@@ -78,18 +96,33 @@ func (m *Metrics) Evaluated(took time.Duration, outcome Outcome) {
 }
 
 // Applied records a plan that was applied in full and how long that took.
-func (m *Metrics) Applied(p plan.Plan, took time.Duration) {
+func (m *Metrics) Applied(result *engine.Result, p plan.Plan, took time.Duration) {
 	m.binding.Observe(took.Seconds())
 	m.decisions.WithLabelValues("added").Add(float64(len(p.Added)))
 	m.decisions.WithLabelValues("removed").Add(float64(len(p.Removed)))
 	for _, write := range p.Writes {
 		m.writes.WithLabelValues(write.Verb.String()).Inc()
 	}
+	for _, name := range p.Removed {
+		if _, paid := slices.BinarySearch(result.Ledger.Releasing, name); paid {
+			m.released.Inc()
+		}
+	}
+}
+
+// Holding records how many clusters a placement holds, as far as is stored; 0 for one that is gone or left to others.
+func (m *Metrics) Holding(key fleet.Key, clusters int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.held.Add(float64(clusters - m.holding[key]))
+	if m.holding[key] = clusters; clusters == 0 {
+		delete(m.holding, key)
+	}
 }
 
 // Conditions records which of a placement's conditions a result changes.
 func (m *Metrics) Conditions(before *clusterv1beta1.Placement, result *engine.Result) {
-	for _, condition := range []engine.Condition{result.Satisfied, result.Misconfigured} {
+	for _, condition := range plan.Conditions(result, before) {
 		old := meta.FindStatusCondition(before.Status.Conditions, condition.Type)
 		if old == nil || old.Reason != condition.Reason {
 			m.conditions.WithLabelValues(condition.Type, condition.Reason).Inc()

@@ -88,13 +88,14 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	c, ok := r.world.Gather(key, r.clock.Now())
 	if !ok {
 		r.overtaken.Forget(request)
+		r.metrics.Holding(key, 0)
 		return reconcile.Result{}, nil
 	}
-	result, err := r.decide(ctx, key, c)
+	again, err := r.decide(ctx, key, c)
 	switch {
 	case err == nil:
 		r.overtaken.Forget(request)
-		return reconcile.Result{RequeueAfter: r.until(result.LookAgain)}, nil
+		return reconcile.Result{RequeueAfter: r.until(again)}, nil
 	case apply.Superseded(err):
 		log.FromContext(ctx).V(1).Info("somebody else wrote in between, deciding again", "cause", err.Error())
 		return reconcile.Result{RequeueAfter: r.overtaken.When(request)}, nil
@@ -103,8 +104,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 }
 
-// decide decides a case, stores what was decided, and reports it.
-func (r *reconciler) decide(ctx context.Context, key fleet.Key, c live.Case) (*engine.Result, error) {
+// decide decides a case, stores what was decided, and reports it. It returns when to decide again though nothing changes.
+func (r *reconciler) decide(ctx context.Context, key fleet.Key, c live.Case) (again time.Time, err error) {
 	stored := false
 	defer func() { r.world.Settle(key, !stored) }() // deferred, so that a panic does not leave the placement busy
 	started := c.Snapshot.Now
@@ -114,18 +115,36 @@ func (r *reconciler) decide(ctx context.Context, key fleet.Key, c live.Case) (*e
 	written, err := apply.Apply(ctx, r.client, writes, r.world)
 	r.metrics.Evaluated(decided.Sub(started), outcome(result, writes, err))
 	if err != nil {
-		return nil, err
+		return time.Time{}, err
 	}
 	r.world.Kept(c.Stored, writes)
 	stored = true
+	r.metrics.Holding(key, holding(c, result))
 	if !writes.Empty() {
-		r.metrics.Applied(writes, r.clock.Since(decided))
+		r.metrics.Applied(result, writes, r.clock.Since(decided))
 		r.metrics.Conditions(c.Stored.Placement, result)
 		log.FromContext(ctx).Info("decided", "selected", result.Selected, "added", len(writes.Added),
-			"removed", len(writes.Removed), "writes", len(writes.Writes), "reason", result.Satisfied.Reason)
+			"removed", len(writes.Removed), "held", holding(c, result), "writes", len(writes.Writes), "reason", result.Satisfied.Reason)
 		r.tell(c.Stored.Placement, result, writes, written)
 	}
-	return result, nil
+	return earlier(result.LookAgain, writes.LookAgain), nil
+}
+
+// holding returns how many clusters a placement holds once a result is stored. One that decides nothing leaves the account
+// as it is.
+func holding(c live.Case, result *engine.Result) int {
+	if result.Decided {
+		return len(result.Ledger.Held)
+	}
+	return len(plan.ReadLedger(c.Stored.Placement).Held)
+}
+
+// earlier returns the earlier of two instants, zero being none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 func answer(c live.Case, key fleet.Key) *engine.Result {

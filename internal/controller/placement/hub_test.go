@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -39,6 +40,7 @@ type hub struct {
 	client.Client // nil: whatever the loop does not use panics
 
 	t       *testing.T
+	clock   *clocktesting.FakeClock
 	stored  *enginetest.World
 	version int
 	// shows are what the informers have not shown yet, one queue per kind.
@@ -51,7 +53,7 @@ type hub struct {
 }
 
 func newHub(t *testing.T) *hub {
-	return &hub{t: t, stored: enginetest.NewWorld(), fault: func() fault { return fine }, meanwhile: func() {}}
+	return &hub{t: t, clock: clocktesting.NewFakeClock(enginetest.Epoch), stored: enginetest.NewWorld(), fault: func() fault { return fine }, meanwhile: func() {}}
 }
 
 func (h *hub) stamp(object client.Object, fresh bool) {

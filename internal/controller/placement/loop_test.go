@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -33,6 +32,7 @@ type loop struct {
 	hub    *hub
 	env    *celenv.Env
 	awake  map[fleet.Key]bool
+	due    map[fleet.Key]time.Time
 	events []string
 	turns  int
 }
@@ -44,9 +44,9 @@ func startLoop(t *testing.T, h *hub) *loop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &loop{t: t, hub: h, env: env, awake: map[fleet.Key]bool{}}
+	l := &loop{t: t, hub: h, env: env, awake: map[fleet.Key]bool{}, due: map[fleet.Key]time.Time{}}
 	l.reconciler = &reconciler{
-		client: h, clock: clocktesting.NewFakeClock(enginetest.Epoch), recorder: recorder{l},
+		client: h, clock: h.clock, recorder: recorder{l},
 		metrics:   telemetry.NewMetrics(prometheus.NewRegistry()),
 		overtaken: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstConflict, lastRetry),
 		world:     live.New(env, func(key fleet.Key) { l.awake[key] = true }),
@@ -72,14 +72,29 @@ func (r recorder) Eventf(_, related runtime.Object, kind, reason, _, note string
 	r.loop.events = append(r.loop.events, fmt.Sprintf("%s %s of %s: %s", kind, reason, name, fmt.Sprintf(note, args...)))
 }
 
-// decide lets the loop decide a placement that is awake. What it wants to be called again for wakes it again.
+// decide lets the loop decide a placement that is awake. It is awake again where it is to be tried again; where it waits
+// for an instant, it is once that has come.
 func (l *loop) decideOne(key fleet.Key) {
 	l.t.Helper()
 	delete(l.awake, key)
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: key.Name}}
 	result, err := l.Reconcile(l.t.Context(), request)
-	if err != nil || result.RequeueAfter > 0 && result.RequeueAfter < time.Minute {
+	delete(l.due, key)
+	if result.RequeueAfter > 0 {
+		l.due[key] = l.clock.Now().Add(result.RequeueAfter)
+	}
+	if err != nil || l.overtaken.NumRequeues(request) > 0 {
 		l.awake[key] = true
+	}
+}
+
+// pass lets time pass. It wakes whoever wanted to be called again by then.
+func (l *loop) pass(span time.Duration) {
+	l.hub.clock.Step(span)
+	for key, at := range l.due {
+		if !at.After(l.clock.Now()) {
+			l.awake[key] = true
+		}
 	}
 }
 

@@ -124,11 +124,14 @@ func (p *placement) strange() bool {
 	return p.mine != nil && newer(p.cached, p.mine) && !equality.Semantic.DeepEqual(p.mine.Status, p.cached.Status)
 }
 
-// DeletePlacement records that a placement is gone.
+// DeletePlacement records that a placement is gone. Whoever counts placements is to hear of it, so it is woken once more.
 func (w *World) DeletePlacement(object *clusterv1beta1.Placement) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.forgetPlacement(keyOf(object))
+	if w.edit == nil {
+		w.wake(keyOf(object))
+	}
 }
 
 func (w *World) forgetPlacement(key fleet.Key) {

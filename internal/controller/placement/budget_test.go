@@ -1,0 +1,174 @@
+package placement
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+)
+
+const interval = 10 * time.Minute
+
+// paced is a placement of the clusters with a label, of which so many may be dropped within the interval.
+func paced(count int32) *clusterv1beta1.Placement {
+	p := enginetest.Placement("ns", "p").Labels("fit", "yes").Obj()
+	p.Spec.DisruptionPolicy = &clusterv1beta1.DisruptionPolicy{
+		MaxUnavailable: intstr.FromInt32(count), Interval: metav1.Duration{Duration: interval},
+	}
+	return p
+}
+
+// fit stores a cluster that the placement takes, or does not.
+func (h *hub) fit(number int, fit bool) {
+	c := enginetest.Cluster(fmt.Sprintf("c%02d", number)).In("sea")
+	if fit {
+		c.Label("fit", "yes")
+	}
+	h.putCluster(c.Obj())
+}
+
+func TestNobodyGoesBeforeItIsPaidFor(t *testing.T) {
+	h := simple(t, 0)
+	for i := range 4 {
+		h.fit(i, true)
+	}
+	p := paced(1)
+	h.putPlacement(p)
+	l := startLoop(t, h)
+	l.rest()
+	for i := range 3 {
+		h.fit(i, false)
+	}
+	h.writes, l.events = nil, nil
+	l.rest()
+	if diff := cmp.Diff([]string{"status of p", "status of p-decision-1", "status of p"}, h.writes); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	wantEvents := []string{"Normal DecisionUpdate of p-decision-1: Decisions of placement p in namespace ns are updated: 3 selected (2 held), removed 1 (c00)"}
+	if diff := cmp.Diff(wantEvents, l.events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	for i, want := range [][]string{{"c02", "c03"}, {"c03"}} {
+		h.writes = nil
+		l.pass(interval - time.Nanosecond)
+		l.rest()
+		if len(h.writes) > 0 {
+			t.Errorf("%d: wrote %v before the interval was over", i, h.writes)
+		}
+		l.pass(time.Nanosecond)
+		l.rest()
+		if diff := cmp.Diff(want, h.clusters(keyOf(p))); diff != "" {
+			t.Errorf("%d: selected (-want +got):\n%s", i, diff)
+		}
+	}
+	if err := l.unsettled(); err != nil {
+		t.Error(err)
+	}
+}
+
+// watcher looks at the hub before and after every write: whom readers see go, and when.
+type watcher struct {
+	t    *testing.T
+	hub  *hub
+	key  fleet.Key
+	seen []string
+	gone []time.Time
+	most int
+}
+
+func (w *watcher) look() {
+	w.t.Helper()
+	now := w.hub.clusters(w.key)
+	for _, name := range w.seen {
+		if _, stays := slices.BinarySearch(now, name); !stays {
+			w.gone = append(w.gone, w.hub.clock.Now())
+		}
+	}
+	w.seen = now
+	recent := 0
+	for _, at := range w.gone {
+		if at.Add(interval).After(w.hub.clock.Now()) {
+			recent++
+		}
+	}
+	if recent > w.most {
+		w.t.Fatalf("%d clusters went within %s, want at most %d", recent, interval, w.most)
+	}
+}
+
+// TestABudgetHoldsWhateverIsInterrupted drives a placement with a budget through random histories: clusters fall and
+// recover, informers lag, writes fail in every way, the process restarts, time passes. In no state of the hub have more
+// clusters gone within the interval than the budget allows; and once all is delivered and time has passed, everybody is
+// gone who does not qualify, and a restart writes nothing.
+func TestABudgetHoldsWhateverIsInterrupted(t *testing.T) {
+	for seed := range uint64(300) {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { pacedHistory(t, seed) })
+	}
+}
+
+func pacedHistory(t *testing.T, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 11))
+	h := simple(t, 0)
+	for i := range 8 {
+		h.fit(i, true)
+	}
+	p := paced(int32(1 + random.IntN(2)))
+	if random.IntN(2) == 0 {
+		p.Spec.NumberOfClusters = new(int32(5))
+	}
+	p.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup = intstr.FromInt32(3)
+	h.putPlacement(p)
+	l := startLoop(t, h)
+	l.rest()
+	w := &watcher{t: t, hub: h, key: keyOf(p), most: p.Spec.DisruptionPolicy.MaxUnavailable.IntValue()}
+	w.look()
+	h.meanwhile = w.look
+	h.fault = func() fault {
+		if random.IntN(4) == 0 {
+			return fault(1 + random.IntN(3))
+		}
+		return fine
+	}
+	for range 80 {
+		switch n := random.IntN(100); {
+		case n < 35:
+			h.deliver(random.IntN(3), l.world)
+		case n < 65 && len(l.awake) > 0:
+			l.decideOne(l.waking()[0])
+		case n < 85:
+			h.fit(random.IntN(10), random.IntN(2) == 0)
+		case n < 90:
+			l = startLoop(t, h)
+		default:
+			l.pass(time.Duration(random.IntN(400)) * time.Second)
+		}
+		w.look()
+	}
+	h.fault = func() fault { return fine }
+	for range 12 {
+		l.rest()
+		w.look()
+		l.pass(interval)
+	}
+	if held := plan.ReadLedger(h.stored.Placements[keyOf(p)]).Held; len(held) > 0 {
+		t.Fatalf("%v are held still", held)
+	}
+	if err := l.unsettled(); err != nil {
+		t.Fatal(err)
+	}
+	written := len(h.writes)
+	startLoop(t, h).rest()
+	if len(h.writes) != written {
+		t.Fatalf("a restart wrote %v", h.writes[written:])
+	}
+}
