@@ -15,7 +15,7 @@ GOLANGCI_LINT := bin/golangci-lint
 CONTROLLER_GEN := bin/controller-gen
 BENCHSTAT := bin/benchstat
 
-# How often each benchmark runs: benchstat needs several runs to tell a difference from noise.
+# How often each benchmark of the engine runs: benchstat needs several runs to tell a difference from noise.
 COUNT ?= 6
 
 # Flags of go test. A machine under load gets the time it needs: nothing here is a timed test.
@@ -70,8 +70,15 @@ demo: build ## Start a hub with an example fleet and show what happens.
 run: build ## Start a hub that keeps its data in .berth/.
 	bin/berth-hub --data-dir .berth
 
+# Flags of the benchmark: -only webhook measures one run, -times 5 prints evidence for its bounds.
+BENCHFLAGS ?=
+
 .PHONY: bench
-bench: $(BENCHSTAT) ## Run the benchmarks and summarise them.
+bench: build ## Measure a whole hub, and fail where a bound of bench/rangespec.yaml is broken.
+	go run ./bench/cmd/berth-bench -bin bin $(BENCHFLAGS)
+
+.PHONY: bench-engine
+bench-engine: $(BENCHSTAT) ## Run the benchmarks of the engine and summarise them.
 	go test -run '^$$' -bench . -benchmem -count $(COUNT) ./... | tee bin/bench.txt
 	$(BENCHSTAT) bin/bench.txt
 

@@ -14,6 +14,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/berth-project/berth/hub"
@@ -44,12 +45,16 @@ func TestStartRefusesBadOptions(t *testing.T) {
 // process has one hub.
 func TestManagerRunsAsItsIdentityAndItsFailureStopsTheHub(t *testing.T) {
 	fail := make(chan struct{})
-	users := make(chan authenticationv1.UserInfo, 1)
+	users, admins := make(chan authenticationv1.UserInfo, 1), make(chan authenticationv1.UserInfo, 1)
 	opts := hub.Options{
 		DataDir: t.TempDir(),
 		NoFsync: true,
 		Manager: func(ctx context.Context, kubeconfig string) error {
-			user, err := whoAmI(ctx, kubeconfig)
+			config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+			if err != nil {
+				return err
+			}
+			user, err := whoAmI(ctx, config)
 			if err != nil {
 				return err
 			}
@@ -57,11 +62,24 @@ func TestManagerRunsAsItsIdentityAndItsFailureStopsTheHub(t *testing.T) {
 			<-fail
 			return errBoom
 		},
+		ManagerReady: func(ctx context.Context, admin *rest.Config) error {
+			user, err := whoAmI(ctx, admin)
+			admins <- user
+			return err
+		},
 		ManagerIdentity: hub.Identity{User: "system:serviceaccount:berth:manager", Groups: []string{"system:serviceaccounts"}},
 	}
 	running, err := hub.Start(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)
+	}
+	select {
+	case admin := <-admins:
+		if admin.Username != "berth-admin" {
+			t.Errorf("the hub waited for the manager as %s, want the administrator", admin.Username)
+		}
+	default:
+		t.Error("the hub was ready before the manager")
 	}
 	user := <-users
 	want := []string{"system:serviceaccount:berth:manager", "system:serviceaccounts", "system:authenticated"}
@@ -87,11 +105,7 @@ func TestManagerRunsAsItsIdentityAndItsFailureStopsTheHub(t *testing.T) {
 	}
 }
 
-func whoAmI(ctx context.Context, kubeconfig string) (authenticationv1.UserInfo, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return authenticationv1.UserInfo{}, err
-	}
+func whoAmI(ctx context.Context, config *rest.Config) (authenticationv1.UserInfo, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return authenticationv1.UserInfo{}, err

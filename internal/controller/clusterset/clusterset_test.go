@@ -4,20 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -66,7 +67,16 @@ func hub(t *testing.T, intercept interceptor.Funcs, objects ...client.Object) *r
 	}
 	fake := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&clusterv1beta2.ManagedClusterSet{}).WithInterceptorFuncs(intercept).Build()
-	return &reconciler{client: fake, clock: testclock.NewFakePassiveClock(noon)}
+	r := &reconciler{client: fake, clock: testclock.NewFakePassiveClock(noon), index: newIndex()}
+	for _, object := range objects {
+		switch typed := object.(type) {
+		case *clusterv1.ManagedCluster:
+			r.index.setCluster(typed)
+		case *clusterv1beta2.ManagedClusterSet:
+			r.index.setSet(typed)
+		}
+	}
+	return r
 }
 
 func (r *reconciler) run(t *testing.T, name string) error {
@@ -188,9 +198,7 @@ func TestConflictEnds(t *testing.T) {
 	if err := r.run(t, "dev"); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.client.Delete(t.Context(), rival); err != nil {
-		t.Fatal(err)
-	}
+	r.index.deleteSet(rival.Name)
 	if err := r.run(t, "dev"); err != nil {
 		t.Fatal(err)
 	}
@@ -219,9 +227,7 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 	step(1)
 	r.clock = testclock.NewFakePassiveClock(noon.Add(time.Hour))
 	step(1)
-	if err := r.client.Create(t.Context(), inSet("b", "dev")); err != nil {
-		t.Fatal(err)
-	}
+	r.index.setCluster(inSet("b", "dev"))
 	step(2)
 	got := meta.FindStatusCondition(r.stored(t, "dev").Status.Conditions, clusterv1beta2.ManagedClusterSetConditionEmpty)
 	if !got.LastTransitionTime.Time.Equal(noon) || got.Message != "2 ManagedClusters selected" {
@@ -295,14 +301,6 @@ func TestATerminatingSetIsLeftAlone(t *testing.T) {
 }
 
 func TestFailuresAreReturned(t *testing.T) {
-	failing := func(kind client.ObjectList) interceptor.Funcs {
-		return interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			if fmt.Sprintf("%T", list) == fmt.Sprintf("%T", kind) {
-				return errBoom
-			}
-			return c.List(ctx, list, opts...)
-		}}
-	}
 	global := set("global", clusterv1beta2.ManagedClusterSelector{})
 	for sentence, test := range map[string]struct {
 		name      string
@@ -311,8 +309,6 @@ func TestFailuresAreReturned(t *testing.T) {
 		"of reading the set": {"dev", interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 			return errBoom
 		}}},
-		"of listing clusters": {"dev", failing(&clusterv1.ManagedClusterList{})},
-		"of listing sets":     {"dev", failing(&clusterv1beta2.ManagedClusterSetList{})},
 		"of writing the status": {"dev", interceptor.Funcs{SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
 			return errBoom
 		}}},
@@ -336,63 +332,84 @@ func TestFailuresAreReturned(t *testing.T) {
 func TestWhoIsWoken(t *testing.T) {
 	dev, test, twin, every := exclusive("dev"), exclusive("test"), byLabel("twin", clusterv1beta2.ClusterSetLabel, "dev"), selecting("every", &metav1.LabelSelector{})
 	bad := set("bad", clusterv1beta2.ManagedClusterSelector{SelectorType: "Surprise"})
-	heartbeat := inSet("a", "dev")
+	elsewhere := selecting("elsewhere", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: clusterv1beta2.ClusterSetLabel, Operator: metav1.LabelSelectorOpNotIn, Values: []string{"dev"}},
+	}})
+	member := inSet("a", "dev")
+	heartbeat := member.DeepCopy()
 	heartbeat.Status.Conditions = []metav1.Condition{{Type: "ManagedClusterConditionAvailable"}}
+	coloured := member.DeepCopy()
+	coloured.Labels["colour"] = "red"
 	moved := dev.DeepCopy()
 	moved.Generation, moved.Spec.ClusterSelector = 2, clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector}
 	annotated := dev.DeepCopy()
 	annotated.Annotations = map[string]string{"a": "b"}
-	r := hub(t, interceptor.Funcs{}, dev, test, twin, every, bad)
-	clusters, sets := r.clusterEvents(), r.setEvents()
-	for sentence, test := range map[string]struct {
-		happens func(context.Context, queue)
-		want    []string
+	for sentence, happens := range map[string]struct {
+		event func(clusters, sets toolscache.ResourceEventHandler)
+		want  []string
 	}{
-		"a cluster comes": {func(ctx context.Context, q queue) {
-			clusters.Create(ctx, event.CreateEvent{Object: inSet("a", "dev")}, q)
-		}, []string{"dev", "every", "twin"}},
-		"a cluster goes": {func(ctx context.Context, q queue) {
-			clusters.Delete(ctx, event.DeleteEvent{Object: inSet("a", "test")}, q)
-		}, []string{"every", "test"}},
-		"a cluster moves": {func(ctx context.Context, q queue) {
-			clusters.Update(ctx, event.UpdateEvent{ObjectOld: inSet("a", "dev"), ObjectNew: inSet("a", "test")}, q)
-		}, []string{"dev", "test", "twin"}},
-		"a heartbeat": {func(ctx context.Context, q queue) {
-			clusters.Update(ctx, event.UpdateEvent{ObjectOld: inSet("a", "dev"), ObjectNew: heartbeat}, q)
-		}, nil},
-		"a set comes": {func(ctx context.Context, q queue) { sets.Create(ctx, event.CreateEvent{Object: twin}, q) }, []string{"dev", "twin"}},
-		"a set goes":  {func(ctx context.Context, q queue) { sets.Delete(ctx, event.DeleteEvent{Object: dev}, q) }, []string{"dev", "twin"}},
-		"a set gives its label up": {
-			func(ctx context.Context, q queue) {
-				sets.Update(ctx, event.UpdateEvent{ObjectOld: dev, ObjectNew: moved}, q)
+		"a cluster comes": {func(clusters, _ toolscache.ResourceEventHandler) { clusters.OnAdd(inSet("b", "dev"), false) }, []string{"dev", "every", "twin"}},
+		"a cluster goes":  {func(clusters, _ toolscache.ResourceEventHandler) { clusters.OnDelete(member) }, []string{"dev", "every", "twin"}},
+		"a cluster is found gone": {
+			func(clusters, _ toolscache.ResourceEventHandler) {
+				clusters.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: member})
 			},
+			[]string{"dev", "every", "twin"},
+		},
+		"a cluster moves":   {func(clusters, _ toolscache.ResourceEventHandler) { clusters.OnUpdate(member, inSet("a", "test")) }, []string{"dev", "elsewhere", "test", "twin"}},
+		"a cluster changes": {func(clusters, _ toolscache.ResourceEventHandler) { clusters.OnUpdate(member, coloured) }, nil},
+		"a heartbeat":       {func(clusters, _ toolscache.ResourceEventHandler) { clusters.OnUpdate(member, heartbeat) }, nil},
+		"a set comes": {func(_, sets toolscache.ResourceEventHandler) {
+			sets.OnAdd(byLabel("third", clusterv1beta2.ClusterSetLabel, "dev"), false)
+		}, []string{"dev", "third", "twin"}},
+		"a set goes":         {func(_, sets toolscache.ResourceEventHandler) { sets.OnDelete(dev) }, []string{"dev", "twin"}},
+		"a set goes unknown": {func(_, sets toolscache.ResourceEventHandler) { sets.OnDelete(exclusive("never")) }, []string{"never"}},
+		"a set gives its label up": {
+			func(_, sets toolscache.ResourceEventHandler) { sets.OnUpdate(dev, moved) },
 			[]string{"dev", "twin"},
 		},
-		"a set is annotated": {
-			func(ctx context.Context, q queue) {
-				sets.Update(ctx, event.UpdateEvent{ObjectOld: dev, ObjectNew: annotated}, q)
-			},
-			[]string{"dev"},
-		},
-		"the manager starts": {func(ctx context.Context, q queue) {
-			if err := wanted(ctx, q); err != nil {
-				t.Error(err)
-			}
-		}, []string{"default", "global"}},
+		"a set is annotated": {func(_, sets toolscache.ResourceEventHandler) { sets.OnUpdate(dev, annotated) }, []string{"dev"}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
+			r := hub(t, interceptor.Funcs{}, dev, test, twin, every, bad, elsewhere, member)
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			defer q.ShutDown()
-			test.happens(t.Context(), q)
-			var got []string
-			for q.Len() > 0 {
-				item, _ := q.Get()
-				got = append(got, item.Name)
-				q.Done(item)
-			}
-			if diff := cmp.Diff(test.want, got, cmpopts.SortSlices(func(a, b string) bool { return a < b })); diff != "" {
+			s := &source{index: r.index, queue: q}
+			happens.event(handler(s.setCluster, s.deleteCluster), handler(s.setSet, s.deleteSet))
+			if diff := cmp.Diff(happens.want, woken(q)); diff != "" {
 				t.Errorf("woken (-want +got):\n%s", diff)
 			}
 		})
 	}
+}
+
+// unreadable is a cache that knows nothing.
+type unreadable struct{ cache.Cache }
+
+func (unreadable) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
+	return nil, errBoom
+}
+
+// TestTheStart wakes the sets that must exist, before anything is known of any.
+func TestTheStart(t *testing.T) {
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer q.ShutDown()
+	if err := (&source{cache: unreadable{}, index: newIndex()}).Start(t.Context(), q); !errors.Is(err, errBoom) {
+		t.Errorf("Start = %v, want %v", err, errBoom)
+	}
+	if diff := cmp.Diff([]string{"default", "global"}, woken(q)); diff != "" {
+		t.Errorf("woken (-want +got):\n%s", diff)
+	}
+}
+
+// woken empties a queue.
+func woken(q queue) []string {
+	var out []string
+	for q.Len() > 0 {
+		item, _ := q.Get()
+		out = append(out, item.Name)
+		q.Done(item)
+	}
+	slices.Sort(out)
+	return out
 }

@@ -1,0 +1,163 @@
+package clusterset
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/bits-and-blooms/bitset"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+// index knows the labels of all clusters and the selectors of all sets, so that neither a count of members nor a change
+// of a cluster looks at everything: at the start, each of 2,000 sets would look at each of 10,000 clusters, and the other
+// way round.
+type index struct {
+	mu sync.Mutex
+	// edit holds what has changed since the snapshot; nil where nothing has.
+	edit     *fleet.Edit
+	snapshot *fleet.Snapshot
+	sets     map[string]*known
+	// readers are the sets that read a term, claims those that claim a label for themselves.
+	readers map[fleet.Term]sets.Set[string]
+	claims  map[label]sets.Set[string]
+}
+
+// known is a set as it was last seen.
+type known struct {
+	compiled  *fleet.Set
+	claimed   label
+	exclusive bool
+}
+
+func newIndex() *index {
+	return &index{
+		snapshot: fleet.Empty(), sets: map[string]*known{},
+		readers: map[fleet.Term]sets.Set[string]{}, claims: map[label]sets.Set[string]{},
+	}
+}
+
+// setCluster records a cluster, and returns the sets that it joins or leaves by that, sorted.
+func (x *index) setCluster(object *clusterv1.ManagedCluster) []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	after := labelled(object)
+	return x.changed(x.editing().SetCluster(after), after)
+}
+
+// deleteCluster records that a cluster is gone, and returns the sets that it was in, sorted.
+func (x *index) deleteCluster(name string) []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.changed(x.editing().DeleteCluster(name), nil)
+}
+
+// labelled returns a cluster that is nothing but its name and its labels: sets read no more.
+func labelled(object *clusterv1.ManagedCluster) *fleet.Cluster {
+	return fleet.NewCluster(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: object.Name, Labels: object.Labels}})
+}
+
+// changed returns the sets that only one of two states of a cluster is in. Either may be nil.
+func (x *index) changed(before, after *fleet.Cluster) []string {
+	out := sets.New[string]()
+	for _, term := range fleet.ChangedTerms(before, after) {
+		for name := range x.readers[term] {
+			set := x.sets[name].compiled
+			if (before != nil && set.Has(before)) != (after != nil && set.Has(after)) {
+				out.Insert(name)
+			}
+		}
+	}
+	return sets.List(out)
+}
+
+// editing returns the open edit.
+func (x *index) editing() *fleet.Edit {
+	if x.edit == nil {
+		x.edit = x.snapshot.Edit()
+	}
+	return x.edit
+}
+
+// setSet records a set, and returns the others that claim a label which it claims or has claimed so far, sorted.
+func (x *index) setSet(object *clusterv1beta2.ManagedClusterSet) []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	out := x.forget(object.Name)
+	set := &known{compiled: fleet.NewSet(object)}
+	set.claimed, set.exclusive = claim(object)
+	x.sets[object.Name] = set
+	for _, term := range set.compiled.Reads() {
+		put(x.readers, term, object.Name)
+	}
+	if set.exclusive {
+		out.Insert(sets.List(x.claims[set.claimed])...)
+		put(x.claims, set.claimed, object.Name)
+	}
+	return sets.List(out)
+}
+
+// deleteSet records that a set is gone, and returns the others that claim the label that it claimed, sorted.
+func (x *index) deleteSet(name string) []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return sets.List(x.forget(name))
+}
+
+// forget takes a set out, and returns the others that claim the label that it claimed.
+func (x *index) forget(name string) sets.Set[string] {
+	set, ok := x.sets[name]
+	if !ok {
+		return sets.New[string]()
+	}
+	delete(x.sets, name)
+	for _, term := range set.compiled.Reads() {
+		drop(x.readers, term, name)
+	}
+	if !set.exclusive {
+		return sets.New[string]()
+	}
+	drop(x.claims, set.claimed, name)
+	return x.claims[set.claimed].Clone()
+}
+
+// members counts the clusters of a set.
+func (x *index) members(set *fleet.Set) int {
+	x.mu.Lock()
+	if x.edit != nil {
+		x.snapshot, x.edit = x.edit.Snapshot(), nil
+	}
+	snapshot := x.snapshot
+	x.mu.Unlock()
+	in := bitset.New(snapshot.Size())
+	set.AddMembers(snapshot, in)
+	return int(in.Count())
+}
+
+// rivals returns the other sets that claim the same exclusive label, sorted.
+func (x *index) rivals(set *clusterv1beta2.ManagedClusterSet) []string {
+	claimed, exclusive := claim(set)
+	if !exclusive {
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.DeleteFunc(sets.List(x.claims[claimed]), func(name string) bool { return name == set.Name })
+}
+
+func put[K comparable](in map[K]sets.Set[string], key K, name string) {
+	if in[key] == nil {
+		in[key] = sets.New[string]()
+	}
+	in[key].Insert(name)
+}
+
+func drop[K comparable](in map[K]sets.Set[string], key K, name string) {
+	if in[key].Delete(name); in[key].Len() == 0 {
+		delete(in, key)
+	}
+}

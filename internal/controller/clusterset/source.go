@@ -1,0 +1,116 @@
+package clusterset
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+)
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// source keeps the index abreast of clusters and sets, and wakes the sets whose report a change can touch. It is synced
+// once all that exist are indexed: before, a set would look emptier than it is.
+type source struct {
+	cache  cache.Cache
+	index  *index
+	queue  queue
+	synced []toolscache.InformerSynced
+}
+
+// Start begins to follow clusters and sets, and wakes the sets that must exist, whether they do or not. It does not block.
+func (s *source) Start(ctx context.Context, queue queue) error {
+	s.queue = queue
+	for name := range builtIn() {
+		s.wake(name)
+	}
+	for _, watched := range []struct {
+		kind    client.Object
+		handler toolscache.ResourceEventHandler
+	}{
+		{&clusterv1.ManagedCluster{}, handler(s.setCluster, s.deleteCluster)},
+		{&clusterv1beta2.ManagedClusterSet{}, handler(s.setSet, s.deleteSet)},
+	} {
+		informer, err := s.cache.GetInformer(ctx, watched.kind, cache.BlockUntilSynced(false))
+		if err != nil {
+			return fmt.Errorf("watching %T: %w", watched.kind, err)
+		}
+		registration, err := informer.AddEventHandler(watched.handler)
+		if err != nil {
+			return fmt.Errorf("watching %T: %w", watched.kind, err)
+		}
+		s.synced = append(s.synced, registration.HasSynced)
+	}
+	return nil
+}
+
+// WaitForSync blocks until every cluster and every set is indexed.
+func (s *source) WaitForSync(ctx context.Context) error {
+	if !toolscache.WaitForCacheSync(ctx.Done(), s.synced...) {
+		return fmt.Errorf("waiting for clusters and sets: %w", context.Cause(ctx))
+	}
+	return nil
+}
+
+func (s *source) wake(names ...string) {
+	for _, name := range names {
+		s.queue.Add(request(name))
+	}
+}
+
+// setCluster wakes the sets that a cluster joins or leaves. A heartbeat changes no label.
+func (s *source) setCluster(before, after *clusterv1.ManagedCluster) {
+	if before == nil || !maps.Equal(before.Labels, after.Labels) {
+		s.wake(s.index.setCluster(after)...)
+	}
+}
+
+func (s *source) deleteCluster(object *clusterv1.ManagedCluster) {
+	s.wake(s.index.deleteCluster(object.Name)...)
+}
+
+// setSet wakes the set itself and, where its claim came or went, the others that claim the same label.
+func (s *source) setSet(before, after *clusterv1beta2.ManagedClusterSet) {
+	if before == nil || before.Generation != after.Generation {
+		s.wake(s.index.setSet(after)...)
+	}
+	s.wake(after.Name)
+}
+
+func (s *source) deleteSet(object *clusterv1beta2.ManagedClusterSet) {
+	s.wake(s.index.deleteSet(object.Name)...)
+	s.wake(object.Name)
+}
+
+// handler turns the untyped events of an informer into calls. set gets what was there before, or nil.
+func handler[T any](set func(before, after *T), remove func(*T)) toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) {
+			if after, ok := object.(*T); ok {
+				set(nil, after)
+			}
+		},
+		UpdateFunc: func(old, object any) {
+			before, _ := old.(*T)
+			if after, ok := object.(*T); ok {
+				set(before, after)
+			}
+		},
+		DeleteFunc: func(object any) {
+			if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+				object = tombstone.Obj
+			}
+			if gone, ok := object.(*T); ok {
+				remove(gone)
+			}
+		},
+	}
+}
