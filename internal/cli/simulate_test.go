@@ -351,8 +351,8 @@ func TestRequireSatisfied(t *testing.T) {
 		"disabled and never decided": {
 			input: placement("p", disabled, ""), code: 1, want: "default/p: it never was decided",
 		},
-		"not supported yet": {
-			input: placement("p", "", "spreadPolicy: {spreadConstraints: [{topologyKey: a, topologyKeyType: Label}]}"), code: 1, want: "default/p: NotAllDecisionsScheduled",
+		"misconfigured": {
+			input: placement("p", "", "predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.spec.nowhere == 1']}}}]"), code: 1, want: "default/p: NotAllDecisionsScheduled",
 		},
 	}
 	for name, tc := range cases {
