@@ -1,0 +1,202 @@
+package plan_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+)
+
+// carryOut decides the only placement of a world and carries out so many of the writes, or all where that is negative.
+func carryOut(t *testing.T, w *enginetest.World, most int) (writes []string, again time.Time) {
+	t.Helper()
+	made := plan.Diff(enginetest.Decide(t, w), w.Stored(enginetest.Only(t, w)), w.Now)
+	for i, write := range made.Writes {
+		if i == most {
+			break
+		}
+		w.Apply(write)
+		writes = append(writes, write.Verb.String())
+	}
+	return writes, made.LookAgain
+}
+
+// account renders what a placement remembers of its budget, instants as seconds since the epoch.
+func account(w *enginetest.World, key fleet.Key) string {
+	var out []string
+	status := w.Placements[key].Status.Disruption
+	if status == nil {
+		return "nothing"
+	}
+	since := func(at metav1.Time) int { return int(at.Sub(enginetest.Epoch) / time.Second) }
+	for _, spent := range status.Spent {
+		out = append(out, fmt.Sprintf("%d at %d", spent.Count, since(spent.At)))
+	}
+	if len(status.Releasing) > 0 {
+		out = append(out, "releasing "+strings.Join(status.Releasing, " "))
+	}
+	for _, held := range status.Held {
+		out = append(out, fmt.Sprintf("held %s since %d", strings.Join(held.Clusters, " "), since(held.Since)))
+	}
+	return strings.Join(out, ", ")
+}
+
+func fit(names ...string) []any {
+	var out []any
+	for _, name := range names {
+		out = append(out, enginetest.Cluster(name).In("all").Label("fit", "yes").Obj())
+	}
+	return out
+}
+
+// paced has a placement that drops one cluster a minute, with its clusters selected.
+func paced(t *testing.T, names ...string) *enginetest.World {
+	t.Helper()
+	object := p().Labels("fit", "yes").Obj()
+	object.Spec.DisruptionPolicy = &clusterv1beta1.DisruptionPolicy{
+		MaxUnavailable: intstr.FromInt32(1), Interval: metav1.Duration{Duration: time.Minute},
+	}
+	w := enginetest.NewWorld(append(fit(names...), object, enginetest.Set("all").Obj())...).Bind("ns", "all")
+	carryOut(t, w, -1)
+	return w
+}
+
+func unfit(w *enginetest.World, names ...string) {
+	for _, name := range names {
+		w.Add(enginetest.Cluster(name).In("all").Obj())
+	}
+}
+
+func TestABudgetIsPaidBeforeAnybodyGoes(t *testing.T) {
+	w := paced(t, "a", "b", "c", "d")
+	key := enginetest.Only(t, w)
+	unfit(w, "a", "b", "c")
+	if writes, _ := carryOut(t, w, 1); !cmp.Equal(writes, []string{"pledge"}) {
+		t.Errorf("the first write is %v, want the pledge", writes)
+	}
+	for _, step := range []struct {
+		after time.Duration
+		most  int
+		want  string
+		stays []string
+	}{
+		{0, 0, "1 at 0, releasing a", []string{"a", "b", "c", "d"}},
+		// a crash came; a goes at no further cost, dated anew
+		{30 * time.Second, -1, "1 at 30, held b c since 30", []string{"b", "c", "d"}},
+		{90*time.Second - 1, -1, "1 at 30, held b c since 30", []string{"b", "c", "d"}},
+		{90 * time.Second, -1, "1 at 90, held c since 30", []string{"c", "d"}},
+	} {
+		w.At(enginetest.Epoch.Add(step.after))
+		carryOut(t, w, step.most)
+		if got := account(w, key); got != step.want {
+			t.Errorf("after %s: remembers %q, want %q", step.after, got, step.want)
+		}
+		if diff := cmp.Diff(step.stays, plan.Clusters(w.SlicesOf(key)[0])); diff != "" {
+			t.Errorf("after %s: selected (-want +got):\n%s", step.after, diff)
+		}
+	}
+	held := meta.FindStatusCondition(w.Placements[key].Status.Conditions, clusterv1beta1.PlacementConditionHeld)
+	if want := "1 selected ManagedClusters would be dropped and are held by spec.disruptionPolicy: c"; held == nil || held.Message != want {
+		t.Errorf("condition %v, want %q", held, want)
+	}
+	for _, object := range fit("c") {
+		w.Add(object)
+	}
+	carryOut(t, w, -1)
+	if got := account(w, key); got != "1 at 90" {
+		t.Errorf("recovered, remembers %q, want nobody held", got)
+	}
+	next := w.Placements[key].DeepCopy()
+	next.Spec.DisruptionPolicy = nil
+	next.Generation++
+	w.Add(next)
+	carryOut(t, w, -1)
+	if got := account(w, key); got != "nothing" {
+		t.Errorf("without a policy remembers %q", got)
+	}
+	if meta.FindStatusCondition(w.Placements[key].Status.Conditions, clusterv1beta1.PlacementConditionHeld) != nil {
+		t.Error("without a policy the condition is still there")
+	}
+}
+
+func TestWhoIsPaidForAndStaysIsPledgedNoMore(t *testing.T) {
+	w := paced(t, "a", "b")
+	unfit(w, "a")
+	carryOut(t, w, 1)
+	for _, object := range fit("a") {
+		w.Add(object)
+	}
+	writes, _ := carryOut(t, w, -1)
+	if diff := cmp.Diff([]string{"pledge"}, writes); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	if got := account(w, enginetest.Only(t, w)); got != "1 at 0" {
+		t.Errorf("remembers %q, want what was paid, and nobody to go for it", got)
+	}
+}
+
+func TestAChangeOfTheSpecDropsAtOnceSaveWhoWasHeld(t *testing.T) {
+	w := paced(t, "a", "b", "c", "d")
+	key := enginetest.Only(t, w)
+	unfit(w, "a", "b")
+	carryOut(t, w, -1) // a is gone, b is held
+	next := w.Placements[key].DeepCopy()
+	next.Spec.Predicates[0].RequiredClusterSelector.LabelSelector = enginetest.LabelIs("other", "yes")
+	next.Generation++
+	w.Add(next)
+	carryOut(t, w, -1)
+	if diff := cmp.Diff([]string{"b"}, plan.Clusters(w.SlicesOf(key)[0])); diff != "" {
+		t.Errorf("selected (-want +got):\n%s", diff)
+	}
+}
+
+// shown renders the decisions of the first slice.
+func shown(w *enginetest.World, key fleet.Key) string {
+	var out []string
+	for _, entry := range w.SlicesOf(key)[0].Status.Decisions {
+		out = append(out, strings.TrimSpace(fmt.Sprintf("%s=%d %s", entry.ClusterName, entry.Score, entry.Reason)))
+	}
+	return strings.Join(out, ", ")
+}
+
+func TestScoresAreShownAndRewrittenSoOften(t *testing.T) {
+	object := p().Mode("Exact").AddOn("load", "cpu", 1).Obj()
+	object.Spec.SortBy, object.Spec.ScoreRateLimit = clusterv1beta1.SortByScore, "1m"
+	object.Spec.Tiers = []clusterv1beta1.ClusterTier{{Name: "only"}}
+	w := enginetest.NewWorld(append(fit("a", "b"), object, enginetest.Set("all").Obj())...).Bind("ns", "all").
+		Add(enginetest.Score("a", "load").Value("cpu", 1).Obj()).Add(enginetest.Score("b", "load").Value("cpu", 2).Obj())
+	key := enginetest.Only(t, w)
+	carryOut(t, w, -1)
+	if got := shown(w, key); got != "b=2 only, a=1 only" {
+		t.Errorf("shows %q, want the highest score first", got)
+	}
+	w.Add(enginetest.Score("a", "load").Value("cpu", 3).Obj()).At(enginetest.Epoch.Add(time.Minute - 1))
+	writes, again := carryOut(t, w, -1)
+	if len(writes) > 0 || !again.Equal(enginetest.Epoch.Add(time.Minute)) {
+		t.Errorf("wrote %v and looks again at %v, want to wait for a minute", writes, again)
+	}
+	w.At(enginetest.Epoch.Add(time.Minute))
+	if writes, again = carryOut(t, w, -1); len(writes) != 2 || !again.IsZero() || shown(w, key) != "a=3 only, b=2 only" {
+		t.Errorf("wrote %v, shows %q", writes, shown(w, key))
+	}
+	w.Add(enginetest.Score("b", "load").Value("cpu", 9).Obj()).Add(fit("c")[0])
+	if carryOut(t, w, -1); shown(w, key) != "b=9 only, a=3 only, c=0 only" {
+		t.Errorf("shows %q, want fresh scores with a newcomer", shown(w, key))
+	}
+	next := w.Placements[key].DeepCopy()
+	next.Spec.SortBy = clusterv1beta1.SortByClusterName
+	w.Add(next)
+	if carryOut(t, w, -1); shown(w, key) != "a=0 only, b=0 only, c=0 only" {
+		t.Errorf("shows %q, want no scores", shown(w, key))
+	}
+}
