@@ -37,7 +37,6 @@ var mistakes = map[string]struct {
 	"an expression that does not compile": {expression(`managedCluster.metadata.name ==`), "compilation failed"},
 	"an expression that is no condition":  {expression(`managedCluster.metadata.name`), "bool"},
 	"a prioritizer that does not exist":   {builtIn("Sparkle"), "Sparkle"},
-	"Spread, which is still to come":      {builtIn("Spread"), "not supported yet"},
 	"a toleration of nothing":             {tolerating(clusterv1beta1.Toleration{Operator: clusterv1beta1.TolerationOpEqual}), "If the key is empty, operator must be Exists."},
 	"a selector that cannot be":           {labelled("not a key", "x"), "not a key"},
 }
