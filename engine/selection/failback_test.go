@@ -1,0 +1,79 @@
+package selection_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/plan"
+)
+
+func stable(seconds int32) shape {
+	return func(s *clusterv1beta1.PlacementSpec) {
+		s.FailbackPolicy = &clusterv1beta1.FailbackPolicy{StabilizationSeconds: &seconds}
+	}
+}
+
+func TestAnEarlierTierTakesOverOnceItHasQualifiedForLongEnough(t *testing.T) {
+	const homes, rented = "h1 tier=home\nh2 tier=home", "r1 tier=rented\nr2 tier=rented"
+	w := hub(rented, nil, wanted(2), tiers("home", "rented"), stable(60))
+	key := enginetest.Only(t, w)
+	run := func(after time.Duration) []string {
+		t.Helper()
+		w.At(enginetest.Epoch.Add(after))
+		for _, write := range plan.Diff(decide(t, w), w.Stored(key), w.Now).Writes {
+			w.Apply(write)
+		}
+		return plan.Clusters(w.SlicesOf(key)[0])
+	}
+	for _, step := range []struct {
+		after time.Duration
+		turns string // clusters that come or change
+		goes  string // and one that goes
+		want  string
+	}{
+		{after: 0, want: "r1 r2"},
+		{after: time.Second, turns: homes, want: "r1 r2"},
+		{after: time.Minute, want: "r1 r2"},
+		{after: time.Minute, turns: "h2 tier=home bad", want: "r1 r2"}, // it fails, and starts anew
+		{after: time.Minute, turns: "h2 tier=home", want: "r1 r2"},
+		{after: time.Minute + time.Second, want: "h1 r1"},
+		{after: time.Minute + time.Second, goes: "r1", want: "h1 h2"}, // a free place does not wait
+		{after: time.Minute + 2*time.Second, turns: "h1 tier=home bad", want: "h2 r2"},
+		{after: time.Minute + 2*time.Second, turns: "h1 tier=home", want: "h2 r2"},
+		{after: 2*time.Minute + 2*time.Second, want: "h1 h2"},
+	} {
+		for _, cluster := range parse(step.turns) {
+			w.Add(cluster)
+		}
+		delete(w.Clusters, step.goes)
+		if diff := cmp.Diff(strings.Fields(step.want), run(step.after)); diff != "" {
+			t.Errorf("after %s (-want +got):\n%s", step.after, diff)
+		}
+	}
+}
+
+func TestWhoWaitsIsToldUntilWhen(t *testing.T) {
+	w := hub("h tier=home\nr tier=rented", []string{"r"}, wanted(1), tiers("home", "rented"), stable(60))
+	placement := w.Placements[enginetest.Only(t, w)]
+	result := decide(t, w) // the spec is new: nobody waits
+	if diff := cmp.Diff([]string{"h"}, result.Clusters()); diff != "" {
+		t.Errorf("after a change of the spec (-want +got):\n%s", diff)
+	}
+	for _, write := range plan.Diff(result, w.Stored(result.Key), w.Now).Writes {
+		if write.Verb == plan.Report {
+			w.Apply(write) // as if only the status had been stored for this very spec
+		}
+	}
+	result = decide(t, w)
+	if diff := cmp.Diff(map[string]string{"h": "Waiting until 1m0s"}, say(result)); diff != "" {
+		t.Errorf("verdicts of %s (-want +got):\n%s", placement.Name, diff)
+	}
+	if want := enginetest.Epoch.Add(time.Minute); !result.LookAgain.Equal(want) {
+		t.Errorf("looks again at %v, want %v", result.LookAgain, want)
+	}
+}
