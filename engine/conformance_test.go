@@ -248,21 +248,6 @@ func TestConformanceMistakesNeverEvict(t *testing.T) {
 					"incorrect prioritizer policy mode: Loose, use Additive or Exact",
 			},
 		},
-		"what is not supported yet keeps what was decided": {
-			world(placement().BuiltIn("Spread", 1), numbered("c", 2)...).Add(prior(3, "c001")),
-			[]string{
-				`3 in ""#0: c001`, nothingDone,
-				"Misconfigured=True Misconfigured: spec.prioritizerPolicy: the Spread prioritizer: not supported yet",
-			},
-		},
-		"antiAffinity is not supported yet and is not ignored": {
-			func() *enginetest.World {
-				p := placement().Obj()
-				p.Spec.SpreadPolicy.AntiAffinity = []clusterv1beta1.AntiAffinityTerm{{TopologyKey: "region", TopologyKeyType: "Label"}}
-				return world(placement(), numbered("c", 2)...).Add(p)
-			}(),
-			[]string{`1 in ""#0:`, nothingDone, "Misconfigured=True Misconfigured: spec.spreadPolicy.antiAffinity: not supported yet"},
-		},
 		"a set that cannot be read holds its clusters": {
 			world(placement(), numbered("c", 2)...).Add(broken).Add(prior(1, "c001")),
 			[]string{`1 in ""#0: c001`, satisfied, brokenSays},

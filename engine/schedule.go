@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/bits-and-blooms/bitset"
@@ -20,9 +19,6 @@ import (
 
 // Schedule decides one placement on a fleet, from what it remembers of its last run.
 func Schedule(s *fleet.Snapshot, p *program.Program, past ledger.Ledger) *Result {
-	if len(p.Unsupported) > 0 {
-		return keep(s, p.Key, strings.Join(p.Unsupported, ", ")+": not supported yet")
-	}
 	incumbents := seats(s, p.Key)
 	t := &Trace{Snapshot: s, Program: p, scope: reach(s, p.Key.Namespace, p.ClusterSets, incumbents)}
 	t.matched = filter.Predicates(s, p, t.scope.candidates.Difference(t.scope.held), incumbents)

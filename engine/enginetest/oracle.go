@@ -33,11 +33,15 @@ type run struct {
 	spec clusterv1beta1.PlacementSpec
 
 	prior []earlier
-	// seats are the clusters that are in the decisions and exist.
-	seats    map[string]bool
-	scope    reach
-	verdicts map[string]string
-	again    []time.Time
+	// incumbents are the clusters that are in the decisions and exist.
+	incumbents map[string]bool
+	past       memory
+	weight     map[string]int
+	// apart are the terms of anti-affinity, even the constraints of spread; paths are the domains of every cluster.
+	apart, even []topology
+	paths       map[string][]string
+	said        map[question]reply
+	views       map[string]*view
 }
 
 // earlier is one slice as it is stored.
@@ -45,23 +49,32 @@ type earlier struct {
 	number, index   int
 	group, strategy string
 	clusters        []string
+	entries         []clusterv1beta1.ClusterDecision
 }
 
 // Decide returns what is right for one placement of a world.
 func (o *Oracle) Decide(w *World, key fleet.Key) Outcome {
-	r := &run{w: w, key: key, env: o.env, spec: w.Placements[key].Spec, seats: map[string]bool{}, verdicts: map[string]string{}}
-	r.readPrior()
-	var out Outcome
-	switch {
-	case wrong(w.Placements[key], o.env):
-		out = r.keep(words(w.Placements[key], o.env), r.priorStrategy())
-	case unsupported(r.spec) != "":
-		out = r.keep(unsupported(r.spec)+": not supported yet", r.priorStrategy())
-	default:
-		out = r.decide()
+	if wrong(w.Placements[key], o.env) {
+		return o.reader(w, key).keep(words(w.Placements[key], o.env))
 	}
-	out.Verdicts = r.verdicts
-	return out
+	return o.run(w, key).decide()
+}
+
+// reader is a run that knows what is stored and not what is asked for.
+func (o *Oracle) reader(w *World, key fleet.Key) *run {
+	r := &run{
+		w: w, key: key, env: o.env, spec: w.Placements[key].Spec, incumbents: map[string]bool{},
+		said: map[question]reply{}, views: map[string]*view{},
+	}
+	r.readPrior()
+	return r
+}
+
+func (o *Oracle) run(w *World, key fleet.Key) *run {
+	r := o.reader(w, key)
+	r.past, r.weight = recall(w.Placements[key], w.Now), weights(r.spec.PrioritizerPolicy)
+	r.terms()
+	return r
 }
 
 // readPrior reads the stored slices. Two of one number, of which only one can be the placement's own, are told apart
@@ -77,11 +90,12 @@ func (r *run) readPrior() {
 			number: number, index: index,
 			group:    object.Labels[clusterv1beta1.DecisionGroupNameLabel],
 			strategy: object.Annotations[strategyAnnotation],
+			entries:  object.Status.Decisions,
 		}
 		for _, decision := range object.Status.Decisions {
 			slice.clusters = append(slice.clusters, decision.ClusterName)
 			if r.w.Clusters[decision.ClusterName] != nil {
-				r.seats[decision.ClusterName] = true
+				r.incumbents[decision.ClusterName] = true
 			}
 		}
 		r.prior = append(r.prior, slice)
@@ -112,70 +126,66 @@ func (r *run) priorStrategy() string {
 }
 
 // keep leaves the decisions alone, save for clusters that the namespace cannot reach any more.
-func (r *run) keep(problem, strategy string) Outcome {
-	r.scope = r.reach(nil)
+func (r *run) keep(problem string) Outcome {
+	scope := r.reach(nil, r.incumbents)
 	stay := map[string]bool{}
+	verdicts := map[string]string{}
 	for name, cluster := range r.w.Clusters {
 		switch {
-		case r.scope.candidates[name] && r.seats[name]:
+		case scope.candidates[name] && r.incumbents[name]:
 			stay[name] = true
-			r.verdicts[name] = "Kept"
-		case r.scope.candidates[name]:
-			r.verdicts[name] = "Undecided"
+			verdicts[name] = "Kept"
+		case scope.candidates[name]:
+			verdicts[name] = "Undecided"
 		default:
-			r.verdicts[name] = outside(cluster)
+			verdicts[name] = outside(cluster)
 		}
 	}
 	out := Outcome{
-		Groups: r.keptGroups(stay), Selected: len(stay),
+		Groups: r.keptGroups(stay), Selected: len(stay), Verdicts: verdicts,
 		Satisfied:     satisfiedIs("False", "NotAllDecisionsScheduled", "Nothing is decided while the placement is misconfigured"),
 		Misconfigured: misconfiguredIs(problem),
 	}
-	r.store(&out, strategy)
+	r.store(&out, r.priorStrategy(), r.keptEntries())
+	r.storeConditions(&out, out.Satisfied, out.Misconfigured)
 	return out
 }
 
-// decide goes through the stages: sets, predicates, taints, scores, groups.
+// decide goes through the stages: who may be chosen, who should be, who may leave for that, and in which groups.
 func (r *run) decide() Outcome {
-	r.scope = r.reach(r.spec.ClusterSets)
-	for name, cluster := range r.w.Clusters {
-		if !r.scope.candidates[name] {
-			r.verdicts[name] = outside(cluster)
-		}
-	}
-	passed := r.predicates()
-	if passed.dead != "" {
-		r.verdicts = map[string]string{}
-		out := r.keep("Predicate:"+passed.dead, r.priorStrategy())
-		out.LookAgain = r.earliest()
+	first := r.look(r.incumbents)
+	if first.dead != "" {
+		out := r.keep(first.dead)
+		out.LookAgain = earliest(first.matched)
 		return out
 	}
-	tolerated, fell := r.taints(passed.in, passed.held)
-	chosen := r.choose(tolerated, passed.guests)
-	for name := range tolerated {
-		switch {
-		case !chosen[name]:
-			r.verdicts[name] = "Beaten"
-		case passed.held[name] || r.scope.held[name]:
-			r.verdicts[name] = "Held"
-		default:
-			r.verdicts[name] = "Selected"
-		}
+	chosen, next := r.pace(first, r.settle(first))
+	last := r.look(chosen)
+	again := slices.Concat(first.again, releases(next), r.takeovers(next))
+	members := first.membership(chosen)
+	again = append(again, members.again...)
+	if members.dead != "" {
+		out := r.keep(members.dead)
+		out.LookAgain = earliest(again)
+		return out
 	}
+	judged := r.judge(first, last, next, chosen)
 	out := Outcome{
-		Decided: true, Groups: r.groups(chosen), Selected: len(chosen),
-		Satisfied:     r.satisfied(len(chosen), fell),
-		Misconfigured: misconfiguredIs(strings.Join(r.scope.problems, "; ")),
+		Decided: true, Groups: members.groups(chosen), Selected: len(chosen), Verdicts: judged.verdicts,
+		Satisfied:     r.satisfied(last, judged, len(chosen)),
+		Misconfigured: misconfiguredIs(strings.Join(first.scope.problems, "; ")),
+		LookAgain:     earliest(again),
 	}
-	out.LookAgain = r.earliest()
-	r.store(&out, fingerprint(r.spec.DecisionStrategy.GroupStrategy))
+	r.store(&out, fingerprint(r.spec.DecisionStrategy.GroupStrategy), r.entries(last))
+	r.storeConditions(&out, out.Satisfied, out.Misconfigured, r.heldCondition(next), r.expired(last, members.asked))
+	r.storeMemory(&out, next)
 	return out
 }
 
-// earliest is the first instant at which the run has to look again; zero for never.
-func (r *run) earliest() time.Time {
-	if len(r.again) == 0 {
+// earliest returns the first of some instants, or none.
+func earliest(of []time.Time) time.Time {
+	if len(of) == 0 {
 		return time.Time{}
 	}
-	return slices.MinFunc(r.again, time.Time.Compare)
+	return slices.MinFunc(of, time.Time.Compare)
 }

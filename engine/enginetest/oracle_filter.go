@@ -2,145 +2,80 @@ package enginetest
 
 import (
 	"fmt"
-	"maps"
+	"slices"
 	"time"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/celenv"
-	"github.com/berth-project/berth/engine/fleet"
 )
 
-const (
-	selectorBudget  = 10_000_000
-	placementBudget = 2_000_000_000
-)
-
-// passage is what the predicates let through. Guests pass only because they are selected already.
-type passage struct {
-	in, held, guests map[string]bool
-	dead             string
-}
-
-// predicates tries every predicate on every candidate. Clusters that are held since their set cannot be read pass.
-func (r *run) predicates() passage {
-	out := passage{in: map[string]bool{}, held: map[string]bool{}, guests: maps.Clone(r.scope.held)}
+// predicates lets in whoever matches a predicate. Clusters that are held since their set cannot be read pass.
+func (v *view) predicates() {
 	costly := map[string]bool{}
-	left := placementBudget
-	for i, predicate := range r.spec.Predicates {
-		tried, failed, problem := 0, 0, ""
-		for _, name := range names(r.scope.candidates) {
-			cluster := r.w.Clusters[name]
-			want := predicate.RequiredClusterSelector
-			if r.scope.held[name] || !labelsMatch(want.LabelSelector, cluster) || !claimsMatch(want.ClaimSelector, cluster) {
-				continue
-			}
-			answer, why := r.expressions(want.CelSelector.CelExpressions, name, &left)
-			tried++
+	for i, predicate := range v.spec.Predicates {
+		ballot := v.ballot(predicate.RequiredClusterSelector, minus(v.scope.candidates, v.scope.held))
+		for name, answer := range ballot.answers {
 			switch answer {
 			case celenv.Yes:
-				out.in[name] = true
+				v.in[name] = true
 			case celenv.TooCostly:
 				costly[name] = true
-			case celenv.Failed:
-				failed++
-				if problem == "" {
-					problem = why
-				}
-			case celenv.No:
+			case celenv.No, celenv.Failed:
 			}
 		}
-		if out.dead == "" && len(predicate.RequiredClusterSelector.CelSelector.CelExpressions) > 0 && tried > 0 && failed == tried {
-			out.dead = fmt.Sprintf("predicates[%d].%s on every one of %d clusters", i, problem, tried)
-		}
+		v.blame(fmt.Sprintf("Predicate:predicates[%d]", i), ballot)
 	}
-	r.settle(&out, costly)
-	return out
-}
-
-// settle says what becomes of clusters that no predicate matched.
-func (r *run) settle(out *passage, costly map[string]bool) {
-	for name := range r.scope.candidates {
+	for name := range v.scope.candidates {
 		switch {
-		case out.in[name]:
-		case len(r.spec.Predicates) == 0 || r.scope.held[name]:
-			out.in[name] = true
-		case costly[name] && r.seats[name]:
-			out.in[name], out.held[name], out.guests[name] = true, true, true
+		case v.in[name]:
+		case v.scope.held[name]:
+			v.in[name], v.guests[name] = true, true
+		case len(v.spec.Predicates) == 0:
+			v.in[name] = true
+		case costly[name] && v.seats[name]:
+			v.in[name], v.held[name], v.guests[name] = true, true, true
 		case costly[name]:
-			r.verdicts[name] = "TooCostly"
+			v.drop(name, "TooCostly")
 		default:
-			r.verdicts[name] = "Mismatch"
+			v.drop(name, "Mismatch")
 		}
 	}
 }
 
-// expressions evaluates one after the other on the whole object until one does not say yes.
-func (r *run) expressions(texts []string, name string, left *int) (answer celenv.Answer, problem string) {
-	budget := min(selectorBudget, *left)
-	for i, text := range texts {
-		if budget <= 0 {
-			return celenv.TooCostly, ""
-		}
-		expression, err := r.env.Compile(text)
-		if err != nil {
-			panic(err)
-		}
-		said := expression.EvalWhole(celenv.Subject{
-			Cluster: fleet.NewCluster(r.w.Clusters[name]), Now: r.w.Now,
-			Score: func(resource string) *fleet.Score { return r.asked(name, resource) },
-		})
-		budget -= int(said.Cost) //nolint:gosec // a cost is at most a million or so
-		*left -= int(said.Cost)  //nolint:gosec // as above
-		if said.Answer != celenv.Yes {
-			return said.Answer, fmt.Sprintf("celExpressions[%d]: %s", i, said.Problem)
-		}
-	}
-	return celenv.Yes, ""
+// selects says whether name, labels and claims match.
+func (r *run) selects(selector clusterv1beta1.ClusterSelector, name string) bool {
+	return (len(selector.ClusterNames) == 0 || slices.Contains(selector.ClusterNames, name)) &&
+		labelsMatch(selector.LabelSelector, r.w.Clusters[name]) && claimsMatch(selector.ClaimSelector, r.w.Clusters[name])
 }
 
-// asked is a score that an expression asks for. It looks different once it is out of date.
-func (r *run) asked(name, resource string) *fleet.Score {
-	found := r.w.Scores[ScoreKey{name, resource}]
-	if found == nil {
-		return nil
-	}
-	if until := found.Status.ValidUntil; until != nil && !until.Time.Before(r.w.Now) {
-		r.again = append(r.again, until.Add(time.Nanosecond))
-	}
-	return fleet.NewScore(found)
-}
-
-// taints drops the clusters with a taint that is not tolerated, and counts those of them that are not held.
-func (r *run) taints(in, held map[string]bool) (stay map[string]bool, fell int) {
-	stay = map[string]bool{}
-	for name := range in {
-		why, ends := r.standing(name)
-		if why != "" {
-			r.verdicts[name] = why
-			if !held[name] && !r.scope.held[name] {
-				fell++
-			}
+// taints drops the clusters with a taint that is not tolerated.
+func (v *view) taints() {
+	for _, name := range names(v.in) {
+		why, ends := v.standing(name)
+		if why == "" {
+			v.again = append(v.again, ends...)
 			continue
 		}
-		stay[name] = true
-		r.again = append(r.again, ends...)
+		v.drop(name, why)
+		if !v.guests[name] {
+			v.refused++
+		}
 	}
-	return stay, fell
 }
 
 // standing says what the first taint that is not tolerated makes of a cluster, or when the tolerations end.
-func (r *run) standing(name string) (verdict string, ends []time.Time) {
-	for _, taint := range r.w.Clusters[name].Spec.Taints {
-		if taint.Effect == "NoSelectIfNew" && r.seats[name] {
+func (v *view) standing(name string) (verdict string, ends []time.Time) {
+	for _, taint := range v.w.Clusters[name].Spec.Taints {
+		if taint.Effect == "NoSelectIfNew" && v.seats[name] {
 			continue
 		}
-		forever, until := r.tolerance(taint)
+		forever, until := v.tolerance(taint)
 		switch {
-		case forever, taint.Effect == "PreferNoSelect" && !r.w.Now.Before(until):
+		case forever, taint.Effect == "PreferNoSelect" && !v.w.Now.Before(until):
 		case until.IsZero():
 			return "Tainted", nil
-		case !r.w.Now.Before(until):
+		case !v.w.Now.Before(until):
 			return "Expired", nil
 		default:
 			ends = append(ends, until)
@@ -149,13 +84,13 @@ func (r *run) standing(name string) (verdict string, ends []time.Time) {
 	return "", ends
 }
 
-// demoted says whether a cluster ranks after all others: it has a PreferNoSelect taint that is not tolerated, and it is
-// no incumbent of a placement that wants to stay where it is.
-func (r *run) demoted(name string, steady int) bool {
-	for _, taint := range r.w.Clusters[name].Spec.Taints {
-		forever, until := r.tolerance(taint)
-		if taint.Effect == "PreferNoSelect" && !forever && !r.w.Now.Before(until) {
-			return !r.seats[name] || steady <= 0
+// demoted says whether a cluster ranks after all others: it has a PreferNoSelect taint that is not tolerated, and it has
+// no seat of a placement that wants to stay where it is.
+func (v *view) demoted(name string) bool {
+	for _, taint := range v.w.Clusters[name].Spec.Taints {
+		forever, until := v.tolerance(taint)
+		if taint.Effect == "PreferNoSelect" && !forever && !v.w.Now.Before(until) {
+			return !v.seats[name] || v.weight["Steady"] <= 0
 		}
 	}
 	return false

@@ -25,17 +25,17 @@ type home struct {
 }
 
 // groups seats every chosen cluster, where it sat if it may stay.
-func (r *run) groups(chosen map[string]bool) []Group {
-	strategy := r.spec.DecisionStrategy.GroupStrategy
+func (m *membership) groups(chosen map[string]bool) []Group {
+	strategy := m.spec.DecisionStrategy.GroupStrategy
 	seats := map[string]seat{}
-	if !r.strategyChanged(strategy) {
-		seats = r.stay(chosen, strategy)
+	if !m.strategyChanged(strategy) {
+		seats = m.stay(chosen)
 	}
 	if len(seats) == 0 {
-		r.seatAnew(seats, chosen, strategy)
+		m.seatAnew(seats, chosen, strategy)
 	} else {
-		r.spill(seats, length(strategy, len(chosen)), percentage(strategy))
-		r.seatNewcomers(seats, chosen, strategy)
+		m.spill(seats, length(strategy, len(chosen)), percentage(strategy))
+		m.seatNewcomers(seats, chosen, strategy)
 	}
 	return arranged(seats, strategy)
 }
@@ -51,16 +51,16 @@ func (r *run) strategyChanged(strategy clusterv1beta1.GroupStrategy) bool {
 
 // stay seats the clusters that sit in the lowest slice which they are in and whose group they still belong to. Of a
 // number that two slices have, the first has it; of a slice that is too full, the first clusters by name stay in it.
-func (r *run) stay(chosen map[string]bool, strategy clusterv1beta1.GroupStrategy) map[string]seat {
+func (m *membership) stay(chosen map[string]bool) map[string]seat {
 	seats := map[string]seat{}
 	taken := map[int]bool{}
-	for _, slice := range r.prior {
+	for _, slice := range m.prior {
 		if slice.index < 0 {
 			continue
 		}
 		var here []string
 		for _, name := range slice.clusters {
-			if _, seated := seats[name]; seated || !chosen[name] || !r.belongs(name, slice.group, strategy) {
+			if _, seated := seats[name]; seated || !chosen[name] || !m.belongs(name, slice.group) {
 				continue
 			}
 			seats[name] = seat{group: home{slice.group, slice.index}}
@@ -78,35 +78,6 @@ func (r *run) stay(chosen map[string]bool, strategy clusterv1beta1.GroupStrategy
 	return seats
 }
 
-// belongs says whether a cluster may stay in a group of this name.
-func (r *run) belongs(name, group string, strategy clusterv1beta1.GroupStrategy) bool {
-	claimed := false
-	for _, predefined := range strategy.DecisionGroups {
-		if r.inGroup(name, predefined) {
-			claimed = true
-			if predefined.GroupName == group {
-				return true
-			}
-		}
-	}
-	return group == "" && !claimed
-}
-
-func (r *run) inGroup(name string, group clusterv1beta1.DecisionGroup) bool {
-	return labelsMatch(group.ClusterSelector.LabelSelector, r.w.Clusters[name]) &&
-		claimsMatch(group.ClusterSelector.ClaimSelector, r.w.Clusters[name])
-}
-
-// claim returns the first predefined group that matches, or one past the last.
-func (r *run) claim(name string, strategy clusterv1beta1.GroupStrategy) int {
-	for i, group := range strategy.DecisionGroups {
-		if r.inGroup(name, group) {
-			return i
-		}
-	}
-	return len(strategy.DecisionGroups)
-}
-
 func nameOf(claim int, strategy clusterv1beta1.GroupStrategy) string {
 	if claim == len(strategy.DecisionGroups) {
 		return ""
@@ -115,12 +86,12 @@ func nameOf(claim int, strategy clusterv1beta1.GroupStrategy) string {
 }
 
 // seatAnew cuts the clusters of each predefined group, then all others, into groups of the length.
-func (r *run) seatAnew(seats map[string]seat, chosen map[string]bool, strategy clusterv1beta1.GroupStrategy) {
+func (m *membership) seatAnew(seats map[string]seat, chosen map[string]bool, strategy clusterv1beta1.GroupStrategy) {
 	index := 0
 	for claim := 0; claim <= len(strategy.DecisionGroups); claim++ {
 		var mine []string
 		for _, name := range names(chosen) {
-			if r.claim(name, strategy) == claim {
+			if m.claim(name) == claim {
 				mine = append(mine, name)
 			}
 		}
@@ -163,13 +134,13 @@ func groupsOf(seats map[string]seat) map[home][]string {
 }
 
 // seatNewcomers gives each a group of its name: the last with room, else the first with room, else a new one.
-func (r *run) seatNewcomers(seats map[string]seat, chosen map[string]bool, strategy clusterv1beta1.GroupStrategy) {
+func (m *membership) seatNewcomers(seats map[string]seat, chosen map[string]bool, strategy clusterv1beta1.GroupStrategy) {
 	length := length(strategy, len(chosen))
 	for _, name := range names(chosen) {
 		if _, seated := seats[name]; seated {
 			continue
 		}
-		wanted := nameOf(r.claim(name, strategy), strategy)
+		wanted := nameOf(m.claim(name), strategy)
 		first, last, end := math.MaxInt, -1, -1
 		sizes := groupsOf(seats)
 		highest := -1
@@ -260,17 +231,22 @@ func sliced(members []string, seats map[string]seat, used map[int]bool) []Number
 	return out
 }
 
+// inOrderOfGroups are the stored slices, group after group.
+func (r *run) inOrderOfGroups() []earlier {
+	out := slices.Clone(r.prior)
+	slices.SortStableFunc(out, func(a, b earlier) int {
+		return cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(a.group, b.group), cmp.Compare(a.number, b.number))
+	})
+	return out
+}
+
 // keptGroups are the groups as they are stored, with only the clusters that stay, each once. What has no number of its
 // own, or no room in its slice, gets a new slice in the same group.
 func (r *run) keptGroups(stay map[string]bool) []Group {
-	prior := slices.Clone(r.prior)
-	slices.SortStableFunc(prior, func(a, b earlier) int {
-		return cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(a.group, b.group), cmp.Compare(a.number, b.number))
-	})
 	seats := map[string]seat{}
 	used := map[int]bool{}
 	var order []home
-	for _, slice := range prior {
+	for _, slice := range r.inOrderOfGroups() {
 		group := home{slice.group, slice.index}
 		var here []string
 		for _, name := range slice.clusters {

@@ -6,61 +6,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/engine"
 )
 
-// satisfied goes down the table of PlacementSatisfied.
-func (r *run) satisfied(selected, fell int) engine.Condition {
-	wanted := -1
-	if r.spec.NumberOfClusters != nil {
-		wanted = int(*r.spec.NumberOfClusters)
-	}
-	switch {
-	case len(r.scope.valid) == 0:
-		return satisfiedIs("False", "NoManagedClusterSetBindings", "No valid ManagedClusterSetBindings found in placement namespace")
-	case len(r.scope.eligible) == 0:
-		return satisfiedIs("False", "NoIntersection",
-			"None of ManagedClusterSets ["+strings.Join(r.spec.ClusterSets, ",")+"] is bound to placement namespace")
-	case len(r.scope.candidates) == 0 && len(r.scope.problems) == 0:
-		return satisfiedIs("False", "AllManagedClusterSetsEmpty",
-			"All ManagedClusterSets ["+strings.Join(r.scope.eligible, ",")+"] have no member ManagedCluster")
-	case wanted == 0:
-		return satisfiedIs("True", "AllDecisionsScheduled", "All cluster decisions scheduled")
-	case selected == 0 && fell > 0:
-		return satisfiedIs("False", "NoManagedClusterMatched", "Each of the "+
-			count(fell, "ManagedClusters that match the cluster predicates has a taint that is not tolerated"))
-	case selected == 0:
-		return satisfiedIs("False", "NoManagedClusterMatched", "No ManagedCluster matches any of the cluster predicate")
-	case wanted < 0 || selected == wanted:
-		return satisfiedIs("True", "AllDecisionsScheduled", "All cluster decisions scheduled")
-	default:
-		return satisfiedIs("False", "NotAllDecisionsScheduled", count(wanted-selected, "cluster decisions unscheduled"))
-	}
-}
-
-func satisfiedIs(status metav1.ConditionStatus, reason, message string) engine.Condition {
-	return engine.Condition{Type: "PlacementSatisfied", Status: status, Reason: reason, Message: message}
-}
-
-func misconfiguredIs(problem string) engine.Condition {
-	if problem == "" {
-		return engine.Condition{
-			Type: "PlacementMisconfigured", Status: "False", Reason: "Succeedconfigured", Message: "Placement configurations check pass",
-		}
-	}
-	if len(problem) > 4096 {
-		problem = strings.ToValidUTF8(problem[:4093], "") + "..."
-	}
-	return engine.Condition{Type: "PlacementMisconfigured", Status: "True", Reason: "Misconfigured", Message: problem}
-}
-
 // store works out what is stored in the end: exactly the slices of the outcome, and the status of the placement.
-func (r *run) store(out *Outcome, strategy string) {
+func (r *run) store(out *Outcome, strategy string, shown entries) {
 	placement := r.w.Placements[r.key]
 	status := placement.Status.DeepCopy()
 	status.NumberOfSelectedClusters = int32(out.Selected) //nolint:gosec // worlds are small
@@ -69,6 +22,7 @@ func (r *run) store(out *Outcome, strategy string) {
 		line := clusterv1beta1.DecisionGroupStatus{DecisionGroupIndex: int32(index), DecisionGroupName: group.Name}
 		for _, slice := range group.Slices {
 			object := r.slice(slice, group.Name, index, strategy)
+			object.Status.Decisions = shown.list(slice.Clusters)
 			line.Decisions = append(line.Decisions, object.Name)
 			line.ClustersCount += int32(len(slice.Clusters)) //nolint:gosec // worlds are small
 			out.Slices = append(out.Slices, object)
@@ -76,11 +30,8 @@ func (r *run) store(out *Outcome, strategy string) {
 		status.DecisionGroups = append(status.DecisionGroups, line)
 	}
 	slices.SortFunc(out.Slices, func(a, b *clusterv1beta1.PlacementDecision) int { return strings.Compare(a.Name, b.Name) })
-	if out.Decided || !slices.ContainsFunc(status.Conditions, func(c metav1.Condition) bool { return c.Type == "PlacementSatisfied" }) {
-		status.Conditions = r.with(status.Conditions, out.Satisfied)
-	}
-	status.Conditions = r.with(status.Conditions, out.Misconfigured)
 	out.Status = status
+	r.storeScores(out, shown)
 }
 
 // slice returns a slice as it is to be stored; what others wrote on it stays.
@@ -114,29 +65,5 @@ func (r *run) slice(of Numbered, group string, index int, strategy string) *clus
 			Controller: &yes, BlockOwnerDeletion: &yes,
 		}}
 	}
-	out.Status.Decisions = []clusterv1beta1.ClusterDecision{}
-	for _, name := range of.Clusters {
-		out.Status.Decisions = append(out.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: name})
-	}
 	return out
-}
-
-// with sets a condition; its time moves with its status alone.
-func (r *run) with(conditions []metav1.Condition, want engine.Condition) []metav1.Condition {
-	set := metav1.Condition{
-		Type: want.Type, Status: want.Status, Reason: want.Reason, Message: want.Message,
-		ObservedGeneration: r.w.Placements[r.key].Generation,
-		LastTransitionTime: metav1.NewTime(r.w.Now.Truncate(time.Second)),
-	}
-	for i, have := range conditions {
-		if have.Type != want.Type {
-			continue
-		}
-		if have.Status == want.Status {
-			set.LastTransitionTime = have.LastTransitionTime
-		}
-		conditions[i] = set
-		return conditions
-	}
-	return append(conditions, set)
 }

@@ -25,7 +25,7 @@ type reach struct {
 }
 
 // reach works out the scope from all sets that are bound, or those of them that are asked for.
-func (r *run) reach(asked []string) reach {
+func (r *run) reach(asked []string, seats map[string]bool) reach {
 	out := reach{candidates: map[string]bool{}, held: map[string]bool{}}
 	for _, name := range slices.Sorted(maps.Keys(r.w.Bindings[r.key.Namespace])) {
 		set := r.w.Sets[name]
@@ -50,7 +50,7 @@ func (r *run) reach(asked []string) reach {
 	if len(out.problems) == 0 {
 		return out
 	}
-	for name := range r.seats {
+	for name := range seats {
 		if !out.candidates[name] && r.w.Clusters[name].DeletionTimestamp == nil {
 			out.held[name] = true
 		}
@@ -100,6 +100,11 @@ func claimsMatch(selector clusterv1beta1.ClusterClaimSelector, cluster *clusterv
 	claims := map[string]string{}
 	for _, claim := range cluster.Status.ClusterClaims {
 		claims[claim.Name] = claim.Value
+	}
+	for name, want := range selector.MatchClaims {
+		if value, has := claims[name]; !has || value != want {
+			return false
+		}
 	}
 	for _, want := range selector.MatchExpressions {
 		value, has := claims[want.Key]

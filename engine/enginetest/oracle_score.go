@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -14,7 +15,7 @@ import (
 func weights(policy clusterv1beta1.PrioritizerPolicy) map[string]int {
 	out := map[string]int{}
 	if policy.Mode != "Exact" {
-		out["Balance"], out["Steady"] = 1, 1
+		out["Balance"], out["Steady"], out["Spread"] = 1, 1, 2
 	}
 	for _, config := range policy.Configurations {
 		name := config.ScoreCoordinate.BuiltIn
@@ -29,68 +30,63 @@ func weights(policy clusterv1beta1.PrioritizerPolicy) map[string]int {
 	return out
 }
 
-// choose takes the clusters with the highest totals.
-func (r *run) choose(in, guests map[string]bool) map[string]bool {
-	weight := weights(r.spec.PrioritizerPolicy)
-	total := map[string]int{}
-	for prioritizer, w := range weight {
-		if w == 0 {
+// score adds up the totals. What Spread gives depends on who else is picked, so it is no part of them.
+func (v *view) score() {
+	for prioritizer, weight := range v.weight {
+		if weight == 0 || prioritizer == "Spread" {
 			continue
 		}
-		for name, value := range r.scores(prioritizer, w, in, guests) {
-			total[name] += w * value
+		for name, value := range v.scores(prioritizer, weight) {
+			v.total[name] += weight * value
 		}
 	}
-	order := names(in)
-	slices.SortStableFunc(order, func(a, b string) int {
-		aLast, bLast := r.demoted(a, weight["Steady"]), r.demoted(b, weight["Steady"])
-		switch {
-		case aLast != bLast && bLast:
-			return -1
-		case aLast != bLast:
-			return 1
-		case total[a] != total[b]:
-			return total[b] - total[a]
-		case weight["Balance"] == 0 || r.seats[a] == r.seats[b]:
-			return 0
-		case r.seats[a]:
-			return -1
-		default:
-			return 1
-		}
-	})
-	if n := r.spec.NumberOfClusters; n != nil && int(*n) < len(order) {
-		order = order[:*n]
-	}
-	out := map[string]bool{}
-	for _, name := range order {
-		out[name] = true
-	}
-	return out
 }
 
-func (r *run) scores(prioritizer string, weight int, in, guests map[string]bool) map[string]int {
+// rank is where a cluster stands in the order of choice, as far as that does not depend on who else is picked: the list
+// that is less goes first.
+func (v *view) rank(name string) []int {
+	return []int{v.tier[name], one01(v.demoted(name)), -v.total[name], v.unseated(name)}
+}
+
+// unseated is 1 for a cluster that others of the same total go before, since they are selected already and Balance counts.
+func (v *view) unseated(name string) int {
+	return one01(v.weight["Balance"] != 0 && !v.seats[name])
+}
+
+func one01(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// precedes says whether a cluster goes before another in the static order.
+func (v *view) precedes(a, b string) bool {
+	return cmp.Or(slices.Compare(v.rank(a), v.rank(b)), cmp.Compare(a, b)) < 0
+}
+
+func (v *view) scores(prioritizer string, weight int) map[string]int {
 	switch prioritizer {
 	case "Balance":
-		return r.balance(weight, in)
+		return v.balance(weight)
 	case "Steady":
-		return r.steady(weight, in)
+		return v.steady(weight)
 	case "ResourceAllocatableCPU":
-		return r.allocatable("cpu", in, guests)
+		return v.allocatable("cpu")
 	case "ResourceAllocatableMemory":
-		return r.allocatable("memory", in, guests)
+		return v.allocatable("memory")
 	default:
-		return r.addOn(prioritizer, in)
+		return v.addOn(prioritizer)
 	}
 }
 
 // balance counts for each cluster the other placements that chose it.
-func (r *run) balance(weight int, in map[string]bool) map[string]int {
+func (v *view) balance(weight int) map[string]int {
 	chosen := map[string]map[fleet.Key]bool{}
 	most := 0
-	for _, slice := range r.w.Slices {
-		owner, ok := r.w.OwnerOf(slice)
-		if !ok || owner == r.key {
+	for _, slice := range v.w.Slices {
+		owner, ok := v.w.OwnerOf(slice)
+		if !ok || owner == v.key {
 			continue
 		}
 		for _, decision := range slice.Status.Decisions {
@@ -102,11 +98,11 @@ func (r *run) balance(weight int, in map[string]bool) map[string]int {
 		}
 	}
 	out := map[string]int{}
-	for name := range in {
+	for name := range v.in {
 		switch {
-		case r.seats[name] && weight < 0:
+		case v.seats[name] && weight < 0:
 			out[name] = -100
-		case r.seats[name] || most == 0:
+		case v.seats[name] || most == 0:
 			out[name] = 100
 		default:
 			out[name] = 2 * int(math.Trunc(100*(0.5-float64(len(chosen[name]))/float64(most))))
@@ -115,10 +111,10 @@ func (r *run) balance(weight int, in map[string]bool) map[string]int {
 	return out
 }
 
-func (r *run) steady(weight int, in map[string]bool) map[string]int {
+func (v *view) steady(weight int) map[string]int {
 	out := map[string]int{}
-	for name := range in {
-		if r.seats[name] && weight > 0 {
+	for name := range v.in {
+		if v.seats[name] && weight > 0 {
 			out[name] = 100
 		}
 	}
@@ -126,17 +122,17 @@ func (r *run) steady(weight int, in map[string]bool) map[string]int {
 }
 
 // allocatable is measured against the clusters that would be candidates however the placement was decided before.
-func (r *run) allocatable(resource clusterv1.ResourceName, in, guests map[string]bool) map[string]int {
+func (v *view) allocatable(resource clusterv1.ResourceName) map[string]int {
 	amount := map[string]float64{}
-	for name := range in {
-		status := r.w.Clusters[name].Status
+	for name := range v.in {
+		status := v.w.Clusters[name].Status
 		has, ok := status.Allocatable[resource]
 		if _, capacity := status.Capacity[resource]; ok && capacity {
 			amount[name] = has.AsApproximateFloat64()
 		}
 	}
 	least, most := math.Inf(1), math.Inf(-1)
-	for _, name := range r.lasting(in, guests) {
+	for _, name := range v.lasting() {
 		if a, known := amount[name]; known {
 			least, most = min(least, a), max(most, a)
 		}
@@ -154,33 +150,33 @@ func (r *run) allocatable(resource clusterv1.ResourceName, in, guests map[string
 }
 
 // lasting returns the clusters that do not pass only since they are selected, or all where there are none.
-func (r *run) lasting(in, guests map[string]bool) []string {
+func (v *view) lasting() []string {
 	var out []string
-	for name := range in {
-		if guest := guests[name] || r.seats[name] && r.refusedIfNew(name); !guest {
+	for name := range v.in {
+		if guest := v.guests[name] || v.seats[name] && v.refusedIfNew(name); !guest {
 			out = append(out, name)
 		}
 	}
 	if len(out) == 0 {
-		return names(in)
+		return names(v.in)
 	}
 	return out
 }
 
 // refusedIfNew says whether a cluster would not be let in, were it not selected.
-func (r *run) refusedIfNew(name string) bool {
-	r.seats[name] = false
-	verdict, _ := r.standing(name)
-	r.seats[name] = true
+func (v *view) refusedIfNew(name string) bool {
+	other := *v
+	other.seats = nil
+	verdict, _ := other.standing(name)
 	return verdict != ""
 }
 
-func (r *run) addOn(prioritizer string, in map[string]bool) map[string]int {
+func (v *view) addOn(prioritizer string) map[string]int {
 	out := map[string]int{}
-	for name := range in {
-		for key, object := range r.w.Scores {
+	for name := range v.in {
+		for key, object := range v.w.Scores {
 			until := object.Status.ValidUntil
-			if key.Cluster != name || until != nil && until.Time.Before(r.w.Now) {
+			if key.Cluster != name || until != nil && until.Time.Before(v.w.Now) {
 				continue
 			}
 			for _, item := range object.Status.Scores {
@@ -189,7 +185,7 @@ func (r *run) addOn(prioritizer string, in map[string]bool) map[string]int {
 				}
 				out[name] = int(item.Value)
 				if until != nil {
-					r.again = append(r.again, until.Add(time.Nanosecond))
+					v.again = append(v.again, until.Add(time.Nanosecond))
 				}
 			}
 		}

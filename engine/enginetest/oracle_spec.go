@@ -24,18 +24,13 @@ func wrong(placement *clusterv1beta1.Placement, env *celenv.Env) bool {
 		return true
 	}
 	for _, predicate := range spec.Predicates {
-		want := predicate.RequiredClusterSelector
-		if wrongLabels(want.LabelSelector) || wrongClaims(want.ClaimSelector) {
+		if wrongSelector(predicate.RequiredClusterSelector, env) {
 			return true
-		}
-		for _, text := range want.CelSelector.CelExpressions {
-			if _, err := env.Compile(text); err != nil {
-				return true
-			}
 		}
 	}
 	return slices.ContainsFunc(spec.Tolerations, wrongToleration) || wrongPolicy(spec.PrioritizerPolicy) ||
-		wrongStrategy(spec.DecisionStrategy.GroupStrategy)
+		wrongStrategy(spec.DecisionStrategy.GroupStrategy, env) || wrongTiers(spec.Tiers, env) || wrongPace(spec) ||
+		wrongSpread(spec.SpreadPolicy) || wrongOrder(spec)
 }
 
 // words returns the text of the condition for a spec that is wrong: only the engine knows its own words.
@@ -53,28 +48,18 @@ func words(placement *clusterv1beta1.Placement, env *celenv.Env) string {
 			plugin = "Prioritizer"
 		case strings.HasPrefix(fault.Field, "spec.decisionStrategy"):
 			plugin = "DecisionGroup"
+		case strings.HasPrefix(fault.Field, "spec.tiers"):
+			plugin = "Tiers"
+		case strings.HasPrefix(fault.Field, "spec.spreadPolicy"):
+			plugin = "Spread"
+		case strings.HasPrefix(fault.Field, "spec.failbackPolicy"):
+			plugin = "Failback"
+		case strings.HasPrefix(fault.Field, "spec.disruptionPolicy"):
+			plugin = "Disruption"
 		}
 		out = append(out, plugin+":"+fault.Error())
 	}
 	return strings.Join(out, "; ")
-}
-
-// unsupported names what is legal and not done.
-func unsupported(spec clusterv1beta1.PlacementSpec) string {
-	var out []string
-	for _, config := range spec.PrioritizerPolicy.Configurations {
-		if c := config.ScoreCoordinate; c != nil && c.Type != "AddOn" && c.BuiltIn == "Spread" {
-			out = append(out, "spec.prioritizerPolicy: the Spread prioritizer")
-			break
-		}
-	}
-	if len(spec.SpreadPolicy.SpreadConstraints) > 0 {
-		out = append(out, "spec.spreadPolicy.spreadConstraints")
-	}
-	if len(spec.SpreadPolicy.AntiAffinity) > 0 {
-		out = append(out, "spec.spreadPolicy.antiAffinity")
-	}
-	return strings.Join(out, ", ")
 }
 
 func wrongLabels(selector metav1.LabelSelector) bool {
@@ -83,6 +68,9 @@ func wrongLabels(selector metav1.LabelSelector) bool {
 }
 
 func wrongClaims(selector clusterv1beta1.ClusterClaimSelector) bool {
+	if _, nameless := selector.MatchClaims[""]; nameless {
+		return true
+	}
 	for _, want := range selector.MatchExpressions {
 		switch want.Operator {
 		case "In", "NotIn":
@@ -132,7 +120,7 @@ func wrongPolicy(policy clusterv1beta1.PrioritizerPolicy) bool {
 		if !ok || listed[name] {
 			return true
 		}
-		listed[name] = name != "Spread"
+		listed[name] = true
 	}
 	return false
 }
@@ -154,10 +142,9 @@ func coordinate(in clusterv1beta1.ScoreCoordinate) (name string, ok bool) {
 
 var groupName = regexp.MustCompile(`^[a-zA-Z0-9][-A-Za-z0-9_.]{0,61}[a-zA-Z0-9]$`)
 
-func wrongStrategy(strategy clusterv1beta1.GroupStrategy) bool {
+func wrongStrategy(strategy clusterv1beta1.GroupStrategy, env *celenv.Env) bool {
 	for _, group := range strategy.DecisionGroups {
-		if !groupName.MatchString(group.GroupName) || wrongLabels(group.ClusterSelector.LabelSelector) ||
-			wrongClaims(group.ClusterSelector.ClaimSelector) {
+		if !groupName.MatchString(group.GroupName) || wrongSelector(asSelector(group.ClusterSelector), env) {
 			return true
 		}
 	}
@@ -191,8 +178,15 @@ func fingerprint(strategy clusterv1beta1.GroupStrategy) string {
 		for _, want := range labels.MatchExpressions {
 			fmt.Fprintf(text, " label %q %s %q\n", want.Key, want.Operator, sorted(want.Values))
 		}
-		for _, want := range group.ClusterSelector.ClaimSelector.MatchExpressions {
+		claims := group.ClusterSelector.ClaimSelector
+		for _, key := range slices.Sorted(maps.Keys(claims.MatchClaims)) {
+			fmt.Fprintf(text, " claim %q In %q\n", key, []string{claims.MatchClaims[key]})
+		}
+		for _, want := range claims.MatchExpressions {
 			fmt.Fprintf(text, " claim %q %s %q\n", want.Key, want.Operator, sorted(want.Values))
+		}
+		for _, expression := range group.ClusterSelector.CelSelector.CelExpressions {
+			fmt.Fprintf(text, " cel %q\n", expression)
 		}
 	}
 	sum := fnv.New64a()

@@ -86,6 +86,17 @@ func TestTheEngineDecidesRandomWorldsAsTheOracleDoes(t *testing.T) {
 	})
 }
 
+func TestTheEngineDecidesFullWorldsAsTheOracleDoes(t *testing.T) {
+	t.Parallel()
+	overSeeds(t, *worlds, func(t *testing.T, rig rig, seed uint64, at string) {
+		w := enginetest.NewRandom(seed).FullWorld(2)
+		s := w.Snapshot()
+		for _, key := range w.Keys() {
+			same(t, at+" "+key.String(), rig.oracle.Decide(w, key), enginetest.Engine(w, s, key, rig.env))
+		}
+	})
+}
+
 func same(t *testing.T, at string, want, got enginetest.Outcome) {
 	t.Helper()
 	if want.JSON() != got.JSON() {

@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
@@ -10,6 +11,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/engine/verdict"
 )
 
 // Outcome is all that a scheduler says of one placement, in the words in which engine and oracle are compared.
@@ -20,7 +22,9 @@ type Outcome struct {
 	Selected                 int
 	Satisfied, Misconfigured engine.Condition
 	LookAgain                time.Time
-	// Verdicts is the code of the verdict on every cluster.
+	// PlanAgain is when scores may be written that are held back.
+	PlanAgain time.Time
+	// Verdicts is the verdict on every cluster, in words.
 	Verdicts map[string]string `json:",omitempty"`
 	// Slices and Status are what is stored once the plan is carried out.
 	Slices []*clusterv1beta1.PlacementDecision `json:",omitempty"`
@@ -50,7 +54,7 @@ func (o Outcome) JSON() string {
 
 // Core returns the outcome without verdicts and stored objects: what may not change unless the placement is woken.
 func (o Outcome) Core() Outcome {
-	o.Verdicts, o.Slices, o.Status = nil, nil, nil
+	o.Verdicts, o.Slices, o.Status, o.PlanAgain = nil, nil, nil, time.Time{}
 	return o
 }
 
@@ -88,7 +92,28 @@ func Said(result *engine.Result) Outcome {
 		out.Groups = append(out.Groups, made)
 	}
 	for id, cluster := range result.Trace.Snapshot.Clusters() {
-		out.Verdicts[cluster.Name()] = result.Trace.Verdict(id).Code.String()
+		out.Verdicts[cluster.Name()] = inWords(result.Trace.Verdict(id))
+	}
+	return out
+}
+
+// inWords renders a verdict, with the arguments that depend on the choice.
+func inWords(v verdict.Verdict) string {
+	out := v.Code.String()
+	switch argument := v.Argument.(type) {
+	case verdict.Cap:
+		out += fmt.Sprintf(" by %s: %q %v", argument.Constraint, argument.Domain, !argument.Lacks)
+		if argument.By != "" {
+			out += " of " + argument.By
+		}
+	case verdict.Wait:
+		out += until(argument.Until)
+	case verdict.Hold:
+		out += until(argument.Until)
+		if argument.Fell != 0 {
+			out += ", else " + argument.Fell.String()
+		}
+	case verdict.Mismatches, verdict.Taint, verdict.Rank:
 	}
 	return out
 }
@@ -102,9 +127,11 @@ func Engine(w *World, s *fleet.Snapshot, key fleet.Key, env *celenv.Env) Outcome
 func After(w *World, result *engine.Result) Outcome {
 	out := Said(result)
 	after := w.Copy()
-	for _, write := range plan.Diff(result, w.Stored(result.Key), w.Now).Writes {
+	made := plan.Diff(result, w.Stored(result.Key), w.Now)
+	for _, write := range made.Writes {
 		after.Apply(write)
 	}
+	out.PlanAgain = made.LookAgain
 	out.Slices = after.SlicesOf(result.Key)
 	out.Status = &after.Placements[result.Key].Status
 	return out

@@ -129,9 +129,8 @@ func (r Random) strategy(b *PlacementBuilder) {
 	}
 }
 
-// mistake makes a placement wrong in one way, or asks for what is not done.
+// mistake makes a placement wrong in one way.
 func (r Random) mistake(b *PlacementBuilder) {
-	spec := &b.object.Spec
 	switch r.IntN(12) {
 	case 0:
 		b.Number(-1)
@@ -154,9 +153,9 @@ func (r Random) mistake(b *PlacementBuilder) {
 	case 9:
 		b.PerGroup(one(r, "abc", "0%", "101%"))
 	case 10:
-		b.BuiltIn("Spread", 1)
+		b.BuiltIn("Spread", 1).BuiltIn("Spread", 1)
 	default:
-		spec.SpreadPolicy.AntiAffinity = []clusterv1beta1.AntiAffinityTerm{{TopologyKey: "region", TopologyKeyType: "Label"}}
+		b.Apart("Mood", "region")
 	}
 }
 

@@ -18,6 +18,7 @@ const eventsPerSequence = 50
 type sequence struct {
 	rig
 	random enginetest.Random
+	event  func(*enginetest.Live) string
 	live   *enginetest.Live
 	// last is the result in force of each placement, and said what it says in JSON.
 	last map[fleet.Key]*engine.Result
@@ -28,15 +29,22 @@ type sequence struct {
 func newSequence(rig rig, seed uint64, at string) *sequence {
 	random := enginetest.NewRandom(seed)
 	return &sequence{
-		rig: rig, random: random, live: enginetest.NewLive(random.World(2), rig.env),
+		rig: rig, random: random, event: random.Event, live: enginetest.NewLive(random.World(2), rig.env),
 		last: map[fleet.Key]*engine.Result{}, said: map[fleet.Key]string{}, at: at,
 	}
+}
+
+// newFullSequence is one in which placements ask for much and remember things.
+func newFullSequence(rig rig, seed uint64, at string) *sequence {
+	q := newSequence(rig, seed, at)
+	q.event, q.live = q.random.FullEvent, enginetest.NewLive(q.random.FullWorld(2), rig.env)
+	return q
 }
 
 // step lets one thing happen: an event, or that the plan of a placement is carried out, wholly or until a crash.
 func (q *sequence) step() string {
 	if !q.random.Chance(35) {
-		return q.random.Event(q.live)
+		return q.event(q.live)
 	}
 	keys := q.live.World.Keys()
 	key := keys[q.random.IntN(len(keys))]
@@ -52,10 +60,15 @@ func (q *sequence) step() string {
 	return fmt.Sprintf("%d of %d writes of %s", did, len(writes), key)
 }
 
-// due says whether a placement is to be decided again.
+// due says whether a placement is to be decided again. What it dates and does not get stored is dated anew.
 func (q *sequence) due(key fleet.Key) bool {
 	last := q.last[key]
-	return last == nil || q.live.Woken[key] || !last.LookAgain.IsZero() && !last.LookAgain.After(q.live.World.Now)
+	if last == nil || q.live.Woken[key] || !last.LookAgain.IsZero() && !last.LookAgain.After(q.live.World.Now) {
+		return true
+	}
+	spec := q.live.World.Placements[key].Spec
+	dates := spec.DisruptionPolicy != nil || spec.FailbackPolicy != nil
+	return dates && (!last.Decided || !plan.Diff(last, q.live.World.Stored(key), q.live.World.Now).Empty())
 }
 
 // settle decides whoever is due and holds everybody against the oracle.
@@ -90,10 +103,21 @@ func (q *sequence) outcome(key fleet.Key) enginetest.Outcome {
 func TestTheEngineFollowsRandomEventsAsTheOracleDoes(t *testing.T) {
 	t.Parallel()
 	overSeeds(t, *sequences, func(t *testing.T, rig rig, seed uint64, at string) {
-		q := newSequence(rig, seed, at)
-		q.settle(t, "the start")
-		for n := 0; n < eventsPerSequence && !t.Failed(); n++ {
-			q.settle(t, fmt.Sprintf("event %d, %s", n, q.step()))
-		}
+		newSequence(rig, seed, at).follow(t)
 	})
+}
+
+func TestTheEngineFollowsOutagesAndRecoveriesAsTheOracleDoes(t *testing.T) {
+	t.Parallel()
+	overSeeds(t, *sequences, func(t *testing.T, rig rig, seed uint64, at string) {
+		newFullSequence(rig, seed, at).follow(t)
+	})
+}
+
+func (q *sequence) follow(t *testing.T) {
+	t.Helper()
+	q.settle(t, "the start")
+	for n := 0; n < eventsPerSequence && !t.Failed(); n++ {
+		q.settle(t, fmt.Sprintf("event %d, %s", n, q.step()))
+	}
 }

@@ -1,0 +1,277 @@
+package enginetest_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/engine/verdict"
+)
+
+// forEachFullDecision decides every placement of n worlds in which placements ask for much.
+func forEachFullDecision(t *testing.T, n int, check func(t *testing.T, rig rig, at string, c decided)) {
+	t.Helper()
+	t.Parallel()
+	overSeeds(t, n, func(t *testing.T, rig rig, seed uint64, at string) {
+		w := enginetest.NewRandom(seed + 3<<32).FullWorld(2)
+		s := w.Snapshot()
+		for _, key := range w.Keys() {
+			check(t, rig, at+" "+key.String(), decided{w, s, key, enginetest.Answer(s, w.Placements[key], rig.env)})
+		}
+	})
+}
+
+// choice is a decision as a reader of the spec looks at it.
+type choice struct {
+	decided
+
+	spec     clusterv1beta1.PlacementSpec
+	chosen   map[string]bool
+	before   map[string]bool
+	verdicts map[string]verdict.Verdict
+	standing map[string]enginetest.Standing
+}
+
+// choice puts a decision together with what there was to choose from.
+func (c decided) choice(rig rig) choice {
+	out := choice{
+		decided: c, spec: c.world.Placements[c.key].Spec, chosen: set(c.result.Clusters()), before: union(c.world, c.key),
+		verdicts: map[string]verdict.Verdict{}, standing: map[string]enginetest.Standing{},
+	}
+	for id, cluster := range c.snapshot.Clusters() {
+		out.verdicts[cluster.Name()] = c.result.Trace.Verdict(id)
+	}
+	if c.result.Decided {
+		out.standing = rig.oracle.Standings(c.world, c.key)
+	}
+	return out
+}
+
+// held says whether any cluster is held by the budget.
+func (c choice) held() bool { return slices.ContainsFunc(sorted(c.chosen), c.isHeld) }
+
+func (c choice) isHeld(name string) bool {
+	hold, ok := c.verdicts[name].Argument.(verdict.Hold)
+	return ok && hold.Fell != 0
+}
+
+// waits says whether any cluster waits to take over.
+func (c choice) waits() bool {
+	return slices.ContainsFunc(sorted(c.verdicts), func(name string) bool { return c.verdicts[name].Code == verdict.Waiting })
+}
+
+// open are the clusters that may be chosen and are not, by name. Those that were candidates only since they were selected
+// are none any more.
+func (c choice) open() []string {
+	return slices.DeleteFunc(sorted(c.standing), func(name string) bool {
+		standing := c.standing[name]
+		return c.chosen[name] || !standing.Eligible || standing.Guest
+	})
+}
+
+// domain is the names of the domains that a cluster is in for the first n constraints.
+func (c choice) domain(name string, n int) string {
+	var path []string
+	for _, constraint := range c.constraints()[:n] {
+		value, has := enginetest.Domain(c.world.Clusters[name], constraint.TopologyKeyType, constraint.TopologyKey)
+		if has {
+			value = "=" + value
+		}
+		path = append(path, value)
+	}
+	return strings.Join(path, "\x00")
+}
+
+// constraints are those that count: soft ones need a number of clusters.
+func (c choice) constraints() []clusterv1beta1.SpreadConstraintsTerm {
+	return slices.DeleteFunc(slices.Clone(c.spec.SpreadPolicy.SpreadConstraints), func(of clusterv1beta1.SpreadConstraintsTerm) bool {
+		return of.WhenUnsatisfiable != clusterv1beta1.DoNotSchedule && c.spec.NumberOfClusters == nil
+	})
+}
+
+// excess says by how much the domain of a cluster exceeds the skew of the i-th constraint, and which domains beside it are
+// the emptiest.
+func (c choice) excess(name string, i int) (by int, emptiest []string) {
+	count := map[string]int{}
+	for _, other := range slices.Concat(c.open(), sorted(c.chosen)) {
+		if c.domain(other, i) != c.domain(name, i) {
+			continue
+		}
+		domain := c.domain(other, i+1)
+		if c.chosen[other] {
+			count[domain]++
+		} else {
+			count[domain] += 0
+		}
+	}
+	least := count[c.domain(name, i+1)]
+	for _, n := range count {
+		least = min(least, n)
+	}
+	for _, domain := range sorted(count) {
+		if count[domain] == least {
+			emptiest = append(emptiest, domain)
+		}
+	}
+	return count[c.domain(name, i+1)] - least - max(1, int(c.constraints()[i].MaxSkew)), emptiest
+}
+
+func sorted[V any](of map[string]V) []string {
+	out := make([]string, 0, len(of))
+	for name := range of {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestAHardMaxSkewIsNeverExceededUnlessClustersAreHeld(t *testing.T) {
+	forEachFullDecision(t, properties, func(t *testing.T, rig rig, at string, c decided) {
+		choice := c.choice(rig)
+		if choice.held() || !c.result.Decided {
+			return
+		}
+		for i, constraint := range choice.constraints() {
+			for _, name := range sorted(choice.chosen) {
+				if by, _ := choice.excess(name, i); by > 0 && isHard(constraint) {
+					t.Errorf("%s: the domain of %s exceeds maxSkew of constraint %d by %d", at, name, i, by)
+				}
+			}
+		}
+	})
+}
+
+func TestASoftMaxSkewIsExceededOnlyWhereNoClusterOfTheSameStandingWouldLowerIt(t *testing.T) {
+	forEachFullDecision(t, properties, func(t *testing.T, rig rig, at string, c decided) {
+		choice := c.choice(rig)
+		if choice.held() || choice.waits() || len(choice.spec.SpreadPolicy.AntiAffinity) > 0 || slices.ContainsFunc(choice.constraints(), isHard) {
+			return
+		}
+		for i := range choice.constraints() {
+			for _, name := range sorted(choice.chosen) {
+				by, emptiest := choice.excess(name, i)
+				for _, other := range choice.open() {
+					a, b := choice.standing[name], choice.standing[other]
+					if by > 0 && slices.Contains(emptiest, choice.domain(other, i+1)) && a.Tier == b.Tier && a.Demoted == b.Demoted {
+						t.Errorf("%s: %s in place of %s would lower the excess of constraint %d from %d", at, other, name, i, by)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestNoTwoSelectedClustersShareADomainOfATermUnlessOneIsHeld(t *testing.T) {
+	forEachFullDecision(t, properties, func(t *testing.T, rig rig, at string, c decided) {
+		choice := c.choice(rig)
+		if !c.result.Decided {
+			return
+		}
+		for _, term := range choice.spec.SpreadPolicy.AntiAffinity {
+			taken := map[string]string{}
+			for _, name := range sorted(choice.chosen) {
+				value, has := enginetest.Domain(c.world.Clusters[name], term.TopologyKeyType, term.TopologyKey)
+				if choice.isHeld(name) {
+					continue
+				}
+				if other, shared := taken[value]; shared || !has {
+					t.Errorf("%s: %s (has %s: %v) and %s share %q", at, name, term.TopologyKey, has, other, value)
+				}
+				taken[value] = name
+			}
+		}
+	})
+}
+
+func TestNoClusterOfALaterTierIsNewlyChosenWhileOneOfAnEarlierTierIsLeftOutForNoReason(t *testing.T) {
+	forEachFullDecision(t, properties, func(t *testing.T, rig rig, at string, c decided) {
+		choice := c.choice(rig)
+		if slices.ContainsFunc(choice.constraints(), isHard) {
+			return // what was in the way when a cluster was picked need not be at the end
+		}
+		for _, fresh := range sorted(choice.chosen) {
+			for _, left := range choice.open() {
+				if choice.before[fresh] || choice.before[left] || choice.standing[left].Tier >= choice.standing[fresh].Tier {
+					continue
+				}
+				if said := choice.verdicts[left]; said.Code != verdict.Waiting && !apart(said) {
+					t.Errorf("%s: %s of tier %d is new and %s of tier %d is left out: %v", at, fresh, choice.standing[fresh].Tier,
+						left, choice.standing[left].Tier, said)
+				}
+			}
+		}
+	})
+}
+
+func isHard(of clusterv1beta1.SpreadConstraintsTerm) bool {
+	return of.WhenUnsatisfiable == clusterv1beta1.DoNotSchedule
+}
+
+// apart says whether anti-affinity keeps a cluster out.
+func apart(of verdict.Verdict) bool {
+	capped, ok := of.Argument.(verdict.Cap)
+	return ok && strings.HasPrefix(capped.Constraint, "anti-affinity")
+}
+
+func TestNeverMoreClustersThanAskedForAreSelectedWhateverIsHeld(t *testing.T) {
+	forEachFullDecision(t, properties, func(t *testing.T, _ rig, at string, c decided) {
+		wanted := c.world.Placements[c.key].Spec.NumberOfClusters
+		if c.result.Decided && wanted != nil && c.result.Selected > int(*wanted) {
+			t.Errorf("%s: selected %d, want at most %d", at, c.result.Selected, *wanted)
+		}
+		if got := c.result.Clusters(); len(got) != c.result.Selected || len(set(got)) != len(got) {
+			t.Errorf("%s: %d entries and %d clusters in the slices, want %d of both", at, len(got), len(set(got)), c.result.Selected)
+		}
+	})
+}
+
+func TestDecidingAgainUntilThePlacementLooksAgainWritesNothing(t *testing.T) {
+	forEachFullDecision(t, properties, func(t *testing.T, rig rig, at string, c decided) {
+		never := !slices.ContainsFunc(c.world.Placements[c.key].Status.Conditions, func(of metav1.Condition) bool {
+			return of.Type == clusterv1beta1.PlacementConditionSatisfied
+		})
+		if !c.result.Decided && (never || strings.HasPrefix(c.result.Misconfigured.Message, "DecisionGroup:")) {
+			return // the first decision is not known to be for another spec; or the message counts who would be selected
+		}
+		after := c.world.Copy()
+		first := c.plan()
+		for _, write := range first.Writes {
+			after.Apply(write)
+		}
+		for _, later := range []time.Duration{0, time.Second, time.Minute} {
+			after.Now = c.world.Now.Add(later)
+			if due(c.result.LookAgain, after.Now) || due(first.LookAgain, after.Now) {
+				return
+			}
+			again := enginetest.Answer(after.Snapshot(), after.Placements[c.key], rig.env)
+			for _, write := range plan.Diff(again, after.Stored(c.key), after.Now).Writes {
+				t.Errorf("%s: %v later still to %s: %s", at, later, write.Verb, cmp.Diff(after.Placements[c.key], write.Placement))
+			}
+		}
+	})
+}
+
+func due(at, now time.Time) bool { return !at.IsZero() && !at.After(now) }
+
+func TestAPlacementWithoutTheNewerPartsIsDecidedTheSameWhateverItRemembers(t *testing.T) {
+	forEachDecision(t, properties, func(t *testing.T, rig rig, at string, c decided) {
+		random := enginetest.NewRandom(uint64(len(at)))
+		other := c.world.Copy()
+		other.Add(random.Remembering(other, c.key))
+		again := enginetest.Answer(c.snapshot, other.Placements[c.key], rig.env)
+		want, got := enginetest.Said(c.result), enginetest.After(other, again)
+		if c.result.Decided && (got.Status.Disruption != nil || got.Status.Failback != nil) {
+			t.Errorf("%s: remembers %v and %v, want nothing", at, got.Status.Disruption, got.Status.Failback)
+		}
+		got.Slices, got.Status = nil, nil
+		same(t, at, want, got)
+	})
+}

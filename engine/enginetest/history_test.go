@@ -1,0 +1,254 @@
+package enginetest_test
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/engine/verdict"
+)
+
+const (
+	histories        = 600
+	eventsPerHistory = 40
+)
+
+// history follows one placement with a budget and a fail-back through outages, recoveries, changes of its spec and
+// crashes of the manager.
+type history struct {
+	rig
+
+	random enginetest.Random
+	live   *enginetest.Live
+	key    fleet.Key
+	at     string
+	// dropped are the clusters that the budget must have paid for, with when they went.
+	dropped []departure
+	// sizes are how many clusters were selected, at most, when something was decided.
+	sizes []departure
+}
+
+// departure is a cluster that was dropped, or how many were selected, at one instant.
+type departure struct {
+	at   time.Time
+	name string
+	size int
+}
+
+func newHistory(rig rig, seed uint64, at string) *history {
+	random := enginetest.NewRandom(seed + 5<<32)
+	w := random.FullWorld(1)
+	key := w.Keys()[0]
+	w.Add(random.Paced(w.Placements[key]))
+	return &history{rig: rig, random: random, live: enginetest.NewLive(w, rig.env), key: key, at: at}
+}
+
+// forEachRun lets things happen and decides after each. Check looks at every decision, before it is carried out.
+func forEachRun(t *testing.T, n int, check func(t *testing.T, h *history, at string, c decided)) {
+	t.Helper()
+	t.Parallel()
+	overSeeds(t, n, func(t *testing.T, rig rig, seed uint64, at string) {
+		h := newHistory(rig, seed, at)
+		for n := range eventsPerHistory {
+			event := "the start"
+			if n > 0 {
+				event = h.random.Happen(h.live)
+			}
+			check(t, h, fmt.Sprintf("%s, event %d, %s", at, n, event), h.decide())
+			if t.Failed() {
+				return
+			}
+		}
+	})
+}
+
+func (h *history) decide() decided {
+	w := h.live.World
+	return decided{w, h.live.Snapshot.At(w.Now), h.key, h.live.Decide(h.key)}
+}
+
+// carryOut applies the plan of a decision, wholly or, at times, until a crash. It notes who is dropped, and calls after
+// each write.
+func (h *history) carryOut(c decided, after func(write plan.Write)) {
+	writes := c.plan().Writes
+	if h.random.Chance(25) {
+		writes = writes[:h.random.IntN(len(writes)+1)]
+	}
+	counted := h.counted(c)
+	for _, write := range writes {
+		before := union(c.world, c.key)
+		c.world.Apply(write)
+		now := union(c.world, c.key)
+		for _, name := range sorted(before) {
+			if !now[name] && counted[name] {
+				h.dropped = append(h.dropped, departure{at: c.world.Now, name: name})
+			}
+		}
+		after(write)
+	}
+	h.live.Decided(h.key)
+}
+
+// counted are the clusters whose departure the budget pays for: not those that are gone or out of reach, nor those that a
+// change of the spec drops.
+func (h *history) counted(c decided) map[string]bool {
+	out := map[string]bool{}
+	past := plan.ReadLedger(c.world.Placements[c.key])
+	held := map[string]bool{}
+	if account := c.world.Placements[c.key].Status.Disruption; account != nil {
+		for _, some := range account.Held {
+			for _, name := range some.Clusters {
+				held[name] = true
+			}
+		}
+	}
+	selected := 0
+	for name := range union(c.world, c.key) {
+		if id, known := c.snapshot.ID(name); known && c.world.Clusters[name] != nil {
+			selected++
+			code := c.result.Trace.Verdict(id).Code
+			out[name] = code != verdict.OutsideSets && code != verdict.Terminating && (past.SameSpec || held[name])
+		}
+	}
+	if wanted := c.world.Placements[c.key].Spec.NumberOfClusters; !past.SameSpec && wanted != nil && int(*wanted) < selected {
+		clear(out) // fewer are wanted than there are: the surplus goes at once
+	}
+	h.sizes = append(h.sizes, departure{at: c.world.Now, size: max(selected, c.result.Selected, h.undropped(c))})
+	return out
+}
+
+// undropped is how many clusters would be selected if nobody were dropped: a percentage counts these too.
+func (h *history) undropped(c decided) int {
+	patient := c.world.Placements[c.key].DeepCopy()
+	patient.Spec.DisruptionPolicy.MaxUnavailable = intstr.FromInt32(0)
+	return enginetest.Answer(c.snapshot, patient, h.env).Selected
+}
+
+// allowed is how many clusters the budget lets go within the interval that ends now, and how many went.
+func (h *history) allowed() (allowed, went int) {
+	compiled, faults := program.Compile(h.live.World.Placements[h.key], h.env)
+	if len(faults) > 0 {
+		return 0, 0 // nobody goes
+	}
+	within := func(d departure) bool { return d.at.After(h.live.World.Now.Add(-compiled.Budget.Interval)) }
+	for _, size := range h.sizes {
+		if within(size) {
+			allowed = max(allowed, compiled.Budget.Allows(size.size))
+		}
+	}
+	for _, departure := range h.dropped {
+		if within(departure) {
+			went++
+		}
+	}
+	return allowed, went
+}
+
+func TestInNoStretchOfTimeAreMoreClustersDroppedThanTheBudgetAllows(t *testing.T) {
+	forEachRun(t, histories, func(t *testing.T, h *history, at string, c decided) {
+		h.carryOut(c, func(write plan.Write) {
+			if allowed, went := h.allowed(); went > allowed {
+				t.Errorf("%s: %d clusters were dropped within the interval at %s %s, want at most %d: %v",
+					at, went, write.Verb, named(write), allowed, h.dropped)
+			}
+		})
+	})
+}
+
+func TestNobodyLeavesUnpaidWhateverIsInterrupted(t *testing.T) {
+	forEachRun(t, histories, func(t *testing.T, h *history, at string, c decided) {
+		h.carryOut(c, func(write plan.Write) {
+			paid := 0
+			placement := c.world.Placements[c.key]
+			interval := placement.Spec.DisruptionPolicy.Interval.Duration
+			if account := placement.Status.Disruption; account != nil {
+				for _, spent := range account.Spent {
+					if spent.At.Add(interval).After(c.world.Now) {
+						paid += int(spent.Count)
+					}
+				}
+			}
+			if _, went := h.allowed(); went > paid {
+				t.Errorf("%s: %d clusters were dropped within the interval at %s %s, and %d are paid for",
+					at, went, write.Verb, named(write), paid)
+			}
+		})
+	})
+}
+
+func TestACrashAfterAnyWriteNeverSpendsTwice(t *testing.T) {
+	forEachRun(t, histories/3, func(t *testing.T, h *history, at string, c decided) {
+		writes := c.plan().Writes
+		whole := c.world.Copy()
+		for _, write := range writes {
+			whole.Apply(write)
+		}
+		for stop := range writes {
+			torn := c.world.Copy()
+			for _, write := range writes[:stop] {
+				torn.Apply(write)
+			}
+			again := enginetest.Answer(torn.Snapshot(), torn.Placements[c.key], h.env)
+			for _, write := range plan.Diff(again, torn.Stored(c.key), torn.Now).Writes {
+				torn.Apply(write)
+			}
+			if once, twice := spent(whole, c.key), spent(torn, c.key); once != twice {
+				t.Errorf("%s, crash before write %d: %d spent in the end, want %d", at, stop, twice, once)
+			}
+		}
+		h.carryOut(c, func(plan.Write) {})
+	})
+}
+
+func spent(w *enginetest.World, key fleet.Key) (sum int) {
+	if account := w.Placements[key].Status.Disruption; account != nil {
+		for _, spent := range account.Spent {
+			sum += int(spent.Count)
+		}
+	}
+	return sum
+}
+
+func TestWhoWasHeldFirstIsReleasedFirst(t *testing.T) {
+	forEachRun(t, histories, func(t *testing.T, h *history, at string, c decided) {
+		choice := c.choice(h.rig)
+		past, next := heldSince(c.world.Placements[c.key]), map[string]time.Time{}
+		counted := h.counted(c)
+		after := c.world.Copy()
+		for _, write := range c.plan().Writes {
+			after.Apply(write)
+		}
+		maps.Copy(next, heldSince(after.Placements[c.key]))
+		for _, gone := range sorted(past) {
+			for _, stays := range sorted(past) {
+				if !choice.before[gone] || choice.chosen[gone] || !counted[gone] || !choice.isHeld(stays) {
+					continue
+				}
+				if past[gone].After(past[stays]) && next[stays].Equal(past[stays]) {
+					t.Errorf("%s: %s, held since %v, is dropped before %s, held since %v", at, gone, past[gone], stays, past[stays])
+				}
+			}
+		}
+		h.carryOut(c, func(plan.Write) {})
+	})
+}
+
+func heldSince(placement *clusterv1beta1.Placement) map[string]time.Time {
+	out := map[string]time.Time{}
+	if account := placement.Status.Disruption; account != nil {
+		for _, some := range account.Held {
+			for _, name := range some.Clusters {
+				out[name] = some.Since.Time
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,282 @@
+package enginetest_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/enginetest"
+)
+
+// smallWorlds is how many worlds are held against every subset of their clusters.
+const smallWorlds = 5_000
+
+// small is a world with so few clusters that every subset of them can be looked at.
+type small struct {
+	choice
+
+	names []string
+	// apart and even hold, for each term, the domain of every cluster; even is by level, with the domains above in it.
+	apart, even [][]string
+	skews       []int
+}
+
+// smallWorld draws clusters with a score each, some in tiers and some with a taint that only advises.
+func smallWorld(r enginetest.Random, ask func(b *enginetest.PlacementBuilder)) *enginetest.World {
+	b := enginetest.Placement("ns", "p").Mode("Exact").AddOn("load", "cpu", 1)
+	if r.Chance(50) {
+		b.TierOf("first", "c0", "c1", "c2", "c3").TierOf("rest")
+	}
+	if r.Chance(60) {
+		b.Number(int32(1 + r.IntN(6)))
+	}
+	ask(b)
+	w := enginetest.NewWorld(enginetest.Set("all").Obj(), b.Obj()).Bind("ns", "all")
+	for i := range 4 + r.IntN(6) {
+		name := fmt.Sprintf("c%d", i)
+		c := enginetest.Cluster(name).In("all").Label("a", fmt.Sprint(r.IntN(4))).Label("b", fmt.Sprint(r.IntN(3))).Claim("c", fmt.Sprint(r.IntN(5)))
+		if r.Chance(15) {
+			c.Taint("old", clusterv1.TaintEffectPreferNoSelect, enginetest.Epoch)
+		}
+		w.Add(c.Obj()).Add(enginetest.Score(name, "load").Value("cpu", int32(r.IntN(21)*10-100)).Obj())
+	}
+	return w
+}
+
+// overSmallWorlds decides worlds in which the placement asks for something.
+func overSmallWorlds(t *testing.T, ask func(r enginetest.Random, b *enginetest.PlacementBuilder), check func(at string, s small)) {
+	t.Helper()
+	t.Parallel()
+	overSeeds(t, smallWorlds, func(t *testing.T, rig rig, seed uint64, at string) {
+		r := enginetest.NewRandom(seed + 7<<32)
+		w := smallWorld(r, func(b *enginetest.PlacementBuilder) { ask(r, b) })
+		snapshot, key := w.Snapshot(), enginetest.Only(t, w)
+		c := decided{w, snapshot, key, enginetest.Answer(snapshot, w.Placements[key], rig.env)}
+		if !c.result.Decided {
+			t.Fatalf("%s: %s", at, c.result.Misconfigured.Message)
+		}
+		check(at, newSmall(c.choice(rig)))
+	})
+}
+
+func newSmall(c choice) small {
+	s := small{choice: c, names: sorted(c.standing)}
+	for _, term := range c.spec.SpreadPolicy.AntiAffinity {
+		var of []string
+		for _, name := range s.names {
+			value, _ := enginetest.Domain(c.world.Clusters[name], term.TopologyKeyType, term.TopologyKey)
+			of = append(of, value)
+		}
+		s.apart = append(s.apart, of)
+	}
+	for i, constraint := range c.constraints() {
+		var of []string
+		for _, name := range s.names {
+			of = append(of, c.domain(name, i+1))
+		}
+		s.even, s.skews = append(s.even, of), append(s.skews, max(1, int(constraint.MaxSkew)))
+	}
+	return s
+}
+
+// fits says whether a subset, given as bits, keeps every term.
+func (s small) fits(subset uint) bool {
+	if wanted := s.spec.NumberOfClusters; wanted != nil && bits.OnesCount(subset) > int(*wanted) {
+		return false
+	}
+	for _, domains := range s.apart {
+		for _, n := range s.count(domains, subset) {
+			if n > 1 {
+				return false
+			}
+		}
+	}
+	for level, domains := range s.even {
+		count := s.count(domains, subset)
+		for domain, n := range count {
+			for other, least := range count {
+				if parent(domain) == parent(other) && n-least > s.skews[level] {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// count says how many clusters of a subset are in each domain.
+func (s small) count(domains []string, subset uint) map[string]int {
+	out := map[string]int{}
+	for i, domain := range domains {
+		out[domain] += int(subset >> i & 1)
+	}
+	return out
+}
+
+// parent is the domain that a domain is in.
+func parent(domain string) string { return domain[:max(0, strings.LastIndex(domain, "\x00"))] }
+
+// worth is what makes one subset better than another.
+type worth struct {
+	size  int
+	kinds []int
+	total int
+}
+
+// worth of a subset: how many clusters it has, of which tiers and standings, and their scores.
+func (s small) worth(subset uint) worth {
+	var out worth
+	for i, name := range s.names {
+		if subset>>i&1 == 1 {
+			standing := s.standing[name]
+			kind := 2 * standing.Tier
+			if standing.Demoted {
+				kind++
+			}
+			out.size++
+			out.kinds = append(out.kinds, kind)
+			out.total += standing.Total
+		}
+	}
+	slices.Sort(out.kinds)
+	return out
+}
+
+// compare is less than 0 where a is better.
+func compare(a, b worth) int {
+	return cmp.Or(cmp.Compare(b.size, a.size), slices.Compare(a.kinds, b.kinds), cmp.Compare(b.total, a.total))
+}
+
+// best is the worth of the best subset.
+func (s small) best() worth {
+	best := worth{}
+	for left := range uint(1) << len(s.names) {
+		subset := uint(1)<<len(s.names) - 1 - left // large ones first, so that few are looked at twice
+		if bits.OnesCount(subset) < best.size {
+			continue
+		}
+		if made := s.worth(subset); compare(made, best) < 0 && s.fits(subset) {
+			best = made
+		}
+	}
+	return best
+}
+
+// made is the choice of the engine as a subset.
+func (s small) made() uint {
+	subset := uint(0)
+	for i, name := range s.names {
+		if s.chosen[name] {
+			subset |= 1 << i
+		}
+	}
+	return subset
+}
+
+func TestAntiAffinityOverOneKeySelectsTheBestOfAllSelections(t *testing.T) {
+	overSmallWorlds(t, func(r enginetest.Random, b *enginetest.PlacementBuilder) {
+		b.Apart(one(r))
+	}, func(at string, s small) {
+		if best, made := s.best(), s.worth(s.made()); compare(best, made) != 0 || !s.fits(s.made()) {
+			t.Errorf("%s: made %+v of %v, want %+v", at, made, sorted(s.chosen), best)
+		}
+	})
+}
+
+func TestHardSpreadSelectsAsManyClustersAsIsPossible(t *testing.T) {
+	overSmallWorlds(t, func(r enginetest.Random, b *enginetest.PlacementBuilder) {
+		for i, key := range []string{"a", "b"}[:1+r.IntN(2)] {
+			b.Even(clusterv1beta1.TopologyKeyTypeLabel, key, int32(1+r.IntN(3)), i == 0 || r.Chance(80))
+		}
+	}, func(at string, s small) {
+		s.dropSoft()
+		if best, made := s.best(), s.worth(s.made()); best.size != made.size || !s.fits(s.made()) {
+			t.Errorf("%s: selected %v, %d of %d", at, sorted(s.chosen), made.size, best.size)
+		}
+	})
+}
+
+// dropSoft leaves only hard constraints in what fits.
+func (s *small) dropSoft() {
+	for i, constraint := range slices.Backward(s.constraints()) {
+		if constraint.WhenUnsatisfiable != clusterv1beta1.DoNotSchedule {
+			s.even, s.skews = slices.Delete(s.even, i, i+1), slices.Delete(s.skews, i, i+1)
+		}
+	}
+}
+
+// one draws a topology of a small world.
+func one(r enginetest.Random) (kind clusterv1beta1.TopologyKeyType, key string) {
+	if n := r.IntN(3); n < 2 {
+		return clusterv1beta1.TopologyKeyTypeLabel, []string{"a", "b"}[n]
+	}
+	return clusterv1beta1.TopologyKeyTypeClaim, "c"
+}
+
+// shortfall is how far choices are from the best.
+type shortfall struct {
+	sync.Mutex
+
+	worlds, optimal, missing, wanted, worst int
+}
+
+func (s *shortfall) add(best, made int) {
+	s.Lock()
+	defer s.Unlock()
+	s.worlds++
+	s.wanted += best
+	s.missing += best - made
+	s.worst = max(s.worst, best-made)
+	if best == made {
+		s.optimal++
+	}
+}
+
+// check prints the figures and holds them against bounds that were measured with margin.
+func (s *shortfall) check(t *testing.T, optimal float64, missing float64, worst int) {
+	t.Helper()
+	share, lost := float64(s.optimal)/float64(s.worlds), float64(s.missing)/float64(s.wanted)
+	t.Logf("%d worlds: as many clusters as possible in %.2f %%, %.2f %% of all possible clusters missing, %.4f a world, at most %d",
+		s.worlds, 100*share, 100*lost, float64(s.missing)/float64(s.worlds), s.worst)
+	if *seed == 0 && (share < optimal || lost > missing || s.worst > worst) {
+		t.Errorf("want at least %.2f %% optimal, at most %.2f %% and %d missing", 100*optimal, 100*missing, worst)
+	}
+}
+
+func TestHowFarCrossingAntiAffinityIsFromTheBest(t *testing.T) {
+	var got shortfall
+	overSmallWorlds(t, func(r enginetest.Random, b *enginetest.PlacementBuilder) {
+		b.Apart(clusterv1beta1.TopologyKeyTypeLabel, "a").Apart(clusterv1beta1.TopologyKeyTypeLabel, "b")
+		if r.Chance(40) {
+			b.Apart(clusterv1beta1.TopologyKeyTypeClaim, "c")
+		}
+	}, func(at string, s small) {
+		if !s.fits(s.made()) {
+			t.Errorf("%s: %v does not keep the terms", at, sorted(s.chosen))
+		}
+		got.add(s.best().size, s.worth(s.made()).size)
+	})
+	got.check(t, 0.77, 0.10, 3)
+}
+
+func TestHowFarAntiAffinityAcrossHardSpreadIsFromTheBest(t *testing.T) {
+	var got shortfall
+	overSmallWorlds(t, func(r enginetest.Random, b *enginetest.PlacementBuilder) {
+		b.Apart(clusterv1beta1.TopologyKeyTypeClaim, "c").Even(clusterv1beta1.TopologyKeyTypeLabel, "a", int32(1+r.IntN(2)), true)
+		if r.Chance(40) {
+			b.Even(clusterv1beta1.TopologyKeyTypeLabel, "b", 1, true)
+		}
+	}, func(at string, s small) {
+		if !s.fits(s.made()) {
+			t.Errorf("%s: %v does not keep the terms", at, sorted(s.chosen))
+		}
+		got.add(s.best().size, s.worth(s.made()).size)
+	})
+	got.check(t, 0.83, 0.07, 4)
+}

@@ -1,0 +1,195 @@
+package enginetest
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// interval is the stretch of time that the budget is for.
+func (r *run) interval() time.Duration {
+	if of := r.spec.DisruptionPolicy.Interval.Duration; of != 0 {
+		return of
+	}
+	return 10 * time.Minute
+}
+
+// allows is how many clusters may be dropped within the interval.
+func (r *run) allows(selected int) int {
+	most := r.spec.DisruptionPolicy.MaxUnavailable.String()
+	number, err := strconv.Atoi(strings.TrimSuffix(most, "%"))
+	if err != nil {
+		panic(err)
+	}
+	if strings.HasSuffix(most, "%") {
+		return (number*selected + 99) / 100
+	}
+	return number
+}
+
+// pace holds back as many of those who would be dropped as the budget demands. It returns who is chosen then, and what
+// is to be remembered.
+func (r *run) pace(first *view, ideal map[string]bool) (chosen map[string]bool, next memory) {
+	chosen, next = ideal, memory{sameSpec: true, held: map[string]time.Time{}, release: map[string]time.Time{}}
+	var held, paid []string
+	if r.spec.DisruptionPolicy != nil {
+		chosen, next.spent, held, paid = r.afford(first, ideal)
+	}
+	last := r.look(chosen)
+	next.waiting = r.waiting(last, first)
+	if len(held) == 0 {
+		return chosen, next
+	}
+	after := *r
+	after.past, after.views = memory{sameSpec: true, waiting: next.waiting}, map[string]*view{}
+	for name := range minus(chosen, after.settle(last.as(&after))) {
+		next.held[name] = r.heldSince(name)
+		if slices.Contains(paid, name) {
+			next.held[name] = ceil(r.w.Now) // it was picked again, and its turn is over
+		}
+	}
+	r.schedule(first, next, r.allows(len(chosen)))
+	return chosen, next
+}
+
+// as returns the view for another run, which remembers other things.
+func (v *view) as(r *run) *view {
+	out := *v
+	out.poll = &poll{run: r}
+	return &out
+}
+
+// heldSince is from when on a cluster that is held now is held.
+func (r *run) heldSince(name string) time.Time {
+	if from, known := r.past.held[name]; known {
+		return from
+	}
+	return ceil(r.w.Now)
+}
+
+// afford releases as many of the row as the budget has room for, and says who is left of it, and who is paid for.
+func (r *run) afford(first *view, ideal map[string]bool) (chosen map[string]bool, spent []payment, held, paid []string) {
+	paid, row := r.leavers(first, ideal)
+	spent = r.redate(len(paid))
+	active := 0
+	for _, payment := range spent {
+		if r.w.Now.Before(payment.at.Add(r.interval())) {
+			active += payment.count
+		}
+	}
+	var released []string
+	for size, again := len(r.incumbents), 16; again >= 0; again-- {
+		chosen, released = r.release(first, ideal, row, max(0, r.allows(size)-active))
+		if len(released) == len(row) || r.allows(len(chosen)) <= r.allows(size) {
+			break
+		}
+		size = len(chosen)
+	}
+	return chosen, r.pay(spent, len(released)), row[len(released):], append(paid, released...)
+}
+
+// leavers are the incumbents that would be dropped: those that are paid for, and the row of those that are not, first
+// held first. Those who are gone or out of reach, and those dropped by a change of the spec, leave for free.
+func (r *run) leavers(first *view, ideal map[string]bool) (paid, row []string) {
+	for _, name := range names(minus(r.incumbents, ideal)) {
+		_, held := r.past.held[name]
+		switch {
+		case !first.scope.candidates[name]:
+		case r.past.releasing[name]:
+			paid = append(paid, name)
+		case r.past.sameSpec || held:
+			row = append(row, name)
+		}
+	}
+	line(first, row, r.heldSince)
+	return paid, row
+}
+
+// line puts clusters in the order in which they leave.
+func line(first *view, row []string, since func(string) time.Time) {
+	slices.SortFunc(row, func(a, b string) int {
+		return cmp.Or(since(a).Compare(since(b)), cmp.Compare(one01(first.in[a]), one01(first.in[b])), cmp.Compare(a, b))
+	})
+}
+
+// redate dates payments for clusters that leave only now anew: the newest are taken to be theirs.
+func (r *run) redate(leaving int) []payment {
+	spent := slices.Clone(r.past.spent)
+	for i, left := len(spent)-1, leaving; i >= 0 && left > 0; i-- {
+		taken := min(left, spent[i].count)
+		spent[i].count -= taken
+		left -= taken
+	}
+	spent = slices.DeleteFunc(spent, func(p payment) bool { return p.count == 0 })
+	return r.pay(spent, leaving)
+}
+
+// pay enters a payment and forgets those that count no more. Of more than 64, the two oldest become one.
+func (r *run) pay(spent []payment, count int) []payment {
+	if count == 0 {
+		return spent
+	}
+	now := ceil(r.w.Now)
+	out := []payment{{now, count}}
+	for _, have := range spent {
+		switch {
+		case have.at.Equal(now):
+			out[0].count += have.count
+		case r.w.Now.Before(have.at.Add(r.interval())):
+			out = append(out, have)
+		}
+	}
+	sortPayments(out)
+	for len(out) > 64 {
+		out[1].count += out[0].count
+		out = out[1:]
+	}
+	return out
+}
+
+func sortPayments(of []payment) {
+	slices.SortFunc(of, func(a, b payment) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.count, b.count)) })
+}
+
+// release drops the first of the row and picks what is best beside all others.
+func (r *run) release(first *view, ideal map[string]bool, row []string, room int) (chosen map[string]bool, released []string) {
+	released = row[:min(room, len(row))]
+	if len(released) == len(row) {
+		return ideal, released
+	}
+	keep := both(r.incumbents, ideal)
+	for _, name := range slices.Backward(row[len(released):]) {
+		if r.wants(len(keep)) {
+			keep[name] = true
+		}
+	}
+	return first.pick(keep, first.in), released
+}
+
+// schedule works out when each of the held may leave, one after the other, if nothing else changes.
+func (r *run) schedule(first *view, next memory, slots int) {
+	row := slices.Collect(maps.Keys(next.held))
+	line(first, row, func(name string) time.Time { return next.held[name] })
+	var ends []time.Time
+	for _, spent := range next.spent {
+		for range spent.count {
+			ends = append(ends, spent.at.Add(r.interval()))
+		}
+	}
+	for _, name := range row {
+		slices.SortFunc(ends, time.Time.Compare)
+		ends = slices.DeleteFunc(ends, func(end time.Time) bool { return !end.After(r.w.Now) })
+		if slots == 0 || len(ends) < slots {
+			return
+		}
+		at := ends[len(ends)-slots]
+		next.release[name] = at
+		ends = append(ends, at.Add(r.interval()))
+	}
+}
+
+// releases are the instants at which somebody who is held may leave.
+func releases(next memory) []time.Time { return slices.Collect(maps.Values(next.release)) }

@@ -1,0 +1,181 @@
+package enginetest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/berth-project/berth/engine"
+)
+
+// satisfied goes down the table of PlacementSatisfied.
+func (r *run) satisfied(last *view, said judged, selected int) engine.Condition {
+	wanted := -1
+	if r.spec.NumberOfClusters != nil {
+		wanted = int(*r.spec.NumberOfClusters)
+	}
+	scope, inTheWay := last.scope, r.inTheWay(said)
+	switch {
+	case len(scope.valid) == 0:
+		return satisfiedIs("False", "NoManagedClusterSetBindings", "No valid ManagedClusterSetBindings found in placement namespace")
+	case len(scope.eligible) == 0:
+		return satisfiedIs("False", "NoIntersection",
+			"None of ManagedClusterSets ["+strings.Join(r.spec.ClusterSets, ",")+"] is bound to placement namespace")
+	case len(scope.candidates) == 0 && len(scope.problems) == 0:
+		return satisfiedIs("False", "AllManagedClusterSetsEmpty",
+			"All ManagedClusterSets ["+strings.Join(scope.eligible, ",")+"] have no member ManagedCluster")
+	case wanted == 0:
+		return satisfiedIs("True", "AllDecisionsScheduled", "All cluster decisions scheduled")
+	case selected == 0 && inTheWay != "":
+		return satisfiedIs("False", "NoManagedClusterMatched", "No ManagedCluster can be selected"+inTheWay)
+	case selected == 0 && last.refused > 0:
+		return satisfiedIs("False", "NoManagedClusterMatched", "Each of the "+
+			count(last.refused, "ManagedClusters that match the cluster predicates has a taint that is not tolerated"))
+	case selected == 0 && slices.Contains(slices.Collect(maps.Values(last.fell)), "OutsideTiers"):
+		return satisfiedIs("False", "NoManagedClusterMatched", "No ManagedCluster that matches the cluster predicates is in any of the tiers")
+	case selected == 0:
+		return satisfiedIs("False", "NoManagedClusterMatched", "No ManagedCluster matches any of the cluster predicate")
+	case wanted < 0 || selected == wanted:
+		return satisfiedIs("True", "AllDecisionsScheduled", "All cluster decisions scheduled")
+	default:
+		return satisfiedIs("False", "NotAllDecisionsScheduled", count(wanted-selected, "cluster decisions unscheduled")+inTheWay)
+	}
+}
+
+// inTheWay lists the terms that keep clusters out, whatever their rank.
+func (r *run) inTheWay(said judged) string {
+	out := &strings.Builder{}
+	for _, term := range slices.Concat(r.apart, r.even) {
+		if n := said.capped[term.words]; n > 0 {
+			fmt.Fprintf(out, "; %s keeps out %d ManagedClusters", term.words, n)
+		}
+	}
+	return out.String()
+}
+
+func satisfiedIs(status metav1.ConditionStatus, reason, message string) engine.Condition {
+	return engine.Condition{Type: "PlacementSatisfied", Status: status, Reason: reason, Message: message}
+}
+
+func misconfiguredIs(problem string) engine.Condition {
+	if problem == "" {
+		return engine.Condition{
+			Type: "PlacementMisconfigured", Status: "False", Reason: "Succeedconfigured", Message: "Placement configurations check pass",
+		}
+	}
+	if len(problem) > 4096 {
+		problem = strings.ToValidUTF8(problem[:4093], "") + "..."
+	}
+	return engine.Condition{Type: "PlacementMisconfigured", Status: "True", Reason: "Misconfigured", Message: problem}
+}
+
+// heldCondition says who is held by the budget; there is none without a budget.
+func (r *run) heldCondition(next memory) engine.Condition {
+	out := engine.Condition{Type: "PlacementHeld"}
+	held := slices.Sorted(maps.Keys(next.held))
+	switch {
+	case r.spec.DisruptionPolicy == nil:
+	case len(held) == 0:
+		out.Status, out.Reason = "False", "NothingHeld"
+		out.Message = "No selected ManagedCluster is held by spec.disruptionPolicy"
+	default:
+		out.Status, out.Reason = "True", "DisruptionBudgetSpent"
+		out.Message = count(len(held), "selected ManagedClusters would be dropped and are held by spec.disruptionPolicy: ")
+		if len(held) > 10 {
+			held = append(held[:10], "...")
+		}
+		out.Message += strings.Join(held, ", ")
+	}
+	return out
+}
+
+// expired counts the scores that are out of date, by prioritizer and by what expressions ask for.
+func (r *run) expired(last *view, asked inquiry) engine.Condition {
+	var problems []string
+	for _, prioritizer := range slices.SortedFunc(maps.Keys(r.weight), byResource) {
+		resource, score, addOn := strings.Cut(prioritizer, "/")
+		if n := last.outdated(resource, score); addOn && r.weight[prioritizer] != 0 && n > 0 {
+			problems = append(problems, fmt.Sprintf("AddOn/%s: %d scores are out of date", prioritizer, n))
+		}
+	}
+	all := inquiry{}
+	for _, some := range []inquiry{last.asked, asked} {
+		for resource, clusters := range some {
+			if all[resource] == nil {
+				all[resource] = map[string]bool{}
+			}
+			maps.Copy(all[resource], clusters)
+		}
+	}
+	for _, resource := range slices.Sorted(maps.Keys(all)) {
+		problems = append(problems, fmt.Sprintf("scores(%q): %d are out of date", resource, len(all[resource])))
+	}
+	out := engine.Condition{Type: "PlacementScoresExpired"}
+	switch {
+	case len(problems) > 0:
+		out.Status, out.Reason, out.Message = "True", "ScoresExpired", strings.Join(problems, "; ")
+	case r.stores(out.Type):
+		out.Status, out.Reason, out.Message = "False", "ScoresFresh", "All scores that the placement ranks by are in date"
+	}
+	return out
+}
+
+// byResource orders "resource/score".
+func byResource(a, b string) int { return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/")) }
+
+// outdated counts the candidates that have a score which does not count any more.
+func (v *view) outdated(resource, score string) int {
+	n := 0
+	for name := range v.in {
+		object := v.w.Scores[ScoreKey{name, resource}]
+		if object == nil || object.Status.ValidUntil == nil || !object.Status.ValidUntil.Time.Before(v.w.Now) {
+			continue
+		}
+		for _, item := range object.Status.Scores {
+			n += one01(item.Name == score)
+		}
+	}
+	return n
+}
+
+// stores says whether the placement has a condition already.
+func (r *run) stores(condition string) bool {
+	return slices.ContainsFunc(r.w.Placements[r.key].Status.Conditions, func(c metav1.Condition) bool { return c.Type == condition })
+}
+
+// storeConditions puts conditions into the status, and takes out PlacementHeld where it has no status.
+func (r *run) storeConditions(out *Outcome, conditions ...engine.Condition) {
+	for _, condition := range conditions {
+		switch {
+		case !out.Decided && condition.Type == "PlacementSatisfied" && r.stores(condition.Type):
+		case condition.Status != "":
+			out.Status.Conditions = r.with(out.Status.Conditions, condition)
+		default:
+			out.Status.Conditions = slices.DeleteFunc(out.Status.Conditions, func(c metav1.Condition) bool { return c.Type == condition.Type })
+		}
+	}
+}
+
+// with sets a condition; its time moves with its status alone.
+func (r *run) with(conditions []metav1.Condition, want engine.Condition) []metav1.Condition {
+	set := metav1.Condition{
+		Type: want.Type, Status: want.Status, Reason: want.Reason, Message: want.Message,
+		ObservedGeneration: r.w.Placements[r.key].Generation,
+		LastTransitionTime: metav1.NewTime(r.w.Now.Truncate(time.Second)),
+	}
+	for i, have := range conditions {
+		if have.Type != want.Type {
+			continue
+		}
+		if have.Status == want.Status {
+			set.LastTransitionTime = have.LastTransitionTime
+		}
+		conditions[i] = set
+		return conditions
+	}
+	return append(conditions, set)
+}

@@ -1,0 +1,113 @@
+package enginetest
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+)
+
+// entries make the decisions of slices: what is said of each cluster, and in which order.
+type entries struct {
+	of map[string]clusterv1beta1.ClusterDecision
+	// scored is set where scores are shown, and are not rewritten more than once per rate.
+	scored bool
+	rate   time.Duration
+}
+
+// entries are those of a new decision: tiers and totals are those of the next run.
+func (r *run) entries(last *view) entries {
+	out := entries{of: map[string]clusterv1beta1.ClusterDecision{}, scored: r.spec.SortBy == "Score", rate: rate(r.spec.ScoreRateLimit)}
+	for name := range last.seats {
+		entry := clusterv1beta1.ClusterDecision{ClusterName: name, Reason: last.tierName(name)}
+		if out.scored && last.in[name] {
+			entry.Score = int64(last.total[name])
+		}
+		out.of[name] = entry
+	}
+	return out
+}
+
+// keptEntries are those that are stored.
+func (r *run) keptEntries() entries {
+	out := entries{of: map[string]clusterv1beta1.ClusterDecision{}}
+	for _, slice := range r.inOrderOfGroups() {
+		for _, entry := range slice.entries {
+			if _, seen := out.of[entry.ClusterName]; !seen {
+				out.of[entry.ClusterName] = entry
+			}
+		}
+	}
+	return out
+}
+
+// list makes the decisions of one slice.
+func (e entries) list(clusters []string) []clusterv1beta1.ClusterDecision {
+	out := []clusterv1beta1.ClusterDecision{}
+	for _, name := range clusters {
+		out = append(out, e.of[name])
+	}
+	slices.SortFunc(out, func(a, b clusterv1beta1.ClusterDecision) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ClusterName, b.ClusterName))
+	})
+	return out
+}
+
+// rate is how often scores alone are rewritten.
+func rate(limit string) time.Duration {
+	if limit == "" {
+		return time.Minute
+	}
+	number, err := strconv.Atoi(limit[:len(limit)-1])
+	if err != nil {
+		panic(err)
+	}
+	return time.Duration(number) * map[byte]time.Duration{'h': time.Hour, 'm': time.Minute, 's': time.Second}[limit[len(limit)-1]]
+}
+
+// storeScores leaves the decisions as they are stored where nothing but scores has changed and it is too early to show
+// that. Else it dates the scores, if any are written.
+func (r *run) storeScores(out *Outcome, shown entries) {
+	if !shown.scored {
+		return
+	}
+	stored := map[string][]clusterv1beta1.ClusterDecision{}
+	for _, slice := range r.w.SlicesOf(r.key) {
+		stored[slice.Name] = slice.Status.Decisions
+	}
+	members, scores := len(stored) != len(out.Slices), false
+	for _, slice := range out.Slices {
+		have, exists := stored[slice.Name]
+		members = members || !exists || !slices.Equal(unscored(have), unscored(slice.Status.Decisions))
+		scores = scores || !exists || !slices.Equal(have, slice.Status.Decisions)
+	}
+	next := time.Time{}
+	if last := r.w.Placements[r.key].Status.LastScoreUpdateTime; last != nil {
+		next = last.Add(shown.rate)
+	}
+	switch {
+	case !scores:
+	case members || !r.w.Now.Before(next):
+		at := metav1.NewTime(ceil(r.w.Now))
+		out.Status.LastScoreUpdateTime = &at
+	default:
+		for _, slice := range out.Slices {
+			slice.Status.Decisions = stored[slice.Name]
+		}
+		out.PlanAgain = next
+	}
+}
+
+// unscored are entries by name, without their scores.
+func unscored(in []clusterv1beta1.ClusterDecision) []clusterv1beta1.ClusterDecision {
+	out := slices.Clone(in)
+	for i := range out {
+		out[i].Score = 0
+	}
+	slices.SortFunc(out, func(a, b clusterv1beta1.ClusterDecision) int { return cmp.Compare(a.ClusterName, b.ClusterName) })
+	return out
+}

@@ -1,0 +1,80 @@
+package enginetest
+
+import (
+	"slices"
+	"time"
+)
+
+// stabilization is how long a cluster of an earlier tier must qualify before it displaces one of a later tier.
+func (r *run) stabilization() time.Duration {
+	policy := r.spec.FailbackPolicy
+	if policy == nil || policy.StabilizationSeconds == nil || len(r.spec.Tiers) == 0 {
+		return 0
+	}
+	return time.Duration(*policy.StabilizationSeconds) * time.Second
+}
+
+// overtaken are the clusters that may be chosen, have no seat, and are of an earlier tier than one that has.
+func (v *view) overtaken() []string {
+	latest := -1
+	for name := range v.seats {
+		if v.eligible(name) {
+			latest = max(latest, v.tier[name])
+		}
+	}
+	var out []string
+	for _, name := range names(v.in) {
+		if v.eligible(name) && !v.seats[name] && v.tier[name] < latest {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// unstable are those of the overtaken that have not qualified for long enough. A change of the spec does not wait.
+func (v *view) unstable(sameSpec bool, waiting map[string]time.Time) map[string]bool {
+	out := map[string]bool{}
+	if v.stabilization() == 0 || !sameSpec {
+		return out
+	}
+	for _, name := range v.overtaken() {
+		if from, known := waiting[name]; !known || v.w.Now.Before(from.Add(v.stabilization())) {
+			out[name] = true
+		}
+	}
+	return out
+}
+
+// waiting says since when the overtaken qualify: the first thousand of them.
+func (r *run) waiting(last, first *view) map[string]time.Time {
+	out := map[string]time.Time{}
+	if r.stabilization() == 0 {
+		return out
+	}
+	line := last.overtaken()
+	slices.SortFunc(line, func(a, b string) int {
+		if first.precedes(a, b) {
+			return -1
+		}
+		return 1
+	})
+	for _, name := range line[:min(1000, len(line))] {
+		from, known := r.past.waiting[name]
+		if !known {
+			from = ceil(r.w.Now)
+		}
+		out[name] = from
+	}
+	return out
+}
+
+// takeovers are the instants at which somebody has waited for long enough.
+func (r *run) takeovers(next memory) []time.Time {
+	var out []time.Time
+	for _, from := range next.waiting {
+		if at := from.Add(r.stabilization()); at.After(r.w.Now) {
+			out = append(out, at)
+		}
+	}
+	return out
+}

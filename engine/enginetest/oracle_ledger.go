@@ -1,0 +1,112 @@
+package enginetest
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+)
+
+// memory is what a placement remembers from run to run.
+type memory struct {
+	// sameSpec is set where the last decision was made for this very spec.
+	sameSpec bool
+	spent    []payment
+	// releasing are paid for and about to leave.
+	releasing map[string]bool
+	// held and waiting say since when.
+	held, waiting map[string]time.Time
+	// release says when the held may leave; it is not stored.
+	release map[string]time.Time
+}
+
+// payment is a number of clusters dropped at one instant.
+type payment struct {
+	at    time.Time
+	count int
+}
+
+// ceil is the first whole second that is not before an instant: what is stored has no parts of seconds.
+func ceil(at time.Time) time.Time {
+	if whole := at.Truncate(time.Second); whole.Before(at) {
+		return whole.Add(time.Second)
+	}
+	return at
+}
+
+// recall reads the memory from the status of a placement. Nonsense is read as what does the least harm.
+func recall(placement *clusterv1beta1.Placement, now time.Time) memory {
+	out := memory{releasing: map[string]bool{}, held: map[string]time.Time{}, waiting: map[string]time.Time{}}
+	satisfied := meta.FindStatusCondition(placement.Status.Conditions, "PlacementSatisfied")
+	out.sameSpec = satisfied != nil && satisfied.ObservedGeneration == placement.Generation
+	if stored := placement.Status.Disruption; stored != nil {
+		for _, spent := range stored.Spent {
+			at := spent.At.Time
+			if at.IsZero() {
+				at = ceil(now)
+			}
+			if spent.Count > 0 {
+				out.spent = append(out.spent, payment{at, int(spent.Count)})
+			}
+		}
+		for _, name := range stored.Releasing {
+			out.releasing[name] = true
+		}
+		since(stored.Held, out.held)
+	}
+	if stored := placement.Status.Failback; stored != nil {
+		since(stored.Waiting, out.waiting)
+	}
+	sortPayments(out.spent)
+	return out
+}
+
+// since notes from when on clusters are what they are: the earliest instant that is known.
+func since(in []clusterv1beta1.ClustersSince, out map[string]time.Time) {
+	for _, some := range in {
+		for _, name := range some.Clusters {
+			if at, known := out[name]; !some.Since.IsZero() && (!known || some.Since.Time.Before(at)) {
+				out[name] = some.Since.Time
+			}
+		}
+	}
+}
+
+// storeMemory puts the memory into the status.
+func (r *run) storeMemory(out *Outcome, next memory) {
+	disruption := &clusterv1beta1.DisruptionStatus{Held: lists(next.held)}
+	for _, spent := range next.spent {
+		disruption.Spent = append(disruption.Spent, clusterv1beta1.DisruptionSpent{
+			At: metav1.NewTime(spent.at), Count: int32(spent.count), //nolint:gosec // worlds are small
+		})
+	}
+	out.Status.Disruption, out.Status.Failback = nil, nil
+	if len(disruption.Held)+len(disruption.Spent) > 0 {
+		out.Status.Disruption = disruption
+	}
+	if len(next.waiting) > 0 {
+		out.Status.Failback = &clusterv1beta1.FailbackStatus{Waiting: lists(next.waiting)}
+	}
+}
+
+// lists puts clusters of the same instant together.
+func lists(in map[string]time.Time) []clusterv1beta1.ClustersSince {
+	var out []clusterv1beta1.ClustersSince
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		at := slices.IndexFunc(out, func(some clusterv1beta1.ClustersSince) bool { return some.Since.Time.Equal(in[name]) })
+		if at < 0 {
+			at = len(out)
+			out = append(out, clusterv1beta1.ClustersSince{Since: metav1.NewTime(in[name])})
+		}
+		out[at].Clusters = append(out[at].Clusters, name)
+	}
+	slices.SortFunc(out, func(a, b clusterv1beta1.ClustersSince) int {
+		return cmp.Compare(a.Since.UnixNano(), b.Since.UnixNano())
+	})
+	return out
+}

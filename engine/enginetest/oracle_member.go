@@ -1,0 +1,59 @@
+package enginetest
+
+import (
+	"fmt"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/celenv"
+)
+
+// membership is which predefined groups the chosen clusters may be in.
+type membership struct {
+	*poll
+
+	strategy clusterv1beta1.GroupStrategy
+	// answers are those of each group.
+	answers []map[string]celenv.Answer
+}
+
+// membership asks every group about every chosen cluster, with what the filters left to spend.
+func (v *view) membership(chosen map[string]bool) *membership {
+	out := &membership{
+		poll:     &poll{run: v.run, left: v.left, asked: inquiry{}},
+		strategy: v.spec.DecisionStrategy.GroupStrategy,
+	}
+	for i, group := range out.strategy.DecisionGroups {
+		ballot := out.ballot(asSelector(group.ClusterSelector), chosen)
+		out.answers = append(out.answers, ballot.answers)
+		out.blame(fmt.Sprintf("DecisionGroup:decisionGroups[%d]", i), ballot)
+	}
+	return out
+}
+
+// asSelector is the selector of a group as one that names no clusters.
+func asSelector(of clusterv1beta1.GroupClusterSelector) clusterv1beta1.ClusterSelector {
+	return clusterv1beta1.ClusterSelector{LabelSelector: of.LabelSelector, ClaimSelector: of.ClaimSelector, CelSelector: of.CelSelector}
+}
+
+// belongs says whether a cluster may stay in a group of this name. An expression that is too costly moves nobody.
+func (m *membership) belongs(name, group string) bool {
+	claimed := false
+	for i, predefined := range m.strategy.DecisionGroups {
+		answer := m.answers[i][name]
+		if predefined.GroupName == group && (answer == celenv.Yes || answer == celenv.TooCostly) {
+			return true
+		}
+		claimed = claimed || answer == celenv.Yes
+	}
+	return group == "" && !claimed
+}
+
+// claim returns the first predefined group that matches, or one past the last.
+func (m *membership) claim(name string) int {
+	for i := range m.strategy.DecisionGroups {
+		if m.answers[i][name] == celenv.Yes {
+			return i
+		}
+	}
+	return len(m.strategy.DecisionGroups)
+}

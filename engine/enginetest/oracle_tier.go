@@ -1,0 +1,53 @@
+package enginetest
+
+import (
+	"fmt"
+
+	"github.com/berth-project/berth/engine/celenv"
+)
+
+// tiers puts every candidate in the first tier that matches it. One with a seat is also in a tier whose expressions are
+// too costly on it.
+func (v *view) tiers() {
+	matched := map[string]bool{}
+	for i, tier := range v.spec.Tiers {
+		ballot := v.ballot(tier.ClusterSelector, minus(v.in, matched))
+		for name, answer := range ballot.answers {
+			_, placed := v.tier[name]
+			switch {
+			case answer == celenv.Yes:
+				matched[name] = true
+			case answer != celenv.TooCostly || !v.seats[name]:
+				continue
+			case !placed:
+				v.held[name] = true
+			}
+			if !placed {
+				v.tier[name] = i
+			}
+		}
+		v.blame(fmt.Sprintf("Tiers:tiers[%d]", i), ballot)
+	}
+	if len(v.spec.Tiers) == 0 {
+		return // everybody is in tier 0
+	}
+	for _, name := range names(v.in) {
+		_, placed := v.tier[name]
+		switch {
+		case !placed && v.scope.held[name]:
+			v.tier[name] = len(v.spec.Tiers)
+		case !placed:
+			v.drop(name, "OutsideTiers")
+		case !matched[name]:
+			v.guests[name] = true
+		}
+	}
+}
+
+// tierName returns what decisions give for a reason.
+func (v *view) tierName(name string) string {
+	if tier, placed := v.tier[name]; placed && tier < len(v.spec.Tiers) {
+		return v.spec.Tiers[tier].Name
+	}
+	return ""
+}

@@ -1,0 +1,93 @@
+package enginetest
+
+import (
+	"slices"
+	"strconv"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+)
+
+// topology is one term that keeps clusters apart.
+type topology struct {
+	// words name the term as messages do.
+	words string
+	claim bool
+	key   string
+	// skew and hard are those of a spread constraint.
+	skew int
+	hard bool
+}
+
+func of(what string, kind clusterv1beta1.TopologyKeyType, key string) topology {
+	source := "label"
+	if kind == "Claim" {
+		source = "claim"
+	}
+	return topology{words: what + " over " + source + " " + key, claim: kind == "Claim", key: key}
+}
+
+// terms reads the anti-affinity terms, each value of which may be chosen once, and the spread constraints that count:
+// soft ones need a number of clusters.
+func (r *run) terms() {
+	for _, term := range r.spec.SpreadPolicy.AntiAffinity {
+		r.apart = append(r.apart, of("anti-affinity", term.TopologyKeyType, term.TopologyKey))
+	}
+	for _, constraint := range r.spec.SpreadPolicy.SpreadConstraints {
+		t := of("spread", constraint.TopologyKeyType, constraint.TopologyKey)
+		t.skew, t.hard = max(1, int(constraint.MaxSkew)), constraint.WhenUnsatisfiable == "DoNotSchedule"
+		if t.hard || r.spec.NumberOfClusters != nil {
+			r.even = append(r.even, t)
+		}
+	}
+	r.paths = map[string][]string{}
+	for name := range r.w.Clusters {
+		r.paths[name] = r.path(name)
+	}
+}
+
+// value returns which domain of a topology a cluster is in.
+func (t topology) value(cluster *clusterv1.ManagedCluster) (value string, has bool) {
+	if !t.claim {
+		value, has = cluster.Labels[t.key]
+		return value, has
+	}
+	for _, claim := range cluster.Status.ClusterClaims {
+		if claim.Name == t.key {
+			value, has = claim.Value, true // of a repeated name the last counts
+		}
+	}
+	return value, has
+}
+
+// lacks returns the first term for whose sake a cluster is never chosen, since it has no value for it.
+func (r *run) lacks(name string) (term topology, lacks bool) {
+	for _, t := range slices.Concat(r.apart, r.even) {
+		if _, has := t.value(r.w.Clusters[name]); !has && (t.hard || t.skew == 0) {
+			return t, true
+		}
+	}
+	return topology{}, false
+}
+
+// eligible says whether a cluster may be chosen at all.
+func (v *view) eligible(name string) bool {
+	_, lacks := v.lacks(name)
+	return v.in[name] && !lacks
+}
+
+// root is the domain of everybody.
+const root = "/"
+
+// path returns the domains that a cluster is in, from the root down, one for each constraint.
+func (r *run) path(name string) []string {
+	out := []string{root}
+	for _, constraint := range r.even {
+		step := "lacks"
+		if value, has := constraint.value(r.w.Clusters[name]); has {
+			step = strconv.Quote(value)
+		}
+		out = append(out, out[len(out)-1]+step+"/")
+	}
+	return out
+}
