@@ -134,7 +134,7 @@ func sorted[V any](of map[string]V) []string {
 }
 
 func TestAHardMaxSkewIsNeverExceededUnlessClustersAreHeld(t *testing.T) {
-	forEachFullDecision(t, properties, func(t *testing.T, rig rig, at string, c decided) {
+	forEachFullDecision(t, properties/2, func(t *testing.T, rig rig, at string, c decided) {
 		choice := c.choice(rig)
 		if choice.held() || !c.result.Decided {
 			return
@@ -150,7 +150,7 @@ func TestAHardMaxSkewIsNeverExceededUnlessClustersAreHeld(t *testing.T) {
 }
 
 func TestASoftMaxSkewIsExceededOnlyWhereNoClusterOfTheSameStandingWouldLowerIt(t *testing.T) {
-	forEachFullDecision(t, properties, func(t *testing.T, rig rig, at string, c decided) {
+	forEachFullDecision(t, properties/2, func(t *testing.T, rig rig, at string, c decided) {
 		choice := c.choice(rig)
 		if choice.held() || choice.waits() || len(choice.spec.SpreadPolicy.AntiAffinity) > 0 || slices.ContainsFunc(choice.constraints(), isHard) {
 			return
@@ -170,7 +170,7 @@ func TestASoftMaxSkewIsExceededOnlyWhereNoClusterOfTheSameStandingWouldLowerIt(t
 }
 
 func TestNoTwoSelectedClustersShareADomainOfATermUnlessOneIsHeld(t *testing.T) {
-	forEachFullDecision(t, properties, func(t *testing.T, rig rig, at string, c decided) {
+	forEachFullDecision(t, properties/2, func(t *testing.T, rig rig, at string, c decided) {
 		choice := c.choice(rig)
 		if !c.result.Decided {
 			return
@@ -192,7 +192,7 @@ func TestNoTwoSelectedClustersShareADomainOfATermUnlessOneIsHeld(t *testing.T) {
 }
 
 func TestNoClusterOfALaterTierIsNewlyChosenWhileOneOfAnEarlierTierIsLeftOutForNoReason(t *testing.T) {
-	forEachFullDecision(t, properties, func(t *testing.T, rig rig, at string, c decided) {
+	forEachFullDecision(t, properties/2, func(t *testing.T, rig rig, at string, c decided) {
 		choice := c.choice(rig)
 		if slices.ContainsFunc(choice.constraints(), isHard) {
 			return // what was in the way when a cluster was picked need not be at the end
@@ -222,7 +222,7 @@ func apart(of verdict.Verdict) bool {
 }
 
 func TestNeverMoreClustersThanAskedForAreSelectedWhateverIsHeld(t *testing.T) {
-	forEachFullDecision(t, properties, func(t *testing.T, _ rig, at string, c decided) {
+	forEachFullDecision(t, properties/2, func(t *testing.T, _ rig, at string, c decided) {
 		wanted := c.world.Placements[c.key].Spec.NumberOfClusters
 		if c.result.Decided && wanted != nil && c.result.Selected > int(*wanted) {
 			t.Errorf("%s: selected %d, want at most %d", at, c.result.Selected, *wanted)
@@ -234,7 +234,7 @@ func TestNeverMoreClustersThanAskedForAreSelectedWhateverIsHeld(t *testing.T) {
 }
 
 func TestDecidingAgainUntilThePlacementLooksAgainWritesNothing(t *testing.T) {
-	forEachFullDecision(t, properties, func(t *testing.T, rig rig, at string, c decided) {
+	forEachFullDecision(t, properties/2, func(t *testing.T, rig rig, at string, c decided) {
 		never := !slices.ContainsFunc(c.world.Placements[c.key].Status.Conditions, func(of metav1.Condition) bool {
 			return of.Type == clusterv1beta1.PlacementConditionSatisfied
 		})

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	histories        = 600
+	histories        = 150
 	eventsPerHistory = 40
 )
 
