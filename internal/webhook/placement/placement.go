@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
@@ -56,47 +55,4 @@ func boundTo(ctx context.Context, bindings client.Reader, namespace string) (set
 		out.Insert(binding.Name)
 	}
 	return out, nil
-}
-
-// Warnings names what is legal and hardly ever meant. bound are the sets that the namespace binds.
-func Warnings(placement *clusterv1beta1.Placement, compiled *program.Program, bound sets.Set[string]) []string {
-	out := unbound(placement, bound)
-	if compiled == nil {
-		return out
-	}
-	path := field.NewPath("spec", "predicates")
-	for i, predicate := range compiled.Predicates {
-		if why := review.Contradiction(predicate.Selector); why != "" {
-			out = append(out, fmt.Sprintf("%s matches no cluster, since nothing can meet both %s", path.Index(i), why))
-		}
-	}
-	path = field.NewPath("spec", "decisionStrategy", "groupStrategy", "decisionGroups")
-	names := sets.New[string]()
-	for i, group := range compiled.Groups.Groups {
-		if why := review.Contradiction(group.Selector); why != "" {
-			out = append(out, fmt.Sprintf("%s matches no cluster, since nothing can meet both %s", path.Index(i), why))
-		}
-		if names.Has(group.Name) {
-			out = append(out, fmt.Sprintf("%s has the name %q of an earlier group; readers cannot tell the two apart by name", path.Index(i), group.Name))
-		}
-		names.Insert(group.Name)
-	}
-	for _, part := range compiled.Unsupported {
-		out = append(out, part+" is not scheduled by in this version; the placement keeps the clusters that it has")
-	}
-	return out
-}
-
-func unbound(placement *clusterv1beta1.Placement, bound sets.Set[string]) []string {
-	if len(placement.Spec.ClusterSets) == 0 && bound.Len() == 0 {
-		return []string{fmt.Sprintf("no cluster set is bound to the namespace %q, so that nothing can be selected; create a ManagedClusterSetBinding", placement.Namespace)}
-	}
-	var out []string
-	for i, name := range placement.Spec.ClusterSets {
-		if !bound.Has(name) {
-			out = append(out, fmt.Sprintf("%s: the cluster set %q is not bound to the namespace %q, so that none of its clusters is selected through it",
-				field.NewPath("spec", "clusterSets").Index(i), name, placement.Namespace))
-		}
-	}
-	return out
 }

@@ -65,9 +65,6 @@ func TestWarnings(t *testing.T) {
 		"a group name twice": {p().GroupByLabel("canary", "a", "b").GroupByLabel("canary", "a", "c"), []string{"dev"}, []string{
 			`spec.decisionStrategy.groupStrategy.decisionGroups[1] has the name "canary" of an earlier group; readers cannot tell the two apart by name`,
 		}},
-		"what cannot be scheduled by": {p().BuiltIn("Spread", 1), []string{"dev"}, []string{
-			"spec.prioritizerPolicy: the Spread prioritizer is not scheduled by in this version; the placement keeps the clusters that it has",
-		}},
 		"old faults remain": {p().Mode("Loose"), nil, []string{noSets}},
 	} {
 		t.Run(name, func(t *testing.T) {

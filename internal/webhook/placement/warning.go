@@ -1,0 +1,102 @@
+package placement
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/internal/webhook/review"
+)
+
+// Warnings names what is legal and hardly ever meant. bound are the sets that the namespace binds.
+func Warnings(placement *clusterv1beta1.Placement, compiled *program.Program, bound sets.Set[string]) []string {
+	out := unbound(placement, bound)
+	if compiled == nil {
+		return out
+	}
+	for i, predicate := range compiled.Predicates {
+		out = append(out, impossible(field.NewPath("spec", "predicates").Index(i), predicate)...)
+	}
+	out = append(out, ofTiers(compiled.Tiers)...)
+	out = append(out, ofGroups(compiled.Groups.Groups)...)
+	return append(out, idle(placement.Spec)...)
+}
+
+// impossible warns of a selector that nothing can match.
+func impossible(path *field.Path, selector program.Predicate) []string {
+	if why := review.Contradiction(selector.Selector); why != "" {
+		return []string{fmt.Sprintf("%s matches no cluster, since nothing can meet both %s", path, why)}
+	}
+	return nil
+}
+
+// ofTiers warns of tiers that are never in use.
+func ofTiers(tiers []program.Tier) []string {
+	var out []string
+	path := field.NewPath("spec", "tiers")
+	for i, tier := range tiers {
+		out = append(out, impossible(path.Index(i), tier.Predicate)...)
+		if everybody := len(tier.Selector) == 0 && len(tier.Expressions) == 0; everybody && i < len(tiers)-1 {
+			out = append(out, fmt.Sprintf("%s takes all clusters that are left, so that none is in a tier after it", path.Index(i)))
+			break
+		}
+	}
+	return out
+}
+
+// ofGroups warns of groups that nobody is in, or that readers take for another.
+func ofGroups(groups []program.Group) []string {
+	var out []string
+	path := field.NewPath("spec", "decisionStrategy", "groupStrategy", "decisionGroups")
+	names := sets.New[string]()
+	for i, group := range groups {
+		out = append(out, impossible(path.Index(i), group.Predicate)...)
+		if names.Has(group.Name) {
+			out = append(out, fmt.Sprintf("%s has the name %q of an earlier group; readers cannot tell the two apart by name", path.Index(i), group.Name))
+		}
+		names.Insert(group.Name)
+	}
+	return out
+}
+
+// idle warns of parts that have no effect without another.
+func idle(spec clusterv1beta1.PlacementSpec) []string {
+	var out []string
+	path := field.NewPath("spec")
+	if spec.FailbackPolicy != nil && len(spec.Tiers) == 0 {
+		out = append(out, fmt.Sprintf("%s has no effect without spec.tiers", path.Child("failbackPolicy")))
+	}
+	for i, term := range spec.SpreadPolicy.SpreadConstraints {
+		if spec.NumberOfClusters == nil && term.WhenUnsatisfiable != clusterv1beta1.DoNotSchedule {
+			out = append(out, fmt.Sprintf("%s has no effect without spec.numberOfClusters: every cluster that qualifies is selected; DoNotSchedule selects fewer",
+				path.Child("spreadPolicy", "spreadConstraints").Index(i)))
+		}
+	}
+	byDomain := slices.IndexFunc(spec.PrioritizerPolicy.Configurations, func(config clusterv1beta1.PrioritizerConfig) bool {
+		of := config.ScoreCoordinate
+		return of != nil && of.Type != clusterv1beta1.ScoreCoordinateTypeAddOn && of.BuiltIn == clusterv1beta1.PrioritizerSpread
+	})
+	if byDomain >= 0 && len(spec.SpreadPolicy.SpreadConstraints) == 0 {
+		out = append(out, fmt.Sprintf("%s: the prioritizer Spread has no effect without spec.spreadPolicy.spreadConstraints",
+			path.Child("prioritizerPolicy", "configurations").Index(byDomain)))
+	}
+	return out
+}
+
+func unbound(placement *clusterv1beta1.Placement, bound sets.Set[string]) []string {
+	if len(placement.Spec.ClusterSets) == 0 && bound.Len() == 0 {
+		return []string{fmt.Sprintf("no cluster set is bound to the namespace %q, so that nothing can be selected; create a ManagedClusterSetBinding", placement.Namespace)}
+	}
+	var out []string
+	for i, name := range placement.Spec.ClusterSets {
+		if !bound.Has(name) {
+			out = append(out, fmt.Sprintf("%s: the cluster set %q is not bound to the namespace %q, so that none of its clusters is selected through it",
+				field.NewPath("spec", "clusterSets").Index(i), name, placement.Namespace))
+		}
+	}
+	return out
+}
