@@ -61,7 +61,7 @@ func (h *Hub) connect(ctx context.Context, ready <-chan string) error {
 	case <-h.Server.done:
 		return h.Server.ended()
 	case <-ctx.Done():
-		return fmt.Errorf("waiting for the hub: %w: %s", ctx.Err(), &h.Server.log)
+		return fmt.Errorf("waiting for the hub: %w: %s", context.Cause(ctx), &h.Server.log)
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
