@@ -106,7 +106,6 @@ func BenchmarkSpread(b *testing.B) {
 		for _, wanted := range tc.wanted {
 			w := spread(b, 10_000, tc.zones, wanted, tc.policy)
 			p, first := enginetest.Program(b, w), w.Snapshot()
-			p.Unsupported = nil
 			e := first.Edit()
 			e.SetSlices(p.Key, engine.Schedule(first, p, ledger.Ledger{}).Slices())
 			for when, s := range map[string]*fleet.Snapshot{"first": first, "again": e.Snapshot().At(first.Now)} {

@@ -55,24 +55,8 @@ func Compile(placement *clusterv1beta1.Placement, env *celenv.Env) (*Program, fi
 	faults = append(faults, errs...)
 	out.ScoreEvery, errs = compileRateLimit(spec.ScoreRateLimit, path.Child("scoreRateLimit"))
 	faults = append(faults, errs...)
-	out.Unsupported = unsupported(spec)
 	if len(faults) > 0 {
 		return nil, faults
 	}
 	return out, nil
-}
-
-// unsupported names what is legal in the API and not yet scheduled by.
-func unsupported(spec clusterv1beta1.PlacementSpec) []string {
-	var out []string
-	if slices.ContainsFunc(spec.PrioritizerPolicy.Configurations, usesSpread) {
-		out = append(out, "spec.prioritizerPolicy: the Spread prioritizer")
-	}
-	if len(spec.SpreadPolicy.SpreadConstraints) > 0 {
-		out = append(out, "spec.spreadPolicy.spreadConstraints")
-	}
-	if len(spec.SpreadPolicy.AntiAffinity) > 0 {
-		out = append(out, "spec.spreadPolicy.antiAffinity")
-	}
-	return out
 }

@@ -111,12 +111,6 @@ func weightOf(config clusterv1beta1.PrioritizerConfig) int64 {
 	return int64(*config.Weight)
 }
 
-func usesSpread(config clusterv1beta1.PrioritizerConfig) bool {
-	coordinate := config.ScoreCoordinate
-	return coordinate != nil && coordinate.Type != clusterv1beta1.ScoreCoordinateTypeAddOn &&
-		coordinate.BuiltIn == clusterv1beta1.PrioritizerSpread
-}
-
 // compileCoordinate returns a prioritizer without a weight.
 func compileCoordinate(in *clusterv1beta1.ScoreCoordinate, path *field.Path) (Prioritizer, field.ErrorList) {
 	if in == nil {

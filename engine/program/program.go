@@ -38,8 +38,6 @@ type Program struct {
 	// ByScore orders decisions by score and shows scores, rewritten at most once per ScoreEvery.
 	ByScore    bool
 	ScoreEvery time.Duration
-	// Unsupported names the parts of the spec that are legal and that this version does not schedule by.
-	Unsupported []string
 }
 
 // Scores says whether one of the prioritizers is of the given kind.
@@ -60,13 +58,13 @@ func (p *Program) ReadsScore(resource string) bool {
 	return false
 }
 
-// mayBeKept says whether a run of the program can end with what was decided before: always where something is not
-// supported, and where expressions may turn out to fail on every cluster.
+// mayBeKept says whether a run of the program can end with what was decided before: where expressions may turn out to
+// fail on every cluster.
 func (p *Program) mayBeKept() bool {
 	for range p.expressions() {
 		return true
 	}
-	return len(p.Unsupported) > 0
+	return false
 }
 
 // Facets returns the parts of a cluster that the program's expressions read.

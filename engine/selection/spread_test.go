@@ -132,7 +132,6 @@ func hub(clusters string, incumbents []string, shapes ...shape) *enginetest.Worl
 func decide(t *testing.T, w *enginetest.World) *engine.Result {
 	t.Helper()
 	p := enginetest.Program(t, w)
-	p.Unsupported = nil
 	return engine.Schedule(w.Snapshot(), p, plan.ReadLedger(w.Placements[p.Key]))
 }
 
