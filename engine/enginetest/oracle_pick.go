@@ -127,14 +127,36 @@ func (r *run) wants(chosen int) bool {
 }
 
 // choose picks the clusters for a view. Where some must wait, they are let in only beside those who would stay without
-// them.
+// them, and beside those for whom somebody has to go.
 func (v *view) choose() map[string]bool {
 	waits := v.unstable(v.past.sameSpec, v.past.waiting)
 	picked := v.pick(nil, minus(v.in, waits))
 	if len(waits) == 0 {
 		return picked
 	}
-	return v.pick(both(picked, v.seats), v.in)
+	firm := both(picked, v.seats)
+	var come []string
+	leave := 0
+	for _, name := range names(v.in) {
+		if v.eligible(name) && v.seats[name] && !picked[name] {
+			leave++
+		}
+		if picked[name] && !v.seats[name] {
+			come = append(come, name)
+		}
+	}
+	slices.SortFunc(come, func(a, b string) int {
+		if v.precedes(a, b) {
+			return -1
+		}
+		return 1
+	})
+	for i, name := range come {
+		if i < leave {
+			firm[name] = true
+		}
+	}
+	return v.pick(firm, v.in)
 }
 
 // settle chooses again, each time as the run after would, until the choice confirms itself. Choices that lead to each

@@ -38,9 +38,32 @@ func (r *round) choose(sameSpec bool) (chosen *bitset.BitSet, final bool) {
 	unstable := r.unstable(sameSpec)
 	chosen = r.pick(nobody, unstable)
 	if unstable.Any() {
-		return r.pick(chosen.Intersection(r.incumbents), nobody), false
+		return r.pick(r.settled(chosen), nobody), false
 	}
 	return chosen, len(r.program.Spread) == 0 && len(r.program.AntiAffinity) <= 1
+}
+
+// settled returns those of the chosen whose place no unstable cluster may take: the incumbents, and of the newcomers as
+// many as incumbents had to go for them, in order. Else an unstable cluster would take the place that a stable one freed,
+// which would then free another.
+func (r *round) settled(chosen *bitset.BitSet) *bitset.BitSet {
+	out := chosen.Intersection(r.incumbents)
+	var newcomers []int
+	displaced := 0
+	for i, id := range r.Candidates {
+		switch {
+		case r.absent(i) || !r.eligible(i) || chosen.Test(id) == r.incumbents.Test(id):
+		case chosen.Test(id):
+			newcomers = append(newcomers, i)
+		default:
+			displaced++
+		}
+	}
+	slices.SortFunc(newcomers, r.order.compare)
+	for _, i := range newcomers[:min(displaced, len(newcomers))] {
+		out.Set(r.Candidates[i])
+	}
+	return out
 }
 
 // byNames compares sets of clusters by their names, sorted.
