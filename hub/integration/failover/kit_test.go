@@ -37,6 +37,16 @@ type scene struct {
 	namespace string
 }
 
+// north is how many clusters of a fleet are in one region, those with the lowest numbers.
+const north = 3
+
+func region(number int) map[string]string {
+	if number < north {
+		return map[string]string{"region": "north"}
+	}
+	return map[string]string{"region": "south"}
+}
+
 // newScene starts a manager, and then a fleet, whose leases the manager has made when this returns.
 func newScene(t *testing.T, clusters int) *scene {
 	t.Helper()
@@ -55,7 +65,7 @@ func newScene(t *testing.T, clusters int) *scene {
 	s := &scene{Client: admin, t: t, namespace: shared.Namespace(t)}
 	s.empty()
 	s.start()
-	s.Fleet = hubtest.NewFleet(t, shared, hubtest.FleetOptions{Clusters: clusters, Lease: lease})
+	s.Fleet = hubtest.NewFleet(t, shared, hubtest.FleetOptions{Clusters: clusters, Lease: lease, Labels: region})
 	s.create(&clusterv1beta2.ManagedClusterSetBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: clusterv1beta2.GlobalClusterSetName},
 		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: clusterv1beta2.GlobalClusterSetName},
@@ -130,7 +140,7 @@ func (s *scene) guarded() {
 }
 
 // placement stores a placement that keeps so many clusters, and a silent or sick one for so many seconds.
-func (s *scene) placement(name string, number int32, tolerated int64) {
+func (s *scene) placement(name string, number int32, tolerated int64, changes ...func(*clusterv1beta1.PlacementSpec)) {
 	s.t.Helper()
 	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
 	out.Spec.NumberOfClusters = &number
@@ -138,6 +148,9 @@ func (s *scene) placement(name string, number int32, tolerated int64) {
 		out.Spec.Tolerations = append(out.Spec.Tolerations, clusterv1beta1.Toleration{
 			Key: key, Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: &tolerated,
 		})
+	}
+	for _, change := range changes {
+		change(&out.Spec)
 	}
 	s.create(out)
 	s.eventually(func(ctx context.Context) error {
