@@ -49,7 +49,11 @@ func row(v bound.Verdict) []string {
 		if value == nil {
 			limit, value = "at least ", b.Least
 		}
-		limit += bench.Format(*value, v.Figure.Unit)
+		if math.IsNaN(v.Figure.Value) { // of no known unit
+			limit += fmt.Sprintf("%.3g", *value)
+		} else {
+			limit += bench.Format(*value, v.Figure.Unit)
+		}
 		evidence = fmt.Sprintf("%.3g ± %.2g in %d", b.Mean, b.Spread, b.Runs)
 	}
 	verdict := ""

@@ -30,7 +30,7 @@ func TestTable(t *testing.T) {
 | webhook | a label, p50 | 1.02x    | 2 ms / 1.9 ms | at most 1.50x    | 1 ± 0.1 in 5          | ok                   |
 | webhook | rate         | 12.3 /s  |               | at least 75.0 /s | 100 ± 1 in 5          | BROKEN: too low      |
 | cold    | memory       | 1234 MiB |               |                  |                       |                      |
-| cold    | gone         | -        |               | at most 2        | 0 ± 0 in 0            | BROKEN: not measured |
+| cold    | gone         | -        |               | at most 1.5      | 0 ± 0 in 0            | BROKEN: not measured |
 `, "\n")
 	if diff := cmp.Diff(want, got.String()); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
