@@ -40,8 +40,11 @@ func awaitService(ctx context.Context, admin *rest.Config) error {
 	for _, ask := range []func(context.Context, dynamic.Interface) error{defaulted, checked, shown} {
 		var pending error
 		err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
-			pending = ask(ctx, client)
-			return pending == nil, nil
+			err := ask(ctx, client)
+			if err == nil || pending == nil || ctx.Err() == nil { // else it was cut off, and the answer before tells more
+				pending = err
+			}
+			return err == nil, nil
 		})
 		if err != nil {
 			return fmt.Errorf("%w: %w", context.Cause(ctx), pending)

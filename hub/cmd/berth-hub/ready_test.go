@@ -71,7 +71,7 @@ func TestReady(t *testing.T) {
 func TestNotReadyInTime(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{})
 	cause := errors.New("out of patience")
-	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, cause)
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Second, cause)
 	defer cancel()
 	if err := awaitService(ctx, hub.Config()); !errors.Is(err, cause) || !errors.Is(err, errDefault) {
 		t.Errorf("awaitService = %v, want %v and %v", err, cause, errDefault)
