@@ -57,10 +57,14 @@ func (e *entry) touchedBy(c difference) bool {
 	case was != is:
 		return true
 	case member != stays:
-		return e.fewCandidates(c.fleet)
+		return e.mayHold() || e.fewCandidates(c.fleet)
 	}
-	return is && (e.readsChange(c) || e.switchesPredicate(c))
+	return (is || e.mayHold()) && (e.readsChange(c) || e.switchesPredicate(c))
 }
+
+// mayHold says whether a cluster that passes no predicate may be selected all the same: held by the disruption policy, it
+// stays and counts until its turn comes, or until it is no member any more.
+func (e *entry) mayHold() bool { return e.program.Budget != nil }
 
 // countsAnother says whether a cluster that the placement may not choose comes or goes and counts all the same: a
 // percentage in the disruption policy is one of all that are selected, whether they may stay or not.
