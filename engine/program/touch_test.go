@@ -50,15 +50,17 @@ func TestWhoIsWokenByTiersSpreadAndNames(t *testing.T) {
 		event func(*enginetest.Live)
 		want  bool
 	}{
-		"a named cluster comes":                        {[]change{selecting(named("n"))}, becomes(c("n")), true},
-		"another comes":                                {[]change{selecting(named("n"))}, becomes(c("m")), false},
-		"a named cluster goes":                         {[]change{selecting(named("a"))}, leaves("a"), true},
-		"a named cluster is tainted":                   {[]change{selecting(named("a"))}, becomes(c("a").Taint("k", "NoSelect", enginetest.Epoch)), true},
-		"another is tainted":                           {[]change{selecting(named("a"))}, becomes(c("b").Taint("k", "NoSelect", enginetest.Epoch)), false},
-		"a named cluster leaves the set":               {[]change{selecting(named("a"))}, becomes(enginetest.Cluster("a")), true},
-		"a named cluster outside the set":              {[]change{selecting(named("n"))}, becomes(enginetest.Cluster("n")), false},
-		"a claim gets the value that a predicate asks": {[]change{selecting(gpu)}, becomes(c("a").Claim("gpu", "a b")), true},
-		"a claim gets another value":                   {[]change{selecting(gpu)}, becomes(c("a").Claim("gpu", "c")), false},
+		"one that passes no predicate, but may be held": {[]change{selecting(named("n")), number}, becomes(c("a").Terminating()), true},
+		"nobody is held without a budget":               {[]change{selecting(named("n"))}, becomes(c("a").Terminating()), false},
+		"a named cluster comes":                         {[]change{selecting(named("n"))}, becomes(c("n")), true},
+		"another comes":                                 {[]change{selecting(named("n"))}, becomes(c("m")), false},
+		"a named cluster goes":                          {[]change{selecting(named("a"))}, leaves("a"), true},
+		"a named cluster is tainted":                    {[]change{selecting(named("a"))}, becomes(c("a").Taint("k", "NoSelect", enginetest.Epoch)), true},
+		"another is tainted":                            {[]change{selecting(named("a"))}, becomes(c("b").Taint("k", "NoSelect", enginetest.Epoch)), false},
+		"a named cluster leaves the set":                {[]change{selecting(named("a"))}, becomes(enginetest.Cluster("a")), true},
+		"a named cluster outside the set":               {[]change{selecting(named("n"))}, becomes(enginetest.Cluster("n")), false},
+		"a claim gets the value that a predicate asks":  {[]change{selecting(gpu)}, becomes(c("a").Claim("gpu", "a b")), true},
+		"a claim gets another value":                    {[]change{selecting(gpu)}, becomes(c("a").Claim("gpu", "c")), false},
 
 		"a label that a tier reads":                  {[]change{tierOf(eu)}, becomes(c("a").Label("region", "eu")), true},
 		"a label that no tier reads":                 {[]change{tierOf(eu)}, becomes(c("a").Label("zone", "1")), false},
