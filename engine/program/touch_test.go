@@ -51,7 +51,6 @@ func TestWhoIsWokenByTiersSpreadAndNames(t *testing.T) {
 		want  bool
 	}{
 		"one that passes no predicate, but may be held": {[]change{selecting(named("n")), number}, becomes(c("a").Terminating()), true},
-		"nobody is held without a budget":               {[]change{selecting(named("n"))}, becomes(c("a").Terminating()), false},
 		"a named cluster comes":                         {[]change{selecting(named("n"))}, becomes(c("n")), true},
 		"another comes":                                 {[]change{selecting(named("n"))}, becomes(c("m")), false},
 		"a named cluster goes":                          {[]change{selecting(named("a"))}, leaves("a"), true},
