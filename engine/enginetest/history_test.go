@@ -3,6 +3,7 @@ package enginetest_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -251,4 +252,50 @@ func heldSince(placement *clusterv1beta1.Placement) map[string]time.Time {
 		}
 	}
 	return out
+}
+
+func TestAClusterOfAnEarlierTierDisplacesNobodyBeforeItHasQualifiedForLongEnough(t *testing.T) {
+	forEachRun(t, histories, func(t *testing.T, h *history, at string, c decided) {
+		choice := c.choice(h.rig)
+		past := plan.ReadLedger(c.world.Placements[c.key])
+		stable := time.Duration(*choice.spec.FailbackPolicy.StabilizationSeconds) * time.Second
+		waiting := map[string]time.Time{}
+		if account := c.world.Placements[c.key].Status.Failback; account != nil {
+			for _, some := range account.Waiting {
+				for _, name := range some.Clusters {
+					waiting[name] = some.Since.Time
+				}
+			}
+		}
+		if c.result.Decided && past.SameSpec && len(choice.constraints()) == 0 { // a domain that is back changes every skew
+			fresh := slices.DeleteFunc(sorted(choice.chosen), func(name string) bool {
+				since, known := waiting[name]
+				return choice.before[name] || known && !c.world.Now.Before(since.Add(stable))
+			})
+			for _, name := range h.displaced(choice, fresh) {
+				t.Errorf("%s: %v displace %s", at, fresh, name)
+			}
+		}
+		h.carryOut(c, func(plan.Write) {})
+	})
+}
+
+// displaced are the candidates that are dropped and would stay if the fresh clusters of earlier tiers were not there. Who
+// makes way for a newcomer of the same tier may do so since another has taken the free place.
+func (h *history) displaced(c choice, fresh []string) []string {
+	return slices.DeleteFunc(sorted(c.before), func(name string) bool {
+		standing, candidate := c.standing[name]
+		rival := func(other string) bool { return !c.before[other] && c.standing[other].Tier >= standing.Tier }
+		if !candidate || c.chosen[name] || slices.ContainsFunc(sorted(c.chosen), rival) {
+			return true
+		}
+		without := c.world.Copy()
+		for _, other := range fresh {
+			if c.standing[other].Tier < standing.Tier {
+				delete(without.Clusters, other)
+			}
+		}
+		again := enginetest.Answer(without.Snapshot(), without.Placements[c.key], h.env)
+		return len(without.Clusters) == len(c.world.Clusters) || !slices.Contains(again.Clusters(), name)
+	})
 }
