@@ -40,7 +40,7 @@ func TestOneEventPerChange(t *testing.T) {
 	p := f.object("wide")
 	change(f, p, func(p *clusterv1beta1.Placement) { grouping("2")(&p.Spec) }) // moves clusters between slices only
 	settled(t)
-	change(f, p, func(p *clusterv1beta1.Placement) { builtIn("Spread")(&p.Spec) })
+	change(f, p, func(p *clusterv1beta1.Placement) { builtIn("Sparkle")(&p.Spec) })
 	mistake := f.says("wide", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, "Misconfigured")
 	change(f, p, func(p *clusterv1beta1.Placement) { p.Spec.PrioritizerPolicy = clusterv1beta1.PrioritizerPolicy{} })
 	f.says("wide", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse, "Succeedconfigured")

@@ -79,7 +79,7 @@ func TestAMistakeFromTheStartGivesOneEmptySlice(t *testing.T) {
 	running(t)
 	f := newFleet(t, 3)
 	for name, mistake := range map[string]func(*clusterv1beta1.PlacementSpec){
-		"broken": expression("nonsense("), "spread": builtIn("Spread"),
+		"broken": expression("nonsense("), "unknown": builtIn("Sparkle"),
 	} {
 		f.placement(name, mistake)
 		f.says(name, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, "Misconfigured")
