@@ -21,6 +21,8 @@ type Result struct {
 	Fingerprint string
 	// Selected is the number of clusters in all groups.
 	Selected int
+	// Reluctant is how many of them have a PreferNoSelect taint that is not tolerated.
+	Reluctant int
 	// Shown is what readers are shown of each selected cluster, by name; clusters that are not in it show nothing. Where
 	// nothing was decided it means nothing: what is stored stays.
 	Shown map[string]Shown

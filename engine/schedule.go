@@ -74,6 +74,7 @@ func (t *Trace) result(groups []group.Group) *Result {
 		Groups:        groups,
 		Fingerprint:   t.Program.Groups.Fingerprint,
 		Selected:      len(t.Ranking.Chosen),
+		Reluctant:     t.reluctant(),
 		Shown:         t.shown(),
 		ByScore:       t.Program.ByScore,
 		ScoreEvery:    t.Program.ScoreEvery,
@@ -85,6 +86,17 @@ func (t *Trace) result(groups []group.Group) *Result {
 		LookAgain:     t.lookAgain(),
 		Trace:         t,
 	}
+}
+
+// reluctant counts the selected clusters that would rather not be.
+func (t *Trace) reluctant() int {
+	count := 0
+	for _, id := range t.Ranking.Chosen {
+		if t.tolerated.Demoted.Test(id) {
+			count++
+		}
+	}
+	return count
 }
 
 // shown returns what readers are shown of the selected clusters.

@@ -176,6 +176,11 @@ func (r *run) decide() Outcome {
 		Misconfigured: misconfiguredIs(strings.Join(first.scope.problems, "; ")),
 		LookAgain:     earliest(again),
 	}
+	for name := range chosen {
+		if first.in[name] && r.reluctant(name) {
+			out.Reluctant++
+		}
+	}
 	r.store(&out, fingerprint(r.spec.DecisionStrategy.GroupStrategy), r.entries(last))
 	r.storeConditions(&out, out.Satisfied, out.Misconfigured, r.heldCondition(next), r.expired(last, members.asked))
 	r.storeMemory(&out, next)

@@ -87,10 +87,15 @@ func (v *view) standing(name string) (verdict string, ends []time.Time) {
 // demoted says whether a cluster ranks after all others: it has a PreferNoSelect taint that is not tolerated, and it has
 // no seat of a placement that wants to stay where it is.
 func (v *view) demoted(name string) bool {
-	for _, taint := range v.w.Clusters[name].Spec.Taints {
-		forever, until := v.tolerance(taint)
-		if taint.Effect == "PreferNoSelect" && !forever && !v.w.Now.Before(until) {
-			return !v.seats[name] || v.weight["Steady"] <= 0
+	return v.reluctant(name) && (!v.seats[name] || v.weight["Steady"] <= 0)
+}
+
+// reluctant says whether a cluster has a PreferNoSelect taint that is not tolerated.
+func (r *run) reluctant(name string) bool {
+	for _, taint := range r.w.Clusters[name].Spec.Taints {
+		forever, until := r.tolerance(taint)
+		if taint.Effect == "PreferNoSelect" && !forever && !r.w.Now.Before(until) {
+			return true
 		}
 	}
 	return false

@@ -17,6 +17,9 @@ func (r *run) store(out *Outcome, strategy string, shown entries) {
 	placement := r.w.Placements[r.key]
 	status := placement.Status.DeepCopy()
 	status.NumberOfSelectedClusters = int32(out.Selected) //nolint:gosec // worlds are small
+	if out.Decided {
+		status.NumberOfReluctantClusters = int32(out.Reluctant) //nolint:gosec // worlds are small
+	}
 	status.DecisionGroups = []clusterv1beta1.DecisionGroupStatus{}
 	for index, group := range out.Groups {
 		line := clusterv1beta1.DecisionGroupStatus{DecisionGroupIndex: int32(index), DecisionGroupName: group.Name}

@@ -19,7 +19,7 @@ type Outcome struct {
 	// Decided is false where what was decided before stays.
 	Decided                  bool
 	Groups                   []Group
-	Selected                 int
+	Selected, Reluctant      int
 	Satisfied, Misconfigured engine.Condition
 	LookAgain                time.Time
 	// PlanAgain is when scores may be written that are held back.
@@ -81,8 +81,8 @@ func Answer(s *fleet.Snapshot, placement *clusterv1beta1.Placement, env *celenv.
 // Said puts a result of the engine into the words of an Outcome, without what is stored.
 func Said(result *engine.Result) Outcome {
 	out := Outcome{
-		Decided: result.Decided, Selected: result.Selected, Satisfied: result.Satisfied,
-		Misconfigured: result.Misconfigured, LookAgain: result.LookAgain, Verdicts: map[string]string{},
+		Decided: result.Decided, Selected: result.Selected, Reluctant: result.Reluctant,
+		Satisfied: result.Satisfied, Misconfigured: result.Misconfigured, LookAgain: result.LookAgain, Verdicts: map[string]string{},
 	}
 	for _, group := range result.Groups {
 		made := Group{Name: group.Name}

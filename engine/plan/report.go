@@ -19,6 +19,7 @@ func report(result *engine.Result, stored *clusterv1beta1.Placement, now time.Ti
 	out.Status.NumberOfSelectedClusters = int32(result.Selected) //nolint:gosec // bounded by the number of clusters
 	out.Status.DecisionGroups = groups(result, stored.Name)
 	if result.Decided {
+		out.Status.NumberOfReluctantClusters = int32(result.Reluctant) //nolint:gosec // as above
 		out.Status.Disruption, out.Status.Failback = disruption(result.Ledger, nil, since(result.Ledger.Held)), failback(result.Ledger)
 	}
 	if scored {

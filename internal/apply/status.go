@@ -11,11 +11,12 @@ import (
 // alone what it does not name, so these are named where they are to go.
 func optional() map[string][]string {
 	return map[string][]string{
-		"decisionGroups":      nil,
-		"conditions":          nil,
-		"lastScoreUpdateTime": nil,
-		"disruption":          {"spent", "releasing", "held"},
-		"failback":            {"waiting"},
+		"numberOfReluctantClusters": nil,
+		"decisionGroups":            nil,
+		"conditions":                nil,
+		"lastScoreUpdateTime":       nil,
+		"disruption":                {"spent", "releasing", "held"},
+		"failback":                  {"waiting"},
 	}
 }
 

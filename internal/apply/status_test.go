@@ -49,14 +49,15 @@ func TestAStatusIsSaidInFull(t *testing.T) {
 		status clusterv1beta1.PlacementStatus
 		want   string
 	}{
-		"nothing": {want: `{"conditions":null,"decisionGroups":null,"disruption":null,"failback":null,"lastScoreUpdateTime":null,"numberOfSelectedClusters":0}`},
+		"nothing": {want: `{"conditions":null,"decisionGroups":null,"disruption":null,"failback":null,"lastScoreUpdateTime":null,` +
+			`"numberOfReluctantClusters":null,"numberOfSelectedClusters":0}`},
 		"an account of a part": {
 			clusterv1beta1.PlacementStatus{
 				NumberOfSelectedClusters: 2, LastScoreUpdateTime: &at,
 				Disruption: &clusterv1beta1.DisruptionStatus{Spent: []clusterv1beta1.DisruptionSpent{{At: at, Count: 1}}},
 			},
 			`{"conditions":null,"decisionGroups":null,"disruption":{"held":null,"releasing":null,"spent":[{"at":"2026-03-01T12:00:00Z","count":1}]},` +
-				`"failback":null,"lastScoreUpdateTime":"2026-03-01T12:00:00Z","numberOfSelectedClusters":2}`,
+				`"failback":null,"lastScoreUpdateTime":"2026-03-01T12:00:00Z","numberOfReluctantClusters":null,"numberOfSelectedClusters":2}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

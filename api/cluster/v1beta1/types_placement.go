@@ -212,6 +212,12 @@ type PlacementStatus struct {
 	// +optional
 	NumberOfSelectedClusters int32 `json:"numberOfSelectedClusters"`
 
+	// How many of them have a taint of effect PreferNoSelect that the placement
+	// does not tolerate; absent when none has.
+	//
+	// +optional
+	NumberOfReluctantClusters int32 `json:"numberOfReluctantClusters,omitempty"`
+
 	// The groups that the selected clusters are divided into, in order of their
 	// index.
 	//
