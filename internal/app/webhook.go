@@ -88,6 +88,6 @@ func routes(mgr manager.Manager) (http.Handler, error) {
 	measured.Register("/validate-managedcluster", managedcluster.Validating(rights, mgr.GetAPIReader()))
 	measured.Register("/validate-managedclusterset", clusterset.Validating(mgr.GetAPIReader(), mgr.GetClient()))
 	measured.Register("/validate-managedclustersetbinding", binding.Validating(rights))
-	measured.Register("/validate-placement", placement.Validating(env, mgr.GetAPIReader()))
+	measured.Register("/validate-placement", placement.Validating(env, mgr.GetAPIReader(), mgr.GetClient()))
 	return measured.WebhookMux(), nil
 }
