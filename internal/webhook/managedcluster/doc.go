@@ -22,11 +22,10 @@ type Case struct {
 	Now time.Time
 }
 
-// User is who writes the cluster.
+// User is who writes the cluster, asked by several at the same time.
 type User interface {
 	Name() string
-	// Has says whether the user has one of some rights at least.
-	Has(ctx context.Context, oneOf ...right.Right) (bool, error)
+	right.Haver
 }
 
 // labels returns the labels that are stored, and those that are to be.
@@ -50,11 +49,26 @@ func (c Case) taintRight() right.Right {
 	return right.Right{Verb: "update", Group: clusterv1.GroupName, Resource: resource, Subresource: "taint", Name: c.New.Name}
 }
 
+// need is what the user may not do without one of some rights.
+type need struct {
+	doing string
+	oneOf []right.Right
+}
+
 // need refuses the case unless the user has one of some rights. doing says what the user may not do without.
 func (c Case) need(ctx context.Context, doing string, oneOf ...right.Right) error {
-	held, err := c.User.Has(ctx, oneOf...)
-	if err != nil || held {
+	return c.needAll(ctx, []need{{doing, oneOf}})
+}
+
+// needAll refuses the case for the first need that the user does not meet.
+func (c Case) needAll(ctx context.Context, needs []need) error {
+	ways := make([][]right.Right, 0, len(needs))
+	for _, need := range needs {
+		ways = append(ways, need.oneOf)
+	}
+	lacking, err := right.FirstLacking(ctx, c.User, ways)
+	if err != nil || lacking < 0 {
 		return err
 	}
-	return c.forbid(doing, oneOf...)
+	return c.forbid(needs[lacking].doing, needs[lacking].oneOf...)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,12 +35,16 @@ var (
 type user struct {
 	rights []string
 	err    error
-	asked  []string
+
+	mu    sync.Mutex
+	asked []string
 }
 
 func (u *user) Name() string { return "jane" }
 
 func (u *user) Has(_ context.Context, oneOf ...right.Right) (bool, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	for _, one := range oneOf {
 		short := strings.Join([]string{one.Verb, one.Resource + "/" + one.Subresource, one.Name}, " ")
 		if one.Group != clusterv1.GroupName {

@@ -21,19 +21,16 @@ func reservedPrefixes() []string {
 // one that comes. It stops at the first refusal, so that a stranger cannot make it ask for long.
 func (c Case) checkLabels(ctx context.Context) error {
 	before, after := c.labels()
+	var needs []need
 	for _, key := range changedLabels(before, after) {
 		if value, was := before[key]; was && counts(key, value) {
-			if err := c.need(ctx, fmt.Sprintf("take the label %s=%s away", key, value), labelRights(key, value)...); err != nil {
-				return err
-			}
+			needs = append(needs, need{fmt.Sprintf("take the label %s=%s away", key, value), labelRights(key, value)})
 		}
 		if value, is := after[key]; is && counts(key, value) {
-			if err := c.need(ctx, fmt.Sprintf("put the label %s=%s on", key, value), labelRights(key, value)...); err != nil {
-				return err
-			}
+			needs = append(needs, need{fmt.Sprintf("put the label %s=%s on", key, value), labelRights(key, value)})
 		}
 	}
-	return nil
+	return c.needAll(ctx, needs)
 }
 
 // changedLabels returns the reserved keys whose label is not the same in both, sorted.

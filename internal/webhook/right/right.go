@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -54,16 +55,25 @@ func (r Reviews) Allowed(ctx context.Context, user authenticationv1.UserInfo, at
 	return review.Status.Allowed && !review.Status.Denied, nil
 }
 
-// Holder is who made a request, for the time of that request. It is not safe for concurrent use.
+// Holder is who made a request, for the time of that request. It is safe for concurrent use.
 type Holder struct {
 	user    authenticationv1.UserInfo
 	checker Checker
-	known   map[Right]bool
+
+	mu    sync.Mutex
+	known map[Right]*answer
+}
+
+// answer is what is known about one right once done is closed. A failure is an answer too: with it, the request fails.
+type answer struct {
+	done chan struct{}
+	held bool
+	err  error
 }
 
 // NewHolder returns the holder of a user's rights. It asks the checker about each right at most once.
 func NewHolder(user authenticationv1.UserInfo, checker Checker) *Holder {
-	return &Holder{user: user, checker: checker, known: map[Right]bool{}}
+	return &Holder{user: user, checker: checker, known: map[Right]*answer{}}
 }
 
 // Name returns the user's name.
@@ -72,19 +82,28 @@ func (h *Holder) Name() string { return h.user.Username }
 // Has says whether the user has one of some rights at least. It asks in the given order and stops at the first one held.
 func (h *Holder) Has(ctx context.Context, oneOf ...Right) (bool, error) {
 	for _, right := range oneOf {
-		held, known := h.known[right]
-		if !known {
-			var err error
-			if held, err = h.checker.Allowed(ctx, h.user, right.attributes()); err != nil {
-				return false, err
-			}
-			h.known[right] = held
-		}
-		if held {
-			return true, nil
+		if held, err := h.has(ctx, right); held || err != nil {
+			return held, err
 		}
 	}
 	return false, nil
+}
+
+// has asks about a right, or waits for who asks already.
+func (h *Holder) has(ctx context.Context, right Right) (bool, error) {
+	h.mu.Lock()
+	known, asked := h.known[right]
+	if !asked {
+		known = &answer{done: make(chan struct{})}
+		h.known[right] = known
+	}
+	h.mu.Unlock()
+	if !asked {
+		known.held, known.err = h.checker.Allowed(ctx, h.user, right.attributes())
+		close(known.done)
+	}
+	<-known.done
+	return known.held && known.err == nil, known.err
 }
 
 func (r Right) attributes() authorizationv1.ResourceAttributes {
