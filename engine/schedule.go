@@ -106,20 +106,9 @@ func (t *Trace) shown() map[string]Shown {
 	}
 	out := make(map[string]Shown, len(t.Ranking.Chosen))
 	for _, id := range t.Ranking.Chosen {
-		out[t.Snapshot.Name(id)] = Shown{Tier: t.tier(id), Score: t.Ranking.Score(id)}
+		out[t.Snapshot.Name(id)] = Shown{Tier: t.Tier(id), Score: t.Ranking.Score(id)}
 	}
 	return out
-}
-
-// tier returns the name of the tier that a selected cluster is in; empty where it is in none.
-func (t *Trace) tier(id fleet.ID) string {
-	if !t.matched.In.Test(id) {
-		return ""
-	}
-	if tier, ok := t.tiered.Of(id, true); ok && tier < len(t.Program.Tiers) {
-		return t.Program.Tiers[tier].Name
-	}
-	return ""
 }
 
 // Keep is the result for a placement that does not compile: what was decided before stays.

@@ -29,15 +29,15 @@ type Trace struct {
 
 // Verdict returns the answer for one cluster of the snapshot.
 func (t *Trace) Verdict(id fleet.ID) verdict.Verdict {
-	out := t.unranked(id)
+	out := t.Unranked(id)
 	if out.Code == verdict.Beaten {
 		out.Argument = t.Ranking.Rank(id)
 	}
 	return out
 }
 
-// unranked is Verdict without the rank of a cluster that was beaten, which costs a look at all candidates.
-func (t *Trace) unranked(id fleet.ID) verdict.Verdict {
+// Unranked is Verdict without the rank of a cluster that was beaten, which costs a look at all candidates.
+func (t *Trace) Unranked(id fleet.ID) verdict.Verdict {
 	switch {
 	case t.Ranking == nil && !t.scope.candidates.Test(id):
 		return t.scope.why(t.Snapshot.Cluster(id))
@@ -102,6 +102,34 @@ func (t *Trace) loss(id fleet.ID) verdict.Code {
 	return verdict.Beaten
 }
 
+// Sets returns the sets that the placement may choose from and that have a cluster, by name.
+func (t *Trace) Sets(id fleet.ID) []string {
+	var out []string
+	for _, name := range t.scope.eligible {
+		if set, ok := t.Snapshot.Set(name); ok && set.Has(t.Snapshot.Cluster(id)) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// Tier returns the name of the tier that a cluster is in, as a newcomer or as it is selected; empty where it is in none,
+// or a filter dropped it before.
+func (t *Trace) Tier(id fleet.ID) string {
+	if t.Ranking == nil || !t.matched.In.Test(id) {
+		return ""
+	}
+	if tier, ok := t.tiered.Of(id, t.Ranking.Has(id)); ok && tier < len(t.Program.Tiers) {
+		return t.Program.Tiers[tier].Name
+	}
+	return ""
+}
+
+// Reluctant says whether a cluster passed the filters with a PreferNoSelect taint that is not tolerated.
+func (t *Trace) Reluctant(id fleet.ID) bool {
+	return t.tolerated.Demoted != nil && t.tolerated.Demoted.Test(id)
+}
+
 func (t *Trace) undecided(id fleet.ID) verdict.Verdict {
 	if t.kept.Test(id) {
 		return verdict.Verdict{Code: verdict.Kept}
@@ -113,7 +141,7 @@ func (t *Trace) undecided(id fleet.ID) verdict.Verdict {
 func (t *Trace) Tally() map[verdict.Code]int {
 	out := map[verdict.Code]int{}
 	for id := range t.Snapshot.Clusters() {
-		out[t.unranked(id).Code]++
+		out[t.Unranked(id).Code]++
 	}
 	return out
 }

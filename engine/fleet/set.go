@@ -70,6 +70,9 @@ func (s *Set) AddMembers(snapshot *Snapshot, in *bitset.BitSet) {
 	in.InPlaceUnion(members)
 }
 
+// Selector returns what a cluster must match to be a member. Ok is false where nobody can be one, or the set has faults.
+func (s *Set) Selector() (selector Selector, ok bool) { return s.selector, s.Good() && !s.nobody }
+
 // Reads returns the terms whose change on a cluster can change whether it is a member, or, where the set cannot be
 // read, whether it may be one.
 func (s *Set) Reads() []Term {

@@ -93,6 +93,13 @@ func (s *Snapshot) Score(id ID, resource string) *Score {
 // Set returns a ManagedClusterSet by name. Ok is false where it does not exist.
 func (s *Snapshot) Set(name string) (set *Set, ok bool) { return s.sets.Get(name) }
 
+// Sets yields every set, by name.
+func (s *Snapshot) Sets() iter.Seq[*Set] {
+	return func(yield func(*Set) bool) {
+		s.sets.Scan(func(_ string, set *Set) bool { return yield(set) })
+	}
+}
+
 // Bound returns the names of the sets that a namespace's bindings name, sorted, whether they exist or not.
 func (s *Snapshot) Bound(namespace string) []string {
 	names, _ := s.bindings.Get(namespace)

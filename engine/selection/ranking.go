@@ -155,6 +155,28 @@ func (r *Ranking) Rank(id fleet.ID) verdict.Rank {
 	return verdict.Rank{Position: position, Score: r.Totals[i], Cut: r.Cut, Demoted: order.demoted[i]}
 }
 
+// Order returns every candidate in the order of scores.
+func (r *Ranking) Order() []fleet.ID {
+	positions := make([]int, len(r.Candidates))
+	for i := range positions {
+		positions[i] = i
+	}
+	slices.SortFunc(positions, r.race.first().order.compare)
+	out := make([]fleet.ID, 0, len(positions))
+	for _, i := range positions {
+		out = append(out, r.Candidates[i])
+	}
+	return out
+}
+
+// Last returns the candidate that was chosen last, by the order of scores. Ok is false where none was.
+func (r *Ranking) Last() (id fleet.ID, ok bool) {
+	if r.last < 0 {
+		return 0, false
+	}
+	return r.Candidates[r.last], true
+}
+
 // Block is a term that keeps candidates out, and how many.
 type Block struct {
 	// Constraint is as in a verdict.Cap.

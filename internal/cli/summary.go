@@ -2,12 +2,11 @@ package cli
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/verdict"
 )
 
@@ -41,7 +40,7 @@ func summary(trace *engine.Trace) []verdictRow {
 		if rank, ranked := v.Argument.(verdict.Rank); ranked {
 			ranks[cluster.Name()] = rank.Position
 		}
-		key := group{v.Code, why(v)}
+		key := group{v.Code, explain.Why(v)}
 		if v.Code == verdict.Beaten && len(trace.Ranking.Chosen) == 0 {
 			key.why = "no cluster is wanted"
 		}
@@ -76,93 +75,6 @@ func merged(rows []verdictRow) []verdictRow {
 	}
 	return out
 }
-
-// why renders the reason for a verdict in a few words.
-func why(v verdict.Verdict) string {
-	switch argument := v.Argument.(type) {
-	case verdict.Mismatches:
-		return clauses(argument)
-	case verdict.Taint:
-		return taint(argument)
-	case verdict.Cap:
-		return capped(argument)
-	case verdict.Wait:
-		return "in an earlier tier again, takes over at " + instant(argument.Until)
-	case verdict.Rank:
-		return fmt.Sprintf("others rank higher; the last selected has score %d", argument.Cut)
-	case verdict.Hold:
-		return held(argument)
-	}
-	switch v.Code {
-	case verdict.OutsideSets:
-		return "in no set that the placement may choose from"
-	case verdict.Terminating:
-		return "being deleted"
-	case verdict.OutsideTiers:
-		return "in no tier"
-	case verdict.Undecided:
-		return "the placement is misconfigured"
-	default:
-		return none
-	}
-}
-
-// clauses renders the clause that fell of each predicate.
-func clauses(in verdict.Mismatches) string {
-	var out []string
-	for _, clause := range in {
-		text := "not " + clause.Text
-		if clause.Problem != "" {
-			text = clause.Text + ": " + clause.Problem
-		}
-		if !slices.Contains(out, text) {
-			out = append(out, text)
-		}
-	}
-	return strings.Join(out, " and ")
-}
-
-func taint(in verdict.Taint) string {
-	text := "taint " + in.Key
-	if in.Value != "" {
-		text += "=" + in.Value
-	}
-	text += ":" + in.Effect
-	if !in.ExpiredAt.IsZero() {
-		text += ", tolerated until " + instant(in.ExpiredAt)
-	}
-	return text
-}
-
-func capped(in verdict.Cap) string {
-	switch {
-	case in.Lacks:
-		return in.Constraint + ", which it lacks"
-	case in.By != "":
-		return fmt.Sprintf("%s: %s has %s already", in.Constraint, in.By, in.Domain)
-	default:
-		return fmt.Sprintf("%s: %s has enough", in.Constraint, in.Domain)
-	}
-}
-
-// held renders why a cluster stays though it would go, or though nobody can tell.
-func held(in verdict.Hold) string {
-	if in.Fell == 0 {
-		return in.Problem
-	}
-	text := in.Fell.String() + ", the disruption policy drops it "
-	if in.Until.IsZero() {
-		text += "never"
-	} else {
-		text += "at " + instant(in.Until)
-	}
-	if in.Problem != "" {
-		text = in.Problem + "; " + text
-	}
-	return text
-}
-
-func instant(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
 // shortened puts a text on one line and cuts it to a length that a terminal holds.
 func shortened(text string) string {

@@ -1,0 +1,269 @@
+package explain
+
+import (
+	"fmt"
+	"time"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/engine/verdict"
+)
+
+// Cluster says why one cluster is selected or not.
+type Cluster struct {
+	Name string `json:"name"`
+	// Verdict is the name of a verdict.Code, a stable word that programs may match on.
+	Verdict string `json:"verdict"`
+	// Selected says whether the verdict puts the cluster into the decisions.
+	Selected bool `json:"selected"`
+	// Why is the reason in a few words; empty for a cluster that is simply selected.
+	Why string `json:"why,omitempty"`
+	// Group is the decision group of a selected cluster.
+	Group *Group `json:"group,omitempty"`
+	// Sets are those that the placement may choose from and that have the cluster.
+	Sets []string `json:"sets,omitempty"`
+	// Clauses has for each predicate the first clause that the cluster does not meet, where none matched.
+	Clauses []Clause `json:"clauses,omitempty"`
+	// Taint is the taint that keeps the cluster out.
+	Taint *Taint `json:"taint,omitempty"`
+	// Constraint is what keeps the cluster from standing beside those that are selected.
+	Constraint *Constraint `json:"constraint,omitempty"`
+	// Until is when a hold ends or a wait does; absent where neither is so, or it never will.
+	Until *time.Time `json:"until,omitempty"`
+	// Would is the verdict that a held cluster would have.
+	Would string `json:"would,omitempty"`
+	// Tier is the name of the tier that the cluster is in.
+	Tier string `json:"tier,omitempty"`
+	// Reluctant says that a PreferNoSelect taint that is not tolerated ranks the cluster after all without one.
+	Reluctant bool `json:"reluctant,omitempty"`
+	// Scores, Total and Rank are those of a cluster that passed every filter; Rank counts from 1 and is 0 for others.
+	Scores []Score `json:"scores,omitempty"`
+	Total  int64   `json:"total,omitempty"`
+	Rank   int     `json:"rank,omitempty"`
+	// Beaten says by whom a cluster that others beat is beaten, and by how much.
+	Beaten *Beaten `json:"beaten,omitempty"`
+	// Fix is what would make the cluster selected. It is there where it was asked for.
+	Fix *Fix `json:"fix,omitempty"`
+}
+
+// Group is a decision group.
+type Group struct {
+	Index int    `json:"index"`
+	Name  string `json:"name,omitempty"`
+}
+
+// Clause is a part of a predicate that a cluster does not meet.
+type Clause struct {
+	// Predicate is the index in spec.predicates.
+	Predicate int    `json:"predicate"`
+	Text      string `json:"text"`
+	// Has is the value of the label or claim that the clause asks for; Lacks is set where the cluster has none. Neither
+	// says anything about an expression.
+	Has   string `json:"has,omitempty"`
+	Lacks bool   `json:"lacks,omitempty"`
+	// Problem is why an expression could not be evaluated.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Taint is a taint that keeps a cluster out.
+type Taint struct {
+	Text  string     `json:"text"`
+	Since *time.Time `json:"since,omitempty"`
+	// ExpiredAt is when the last toleration that matches ran out.
+	ExpiredAt *time.Time `json:"expiredAt,omitempty"`
+	// Nearest is the toleration of the placement that comes nearest to tolerating it, and what is missing.
+	Nearest string `json:"nearest,omitempty"`
+}
+
+// Constraint is anti-affinity or a spread constraint that is in the way.
+type Constraint struct {
+	Text   string `json:"text"`
+	Domain string `json:"domain,omitempty"`
+	// Lacks says that the cluster has no such label or claim.
+	Lacks bool `json:"lacks,omitempty"`
+	// By is the selected cluster that takes up the domain.
+	By string `json:"by,omitempty"`
+}
+
+// Score is what one prioritizer says of a cluster: what it looked at, what it made of that, and how much that counts.
+type Score struct {
+	Prioritizer string `json:"prioritizer"`
+	Raw         string `json:"raw"`
+	Value       int64  `json:"value"`
+	Weight      int64  `json:"weight"`
+}
+
+// Beaten is the distance to the last cluster that was chosen, which may be 0 where the order of names decided.
+type Beaten struct {
+	// By is absent where the reader may not see that cluster.
+	By     string `json:"by,omitempty"`
+	Points int64  `json:"points"`
+}
+
+// cluster tells the story of one cluster. What it says of others is limited to those that the reader sees.
+func (r *report) cluster(id fleet.ID, sees func(string) bool) Cluster {
+	found := r.verdict(id)
+	out := Cluster{
+		Name: r.trace.Snapshot.Name(id), Verdict: found.Code.String(), Selected: found.Code.In(),
+		Sets: r.trace.Sets(id), Tier: r.trace.Tier(id), Reluctant: r.trace.Reluctant(id),
+	}
+	if group, ok := r.groups[out.Name]; ok {
+		out.Group = &group
+	}
+	r.place(id, &out)
+	r.argue(id, found, &out, sees)
+	if found.Code != verdict.Selected && found.Code != verdict.Kept {
+		out.Why = Why(discreet(found, sees))
+	}
+	if found.Code == verdict.Beaten && r.last == nil {
+		out.Why = "no cluster is wanted"
+	}
+	return out
+}
+
+// verdict returns the verdict with the rank of one that was beaten.
+func (r *report) verdict(id fleet.ID) verdict.Verdict {
+	out := r.trace.Unranked(id)
+	if out.Code == verdict.Beaten {
+		out.Argument = verdict.Rank{
+			Position: r.ranks[id], Score: r.trace.Ranking.Totals[r.at[id]], Cut: r.trace.Ranking.Cut, Demoted: r.trace.Reluctant(id),
+		}
+	}
+	return out
+}
+
+// discreet leaves out of a verdict what names a cluster that the reader may not see.
+func discreet(v verdict.Verdict, sees func(string) bool) verdict.Verdict {
+	if argument, ok := v.Argument.(verdict.Cap); ok && argument.By != "" && !sees(argument.By) {
+		argument.By = "another cluster"
+		v.Argument = argument
+	}
+	return v
+}
+
+// place tells the scores of a candidate and where they put it.
+func (r *report) place(id fleet.ID, out *Cluster) {
+	rank, candidate := r.ranks[id]
+	if !candidate {
+		return
+	}
+	ranking, at := r.trace.Ranking, r.at[id]
+	out.Rank, out.Total = rank, ranking.Totals[at]
+	for _, column := range ranking.Columns {
+		by := column.Prioritizer
+		out.Scores = append(out.Scores, Score{Prioritizer: by.Name(), Raw: r.raw(by, id), Value: column.Values[at], Weight: by.Weight})
+	}
+}
+
+// argue tells what a verdict came to by.
+func (r *report) argue(id fleet.ID, found verdict.Verdict, out *Cluster, sees func(string) bool) {
+	switch argument := found.Argument.(type) {
+	case verdict.Mismatches:
+		for _, clause := range argument {
+			out.Clauses = append(out.Clauses, r.clause(id, clause))
+		}
+	case verdict.Taint:
+		out.Taint = r.taint(id, argument)
+	case verdict.Cap:
+		out.Constraint = &Constraint{Text: argument.Constraint, Domain: argument.Domain, Lacks: argument.Lacks}
+		if argument.By != "" && sees(argument.By) {
+			out.Constraint.By = argument.By
+		}
+	case verdict.Wait:
+		out.Until = instantOrNone(argument.Until)
+	case verdict.Hold:
+		out.Until = instantOrNone(argument.Until)
+		if argument.Fell != 0 {
+			out.Would = argument.Fell.String()
+		}
+	case verdict.Rank:
+		if r.last == nil {
+			return
+		}
+		out.Beaten = &Beaten{Points: argument.Cut - argument.Score}
+		if sees(r.last.Cluster) {
+			out.Beaten.By = r.last.Cluster
+		}
+	}
+}
+
+// clause adds to a clause what the cluster has instead.
+func (r *report) clause(id fleet.ID, in verdict.Clause) Clause {
+	out := Clause{Predicate: in.Predicate, Text: in.Text, Problem: in.Problem}
+	cluster := r.trace.Snapshot.Cluster(id)
+	for _, requirement := range r.trace.Program.Predicates[in.Predicate].Selector {
+		if requirement.String() == in.Text && !requirement.Matches(cluster) {
+			value, has := cluster.Fact(requirement.Source, requirement.Key)
+			out.Has, out.Lacks = value, !has
+			break
+		}
+	}
+	return out
+}
+
+func (r *report) taint(id fleet.ID, in verdict.Taint) *Taint {
+	out := &Taint{Text: TaintText(in.Key, in.Value, in.Effect), ExpiredAt: instantOrNone(in.ExpiredAt)}
+	for _, taint := range r.trace.Snapshot.Cluster(id).Object.Spec.Taints {
+		if taint.Key == in.Key && string(taint.Effect) == in.Effect {
+			out.Since = instantOrNone(taint.TimeAdded.Time)
+		}
+	}
+	out.Nearest = nearest(in, r.trace.Program.Tolerations)
+	return out
+}
+
+// nearest returns the toleration that comes nearest to tolerating a taint, with what is missing: the time, the value,
+// or the effect, in this order. It is empty where none is for the key.
+func nearest(taint verdict.Taint, tolerations []program.Toleration) string {
+	best, missing := "", 4
+	for _, toleration := range tolerations {
+		if toleration.Key != "" && toleration.Key != taint.Key {
+			continue
+		}
+		value := toleration.Exists || toleration.Value == taint.Value
+		effect := toleration.Effect == "" || toleration.Effect == clusterv1.TaintEffect(taint.Effect)
+		away, why := 3, "has another value and another effect"
+		switch {
+		case value && effect:
+			away, why = 0, "lasts "+lasting(toleration.Seconds)
+		case effect:
+			away, why = 1, "has another value"
+		case value:
+			away, why = 2, "has another effect"
+		}
+		if away < missing {
+			best, missing = tolerationText(toleration)+", which "+why, away
+		}
+	}
+	return best
+}
+
+func lasting(seconds *int64) string {
+	if seconds == nil {
+		return "for ever"
+	}
+	return fmt.Sprintf("%d seconds", *seconds)
+}
+
+func tolerationText(in program.Toleration) string {
+	key := in.Key
+	if key == "" {
+		key = "every key"
+	}
+	if !in.Exists {
+		key += "=" + in.Value
+	}
+	if in.Effect != "" {
+		key += ":" + string(in.Effect)
+	}
+	return key
+}
+
+func instantOrNone(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	at = at.UTC()
+	return &at
+}

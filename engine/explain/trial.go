@@ -1,0 +1,141 @@
+package explain
+
+import (
+	"slices"
+	"time"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/ledger"
+	"github.com/berth-project/berth/engine/program"
+)
+
+// Case is a placement and the fleet that it chooses from, as they are once its last decision is stored.
+type Case struct {
+	Snapshot  *fleet.Snapshot
+	Placement *clusterv1beta1.Placement
+	// Past is what the placement remembers, as plan.ReadLedger reads it.
+	Past ledger.Ledger
+	Env  *celenv.Env
+}
+
+// extra is the resource and the score by which points are added that no prioritizer gives. No object can have this name.
+const extra = "extra points"
+
+// trial is a case in which steps are made for one cluster.
+type trial struct {
+	edit      *fleet.Edit
+	cluster   *clusterv1.ManagedCluster
+	placement *clusterv1beta1.Placement
+	now       time.Time
+	points    int
+	// reworked says that the spec was changed, which is the user's own doing: no removal is held back then.
+	reworked bool
+}
+
+// run decides the case after some steps for one cluster. Where they make a spec that does not compile, nothing is decided.
+func (c Case) run(cluster fleet.ID, steps []Step) *engine.Result {
+	t := &trial{
+		edit: c.Snapshot.Edit(), now: c.Snapshot.Now,
+		cluster: c.Snapshot.Cluster(cluster).Object.DeepCopy(), placement: c.Placement.DeepCopy(),
+	}
+	for _, step := range steps {
+		t.take(step)
+	}
+	t.edit.SetCluster(fleet.NewCluster(t.cluster))
+	compiled, faults := program.Compile(t.placement, c.Env)
+	if len(faults) > 0 {
+		key := fleet.Key{Namespace: c.Placement.Namespace, Name: c.Placement.Name}
+		return engine.Keep(t.edit.Snapshot().At(t.now), key, faults)
+	}
+	if t.points > 0 {
+		t.score(compiled)
+	}
+	past := c.Past
+	past.SameSpec = past.SameSpec && !t.reworked
+	return engine.Schedule(t.edit.Snapshot().At(t.now), compiled, past)
+}
+
+// score adds a prioritizer that gives the points to the cluster, and nothing to any other.
+func (t *trial) score(p *program.Program) {
+	t.edit.SetScore(t.cluster.Name, &fleet.Score{
+		Resource: extra, Items: []clusterv1alpha1.AddOnPlacementScoreItem{{Name: extra, Value: 1}},
+	})
+	p.Prioritizers = append(slices.Clone(p.Prioritizers), program.Prioritizer{
+		Kind: program.AddOn, Weight: int64(t.points), Resource: extra, Score: extra,
+	})
+}
+
+// take makes one step.
+func (t *trial) take(step Step) {
+	switch step.Action {
+	case Label:
+		if t.cluster.Labels == nil {
+			t.cluster.Labels = map[string]string{}
+		}
+		t.cluster.Labels[step.Key] = step.Value
+	case Unlabel:
+		delete(t.cluster.Labels, step.Key)
+	case Claim, Unclaim:
+		t.claim(step)
+	case Points:
+		t.points += step.Number
+	case Bind:
+		t.edit.Bind(t.placement.Namespace, step.Value)
+	case Wait:
+		t.now = *step.At
+	default:
+		t.rework(step)
+	}
+}
+
+// claim gives the cluster a claim, or takes it away.
+func (t *trial) claim(step Step) {
+	t.cluster.Status.ClusterClaims = slices.DeleteFunc(t.cluster.Status.ClusterClaims, func(c clusterv1.ManagedClusterClaim) bool {
+		return c.Name == step.Key
+	})
+	if step.Action == Claim {
+		t.cluster.Status.ClusterClaims = append(t.cluster.Status.ClusterClaims,
+			clusterv1.ManagedClusterClaim{Name: step.Key, Value: step.Value})
+	}
+}
+
+// rework makes a step that changes the spec of the placement.
+func (t *trial) rework(step Step) {
+	t.reworked = true
+	spec := &t.placement.Spec
+	named := clusterv1beta1.ClusterSelector{ClusterNames: []string{t.cluster.Name}}
+	switch step.Action {
+	case Include:
+		spec.ClusterSets = append(spec.ClusterSets, step.Value)
+	case Admit:
+		spec.Predicates = append(spec.Predicates, clusterv1beta1.ClusterPredicate{RequiredClusterSelector: named})
+	case AddTier:
+		spec.Tiers = append(spec.Tiers, clusterv1beta1.ClusterTier{Name: unusedTier(spec.Tiers), ClusterSelector: named})
+	case Tolerate:
+		spec.Tolerations = append(spec.Tolerations, clusterv1beta1.Toleration{
+			Key: step.Key, Operator: clusterv1beta1.TolerationOpEqual, Value: step.Value, Effect: clusterv1.TaintEffect(step.Effect),
+		})
+	case Ask:
+		spec.NumberOfClusters = new(int32(step.Number))
+	case Skew:
+		spec.SpreadPolicy.SpreadConstraints[step.Index].MaxSkew = int32(step.Number)
+	case FailBack:
+		spec.FailbackPolicy = nil
+	default:
+		panic("explain: a step without an effect: " + string(step.Action))
+	}
+}
+
+// unusedTier returns a name that no tier has.
+func unusedTier(tiers []clusterv1beta1.ClusterTier) string {
+	name := "more"
+	for slices.ContainsFunc(tiers, func(tier clusterv1beta1.ClusterTier) bool { return tier.Name == name }) {
+		name += "-more"
+	}
+	return name
+}

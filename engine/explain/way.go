@@ -1,0 +1,280 @@
+package explain
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/engine/verdict"
+)
+
+const (
+	// maxWays is how many ways on from one verdict are followed: the shortest.
+	maxWays = 4
+	// maxTiers is how many tiers a placement may have.
+	maxTiers = 16
+	// anything is the value of a label that only has to be there.
+	anything = "yes"
+)
+
+// ways returns the ways on from a run that did not select the cluster after some steps, the shortest first. None of them
+// repeats a step.
+func (s *search) ways(result *engine.Result, steps []Step) [][]Step {
+	found := result.Trace.Unranked(s.id)
+	var out [][]Step
+	switch found.Code {
+	case verdict.OutsideSets:
+		out = s.intoSets(result.Trace)
+	case verdict.Mismatch, verdict.TooCostly:
+		out = append(meeting(result.Trace.Program.Predicates, s.cluster(result)), []Step{{Action: Admit}})
+	case verdict.OutsideTiers:
+		out = intoTiers(result.Trace.Program, s.cluster(result))
+	case verdict.Tainted, verdict.Expired:
+		out = tolerating(s.cluster(result), result.Trace.Program.Tolerations, clusterv1.TaintEffectPreferNoSelect)
+	case verdict.Capped:
+		out = s.uncapped(result, steps, found.Argument)
+	case verdict.Waiting:
+		out = waiting(found.Argument)
+	case verdict.Beaten:
+		out = s.winning(result, steps)
+	default:
+		return nil
+	}
+	out = slices.DeleteFunc(out, func(way []Step) bool { return len(way) == 0 || slices.ContainsFunc(way, repeats(steps)) })
+	slices.SortStableFunc(out, func(a, b []Step) int { return len(a) - len(b) })
+	return out[:min(maxWays, len(out))]
+}
+
+func repeats(steps []Step) func(Step) bool {
+	return func(step Step) bool { return slices.ContainsFunc(steps, step.same) }
+}
+
+func (s *search) cluster(result *engine.Result) *fleet.Cluster {
+	return result.Trace.Snapshot.Cluster(s.id)
+}
+
+// intoSets returns how the cluster gets into a set that the placement may choose from: into one that is bound, or by
+// binding one that has it.
+func (s *search) intoSets(trace *engine.Trace) [][]Step {
+	var out [][]Step
+	asked := trace.Program.ClusterSets
+	bound := trace.Snapshot.Bound(trace.Program.Key.Namespace)
+	for set := range trace.Snapshot.Sets() {
+		selector, ok := set.Selector()
+		if !ok {
+			continue
+		}
+		var reach []Step
+		if !slices.Contains(bound, set.Name) {
+			reach = append(reach, Step{Action: Bind, Value: set.Name})
+		}
+		if len(asked) > 0 && !slices.Contains(asked, set.Name) {
+			reach = append(reach, Step{Action: Include, Value: set.Name})
+		}
+		join, possible := meets(selector, trace.Snapshot.Cluster(s.id))
+		if possible && len(reach)+len(join) > 0 {
+			out = append(out, slices.Concat(join, reach))
+		}
+	}
+	return out
+}
+
+// meeting returns for each predicate without unmet expressions how the cluster comes to match it.
+func meeting(predicates []program.Predicate, cluster *fleet.Cluster) [][]Step {
+	var out [][]Step
+	for _, predicate := range predicates {
+		if steps, possible := meets(predicate.Selector, cluster); possible {
+			out = append(out, steps)
+		}
+	}
+	return out
+}
+
+// meets returns the labels and claims that a cluster lacks to match a selector. Possible is false where the selector asks
+// for another name.
+func meets(selector fleet.Selector, cluster *fleet.Cluster) (steps []Step, possible bool) {
+	for _, requirement := range selector {
+		if requirement.Matches(cluster) {
+			continue
+		}
+		if requirement.Source == fleet.Name {
+			return nil, false
+		}
+		steps = append(steps, met(requirement))
+	}
+	return steps, true
+}
+
+// met returns the step that makes a requirement hold.
+func met(requirement fleet.Requirement) Step {
+	give, take := Label, Unlabel
+	if requirement.Source == fleet.Claim {
+		give, take = Claim, Unclaim
+	}
+	switch requirement.Operator {
+	case metav1.LabelSelectorOpIn:
+		return Step{Action: give, Key: requirement.Key, Value: requirement.Values[0]}
+	case metav1.LabelSelectorOpExists:
+		return Step{Action: give, Key: requirement.Key, Value: anything}
+	default:
+		return Step{Action: take, Key: requirement.Key}
+	}
+}
+
+func intoTiers(p *program.Program, cluster *fleet.Cluster) [][]Step {
+	var predicates []program.Predicate
+	for _, tier := range p.Tiers {
+		predicates = append(predicates, tier.Predicate)
+	}
+	out := meeting(predicates, cluster)
+	if len(p.Tiers) < maxTiers {
+		out = append(out, []Step{{Action: AddTier}})
+	}
+	return out
+}
+
+// tolerating returns the one way to tolerate every taint of a cluster that is not tolerated, but for those of an effect.
+func tolerating(cluster *fleet.Cluster, tolerations []program.Toleration, except clusterv1.TaintEffect) [][]Step {
+	var out []Step
+	for _, taint := range cluster.Object.Spec.Taints {
+		if taint.Effect == except || tolerated(taint, tolerations) {
+			continue
+		}
+		out = append(out, Step{Action: Tolerate, Key: taint.Key, Value: taint.Value, Effect: string(taint.Effect)})
+	}
+	return [][]Step{out}
+}
+
+// tolerated says whether a taint is tolerated for ever. A step too much does no harm: what is not needed is left out.
+func tolerated(taint clusterv1.Taint, tolerations []program.Toleration) bool {
+	return slices.ContainsFunc(tolerations, func(t program.Toleration) bool {
+		return t.Seconds == nil && (t.Key == "" || t.Key == taint.Key) && (t.Effect == "" || t.Effect == taint.Effect) &&
+			(t.Exists || t.Value == taint.Value)
+	})
+}
+
+// uncapped returns how a cluster gets past anti-affinity or a spread constraint: into a domain that has room, or by a
+// skew that allows it.
+func (s *search) uncapped(result *engine.Result, steps []Step, argument verdict.Argument) [][]Step {
+	limit, ok := argument.(verdict.Cap)
+	if !ok {
+		return nil
+	}
+	var out [][]Step
+	for _, topology := range s.topologies(result.Trace.Program) {
+		if strings.HasSuffix(limit.Constraint, " over "+topology.String()) {
+			out = append(out, s.elsewhere(result, topology)...)
+		}
+	}
+	for i, term := range s.Placement.Spec.SpreadPolicy.SpreadConstraints {
+		if limit.Lacks || limit.Constraint != "spread over "+topologyText(term) {
+			continue
+		}
+		skew := int(max(term.MaxSkew, 1))
+		out = append(out, s.counted(steps, Step{Action: Skew, Index: i}, skew+1, skew+1, skew+result.Selected+1))
+	}
+	return append(out, s.winning(result, steps)...)
+}
+
+func (*search) topologies(p *program.Program) []program.Topology {
+	out := slices.Clone(p.AntiAffinity)
+	for _, constraint := range p.Spread {
+		out = append(out, constraint.Topology)
+	}
+	return out
+}
+
+// elsewhere returns the steps that put the cluster into another domain: the emptiest that another cluster is in, and one of
+// its own.
+func (s *search) elsewhere(result *engine.Result, topology program.Topology) [][]Step {
+	counts := map[string]int{}
+	for id, cluster := range result.Trace.Snapshot.Clusters() {
+		if value, has := topology.Domain(cluster); has {
+			counts[value] += 0
+			if result.Trace.Unranked(id).Code.In() {
+				counts[value]++
+			}
+		}
+	}
+	action := Label
+	if topology.Source == fleet.Claim {
+		action = Claim
+	}
+	own := s.Snapshot.Name(s.id)
+	var out [][]Step
+	if emptiest, ok := emptiest(counts); ok && emptiest != own {
+		out = append(out, []Step{{Action: action, Key: topology.Key, Value: emptiest}})
+	}
+	return append(out, []Step{{Action: action, Key: topology.Key, Value: own}})
+}
+
+// emptiest returns the domain with the fewest selected clusters, the first by name of several.
+func emptiest(counts map[string]int) (domain string, ok bool) {
+	for value, count := range counts {
+		if !ok || cmp.Or(cmp.Compare(count, counts[domain]), cmp.Compare(value, domain)) < 0 {
+			domain, ok = value, true
+		}
+	}
+	return domain, ok
+}
+
+func waiting(argument verdict.Argument) [][]Step {
+	var out [][]Step
+	if wait, ok := argument.(verdict.Wait); ok && !wait.Until.IsZero() {
+		out = append(out, []Step{{Action: Wait, At: instantOrNone(wait.Until)}})
+	}
+	return append(out, []Step{{Action: FailBack}})
+}
+
+// winning returns how a cluster that others beat gets a place: by more points, by standing with the others where a taint
+// put it after them, or by asking for more clusters.
+func (s *search) winning(result *engine.Result, steps []Step) [][]Step {
+	trace := result.Trace
+	var out [][]Step
+	if missing, most := s.missing(trace); most > 0 {
+		out = append(out, s.counted(steps, Step{Action: Points}, 1, missing, most))
+	}
+	out = append(out, tolerating(s.cluster(result), trace.Program.Tolerations, "")...)
+	if trace.Program.Limited {
+		from, to := trace.Program.Wanted+1, max(result.Selected, trace.Program.Wanted)+len(trace.Ranking.Candidates)
+		out = append(out, s.counted(steps, Step{Action: Ask}, from, trace.Ranking.Rank(s.id).Position, to))
+	}
+	return out
+}
+
+// missing returns how many points the cluster lacks to be chosen, as a guess, and how many no cluster can be ahead by.
+func (s *search) missing(trace *engine.Trace) (guess, most int) {
+	if len(trace.Ranking.Chosen) == 0 || !trace.Ranking.Ranks(s.id) {
+		return 0, 0
+	}
+	rank := trace.Ranking.Rank(s.id)
+	guess = int(rank.Cut - rank.Score)
+	if last, ok := trace.Ranking.Last(); ok && s.Snapshot.Name(last) < s.Snapshot.Name(s.id) {
+		guess++
+	}
+	least, highest := slices.Min(trace.Ranking.Totals), slices.Max(trace.Ranking.Totals)
+	return guess, int(highest-least+200*trace.Program.SpreadWeight) + 1
+}
+
+// wording is what the texts of steps need to know.
+type wording struct {
+	namespace string
+	spread    []clusterv1beta1.SpreadConstraintsTerm
+}
+
+func (w wording) topology(index int) string { return topologyText(w.spread[index]) }
+
+func topologyText(term clusterv1beta1.SpreadConstraintsTerm) string {
+	source := fleet.Label
+	if term.TopologyKeyType == clusterv1beta1.TopologyKeyTypeClaim {
+		source = fleet.Claim
+	}
+	return program.Topology{Source: source, Key: term.TopologyKey}.String()
+}

@@ -1,0 +1,101 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/berth-project/berth/engine/verdict"
+)
+
+// Why renders the reason for a verdict in a few words; empty where the verdict says it all.
+func Why(v verdict.Verdict) string {
+	switch argument := v.Argument.(type) {
+	case verdict.Mismatches:
+		return clauses(argument)
+	case verdict.Taint:
+		return taint(argument)
+	case verdict.Cap:
+		return capped(argument)
+	case verdict.Wait:
+		return "in an earlier tier again, takes over at " + instant(argument.Until)
+	case verdict.Rank:
+		return fmt.Sprintf("others rank higher; the last selected has score %d", argument.Cut)
+	case verdict.Hold:
+		return held(argument)
+	}
+	switch v.Code {
+	case verdict.OutsideSets:
+		return "in no set that the placement may choose from"
+	case verdict.Terminating:
+		return "being deleted"
+	case verdict.OutsideTiers:
+		return "in no tier"
+	case verdict.Undecided:
+		return "the placement is misconfigured"
+	default:
+		return ""
+	}
+}
+
+// clauses renders the clause that fell of each predicate.
+func clauses(in verdict.Mismatches) string {
+	var out []string
+	for _, clause := range in {
+		text := "not " + clause.Text
+		if clause.Problem != "" {
+			text = clause.Text + ": " + clause.Problem
+		}
+		if !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return strings.Join(out, " and ")
+}
+
+func taint(in verdict.Taint) string {
+	text := "taint " + TaintText(in.Key, in.Value, in.Effect)
+	if !in.ExpiredAt.IsZero() {
+		text += ", tolerated until " + instant(in.ExpiredAt)
+	}
+	return text
+}
+
+func capped(in verdict.Cap) string {
+	switch {
+	case in.Lacks:
+		return in.Constraint + ", which it lacks"
+	case in.By != "":
+		return fmt.Sprintf("%s: %s has %s already", in.Constraint, in.By, in.Domain)
+	default:
+		return fmt.Sprintf("%s: %s has enough", in.Constraint, in.Domain)
+	}
+}
+
+// held renders why a cluster stays though it would go, or though nobody can tell.
+func held(in verdict.Hold) string {
+	if in.Fell == 0 {
+		return in.Problem
+	}
+	text := in.Fell.String() + ", the disruption policy drops it "
+	if in.Until.IsZero() {
+		text += "never"
+	} else {
+		text += "at " + instant(in.Until)
+	}
+	if in.Problem != "" {
+		text = in.Problem + "; " + text
+	}
+	return text
+}
+
+func instant(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+
+// TaintText renders a taint as kubectl does, such as "gpu=true:NoSelect".
+func TaintText(key, value, effect string) string {
+	if value != "" {
+		key += "=" + value
+	}
+	return key + ":" + effect
+}
