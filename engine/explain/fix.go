@@ -120,7 +120,7 @@ func (s *search) lowered(steps []Step) []Step {
 		if !step.counts() {
 			continue
 		}
-		steps[i].Number = s.lowest(1, step.Number, func(number int) []Step {
+		steps[i].Number = s.lowest(1, step.Number, func(number int32) []Step {
 			with := slices.Clone(steps)
 			with[i].Number = number
 			return with
@@ -130,7 +130,7 @@ func (s *search) lowered(steps []Step) []Step {
 }
 
 // lowest returns the least number from low to high that works. That high does is known.
-func (s *search) lowest(low, high int, with func(number int) []Step) int {
+func (s *search) lowest(low, high int32, with func(number int32) []Step) int32 {
 	for low < high {
 		middle := low + (high-low)/2
 		if s.works(with(middle)) {
@@ -144,8 +144,8 @@ func (s *search) lowest(low, high int, with func(number int) []Step) int {
 
 // counted returns the way of one step with the least number, from low to high, that selects the cluster after some steps; or
 // with the highest, to go on from, where not even that does. A guess that is right saves most of the runs.
-func (s *search) counted(steps []Step, step Step, low, guess, high int) []Step {
-	with := func(number int) []Step {
+func (s *search) counted(steps []Step, step Step, low, guess, high int32) []Step {
+	with := func(number int32) []Step {
 		step.Number = number
 		return append(slices.Clone(steps), step)
 	}

@@ -124,9 +124,9 @@ func take(w *enginetest.World, key fleet.Key, cluster string, step explain.Step)
 			Key: step.Key, Value: step.Value, Effect: clusterv1.TaintEffect(step.Effect), Operator: clusterv1beta1.TolerationOpEqual,
 		})
 	case explain.Ask:
-		p.Spec.NumberOfClusters = new(int32(step.Number))
+		p.Spec.NumberOfClusters = new(step.Number)
 	case explain.Skew:
-		p.Spec.SpreadPolicy.SpreadConstraints[step.Index].MaxSkew = int32(step.Number)
+		p.Spec.SpreadPolicy.SpreadConstraints[step.Index].MaxSkew = step.Number
 	case explain.FailBack:
 		p.Spec.FailbackPolicy.StabilizationSeconds = new(int32(0))
 	default:
@@ -138,7 +138,7 @@ func take(w *enginetest.World, key fleet.Key, cluster string, step explain.Step)
 // takeElsewhere makes a step that leaves the placement as it is.
 func takeElsewhere(w *enginetest.World, p *clusterv1beta1.Placement, c *clusterv1.ManagedCluster, step explain.Step) {
 	drop := func(claim clusterv1.ManagedClusterClaim) bool { return claim.Name == step.Key }
-	switch step.Action {
+	switch step.Action { //nolint:exhaustive // the others change the placement
 	case explain.Label:
 		if c.Labels == nil {
 			c.Labels = map[string]string{}
@@ -156,7 +156,7 @@ func takeElsewhere(w *enginetest.World, p *clusterv1beta1.Placement, c *clusterv
 	case explain.Wait:
 		w.Now = *step.At
 	case explain.Points:
-		score(w, p, c.Name, step.Number)
+		score(w, p, c.Name, int(step.Number))
 	}
 }
 

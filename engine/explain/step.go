@@ -46,7 +46,7 @@ type Step struct {
 	Value  string     `json:"value,omitempty"`
 	Effect string     `json:"effect,omitempty"`
 	Index  int        `json:"index,omitempty"`
-	Number int        `json:"number,omitempty"`
+	Number int32      `json:"number,omitempty"`
 	At     *time.Time `json:"at,omitempty"`
 }
 
@@ -70,7 +70,7 @@ func (f Fix) String() string {
 	return strings.Join(out, ", and ")
 }
 
-// size is what steps are compared by that count something up; 0 for others.
+// counts says whether the step has a number that is as low as it can be.
 func (s Step) counts() bool { return s.Action == Points || s.Action == Ask || s.Action == Skew }
 
 func (s Step) same(other Step) bool {
@@ -112,7 +112,7 @@ func (s Step) worded(w wording) Step {
 	return s
 }
 
-func plural(number int, thing string) string {
+func plural(number int32, thing string) string {
 	if number == 1 {
 		return thing
 	}

@@ -32,7 +32,7 @@ type trial struct {
 	cluster   *clusterv1.ManagedCluster
 	placement *clusterv1beta1.Placement
 	now       time.Time
-	points    int
+	points    int32
 	// reworked says that the spec was changed, which is the user's own doing: no removal is held back then.
 	reworked bool
 }
@@ -121,9 +121,9 @@ func (t *trial) rework(step Step) {
 			Key: step.Key, Operator: clusterv1beta1.TolerationOpEqual, Value: step.Value, Effect: clusterv1.TaintEffect(step.Effect),
 		})
 	case Ask:
-		spec.NumberOfClusters = new(int32(step.Number))
+		spec.NumberOfClusters = new(step.Number)
 	case Skew:
-		spec.SpreadPolicy.SpreadConstraints[step.Index].MaxSkew = int32(step.Number)
+		spec.SpreadPolicy.SpreadConstraints[step.Index].MaxSkew = step.Number
 	case FailBack:
 		spec.FailbackPolicy = nil
 	default:

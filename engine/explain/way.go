@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -177,8 +178,8 @@ func (s *search) uncapped(result *engine.Result, steps []Step, argument verdict.
 		if limit.Lacks || limit.Constraint != "spread over "+topologyText(term) {
 			continue
 		}
-		skew := int(max(term.MaxSkew, 1))
-		out = append(out, s.counted(steps, Step{Action: Skew, Index: i}, skew+1, skew+1, skew+result.Selected+1))
+		skew := max(term.MaxSkew, 1)
+		out = append(out, s.counted(steps, Step{Action: Skew, Index: i}, skew+1, skew+1, skew+bounded(int64(result.Selected))+1))
 	}
 	return append(out, s.winning(result, steps)...)
 }
@@ -243,24 +244,30 @@ func (s *search) winning(result *engine.Result, steps []Step) [][]Step {
 	}
 	out = append(out, tolerating(s.cluster(result), trace.Program.Tolerations, "")...)
 	if trace.Program.Limited {
-		from, to := trace.Program.Wanted+1, max(result.Selected, trace.Program.Wanted)+len(trace.Ranking.Candidates)
-		out = append(out, s.counted(steps, Step{Action: Ask}, from, trace.Ranking.Rank(s.id).Position, to))
+		from := bounded(int64(trace.Program.Wanted)) + 1
+		rank, all := trace.Ranking.Rank(s.id).Position, bounded(int64(len(trace.Ranking.Candidates)+result.Selected))
+		out = append(out, s.counted(steps, Step{Action: Ask}, from, bounded(int64(rank)), max(from, all)))
 	}
 	return out
 }
 
 // missing returns how many points the cluster lacks to be chosen, as a guess, and how many no cluster can be ahead by.
-func (s *search) missing(trace *engine.Trace) (guess, most int) {
+func (s *search) missing(trace *engine.Trace) (guess, most int32) {
 	if len(trace.Ranking.Chosen) == 0 || !trace.Ranking.Ranks(s.id) {
 		return 0, 0
 	}
 	rank := trace.Ranking.Rank(s.id)
-	guess = int(rank.Cut - rank.Score)
+	guess = bounded(rank.Cut - rank.Score)
 	if last, ok := trace.Ranking.Last(); ok && s.Snapshot.Name(last) < s.Snapshot.Name(s.id) {
 		guess++
 	}
 	least, highest := slices.Min(trace.Ranking.Totals), slices.Max(trace.Ranking.Totals)
-	return guess, int(highest-least+200*trace.Program.SpreadWeight) + 1
+	return guess, bounded(highest - least + 200*trace.Program.SpreadWeight + 1)
+}
+
+// bounded returns a number as a step holds it. What is more than that is out of reach anyway.
+func bounded(number int64) int32 {
+	return int32(min(max(number, -math.MaxInt32/2), math.MaxInt32/2))
 }
 
 // wording is what the texts of steps need to know.

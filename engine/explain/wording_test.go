@@ -1,9 +1,10 @@
-package cli
+package explain_test
 
 import (
 	"testing"
 	"time"
 
+	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/verdict"
 )
 
@@ -38,7 +39,7 @@ func TestWhy(t *testing.T) {
 		"in no tier": {verdict.Verdict{Code: verdict.OutsideTiers}, "in no tier"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := why(tc.verdict); got != tc.want {
+			if got := explain.Why(tc.verdict); got != tc.want {
 				t.Errorf("why %q, want %q", got, tc.want)
 			}
 		})
