@@ -34,6 +34,8 @@ func TestManagerIsDown(t *testing.T) {
 	boss.must(t, placed)
 	existing := set("s-"+unique(), nil)
 	boss.must(t, existing)
+	let := cluster("c-"+unique(), labels(setLabel, "dev"), accepted)
+	boss.must(t, let)
 	shutdown()
 
 	for name, write := range map[string]func() error{
@@ -87,6 +89,7 @@ func TestManagerIsDown(t *testing.T) {
 		"a lease duration":             func() error { return agent.update(t, object, "", period) },
 		"an annotation on a placement": func() error { return agent.update(t, placed, "", annotation) },
 		"a label on a binding":         func() error { return boss.update(t, bound, "", labels("a", "b")) },
+		"a cluster shut out":           func() error { return agent.update(t, let, "", shutOut) },
 	} {
 		began := time.Now()
 		err := write()
@@ -186,6 +189,10 @@ func number(o *unstructured.Unstructured) {
 
 func period(o *unstructured.Unstructured) {
 	_ = unstructured.SetNestedField(o.Object, int64(30), "spec", "leaseDurationSeconds")
+}
+
+func shutOut(o *unstructured.Unstructured) {
+	_ = unstructured.SetNestedField(o.Object, false, "spec", "hubAcceptsClient")
 }
 
 func annotation(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{"a": "b"}) }
