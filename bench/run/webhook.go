@@ -3,8 +3,11 @@ package run
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -16,6 +19,8 @@ import (
 const (
 	// rounds is how often each kind of write is measured, on each side.
 	rounds = 400
+	// readPoll is how often the clusters are read until they are as the manager leaves them.
+	readPoll = 100 * time.Millisecond
 	// freeLabel needs no right, guardedLabel one of its own.
 	freeLabel    = "bench"
 	guardedLabel = "info.open-cluster-management.io/bench"
@@ -99,14 +104,27 @@ func (w *writer) enter(ctx context.Context) error {
 		}
 		*account.client = made
 	}
+	return w.read(ctx)
+}
+
+// read reads the clusters once the manager has taken the taints off those that are well: no agent may put them back.
+func (w *writer) read(ctx context.Context) error {
 	var list clusterv1.ManagedClusterList
-	if err := w.admin.List(ctx, &list); err != nil {
-		return fmt.Errorf("reading the clusters: %w", err)
-	}
+	err := wait.PollUntilContextTimeout(ctx, readPoll, settleLimit, true, func(ctx context.Context) (bool, error) {
+		list = clusterv1.ManagedClusterList{}
+		if err := w.admin.List(ctx, &list); err != nil {
+			return false, fmt.Errorf("reading the clusters: %w", err)
+		}
+		tainted := func(cluster clusterv1.ManagedCluster) bool { return len(cluster.Spec.Taints) > 0 }
+		return w.manager == nil || !slices.ContainsFunc(list.Items, tainted), nil
+	})
 	for i := range list.Items {
 		w.clusters = append(w.clusters, &list.Items[i])
 	}
-	return nil
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return fmt.Errorf("waiting for the taints to go: %w", errUnsettled)
+	}
+	return err
 }
 
 func rule(verb, resource string, names ...string) rbacv1.PolicyRule {
