@@ -5,21 +5,17 @@ import (
 	"strings"
 	"testing"
 
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/config"
-	"github.com/berth-project/berth/internal/controller/grant"
-	"github.com/berth-project/berth/internal/webhook/binding"
 )
 
-// TestWhatGrantsMarkIsGuarded holds that the loop, the webhook and the condition under which it is called mean one label.
+// TestWhatGrantsMarkIsGuarded holds that the condition under which the webhook is called means the label that it guards.
 func TestWhatGrantsMarkIsGuarded(t *testing.T) {
-	if binding.MadeByLabel != grant.MadeByLabel {
-		t.Errorf("the webhook guards %q, and the loop marks with %q", binding.MadeByLabel, grant.MadeByLabel)
-	}
 	webhooks, err := fs.ReadFile(config.Webhooks(), "webhooks.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(webhooks), "labels.before[?'"+grant.MadeByLabel+"']") {
-		t.Errorf("the webhook is not called when the label %s changes", grant.MadeByLabel)
+	if !strings.Contains(string(webhooks), "labels.before[?'"+clusterv1beta2.MadeByLabel+"']") {
+		t.Errorf("the webhook is not called when the label %s changes", clusterv1beta2.MadeByLabel)
 	}
 }

@@ -3,6 +3,8 @@ package v1beta2
 const (
 	// ClusterSetLabel is the label on a ManagedCluster that holds the name of its exclusive set.
 	ClusterSetLabel = "cluster.open-cluster-management.io/clusterset"
+	// MadeByLabel on a ManagedClusterSetBinding says which loop made it; that loop removes it when its reason is gone.
+	MadeByLabel = "cluster.open-cluster-management.io/binding-made-by"
 	// AutoUpdateAnnotation with value "false" on the set default or global lets its selector be edited.
 	AutoUpdateAnnotation = "cluster.open-cluster-management.io/autoupdate"
 

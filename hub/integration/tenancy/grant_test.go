@@ -113,7 +113,7 @@ func (h hub) has(namespace string, sets ...string) {
 	for _, set := range sets {
 		granted := binding(namespace, set)
 		h.eventually(granted, func() error {
-			if granted.Labels["cluster.open-cluster-management.io/binding-made-by"] != "grant" {
+			if granted.Labels[clusterv1beta2.MadeByLabel] != "grant" {
 				return fmt.Errorf("binding %s is a person's", set)
 			}
 			return nil

@@ -233,7 +233,7 @@ func (h hub) bound(namespace string, want ...string) {
 		var got []string
 		for _, binding := range list.Items {
 			star := ""
-			if binding.Labels["cluster.open-cluster-management.io/binding-made-by"] == "grant" {
+			if binding.Labels[clusterv1beta2.MadeByLabel] == "grant" {
 				star = "*"
 			}
 			got = append(got, binding.Name+star)

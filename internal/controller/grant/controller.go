@@ -28,9 +28,7 @@ const (
 	Name = "grant"
 	// Account is the service account whose permissions count.
 	Account = "placement"
-	// MadeByLabel marks the bindings that this loop made, with the value MadeByGrant.
-	MadeByLabel = "cluster.open-cluster-management.io/binding-made-by"
-	// MadeByGrant is the value of MadeByLabel.
+	// MadeByGrant is the value of MadeByLabel on the bindings that this loop made.
 	MadeByGrant = "grant"
 )
 
@@ -77,7 +75,7 @@ func (r *reconciler) withdraw(ctx context.Context, there []clusterv1beta2.Manage
 	var faults []error
 	for i := range there {
 		binding := &there[i]
-		if binding.Labels[MadeByLabel] == MadeByGrant && !allowed.Has(binding.Name) && binding.DeletionTimestamp.IsZero() {
+		if binding.Labels[clusterv1beta2.MadeByLabel] == MadeByGrant && !allowed.Has(binding.Name) && binding.DeletionTimestamp.IsZero() {
 			faults = append(faults, r.remove(ctx, binding))
 		}
 	}
@@ -125,7 +123,7 @@ func (r *reconciler) allowed(ctx context.Context, namespace string) (access.Name
 
 func (r *reconciler) bind(ctx context.Context, namespace, set string) error {
 	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{
-		Namespace: namespace, Name: set, Labels: map[string]string{MadeByLabel: MadeByGrant},
+		Namespace: namespace, Name: set, Labels: map[string]string{clusterv1beta2.MadeByLabel: MadeByGrant},
 	}}
 	binding.Spec.ClusterSet = set
 	err := r.client.Create(ctx, binding)

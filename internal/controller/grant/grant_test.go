@@ -64,7 +64,7 @@ func persons(set string) *clusterv1beta2.ManagedClusterSetBinding {
 
 func ours(set string) *clusterv1beta2.ManagedClusterSetBinding {
 	out := persons(set)
-	out.Labels = map[string]string{MadeByLabel: MadeByGrant}
+	out.Labels = map[string]string{clusterv1beta2.MadeByLabel: MadeByGrant}
 	return out
 }
 
@@ -78,7 +78,7 @@ func (r *reconciler) there(t *testing.T) []string {
 	var out []string
 	for _, binding := range list.Items {
 		star := ""
-		if binding.Labels[MadeByLabel] == MadeByGrant {
+		if binding.Labels[clusterv1beta2.MadeByLabel] == MadeByGrant {
 			star = "*"
 		}
 		if binding.Spec.ClusterSet != binding.Name {

@@ -20,9 +20,6 @@ import (
 	"github.com/berth-project/berth/internal/webhook/right"
 )
 
-// MadeByLabel says who made a binding; the grant loop removes those that carry its mark. It is the loop's label.
-const MadeByLabel = "cluster.open-cluster-management.io/binding-made-by"
-
 // Binding is the kind that the package is about.
 type Binding = clusterv1beta2.ManagedClusterSetBinding
 
@@ -65,11 +62,11 @@ func act(old, after *Binding) string {
 	if old == nil || old.Spec.ClusterSet != after.Spec.ClusterSet {
 		return "bind"
 	}
-	before, marked := old.Labels[MadeByLabel]
-	now, stays := after.Labels[MadeByLabel]
+	before, marked := old.Labels[clusterv1beta2.MadeByLabel]
+	now, stays := after.Labels[clusterv1beta2.MadeByLabel]
 	switch {
 	case marked != stays || before != now:
-		return fmt.Sprintf("change the label %s of a binding to", MadeByLabel)
+		return fmt.Sprintf("change the label %s of a binding to", clusterv1beta2.MadeByLabel)
 	case marked && finalized(old, after):
 		return "hold, by a finalizer, a granted binding to"
 	default:

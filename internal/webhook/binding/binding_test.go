@@ -34,7 +34,7 @@ func TestValidate(t *testing.T) {
 	}
 	with := func(maker string, finalizers ...string) *binding.Binding {
 		out := bound("dev", "dev")
-		out.Labels, out.Finalizers = map[string]string{"a": "b", binding.MadeByLabel: maker}, finalizers
+		out.Labels, out.Finalizers = map[string]string{"a": "b", clusterv1beta2.MadeByLabel: maker}, finalizers
 		return out
 	}
 	plain := func(finalizers ...string) *binding.Binding {
@@ -43,7 +43,7 @@ func TestValidate(t *testing.T) {
 		return out
 	}
 	wrong := bound("dev", "prod")
-	wrong.Labels = map[string]string{binding.MadeByLabel: "grant"}
+	wrong.Labels = map[string]string{clusterv1beta2.MadeByLabel: "grant"}
 	refused := func(act, name, set string) string {
 		return `managedclustersetbindings.cluster.open-cluster-management.io "` + name + `" is forbidden: user "jane" may not ` + act + ` the cluster set "` + set +
 			`": this needs the verb "create" on "managedclustersets/bind" in the API group "cluster.open-cluster-management.io" with the resourceName "` + set + `"`
