@@ -14,7 +14,7 @@ import (
 
 // StrategyAnnotation holds on every slice the fingerprint of the group strategy that the slice was filled under, so
 // that a later run knows whether membership is to stay.
-const StrategyAnnotation = "cluster.open-cluster-management.io/decision-strategy-hash"
+const StrategyAnnotation = clusterv1beta1.DecisionStrategyAnnotation
 
 var sliceName = regexp.MustCompile(`^(.+)-decision-([1-9][0-9]{0,5})$`)
 

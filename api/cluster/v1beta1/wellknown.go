@@ -10,6 +10,10 @@ const (
 	DecisionGroupNameLabel = "cluster.open-cluster-management.io/decision-group-name"
 )
 
+// DecisionStrategyAnnotation holds on every PlacementDecision the fingerprint of the group strategy that it was filled
+// under. While those of one placement differ, it is being divided anew.
+const DecisionStrategyAnnotation = "cluster.open-cluster-management.io/decision-strategy-hash"
+
 // PlacementDisableAnnotation with value "true" on a Placement freezes its decisions and status: they are neither computed
 // nor written nor removed, so that another scheduler may own them.
 const PlacementDisableAnnotation = "cluster.open-cluster-management.io/experimental-scheduling-disable"
