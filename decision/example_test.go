@@ -1,0 +1,111 @@
+package decision_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/listers"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/decision"
+)
+
+// A lister over the store of an informer is what most controllers have at hand.
+func ExampleFromLister() {
+	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	for _, object := range []any{slice(1, "0", "canary", "eu-1"), slice(2, "1", "", "us-1", "eu-2")} {
+		if err := store.Add(object); err != nil {
+			fmt.Println(err)
+		}
+	}
+	lister := listers.New[*clusterv1beta1.PlacementDecision](store, clusterv1beta1.Resource("placementdecisions"))
+
+	set, err := decision.FromLister(listers.NewNamespaced(lister, "shop"), "web")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, group := range set.Groups() {
+		fmt.Println(group.GroupKey, strings.Join(group.Clusters, " "))
+	}
+	// Output:
+	// 0 (canary) eu-1
+	// 1 eu-2 us-1
+}
+
+// The client of controller-runtime fills a list; the list is all that is needed.
+func ExampleOfList() {
+	read := func(ctx context.Context, reader client.Reader, namespace, placement string) (decision.Set, error) {
+		var list clusterv1beta1.PlacementDecisionList
+		err := reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: decision.Selector(placement)})
+		if err != nil {
+			return decision.Set{}, fmt.Errorf("listing decisions: %w", err)
+		}
+		return decision.OfList(&list), nil
+	}
+	_ = read
+}
+
+// clientFunc makes any function that lists a client.
+type clientFunc func(context.Context, metav1.ListOptions) (*clusterv1beta1.PlacementDecisionList, error)
+
+func (f clientFunc) List(ctx context.Context, options metav1.ListOptions) (*clusterv1beta1.PlacementDecisionList, error) {
+	return f(ctx, options)
+}
+
+// A client that asks the server needs one method; long lists are read page by page.
+func ExampleFromClient() {
+	var typed clientFunc = func(context.Context, metav1.ListOptions) (*clusterv1beta1.PlacementDecisionList, error) {
+		return &clusterv1beta1.PlacementDecisionList{Items: []clusterv1beta1.PlacementDecision{*slice(1, "0", "", "eu-1", "us-1")}}, nil
+	}
+	set, err := decision.FromClient(context.Background(), typed, "web")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for cluster := range set.Names() {
+		fmt.Println(cluster)
+	}
+	// Output:
+	// eu-1
+	// us-1
+}
+
+// A cluster that moves is in two slices for a moment. It is selected all the while, and counts once.
+func ExampleSet_Torn() {
+	set := decision.Of(slice(1, "0", "canary", "eu-1", "eu-2"), slice(2, "1", "", "eu-2", "us-1"))
+	fmt.Println(set.Len(), set.Torn(), set.Tears())
+	// Output:
+	// 3 true [cluster eu-2 is in two slices]
+}
+
+// What a controller does with a change: install where clusters came, and clean up where they left.
+func ExampleDiff() {
+	before := decision.Of(slice(1, "0", "", "eu-1", "eu-2"))
+	after := decision.Of(slice(1, "0", "", "eu-2", "us-1"))
+	change := decision.Diff(before, after)
+	fmt.Println("install on", change.Added)
+	fmt.Println("clean up on", change.Removed)
+	// Output:
+	// install on [us-1]
+	// clean up on [eu-1]
+}
+
+// The handler of a watch feeds the tracker and queues the placements that it returns; a worker takes what has changed.
+func ExampleTracker() {
+	tracker := decision.NewTracker()
+	queue := tracker.Update(slice(1, "0", "", "eu-1", "eu-2"))
+	queue = append(queue, tracker.Update(slice(1, "0", "", "eu-2", "us-1"))...)
+
+	for _, placement := range queue {
+		set, change := tracker.Take(placement)
+		fmt.Println(placement, "has", set.Len(), "clusters, added", change.Added, "removed", change.Removed)
+	}
+	// Output:
+	// shop/web has 2 clusters, added [eu-2 us-1] removed []
+	// shop/web has 2 clusters, added [] removed []
+}

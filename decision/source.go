@@ -1,0 +1,58 @@
+package decision
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+)
+
+// maxPages bounds how often a client is asked for more of one list.
+const maxPages = 1000
+
+// Lister lists the slices of one namespace from a cache, as listers of client-go do.
+type Lister interface {
+	List(selector labels.Selector) ([]*clusterv1beta1.PlacementDecision, error)
+}
+
+// Client lists the slices of one namespace from a server, as typed clients of client-go do.
+type Client interface {
+	List(ctx context.Context, options metav1.ListOptions) (*clusterv1beta1.PlacementDecisionList, error)
+}
+
+// Selector matches the slices of a placement, which lie in its namespace.
+func Selector(placement string) labels.Selector {
+	return labels.SelectorFromSet(labels.Set{clusterv1beta1.PlacementLabel: placement})
+}
+
+// FromLister reads what a placement decided from a cache. Reading asks nobody, so it is as old as the cache.
+func FromLister(lister Lister, placement string) (Set, error) {
+	found, err := lister.List(Selector(placement))
+	if err != nil {
+		return Set{}, fmt.Errorf("listing the decisions of placement %s: %w", placement, err)
+	}
+	return read(found), nil
+}
+
+// FromClient reads what a placement decided from a server, page by page where the server divides the list.
+func FromClient(ctx context.Context, client Client, placement string) (Set, error) {
+	options := metav1.ListOptions{LabelSelector: Selector(placement).String()}
+	var found []*clusterv1beta1.PlacementDecision
+	for range maxPages {
+		list, err := client.List(ctx, options)
+		if err != nil {
+			return Set{}, fmt.Errorf("listing the decisions of placement %s: %w", placement, err)
+		}
+		for i := range list.Items {
+			found = append(found, &list.Items[i])
+		}
+		if list.Continue == "" {
+			return read(found), nil
+		}
+		options.Continue = list.Continue
+	}
+	return Set{}, fmt.Errorf("listing the decisions of placement %s: the list has more than %d pages", placement, maxPages)
+}

@@ -1,0 +1,140 @@
+package decision_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/decision"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+)
+
+// worlds is how many random worlds are followed, events how many things happen in each.
+const worlds, events = 300, 12
+
+// reader follows one placement of a world through every write.
+type reader struct {
+	at      string
+	key     fleet.Key
+	world   *enginetest.World
+	tracker *decision.Tracker
+	// seen is what the changes that the tracker told of add up to.
+	seen map[string]bool
+}
+
+func (r *reader) read() decision.Set { return decision.Of(r.world.SlicesOf(r.key)...) }
+
+// write lets one write happen, tells the tracker, and holds it against a reading.
+func (r *reader) write(t *testing.T, write plan.Write) {
+	t.Helper()
+	r.world.Apply(write)
+	if write.Slice == nil {
+		return
+	}
+	if write.Verb == plan.Delete {
+		r.tracker.Remove(write.Slice.Namespace, write.Slice.Name)
+	} else {
+		for _, slice := range r.world.SlicesOf(r.key) {
+			if slice.Name == write.Slice.Name {
+				r.tracker.Update(slice)
+			}
+		}
+	}
+	got, change := r.tracker.Take(types.NamespacedName(r.key))
+	if diff := cmp.Diff(r.read().Groups(), got.Groups()); diff != "" {
+		t.Fatalf("%s: tracker (-reading +tracked):\n%s", r.at, diff)
+	}
+	for _, name := range change.Added {
+		r.seen[name] = true
+	}
+	for _, name := range change.Removed {
+		delete(r.seen, name)
+	}
+}
+
+// carryOut applies a plan write by write and checks each reading on the way. It returns how many were torn.
+func (r *reader) carryOut(t *testing.T, made plan.Plan) int {
+	t.Helper()
+	before := r.read()
+	end := r.world.Copy()
+	for _, write := range made.Writes {
+		end.Apply(write)
+	}
+	after := decision.Of(end.SlicesOf(r.key)...)
+	torn := 0
+	for i, write := range made.Writes {
+		r.write(t, write)
+		now := r.read()
+		if now.Torn() {
+			torn++
+		}
+		for name := range before.Names() {
+			if after.Has(name) && !now.Has(name) {
+				t.Fatalf("%s: %s stays selected, and is missing after write %d of %d", r.at, name, i+1, len(made.Writes))
+			}
+		}
+	}
+	return torn
+}
+
+// rest checks a reading after a plan was carried out.
+func (r *reader) rest(t *testing.T) {
+	t.Helper()
+	now := r.read()
+	if now.Torn() {
+		t.Fatalf("%s: torn at rest: %v", r.at, now.Tears())
+	}
+	if told := now.Disagreements(r.world.Placements[r.key]); len(told) > 0 {
+		t.Fatalf("%s: the status disagrees at rest: %v", r.at, told)
+	}
+	if len(r.seen) != now.Len() {
+		t.Fatalf("%s: the changes add up to %d clusters, %d are selected", r.at, len(r.seen), now.Len())
+	}
+	for name := range now.Names() {
+		if !r.seen[name] {
+			t.Fatalf("%s: no change told of %s", r.at, name)
+		}
+	}
+}
+
+// TestReadingsOfAFleetThatChanges follows random fleets through random events: whoever reads after any single write
+// misses no cluster that stays, and once all is written a reading is whole.
+func TestReadingsOfAFleetThatChanges(t *testing.T) {
+	env := enginetest.Env(t)
+	torn := 0
+	for seed := range uint64(worlds) {
+		random := enginetest.NewRandom(seed)
+		live := enginetest.NewLive(random.World(1), env)
+		key := live.World.Keys()[0]
+		if live.World.Placements[key].Annotations[clusterv1beta1.PlacementDisableAnnotation] == "true" {
+			continue
+		}
+		r := &reader{key: key, world: live.World, tracker: decision.NewTracker(), seen: map[string]bool{}}
+		for _, slice := range r.world.SlicesOf(key) {
+			r.tracker.Update(slice)
+		}
+		_, change := r.tracker.Take(types.NamespacedName(key))
+		for _, name := range change.Added {
+			r.seen[name] = true
+		}
+		for event := range events {
+			r.at = fmt.Sprintf("seed %d, event %d", seed, event)
+			torn += r.carryOut(t, plan.Diff(live.Decide(key), live.World.Stored(key), live.World.Now))
+			r.rest(t)
+			live.Decided(key)
+			random.Event(live)
+			if live.World.Placements[key] == nil {
+				break
+			}
+		}
+	}
+	if torn == 0 {
+		t.Error("no reading was torn: these worlds show nothing")
+	}
+	t.Logf("%d readings were torn", torn)
+}
