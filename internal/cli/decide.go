@@ -37,7 +37,11 @@ func decide(bundle *file.Bundle, now time.Time) []decision {
 		made := decision{key: key, placement: placement, slices: bundle.Decisions[key], idle: idle(placement)}
 		made.again = len(made.slices) > 0
 		if made.idle == "" {
-			made.result = engine.Schedule(snapshot, bundle.Programs[key], plan.ReadLedger(placement))
+			if faults := bundle.Faults[key]; len(faults) > 0 {
+				made.result = engine.Keep(snapshot, key, faults)
+			} else {
+				made.result = engine.Schedule(snapshot, bundle.Programs[key], plan.ReadLedger(placement))
+			}
 			made.store(now)
 			edit := snapshot.Edit()
 			edit.SetSlices(key, made.result.Slices())

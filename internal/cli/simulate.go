@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -123,7 +120,10 @@ func (s *simulate) run(ctx context.Context, now time.Time, form printer) error {
 	if err != nil {
 		return err
 	}
-	s.remark(bundle)
+	remark(s.streams.ErrOut, bundle)
+	if len(bundle.Placements) == 0 {
+		fmt.Fprintln(s.streams.ErrOut, "warning: no Placement is given, so there is nothing to decide")
+	}
 	decided := decide(bundle, now)
 	var out bytes.Buffer
 	if err := form(&out, decided); err != nil {
@@ -136,23 +136,6 @@ func (s *simulate) run(ctx context.Context, now time.Time, form printer) error {
 		return unsatisfied
 	}
 	return nil
-}
-
-// remark tells what of the input was left out.
-func (s *simulate) remark(bundle *file.Bundle) {
-	for _, warning := range bundle.Warnings {
-		fmt.Fprintf(s.streams.ErrOut, "warning: %s\n", warning)
-	}
-	if len(bundle.Skipped) > 0 {
-		var kinds []string
-		for _, kind := range slices.Sorted(maps.Keys(bundle.Skipped)) {
-			kinds = append(kinds, fmt.Sprintf("%s %d", kind, bundle.Skipped[kind]))
-		}
-		fmt.Fprintf(s.streams.ErrOut, "skipped objects of other kinds: %s\n", strings.Join(kinds, ", "))
-	}
-	if len(bundle.Placements) == 0 {
-		fmt.Fprintln(s.streams.ErrOut, "warning: no Placement is given, so there is nothing to decide")
-	}
 }
 
 // notSatisfied names the placements whose PlacementSatisfied is not True, each with the reason.

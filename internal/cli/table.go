@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -166,19 +165,4 @@ func names(in []string, most int) string {
 		return strings.Join(in, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(in[:most], ", "), len(in)-most)
-}
-
-// table writes rows in aligned columns.
-type table struct {
-	*tabwriter.Writer
-
-	indent string
-}
-
-func newTable(w io.Writer, indent string) table {
-	return table{tabwriter.NewWriter(w, 0, 0, 3, ' ', 0), indent}
-}
-
-func (t table) row(cells ...string) {
-	fmt.Fprintln(t, t.indent+strings.Join(cells, "\t"))
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
@@ -24,8 +26,11 @@ type Bundle struct {
 	Bindings []*clusterv1beta2.ManagedClusterSetBinding
 	// Placements are by namespace, then name.
 	Placements []*clusterv1beta1.Placement
-	// Programs has every placement compiled.
+	// Programs has every placement compiled that can be.
 	Programs map[fleet.Key]*program.Program
+	// Faults says of every other placement why it cannot be compiled. Files with such a one make no bundle; a hub can
+	// hold it.
+	Faults map[fleet.Key]field.ErrorList
 	// Decisions are the stored slices by the placement that they belong to, whether it is given or not; those of one
 	// placement are by number, then name.
 	Decisions map[fleet.Key][]*clusterv1beta1.PlacementDecision
@@ -78,7 +83,11 @@ func CompareSlices(a, b *clusterv1beta1.PlacementDecision) int {
 // arrange sorts what has an order and gives each slice to its owner, once everything is read.
 func (b *Bundle) arrange() {
 	slices.SortFunc(b.Placements, func(x, y *clusterv1beta1.Placement) int { return KeyOf(x).Compare(KeyOf(y)) })
-	exists := func(key fleet.Key) bool { return b.Programs[key] != nil }
+	given := make(map[fleet.Key]struct{}, len(b.Placements))
+	for _, placement := range b.Placements {
+		given[KeyOf(placement)] = struct{}{}
+	}
+	exists := func(key fleet.Key) bool { _, ok := given[key]; return ok }
 	for _, slice := range b.slices {
 		owner := source.OwnerOf(slice, exists)
 		b.Decisions[owner] = append(b.Decisions[owner], slice)

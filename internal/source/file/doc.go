@@ -5,5 +5,7 @@
 // the compiler that a hub's API server and admission run, with unknown fields dropped and defaults filled in. Every
 // fault is reported, each with its file, document and field; a Bundle exists only if there is none.
 //
+// A Bundle is also what commands decide on when they read a hub: Assemble makes one of what was listed there.
+//
 // It refuses to decide anything and talks to no server. Files and standard input are all it reads, up to a limit.
 package file

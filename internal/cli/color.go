@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"cmp"
+	"io"
+	"strconv"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// defaultWidth is that of a terminal which does not tell.
+const defaultWidth = 80
+
+// tone is what a cell of a table means; on a screen with colours it has one.
+type tone int
+
+const (
+	plain tone = iota
+	good
+	doubtful
+	bad
+	faint
+)
+
+// paint returns a text in the colour of its tone.
+func (t tone) paint(text string) string {
+	codes := map[tone]string{good: "32", doubtful: "33", bad: "31", faint: "2"}
+	if codes[t] == "" || text == "" {
+		return text
+	}
+	return "\x1b[" + codes[t] + "m" + text + "\x1b[0m"
+}
+
+// screen is what is known of the place that a command writes to. Its zero value, a file or a pipe, has neither colours
+// nor an edge.
+type screen struct {
+	colours bool
+	// width is how many characters a line holds; 0 for any number.
+	width int
+}
+
+// screenOf asks the writer and the environment.
+func screenOf(w io.Writer, getenv func(string) string) screen {
+	return newScreen(isTerminal(w), terminalWidth(w), getenv)
+}
+
+// newScreen describes a terminal of some width, 0 where it does not tell: then COLUMNS counts, and 80 at last. Files and
+// pipes are as wide as it takes, unless COLUMNS is exported.
+func newScreen(terminal bool, width int, getenv func(string) string) screen {
+	columns, err := strconv.Atoi(getenv("COLUMNS"))
+	if err != nil || columns < 0 {
+		columns = 0
+	}
+	if !terminal {
+		return screen{width: columns}
+	}
+	colours := getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+	return screen{colours: colours, width: cmp.Or(width, columns, defaultWidth)}
+}
+
+// descriptor is what a file has and a buffer has not.
+type descriptor interface{ Fd() uintptr }
+
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(descriptor)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+func terminalWidth(w io.Writer) int {
+	file, ok := w.(descriptor)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// cut shortens a text to a number of characters.
+func cut(text string, width int) string {
+	const more = "..."
+	runes := []rune(text)
+	if len(runes) <= width {
+		return text
+	}
+	return strings.TrimRight(string(runes[:max(0, width-len(more))]), " ,") + more
+}

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// gap is between columns, narrowest the width below which no column is cut.
+	gap       = 3
+	narrowest = 12
+)
+
+// cell is one cell of a table.
+type cell struct {
+	text string
+	tone tone
+}
+
+// table writes rows in aligned columns. Rows that come after a Flush keep the columns of those before.
+type table struct {
+	w      io.Writer
+	indent string
+	// screen is where the table is shown; its zero value has no edge and no colours.
+	screen screen
+	// flexible are the columns that are cut, the widest first, where a row would not fit on the screen. Names are not to
+	// be among them: a name that is cut cannot be looked up.
+	flexible []int
+
+	rows   [][]cell
+	widths []int
+}
+
+func newTable(w io.Writer, indent string) *table { return &table{w: w, indent: indent} }
+
+// row adds a row of cells that mean nothing in particular.
+func (t *table) row(texts ...string) {
+	cells := make([]cell, 0, len(texts))
+	for _, text := range texts {
+		cells = append(cells, cell{text: text})
+	}
+	t.add(cells)
+}
+
+func (t *table) add(cells []cell) { t.rows = append(t.rows, cells) }
+
+// Flush writes the rows since the last Flush.
+func (t *table) Flush() error {
+	t.measure()
+	limits := t.limits()
+	var out strings.Builder
+	for _, row := range t.rows {
+		t.write(&out, row, limits)
+	}
+	t.rows = nil
+	_, err := io.WriteString(t.w, out.String())
+	return err
+}
+
+func (t *table) measure() {
+	for _, row := range t.rows {
+		for i, c := range row {
+			if i == len(t.widths) {
+				t.widths = append(t.widths, 0)
+			}
+			t.widths[i] = max(t.widths[i], utf8.RuneCountInString(c.text))
+		}
+	}
+}
+
+// limits returns the widths of the columns on the screen.
+func (t *table) limits() []int {
+	out := append([]int(nil), t.widths...)
+	if t.screen.width == 0 {
+		return out
+	}
+	over := len(t.indent) - gap - t.screen.width
+	for _, width := range out {
+		over += width + gap
+	}
+	for ; over > 0; over-- {
+		widest := -1
+		for _, i := range t.flexible {
+			if i < len(out) && out[i] > narrowest && (widest < 0 || out[i] > out[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		out[widest]--
+	}
+	return out
+}
+
+func (t *table) write(out *strings.Builder, row []cell, limits []int) {
+	out.WriteString(t.indent)
+	for i, c := range row {
+		text := cut(c.text, limits[i])
+		blank := limits[i] - utf8.RuneCountInString(text) + gap
+		if t.screen.colours {
+			text = c.tone.paint(text)
+		}
+		out.WriteString(text)
+		if i < len(row)-1 {
+			out.WriteString(strings.Repeat(" ", blank))
+		}
+	}
+	out.WriteByte('\n')
+}

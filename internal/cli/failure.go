@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// explain turns the error of a request into one that says what to do about it.
+func (h *hub) explain(err error, verb string, k kind, namespace string) error {
+	resource := k.version.WithResource(k.resource).GroupResource().String()
+	where := ""
+	switch {
+	case namespace != "":
+		where = " in the namespace " + namespace
+	case k.namespaced:
+		where = " in every namespace"
+	}
+	doing := "reading " + k.plural
+	failed, atAll := errors.AsType[*url.Error](err)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case atAll && (failed.Timeout() || errors.Is(err, context.DeadlineExceeded)):
+		return fmt.Errorf("%s: the hub at %s did not answer in time: %w", doing, h.host, failed.Err)
+	case atAll:
+		return fmt.Errorf("%s: the hub at %s cannot be reached: %w", doing, h.host, failed.Err)
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("%s: the hub at %s does not accept who you are; log in again, or use another --context: %w", doing, h.host, err)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%s: the right to %s %s%s is missing; ask for a role that gives it: %w", doing, verb, resource, where, err)
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%s: this hub has no %s API (%s): install Berth's CRDs, those in config/crd, or use another --context",
+			doing, k.kind, k.version)
+	default:
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+}

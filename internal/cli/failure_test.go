@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var errBoom = errors.New("boom")
+
+// late is the error of a connection that took too long.
+type late struct{ error }
+
+func (late) Timeout() bool { return true }
+
+func TestExplain(t *testing.T) {
+	resource := schema.GroupResource{Group: "cluster.open-cluster-management.io", Resource: "placements"}
+	for name, tc := range map[string]struct {
+		err       error
+		kind      kind
+		namespace string
+		want      string
+	}{
+		"nobody answers": {
+			&url.Error{Op: "Get", URL: "https://hub/apis", Err: errBoom}, placementKind(), "",
+			"reading placements: the hub at https://hub cannot be reached: boom",
+		},
+		"the answer is late": {
+			&url.Error{Op: "Get", URL: "https://hub/apis", Err: late{errBoom}}, placementKind(), "",
+			"reading placements: the hub at https://hub did not answer in time: boom",
+		},
+		"a right is missing": {
+			apierrors.NewForbidden(resource, "", errBoom), placementKind(), "",
+			"reading placements: the right to list placements.cluster.open-cluster-management.io in every namespace is missing; " +
+				"ask for a role that gives it: placements.cluster.open-cluster-management.io is forbidden: boom",
+		},
+		"a right is missing in a namespace": {
+			apierrors.NewForbidden(resource, "", errBoom), placementKind(), "shop",
+			"reading placements: the right to list placements.cluster.open-cluster-management.io in the namespace shop is missing; " +
+				"ask for a role that gives it: placements.cluster.open-cluster-management.io is forbidden: boom",
+		},
+		"a right on clusters is missing": {
+			apierrors.NewForbidden(resource, "", errBoom), clusterKind(), "",
+			"reading clusters: the right to list managedclusters.cluster.open-cluster-management.io is missing; " +
+				"ask for a role that gives it: placements.cluster.open-cluster-management.io is forbidden: boom",
+		},
+		"nobody knows the caller": {
+			apierrors.NewUnauthorized("who?"), clusterKind(), "",
+			"reading clusters: the hub at https://hub does not accept who you are; log in again, or use another --context: who?",
+		},
+		"there is no such API": {
+			apierrors.NewNotFound(resource, ""), placementKind(), "",
+			"reading placements: this hub has no Placement API (cluster.open-cluster-management.io/v1beta1): install Berth's CRDs, " +
+				"those in config/crd, or use another --context",
+		},
+		"anything else": {errBoom, clusterKind(), "", "reading clusters: boom"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &hub{host: "https://hub"}
+			if got := h.explain(tc.err, "list", tc.kind, tc.namespace).Error(); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+	if got := (&hub{}).explain(context.Canceled, "list", clusterKind(), ""); !errors.Is(got, context.Canceled) {
+		t.Errorf("got %v for what the user ended", got)
+	}
+}

@@ -1,0 +1,196 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/internal/version"
+)
+
+const (
+	// page is how many objects are asked for at once.
+	page = 500
+	// maxRestarts is how often a list is read anew that the hub has forgotten in the middle.
+	maxRestarts = 3
+	// A command asks for a handful of lists and ends, so it may ask fast; the API server guards itself.
+	clientQPS, clientBurst = 50, 300
+)
+
+// hubFlags are the flags of kubectl that say which hub is meant and who asks. They are client-go's own: cli-runtime has the
+// same ones, and would double the size of the plugin with what it needs for other things.
+type hubFlags struct {
+	rules     *clientcmd.ClientConfigLoadingRules
+	overrides clientcmd.ConfigOverrides
+}
+
+func newHubFlags() *hubFlags { return &hubFlags{rules: clientcmd.NewDefaultClientConfigLoadingRules()} }
+
+// add puts the flags of kubectl into a set. Those that few need are accepted and not listed.
+func (f *hubFlags) add(to *pflag.FlagSet) {
+	own := pflag.NewFlagSet("", pflag.ContinueOnError)
+	own.StringVar(&f.rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "")
+	clientcmd.BindOverrideFlags(&f.overrides, own, clientcmd.RecommendedConfigOverrideFlags(""))
+	usages := map[string]string{
+		"kubeconfig":      "`path` of the kubeconfig to use",
+		"context":         "`name` of the context in the kubeconfig",
+		"namespace":       "`namespace` to look in (default: that of the context)",
+		"request-timeout": "how `long` one request may take, such as 10s; 0 for ever",
+		"as":              "`user` to ask as",
+		"as-group":        "`group` to ask as; may be repeated",
+	}
+	own.VisitAll(func(flag *pflag.Flag) {
+		usage, listed := usages[flag.Name]
+		if flag.Hidden = !listed; listed {
+			flag.Usage = usage
+		}
+	})
+	to.AddFlagSet(own)
+}
+
+// namespace returns that of the command line; empty where it names none.
+func (f *hubFlags) namespace() string { return f.overrides.Context.Namespace }
+
+// hub is a hub that commands read.
+type hub struct {
+	client client.WithWatch
+	// host is the address of its API server.
+	host string
+	// namespace is that of the command line, or of the context.
+	namespace string
+	progress  *progress
+}
+
+// errNoKubeconfig says that nothing tells where the hub is.
+func errNoKubeconfig() error {
+	return errors.New("no kubeconfig: name one with --kubeconfig or in KUBECONFIG, or put it at ~/.kube/config; or read files with -f")
+}
+
+// open returns the hub that the flags mean, without talking to it. Its warnings and its progress go to errOut.
+func (f *hubFlags) open(errOut io.Writer, progress *progress) (*hub, error) {
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(f.rules, &f.overrides)
+	raw, err := loader.RawConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	if len(raw.Clusters) == 0 && f.overrides.ClusterInfo.Server == "" && os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
+		return nil, errNoKubeconfig()
+	}
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	namespace, _, err := loader.Namespace()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	config.QPS, config.Burst = clientQPS, clientBurst
+	config.UserAgent = "kubectl-berth/" + version.String()
+	config.WarningHandler = rest.NewWarningWriter(errOut, rest.WarningWriterOptions{Deduplicate: true})
+	types, err := scheme()
+	if err != nil {
+		return nil, err
+	}
+	made, err := client.NewWithWatch(config, client.Options{Scheme: types, Mapper: mapper()})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the hub: %w", err)
+	}
+	return &hub{client: made, host: config.Host, namespace: namespace, progress: progress}, nil
+}
+
+// scheme is Berth's objects, and those of Kubernetes that commands read.
+func scheme() (*runtime.Scheme, error) {
+	out := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
+	} {
+		if err := add(out); err != nil {
+			return nil, fmt.Errorf("registering types: %w", err)
+		}
+	}
+	return out, nil
+}
+
+// mapper knows the resources of the kinds that commands read, so that nothing need be discovered: a command costs the
+// requests for what it shows and no more.
+func mapper() meta.RESTMapper {
+	out := meta.NewDefaultRESTMapper(nil)
+	for _, k := range kinds() {
+		scope := meta.RESTScopeRoot
+		if k.namespaced {
+			scope = meta.RESTScopeNamespace
+		}
+		out.Add(k.version.WithKind(k.kind), scope)
+	}
+	return out
+}
+
+// part narrows what is read of a kind; its zero value is everything.
+type part struct {
+	namespace, name string
+	selector        labels.Selector
+}
+
+// each reads the objects of a kind page by page, all as they were at one instant, and returns the version of that
+// instant. A page that is too late, because the hub has forgotten the instant, starts the list anew: then reset is
+// called first.
+func (h *hub) each(ctx context.Context, k kind, of part, reset func(), add func(client.Object)) (string, error) {
+	for attempt := 1; ; attempt++ {
+		reset()
+		at, err := h.pages(ctx, k, of, add)
+		if err == nil {
+			return at, nil
+		}
+		if !apierrors.IsResourceExpired(err) || attempt == maxRestarts {
+			return "", h.explain(err, "list", k, of.namespace)
+		}
+	}
+}
+
+func (h *hub) pages(ctx context.Context, k kind, of part, add func(client.Object)) (string, error) {
+	options := &client.ListOptions{Namespace: of.namespace, Limit: page, LabelSelector: of.selector}
+	if of.name != "" {
+		options.Raw = &metav1.ListOptions{FieldSelector: "metadata.name=" + of.name}
+	}
+	read := 0
+	for {
+		h.progress.update(k.plural, read)
+		list := k.list()
+		if err := h.client.List(ctx, list, options); err != nil {
+			return "", err
+		}
+		err := meta.EachListItem(list, func(item runtime.Object) error {
+			object, ok := item.(client.Object)
+			if !ok {
+				return fmt.Errorf("%T is no object", item)
+			}
+			object.SetManagedFields(nil) // much of what is stored, and nobody here reads it
+			add(object)
+			read++
+			return nil
+		})
+		if err != nil {
+			return "", err
+		}
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return list.GetResourceVersion(), nil
+		}
+	}
+}

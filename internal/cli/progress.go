@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+const (
+	// patience is how long a command works in silence, pace how often the line is rewritten at most.
+	patience = time.Second
+	pace     = 100 * time.Millisecond
+
+	eraseLine = "\r\x1b[K"
+)
+
+// progress shows what takes long, on one line of a terminal, which is gone again when it is done. Where no terminal is,
+// it shows nothing. Its zero value does neither, and its methods may be called on nil.
+type progress struct {
+	out   io.Writer
+	clock clock.PassiveClock
+
+	mu            sync.Mutex
+	text          string
+	started, last time.Time
+	shown         bool
+	timer         clock.Timer
+}
+
+func newProgress(out io.Writer, clock clock.PassiveClock) *progress {
+	if !isTerminal(out) {
+		return nil
+	}
+	return &progress{out: out, clock: clock}
+}
+
+// update says how many things were read so far.
+func (p *progress) update(things string, read int) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.clock.Now()
+	if p.started.IsZero() {
+		p.started = now
+		p.watch()
+	}
+	p.text = fmt.Sprintf("reading %s: %s", things, thousands(read))
+	if now.Sub(p.started) >= patience && now.Sub(p.last) >= pace {
+		p.show(now)
+	}
+}
+
+// watch shows the line after a second even where nothing comes in until then.
+func (p *progress) watch() {
+	delayed, ok := p.clock.(clock.WithDelayedExecution)
+	if !ok {
+		return
+	}
+	due := p.started.Add(patience)
+	p.timer = delayed.AfterFunc(patience, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if !p.started.IsZero() && !p.shown {
+			p.show(due)
+		}
+	})
+}
+
+func (p *progress) show(now time.Time) {
+	fmt.Fprint(p.out, eraseLine+p.text)
+	p.shown, p.last = true, now
+}
+
+// done erases the line.
+func (p *progress) done() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	if p.shown {
+		fmt.Fprint(p.out, eraseLine)
+	}
+	p.started, p.last, p.shown, p.timer = time.Time{}, time.Time{}, false, nil
+}
+
+// thousands renders a number with commas: 12,345.
+func thousands(number int) string {
+	digits := strconv.Itoa(number)
+	for at := len(digits) - 3; at > 0; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return digits
+}

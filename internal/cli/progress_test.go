@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// watched is a progress and what it has shown.
+type watched struct {
+	*progress
+
+	clock *clocktesting.FakeClock
+	out   *strings.Builder
+}
+
+func newWatched() watched {
+	out := &strings.Builder{}
+	clock := clocktesting.NewFakeClock(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC))
+	return watched{&progress{out: out, clock: clock}, clock, out}
+}
+
+func TestProgress(t *testing.T) {
+	for name, tc := range map[string]struct {
+		work func(watched)
+		want string
+	}{
+		"what is quick shows nothing": {func(w watched) {
+			w.update("clusters", 0)
+			w.clock.Step(999 * time.Millisecond)
+			w.update("clusters", 500)
+			w.done()
+			w.clock.Step(time.Hour)
+		}, ""},
+		"what is slow to begin shows after a second": {func(w watched) {
+			w.update("clusters", 0)
+			w.clock.Step(time.Second)
+		}, "\r\x1b[Kreading clusters: 0"},
+		"what takes long is counted, and erased": {func(w watched) {
+			w.update("clusters", 0)
+			w.clock.Step(time.Second)
+			w.clock.Step(time.Second)
+			w.update("clusters", 3500)
+			w.done()
+		}, "\r\x1b[Kreading clusters: 0\r\x1b[Kreading clusters: 3,500\r\x1b[K"},
+		"it does not flicker": {func(w watched) {
+			w.update("clusters", 0)
+			w.clock.Step(time.Second)
+			for read := range 100 {
+				w.update("clusters", read)
+			}
+		}, "\r\x1b[Kreading clusters: 0"},
+		"each time starts anew": {func(w watched) {
+			w.update("clusters", 0)
+			w.done()
+			w.clock.Step(time.Minute)
+			w.update("sets", 0)
+			w.done()
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWatched()
+			tc.work(w)
+			if w.out.String() != tc.want {
+				t.Errorf("got %q, want %q", w.out.String(), tc.want)
+			}
+		})
+	}
+}
+
+func TestThousands(t *testing.T) {
+	for number, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
+		if got := thousands(number); got != want {
+			t.Errorf("%d: got %q", number, got)
+		}
+	}
+}

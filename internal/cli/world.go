@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/internal/source/file"
+)
+
+// world is where a command reads the fleet from: files where any are named, else a hub. Either gives a Bundle, so no
+// command need know which it was.
+type world struct {
+	streams genericiooptions.IOStreams
+	clock   clock.PassiveClock
+
+	files     []string
+	recursive bool
+	hubFlags  *hubFlags
+}
+
+func newWorld(streams genericiooptions.IOStreams, clock clock.PassiveClock) *world {
+	return &world{streams: streams, clock: clock, hubFlags: newHubFlags()}
+}
+
+// addFlags adds -f, -R and the flags of kubectl, of which -n is one.
+func (w *world) addFlags(to *pflag.FlagSet) {
+	to.StringArrayVarP(&w.files, "filename", "f", nil, "`file` to read instead of a hub, or a folder, or - for standard input; may be repeated")
+	to.BoolVarP(&w.recursive, "recursive", "R", false, "read the folders below a folder too")
+	w.hubFlags.add(to)
+}
+
+// offline says whether files are read.
+func (w *world) offline() bool { return len(w.files) > 0 }
+
+// namespace returns the namespace that a command looks in. Files have no namespace of their own, so for them it is
+// empty, which stands for every one, unless the command line names one.
+func (w *world) namespace() (string, error) {
+	if w.offline() {
+		return w.hubFlags.namespace(), nil
+	}
+	h, err := w.open()
+	if err != nil {
+		return "", err
+	}
+	return h.namespace, nil
+}
+
+// open returns the hub, which must be closed by done.
+func (w *world) open() (*hub, error) {
+	return w.hubFlags.open(w.streams.ErrOut, newProgress(w.streams.ErrOut, w.clock))
+}
+
+// reach is what a command needs to know; its zero value is everything. Files are read whole in any case.
+type reach struct {
+	// kinds are those that are read; everything that decisions are made from where none is named.
+	kinds []kind
+	// namespace narrows namespaced kinds; empty for every namespace.
+	namespace string
+}
+
+// bundle reads the fleet.
+func (w *world) bundle(ctx context.Context, of reach) (*file.Bundle, error) {
+	if !w.offline() {
+		h, err := w.open()
+		if err != nil {
+			return nil, err
+		}
+		return h.bundle(ctx, of)
+	}
+	loader := file.Loader{Stdin: w.streams.In, Recursive: w.recursive, Namespace: w.hubFlags.namespace()}
+	bundle, err := loader.Load(ctx, w.files)
+	if err != nil {
+		return nil, err
+	}
+	remark(w.streams.ErrOut, bundle)
+	return bundle, nil
+}
+
+// remark tells what of some files was left out.
+func remark(w io.Writer, bundle *file.Bundle) {
+	for _, warning := range bundle.Warnings {
+		fmt.Fprintf(w, "warning: %s\n", warning)
+	}
+	if len(bundle.Skipped) > 0 {
+		var kinds []string
+		for _, kind := range slices.Sorted(maps.Keys(bundle.Skipped)) {
+			kinds = append(kinds, fmt.Sprintf("%s %d", kind, bundle.Skipped[kind]))
+		}
+		fmt.Fprintf(w, "skipped objects of other kinds: %s\n", strings.Join(kinds, ", "))
+	}
+}
+
+// bundle reads a part of a hub, kind by kind. Each kind is as it was at one instant; that of the next may be later, as
+// it may be for the manager.
+func (h *hub) bundle(ctx context.Context, of reach) (*file.Bundle, error) {
+	defer h.progress.done()
+	wanted := of.kinds
+	if len(wanted) == 0 {
+		wanted = worldKinds()
+	}
+	var objects file.Objects
+	for _, k := range wanted {
+		narrowed := part{}
+		if k.namespaced {
+			narrowed.namespace = of.namespace
+		}
+		var read []client.Object
+		_, err := h.each(ctx, k, narrowed, func() { read = nil }, func(object client.Object) { read = append(read, object) })
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range read {
+			if err := put(&objects, object); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return file.Assemble(objects)
+}
+
+// put adds an object to those of its kind.
+func put(to *file.Objects, object client.Object) error {
+	switch typed := object.(type) {
+	case *clusterv1.ManagedCluster:
+		to.Clusters = append(to.Clusters, typed)
+	case *clusterv1beta2.ManagedClusterSet:
+		to.Sets = append(to.Sets, typed)
+	case *clusterv1beta2.ManagedClusterSetBinding:
+		to.Bindings = append(to.Bindings, typed)
+	case *clusterv1beta1.Placement:
+		to.Placements = append(to.Placements, typed)
+	case *clusterv1beta1.PlacementDecision:
+		to.Slices = append(to.Slices, typed)
+	case *clusterv1alpha1.AddOnPlacementScore:
+		to.Scores = append(to.Scores, typed)
+	default:
+		return fmt.Errorf("%T has no place in a bundle", object)
+	}
+	return nil
+}
