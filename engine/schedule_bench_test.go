@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine"
@@ -57,6 +59,74 @@ func BenchmarkSchedule(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkTen chooses ten of 10,000 clusters by a predicate of three terms and four prioritizers: of those that the terms
+// leave, and of all.
+func BenchmarkTen(b *testing.B) {
+	three := func(values ...string) clusterv1beta1.ClusterSelector {
+		return clusterv1beta1.ClusterSelector{LabelSelector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			enginetest.Wants("env", metav1.LabelSelectorOpIn, values...),
+			enginetest.Wants("region", metav1.LabelSelectorOpNotIn, "r9"),
+			enginetest.Wants("tier", metav1.LabelSelectorOpExists),
+		}}}
+	}
+	for name, tc := range map[string]struct {
+		selector   clusterv1beta1.ClusterSelector
+		candidates int
+	}{
+		"of 2,250": {three("prod"), 2_250},
+		"of all":   {three("prod", "test", "dev", "lab"), 10_000 - 1_000},
+	} {
+		b.Run(name, func(b *testing.B) {
+			p := placement().Number(10).Predicate(tc.selector).Mode(clusterv1beta1.PrioritizerPolicyModeExact).
+				BuiltIn("Balance", 1).BuiltIn("Steady", 1).BuiltIn("ResourceAllocatableCPU", 2).BuiltIn("ResourceAllocatableMemory", 1)
+			w := enginetest.NewWorld(p.Obj(), enginetest.Set("all").Obj(), elsewhere(10_000)).Bind("ns", "all").At(enginetest.Epoch)
+			for i := range 10_000 {
+				w.Add(enginetest.Cluster(fmt.Sprintf("c%05d", i)).In("all").Label("env", []string{"prod", "test", "dev", "lab"}[i%4]).
+					Label("region", fmt.Sprintf("r%d", i/4%10)).Label("tier", fmt.Sprint(i%3)).
+					CPU(fmt.Sprint(10 + i%50)).Memory(fmt.Sprintf("%dGi", 10+i%90)).Obj())
+			}
+			s, program := w.Snapshot(), enginetest.Program(b, w)
+			b.ReportAllocs()
+			for b.Loop() {
+				got := engine.Schedule(s, program, ledger.Ledger{})
+				if got.Selected != 10 || len(got.Trace.Ranking.Candidates) != tc.candidates {
+					b.Fatalf("selected %d of %d, want 10 of %d", got.Selected, len(got.Trace.Ranking.Candidates), tc.candidates)
+				}
+			}
+		})
+	}
+}
+
+// elsewhere is what another placement has selected: every third cluster.
+func elsewhere(clusters int) *clusterv1beta1.PlacementDecision {
+	var names []string
+	for i := 0; i < clusters; i += 3 {
+		names = append(names, fmt.Sprintf("c%05d", i))
+	}
+	return enginetest.Slice("elsewhere", "p", 1, names...).Obj()
+}
+
+// BenchmarkExpression chooses by an expression over 10,000 clusters: one that was never seen, and one that was.
+func BenchmarkExpression(b *testing.B) {
+	const text = `managedCluster.metadata.labels.region == "r1"`
+	w := measured(b, placement().CEL(text).Tolerate(enginetest.Tolerates("gpu", "")), 10_000)
+	s, env, placement := w.Snapshot(), enginetest.Env(b), w.Placements[enginetest.Only(b, w)]
+	for name, next := range map[string]func(n int) string{
+		"cold": func(n int) string { return fmt.Sprintf("%s && %d >= 0", text, n) },
+		"warm": func(int) string { return text },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				placement.Spec.Predicates[0].RequiredClusterSelector.CelSelector.CelExpressions[0] = next(n)
+				if got := enginetest.Answer(s, placement, env).Selected; got != 1429 {
+					b.Fatalf("selected %d, want 1429", got)
+				}
+			}
+		})
 	}
 }
 
