@@ -156,6 +156,9 @@ func (t *Trace) scoresExpired() Condition {
 // asked counts the scores out of date that expressions asked for, by resource. Tiers ask those too that passed the
 // predicates only because they were selected; where they are no more, they will not be asked again.
 func (t *Trace) asked() map[string]int {
+	if !t.matched.Asked.AnyExpired() && !t.tiered.Asked.AnyExpired() && !t.grouped.AnyExpired() {
+		return nil
+	}
 	gone := t.scope.held.Clone()
 	for id := range t.matched.Held {
 		gone.Set(id)

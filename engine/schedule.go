@@ -34,7 +34,7 @@ func Schedule(s *fleet.Snapshot, p *program.Program, past ledger.Ledger) *Result
 	t.tolerated = filter.Taints(s, p, passed, incumbents)
 	t.Ranking = selection.Choose(selection.Input{
 		Input: score.Input{
-			Snapshot: s, Key: p.Key, Candidates: passed.AppendTo(nil), Incumbents: incumbents,
+			Snapshot: s, Key: p.Key, Candidates: passed.AppendTo(make([]fleet.ID, 0, passed.Count())), Incumbents: incumbents,
 			Guests: t.guests(), Demoted: t.tolerated.Demoted,
 		},
 		Scope: t.scope.candidates, Tier: t.tiers(), Past: past,

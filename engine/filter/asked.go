@@ -17,6 +17,9 @@ type Asked struct {
 	expired map[string]*bitset.BitSet
 }
 
+// AnyExpired says whether any of them was out of date.
+func (a *Asked) AnyExpired() bool { return len(a.expired) > 0 }
+
 // Expired returns, for each resource that was out of date somewhere, on how many clusters it was, each cluster counted
 // once over all stages.
 func Expired(stages ...*Asked) map[string]int {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/bits-and-blooms/bitset"
 
@@ -45,8 +44,7 @@ func (e *Evaluation) Narrow(predicate program.Predicate, in *bitset.BitSet, aske
 	if len(predicate.Expressions) == 0 {
 		return Fallen{}
 	}
-	ids := in.AppendTo(nil)
-	slices.SortFunc(ids, func(a, b fleet.ID) int { return cmp.Compare(e.snapshot.Name(a), e.snapshot.Name(b)) })
+	ids := e.snapshot.ByName(in)
 	out := Fallen{by: map[fleet.ID]fall{}, evaluated: len(ids)}
 	for _, id := range ids {
 		fell, ok := e.first(predicate.Expressions, id, asked)
@@ -84,13 +82,13 @@ func (e *Evaluation) first(expressions []*celenv.Expression, id fleet.ID, asked 
 	return fall{}, false
 }
 
-// Dead says how an expression fails on every cluster; empty where it does not. Where is where the predicate stands in
-// the spec, such as "predicates[0]".
-func (f Fallen) Dead(where string) string {
+// Dead says how an expression fails on every cluster; empty where it does not. The list and the index are where the
+// predicate stands in the spec, such as "predicates" and 0.
+func (f Fallen) Dead(list string, index int) string {
 	if f.evaluated == 0 || f.failed < f.evaluated {
 		return ""
 	}
-	return fmt.Sprintf("%s.%s on every one of %d clusters", where, f.problem, f.evaluated)
+	return fmt.Sprintf("%s[%d].%s on every one of %d clusters", list, index, f.problem, f.evaluated)
 }
 
 // TooCostly yields the clusters on which an expression ran over its cost limit, each with the problem, in no order that

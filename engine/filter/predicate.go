@@ -2,7 +2,6 @@ package filter
 
 import (
 	"cmp"
-	"fmt"
 
 	"github.com/bits-and-blooms/bitset"
 
@@ -39,12 +38,12 @@ type matched struct {
 // Predicates narrows scope to the clusters that at least one predicate matches. It reads names, labels, claims and
 // whatever the expressions read. An incumbent on which an expression is too costly stays and is held; a newcomer falls.
 func Predicates(s *fleet.Snapshot, p *program.Program, scope, incumbents *bitset.BitSet) Matched {
-	out := Matched{Held: map[fleet.ID]string{}, incumbents: incumbents, evaluation: NewEvaluation(s)}
+	out := Matched{incumbents: incumbents, evaluation: NewEvaluation(s)}
 	if len(p.Predicates) == 0 {
 		out.In = scope.Clone()
 		return out
 	}
-	out.In = &bitset.BitSet{}
+	out.In, out.Held = &bitset.BitSet{}, map[fleet.ID]string{}
 	for i, predicate := range p.Predicates {
 		in := scope.Clone()
 		fell := out.evaluation.Narrow(predicate, in, &out.Asked)
@@ -53,7 +52,7 @@ func Predicates(s *fleet.Snapshot, p *program.Program, scope, incumbents *bitset
 				out.Held[id] = problem
 			}
 		}
-		out.Dead = cmp.Or(out.Dead, fell.Dead(fmt.Sprintf("predicates[%d]", i)))
+		out.Dead = cmp.Or(out.Dead, fell.Dead("predicates", i))
 		out.In.InPlaceUnion(in)
 		out.predicates = append(out.predicates, matched{predicate, fell})
 	}

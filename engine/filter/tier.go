@@ -2,7 +2,6 @@ package filter
 
 import (
 	"cmp"
-	"fmt"
 
 	"github.com/bits-and-blooms/bitset"
 
@@ -44,16 +43,16 @@ type hold struct {
 // Whoever it is, the later tiers are tried on it, so that neither the cost nor any other cluster's tier depends on who
 // is selected. The clusters of held, whose set cannot be read, are incumbents, and pass where no tier matches them too.
 func Tiers(p *program.Program, after *Matched, in, held *bitset.BitSet) Tiered {
-	out := Tiered{Fell: &bitset.BitSet{}, Held: map[fleet.ID]string{}, Guests: &bitset.BitSet{}, held: held}
+	out := Tiered{Fell: &bitset.BitSet{}, Guests: &bitset.BitSet{}, held: held}
 	if len(p.Tiers) == 0 {
 		return out
 	}
-	out.costly = map[fleet.ID]hold{}
+	out.Held, out.costly = map[fleet.ID]string{}, map[fleet.ID]hold{}
 	left := in.Clone()
 	for i, tier := range p.Tiers {
 		matching := left.Clone()
 		fell := after.evaluation.Narrow(tier.Predicate, matching, &out.Asked)
-		out.Dead = cmp.Or(out.Dead, fell.Dead(fmt.Sprintf("tiers[%d]", i)))
+		out.Dead = cmp.Or(out.Dead, fell.Dead("tiers", i))
 		for id, problem := range fell.TooCostly() {
 			if _, before := out.costly[id]; !before {
 				out.costly[id] = hold{i, problem}

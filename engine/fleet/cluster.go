@@ -23,6 +23,12 @@ type Allocatable struct {
 	Known  bool
 }
 
+// Amounts is one resource of all clusters. It is kept apart from them, so that reading it of many is fast.
+type Amounts struct{ of column[Allocatable] }
+
+// Of returns the resource of one cluster.
+func (a *Amounts) Of(id ID) Allocatable { return a.of.at(id) }
+
 // NewCluster reads a ManagedCluster. The caller must not change the object afterwards.
 func NewCluster(object *clusterv1.ManagedCluster) *Cluster {
 	claims := make(map[string]string, len(object.Status.ClusterClaims))

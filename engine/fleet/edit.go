@@ -21,7 +21,7 @@ func (s *Snapshot) Edit() *Edit {
 	next.bindings = *clone(s.bindings)
 	next.placed = *clone(s.placed)
 	next.tally = *clone(s.tally)
-	next.rows = s.rows.copied()
+	next.rows, next.cpu, next.memory = s.rows.copied(), s.cpu.copied(), s.memory.copied()
 	next.chosen = s.chosen.copied()
 	next.free = slices.Clone(s.free)
 	return &Edit{next: &next}
@@ -45,6 +45,7 @@ func (e *Edit) Snapshot() *Snapshot {
 func (e *Edit) SetCluster(c *Cluster) (before *Cluster) {
 	id, old := e.row(c.Name())
 	e.next.rows.set(e, id, &row{name: old.name, cluster: c, scores: old.scores})
+	e.measure(id, c.CPU, c.Memory)
 	e.reindex(id, old.cluster, c)
 	return old.cluster
 }
@@ -57,9 +58,20 @@ func (e *Edit) DeleteCluster(name string) (before *Cluster) {
 	}
 	old := e.next.rows.at(id)
 	e.next.rows.set(e, id, &row{name: old.name, scores: old.scores})
+	e.measure(id, Allocatable{}, Allocatable{})
 	e.reindex(id, old.cluster, nil)
 	e.release(id)
 	return old.cluster
+}
+
+// measure keeps what a cluster can allocate.
+func (e *Edit) measure(id ID, cpu, memory Allocatable) {
+	if e.next.cpu.at(id) != cpu {
+		e.next.cpu.set(e, id, cpu)
+	}
+	if e.next.memory.at(id) != memory {
+		e.next.memory.set(e, id, memory)
+	}
 }
 
 // SetScore adds or replaces what one add-on resource says of a cluster. It returns whether that changed anything.
@@ -197,6 +209,7 @@ func (e *Edit) row(name string) (ID, *row) {
 	made := &row{name: name}
 	e.next.rows.set(e, id, made)
 	e.next.ids.Set(name, id)
+	e.next.names = &alphabet{}
 	return id, made
 }
 
@@ -207,6 +220,7 @@ func (e *Edit) release(id ID) {
 		return
 	}
 	e.next.ids.Delete(old.name)
+	e.next.names = &alphabet{}
 	e.next.rows.set(e, id, nil)
 	e.next.free = append(e.next.free, id)
 }

@@ -14,7 +14,10 @@ type Snapshot struct {
 	Now time.Time
 
 	ids      btree.Map[string, ID]
+	names    *alphabet
 	rows     column[*row]
+	cpu      column[Allocatable]
+	memory   column[Allocatable]
 	size     ID
 	free     []ID
 	terms    btree.Map[Term, posting]
@@ -39,7 +42,7 @@ type posting struct {
 }
 
 // Empty returns a snapshot with nothing in it.
-func Empty() *Snapshot { return &Snapshot{} }
+func Empty() *Snapshot { return &Snapshot{names: &alphabet{}} }
 
 // At returns the same fleet at another instant.
 func (s *Snapshot) At(now time.Time) *Snapshot {
@@ -77,6 +80,12 @@ func (s *Snapshot) Cluster(id ID) *Cluster {
 	}
 	return nil
 }
+
+// CPU returns what clusters can allocate.
+func (s *Snapshot) CPU() Amounts { return Amounts{s.cpu} }
+
+// Memory returns what clusters can allocate.
+func (s *Snapshot) Memory() Amounts { return Amounts{s.memory} }
 
 // Score returns what an add-on resource says of a cluster, or nil where it says nothing.
 func (s *Snapshot) Score(id ID, resource string) *Score {

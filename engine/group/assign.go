@@ -2,7 +2,6 @@ package group
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/bits-and-blooms/bitset"
@@ -125,7 +124,7 @@ func (a *assignment) match(selected *bitset.BitSet) {
 	for i, group := range a.Strategy.Groups {
 		matching := selected.Clone()
 		fell := evaluation.Narrow(group.Predicate, matching, asked)
-		a.dead = cmp.Or(a.dead, fell.Dead(fmt.Sprintf("decisionGroups[%d]", i)))
+		a.dead = cmp.Or(a.dead, fell.Dead("decisionGroups", i))
 		for id := range matching.EachSet() {
 			if _, taken := a.claim[id]; !taken {
 				a.claim[id] = i
@@ -145,23 +144,15 @@ func (a *assignment) match(selected *bitset.BitSet) {
 // groups of the strategy's length; then those that nobody claims. Groups of one name end up side by side, as they do
 // when they are kept: from the decisions alone nobody can tell which of two entries of the spec a group comes from.
 func (a *assignment) fresh() {
-	rest := make([][]string, len(a.Strategy.Groups)+1)
-	for _, id := range a.Selected {
-		claim, claimed := a.claim[id]
-		if !claimed {
-			claim = len(a.Strategy.Groups)
-		}
-		rest[claim] = append(rest[claim], a.Snapshot.Name(id))
-	}
-	for claim, names := range rest {
+	for claim, ids := range a.claims() {
 		name := ""
 		if claim < len(a.Strategy.Groups) {
 			name = a.Strategy.Groups[claim].Name
 		}
-		if len(names) == 0 {
+		if len(ids) == 0 {
 			continue
 		}
-		for chunk := range slices.Chunk(names, a.length) {
+		for chunk := range slices.Chunk(a.names(ids), a.length) {
 			a.pools = append(a.pools, &pool{name: name, prior: len(a.pools), loose: chunk})
 		}
 	}
@@ -169,6 +160,33 @@ func (a *assignment) fresh() {
 	if len(a.pools) == 0 {
 		a.pools = []*pool{{}}
 	}
+}
+
+// claims returns whom each predefined group claims, and last whom none does.
+func (a *assignment) claims() [][]fleet.ID {
+	nobodys := len(a.Strategy.Groups)
+	out := make([][]fleet.ID, nobodys+1)
+	if len(a.claim) == 0 {
+		out[nobodys] = a.Selected
+		return out
+	}
+	for _, id := range a.Selected {
+		claim, claimed := a.claim[id]
+		if !claimed {
+			claim = nobodys
+		}
+		out[claim] = append(out[claim], id)
+	}
+	return out
+}
+
+// names returns the names of clusters, in their order.
+func (a *assignment) names(of []fleet.ID) []string {
+	out := make([]string, 0, len(of))
+	for _, id := range of {
+		out = append(out, a.Snapshot.Name(id))
+	}
+	return out
 }
 
 // number gives every cluster without a slice one: a slice of its group with room, lowest number first, or a new one

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/bits-and-blooms/bitset"
+
 	"github.com/berth-project/berth/engine/fleet"
 )
 
@@ -24,10 +26,11 @@ type groupID struct {
 // keep makes the pools out of the prior slices: each cluster that is still selected and still qualifies stays where
 // it is, in the lowest slice that has it. Pools and slices that nobody stays in are forgotten.
 func (a *assignment) keep() {
-	missing := make(map[string]fleet.ID, len(a.Selected))
-	for _, id := range a.Selected {
-		missing[a.Snapshot.Name(id)] = id
+	if len(a.Prior) == 0 {
+		return
 	}
+	roster, missing := roster{names: a.names(a.Selected)}, bitset.New(uint(len(a.Selected)))
+	missing.FlipRange(0, uint(len(a.Selected)))
 	pools, taken := map[groupID]*pool{}, map[int]bool{}
 	for _, slice := range a.Prior {
 		if slice.GroupIndex < 0 {
@@ -35,8 +38,9 @@ func (a *assignment) keep() {
 		}
 		var stay []string
 		for _, name := range slice.Clusters {
-			if id, ok := missing[name]; ok && a.qualifies(id, slice.Group) {
-				delete(missing, name)
+			at, ok := roster.find(name)
+			if ok && missing.Test(at) && a.qualifies(a.Selected[at], slice.Group) {
+				missing.Clear(at)
 				stay = append(stay, name)
 			}
 		}
@@ -50,11 +54,30 @@ func (a *assignment) keep() {
 		}
 		pools[group].seat(slice.Number, stay, taken)
 	}
-	a.newcomers = slices.DeleteFunc(slices.Clone(a.Selected), func(id fleet.ID) bool {
-		_, isMissing := missing[a.Snapshot.Name(id)]
-		return !isMissing
-	})
+	a.newcomers = nil
+	for at := range missing.EachSet() {
+		a.newcomers = append(a.newcomers, a.Selected[at])
+	}
 	a.arrange()
+}
+
+// roster is names in order. Whoever looks them up in order as well finds each beside the one before.
+type roster struct {
+	names []string
+	next  uint
+}
+
+// find returns the position of a name.
+func (r *roster) find(name string) (at uint, ok bool) {
+	if r.next >= uint(len(r.names)) || r.names[r.next] != name {
+		found, ok := slices.BinarySearch(r.names, name)
+		if !ok {
+			return 0, false
+		}
+		r.next = uint(found) //nolint:gosec // a position is not negative
+	}
+	r.next++
+	return r.next - 1, true
 }
 
 // seat puts those who stay into the slice they are in, and marks its number as taken. A slice over the limit keeps its

@@ -16,7 +16,7 @@ func addOn(in Input, out *Column) {
 		case found.Expired(in.Snapshot.Now):
 			out.Expired++
 		default:
-			out.Values[i] = int64(value)
+			out.Values[i] = value
 			out.lookAgain(found.ValidUntil)
 		}
 	}

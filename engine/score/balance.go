@@ -5,24 +5,29 @@ import "github.com/bits-and-blooms/bitset"
 // balance prefers clusters that few other placements have selected: 100 for one that none has, -100 for the one that
 // most have. It reads the decisions of all placements. A cluster that this placement has selected gets the best that
 // Balance can give for its weight, so that Balance alone never moves a decision.
-func balance(in Input, weight int64, values []int64) {
+func balance(in Input, weight int64, values []int32) {
+	stored := in.Snapshot.Incumbents(in.Key)
+	most := in.Snapshot.MostChosen(stored)
+	value := func(others int) int32 {
+		if most == 0 {
+			return best
+		}
+		return 2 * int32(100*(0.5-float64(others)/float64(most)))
+	}
+	for i, id := range in.Candidates {
+		values[i] = value(in.Snapshot.Chosen(id))
+	}
 	own := &bitset.BitSet{}
-	for _, id := range in.Snapshot.Incumbents(in.Key) {
+	for _, id := range stored {
 		own.Set(id)
 	}
-	most := in.Snapshot.MostChosen(in.Snapshot.Incumbents(in.Key))
-	for i, id := range in.Candidates {
-		switch {
-		case in.Incumbents.Test(id) && weight < 0:
+	for i := range in.Positions(own) {
+		values[i] = value(in.Snapshot.Chosen(in.Candidates[i]) - 1)
+	}
+	for i := range in.Positions(in.Incumbents) {
+		values[i] = best
+		if weight < 0 {
 			values[i] = worst
-		case in.Incumbents.Test(id) || most == 0:
-			values[i] = best
-		default:
-			others := in.Snapshot.Chosen(id)
-			if own.Test(id) {
-				others--
-			}
-			values[i] = 2 * int64(100*(0.5-float64(others)/float64(most)))
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package score
 
 import (
+	"iter"
+	"slices"
 	"time"
 
 	"github.com/bits-and-blooms/bitset"
@@ -30,28 +32,56 @@ type Input struct {
 	Demoted *bitset.BitSet
 }
 
+// Positions yields, in order, the positions of the candidates that are in a set.
+func (in Input) Positions(of *bitset.BitSet) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		next := 0
+		for id := range of.EachSet() {
+			if next < len(in.Candidates) && in.Candidates[next] != id {
+				skipped, _ := slices.BinarySearch(in.Candidates[next:], id)
+				next += skipped
+			}
+			switch {
+			case next == len(in.Candidates):
+				return
+			case in.Candidates[next] != id:
+			case !yield(next):
+				return
+			default:
+				next++
+			}
+		}
+	}
+}
+
 // Column is what one prioritizer says of every candidate.
 type Column struct {
 	Prioritizer program.Prioritizer
-	Values      []int64
+	Values      []int32
 	// Until is the earliest instant at which a value will change by itself; zero where none will.
 	Until time.Time
 	// Expired counts the candidates whose value no longer counts because it is out of date.
 	Expired int
 }
 
+// Fixed says whether a prioritizer gives the same candidates the same values whoever of them is selected, as long as none
+// is a guest.
+func Fixed(by program.Prioritizer) bool {
+	return by.Kind != program.Balance && by.Kind != program.Steady
+}
+
 // Of scores every candidate by one prioritizer.
 func Of(in Input, by program.Prioritizer) Column {
-	out := Column{Prioritizer: by, Values: make([]int64, len(in.Candidates))}
+	out := Column{Prioritizer: by, Values: make([]int32, len(in.Candidates))}
 	switch by.Kind {
 	case program.Balance:
 		balance(in, by.Weight, out.Values)
 	case program.Steady:
 		steady(in, by.Weight, out.Values)
 	case program.AllocatableCPU:
-		allocatable(in, func(c *fleet.Cluster) fleet.Allocatable { return c.CPU }, out.Values)
+		allocatable(in, in.Snapshot.CPU(), out.Values)
 	case program.AllocatableMemory:
-		allocatable(in, func(c *fleet.Cluster) fleet.Allocatable { return c.Memory }, out.Values)
+		allocatable(in, in.Snapshot.Memory(), out.Values)
 	case program.AddOn:
 		addOn(in, &out)
 	default:

@@ -32,7 +32,7 @@ func scores(w *enginetest.World, by program.Prioritizer, guests ...string) (valu
 	column = score.Of(in, by)
 	values = map[string]int64{}
 	for i, id := range in.Candidates {
-		values[s.Name(id)] = column.Values[i]
+		values[s.Name(id)] = int64(column.Values[i])
 	}
 	return values, column
 }

@@ -25,7 +25,7 @@ type pace struct {
 
 // memo returns since when each cluster is held, by name.
 func (p *pace) memo(s *fleet.Snapshot) map[string]time.Time {
-	out := map[string]time.Time{}
+	out := make(map[string]time.Time, len(p.held))
 	for _, id := range p.held {
 		out[s.Name(id)] = p.since[id]
 	}

@@ -72,13 +72,19 @@ func (r *round) waiting() map[string]time.Time {
 
 // view returns the candidates as the next run sees them, without scores.
 func (r *race) view(chosen *bitset.BitSet) *round {
-	out := &round{race: r, incumbents: chosen}
-	if !r.waits() {
-		return out
+	out := &round{race: r, incumbents: chosen, missing: r.Guests.Difference(chosen)}
+	out.order.tiers = out.tiers()
+	return out
+}
+
+// tiers returns the tier of each candidate, or nil where there are none.
+func (r *round) tiers() []int {
+	if r.Tier == nil {
+		return nil
 	}
-	out.order.tiers = make([]int, len(r.Candidates))
+	out := make([]int, len(r.Candidates))
 	for i, id := range r.Candidates {
-		out.order.tiers[i] = r.tier(id, chosen.Test(id))
+		out[i] = r.Tier(id, r.incumbents.Test(id))
 	}
 	return out
 }

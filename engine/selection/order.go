@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/bits-and-blooms/bitset"
+
+	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/program"
-	"github.com/berth-project/berth/engine/score"
 )
 
 // order compares candidates by their position in the list, whoever else is chosen.
@@ -14,27 +16,35 @@ import (
 // that is already selected goes before others of the same total: what other placements do must not displace it. Where
 // Steady has one, a cluster that is already selected is not demoted: a taint that only advises evicts nobody.
 type order struct {
+	candidates []fleet.ID
+	// places are those of the names, by ID.
+	places []int32
+	// tiers is nil where there are none.
 	tiers           []int
 	totals          []int64
-	demoted, seated []bool
-	names           []string
+	demoted, seated *bitset.BitSet
+	// ranked says that something goes before the scores.
+	ranked bool
 }
 
-func newOrder(in score.Input, p *program.Program, names []string, tiers []int, totals []int64) order {
-	out := order{tiers: tiers, totals: totals, names: names, demoted: make([]bool, len(totals)), seated: make([]bool, len(totals))}
-	balance := p.Scores(program.Balance)
-	steady := slices.ContainsFunc(p.Prioritizers, func(by program.Prioritizer) bool {
-		return by.Kind == program.Steady && by.Weight > 0
-	})
-	for i, id := range in.Candidates {
-		incumbent := in.Incumbents.Test(id)
-		out.demoted[i] = in.Demoted.Test(id) && (!incumbent || !steady)
-		out.seated[i] = incumbent && balance
+func newOrder(r *round) order {
+	out := order{
+		candidates: r.Candidates, places: r.Snapshot.Places(), tiers: r.tiers(), totals: make([]int64, len(r.Candidates)),
+		demoted: r.Demoted, seated: &bitset.BitSet{},
 	}
+	if r.program.Scores(program.Balance) {
+		out.seated = r.incumbents
+	}
+	if slices.ContainsFunc(r.program.Prioritizers, func(by program.Prioritizer) bool {
+		return by.Kind == program.Steady && by.Weight > 0
+	}) {
+		out.demoted = r.Demoted.Difference(r.incumbents)
+	}
+	out.ranked = out.tiers != nil || out.demoted.Any()
 	return out
 }
 
-func (o order) compare(a, b int) int {
+func (o *order) compare(a, b int) int {
 	if c := o.byStanding(a, b); c != 0 {
 		return c
 	}
@@ -45,17 +55,26 @@ func (o order) compare(a, b int) int {
 }
 
 // byStanding compares what goes before every score: the tier, and whether a taint advises against the cluster.
-func (o order) byStanding(a, b int) int {
-	return cmp.Or(cmp.Compare(o.tiers[a], o.tiers[b]), first(!o.demoted[a], !o.demoted[b]))
+func (o *order) byStanding(a, b int) int {
+	if !o.ranked {
+		return 0
+	}
+	if o.tiers != nil && o.tiers[a] != o.tiers[b] {
+		return cmp.Compare(o.tiers[a], o.tiers[b])
+	}
+	return first(!o.isDemoted(a), !o.isDemoted(b))
 }
 
 // byName breaks ties of the same score: clusters that are seated first, then names.
-func (o order) byName(a, b int) int {
-	if c := first(o.seated[a], o.seated[b]); c != 0 {
+func (o *order) byName(a, b int) int {
+	x, y := o.candidates[a], o.candidates[b]
+	if c := first(o.seated.Test(x), o.seated.Test(y)); c != 0 {
 		return c
 	}
-	return cmp.Compare(o.names[a], o.names[b])
+	return cmp.Compare(o.places[x], o.places[y])
 }
+
+func (o *order) isDemoted(position int) bool { return o.demoted.Test(o.candidates[position]) }
 
 // first puts what holds before what does not.
 func first(a, b bool) int {
@@ -69,14 +88,15 @@ func first(a, b bool) int {
 	}
 }
 
-// top returns the best n of the positions that are open, in no order. It keeps a heap of n, so that choosing few of many
-// is cheap.
-func (o order) top(n int, open func(position int) bool) []int {
+// top returns the best n of the positions whose clusters are not shut out, in no order. It keeps a heap of n, so that
+// choosing few of many is cheap.
+func (o *order) top(n int, shut *bitset.BitSet) []int {
 	kept := make(heap, 0, max(0, min(n, len(o.totals))))
 	worst := func(a, b int) int { return o.compare(b, a) }
-	for i := range o.totals {
+	open := shut.None()
+	for i, id := range o.candidates {
 		switch {
-		case !open(i):
+		case !open && shut.Test(id):
 		case n >= len(o.totals):
 			kept = append(kept, i)
 		case len(kept) < n:

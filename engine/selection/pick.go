@@ -13,17 +13,15 @@ import (
 func (r *round) pick(forced, without *bitset.BitSet) *bitset.BitSet {
 	out := forced.Clone()
 	left := r.seats - int(forced.Count())
-	open := func(i int) bool {
-		id := r.Candidates[i]
-		return !r.absent(i) && !forced.Test(id) && !without.Test(id)
-	}
+	shut := r.missing.Union(without)
+	shut.InPlaceUnion(forced)
 	if r.tree == nil {
-		for _, i := range r.order.top(left, open) {
+		for _, i := range r.order.top(left, shut) {
 			out.Set(r.Candidates[i])
 		}
 		return out
 	}
-	g := newGreedy(r, forced, open)
+	g := newGreedy(r, forced, shut)
 	for ; left > 0; left-- {
 		i, ok := g.next()
 		if !ok {
@@ -62,13 +60,13 @@ type bucket struct {
 	leaves heap
 }
 
-func newGreedy(r *round, forced *bitset.BitSet, open func(position int) bool) *greedy {
+func newGreedy(r *round, forced, shut *bitset.BitSet) *greedy {
 	g := &greedy{
 		round: r, tally: newTally(r.tree, r.absent), open: make([]heap, len(r.tree.domains)),
 		blocks: make([]block, len(r.tree.blocks)), winners: newTournament(len(r.tree.blocks)),
 	}
 	for i, leaf := range r.tree.leafOf {
-		if leaf != outside && open(i) {
+		if leaf != outside && !shut.Test(r.Candidates[i]) {
 			g.open[leaf] = append(g.open[leaf], i)
 		}
 	}

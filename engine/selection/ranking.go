@@ -43,13 +43,13 @@ func newRanking(r *race, p pace) *Ranking {
 	first := r.first()
 	out := &Ranking{
 		Columns: first.columns, Candidates: r.Candidates, Totals: first.order.totals,
-		Chosen: r.ids(p.chosen), race: r, pace: p, chosen: p.chosen, last: -1,
+		Chosen: r.Snapshot.ByName(p.chosen), race: r, pace: p, chosen: p.chosen, last: -1,
 	}
 	next := r.view(p.chosen)
 	out.waits = next.unstable(true)
 	out.Ledger = ledger.Ledger{Spent: p.spent, Releasing: p.releasing, Held: p.memo(r.Snapshot), Waiting: next.waiting()}
-	for i, id := range r.Candidates {
-		if p.chosen.Test(id) && r.eligible(i) && (out.last < 0 || first.order.compare(i, out.last) > 0) {
+	for i := range r.Positions(p.chosen) {
+		if r.eligible(i) && (out.last < 0 || first.order.compare(i, out.last) > 0) {
 			out.last, out.Cut = i, out.Totals[i]
 		}
 	}
@@ -86,7 +86,7 @@ func (r *Ranking) Holds() []fleet.ID {
 	for _, id := range r.pace.held {
 		held.Set(id)
 	}
-	return r.race.ids(held)
+	return r.race.Snapshot.ByName(held)
 }
 
 // LookAgain returns the first instant at which the choice may change by itself: one is let go, or has waited for long
@@ -145,14 +145,14 @@ func (r *Ranking) Barred(id fleet.ID) bool {
 // Rank returns where a candidate stands in the order of scores. It looks at every candidate.
 func (r *Ranking) Rank(id fleet.ID) verdict.Rank {
 	i, _ := r.race.among(id)
-	order := r.race.first().order
+	order := &r.race.first().order
 	position := 1
 	for j := range r.Candidates {
 		if order.compare(j, i) < 0 {
 			position++
 		}
 	}
-	return verdict.Rank{Position: position, Score: r.Totals[i], Cut: r.Cut, Demoted: order.demoted[i]}
+	return verdict.Rank{Position: position, Score: r.Totals[i], Cut: r.Cut, Demoted: order.isDemoted(i)}
 }
 
 // Order returns every candidate in the order of scores.

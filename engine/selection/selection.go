@@ -46,20 +46,12 @@ type race struct {
 	seats int
 	// tree is nil where nothing divides the candidates.
 	tree *tree
-	// called is, per candidate, its name.
-	called []string
 	// rounds are those worked out so far; the first is that of the incumbents.
 	rounds []*round
 }
 
 func newRace(in Input, p *program.Program) *race {
-	r := &race{
-		Input: in, program: p, seats: math.MaxInt,
-		tree: newTree(in.Snapshot, in.Candidates, p), called: make([]string, 0, len(in.Candidates)),
-	}
-	for _, id := range in.Candidates {
-		r.called = append(r.called, in.Snapshot.Name(id))
-	}
+	r := &race{Input: in, program: p, seats: math.MaxInt, tree: newTree(in.Snapshot, in.Candidates, p)}
 	if p.Limited {
 		r.seats = p.Wanted
 	}
@@ -79,21 +71,15 @@ func (r *race) eligible(position int) bool {
 	return r.tree == nil || r.tree.leafOf[position] != outside
 }
 
-// tier returns the tier of a candidate.
-func (r *race) tier(id fleet.ID, incumbent bool) int {
-	if r.Tier == nil {
-		return 0
-	}
-	return r.Tier(id, incumbent)
-}
-
 // round is the candidates as a run sees them that starts from given incumbents: who of them is one, scored and in order.
 type round struct {
 	*race
 
 	incumbents *bitset.BitSet
-	columns    []score.Column
-	order      order
+	// missing are the candidates that are none in this round: those let in only while they are incumbents.
+	missing *bitset.BitSet
+	columns []score.Column
+	order   order
 }
 
 // round returns the round of some incumbents.
@@ -103,45 +89,52 @@ func (r *race) round(incumbents *bitset.BitSet) *round {
 			return known
 		}
 	}
-	out := &round{race: r, incumbents: incumbents}
+	out := &round{race: r, incumbents: incumbents, missing: r.Guests.Difference(incumbents)}
+	out.order = newOrder(out)
 	out.rank()
 	r.rounds = append(r.rounds, out)
 	return out
 }
 
-// absent says whether the candidate at a position is none in this round: it is let in only while it is an incumbent.
-func (r *round) absent(position int) bool {
-	id := r.Candidates[position]
-	return r.Guests.Test(id) && !r.incumbents.Test(id)
-}
+// absent says whether the candidate at a position is none in this round.
+func (r *round) absent(position int) bool { return r.missing.Test(r.Candidates[position]) }
 
 // rank scores the candidates of the round. The totals of those that are absent mean nothing.
 func (r *round) rank() {
 	in := r.Input.Input
 	in.Incumbents = r.incumbents
-	positions := make([]int, 0, len(r.Candidates))
-	tiers, totals := make([]int, len(r.Candidates)), make([]int64, len(r.Candidates))
-	for i, id := range r.Candidates {
-		tiers[i] = r.tier(id, r.incumbents.Test(id))
-		if !r.absent(i) {
-			positions = append(positions, i)
+	var positions []int
+	if r.missing.Any() {
+		in.Candidates = nil
+		for i, id := range r.Candidates {
+			if !r.absent(i) {
+				positions, in.Candidates = append(positions, i), append(in.Candidates, id)
+			}
 		}
 	}
-	r.order = newOrder(in, r.program, r.called, tiers, totals)
-	if len(positions) < len(r.Candidates) {
-		in.Candidates = make([]fleet.ID, 0, len(positions))
-		for _, i := range positions {
-			in.Candidates = append(in.Candidates, r.Candidates[i])
-		}
-	}
-	for _, prioritizer := range r.program.Prioritizers {
-		column := score.Of(in, prioritizer)
-		for j, value := range column.Values {
-			totals[positions[j]] += prioritizer.Weight * value
-		}
+	for i, prioritizer := range r.program.Prioritizers {
+		column := r.column(in, i)
 		r.columns = append(r.columns, column)
+		if positions == nil {
+			for j, value := range column.Values {
+				r.order.totals[j] += prioritizer.Weight * int64(value)
+			}
+			continue
+		}
+		for j, value := range column.Values {
+			r.order.totals[positions[j]] += prioritizer.Weight * int64(value)
+		}
 	}
 }
 
+// column returns what a prioritizer says in the round: what it said in the first, where it cannot have changed.
+func (r *round) column(in score.Input, prioritizer int) score.Column {
+	by := r.program.Prioritizers[prioritizer]
+	if len(r.rounds) > 0 && r.Guests.None() && score.Fixed(by) {
+		return r.first().columns[prioritizer]
+	}
+	return score.Of(in, by)
+}
+
 // same says whether two sets have the same members.
-func same(a, b *bitset.BitSet) bool { return a.SymmetricDifferenceCardinality(b) == 0 }
+func same(a, b *bitset.BitSet) bool { return a == b || a.SymmetricDifferenceCardinality(b) == 0 }

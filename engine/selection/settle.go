@@ -1,12 +1,9 @@
 package selection
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/bits-and-blooms/bitset"
-
-	"github.com/berth-project/berth/engine/fleet"
 )
 
 // maxRounds is how often a choice is made anew before the last one counts. It has never been seen to be reached.
@@ -72,16 +69,8 @@ func (r *race) byNames(a, b *bitset.BitSet) int { return slices.Compare(r.names(
 // names returns the names of clusters, sorted.
 func (r *race) names(of *bitset.BitSet) []string {
 	out := make([]string, 0, of.Count())
-	for id := range of.EachSet() {
+	for _, id := range r.Snapshot.ByName(of) {
 		out = append(out, r.Snapshot.Name(id))
 	}
-	slices.Sort(out)
-	return out
-}
-
-// ids returns clusters by name.
-func (r *race) ids(of *bitset.BitSet) []fleet.ID {
-	out := of.AppendTo(make([]fleet.ID, 0, of.Count()))
-	slices.SortFunc(out, func(a, b fleet.ID) int { return cmp.Compare(r.Snapshot.Name(a), r.Snapshot.Name(b)) })
 	return out
 }
