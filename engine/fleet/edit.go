@@ -38,6 +38,9 @@ func clone[K interface {
 func (e *Edit) Snapshot() *Snapshot {
 	out := e.next
 	e.next = nil
+	if out.names == nil {
+		out.names = newAlphabet(out)
+	}
 	return out
 }
 
@@ -209,7 +212,7 @@ func (e *Edit) row(name string) (ID, *row) {
 	made := &row{name: name}
 	e.next.rows.set(e, id, made)
 	e.next.ids.Set(name, id)
-	e.next.names = &alphabet{}
+	e.next.names = nil
 	return id, made
 }
 
@@ -220,7 +223,7 @@ func (e *Edit) release(id ID) {
 		return
 	}
 	e.next.ids.Delete(old.name)
-	e.next.names = &alphabet{}
+	e.next.names = nil
 	e.next.rows.set(e, id, nil)
 	e.next.free = append(e.next.free, id)
 }

@@ -2,40 +2,35 @@ package fleet
 
 import (
 	"slices"
-	"sync"
 
 	"github.com/bits-and-blooms/bitset"
 )
 
-// alphabet is the names of a snapshot in order. It is made when it is first asked for, and shared by all snapshots that
-// know the same names: a fleet changes far more often than the names in it.
+// alphabet is the names of a snapshot in order. It is shared by all snapshots that know the same names: a fleet changes
+// far more often than the names in it.
 type alphabet struct {
-	once   sync.Once
 	ids    []ID
 	places []int32
 }
 
-func (s *Snapshot) alphabet() *alphabet {
-	a := s.names
-	a.once.Do(func() {
-		a.ids, a.places = make([]ID, 0, s.ids.Len()), make([]int32, s.size)
-		s.ids.Scan(func(_ string, id ID) bool {
-			a.places[id] = int32(len(a.ids)) //nolint:gosec // bounded by the number of clusters
-			a.ids = append(a.ids, id)
-			return true
-		})
+func newAlphabet(s *Snapshot) *alphabet {
+	out := &alphabet{ids: make([]ID, 0, s.ids.Len()), places: make([]int32, s.size)}
+	s.ids.Scan(func(_ string, id ID) bool {
+		out.places[id] = int32(len(out.ids)) //nolint:gosec // bounded by the number of clusters
+		out.ids = append(out.ids, id)
+		return true
 	})
-	return a
+	return out
 }
 
 // Places returns, by ID, where a name stands among all names in order, so that names can be compared without reading
 // them. It is read-only, and means nothing for IDs that no name has.
-func (s *Snapshot) Places() []int32 { return s.alphabet().places }
+func (s *Snapshot) Places() []int32 { return s.names.places }
 
 // ByName returns the IDs of a set, each of which has a name, in the order of their names: a few are sorted, and many are
 // picked from all.
 func (s *Snapshot) ByName(set *bitset.BitSet) []ID {
-	a := s.alphabet()
+	a := s.names
 	out := make([]ID, 0, set.Count())
 	if few := len(a.ids) / 16; cap(out) < few {
 		out = set.AppendTo(out)

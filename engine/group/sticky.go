@@ -74,7 +74,7 @@ func (r *roster) find(name string) (at uint, ok bool) {
 		if !ok {
 			return 0, false
 		}
-		r.next = uint(found) //nolint:gosec // a position is not negative
+		r.next = uint(found)
 	}
 	r.next++
 	return r.next - 1, true

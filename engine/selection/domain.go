@@ -1,6 +1,8 @@
 package selection
 
 import (
+	"slices"
+
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/program"
 )
@@ -11,14 +13,17 @@ import (
 type tree struct {
 	antiAffinity []program.Topology
 	spread       []program.Constraint
-	domains      []domain
-	// below finds a domain by what it is a part of and what tells it from the other parts.
-	below map[place]int
+	candidates   []fleet.ID
+	// divisions are those of the terms: anti-affinity first, then the constraints.
+	divisions []fleet.Division
+	domains   []domain
 	// leafOf is, per candidate, its leaf, or outside where it must not be chosen, since it lacks what a hard constraint or
 	// anti-affinity divides by.
 	leafOf []int
 	// blocks are the domains whose parts are leaves, those of one domain side by side.
 	blocks []int
+	// below finds a domain by what it is a part of and its part. It is made once a cluster is chosen that has no leaf.
+	below map[place]int
 }
 
 // outside is the leaf of a candidate that has none, and what the root is a part of.
@@ -27,17 +32,15 @@ const outside = -1
 // domain is a part of the candidates. Its blocks are those from first up to, without, end; that of a leaf is the one it is
 // part of.
 type domain struct {
-	parent, level int
-	parts         []int
-	first, end    int
+	place
+
+	level      int
+	parts      []int
+	first, end int
 }
 
-// place tells the parts of a domain from each other: by the value of a label or claim, or by the lack of one.
-type place struct {
-	parent int
-	value  string
-	lacks  bool
-}
+// place tells the parts of a domain from each other: by the part of the division that they are in.
+type place struct{ parent, part int }
 
 // newTree divides candidates. It returns nil where nothing divides them.
 func newTree(s *fleet.Snapshot, candidates []fleet.ID, p *program.Program) *tree {
@@ -45,69 +48,97 @@ func newTree(s *fleet.Snapshot, candidates []fleet.ID, p *program.Program) *tree
 		return nil
 	}
 	t := &tree{
-		antiAffinity: p.AntiAffinity, spread: p.Spread, below: map[place]int{},
-		domains: []domain{{parent: outside}}, leafOf: make([]int, len(candidates)),
+		antiAffinity: p.AntiAffinity, spread: p.Spread, candidates: candidates,
+		domains: []domain{{place: place{parent: outside}}}, leafOf: make([]int, len(candidates)),
 	}
-	if len(t.spread) == 0 {
-		t.part(place{})
+	for _, topology := range p.AntiAffinity {
+		t.divisions = append(t.divisions, s.Division(topology.Source, topology.Key))
 	}
-	for i, id := range candidates {
-		t.leafOf[i] = t.plant(s.Cluster(id))
+	for _, constraint := range p.Spread {
+		t.divisions = append(t.divisions, s.Division(constraint.Source, constraint.Key))
 	}
+	t.plant()
 	t.number(0)
 	return t
 }
 
-// plant adds the domains of a cluster, unless it lacks what it must have, and returns its leaf.
-func (t *tree) plant(c *fleet.Cluster) int {
-	if _, lacks := t.lacking(c); lacks {
-		return outside
+// plant makes the domains, level by level.
+func (t *tree) plant() {
+	for i, id := range t.candidates {
+		if _, lacks := t.lacking(id); lacks {
+			t.leafOf[i] = outside
+		}
 	}
-	if len(t.spread) == 0 {
-		return 1
-	}
-	at := 0
 	for level := range t.spread {
-		at = t.part(t.placed(c, at, level))
+		t.split(level)
 	}
-	return at
+	if len(t.spread) > 0 {
+		return
+	}
+	only := t.part(place{})
+	for i, at := range t.leafOf {
+		if at != outside {
+			t.leafOf[i] = only
+		}
+	}
 }
 
-// part returns the domain at a place, which it adds if need be.
-func (t *tree) part(at place) int {
-	if known, ok := t.below[at]; ok {
-		return known
+// split moves every candidate from its domain into a part of it. Candidates go by the part of the division that they are
+// in, so a domain has one part in the making at a time.
+func (t *tree) split(level int) {
+	making := make([]int, len(t.domains))
+	for _, i := range t.byPart(t.even(level)) {
+		at := t.leafOf[i]
+		if at == outside {
+			continue
+		}
+		part := t.even(level).Part(t.candidates[i])
+		if making[at] == 0 || t.domains[making[at]].part != part {
+			making[at] = t.part(place{at, part})
+		}
+		t.leafOf[i] = making[at]
 	}
+}
+
+// even returns the division of a spread constraint.
+func (t *tree) even(level int) fleet.Division { return t.divisions[len(t.antiAffinity)+level] }
+
+// byPart returns the positions of the candidates, those of each part of a division side by side.
+func (t *tree) byPart(of fleet.Division) []int {
+	next := make([]int, of.Count()+1)
+	for _, id := range t.candidates {
+		next[of.Part(id)+1]++
+	}
+	for part := range of.Count() {
+		next[part+1] += next[part]
+	}
+	out := make([]int, len(t.candidates))
+	for i, id := range t.candidates {
+		part := of.Part(id)
+		out[next[part]] = i
+		next[part]++
+	}
+	return out
+}
+
+// part adds the domain at a place.
+func (t *tree) part(at place) int {
 	made := len(t.domains)
-	t.domains = append(t.domains, domain{parent: at.parent, level: t.domains[at.parent].level + 1})
+	t.domains = append(t.domains, domain{place: at, level: t.domains[at.parent].level + 1})
 	t.domains[at.parent].parts = append(t.domains[at.parent].parts, made)
-	t.below[at] = made
 	return made
 }
 
 // lacking returns the first term whose label or claim a cluster must have and lacks. Terms are numbered: anti-affinity
 // first, then the constraints. Ok is false where it lacks none.
-func (t *tree) lacking(c *fleet.Cluster) (term int, ok bool) {
-	for i, topology := range t.antiAffinity {
-		if _, has := topology.Domain(c); !has {
+func (t *tree) lacking(id fleet.ID) (term int, ok bool) {
+	for i, division := range t.divisions {
+		must := i < len(t.antiAffinity) || t.spread[i-len(t.antiAffinity)].Hard
+		if must && division.Part(id) == 0 {
 			return i, true
 		}
 	}
-	for i, constraint := range t.spread {
-		if !constraint.Hard {
-			continue
-		}
-		if _, has := constraint.Domain(c); !has {
-			return len(t.antiAffinity) + i, true
-		}
-	}
 	return 0, false
-}
-
-// placed returns where a cluster is within a domain.
-func (t *tree) placed(c *fleet.Cluster, parent, level int) place {
-	value, has := t.spread[level].Domain(c)
-	return place{parent: parent, value: value, lacks: !has}
 }
 
 // number numbers the blocks below a domain. It calls itself once for each constraint, of which there are few.
@@ -127,12 +158,46 @@ func (t *tree) number(at int) {
 	d.end = len(t.blocks)
 }
 
-// path returns the domains that a cluster is in, the outermost first, as far as there are such.
-func (t *tree) path(c *fleet.Cluster) []int {
+// sizes returns, per domain, how many candidates it has if it is a leaf.
+func (t *tree) sizes() []int {
+	out := make([]int, len(t.domains))
+	for _, leaf := range t.leafOf {
+		if leaf != outside {
+			out[leaf]++
+		}
+	}
+	return out
+}
+
+// leaf returns the leaf of a cluster, or outside where it has none.
+func (t *tree) leaf(id fleet.ID) int {
+	if i, candidate := slices.BinarySearch(t.candidates, id); candidate {
+		return t.leafOf[i]
+	}
+	return outside
+}
+
+// path returns the domains around a leaf, the outermost first, and the leaf.
+func (t *tree) path(leaf int) []int {
+	out := make([]int, len(t.spread))
+	for level := len(out) - 1; level >= 0; level-- {
+		out[level], leaf = leaf, t.domains[leaf].parent
+	}
+	return out
+}
+
+// trail returns the domains that a cluster without a leaf would be in, the outermost first, as far as there are such.
+func (t *tree) trail(id fleet.ID) []int {
+	if t.below == nil {
+		t.below = make(map[place]int, len(t.domains))
+		for at, domain := range t.domains {
+			t.below[domain.place] = at
+		}
+	}
 	out := make([]int, 0, len(t.spread))
 	at := 0
 	for level := range t.spread {
-		next, known := t.below[t.placed(c, at, level)]
+		next, known := t.below[place{at, t.even(level).Part(id)}]
 		if !known {
 			break
 		}

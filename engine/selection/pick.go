@@ -41,8 +41,10 @@ type greedy struct {
 	*round
 
 	tally *tally
-	// open are the candidates that may yet be chosen, per leaf.
+	// open are the candidates that may yet be chosen, per leaf; most leaves are never touched, so only those in heaped are
+	// more than led by their best.
 	open    []heap
+	heaped  bitset.BitSet
 	blocks  []block
 	winners tournament
 }
@@ -62,8 +64,12 @@ type bucket struct {
 
 func newGreedy(r *round, forced, shut *bitset.BitSet) *greedy {
 	g := &greedy{
-		round: r, tally: newTally(r.tree, r.absent), open: make([]heap, len(r.tree.domains)),
+		round: r, tally: newTally(r.tree, r.missing), open: make([]heap, len(r.tree.domains)),
 		blocks: make([]block, len(r.tree.blocks)), winners: newTournament(len(r.tree.blocks)),
+	}
+	room := make(heap, len(r.Candidates))
+	for leaf, size := range r.tree.sizes() {
+		g.open[leaf], room = room[:0:size], room[size:]
 	}
 	for i, leaf := range r.tree.leafOf {
 		if leaf != outside && !shut.Test(r.Candidates[i]) {
@@ -71,11 +77,11 @@ func newGreedy(r *round, forced, shut *bitset.BitSet) *greedy {
 		}
 	}
 	for id := range forced.EachSet() {
-		g.tally.add(r.Snapshot.Cluster(id))
+		g.tally.add(id)
 	}
 	for i, at := range r.tree.blocks {
 		for _, leaf := range r.tree.domains[at].parts {
-			g.open[leaf].order(r.order.compare)
+			g.open[leaf].lead(r.order.compare)
 			g.put(i, leaf)
 		}
 	}
@@ -93,9 +99,9 @@ func (g *greedy) next() (position int, ok bool) {
 		}
 		position = g.blocks[i].bid.head
 		leaf := g.take(i)
-		c := g.Snapshot.Cluster(g.Candidates[position])
-		if free := g.tally.free(c); free {
-			changed := g.tally.add(c)
+		id := g.Candidates[position]
+		if g.tally.free(id) {
+			changed := g.tally.add(id)
 			g.put(i, leaf)
 			g.offer(changed)
 			return position, true
@@ -109,6 +115,10 @@ func (g *greedy) next() (position int, ok bool) {
 func (g *greedy) take(i int) (leaf int) {
 	b := &g.blocks[i]
 	leaf = b.buckets[b.best].leaves.pop(g.byHead)
+	if !g.heaped.Test(uint(leaf)) {
+		g.heaped.Set(uint(leaf))
+		g.open[leaf].order(g.order.compare)
+	}
 	g.open[leaf].pop(g.order.compare)
 	return leaf
 }

@@ -54,9 +54,9 @@ func newRanking(r *race, p pace) *Ranking {
 		}
 	}
 	if r.tree != nil {
-		out.end = newTally(r.tree, next.absent)
+		out.end = newTally(r.tree, next.missing)
 		for _, id := range out.Chosen {
-			out.end.add(r.Snapshot.Cluster(id))
+			out.end.add(id)
 		}
 	}
 	if r.program.ByScore {
@@ -129,7 +129,7 @@ func (r *Ranking) Loss(id fleet.ID) verdict.Verdict {
 	}
 	ahead := len(r.Chosen) < r.race.seats || r.last >= 0 && r.race.first().order.compare(i, r.last) < 0
 	if r.end != nil && (ahead || !r.race.eligible(i)) {
-		if _, argument, blocked := r.end.block(r.race.Snapshot.Cluster(id), true); blocked {
+		if _, argument, blocked := r.end.block(r.race.Snapshot, id, true); blocked {
 			return verdict.Verdict{Code: verdict.Capped, Argument: argument}
 		}
 	}
@@ -196,7 +196,7 @@ func (r *Ranking) Blocks() []Block {
 		if r.chosen.Test(id) || r.waits.Test(id) || r.race.Guests.Test(id) {
 			continue
 		}
-		if term, _, blocked := r.end.block(r.race.Snapshot.Cluster(id), false); blocked {
+		if term, _, blocked := r.end.block(r.race.Snapshot, id, false); blocked {
 			counts[term]++
 		}
 	}

@@ -1,6 +1,8 @@
 package selection
 
 import (
+	"github.com/bits-and-blooms/bitset"
+
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/verdict"
 )
@@ -14,22 +16,22 @@ type tally struct {
 	there  []bool
 	// least is, per domain, the least count of its parts that are there, and atLeast how many parts have it.
 	least, atLeast []int
-	// taken is, per anti-affinity term, who was chosen first in each domain.
-	taken []map[string]string
+	// taken is, per anti-affinity term, who was chosen first in each part.
+	taken []map[int]fleet.ID
 }
 
-// newTally counts nobody yet. Candidates for which absent holds are none.
-func newTally(t *tree, absent func(position int) bool) *tally {
+// newTally counts nobody yet. The clusters of missing are no candidates.
+func newTally(t *tree, missing *bitset.BitSet) *tally {
 	n := len(t.domains)
 	out := &tally{
 		tree: t, counts: make([]int, n), there: make([]bool, n), least: make([]int, n), atLeast: make([]int, n),
-		taken: make([]map[string]string, len(t.antiAffinity)),
+		taken: make([]map[int]fleet.ID, len(t.antiAffinity)),
 	}
 	for i := range out.taken {
-		out.taken[i] = map[string]string{}
+		out.taken[i] = map[int]fleet.ID{}
 	}
 	for i, leaf := range t.leafOf {
-		if leaf == outside || absent(i) {
+		if leaf == outside || out.there[leaf] || missing.Test(t.candidates[i]) {
 			continue
 		}
 		for at := leaf; at != outside && !out.there[at]; at = t.domains[at].parent {
@@ -44,13 +46,20 @@ func newTally(t *tree, absent func(position int) bool) *tally {
 
 // add counts a chosen cluster. It returns the domain that holds all leaves for which any count or least count on the way
 // to the root has changed.
-func (t *tally) add(c *fleet.Cluster) (changed int) {
-	for i, topology := range t.tree.antiAffinity {
-		if value, has := topology.Domain(c); has && t.taken[i][value] == "" {
-			t.taken[i][value] = c.Name()
+func (t *tally) add(id fleet.ID) (changed int) {
+	for i := range t.tree.antiAffinity {
+		part := t.tree.divisions[i].Part(id)
+		if _, taken := t.taken[i][part]; part > 0 && !taken {
+			t.taken[i][part] = id
 		}
 	}
-	for i, at := range t.tree.path(c) {
+	var path []int
+	if leaf := t.tree.leaf(id); leaf != outside {
+		path = t.tree.path(leaf)
+	} else {
+		path = t.tree.trail(id)
+	}
+	for i, at := range path {
 		if !t.there[at] {
 			break
 		}
@@ -94,45 +103,49 @@ func (t *tally) measure(parent int) {
 func (t *tally) skew(at int) int { return t.counts[at] - t.least[t.tree.domains[at].parent] }
 
 // free says whether anti-affinity lets a cluster stand beside those that are chosen.
-func (t *tally) free(c *fleet.Cluster) bool {
-	for i, topology := range t.tree.antiAffinity {
-		if value, has := topology.Domain(c); has && t.taken[i][value] != "" {
+func (t *tally) free(id fleet.ID) bool {
+	for i := range t.tree.antiAffinity {
+		if _, taken := t.taken[i][t.tree.divisions[i].Part(id)]; taken {
 			return false
 		}
 	}
 	return true
 }
 
-// block returns the first term that keeps a cluster from being chosen too: what it lacks, then anti-affinity, then hard
+// block returns the first term that keeps a candidate from being chosen too: what it lacks, then anti-affinity, then hard
 // constraints, then, where soft is set, the others. Terms are numbered as in tree.lacking. Ok is false where none does.
-func (t *tally) block(c *fleet.Cluster, soft bool) (term int, argument verdict.Cap, ok bool) {
-	if term, lacks := t.tree.lacking(c); lacks {
+func (t *tally) block(s *fleet.Snapshot, id fleet.ID, soft bool) (term int, argument verdict.Cap, ok bool) {
+	if term, lacks := t.tree.lacking(id); lacks {
 		return term, verdict.Cap{Constraint: t.tree.term(term), Lacks: true}, true
 	}
 	for i, topology := range t.tree.antiAffinity {
-		value, _ := topology.Domain(c)
-		if by := t.taken[i][value]; by != "" {
-			return i, verdict.Cap{Constraint: t.tree.term(i), Domain: value, By: by}, true
+		if by, taken := t.taken[i][t.tree.divisions[i].Part(id)]; taken {
+			value, _ := topology.Domain(s.Cluster(id))
+			return i, verdict.Cap{Constraint: t.tree.term(i), Domain: value, By: s.Name(by)}, true
 		}
 	}
-	if term, argument, ok = t.exceeded(c, true); ok || !soft {
-		return term, argument, ok
+	path := t.tree.path(t.tree.leaf(id))
+	level, ok := t.exceeded(path, true)
+	if !ok && soft {
+		level, ok = t.exceeded(path, false)
 	}
-	return t.exceeded(c, false)
+	if !ok {
+		return 0, verdict.Cap{}, false
+	}
+	value, has := t.tree.spread[level].Domain(s.Cluster(id))
+	term = len(t.tree.antiAffinity) + level
+	return term, verdict.Cap{Constraint: t.tree.term(term), Domain: value, Lacks: !has}, true
 }
 
-// exceeded returns the first constraint, hard or soft, whose skew a cluster would exceed.
-func (t *tally) exceeded(c *fleet.Cluster, hard bool) (term int, argument verdict.Cap, ok bool) {
-	for level, at := range t.tree.path(c) {
+// exceeded returns the first constraint, hard or soft, whose skew one more cluster on a path would exceed.
+func (t *tally) exceeded(path []int, hard bool) (level int, ok bool) {
+	for level, at := range path {
 		constraint := t.tree.spread[level]
-		if constraint.Hard != hard || t.skew(at)+1 <= constraint.MaxSkew {
-			continue
+		if constraint.Hard == hard && t.skew(at)+1 > constraint.MaxSkew {
+			return level, true
 		}
-		term = len(t.tree.antiAffinity) + level
-		value, has := constraint.Domain(c)
-		return term, verdict.Cap{Constraint: t.tree.term(term), Domain: value, Lacks: !has}, true
 	}
-	return 0, verdict.Cap{}, false
+	return 0, false
 }
 
 // term returns the name of a term as a user knows it.
