@@ -152,7 +152,7 @@ func (r *report) place(id fleet.ID, out *Cluster) {
 	out.Rank, out.Total = rank, ranking.Totals[at]
 	for _, column := range ranking.Columns {
 		by := column.Prioritizer
-		out.Scores = append(out.Scores, Score{Prioritizer: by.Name(), Raw: r.raw(by, id), Value: column.Values[at], Weight: by.Weight})
+		out.Scores = append(out.Scores, Score{Prioritizer: by.Name(), Raw: r.raw(by, id), Value: int64(column.Values[at]), Weight: by.Weight})
 	}
 }
 
