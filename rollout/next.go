@@ -1,0 +1,229 @@
+package rollout
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	"github.com/berth-project/berth/decision"
+)
+
+// Next returns what to do now. It depends on its arguments alone and changes none of them. A nil strategy is one of type
+// All.
+func Next(strategy *clusterv1alpha1.RolloutStrategy, groups Groups, statuses []Status, now time.Time) Step {
+	r, errs := compile(strategy, nil)
+	size, err := parse(groups.ClustersPerDecisionGroup, field.NewPath("clustersPerDecisionGroup"))
+	w := walk{rules: r, now: now, errs: appended(errs, err)}
+	w.arrange(groups.Groups)
+	w.judge(statuses)
+	w.limit(size)
+	w.start()
+	return w.step(groups.Groups)
+}
+
+// stage is a group in the order of the rollout.
+type stage struct {
+	key       decision.GroupKey
+	mandatory bool
+	clusters  []string
+	// first and last bound the verdicts of the stage.
+	first, last int
+	// pending, inFlight and failures count its clusters that have not started, hold a place, and failed.
+	pending, inFlight, failures int
+}
+
+func (s *stage) size() int  { return s.last - s.first }
+func (s *stage) done() bool { return s.pending+s.inFlight == 0 }
+
+// walk is one Next at work.
+type walk struct {
+	rules
+
+	now    time.Time
+	errs   field.ErrorList
+	stages []stage
+	// verdicts are by stage; left come after them, by name.
+	verdicts []Verdict
+	left     []string
+	// room is how many clusters may hold a place, inFlight how many did before anybody starts.
+	room, inFlight, failures int
+	breached                 bool
+}
+
+// arrange puts the groups in the order of the rollout: the mandatory ones as the strategy lists them, then by index.
+func (w *walk) arrange(groups []decision.Group) {
+	sorted := slices.Clone(groups)
+	slices.SortStableFunc(sorted, func(a, b decision.Group) int { return a.Compare(b.GroupKey) })
+	taken := make([]bool, len(sorted))
+	add := func(i int, mandatory bool) {
+		taken[i] = true
+		w.stages = append(w.stages, stage{key: sorted[i].GroupKey, mandatory: mandatory, clusters: ordered(sorted[i].Clusters)})
+	}
+	for _, to := range w.mandatory {
+		for i := range sorted {
+			if !taken[i] && points(to, sorted[i].GroupKey) {
+				add(i, true)
+			}
+		}
+	}
+	for i := range sorted {
+		if !taken[i] {
+			add(i, false)
+		}
+	}
+}
+
+// ordered returns names sorted.
+func ordered(names []string) []string {
+	if slices.IsSorted(names) {
+		return names
+	}
+	return slices.Sorted(slices.Values(names))
+}
+
+// entry is what is known of a cluster.
+type entry struct {
+	status Status
+	placed bool
+}
+
+// judge gives every cluster the code that its status alone tells, and counts.
+func (w *walk) judge(statuses []Status) {
+	known := make(map[string]entry, len(statuses))
+	for _, status := range statuses {
+		if other, twice := known[status.Cluster]; !twice || worse(status, other.status) {
+			known[status.Cluster] = entry{status: status}
+		}
+	}
+	for i := range w.stages {
+		s := &w.stages[i]
+		s.first = len(w.verdicts)
+		for _, cluster := range s.clusters {
+			of, has := known[cluster]
+			if of.placed {
+				continue
+			}
+			if !has {
+				of.status.State = ToApply
+			}
+			known[cluster] = entry{placed: true}
+			code, until := of.status.verdict(w.rules, w.now)
+			w.verdicts = append(w.verdicts, Verdict{cluster, s.key, code, until})
+			s.count(code)
+		}
+		s.last = len(w.verdicts)
+		w.inFlight += s.inFlight
+		w.failures += s.failures
+	}
+	for cluster, of := range known {
+		if !of.placed {
+			w.left = append(w.left, cluster)
+		}
+	}
+	slices.Sort(w.left)
+}
+
+// worse says whether of two statuses of one cluster the first counts: the one further from success, or the earlier.
+func worse(a, b Status) bool {
+	if x, y := a.State.severity(), b.State.severity(); x != y {
+		return x > y
+	}
+	return a.Since.Before(b.Since)
+}
+
+func (s *stage) count(code Code) {
+	switch code {
+	case pending:
+		s.pending++
+	case UnderWay, Soaking:
+		s.inFlight++
+	case Failing, TimedOut:
+		s.failures++
+	default: // nobody waits for the others
+	}
+}
+
+// limit finds out how many clusters may be under way, and whether too many failed.
+func (w *walk) limit(size threshold) {
+	total := len(w.verdicts)
+	w.room = total
+	if w.kind == clusterv1alpha1.Progressive {
+		w.room = w.places(size)
+		w.breached = w.failures > w.maxFailures.of(total)
+	}
+	for _, s := range w.stages {
+		switch {
+		case s.mandatory:
+			w.breached = w.breached || s.failures > 0
+		case w.kind == clusterv1alpha1.ProgressivePerGroup:
+			w.breached = w.breached || s.failures > w.maxFailures.of(s.size())
+		}
+	}
+}
+
+// places returns how many clusters may be under way. A percentage is of the clusters outside the mandatory groups; the
+// size of a group, which stands in where nothing is said, is a share of all.
+func (w *walk) places(size threshold) int {
+	total, base := len(w.verdicts), 0
+	for _, s := range w.stages {
+		if !s.mandatory {
+			base += s.size()
+		}
+	}
+	if base == 0 || !w.concurrency.percent {
+		base = total
+	}
+	if limit := w.concurrency.of(base); limit > 0 {
+		return limit
+	}
+	if limit := size.of(total); limit > 0 {
+		return limit
+	}
+	return total
+}
+
+// start gives every cluster that has not started its code: it starts, or waits for something.
+func (w *walk) start() {
+	free := w.room - w.inFlight
+	blocked := false
+	for i := range w.stages {
+		s := &w.stages[i]
+		hold := w.hold(s, blocked)
+		for j := s.first; j < s.last; j++ {
+			v := &w.verdicts[j]
+			switch {
+			case v.Code != pending:
+				continue
+			case hold != pending:
+				v.Code = hold
+			case free <= 0:
+				v.Code = WaitsForPlace
+			default:
+				v.Code = Starting
+				free--
+			}
+		}
+		unapproved := hold == WaitsForApproval && s.pending > 0 && w.ordered()
+		blocked = blocked || unapproved || w.gated(s.mandatory) && !s.done()
+	}
+}
+
+// hold returns what keeps a whole stage from starting; pending where nothing does.
+func (w *walk) hold(s *stage, blocked bool) Code {
+	switch {
+	case len(w.errs) > 0:
+		return WaitsForStrategy
+	case w.breached:
+		return WaitsForRepair
+	case w.paused:
+		return WaitsForResume
+	case blocked:
+		return WaitsForGroup
+	case !w.approved(s.key):
+		return WaitsForApproval
+	default:
+		return pending
+	}
+}

@@ -1,0 +1,100 @@
+package rollout
+
+import (
+	"math"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/berth-project/berth/decision"
+)
+
+// Groups is what a placement decided, by group.
+type Groups struct {
+	// Groups are the decision groups, in any order; those that have no clusters may be left out. A cluster that is in
+	// several, as a reading in the middle of a change may have it, counts in the first that is rolled out.
+	Groups []decision.Group
+	// ClustersPerDecisionGroup is that of the placement's group strategy: what maxConcurrency is when it is not set. Its
+	// zero value stands for all clusters.
+	ClustersPerDecisionGroup intstr.IntOrString
+}
+
+// State is how far the change has come on one cluster.
+type State string
+
+// The states. Any other counts as Progressing.
+const (
+	// ToApply says that the cluster does not have the change: it is new, or has an older one.
+	ToApply State = "ToApply"
+	// Progressing says that the cluster has been given the change and has not yet taken it.
+	Progressing State = "Progressing"
+	// Succeeded says that the cluster has taken the change.
+	Succeeded State = "Succeeded"
+	// Failed says that the cluster could not take the change. It may yet recover.
+	Failed State = "Failed"
+	// TimeOut says that the cluster was given up, by its caller; Next finds out by itself who is overdue.
+	TimeOut State = "TimeOut"
+	// Skip says that the cluster is to be left out; it counts as done.
+	Skip State = "Skip"
+)
+
+// States lists every state.
+func States() []State { return []State{ToApply, Progressing, Succeeded, Failed, TimeOut, Skip} }
+
+// Status is how far the change has come on one cluster, and since when.
+type Status struct {
+	Cluster string
+	State   State
+	// Since is when the cluster came into its state. The zero time is long ago: what waits for it is over.
+	Since time.Time
+}
+
+// severity orders states by how far they are from success.
+func (s State) severity() int {
+	switch s {
+	case Skip:
+		return 0
+	case Succeeded:
+		return 1
+	case ToApply:
+		return 3
+	case Failed:
+		return 4
+	case TimeOut:
+		return 5
+	default: // Progressing, and what is unknown
+		return 2
+	}
+}
+
+// verdict returns what a state means at an instant.
+func (s Status) verdict(r rules, now time.Time) (Code, time.Time) {
+	switch s.State {
+	case ToApply:
+		return pending, time.Time{}
+	case Skip:
+		return Skipped, time.Time{}
+	case TimeOut:
+		return TimedOut, time.Time{}
+	case Succeeded:
+		if until := s.Since.Add(r.soak); !s.Since.IsZero() && now.Before(until) {
+			return Soaking, until
+		}
+		return Done, time.Time{}
+	default: // Failed, Progressing, and what is unknown
+		code := UnderWay
+		if s.State == Failed {
+			code = Failing
+		}
+		if r.deadline == never {
+			return code, time.Time{}
+		}
+		if until := s.Since.Add(r.deadline); !s.Since.IsZero() && now.Before(until) {
+			return code, until
+		}
+		return TimedOut, time.Time{}
+	}
+}
+
+// never is a deadline that does not come.
+const never = time.Duration(math.MaxInt64)
