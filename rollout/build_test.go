@@ -32,7 +32,7 @@ func strategy(t testing.TB, text string) *clusterv1alpha1.RolloutStrategy {
 func groups(t testing.TB, text string) rollout.Groups {
 	t.Helper()
 	var out rollout.Groups
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if size, is := strings.CutPrefix(word, "size="); is {
 			out.ClustersPerDecisionGroup = intstr.Parse(size)
 			continue
@@ -56,7 +56,7 @@ func groups(t testing.TB, text string) rollout.Groups {
 func statuses(t testing.TB, text string) []rollout.Status {
 	t.Helper()
 	var out []rollout.Status
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		cluster, rest, _ := strings.Cut(word, "=")
 		state, age, dated := strings.Cut(rest, "@")
 		status := rollout.Status{Cluster: cluster, State: rollout.State(state), Since: now}

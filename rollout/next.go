@@ -83,33 +83,31 @@ func ordered(names []string) []string {
 	return slices.Sorted(slices.Values(names))
 }
 
-// entry is what is known of a cluster.
-type entry struct {
-	status Status
-	placed bool
-}
-
 // judge gives every cluster the code that its status alone tells, and counts.
 func (w *walk) judge(statuses []Status) {
-	known := make(map[string]entry, len(statuses))
-	for _, status := range statuses {
-		if other, twice := known[status.Cluster]; !twice || worse(status, other.status) {
-			known[status.Cluster] = entry{status: status}
+	total := 0
+	for _, s := range w.stages {
+		total += len(s.clusters)
+	}
+	w.verdicts = make([]Verdict, 0, total)
+	known := make(map[string]int, max(total, len(statuses))) // position of the status that counts, or placed
+	for i, status := range statuses {
+		if other, twice := known[status.Cluster]; !twice || worse(status, statuses[other]) {
+			known[status.Cluster] = i
 		}
 	}
 	for i := range w.stages {
 		s := &w.stages[i]
 		s.first = len(w.verdicts)
 		for _, cluster := range s.clusters {
-			of, has := known[cluster]
-			if of.placed {
+			status := Status{State: ToApply}
+			if position, has := known[cluster]; has && position == placed {
 				continue
+			} else if has {
+				status = statuses[position]
 			}
-			if !has {
-				of.status.State = ToApply
-			}
-			known[cluster] = entry{placed: true}
-			code, until := of.status.verdict(w.rules, w.now)
+			known[cluster] = placed
+			code, until := status.verdict(w.rules, w.now)
 			w.verdicts = append(w.verdicts, Verdict{cluster, s.key, code, until})
 			s.count(code)
 		}
@@ -117,13 +115,16 @@ func (w *walk) judge(statuses []Status) {
 		w.inFlight += s.inFlight
 		w.failures += s.failures
 	}
-	for cluster, of := range known {
-		if !of.placed {
+	for cluster, position := range known {
+		if position != placed {
 			w.left = append(w.left, cluster)
 		}
 	}
 	slices.Sort(w.left)
 }
+
+// placed marks a cluster that has its verdict.
+const placed = -1
 
 // worse says whether of two statuses of one cluster the first counts: the one further from success, or the earlier.
 func worse(a, b Status) bool {

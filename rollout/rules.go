@@ -161,7 +161,7 @@ func parse(from intstr.IntOrString, path *field.Path) (threshold, *field.Error) 
 	if err != nil || percent && value > 100 {
 		return threshold{}, field.Invalid(path, from.StrVal, form)
 	}
-	return threshold{int(value), percent}, nil //nolint:gosec // 31 bits at most
+	return threshold{int(value), percent}, nil
 }
 
 // ordered says whether clusters start in the order of their groups.

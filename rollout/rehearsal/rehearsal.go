@@ -144,7 +144,7 @@ func (s *stage) begin(cluster string) {
 	}
 	took := time.Duration(float64(s.fleet.Duration) * (1 + pace*s.fleet.Spread))
 	grain := cmp.Or(s.fleet.Grain, time.Second)
-	out.at = s.now.Add(max(grain, (took+grain-1)/grain*grain))
+	out.at = s.now.Add(max(grain, (took + grain - 1).Truncate(grain)))
 	heap.Push(&s.reports, out)
 }
 
