@@ -32,6 +32,8 @@ const (
 type Env struct {
 	env   *cel.Env
 	cache *lru.Cache
+	// forgetful compiles for an Env that remembers; nil for one that does not.
+	forgetful *Env
 }
 
 // New makes an Env. An error means that the libraries do not fit together, never anything a user did.
@@ -65,9 +67,17 @@ func (e *Env) Compile(text string) (*Expression, error) {
 		entry, _ := hit.(compiled)
 		return entry.expression, entry.err
 	}
-	expression, err := e.compile(text)
+	expression, err := e.compiled(text)
 	e.cache.Add(text, compiled{expression, err})
 	return expression, err
+}
+
+func (e *Env) compiled(text string) (*Expression, error) {
+	if e.forgetful == nil {
+		return e.compile(text)
+	}
+	expression, err := e.forgetful.Compile(text)
+	return expression.remembering(), err
 }
 
 func (e *Env) compile(text string) (*Expression, error) {

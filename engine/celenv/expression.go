@@ -12,13 +12,15 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// Expression is a compiled expression. It is immutable.
+// Expression is a compiled expression. It is immutable, unless its Env remembers.
 type Expression struct {
 	// Text is the source.
 	Text string
 
 	program cel.Program
 	reads   reads
+	// memory is nil where nothing is remembered.
+	memory memory
 }
 
 // Answer is what an expression says of one cluster.
@@ -52,6 +54,9 @@ type Subject struct {
 
 // Eval evaluates the expression on one cluster.
 func (x *Expression) Eval(subject Subject) Outcome {
+	if x.memory != nil {
+		return x.recall(subject)
+	}
 	return x.eval(subject, x.reads.facets)
 }
 

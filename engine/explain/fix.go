@@ -11,9 +11,14 @@ import (
 )
 
 const (
-	// maxSteps is how many steps a fix may have, maxRuns how many runs the search for one may take.
+	// maxSteps is how many steps a fix may have.
 	maxSteps = 6
-	maxRuns  = 400
+	// maxTries is how many trials a search may make until it has found a fix. Most of them come to an end with the cluster
+	// alone.
+	maxTries = 400
+	// A search may look at so many clusters in runs with the whole fleet, and make leastRuns of them in any case: a fix in
+	// a large fleet takes hardly longer than one in a small one.
+	maxLooks, leastRuns = 320_000, 32
 )
 
 // search looks for a fix of one cluster: it makes steps, runs, and asks the verdict of that run for the next ones, those
@@ -21,13 +26,18 @@ const (
 type search struct {
 	Case
 
-	id   fleet.ID
-	runs int
+	id fleet.ID
+	// alone is the case with this cluster only, which soon tells whether a filter drops it; nil where that tells nothing.
+	alone       *Case
+	runs, tries int
+	// guesses are the numbers that counted steps are likely to need.
+	guesses map[Step]int32
 }
 
 // Fix returns the fewest changes that were found to make a cluster selected which is not. The cluster exists.
 func (c Case) Fix(cluster fleet.ID) Fix {
-	s := &search{Case: c, id: cluster}
+	s := &search{Case: c, id: cluster, guesses: map[Step]int32{}}
+	s.Env = c.Env.Remembering()
 	result := s.try(nil)
 	switch verdictOf := result.Trace.Unranked(cluster); {
 	case verdictOf.Code.In():
@@ -37,6 +47,7 @@ func (c Case) Fix(cluster fleet.ID) Fix {
 	case verdictOf.Code == verdict.Undecided || !result.Decided:
 		return Fix{None: "the placement is misconfigured: " + result.Misconfigured.Message}
 	}
+	s.prepare()
 	steps := s.find()
 	if steps == nil {
 		return Fix{None: unfixed(result.Trace.Unranked(cluster).Code)}
@@ -46,6 +57,17 @@ func (c Case) Fix(cluster fleet.ID) Fix {
 		steps[i] = steps[i].worded(w)
 	}
 	return Fix{Steps: steps}
+}
+
+// prepare makes runs cheap, once a full one has shown that the placement is decided.
+func (s *search) prepare() {
+	s.Placement = plainly(s.Placement)
+	key := fleet.Key{Namespace: s.Placement.Namespace, Name: s.Placement.Name}
+	if _, incumbent := slices.BinarySearch(s.Snapshot.Incumbents(key), s.id); incumbent {
+		return
+	}
+	s.alone = new(s.Case)
+	s.alone.Snapshot = s.Snapshot.Alone(s.id)
 }
 
 // unfixed says why no fix was found for a cluster with a verdict.
@@ -59,15 +81,16 @@ func unfixed(code verdict.Code) string {
 // find returns the steps of a fix; nil where none was found.
 func (s *search) find() []Step {
 	open := [][]Step{nil}
-	for len(open) > 0 && s.runs < maxRuns {
+	maxRuns := max(leastRuns, maxLooks/max(1, int(s.Snapshot.Size())))
+	for len(open) > 0 && s.runs < maxRuns && s.tries < maxTries {
 		steps := open[0]
 		open = open[1:]
 		result := s.try(steps)
 		if s.selects(result) {
 			return s.least(steps)
 		}
-		for _, way := range s.ways(result, steps) {
-			if longer := slices.Concat(steps, way); len(longer) <= maxSteps {
+		for _, way := range s.ways(result) {
+			if longer := slices.Concat(steps, way); len(longer) <= maxSteps && !slices.ContainsFunc(way, repeats(steps)) {
 				open = append(open, longer)
 			}
 		}
@@ -76,13 +99,45 @@ func (s *search) find() []Step {
 	return nil
 }
 
+// try runs with steps: with the cluster alone first, and with all only where no filter drops it there. Filters look at one
+// cluster at a time, so whom they drop alone they drop among others.
 func (s *search) try(steps []Step) *engine.Result {
+	s.tries++
+	if s.alone != nil {
+		result := s.alone.run(s.name(), steps)
+		if result.Decided && filtered(s.verdict(result).Code) {
+			return result
+		}
+	}
 	s.runs++
-	return s.run(s.id, steps)
+	return s.run(s.name(), steps)
+}
+
+// filtered says whether a verdict is that of a filter, or of the sets.
+func filtered(code verdict.Code) bool {
+	switch code {
+	case verdict.OutsideSets, verdict.Mismatch, verdict.OutsideTiers, verdict.Tainted, verdict.Expired:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *search) name() string { return s.Snapshot.Name(s.id) }
+
+// verdict returns the verdict of a run, whichever clusters it was with.
+func (s *search) verdict(result *engine.Result) verdict.Verdict {
+	return result.Trace.Unranked(s.in(result))
+}
+
+// in returns the number that the cluster has in a run.
+func (s *search) in(result *engine.Result) fleet.ID {
+	id, _ := result.Trace.Snapshot.ID(s.name())
+	return id
 }
 
 func (s *search) selects(result *engine.Result) bool {
-	return result.Decided && result.Trace.Unranked(s.id).Code.In()
+	return result.Decided && s.verdict(result).Code.In()
 }
 
 func (s *search) works(steps []Step) bool { return s.selects(s.try(steps)) }
@@ -114,23 +169,45 @@ func pick(steps []Step, part int) []Step {
 	return out
 }
 
+// counted returns the way of one step with the highest number that can help. What is less will do as well, mostly; that is
+// looked for once the step is known to be a part of a fix, and a guess that is right saves most of the runs.
+func (s *search) counted(step Step, guess, high int32) []Step {
+	s.guesses[step] = guess
+	step.Number = high
+	return []Step{step}
+}
+
 // lowered returns steps with each number as low as it can be while the others stay.
 func (s *search) lowered(steps []Step) []Step {
 	for i, step := range steps {
 		if !step.counts() {
 			continue
 		}
-		steps[i].Number = s.lowest(1, step.Number, func(number int32) []Step {
-			with := slices.Clone(steps)
-			with[i].Number = number
-			return with
-		})
+		with := func(number int32) []Step {
+			out := slices.Clone(steps)
+			out[i].Number = number
+			return out
+		}
+		high := step.Number
+		step.Number = 0
+		steps[i].Number = s.lowest(s.guesses[step], high, with)
 	}
 	return steps
 }
 
-// lowest returns the least number from low to high that works. That high does is known.
-func (s *search) lowest(low, high int32, with func(number int32) []Step) int32 {
+// lowest returns a number up to high that works, and below which the next does not. That high does is known.
+func (s *search) lowest(guess, high int32, with func(number int32) []Step) int32 {
+	low := int32(1)
+	if guess > low && guess < high {
+		switch {
+		case !s.works(with(guess)):
+			low = guess + 1
+		case !s.works(with(guess - 1)):
+			return guess
+		default:
+			high = guess - 1
+		}
+	}
 	for low < high {
 		middle := low + (high-low)/2
 		if s.works(with(middle)) {
@@ -140,27 +217,4 @@ func (s *search) lowest(low, high int32, with func(number int32) []Step) int32 {
 		}
 	}
 	return high
-}
-
-// counted returns the way of one step with the least number, from low to high, that selects the cluster after some steps; or
-// with the highest, to go on from, where not even that does. A guess that is right saves most of the runs.
-func (s *search) counted(steps []Step, step Step, low, guess, high int32) []Step {
-	with := func(number int32) []Step {
-		step.Number = number
-		return append(slices.Clone(steps), step)
-	}
-	guess = min(max(guess, low), high)
-	switch {
-	case s.works(with(guess)):
-		high = guess
-		if guess > low && !s.works(with(guess-1)) {
-			low = guess
-		}
-	case guess == high || !s.works(with(high)):
-		low = high
-	default:
-		low = guess + 1
-	}
-	step.Number = s.lowest(low, high, with)
-	return []Step{step}
 }

@@ -37,11 +37,26 @@ type trial struct {
 	reworked bool
 }
 
+// plainly returns a placement without what has no say in who is selected: the groups, unless an expression in them may keep
+// everything from being decided, and the order of what is shown.
+func plainly(placement *clusterv1beta1.Placement) *clusterv1beta1.Placement {
+	out := placement.DeepCopy()
+	out.Spec.SortBy, out.Spec.ScoreRateLimit = "", ""
+	evaluates := func(group clusterv1beta1.DecisionGroup) bool {
+		return len(group.ClusterSelector.CelSelector.CelExpressions) > 0
+	}
+	if !slices.ContainsFunc(out.Spec.DecisionStrategy.GroupStrategy.DecisionGroups, evaluates) {
+		out.Spec.DecisionStrategy = clusterv1beta1.DecisionStrategy{}
+	}
+	return out
+}
+
 // run decides the case after some steps for one cluster. Where they make a spec that does not compile, nothing is decided.
-func (c Case) run(cluster fleet.ID, steps []Step) *engine.Result {
+func (c Case) run(cluster string, steps []Step) *engine.Result {
+	id, _ := c.Snapshot.ID(cluster)
 	t := &trial{
 		edit: c.Snapshot.Edit(), now: c.Snapshot.Now,
-		cluster: c.Snapshot.Cluster(cluster).Object.DeepCopy(), placement: c.Placement.DeepCopy(),
+		cluster: c.Snapshot.Cluster(id).Object.DeepCopy(), placement: c.Placement.DeepCopy(),
 	}
 	for _, step := range steps {
 		t.take(step)

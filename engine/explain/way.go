@@ -25,14 +25,13 @@ const (
 	anything = "yes"
 )
 
-// ways returns the ways on from a run that did not select the cluster after some steps, the shortest first. None of them
-// repeats a step.
-func (s *search) ways(result *engine.Result, steps []Step) [][]Step {
-	found := result.Trace.Unranked(s.id)
+// ways returns the ways on from a run that did not select the cluster, the shortest first.
+func (s *search) ways(result *engine.Result) [][]Step {
+	found := s.verdict(result)
 	var out [][]Step
 	switch found.Code {
 	case verdict.OutsideSets:
-		out = s.intoSets(result.Trace)
+		out = intoSets(result.Trace, s.cluster(result))
 	case verdict.Mismatch, verdict.TooCostly:
 		out = append(meeting(result.Trace.Program.Predicates, s.cluster(result)), []Step{{Action: Admit}})
 	case verdict.OutsideTiers:
@@ -40,15 +39,15 @@ func (s *search) ways(result *engine.Result, steps []Step) [][]Step {
 	case verdict.Tainted, verdict.Expired:
 		out = tolerating(s.cluster(result), result.Trace.Program.Tolerations, clusterv1.TaintEffectPreferNoSelect)
 	case verdict.Capped:
-		out = s.uncapped(result, steps, found.Argument)
+		out = s.uncapped(result, found.Argument)
 	case verdict.Waiting:
 		out = waiting(found.Argument)
 	case verdict.Beaten:
-		out = s.winning(result, steps)
+		out = s.winning(result)
 	default:
 		return nil
 	}
-	out = slices.DeleteFunc(out, func(way []Step) bool { return len(way) == 0 || slices.ContainsFunc(way, repeats(steps)) })
+	out = slices.DeleteFunc(out, func(way []Step) bool { return len(way) == 0 })
 	slices.SortStableFunc(out, func(a, b []Step) int { return len(a) - len(b) })
 	return out[:min(maxWays, len(out))]
 }
@@ -58,12 +57,12 @@ func repeats(steps []Step) func(Step) bool {
 }
 
 func (s *search) cluster(result *engine.Result) *fleet.Cluster {
-	return result.Trace.Snapshot.Cluster(s.id)
+	return result.Trace.Snapshot.Cluster(s.in(result))
 }
 
 // intoSets returns how the cluster gets into a set that the placement may choose from: into one that is bound, or by
 // binding one that has it.
-func (s *search) intoSets(trace *engine.Trace) [][]Step {
+func intoSets(trace *engine.Trace, cluster *fleet.Cluster) [][]Step {
 	var out [][]Step
 	asked := trace.Program.ClusterSets
 	bound := trace.Snapshot.Bound(trace.Program.Key.Namespace)
@@ -79,7 +78,7 @@ func (s *search) intoSets(trace *engine.Trace) [][]Step {
 		if len(asked) > 0 && !slices.Contains(asked, set.Name) {
 			reach = append(reach, Step{Action: Include, Value: set.Name})
 		}
-		join, possible := meets(selector, trace.Snapshot.Cluster(s.id))
+		join, possible := meets(selector, cluster)
 		if possible && len(reach)+len(join) > 0 {
 			out = append(out, slices.Concat(join, reach))
 		}
@@ -163,7 +162,7 @@ func tolerated(taint clusterv1.Taint, tolerations []program.Toleration) bool {
 
 // uncapped returns how a cluster gets past anti-affinity or a spread constraint: into a domain that has room, or by a
 // skew that allows it.
-func (s *search) uncapped(result *engine.Result, steps []Step, argument verdict.Argument) [][]Step {
+func (s *search) uncapped(result *engine.Result, argument verdict.Argument) [][]Step {
 	limit, ok := argument.(verdict.Cap)
 	if !ok {
 		return nil
@@ -179,9 +178,9 @@ func (s *search) uncapped(result *engine.Result, steps []Step, argument verdict.
 			continue
 		}
 		skew := max(term.MaxSkew, 1)
-		out = append(out, s.counted(steps, Step{Action: Skew, Index: i}, skew+1, skew+1, skew+bounded(int64(result.Selected))+1))
+		out = append(out, s.counted(Step{Action: Skew, Index: i}, skew+1, skew+bounded(int64(result.Selected))+1))
 	}
-	return append(out, s.winning(result, steps)...)
+	return append(out, s.winning(result)...)
 }
 
 func (*search) topologies(p *program.Program) []program.Topology {
@@ -199,7 +198,7 @@ func (s *search) elsewhere(result *engine.Result, topology program.Topology) [][
 	for id, cluster := range result.Trace.Snapshot.Clusters() {
 		if value, has := topology.Domain(cluster); has {
 			counts[value] += 0
-			if result.Trace.Unranked(id).Code.In() {
+			if result.Trace.Ranking.Has(id) {
 				counts[value]++
 			}
 		}
@@ -236,17 +235,17 @@ func waiting(argument verdict.Argument) [][]Step {
 
 // winning returns how a cluster that others beat gets a place: by more points, by standing with the others where a taint
 // put it after them, or by asking for more clusters.
-func (s *search) winning(result *engine.Result, steps []Step) [][]Step {
+func (s *search) winning(result *engine.Result) [][]Step {
 	trace := result.Trace
 	var out [][]Step
 	if missing, most := s.missing(trace); most > 0 {
-		out = append(out, s.counted(steps, Step{Action: Points}, 1, missing, most))
+		out = append(out, s.counted(Step{Action: Points}, missing, most))
 	}
 	out = append(out, tolerating(s.cluster(result), trace.Program.Tolerations, "")...)
 	if trace.Program.Limited {
 		from := bounded(int64(trace.Program.Wanted)) + 1
 		rank, all := trace.Ranking.Rank(s.id).Position, bounded(int64(len(trace.Ranking.Candidates)+result.Selected))
-		out = append(out, s.counted(steps, Step{Action: Ask}, from, bounded(int64(rank)), max(from, all)))
+		out = append(out, s.counted(Step{Action: Ask}, bounded(int64(rank)), max(from, all)))
 	}
 	return out
 }

@@ -163,3 +163,16 @@ func (s *Snapshot) Clusters() iter.Seq2[ID, *Cluster] {
 		}
 	}
 }
+
+// Alone returns the fleet as it were if a cluster that exists were its only one, and nothing had been decided: the sets and
+// bindings, the cluster and what add-ons say of it. Its ID may be another there.
+func (s *Snapshot) Alone(id ID) *Snapshot {
+	edit := Empty().Edit()
+	edit.next.sets, edit.next.bindings = *clone(s.sets), *clone(s.bindings)
+	r := s.rows.at(id)
+	edit.SetCluster(r.cluster)
+	for _, score := range r.scores {
+		edit.SetScore(r.name, score)
+	}
+	return edit.Snapshot().At(s.Now)
+}
