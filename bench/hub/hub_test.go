@@ -13,6 +13,7 @@ import (
 
 func TestRequests(t *testing.T) {
 	const text = `# HELP apiserver_request_total [STABLE] Counter
+# TYPE apiserver_request_total counter
 apiserver_request_total{code="201",component="apiserver",dry_run="",group="g",resource="things",scope="resource",subresource="",verb="POST",version="v1"} 3
 apiserver_request_total{code="409",component="apiserver",dry_run="",group="g",resource="things",scope="resource",subresource="",verb="POST",version="v1"} 1
 apiserver_request_total{code="200",component="apiserver",dry_run="",group="g",resource="things",scope="resource",subresource="status",verb="PATCH",version="v1"} 2
@@ -20,7 +21,10 @@ apiserver_request_total{code="200",component="apiserver",dry_run="",group="g",re
 apiserver_request_total{code="201",component="apiserver",dry_run="",group="authorization.k8s.io",resource="subjectaccessreviews",scope="resource",subresource="",verb="POST",version="v1"} 7
 apiserver_request_total_of_others{verb="POST"} 9
 `
-	got := parse(text)
+	got, err := parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
 	review := Request{"POST", "authorization.k8s.io", "subjectaccessreviews", ""}
 	want := Requests{{"POST", "g", "things", ""}: 4, {"PATCH", "g", "things", "status"}: 2, {"LIST", "g", "things", ""}: 5, review: 7}
 	if diff := cmp.Diff(want, got); diff != "" {

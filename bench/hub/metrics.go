@@ -1,12 +1,14 @@
 package hub
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 )
 
 // requests is the API server's counter of what it has answered.
@@ -42,7 +44,7 @@ func (h *Hub) Requests(ctx context.Context) (Requests, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the API server's metrics: %w", err)
 	}
-	return parse(string(body)), nil
+	return parse(body)
 }
 
 // Since returns what was answered after an earlier reading.
@@ -71,28 +73,20 @@ func (r Requests) Writes() (kinds []Request, sum float64) {
 	return kinds, sum
 }
 
-func parse(text string) Requests {
+func parse(text []byte) (Requests, error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("parsing the API server's metrics: %w", err)
+	}
 	out := Requests{}
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		at := strings.LastIndexByte(line, ' ')
-		if at < 0 || !strings.HasPrefix(line, requests+"{") {
-			continue
+	for _, series := range families[requests].GetMetric() {
+		labels := map[string]string{}
+		for _, pair := range series.GetLabel() {
+			labels[pair.GetName()] = pair.GetValue()
 		}
-		if value, err := strconv.ParseFloat(line[at+1:], 64); err == nil {
-			out[Request{label(line, "verb"), label(line, "group"), label(line, "resource"), label(line, "subresource")}] += value
-		}
+		kind := Request{labels["verb"], labels["group"], labels["resource"], labels["subresource"]}
+		out[kind] += series.GetCounter().GetValue()
 	}
-	return out
-}
-
-// label returns the value of a label in a series; none that is asked for holds a quotation mark.
-func label(series, name string) string {
-	for _, before := range []string{"{", ","} {
-		if _, rest, found := strings.Cut(series, before+name+`="`); found {
-			value, _, _ := strings.Cut(rest, `"`)
-			return value
-		}
-	}
-	return ""
+	return out, nil
 }

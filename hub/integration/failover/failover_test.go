@@ -130,8 +130,8 @@ func TestMostDieAtOnce(t *testing.T) {
 	if diff := cmp.Diff(during, s.versions()); diff != "" {
 		t.Errorf("a restart in the middle has written (-before +after):\n%s", diff)
 	}
-	if read, err := s.read(t.Context()); err != nil || read["berth_health_suspended"] != 1 || read[`berth_clusters{health="available"}`] != 10 {
-		t.Errorf("the metrics say suspended %v, %v available, error %v", read["berth_health_suspended"], read[`berth_clusters{health="available"}`], err)
+	if read, err := s.manager.Measured(t.Context()); err != nil || read.Sum("berth_health_suspended") != 1 || read.Sum("berth_clusters", `health="available"`) != 10 {
+		t.Errorf("the metrics say suspended %v, %v available, error %v", read.Sum("berth_health_suspended"), read.Sum("berth_clusters", `health="available"`), err)
 	}
 
 	s.Revive(dead...)
@@ -150,14 +150,14 @@ func TestHeartbeatsWakeNobody(t *testing.T) {
 	s.overdue()
 	before, written := s.versions(), s.writes()
 	looks := func() float64 {
-		read, err := s.read(t.Context())
+		read, err := s.manager.Measured(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		return read.sum("controller_runtime_reconcile_total", `controller="health"`)
+		return read.Sum("controller_runtime_reconcile_total", `controller="health"`)
 	}
 	beats := func() float64 {
-		return s.hubMetrics().sum("apiserver_request_total", `resource="leases"`, `verb="PATCH"`)
+		return shared.Measured(t).Sum("apiserver_request_total", `resource="leases"`, `verb="PATCH"`)
 	}
 	looked, beaten, begun := looks(), beats(), time.Now()
 	s.eventually(func(context.Context) error {

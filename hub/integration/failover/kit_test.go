@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -301,92 +298,22 @@ func (s *scene) overdue(numbers ...int) {
 		if left := time.Until(over.Add(time.Second)); left > 0 {
 			return fmt.Errorf("there are %s left", left)
 		}
-		read, err := s.read(ctx)
+		read, err := s.manager.Measured(ctx)
 		if err != nil {
 			return err
 		}
-		if waiting := read[`workqueue_depth{controller="health",name="health"}`] + read[`controller_runtime_active_workers{controller="health"}`]; waiting > 0 {
+		if waiting := read.Sum("workqueue_depth", `controller="health"`) + read.Sum("controller_runtime_active_workers", `controller="health"`); waiting > 0 {
 			return fmt.Errorf("%v clusters are waiting", waiting)
 		}
 		return nil
 	})
 }
 
-// samples are the values of metrics by name and labels, as they are served: name{label="value",...}.
-type samples map[string]float64
-
-func parse(text string) samples {
-	out := samples{}
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		at := strings.LastIndexByte(line, ' ')
-		if at < 0 || line[0] == '#' {
-			continue
-		}
-		if value, err := strconv.ParseFloat(line[at+1:], 64); err == nil {
-			out[line[:at]] = value
-		}
-	}
-	return out
-}
-
-// sum adds up the values of a metric over all series that have every one of some labels, given as name="value".
-func (s samples) sum(name string, labels ...string) float64 {
-	var out float64
-	for series, value := range s {
-		missing := func(label string) bool { return !strings.Contains(series, label) }
-		if strings.HasPrefix(series, name+"{") && !slices.ContainsFunc(labels, missing) {
-			out += value
-		}
-	}
-	return out
-}
-
-// read returns the manager's metrics.
-func (s *scene) read(ctx context.Context) (samples, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.manager.Metrics+"/metrics", nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	return parse(string(body)), err
-}
-
 // writes counts the writes that the API server has answered, by verb and resource, but for the heartbeats of agents, and
 // for what the manager stores now and then of its webhooks.
 func (s *scene) writes() map[string]float64 {
 	s.t.Helper()
-	out := map[string]float64{}
-	for series, value := range s.hubMetrics() {
-		verb, resource := label(series, "verb"), label(series, "resource")
-		if !strings.HasPrefix(series, "apiserver_request_total{") || resource == "leases" || strings.HasSuffix(resource, "webhookconfigurations") || slices.Contains([]string{"GET", "LIST", "WATCH"}, verb) {
-			continue
-		}
-		if sub := label(series, "subresource"); sub != "" {
-			resource += "/" + sub
-		}
-		out[verb+" "+resource] += value
-	}
-	return out
-}
-
-// hubMetrics returns the API server's metrics.
-func (s *scene) hubMetrics() samples {
-	s.t.Helper()
-	body, err := shared.Client(s.t).Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(s.t.Context())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return parse(string(body))
-}
-
-func label(series, name string) string {
-	_, rest, _ := strings.Cut(series, name+`="`)
-	value, _, _ := strings.Cut(rest, `"`)
-	return value
+	return shared.Measured(s.t).Writes(func(_, resource string) bool {
+		return resource != "leases" && !strings.HasSuffix(resource, "webhookconfigurations")
+	})
 }

@@ -28,12 +28,12 @@ func TestColdStart(t *testing.T) {
 		})
 	}
 	quiet(t)
-	before := hubMetrics(t).writes()
+	before := writes(t)
 	p, kubeconfig := newProxy(t)
 	m := start(t, options{Kubeconfig: kubeconfig})
 	read := m.idle(t, placements)
 	settled(t)
-	if got := m.idle(t, placements).sum("berth_placement_evaluations_total"); got != placements {
+	if got := m.idle(t, placements).Sum("berth_placement_evaluations_total"); got != placements {
 		t.Errorf("%v evaluations, want one per placement, %d: %v", got, placements, read)
 	}
 
@@ -53,7 +53,7 @@ func TestColdStart(t *testing.T) {
 			t.Errorf("writes of %s (-want +got):\n%s", name, diff)
 		}
 	}
-	after := hubMetrics(t).writes()
+	after := writes(t)
 	for what, want := range map[string]float64{
 		"POST placementdecisions": placements, "PATCH placementdecisions/status": placements, "PATCH placements/status": placements,
 	} {

@@ -33,8 +33,8 @@ func TestHeartbeatsWakeNobody(t *testing.T) {
 	}
 	settled(t)
 	quiet(t)
-	evaluated := m.idle(t, 0).sum("berth_placement_evaluations_total")
-	written := hubMetrics(t).writes()
+	evaluated := m.idle(t, 0).Sum("berth_placement_evaluations_total")
+	written := writes(t)
 
 	const beats = 3
 	for beat := range beats {
@@ -46,14 +46,14 @@ func TestHeartbeatsWakeNobody(t *testing.T) {
 	change(f, f.cluster(7), func(c *clusterv1.ManagedCluster) { c.Labels["witness"] = "yes" })
 	f.decides("witness", f.name(7))
 
-	if got := m.idle(t, 0).sum("berth_placement_evaluations_total") - evaluated; got != 1 {
+	if got := m.idle(t, 0).Sum("berth_placement_evaluations_total") - evaluated; got != 1 {
 		t.Errorf("%v evaluations, want that of the witness alone", got)
 	}
 	written["PUT managedclusters/status"] += beats * clusters
 	written["PUT managedclusters"]++
 	written["PATCH placementdecisions/status"]++
 	written["PATCH placements/status"]++
-	if diff := cmp.Diff(written, hubMetrics(t).writes()); diff != "" {
+	if diff := cmp.Diff(written, writes(t)); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
 }

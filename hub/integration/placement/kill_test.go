@@ -96,13 +96,13 @@ func TestKilledInTheMiddleOfWrites(t *testing.T) {
 	}
 
 	quiet(t)
-	before := hubMetrics(t).writes()
+	before := writes(t)
 	last := start(t, options{})
 	read := last.idle(t, narrow+1)
-	if got := read.sum("berth_placement_evaluations_total", `outcome="unchanged"`); got != narrow+1 {
+	if got := read.Sum("berth_placement_evaluations_total", `outcome="unchanged"`); got != narrow+1 {
 		t.Errorf("after a restart %v placements are unchanged, want all %d", got, narrow+1)
 	}
-	if diff := cmp.Diff(before, hubMetrics(t).writes()); diff != "" {
+	if diff := cmp.Diff(before, writes(t)); diff != "" {
 		t.Errorf("a restart on a settled hub wrote (-before +after):\n%s", diff)
 	}
 }
@@ -164,11 +164,11 @@ func (f *fleet) killAt(n int, carriedOut bool) (ok bool) {
 			return nil
 		default:
 		}
-		read, err := m.read(ctx)
+		read, err := m.Measured(ctx)
 		if err != nil {
 			return err
 		}
-		if read.sum("berth_placement_evaluations_total") == 0 || read.sum("workqueue_depth")+read.sum("controller_runtime_active_workers") > 0 {
+		if read.Sum("berth_placement_evaluations_total") == 0 || read.Sum("workqueue_depth")+read.Sum("controller_runtime_active_workers") > 0 {
 			return fmt.Errorf("%d of %d writes sent", seen.Load(), n)
 		}
 		return nil

@@ -68,9 +68,9 @@ func (f *fleet) churn(m *manager, hands, events int) usage {
 	f.decides(fmt.Sprintf("witness-%d", events), f.name(9000+events))
 	read := m.idle(f.t, 0)
 	return usage{
-		goroutines: read.sum("go_goroutines"),
-		heap:       read.sum("go_memstats_heap_alloc_bytes"),
-		watches:    hubMetrics(f.t).sum("apiserver_longrunning_requests", `group="cluster.open-cluster-management.io"`, `verb="WATCH"`),
+		goroutines: read.Sum("go_goroutines"),
+		heap:       read.Sum("go_memstats_heap_alloc_bytes"),
+		watches:    shared.Measured(f.t).Sum("apiserver_longrunning_requests", `group="cluster.open-cluster-management.io"`, `verb="WATCH"`),
 	}
 }
 

@@ -51,7 +51,7 @@ func TestManyWorkers(t *testing.T) {
 	}
 	working.Wait()
 	settled(t)
-	if got := m.idle(t, 0).sum("controller_runtime_max_concurrent_reconciles"); got != 32 {
+	if got := m.idle(t, 0).Sum("controller_runtime_max_concurrent_reconciles"); got != 32 {
 		t.Errorf("%v workers, want 32", got)
 	}
 }
