@@ -7,8 +7,6 @@ import (
 	"os"
 	"testing"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
@@ -23,9 +21,8 @@ func launch(t *testing.T, via *proxy, views string) *hubtest.Manager {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := &rest.Config{Host: via.server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: via.authority()}}
 	return hubtest.StartManager(t, shared, hubtest.ManagerOptions{
-		Kubeconfig: shared.KubeconfigOf(t, config), Webhooks: true,
+		Kubeconfig: via.Kubeconfig, Webhooks: true,
 		MayFail: true, // for want of rules
 		Args: []string{
 			"--leader-elect=true", "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms",

@@ -154,7 +154,7 @@ func TestNothingIsLostOnABadDay(t *testing.T) {
 
 	day := &faults{random: rand.New(rand.NewPCG(seed, 1)), counts: map[string]int{}}
 	p.use(day.serve)
-	p.server.CloseClientConnections() // the watches of better times
+	p.BreakOff() // the watches of better times
 	witness := &witness{prefix: "sticky-", seen: map[string]map[string]bool{}}
 	ctx, stop := context.WithCancel(t.Context())
 	var following sync.WaitGroup

@@ -2,25 +2,18 @@ package placement
 
 import (
 	"context"
-	"encoding/pem"
-	"io"
-	"log"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
 
-	"k8s.io/client-go/rest"
+	"github.com/berth-project/berth/hub/hubtest"
 )
 
 // proxy stands between a manager and the API server: it records what the manager asks and is answered, and may delay,
-// refuse or break off. It acts as the manager's service account, and lets in whoever knows where it listens.
+// refuse or break off.
 type proxy struct {
-	server *httptest.Server
-
+	*hubtest.Proxy
 	mu sync.Mutex
 	// rule handles a request; forward passes it on. It is nil where all requests are passed on.
 	rule  rule
@@ -38,44 +31,20 @@ type call struct {
 // newProxy returns a proxy for one manager, and the kubeconfig that the manager is to use.
 func newProxy(t *testing.T) (p *proxy, config string) {
 	t.Helper()
-	direct := shared.ManagerConfig(t)
-	transport, err := rest.TransportFor(direct)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hub, err := url.Parse(direct.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
 	p = &proxy{}
-	forward := &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(hub)
-			r.Out.Header.Del("Authorization")
-		},
-		Transport:      transport,
-		FlushInterval:  -1, // watches
-		ErrorLog:       log.New(io.Discard, "", 0),
-		ModifyResponse: p.record,
+	p.Proxy = hubtest.NewProxy(t, shared, hubtest.ProxyOptions{Handle: p.handle, Answered: p.record})
+	return p, p.Kubeconfig
+}
+
+func (p *proxy) handle(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+	p.mu.Lock()
+	rule := p.rule
+	p.mu.Unlock()
+	if rule == nil {
+		forward.ServeHTTP(w, r)
+		return
 	}
-	p.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p.mu.Lock()
-		rule := p.rule
-		p.mu.Unlock()
-		if rule == nil {
-			forward.ServeHTTP(w, r)
-			return
-		}
-		rule(w, r, forward)
-	}))
-	p.server.Config.ErrorLog = log.New(io.Discard, "", 0) // aborted requests are what some rules are for
-	p.server.StartTLS()
-	t.Cleanup(func() {
-		p.server.CloseClientConnections()
-		p.server.Close()
-	})
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate().Raw})
-	return p, shared.KubeconfigOf(t, &rest.Config{Host: p.server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}})
+	rule(w, r, forward)
 }
 
 func (p *proxy) record(response *http.Response) error {

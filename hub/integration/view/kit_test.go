@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,8 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/clientcmd/api"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
@@ -100,23 +97,8 @@ func (p person) kubectl(args ...string) (string, error) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	home := p.t.TempDir()
-	file := api.NewConfig()
-	file.Clusters["hub"] = &api.Cluster{
-		Server: p.config.Host, CertificateAuthorityData: p.config.CAData, CertificateAuthority: p.config.CAFile,
-	}
-	file.AuthInfos["user"] = &api.AuthInfo{
-		ClientCertificateData: p.config.CertData, ClientCertificate: p.config.CertFile,
-		ClientKeyData: p.config.KeyData, ClientKey: p.config.KeyFile,
-	}
-	file.Contexts["hub"] = &api.Context{Cluster: "hub", AuthInfo: "user"}
-	file.CurrentContext = "hub"
-	path := filepath.Join(home, "config")
-	if err := clientcmd.WriteToFile(*file, path); err != nil {
-		p.t.Fatal(err)
-	}
 	command := exec.CommandContext(p.t.Context(), binary, append([]string{"kubectl"}, args...)...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+path, "HOME="+home)
+	command.Env = append(os.Environ(), "KUBECONFIG="+shared.KubeconfigOf(p.t, p.config), "HOME="+p.t.TempDir())
 	out, err := command.CombinedOutput()
 	return string(out), err
 }

@@ -1,0 +1,70 @@
+package hubtest
+
+import (
+	"encoding/pem"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// ProxyOptions says what a proxy does beside passing everything on.
+type ProxyOptions struct {
+	// Handle handles a request; forward passes it on. Nil passes all of them on.
+	Handle func(w http.ResponseWriter, r *http.Request, forward http.Handler)
+	// Answered sees what the API server answers, before the manager does.
+	Answered func(*http.Response) error
+}
+
+// Proxy stands between one manager and the API server. It acts as the manager's service account, and lets in whoever
+// knows where it listens.
+type Proxy struct {
+	// Kubeconfig is what the manager is to use.
+	Kubeconfig string
+	server     *httptest.Server
+}
+
+// NewProxy starts a proxy, which ends with the test.
+func NewProxy(t testing.TB, hub *Hub, opts ProxyOptions) *Proxy {
+	t.Helper()
+	direct := hub.ManagerConfig(t)
+	transport, err := rest.TransportFor(direct)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := url.Parse(direct.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(to)
+			r.Out.Header.Del("Authorization")
+		},
+		Transport:      transport,
+		FlushInterval:  -1, // watches
+		ErrorLog:       log.New(io.Discard, "", 0),
+		ModifyResponse: opts.Answered,
+	}
+	server := httptest.NewUnstartedServer(forward)
+	if opts.Handle != nil {
+		server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { opts.Handle(w, r, forward) })
+	}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // some tests break requests off
+	server.StartTLS()
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	config := &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
+	return &Proxy{Kubeconfig: hub.KubeconfigOf(t, config), server: server}
+}
+
+// BreakOff closes every connection of the manager, also those in use.
+func (p *Proxy) BreakOff() { p.server.CloseClientConnections() }
