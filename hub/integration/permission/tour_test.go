@@ -30,7 +30,7 @@ import (
 
 var errNotYet = errors.New("not yet")
 
-// tour leads through everything that a manager does. Each step is tried until it succeeds, within the patience; the tour
+// tour leads through everything that a manager does. Each step is tried until it succeeds, while one is patient; the tour
 // ends with the first that does not, and at once where the API server refuses the manager something.
 type tour struct {
 	client.Client
@@ -40,7 +40,6 @@ type tour struct {
 	via       *proxy
 	manager   *hubtest.Manager
 	views     string
-	patience  time.Duration
 	// stranger reads the views; nothing is granted to it.
 	stranger client.Client
 }
@@ -51,11 +50,11 @@ type step struct {
 }
 
 // prepare removes what an earlier manager stored once and for all.
-func prepare(t *testing.T, name string, patience time.Duration) *tour {
+func prepare(t *testing.T, name string) *tour {
 	t.Helper()
 	admin := hubtest.NewClient(t, shared.Config())
 	out := &tour{
-		Client: admin, t: t, name: name, namespace: name, patience: patience, views: hubtest.FreeAddress(t), via: newProxy(t),
+		Client: admin, t: t, name: name, namespace: name, views: hubtest.FreeAddress(t), via: newProxy(t),
 		stranger: hubtest.NewClient(t, shared.ConfigFor(t, "reader-"+name)),
 	}
 	for _, registered := range []struct{ version, kind, name string }{
@@ -117,7 +116,7 @@ func (o *tour) fault() error {
 
 func (o *tour) attempt(step step) error {
 	last := errNotYet
-	err := wait.PollUntilContextTimeout(o.t.Context(), 50*time.Millisecond, o.patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(o.t.Context(), 50*time.Millisecond, patient, true, func(ctx context.Context) (bool, error) {
 		if err := o.fault(); err != nil {
 			return false, err
 		}

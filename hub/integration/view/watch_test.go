@@ -31,6 +31,8 @@ func readAll(t *testing.T, response *http.Response) []byte {
 // wants takes the next events of a watch.
 func wants(t *testing.T, w watch.Interface, want ...string) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	defer cancel()
 	for _, want := range want {
 		select {
 		case event := <-w.ResultChan():
@@ -41,8 +43,8 @@ func wants(t *testing.T, w watch.Interface, want ...string) {
 			if got := string(event.Type) + " " + object.GetName(); got != want {
 				t.Fatalf("event %s, want %s", got, want)
 			}
-		case <-t.Context().Done():
-			t.Fatalf("no event, want %s", want)
+		case <-ctx.Done():
+			t.Fatalf("no event within %s, want %s", soon, want)
 		}
 	}
 }
