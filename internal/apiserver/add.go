@@ -19,6 +19,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/internal/apiserver/history"
 	"github.com/berth-project/berth/internal/apiserver/sight"
+	"github.com/berth-project/berth/internal/source/informer"
 )
 
 var (
@@ -121,29 +122,7 @@ func stage[T client.Object](
 	ctx context.Context, informers cache.Cache, past *history.History, kind T,
 	set func(*sight.Edit, T), remove func(*sight.Edit, string),
 ) (toolscache.InformerSynced, error) {
-	informer, err := informers.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
-	if err != nil {
-		return nil, fmt.Errorf("watching %T: %w", kind, err)
-	}
-	put := func(object any) {
-		if typed, ok := object.(T); ok {
-			past.Stage(func(e *sight.Edit) { set(e, typed) })
-		}
-	}
-	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    put,
-		UpdateFunc: func(_, object any) { put(object) },
-		DeleteFunc: func(object any) {
-			if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-				object = tombstone.Obj
-			}
-			if typed, ok := object.(T); ok {
-				past.Stage(func(e *sight.Edit) { remove(e, typed.GetName()) })
-			}
-		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("watching %T: %w", kind, err)
-	}
-	return registration.HasSynced, nil
+	return informer.Follow(ctx, informers, kind,
+		func(object T) { past.Stage(func(e *sight.Edit) { set(e, object) }) },
+		func(name string) { past.Stage(func(e *sight.Edit) { remove(e, name) }) })
 }

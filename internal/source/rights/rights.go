@@ -4,14 +4,13 @@ package rights
 
 import (
 	"context"
-	"fmt"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/berth-project/berth/internal/access"
+	"github.com/berth-project/berth/internal/source/informer"
 )
 
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles;clusterrolebindings,verbs=list;watch
@@ -34,31 +33,13 @@ func Watch(ctx context.Context, informers cache.Cache, index *access.Index, chan
 }
 
 func follow[T client.Object](ctx context.Context, informers cache.Cache, kind T, changed func(), set func(T), remove func(name string)) (synced func() bool, err error) {
-	informer, err := informers.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
-	if err != nil {
-		return nil, fmt.Errorf("watching %T: %w", kind, err)
-	}
-	put := func(object any) {
-		if typed, ok := object.(T); ok {
-			set(typed)
+	return informer.Follow(ctx, informers, kind,
+		func(object T) {
+			set(object)
 			changed()
-		}
-	}
-	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    put,
-		UpdateFunc: func(_, object any) { put(object) },
-		DeleteFunc: func(object any) {
-			if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-				object = tombstone.Obj
-			}
-			if typed, ok := object.(T); ok {
-				remove(typed.GetName())
-				changed()
-			}
 		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("watching %T: %w", kind, err)
-	}
-	return registration.HasSynced, nil
+		func(name string) {
+			remove(name)
+			changed()
+		})
 }
