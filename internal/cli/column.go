@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -27,6 +28,8 @@ type table struct {
 	// flexible are the columns that are cut, the widest first, where a row would not fit on the screen. Names are not to
 	// be among them: a name that is cut cannot be looked up.
 	flexible []int
+	// optional are the columns that are left out, the first first, where a row would not fit even so.
+	optional []int
 
 	rows   [][]cell
 	widths []int
@@ -69,17 +72,13 @@ func (t *table) measure() {
 	}
 }
 
-// limits returns the widths of the columns on the screen.
+// limits returns the widths of the columns on the screen: -1 for one that is left out.
 func (t *table) limits() []int {
-	out := append([]int(nil), t.widths...)
+	out := slices.Clone(t.widths)
 	if t.screen.width == 0 {
 		return out
 	}
-	over := len(t.indent) - gap - t.screen.width
-	for _, width := range out {
-		over += width + gap
-	}
-	for ; over > 0; over-- {
+	for over := t.over(out); over > 0; over-- {
 		widest := -1
 		for _, i := range t.flexible {
 			if i < len(out) && out[i] > narrowest && (widest < 0 || out[i] > out[widest]) {
@@ -91,21 +90,39 @@ func (t *table) limits() []int {
 		}
 		out[widest]--
 	}
+	for _, i := range t.optional {
+		if i < len(out) && t.over(out) > 0 {
+			out[i] = -1
+		}
+	}
+	return out
+}
+
+// over returns by how many characters the widest row is too long.
+func (t *table) over(widths []int) int {
+	out := len(t.indent) - gap - t.screen.width
+	for _, width := range widths {
+		if width >= 0 {
+			out += width + gap
+		}
+	}
 	return out
 }
 
 func (t *table) write(out *strings.Builder, row []cell, limits []int) {
 	out.WriteString(t.indent)
+	blank := 0
 	for i, c := range row {
+		if limits[i] < 0 {
+			continue
+		}
 		text := cut(c.text, limits[i])
-		blank := limits[i] - utf8.RuneCountInString(text) + gap
+		length := utf8.RuneCountInString(text)
 		if t.screen.colours {
 			text = c.tone.paint(text)
 		}
-		out.WriteString(text)
-		if i < len(row)-1 {
-			out.WriteString(strings.Repeat(" ", blank))
-		}
+		out.WriteString(strings.Repeat(" ", blank) + text)
+		blank = limits[i] - length + gap
 	}
 	out.WriteByte('\n')
 }

@@ -68,6 +68,10 @@ func (f *hubFlags) add(to *pflag.FlagSet) {
 // namespace returns that of the command line; empty where it names none.
 func (f *hubFlags) namespace() string { return f.overrides.Context.Namespace }
 
+func (f *hubFlags) loader() clientcmd.ClientConfig {
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(f.rules, &f.overrides)
+}
+
 // hub is a hub that commands read.
 type hub struct {
 	client client.WithWatch
@@ -85,7 +89,7 @@ func errNoKubeconfig() error {
 
 // open returns the hub that the flags mean, without talking to it. Its warnings and its progress go to errOut.
 func (f *hubFlags) open(errOut io.Writer, progress *progress) (*hub, error) {
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(f.rules, &f.overrides)
+	loader := f.loader()
 	raw, err := loader.RawConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
@@ -155,11 +159,8 @@ func (h *hub) each(ctx context.Context, k kind, of part, reset func(), add func(
 	for attempt := 1; ; attempt++ {
 		reset()
 		at, err := h.pages(ctx, k, of, add)
-		if err == nil {
-			return at, nil
-		}
-		if !apierrors.IsResourceExpired(err) || attempt == maxRestarts {
-			return "", h.explain(err, "list", k, of.namespace)
+		if err == nil || !apierrors.IsResourceExpired(err) || attempt == maxRestarts {
+			return at, err
 		}
 	}
 }
@@ -181,7 +182,7 @@ func (h *hub) pages(ctx context.Context, k kind, of part, add func(client.Object
 			if !ok {
 				return fmt.Errorf("%T is no object", item)
 			}
-			object.SetManagedFields(nil) // much of what is stored, and nobody here reads it
+			dropFields(object)
 			add(object)
 			read++
 			return nil
@@ -193,4 +194,13 @@ func (h *hub) pages(ctx context.Context, k kind, of part, add func(client.Object
 			return list.GetResourceVersion(), nil
 		}
 	}
+}
+
+// dropFields forgets who wrote which field: much of what is stored, of which only the times are of use here.
+func dropFields(object client.Object) {
+	entries := object.GetManagedFields()
+	for i := range entries {
+		entries[i].FieldsV1 = nil
+	}
+	object.SetManagedFields(entries)
 }

@@ -128,22 +128,27 @@ func (d decision) remarks() []string {
 
 // shownGroup is a decision group as the stored slices tell it.
 type shownGroup struct {
-	index, name string
-	clusters    []string
+	index, name      string
+	clusters, slices []string
 }
 
 // groups returns the decision groups by index, read off the slices as any consumer would.
-func (d decision) groups() []shownGroup {
+func (d decision) groups() []shownGroup { return groupsOf(d.slices) }
+
+// groupsOf returns the decision groups that the slices of a placement make, by index.
+func groupsOf(stored []*clusterv1beta1.PlacementDecision) []shownGroup {
 	var out []shownGroup
 	at := map[[2]string]int{}
-	for _, slice := range d.slices {
+	for _, slice := range stored {
 		index, name := slice.Labels[clusterv1beta1.DecisionGroupIndexLabel], slice.Labels[clusterv1beta1.DecisionGroupNameLabel]
 		key := [2]string{index, name}
 		if _, known := at[key]; !known {
 			at[key] = len(out)
 			out = append(out, shownGroup{index: index, name: name})
 		}
-		out[at[key]].clusters = append(out[at[key]].clusters, plan.Clusters(slice)...)
+		group := &out[at[key]]
+		group.clusters = append(group.clusters, plan.Clusters(slice)...)
+		group.slices = append(group.slices, slice.Name)
 	}
 	slices.SortStableFunc(out, func(a, b shownGroup) int {
 		return cmp.Or(cmp.Compare(len(a.index), len(b.index)), cmp.Compare(a.index, b.index))

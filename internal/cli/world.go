@@ -67,8 +67,22 @@ func (w *world) open() (*hub, error) {
 type reach struct {
 	// kinds are those that are read; everything that decisions are made from where none is named.
 	kinds []kind
-	// namespace narrows namespaced kinds; empty for every namespace.
-	namespace string
+	// namespace narrows namespaced kinds, cluster narrows clusters; empty for every one.
+	namespace, cluster string
+	// undecided says that the bundle is only looked at, so that nothing need be compiled.
+	undecided bool
+}
+
+// part returns what is read of a kind.
+func (r reach) part(k kind) part {
+	switch {
+	case k.namespaced:
+		return part{namespace: r.namespace}
+	case k.kind == clusterKind().kind:
+		return part{name: r.cluster}
+	default:
+		return part{}
+	}
 }
 
 // bundle reads the fleet.
@@ -113,20 +127,19 @@ func (h *hub) bundle(ctx context.Context, of reach) (*file.Bundle, error) {
 	}
 	var objects file.Objects
 	for _, k := range wanted {
-		narrowed := part{}
-		if k.namespaced {
-			narrowed.namespace = of.namespace
-		}
 		var read []client.Object
-		_, err := h.each(ctx, k, narrowed, func() { read = nil }, func(object client.Object) { read = append(read, object) })
+		_, err := h.each(ctx, k, of.part(k), func() { read = nil }, func(object client.Object) { read = append(read, object) })
 		if err != nil {
-			return nil, err
+			return nil, h.explain(err, "list", k, of.part(k).namespace)
 		}
 		for _, object := range read {
 			if err := put(&objects, object); err != nil {
 				return nil, err
 			}
 		}
+	}
+	if of.undecided {
+		return file.Arrange(objects), nil
 	}
 	return file.Assemble(objects)
 }

@@ -2,6 +2,7 @@ package file
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -24,6 +25,18 @@ type Objects struct {
 	Scores     []*clusterv1alpha1.AddOnPlacementScore
 }
 
+// Arrange returns a bundle to look at: nothing in it is compiled, so nothing can be decided from it.
+func Arrange(objects Objects) *Bundle {
+	out := &Bundle{
+		Clusters: objects.Clusters, Sets: objects.Sets, Bindings: objects.Bindings,
+		Placements: slices.Clone(objects.Placements), Scores: objects.Scores, slices: objects.Slices,
+		Programs: map[fleet.Key]*program.Program{}, Decisions: map[fleet.Key][]*clusterv1beta1.PlacementDecision{},
+		Faults: map[fleet.Key]field.ErrorList{}, Skipped: map[string]int{},
+	}
+	out.arrange()
+	return out
+}
+
 // Assemble returns the bundle of objects that a hub holds. Unlike Load it refuses none of them: what a hub holds is how
 // things are, and a placement that does not compile is one of its facts.
 func Assemble(objects Objects) (*Bundle, error) {
@@ -31,12 +44,7 @@ func Assemble(objects Objects) (*Bundle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing expressions: %w", err)
 	}
-	out := &Bundle{
-		Clusters: objects.Clusters, Sets: objects.Sets, Bindings: objects.Bindings,
-		Placements: objects.Placements, Scores: objects.Scores, slices: objects.Slices,
-		Programs: map[fleet.Key]*program.Program{}, Decisions: map[fleet.Key][]*clusterv1beta1.PlacementDecision{},
-		Faults: map[fleet.Key]field.ErrorList{}, Skipped: map[string]int{},
-	}
+	out := Arrange(objects)
 	for _, placement := range out.Placements {
 		made, faults := program.Compile(placement, env)
 		if len(faults) > 0 {
@@ -45,6 +53,5 @@ func Assemble(objects Objects) (*Bundle, error) {
 		}
 		out.Programs[KeyOf(placement)] = made
 	}
-	out.arrange()
 	return out, nil
 }

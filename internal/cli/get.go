@@ -1,0 +1,329 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
+
+	"github.com/berth-project/berth/internal/source/file"
+)
+
+const getLong = `Show at a glance what a hub, or files, hold:
+
+  placements (pl)            satisfied or why not, how many clusters are selected of those wanted, groups, clusters that a
+                             disruption policy holds, the last change of what was decided
+  clusters (mcl)             accepted, available and since when, taints, sets, how many placements have chosen it, what it has
+  sets (mclset, clusterset)  how members are picked, how many there are, the namespaces it is bound to, conflicts
+  groups (gr)                each decision group of a placement: its clusters, and the slices that hold them
+
+Placements and groups are those of one namespace, or with -A of all. Files have no current namespace: with -f all are
+shown, or those of -n.
+
+On a terminal what does not fit is cut or left out, never a name; -o wide shows more, a pipe gets everything. yaml and json
+give the same facts in full, with times instead of ages, in a list under the name of the kind. --watch goes on and prints
+each row that changes.`
+
+const getExamples = `  # Are the placements of this namespace satisfied? Of all?
+  kubectl berth get placements
+  kubectl berth get pl -A
+
+  # Follow one while it changes
+  kubectl berth get placement web -n shop --watch
+
+  # The clusters of one region, with more about each
+  kubectl berth get clusters -l region=eu -o wide
+
+  # What was saved from a hub
+  kubectl berth get sets -f fleet.yaml
+
+  # Clusters that nobody has chosen
+  kubectl berth get clusters -o json | jq -r '.clusters[] | select(.placements == 0) | .name'`
+
+// get is the command line of `kubectl berth get`.
+type get struct {
+	world *world
+
+	all      bool
+	selector string
+	output   string
+	watch    bool
+
+	// glance, name, labels and namespace are what the command line means.
+	glance    glance
+	name      string
+	labels    labels.Selector
+	namespace string
+}
+
+func newGet(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	g := &get{world: newWorld(streams, clock)}
+	cmd := &cobra.Command{
+		Use:               "get placements|clusters|sets|groups [NAME] [flags]",
+		Short:             "Show placements, clusters, sets or groups at a glance",
+		Long:              getLong,
+		Example:           getExamples,
+		ValidArgsFunction: g.world.completeGet,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := g.complete(args); err != nil {
+				return usageError{cmd, err}
+			}
+			if g.watch {
+				return g.follow(cmd.Context())
+			}
+			return g.run(cmd.Context())
+		},
+		DisableFlagsInUseLine: true,
+	}
+	flags := cmd.Flags()
+	flags.BoolVarP(&g.all, "all-namespaces", "A", false, "show those of every namespace")
+	flags.StringVarP(&g.selector, "selector", "l", "", "show those whose `labels` match, such as region=eu; for groups, those of the placement")
+	flags.StringVarP(&g.output, "output", "o", "table", "`form` of the result: table, wide, json, yaml or name")
+	flags.BoolVarP(&g.watch, "watch", "w", false, "after that, print every row that changes, until interrupted")
+	g.world.addFlags(flags)
+	g.world.completeFlags(cmd, outputs())
+	return cmd
+}
+
+func outputs() []string { return []string{"table", "wide", "json", "yaml", "name"} }
+
+// complete checks the command line.
+func (g *get) complete(args []string) error {
+	if err := g.completeArguments(args); err != nil {
+		return err
+	}
+	namespace := g.world.hubFlags.namespace()
+	switch {
+	case !slices.Contains(outputs(), g.output):
+		return fmt.Errorf("unknown output %q: use table, wide, json, yaml or name", g.output)
+	case g.all && g.name != "":
+		return errors.New("a name is looked up in one namespace: give -n instead of -A")
+	case g.all && namespace != "":
+		return errors.New("-A is every namespace and -n is one: give one of them")
+	case g.selector != "" && g.name != "":
+		return errors.New("give a name or -l, not both")
+	case g.watch && g.world.offline():
+		return errors.New("files do not change: --watch needs a hub, so leave out -f")
+	case g.watch && (g.output == "json" || g.output == "yaml"):
+		return fmt.Errorf("--watch prints rows: use it with -o table, wide or name, not %s", g.output)
+	}
+	var err error
+	if g.labels, err = labels.Parse(g.selector); err != nil {
+		return fmt.Errorf("-l %q is no label selector: %w", g.selector, err)
+	}
+	return nil
+}
+
+func (g *get) completeArguments(args []string) error {
+	const most = 2
+	switch {
+	case len(args) == 0:
+		return errors.New("say what to show: placements, clusters, sets or groups")
+	case len(args) > most:
+		return fmt.Errorf("unexpected argument %q: one name at a time, or -l for several", args[most])
+	case len(args) == most:
+		g.name = args[1]
+	}
+	var known bool
+	if g.glance, known = glanceOf(args[0]); !known {
+		return fmt.Errorf("unknown kind %q: use placements, clusters, sets or groups", args[0])
+	}
+	return nil
+}
+
+// locate finds the namespace to look in; empty for all of them.
+func (g *get) locate() error {
+	if g.all || !g.glance.object.namespaced {
+		return nil
+	}
+	var err error
+	g.namespace, err = g.world.namespace()
+	return err
+}
+
+// reach is what must be read.
+func (g *get) reach() reach {
+	out := reach{kinds: g.glance.kinds, namespace: g.namespace, undecided: true}
+	if g.glance.object.kind == clusterKind().kind {
+		out.cluster = g.name
+	}
+	return out
+}
+
+func (g *get) run(ctx context.Context) error {
+	if err := g.locate(); err != nil {
+		return err
+	}
+	bundle, err := g.world.bundle(ctx, g.reach())
+	if err != nil {
+		return err
+	}
+	rows := g.chosen(bundle)
+	if len(rows) == 0 {
+		if err := g.nothing(); err != nil {
+			return err
+		}
+	}
+	return emit(g.world.streams.Out, func(w io.Writer) error { return g.print(w, rows) })
+}
+
+// emit writes a result in one go, so that none is seen that is cut short by an error of ours.
+func emit(w io.Writer, print func(io.Writer) error) error {
+	var out bytes.Buffer
+	if err := print(&out); err != nil {
+		return err
+	}
+	if _, err := w.Write(out.Bytes()); err != nil {
+		return fmt.Errorf("writing the result: %w", err)
+	}
+	return nil
+}
+
+// chosen returns the rows that are asked for.
+func (g *get) chosen(bundle *file.Bundle) []glanceRow {
+	return slices.DeleteFunc(g.glance.rows(bundle, g.world.clock.Now()), func(row glanceRow) bool {
+		return g.name != "" && row.name != g.name || g.namespace != "" && row.namespace != g.namespace ||
+			!g.labels.Matches(labels.Set(row.labels))
+	})
+}
+
+// nothing says that there is nothing to show: an error where something was asked for by name.
+func (g *get) nothing() error {
+	where := ""
+	switch {
+	case g.namespace != "":
+		where = " in the namespace " + g.namespace
+	case g.world.offline():
+		where = " in the files"
+	}
+	if g.name != "" {
+		return fmt.Errorf("there is no %s %q%s", g.title(), g.name, where)
+	}
+	fmt.Fprintf(g.world.streams.ErrOut, "no %s%s\n", g.glance.plural(), where)
+	return nil
+}
+
+// title is what a name names.
+func (g *get) title() string {
+	if g.glance.singular() == "group" {
+		return "group of a placement"
+	}
+	return g.glance.singular()
+}
+
+func (g *get) print(w io.Writer, rows []glanceRow) error {
+	switch g.output {
+	case "name":
+		for _, row := range rows {
+			fmt.Fprintln(w, row.title(g.glance))
+		}
+		return nil
+	case "json", "yaml":
+		return printFacts(w, g.output, g.glance.plural(), rows)
+	default:
+		if len(rows) == 0 {
+			return nil
+		}
+		shown := g.table(w)
+		g.header(shown)
+		g.fill(shown, rows)
+		return shown.Flush()
+	}
+}
+
+// title is what -o name prints.
+func (r glanceRow) title(g glance) string {
+	if g.resource == "" {
+		return r.path
+	}
+	return g.resource + "/" + r.name
+}
+
+// printFacts writes what is known of some things, as a list under what they are called.
+func printFacts(w io.Writer, form, title string, rows []glanceRow) error {
+	facts := []any{}
+	for _, row := range rows {
+		facts = append(facts, row.fact)
+	}
+	return printData(w, form, map[string]any{title: facts})
+}
+
+func printData(w io.Writer, form string, in any) error {
+	data, err := json.MarshalIndent(in, "", "    ")
+	if err == nil && form == "yaml" {
+		data, err = yaml.JSONToYAML(data)
+	}
+	if err != nil {
+		return fmt.Errorf("encoding the result: %w", err)
+	}
+	_, err = fmt.Fprintln(w, strings.TrimSuffix(string(data), "\n"))
+	return err
+}
+
+// table returns a table of the screen that the command writes to.
+func (g *get) table(w io.Writer) *table {
+	out := newTable(w, "")
+	out.screen = screenOf(g.world.streams.Out, os.Getenv)
+	at := len(g.first())
+	for _, c := range g.glance.columns {
+		if c.wide && g.output != "wide" {
+			continue
+		}
+		if c.flexible {
+			out.flexible = append(out.flexible, at)
+		}
+		if c.optional && g.output != "wide" {
+			out.optional = append([]int{at}, out.optional...) // the last go first
+		}
+		at++
+	}
+	return out
+}
+
+// first returns the titles of the columns that name a thing.
+func (g *get) first() []string {
+	var out []string
+	if g.glance.object.namespaced && g.namespace == "" {
+		out = append(out, "NAMESPACE")
+	}
+	if g.glance.singular() == "group" {
+		return append(out, "PLACEMENT")
+	}
+	return append(out, "NAME")
+}
+
+func (g *get) header(to *table) {
+	titles := g.first()
+	for _, c := range g.glance.columns {
+		if !c.wide || g.output == "wide" {
+			titles = append(titles, c.title)
+		}
+	}
+	to.row(titles...)
+}
+
+func (g *get) fill(to *table, rows []glanceRow) {
+	for _, row := range rows {
+		cells := texts(row.name)
+		if len(g.first()) > 1 {
+			cells = texts(row.namespace, row.name)
+		}
+		for i, c := range g.glance.columns {
+			if !c.wide || g.output == "wide" {
+				cells = append(cells, row.cells[i])
+			}
+		}
+		to.add(cells)
+	}
+}

@@ -1,0 +1,193 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/berth-project/berth/internal/cli"
+)
+
+// look runs a command on the files in testdata/look.
+func look(t *testing.T, args ...string) outcome {
+	t.Helper()
+	return run(t, "", append(args, "-f", "testdata/look")...)
+}
+
+// TestLook holds what each command shows on a screen of 80 and one of 120 columns, in a pipe, and as data.
+func TestLook(t *testing.T) {
+	t.Setenv("NO_COLOR", "")
+	for name, args := range map[string][]string{
+		"placements":                {"get", "placements"},
+		"placements-wide":           {"get", "pl", "-o", "wide"},
+		"placements-of-a-namespace": {"get", "pl", "-n", "shop"},
+		"clusters":                  {"get", "clusters"},
+		"clusters-wide":             {"get", "mcl", "-o", "wide"},
+		"sets":                      {"get", "sets"},
+		"sets-wide":                 {"get", "mclset", "-o", "wide"},
+		"groups":                    {"get", "groups"},
+		"tree":                      {"tree", "cluster", "eu-1"},
+		"tree-of-nothing":           {"tree", "cluster", "us-1"},
+	} {
+		for screen, columns := range map[string]string{"80": "80", "120": "120", "pipe": ""} {
+			t.Run(name+"/"+screen, func(t *testing.T) {
+				t.Setenv("COLUMNS", columns)
+				got := look(t, args...)
+				if got.code != cli.ExitOK || got.errOut != "" {
+					t.Fatalf("got %+v", got)
+				}
+				golden(t, "look-"+name+"."+screen+".golden", got.out)
+			})
+		}
+	}
+	for name, args := range map[string][]string{
+		"placements": {"get", "placements"}, "clusters": {"get", "clusters"}, "sets": {"get", "sets"}, "groups": {"get", "groups"},
+		"tree": {"tree", "cluster", "eu-1"},
+	} {
+		t.Run(name+"/data", func(t *testing.T) {
+			asJSON, asYAML := look(t, append(args, "-o", "json")...), look(t, append(args, "-o", "yaml")...)
+			golden(t, "look-"+name+".json.golden", asJSON.out)
+			converted, err := yaml.YAMLToJSON([]byte(asYAML.out))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !equalJSON(t, asJSON.out, string(converted)) {
+				t.Errorf("yaml says other things than json:\n%s", asYAML.out)
+			}
+		})
+	}
+}
+
+func equalJSON(t *testing.T, a, b string) bool {
+	t.Helper()
+	var out [2]string
+	for i, text := range []string{a, b} {
+		var value any
+		if err := json.Unmarshal([]byte(text), &value); err != nil {
+			t.Fatal(err)
+		}
+		data, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[i] = string(data)
+	}
+	return out[0] == out[1]
+}
+
+func TestGetFinds(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"a cluster by name":          {[]string{"cluster", "eu-2"}, "managedcluster.cluster.open-cluster-management.io/eu-2\n"},
+		"clusters by label":          {[]string{"clusters", "-l", "region in (us)"}, "managedcluster.cluster.open-cluster-management.io/us-1\n"},
+		"a set":                      {[]string{"ClusterSet", "west"}, "managedclusterset.cluster.open-cluster-management.io/west\n"},
+		"placements of a namespace":  {[]string{"pl", "-n", "shop"}, "placement.cluster.open-cluster-management.io/new\nplacement.cluster.open-cluster-management.io/web\n"},
+		"placements by label":        {[]string{"pl", "-l", "tier=front"}, "placement.cluster.open-cluster-management.io/web\n"},
+		"groups of a placement":      {[]string{"groups", "web"}, "shop/web/0\nshop/web/1\n"},
+		"groups by placement labels": {[]string{"gr", "-l", "tier=front"}, "shop/web/0\nshop/web/1\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := look(t, append([]string{"get", "-o", "name"}, tc.args...)...)
+			if got != (outcome{out: tc.want}) {
+				t.Errorf("got %+v, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestGetFindsNothing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want outcome
+	}{
+		"no such cluster":          {[]string{"get", "cluster", "x"}, outcome{code: cli.ExitRefused, errOut: "error: there is no cluster \"x\" in the files\n"}},
+		"no such placement":        {[]string{"get", "pl", "x", "-n", "shop"}, outcome{code: cli.ExitRefused, errOut: "error: there is no placement \"x\" in the namespace shop\n"}},
+		"no such group":            {[]string{"get", "group", "x"}, outcome{code: cli.ExitRefused, errOut: "error: there is no group of a placement \"x\" in the files\n"}},
+		"nothing in the namespace": {[]string{"get", "pl", "-n", "empty"}, outcome{errOut: "no placements in the namespace empty\n"}},
+		"nothing, as data":         {[]string{"get", "pl", "-n", "empty", "-o", "json"}, outcome{out: "{\n    \"placements\": []\n}\n", errOut: "no placements in the namespace empty\n"}},
+		"nothing with the label":   {[]string{"get", "sets", "-l", "a=b"}, outcome{errOut: "no sets in the files\n"}},
+		"no tree":                  {[]string{"tree", "cluster", "x"}, outcome{code: cli.ExitRefused, errOut: "error: there is no cluster \"x\"\n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := look(t, tc.args...); got != tc.want {
+				t.Errorf("got %+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestMisuseOfGetAndTree(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"nothing to get":            {[]string{"get"}, "say what to show: placements, clusters, sets or groups\nSee 'kubectl berth get --help'."},
+		"an unknown kind":           {[]string{"get", "pods"}, `unknown kind "pods": use placements, clusters, sets or groups`},
+		"two names":                 {[]string{"get", "pl", "a", "b"}, `unexpected argument "b": one name at a time, or -l for several`},
+		"an unknown output":         {[]string{"get", "pl", "-o", "xml"}, `unknown output "xml": use table, wide, json, yaml or name`},
+		"a name everywhere":         {[]string{"get", "pl", "a", "-A"}, "a name is looked up in one namespace: give -n instead of -A"},
+		"one namespace and all":     {[]string{"get", "pl", "-A", "-n", "shop"}, "-A is every namespace and -n is one"},
+		"a name and labels":         {[]string{"get", "pl", "a", "-l", "b=c"}, "give a name or -l, not both"},
+		"labels that are none":      {[]string{"get", "pl", "-l", "=="}, `-l "==" is no label selector`},
+		"to watch files":            {[]string{"get", "pl", "-w", "-f", "testdata/look"}, "files do not change"},
+		"to watch as json":          {[]string{"get", "pl", "-w", "-o", "json"}, "--watch prints rows: use it with -o table, wide or name, not json"},
+		"no kubeconfig":             {[]string{"get", "pl"}, "error: no kubeconfig: name one with --kubeconfig"},
+		"a kubeconfig that is none": {[]string{"get", "pl", "--kubeconfig", "testdata/missing"}, "error: reading the kubeconfig: stat testdata/missing: no such file or directory"},
+		"no context of that name":   {[]string{"get", "pl", "--kubeconfig", "testdata/kubeconfig.yaml", "--context", "x"}, `reading the kubeconfig: context "x" does not exist`},
+		"a hub that is not there":   {[]string{"get", "pl", "--kubeconfig", "testdata/kubeconfig.yaml"}, "reading placements: the hub at https://127.0.0.1:1 cannot be reached: dial tcp 127.0.0.1:1: connect: connection refused"},
+		"a file that is not there":  {[]string{"get", "pl", "-f", "testdata/missing"}, "testdata/missing: cannot be read"},
+		"a tree of nothing":         {[]string{"tree"}, "say whose tree: cluster NAME\nSee 'kubectl berth tree --help'."},
+		"a tree of a placement":     {[]string{"tree", "placement", "x"}, `unknown kind "placement": only a cluster has a tree`},
+		"a tree of no cluster":      {[]string{"tree", "cluster"}, "say which cluster: tree cluster NAME"},
+		"a tree of two clusters":    {[]string{"tree", "cluster", "a", "b"}, `unexpected argument "b": one cluster at a time`},
+		"an unknown form of tree":   {[]string{"tree", "cluster", "a", "-o", "wide"}, `unknown output "wide": use table, json or yaml`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", "testdata/no-kubeconfig")
+			t.Setenv("KUBERNETES_SERVICE_HOST", "")
+			got := run(t, "", tc.args...)
+			if got.code != cli.ExitRefused || got.out != "" || !strings.Contains(got.errOut, tc.want) {
+				t.Errorf("got %+v, want exit code 2 and %q on standard error", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestCompletionOffline completes what needs no hub, and is silent where the hub cannot be reached.
+func TestCompletionOffline(t *testing.T) {
+	t.Setenv("KUBECONFIG", "testdata/kubeconfig.yaml")
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"kinds":                      {[]string{"get", ""}, "placements\nclusters\nsets\ngroups\n:4\n"},
+		"a kind that begins with c":  {[]string{"get", "c"}, "clusters\n:4\n"},
+		"outputs":                    {[]string{"get", "pl", "-o", ""}, "table\nwide\njson\nyaml\nname\n:4\n"},
+		"contexts":                   {[]string{"get", "pl", "--context", "n"}, "nowhere\n:4\n"},
+		"the kind that has a tree":   {[]string{"tree", ""}, "cluster\n:4\n"},
+		"names of a hub that is off": {[]string{"get", "pl", ""}, ":4\n"},
+		"namespaces of such a hub":   {[]string{"get", "pl", "-n", ""}, ":4\n"},
+		"names of an unknown kind":   {[]string{"get", "pods", ""}, ":4\n"},
+		"clusters of such a hub":     {[]string{"tree", "cluster", ""}, ":4\n"},
+		"nothing after a name":       {[]string{"get", "pl", "a", ""}, ":4\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, "", append([]string{"__complete"}, tc.args...)...)
+			if got.code != cli.ExitOK || got.out != tc.want || strings.Contains(got.errOut, "rror") {
+				t.Errorf("got %+v, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestCompletionScripts(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if got := run(t, "", "completion", shell); got.code != cli.ExitOK || !strings.Contains(got.out, "kubectl-berth") || got.errOut != "" {
+			t.Errorf("%s: exit code %d, standard error %q", shell, got.code, got.errOut)
+		}
+	}
+}

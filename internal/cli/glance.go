@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/berth-project/berth/internal/source/file"
+)
+
+// glance is one kind of thing that `get` shows.
+type glance struct {
+	// names are those by which it is called: the plural first, then the singular, then short ones.
+	names []string
+	// resource is what -o name puts before a name; empty where there is no such object.
+	resource string
+	// object is the kind whose names are asked for, which is that of what is shown save for groups.
+	object kind
+	// kinds are those that it is made from.
+	kinds   []kind
+	columns []column
+	// rows returns all there are, by namespace and name.
+	rows func(bundle *file.Bundle, now time.Time) []glanceRow
+}
+
+func (g glance) plural() string   { return g.names[0] }
+func (g glance) singular() string { return g.names[1] }
+
+// column is a column of a table.
+type column struct {
+	title string
+	// wide columns are shown with -o wide only; flexible ones may be cut, optional ones left out on a narrow screen.
+	wide, flexible, optional bool
+}
+
+// glanceRow is one thing.
+type glanceRow struct {
+	namespace, name string
+	labels          map[string]string
+	// path is what -o name prints where there is no resource.
+	path string
+	// cells are those of the columns.
+	cells []cell
+	// fact is what is known, as -o json and -o yaml print it. It changes only where the thing does: ages are in cells alone.
+	fact any
+}
+
+// glances are the kinds of things that are shown.
+func glances() []glance {
+	return []glance{placementGlance(), clusterGlance(), setGlance(), groupGlance()}
+}
+
+// glanceOf returns what a name stands for.
+func glanceOf(name string) (glance, bool) {
+	name = strings.ToLower(name)
+	for _, g := range glances() {
+		if slices.Contains(g.names, name) {
+			return g, true
+		}
+	}
+	return glance{}, false
+}
+
+// age renders how long ago something was; "-" where it never was.
+func age(at *metav1.Time, now time.Time) string {
+	if at == nil || at.IsZero() {
+		return none
+	}
+	return duration.HumanDuration(max(0, now.Sub(at.Time)))
+}
+
+// created returns when an object was; nil for one that never was on a hub.
+func created(object metav1.Object) *metav1.Time {
+	at := object.GetCreationTimestamp()
+	return known(at)
+}
+
+func known(at metav1.Time) *metav1.Time {
+	if at.IsZero() {
+		return nil
+	}
+	utc := metav1.NewTime(at.UTC())
+	return &utc
+}
+
+// toneOf is that of a condition which is good when it is True.
+func toneOf(status metav1.ConditionStatus) tone {
+	switch status {
+	case metav1.ConditionTrue:
+		return good
+	case metav1.ConditionFalse:
+		return bad
+	default:
+		return doubtful
+	}
+}
+
+// listed renders names; "-" where there are none.
+func listed(in []string) string { return cmp.Or(strings.Join(in, ", "), none) }
+
+// sorted returns an empty list rather than none, since readers of JSON range over it.
+func sorted(in []string) []string {
+	out := append([]string{}, in...)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// texts returns cells that mean nothing in particular.
+func texts(in ...string) []cell {
+	out := make([]cell, 0, len(in))
+	for _, text := range in {
+		out = append(out, cell{text: text})
+	}
+	return out
+}
+
+func sortedKeys[V any](in map[string]V) []string { return slices.Sorted(maps.Keys(in)) }

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"cmp"
+	"strconv"
+	"time"
+
+	"github.com/berth-project/berth/internal/source/file"
+)
+
+// groupFact is what is shown of a decision group.
+type groupFact struct {
+	Namespace string `json:"namespace"`
+	Placement string `json:"placement"`
+	// Index is absent where the slices do not say.
+	Index    string   `json:"index,omitempty"`
+	Name     string   `json:"name,omitempty"`
+	Clusters []string `json:"clusters"`
+	// Slices names the PlacementDecisions that hold the clusters.
+	Slices []string `json:"slices"`
+}
+
+func groupGlance() glance {
+	return glance{
+		names:  []string{"groups", "group", "gr"},
+		object: placementKind(),
+		kinds:  []kind{placementKind(), decisionKind()},
+		columns: []column{
+			{title: "GROUP"}, {title: "GROUP-NAME"}, {title: "COUNT"}, {title: "CLUSTERS", flexible: true}, {title: "SLICES", flexible: true},
+		},
+		rows: groupRows,
+	}
+}
+
+func groupRows(bundle *file.Bundle, _ time.Time) []glanceRow {
+	var out []glanceRow
+	for _, placement := range bundle.Placements {
+		for _, group := range groupsOf(bundle.Decisions[file.KeyOf(placement)]) {
+			fact := groupFact{
+				Namespace: placement.Namespace, Placement: placement.Name, Index: group.index, Name: group.name,
+				Clusters: sorted(group.clusters), Slices: group.slices,
+			}
+			out = append(out, glanceRow{
+				namespace: placement.Namespace, name: placement.Name, labels: placement.Labels, fact: fact,
+				path: placement.Namespace + "/" + placement.Name + "/" + cmp.Or(group.index, none),
+				cells: texts(cmp.Or(group.index, none), cmp.Or(group.name, none), strconv.Itoa(len(fact.Clusters)),
+					listed(fact.Clusters), listed(fact.Slices)),
+			})
+		}
+	}
+	return out
+}

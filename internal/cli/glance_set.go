@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/internal/source/file"
+)
+
+// setFact is what is shown of a set.
+type setFact struct {
+	Name         string                      `json:"name"`
+	SelectorType clusterv1beta2.SelectorType `json:"selectorType"`
+	// Selector is what makes a cluster a member, in words of labels.
+	Selector string `json:"selector"`
+	Clusters int    `json:"clusters"`
+	// Namespaces are those that have a binding to the set.
+	Namespaces []string `json:"namespaces"`
+	// Conflicts names the other sets that claim the same exclusive label.
+	Conflicts []string `json:"conflicts"`
+	// Fault says why the members cannot be told; empty for a good set.
+	Fault   string       `json:"fault,omitempty"`
+	Created *metav1.Time `json:"created,omitempty"`
+}
+
+func setGlance() glance {
+	return glance{
+		names:    []string{"sets", "set", "mclset", "mclsets", "clusterset", "clustersets", "managedclusterset", "managedclustersets"},
+		resource: "managedclusterset." + clusterv1beta2.GroupName,
+		object:   setKind(),
+		kinds:    []kind{clusterKind(), setKind(), bindingKind()},
+		columns: []column{
+			{title: "TYPE"},
+			{title: "CLUSTERS"},
+			{title: "NAMESPACES", flexible: true},
+			{title: "CONFLICT", flexible: true},
+			{title: "AGE", optional: true},
+			{title: "SELECTOR", wide: true, flexible: true},
+		},
+		rows: setRows,
+	}
+}
+
+func setRows(bundle *file.Bundle, now time.Time) []glanceRow {
+	namespaces := map[string][]string{}
+	for _, binding := range bundle.Bindings {
+		namespaces[binding.Name] = append(namespaces[binding.Name], binding.Namespace)
+	}
+	claims := map[string][]string{}
+	for _, set := range bundle.Sets {
+		if label, exclusive := exclusiveLabel(set); exclusive {
+			claims[label] = append(claims[label], set.Name)
+		}
+	}
+	members := membership(bundle)
+	out := make([]glanceRow, 0, len(bundle.Sets))
+	for _, set := range bundle.Sets {
+		fact := setFactOf(set, claims)
+		fact.Clusters, fact.Namespaces = members[set.Name], sorted(namespaces[set.Name])
+		conflict := cell{text: cmp.Or(fact.Fault, listed(fact.Conflicts))}
+		if conflict.text != none {
+			conflict.tone = bad
+		}
+		out = append(out, glanceRow{name: set.Name, labels: set.Labels, fact: fact, cells: []cell{
+			{text: string(fact.SelectorType)},
+			{text: strconv.Itoa(fact.Clusters)},
+			{text: listed(fact.Namespaces)},
+			conflict,
+			{text: age(fact.Created, now)},
+			{text: cmp.Or(fact.Selector, none)},
+		}})
+	}
+	slices.SortFunc(out, func(a, b glanceRow) int { return cmp.Compare(a.name, b.name) })
+	return out
+}
+
+// membership counts the members of each set.
+func membership(bundle *file.Bundle) map[string]int {
+	out := map[string]int{}
+	sets := compiledSets(bundle)
+	for _, object := range bundle.Clusters {
+		cluster := fleet.NewCluster(object)
+		for _, set := range sets {
+			if set.Has(cluster) {
+				out[set.Name]++
+			}
+		}
+	}
+	return out
+}
+
+func setFactOf(set *clusterv1beta2.ManagedClusterSet, claims map[string][]string) setFact {
+	selector := set.Spec.ClusterSelector
+	out := setFact{
+		Name: set.Name, SelectorType: cmp.Or(selector.SelectorType, clusterv1beta2.ExclusiveClusterSetLabel),
+		Conflicts: []string{}, Created: created(set),
+	}
+	label, exclusive := exclusiveLabel(set)
+	switch {
+	case exclusive:
+		out.Selector = label
+		out.Conflicts = slices.DeleteFunc(sorted(claims[label]), func(name string) bool { return name == set.Name })
+	case selector.LabelSelector == nil:
+		out.Selector = "no cluster"
+	default:
+		out.Selector = cmp.Or(metav1.FormatLabelSelector(selector.LabelSelector), "every cluster")
+	}
+	if out.Selector == "<none>" { // so apimachinery calls an empty selector, which is all clusters
+		out.Selector = "every cluster"
+	}
+	var faults []string
+	for _, fault := range fleet.NewSet(set).Faults {
+		faults = append(faults, fault.Error())
+	}
+	out.Fault = strings.Join(faults, "; ")
+	return out
+}

@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/berth-project/berth/internal/source/file"
+)
+
+const (
+	// maxFailures is how often in a row a watch may fail before the command gives up; each time it waits twice as long
+	// as before, from retryFirst up to retryLast: two minutes and a half in all.
+	maxFailures           = 8
+	retryFirst, retryLast = time.Second, 30 * time.Second
+)
+
+// mirror is a part of a hub that is kept as the hub has it. It holds the objects of the hub and nothing else.
+type mirror struct {
+	hub   *hub
+	reach reach
+
+	mu      sync.Mutex
+	objects map[string]map[client.ObjectKey]client.Object
+	// changed has a signal while something has changed that nobody has looked at; many changes make one signal.
+	changed chan struct{}
+}
+
+func newMirror(h *hub, of reach) *mirror {
+	return &mirror{hub: h, reach: of, objects: map[string]map[client.ObjectKey]client.Object{}, changed: make(chan struct{}, 1)}
+}
+
+// fill reads everything, and returns for each kind the version from which changes are to be asked for.
+func (m *mirror) fill(ctx context.Context) (map[string]string, error) {
+	defer m.hub.progress.done()
+	at := map[string]string{}
+	for _, k := range m.reach.kinds {
+		var err error
+		if at[k.kind], err = m.list(ctx, k); err != nil {
+			return nil, m.hub.explain(err, "list", k, m.reach.part(k).namespace)
+		}
+	}
+	return at, nil
+}
+
+// list reads a kind and puts it in the place of what was known of it.
+func (m *mirror) list(ctx context.Context, k kind) (string, error) {
+	var read map[client.ObjectKey]client.Object
+	at, err := m.hub.each(ctx, k, m.reach.part(k), func() { read = map[client.ObjectKey]client.Object{} }, func(object client.Object) {
+		read[client.ObjectKeyFromObject(object)] = object
+	})
+	if err != nil {
+		return "", err
+	}
+	m.mu.Lock()
+	m.objects[k.kind] = read
+	m.mu.Unlock()
+	m.signal()
+	return at, nil
+}
+
+func (m *mirror) signal() {
+	select {
+	case m.changed <- struct{}{}:
+	default: // one is waiting already
+	}
+}
+
+// follow keeps a kind up to date until the context ends; then it returns nil. A watch that breaks is taken up where it
+// broke; one that the hub has forgotten begins with a new list.
+func (m *mirror) follow(ctx context.Context, k kind, at string) error {
+	failures := 0
+	for {
+		next, seen, err := m.watch(ctx, k, at)
+		at = next
+		if seen {
+			failures = 0
+		}
+		if err != nil && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) {
+			at, err = m.list(ctx, k)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil //nolint:nilerr // whoever ended the context knows
+		case err == nil:
+		case hopeless(err):
+			return m.hub.explain(err, "watch", k, m.reach.part(k).namespace)
+		default:
+			if failures++; failures == maxFailures {
+				return fmt.Errorf("giving up after %d failures in a row: %w", failures, m.hub.explain(err, "watch", k, m.reach.part(k).namespace))
+			}
+			pause(ctx, min(retryLast, retryFirst<<(failures-1)))
+		}
+	}
+}
+
+// hopeless says that asking again gives the same answer.
+func hopeless(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err)
+}
+
+// pause waits, or until the context ends.
+func pause(ctx context.Context, d time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-ctx.Done()
+}
+
+var errWatchEnded = errors.New("the hub ended the watch at once")
+
+// watch follows a kind from a version on until the hub ends the watch, and returns the version that it came to, and
+// whether anything was seen.
+func (m *mirror) watch(ctx context.Context, k kind, at string) (next string, seen bool, err error) {
+	of := m.reach.part(k)
+	options := &client.ListOptions{Namespace: of.namespace, Raw: &metav1.ListOptions{ResourceVersion: at, AllowWatchBookmarks: true}}
+	if of.name != "" {
+		options.Raw.FieldSelector = "metadata.name=" + of.name
+	}
+	stream, err := m.hub.client.Watch(ctx, k.list(), options)
+	if err != nil {
+		return at, false, err
+	}
+	defer stream.Stop()
+	for event := range stream.ResultChan() {
+		if event.Type == watch.Error {
+			return at, seen, apierrors.FromObject(event.Object)
+		}
+		object, ok := event.Object.(client.Object)
+		if !ok {
+			return at, seen, fmt.Errorf("%T is no object", event.Object)
+		}
+		at, seen = object.GetResourceVersion(), true
+		m.take(k, event.Type, object)
+	}
+	if !seen {
+		return at, false, errWatchEnded
+	}
+	return at, true, nil
+}
+
+// take records an event.
+func (m *mirror) take(k kind, what watch.EventType, object client.Object) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch what {
+	case watch.Deleted:
+		delete(m.objects[k.kind], client.ObjectKeyFromObject(object))
+	case watch.Added, watch.Modified:
+		dropFields(object)
+		m.objects[k.kind][client.ObjectKeyFromObject(object)] = object
+	default: // a bookmark says only how far the hub is
+		return
+	}
+	m.signal()
+}
+
+// bundle returns what is known now.
+func (m *mirror) bundle() (*file.Bundle, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var objects file.Objects
+	for _, k := range m.reach.kinds {
+		for _, object := range m.objects[k.kind] {
+			if err := put(&objects, object); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return file.Arrange(objects), nil
+}

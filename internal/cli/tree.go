@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/source/file"
+)
+
+const treeLong = `Show who put work on a cluster: the sets that it is in, the namespaces that each set is bound to, and by namespace the
+placements that have chosen it, with the group that it is in and since when.
+
+A decision does not say since when it holds a cluster. What is told is how long the slice that holds it exists, so "at most
+3d" may be less.
+
+A namespace that has no binding to a set of the cluster, and has chosen it nevertheless, is about to lose it; that is told too.`
+
+const treeExamples = `  # Whom does maintenance of a cluster touch?
+  kubectl berth tree cluster eu-1
+
+  # The namespaces to tell
+  kubectl berth tree cluster eu-1 -o json | jq -r '.placements[].namespace' | sort -u
+
+  # From what was saved from a hub
+  kubectl berth tree cluster eu-1 -f fleet.yaml -f namespaces.yaml`
+
+// treeFact is who put work on a cluster.
+type treeFact struct {
+	Cluster string `json:"cluster"`
+	// Sets are those that the cluster is in, each with the namespaces that are bound to it.
+	Sets []treeSet `json:"sets"`
+	// Placements are those that have chosen the cluster, by namespace and name.
+	Placements []treePlacement `json:"placements"`
+	// Namespaces is how many of them have done so, Reaching how many could.
+	Namespaces int `json:"namespaces"`
+	Reaching   int `json:"reachingNamespaces"`
+}
+
+type treeSet struct {
+	Name       string   `json:"name"`
+	Namespaces []string `json:"namespaces"`
+}
+
+type treePlacement struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Group     string `json:"group,omitempty"`
+	GroupName string `json:"groupName,omitempty"`
+	Slice     string `json:"slice"`
+	// NotBefore is when the slice was created that holds the cluster.
+	NotBefore *metav1.Time `json:"notBefore,omitempty"`
+	// Bound says whether a set of the cluster is bound to the namespace.
+	Bound bool `json:"bound"`
+}
+
+// tree is the command line of `kubectl berth tree`.
+type tree struct {
+	world  *world
+	output string
+}
+
+func newTree(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	t := &tree{world: newWorld(streams, clock)}
+	cmd := &cobra.Command{
+		Use:               "tree cluster NAME [flags]",
+		Short:             "Show who put work on a cluster",
+		Long:              treeLong,
+		Example:           treeExamples,
+		ValidArgsFunction: t.world.completeTree,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := t.complete(args); err != nil {
+				return usageError{cmd, err}
+			}
+			return t.run(cmd.Context(), args[1])
+		},
+		DisableFlagsInUseLine: true,
+	}
+	cmd.Flags().StringVarP(&t.output, "output", "o", "table", "`form` of the result: table, json or yaml")
+	t.world.addFlags(cmd.Flags())
+	t.world.completeFlags(cmd, []string{"table", "json", "yaml"})
+	return cmd
+}
+
+func (t *tree) complete(args []string) error {
+	const wanted = 2
+	switch {
+	case len(args) == 0:
+		return errors.New("say whose tree: cluster NAME")
+	case !slices.Contains(clusterGlance().names, args[0]):
+		return fmt.Errorf("unknown kind %q: only a cluster has a tree", args[0])
+	case len(args) < wanted:
+		return errors.New("say which cluster: tree cluster NAME")
+	case len(args) > wanted:
+		return fmt.Errorf("unexpected argument %q: one cluster at a time", args[wanted])
+	case !slices.Contains([]string{"table", "json", "yaml"}, t.output):
+		return fmt.Errorf("unknown output %q: use table, json or yaml", t.output)
+	}
+	return nil
+}
+
+func (t *tree) run(ctx context.Context, name string) error {
+	bundle, err := t.world.bundle(ctx, reach{
+		kinds: []kind{clusterKind(), setKind(), bindingKind(), decisionKind()}, cluster: name, undecided: true,
+	})
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(bundle.Clusters, func(cluster *clusterv1.ManagedCluster) bool { return cluster.Name == name })
+	if at < 0 {
+		return fmt.Errorf("there is no cluster %q", name)
+	}
+	fact := treeFactOf(bundle, bundle.Clusters[at])
+	return emit(t.world.streams.Out, func(w io.Writer) error {
+		if t.output != "table" {
+			return printData(w, t.output, fact)
+		}
+		return fact.print(w, screenOf(t.world.streams.Out, os.Getenv), t.world.clock.Now())
+	})
+}
+
+func treeFactOf(bundle *file.Bundle, cluster *clusterv1.ManagedCluster) treeFact {
+	bound := map[string][]string{}
+	for _, binding := range bundle.Bindings {
+		bound[binding.Name] = append(bound[binding.Name], binding.Namespace)
+	}
+	out := treeFact{Cluster: cluster.Name, Sets: []treeSet{}, Placements: []treePlacement{}}
+	reaching, choosing := map[string]bool{}, map[string]bool{}
+	for _, set := range setsOf(cluster, compiledSets(bundle)) {
+		namespaces := sorted(bound[set])
+		for _, namespace := range namespaces {
+			reaching[namespace] = true
+		}
+		out.Sets = append(out.Sets, treeSet{set, namespaces})
+	}
+	keys := make([]fleet.Key, 0, len(bundle.Decisions))
+	for key := range bundle.Decisions {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, fleet.Key.Compare)
+	for _, key := range keys {
+		if slice := holder(bundle.Decisions[key], cluster.Name); slice != nil {
+			choosing[key.Namespace] = true
+			out.Placements = append(out.Placements, treePlacement{
+				Namespace: key.Namespace, Name: strings.TrimPrefix(key.Name, "/"), Slice: slice.Name, NotBefore: created(slice),
+				Group:     slice.Labels[clusterv1beta1.DecisionGroupIndexLabel],
+				GroupName: slice.Labels[clusterv1beta1.DecisionGroupNameLabel], Bound: reaching[key.Namespace],
+			})
+		}
+	}
+	out.Namespaces, out.Reaching = len(choosing), len(reaching)
+	return out
+}
+
+// holder returns the slice that holds a cluster; nil where none does.
+func holder(stored []*clusterv1beta1.PlacementDecision, cluster string) *clusterv1beta1.PlacementDecision {
+	for _, slice := range stored {
+		if slices.Contains(plan.Clusters(slice), cluster) {
+			return slice
+		}
+	}
+	return nil
+}
+
+// print draws the tree.
+func (f treeFact) print(w io.Writer, on screen, now time.Time) error {
+	fmt.Fprintf(w, "%s: %s in %s; %s could choose it\n", f.Cluster, count(len(f.Placements), "placement"),
+		count(f.Namespaces, "namespace"), count(f.Reaching, "namespace"))
+	fmt.Fprintln(w, "\nSets")
+	sets := newTable(w, "  ")
+	sets.screen, sets.flexible = on, []int{1}
+	for _, set := range f.Sets {
+		sets.row(set.Name, "bound to "+listed(set.Namespaces))
+	}
+	if len(f.Sets) == 0 {
+		sets.row(none)
+	}
+	if err := sets.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "\nPlacements")
+	placements := newTable(w, "")
+	placements.screen = on
+	last := ""
+	for _, p := range f.Placements {
+		if p.Namespace != last {
+			placements.add([]cell{{text: "  " + p.Namespace}})
+			last = p.Namespace
+		}
+		placements.add(p.cells(now))
+	}
+	if len(f.Placements) == 0 {
+		placements.row("  " + none)
+	}
+	return placements.Flush()
+}
+
+func (p treePlacement) cells(now time.Time) []cell {
+	group, since, remark := "in no group", "since -", cell{}
+	if p.Group != "" {
+		group = "group " + p.Group
+	}
+	if p.GroupName != "" {
+		group += " " + p.GroupName
+	}
+	if p.NotBefore != nil {
+		since = "at most " + duration.HumanDuration(max(0, now.Sub(p.NotBefore.Time)))
+	}
+	if !p.Bound {
+		remark = cell{"no set of the cluster is bound here", doubtful}
+	}
+	return []cell{{text: "    " + p.Name}, {text: group}, {text: since}, remark}
+}
