@@ -8,9 +8,11 @@ import (
 )
 
 const (
-	// gap is between columns, narrowest the width below which no column is cut.
-	gap       = 3
-	narrowest = 12
+	// gap is between columns. Flexible ones are cut to what is comfortable before others are left out, and to the
+	// narrowest only if that does not help.
+	gap         = 3
+	comfortable = 26
+	narrowest   = 12
 )
 
 // cell is one cell of a table.
@@ -25,10 +27,10 @@ type table struct {
 	indent string
 	// screen is where the table is shown; its zero value has no edge and no colours.
 	screen screen
-	// flexible are the columns that are cut, the widest first, where a row would not fit on the screen. Names are not to
-	// be among them: a name that is cut cannot be looked up.
+	// flexible are the columns that are cut where a row would not fit on the screen. Names are not to be among them: a
+	// name that is cut cannot be looked up.
 	flexible []int
-	// optional are the columns that are left out, the first first, where a row would not fit even so.
+	// optional are the columns that are left out there, the first first.
 	optional []int
 
 	rows   [][]cell
@@ -78,24 +80,30 @@ func (t *table) limits() []int {
 	if t.screen.width == 0 {
 		return out
 	}
-	for over := t.over(out); over > 0; over-- {
-		widest := -1
-		for _, i := range t.flexible {
-			if i < len(out) && out[i] > narrowest && (widest < 0 || out[i] > out[widest]) {
-				widest = i
-			}
-		}
-		if widest < 0 {
-			break
-		}
-		out[widest]--
-	}
+	t.squeeze(out, comfortable)
 	for _, i := range t.optional {
 		if i < len(out) && t.over(out) > 0 {
 			out[i] = -1
 		}
 	}
+	t.squeeze(out, narrowest)
 	return out
+}
+
+// squeeze takes from the flexible columns, always from the widest, what is too much, and leaves each a minimum.
+func (t *table) squeeze(widths []int, least int) {
+	for over := t.over(widths); over > 0; over-- {
+		widest := -1
+		for _, i := range t.flexible {
+			if i < len(widths) && widths[i] > least && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		widths[widest]--
+	}
 }
 
 // over returns by how many characters the widest row is too long.

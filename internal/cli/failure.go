@@ -21,11 +21,12 @@ func (h *hub) explain(err error, verb string, k kind, namespace string) error {
 	}
 	doing := "reading " + k.plural
 	failed, atAll := errors.AsType[*url.Error](err)
+	late := errors.Is(err, context.DeadlineExceeded) || atAll && failed.Timeout()
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
-	case atAll && (failed.Timeout() || errors.Is(err, context.DeadlineExceeded)):
-		return fmt.Errorf("%s: the hub at %s did not answer in time: %w", doing, h.host, failed.Err)
+	case late:
+		return fmt.Errorf("%s: the hub at %s did not answer in time: %w", doing, h.host, err)
 	case atAll:
 		return fmt.Errorf("%s: the hub at %s cannot be reached: %w", doing, h.host, failed.Err)
 	case apierrors.IsUnauthorized(err):

@@ -31,7 +31,11 @@ func TestExplain(t *testing.T) {
 		},
 		"the answer is late": {
 			&url.Error{Op: "Get", URL: "https://hub/apis", Err: late{errBoom}}, placementKind(), "",
-			"reading placements: the hub at https://hub did not answer in time: boom",
+			`reading placements: the hub at https://hub did not answer in time: Get "https://hub/apis": boom`,
+		},
+		"there was no time to ask": {
+			context.DeadlineExceeded, placementKind(), "",
+			"reading placements: the hub at https://hub did not answer in time: context deadline exceeded",
 		},
 		"a right is missing": {
 			apierrors.NewForbidden(resource, "", errBoom), placementKind(), "",

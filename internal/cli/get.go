@@ -175,13 +175,13 @@ func (g *get) run(ctx context.Context) error {
 			return err
 		}
 	}
-	return emit(g.world.streams.Out, func(w io.Writer) error { return g.print(w, rows) })
+	return emit(g.world.streams.Out, func(w io.Writer) error { return g.write(w, rows) })
 }
 
 // emit writes a result in one go, so that none is seen that is cut short by an error of ours.
-func emit(w io.Writer, print func(io.Writer) error) error {
+func emit(w io.Writer, write func(io.Writer) error) error {
 	var out bytes.Buffer
-	if err := print(&out); err != nil {
+	if err := write(&out); err != nil {
 		return err
 	}
 	if _, err := w.Write(out.Bytes()); err != nil {
@@ -222,7 +222,7 @@ func (g *get) title() string {
 	return g.glance.singular()
 }
 
-func (g *get) print(w io.Writer, rows []glanceRow) error {
+func (g *get) write(w io.Writer, rows []glanceRow) error {
 	switch g.output {
 	case "name":
 		for _, row := range rows {

@@ -73,7 +73,8 @@ func clusterRows(bundle *file.Bundle, now time.Time) []glanceRow {
 }
 
 func (f clusterFact) cells(now time.Time) []cell {
-	accepted, taints := cell{"true", good}, cell{text: listed(f.Taints)}
+	// The hub's own taints go by their short names, which are no other's.
+	accepted, taints := cell{"true", good}, cell{text: strings.ReplaceAll(listed(f.Taints), clusterv1.GroupName+"/", "")}
 	if !f.Accepted {
 		accepted = cell{"false", bad}
 	}

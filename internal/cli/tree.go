@@ -211,7 +211,7 @@ func (f treeFact) print(w io.Writer, on screen, now time.Time) error {
 }
 
 func (p treePlacement) cells(now time.Time) []cell {
-	group, since, remark := "in no group", "since -", cell{}
+	group, since := "in no group", "since -"
 	if p.Group != "" {
 		group = "group " + p.Group
 	}
@@ -221,8 +221,9 @@ func (p treePlacement) cells(now time.Time) []cell {
 	if p.NotBefore != nil {
 		since = "at most " + duration.HumanDuration(max(0, now.Sub(p.NotBefore.Time)))
 	}
+	out := texts("    "+p.Name, group, since)
 	if !p.Bound {
-		remark = cell{"no set of the cluster is bound here", doubtful}
+		out = append(out, cell{"no set of the cluster is bound here", doubtful})
 	}
-	return []cell{{text: "    " + p.Name}, {text: group}, {text: since}, remark}
+	return out
 }

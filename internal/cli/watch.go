@@ -30,7 +30,7 @@ func (g *get) follow(ctx context.Context) error {
 	m := newMirror(h, g.reach())
 	at, err := m.fill(ctx)
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // interrupted
+		return nil // interrupted
 	}
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (t *teller) gone(there map[string]glanceRow) []glanceRow {
 
 func (t *teller) render(rows []glanceRow) error {
 	if t.get.output == "name" {
-		return t.get.print(&t.out, rows)
+		return t.get.write(&t.out, rows)
 	}
 	if !t.begun {
 		t.get.header(t.table)

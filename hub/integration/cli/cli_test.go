@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/cli"
+)
+
+// TestLook looks at everything that a manager has decided, in every way.
+func TestLook(t *testing.T) {
+	hubtest.StartManager(t, shared, hubtest.ManagerOptions{})
+	s := newStage(t)
+	s.settle(t)
+	t.Run("placements", func(t *testing.T) {
+		got := run(t.Context(), "get", "placements", "-n", s.namespace)
+		if want := "NAME   SATISFIED   REASON                  SELECTED   GROUPS   HELD   CHANGED   AGE\nweb    True        AllDecisionsScheduled   1/1        1        0      "; got.code != cli.ExitOK || !strings.HasPrefix(got.out, want) {
+			t.Errorf("got %+v, want it to begin with %q", got, want)
+		}
+	})
+	t.Run("placements of all namespaces by label", func(t *testing.T) {
+		got := run(t.Context(), "get", "pl", "-A", "-l", "tier=front", "-o", "wide")
+		if got.code != cli.ExitOK || !strings.Contains(got.out, s.namespace+"   web    True") {
+			t.Errorf("got %+v", got)
+		}
+	})
+	t.Run("clusters", func(t *testing.T) {
+		chosen := 0
+		for _, name := range s.clusters() {
+			var got struct {
+				Clusters []struct {
+					Name       string
+					Accepted   bool
+					Sets       []string
+					Placements int
+				}
+			}
+			decode(t, run(t.Context(), "get", "cluster", name, "-o", "json"), &got)
+			if len(got.Clusters) != 1 || !got.Clusters[0].Accepted || !slices.Contains(got.Clusters[0].Sets, s.namespace) {
+				t.Fatalf("got %+v", got)
+			}
+			chosen += got.Clusters[0].Placements
+		}
+		if chosen != 1 {
+			t.Errorf("%d clusters are chosen, want 1", chosen)
+		}
+	})
+	t.Run("sets", func(t *testing.T) {
+		got := run(t.Context(), "get", "set", s.namespace)
+		if want := s.namespace + "   ExclusiveClusterSetLabel   2          " + s.namespace + "   -"; got.code != cli.ExitOK || !strings.Contains(got.out, want) {
+			t.Errorf("got %+v, want %q in it", got, want)
+		}
+	})
+	t.Run("groups and the tree of a cluster", func(t *testing.T) { s.lookAtGroups(t) })
+	t.Run("completion", func(t *testing.T) { s.complete(t) })
+}
+
+// lookAtGroups wants the cluster that the group tells of to have the placement in its tree.
+func (s stage) lookAtGroups(t *testing.T) {
+	var groups struct {
+		Groups []struct {
+			Index            string
+			Clusters, Slices []string
+		}
+	}
+	decode(t, run(t.Context(), "get", "groups", "web", "-n", s.namespace, "-o", "json"), &groups)
+	if len(groups.Groups) != 1 || len(groups.Groups[0].Clusters) != 1 || !cmp.Equal(groups.Groups[0].Slices, []string{"web-decision-1"}) {
+		t.Fatalf("got %+v", groups)
+	}
+	got := run(t.Context(), "tree", "cluster", groups.Groups[0].Clusters[0])
+	for _, want := range []string{": 1 placement in 1 namespace", s.namespace + "   bound to " + s.namespace, "    web", "group 0   at most "} {
+		if got.code != cli.ExitOK || !strings.Contains(got.out, want) {
+			t.Errorf("got %+v, want %q in it", got, want)
+		}
+	}
+}
+
+// complete wants live names of every kind.
+func (s stage) complete(t *testing.T) {
+	for name, tc := range map[string]struct{ args, want []string }{
+		"placements":             {[]string{"get", "pl", "-n", s.namespace, ""}, []string{"web"}},
+		"placements, for groups": {[]string{"get", "groups", "-n", s.namespace, "w"}, []string{"web"}},
+		"clusters":               {[]string{"get", "clusters", s.namespace}, s.clusters()},
+		"clusters, for a tree":   {[]string{"tree", "cluster", s.namespace}, s.clusters()},
+		"sets":                   {[]string{"get", "sets", s.namespace}, []string{s.namespace}},
+		"namespaces":             {[]string{"get", "pl", "-n", s.namespace}, []string{s.namespace}},
+		"nothing":                {[]string{"get", "pl", "-n", s.namespace, "x"}, []string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, completions(t, tc.args...)); diff != "" {
+				t.Errorf("completions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func decode(t *testing.T, from outcome, into any) {
+	t.Helper()
+	if from.code != cli.ExitOK || from.errOut != "" {
+		t.Fatalf("got %+v", from)
+	}
+	if err := json.Unmarshal([]byte(from.out), into); err != nil {
+		t.Fatalf("%v: %s", err, from.out)
+	}
+}
+
+// TestWatch sees a placement change and go, and ends in peace when it is interrupted.
+func TestWatch(t *testing.T) {
+	hubtest.StartManager(t, shared, hubtest.ManagerOptions{})
+	s := newStage(t)
+	s.settle(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	var out, errOut recording
+	ended := make(chan int, 1)
+	go func() { ended <- start(ctx, &out, &errOut, "get", "placements", "-n", s.namespace, "--watch") }()
+	shows := func(what string) {
+		t.Helper()
+		hubtest.Eventually(t, limit, func(context.Context) error {
+			if !strings.Contains(out.String(), what) {
+				return fmt.Errorf("%w: %q is not in\n%s%s", errNotYet, what, out.String(), errOut.String())
+			}
+			return nil
+		})
+	}
+	shows("AllDecisionsScheduled   1/1")
+	more := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"numberOfClusters":2}}`))
+	if err := s.client.Patch(t.Context(), s.placement(), more); err != nil {
+		t.Fatal(err)
+	}
+	shows("AllDecisionsScheduled   2/2")
+	if err := s.client.Delete(t.Context(), s.placement()); err != nil {
+		t.Fatal(err)
+	}
+	shows("web    gone")
+	interrupt()
+	if code := <-ended; code != cli.ExitOK || errOut.String() != "" || strings.Count(out.String(), "NAME") != 1 {
+		t.Errorf("exit code %d, standard error %q, standard output\n%s", code, errOut.String(), out.String())
+	}
+}
+
+// TestManyPages reads three pages, each object once, and offers a shell names of the last.
+func TestManyPages(t *testing.T) {
+	const many = 1050
+	namespace, hub := shared.Namespace(t), hubtest.NewClient(t, shared.Config())
+	for number := range many {
+		err := hub.Create(t.Context(), &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: fmt.Sprintf("p-%04d", number),
+			Annotations: map[string]string{clusterv1beta1.PlacementDisableAnnotation: "true"},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := run(t.Context(), "get", "placements", "-n", namespace, "-o", "name")
+	names := strings.Fields(got.out)
+	if len(names) != many || !slices.IsSorted(names) || len(slices.Compact(names)) != many {
+		t.Errorf("got %d names, want %d, each once and in order; %s", len(names), many, got.errOut)
+	}
+	if offered := completions(t, "get", "pl", "-n", namespace, "p-104"); len(offered) != 10 {
+		t.Errorf("a shell is offered %v, want the ten of the last page that begin so", offered)
+	}
+}
+
+// TestRefusals wants an error that names what is missing.
+func TestRefusals(t *testing.T) {
+	address := shared.Config().Host
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"a stranger": {
+			[]string{"get", "pl", "-n", "default", "--as", "stranger"},
+			"reading placements: the right to list placements.cluster.open-cluster-management.io in the namespace default is missing; " +
+				`ask for a role that gives it: placements.cluster.open-cluster-management.io is forbidden: User "stranger" cannot list`,
+		},
+		"a stranger looks everywhere": {
+			[]string{"get", "pl", "-A", "--as", "stranger"},
+			"the right to list placements.cluster.open-cluster-management.io in every namespace is missing",
+		},
+		"a stranger watches": {
+			[]string{"get", "clusters", "-w", "--as", "stranger"},
+			"reading clusters: the right to list managedclusters.cluster.open-cluster-management.io is missing",
+		},
+		"a hub without Berth's API": {
+			[]string{"get", "pl", "--server", address + "/elsewhere"},
+			"reading placements: this hub has no Placement API (cluster.open-cluster-management.io/v1beta1): install Berth's CRDs",
+		},
+		"a hub that takes too long": {
+			[]string{"get", "pl", "--request-timeout", "1ns"},
+			"did not answer in time",
+		},
+		"no such placement": {
+			[]string{"get", "placement", "nothing", "-n", "default"},
+			`error: there is no placement "nothing" in the namespace default`,
+		},
+		"no such cluster": {[]string{"tree", "cluster", "nothing"}, `error: there is no cluster "nothing"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run(t.Context(), tc.args...)
+			if got.code != cli.ExitRefused || got.out != "" || !strings.Contains(got.errOut, tc.want) {
+				t.Errorf("got %+v, want %q", got, tc.want)
+			}
+		})
+	}
+	if offered := completions(t, "get", "clusters", "--as", "stranger", ""); len(offered) != 0 {
+		t.Errorf("a stranger's shell is offered %v", offered)
+	}
+}

@@ -1,0 +1,139 @@
+// Package cli tests the commands of kubectl-berth that talk to a hub against a real one, whose placements a real manager
+// decides.
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/cli"
+)
+
+// limit is far more than anything takes that a test waits for.
+const limit = time.Minute
+
+var shared *hubtest.Hub
+
+func TestMain(m *testing.M) { os.Exit(hubtest.Main(m, &shared, hubtest.Options{})) }
+
+// recording is a buffer that is written by one goroutine and read by another.
+type recording struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (r *recording) Write(in []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.buffer.Write(in)
+}
+
+func (r *recording) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.buffer.String()
+}
+
+// outcome is what a command line did.
+type outcome struct {
+	code        int
+	out, errOut string
+}
+
+// run runs a command as the administrator, unless the arguments say otherwise.
+func run(ctx context.Context, args ...string) outcome {
+	var out, errOut recording
+	code := start(ctx, &out, &errOut, args...)
+	return outcome{code, out.String(), errOut.String()}
+}
+
+func start(ctx context.Context, out, errOut *recording, args ...string) int {
+	args = append(args, "--kubeconfig="+shared.Kubeconfig())
+	return cli.Run(ctx, args, genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: errOut}, clock.RealClock{})
+}
+
+// completions returns what a shell is offered.
+func completions(t *testing.T, args ...string) []string {
+	t.Helper()
+	args = append([]string{"__complete", args[0], "--kubeconfig=" + shared.Kubeconfig()}, args[1:]...)
+	var out, errOut recording
+	code := cli.Run(t.Context(), args, genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}, clock.RealClock{})
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	if code != cli.ExitOK || lines[len(lines)-1] != ":4" {
+		t.Fatalf("exit code %d, %q, %s", code, out.String(), errOut.String())
+	}
+	return lines[:len(lines)-1]
+}
+
+// stage is a namespace with a set bound to it, two clusters in the set, and a placement of one of them, all of which are
+// called after the namespace.
+type stage struct {
+	namespace string
+	client    client.Client
+}
+
+func newStage(t *testing.T) stage {
+	t.Helper()
+	s := stage{shared.Namespace(t), hubtest.NewClient(t, shared.Config())}
+	for _, name := range s.clusters() {
+		cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1beta2.ClusterSetLabel: s.namespace}}}
+		cluster.Spec.HubAcceptsClient = true
+		s.create(t, cluster)
+	}
+	s.create(t, &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}})
+	s.create(t, &clusterv1beta2.ManagedClusterSetBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.namespace},
+		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: s.namespace},
+	})
+	s.create(t, s.placement())
+	return s
+}
+
+func (s stage) clusters() []string { return []string{s.namespace + "-a", s.namespace + "-b"} }
+
+func (s stage) placement() *clusterv1beta1.Placement {
+	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "web", Labels: map[string]string{"tier": "front"}}}
+	out.Spec.NumberOfClusters = ptr.To[int32](1)
+	return out
+}
+
+// create stores an object until the end of the test.
+func (s stage) create(t *testing.T, object client.Object) {
+	t.Helper()
+	if err := s.client.Create(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = s.client.Delete(context.WithoutCancel(t.Context()), object) // some tests delete it themselves
+	})
+}
+
+var errNotYet = errors.New("not yet")
+
+// settle waits until the placement is decided.
+func (s stage) settle(t *testing.T) {
+	t.Helper()
+	hubtest.Eventually(t, limit, func(ctx context.Context) error {
+		got := run(ctx, "get", "placement", "web", "-n", s.namespace)
+		if !strings.Contains(got.out, "AllDecisionsScheduled   1/1") {
+			return errors.Join(errNotYet, errors.New(got.out+got.errOut))
+		}
+		return nil
+	})
+}
