@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/rollout"
 )
@@ -122,3 +124,15 @@ func codes(step rollout.Step) string {
 }
 
 func contains(names []string, name string) bool { return slices.Contains(names, name) }
+
+// oneSlice lists one slice with the given clusters.
+type oneSlice []string
+
+func (o oneSlice) List(labels.Selector) ([]*clusterv1beta1.PlacementDecision, error) {
+	slice := &clusterv1beta1.PlacementDecision{}
+	slice.Labels = map[string]string{clusterv1beta1.DecisionGroupIndexLabel: "0"}
+	for _, cluster := range o {
+		slice.Status.Decisions = append(slice.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: cluster})
+	}
+	return []*clusterv1beta1.PlacementDecision{slice}, nil
+}

@@ -14,7 +14,8 @@
 //   - Groups start by index, the mandatory ones first. Indexes may have holes. A cluster that joins an earlier group is
 //     next, whatever has been started of later ones.
 //   - A strategy that cannot be followed starts nothing and gives up nobody: Step.Errors says what to mend.
-//   - Only a cluster that the placement selects no longer is ever in Step.Removed.
+//   - Only a cluster that the placement selects no longer is ever in Step.Removed. Where there is no decision at all, nobody
+//     is: whether workloads go with a placement that is deleted is for the caller to say.
 //
 // # What its caller does
 //
@@ -27,5 +28,5 @@
 //     is started again, and holds no place until it is.
 //  5. Take back what was applied to the clusters in Step.Removed. Leave all others alone.
 //  6. Ask again when a status, the decision or the strategy changes, and at Step.Until.
-//  7. Not take Empty for success. Show Step.Message, and Step.Unmatched, where misspelt group names are found.
+//  7. Not take Empty or Undecided for success. Show Step.Message, and Step.Unmatched, where misspelt group names are found.
 package rollout

@@ -14,6 +14,8 @@ func (s Step) Message() string {
 	switch s.Phase {
 	case Misconfigured:
 		return "The strategy cannot be followed: " + s.Errors.ToAggregate().Error()
+	case Undecided:
+		return "The placement has decided nothing yet"
 	case Empty:
 		return "The placement selects no cluster, so there is nothing to roll out"
 	case Breached:
@@ -58,6 +60,8 @@ func (s Step) Explain(v Verdict) string {
 		return fmt.Sprintf("%s failed, more than may", clusters(s.Failures))
 	case WaitsForStrategy:
 		return "the strategy cannot be followed"
+	case WaitsForDecision:
+		return "the placement has decided nothing yet"
 	case Starting:
 		return "gets the change now"
 	case UnderWay:

@@ -87,6 +87,7 @@ func TestVerdicts(t *testing.T) {
 		"unapproved":      {`approval: {}`, "0:a 3/x:b", "", "a=WaitsForApproval b=WaitsForApproval", "group 3 (x) is not approved", "Group 0 waits for approval, with it 2 clusters"},
 		"finished":        {progressive, "0:a", "a=Succeeded@9m", "a=Done", "has the change", "Rolled out to 1 cluster"},
 		"finished partly": {progressive, "0:a,b", "a=Skip b=TimeOut", "a=Skipped b=TimedOut", "the deadline has passed", "Rolled out to all of 2 clusters but 1 that failed"},
+		"undecided":       {progressive, "", "a=Succeeded", "a=WaitsForDecision", "the placement has decided nothing yet", "The placement has decided nothing yet"},
 		"one left":        {progressive, "0:", "b=Succeeded", "b=Left", "is selected no longer", "The placement selects no cluster, so there is nothing to roll out"},
 	}
 	seen := map[rollout.Code]bool{rollout.WaitsForStrategy: true}

@@ -9,7 +9,7 @@ import (
 // step sorts the verdicts into lists and says where the rollout stands.
 func (w *walk) step(groups []decision.Group) Step {
 	out := Step{
-		Verdicts: w.verdicts, Removed: w.left, Group: decision.GroupKey{Index: decision.NoIndex},
+		Verdicts: w.verdicts, Group: decision.GroupKey{Index: decision.NoIndex},
 		Total: len(w.verdicts), InFlight: w.inFlight, Failures: w.failures, MaxConcurrency: w.room,
 		Unmatched: unmatched(w.named(), groups), Errors: w.errs,
 	}
@@ -30,8 +30,14 @@ func (w *walk) step(groups []decision.Group) Step {
 	if len(out.Apply) > 0 && w.deadline > 0 && w.deadline != never {
 		out.Until = earliest(out.Until, w.now.Add(w.deadline))
 	}
+	code := Left
+	if len(groups) > 0 {
+		out.Removed = w.left
+	} else {
+		out.Wait, code = w.left, WaitsForDecision
+	}
 	for _, name := range w.left {
-		out.Verdicts = append(out.Verdicts, Verdict{Cluster: name, Group: decision.GroupKey{Index: decision.NoIndex}, Code: Left})
+		out.Verdicts = append(out.Verdicts, Verdict{Cluster: name, Group: decision.GroupKey{Index: decision.NoIndex}, Code: code})
 	}
 	for _, s := range w.stages {
 		if !s.done() {
@@ -48,6 +54,8 @@ func (w *walk) phase(s Step) Phase {
 	switch {
 	case len(w.errs) > 0:
 		return Misconfigured
+	case len(w.stages) == 0:
+		return Undecided
 	case s.Total == 0:
 		return Empty
 	case w.breached:

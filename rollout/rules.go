@@ -191,3 +191,9 @@ func (r rules) named() []clusterv1alpha1.MandatoryDecisionGroup {
 	}
 	return out
 }
+
+// NeedsApproval says whether a strategy keeps a group from starting until somebody approves it.
+func NeedsApproval(strategy *clusterv1alpha1.RolloutStrategy, group decision.GroupKey) bool {
+	r, _ := compile(strategy, nil)
+	return !r.approved(group)
+}

@@ -48,6 +48,8 @@ const (
 	WaitsForRepair Code = "WaitsForRepair"
 	// WaitsForStrategy says that the strategy cannot be followed.
 	WaitsForStrategy Code = "WaitsForStrategy"
+	// WaitsForDecision says that the placement has no decision that could tell whether the cluster is selected.
+	WaitsForDecision Code = "WaitsForDecision"
 
 	// Left says that the cluster is selected no longer.
 	Left Code = "Left"
@@ -57,7 +59,7 @@ const (
 func Codes() []Code {
 	return []Code{
 		Starting, UnderWay, Soaking, Failing, Done, Skipped, TimedOut,
-		WaitsForPlace, WaitsForGroup, WaitsForApproval, WaitsForResume, WaitsForRepair, WaitsForStrategy, Left,
+		WaitsForPlace, WaitsForGroup, WaitsForApproval, WaitsForResume, WaitsForRepair, WaitsForStrategy, WaitsForDecision, Left,
 	}
 }
 
@@ -67,6 +69,9 @@ type Phase string
 const (
 	// Misconfigured says that the strategy cannot be followed: Step.Errors tells why. Nothing starts, nothing is given up.
 	Misconfigured Phase = "Misconfigured"
+	// Undecided says that there is no group at all. A placement that has decided has one at least, though it may be empty;
+	// so nothing is known, and nobody is removed.
+	Undecided Phase = "Undecided"
 	// Empty says that the placement selects nobody. It is no success: nothing was rolled out.
 	Empty Phase = "Empty"
 	// Breached says that more clusters failed than may. Nothing starts until enough have recovered or left, or the
@@ -89,7 +94,7 @@ const (
 // Verdict is what is done with one cluster.
 type Verdict struct {
 	Cluster string
-	// Group is where the cluster counts; that of a cluster that Left has NoIndex.
+	// Group is where the cluster counts; that of a cluster which is in none has NoIndex.
 	Group decision.GroupKey
 	Code  Code
 	// Until is when the code ends by itself, if it does: the end of the watch or of the deadline.

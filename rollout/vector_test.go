@@ -38,7 +38,8 @@ func TestOneCluster(t *testing.T) {
 		"in two groups, it counts in the first":             {none, "1:a 0:a", "", want{phase: rollout.Advancing, apply: "a"}},
 		"an outdated copy of a cluster that left goes, too": {none, "0:a", "a=Succeeded b=ToApply@-", want{phase: rollout.Finished, keep: "a", remove: "b"}},
 		"nobody is selected, and that is no success":        {none, "0:", "b=Succeeded", want{phase: rollout.Empty, remove: "b"}},
-		"there is no group at all":                          {none, "", "", want{phase: rollout.Empty}},
+		"there is no group at all":                          {none, "", "", want{phase: rollout.Undecided}},
+		"and then nobody is removed":                        {none, "", "b=Succeeded a=ToApply", want{phase: rollout.Undecided, wait: "a b"}},
 	})
 }
 

@@ -1,0 +1,277 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	reading "github.com/berth-project/berth/decision"
+	"github.com/berth-project/berth/internal/source/file"
+	"github.com/berth-project/berth/rollout"
+	"github.com/berth-project/berth/rollout/rehearsal"
+)
+
+const rolloutPlanLong = `Show how a strategy brings a change to the clusters of a placement, and write nothing.
+
+The strategy is a file with a RolloutStrategy, as objects embed it, such as
+
+  type: Progressive
+  progressive: {maxConcurrency: 25%, maxFailures: 1, progressDeadline: 30m, mandatoryDecisionGroups: [{groupName: canary}]}
+
+The placement and its decisions come from a hub, or with -f from files. Where files have no decisions of the placement, it
+is decided first, as 'kubectl berth simulate' does. The name may be left out where there is only one placement.
+
+Alone, this prints the waves: who starts together when all goes well, as if nobody had the change yet.
+
+With --status it prints the next step and the reason for each cluster. The file lists how far clusters have come; those not
+listed do not have the change:
+
+  - {cluster: eu-1, state: Succeeded, since: "2026-11-20T09:00:00Z"}
+  - {cluster: eu-2, state: Progressing, since: "2026-11-20T09:30:00Z"}
+
+States are ToApply, Progressing, Succeeded, Failed, TimeOut and Skip.
+
+With --simulate it plays the whole rollout against clusters that fail or hang at given rates, and prints the timeline. The
+same seed plays the same; --status then says where it begins.`
+
+const rolloutPlanExamples = `  # In which order would the clusters of placement web get a change?
+  kubectl berth rollout plan web -n shop --strategy strategy.yaml
+
+  # The same from files
+  kubectl berth rollout plan -f placement.yaml -f fleet.yaml --strategy strategy.yaml
+
+  # What comes next, and what does each cluster wait for?
+  kubectl berth rollout plan web -n shop --strategy strategy.yaml --status status.yaml
+
+  # How does it go when 5 % of the clusters fail and each takes about 10 minutes?
+  kubectl berth rollout plan web -n shop --strategy strategy.yaml --simulate --failure-rate 0.05 --duration 10m --seed 7`
+
+// rolloutPlan is the command line of `kubectl berth rollout plan`.
+type rolloutPlan struct {
+	world *world
+	clock clock.PassiveClock
+
+	strategyFile, statusFile string
+	output, now              string
+	simulate                 bool
+	fleet                    rehearsal.Fleet
+
+	// namespace and name are of the placement, empty where the command line does not say; at is the instant to plan for.
+	namespace, name string
+	at              time.Time
+}
+
+func newRollout(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rollout",
+		Short: "Plan how a change comes to the clusters of a placement",
+		Args:  unknownCommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newRolloutPlan(streams, clock))
+	return cmd
+}
+
+func newRolloutPlan(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	p := &rolloutPlan{world: newWorld(streams, clock), clock: clock}
+	cmd := &cobra.Command{
+		Use:     "plan [PLACEMENT] --strategy FILE [flags]",
+		Short:   "Show the waves of a rollout, its next step, or a whole one played",
+		Long:    rolloutPlanLong,
+		Example: rolloutPlanExamples,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := p.complete(cmd, args); err != nil {
+				return usageError{cmd, err}
+			}
+			return p.run(cmd.Context())
+		},
+		DisableFlagsInUseLine: true,
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&p.strategyFile, "strategy", "", "`file` with the strategy")
+	flags.StringVar(&p.statusFile, "status", "", "`file` with how far the clusters have come")
+	flags.StringVar(&p.now, "now", "", "`instant` to plan for, such as 2026-11-20T10:00:00Z (default: now)")
+	flags.StringVarP(&p.output, "output", "o", "table", "`form` of the result: table, yaml or json")
+	flags.BoolVar(&p.simulate, "simulate", false, "play the whole rollout")
+	flags.Float64Var(&p.fleet.FailureRate, "failure-rate", 0, "`share` of the clusters that fail, from 0 to 1, with --simulate")
+	flags.Float64Var(&p.fleet.HangRate, "hang-rate", 0, "`share` of the clusters that never report, from 0 to 1, with --simulate")
+	flags.DurationVar(&p.fleet.Duration, "duration", 5*time.Minute, "`time` that a cluster takes on average, with --simulate")
+	flags.Float64Var(&p.fleet.Spread, "spread", 0.5, "`share` of --duration that clusters take more or less, from 0 to 1, with --simulate")
+	flags.Uint64Var(&p.fleet.Seed, "seed", 1, "`number` that what becomes of each cluster is drawn by, with --simulate")
+	p.world.addFlags(flags)
+	return cmd
+}
+
+// complete checks the command line.
+func (p *rolloutPlan) complete(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return fmt.Errorf("unexpected argument %q: one placement is planned at a time", args[1])
+	}
+	p.namespace = p.world.hubFlags.namespace()
+	if len(args) == 1 {
+		p.name = args[0]
+		if namespace, name, qualified := strings.Cut(p.name, "/"); qualified {
+			p.namespace, p.name = namespace, name
+		}
+	}
+	if p.strategyFile == "" {
+		return errors.New("no strategy is given: name its file with --strategy")
+	}
+	if !slices.Contains([]string{"table", "yaml", "json"}, p.output) {
+		return fmt.Errorf("unknown output %q: use table, yaml or json", p.output)
+	}
+	p.at = p.clock.Now()
+	if p.now != "" {
+		var err error
+		if p.at, err = time.Parse(time.RFC3339, p.now); err != nil {
+			return fmt.Errorf("--now %q is not in RFC 3339 form, such as 2026-11-20T10:00:00Z", p.now)
+		}
+	}
+	return p.completeSimulation(cmd)
+}
+
+// maxDuration keeps what a play adds up to within the calendar.
+const maxDuration = 30 * 24 * time.Hour
+
+func (p *rolloutPlan) completeSimulation(cmd *cobra.Command) error {
+	for _, name := range []string{"failure-rate", "hang-rate", "duration", "spread", "seed"} {
+		if !p.simulate && cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s is read with --simulate only", name)
+		}
+	}
+	share := func(x float64) bool { return x >= 0 && x <= 1 }
+	switch {
+	case !share(p.fleet.FailureRate) || !share(p.fleet.HangRate) || !share(p.fleet.FailureRate+p.fleet.HangRate):
+		return errors.New("--failure-rate and --hang-rate must be from 0 to 1, and together at most 1")
+	case !share(p.fleet.Spread):
+		return errors.New("--spread must be from 0 to 1")
+	case p.fleet.Duration <= 0 || p.fleet.Duration > maxDuration:
+		return fmt.Errorf("--duration must be more than 0 and at most %s", maxDuration)
+	}
+	return nil
+}
+
+func (p *rolloutPlan) run(ctx context.Context) error {
+	strategy, err := readStrategy(p.strategyFile)
+	if err != nil {
+		return err
+	}
+	statuses, err := readStatuses(p.statusFile)
+	if err != nil {
+		return err
+	}
+	placement, set, err := p.read(ctx)
+	if err != nil {
+		return err
+	}
+	p.warn(placement, set)
+	groups := rollout.Groups{
+		Groups: set.Groups(), ClustersPerDecisionGroup: placement.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup,
+	}
+	play := rehearsal.Play{Strategy: strategy, Groups: groups, Statuses: statuses, Fleet: p.fleet, Start: p.at}
+	made := newRolloutReport(placement, play)
+	for _, to := range made.first.Unmatched {
+		fmt.Fprintf(p.world.streams.ErrOut, "warning: the strategy names %s, which the placement does not have\n", rollout.Reference(to))
+	}
+	switch {
+	case p.simulate:
+		made.timeline(play)
+	case p.statusFile != "":
+		made.next()
+	default:
+		made.waves(play)
+	}
+	var out bytes.Buffer
+	if err := made.print(&out, p.output); err != nil {
+		return err
+	}
+	if _, err := p.world.streams.Out.Write(out.Bytes()); err != nil {
+		return fmt.Errorf("writing the result: %w", err)
+	}
+	return nil
+}
+
+// read returns the placement and what it has decided.
+func (p *rolloutPlan) read(ctx context.Context) (*clusterv1beta1.Placement, reading.Set, error) {
+	namespace := p.namespace
+	if namespace == "" {
+		var err error
+		if namespace, err = p.world.namespace(); err != nil {
+			return nil, reading.Set{}, err
+		}
+	}
+	bundle, err := p.world.bundle(ctx, reach{kinds: []kind{placementKind(), decisionKind()}, namespace: namespace})
+	if err != nil {
+		return nil, reading.Set{}, err
+	}
+	placement, err := p.choose(bundle.Placements, namespace)
+	if err != nil {
+		return nil, reading.Set{}, err
+	}
+	key := file.KeyOf(placement)
+	slices := bundle.Decisions[key]
+	if len(slices) == 0 && p.world.offline() {
+		for _, made := range decide(bundle, p.at) {
+			if made.key == key {
+				return made.placement, reading.Of(made.slices...), nil
+			}
+		}
+	}
+	return placement, reading.Of(slices...), nil
+}
+
+// choose returns the placement that the command line means.
+func (p *rolloutPlan) choose(from []*clusterv1beta1.Placement, namespace string) (*clusterv1beta1.Placement, error) {
+	var found []*clusterv1beta1.Placement
+	var all []string
+	for _, placement := range from {
+		all = append(all, file.KeyOf(placement).String())
+		if (p.name == "" || placement.Name == p.name) && (namespace == "" || placement.Namespace == namespace) {
+			found = append(found, placement)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	there := "there are none"
+	if len(all) > 0 {
+		there = "there are " + names(all, maxMembers)
+	}
+	switch {
+	case len(found) > 1:
+		return nil, fmt.Errorf("several placements could be meant; name one as NAMESPACE/NAME: %s", there)
+	case p.name != "":
+		return nil, fmt.Errorf("placement %s is not found: %s", p.name, there)
+	default:
+		return nil, fmt.Errorf("no placement is found: %s", there)
+	}
+}
+
+// warn tells where the decisions may be about to change.
+func (p *rolloutPlan) warn(placement *clusterv1beta1.Placement, set reading.Set) {
+	var signs []string
+	for _, tear := range set.Tears() {
+		signs = append(signs, tear.String())
+	}
+	signs = append(signs, set.Disagreements(placement)...)
+	if len(signs) > 0 {
+		fmt.Fprintf(p.world.streams.ErrOut, "warning: the decisions may be about to change: %s\n", names(signs, maxExamples))
+	}
+}
+
+// openStrategy returns a strategy that nobody holds back, to see where it leads.
+func openStrategy(strategy *clusterv1alpha1.RolloutStrategy) *clusterv1alpha1.RolloutStrategy {
+	out := strategy.DeepCopy()
+	out.Paused, out.Approval = false, nil
+	return out
+}

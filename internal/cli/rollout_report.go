@@ -1,0 +1,257 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/internal/source/file"
+	"github.com/berth-project/berth/rollout"
+	"github.com/berth-project/berth/rollout/rehearsal"
+)
+
+// rolloutReport is what is printed of a rollout. Exactly one of Waves, Next and Timeline is set.
+type rolloutReport struct {
+	Placement      string                      `json:"placement"`
+	Type           clusterv1alpha1.RolloutType `json:"type"`
+	Clusters       int                         `json:"clusters"`
+	Groups         int                         `json:"groups"`
+	MaxConcurrency int                         `json:"maxConcurrency"`
+	Remarks        []string                    `json:"remarks,omitempty"`
+	Waves          []rolloutWave               `json:"waves,omitempty"`
+	Next           *rolloutNext                `json:"next,omitempty"`
+	Timeline       []rolloutMoment             `json:"timeline,omitempty"`
+	Outcome        string                      `json:"outcome,omitempty"`
+
+	// first is the step at the start.
+	first rollout.Step
+}
+
+// rolloutWave is the clusters that start together when all goes well.
+type rolloutWave struct {
+	Groups        []string `json:"groups"`
+	Clusters      []string `json:"clusters"`
+	NeedsApproval []string `json:"needsApproval,omitempty"`
+}
+
+// rolloutNext is a step, with the clusters that share a code and what it means.
+type rolloutNext struct {
+	Phase    rollout.Phase `json:"phase"`
+	Message  string        `json:"message"`
+	Until    *metav1.Time  `json:"until,omitempty"`
+	Verdicts []rolloutRow  `json:"verdicts"`
+}
+
+type rolloutRow struct {
+	Code     rollout.Code `json:"code"`
+	Why      string       `json:"why"`
+	Until    *metav1.Time `json:"until,omitempty"`
+	Clusters []string     `json:"clusters"`
+}
+
+// rolloutMoment is an instant of a play.
+type rolloutMoment struct {
+	After     string        `json:"after"`
+	Phase     rollout.Phase `json:"phase"`
+	Started   []string      `json:"started,omitempty"`
+	Succeeded []string      `json:"succeeded,omitempty"`
+	Failed    []string      `json:"failed,omitempty"`
+	TimedOut  []string      `json:"timedOut,omitempty"`
+	UnderWay  int           `json:"underWay"`
+}
+
+func newRolloutReport(placement *clusterv1beta1.Placement, play rehearsal.Play) *rolloutReport {
+	first := rollout.Next(play.Strategy, play.Groups, play.Statuses, play.Start)
+	return &rolloutReport{
+		Placement: file.KeyOf(placement).String(), Type: cmp.Or(play.Strategy.Type, clusterv1alpha1.All),
+		Clusters: first.Total, Groups: len(play.Groups.Groups), MaxConcurrency: first.MaxConcurrency, first: first,
+	}
+}
+
+// waves plays the rollout with clusters that all succeed after the same time, and notes who starts together.
+func (r *rolloutReport) waves(play rehearsal.Play) {
+	strategy := play.Strategy
+	if strategy.Paused {
+		r.Remarks = append(r.Remarks, "paused: nobody starts until it is resumed")
+	}
+	play.Strategy, play.Fleet = openStrategy(strategy), rehearsal.Fleet{Duration: time.Second}
+	r.Waves = []rolloutWave{}
+	for moment := range play.Moments() {
+		if len(moment.Step.Apply) == 0 {
+			continue
+		}
+		wave := rolloutWave{Clusters: moment.Step.Apply}
+		for _, v := range moment.Step.Verdicts {
+			name := v.Group.String()
+			if v.Code != rollout.Starting || slices.Contains(wave.Groups, name) {
+				continue
+			}
+			wave.Groups = append(wave.Groups, name)
+			if rollout.NeedsApproval(strategy, v.Group) {
+				wave.NeedsApproval = append(wave.NeedsApproval, name)
+			}
+		}
+		r.Waves = append(r.Waves, wave)
+	}
+}
+
+// next puts the clusters of the first step together that share a code and a reason, in the order of the codes.
+func (r *rolloutReport) next() {
+	step := r.first
+	r.Next = &rolloutNext{Phase: step.Phase, Message: step.Message(), Until: stamp(step.Until), Verdicts: []rolloutRow{}}
+	type group struct {
+		code rollout.Code
+		why  string
+	}
+	at := map[group]int{}
+	for _, v := range step.Verdicts {
+		key := group{v.Code, step.Explain(v)}
+		position, known := at[key]
+		if !known {
+			position = len(r.Next.Verdicts)
+			at[key] = position
+			r.Next.Verdicts = append(r.Next.Verdicts, rolloutRow{Code: v.Code, Why: key.why})
+		}
+		row := &r.Next.Verdicts[position]
+		row.Clusters = append(row.Clusters, v.Cluster)
+		if until := stamp(v.Until); until != nil && (row.Until == nil || until.Before(row.Until)) {
+			row.Until = until
+		}
+	}
+	order := rollout.Codes()
+	slices.SortStableFunc(r.Next.Verdicts, func(a, b rolloutRow) int {
+		return cmp.Compare(slices.Index(order, a.Code), slices.Index(order, b.Code))
+	})
+}
+
+// stamp returns an instant as objects have it; nil for none.
+func stamp(at time.Time) *metav1.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: at.UTC()}
+}
+
+// timeline plays the rollout and notes every instant at which something happened.
+func (r *rolloutReport) timeline(play rehearsal.Play) {
+	r.Timeline = []rolloutMoment{}
+	given := map[string]bool{}
+	last := r.first
+	took := time.Duration(0)
+	for moment := range play.Moments() {
+		row := rolloutMoment{
+			After: moment.At.Sub(play.Start).String(), Phase: moment.Step.Phase, Started: moment.Step.Apply,
+			Succeeded: moment.Succeeded, Failed: moment.Failed, UnderWay: moment.Step.InFlight,
+		}
+		for _, cluster := range moment.Step.TimedOut {
+			if !given[cluster] {
+				row.TimedOut = append(row.TimedOut, cluster)
+				given[cluster] = true
+			}
+		}
+		r.Timeline = append(r.Timeline, row)
+		if moment.Step.Phase != last.Phase {
+			took = moment.At.Sub(play.Start)
+		}
+		last = moment.Step
+	}
+	r.Outcome = fmt.Sprintf("%s after %s: %s", last.Phase, took, last.Message())
+}
+
+// print writes the report in a form.
+func (r *rolloutReport) print(w io.Writer, form string) error {
+	switch form {
+	case "json":
+		data, err := json.MarshalIndent(r, "", "    ")
+		if err != nil {
+			return fmt.Errorf("encoding the result: %w", err)
+		}
+		_, err = w.Write(append(data, '\n'))
+		return err
+	case "yaml":
+		data, err := yaml.Marshal(r)
+		if err != nil {
+			return fmt.Errorf("encoding the result: %w", err)
+		}
+		_, err = w.Write(data)
+		return err
+	default:
+		return r.printTable(w)
+	}
+}
+
+func (r *rolloutReport) printTable(w io.Writer) error {
+	fmt.Fprintf(w, "%s: %s, %s in %s", r.Placement, r.Type, count(r.Clusters, "cluster"), count(r.Groups, "group"))
+	if r.Type == clusterv1alpha1.Progressive {
+		fmt.Fprintf(w, ", at most %d at a time", r.MaxConcurrency)
+	}
+	fmt.Fprintln(w)
+	for _, remark := range r.Remarks {
+		fmt.Fprintf(w, "  %s\n", remark)
+	}
+	table := newTable(w, "  ")
+	switch {
+	case r.Next != nil:
+		r.nextRows(w, table)
+	case r.Timeline != nil:
+		r.timelineRows(table)
+	default:
+		r.waveRows(table)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if r.Outcome != "" {
+		fmt.Fprintln(w, r.Outcome)
+	}
+	return nil
+}
+
+func (r *rolloutReport) waveRows(table *table) {
+	table.row("WAVE", "COUNT", "GROUPS", "NEEDS-APPROVAL", "CLUSTERS")
+	for i, wave := range r.Waves {
+		table.row(strconv.Itoa(i+1), strconv.Itoa(len(wave.Clusters)), names(wave.Groups, maxExamples),
+			cmp.Or(names(wave.NeedsApproval, maxExamples), none), names(wave.Clusters, maxMembers))
+	}
+}
+
+func (r *rolloutReport) nextRows(w io.Writer, table *table) {
+	fmt.Fprintf(w, "  %s: %s\n", r.Next.Phase, r.Next.Message)
+	if r.Next.Until != nil {
+		fmt.Fprintf(w, "  look again at %s\n", r.Next.Until.UTC().Format(time.RFC3339))
+	}
+	table.row("CODE", "COUNT", "WHY", "UNTIL", "CLUSTERS")
+	for _, row := range r.Next.Verdicts {
+		until := none
+		if row.Until != nil {
+			until = row.Until.UTC().Format(time.RFC3339)
+		}
+		table.row(string(row.Code), strconv.Itoa(len(row.Clusters)), row.Why, until, names(row.Clusters, maxMembers))
+	}
+}
+
+func (r *rolloutReport) timelineRows(table *table) {
+	table.row("AFTER", "PHASE", "UNDER-WAY", "STARTED", "SUCCEEDED", "FAILED", "TIMED-OUT")
+	for _, row := range r.Timeline {
+		table.row(row.After, string(row.Phase), strconv.Itoa(row.UnderWay),
+			counted(row.Started), counted(row.Succeeded), counted(row.Failed), counted(row.TimedOut))
+	}
+}
+
+// counted returns how many clusters there are, and the first of them.
+func counted(clusters []string) string {
+	if len(clusters) == 0 {
+		return none
+	}
+	return strings.Join([]string{strconv.Itoa(len(clusters)), names(clusters, maxExamples)}, ": ")
+}

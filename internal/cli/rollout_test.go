@@ -1,0 +1,94 @@
+package cli_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berth-project/berth/internal/cli"
+)
+
+func rolloutFile(name string) string { return filepath.Join("testdata", "rollout", name) }
+
+// plan runs the command over the files in testdata.
+func plan(t *testing.T, args ...string) outcome {
+	t.Helper()
+	return run(t, "", append([]string{"rollout", "plan", "-f", rolloutFile("placement.yaml")}, args...)...)
+}
+
+func TestRolloutPlan(t *testing.T) {
+	progressive := []string{"--strategy", rolloutFile("progressive.yaml")}
+	perGroup := []string{"--strategy", rolloutFile("pergroup.yaml")}
+	cases := map[string][]string{
+		"waves":           progressive,
+		"waves-per-group": perGroup,
+		"next":            append([]string{"--status", rolloutFile("status.yaml")}, progressive...),
+		"next-paused":     append([]string{"--status", rolloutFile("status.yaml"), "shop/web"}, perGroup...),
+		"simulate":        append([]string{"--simulate", "--failure-rate", "0.1", "--seed", "3"}, progressive...),
+		"simulate-bad":    append([]string{"--simulate", "--failure-rate", "0.3", "--hang-rate", "0.2", "--duration", "20m", "--spread", "0.1", "--seed", "5"}, progressive...),
+		"simulate-from":   append([]string{"--simulate", "--status", rolloutFile("status.yaml"), "web", "-n", "shop"}, progressive...),
+	}
+	for name, args := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := plan(t, args...)
+			if got.code != cli.ExitOK {
+				t.Fatalf("exit code %d, standard error:\n%s", got.code, got.errOut)
+			}
+			golden(t, "rollout-"+name+".table", got.out)
+			golden(t, "rollout-"+name+".stderr", got.errOut)
+		})
+	}
+	for name, form := range map[string]string{"waves": "yaml", "next": "json", "simulate": "yaml"} {
+		t.Run(name+"/"+form, func(t *testing.T) {
+			golden(t, "rollout-"+name+"."+form, plan(t, append(cases[name], "-o", form)...).out)
+		})
+	}
+	golden(t, "rollout-help.txt", run(t, "", "rollout", "plan", "--help").out)
+}
+
+// TestRolloutPlanDecidesFirst plans a placement of which only the fleet is given.
+func TestRolloutPlanDecidesFirst(t *testing.T) {
+	got := run(t, "", "rollout", "plan", "even", "-f", example("first-decision"), "--strategy", rolloutFile("pergroup.yaml"))
+	if got.code != cli.ExitOK || !strings.Contains(got.out, "shop/even: ProgressivePerGroup, ") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestRolloutPlansThatAreRefused(t *testing.T) {
+	good := rolloutFile("progressive.yaml")
+	cases := map[string]struct {
+		args []string
+		want string
+	}{
+		"no strategy":                {nil, "name its file with --strategy\nSee 'kubectl berth rollout plan --help'."},
+		"a strategy that is missing": {[]string{"--strategy", "missing.yaml"}, "reading the strategy: open missing.yaml: no such file"},
+		"an unknown field":           {[]string{"--strategy", rolloutFile("unknown.yaml")}, `unknown field "rolloutType"`},
+		"every fault of a strategy":  {[]string{"--strategy", rolloutFile("broken.yaml")}, "3 faults in strategy testdata/rollout/broken.yaml:\n  progressive.progressDeadline: Invalid value: \"10\": must be a duration"},
+		"every fault of a status": {[]string{"--strategy", good, "--status", rolloutFile("faulty-status.yaml")}, "3 faults in status testdata/rollout/faulty-status.yaml:\n" +
+			"  [0].state: \"Done\" is unknown; use ToApply, Progressing, Succeeded, Failed, TimeOut or Skip\n  [1].cluster: is empty; name the cluster\n  [2].cluster: eu-1 is given twice"},
+		"an unknown placement":     {[]string{"--strategy", good, "shop/api"}, "placement api is not found: there are shop/web"},
+		"another namespace":        {[]string{"--strategy", good, "-n", "bank"}, "no placement is found: there are shop/web"},
+		"several placements":       {[]string{"--strategy", good, "-f", example("canary")}, "several placements could be meant; name one as NAMESPACE/NAME"},
+		"two placements":           {[]string{"--strategy", good, "a", "b"}, `unexpected argument "b"`},
+		"an unknown output":        {[]string{"--strategy", good, "-o", "wide"}, `unknown output "wide"`},
+		"an instant that is none":  {[]string{"--strategy", good, "--now", "noon"}, `--now "noon" is not in RFC 3339 form`},
+		"a rate and no simulation": {[]string{"--strategy", good, "--failure-rate", "0.1"}, "--failure-rate is read with --simulate only"},
+		"a rate above one":         {[]string{"--strategy", good, "--simulate", "--hang-rate", "1.1"}, "must be from 0 to 1"},
+		"rates that exceed all":    {[]string{"--strategy", good, "--simulate", "--hang-rate", "0.6", "--failure-rate", "0.6"}, "together at most 1"},
+		"a rate that is no number": {[]string{"--strategy", good, "--simulate", "--failure-rate", "NaN"}, "must be from 0 to 1"},
+		"a duration before now":    {[]string{"--strategy", good, "--simulate", "--duration", "-1m"}, "--duration must be more than 0"},
+		"a spread beyond":          {[]string{"--strategy", good, "--simulate", "--spread", "2"}, "--spread must be from 0 to 1"},
+		"an unknown command":       {[]string{"--strategy", good, "--launch"}, "unknown flag: --launch"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := plan(t, tc.args...)
+			if got.code != cli.ExitRefused || got.out != "" || !strings.Contains(got.errOut, tc.want) {
+				t.Errorf("got %+v, want exit code 2 and %q on standard error", got, tc.want)
+			}
+		})
+	}
+	if got := run(t, "", "rollout", "launch"); got.code != cli.ExitRefused || !strings.Contains(got.errOut, `unknown command "launch"`) {
+		t.Errorf("got %+v", got)
+	}
+}
