@@ -16,6 +16,9 @@ func Next(strategy *clusterv1alpha1.RolloutStrategy, groups Groups, statuses []S
 	r, errs := compile(strategy, nil)
 	size, err := parse(groups.ClustersPerDecisionGroup, field.NewPath("clustersPerDecisionGroup"))
 	w := walk{rules: r, now: now, errs: appended(errs, err)}
+	if len(w.errs) > 0 {
+		w.deadline = never // a mistake gives up nobody
+	}
 	w.arrange(groups.Groups)
 	w.judge(statuses)
 	w.limit(size)

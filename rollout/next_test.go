@@ -28,7 +28,7 @@ func TestStrategiesThatCannotBeFollowed(t *testing.T) {
 		"a deadline with a tail":    {`{all: {progressDeadline: "5m soon"}}`, []string{`s.all.progressDeadline: Invalid value: "5m soon": ` + duration}},
 		"a watch before now":        {`{type: Progressive, progressive: {minSuccessTime: -1m}}`, []string{`s.progressive.minSuccessTime: Invalid value: "-1m0s": must not be negative; write 0 to wait for nothing`}},
 		"fewer failures than none":  {`{type: ProgressivePerGroup, progressivePerGroup: {maxFailures: -1}}`, []string{`s.progressivePerGroup.maxFailures: Invalid value: -1: ` + number}},
-		"everything at once": {`{type: Progressive, progressive: {maxConcurrency: some, maxFailures: 101%, mandatoryDecisionGroups: [{groupName: a}, {groupIndex: -1}]}}`, []string{
+		"everything at once": {`{type: Progressive, progressive: {progressDeadline: 1m, maxConcurrency: some, maxFailures: 101%, mandatoryDecisionGroups: [{groupName: a}, {groupIndex: -1}]}}`, []string{
 			`s.progressive.maxFailures: Invalid value: "101%": ` + number,
 			`s.progressive.mandatoryDecisionGroups[1].groupIndex: Invalid value: -1: must be 0 or more; groups are counted from 0`,
 			`s.progressive.maxConcurrency: Invalid value: "some": ` + number,
