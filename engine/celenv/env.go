@@ -28,10 +28,12 @@ const (
 	cachedExpressions = 4096
 )
 
-// Env compiles expressions and remembers those it has compiled, the least recently used being forgotten first.
+// Env compiles expressions and remembers those it has compiled, and what they came to, the least recently used being
+// forgotten first.
 type Env struct {
 	env   *cel.Env
 	cache *lru.Cache
+	memos *lru.Cache
 	// forgetful compiles for an Env that remembers; nil for one that does not.
 	forgetful *Env
 }
@@ -52,7 +54,7 @@ func New() (*Env, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the CEL environment: %w", err)
 	}
-	return &Env{env: env, cache: lru.New(cachedExpressions)}, nil
+	return &Env{env: env, cache: lru.New(cachedExpressions), memos: lru.New(rememberedExpressions)}, nil
 }
 
 // compiled is a cache entry: an expression, or why its text is none.
@@ -96,7 +98,7 @@ func (e *Env) compile(text string) (*Expression, error) {
 	if err != nil {
 		return nil, fmt.Errorf("instantiation failed: %w", err)
 	}
-	return &Expression{Text: text, program: program, reads: readsOf(root(checked))}, nil
+	return &Expression{Text: text, program: program, reads: readsOf(root(checked)), memos: e.memos}, nil
 }
 
 func root(checked *cel.Ast) ast.Expr { return checked.NativeRep().Expr() }

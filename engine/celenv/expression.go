@@ -8,11 +8,12 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
+	"k8s.io/utils/lru"
 
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// Expression is a compiled expression. It is immutable, unless its Env remembers.
+// Expression is a compiled expression. It is immutable, unless its Env remembers; what it came to in runs is kept beside it.
 type Expression struct {
 	// Text is the source.
 	Text string
@@ -21,6 +22,7 @@ type Expression struct {
 	reads   reads
 	// memory is nil where nothing is remembered.
 	memory memory
+	memos  *lru.Cache
 }
 
 // Answer is what an expression says of one cluster.

@@ -178,11 +178,11 @@ func TestHeartbeatsChangeNothingThatCanBeRead(t *testing.T) {
 	before := enginetest.Cluster("c").Label("env", "prod").Obj()
 	after := before.DeepCopy()
 	after.ResourceVersion = "2"
-	if got := celenv.Changed(before, after); got != 0 {
+	if got := fleet.ChangedFacets(before, after); got != 0 {
 		t.Errorf("changed %b, want nothing", got)
 	}
 	after.Labels["env"] = "dev"
-	if got := celenv.Changed(before, after); got != celenv.FacetLabels {
+	if got := fleet.ChangedFacets(before, after); got != celenv.FacetLabels {
 		t.Errorf("changed %b, want the labels alone", got)
 	}
 }

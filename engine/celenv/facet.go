@@ -1,27 +1,20 @@
 package celenv
 
-import (
-	"maps"
+import "github.com/berth-project/berth/engine/fleet"
 
-	"k8s.io/apimachinery/pkg/api/equality"
+// Facet is a part of a ManagedCluster that expressions read and that changes on its own.
+type Facet = fleet.Facet
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-)
-
-// Facet is a part of a ManagedCluster that expressions read and that changes on its own. Facets are bits.
-type Facet uint16
-
-// The parts of a ManagedCluster. Together they are all of it but metadata.managedFields and metadata.resourceVersion,
-// which no expression can read: they move with every heartbeat.
+// The facets, as in package fleet.
 const (
-	FacetLabels Facet = 1 << iota
-	FacetAnnotations
-	FacetMeta
-	FacetSpec
-	FacetClaims
-	FacetResources
-	FacetConditions
-	FacetStatus
+	FacetLabels      = fleet.FacetLabels
+	FacetAnnotations = fleet.FacetAnnotations
+	FacetMeta        = fleet.FacetMeta
+	FacetSpec        = fleet.FacetSpec
+	FacetClaims      = fleet.FacetClaims
+	FacetResources   = fleet.FacetResources
+	FacetConditions  = fleet.FacetConditions
+	FacetStatus      = fleet.FacetStatus
 
 	metadataFacets = FacetLabels | FacetAnnotations | FacetMeta
 	statusFacets   = FacetClaims | FacetResources | FacetConditions | FacetStatus
@@ -59,25 +52,4 @@ func facetBelow(child string, whole, rest Facet, named map[string]Facet) Facet {
 		return facet
 	}
 	return rest
-}
-
-// Changed returns the facets in which two states of a cluster differ.
-func Changed(a, b *clusterv1.ManagedCluster) Facet {
-	var out Facet
-	differ := func(facet Facet, same bool) {
-		if !same {
-			out |= facet
-		}
-	}
-	differ(FacetLabels, maps.Equal(a.Labels, b.Labels))
-	differ(FacetAnnotations, maps.Equal(a.Annotations, b.Annotations))
-	differ(FacetMeta, equality.Semantic.DeepEqual(plainMeta(a), plainMeta(b)))
-	differ(FacetSpec, equality.Semantic.DeepEqual(a.Spec, b.Spec))
-	differ(FacetClaims, equality.Semantic.DeepEqual(a.Status.ClusterClaims, b.Status.ClusterClaims))
-	differ(FacetResources, equality.Semantic.DeepEqual(a.Status.Capacity, b.Status.Capacity) &&
-		equality.Semantic.DeepEqual(a.Status.Allocatable, b.Status.Allocatable))
-	differ(FacetConditions, equality.Semantic.DeepEqual(a.Status.Conditions, b.Status.Conditions))
-	differ(FacetStatus, equality.Semantic.DeepEqual(a.Status.Version, b.Status.Version) &&
-		equality.Semantic.DeepEqual(a.Status.ManagedNamespaces, b.Status.ManagedNamespaces))
-	return out
 }

@@ -1,10 +1,10 @@
 package celenv
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/engine/fleet"
 )
 
 // object returns the JSON form of a ManagedCluster, cut down to the given facets. What is absent from the object's
@@ -32,7 +32,7 @@ func object(c *clusterv1.ManagedCluster, reads Facet) (map[string]any, error) {
 
 func metadata(c *clusterv1.ManagedCluster, reads Facet) (map[string]any, error) {
 	if reads&FacetMeta != 0 {
-		meta := plainMeta(c)
+		meta := fleet.PlainMeta(c)
 		meta.Labels, meta.Annotations = c.Labels, c.Annotations
 		return runtime.DefaultUnstructuredConverter.ToUnstructured(&meta)
 	}
@@ -44,13 +44,6 @@ func metadata(c *clusterv1.ManagedCluster, reads Facet) (map[string]any, error) 
 		out["annotations"] = c.Annotations
 	}
 	return out, nil
-}
-
-// plainMeta is the metadata of a cluster without labels and annotations, and without what moves at every write.
-func plainMeta(c *clusterv1.ManagedCluster) metav1.ObjectMeta {
-	meta := c.ObjectMeta
-	meta.Labels, meta.Annotations, meta.ManagedFields, meta.ResourceVersion = nil, nil, nil, ""
-	return meta
 }
 
 func status(c *clusterv1.ManagedCluster, reads Facet) (map[string]any, error) {

@@ -1,7 +1,6 @@
 package filter
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 
@@ -25,6 +24,8 @@ func NewEvaluation(s *fleet.Snapshot) *Evaluation {
 
 // Fallen is what the expressions of one predicate did to the clusters that its selector matches.
 type Fallen struct {
+	// refused are, per expression, the clusters that it is false for; by are those on which one has a problem.
+	refused           []*bitset.BitSet
 	by                map[fleet.ID]fall
 	evaluated, failed int
 	problem           string
@@ -44,42 +45,88 @@ func (e *Evaluation) Narrow(predicate program.Predicate, in *bitset.BitSet, aske
 	if len(predicate.Expressions) == 0 {
 		return Fallen{}
 	}
+	work := e.start(predicate.Expressions, asked)
 	ids := e.snapshot.ByName(in)
 	out := Fallen{by: map[fleet.ID]fall{}, evaluated: len(ids)}
+	for range predicate.Expressions {
+		out.refused = append(out.refused, &bitset.BitSet{})
+	}
 	for _, id := range ids {
-		fell, ok := e.first(predicate.Expressions, id, asked)
-		if !ok {
-			continue
+		if fell, ok := work.first(id); ok {
+			in.Clear(id)
+			out.note(id, fell)
 		}
-		out.by[id] = fell
-		in.Clear(id)
-		if fell.outcome.Answer == celenv.Failed {
-			out.failed++
-			out.problem = cmp.Or(out.problem, fmt.Sprintf("celExpressions[%d]: %s", fell.expression, fell.outcome.Problem))
+	}
+	for _, expression := range work.runs {
+		expression.Keep()
+	}
+	return out
+}
+
+// note notes how a cluster fell.
+func (f *Fallen) note(id fleet.ID, fell fall) {
+	if fell.outcome.Answer == celenv.No {
+		f.refused[fell.expression].Set(id)
+		return
+	}
+	f.by[id] = fell
+	if fell.outcome.Answer == celenv.Failed {
+		f.failed++
+		if f.problem == "" {
+			f.problem = fmt.Sprintf("celExpressions[%d]: %s", fell.expression, fell.outcome.Problem)
 		}
+	}
+}
+
+// of returns how a cluster fell. Ok is false where it fell to no expression.
+func (f Fallen) of(id fleet.ID) (fell fall, ok bool) {
+	for i, refused := range f.refused {
+		if refused.Test(id) {
+			return fall{expression: i}, true
+		}
+	}
+	fell, ok = f.by[id]
+	return fell, ok
+}
+
+// running is the expressions of one predicate at work.
+type running struct {
+	*Evaluation
+	asked *Asked
+	runs  []*celenv.Run
+}
+
+func (e *Evaluation) start(expressions []*celenv.Expression, asked *Asked) *running {
+	out := &running{Evaluation: e, asked: asked}
+	for _, expression := range expressions {
+		out.runs = append(out.runs, expression.Run(e.snapshot))
 	}
 	return out
 }
 
 // first returns the first expression that does not accept a cluster. Ok is false where all do.
-func (e *Evaluation) first(expressions []*celenv.Expression, id fleet.ID, asked *Asked) (fell fall, ok bool) {
-	subject := celenv.Subject{
-		Cluster: e.snapshot.Cluster(id), Now: e.snapshot.Now,
-		Score: func(resource string) *fleet.Score { return asked.score(e.snapshot, id, resource) },
-	}
-	left := min(uint64(celenv.SelectorCost), e.left)
-	for i, expression := range expressions {
+func (r *running) first(id fleet.ID) (fell fall, ok bool) {
+	left := min(uint64(celenv.SelectorCost), r.left)
+	for i, run := range r.runs {
 		if left == 0 {
 			return fall{i, celenv.Outcome{Answer: celenv.TooCostly, Problem: "the expressions together ran over their cost limit"}}, true
 		}
-		outcome := expression.Eval(subject)
+		outcome := run.Eval(id, func() celenv.Subject { return r.subject(id) })
 		left -= min(left, outcome.Cost)
-		e.left -= min(e.left, outcome.Cost)
+		r.left -= min(r.left, outcome.Cost)
 		if outcome.Answer != celenv.Yes {
 			return fall{i, outcome}, true
 		}
 	}
 	return fall{}, false
+}
+
+// subject is a cluster as expressions see it.
+func (r *running) subject(id fleet.ID) celenv.Subject {
+	return celenv.Subject{
+		Cluster: r.snapshot.Cluster(id), Now: r.snapshot.Now,
+		Score: func(resource string) *fleet.Score { return r.asked.score(r.snapshot, id, resource) },
+	}
 }
 
 // Dead says how an expression fails on every cluster; empty where it does not. The list and the index are where the

@@ -72,7 +72,7 @@ func (m *Matched) Why(c *fleet.Cluster, id fleet.ID) verdict.Verdict {
 	var clauses verdict.Mismatches
 	for i, ran := range m.predicates {
 		clause := verdict.Clause{Predicate: i}
-		if fall, ok := ran.fell.by[id]; ok {
+		if fall, ok := ran.fell.of(id); ok {
 			clause.Text, clause.Problem = ran.predicate.Expressions[fall.expression].Text, fall.outcome.Problem
 			if fall.outcome.Answer == celenv.TooCostly {
 				out.Code = verdict.TooCostly

@@ -24,6 +24,9 @@ func (s *Snapshot) Edit() *Edit {
 	next.rows, next.cpu, next.memory = s.rows.copied(), s.cpu.copied(), s.memory.copied()
 	next.chosen = s.chosen.copied()
 	next.free = slices.Clone(s.free)
+	for n := range next.states {
+		next.states[n] = s.states[n].copied()
+	}
 	return &Edit{next: &next}
 }
 
@@ -49,6 +52,7 @@ func (e *Edit) SetCluster(c *Cluster) (before *Cluster) {
 	id, old := e.row(c.Name())
 	e.next.rows.set(e, id, &row{name: old.name, cluster: c, scores: old.scores})
 	e.measure(id, c.CPU, c.Memory)
+	e.mark(id, old.cluster, c)
 	e.reindex(id, old.cluster, c)
 	return old.cluster
 }

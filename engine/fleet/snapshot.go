@@ -18,6 +18,7 @@ type Snapshot struct {
 	rows     column[*row]
 	cpu      column[Allocatable]
 	memory   column[Allocatable]
+	states   [facetCount]column[*Edit]
 	size     ID
 	free     []ID
 	terms    btree.Map[Term, posting]

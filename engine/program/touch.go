@@ -28,7 +28,7 @@ func compare(s *fleet.Snapshot, before, after *fleet.Cluster) difference {
 	if before == nil || after == nil {
 		return out
 	}
-	out.facets = celenv.Changed(before.Object, after.Object)
+	out.facets = fleet.ChangedFacets(before.Object, after.Object)
 	out.taints = !equality.Semantic.DeepEqual(before.Object.Spec.Taints, after.Object.Spec.Taints)
 	out.cpu, out.memory = before.CPU != after.CPU, before.Memory != after.Memory
 	out.everybody = out.taints || out.cpu || out.memory || before.Terminating() != after.Terminating()
