@@ -103,8 +103,9 @@ func (t *Trace) refused() int {
 // maxHeld is how many held clusters the condition names.
 const maxHeld = 10
 
-// held returns PlacementHeld; a placement without a disruption policy has none.
-func (t *Trace) held() Condition {
+// Held returns PlacementHeld as it may be told to somebody who sees some of the clusters; a placement without a disruption
+// policy has none.
+func (t *Trace) Held(sees func(cluster string) bool) Condition {
 	out := Condition{
 		Type: clusterv1beta1.PlacementConditionHeld, Status: metav1.ConditionFalse,
 		Reason: clusterv1beta1.ReasonNothingHeld, Message: "No selected ManagedCluster is held by spec.disruptionPolicy",
@@ -117,10 +118,12 @@ func (t *Trace) held() Condition {
 		return out
 	}
 	var names []string
-	for _, id := range ids[:min(maxHeld, len(ids))] {
-		names = append(names, t.Snapshot.Name(id))
+	for _, id := range ids {
+		if name := t.Snapshot.Name(id); len(names) < maxHeld && sees(name) {
+			names = append(names, name)
+		}
 	}
-	if len(ids) > maxHeld {
+	if len(ids) > len(names) {
 		names = append(names, "...")
 	}
 	out.Status, out.Reason = metav1.ConditionTrue, clusterv1beta1.ReasonBudgetSpent

@@ -69,7 +69,7 @@ func Of(result *engine.Result, placement *clusterv1beta1.Placement, sees func(cl
 	out := Explanation{
 		Kind: Kind, Namespace: result.Key.Namespace, Name: result.Key.Name, Generation: placement.Generation,
 		DecidedAt: result.Trace.Snapshot.Now, Decided: result.Decided, Selected: result.Selected,
-		Conditions: conditions(result), Clusters: []Cluster{},
+		Clusters: []Cluster{},
 	}
 	if wanted := placement.Spec.NumberOfClusters; wanted != nil {
 		out.Wanted = new(int(*wanted))
@@ -79,6 +79,7 @@ func Of(result *engine.Result, placement *clusterv1beta1.Placement, sees func(cl
 	if sees == nil {
 		sees = func(string) bool { return true }
 	}
+	out.Conditions = conditions(result, sees)
 	if r.last != nil && sees(r.last.Cluster) {
 		out.Cut = r.last
 	}
@@ -93,9 +94,14 @@ func Of(result *engine.Result, placement *clusterv1beta1.Placement, sees func(cl
 	return out
 }
 
-func conditions(result *engine.Result) []Condition {
+// conditions returns the conditions that the placement has. The one that names clusters names those that the reader sees.
+func conditions(result *engine.Result, sees func(string) bool) []Condition {
+	held := result.Held
+	if held.Type != "" {
+		held = result.Trace.Held(sees)
+	}
 	out := []Condition{}
-	for _, c := range []engine.Condition{result.Satisfied, result.Misconfigured, result.Held, result.ScoresExpired} {
+	for _, c := range []engine.Condition{result.Satisfied, result.Misconfigured, held, result.ScoresExpired} {
 		if c.Type != "" {
 			out = append(out, Condition(c))
 		}

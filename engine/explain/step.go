@@ -112,7 +112,7 @@ func (s Step) worded(w wording) Step {
 	return s
 }
 
-func plural(number int32, thing string) string {
+func plural[N int32 | int64](number N, thing string) string {
 	if number == 1 {
 		return thing
 	}

@@ -75,6 +75,8 @@ func (f *hubFlags) loader() clientcmd.ClientConfig {
 // hub is a hub that commands read.
 type hub struct {
 	client client.WithWatch
+	// config is how to reach it.
+	config *rest.Config
 	// host is the address of its API server.
 	host string
 	// namespace is that of the command line, or of the context.
@@ -116,7 +118,7 @@ func (f *hubFlags) open(errOut io.Writer, progress *progress) (*hub, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the hub: %w", err)
 	}
-	return &hub{client: made, host: config.Host, namespace: namespace, progress: progress}, nil
+	return &hub{client: made, config: config, host: config.Host, namespace: namespace, progress: progress}, nil
 }
 
 // scheme is Berth's objects, and those of Kubernetes that commands read.

@@ -27,7 +27,7 @@ command line is wrong.`,
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{cmd, err} })
-	root.AddCommand(newGet(streams, clock), newTree(streams, clock), newRollout(streams, clock), newSimulate(streams, clock), newVersion(streams))
+	root.AddCommand(newGet(streams, clock), newTree(streams, clock), newRollout(streams, clock), newExplain(streams, clock), newSimulate(streams, clock), newVersion(streams))
 	root.InitDefaultCompletionCmd()
 	return root
 }

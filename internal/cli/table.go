@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,11 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/engine/verdict"
 )
 
 const (
-	// maxMembers is how many clusters of a group are named, maxExamples how many of those that share a verdict.
+	// maxMembers is how many clusters of a group are named, maxExamples how many of those that come or go.
 	maxMembers  = 20
 	maxExamples = 5
 
@@ -70,7 +73,7 @@ func (d decision) print(w io.Writer) error {
 	if err := printGroups(w, d.groups()); err != nil || d.result == nil {
 		return err
 	}
-	return printSummary(w, summary(d.result.Trace))
+	return d.printVerdicts(w)
 }
 
 func printGroups(w io.Writer, groups []shownGroup) error {
@@ -86,16 +89,13 @@ func printGroups(w io.Writer, groups []shownGroup) error {
 	return table.Flush()
 }
 
-func printSummary(w io.Writer, rows []verdictRow) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	table := newTable(w, "  ")
-	table.row("VERDICT", "COUNT", "WHY", "CLUSTERS")
-	for _, row := range rows {
-		table.row(row.code.String(), strconv.Itoa(len(row.clusters)), row.why, names(row.clusters, maxExamples))
-	}
-	return table.Flush()
+// printVerdicts writes why clusters are not selected, or merely held. The others are in the groups.
+func (d decision) printVerdicts(w io.Writer) error {
+	of := explain.Of(d.result, d.placement, nil)
+	rows := slices.DeleteFunc(of.Rows(), func(row explain.Row) bool {
+		return row.Verdict == verdict.Selected.String() || row.Verdict == verdict.Kept.String()
+	})
+	return tellRows(w, "  ", rows, screenOf(w, os.Getenv))
 }
 
 // remarks returns what a reader should know before the groups.

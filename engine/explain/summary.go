@@ -1,0 +1,161 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/verdict"
+)
+
+// maxReasons is how many reasons are listed for one verdict.
+const maxReasons = 5
+
+// Row is some clusters that share a verdict and the reason for it.
+type Row struct {
+	Verdict string
+	// Why is the reason. It is the group for clusters that are selected into one of several, and empty where each cluster
+	// has a reason of its own, which Behind tells, or where the verdict says it all.
+	Why string
+	// Clusters are those that others beat by rank, all others by name.
+	Clusters []*Cluster
+}
+
+// nearestFirst are the verdicts, those first that are nearest to being selected.
+func nearestFirst() []verdict.Code {
+	return []verdict.Code{
+		verdict.Selected, verdict.Held, verdict.Kept, verdict.Beaten, verdict.Waiting, verdict.Capped, verdict.Expired,
+		verdict.Tainted, verdict.OutsideTiers, verdict.TooCostly, verdict.Mismatch, verdict.OutsideSets, verdict.Terminating,
+		verdict.Undecided,
+	}
+}
+
+// Rows groups the clusters by verdict and reason: those first that are nearest to being selected, which is the pipeline
+// from its end, and of a verdict the most frequent reason first. Rare reasons of a verdict are put together.
+func (e *Explanation) Rows() []Row {
+	type group struct{ verdict, why string }
+	found := map[group]*Row{}
+	var out []*Row
+	for i := range e.Clusters {
+		cluster := &e.Clusters[i]
+		key := group{cluster.Verdict, e.reason(cluster)}
+		if found[key] == nil {
+			found[key] = &Row{Verdict: key.verdict, Why: key.why}
+			out = append(out, found[key])
+		}
+		found[key].Clusters = append(found[key].Clusters, cluster)
+	}
+	places := map[string]int{}
+	for i, code := range nearestFirst() {
+		places[code.String()] = i
+	}
+	for _, row := range out {
+		if row.Verdict == verdict.Beaten.String() {
+			slices.SortStableFunc(row.Clusters, func(a, b *Cluster) int { return cmp.Compare(a.Rank, b.Rank) })
+		}
+	}
+	slices.SortFunc(out, func(a, b *Row) int { return cmp.Or(cmp.Compare(places[a.Verdict], places[b.Verdict]), a.compare(b)) })
+	return merged(out)
+}
+
+// compare orders rows of one verdict: groups by index, the others by how many clusters they have.
+func (r *Row) compare(other *Row) int {
+	first, second := r.Clusters[0].Group, other.Clusters[0].Group
+	if first != nil && second != nil && r.Verdict == verdict.Selected.String() {
+		return cmp.Compare(first.Index, second.Index)
+	}
+	return cmp.Or(cmp.Compare(len(other.Clusters), len(r.Clusters)), cmp.Compare(r.Why, other.Why))
+}
+
+// reason returns what the clusters of a row have in common.
+func (e *Explanation) reason(cluster *Cluster) string {
+	switch {
+	case cluster.Beaten != nil:
+		return ""
+	case cluster.Verdict == verdict.Selected.String() && cluster.Group != nil && e.grouped():
+		return cluster.Group.String()
+	default:
+		return cluster.Why
+	}
+}
+
+// grouped says whether the groups say anything: there are several, or it has a name.
+func (e *Explanation) grouped() bool {
+	return slices.ContainsFunc(e.Clusters, func(c Cluster) bool { return c.Group != nil && *c.Group != Group{} })
+}
+
+// String renders a group as "group 0, canary".
+func (g Group) String() string {
+	if g.Name == "" {
+		return fmt.Sprintf("group %d", g.Index)
+	}
+	return fmt.Sprintf("group %d, %s", g.Index, g.Name)
+}
+
+// merged puts the reasons of a verdict beyond the most frequent into one row. Groups are no reasons, and all are shown.
+func merged(rows []*Row) []Row {
+	var out []Row
+	reasons := 0
+	for _, row := range rows {
+		if len(out) == 0 || out[len(out)-1].Verdict != row.Verdict {
+			reasons = 0
+		}
+		if reasons++; reasons <= maxReasons || row.Verdict == verdict.Selected.String() {
+			out = append(out, *row)
+			continue
+		}
+		last := &out[len(out)-1]
+		last.Why = "other reasons"
+		last.Clusters = append(last.Clusters, row.Clusters...)
+	}
+	return out
+}
+
+// Behind says in a few words what a cluster that others beat lacks to the last of them; empty for any other cluster.
+func (c *Cluster) Behind() string {
+	if c.Beaten == nil {
+		return ""
+	}
+	by := cmp.Or(c.Beaten.By, "another cluster")
+	switch points := c.Beaten.Points; {
+	case c.Reluctant:
+		return "behind " + by + " for a PreferNoSelect taint"
+	case points > 0:
+		return fmt.Sprintf("%d %s short of %s", points, plural(points, "point"), by)
+	case points < 0 && c.Tier != "":
+		return "in a later tier than " + by
+	case points < 0:
+		return "ranks after " + by
+	default:
+		return "as many points as " + by + ", which goes first"
+	}
+}
+
+// Trouble returns the conditions that a reader should know of, each in a line: those that are not as they should be.
+func (e *Explanation) Trouble() []string {
+	var out []string
+	for _, c := range e.Conditions {
+		wrong := c.Status == metav1.ConditionTrue
+		if c.Type == clusterv1beta1.PlacementConditionSatisfied {
+			wrong = !wrong
+		}
+		if wrong && c.Message != "" {
+			out = append(out, strings.TrimPrefix(c.Type, "Placement")+": "+c.Message)
+		}
+	}
+	return out
+}
+
+// Satisfied returns the condition that says whether the placement has what it wants.
+func (e *Explanation) Satisfied() Condition {
+	for _, c := range e.Conditions {
+		if c.Type == clusterv1beta1.PlacementConditionSatisfied {
+			return c
+		}
+	}
+	return Condition{Status: metav1.ConditionUnknown}
+}

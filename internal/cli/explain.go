@@ -1,0 +1,231 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
+
+	"github.com/berth-project/berth/engine/explain"
+)
+
+const explainPlacementLong = `Say why each cluster is selected or not, by the run that decided.
+
+Without files the manager of the hub answers, from the very run that it last made for the placement. It tells of the
+clusters that you may see, and counts the others. That needs the right to get the placement.
+
+With files the placements in them are decided first, as simulate does, from the decisions that they hold.
+
+The summary groups the clusters by verdict, those first that are nearest to being selected. --cluster tells the whole story
+of one cluster, and the fewest changes that would make it selected: each was proved by a run. -o wide lists every cluster
+with its scores; json and yaml give the explanation as data, of kind ` + explain.Kind + `.`
+
+const explainPlacementExamples = `  # Why does this placement select what it selects?
+  kubectl berth explain placement web -n shop
+
+  # Why is one cluster not selected, and what would change that?
+  kubectl berth explain placement web -n shop --cluster eu-7
+
+  # Every cluster with its scores
+  kubectl berth explain placement web -n shop -o wide
+
+  # The same without a hub, as things will be tomorrow
+  kubectl berth explain placement web -f fleet.yaml --now 2026-11-21T09:00:00Z
+
+  # Everybody who was beaten by ten points or less
+  kubectl berth explain placement web -n shop -o json | jq -r '.clusters[] | select(.beaten.points <= 10) | .name'`
+
+// explainPlacement is the command line of `kubectl berth explain placement`.
+type explainPlacement struct {
+	*world
+
+	now, output, cluster string
+}
+
+// newExplain returns the command that holds those which explain something.
+func newExplain(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "explain",
+		Short: "Say why clusters are selected or not",
+		Long:  "Say why clusters are selected or not.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{cmd, fmt.Errorf("unknown kind %q: only a placement can be explained", args[0])}
+			}
+			return usageError{cmd, errors.New("say what to explain: explain placement NAME")}
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newExplainPlacement(streams, clock))
+	return cmd
+}
+
+func newExplainPlacement(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	e := &explainPlacement{world: newWorld(streams, clock)}
+	cmd := &cobra.Command{
+		Use:     "placement NAME [flags]",
+		Aliases: []string{"placements"},
+		Short:   "Say why each cluster is selected by a placement or not",
+		Long:    explainPlacementLong,
+		Example: explainPlacementExamples,
+		Args:    onePlacement,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			form, now, err := e.complete(cmd)
+			if err != nil {
+				return usageError{cmd, err}
+			}
+			return e.run(cmd.Context(), args[0], now, form)
+		},
+		DisableFlagsInUseLine: true,
+	}
+	// A flag that is there stays: the --cluster of kubectl, an entry of the kubeconfig, gives way to the one that people mean.
+	cmd.Flags().StringVar(&e.cluster, "cluster", "", "`name` of a cluster to tell the whole story of")
+	cmd.Flags().StringVar(&e.now, "now", "", "with files, the `instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
+	cmd.Flags().StringVarP(&e.output, "output", "o", "", "`form` of the answer: wide, json or yaml (default: a summary)")
+	e.addFlags(cmd.Flags())
+	return cmd
+}
+
+// onePlacement takes the name of one placement.
+func onePlacement(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0 || args[0] == "":
+		return usageError{cmd, errors.New("name the placement: explain placement NAME")}
+	case len(args) > 1:
+		return usageError{cmd, fmt.Errorf("unexpected argument %q: one placement is explained at a time", args[1])}
+	default:
+		return nil
+	}
+}
+
+// explainForm writes an explanation in one of the forms.
+type explainForm func(w io.Writer, of *explain.Explanation, on screen) error
+
+// complete checks the flags.
+func (e *explainPlacement) complete(cmd *cobra.Command) (explainForm, time.Time, error) {
+	form, known := map[string]explainForm{"": tellSummary, "wide": tellWide, "json": tellJSON, "yaml": tellYAML}[e.output]
+	now, err := instantOf(e.now, e.clock)
+	switch {
+	case !known:
+		return nil, now, fmt.Errorf("unknown output %q: use wide, json or yaml, or leave it out", e.output)
+	case err != nil:
+		return nil, now, err
+	case e.now != "" && !e.offline():
+		return nil, now, errors.New("--now goes with files: a hub answers from the run that it made; give files with -f")
+	case cmd.Flags().Changed("cluster") && e.cluster == "":
+		return nil, now, errors.New("--cluster is empty: name a cluster")
+	case e.cluster != "" && e.output == "wide":
+		return nil, now, errors.New("--cluster tells more than -o wide does: leave one of them out")
+	case e.cluster != "" && e.output == "":
+		form = tellCluster
+	}
+	return form, now, nil
+}
+
+// instantOf returns the instant that a flag gives, or that of the clock.
+func instantOf(text string, clock clock.PassiveClock) (time.Time, error) {
+	if text == "" {
+		return clock.Now(), nil
+	}
+	now, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("--now %q is not in RFC 3339 form, such as 2026-11-20T10:00:00Z", text)
+	}
+	return now, nil
+}
+
+func (e *explainPlacement) run(ctx context.Context, name string, now time.Time, form explainForm) error {
+	ask := func() (*explain.Explanation, error) { return e.askFiles(ctx, name, now) }
+	if !e.offline() {
+		ask = func() (*explain.Explanation, error) { return e.askHub(ctx, name) }
+	}
+	found, err := ask()
+	if err != nil {
+		return err
+	}
+	return printed(e.streams.Out, func(w io.Writer) error { return form(w, found, screenOf(e.streams.Out, os.Getenv)) })
+}
+
+// printed writes what a function writes, all at once.
+func printed(to io.Writer, write func(w io.Writer) error) error {
+	var out bytes.Buffer
+	if err := write(&out); err != nil {
+		return err
+	}
+	if _, err := to.Write(out.Bytes()); err != nil {
+		return fmt.Errorf("writing the result: %w", err)
+	}
+	return nil
+}
+
+func tellJSON(w io.Writer, of *explain.Explanation, _ screen) error {
+	data, err := json.MarshalIndent(of, "", "    ")
+	if err != nil {
+		return fmt.Errorf("encoding the explanation: %w", err)
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
+}
+
+func tellYAML(w io.Writer, of *explain.Explanation, _ screen) error {
+	data, err := yaml.Marshal(of)
+	if err != nil {
+		return fmt.Errorf("encoding the explanation: %w", err)
+	}
+	_, err = w.Write(data)
+	return err
+}
+
+// tellWide writes a table of every cluster, those first that are nearest to being selected. The names of prioritizers are
+// short there.
+func tellWide(w io.Writer, of *explain.Explanation, on screen) error {
+	table := newTable(w, "")
+	table.screen = on
+	head := []string{"CLUSTER", "VERDICT", "RANK", "TOTAL"}
+	for _, by := range of.Prioritizers {
+		head = append(head, strings.ToUpper(strings.TrimPrefix(strings.TrimPrefix(by.Name, "ResourceAllocatable"), "AddOn/")))
+	}
+	table.flexible = []int{len(head)}
+	table.row(append(head, "WHY")...)
+	for _, row := range of.Rows() {
+		for _, cluster := range row.Clusters {
+			table.add(wideRow(cluster, len(of.Prioritizers)))
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return tellHidden(w, of)
+}
+
+func wideRow(c *explain.Cluster, prioritizers int) []cell {
+	out := []cell{{text: c.Name}, {c.Verdict, verdictTone(c.Verdict)}}
+	if c.Rank == 0 {
+		out = append(out, cell{text: none}, cell{text: none})
+	} else {
+		out = append(out, cell{text: fmt.Sprint(c.Rank)}, cell{text: fmt.Sprint(c.Total)})
+	}
+	for i := range prioritizers {
+		text := none
+		if i < len(c.Scores) {
+			text = fmt.Sprintf("%d x %d", c.Scores[i].Value, c.Scores[i].Weight)
+		}
+		out = append(out, cell{text: text})
+	}
+	why := cmp.Or(c.Behind(), c.Why)
+	if c.Selected && c.Group != nil && *c.Group != (explain.Group{}) {
+		why = cmp.Or(why, c.Group.String())
+	}
+	return append(out, cell{text: cmp.Or(why, none)})
+}

@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/source/file"
+)
+
+// maxNamed is how many placements an error names.
+const maxNamed = 10
+
+// askFiles decides what is in the files and explains one placement of them.
+func (e *explainPlacement) askFiles(ctx context.Context, name string, now time.Time) (*explain.Explanation, error) {
+	bundle, err := e.bundle(ctx, reach{})
+	if err != nil {
+		return nil, err
+	}
+	key, err := placementIn(bundle, e.hubFlags.namespace(), name)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range decide(bundle, now) {
+		switch {
+		case d.key != key:
+		case d.result == nil:
+			return nil, fmt.Errorf("placement %s is not decided: %s", key, d.idle)
+		default:
+			return e.explained(d)
+		}
+	}
+	return nil, fmt.Errorf("placement %s was not decided", key)
+}
+
+// placementIn finds a placement by its name. Where no namespace is given, one in any will do if there is only one.
+func placementIn(bundle *file.Bundle, namespace, name string) (fleet.Key, error) {
+	var found []fleet.Key
+	var all []string
+	for _, placement := range bundle.Placements {
+		key := file.KeyOf(placement)
+		all = append(all, key.String())
+		if key.Name == name && (namespace == "" || namespace == key.Namespace) {
+			found = append(found, key)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		var in []string
+		for _, key := range found {
+			in = append(in, key.Namespace)
+		}
+		return fleet.Key{}, fmt.Errorf("placement %s is in several namespaces; name one with -n: %s", name, names(in, maxNamed))
+	case len(all) == 0:
+		return fleet.Key{}, errors.New("the files hold no Placement: give the one to explain with -f too")
+	default:
+		return fleet.Key{}, fmt.Errorf("the files hold no placement %s; they hold %s",
+			strings.TrimPrefix(namespace+"/"+name, "/"), names(all, maxNamed))
+	}
+}
+
+// explained explains a decision; only one cluster of it, and with its fix, where one is asked for.
+func (e *explainPlacement) explained(d decision) (*explain.Explanation, error) {
+	out := explain.Of(d.result, d.placement, nil)
+	if e.cluster == "" {
+		return &out, nil
+	}
+	found, ok := out.Find(e.cluster)
+	if !ok {
+		return nil, fmt.Errorf("the files hold no ManagedCluster %s", e.cluster)
+	}
+	out.Clusters = []explain.Cluster{*found}
+	if found.Selected {
+		return &out, nil
+	}
+	fix, err := d.fix(e.cluster)
+	if err != nil {
+		return nil, err
+	}
+	out.Clusters[0].Fix = &fix
+	return &out, nil
+}
+
+// fix returns the fewest changes that would make the placement select a cluster, now that its decision is stored.
+func (d decision) fix(cluster string) (explain.Fix, error) {
+	env, err := celenv.New()
+	if err != nil {
+		return explain.Fix{}, fmt.Errorf("preparing expressions: %w", err)
+	}
+	before := d.result.Trace.Snapshot
+	edit := before.Edit()
+	edit.SetSlices(d.key, d.result.Slices())
+	after := explain.Case{
+		Snapshot: edit.Snapshot().At(before.Now), Placement: d.placement, Past: plan.ReadLedger(d.placement), Env: env,
+	}
+	id, _ := after.Snapshot.ID(cluster)
+	return after.Fix(id), nil
+}

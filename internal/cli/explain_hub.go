@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+
+	"github.com/berth-project/berth/engine/explain"
+)
+
+// askHub lets the manager of a hub explain a placement.
+func (e *explainPlacement) askHub(ctx context.Context, name string) (*explain.Explanation, error) {
+	h, err := e.open()
+	if err != nil {
+		return nil, err
+	}
+	defer h.progress.done()
+	h.progress.update("the explanation", 0)
+	return h.explanation(ctx, h.namespace, name, e.cluster)
+}
+
+// explanation asks for the explanation of a placement: of one cluster with its fix where it is named, else of all.
+func (h *hub) explanation(ctx context.Context, namespace, name, cluster string) (*explain.Explanation, error) {
+	config := rest.CopyConfig(h.config)
+	config.NegotiatedSerializer = serializer.NewCodecFactory(h.client.Scheme()).WithoutConversion()
+	asking, err := rest.UnversionedRESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the hub: %w", err)
+	}
+	request := asking.Get().AbsPath("/apis/view.cluster.open-cluster-management.io/v1/namespaces", namespace, "placements", name, "explanation")
+	if cluster != "" {
+		request = request.Param("cluster", cluster).Param("fix", "true")
+	}
+	answer := request.Do(ctx)
+	if err := answer.Error(); err != nil {
+		return nil, h.unexplained(err, namespace+"/"+name)
+	}
+	data, err := answer.Raw()
+	if err != nil {
+		return nil, h.unexplained(err, namespace+"/"+name)
+	}
+	out := &explain.Explanation{}
+	if err := json.Unmarshal(data, out); err != nil {
+		return nil, fmt.Errorf("reading the explanation of %s/%s: %w", namespace, name, err)
+	}
+	if cluster != "" && len(out.Clusters) != 1 {
+		return nil, fmt.Errorf("reading the explanation of %s/%s: the hub told of %d clusters, want %s alone", namespace, name, len(out.Clusters), cluster)
+	}
+	return out, nil
+}
+
+// unexplained says why a hub did not explain, and what to do about it.
+func (h *hub) unexplained(err error, placement string) error {
+	doing := "explaining " + placement
+	status, answered := errors.AsType[*apierrors.StatusError](err)
+	failed, unreachable := errors.AsType[*url.Error](err)
+	switch {
+	case unreachable:
+		return fmt.Errorf("%s: the hub at %s cannot be reached: %w", doing, h.host, failed.Err)
+	case !answered:
+		return fmt.Errorf("%s: %w", doing, err)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%s: the right to get this placement is missing; ask for a role that gives it: %w", doing, err)
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("%s: the hub at %s does not accept who you are; log in again, or use another --context: %w", doing, h.host, err)
+	case apierrors.IsNotFound(err) && (status.ErrStatus.Details == nil || status.ErrStatus.Details.Name == ""):
+		return fmt.Errorf("%s: nobody answers for explanations on this hub: start the manager with its views, or read files with -f", doing)
+	case apierrors.IsServiceUnavailable(err):
+		return fmt.Errorf("%s: the manager cannot tell now; try again in a moment, or read files with -f: %w", doing, err)
+	default:
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+}

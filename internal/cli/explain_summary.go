@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/engine/verdict"
+)
+
+const (
+	// maxReason is how long a reason may be, fewest how many clusters a line is to name, or all there are.
+	maxReason, fewest = 240, 3
+	// narrow is how many characters a line holds at least.
+	narrow = 40
+)
+
+// tellSummary writes what became of a placement, and the clusters by verdict.
+func tellSummary(w io.Writer, of *explain.Explanation, on screen) error {
+	width := max(narrow, cmp.Or(on.width, defaultWidth))
+	tellHead(w, of, on)
+	if err := tellRows(w, "", of.Rows(), on); err != nil {
+		return err
+	}
+	if err := tellHidden(w, of); err != nil {
+		return err
+	}
+	if of.Cut != nil && of.Wanted != nil && of.Selected >= *of.Wanted {
+		fmt.Fprintf(w, "\nThe cut is %s: rank %d, %s.\n", of.Cut.Cluster, of.Cut.Rank, count(int(of.Cut.Total), "point"))
+	} else {
+		fmt.Fprintln(w)
+	}
+	for _, line := range wrapped("Add --cluster NAME for the whole story of one cluster and what would select it, or -o wide for all scores.", width) {
+		fmt.Fprintln(w, line)
+	}
+	return nil
+}
+
+// tellHead writes whether the placement has what it wants, and what else a reader should know first.
+func tellHead(w io.Writer, of *explain.Explanation, on screen) {
+	width := max(narrow, cmp.Or(on.width, defaultWidth))
+	if of.Stale != "" {
+		for _, line := range wrapped("Stale: "+of.Stale, width) {
+			fmt.Fprintln(w, on.paint(doubtful, line))
+		}
+	}
+	state, tone := "not satisfied", bad
+	satisfied := of.Satisfied()
+	if satisfied.Status == metav1.ConditionTrue {
+		state, tone = "satisfied", good
+	}
+	selected := fmt.Sprintf("%d selected", of.Selected)
+	if of.Wanted != nil {
+		selected = fmt.Sprintf("%d of %d selected", of.Selected, *of.Wanted)
+	}
+	fmt.Fprintf(w, "%s: %s, %s (%s)\n", of.Key(), on.paint(tone, state), selected, satisfied.Reason)
+	for _, trouble := range of.Trouble() {
+		for _, line := range wrapped(trouble, width-2) {
+			fmt.Fprintln(w, "  "+line)
+		}
+	}
+	if !of.Decided {
+		fmt.Fprintln(w, "  Nothing was decided: what was selected before stays.")
+	}
+	fmt.Fprintln(w)
+}
+
+func tellHidden(w io.Writer, of *explain.Explanation) error {
+	if of.Hidden == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "and %s that you may not see\n", count(of.Hidden, "cluster"))
+	return err
+}
+
+// tellRows writes rows, one or two lines each: the verdict, how many clusters have it, why, and as many of their names as
+// fit.
+func tellRows(w io.Writer, indent string, rows []explain.Row, on screen) error {
+	verdicts, counts := 0, 0
+	for _, row := range rows {
+		verdicts, counts = max(verdicts, len(row.Verdict)), max(counts, len(strconv.Itoa(len(row.Clusters))))
+	}
+	blank := indent + strings.Repeat(" ", verdicts+counts+4)
+	width := max(narrow, cmp.Or(on.width, defaultWidth)-len(blank))
+	for _, row := range rows {
+		head := fmt.Sprintf("%s%s  %*d  ", indent, on.paint(verdictTone(row.Verdict), row.Verdict)+strings.Repeat(" ", verdicts-len(row.Verdict)), counts, len(row.Clusters))
+		for _, line := range rowLines(row, width) {
+			if _, err := fmt.Fprintln(w, strings.TrimRight(head+line, " ")); err != nil {
+				return err
+			}
+			head = blank
+		}
+	}
+	return nil
+}
+
+// rowLines returns the reason and the clusters of a row: on one line where a few clusters fit beside the reason.
+func rowLines(row explain.Row, width int) []string {
+	tokens := tokensOf(row)
+	why := cut(strings.Join(strings.Fields(row.Why), " "), maxReason)
+	if why == "" {
+		return []string{fitted(tokens, width)}
+	}
+	left := width - utf8.RuneCountInString(why) - 2
+	if left >= utf8.RuneCountInString(names(tokens, min(len(tokens), fewest))) {
+		return []string{why + ": " + fitted(tokens, left)}
+	}
+	lines := wrapped(why+":", width)
+	return append(lines, fitted(tokens, width))
+}
+
+// tokensOf returns what is shown of each cluster: the name, and for one that others beat how far it is behind. By whom is
+// told where it is told first.
+func tokensOf(row explain.Row) []string {
+	var out []string
+	told := ""
+	for _, cluster := range row.Clusters {
+		behind := cluster.Behind()
+		by := ""
+		if cluster.Beaten != nil {
+			by = cluster.Beaten.By
+		}
+		switch {
+		case behind == "":
+			out = append(out, cluster.Name)
+		case by != "" && by == told && cluster.Beaten.Points > 0 && !cluster.Reluctant:
+			out = append(out, fmt.Sprintf("%s (%d)", cluster.Name, cluster.Beaten.Points))
+		default:
+			out = append(out, fmt.Sprintf("%s (%s)", cluster.Name, behind))
+		}
+		if by != "" && cluster.Beaten.Points > 0 && !cluster.Reluctant {
+			told = by
+		}
+	}
+	return out
+}
+
+// fitted lists as many tokens as a line holds, one at least, and how many more there are.
+func fitted(tokens []string, width int) string {
+	low, high := 1, len(tokens)
+	for low < high {
+		middle := (low + high + 1) / 2
+		if utf8.RuneCountInString(names(tokens, middle)) <= width {
+			low = middle
+		} else {
+			high = middle - 1
+		}
+	}
+	return names(tokens, low)
+}
+
+// wrapped breaks a text between words into lines.
+func wrapped(text string, width int) []string {
+	var out []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width:
+			line += " " + word
+		default:
+			out, line = append(out, line), word
+		}
+	}
+	return append(out, line)
+}
+
+// verdictTone returns how good a verdict is for a cluster that would be selected.
+func verdictTone(name string) tone {
+	switch name {
+	case verdict.Selected.String(), verdict.Kept.String():
+		return good
+	case verdict.Held.String(), verdict.Waiting.String(), verdict.Beaten.String(), verdict.Capped.String():
+		return doubtful
+	case verdict.Tainted.String(), verdict.Expired.String(), verdict.TooCostly.String():
+		return bad
+	default:
+		return faint
+	}
+}
+
+// paint returns a text in the colour of a tone where the screen has colours.
+func (s screen) paint(t tone, text string) string {
+	if !s.colours {
+		return text
+	}
+	return t.paint(text)
+}

@@ -1,0 +1,211 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/internal/cli"
+)
+
+// wideFleet is a fleet in which clusters fall for every reason, with one placement and some more that it shares a name with.
+func wideFleet() string {
+	var out strings.Builder
+	out.WriteString(`
+{apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSet, metadata: {name: all},
+ spec: {clusterSelector: {selectorType: LabelSelector, labelSelector: {matchExpressions: [{key: region, operator: Exists}]}}}}
+---
+{apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSetBinding, metadata: {name: all, namespace: shop}, spec: {clusterSet: all}}
+`)
+	cluster := func(name, labels, spec string, cpu int) {
+		fmt.Fprintf(&out, "---\n{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: %s, labels: {%s}}, spec: {%s},\n"+
+			" status: {capacity: {cpu: '%[4]d'}, allocatable: {cpu: '%[4]d'}}}\n", name, labels, spec, cpu)
+	}
+	for i := range 40 {
+		cluster(fmt.Sprintf("eu-%02d", i), fmt.Sprintf("region: eu, zone: eu-%d", i%12), "", 10+i)
+	}
+	for i := range 90 {
+		cluster(fmt.Sprintf("us-%02d", i), "region: us", "", 10)
+	}
+	for i := range 4 {
+		cluster(fmt.Sprintf("gpu-%d", i), fmt.Sprintf("region: eu, zone: gpu-%d", i), "taints: [{key: gpu, value: 'true', effect: NoSelect, timeAdded: '2026-11-20T09:00:00Z'}]", 99)
+	}
+	cluster("alien", "", "", 99)
+	out.WriteString(`---
+apiVersion: cluster.open-cluster-management.io/v1beta1
+kind: Placement
+metadata: {name: web, namespace: shop}
+spec:
+  numberOfClusters: 10
+  predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {region: eu}}}}]
+  prioritizerPolicy: {configurations: [{scoreCoordinate: {builtIn: ResourceAllocatableCPU}, weight: 2}]}
+  spreadPolicy: {antiAffinity: [{topologyKey: zone, topologyKeyType: Label}]}
+  tolerations: [{key: gpu, operator: Equal, value: 'yes'}]
+  decisionStrategy: {groupStrategy: {decisionGroups: [{groupName: canary, groupClusterSelector: {labelSelector: {matchLabels: {zone: eu-3}}}}]}}
+---
+{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: Placement, metadata: {name: twice, namespace: a}, spec: {}}
+---
+{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: Placement, metadata: {name: twice, namespace: b}, spec: {}}
+---
+apiVersion: cluster.open-cluster-management.io/v1beta1
+kind: Placement
+metadata: {name: frozen, namespace: shop, annotations: {cluster.open-cluster-management.io/experimental-scheduling-disable: 'true'}}
+spec: {}
+`)
+	return out.String()
+}
+
+func TestExplainPlacement(t *testing.T) {
+	for name, args := range map[string][]string{
+		"summary": nil, "wide": {"-o", "wide"}, "selected": {"--cluster", "eu-39"}, "capped": {"--cluster", "eu-27"}, "beaten": {"--cluster", "eu-29"},
+		"tainted": {"--cluster", "gpu-1"}, "mismatch": {"--cluster", "us-07"}, "outside": {"--cluster", "alien"},
+	} {
+		for _, width := range []string{"80", "120"} {
+			t.Run(name+"/"+width, func(t *testing.T) {
+				t.Setenv("COLUMNS", width)
+				got := run(t, wideFleet(), append([]string{"explain", "placement", "web", "-f", "-"}, args...)...)
+				if got.code != cli.ExitOK || got.errOut != "" {
+					t.Fatalf("exit code %d, standard error:\n%s", got.code, got.errOut)
+				}
+				golden(t, "explain-"+name+"-"+width+".txt", got.out)
+			})
+		}
+	}
+}
+
+// TestExplainedAsData reads the data back, and wants what the summary tells.
+func TestExplainedAsData(t *testing.T) {
+	got := run(t, wideFleet(), "explain", "placement", "web", "-f", "-", "-o", "json")
+	var of explain.Explanation
+	if err := json.Unmarshal([]byte(got.out), &of); err != nil {
+		t.Fatal(err)
+	}
+	if of.Kind != explain.Kind || of.Selected != 10 || len(of.Chosen()) != 10 || len(of.Clusters) != 135 || !of.DecidedAt.Equal(now) {
+		t.Errorf("%d selected, %d chosen of %d clusters, decided at %s", of.Selected, len(of.Chosen()), len(of.Clusters), of.DecidedAt)
+	}
+	one := run(t, wideFleet(), "explain", "placement", "web", "-f", "-", "-o", "yaml", "--cluster", "gpu-1")
+	if !strings.Contains(one.out, "text: tolerate gpu=true:NoSelect") || strings.Contains(one.out, "name: us-01") {
+		t.Errorf("one cluster as YAML:\n%s", one.out)
+	}
+}
+
+func TestExplainMisused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"nothing":                     {nil, "say what to explain: explain placement NAME"},
+		"another kind":                {[]string{"cluster", "c"}, `unknown kind "cluster": only a placement can be explained`},
+		"no name":                     {[]string{"placement", "-f", "-"}, "name the placement: explain placement NAME"},
+		"two names":                   {[]string{"placement", "a", "b", "-f", "-"}, `unexpected argument "b": one placement is explained at a time`},
+		"an unknown output":           {[]string{"placement", "web", "-f", "-", "-o", "table"}, `unknown output "table": use wide, json or yaml, or leave it out`},
+		"an instant that is none":     {[]string{"placement", "web", "-f", "-", "--now", "noon"}, `--now "noon" is not in RFC 3339 form`},
+		"an instant for a hub":        {[]string{"placement", "web", "--now", "2026-11-21T09:00:00Z"}, "--now goes with files: a hub answers from the run that it made"},
+		"an empty cluster":            {[]string{"placement", "web", "-f", "-", "--cluster", ""}, "--cluster is empty: name a cluster"},
+		"a cluster in a wide table":   {[]string{"placement", "web", "-f", "-", "--cluster", "eu-01", "-o", "wide"}, "--cluster tells more than -o wide does"},
+		"a placement that is not":     {[]string{"placement", "webb", "-f", "-"}, "the files hold no placement webb; they hold a/twice, b/twice, shop/frozen, shop/web"},
+		"a placement elsewhere":       {[]string{"placement", "web", "-n", "lab", "-f", "-"}, "the files hold no placement lab/web; they hold"},
+		"a placement in two places":   {[]string{"placement", "twice", "-f", "-"}, "placement twice is in several namespaces; name one with -n: a, b"},
+		"a placement that is frozen":  {[]string{"placement", "frozen", "-f", "-"}, "placement shop/frozen is not decided: the annotation"},
+		"a cluster that is not":       {[]string{"placement", "web", "-f", "-", "--cluster", "nobody"}, "the files hold no ManagedCluster nobody"},
+		"a file that is not":          {[]string{"placement", "web", "-f", "nowhere.yaml"}, "nowhere.yaml: cannot be read"},
+		"a kubeconfig that is not":    {[]string{"placement", "web", "--kubeconfig", "nowhere"}, "reading the kubeconfig"},
+		"a hub that does not answer":  {[]string{"placement", "web", "--server", "http://127.0.0.1:1"}, "explaining default/web: the hub at http://127.0.0.1:1 cannot be reached"},
+		"a manifest without anything": {[]string{"placement", "web", "-f", "testdata/explain/fleet.yaml"}, "the files hold no Placement: give the one to explain with -f too"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", "/dev/null")
+			got := run(t, wideFleet(), append([]string{"explain"}, tc.args...)...)
+			if got.code != cli.ExitRefused || got.out != "" || !strings.Contains(got.errOut, tc.want) {
+				t.Errorf("got %+v, want exit code 2 and %q on standard error", got, tc.want)
+			}
+		})
+	}
+}
+
+// serve answers every request for the explanation of default/web.
+func serve(t *testing.T, code int, answer any) (address string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if want := "/apis/view.cluster.open-cluster-management.io/v1/namespaces/default/placements/web/explanation"; r.URL.Path != want {
+			t.Errorf("asked for %s, want %s", r.URL.Path, want)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		if err := json.NewEncoder(w).Encode(answer); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func TestExplainedByTheHub(t *testing.T) {
+	t.Setenv("KUBECONFIG", "/dev/null")
+	told := explain.Explanation{
+		Kind: explain.Kind, Namespace: "default", Name: "web", DecidedAt: now.Add(-time.Hour), Decided: true, Wanted: new(2), Selected: 2,
+		Stale: "the placement has changed since", Hidden: 12,
+		Conditions: []explain.Condition{{Type: "PlacementSatisfied", Status: metav1.ConditionTrue, Reason: "AllDecisionsScheduled", Message: "All cluster decisions scheduled"}},
+		Clusters: []explain.Cluster{
+			{Name: "c1", Verdict: "Selected", Selected: true, Rank: 1, Total: 100, Group: &explain.Group{}},
+			{Name: "c2", Verdict: "Beaten", Rank: 3, Total: 80, Why: "others rank higher", Beaten: &explain.Beaten{Points: 10}},
+		},
+	}
+	got := run(t, "", "explain", "placement", "web", "--server", serve(t, http.StatusOK, told))
+	if got.code != cli.ExitOK || got.errOut != "" {
+		t.Fatalf("exit code %d, standard error:\n%s", got.code, got.errOut)
+	}
+	golden(t, "explain-hub.txt", got.out)
+}
+
+func TestHubThatDoesNotExplain(t *testing.T) {
+	t.Setenv("KUBECONFIG", "/dev/null")
+	status := func(code int32, reason metav1.StatusReason, message string, details *metav1.StatusDetails) metav1.Status {
+		return metav1.Status{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
+			Code: code, Reason: reason, Message: message, Details: details,
+		}
+	}
+	for name, tc := range map[string]struct {
+		answer metav1.Status
+		want   string
+	}{
+		"no right": {
+			status(http.StatusForbidden, metav1.StatusReasonForbidden, "you may not", nil),
+			"explaining default/web: the right to get this placement is missing; ask for a role that gives it: you may not",
+		},
+		"nobody": {
+			status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "who are you", nil), "does not accept who you are; log in again",
+		},
+		"no such placement": {
+			status(http.StatusNotFound, metav1.StatusReasonNotFound, `placements "web" not found`, &metav1.StatusDetails{Name: "web"}),
+			`explaining default/web: placements "web" not found`,
+		},
+		"no views": {
+			status(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource", &metav1.StatusDetails{}),
+			"nobody answers for explanations on this hub: start the manager with its views, or read files with -f",
+		},
+		"a manager that cannot tell": {
+			status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "it has not decided yet", nil),
+			"the manager cannot tell now; try again in a moment, or read files with -f: it has not decided yet",
+		},
+		"a cluster out of sight": {
+			status(http.StatusNotFound, metav1.StatusReasonNotFound, `managedclusters "c9" not found`, &metav1.StatusDetails{Name: "c9"}),
+			`managedclusters "c9" not found`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, "", "explain", "placement", "web", "--server", serve(t, int(tc.answer.Code), tc.answer), "--cluster", "c9")
+			if got.code != cli.ExitRefused || got.out != "" || !strings.Contains(got.errOut, tc.want) {
+				t.Errorf("got %+v, want exit code 2 and %q on standard error", got, tc.want)
+			}
+		})
+	}
+}
