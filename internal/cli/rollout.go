@@ -264,9 +264,12 @@ func (p *rolloutPlan) choose(from []*clusterv1beta1.Placement, namespace string)
 	}
 }
 
-// warn tells where the decisions may be about to change.
+// warn tells where there are no decisions, or they may be about to change.
 func (p *rolloutPlan) warn(placement *clusterv1beta1.Placement, set reading.Set) {
 	var signs []string
+	if len(set.Groups()) == 0 {
+		fmt.Fprintf(p.world.streams.ErrOut, "warning: placement %s has decided nothing yet\n", file.KeyOf(placement))
+	}
 	for _, tear := range set.Tears() {
 		signs = append(signs, tear.String())
 	}

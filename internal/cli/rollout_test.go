@@ -92,3 +92,14 @@ func TestRolloutPlansThatAreRefused(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// TestRolloutPlanOfAPlacementWithoutDecisions says that there is nothing to plan with.
+func TestRolloutPlanOfAPlacementWithoutDecisions(t *testing.T) {
+	const disabled = `{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: Placement, metadata: {name: web, namespace: shop,
+		annotations: {cluster.open-cluster-management.io/experimental-scheduling-disable: "true"}}, spec: {}}`
+	got := run(t, disabled, "rollout", "plan", "-f", "-", "--strategy", rolloutFile("pergroup.yaml"), "--status", rolloutFile("status.yaml"))
+	if got.code != cli.ExitOK || !strings.Contains(got.out, "Undecided: The placement has decided nothing yet") ||
+		!strings.Contains(got.errOut, "warning: placement shop/web has decided nothing yet\n") {
+		t.Errorf("got %+v", got)
+	}
+}
