@@ -23,6 +23,9 @@ type Explanation struct {
 	Generation int64 `json:"generation,omitempty"`
 	// DecidedAt is the instant that the run decided for.
 	DecidedAt time.Time `json:"decidedAt"`
+	// Replayed says that the run which decided is not known any more, and this is one that was made for the answer. Since
+	// deciding again without a changed fact moves nobody, it tells the same of everybody who is selected.
+	Replayed bool `json:"replayed,omitempty"`
 	// Stale says how what is stored differs from what the run selected, or that the placement has changed since; empty
 	// where neither is so.
 	Stale string `json:"stale,omitempty"`

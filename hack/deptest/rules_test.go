@@ -58,7 +58,7 @@ func TestReach(t *testing.T) {
 			reason: "only hub/embed does, in a module of its own; the manager and the plugin must stay small",
 		},
 		"bridges know no surface": {
-			from:   []string{berth + "internal/source", berth + "internal/apply", berth + "internal/telemetry"},
+			from:   []string{berth + "internal/source", berth + "internal/apply", berth + "internal/telemetry", berth + "internal/record"},
 			never:  append([]string{berth + "internal/app"}, surfaces...),
 			reason: "every surface stands on them",
 		},

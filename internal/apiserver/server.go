@@ -4,23 +4,29 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	genericapifilters "k8s.io/apiserver/pkg/endpoints/filters"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/filters"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	clientrest "k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	viewv1 "github.com/berth-project/berth/api/view/v1"
+	"github.com/berth-project/berth/internal/apiserver/answer"
 	"github.com/berth-project/berth/internal/apiserver/history"
 	"github.com/berth-project/berth/internal/apiserver/storage"
 	"github.com/berth-project/berth/internal/certificate"
+	"github.com/berth-project/berth/internal/record"
 )
 
 // Name is what the server is called in logs and options.
@@ -41,6 +47,8 @@ type Options struct {
 	Certificate certificate.Source
 	// Clock tells the time.
 	Clock clock.WithTicker
+	// Record is what the manager remembers of its decisions.
+	Record *record.Record
 }
 
 // newServer returns a server that has not started.
@@ -68,6 +76,9 @@ func newServer(ctx context.Context, hub *clientrest.Config, options Options, pas
 		return nil, err
 	}
 	definitions.describe(config, scheme)
+	handle(config, answer.New(answer.Options{
+		Record: options.Record, Past: past, Authorizer: config.Authorization.Authorizer, Serializer: codecs,
+	}))
 	out, err := config.Complete(nil).New(Name, server.NewEmptyDelegate())
 	if err != nil {
 		return nil, fmt.Errorf("making the server of the views: %w", err)
@@ -80,6 +91,25 @@ func newServer(ctx context.Context, hub *clientrest.Config, options Options, pas
 		return nil, fmt.Errorf("installing the views: %w", err)
 	}
 	return out, nil
+}
+
+// handle lets what is asked of placements be answered behind the same guards as the views. What OCM's debug server answers
+// is allowed by the placement alone, so it goes past the question whether the caller may use the path.
+func handle(config *server.Config, answers *answer.Handler) {
+	config.BuildHandlerChainFunc = func(views http.Handler, c *server.Config) http.Handler {
+		debug := genericapifilters.WithAuthentication(
+			answers.Debug(), c.Authentication.Authenticator, answer.Unnamed(), c.Authentication.APIAudiences, c.Authentication.RequestHeaderConfig)
+		debug = filters.WithMaxInFlightLimit(debug, c.MaxRequestsInFlight, c.MaxMutatingRequestsInFlight, c.LongRunningFunc)
+		debug = filters.WithPanicRecovery(genericapifilters.WithRequestInfo(debug, c.RequestInfoResolver), c.RequestInfoResolver)
+		guarded := server.DefaultBuildHandlerChain(answers.Before(views), c)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, answer.DebugPath) {
+				debug.ServeHTTP(w, r)
+				return
+			}
+			guarded.ServeHTTP(w, r)
+		})
+	}
 }
 
 func newScheme() (*runtime.Scheme, error) {

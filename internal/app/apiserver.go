@@ -48,5 +48,5 @@ func addViews(ctx context.Context, a *assembly) error {
 			return fmt.Errorf("listening for the views: %w", err)
 		}
 	}
-	return apiserver.Add(ctx, a.mgr, apiserver.Options{Listener: listener, Certificate: a.source, Clock: clock.RealClock{}})
+	return apiserver.Add(ctx, a.mgr, apiserver.Options{Listener: listener, Certificate: a.source, Clock: clock.RealClock{}, Record: a.record})
 }

@@ -31,6 +31,7 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/internal/apiserver"
 	"github.com/berth-project/berth/internal/certificate"
 	"github.com/berth-project/berth/internal/controller/binding"
@@ -39,6 +40,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/health"
 	"github.com/berth-project/berth/internal/controller/placement"
 	"github.com/berth-project/berth/internal/controller/setrole"
+	"github.com/berth-project/berth/internal/record"
 	"github.com/berth-project/berth/internal/telemetry"
 	"github.com/berth-project/berth/internal/version"
 )
@@ -67,6 +69,9 @@ type assembly struct {
 	options Options
 	// source is what servers for the API server serve with; nil where there are none.
 	source certificate.Source
+	// env is what the expressions of placements are compiled in, record what the manager remembers of their decisions.
+	env    *celenv.Env
+	record *record.Record
 }
 
 func controllerNames() []string {
@@ -80,6 +85,7 @@ func controllerNames() []string {
 func addPlacement(_ context.Context, a *assembly) error {
 	return placement.Add(a.mgr, placement.Options{
 		Workers: a.options.Workers, Clock: clock.RealClock{}, Metrics: telemetry.NewMetrics(metrics.Registry),
+		Record: a.record, Env: a.env,
 	})
 }
 
@@ -108,7 +114,12 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return fmt.Errorf("making the manager: %w", err)
 	}
-	if err := (&assembly{mgr: mgr, options: options}).add(ctx); err != nil {
+	env, err := celenv.New()
+	if err != nil {
+		return err
+	}
+	remembered := record.New(record.Options{Clock: clock.RealClock{}, Reader: mgr.GetAPIReader(), Env: env})
+	if err := (&assembly{mgr: mgr, options: options, env: env, record: remembered}).add(ctx); err != nil {
 		return err
 	}
 	mgr.GetLogger().Info("starting", "version", version.Version(), "workers", options.Workers)

@@ -51,12 +51,10 @@ func (a *assembly) addWebhooks(ctx context.Context) error {
 	if !a.options.Webhooks.on() {
 		return nil
 	}
-	paths, err := routes(a.mgr)
-	if err != nil {
-		return err
-	}
+	paths := routes(a.mgr, a.env)
 	listener := a.options.Webhooks.Listener
 	if listener == nil {
+		var err error
 		if listener, err = new(net.ListenConfig).Listen(ctx, "tcp", a.options.Webhooks.Address); err != nil {
 			return fmt.Errorf("listening for webhooks: %w", err)
 		}
@@ -77,11 +75,7 @@ func (a *assembly) addWebhooks(ctx context.Context) error {
 }
 
 // routes serves each webhook under the path that config/webhook names, and measures it.
-func routes(mgr manager.Manager) (http.Handler, error) {
-	env, err := celenv.New()
-	if err != nil {
-		return nil, err
-	}
+func routes(mgr manager.Manager, env *celenv.Env) http.Handler {
 	rights := right.Reviews{Client: mgr.GetClient()}
 	measured := webhook.NewServer(webhook.Options{}) // its routes only; it never starts
 	measured.Register("/mutate-managedcluster", managedcluster.Mutating(rights, clock.RealClock{}))
@@ -89,5 +83,5 @@ func routes(mgr manager.Manager) (http.Handler, error) {
 	measured.Register("/validate-managedclusterset", clusterset.Validating(mgr.GetAPIReader(), mgr.GetClient()))
 	measured.Register("/validate-managedclustersetbinding", binding.Validating(rights))
 	measured.Register("/validate-placement", placement.Validating(env, mgr.GetAPIReader(), mgr.GetClient()))
-	return measured.WebhookMux(), nil
+	return measured.WebhookMux()
 }

@@ -18,6 +18,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/internal/source/live"
@@ -102,7 +103,7 @@ func (h *Hub) List(ctx context.Context) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	world := live.New(h.env, func(fleet.Key) {})
+	world := live.New(h.env, func(fleet.Key, explain.Cause) {})
 	each(out.Clusters, world.SetCluster)
 	each(out.Sets, func(set *clusterv1beta2.ManagedClusterSet) { world.SetSet(nil, set) })
 	each(bound, world.SetBinding)

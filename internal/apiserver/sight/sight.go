@@ -28,10 +28,12 @@ func (s *Sight) Rights() Rights { return s.rights }
 // Object returns an object by name. Ok is false where there is none, or none in sight: the two look the same.
 func (s *Sight) Object(kind Kind, name string) (entry Entry, ok bool) {
 	entry, ok = s.world.objects[kind].Get(name)
-	return entry, ok && s.sees(kind, name)
+	return entry, ok && s.Sees(kind, name)
 }
 
-func (s *Sight) sees(kind Kind, name string) bool {
+// Sees says whether an object of a name is in sight, or would be if it existed: a cluster by its name alone, or that is in
+// a set in sight.
+func (s *Sight) Sees(kind Kind, name string) bool {
 	if kind == Set {
 		return s.rights.Sets.Has(name)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/internal/apply"
+	"github.com/berth-project/berth/internal/record"
 	"github.com/berth-project/berth/internal/source/live"
 	"github.com/berth-project/berth/internal/telemetry"
 )
@@ -44,19 +45,19 @@ type Options struct {
 	Workers int
 	Clock   clock.WithTicker
 	Metrics *telemetry.Metrics
+	// Record remembers what is decided, for whoever asks why.
+	Record *record.Record
+	// Env is what expressions are compiled in.
+	Env *celenv.Env
 }
 
 // Add adds the controller to a manager.
 func Add(mgr manager.Manager, options Options) error {
-	env, err := celenv.New()
-	if err != nil {
-		return err
-	}
-	source := newSource(mgr.GetCache(), env, options.Clock)
+	source := newSource(mgr.GetCache(), options)
 	loop, err := controller.New(Name, mgr, controller.Options{
 		MaxConcurrentReconciles: options.Workers,
 		Reconciler: &reconciler{
-			client: mgr.GetClient(), world: source.world, clock: options.Clock,
+			client: mgr.GetClient(), world: source.world, record: options.Record, clock: options.Clock,
 			metrics: options.Metrics, recorder: mgr.GetEventRecorder("placement-controller"),
 			overtaken: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstConflict, lastRetry),
 		},
@@ -75,6 +76,7 @@ func Add(mgr manager.Manager, options Options) error {
 type reconciler struct {
 	client   client.Client
 	world    *live.World
+	record   *record.Record
 	clock    clock.WithTicker
 	metrics  *telemetry.Metrics
 	recorder events.EventRecorder
@@ -88,6 +90,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	c, ok := r.world.Gather(key, r.clock.Now())
 	if !ok {
 		r.overtaken.Forget(request)
+		r.record.Forget(key)
 		r.metrics.Holding(key, 0)
 		return reconcile.Result{}, nil
 	}
@@ -109,22 +112,32 @@ func (r *reconciler) decide(ctx context.Context, key fleet.Key, c live.Case) (ag
 	stored := false
 	defer func() { r.world.Settle(key, !stored) }() // deferred, so that a panic does not leave the placement busy
 	started := c.Snapshot.Now
+	turn := r.record.Turn(key)
 	result := answer(c, key)
+	turn.Decided(c.Stored.Placement, result)
 	decided := r.clock.Now()
 	writes := plan.Diff(result, c.Stored, started)
 	written, err := apply.Apply(ctx, r.client, writes, r.world)
 	r.metrics.Evaluated(decided.Sub(started), outcome(result, writes, err))
 	if err != nil {
+		turn.Failed()
 		return time.Time{}, err
 	}
 	r.world.Kept(c.Stored, writes)
 	stored = true
 	r.metrics.Holding(key, holding(c, result))
+	change, moved := turn.Stored(writes)
 	if !writes.Empty() {
 		r.metrics.Applied(result, writes, r.clock.Since(decided))
 		r.metrics.Conditions(c.Stored.Placement, result)
-		log.FromContext(ctx).Info("decided", "selected", result.Selected, "added", len(writes.Added),
-			"removed", len(writes.Removed), "held", holding(c, result), "writes", len(writes.Writes), "reason", result.Satisfied.Reason)
+		fields := []any{
+			"selected", result.Selected, "added", len(writes.Added), "removed", len(writes.Removed),
+			"held", holding(c, result), "writes", len(writes.Writes), "reason", result.Satisfied.Reason,
+		}
+		if moved {
+			fields = append(fields, change.Fields()...)
+		}
+		log.FromContext(ctx).Info("decided", fields...)
 		r.tell(c.Stored.Placement, result, writes, written)
 	}
 	return earlier(result.LookAgain, writes.LookAgain), nil

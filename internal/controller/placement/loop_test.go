@@ -19,8 +19,10 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/record"
 	"github.com/berth-project/berth/internal/source/live"
 	"github.com/berth-project/berth/internal/telemetry"
 )
@@ -49,8 +51,12 @@ func startLoop(t *testing.T, h *hub) *loop {
 		client: h, clock: h.clock, recorder: recorder{l},
 		metrics:   telemetry.NewMetrics(prometheus.NewRegistry()),
 		overtaken: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstConflict, lastRetry),
-		world:     live.New(env, func(key fleet.Key) { l.awake[key] = true }),
+		record:    record.New(record.Options{Clock: h.clock, Env: env}),
 	}
+	l.world = live.New(env, func(key fleet.Key, cause explain.Cause) {
+		l.record.Woken(key, cause)
+		l.awake[key] = true
+	})
 	h.list(l.world)
 	for namespace, sets := range h.stored.Bindings {
 		for set := range sets {
@@ -58,6 +64,7 @@ func startLoop(t *testing.T, h *hub) *loop {
 		}
 	}
 	l.world.Ready()
+	l.record.Lead(l.world)
 	return l
 }
 

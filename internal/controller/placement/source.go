@@ -12,8 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/internal/record"
 	"github.com/berth-project/berth/internal/source/live"
 )
 
@@ -27,14 +28,15 @@ const (
 type source struct {
 	cache  cache.Cache
 	clock  clock.WithTicker
+	record *record.Record
 	world  *live.World
 	queue  workqueue.TypedRateLimitingInterface[reconcile.Request]
 	synced func() bool
 }
 
-func newSource(cache cache.Cache, env *celenv.Env, clock clock.WithTicker) *source {
-	s := &source{cache: cache, clock: clock}
-	s.world = live.New(env, s.enqueue)
+func newSource(cache cache.Cache, options Options) *source {
+	s := &source{cache: cache, clock: options.Clock, record: options.Record}
+	s.world = live.New(options.Env, s.enqueue)
 	return s
 }
 
@@ -57,10 +59,12 @@ func (s *source) WaitForSync(ctx context.Context) error {
 		return fmt.Errorf("waiting for the fleet to be read: %w", err)
 	}
 	s.world.Ready()
+	s.record.Lead(s.world)
 	return nil
 }
 
-func (s *source) enqueue(key fleet.Key) {
+func (s *source) enqueue(key fleet.Key, cause explain.Cause) {
+	s.record.Woken(key, cause)
 	s.queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: key.Name}})
 }
 

@@ -8,6 +8,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 )
 
@@ -19,7 +20,7 @@ func (w *World) SetCluster(object *clusterv1.ManagedCluster) {
 	var before *fleet.Cluster
 	w.change(func(e *fleet.Edit) { before = e.SetCluster(after) }, func() []fleet.Key {
 		return w.index.ClusterChanged(w.snapshot, before, after)
-	})
+	}, func() explain.Cause { return aboutCluster(object.Name, before, after) })
 }
 
 // DeleteCluster records that a cluster is gone.
@@ -29,32 +30,32 @@ func (w *World) DeleteCluster(object *clusterv1.ManagedCluster) {
 	var before *fleet.Cluster
 	w.change(func(e *fleet.Edit) { before = e.DeleteCluster(object.Name) }, func() []fleet.Key {
 		return w.index.ClusterChanged(w.snapshot, before, nil)
-	})
+	}, func() explain.Cause { return aboutCluster(object.Name, before, nil) })
 }
 
 // SetScore records an add-on score.
 func (w *World) SetScore(object *clusterv1alpha1.AddOnPlacementScore) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	changed := false
-	w.change(func(e *fleet.Edit) { changed = e.SetScore(object.Namespace, fleet.NewScore(object)) }, func() []fleet.Key {
-		return w.scored(object, changed)
-	})
+	differs := false
+	w.change(func(e *fleet.Edit) { differs = e.SetScore(object.Namespace, fleet.NewScore(object)) }, func() []fleet.Key {
+		return w.scored(object, differs)
+	}, func() explain.Cause { return about(kindScore, object, changed) })
 }
 
 // DeleteScore records that an add-on score is gone.
 func (w *World) DeleteScore(object *clusterv1alpha1.AddOnPlacementScore) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	changed := false
-	w.change(func(e *fleet.Edit) { changed = e.DeleteScore(object.Namespace, object.Name) }, func() []fleet.Key {
-		return w.scored(object, changed)
-	})
+	differs := false
+	w.change(func(e *fleet.Edit) { differs = e.DeleteScore(object.Namespace, object.Name) }, func() []fleet.Key {
+		return w.scored(object, differs)
+	}, func() explain.Cause { return about(kindScore, object, deleted) })
 }
 
-func (w *World) scored(object *clusterv1alpha1.AddOnPlacementScore, changed bool) []fleet.Key {
+func (w *World) scored(object *clusterv1alpha1.AddOnPlacementScore, differs bool) []fleet.Key {
 	id, known := w.snapshot.ID(object.Namespace)
-	if !changed || !known {
+	if !differs || !known {
 		return nil
 	}
 	return w.index.ScoreChanged(w.snapshot.Cluster(id), object.Name)
@@ -67,9 +68,13 @@ func (w *World) SetSet(before, object *clusterv1beta2.ManagedClusterSet) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	what := changed
+	if before == nil {
+		what = created
+	}
 	w.change(func(e *fleet.Edit) { e.SetSet(fleet.NewSet(object)) }, func() []fleet.Key {
 		return w.rebound(w.namespacesOf(object.Name)...)
-	})
+	}, func() explain.Cause { return about(kindSet, object, what) })
 }
 
 // DeleteSet records that a cluster set is gone.
@@ -78,7 +83,7 @@ func (w *World) DeleteSet(object *clusterv1beta2.ManagedClusterSet) {
 	defer w.mu.Unlock()
 	w.change(func(e *fleet.Edit) { e.DeleteSet(object.Name) }, func() []fleet.Key {
 		return w.rebound(w.namespacesOf(object.Name)...)
-	})
+	}, func() explain.Cause { return about(kindSet, object, deleted) })
 }
 
 // SetBinding records a binding. It is known by its name alone: the name is the set that it binds.
@@ -88,7 +93,7 @@ func (w *World) SetBinding(object *clusterv1beta2.ManagedClusterSetBinding) {
 	if put(w.boundTo, object.Name, object.Namespace) {
 		w.change(func(e *fleet.Edit) { e.Bind(object.Namespace, object.Name) }, func() []fleet.Key {
 			return w.rebound(object.Namespace)
-		})
+		}, func() explain.Cause { return about(kindBinding, object, created) })
 	}
 }
 
@@ -99,7 +104,7 @@ func (w *World) DeleteBinding(object *clusterv1beta2.ManagedClusterSetBinding) {
 	drop(w.boundTo, object.Name, object.Namespace)
 	w.change(func(e *fleet.Edit) { e.Unbind(object.Namespace, object.Name) }, func() []fleet.Key {
 		return w.rebound(object.Namespace)
-	})
+	}, func() explain.Cause { return about(kindBinding, object, deleted) })
 }
 
 func (w *World) namespacesOf(set string) []string {

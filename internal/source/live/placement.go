@@ -94,7 +94,7 @@ func (w *World) SetPlacement(object *clusterv1beta1.Placement) {
 		p.program, p.faults = program.Compile(object, w.env)
 		w.placements[key] = p
 		w.reclaim(key)
-		w.ready(key, p)
+		w.ready(key, p, created)
 		return
 	}
 	before := p.cached
@@ -105,17 +105,19 @@ func (w *World) SetPlacement(object *clusterv1beta1.Placement) {
 	switch {
 	case before.Generation != object.Generation:
 		p.program, p.faults = program.Compile(object, w.env)
-		w.ready(key, p)
-	case wanted(before) != wanted(object), !p.busy && p.strange():
-		w.wake(key)
+		w.ready(key, p, respecced)
+	case wanted(before) != wanted(object):
+		w.wake(key, aboutKey(kindPlacement, key, annotated))
+	case !p.busy && p.strange():
+		w.wake(key, aboutKey(kindPlacement, key, stranger))
 	}
 }
 
 // ready indexes a placement that is new or has a new spec, and wakes it.
-func (w *World) ready(key fleet.Key, p *placement) {
+func (w *World) ready(key fleet.Key, p *placement, what string) {
 	if w.edit == nil {
 		w.index.Put(w.snapshot, key, p.program)
-		w.wake(key)
+		w.wake(key, aboutKey(kindPlacement, key, what))
 	}
 }
 
@@ -130,7 +132,7 @@ func (w *World) DeletePlacement(object *clusterv1beta1.Placement) {
 	defer w.mu.Unlock()
 	w.forgetPlacement(keyOf(object))
 	if w.edit == nil {
-		w.wake(keyOf(object))
+		w.wake(keyOf(object), about(kindPlacement, object, deleted))
 	}
 }
 

@@ -66,7 +66,7 @@ func (w *World) SetSlice(object *clusterv1beta1.PlacementDecision) {
 	w.mention(name, s, object)
 	w.own(name, s)
 	w.claim(name, s)
-	w.seen(s)
+	w.seen(name, s)
 }
 
 // claim takes a slice for what this process stored where it shows a write whose answer was lost.
@@ -94,20 +94,20 @@ func (w *World) DeleteSlice(object *clusterv1beta1.PlacementDecision) {
 		s.awaited = false
 	}
 	s.cached, s.buried = nil, ""
-	w.seen(s)
+	w.seen(name, s)
 	w.tidy(name, s)
 }
 
 // seen lets the world follow what the informer shows of a slice: a placement that has not been decided yet is taken
 // at the informer's word, any other is woken where a stranger was at work.
-func (w *World) seen(s *slice) {
+func (w *World) seen(name fleet.Key, s *slice) {
 	p, known := w.placements[s.owner]
 	if !known || !p.adopted {
 		w.refresh(s.owner)
 		return
 	}
 	if !p.busy && s.strange() {
-		w.wake(s.owner)
+		w.wake(s.owner, aboutKey(kindSlice, name, stranger))
 	}
 }
 
@@ -206,7 +206,7 @@ func (w *World) refresh(key fleet.Key) {
 			decided = append(decided, plan.ReadSlice(object))
 		}
 	}
-	w.change(func(e *fleet.Edit) { e.SetSlices(key, decided) }, func() []fleet.Key { return nil })
+	w.change(func(e *fleet.Edit) { e.SetSlices(key, decided) }, func() []fleet.Key { return nil }, nil)
 }
 
 // own works out anew to which placement a slice belongs.
@@ -230,7 +230,7 @@ func (w *World) reclaim(key fleet.Key) {
 		s := w.slices[name]
 		before := s.owner
 		if w.own(name, s); s.owner != before {
-			w.seen(s)
+			w.seen(name, s)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/engine/program"
@@ -16,7 +17,7 @@ import (
 // World is the fleet as it is known now. Its methods may be called from any goroutine.
 type World struct {
 	env  *celenv.Env
-	wake func(fleet.Key)
+	wake func(fleet.Key, explain.Cause)
 
 	mu       sync.Mutex
 	snapshot *fleet.Snapshot
@@ -31,9 +32,9 @@ type World struct {
 	boundTo map[string]map[string]struct{}
 }
 
-// New returns a World of nothing. wake is called for each placement that a change can touch; it must neither block nor
-// call back.
-func New(env *celenv.Env, wake func(fleet.Key)) *World {
+// New returns a World of nothing. wake is called for each placement that a change can touch, with what changed; it must
+// neither block nor call back.
+func New(env *celenv.Env, wake func(fleet.Key, explain.Cause)) *World {
 	return &World{
 		env: env, wake: wake,
 		edit:       fleet.Empty().Edit(),
@@ -56,12 +57,13 @@ func (w *World) Ready() {
 	w.snapshot, w.edit = w.edit.Snapshot(), nil
 	for key, p := range w.placements {
 		w.index.Put(w.snapshot, key, p.program)
-		w.wake(key)
+		w.wake(key, explain.Cause{Kind: kindManager, What: started})
 	}
 }
 
-// change applies a change to the fleet. Once the world is ready, touched tells whom it can touch; they are woken.
-func (w *World) change(apply func(*fleet.Edit), touched func() []fleet.Key) {
+// change applies a change to the fleet. Once the world is ready, touched tells whom it can touch; they are woken, and why
+// tells them what for.
+func (w *World) change(apply func(*fleet.Edit), touched func() []fleet.Key, why func() explain.Cause) {
 	if w.edit != nil {
 		apply(w.edit)
 		return
@@ -69,12 +71,13 @@ func (w *World) change(apply func(*fleet.Edit), touched func() []fleet.Key) {
 	edit := w.snapshot.Edit()
 	apply(edit)
 	w.snapshot = edit.Snapshot()
-	w.wakeAll(touched())
-}
-
-func (w *World) wakeAll(keys []fleet.Key) {
+	keys := touched()
+	if len(keys) == 0 {
+		return
+	}
+	cause := why()
 	for _, key := range keys {
-		w.wake(key)
+		w.wake(key, cause)
 	}
 }
 
@@ -108,14 +111,18 @@ func (w *World) Gather(key fleet.Key, now time.Time) (c Case, ok bool) {
 		w.adopt(key, p)
 	}
 	p.busy = true
-	c = Case{Program: p.program, Faults: p.faults, Stored: plan.Stored{Placement: p.object()}}
+	return w.lay(key, p, now), true
+}
+
+// lay lays out the case of a placement.
+func (w *World) lay(key fleet.Key, p *placement, now time.Time) Case {
+	c := Case{Snapshot: w.snapshot.At(now), Program: p.program, Faults: p.faults, Stored: plan.Stored{Placement: p.object()}}
 	for name := range w.owns[key] {
 		if object := w.slices[name].object(); object != nil {
 			c.Stored.Slices = append(c.Stored.Slices, object)
 		}
 	}
-	c.Snapshot = w.snapshot.At(now)
-	return c, true
+	return c
 }
 
 // Settle ends a case. Where a stranger changed the placement's status or one of its slices in the meantime, the
@@ -132,19 +139,23 @@ func (w *World) Settle(key fleet.Key, failed bool) {
 		return
 	}
 	p.busy = false
-	if p.adopted && !failed && w.strange(key, p) {
-		w.wake(key)
+	if !p.adopted || failed {
+		return
+	}
+	if cause, strange := w.strange(key, p); strange {
+		w.wake(key, cause)
 	}
 }
 
-// strange says whether anything of a placement is stored otherwise than this process left it.
-func (w *World) strange(key fleet.Key, p *placement) bool {
+// strange says whether anything of a placement is stored otherwise than this process left it, and what.
+func (w *World) strange(key fleet.Key, p *placement) (what explain.Cause, ok bool) {
+	what, ok = aboutKey(kindPlacement, key, stranger), p.strange()
 	for name := range w.owns[key] {
-		if w.slices[name].strange() {
-			return true
+		if w.slices[name].strange() && (what.Kind == kindPlacement || name.Name < what.Name) {
+			what, ok = aboutKey(kindSlice, name, stranger), true
 		}
 	}
-	return p.strange()
+	return what, ok
 }
 
 // Audit gives up waiting for the informer to show writes that were already awaited at the last audit: an object that
@@ -152,7 +163,7 @@ func (w *World) strange(key fleet.Key, p *placement) bool {
 func (w *World) Audit() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, s := range w.slices {
+	for name, s := range w.slices {
 		switch {
 		case !s.awaited:
 			s.overdue = false
@@ -160,7 +171,7 @@ func (w *World) Audit() {
 			s.overdue = true
 		default:
 			s.awaited, s.overdue = false, false
-			w.wake(s.owner)
+			w.wake(s.owner, aboutKey(kindSlice, name, vanished))
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 )
@@ -38,7 +39,7 @@ func newBench(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{t: t}
-	b.World = New(env, func(key fleet.Key) { b.woken = append(b.woken, key) })
+	b.World = New(env, func(key fleet.Key, _ explain.Cause) { b.woken = append(b.woken, key) })
 	b.SetSet(nil, enginetest.Set("sea").Obj())
 	b.SetBinding(binding("sea"))
 	b.SetCluster(enginetest.Cluster("c1").In("sea").Obj())
@@ -429,7 +430,7 @@ func TestNothingIsDecidedBeforeTheWorldIsReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := New(env, func(fleet.Key) {})
+	w := New(env, func(fleet.Key, explain.Cause) {})
 	w.SetPlacement(enginetest.Placement("ns", "p").Obj())
 	if _, ok := w.Gather(keyP, time.Time{}); ok {
 		t.Error("decided from caches that are still filling")

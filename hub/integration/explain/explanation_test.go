@@ -1,0 +1,143 @@
+package explain
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// TestExplanationIsWhatIsStored follows a placement through its life: at every stop the explanation selects whom the slices
+// have, and gives the reason for the others.
+func TestExplanationIsWhatIsStored(t *testing.T) {
+	running(t)
+	f := newFleet(t, 6)
+	f.placement("p", number(2), within("a", "b"))
+	const mismatch = "Mismatch: not label region in (a, b)"
+	const beaten = "Beaten: others rank higher; the last selected has score 100"
+	check := func(of explain.Explanation, want ...string) {
+		t.Helper()
+		expected := map[string]string{}
+		for i, verdict := range want {
+			expected[f.name(i)] = verdict
+		}
+		got := verdicts(of)
+		for name := range got {
+			if !strings.HasPrefix(name, f.namespace) {
+				delete(got, name)
+			}
+		}
+		if diff := cmp.Diff(expected, got); diff != "" {
+			t.Errorf("verdicts (-want +got):\n%s", diff)
+		}
+	}
+	check(f.explained("p", f.names(0, 1)...), "Selected", "Selected", mismatch, beaten, beaten, mismatch)
+
+	f.taint(0)
+	check(f.explained("p", f.names(1, 3)...), "Tainted: taint gpu=true:NoSelect", "Selected", mismatch, "Selected", beaten, mismatch)
+
+	change(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { c.Labels["region"] = "c" })
+	check(f.explained("p", f.names(3, 4)...), "Tainted: taint gpu=true:NoSelect", mismatch, mismatch, "Selected", "Selected", mismatch)
+
+	change(f, f.unsaved("p"), func(p *clusterv1beta1.Placement) {
+		p.Spec.Predicates[0].RequiredClusterSelector.CelSelector.CelExpressions = []string{"managedCluster.nothing"}
+	})
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		got, err := ask[explain.Explanation](ctx, admin(t), f.namespace, "p", "explanation")
+		if err == nil && got.Decided {
+			err = fmt.Errorf("%w: it is decided", errNotYet)
+		}
+		return err
+	})
+	const undecided = "Undecided: the placement is misconfigured"
+	kept := f.explained("p", f.names(3, 4)...)
+	check(kept, undecided, undecided, undecided, "Kept", "Kept", undecided)
+	if c := kept.Conditions[1]; c.Type != clusterv1beta1.PlacementConditionMisconfigured || c.Status != "True" {
+		t.Errorf("the explanation says %+v", kept.Conditions)
+	}
+}
+
+// TestTiersAreExplained lets the clusters of the first tier fall, so that the second takes over.
+func TestTiersAreExplained(t *testing.T) {
+	running(t)
+	f := newFleet(t, 6)
+	f.placement("p", number(2), tiers("a", "b"))
+	f.explained("p", f.names(0, 3)...)
+	f.taint(0, 3)
+	after := f.explained("p", f.names(1, 4)...)
+	for number, tier := range map[int]string{0: "a", 1: "b", 4: "b"} {
+		found, ok := after.Find(f.name(number))
+		if !ok || found.Tier != tier {
+			t.Errorf("cluster %d is in tier %+v, want %s", number, found, tier)
+		}
+	}
+}
+
+// TestStaleWhereWritesFail stops the manager's writes: what was decided is explained, and that it is not stored.
+func TestStaleWhereWritesFail(t *testing.T) {
+	m := running(t)
+	f := newFleet(t, 4)
+	f.placement("p", number(2), within("a"))
+	f.explained("p", f.names(0, 3)...)
+	m.mute.Store(true)
+	defer m.mute.Store(false)
+	f.taint(3)
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		got, err := ask[explain.Explanation](ctx, admin(t), f.namespace, "p", "explanation")
+		if err != nil {
+			return err
+		}
+		if want := "the decisions are not stored yet: 0 selected clusters are not in them, and 1 are that are not selected"; got.Stale != want ||
+			!cmp.Equal(got.Chosen(), f.names(0)) {
+			return fmt.Errorf("%w: stale %q, selects %v", errNotYet, got.Stale, got.Chosen())
+		}
+		return nil
+	})
+	if stored, err := f.stored(t.Context(), "p"); err != nil || !cmp.Equal(stored, f.names(0, 3)) {
+		t.Errorf("stored are %v, %v: the manager writes", stored, err)
+	}
+	m.mute.Store(false)
+	f.explained("p", f.names(0)...)
+}
+
+// TestTenThousandClusters asks about a large fleet. It asserts what is answered, and logs how long that took.
+func TestTenThousandClusters(t *testing.T) {
+	if testing.Short() {
+		t.Skip("stores ten thousand clusters")
+	}
+	running(t)
+	const clusters = 10_000
+	f := newFleet(t, clusters)
+	f.placement("p", number(100), within("a", "b"))
+	var want []int
+	for i := 0; len(want) < 100; i++ {
+		if i%3 < 2 {
+			want = append(want, i)
+		}
+	}
+	f.explained("p", f.names(want...)...)
+	began := time.Now()
+	all, err := ask[explain.Explanation](t.Context(), admin(t), f.namespace, "p", "explanation")
+	t.Logf("every cluster: %s", time.Since(began))
+	if err != nil || len(all.Clusters) < clusters || all.Selected != 100 {
+		t.Errorf("%d clusters are explained, %d selected: %v", len(all.Clusters), all.Selected, err)
+	}
+	for name, loser := range map[string]int{"a fix by the spec": 9_999, "a fix by the label": 9_998} {
+		began = time.Now()
+		one, err := ask[explain.Explanation](t.Context(), admin(t), f.namespace, "p", "explanation", "cluster", f.name(loser), "fix", "true")
+		t.Logf("%s: %s", name, time.Since(began))
+		if err != nil || len(one.Clusters) != 1 || one.Clusters[0].Fix == nil || len(one.Clusters[0].Fix.Steps) == 0 {
+			t.Errorf("%s: %+v, %v", name, one.Clusters, err)
+		} else {
+			t.Log(one.Clusters[0].Fix)
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package explain
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// fleet is a namespace with a cluster set of the same name that is bound to it. The names of its clusters begin with the
+// namespace's, and are sorted as they are numbered.
+type fleet struct {
+	client.Client
+	t         *testing.T
+	namespace string
+}
+
+// newFleet returns a fleet with so many clusters, which is removed after the test.
+func newFleet(t *testing.T, clusters int) *fleet {
+	t.Helper()
+	f := &fleet{Client: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t)}
+	t.Cleanup(f.remove)
+	f.create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
+	f.create(&clusterv1beta2.ManagedClusterSetBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.namespace},
+		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: f.namespace},
+	})
+	workqueue.ParallelizeUntil(t.Context(), 16, clusters, func(i int) {
+		if err := f.Create(t.Context(), f.cluster(i)); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+func (f *fleet) remove() {
+	ctx, in := context.WithoutCancel(f.t.Context()), client.InNamespace(f.namespace)
+	for _, err := range []error{
+		f.DeleteAllOf(ctx, &clusterv1beta1.Placement{}, in),
+		f.DeleteAllOf(ctx, &clusterv1.ManagedCluster{}, client.MatchingLabels{"fleet": f.namespace}),
+		client.IgnoreNotFound(f.Delete(ctx, &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})),
+	} {
+		if err != nil {
+			f.t.Error(err)
+		}
+	}
+}
+
+func (f *fleet) create(object client.Object) {
+	f.t.Helper()
+	if err := f.Create(f.t.Context(), object); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// name returns the name of a cluster by its number.
+func (f *fleet) name(number int) string { return fmt.Sprintf("%s-%05d", f.namespace, number) }
+
+func (f *fleet) names(numbers ...int) []string {
+	out := []string{}
+	for _, number := range numbers {
+		out = append(out, f.name(number))
+	}
+	return out
+}
+
+// cluster returns a cluster that is not stored. Every third is in region a, b and c.
+func (f *fleet) cluster(number int) *clusterv1.ManagedCluster {
+	return &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: f.name(number), Labels: map[string]string{
+		clusterv1beta2.ClusterSetLabel: f.namespace, "fleet": f.namespace, "region": string(rune('a' + number%3)),
+	}}}
+}
+
+// unsaved returns a placement that is not stored.
+func (f *fleet) unsaved(name string, change ...func(*clusterv1beta1.PlacementSpec)) *clusterv1beta1.Placement {
+	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
+	for _, apply := range change {
+		apply(&out.Spec)
+	}
+	return out
+}
+
+func (f *fleet) placement(name string, change ...func(*clusterv1beta1.PlacementSpec)) {
+	f.t.Helper()
+	f.create(f.unsaved(name, change...))
+}
+
+func number(of int32) func(*clusterv1beta1.PlacementSpec) {
+	return func(spec *clusterv1beta1.PlacementSpec) { spec.NumberOfClusters = &of }
+}
+
+func regions(values ...string) clusterv1beta1.ClusterSelector {
+	return clusterv1beta1.ClusterSelector{LabelSelector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: "region", Operator: metav1.LabelSelectorOpIn, Values: values},
+	}}}
+}
+
+func within(values ...string) func(*clusterv1beta1.PlacementSpec) {
+	return func(spec *clusterv1beta1.PlacementSpec) {
+		spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: regions(values...)}}
+	}
+}
+
+func tiers(names ...string) func(*clusterv1beta1.PlacementSpec) {
+	return func(spec *clusterv1beta1.PlacementSpec) {
+		for _, name := range names {
+			spec.Tiers = append(spec.Tiers, clusterv1beta1.ClusterTier{Name: name, ClusterSelector: regions(name)})
+		}
+	}
+}
+
+// change reads an object, changes it and stores it, until nobody came between.
+func change[T client.Object](f *fleet, object T, apply func(T)) {
+	f.t.Helper()
+	err := retry.OnError(retry.DefaultBackoff, apierrors.IsConflict, func() error {
+		if err := f.Get(f.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		apply(object)
+		return f.Update(f.t.Context(), object)
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fleet) taint(numbers ...int) {
+	f.t.Helper()
+	for _, number := range numbers {
+		change(f, f.cluster(number), func(c *clusterv1.ManagedCluster) {
+			c.Spec.Taints = []clusterv1.Taint{{Key: "gpu", Value: "true", Effect: clusterv1.TaintEffectNoSelect}}
+		})
+	}
+}
+
+// stored returns what the slices of a placement hold, sorted.
+func (f *fleet) stored(ctx context.Context, placement string) ([]string, error) {
+	var list clusterv1beta1.PlacementDecisionList
+	err := f.List(ctx, &list, client.InNamespace(f.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement})
+	out := map[string]bool{}
+	for _, slice := range list.Items {
+		for _, decision := range slice.Status.Decisions {
+			out[decision.ClusterName] = true
+		}
+	}
+	return slices.AppendSeq([]string{}, slices.Values(slices.Sorted(maps.Keys(out)))), err
+}
+
+// grant lets a user do something in the namespace, or everywhere where it is empty.
+func (f *fleet) grant(user, namespace string, rule rbacv1.PolicyRule) {
+	f.t.Helper()
+	subject := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}
+	meta := metav1.ObjectMeta{Namespace: namespace, GenerateName: "grant-"}
+	if namespace != "" {
+		role := &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{rule}}
+		f.create(role)
+		f.create(&rbacv1.RoleBinding{
+			ObjectMeta: meta, Subjects: []rbacv1.Subject{subject},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		})
+		return
+	}
+	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{rule}}
+	f.create(role)
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta, Subjects: []rbacv1.Subject{subject},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+	}
+	f.create(binding)
+	f.t.Cleanup(func() {
+		for _, object := range []client.Object{binding, role} {
+			if err := f.Delete(context.WithoutCancel(f.t.Context()), object); err != nil {
+				f.t.Error(err)
+			}
+		}
+	})
+}
+
+func mayOn(verbs []string, resource string, names ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{clusterv1.GroupName}, Resources: []string{resource}, Verbs: verbs, ResourceNames: names}
+}

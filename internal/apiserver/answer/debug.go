@@ -1,0 +1,125 @@
+package answer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/internal/record"
+)
+
+// DebugPath is where OCM's debug server answers, and this one does.
+const DebugPath = "/debug/placements/"
+
+const (
+	// maxBody is how long a placement to try may be.
+	maxBody = 1 << 20
+	// debugLimit bounds a request.
+	debugLimit = 30 * time.Second
+)
+
+// Debug answers as OCM's debug server does, errors included. Callers are known by then, if they have a name.
+func (h *Handler) Debug() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), debugLimit)
+		defer cancel()
+		body, err := h.debug(r.WithContext(ctx), w)
+		if err == nil {
+			err = send(w, http.StatusOK, body)
+		}
+		if err != nil {
+			refuse(w, err)
+		}
+	})
+}
+
+// Unnamed answers who has no name.
+func Unnamed() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, apierrors.NewUnauthorized("the request names no user that the hub knows"))
+	})
+}
+
+// refuse sends an error as the debug server does.
+func refuse(w http.ResponseWriter, err error) {
+	status := responsewriters.ErrorToAPIStatus(err)
+	_ = send(w, int(status.Code), map[string]string{"error": status.Message}) // a map of strings is always sent
+}
+
+func (h *Handler) debug(r *http.Request, w http.ResponseWriter) (any, error) {
+	who, ok := request.UserFrom(r.Context())
+	if !ok {
+		return nil, apierrors.NewUnauthorized(errNobody.Error())
+	}
+	var (
+		key   fleet.Key
+		verb  string
+		found func() (*record.Answer, error)
+	)
+	switch r.Method {
+	case http.MethodGet:
+		var ok bool
+		if key.Namespace, key.Name, ok = strings.Cut(strings.TrimPrefix(r.URL.Path, DebugPath), "/"); !ok ||
+			key.Namespace == "" || key.Name == "" || strings.Contains(key.Name, "/") {
+			return nil, apierrors.NewBadRequest("the path is not " + DebugPath + "NAMESPACE/NAME")
+		}
+		verb, found = "get", func() (*record.Answer, error) { return h.Record.Answer(r.Context(), key) }
+	case http.MethodPost:
+		placement, err := posted(w, r)
+		if err != nil {
+			return nil, err
+		}
+		key = fleet.Key{Namespace: placement.Namespace, Name: placement.Name}
+		verb, found = "create", func() (*record.Answer, error) { return h.Record.Try(r.Context(), placement) }
+	default:
+		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
+			Code: http.StatusMethodNotAllowed, Message: r.Method + " is not answered here: GET a placement that is stored, or POST one to try",
+		}}
+	}
+	if err := h.permit(r.Context(), who, verb, key); err != nil {
+		return nil, err
+	}
+	done, err := h.turn(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	answer, err := found()
+	if err != nil {
+		return nil, failed(err, key)
+	}
+	return newReport(answer, h.sees(who)), nil
+}
+
+// posted reads the placement of a request.
+func posted(w http.ResponseWriter, r *http.Request) (*clusterv1beta1.Placement, error) {
+	if r.URL.Path != DebugPath {
+		return nil, apierrors.NewBadRequest("the path is not " + DebugPath + ", to which placements are posted")
+	}
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body is longer than %d bytes", maxBody))
+	} else if err != nil {
+		return nil, apierrors.NewBadRequest("reading the body: " + err.Error())
+	}
+	out := &clusterv1beta1.Placement{}
+	if err := json.Unmarshal(data, out); err != nil {
+		return nil, apierrors.NewBadRequest("the body is no Placement in JSON: " + err.Error())
+	}
+	if out.Namespace == "" || out.Name == "" {
+		return nil, apierrors.NewBadRequest("the body is a Placement without metadata.namespace or metadata.name")
+	}
+	return out, nil
+}

@@ -1,0 +1,187 @@
+package record
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/engine/verdict"
+)
+
+// maxMoves is how many clusters of one change are kept, those that went before those that came.
+const maxMoves = 100
+
+// Change is one change of who is selected. It is read-only.
+type Change struct {
+	At         time.Time
+	Generation int64
+	Causes     []explain.Cause
+	MoreCauses int
+	Selected   int
+	// Added and Removed count everybody, Moves name some.
+	Added, Removed int
+	Moves          []Move
+}
+
+// Move is a cluster that came or went.
+type Move struct {
+	Cluster string
+	Added   bool
+	// Before and After are the verdicts of two runs; nil where there is none.
+	Before, After *Finding
+}
+
+// Finding is a verdict, or that there is no such cluster.
+type Finding struct {
+	verdict.Verdict
+
+	Gone bool
+}
+
+// change describes what a turn stored.
+func (t *Turn) change(written plan.Plan, now time.Time) Change {
+	out := Change{
+		At: now.UTC(), Generation: t.placement.Generation, Causes: t.woken.named, MoreCauses: t.woken.more,
+		Selected: t.result.Selected, Added: len(written.Added), Removed: len(written.Removed),
+	}
+	for _, side := range []struct {
+		names []string
+		added bool
+	}{{written.Removed, false}, {written.Added, true}} {
+		for _, name := range side.names[:min(len(side.names), maxMoves-len(out.Moves))] {
+			out.Moves = append(out.Moves, Move{
+				Cluster: name, Added: side.added, Before: finding(t.before, name), After: finding(t.result, name),
+			})
+		}
+	}
+	if len(out.Causes) == 0 {
+		out.Causes = []explain.Cause{{Kind: "Time", What: passed(out.Moves)}}
+	}
+	return out
+}
+
+// finding returns what a run said of a cluster; nil where the run is not known.
+func finding(result *engine.Result, cluster string) *Finding {
+	if result == nil {
+		return nil
+	}
+	id, ok := result.Trace.Snapshot.ID(cluster)
+	if !ok || result.Trace.Snapshot.Cluster(id) == nil {
+		return &Finding{Gone: true}
+	}
+	return &Finding{Verdict: result.Trace.Unranked(id)}
+}
+
+// passed says what became due where nothing but time can have changed a decision.
+func passed(moves []Move) string {
+	for _, move := range moves {
+		switch {
+		case move.After != nil && move.After.Code == verdict.Expired:
+			return "a toleration ran out"
+		case move.Before != nil && move.Before.Code == verdict.Held:
+			return "the disruption policy let go of who was held"
+		case move.Added && move.Before != nil && move.Before.Code == verdict.Waiting:
+			return "a cluster of an earlier tier had waited for long enough"
+		}
+	}
+	return "something that was decided for a time ran out"
+}
+
+// Told returns the change as somebody may see it. Where a cluster is given, it names that one only.
+func (c *Change) Told(sees func(string) bool, cluster string) explain.Change {
+	out := explain.Change{
+		At: c.At, Generation: c.Generation, Causes: []explain.Cause{}, MoreCauses: c.MoreCauses,
+		Selected: c.Selected, Added: c.Added, Removed: c.Removed, Moves: []explain.Move{}, More: c.Added + c.Removed - len(c.Moves),
+	}
+	for _, cause := range c.Causes {
+		out.Causes = append(out.Causes, cause.To(sees))
+	}
+	for _, move := range c.Moves {
+		switch seen := sees(move.Cluster); {
+		case cluster == "" && !seen:
+			out.Hidden++
+		case seen && (cluster == "" || cluster == move.Cluster):
+			out.Moves = append(out.Moves, explain.Move{
+				Cluster: move.Cluster, Added: move.Added, Before: move.Before.told(sees), After: move.After.told(sees),
+			})
+		}
+	}
+	slices.SortStableFunc(out.Moves, func(a, b explain.Move) int { return strings.Compare(a.Cluster, b.Cluster) })
+	return out
+}
+
+// mayMove says whether a change moved a cluster, or may have: not everybody was kept.
+func (c *Change) mayMove(cluster string) bool {
+	return c.Added+c.Removed > len(c.Moves) ||
+		slices.ContainsFunc(c.Moves, func(move Move) bool { return move.Cluster == cluster })
+}
+
+func (f *Finding) told(sees func(string) bool) *explain.State {
+	switch {
+	case f == nil:
+		return nil
+	case f.Gone:
+		return &explain.State{Verdict: explain.Gone, Why: "there is no such cluster"}
+	default:
+		out := explain.Stated(f.Verdict, sees)
+		return &out
+	}
+}
+
+// bytes estimates what a change takes.
+func (c *Change) bytes() int {
+	const whole, cause, each = 256, 128, 160
+	out := whole + cause*len(c.Causes)
+	for _, move := range c.Moves {
+		out += each + len(move.Cluster)
+		for _, found := range []*Finding{move.Before, move.After} {
+			if found == nil {
+				continue
+			}
+			if clauses, ok := found.Argument.(verdict.Mismatches); ok {
+				for _, clause := range clauses {
+					out += each + len(clause.Text) + len(clause.Problem)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// maxNamed is how many clusters a log line names of those that came, and of those that went.
+const maxNamed = 20
+
+// Fields returns what a log line says of the change beside its counts: what woke the placement, who moved, and the verdicts
+// of those that went. The keys are stable.
+func (c *Change) Fields() []any {
+	var causes []string
+	for _, cause := range c.Causes {
+		causes = append(causes, cause.String())
+	}
+	var came, went []string
+	found := map[string]int{}
+	for _, move := range c.Moves {
+		if move.Added {
+			came = append(came, move.Cluster)
+			continue
+		}
+		went = append(went, move.Cluster)
+		found[move.After.told(all).Verdict]++
+	}
+	var verdicts []string
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		verdicts = append(verdicts, fmt.Sprintf("%s %d", name, found[name]))
+	}
+	return []any{
+		"generation", c.Generation, "causes", causes, "moreCauses", c.MoreCauses,
+		"addedClusters", came[:min(maxNamed, len(came))], "removedClusters", went[:min(maxNamed, len(went))],
+		"removedFor", verdicts,
+	}
+}
+
+func all(string) bool { return true }

@@ -1,0 +1,103 @@
+package record
+
+import (
+	"container/list"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+const (
+	// maxEach is how many changes of one placement are kept, maxChanges of all, and maxBytes about how much of them.
+	maxEach    = 50
+	maxChanges = 20_000
+	maxBytes   = 32 << 20
+)
+
+// history is the last changes, of each placement and in all.
+type history struct {
+	most, mostBytes int
+
+	mu    sync.Mutex
+	bytes int
+	// order has every *kept, the oldest in front.
+	order *list.List
+	past  map[fleet.Key]*past
+}
+
+// past is what is kept of one placement, in the same order, and how many changes are kept no more.
+type past struct {
+	changes []*list.Element
+	dropped int
+}
+
+type kept struct {
+	key    fleet.Key
+	change *Change
+	bytes  int
+}
+
+func newHistory(most, mostBytes int) *history {
+	return &history{most: most, mostBytes: mostBytes, order: list.New(), past: map[fleet.Key]*past{}}
+}
+
+// add keeps a change. The oldest make room for it, of the same placement or of any.
+func (h *history) add(key fleet.Key, change *Change) {
+	next := &kept{key: key, change: change, bytes: change.bytes()}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p, ok := h.past[key]; ok && len(p.changes) == maxEach {
+		h.drop(p.changes[0])
+	}
+	for h.order.Len() > 0 && (h.order.Len() >= h.most || h.bytes+next.bytes > h.mostBytes) {
+		h.drop(h.order.Front())
+	}
+	p, ok := h.past[key]
+	if !ok {
+		p = &past{}
+		h.past[key] = p
+	}
+	p.changes = append(p.changes, h.order.PushBack(next))
+	h.bytes += next.bytes
+}
+
+// drop drops the oldest change of a placement. Where that was its last, nothing of it is kept, not even how many there were.
+func (h *history) drop(oldest *list.Element) {
+	gone := content(oldest)
+	h.order.Remove(oldest)
+	h.bytes -= gone.bytes
+	p := h.past[gone.key]
+	p.changes = slices.Delete(p.changes, 0, 1)
+	p.dropped++
+	if len(p.changes) == 0 {
+		delete(h.past, gone.key)
+	}
+}
+
+// changes returns what is kept of a placement since an instant, the latest first, and how many changes are kept no more.
+func (h *history) changes(key fleet.Key, since time.Time) (changes []*Change, dropped int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p, ok := h.past[key]
+	if !ok {
+		return nil, 0
+	}
+	for _, element := range slices.Backward(p.changes) {
+		change := content(element).change
+		if change.At.Before(since) {
+			break
+		}
+		changes = append(changes, change)
+	}
+	return changes, p.dropped
+}
+
+func content(element *list.Element) *kept {
+	out, ok := element.Value.(*kept)
+	if !ok {
+		panic("record: the list of changes holds something else")
+	}
+	return out
+}

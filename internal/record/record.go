@@ -1,0 +1,100 @@
+package record
+
+import (
+	"sync/atomic"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/source/live"
+)
+
+// Options configures a Record.
+type Options struct {
+	Clock clock.PassiveClock
+	// Reader reads from the API server itself, for answers while this process does not decide.
+	Reader client.Reader
+	Env    *celenv.Env
+}
+
+// Record is the memory of one manager. Its methods may be called from any goroutine.
+type Record struct {
+	options Options
+	runs    *runs
+	history *history
+	causes  *causes
+	leading atomic.Pointer[leading]
+	// reading has room for the one answer at a time that reads the whole fleet.
+	reading chan struct{}
+}
+
+// leading is the world of a manager that decides, and since when it does.
+type leading struct {
+	world *live.World
+	since time.Time
+}
+
+// New returns an empty record.
+func New(options Options) *Record {
+	return &Record{
+		options: options, runs: newRuns(maxCells), history: newHistory(maxChanges, maxBytes), causes: newCauses(),
+		reading: make(chan struct{}, 1),
+	}
+}
+
+// Lead tells the record that this process decides from now on, by a world that is ready.
+func (r *Record) Lead(world *live.World) {
+	r.leading.Store(&leading{world: world, since: r.options.Clock.Now()})
+}
+
+// Woken notes what woke a placement.
+func (r *Record) Woken(key fleet.Key, cause explain.Cause) { r.causes.add(key, cause) }
+
+// Forget forgets the run of a placement that is not decided any more. What is known of its changes stays.
+func (r *Record) Forget(key fleet.Key) {
+	r.runs.forget(key)
+	r.causes.take(key)
+}
+
+// Turn is a placement's turn to be decided.
+type Turn struct {
+	record *Record
+	key    fleet.Key
+	woken  woken
+	// before is the last result that was stored; nil where it is not known.
+	before    *engine.Result
+	placement *clusterv1beta1.Placement
+	result    *engine.Result
+}
+
+// Turn begins a turn: what woke the placement until now belongs to it.
+func (r *Record) Turn(key fleet.Key) *Turn {
+	return &Turn{record: r, key: key, woken: r.causes.take(key), before: r.runs.stored(key)}
+}
+
+// Decided notes the run, which is to be stored yet.
+func (t *Turn) Decided(placement *clusterv1beta1.Placement, result *engine.Result) {
+	t.placement, t.result = placement, result
+	t.record.runs.put(t.key, Run{Placement: placement, Result: result}, t.before)
+}
+
+// Failed ends a turn of which not everything was stored. What woke the placement belongs to the next one too.
+func (t *Turn) Failed() { t.record.causes.restore(t.key, t.woken) }
+
+// Stored ends a turn. Where it moved anybody it notes the change and returns it.
+func (t *Turn) Stored(written plan.Plan) (change Change, moved bool) {
+	t.record.runs.put(t.key, Run{Placement: t.placement, Result: t.result}, t.result)
+	if len(written.Added)+len(written.Removed) == 0 {
+		return Change{}, false
+	}
+	change = t.change(written, t.record.options.Clock.Now())
+	t.record.history.add(t.key, &change)
+	return change, true
+}

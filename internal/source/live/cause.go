@@ -1,0 +1,83 @@
+package live
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+// The kinds of objects that wake placements.
+const (
+	kindCluster   = "ManagedCluster"
+	kindScore     = "AddOnPlacementScore"
+	kindSet       = "ManagedClusterSet"
+	kindBinding   = "ManagedClusterSetBinding"
+	kindPlacement = "Placement"
+	kindSlice     = "PlacementDecision"
+	kindManager   = "Manager"
+)
+
+// What happens to objects.
+const (
+	created   = "created"
+	changed   = "changed"
+	deleted   = "deleted"
+	respecced = "spec changed"
+	annotated = "left to others, or not any more"
+	stranger  = "stored otherwise than it was left"
+	vanished  = "a write never showed"
+	started   = "started"
+)
+
+func about(kind string, object metav1.Object, what string) explain.Cause {
+	return explain.Cause{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName(), What: what}
+}
+
+func aboutKey(kind string, key fleet.Key, what string) explain.Cause {
+	return explain.Cause{Kind: kind, Namespace: key.Namespace, Name: key.Name, What: what}
+}
+
+// aboutCluster says what happened to a cluster; before is nil for a new one, after for one that is gone.
+func aboutCluster(name string, before, after *fleet.Cluster) explain.Cause {
+	out := explain.Cause{Kind: kindCluster, Name: name}
+	switch {
+	case before == nil:
+		out.What = created
+	case after == nil:
+		out.What = deleted
+	default:
+		out.What = differences(before, after)
+	}
+	return out
+}
+
+// differences names the parts of a cluster that are not the same.
+func differences(before, after *fleet.Cluster) string {
+	a, b := before.Object, after.Object
+	var parts []string
+	for _, part := range []struct {
+		name string
+		same bool
+	}{
+		{"labels", equality.Semantic.DeepEqual(a.Labels, b.Labels)},
+		{"annotations", equality.Semantic.DeepEqual(a.Annotations, b.Annotations)},
+		{"taints", equality.Semantic.DeepEqual(a.Spec.Taints, b.Spec.Taints)},
+		{"claims", equality.Semantic.DeepEqual(a.Status.ClusterClaims, b.Status.ClusterClaims)},
+		{"resources", equality.Semantic.DeepEqual(a.Status.Allocatable, b.Status.Allocatable) &&
+			equality.Semantic.DeepEqual(a.Status.Capacity, b.Status.Capacity)},
+		{"conditions", equality.Semantic.DeepEqual(a.Status.Conditions, b.Status.Conditions)},
+		{"deletion", before.Terminating() == after.Terminating()},
+	} {
+		if !part.same {
+			parts = append(parts, part.name)
+		}
+	}
+	if len(parts) == 0 {
+		return changed
+	}
+	return strings.Join(parts, ", ") + " changed"
+}
