@@ -41,7 +41,7 @@ func newRuns(limit int) *runs {
 	return &runs{limit: limit, held: map[fleet.Key]*list.Element{}, order: list.New()}
 }
 
-// put remembers the last run of a placement. Others make room for it; one that is too large for all the room there is
+// put remembers the last run of a placement. Others make room for it; one that is too large for all the room
 // is not remembered.
 func (r *runs) put(key fleet.Key, last Run, stored *engine.Result) {
 	kept := &run{key: key, last: last, stored: stored, cells: cells(last.Result)}
@@ -111,7 +111,7 @@ func at(element *list.Element) *run {
 
 // cells returns how much a result holds.
 func cells(result *engine.Result) int {
-	out := int(result.Trace.Snapshot.Size()) + 1 //nolint:gosec // a number of clusters
+	out := int(result.Trace.Snapshot.Size()) + 1
 	if ranking := result.Trace.Ranking; ranking != nil {
 		out += len(ranking.Candidates) * (1 + len(ranking.Columns))
 	}

@@ -63,31 +63,11 @@ func (h *Handler) debug(r *http.Request, w http.ResponseWriter) (any, error) {
 	if !ok {
 		return nil, apierrors.NewUnauthorized(errNobody.Error())
 	}
-	var (
-		key   fleet.Key
-		verb  string
-		found func() (*record.Answer, error)
-	)
-	switch r.Method {
-	case http.MethodGet:
-		var ok bool
-		if key.Namespace, key.Name, ok = strings.Cut(strings.TrimPrefix(r.URL.Path, DebugPath), "/"); !ok ||
-			key.Namespace == "" || key.Name == "" || strings.Contains(key.Name, "/") {
-			return nil, apierrors.NewBadRequest("the path is not " + DebugPath + "NAMESPACE/NAME")
-		}
-		verb, found = "get", func() (*record.Answer, error) { return h.Record.Answer(r.Context(), key) }
-	case http.MethodPost:
-		placement, err := posted(w, r)
-		if err != nil {
-			return nil, err
-		}
-		key = fleet.Key{Namespace: placement.Namespace, Name: placement.Name}
-		verb, found = "create", func() (*record.Answer, error) { return h.Record.Try(r.Context(), placement) }
-	default:
-		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
-			Code: http.StatusMethodNotAllowed, Message: r.Method + " is not answered here: GET a placement that is stored, or POST one to try",
-		}}
+	asked, verb, err := named(r, w)
+	if err != nil {
+		return nil, err
 	}
+	key := fleet.Key{Namespace: asked.Namespace, Name: asked.Name}
 	if err := h.permit(r.Context(), who, verb, key); err != nil {
 		return nil, err
 	}
@@ -96,11 +76,36 @@ func (h *Handler) debug(r *http.Request, w http.ResponseWriter) (any, error) {
 		return nil, err
 	}
 	defer done()
-	answer, err := found()
+	var answer *record.Answer
+	if verb == "get" {
+		answer, err = h.Record.Answer(r.Context(), key)
+	} else {
+		answer, err = h.Record.Try(r.Context(), asked)
+	}
 	if err != nil {
 		return nil, failed(err, key)
 	}
 	return newReport(answer, h.sees(who)), nil
+}
+
+// named returns the placement that a request is about, with no more than its name where it is stored, and the verb that its
+// caller needs.
+func named(r *http.Request, w http.ResponseWriter) (placement *clusterv1beta1.Placement, verb string, err error) {
+	switch r.Method {
+	case http.MethodGet:
+		namespace, name, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, DebugPath), "/")
+		if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+			return nil, "", apierrors.NewBadRequest("the path is not " + DebugPath + "NAMESPACE/NAME")
+		}
+		return &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}, "get", nil
+	case http.MethodPost:
+		placement, err = posted(w, r)
+		return placement, "create", err
+	default:
+		return nil, "", &apierrors.StatusError{ErrStatus: metav1.Status{
+			Code: http.StatusMethodNotAllowed, Message: r.Method + " is not answered here: GET a placement that is stored, or POST one to try",
+		}}
+	}
 }
 
 // posted reads the placement of a request.
