@@ -31,10 +31,14 @@ type mirror struct {
 	objects map[string]map[client.ObjectKey]client.Object
 	// changed has a signal while something has changed that nobody has looked at; many changes make one signal.
 	changed chan struct{}
+	// pause waits before another attempt, or until the context ends.
+	pause func(context.Context, time.Duration)
 }
 
 func newMirror(h *hub, of reach) *mirror {
-	return &mirror{hub: h, reach: of, objects: map[string]map[client.ObjectKey]client.Object{}, changed: make(chan struct{}, 1)}
+	return &mirror{
+		hub: h, reach: of, objects: map[string]map[client.ObjectKey]client.Object{}, changed: make(chan struct{}, 1), pause: pause,
+	}
 }
 
 // fill reads everything, and returns for each kind the version from which changes are to be asked for.
@@ -96,7 +100,7 @@ func (m *mirror) follow(ctx context.Context, k kind, at string) error {
 			if failures++; failures == maxFailures {
 				return fmt.Errorf("giving up after %d failures in a row: %w", failures, m.hub.explain(err, "watch", k, m.reach.part(k).namespace))
 			}
-			pause(ctx, min(retryLast, retryFirst<<(failures-1)))
+			m.pause(ctx, min(retryLast, retryFirst<<(failures-1)))
 		}
 	}
 }

@@ -17,18 +17,19 @@ func NewRoot(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 
 It exits with 0 when all is well, with 1 when a check that was asked for fails, and with 2 when the input or the
 command line is wrong.`,
-		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl berth"},
-		Args:          unknownCommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl berth"},
+		Args:              unknownCommand,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{cmd, err} })
-	root.AddCommand(newGet(streams, clock), newTree(streams, clock), newRollout(streams, clock), newExplain(streams, clock), newSimulate(streams, clock), newVersion(streams))
-	root.InitDefaultCompletionCmd()
+	root.AddCommand(newGet(streams, clock), newTree(streams, clock), newRollout(streams, clock), newExplain(streams, clock),
+		newSimulate(streams, clock), newCompletion(streams), newVersion(streams))
 	return root
 }
 
