@@ -167,10 +167,7 @@ func TestFollow(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), tc.err) {
 				t.Errorf("got %v, want %s", err, tc.err)
 			}
-			var got []string
-			for _, key := range sortedKeys(byName(m.objects["ManagedCluster"])) {
-				got = append(got, key)
-			}
+			got := sortedKeys(byName(m.objects["ManagedCluster"]))
 			if !cmp.Equal(tc.want, got) || !cmp.Equal(tc.asked, s.asked) || waited != tc.waited {
 				t.Errorf("got %v, asked %v, waited %v; want %v, asked %v, waited %v", got, s.asked, waited, tc.want, tc.asked, tc.waited)
 			}
