@@ -167,6 +167,9 @@ func (r *run) with(conditions []metav1.Condition, want engine.Condition) []metav
 		ObservedGeneration: r.w.Placements[r.key].Generation,
 		LastTransitionTime: metav1.NewTime(r.w.Now.Truncate(time.Second)),
 	}
+	if want.Message == "Nothing is decided while the placement is misconfigured" {
+		set.ObservedGeneration = 0 // whatever the spec, it was never decided
+	}
 	for i, have := range conditions {
 		if have.Type != want.Type {
 			continue

@@ -160,6 +160,25 @@ func TestAChangeOfTheSpecDropsAtOnceSaveWhoWasHeld(t *testing.T) {
 	}
 }
 
+func TestTheFirstDecisionIsOneForANewSpecThoughAMistakeWasReportedBefore(t *testing.T) {
+	w := hub(p().CEL(`managedCluster.metadata.labels["fit"] == "yes"`).Budget("0", time.Minute), []string{"a", "b"}, slice(1, "a", "b").Obj())
+	key := enginetest.Only(t, w)
+	carryOut(t, w, -1) // the label is nowhere, so nothing is decided
+	if diff := cmp.Diff([]string{"a", "b"}, plan.Clusters(w.SlicesOf(key)[0])); diff != "" {
+		t.Errorf("selected while nothing is decided (-want +got):\n%s", diff)
+	}
+	for _, object := range fit("b") {
+		w.Add(object)
+	}
+	carryOut(t, w, -1)
+	if diff := cmp.Diff([]string{"b"}, plan.Clusters(w.SlicesOf(key)[0])); diff != "" {
+		t.Errorf("selected once the label is somewhere (-want +got):\n%s", diff)
+	}
+	if got := account(w, key); got != "nothing" {
+		t.Errorf("remembers %q, want nothing: a first decision is free", got)
+	}
+}
+
 // shown renders the decisions of the first slice.
 func shown(w *enginetest.World, key fleet.Key) string {
 	var out []string

@@ -27,7 +27,7 @@ func report(result *engine.Result, stored *clusterv1beta1.Placement, now time.Ti
 		out.Status.LastScoreUpdateTime = &at
 	}
 	for _, condition := range Conditions(result, stored) {
-		setCondition(&out.Status.Conditions, condition, stored.Generation, now)
+		setCondition(&out.Status.Conditions, condition, observed(result, condition, stored), now)
 	}
 	if result.Decided && result.Held.Type == "" {
 		meta.RemoveStatusCondition(&out.Status.Conditions, clusterv1beta1.PlacementConditionHeld)
@@ -56,6 +56,15 @@ func Conditions(result *engine.Result, stored *clusterv1beta1.Placement) []engin
 		out = append(out, expired)
 	}
 	return out
+}
+
+// observed returns the generation that a condition is about: none where it says that no spec was ever decided. ReadLedger
+// tells from it whether the spec was.
+func observed(result *engine.Result, c engine.Condition, stored *clusterv1beta1.Placement) int64 {
+	if !result.Decided && c.Type == clusterv1beta1.PlacementConditionSatisfied {
+		return 0
+	}
+	return stored.Generation
 }
 
 func setCondition(in *[]metav1.Condition, c engine.Condition, generation int64, now time.Time) {
