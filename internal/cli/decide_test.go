@@ -17,7 +17,9 @@ import (
 
 // TestPlacementThatDoesNotCompile keeps what it has: a hub may hold one that was stored before a rule existed.
 func TestPlacementThatDoesNotCompile(t *testing.T) {
-	meta := func(namespace, name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
+	meta := func(namespace, name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: namespace, Name: name}
+	}
 	slice := &clusterv1beta1.PlacementDecision{ObjectMeta: meta("shop", "web-decision-1")}
 	slice.Labels = map[string]string{clusterv1beta1.PlacementLabel: "web", clusterv1beta1.DecisionGroupIndexLabel: "0"}
 	slice.Status.Decisions = []clusterv1beta1.ClusterDecision{{ClusterName: "a"}}
