@@ -8,7 +8,7 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/bench"
-	"github.com/berth-project/berth/bench/fleet"
+	"github.com/berth-project/berth/internal/generate"
 )
 
 // waves is how many times so many placements come at once: between them the other side has its turn.
@@ -25,7 +25,7 @@ func cold() Run {
 
 func measureCold(ctx context.Context, s Setting) ([]bench.Figure, error) {
 	s.say("cold: starting two hubs with 1000 clusters")
-	p, err := newPair(ctx, s, fleet.Shape{Clusters: 1000, Placements: 1000, Seed: 2})
+	p, err := newPair(ctx, s, generate.Shape{Clusters: 1000, Placements: 1000, Seed: 2})
 	if err != nil {
 		return nil, err
 	}

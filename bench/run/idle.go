@@ -7,7 +7,7 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/bench"
-	"github.com/berth-project/berth/bench/fleet"
+	"github.com/berth-project/berth/internal/generate"
 )
 
 const (
@@ -28,7 +28,7 @@ func idle() Run {
 
 func measureIdle(ctx context.Context, s Setting) ([]bench.Figure, error) {
 	s.say("idle: starting two hubs with 1000 clusters")
-	p, err := newPair(ctx, s, fleet.Shape{Clusters: 1000, Placements: settledPlacements + singles, Seed: 3})
+	p, err := newPair(ctx, s, generate.Shape{Clusters: 1000, Placements: settledPlacements + singles, Seed: 3})
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/bench/fleet"
 	"github.com/berth-project/berth/bench/hub"
+	"github.com/berth-project/berth/internal/generate"
 )
 
 // calm is how long nothing must be written for a hub to be idle.
@@ -24,11 +24,11 @@ const calm = 2 * time.Second
 // pair is a hub with a manager, and one without beside it, both with the same fleet.
 type pair struct {
 	managed, open *side
-	fleet         *fleet.Fleet
+	fleet         *generate.Fleet
 }
 
-func newPair(ctx context.Context, s Setting, shape fleet.Shape) (*pair, error) {
-	out := &pair{fleet: fleet.New(shape)}
+func newPair(ctx context.Context, s Setting, shape generate.Shape) (*pair, error) {
+	out := &pair{fleet: generate.New(shape)}
 	var err error
 	if out.managed, err = newSide(ctx, s, out.fleet, true); err != nil {
 		return nil, err

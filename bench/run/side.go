@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/berth-project/berth/bench/fleet"
 	"github.com/berth-project/berth/bench/hub"
+	"github.com/berth-project/berth/internal/generate"
 )
 
 const (
@@ -35,7 +35,7 @@ type side struct {
 
 // newSide starts a hub and stores all of a fleet but its placements. The manager is started last: what is stored before
 // is stored as fast as without it.
-func newSide(ctx context.Context, s Setting, f *fleet.Fleet, managed bool) (*side, error) {
+func newSide(ctx context.Context, s Setting, f *generate.Fleet, managed bool) (*side, error) {
 	started, err := hub.Start(ctx, s.Bin)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (s *side) account(ctx context.Context, name string, rules ...rbacv1.PolicyR
 }
 
 // store stores all of a fleet but its placements.
-func (s *side) store(ctx context.Context, f *fleet.Fleet) error {
+func (s *side) store(ctx context.Context, f *generate.Fleet) error {
 	for _, name := range f.Namespaces {
 		if err := s.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 			return fmt.Errorf("storing the fleet: %w", err)

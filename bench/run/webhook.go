@@ -13,7 +13,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/bench"
-	"github.com/berth-project/berth/bench/fleet"
+	"github.com/berth-project/berth/internal/generate"
 )
 
 const (
@@ -36,7 +36,7 @@ func webhook() Run {
 }
 
 func measureWebhook(ctx context.Context, s Setting) ([]bench.Figure, error) {
-	f := fleet.New(fleet.Shape{Clusters: 200, Placements: rounds, Seed: 1})
+	f := generate.New(generate.Shape{Clusters: 200, Placements: rounds, Seed: 1})
 	s.say("webhook: starting two hubs with %d clusters", len(f.Clusters))
 	guarded, err := newWriter(ctx, s, f, true)
 	if err != nil {
@@ -66,13 +66,13 @@ func measureWebhook(ctx context.Context, s Setting) ([]bench.Figure, error) {
 // writer is a side with those who write to it, and what they have stored.
 type writer struct {
 	*side
-	fleet *fleet.Fleet
+	fleet *generate.Fleet
 	// agent reports a cluster and labels it; team places; owner binds sets.
 	agent, team, owner client.Client
 	clusters           []*clusterv1.ManagedCluster
 }
 
-func newWriter(ctx context.Context, s Setting, f *fleet.Fleet, managed bool) (*writer, error) {
+func newWriter(ctx context.Context, s Setting, f *generate.Fleet, managed bool) (*writer, error) {
 	made, err := newSide(ctx, s, f, managed)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package fleet
+package generate
 
 import (
 	"encoding/json"
@@ -34,7 +34,7 @@ func (d *draw) selectors(all []*clusterv1.ManagedCluster, count int) []clusterv1
 func text(selector clusterv1beta1.ClusterSelector) string {
 	out, err := json.Marshal(selector)
 	if err != nil {
-		panic(fmt.Sprintf("fleet: writing %+v: %v", selector, err)) // it holds strings alone
+		panic(fmt.Sprintf("generate: writing %+v: %v", selector, err)) // it holds strings alone
 	}
 	return string(out)
 }

@@ -1,4 +1,4 @@
-package fleet_test
+package generate_test
 
 import (
 	"bytes"
@@ -14,13 +14,13 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/bench/fleet"
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/internal/generate"
 )
 
-func thousand() *fleet.Fleet {
-	return fleet.New(fleet.Shape{Clusters: 1000, Placements: 1000, Seed: 7})
+func thousand() *generate.Fleet {
+	return generate.New(generate.Shape{Clusters: 1000, Placements: 1000, Seed: 7})
 }
 
 func TestTheSameShapeGivesTheSameFleet(t *testing.T) {
@@ -28,7 +28,7 @@ func TestTheSameShapeGivesTheSameFleet(t *testing.T) {
 	if !bytes.Equal(written(t, one), written(t, other)) {
 		t.Errorf("two fleets of one shape (-one +other):\n%s", cmp.Diff(one, other))
 	}
-	foreign := fleet.New(fleet.Shape{Clusters: 1000, Placements: 1000, Seed: 8})
+	foreign := generate.New(generate.Shape{Clusters: 1000, Placements: 1000, Seed: 8})
 	if bytes.Equal(written(t, one.Clusters), written(t, foreign.Clusters)) || bytes.Equal(written(t, one.Placements), written(t, foreign.Placements)) {
 		t.Error("another seed gives the same fleet")
 	}
@@ -77,12 +77,12 @@ func TestClustersAreOfRealisticShape(t *testing.T) {
 }
 
 func TestEverySelectorIsDistinctAndMet(t *testing.T) {
-	for name, shape := range map[string]fleet.Shape{
+	for name, shape := range map[string]generate.Shape{
 		"a thousand clusters":                      {Clusters: 1000, Placements: 1000, Seed: 7},
 		"more placements than there is to ask for": {Clusters: 3, Placements: 1000, Seed: 7},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := fleet.New(shape)
+			f := generate.New(shape)
 			known := map[string]string{}
 			for _, p := range f.Placements {
 				selector := p.Spec.Predicates[0].RequiredClusterSelector

@@ -1,10 +1,10 @@
-// Package fleet draws fleets of the shape that real ones have: few regions with many clusters and many with few, labels
+// Package generate draws fleets of the shape that real ones have: few regions with many clusters and many with few, labels
 // that nearly all clusters carry and labels that hardly any does, a cluster in fifty tainted, and placements that each
 // ask for something else.
 //
 // It owns the objects and refuses to store them. The invariant: the same shape gives the same fleet, byte for byte, on
 // every machine.
-package fleet
+package generate
 
 import (
 	"fmt"
