@@ -33,23 +33,30 @@ func decide(bundle *file.Bundle, now time.Time) []decision {
 	snapshot := bundle.Snapshot(now)
 	out := make([]decision, 0, len(bundle.Placements))
 	for _, placement := range bundle.Placements {
-		key := file.KeyOf(placement)
-		made := decision{key: key, placement: placement, slices: bundle.Decisions[key], idle: idle(placement)}
-		made.again = len(made.slices) > 0
-		if made.idle == "" {
-			if faults := bundle.Faults[key]; len(faults) > 0 {
-				made.result = engine.Keep(snapshot, key, faults)
-			} else {
-				made.result = engine.Schedule(snapshot, bundle.Programs[key], plan.ReadLedger(placement))
-			}
-			made.store(now)
-			edit := snapshot.Edit()
-			edit.SetSlices(key, made.result.Slices())
-			snapshot = edit.Snapshot()
-		}
+		var made decision
+		made, snapshot = decideOne(bundle, snapshot, placement)
 		out = append(out, made)
 	}
 	return out
+}
+
+// decideOne decides a placement of a bundle on a snapshot, and returns the snapshot with what was decided.
+func decideOne(bundle *file.Bundle, snapshot *fleet.Snapshot, placement *clusterv1beta1.Placement) (decision, *fleet.Snapshot) {
+	key := file.KeyOf(placement)
+	made := decision{key: key, placement: placement, slices: bundle.Decisions[key], idle: idle(placement)}
+	made.again = len(made.slices) > 0
+	if made.idle != "" {
+		return made, snapshot
+	}
+	if faults := bundle.Faults[key]; len(faults) > 0 {
+		made.result = engine.Keep(snapshot, key, faults)
+	} else {
+		made.result = engine.Schedule(snapshot, bundle.Programs[key], plan.ReadLedger(placement))
+	}
+	made.store(snapshot.Now)
+	edit := snapshot.Edit()
+	edit.SetSlices(key, made.result.Slices())
+	return made, edit.Snapshot()
 }
 
 // idle says why the manager leaves a placement alone; empty where it does not.

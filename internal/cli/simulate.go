@@ -9,11 +9,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
-	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -29,11 +28,19 @@ cluster.open-cluster-management.io/experimental-scheduling-disable: "true", or t
 Input that a hub would refuse is refused, with every fault that it has. Fields that a hub would drop are dropped, with a
 warning.
 
+--fleet generates a fleet in the shape of real ones, beside the files: the clusters cluster-00000 and on, of 30 regions and
+many labels and claims, some tainted; the exclusive sets set-00 and on; and the set "fleet", which has every cluster, those
+in the files too, and is bound to every namespace that has a placement. A set set-00 can be bound in the files.
+
+--at lets time go by: everything is decided now, then at each instant, from the decisions so far. On the way the hub looks
+again whenever it would: when a toleration, a score, a hold of the disruption policy or a wait for fail-back runs out. The table
+shows what moved and why; yaml and json show the end. Taints that do not say since when they are there are there since now.
+
 The table is for people. yaml and json give a List of each Placement with its status, followed by its
 PlacementDecisions: what a hub would hold. Given back together with the fleet, it decides the same again.
 
-Exit codes: 0 when all is well, 1 when --require-satisfied is given and a placement is not satisfied, 2 when the input or
-the command line is wrong.`
+Exit codes: 0 when all is well, 1 when --require-satisfied is given and a placement is not satisfied, now or at an instant
+of --at, 2 when the input or the command line is wrong.`
 
 const simulateExamples = `  # What would the placements in a folder select from the fleet of a hub?
   kubectl get managedclusters,managedclustersets -o yaml > fleet.yaml
@@ -45,6 +52,18 @@ const simulateExamples = `  # What would the placements in a folder select from 
 
   # What will have changed tomorrow, when tolerations and scores have run out?
   kubectl berth simulate -f fleet.yaml --now 2026-11-21T09:00:00Z
+
+  # Who moves in the next hour, when, and why?
+  kubectl berth simulate -f fleet.yaml -f placements/ --at +10m --at +1h
+
+  # Until when will nothing change by itself, and what changes then?
+  kubectl berth simulate -f fleet.yaml -f placements/ --at next
+
+  # What would the placements select from a fleet of 500 clusters?
+  kubectl berth simulate -f placements/ --fleet 500 --seed 7
+
+  # The same fleet as a file, to edit
+  kubectl berth simulate -f placements/ --fleet 500 --seed 7 --print-fleet > fleet.yaml
 
   # Fail a pipeline when a placement would not get the clusters that it asks for
   kubectl berth simulate -f fleet.yaml -f placement.yaml --require-satisfied
@@ -61,24 +80,26 @@ type simulate struct {
 	recursive        bool
 	namespace        string
 	now              string
+	at               []string
 	output           string
 	requireSatisfied bool
+	generated        generated
 }
 
 func newSimulate(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	s := &simulate{streams: streams, clock: clock}
 	cmd := &cobra.Command{
-		Use:     "simulate -f FILE... [flags]",
+		Use:     "simulate -f FILE... [--fleet N] [flags]",
 		Short:   "Decide placements offline, from files",
 		Long:    simulateLong,
 		Example: simulateExamples,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			now, form, err := s.complete()
+			asked, err := s.complete(cmd.Flags())
 			if err != nil {
 				return usageError{cmd, err}
 			}
-			return s.run(cmd.Context(), now, form)
+			return s.run(cmd.Context(), asked)
 		},
 		DisableFlagsInUseLine: true,
 	}
@@ -87,68 +108,104 @@ func newSimulate(streams genericiooptions.IOStreams, clock clock.PassiveClock) *
 	flags.BoolVarP(&s.recursive, "recursive", "R", false, "read the folders below a folder too")
 	flags.StringVarP(&s.namespace, "namespace", "n", "default", "`namespace` of objects that do not say theirs")
 	flags.StringVar(&s.now, "now", "", "`instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
+	flags.StringArrayVar(&s.at, "at", nil, "later `instant` to decide for too, offset from now such as +10m, or next; may be repeated, in order")
 	flags.StringVarP(&s.output, "output", "o", "table", "`form` of the result: table, yaml or json")
 	flags.BoolVar(&s.requireSatisfied, "require-satisfied", false, "exit with 1 when a placement is not satisfied")
+	s.generated.addFlags(flags)
 	return cmd
 }
 
 // printer writes decisions in one of the forms.
 type printer func(w io.Writer, decided []decision) error
 
+// asked is what the flags ask for.
+type asked struct {
+	now   time.Time
+	stops []stop
+	form  printer
+}
+
 // complete checks the flags.
-func (s *simulate) complete() (time.Time, printer, error) {
-	if len(s.files) == 0 {
-		return time.Time{}, nil, errors.New("nothing to read: give at least one file, folder or - with -f")
+func (s *simulate) complete(flags *pflag.FlagSet) (asked, error) {
+	if err := s.generated.check(flags); err != nil {
+		return asked{}, err
+	}
+	switch {
+	case len(s.files) > 0:
+	case s.generated.clusters == 0:
+		return asked{}, errors.New("nothing to read: give at least one file, folder or - with -f")
+	case !s.generated.printed:
+		return asked{}, errors.New("a fleet alone has nothing to decide: give placements with -f, or see it with --print-fleet")
 	}
 	form, known := map[string]printer{"table": printTable, "yaml": printYAML, "json": printJSON}[s.output]
 	if !known {
-		return time.Time{}, nil, fmt.Errorf("unknown output %q: use table, yaml or json", s.output)
+		return asked{}, fmt.Errorf("unknown output %q: use table, yaml or json", s.output)
 	}
 	now := s.clock.Now()
 	if s.now != "" {
 		var err error
 		if now, err = time.Parse(time.RFC3339, s.now); err != nil {
-			return time.Time{}, nil, fmt.Errorf("--now %q is not in RFC 3339 form, such as 2026-11-20T10:00:00Z", s.now)
+			return asked{}, fmt.Errorf("--now %q is not in RFC 3339 form, such as 2026-11-20T10:00:00Z", s.now)
 		}
 	}
-	return now, form, nil
+	if len(s.at) > 0 {
+		now = now.Truncate(time.Second) // a hub keeps instants without fractions
+	}
+	stops, err := readStops(s.at, now)
+	return asked{now, stops, form}, err
 }
 
-func (s *simulate) run(ctx context.Context, now time.Time, form printer) error {
+func (s *simulate) run(ctx context.Context, of asked) error {
 	loader := file.Loader{Stdin: s.streams.In, Recursive: s.recursive, Namespace: s.namespace}
 	bundle, err := loader.Load(ctx, s.files)
 	if err != nil {
 		return err
 	}
 	remark(s.streams.ErrOut, bundle)
+	if s.generated.printed {
+		return s.generated.printFleet(s.streams.Out, bundle.Placements, s.output)
+	}
+	if err := s.generated.add(bundle); err != nil {
+		return err
+	}
 	if len(bundle.Placements) == 0 {
 		fmt.Fprintln(s.streams.ErrOut, "warning: no Placement is given, so there is nothing to decide")
 	}
-	decided := decide(bundle, now)
 	var out bytes.Buffer
-	if err := form(&out, decided); err != nil {
+	unsatisfied, err := s.decide(ctx, &out, bundle, of)
+	if err != nil {
 		return err
 	}
 	if _, err := s.streams.Out.Write(out.Bytes()); err != nil {
 		return fmt.Errorf("writing the result: %w", err)
 	}
-	if unsatisfied := notSatisfied(decided); s.requireSatisfied && len(unsatisfied) > 0 {
+	if s.requireSatisfied && len(unsatisfied) > 0 {
 		return unsatisfied
 	}
 	return nil
 }
 
-// notSatisfied names the placements whose PlacementSatisfied is not True, each with the reason.
-func notSatisfied(decided []decision) unsatisfiedError {
-	var out unsatisfiedError
-	for _, d := range decided {
-		condition := meta.FindStatusCondition(d.placement.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
-		switch {
-		case condition == nil:
-			out = append(out, d.key.String()+": it never was decided")
-		case condition.Status != "True":
-			out = append(out, fmt.Sprintf("%s: %s: %s", d.key, condition.Reason, condition.Message))
+// decide writes what is decided now and at the stops, and returns who is not satisfied.
+func (s *simulate) decide(ctx context.Context, w io.Writer, bundle *file.Bundle, of asked) (unsatisfiedError, error) {
+	if len(of.stops) == 0 {
+		decided := decide(bundle, of.now)
+		return notSatisfied(decided), of.form(w, decided)
+	}
+	t := newTimeline(bundle, of.now)
+	unsatisfied := notSatisfied(t.decided)
+	moves := io.Discard
+	if s.output == "table" {
+		moves = w
+		if err := printTable(w, t.decided); err != nil {
+			return nil, err
 		}
 	}
-	return out
+	later, err := walk(ctx, moves, t, of.stops)
+	if err != nil {
+		return nil, err
+	}
+	if s.output != "table" {
+		err = of.form(w, t.decided)
+	}
+	return append(unsatisfied, later...), err
 }

@@ -50,7 +50,9 @@ func New(shape Shape) *Fleet {
 	d := newDraw(shape.Seed)
 	out := &Fleet{}
 	for i := range atLeastOne(shape.Clusters / clustersPerSet) {
-		out.Sets = append(out.Sets, &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("set-%02d", i)}})
+		set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("set-%02d", i)}}
+		set.Spec.ClusterSelector.SelectorType = clusterv1beta2.ExclusiveClusterSetLabel
+		out.Sets = append(out.Sets, set)
 	}
 	sets := d.zipf(len(out.Sets))
 	for i := range shape.Clusters {
@@ -82,11 +84,27 @@ func (f *Fleet) bind(namespace string, turn int) {
 			continue
 		}
 		bound[at] = true
-		set := f.Sets[at].Name
-		f.Bindings = append(f.Bindings, &clusterv1beta2.ManagedClusterSetBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: set},
-			Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: set},
-		})
+		f.Bindings = append(f.Bindings, binding(namespace, f.Sets[at].Name))
+	}
+}
+
+// Whole returns a set that has every cluster, and a binding of it in each of some namespaces.
+func Whole(name string, namespaces []string) (*clusterv1beta2.ManagedClusterSet, []*clusterv1beta2.ManagedClusterSetBinding) {
+	set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{
+		SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{},
+	}
+	bindings := make([]*clusterv1beta2.ManagedClusterSetBinding, 0, len(namespaces))
+	for _, namespace := range namespaces {
+		bindings = append(bindings, binding(namespace, name))
+	}
+	return set, bindings
+}
+
+func binding(namespace, set string) *clusterv1beta2.ManagedClusterSetBinding {
+	return &clusterv1beta2.ManagedClusterSetBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: set},
+		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: set},
 	}
 }
 

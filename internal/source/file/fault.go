@@ -14,18 +14,23 @@ type Place struct {
 	File string
 	// Document counts from 1 over the documents of the file that say anything; 0 stands for the file as a whole.
 	Document int
-	// Line is the line in the file on which the document starts, from 1.
+	// Line is the line in the file on which the document starts, from 1; without a Document, that of which something is
+	// said, or 0 for none.
 	Line int
 	// Items is the index in each List, from the outermost, from 0 as in a field path; empty outside a List.
 	Items []int
 }
 
-// String returns the place as a reader would look it up, such as "a.yaml, document 2 (line 14), items[3]".
+// String returns the place as a reader would look it up, such as "a.yaml, document 2 (line 14), items[3]" or
+// "a.yaml, line 14".
 func (p Place) String() string {
 	var out strings.Builder
 	out.WriteString(p.File)
-	if p.Document > 0 {
+	switch {
+	case p.Document > 0:
 		fmt.Fprintf(&out, ", document %d (line %d)", p.Document, p.Line)
+	case p.Line > 0:
+		fmt.Fprintf(&out, ", line %d", p.Line)
 	}
 	for i, item := range p.Items {
 		if i == 0 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/celenv"
@@ -25,28 +26,31 @@ type Loader struct {
 	Namespace string
 	// Limit is how many bytes are read in all; DefaultLimit when 0.
 	Limit int64
+	// Given are objects that are taken in after the files.
+	Given []Given
+	// Rules are compiled anew when nil.
+	Rules *Rules
 }
 
 // Load reads every file, or every file of a folder, that is named. The error is a FaultsError where the input is at fault.
 func (l Loader) Load(ctx context.Context, names []string) (*Bundle, error) {
-	known, err := readDefinitions()
-	if err != nil {
-		return nil, err
-	}
-	env, err := celenv.New()
-	if err != nil {
-		return nil, err
+	rules := l.Rules
+	if rules == nil {
+		var err error
+		if rules, err = NewRules(); err != nil {
+			return nil, err
+		}
 	}
 	limit := cmp.Or(l.Limit, DefaultLimit)
 	out := &load{
 		input:     input{stdin: l.Stdin, recursive: l.Recursive, left: limit, limit: limit},
-		known:     known,
-		env:       env,
+		known:     rules.known,
+		env:       rules.env,
 		namespace: cmp.Or(l.Namespace, "default"),
 		seen:      map[identity]Place{},
 		bundle: &Bundle{
 			Programs: map[fleet.Key]*program.Program{}, Decisions: map[fleet.Key][]*clusterv1beta1.PlacementDecision{},
-			Skipped: map[string]int{},
+			Faults: map[fleet.Key]field.ErrorList{}, Skipped: map[string]int{},
 		},
 	}
 	if out.input.stdin == nil {
@@ -56,6 +60,9 @@ func (l Loader) Load(ctx context.Context, names []string) (*Bundle, error) {
 		if !out.add(ctx, name) {
 			break
 		}
+	}
+	for _, given := range l.Given {
+		out.addValue(ctx, given.Content, given.Place, schema.GroupVersionKind{})
 	}
 	if len(out.faults) > 0 {
 		return nil, out.faults

@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/internal/generate"
+	"github.com/berth-project/berth/internal/source/file"
+)
+
+const (
+	// wholeFleet is the set that has every cluster of a generated fleet.
+	wholeFleet = "fleet"
+
+	// maxFleet is how large a generated fleet may be.
+	maxFleet = 10_000
+)
+
+// generated is a fleet that is generated instead of read, or beside what is read.
+type generated struct {
+	clusters int
+	seed     uint64
+	printed  bool
+}
+
+func (g *generated) addFlags(to *pflag.FlagSet) {
+	to.IntVar(&g.clusters, "fleet", 0, fmt.Sprintf("generate a fleet of that many clusters, at most `%d`, beside the files", maxFleet))
+	to.Uint64Var(&g.seed, "seed", 1, "`number` that the generated fleet follows from: the same one gives the same fleet")
+	to.BoolVar(&g.printed, "print-fleet", false, "print the generated fleet, as yaml or json, and decide nothing")
+}
+
+// check refuses what makes no sense together.
+func (g *generated) check(flags *pflag.FlagSet) error {
+	asked := flags.Changed("fleet")
+	switch {
+	case asked && (g.clusters < 1 || g.clusters > maxFleet):
+		return fmt.Errorf("--fleet %d: a generated fleet has 1 to %d clusters", g.clusters, maxFleet)
+	case !asked && flags.Changed("seed"):
+		return fmt.Errorf("--seed is of use for a generated fleet only: say how large with --fleet")
+	case !asked && g.printed:
+		return fmt.Errorf("--print-fleet prints a generated fleet: say how large with --fleet")
+	}
+	for _, other := range []string{"at", "require-satisfied"} {
+		if g.printed && flags.Changed(other) {
+			return fmt.Errorf("--print-fleet decides nothing, so --%s has no meaning beside it", other)
+		}
+	}
+	return nil
+}
+
+// add adds the fleet to what was read. Every namespace with a placement may choose from all of it.
+func (g *generated) add(to *file.Bundle) error {
+	if g.clusters == 0 {
+		return nil
+	}
+	drawn := generate.New(generate.Shape{Clusters: g.clusters, Seed: g.seed})
+	var namespaces []string
+	for _, placement := range to.Placements {
+		namespaces = append(namespaces, placement.Namespace)
+	}
+	slices.Sort(namespaces)
+	whole, bindings := generate.Whole(wholeFleet, slices.Compact(namespaces))
+	drawn.Sets = append(drawn.Sets, whole)
+	if err := clash(to, drawn.Clusters, drawn.Sets, bindings); err != nil {
+		return err
+	}
+	to.Clusters = append(to.Clusters, drawn.Clusters...)
+	to.Sets = append(to.Sets, drawn.Sets...)
+	to.Bindings = append(to.Bindings, bindings...)
+	return nil
+}
+
+// clash names the first object that is both given and generated.
+func clash(
+	with *file.Bundle, clusters []*clusterv1.ManagedCluster, sets []*clusterv1beta2.ManagedClusterSet,
+	bindings []*clusterv1beta2.ManagedClusterSetBinding,
+) error {
+	taken := ""
+	switch {
+	case sharedName(with.Clusters, clusters, &taken):
+		taken = "ManagedCluster " + taken
+	case sharedName(with.Sets, sets, &taken):
+		taken = "ManagedClusterSet " + taken
+	case sharedName(with.Bindings, bindings, &taken):
+		taken = "ManagedClusterSetBinding " + taken
+	default:
+		return nil
+	}
+	return fmt.Errorf("%s is both given and part of the generated fleet: leave out one of the two", taken)
+}
+
+// sharedName finds the first name that two lists of a kind share.
+func sharedName[T metav1.Object](given, made []T, found *string) bool {
+	known := make(map[string]bool, len(given))
+	for _, object := range given {
+		known[object.GetNamespace()+"/"+object.GetName()] = true
+	}
+	at := slices.IndexFunc(made, func(object T) bool { return known[object.GetNamespace()+"/"+object.GetName()] })
+	if at < 0 {
+		return false
+	}
+	*found = made[at].GetName()
+	if namespace := made[at].GetNamespace(); namespace != "" {
+		*found = namespace + "/" + *found
+	}
+	return true
+}
+
+// typed is an object as Go knows it.
+type typed interface {
+	metav1.Object
+	runtime.Object
+}
+
+// fleetObjects returns the clusters, sets and bindings of a bundle as kubectl prints them.
+func fleetObjects(bundle *file.Bundle) list {
+	out := list{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, Items: []any{}}
+	include := func(object typed, version schema.GroupVersion, kind string) {
+		named := object.DeepCopyObject()
+		named.GetObjectKind().SetGroupVersionKind(version.WithKind(kind))
+		out.Items = append(out.Items, named)
+	}
+	for _, set := range bundle.Sets {
+		include(set, clusterv1beta2.GroupVersion, "ManagedClusterSet")
+	}
+	for _, binding := range bundle.Bindings {
+		include(binding, clusterv1beta2.GroupVersion, "ManagedClusterSetBinding")
+	}
+	for _, cluster := range bundle.Clusters {
+		include(cluster, clusterv1.GroupVersion, "ManagedCluster")
+	}
+	return out
+}
+
+// printFleet writes the generated part of what the placements that were read can choose from.
+func (g *generated) printFleet(w io.Writer, placements []*clusterv1beta1.Placement, form string) error {
+	part := &file.Bundle{Placements: placements}
+	if err := g.add(part); err != nil {
+		return err
+	}
+	objects := fleetObjects(part)
+	data, err := yaml.Marshal(objects)
+	if form == "json" {
+		data, err = json.MarshalIndent(objects, "", "    ")
+		data = append(data, '\n')
+	}
+	if err != nil {
+		return fmt.Errorf("encoding the fleet: %w", err)
+	}
+	if _, err := w.Write(data); err != nil {
+		return fmt.Errorf("writing the fleet: %w", err)
+	}
+	return nil
+}

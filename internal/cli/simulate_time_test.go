@@ -1,0 +1,134 @@
+package cli_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/internal/cli"
+)
+
+// pace is a fleet whose decisions change by themselves: a toleration runs out for three clusters, which the disruption
+// policy lets go one every ten minutes.
+const pace = `
+{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: a1, labels: {region: a}}, spec: {taints: [{key: dark, effect: NoSelect, timeAdded: "2026-11-20T09:59:00Z"}]}}
+---
+{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: a2, labels: {region: a}}, spec: {taints: [{key: dark, effect: NoSelect, timeAdded: "2026-11-20T09:59:00Z"}]}}
+---
+{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: a3, labels: {region: a}}, spec: {taints: [{key: dark, effect: NoSelect, timeAdded: "2026-11-20T09:59:00Z"}]}}
+---
+{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: b1, labels: {region: b}}}
+---
+{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: b2, labels: {region: b}}}
+---
+{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: b3, labels: {region: b}}}
+` + "---" + fleet
+
+const slowly = "numberOfClusters: 3, tolerations: [{key: dark, operator: Exists, tolerationSeconds: 300}], " +
+	"disruptionPolicy: {maxUnavailable: 1, interval: 10m}, predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [{key: region, operator: Exists}]}}}]"
+
+func paced() string {
+	return pace + placement("p", "", slowly) + slice("p-decision-1", "", "a1, reason: ''}, {clusterName: a2, reason: ''}, {clusterName: a3")
+}
+
+func TestTimeGoesBy(t *testing.T) {
+	cases := map[string][]string{
+		"offsets":                  {"--at", "+5m", "--at", "+20m", "--at", "+1h"},
+		"instants in another zone": {"--at", "2026-11-20T11:05:00+01:00", "--at", "2026-11-20T12:00:00Z"},
+		"next":                     {"--at", "next", "--at", "next", "--at", "next", "--at", "next", "--at", "next"},
+		"an offset after next":     {"--at", "next", "--at", "+2h"},
+	}
+	for name, args := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, paced(), append([]string{"simulate", "-f", "-"}, args...)...)
+			if got.code != cli.ExitOK {
+				t.Fatalf("exit code %d, standard error:\n%s", got.code, got.errOut)
+			}
+			golden(t, "at-"+strings.ReplaceAll(name, " ", "-")+".table", got.out)
+		})
+	}
+}
+
+// TestTheEndIsThatOfSteps goes to an instant in one go, and in a run for each step whose input is the output of the one
+// before, as a hub that is restarted would.
+func TestTheEndIsThatOfSteps(t *testing.T) {
+	steps := []string{"10:00:00", "10:04:00", "10:05:00", "10:14:00", "10:24:00", "10:40:00"}
+	last := paced()
+	for _, at := range steps {
+		got := run(t, last, "simulate", "-f", "-", "-o", "yaml", "--now", "2026-11-20T"+at+"Z")
+		if got.code != cli.ExitOK {
+			t.Fatalf("at %s: %s", at, got.errOut)
+		}
+		last = pace + "\n---\n" + got.out
+	}
+	_, want, _ := strings.Cut(last, pace+"\n---\n")
+	got := run(t, paced(), "simulate", "-f", "-", "-o", "yaml", "--now", "2026-11-20T10:00:00Z", "--at", "+40m")
+	if diff := cmp.Diff(want, got.out); diff != "" {
+		t.Errorf("the end (-by steps +in one go):\n%s", diff)
+	}
+	if held := decisions(t, want)["p"]; strings.Join(held, " ") != "b1 b2 b3" {
+		t.Errorf("the end is %s: nothing was put to the test", held)
+	}
+}
+
+// TestATaintWithoutATimeIsThereSinceNow holds the toleration to the instant that a hub would have noted.
+func TestATaintWithoutATimeIsThereSinceNow(t *testing.T) {
+	input := strings.ReplaceAll(paced(), `, timeAdded: "2026-11-20T09:59:00Z"`, "")
+	for offset, want := range map[string]string{"+299s": "a1 a2 a3", "+300s": "a2 a3 b1"} {
+		got := run(t, input, "simulate", "-f", "-", "-o", "json", "--at", offset)
+		if diff := cmp.Diff(strings.Fields(want), decisions(t, got.out)["p"]); diff != "" {
+			t.Errorf("at %s (-want +got):\n%s", offset, diff)
+		}
+	}
+}
+
+func TestRequireSatisfiedLooksAtEveryInstant(t *testing.T) {
+	input := strings.ReplaceAll(paced(), "disruptionPolicy: {maxUnavailable: 1, interval: 10m}, ", "") +
+		placement("q", "", "numberOfClusters: 2, tolerations: [{key: dark, operator: Exists, tolerationSeconds: 300}], predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {region: a}}}}]")
+	got := run(t, input, "simulate", "-f", "-", "--require-satisfied", "--at", "+1h")
+	const want = "1 placement not satisfied:\n  2026-11-20T11:00:00Z: default/q: NoManagedClusterMatched: "
+	if got.code != cli.ExitUnsatisfied || !strings.HasPrefix(got.errOut, want) {
+		t.Errorf("got exit code %d and %q, want 1 and %q", got.code, got.errOut, want)
+	}
+	if now := run(t, input, "simulate", "-f", "-", "--require-satisfied"); now.code != cli.ExitOK {
+		t.Errorf("without --at: %+v", now)
+	}
+}
+
+func TestAFleetIsGenerated(t *testing.T) {
+	input := placement("p", "namespace: shop", "numberOfClusters: 3") + placement("q", "namespace: shop", "clusterSets: [set-00]") + `
+---
+{apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSetBinding, metadata: {name: set-00, namespace: shop}, spec: {clusterSet: set-00}}`
+	got := run(t, input, "simulate", "-f", "-", "--fleet", "250", "--seed", "3")
+	golden(t, "fleet.table", got.out)
+	if again := run(t, input, "simulate", "-f", "-", "--fleet", "250", "--seed", "3"); again != got {
+		t.Error("the same seed gives another fleet")
+	}
+	if other := run(t, input, "simulate", "-f", "-", "--fleet", "250", "--seed", "4"); other.out == got.out {
+		t.Error("another seed gives the same fleet")
+	}
+	for _, form := range forms {
+		printed := run(t, input, "simulate", "-f", "-", "--fleet", "250", "--seed", "3", "--print-fleet", "-o", form)
+		if printed.code != cli.ExitOK || printed.errOut != "" {
+			t.Fatalf("%s: %+v", form, printed)
+		}
+		if diff := cmp.Diff(got.out, run(t, input+"\n---\n"+printed.out, "simulate", "-f", "-").out); diff != "" {
+			t.Errorf("from the %s that was printed (-generated +read):\n%s", form, diff)
+		}
+	}
+}
+
+func TestAFleetThatClashesIsRefused(t *testing.T) {
+	for kind, object := range map[string]string{
+		"ManagedCluster cluster-00001":           "apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: cluster-00001}",
+		"ManagedClusterSet fleet":                "apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSet, metadata: {name: fleet}",
+		"ManagedClusterSetBinding default/fleet": "apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSetBinding, metadata: {name: fleet}, spec: {clusterSet: fleet}",
+	} {
+		got := run(t, fmt.Sprintf("{%s}%s", object, placement("p", "", "")), "simulate", "-f", "-", "--fleet", "5")
+		if got.code != cli.ExitRefused || !strings.Contains(got.errOut, kind+" is both given and part of the generated fleet") {
+			t.Errorf("%s: %+v", kind, got)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+)
+
+const (
+	// maxStops is how many instants a command line may ask for.
+	maxStops = 100
+
+	nextStop = "next"
+)
+
+// stop is an instant that --at asks for.
+type stop struct {
+	text string
+	// at is zero for the next instant at which the hub looks again.
+	at time.Time
+}
+
+// readStops reads the values of --at, which are in order. Offsets count from start.
+func readStops(values []string, start time.Time) ([]stop, error) {
+	if len(values) > maxStops {
+		return nil, fmt.Errorf("--at is given %d times: at most %d instants can be asked for", len(values), maxStops)
+	}
+	out := make([]stop, 0, len(values))
+	last := start
+	for _, value := range values {
+		if value == nextStop {
+			out = append(out, stop{text: value})
+			continue
+		}
+		at, err := readInstant(value, start)
+		switch {
+		case err != nil:
+			return nil, err
+		case at.Before(last):
+			return nil, fmt.Errorf("--at %s is before %s: give instants in order, from now on", value, instant(last))
+		}
+		last = at
+		out = append(out, stop{value, at})
+	}
+	return out, nil
+}
+
+// readInstant reads an instant, or an offset from another.
+func readInstant(value string, start time.Time) (time.Time, error) {
+	if offset, isOffset := strings.CutPrefix(value, "+"); isOffset {
+		if length, err := time.ParseDuration(offset); err == nil && length >= 0 {
+			return start.Add(length), nil
+		}
+	} else if at, err := time.Parse(time.RFC3339, value); err == nil {
+		return at, nil
+	}
+	return time.Time{}, fmt.Errorf("--at %q is neither an offset such as +10m, nor an instant such as 2026-11-20T10:00:00Z, nor next", value)
+}
+
+var errNothingNext = errors.New("nothing changes by itself any more")
+
+// reach advances to a stop. The error is errNothingNext where the hub never looks again.
+func (s stop) reach(ctx context.Context, t *timeline) ([]moment, error) {
+	to := s.at
+	if to.IsZero() {
+		next, ok := t.next()
+		if !ok {
+			return nil, errNothingNext
+		}
+		to = next
+	}
+	if to.Before(t.now) {
+		return nil, fmt.Errorf("--at %s comes after %s, which is later", s.text, instant(t.now))
+	}
+	return t.advance(ctx, to)
+}
+
+// walk goes from stop to stop, writes what moves at each, and returns who was not satisfied at one of them. Where nothing
+// changes by itself any more, the stops after are of no use.
+func walk(ctx context.Context, w io.Writer, t *timeline, stops []stop) (unsatisfiedError, error) {
+	var unsatisfied unsatisfiedError
+	for _, s := range stops {
+		moments, err := s.reach(ctx, t)
+		if errors.Is(err, errNothingNext) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := printMoments(w, s, t.now, moments); err != nil {
+			return nil, err
+		}
+		for _, line := range notSatisfied(t.decided) {
+			unsatisfied = append(unsatisfied, instant(t.now)+": "+line)
+		}
+	}
+	if next, ok := t.next(); ok {
+		fmt.Fprintf(w, "\nthe next instant at which a decision may change by itself is %s\n", instant(next))
+	} else {
+		fmt.Fprintf(w, "\n%s\n", errNothingNext)
+	}
+	return unsatisfied, nil
+}
+
+// printMoments writes what moved on the way to a stop.
+func printMoments(w io.Writer, s stop, at time.Time, moments []moment) error {
+	title := instant(at)
+	if s.text != title {
+		title += " (" + s.text + ")"
+	}
+	fmt.Fprintf(w, "\n%s\n", title)
+	table := newTable(w, "  ")
+	table.row("AT", "PLACEMENT", "CHANGE", "COUNT", "CLUSTERS", "WHY")
+	moved := false
+	for _, m := range moments {
+		for _, one := range m.moves {
+			moved = true
+			count := none
+			if len(one.clusters) > 0 {
+				count = fmt.Sprint(len(one.clusters))
+			}
+			table.row(instant(m.at), one.key.String(), one.change, count, one.clustersText(), shortened(one.why))
+		}
+	}
+	if !moved {
+		fmt.Fprintln(w, "  nothing moves")
+		return nil
+	}
+	return table.Flush()
+}
+
+// notSatisfied names the placements whose PlacementSatisfied is not True, each with the reason.
+func notSatisfied(decided []decision) unsatisfiedError {
+	var out unsatisfiedError
+	for _, d := range decided {
+		condition := meta.FindStatusCondition(d.placement.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
+		switch {
+		case condition == nil:
+			out = append(out, d.key.String()+": it never was decided")
+		case condition.Status != "True":
+			out = append(out, fmt.Sprintf("%s: %s: %s", d.key, condition.Reason, condition.Message))
+		}
+	}
+	return out
+}

@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/verdict"
+	"github.com/berth-project/berth/internal/source/file"
+)
+
+// maxLooks is how many instants are looked at on the way to one that is asked for.
+const maxLooks = 1000
+
+// timeline is a hub in memory while time goes by: what it holds and what it decided last. It looks again when the manager
+// would: when something that it decided from runs out.
+type timeline struct {
+	bundle   *file.Bundle
+	now      time.Time
+	snapshot *fleet.Snapshot
+	// decided is by the order of the bundle's placements.
+	decided []decision
+}
+
+// newTimeline decides every placement of a bundle, which stays as it is. Taints that do not say since when they are there
+// are there since now: a hub would have noted the instant.
+func newTimeline(bundle *file.Bundle, now time.Time) *timeline {
+	t := &timeline{now: now}
+	t.replace(bundle)
+	t.decide(everyone)
+	return t
+}
+
+// replace puts other objects into the place of those that the hub holds. They are yet to be decided on.
+func (t *timeline) replace(bundle *file.Bundle) {
+	own := *bundle
+	own.Clusters = make([]*clusterv1.ManagedCluster, 0, len(bundle.Clusters))
+	for _, cluster := range bundle.Clusters {
+		own.Clusters = append(own.Clusters, stamped(cluster, t.now))
+	}
+	own.Placements, own.Decisions = slices.Clone(bundle.Placements), maps.Clone(bundle.Decisions)
+	t.bundle, t.snapshot, t.decided = &own, own.Snapshot(t.now), make([]decision, len(own.Placements))
+}
+
+// stamped returns a cluster whose taints all say since when they are there.
+func stamped(cluster *clusterv1.ManagedCluster, now time.Time) *clusterv1.ManagedCluster {
+	silent := func(taint clusterv1.Taint) bool { return taint.TimeAdded.IsZero() }
+	if !slices.ContainsFunc(cluster.Spec.Taints, silent) {
+		return cluster
+	}
+	out := cluster.DeepCopy()
+	for i := range out.Spec.Taints {
+		if silent(out.Spec.Taints[i]) {
+			out.Spec.Taints[i].TimeAdded = metav1.NewTime(now.UTC().Truncate(time.Second))
+		}
+	}
+	return out
+}
+
+func everyone(decision) bool { return true }
+
+// decide decides the placements that are due, in order, and keeps what was decided.
+func (t *timeline) decide(due func(decision) bool) moment {
+	out := moment{at: t.now}
+	t.snapshot = t.snapshot.At(t.now)
+	for i, before := range t.bundle.Placements {
+		if !due(t.decided[i]) {
+			continue
+		}
+		var made decision
+		made, t.snapshot = decideOne(t.bundle, t.snapshot, before)
+		out.moves = append(out.moves, made.moves(before.Status.Conditions)...)
+		t.decided[i], t.bundle.Placements[i], t.bundle.Decisions[made.key] = made, made.placement, made.slices
+	}
+	return out
+}
+
+// next returns when the hub looks again, if nothing changes. Ok is false where it never does.
+func (t *timeline) next() (at time.Time, ok bool) {
+	for _, d := range t.decided {
+		if again := d.lookAgain(); again.After(t.now) && (at.IsZero() || again.Before(at)) {
+			at = again
+		}
+	}
+	return at, !at.IsZero()
+}
+
+// advance lets time go by until an instant, which is not before now. At the instants on the way only those are decided
+// that look again then; in the end everybody is.
+func (t *timeline) advance(ctx context.Context, to time.Time) ([]moment, error) {
+	var out []moment
+	for range maxLooks {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		at, ok := t.next()
+		if !ok || !at.Before(to) {
+			t.now = to
+			return append(out, t.decide(everyone)), nil
+		}
+		t.now = at
+		out = append(out, t.decide(func(d decision) bool { return d.lookAgain().Equal(at) }))
+	}
+	return nil, fmt.Errorf("more than %d instants at which decisions may change come before %s; take smaller steps", maxLooks, instant(to))
+}
+
+// lookAgain returns when a placement is to be decided again, if nothing changes; zero for never.
+func (d decision) lookAgain() time.Time {
+	if d.result == nil {
+		return time.Time{}
+	}
+	first, second := d.result.LookAgain, d.plan.LookAgain
+	if first.IsZero() || !second.IsZero() && second.Before(first) {
+		return second
+	}
+	return first
+}
+
+// moment is what moved at an instant.
+type moment struct {
+	at    time.Time
+	moves []move
+}
+
+// move is a change of what is decided for one placement: of clusters for the same reason, or of a condition.
+type move struct {
+	key      fleet.Key
+	change   string
+	clusters []string
+	why      string
+}
+
+// moves returns what a decision changes.
+func (d decision) moves(before []metav1.Condition) []move {
+	if d.result == nil {
+		return nil
+	}
+	var out []move
+	for _, name := range d.plan.Removed {
+		out = d.joined(out, "removed", name)
+	}
+	for _, name := range d.plan.Added {
+		out = d.joined(out, "added", name)
+	}
+	for _, after := range d.placement.Status.Conditions {
+		was := none
+		if old := meta.FindStatusCondition(before, after.Type); old != nil {
+			was = string(old.Status) + " " + old.Reason
+		}
+		if is := string(after.Status) + " " + after.Reason; is != was {
+			out = append(out, move{key: d.key, change: after.Type, why: was + " -> " + is})
+		}
+	}
+	return out
+}
+
+// joined adds the move of a cluster to that of others which move for the same reason.
+func (d decision) joined(to []move, change, cluster string) []move {
+	v, exists := d.verdict(cluster)
+	why := "is gone"
+	if exists {
+		why = verdictText(v)
+	}
+	at := slices.IndexFunc(to, func(m move) bool { return m.change == change && m.why == why })
+	if at < 0 {
+		return append(to, move{key: d.key, change: change, clusters: []string{cluster}, why: why})
+	}
+	to[at].clusters = append(to[at].clusters, cluster)
+	return to
+}
+
+// verdict returns the verdict on a cluster. Exists is false where there is no such cluster, or nothing was decided.
+func (d decision) verdict(cluster string) (v verdict.Verdict, exists bool) {
+	if d.result == nil {
+		return verdict.Verdict{}, false
+	}
+	trace := d.result.Trace
+	id, known := trace.Snapshot.ID(cluster)
+	if !known || trace.Snapshot.Cluster(id) == nil {
+		return verdict.Verdict{}, false
+	}
+	return trace.Verdict(id), true
+}
+
+// verdictText renders a verdict and its reason.
+func verdictText(v verdict.Verdict) string {
+	if why := explain.Why(v); why != "" {
+		return v.Code.String() + ": " + why
+	}
+	return v.Code.String()
+}
+
+// clustersText lists the clusters of a move.
+func (m move) clustersText() string { return cmp.Or(names(m.clusters, maxExamples), none) }
+
+func instant(at time.Time) string { return at.UTC().Format(time.RFC3339) }
