@@ -126,7 +126,7 @@ func printMoments(w io.Writer, s stop, at time.Time, moments []moment) error {
 			if len(one.clusters) > 0 {
 				count = fmt.Sprint(len(one.clusters))
 			}
-			table.row(instant(m.at), one.key.String(), one.change, count, one.clustersText(), shortened(one.why))
+			table.row(instant(m.at), one.key.String(), one.change, count, one.clustersText(), cut(strings.Join(strings.Fields(one.why), " "), maxReason))
 		}
 	}
 	if !moved {
