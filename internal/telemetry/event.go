@@ -1,7 +1,10 @@
 package telemetry
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,7 +13,9 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/engine/verdict"
 )
 
 // The reasons and actions of the events on a Placement.
@@ -55,7 +60,7 @@ func Describe(before *clusterv1beta1.Placement, result *engine.Result, p plan.Pl
 		event.Reason, event.Action, verb = ReasonDecisionCreate, ActionDecisionCreated, "created"
 	}
 	event.Note = cut(fmt.Sprintf("Decisions of placement %s in namespace %s are %s: %d selected%s%s%s",
-		before.Name, before.Namespace, verb, result.Selected, held(result), names(", added", p.Added), names(", removed", p.Removed)))
+		before.Name, before.Namespace, verb, result.Selected, held(result), names(", added", p.Added, ""), names(", removed", p.Removed, reasons(result.Trace, p.Removed))))
 	return event, true
 }
 
@@ -67,7 +72,8 @@ func held(result *engine.Result) string {
 	return fmt.Sprintf(" (%d held)", len(result.Ledger.Held))
 }
 
-func names(what string, clusters []string) string {
+// names counts clusters and names some, with a text after the names.
+func names(what string, clusters []string, after string) string {
 	if len(clusters) == 0 {
 		return ""
 	}
@@ -76,7 +82,45 @@ func names(what string, clusters []string) string {
 	if more := len(clusters) - len(named); more > 0 {
 		out += fmt.Sprintf(" and %d more", more)
 	}
-	return out + ")"
+	return out + after + ")"
+}
+
+// maxReasons is how many reasons an event gives for those that go.
+const maxReasons = 3
+
+// reasons counts why clusters are not selected any more, the most frequent reasons first.
+func reasons(trace *engine.Trace, clusters []string) string {
+	if trace == nil || len(clusters) == 0 {
+		return ""
+	}
+	counts := map[string]int{}
+	for _, name := range clusters {
+		counts[reason(trace, name)]++
+	}
+	ordered := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	var out []string
+	for _, text := range ordered[:min(maxReasons, len(ordered))] {
+		out = append(out, fmt.Sprintf("%s %d", text, counts[text]))
+	}
+	if len(ordered) > maxReasons {
+		out = append(out, "...")
+	}
+	return ": " + strings.Join(out, ", ")
+}
+
+// reason is the taint that keeps a cluster out, or the name of its verdict.
+func reason(trace *engine.Trace, cluster string) string {
+	id, ok := trace.Snapshot.ID(cluster)
+	if !ok || trace.Snapshot.Cluster(id) == nil {
+		return explain.Gone
+	}
+	found := trace.Unranked(id)
+	if taint, ok := found.Argument.(verdict.Taint); ok && found.Code == verdict.Tainted {
+		return "taint " + explain.TaintText(taint.Key, taint.Value, taint.Effect)
+	}
+	return found.Code.String()
 }
 
 func cut(note string) string {

@@ -97,3 +97,30 @@ func TestNotesFitTheAPI(t *testing.T) {
 		t.Errorf("the note has %d bytes: %q", len(event.Note), event.Note)
 	}
 }
+
+func TestWhyTheyGo(t *testing.T) {
+	world := enginetest.NewWorld(
+		enginetest.Placement("ns", "p").Labels("fit", "yes").Obj(), enginetest.Set("sea").Obj(),
+		enginetest.Cluster("a").In("sea").Label("fit", "yes").TaintValue("gpu", "true", "NoSelect", time.Time{}).Obj(),
+		enginetest.Cluster("b").In("sea").Label("fit", "yes").TaintValue("gpu", "true", "NoSelect", time.Time{}).Obj(),
+		enginetest.Cluster("c").In("sea").Obj(), enginetest.Cluster("e").Obj(),
+	).Bind("ns", "sea")
+	result := enginetest.Decide(t, world)
+	for sentence, test := range map[string]struct {
+		removed []string
+		want    string
+	}{
+		"the most frequent first": {[]string{"a", "b", "c"}, "removed 3 (a, b, c: taint gpu=true:NoSelect 2, Mismatch 1)"},
+		"who does not exist":      {[]string{"d"}, "removed 1 (d: Gone 1)"},
+		"three reasons at most":   {[]string{"a", "c", "d", "e"}, "removed 4 (a, c, d, e: Gone 1, Mismatch 1, OutsideSets 1, ...)"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			before := enginetest.Placement("ns", "p").Obj()
+			before.Status.NumberOfSelectedClusters = 1
+			event, _ := telemetry.Describe(before, result, plan.Plan{Removed: test.removed})
+			if !strings.HasSuffix(event.Note, test.want) {
+				t.Errorf("the note is %q, want the end %q", event.Note, test.want)
+			}
+		})
+	}
+}

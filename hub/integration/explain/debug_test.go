@@ -1,0 +1,100 @@
+package explain
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+)
+
+// TestDebugContract asks as OCM's clients ask its debug server, and is answered and refused as they expect.
+func TestDebugContract(t *testing.T) {
+	m := running(t)
+	f := newFleet(t, 4)
+	f.placement("p", number(1), within("a", "b"))
+	f.explained("p", f.names(0)...)
+	f.taint(1)
+	f.explained("p", f.names(0)...)
+	root, nobody := shared.Config(), rest.AnonymousClientConfig(shared.Config())
+	jane := shared.ConfigFor(t, "jane-"+f.namespace)
+	body, err := json.Marshal(f.unsaved("new", number(2), within("a")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong, err := json.Marshal(f.unsaved("new", func(spec *clusterv1beta1.PlacementSpec) {
+		spec.PrioritizerPolicy.Mode = "Sparkle"
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := "/debug/placements/" + f.namespace + "/p"
+	for sentence, test := range map[string]struct {
+		as           *rest.Config
+		method, path string
+		body         string
+		code         int
+		says         string
+	}{
+		"a placement that is stored":  {root, http.MethodGet, stored, "", 200, `"filteredPipelineResults"`},
+		"one to try":                  {root, http.MethodPost, "/debug/placements/", string(body), 200, `"aggregatedScores"`},
+		"half a path":                 {root, http.MethodGet, "/debug/placements/p", "", 400, "/debug/placements/NAMESPACE/NAME"},
+		"too long a path":             {root, http.MethodGet, stored + "/x", "", 400, "/debug/placements/NAMESPACE/NAME"},
+		"one to try elsewhere":        {root, http.MethodPost, stored, string(body), 400, "to which placements are posted"},
+		"no placement":                {root, http.MethodPost, "/debug/placements/", "{", 400, "no Placement in JSON"},
+		"a placement without a name":  {root, http.MethodPost, "/debug/placements/", "{}", 400, "without metadata.namespace"},
+		"a placement that is wrong":   {root, http.MethodPost, "/debug/placements/", string(wrong), 400, "the placement is misconfigured"},
+		"a body that is too long":     {root, http.MethodPost, "/debug/placements/", strings.Repeat(" ", 1<<20+1), 400, "longer than 1048576 bytes"},
+		"nobody":                      {nobody, http.MethodGet, stored, "", 401, "no user"},
+		"who may not get it":          {jane, http.MethodGet, stored, "", 403, "cannot get resource"},
+		"who may not create it":       {jane, http.MethodPost, "/debug/placements/", string(body), 403, "cannot create resource"},
+		"a placement that is not":     {root, http.MethodGet, stored + "q", "", 404, "not found"},
+		"another verb":                {root, http.MethodDelete, stored, "", 405, "DELETE"},
+		"another verb on nothing yet": {root, http.MethodPut, "/debug/placements/", "", 405, "PUT"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			code, header, data := direct(t, m, test.as, test.method, test.path, test.body)
+			if code != test.code || !strings.Contains(string(data), test.says) || header.Get("Content-Type") != "application/json" {
+				t.Errorf("answered %d %s %s", code, header.Get("Content-Type"), data)
+			}
+			var refusal map[string]any
+			if err := json.Unmarshal(data, &refusal); err != nil || code >= 400 && (len(refusal) != 1 || refusal["error"] == nil) {
+				t.Errorf("the answer is not as documented: %s, %v", data, err)
+			}
+		})
+	}
+	tried, err := f.stored(t.Context(), "new")
+	if err != nil || len(tried) != 0 {
+		t.Errorf("trying stored %v, %v", tried, err)
+	}
+	_, _, data := direct(t, m, root, http.MethodGet, stored, "")
+	var report struct {
+		Filtered []struct {
+			Name     string   `json:"name"`
+			Clusters []string `json:"filteredClusters"`
+		} `json:"filteredPipelineResults"`
+		Aggregated []struct {
+			Cluster string `json:"clusterName"`
+		} `json:"aggregatedScores"`
+	}
+	if err := json.Unmarshal(data, &report); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for _, stage := range report.Filtered {
+		got[stage.Name] = stage.Clusters
+	}
+	for _, row := range report.Aggregated {
+		got["scores"] = append(got["scores"], row.Cluster)
+	}
+	want := map[string][]string{
+		"Predicate": f.names(0, 1, 3), "Predicate,TaintToleration": f.names(0, 3), "scores": f.names(0, 3),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("stages (-want +got):\n%s", diff)
+	}
+}

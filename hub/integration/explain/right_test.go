@@ -1,0 +1,139 @@
+package explain
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// TestNobodySeesMoreThanTheViewsShow asks as somebody who may get the placement and one cluster: of the others there is a
+// count, and no name anywhere.
+func TestNobodySeesMoreThanTheViewsShow(t *testing.T) {
+	running(t)
+	f := newFleet(t, 3)
+	f.placement("p", number(1), within("a", "b", "c"))
+	f.explained("p", f.names(0)...)
+	f.taint(0)
+	f.explained("p", f.names(1)...)
+	jane := as(t, shared.ConfigFor(t, "jane-"+f.namespace))
+
+	_, err := ask[explain.Explanation](t.Context(), jane, f.namespace, "p", "explanation")
+	code, message := refused(t, err)
+	want := `placements.cluster.open-cluster-management.io "p" is forbidden: User "jane-` + f.namespace +
+		`" cannot get resource "placements" in API group "cluster.open-cluster-management.io" in the namespace "` + f.namespace + `"`
+	if code != http.StatusForbidden || message != want {
+		t.Errorf("refused with %d %q, want %q", code, message, want)
+	}
+
+	f.grant("jane-"+f.namespace, f.namespace, mayOn([]string{"get"}, "placements"))
+	f.grant("jane-"+f.namespace, "", mayOn([]string{"get"}, "managedclusters", f.name(2)))
+	var got explain.Explanation
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		var err error
+		if got, err = ask[explain.Explanation](ctx, jane, f.namespace, "p", "explanation"); err == nil && len(got.Clusters) != 1 {
+			err = fmt.Errorf("%w: %d clusters in sight", errNotYet, len(got.Clusters))
+		}
+		return err
+	})
+	past, err := ask[explain.History](t.Context(), jane, f.namespace, "p", "history")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal([]any{got, past})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, hidden := range f.names(0, 1) {
+		if strings.Contains(string(text), hidden) {
+			t.Errorf("%s is named: %s", hidden, text)
+		}
+	}
+	if got.Clusters[0].Name != f.name(2) || got.Hidden < 2 || got.Selected != 1 || got.Clusters[0].Beaten == nil {
+		t.Errorf("explained: %+v", got)
+	}
+	if len(past.Changes) != 2 || past.Changes[0].Hidden != 2 || len(past.Changes[0].Moves) != 0 {
+		t.Errorf("history: %+v", past)
+	}
+	_, err = ask[explain.Explanation](t.Context(), jane, f.namespace, "p", "explanation", "cluster", f.name(1))
+	if code, _ := refused(t, err); code != http.StatusNotFound {
+		t.Errorf("a cluster out of sight: %d", code)
+	}
+}
+
+// TestRefusals are worded as by any API server.
+func TestRefusals(t *testing.T) {
+	running(t)
+	f := newFleet(t, 1)
+	f.placement("p")
+	f.explained("p", f.names(0)...)
+	for sentence, test := range map[string]struct {
+		placement, part string
+		parameters      []string
+		code            int
+		message         string
+	}{
+		"no such placement": {"q", "explanation", nil, 404, `placements.cluster.open-cluster-management.io "q" not found`},
+		"no history of it":  {"q", "history", nil, 404, `placements.cluster.open-cluster-management.io "q" not found`},
+		"no such cluster":   {"p", "explanation", []string{"cluster", "x"}, 404, `managedclusters.cluster.open-cluster-management.io "x" not found`},
+		"a fix for nobody":  {"p", "explanation", []string{"fix", "true"}, 400, "parameter fix: name the cluster to be selected by parameter cluster"},
+		"fix what":          {"p", "explanation", []string{"cluster", f.name(0), "fix", "x"}, 400, `parameter fix: "x" is neither true nor false`},
+		"since when":        {"p", "history", []string{"since", "x"}, 400, `parameter since: "x" is no time such as 2026-01-31T10:00:00Z`},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			_, err := ask[map[string]any](t.Context(), admin(t), f.namespace, test.placement, test.part, test.parameters...)
+			if code, message := refused(t, err); code != test.code || message != test.message {
+				t.Errorf("refused with %d %q, want %d %q", code, message, test.code, test.message)
+			}
+		})
+	}
+	anonymous := as(t, rest.AnonymousClientConfig(shared.Config()))
+	_, err := ask[explain.Explanation](t.Context(), anonymous, f.namespace, "p", "explanation")
+	if code, _ := refused(t, err); code != http.StatusUnauthorized && code != http.StatusForbidden {
+		t.Errorf("who has no name is answered %d", code)
+	}
+}
+
+// TestHistoryNamesCauses makes changes, and reads who moved, why, and what woke the placement.
+func TestHistoryNamesCauses(t *testing.T) {
+	running(t)
+	f := newFleet(t, 3)
+	f.placement("p", number(1))
+	f.explained("p", f.names(0)...)
+	f.taint(0)
+	f.explained("p", f.names(1)...)
+	got, err := ask[explain.History](t.Context(), admin(t), f.namespace, "p", "history")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Changes) != 2 || got.Kind != explain.HistoryKind || got.APIVersion != "view.cluster.open-cluster-management.io/v1" {
+		t.Fatalf("history: %+v", got)
+	}
+	change := got.Changes[0]
+	if diff := cmp.Diff([]explain.Cause{{Kind: "ManagedCluster", Name: f.name(0), What: "taints changed"}}, change.Causes); diff != "" {
+		t.Errorf("causes (-want +got):\n%s", diff)
+	}
+	want := []explain.Move{
+		{Cluster: f.name(0), Before: &explain.State{Verdict: "Selected"}, After: &explain.State{Verdict: "Tainted", Why: "taint gpu=true:NoSelect"}},
+		{Cluster: f.name(1), Added: true, Before: &explain.State{Verdict: "Beaten", Why: "others rank higher"}, After: &explain.State{Verdict: "Selected"}},
+	}
+	if diff := cmp.Diff(want, change.Moves); diff != "" {
+		t.Errorf("moves (-want +got):\n%s", diff)
+	}
+	one, err := ask[explain.History](t.Context(), admin(t), f.namespace, "p", "history", "cluster", f.name(1))
+	if err != nil || len(one.Changes) != 1 || len(one.Changes[0].Moves) != 1 {
+		t.Errorf("the history of one cluster: %+v, %v", one, err)
+	}
+	none, err := ask[explain.History](t.Context(), admin(t), f.namespace, "p", "history", "since", "2100-01-01T00:00:00Z")
+	if err != nil || len(none.Changes) != 0 {
+		t.Errorf("the history since later: %+v, %v", none, err)
+	}
+}

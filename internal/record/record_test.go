@@ -1,0 +1,306 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/source/live"
+)
+
+var (
+	key   = fleet.Key{Namespace: "ns", Name: "p"}
+	start = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+)
+
+// bench is a record with a world of clusters a, b and c, of which the placement takes those that fit.
+type bench struct {
+	*Record
+
+	t     *testing.T
+	clock *clocktesting.FakeClock
+	world *live.World
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	env := enginetest.Env(t)
+	b := &bench{t: t, clock: clocktesting.NewFakeClock(start)}
+	b.Record = New(Options{Clock: b.clock, Env: env})
+	b.world = live.New(env, b.Woken)
+	b.world.SetSet(nil, enginetest.Set("sea").Obj())
+	b.world.SetBinding(&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "sea"}})
+	for _, name := range []string{"a", "b", "c"} {
+		b.fit(name, true)
+	}
+	p := enginetest.Placement("ns", "p").Labels("fit", "yes").Obj()
+	p.UID, p.ResourceVersion, p.Generation = "uid", "1", 1
+	b.world.SetPlacement(p)
+	b.world.Ready()
+	return b
+}
+
+func (b *bench) fit(name string, fit bool) {
+	c := enginetest.Cluster(name).In("sea")
+	if fit {
+		c.Label("fit", "yes")
+	}
+	b.world.SetCluster(c.Obj())
+}
+
+// decide lets the placement be decided, and what comes of it be stored, or not.
+func (b *bench) decide(stored bool) {
+	b.t.Helper()
+	c, ok := b.world.Gather(key, b.clock.Now())
+	if !ok {
+		b.t.Fatal("nothing to decide")
+	}
+	defer b.world.Settle(key, !stored)
+	turn := b.Turn(key)
+	result := decide(key, c)
+	turn.Decided(c.Stored.Placement, result)
+	writes := plan.Diff(result, c.Stored, b.clock.Now())
+	if !stored {
+		turn.Failed()
+		return
+	}
+	for i, write := range writes.Writes {
+		if write.Slice != nil {
+			slice := write.Slice.DeepCopy()
+			slice.UID, slice.ResourceVersion = "slice", fmt.Sprint(b.clock.Now().UnixNano()+int64(i))
+			b.world.Stored(slice)
+			b.world.SetSlice(slice)
+		} else {
+			p := write.Placement.DeepCopy()
+			p.ResourceVersion = fmt.Sprint(b.clock.Now().UnixNano() + int64(i))
+			b.world.Reported(p)
+			b.world.SetPlacement(p)
+		}
+	}
+	turn.Stored(writes)
+}
+
+func (b *bench) told(cluster string, since time.Time, hidden ...string) []string {
+	b.t.Helper()
+	got, err := b.History(key, since, cluster, func(name string) bool { return !slices.Contains(hidden, name) })
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var out []string
+	for _, change := range got.Changes {
+		text := ""
+		for _, move := range change.Moves {
+			sign := "-"
+			if move.Added {
+				sign = "+"
+			}
+			before := "unknown"
+			if move.Before != nil {
+				before = move.Before.Verdict
+			}
+			text += fmt.Sprintf("%s%s %s->%s; ", sign, move.Cluster, before, move.After.Verdict)
+		}
+		for _, cause := range change.Causes {
+			text += cause.String()
+		}
+		if change.Hidden > 0 {
+			text += fmt.Sprintf(" (%d hidden)", change.Hidden)
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// TestHistory follows a placement: who moved, by which verdicts, and what woke it, as everybody may see it.
+func TestHistory(t *testing.T) {
+	b := newBench(t)
+	if _, err := b.History(key, time.Time{}, "", all); !errors.Is(err, ErrIdle) {
+		t.Errorf("the history of who does not decide: %v", err)
+	}
+	b.Lead(b.world)
+	b.decide(true)
+	b.clock.Step(time.Minute)
+	b.fit("b", false)
+	b.decide(true)
+	b.clock.Step(time.Minute)
+	b.world.DeleteCluster(enginetest.Cluster("c").Obj())
+	b.decide(false)
+	b.fit("b", true)
+	b.decide(true)
+	last := "+b Mismatch->Selected; -c Selected->Gone; ManagedCluster c: deletedManagedCluster b: labels changed"
+	second := "-b Selected->Mismatch; ManagedCluster b: labels changed"
+	first := "+a unknown->Selected; +b unknown->Selected; +c unknown->Selected; Manager: started"
+	for sentence, test := range map[string]struct {
+		got, want []string
+	}{
+		"all of it":      {b.told("", time.Time{}), []string{last, second, first}},
+		"since a minute": {b.told("", start.Add(time.Minute)), []string{last, second}},
+		"one cluster": {b.told("b", start.Add(time.Second)), []string{
+			"+b Mismatch->Selected; ManagedCluster c: deletedManagedCluster b: labels changed", second,
+		}},
+		"without what is hidden": {b.told("", start.Add(time.Second), "b"), []string{
+			"-c Selected->Gone; ManagedCluster c: deletedManagedCluster: labels changed (1 hidden)", "ManagedCluster: labels changed (1 hidden)",
+		}},
+	} {
+		if diff := cmp.Diff(test.want, test.got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", sentence, diff)
+		}
+	}
+}
+
+// TestAnswers is the run that decided, one that is made again where that is not known, and what is not stored of either.
+func TestAnswers(t *testing.T) {
+	b := newBench(t)
+	b.Lead(b.world)
+	check := func(sentence string, replayed bool, stale string, chosen ...string) {
+		t.Helper()
+		got, err := b.Answer(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := got.Explanation(nil)
+		if told.Replayed != replayed || !strings.HasPrefix(told.Stale, stale) || (stale == "") != (told.Stale == "") || !slices.Equal(told.Chosen(), chosen) {
+			t.Errorf("%s: replayed %t, stale %q, selects %v", sentence, told.Replayed, told.Stale, told.Chosen())
+		}
+	}
+	check("before it is decided", true, "the decisions are not stored yet: 3 ", "a", "b", "c")
+	b.decide(true)
+	check("decided and stored", false, "", "a", "b", "c")
+	b.fit("b", false)
+	check("before it is decided again", false, "", "a", "b", "c")
+	b.decide(false)
+	check("decided and not stored", false, "the decisions are not stored yet: 0 selected clusters are not in them, and 1 ", "a", "c")
+	b.clock.Step(time.Second)
+	b.decide(true)
+	b.runs.forget(key)
+	check("stored, and the run not known", true, "", "a", "c")
+	if _, err := b.Answer(t.Context(), fleet.Key{Namespace: "ns", Name: "q"}); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a placement that is not there: %v", err)
+	}
+}
+
+func TestRunsAreBounded(t *testing.T) {
+	b := newBench(t)
+	c, _ := b.world.Look(key, start)
+	run := Run{Placement: c.Stored.Placement, Result: decide(key, c)}
+	each := cells(run.Result)
+	r := newRuns(3*each + each/2)
+	name := func(i int) fleet.Key { return fleet.Key{Name: fmt.Sprint(i)} }
+	for i := range 3 {
+		r.put(name(i), run, run.Result)
+	}
+	r.last(name(0)) // is thereby used
+	r.put(name(3), run, run.Result)
+	r.put(name(3), run, run.Result)
+	var held []int
+	for i := range 4 {
+		if _, ok := r.last(name(i)); ok {
+			held = append(held, i)
+		}
+	}
+	if diff := cmp.Diff([]int{0, 2, 3}, held); diff != "" || r.cells != 3*each || r.order.Len() != 3 {
+		t.Errorf("%d cells in %d runs (-want +got):\n%s", r.cells, r.order.Len(), diff)
+	}
+	small := newRuns(each - 1)
+	if small.put(name(0), run, run.Result); small.cells != 0 || len(small.held) != 0 {
+		t.Error("a run is held for which there is no room")
+	}
+}
+
+func TestHistoryIsBounded(t *testing.T) {
+	h := newHistory(120, 1<<20)
+	one := func(i int) *Change {
+		return &Change{At: start.Add(time.Duration(i) * time.Second), Moves: []Move{{Cluster: "a"}}}
+	}
+	for i := range 200 {
+		h.add(fleet.Key{Name: fmt.Sprint(i % 3)}, one(i))
+	}
+	total, size := 0, 0
+	for i := range 3 {
+		changes, dropped := h.changes(fleet.Key{Name: fmt.Sprint(i)}, time.Time{})
+		total += len(changes)
+		if len(changes) > maxEach || len(changes)+dropped < 66 {
+			t.Errorf("placement %d has %d changes, and %d are dropped", i, len(changes), dropped)
+		}
+		if !slices.IsSortedFunc(changes, func(a, b *Change) int { return b.At.Compare(a.At) }) {
+			t.Errorf("placement %d: not the latest first", i)
+		}
+		for _, change := range changes {
+			size += change.bytes()
+		}
+	}
+	if total != 120 || h.order.Len() != total || h.bytes != size {
+		t.Errorf("%d changes are kept, in %d bytes and not %d", total, h.bytes, size)
+	}
+	few := newHistory(120, 3*one(0).bytes())
+	for i := range 10 {
+		few.add(fleet.Key{Name: fmt.Sprint(i)}, one(i))
+	}
+	if few.order.Len() != 3 || len(few.past) != 3 {
+		t.Errorf("%d changes of %d placements are kept, want as many as there is room for", few.order.Len(), len(few.past))
+	}
+}
+
+func TestCausesAreMerged(t *testing.T) {
+	c := newCauses()
+	cause := func(i int) explain.Cause { return explain.Cause{Kind: "ManagedCluster", Name: fmt.Sprint(i)} }
+	for i := range 7 {
+		c.add(key, cause(i))
+		c.add(key, cause(0))
+	}
+	taken := c.take(key)
+	if len(taken.named) != maxCauses || taken.named[0] != cause(0) || taken.more != 3 {
+		t.Errorf("taken: %+v", taken)
+	}
+	c.add(key, cause(9))
+	c.restore(key, taken)
+	if again := c.take(key); again.named[0] != cause(0) || again.more != 4 {
+		t.Errorf("restored: %+v", again)
+	}
+	if rest := c.take(key); len(rest.named) > 0 || len(c.pending) > 0 {
+		t.Errorf("left: %+v", rest)
+	}
+}
+
+func TestManyAtOnce(t *testing.T) {
+	b := newBench(t)
+	b.Lead(b.world)
+	b.decide(true)
+	c, _ := b.world.Look(key, start)
+	result := decide(key, c)
+	var all sync.WaitGroup
+	for worker := range 4 {
+		all.Go(func() {
+			for i := range 100 {
+				of := fleet.Key{Namespace: "ns", Name: fmt.Sprint(worker, i%5)}
+				b.Woken(of, explain.Cause{Kind: "Placement"})
+				turn := b.Turn(of)
+				turn.Decided(c.Stored.Placement, result)
+				turn.Stored(plan.Plan{Added: []string{"a"}})
+				b.Forget(of)
+			}
+		})
+		all.Go(func() {
+			for range 20 {
+				if _, err := b.Answer(t.Context(), key); err != nil {
+					t.Error(err)
+				}
+				b.told("", time.Time{})
+			}
+		})
+	}
+	all.Wait()
+}
