@@ -27,23 +27,13 @@ func (e *explainPlacement) askHub(ctx context.Context, name string) (*explain.Ex
 
 // explanation asks for the explanation of a placement: of one cluster with its fix where it is named, else of all.
 func (h *hub) explanation(ctx context.Context, namespace, name, cluster string) (*explain.Explanation, error) {
-	config := rest.CopyConfig(h.config)
-	config.NegotiatedSerializer = serializer.NewCodecFactory(h.client.Scheme()).WithoutConversion()
-	asking, err := rest.UnversionedRESTClientFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("connecting to the hub: %w", err)
-	}
-	request := asking.Get().AbsPath("/apis/view.cluster.open-cluster-management.io/v1/namespaces", namespace, "placements", name, "explanation")
+	var parameters url.Values
 	if cluster != "" {
-		request = request.Param("cluster", cluster).Param("fix", "true")
+		parameters = url.Values{"cluster": {cluster}, "fix": {"true"}}
 	}
-	answer := request.Do(ctx)
-	if err := answer.Error(); err != nil {
-		return nil, h.unexplained(err, namespace+"/"+name)
-	}
-	data, err := answer.Raw()
+	data, err := h.answer(ctx, namespace, name, "explanation", parameters)
 	if err != nil {
-		return nil, h.unexplained(err, namespace+"/"+name)
+		return nil, h.unexplained(err, "explaining "+namespace+"/"+name)
 	}
 	out := &explain.Explanation{}
 	if err := json.Unmarshal(data, out); err != nil {
@@ -55,9 +45,27 @@ func (h *hub) explanation(ctx context.Context, namespace, name, cluster string) 
 	return out, nil
 }
 
-// unexplained says why a hub did not explain, and what to do about it.
-func (h *hub) unexplained(err error, placement string) error {
-	doing := "explaining " + placement
+// answer asks the manager for a part of what it knows of a placement.
+func (h *hub) answer(ctx context.Context, namespace, name, part string, parameters url.Values) ([]byte, error) {
+	config := rest.CopyConfig(h.config)
+	config.NegotiatedSerializer = serializer.NewCodecFactory(h.client.Scheme()).WithoutConversion()
+	asking, err := rest.UnversionedRESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the hub: %w", err)
+	}
+	request := asking.Get().AbsPath("/apis/view.cluster.open-cluster-management.io/v1/namespaces", namespace, "placements", name, part)
+	for parameter, values := range parameters {
+		request = request.Param(parameter, values[0])
+	}
+	answer := request.Do(ctx)
+	if err := answer.Error(); err != nil {
+		return nil, err
+	}
+	return answer.Raw()
+}
+
+// unexplained says why a hub did not answer, and what to do about it.
+func (h *hub) unexplained(err error, doing string) error {
 	status, answered := errors.AsType[*apierrors.StatusError](err)
 	failed, unreachable := errors.AsType[*url.Error](err)
 	switch {

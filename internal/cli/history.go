@@ -1,0 +1,221 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
+
+	"github.com/berth-project/berth/engine/explain"
+)
+
+const historyLong = `Show how the decisions of a placement changed of late: who came and who went, why, and what woke the placement.
+
+The manager keeps the last changes in memory, so they begin with its start. It tells of the clusters that you may see, and
+counts the others. That needs the right to get the placement.
+
+json and yaml give the changes as data, of kind ` + explain.HistoryKind + `.`
+
+const historyExamples = `  # What happened to this placement?
+  kubectl berth history placement web -n shop
+
+  # When did this cluster come and go, within the last hour?
+  kubectl berth history placement web -n shop --cluster eu-7 --since 1h`
+
+// showHistory is the command line of `kubectl berth history placement`.
+type showHistory struct {
+	streams genericiooptions.IOStreams
+	clock   clock.PassiveClock
+	flags   *hubFlags
+
+	cluster, since, output string
+}
+
+// newHistory returns the command that holds those which tell what happened.
+func newHistory(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "history",
+		Short: "Show how decisions changed",
+		Long:  "Show how decisions changed.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{cmd, fmt.Errorf("unknown kind %q: only a placement has a history", args[0])}
+			}
+			return usageError{cmd, errors.New("say whose history to show: history placement NAME")}
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newHistoryPlacement(streams, clock))
+	return cmd
+}
+
+func newHistoryPlacement(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	s := &showHistory{streams: streams, clock: clock, flags: newHubFlags()}
+	cmd := &cobra.Command{
+		Use:     "placement NAME [flags]",
+		Aliases: []string{"placements"},
+		Short:   "Show how the decisions of a placement changed",
+		Long:    historyLong,
+		Example: historyExamples,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 || args[0] == "" {
+				return usageError{cmd, errors.New("name one placement: history placement NAME")}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			parameters, err := s.complete(cmd)
+			if err != nil {
+				return usageError{cmd, err}
+			}
+			return s.run(cmd.Context(), args[0], parameters)
+		},
+		DisableFlagsInUseLine: true,
+	}
+	// A flag that is there stays: the --cluster of kubectl, an entry of the kubeconfig, gives way to the one that people mean.
+	cmd.Flags().StringVar(&s.cluster, "cluster", "", "`name` of the cluster whose moves to show (default: all)")
+	cmd.Flags().StringVar(&s.since, "since", "", "how `long` ago to begin, such as 1h, or an instant such as 2026-11-20T10:00:00Z (default: all that is kept)")
+	cmd.Flags().StringVarP(&s.output, "output", "o", "table", "`form` of the answer: table, json or yaml")
+	s.flags.add(cmd.Flags())
+	return cmd
+}
+
+// complete checks the flags and returns what to ask for.
+func (s *showHistory) complete(cmd *cobra.Command) (url.Values, error) {
+	out := url.Values{}
+	switch s.output {
+	case "table", "json", "yaml":
+	default:
+		return nil, fmt.Errorf("unknown output %q: use table, json or yaml", s.output)
+	}
+	if s.cluster != "" {
+		out.Set("cluster", s.cluster)
+	} else if cmd.Flags().Changed("cluster") {
+		return nil, errors.New("--cluster is empty: name a cluster")
+	}
+	if s.since == "" {
+		return out, nil
+	}
+	since, err := time.Parse(time.RFC3339, s.since)
+	if err != nil {
+		ago, failed := time.ParseDuration(s.since)
+		if failed != nil || ago < 0 {
+			return nil, fmt.Errorf("--since %q is neither a length such as 1h nor an instant such as 2026-11-20T10:00:00Z", s.since)
+		}
+		since = s.clock.Now().Add(-ago)
+	}
+	out.Set("since", since.UTC().Format(time.RFC3339))
+	return out, nil
+}
+
+func (s *showHistory) run(ctx context.Context, name string, parameters url.Values) error {
+	h, err := s.flags.open(s.streams.ErrOut, newProgress(s.streams.ErrOut, s.clock))
+	if err != nil {
+		return err
+	}
+	h.progress.update("the history", 0)
+	data, err := h.answer(ctx, h.namespace, name, "history", parameters)
+	h.progress.done()
+	if err != nil {
+		return h.unexplained(err, "reading the history of "+h.namespace+"/"+name)
+	}
+	found := &explain.History{}
+	if err := json.Unmarshal(data, found); err != nil {
+		return fmt.Errorf("reading the history of %s/%s: %w", h.namespace, name, err)
+	}
+	return writeHistory(s.streams.Out, found, s.output)
+}
+
+// writeHistory writes a history in a form.
+func writeHistory(w io.Writer, of *explain.History, form string) error {
+	var data []byte
+	var err error
+	switch form {
+	case "json":
+		data, err = json.MarshalIndent(of, "", "    ")
+		data = append(data, '\n')
+	case "yaml":
+		data, err = yaml.Marshal(of)
+	default:
+		return tabulate(w, of)
+	}
+	if err != nil {
+		return fmt.Errorf("encoding the history: %w", err)
+	}
+	_, err = w.Write(data)
+	return err
+}
+
+// tabulate writes a row for each cluster that moved, the latest change first, and after them what is not shown.
+func tabulate(w io.Writer, of *explain.History) error {
+	if len(of.Changes) == 0 {
+		_, err := fmt.Fprintf(w, "No change of placement %s/%s is known since %s.\n", of.Namespace, of.Name, of.From.UTC().Format(time.RFC3339))
+		return err
+	}
+	table := newTable(w, "")
+	table.screen, table.flexible = screenOf(w, os.Getenv), []int{2, 3}
+	table.row("TIME", "CLUSTER", "CHANGE", "CAUSE")
+	for _, change := range of.Changes {
+		at, cause := change.At.UTC().Format(time.RFC3339), caused(change)
+		for _, move := range change.Moves {
+			table.row(at, move.Cluster, moved(move), cause)
+		}
+		if rest := change.More + change.Hidden; rest > 0 {
+			table.row(at, fmt.Sprintf("(%d others)", rest), "", cause)
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if of.Dropped > 0 {
+		if _, err := fmt.Fprintf(w, "%d earlier changes are not kept.\n", of.Dropped); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moved says how a cluster came or went.
+func moved(move explain.Move) string {
+	out := "removed"
+	if move.Added {
+		out = "added"
+	}
+	found := move.After
+	if move.Added {
+		found = move.Before
+	}
+	switch {
+	case found == nil:
+	case found.Why != "" && move.Added:
+		out += ", was " + found.Verdict + ": " + found.Why
+	case move.Added:
+		out += ", was " + found.Verdict
+	case found.Why != "":
+		out += ", " + found.Verdict + ": " + found.Why
+	default:
+		out += ", " + found.Verdict
+	}
+	return out
+}
+
+func caused(change explain.Change) string {
+	var out []string
+	for _, cause := range change.Causes {
+		out = append(out, cause.String())
+	}
+	if change.MoreCauses > 0 {
+		out = append(out, fmt.Sprintf("and %d more", change.MoreCauses))
+	}
+	return strings.Join(out, "; ")
+}
