@@ -86,7 +86,7 @@ func tellRows(w io.Writer, indent string, rows []explain.Row, on screen) error {
 	for _, row := range rows {
 		verdicts, counts = max(verdicts, len(row.Verdict)), max(counts, len(strconv.Itoa(len(row.Clusters))))
 	}
-	blank := indent + strings.Repeat(" ", verdicts+counts+4)
+	blank := strings.Repeat(" ", len(indent)+verdicts+counts+4)
 	width := max(narrow, cmp.Or(on.width, defaultWidth)-len(blank))
 	for _, row := range rows {
 		head := fmt.Sprintf("%s%s  %*d  ", indent, on.paint(verdictTone(row.Verdict), row.Verdict)+strings.Repeat(" ", verdicts-len(row.Verdict)), counts, len(row.Clusters))

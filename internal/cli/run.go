@@ -67,6 +67,9 @@ func report(err error, streams genericiooptions.IOStreams) int {
 	if err == nil || errors.Is(err, syscall.EPIPE) {
 		return ExitOK
 	}
+	if errors.Is(err, movedError{}) {
+		return ExitUnsatisfied
+	}
 	if unsatisfied, ok := errors.AsType[unsatisfiedError](err); ok {
 		fmt.Fprintf(streams.ErrOut, "%s\n", unsatisfied)
 		return ExitUnsatisfied

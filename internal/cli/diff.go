@@ -1,0 +1,194 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
+	"github.com/berth-project/berth/internal/source/file"
+)
+
+const diffLong = `Say which placements would gain and lose which clusters, and why, if a change were made. Nothing is written.
+
+The change is any mix of manifests to apply, objects to delete, and the common questions: --cordon keeps new placements away
+from a cluster (a NoSelectIfNew taint), --drain takes every placement off the clusters that match (a NoSelect taint),
+--remove takes a cluster away. It is held against the hub, or against the files of --base.
+
+Both sides are decided as the manager does until nothing moves: the base first, so that only what the change does is shown.
+A manifest of a cluster takes the place of the one there; a status and taints that it does not give stay, and so do
+labels that add-ons maintain. A manifest of a placement keeps the status and the decisions of the one there.
+
+For a cluster that is lost the verdict is that after the change, for one that is gained that before it.
+
+Exit codes: 0 when no decision moves, 1 when one does, 2 when the input or the command line is wrong.`
+
+const diffExamples = `  # What would this merge request move?
+  kubectl berth diff -f manifests/
+
+  # The same in a pipeline that reaches no hub
+  kubectl berth diff --base fleet.yaml -f manifests/ -o json
+
+  # May the clusters of a region be drained?
+  kubectl berth diff --drain region=eu-west-1
+
+  # Keep new placements away from one cluster, and take another away
+  kubectl berth diff --cordon eu-7 --remove eu-8
+
+  # What if a placement and a set were gone?
+  kubectl berth diff --delete placement/shop/web --delete set/gold`
+
+// diff is the command line of `kubectl berth diff`.
+type diff struct {
+	*world
+
+	changes, deletions, cordoned, drained, removed []string
+	now, output                                    string
+}
+
+func newDiff(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	d := &diff{world: newWorld(streams, clock)}
+	cmd := &cobra.Command{
+		Use:     "diff [-f CHANGE...] [flags]",
+		Short:   "Say which clusters placements would gain and lose by a change",
+		Long:    diffLong,
+		Example: diffExamples,
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			form, now, err := d.complete()
+			if err != nil {
+				return usageError{cmd, err}
+			}
+			return d.run(cmd.Context(), now, form)
+		},
+		DisableFlagsInUseLine: true,
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&d.changes, "filename", "f", nil, "`file` of manifests to apply, or a folder, or - for standard input; may be repeated")
+	flags.StringArrayVar(&d.files, "base", nil, "`file` to hold the change against instead of a hub, or a folder; may be repeated")
+	flags.BoolVarP(&d.recursive, "recursive", "R", false, "read the folders below a folder too")
+	flags.StringArrayVar(&d.deletions, "delete", nil, "`object` to delete, as KIND/NAME or KIND/NAMESPACE/NAME, or a file of manifests; may be repeated")
+	flags.StringArrayVar(&d.cordoned, "cordon", nil, "`cluster` to keep new placements away from; may be repeated")
+	flags.StringArrayVar(&d.drained, "drain", nil, "label `selector` of clusters to take every placement off; may be repeated")
+	flags.StringArrayVar(&d.removed, "remove", nil, "`cluster` to take away; may be repeated")
+	flags.StringVar(&d.now, "now", "", "`instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
+	flags.StringVarP(&d.output, "output", "o", "", "`form` of the answer: json (default: a summary)")
+	d.hubFlags.add(flags)
+	return cmd
+}
+
+// diffForm writes what moves in one of the forms.
+type diffForm func(w io.Writer, of *moves, on screen) error
+
+// complete checks the flags.
+func (d *diff) complete() (diffForm, time.Time, error) {
+	now, err := instantOf(d.now, d.clock)
+	form, known := map[string]diffForm{"": printMoves, "json": printMovesJSON}[d.output]
+	switch {
+	case err != nil:
+		return nil, now, err
+	case !known:
+		return nil, now, fmt.Errorf("unknown output %q: use json, or leave it out", d.output)
+	case len(d.changes)+len(d.deletions)+len(d.cordoned)+len(d.drained)+len(d.removed) == 0:
+		return nil, now, errors.New("no change to look at: give one with -f, --delete, --cordon, --drain or --remove")
+	}
+	for _, text := range d.drained {
+		if selector, err := labels.Parse(text); err != nil {
+			return nil, now, fmt.Errorf("--drain %q is no label selector: %w", text, err)
+		} else if selector.Empty() {
+			return nil, now, errors.New("--drain is empty: name the labels of the clusters to drain")
+		}
+	}
+	return form, now, nil
+}
+
+// movedError says that decisions move. It goes without words, since the result has told it.
+type movedError struct{}
+
+func (movedError) Error() string { return "decisions move" }
+
+func (d *diff) run(ctx context.Context, now time.Time, form diffForm) error {
+	change, err := d.change(ctx)
+	if err != nil {
+		return err
+	}
+	bundle, err := d.bundle(ctx, reach{})
+	if err != nil {
+		return err
+	}
+	progress := newProgress(d.streams.ErrOut, d.clock)
+	defer progress.done()
+	base := newCourse(bundle, now, progress)
+	base.settle(base.order)
+	next := base.fork()
+	touched, err := next.make(change)
+	if err != nil {
+		return err
+	}
+	next.settle(touched)
+	found := compareCourses(base, next)
+	progress.done()
+	if err := printed(d.streams.Out, func(w io.Writer) error { return form(w, found, screenOf(d.streams.Out, os.Getenv)) }); err != nil {
+		return err
+	}
+	if found.Moved > 0 {
+		return movedError{}
+	}
+	return nil
+}
+
+// change reads what is to be changed.
+func (d *diff) change(ctx context.Context) (*proposal, error) {
+	namespace := d.hubFlags.namespace()
+	if !d.offline() {
+		h, err := d.open()
+		if err != nil {
+			return nil, err
+		}
+		namespace = h.namespace
+	}
+	out := &proposal{cordoned: d.cordoned, drained: d.drained, removed: d.removed, namespace: namespace}
+	load := func(names []string) (*file.Bundle, error) {
+		loader := file.Loader{Stdin: d.streams.In, Recursive: d.recursive, Namespace: namespace}
+		bundle, err := loader.Load(ctx, names)
+		if err == nil {
+			remark(d.streams.ErrOut, bundle)
+		}
+		return bundle, err
+	}
+	var err error
+	if out.applied, err = load(d.changes); err != nil {
+		return nil, err
+	}
+	if len(out.applied.Decisions) > 0 {
+		return nil, errors.New("the change holds PlacementDecisions: they are what follows from a change; leave them out")
+	}
+	var files []string
+	for _, name := range d.deletions {
+		object, named, err := objectNamed(name, namespace)
+		switch {
+		case err != nil:
+			return nil, err
+		case named:
+			out.deleted = append(out.deleted, object)
+		default:
+			files = append(files, name)
+		}
+	}
+	if len(files) == 0 {
+		return out, nil
+	}
+	bundle, err := load(files)
+	if err != nil {
+		return nil, err
+	}
+	out.deleted = append(out.deleted, objectsOf(bundle)...)
+	return out, nil
+}

@@ -1,0 +1,313 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/internal/source/file"
+)
+
+const (
+	// cordonKey and drainKey are the taints that --cordon and --drain try out.
+	cordonKey, drainKey = "cordoned", "drained"
+	// featureLabels begins the labels that add-ons maintain.
+	featureLabels = "feature.open-cluster-management.io/"
+)
+
+// object names an object that a change deletes.
+type object struct{ kind, namespace, name string }
+
+func (o object) String() string {
+	if o.namespace == "" {
+		return o.kind + "/" + o.name
+	}
+	return o.kind + "/" + o.namespace + "/" + o.name
+}
+
+// proposal is what is to be changed.
+type proposal struct {
+	applied                    *file.Bundle
+	deleted                    []object
+	cordoned, drained, removed []string
+	namespace                  string
+}
+
+// objectNamed reads KIND/NAME or KIND/NAMESPACE/NAME. Named is false for the name of a file.
+func objectNamed(text, namespace string) (out object, named bool, err error) {
+	if _, err := os.Stat(text); err == nil || text == "-" {
+		return object{}, false, nil
+	}
+	parts := strings.Split(text, "/")
+	kinds := map[string]bool{"cluster": false, "set": false, "binding": true, "placement": true, "score": true}
+	namespaced, known := kinds[parts[0]]
+	switch {
+	case !known:
+		return object{}, false, fmt.Errorf("--delete %s: there is no such file; or name an object: cluster/NAME, set/NAME, binding/NAMESPACE/NAME, "+
+			"placement/NAMESPACE/NAME or score/CLUSTER/NAME", text)
+	case len(parts) == 2 && parts[1] != "" && !namespaced:
+		return object{kind: parts[0], name: parts[1]}, true, nil
+	case len(parts) == 2 && parts[1] != "" && parts[0] != "score":
+		return object{parts[0], cmp.Or(namespace, "default"), parts[1]}, true, nil
+	case len(parts) == 3 && parts[1] != "" && parts[2] != "" && namespaced:
+		return object{parts[0], parts[1], parts[2]}, true, nil
+	default:
+		return object{}, false, fmt.Errorf("--delete %s: want %s/NAME%s", text, parts[0], map[bool]string{true: " or " + parts[0] + "/NAMESPACE/NAME"}[namespaced])
+	}
+}
+
+// objectsOf names every object of a bundle.
+func objectsOf(in *file.Bundle) []object {
+	var out []object
+	for _, o := range in.Clusters {
+		out = append(out, object{kind: "cluster", name: o.Name})
+	}
+	for _, o := range in.Sets {
+		out = append(out, object{kind: "set", name: o.Name})
+	}
+	for _, o := range in.Bindings {
+		out = append(out, object{"binding", o.Namespace, o.Name})
+	}
+	for _, o := range in.Placements {
+		out = append(out, object{"placement", o.Namespace, o.Name})
+	}
+	for _, o := range in.Scores {
+		out = append(out, object{"score", o.Namespace, o.Name})
+	}
+	return out
+}
+
+// maker makes a change in a course and notes which placements it can touch.
+type maker struct {
+	*course
+
+	touched map[fleet.Key]bool
+}
+
+// make makes a change and returns the placements that it can touch, in order.
+func (c *course) make(change *proposal) ([]fleet.Key, error) {
+	m := &maker{course: c, touched: map[fleet.Key]bool{}}
+	for _, deleted := range change.deleted {
+		if err := m.delete(deleted); err != nil {
+			return nil, err
+		}
+	}
+	m.apply(change.applied)
+	for _, step := range []func(*proposal) error{m.cordon, m.drain, m.remove} {
+		if err := step(change); err != nil {
+			return nil, err
+		}
+	}
+	c.reorder()
+	return slices.SortedFunc(maps.Keys(m.touched), fleet.Key.Compare), nil
+}
+
+func (m *maker) edit(change func(*fleet.Edit)) {
+	edit := m.snapshot.Edit()
+	change(edit)
+	m.snapshot = edit.Snapshot()
+}
+
+func (m *maker) touch(keys []fleet.Key) {
+	for _, key := range keys {
+		m.touched[key] = true
+	}
+}
+
+// relearn touches placements of which the index has to know something new.
+func (m *maker) relearn(keys []fleet.Key) {
+	m.touch(keys)
+	for _, key := range keys {
+		if seat := m.seats[key]; seat != nil {
+			m.index.Put(m.snapshot, key, seat.program)
+		}
+	}
+}
+
+// apply makes what is applied. Sets and bindings come first, so that clusters find their way into them.
+func (m *maker) apply(in *file.Bundle) {
+	for _, set := range in.Sets {
+		m.edit(func(e *fleet.Edit) { e.SetSet(fleet.NewSet(set)) })
+		m.relearn(m.index.Using(set.Name))
+	}
+	for _, binding := range in.Bindings {
+		m.edit(func(e *fleet.Edit) { e.Bind(binding.Namespace, binding.Name) })
+		m.relearn(m.index.InNamespace(binding.Namespace))
+	}
+	for _, cluster := range in.Clusters {
+		m.cluster(m.over(cluster))
+	}
+	for _, score := range in.Scores {
+		m.score(score.Namespace, score.Name, func(e *fleet.Edit) { e.SetScore(score.Namespace, fleet.NewScore(score)) })
+	}
+	for _, placement := range in.Placements {
+		m.placement(placement, in.Programs[file.KeyOf(placement)])
+	}
+}
+
+// over returns a cluster as it is once a manifest of it is applied.
+func (m *maker) over(manifest *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
+	id, _ := m.snapshot.ID(manifest.Name)
+	before := m.snapshot.Cluster(id)
+	if before == nil || before.Name() != manifest.Name {
+		return manifest
+	}
+	out := manifest.DeepCopy()
+	if equality.Semantic.DeepEqual(out.Status, clusterv1.ManagedClusterStatus{}) {
+		out.Status = before.Object.Status
+	}
+	if len(out.Spec.Taints) == 0 {
+		out.Spec.Taints = before.Object.Spec.Taints
+	}
+	for key, value := range before.Object.Labels {
+		if _, given := out.Labels[key]; !given && strings.HasPrefix(key, featureLabels) {
+			metav1.SetMetaDataLabel(&out.ObjectMeta, key, value)
+		}
+	}
+	return out
+}
+
+func (m *maker) cluster(object *clusterv1.ManagedCluster) {
+	after := fleet.NewCluster(object)
+	var before *fleet.Cluster
+	m.edit(func(e *fleet.Edit) { before = e.SetCluster(after) })
+	m.touch(m.index.ClusterChanged(m.snapshot, before, after))
+}
+
+// score changes what an add-on says of a cluster.
+func (m *maker) score(cluster, resource string, change func(*fleet.Edit)) {
+	m.edit(change)
+	if id, known := m.snapshot.ID(cluster); known && m.snapshot.Cluster(id) != nil {
+		m.touch(m.index.ScoreChanged(m.snapshot.Cluster(id), resource))
+	}
+}
+
+// placement adds a placement or gives one that is there another spec.
+func (m *maker) placement(manifest *clusterv1beta1.Placement, compiled *program.Program) {
+	key := file.KeyOf(manifest)
+	next := &seat{placement: manifest, program: compiled}
+	if before := m.seats[key]; before != nil {
+		next.slices = before.slices
+		next.placement = manifest.DeepCopy()
+		next.placement.Status, next.placement.UID = before.placement.Status, before.placement.UID
+		next.placement.Generation = before.placement.Generation
+		if !equality.Semantic.DeepEqual(before.placement.Spec, manifest.Spec) {
+			next.placement.Generation++
+		}
+	}
+	m.seats[key] = next
+	m.relearn([]fleet.Key{key})
+}
+
+// find returns a cluster that a flag names.
+func (m *maker) find(flag, name string) (*fleet.Cluster, error) {
+	if id, known := m.snapshot.ID(name); known && m.snapshot.Cluster(id) != nil {
+		return m.snapshot.Cluster(id), nil
+	}
+	return nil, fmt.Errorf("%s %s: there is no such cluster", flag, name)
+}
+
+func (m *maker) cordon(in *proposal) error {
+	for _, name := range in.cordoned {
+		found, err := m.find("--cordon", name)
+		if err != nil {
+			return err
+		}
+		m.taint(found, cordonKey, clusterv1.TaintEffectNoSelectIfNew)
+	}
+	return nil
+}
+
+func (m *maker) drain(in *proposal) error {
+	for _, text := range in.drained {
+		selector, err := labels.Parse(text)
+		if err != nil {
+			return fmt.Errorf("--drain %q is no label selector: %w", text, err)
+		}
+		var matching []*fleet.Cluster
+		for _, cluster := range m.snapshot.Clusters() {
+			if selector.Matches(labels.Set(cluster.Object.Labels)) {
+				matching = append(matching, cluster)
+			}
+		}
+		if len(matching) == 0 {
+			return fmt.Errorf("--drain %s: no cluster matches", text)
+		}
+		for _, cluster := range matching {
+			m.taint(cluster, drainKey, clusterv1.TaintEffectNoSelect)
+		}
+	}
+	return nil
+}
+
+func (m *maker) taint(cluster *fleet.Cluster, key string, effect clusterv1.TaintEffect) {
+	tainted := cluster.Object.DeepCopy()
+	tainted.Spec.Taints = append(tainted.Spec.Taints, clusterv1.Taint{Key: key, Effect: effect, TimeAdded: metav1.NewTime(m.snapshot.Now)})
+	m.cluster(tainted)
+}
+
+func (m *maker) remove(in *proposal) error {
+	for _, name := range in.removed {
+		if err := m.delete(object{kind: "cluster", name: name}); err != nil {
+			return fmt.Errorf("--remove %s: there is no such cluster", name)
+		}
+	}
+	return nil
+}
+
+// delete deletes an object that is there.
+func (m *maker) delete(o object) error {
+	key := fleet.Key{Namespace: o.namespace, Name: o.name}
+	missing := fmt.Errorf("--delete %s: there is no such object", o)
+	switch o.kind {
+	case "cluster":
+		var before *fleet.Cluster
+		m.edit(func(e *fleet.Edit) { before = e.DeleteCluster(o.name) })
+		if before == nil {
+			return missing
+		}
+		m.touch(m.index.ClusterChanged(m.snapshot, before, nil))
+	case "set":
+		if _, there := m.snapshot.Set(o.name); !there {
+			return missing
+		}
+		m.edit(func(e *fleet.Edit) { e.DeleteSet(o.name) })
+		m.relearn(m.index.Using(o.name))
+	case "binding":
+		if !slices.Contains(m.snapshot.Bound(o.namespace), o.name) {
+			return missing
+		}
+		m.edit(func(e *fleet.Edit) { e.Unbind(o.namespace, o.name) })
+		m.relearn(m.index.InNamespace(o.namespace))
+	case "placement":
+		if m.seats[key] == nil {
+			return missing
+		}
+		delete(m.seats, key)
+		m.index.Remove(key)
+		m.edit(func(e *fleet.Edit) { e.SetSlices(key, nil) })
+	default:
+		return m.deleteScore(o, missing)
+	}
+	return nil
+}
+
+func (m *maker) deleteScore(o object, missing error) error {
+	id, known := m.snapshot.ID(o.namespace)
+	if !known || m.snapshot.Score(id, o.name) == nil {
+		return missing
+	}
+	m.score(o.namespace, o.name, func(e *fleet.Edit) { e.DeleteScore(o.namespace, o.name) })
+	return nil
+}

@@ -1,0 +1,244 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/verdict"
+)
+
+// diffKind is the kind of what -o json prints.
+const diffKind = "PlacementDiff"
+
+// moves is what a change does to all placements.
+type moves struct {
+	Kind string `json:"kind"`
+	// Moved counts the placements whose decisions move, Lost and Gained their clusters in all.
+	Moved      int             `json:"moved"`
+	Lost       int             `json:"lost"`
+	Gained     int             `json:"gained"`
+	Placements []placementMove `json:"placements"`
+}
+
+// placementMove is what a change does to a placement.
+type placementMove struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Before and After are absent where there is no such placement.
+	Before *standing `json:"before,omitempty"`
+	After  *standing `json:"after,omitempty"`
+	// Lost have the verdict after the change, Gained that before it; Regrouped are those in another group.
+	Lost      []clusterMove `json:"lost,omitempty"`
+	Gained    []clusterMove `json:"gained,omitempty"`
+	Regrouped []clusterMove `json:"regrouped,omitempty"`
+}
+
+// standing is how a placement stands.
+type standing struct {
+	Selected  int    `json:"selected"`
+	Satisfied bool   `json:"satisfied"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+// clusterMove is what a change does to a cluster of a placement.
+type clusterMove struct {
+	Cluster string `json:"cluster"`
+	// From and To are the decision groups; absent where the cluster is not selected.
+	From    string `json:"from,omitempty"`
+	To      string `json:"to,omitempty"`
+	Verdict string `json:"verdict,omitempty"`
+	Why     string `json:"why,omitempty"`
+}
+
+// compareCourses returns what differs between two courses that have settled.
+func compareCourses(before, after *course) *moves {
+	out := &moves{Kind: diffKind, Placements: []placementMove{}}
+	all := maps.Clone(before.seats)
+	maps.Copy(all, after.seats)
+	for _, key := range slices.SortedFunc(maps.Keys(all), fleet.Key.Compare) {
+		if before.seats[key] == after.seats[key] {
+			continue
+		}
+		found := comparePlacement(before, after, key)
+		if moved := len(found.Lost) + len(found.Gained) + len(found.Regrouped); moved > 0 {
+			out.Moved++
+		} else if found.Before != nil && found.After != nil && *found.Before == *found.After {
+			continue
+		}
+		out.Lost, out.Gained = out.Lost+len(found.Lost), out.Gained+len(found.Gained)
+		out.Placements = append(out.Placements, found)
+	}
+	return out
+}
+
+func comparePlacement(before, after *course, key fleet.Key) placementMove {
+	out := placementMove{Namespace: key.Namespace, Name: key.Name, Before: before.stands(key), After: after.stands(key)}
+	was, is := before.grouped(key), after.grouped(key)
+	for _, name := range slices.Sorted(maps.Keys(was)) {
+		switch to, stays := is[name]; {
+		case !stays:
+			out.Lost = append(out.Lost, clusterMove{Cluster: name, From: was[name]})
+		case to != was[name]:
+			out.Regrouped = append(out.Regrouped, clusterMove{Cluster: name, From: was[name], To: to})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(is)) {
+		if _, stood := was[name]; !stood {
+			out.Gained = append(out.Gained, clusterMove{Cluster: name, To: is[name]})
+		}
+	}
+	after.argue(key, out.Lost)
+	before.argue(key, out.Gained)
+	return out
+}
+
+// stands returns how a placement stands; nil where there is none.
+func (c *course) stands(key fleet.Key) *standing {
+	at := c.seats[key]
+	if at == nil {
+		return nil
+	}
+	out := &standing{Selected: len(c.grouped(key))}
+	if found := meta.FindStatusCondition(at.placement.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied); found != nil {
+		out.Satisfied, out.Reason = found.Status == "True", found.Reason
+	}
+	return out
+}
+
+// grouped returns the group of each selected cluster.
+func (c *course) grouped(key fleet.Key) map[string]string {
+	out := map[string]string{}
+	if c.seats[key] == nil {
+		return out
+	}
+	for _, group := range groupsOf(c.seats[key].slices) {
+		text := "group " + cmp.Or(group.index, "?")
+		if group.name != "" {
+			text += ", " + group.name
+		}
+		for _, name := range group.clusters {
+			out[name] = text
+		}
+	}
+	return out
+}
+
+// argue adds to clusters that are not selected in this course why they are not. Where nothing moves, a run finds again
+// what the last one found.
+func (c *course) argue(key fleet.Key, clusters []clusterMove) {
+	if len(clusters) == 0 {
+		return
+	}
+	result := c.run(key)
+	for i := range clusters {
+		clusters[i].Verdict, clusters[i].Why = c.why(key, result, clusters[i].Cluster)
+	}
+}
+
+func (c *course) why(key fleet.Key, result *engine.Result, cluster string) (code, why string) {
+	id, known := c.snapshot.ID(cluster)
+	switch {
+	case c.seats[key] == nil:
+		return "", "there is no such placement"
+	case !known || c.snapshot.Cluster(id) == nil:
+		return "", "there is no such cluster"
+	case result == nil:
+		return "", "the placement is not decided: " + idle(c.seats[key].placement)
+	}
+	found := result.Trace.Unranked(id)
+	if found.Code == verdict.Beaten {
+		found.Argument = verdict.Rank{Cut: result.Trace.Ranking.Cut}
+	}
+	return found.Code.String(), explain.Why(found)
+}
+
+func printMovesJSON(w io.Writer, of *moves, _ screen) error {
+	data, err := json.MarshalIndent(of, "", "    ")
+	if err != nil {
+		return fmt.Errorf("encoding the result: %w", err)
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
+}
+
+// printMoves writes each placement that the change does something to, and one line about all.
+func printMoves(w io.Writer, of *moves, on screen) error {
+	for _, p := range of.Placements {
+		fmt.Fprintf(w, "%s/%s: %s\n", p.Namespace, p.Name, p.summary())
+		for _, part := range []struct {
+			sign  string
+			moves []clusterMove
+		}{{"-", p.Lost}, {"+", p.Gained}, {"~", p.Regrouped}} {
+			if err := tellRows(w, "  "+part.sign+" ", moveRows(part.sign, part.moves), on); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintln(w)
+	}
+	if of.Moved == 0 {
+		_, err := fmt.Fprintln(w, "Nothing moves.")
+		return err
+	}
+	verb := "move"
+	if of.Moved == 1 {
+		verb = "moves"
+	}
+	_, err := fmt.Fprintf(w, "%s %s: %s lost, %d gained.\n", count(of.Moved, "placement"), verb, count(of.Lost, "cluster"), of.Gained)
+	return err
+}
+
+// summary says in a line how the placement stands before and after.
+func (p placementMove) summary() string {
+	switch {
+	case p.Before == nil:
+		return fmt.Sprintf("new, %d selected, %s", p.After.Selected, p.After)
+	case p.After == nil:
+		return fmt.Sprintf("deleted, %d selected before", p.Before.Selected)
+	case p.Before.Satisfied != p.After.Satisfied:
+		return fmt.Sprintf("%d selected, %d before, now %s", p.After.Selected, p.Before.Selected, p.After)
+	default:
+		return fmt.Sprintf("%d selected, %d before, %s", p.After.Selected, p.Before.Selected, p.After)
+	}
+}
+
+func (s standing) String() string {
+	if s.Satisfied {
+		return "satisfied"
+	}
+	return fmt.Sprintf("not satisfied (%s)", cmp.Or(s.Reason, "never decided"))
+}
+
+// moveRows groups moves by verdict and reason, in the order of the first of each.
+func moveRows(sign string, in []clusterMove) []explain.Row {
+	type group struct{ verdict, why string }
+	at := map[group]int{}
+	var out []explain.Row
+	for _, move := range in {
+		key := group{move.Verdict, move.Why}
+		switch {
+		case sign == "~":
+			key = group{"Regrouped", move.From + " to " + move.To}
+		case move.Verdict == "":
+			key.verdict = map[string]string{"-": "Lost", "+": "New"}[sign]
+		case sign == "+":
+			key.verdict = "was " + move.Verdict
+		}
+		if _, known := at[key]; !known {
+			at[key] = len(out)
+			out = append(out, explain.Row{Verdict: key.verdict, Why: key.why})
+		}
+		row := &out[at[key]]
+		row.Clusters = append(row.Clusters, &explain.Cluster{Name: move.Cluster})
+	}
+	return out
+}

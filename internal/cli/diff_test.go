@@ -1,0 +1,118 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berth-project/berth/internal/cli"
+)
+
+// based writes the wide fleet to a file and returns its name.
+func based(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "base.yaml")
+	if err := os.WriteFile(path, []byte(wideFleet()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const smaller = `{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: Placement, metadata: {name: web, namespace: shop},
+ spec: {numberOfClusters: 3, predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {region: eu}}}}],
+  prioritizerPolicy: {configurations: [{scoreCoordinate: {builtIn: ResourceAllocatableCPU}, weight: 2}]}}}
+`
+
+func TestDiff(t *testing.T) {
+	for name, tc := range map[string]struct {
+		stdin string
+		args  []string
+		code  int
+	}{
+		"smaller":   {smaller, []string{"-f", "-"}, cli.ExitUnsatisfied},
+		"drain":     {"", []string{"--drain", "region=eu"}, cli.ExitUnsatisfied},
+		"remove":    {"", []string{"--remove", "eu-39"}, cli.ExitUnsatisfied},
+		"cordon":    {"", []string{"--cordon", "eu-39"}, cli.ExitOK},
+		"delete":    {"", []string{"--delete", "placement/shop/web", "--delete", "set/all"}, cli.ExitUnsatisfied},
+		"unbind":    {"", []string{"--delete", "binding/shop/all"}, cli.ExitUnsatisfied},
+		"elsewhere": {"", []string{"--drain", "region=us"}, cli.ExitOK},
+	} {
+		for _, width := range []string{"80", "120"} {
+			t.Run(name+"/"+width, func(t *testing.T) {
+				t.Setenv("COLUMNS", width)
+				got := run(t, tc.stdin, append([]string{"diff", "--base", based(t)}, tc.args...)...)
+				if got.code != tc.code || got.errOut != "" {
+					t.Fatalf("exit code %d, want %d; standard error:\n%s", got.code, tc.code, got.errOut)
+				}
+				golden(t, "diff-"+name+"-"+width+".txt", got.out)
+			})
+		}
+	}
+}
+
+func TestDiffAsData(t *testing.T) {
+	got := run(t, "", "diff", "--base", based(t), "--remove", "eu-39", "-o", "json")
+	var of struct {
+		Kind                string
+		Moved, Lost, Gained int
+		Placements          []struct {
+			Namespace, Name string
+			Lost, Gained    []struct{ Cluster, From, To, Verdict, Why string }
+		}
+	}
+	if err := json.Unmarshal([]byte(got.out), &of); err != nil {
+		t.Fatal(err)
+	}
+	if got.code != cli.ExitUnsatisfied || of.Kind != "PlacementDiff" || of.Moved != 1 || of.Lost != 1 || of.Gained != 1 || len(of.Placements) != 1 {
+		t.Fatalf("exit code %d, got %+v", got.code, of)
+	}
+	lost, gained := of.Placements[0].Lost[0], of.Placements[0].Gained[0]
+	if lost.Cluster != "eu-39" || lost.Why != "there is no such cluster" || lost.From != "group 0, canary" {
+		t.Errorf("lost %+v", lost)
+	}
+	if gained.Cluster != "eu-29" || gained.Verdict != "Beaten" {
+		t.Errorf("gained %+v", gained)
+	}
+}
+
+func TestDiffMisused(t *testing.T) {
+	base := based(t)
+	for name, tc := range map[string]struct {
+		stdin string
+		args  []string
+		want  string
+	}{
+		"no change":               {"", nil, "no change to look at: give one with -f, --delete, --cordon, --drain or --remove"},
+		"an argument":             {"", []string{"x"}, `unexpected argument "x"`},
+		"an unknown output":       {"", []string{"--remove", "eu-39", "-o", "yaml"}, `unknown output "yaml": use json, or leave it out`},
+		"an instant that is none": {"", []string{"--remove", "eu-39", "--now", "noon"}, `--now "noon" is not in RFC 3339 form`},
+		"no selector":             {"", []string{"--drain", "a=b=c"}, `--drain "a=b=c" is no label selector`},
+		"everybody":               {"", []string{"--drain", ""}, "--drain is empty: name the labels of the clusters to drain"},
+		"nobody to drain":         {"", []string{"--drain", "region=mars"}, "--drain region=mars: no cluster matches"},
+		"nobody to cordon":        {"", []string{"--cordon", "x"}, "--cordon x: there is no such cluster"},
+		"nobody to remove":        {"", []string{"--remove", "x"}, "--remove x: there is no such cluster"},
+		"nothing to delete":       {"", []string{"--delete", "set/x"}, "--delete set/x: there is no such object"},
+		"no binding":              {"", []string{"--delete", "binding/shop/x"}, "--delete binding/shop/x: there is no such object"},
+		"no placement":            {"", []string{"--delete", "placement/web"}, "--delete placement/default/web: there is no such object"},
+		"no score":                {"", []string{"--delete", "score/eu-39/x"}, "--delete score/eu-39/x: there is no such object"},
+		"an unknown kind":         {"", []string{"--delete", "pod/x"}, "--delete pod/x: there is no such file; or name an object: cluster/NAME"},
+		"half a name":             {"", []string{"--delete", "placement/"}, "--delete placement/: want placement/NAME or placement/NAMESPACE/NAME"},
+		"too much of a name":      {"", []string{"--delete", "cluster/a/b"}, "--delete cluster/a/b: want cluster/NAME"},
+		"decisions": {
+			slice("web-decision-1", "namespace: shop", "eu-01"), []string{"-f", "-"}, "the change holds PlacementDecisions: they are what follows from a change",
+		},
+		"a change that a hub refuses": {
+			strings.Replace(smaller, "numberOfClusters: 3", "numberOfClusters: -3", 1), []string{"-f", "-"}, "spec.numberOfClusters: Invalid value: -3",
+		},
+		"a file that is not": {"", []string{"-f", "nowhere.yaml"}, "nowhere.yaml: cannot be read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, tc.stdin, append([]string{"diff", "--base", base}, tc.args...)...)
+			if got.code != cli.ExitRefused || got.out != "" || !strings.Contains(got.errOut, tc.want) {
+				t.Errorf("got %+v, want exit code 2 and %q on standard error", got, tc.want)
+			}
+		})
+	}
+}
