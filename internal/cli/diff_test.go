@@ -54,13 +54,21 @@ func TestDiff(t *testing.T) {
 
 func TestDiffAsData(t *testing.T) {
 	got := run(t, "", "diff", "--base", based(t), "--remove", "eu-39", "-o", "json")
+	type clusterMove struct {
+		Cluster string `json:"cluster"`
+		From    string `json:"from"`
+		Verdict string `json:"verdict"`
+		Why     string `json:"why"`
+	}
 	var of struct {
-		Kind                string
-		Moved, Lost, Gained int
-		Placements          []struct {
-			Namespace, Name string
-			Lost, Gained    []struct{ Cluster, From, To, Verdict, Why string }
-		}
+		Kind       string `json:"kind"`
+		Moved      int    `json:"moved"`
+		Lost       int    `json:"lost"`
+		Gained     int    `json:"gained"`
+		Placements []struct {
+			Lost   []clusterMove `json:"lost"`
+			Gained []clusterMove `json:"gained"`
+		} `json:"placements"`
 	}
 	if err := json.Unmarshal([]byte(got.out), &of); err != nil {
 		t.Fatal(err)
