@@ -124,6 +124,13 @@ func TestTenThousandClusters(t *testing.T) {
 		}
 	}
 	f.explained("p", f.names(want...)...)
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		got, err := ask[explain.Explanation](ctx, admin(t), f.namespace, "p", "explanation")
+		if err == nil && len(got.Clusters) < clusters {
+			err = fmt.Errorf("%w: the run knew %d clusters", errNotYet, len(got.Clusters))
+		}
+		return err
+	})
 	began := time.Now()
 	all, err := ask[explain.Explanation](t.Context(), admin(t), f.namespace, "p", "explanation")
 	t.Logf("every cluster: %s", time.Since(began))

@@ -47,7 +47,11 @@ func ask[T any](ctx context.Context, a asker, namespace, placement, part string,
 	for i := 0; i < len(parameters); i += 2 {
 		request.Param(parameters[i], parameters[i+1])
 	}
-	raw, err := request.DoRaw(ctx)
+	answer := request.Do(ctx)
+	if err := answer.Error(); err != nil { // as the server worded it
+		return out, err
+	}
+	raw, err := answer.Raw()
 	if err != nil {
 		return out, err
 	}

@@ -26,12 +26,13 @@ type fleet struct {
 	client.Client
 	t         *testing.T
 	namespace string
+	clusters  int
 }
 
 // newFleet returns a fleet with so many clusters, which is removed after the test.
 func newFleet(t *testing.T, clusters int) *fleet {
 	t.Helper()
-	f := &fleet{Client: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t)}
+	f := &fleet{Client: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t), clusters: clusters}
 	t.Cleanup(f.remove)
 	f.create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
 	f.create(&clusterv1beta2.ManagedClusterSetBinding{
@@ -48,9 +49,13 @@ func newFleet(t *testing.T, clusters int) *fleet {
 
 func (f *fleet) remove() {
 	ctx, in := context.WithoutCancel(f.t.Context()), client.InNamespace(f.namespace)
+	workqueue.ParallelizeUntil(ctx, 16, f.clusters, func(i int) {
+		if err := client.IgnoreNotFound(f.Delete(ctx, f.cluster(i))); err != nil {
+			f.t.Error(err)
+		}
+	})
 	for _, err := range []error{
 		f.DeleteAllOf(ctx, &clusterv1beta1.Placement{}, in),
-		f.DeleteAllOf(ctx, &clusterv1.ManagedCluster{}, client.MatchingLabels{"fleet": f.namespace}),
 		client.IgnoreNotFound(f.Delete(ctx, &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})),
 	} {
 		if err != nil {

@@ -90,7 +90,7 @@ func launch(t *testing.T) *manager {
 		t.Fatal(err)
 	}
 	m.Manager = hubtest.StartManager(t, shared, hubtest.ManagerOptions{
-		Race: true, Shared: true, MayFail: true, // one test refuses what it writes
+		Shared: true, MayFail: true, // one test refuses what it writes
 		Kubeconfig: shared.KubeconfigOf(t, &rest.Config{Host: m.server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}),
 		Args: []string{
 			"--controllers=placement,views", "--view-bind-address=" + m.views, "--view-service-port=" + port,
