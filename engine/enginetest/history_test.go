@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/intstr"
-
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/enginetest"
 	"github.com/berth-project/berth/engine/fleet"
@@ -122,15 +120,8 @@ func (h *history) counted(c decided) map[string]bool {
 	if wanted := c.world.Placements[c.key].Spec.NumberOfClusters; !past.SameSpec && wanted != nil && int(*wanted) < selected {
 		clear(out) // fewer are wanted than there are: the surplus goes at once
 	}
-	h.sizes = append(h.sizes, departure{at: c.world.Now, size: max(selected, c.result.Selected, h.undropped(c))})
+	h.sizes = append(h.sizes, departure{at: c.world.Now, size: max(selected, c.result.Selected)})
 	return out
-}
-
-// undropped is how many clusters would be selected if nobody were dropped: a percentage counts these too.
-func (h *history) undropped(c decided) int {
-	patient := c.world.Placements[c.key].DeepCopy()
-	patient.Spec.DisruptionPolicy.MaxUnavailable = intstr.FromInt32(0)
-	return enginetest.Answer(c.snapshot, patient, h.env).Selected
 }
 
 // allowed is how many clusters the budget lets go within the interval that ends now, and how many went.

@@ -80,13 +80,16 @@ func (r *run) afford(first *view, ideal map[string]bool) (chosen map[string]bool
 			active += payment.count
 		}
 	}
-	var released []string
-	for size, again := len(r.incumbents), 16; again >= 0; again-- {
-		chosen, released = r.release(first, ideal, row, max(0, r.allows(size)-active))
-		if len(released) == len(row) || r.allows(len(chosen)) <= r.allows(size) {
-			break
+	before := len(r.incumbents)
+	if r.past.sameSpec && active > 0 && len(r.past.held)+len(r.past.releasing) > 0 {
+		before = 0 // the held may have made them more
+	}
+	room := func(size int) int { return min(len(row), max(0, r.allows(size)-active)) }
+	chosen, released := r.release(first, ideal, row, room(before))
+	for n := room(len(chosen)); n > len(released); n-- {
+		if more, all := r.release(first, ideal, row, n); room(len(more)) >= n && !slices.ContainsFunc(all, func(name string) bool { return more[name] }) {
+			chosen, released = more, all
 		}
-		size = len(chosen)
 	}
 	return chosen, r.pay(spent, len(released)), row[len(released):], append(paid, released...)
 }
@@ -179,9 +182,12 @@ func (r *run) schedule(first *view, next memory, slots int) {
 			ends = append(ends, spent.at.Add(r.interval()))
 		}
 	}
+	ends = slices.DeleteFunc(ends, func(end time.Time) bool { return !end.After(r.w.Now) })
+	if len(ends) > 0 {
+		slots = min(slots, len(ends)) // a place that seems to be free is there only while they are held
+	}
 	for _, name := range row {
 		slices.SortFunc(ends, time.Time.Compare)
-		ends = slices.DeleteFunc(ends, func(end time.Time) bool { return !end.After(r.w.Now) })
 		if slots == 0 || len(ends) < slots {
 			return
 		}

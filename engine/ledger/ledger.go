@@ -74,7 +74,12 @@ func (s Spend) compare(other Spend) int {
 
 // Room returns how many clusters a budget lets go now, beside those that were dropped within its interval.
 func Room(budget program.Budget, selected int, spent []Spend, now time.Time) int {
-	return max(0, budget.Allows(selected)-total(active(spent, budget, now)))
+	return max(0, budget.Allows(selected)-Active(spent, budget, now))
+}
+
+// Active returns how many clusters were dropped within the interval of a budget.
+func Active(spent []Spend, budget program.Budget, now time.Time) int {
+	return total(active(spent, budget, now))
 }
 
 // Pay returns spends with a number of clusters that are dropped now, and without those that no longer count.
@@ -123,7 +128,8 @@ func total(spent []Spend) int {
 }
 
 // Releases returns when a budget lets so many held clusters go, one after the other, if nothing changes: each takes the
-// first place that is free and leaves it to the next after the interval. The instants are zero where the budget lets
+// first place that is free and leaves it to the next after the interval. None is free while they are held: where a
+// percentage seems to have one, it is one of a selection that they make larger. The instants are zero where the budget lets
 // nobody go.
 func Releases(budget program.Budget, selected, held int, spent []Spend, now time.Time) []time.Time {
 	out := make([]time.Time, held)
@@ -136,6 +142,9 @@ func Releases(budget program.Budget, selected, held int, spent []Spend, now time
 		busy[i].At = busy[i].At.Add(budget.Interval)
 	}
 	at, taken := now, total(busy)
+	if taken > 0 {
+		places = min(places, taken)
+	}
 	for i := range out {
 		for taken >= places {
 			at, taken = later(at, busy[0].At), taken-busy[0].Count

@@ -120,7 +120,7 @@ func TestReleases(t *testing.T) {
 		"one place":                            {budget: program.Budget{Count: 1, Interval: time.Minute}, spent: spent(0, 1), want: []float64{60, 120, 180, 240, 300}},
 		"a percentage of the ten selected":     {budget: program.Budget{Count: 11, Percent: true, Interval: time.Minute}, spent: spent(0, 2), want: []float64{60, 60, 120, 120, 180}},
 		"a clock that went back":               {budget: two, spent: spent(100, 1, 200, 1), want: []float64{160, 220, 260, 280, 320}},
-		"a place that is free is free now":     {budget: two, spent: spent(0, 1), now: 1, want: []float64{1, 60, 61, 120, 121}},
+		"a place is free but for the held":     {budget: two, spent: spent(0, 1), now: 1, want: []float64{60, 120, 180, 240, 300}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var want []time.Time

@@ -129,6 +129,44 @@ func TestABudgetIsPaidBeforeAnybodyGoes(t *testing.T) {
 	}
 }
 
+func TestAPercentageIsNoneOfAChoiceThatIsNotMade(t *testing.T) {
+	for name, tc := range map[string]struct {
+		selected, unfit, come int
+		most                  string
+		want, then            string
+	}{
+		// Two held, two come: 12 selected would allow two, but 10 would be left.
+		"who comes does not count beside who goes": {10, 2, 2, "10%", "1 at 0, held n001 since 0", "1 at 60"},
+		// 13 would be selected if five went and would allow seven, but 12 allow six.
+		"six of twelve and not seven of eleven": {10, 9, 8, "50%", "6 at 0, held n006 n007 n008 since 0", "3 at 60"},
+		"of those selected before":              {10, 10, 0, "40%", "4 at 0, held n004 n005 n006 n007 n008 n009 since 0", "3 at 60, held n007 n008 n009 since 0"},
+		"all of them are no limit":              {10, 10, 0, "100%", "10 at 0", "10 at 0"},
+		"of many that come, in the end":         {10, 3, 20, "10%", "3 at 0", "3 at 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := paced(t, clusters(0, tc.selected)...)
+			key := enginetest.Only(t, w)
+			w.Placements[key].Spec.DisruptionPolicy.MaxUnavailable = intstr.Parse(tc.most)
+			unfit(w, clusters(0, tc.unfit)...)
+			for _, object := range fit(clusters(tc.selected, tc.selected+tc.come)...) {
+				w.Add(object)
+			}
+			carryOut(t, w, -1)
+			if got := account(w, key); got != tc.want {
+				t.Errorf("remembers %q, want %q", got, tc.want)
+			}
+			if writes, _ := carryOut(t, w, -1); len(writes) > 0 {
+				t.Errorf("deciding again writes %v", writes)
+			}
+			w.At(enginetest.Epoch.Add(time.Minute))
+			carryOut(t, w, -1)
+			if got := account(w, key); got != tc.then {
+				t.Errorf("a minute later remembers %q, want %q", got, tc.then)
+			}
+		})
+	}
+}
+
 func TestWhoIsPaidForAndStaysIsPledgedNoMore(t *testing.T) {
 	w := paced(t, "a", "b")
 	unfit(w, "a")

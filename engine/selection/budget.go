@@ -100,25 +100,44 @@ func (r *race) line(in []fleet.ID, since map[fleet.ID]time.Time) {
 	})
 }
 
-// release finds out who of the queue leaves now, and who is chosen then. A percentage is one of those selected in the
-// end: what they allow more than those selected before would else be used up by the next run.
+// release finds out who of the queue leaves now, and who is chosen then. A percentage is one of the clusters that are
+// selected: before, or in the end where those are more, never of a choice that is not made. For the sake of those in the
+// end nobody leaves who would be chosen again at once: that frees no place.
 func (r *race) release(e exodus, out *pace) (released []fleet.ID) {
-	budget, selected := *r.program.Budget, int(r.Incumbents.Count())
-	for range maxRounds {
-		room := ledger.Room(budget, selected, out.spent, r.Snapshot.Now)
-		released = e.queue[:min(room, len(e.queue))]
-		if len(released) == len(e.queue) {
-			out.chosen = e.ideal
-			return released
-		}
-		out.chosen = r.first().pick(r.kept(e, len(released)), &bitset.BitSet{})
-		now := int(out.chosen.Count())
-		if budget.Allows(now) <= budget.Allows(selected) {
-			return released
-		}
-		selected = now
+	room := func(selected *bitset.BitSet) int {
+		return ledger.Room(*r.program.Budget, int(selected.Count()), out.spent, r.Snapshot.Now)
 	}
-	return released
+	least := min(len(e.queue), room(r.before(out.spent)))
+	out.chosen = r.without(e, least)
+	for most := min(len(e.queue), room(out.chosen)); least < most; {
+		middle := (least + most + 1) / 2
+		chosen := r.without(e, middle)
+		if middle > room(chosen) || slices.ContainsFunc(e.queue[:middle], chosen.Test) {
+			most = middle - 1
+		} else {
+			least, out.chosen = middle, chosen
+		}
+	}
+	return e.queue[:least]
+}
+
+// before returns who was selected before, as a percentage counts them: nobody where that cannot be told. Where some were dropped within the
+// interval while others were held, or are about to be, the selected may be more than they were: newcomers came and the held
+// stayed. If these counted, the next run would release more though nothing has changed.
+func (r *race) before(spent []ledger.Spend) *bitset.BitSet {
+	stayed := len(r.Past.Held)+len(r.Past.Releasing) > 0
+	if r.Past.SameSpec && stayed && ledger.Active(spent, *r.program.Budget, r.Snapshot.Now) > 0 {
+		return &bitset.BitSet{}
+	}
+	return r.Incumbents
+}
+
+// without returns who is chosen when the first of the queue leave.
+func (r *race) without(e exodus, released int) *bitset.BitSet {
+	if released == len(e.queue) {
+		return e.ideal
+	}
+	return r.first().pick(r.kept(e, released), &bitset.BitSet{})
 }
 
 // kept returns the incumbents that stay when the first of the queue leave. Where fewer clusters are wanted than would
