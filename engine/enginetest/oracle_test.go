@@ -88,7 +88,7 @@ func TestTheEngineDecidesRandomWorldsAsTheOracleDoes(t *testing.T) {
 
 func TestTheEngineDecidesFullWorldsAsTheOracleDoes(t *testing.T) {
 	t.Parallel()
-	overSeeds(t, *worlds/2, func(t *testing.T, rig rig, seed uint64, at string) {
+	overSeeds(t, *worlds, func(t *testing.T, rig rig, seed uint64, at string) {
 		w := enginetest.NewRandom(seed).FullWorld(2)
 		s := w.Snapshot()
 		for _, key := range w.Keys() {

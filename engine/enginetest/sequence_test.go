@@ -109,7 +109,7 @@ func TestTheEngineFollowsRandomEventsAsTheOracleDoes(t *testing.T) {
 
 func TestTheEngineFollowsOutagesAndRecoveriesAsTheOracleDoes(t *testing.T) {
 	t.Parallel()
-	overSeeds(t, *sequences/4, func(t *testing.T, rig rig, seed uint64, at string) {
+	overSeeds(t, *sequences/2, func(t *testing.T, rig rig, seed uint64, at string) {
 		newFullSequence(rig, seed, at).follow(t)
 	})
 }
