@@ -29,7 +29,7 @@ command line is wrong.`,
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{cmd, err} })
 	root.AddCommand(newGet(streams, clock), newTree(streams, clock), newRollout(streams, clock), newExplain(streams, clock), newHistory(streams, clock),
-		newDiff(streams, clock), newSimulate(streams, clock), newCompletion(streams), newVersion(streams))
+		newDiff(streams, clock), newSimulate(streams, clock), newTest(streams), newCompletion(streams), newVersion(streams))
 	return root
 }
 

@@ -74,6 +74,10 @@ func report(err error, streams genericiooptions.IOStreams) int {
 		fmt.Fprintf(streams.ErrOut, "%s\n", unsatisfied)
 		return ExitUnsatisfied
 	}
+	if failed, ok := errors.AsType[failedError](err); ok {
+		fmt.Fprintf(streams.ErrOut, "%s\n", failed)
+		return ExitUnsatisfied
+	}
 	if faults, ok := errors.AsType[file.FaultsError](err); ok {
 		fmt.Fprintf(streams.ErrOut, "error: %s in the input:\n%s\n", count(len(faults), "fault"), indented(faults.Error()))
 		return ExitRefused

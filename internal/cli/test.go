@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/berth-project/berth/internal/scenario"
+	"github.com/berth-project/berth/internal/source/file"
+)
+
+const testLong = `Play scenarios and compare what is decided with what they expect.
+
+A scenario is a YAML file: a fleet, and timed steps in which clusters are tainted, labelled, added or removed, each with
+the decisions that are expected after it. It is played offline, by the rules that the manager on a hub follows; tolerations,
+scores, holds and waits run out as they would there. In a folder, the files of kind Scenario are played, others passed over.
+
+The format is described by docs/reference/scenario.schema.json, and shown in docs/how-to/test-a-policy.md.
+
+Exit codes: 0 when everything is as expected, 1 when something is not, 2 when a file or the command line is wrong.`
+
+const testExamples = `  # Play one scenario
+  kubectl berth test failover.yaml
+
+  # Play all scenarios in a folder and below
+  kubectl berth test -R policies/
+
+  # A report that CI systems show
+  kubectl berth test policies/ -o junit > report.xml`
+
+// maxScenarios is how many files are played at most.
+const maxScenarios = 1000
+
+// test is the command line of `kubectl berth test`.
+type test struct {
+	streams   genericiooptions.IOStreams
+	recursive bool
+	output    string
+}
+
+func newTest(streams genericiooptions.IOStreams) *cobra.Command {
+	t := &test{streams: streams}
+	cmd := &cobra.Command{
+		Use:     "test FILE... [flags]",
+		Short:   "Play scenarios and check what is decided",
+		Long:    testLong,
+		Example: testExamples,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			form, known := map[string]reporter{"text": reportText, "json": reportJSON, "junit": reportJUnit}[t.output]
+			switch {
+			case len(args) == 0:
+				return usageError{cmd, errors.New("nothing to play: give at least one scenario, or a folder of them")}
+			case !known:
+				return usageError{cmd, fmt.Errorf("unknown output %q: use text, json or junit", t.output)}
+			}
+			return t.run(cmd.Context(), args, form)
+		},
+		DisableFlagsInUseLine: true,
+	}
+	cmd.Flags().BoolVarP(&t.recursive, "recursive", "R", false, "play those in the folders below a folder too")
+	cmd.Flags().StringVarP(&t.output, "output", "o", "text", "`form` of the report: text, json or junit")
+	return cmd
+}
+
+// failedError says how many scenarios failed.
+type failedError string
+
+func (e failedError) Error() string { return string(e) }
+
+func (t *test) run(ctx context.Context, args []string, form reporter) error {
+	rules, err := file.NewRules()
+	if err != nil {
+		return err
+	}
+	files, faults := t.files(args)
+	var report testReport
+	p := &player{rules: rules, warnings: t.streams.ErrOut}
+	for _, name := range files {
+		if err := t.play(ctx, p, name, &report); err != nil {
+			wrong, isFault := errors.AsType[file.FaultsError](err)
+			if !isFault {
+				return err
+			}
+			faults = append(faults, wrong...)
+		}
+	}
+	var out bytes.Buffer
+	if err := form(&out, report); err != nil {
+		return err
+	}
+	if _, err := t.streams.Out.Write(out.Bytes()); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	switch failed := report.failed(); {
+	case len(faults) > 0:
+		return faults
+	case failed > 0:
+		return failedError(fmt.Sprintf("%d of %s failed", failed, count(len(report.Scenarios), "scenario")))
+	default:
+		return nil
+	}
+}
+
+// play reads and plays a file, and adds what came of it.
+func (t *test) play(ctx context.Context, p *player, name string, to *testReport) error {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return unreadableScenario(name, err)
+	}
+	s, err := scenario.Read(name, data)
+	if err != nil {
+		return err
+	}
+	played, err := p.play(ctx, name, s)
+	if err != nil {
+		return err
+	}
+	to.Scenarios = append(to.Scenarios, played)
+	return nil
+}
+
+// files returns the scenarios that the arguments stand for.
+func (t *test) files(args []string) ([]string, file.FaultsError) {
+	var out []string
+	var faults file.FaultsError
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		switch {
+		case err != nil:
+			faults = append(faults, unreadableScenario(arg, err)...)
+			continue
+		case !info.IsDir():
+			out = append(out, arg)
+			continue
+		}
+		found, err := t.below(arg)
+		if err != nil {
+			faults = append(faults, unreadableScenario(arg, err)...)
+		} else if len(found) == 0 {
+			faults = append(faults, file.Fault{Place: file.Place{File: arg}, Err: errors.New("has no scenario in it; -R looks in the folders below too")})
+		}
+		out = append(out, found...)
+	}
+	if len(out) > maxScenarios {
+		first := file.Place{File: out[maxScenarios]}
+		return nil, file.FaultsError{{Place: first, Err: fmt.Errorf("is one too many: at most %d scenarios are played at once", maxScenarios)}}
+	}
+	return out, faults
+}
+
+// below returns the scenarios of a folder by name. A link to a folder is not followed, so that no circle is possible.
+func (t *test) below(folder string) ([]string, error) {
+	var out []string
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir():
+			if path != folder && !t.recursive {
+				return fs.SkipDir
+			}
+			return nil
+		case !slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path))):
+			return nil
+		}
+		if info, err := entry.Info(); err != nil || info.Size() > scenario.MaxSize {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err == nil && scenario.Is(data) {
+			out = append(out, path)
+		}
+		return err
+	})
+	return out, err
+}
+
+func unreadableScenario(name string, err error) file.FaultsError {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		name, err = path.Path, path.Err
+	}
+	return file.FaultsError{{Place: file.Place{File: name}, Err: fmt.Errorf("cannot be read: %w; check the path", err)}}
+}

@@ -1,0 +1,194 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/internal/scenario"
+	"github.com/berth-project/berth/internal/source/file"
+)
+
+// change does what a step does to the objects, and decides everybody where it does anything.
+func (p *player) change(ctx context.Context, t *timeline, s *scenario.Scenario, at int) error {
+	step, path := &s.Steps[at], fmt.Sprintf("steps[%d].", at)
+	next := *t.bundle
+	next.Programs, next.Decisions = maps.Clone(next.Programs), maps.Clone(next.Decisions)
+	changed := len(step.Apply)+len(step.Delete) > 0
+	if err := p.apply(ctx, &next, s, path+"apply", step.Apply); err != nil {
+		return err
+	}
+	for i, reference := range step.Delete {
+		if err := remove(&next, reference, s.Namespace); err != nil {
+			return file.FaultsError{s.Fault(fmt.Sprintf("%sdelete[%d]", path, i), err.Error())}
+		}
+	}
+	for change := range step.Changes() {
+		changed = true
+		if err := p.edit(ctx, &next, s, path, change, metav1.NewTime(t.now)); err != nil {
+			return err
+		}
+	}
+	if changed {
+		t.replace(&next)
+		t.decide(everyone)
+	}
+	return nil
+}
+
+// apply puts objects into the place of those of the same name.
+func (p *player) apply(ctx context.Context, to *file.Bundle, s *scenario.Scenario, path string, objects []map[string]any) error {
+	if len(objects) == 0 {
+		return nil
+	}
+	loader := file.Loader{Rules: p.rules, Namespace: s.Namespace, Given: s.Given(path, objects)}
+	made, err := loader.Load(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if len(made.Decisions) > 0 {
+		return file.FaultsError{s.Fault(path, "a PlacementDecision is for the placement to write; those from before belong into the base")}
+	}
+	remark(p.warnings, made)
+	to.Clusters = replaced(to.Clusters, made.Clusters, successor)
+	to.Sets = replaced(to.Sets, made.Sets, nil)
+	to.Bindings = replaced(to.Bindings, made.Bindings, nil)
+	to.Scores = replaced(to.Scores, made.Scores, nil)
+	to.Placements = replaced(to.Placements, made.Placements, edition)
+	slices.SortFunc(to.Placements, func(a, b *clusterv1beta1.Placement) int { return file.KeyOf(a).Compare(file.KeyOf(b)) })
+	maps.Copy(to.Programs, made.Programs)
+	return nil
+}
+
+// replaced returns a list with some objects in the place of those of the same name. Merge makes the object that is stored
+// of the one before and the one that is given; nil where what is given is stored.
+func replaced[T metav1.Object](list, made []T, merge func(before, given T) T) []T {
+	out := slices.Clone(list)
+	at := make(map[string]int, len(out))
+	for i, object := range out {
+		at[object.GetNamespace()+"/"+object.GetName()] = i
+	}
+	for _, object := range made {
+		i, known := at[object.GetNamespace()+"/"+object.GetName()]
+		switch {
+		case !known:
+			out = append(out, object)
+		case merge == nil:
+			out[i] = object
+		default:
+			out[i] = merge(out[i], object)
+		}
+	}
+	return out
+}
+
+// successor is a cluster that was given anew: it reports what it did where nothing is given, and a taint that was there is
+// as old as it was.
+func successor(before, given *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
+	out := given.DeepCopy()
+	if equality.Semantic.DeepEqual(out.Status, clusterv1.ManagedClusterStatus{}) {
+		out.Status = before.Status
+	}
+	for i, taint := range out.Spec.Taints {
+		for _, old := range before.Spec.Taints {
+			if taint.TimeAdded.IsZero() && old.Key == taint.Key && old.Value == taint.Value && old.Effect == taint.Effect {
+				out.Spec.Taints[i].TimeAdded = old.TimeAdded
+			}
+		}
+	}
+	return out
+}
+
+// edition is a placement that was given anew: its status stays, and another spec is another generation of it.
+func edition(before, given *clusterv1beta1.Placement) *clusterv1beta1.Placement {
+	out := given.DeepCopy()
+	out.Status, out.UID, out.Generation = before.Status, before.UID, before.Generation
+	if !equality.Semantic.DeepEqual(before.Spec, given.Spec) {
+		out.Generation++
+	}
+	return out
+}
+
+var errNotThere = errors.New("there is no such object")
+
+// remove takes an object away; with a placement, its decisions.
+func remove(from *file.Bundle, what scenario.Reference, namespace string) error {
+	key := keyIn(what.Name, what.Namespace)
+	if what.Namespace == "" {
+		key = keyIn(what.Name, namespace)
+	}
+	found := false
+	switch what.Kind {
+	case "ManagedCluster":
+		from.Clusters, found = dropped(from.Clusters, func(o *clusterv1.ManagedCluster) bool { return o.Name == what.Name })
+	case "ManagedClusterSet":
+		from.Sets, found = dropped(from.Sets, func(o *clusterv1beta2.ManagedClusterSet) bool { return o.Name == what.Name })
+	case "ManagedClusterSetBinding":
+		from.Bindings, found = dropped(from.Bindings, func(o *clusterv1beta2.ManagedClusterSetBinding) bool {
+			return o.Namespace == key.Namespace && o.Name == key.Name
+		})
+	case "AddOnPlacementScore":
+		from.Scores, found = dropped(from.Scores, func(o *clusterv1alpha1.AddOnPlacementScore) bool {
+			return o.Namespace == key.Namespace && o.Name == key.Name
+		})
+	case "Placement":
+		from.Placements, found = dropped(from.Placements, func(o *clusterv1beta1.Placement) bool { return file.KeyOf(o) == key })
+		delete(from.Decisions, key)
+		delete(from.Programs, key)
+	}
+	if !found {
+		return fmt.Errorf("%s %s: %w", what.Kind, what.Name, errNotThere)
+	}
+	return nil
+}
+
+// dropped returns a list without an object, and whether it was there.
+func dropped[T any](list []T, is func(T) bool) (rest []T, found bool) {
+	rest = slices.DeleteFunc(slices.Clone(list), is)
+	return rest, len(rest) < len(list)
+}
+
+// edit does a short form to the clusters that it chooses, and admits them again.
+func (p *player) edit(
+	ctx context.Context, to *file.Bundle, s *scenario.Scenario, path string, change scenario.Change, now metav1.Time,
+) error {
+	path += change.Path
+	var given []file.Given
+	missing := slices.Clone(change.Clusters)
+	for _, cluster := range to.Clusters {
+		if !change.Has(cluster) && !slices.Contains(change.Clusters, cluster.Name) {
+			continue
+		}
+		missing = slices.DeleteFunc(missing, func(name string) bool { return name == cluster.Name })
+		next := cluster.DeepCopy()
+		change.Edit(next, now)
+		next.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("ManagedCluster"))
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(next)
+		if err != nil {
+			return fmt.Errorf("encoding the cluster %s: %w", next.Name, err)
+		}
+		given = append(given, file.Given{Place: s.Place(path), Content: content})
+	}
+	switch {
+	case len(missing) > 0:
+		return file.FaultsError{s.Fault(path+".clusters", "there is no cluster "+names(missing, maxNamed))}
+	case len(given) == 0:
+		return file.FaultsError{s.Fault(path+".where", "no cluster has these labels")}
+	}
+	made, err := file.Loader{Rules: p.rules, Given: given}.Load(ctx, nil)
+	if err != nil {
+		return err
+	}
+	to.Clusters = replaced(to.Clusters, made.Clusters, nil)
+	return nil
+}

@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/internal/scenario"
+	"github.com/berth-project/berth/internal/source/file"
+)
+
+// player plays scenarios one after the other.
+type player struct {
+	rules    *file.Rules
+	warnings io.Writer
+}
+
+// play plays a scenario. The error is a file.FaultsError where the scenario is wrong.
+func (p *player) play(ctx context.Context, name string, s *scenario.Scenario) (caseReport, error) {
+	out := caseReport{File: name, Name: cmp.Or(s.Name, strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))}
+	bundle, err := p.base(ctx, name, s)
+	if err != nil {
+		return out, err
+	}
+	before := map[fleet.Key][]string{}
+	for _, placement := range bundle.Placements {
+		key := file.KeyOf(placement)
+		before[key] = decision{slices: bundle.Decisions[key]}.clusters()
+	}
+	t := newTimeline(bundle, s.Begin())
+	for i := range s.Steps {
+		if _, err := t.advance(ctx, s.Instant(i)); err != nil {
+			return out, file.FaultsError{s.Fault(fmt.Sprintf("steps[%d]", i), err.Error())}
+		}
+		if err := p.change(ctx, t, s, i); err != nil {
+			return out, err
+		}
+		step, err := checked(t, s, i, before)
+		if err != nil {
+			return out, err
+		}
+		out.Steps = append(out.Steps, step)
+		for _, d := range t.decided {
+			before[d.key] = d.clusters()
+		}
+	}
+	return out, nil
+}
+
+// base returns what there is before the first step.
+func (p *player) base(ctx context.Context, name string, s *scenario.Scenario) (*file.Bundle, error) {
+	var files []string
+	for _, path := range s.Base.Files {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(name), path)
+		}
+		files = append(files, path)
+	}
+	loader := file.Loader{Rules: p.rules, Namespace: s.Namespace, Given: s.Given("base.objects", s.Base.Objects)}
+	bundle, err := loader.Load(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	remark(p.warnings, bundle)
+	if drawn := s.Base.Fleet; drawn != nil {
+		if err := (&generated{clusters: drawn.Clusters, seed: drawn.Seed}).add(bundle); err != nil {
+			return nil, file.FaultsError{s.Fault("base.fleet", err.Error())}
+		}
+	}
+	return bundle, nil
+}
+
+// checked compares what is expected of a step with what came.
+func checked(t *timeline, s *scenario.Scenario, at int, before map[fleet.Key][]string) (stepReport, error) {
+	step := &s.Steps[at]
+	out := stepReport{Name: cmp.Or(step.Name, fmt.Sprintf("step %d", at+1)), At: "+" + step.Offset().String()}
+	for i := range step.Expect {
+		want := &step.Expect[i]
+		path := fmt.Sprintf("steps[%d].expect[%d]", at, i)
+		key := keyIn(want.Placement, s.Namespace)
+		found := slices.IndexFunc(t.decided, func(d decision) bool { return d.key == key })
+		if found < 0 {
+			return out, file.FaultsError{s.Fault(path+".placement", fmt.Sprintf("there is no placement %s; there are %s", key, placementNames(t)))}
+		}
+		for _, difference := range want.Check(outcomeOf(t.decided[found], before[key])) {
+			out.Failures = append(out.Failures, failure{
+				Placement: key.String(), Line: s.Place(path + "." + difference.Field).Line,
+				Field: difference.Field, Want: difference.Want, Got: difference.Got, Notes: difference.Notes,
+			})
+		}
+	}
+	return out, nil
+}
+
+// keyIn reads "name" or "namespace/name".
+func keyIn(text, namespace string) fleet.Key {
+	if before, after, found := strings.Cut(text, "/"); found {
+		return fleet.Key{Namespace: before, Name: after}
+	}
+	return fleet.Key{Namespace: cmp.Or(namespace, "default"), Name: text}
+}
+
+func placementNames(t *timeline) string {
+	var all []string
+	for _, d := range t.decided {
+		all = append(all, d.key.String())
+	}
+	return cmp.Or(names(all, maxNamed), "none")
+}
+
+// outcomeOf returns what a scenario looks at of a decision.
+func outcomeOf(d decision, before []string) scenario.Outcome {
+	out := scenario.Outcome{Clusters: d.clusters(), Before: before, Conditions: d.placement.Status.Conditions}
+	for _, group := range d.groups() {
+		out.Groups = append(out.Groups, scenario.Group{Name: group.name, Clusters: group.clusters})
+	}
+	out.Verdict = func(cluster string) (code, why string, exists bool) {
+		v, exists := d.verdict(cluster)
+		return v.Code.String(), explain.Why(v), exists
+	}
+	return out
+}

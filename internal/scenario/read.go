@@ -1,0 +1,158 @@
+package scenario
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+	kjson "sigs.k8s.io/json"
+	kyaml "sigs.k8s.io/yaml"
+
+	"github.com/berth-project/berth/internal/source/file"
+)
+
+// MaxSize is how many bytes a scenario file may have.
+const MaxSize = 4 << 20
+
+// Is says whether a file says that it is a scenario, whatever else is wrong with it.
+func Is(data []byte) bool {
+	var head struct {
+		Kind string `yaml:"kind"`
+	}
+	if len(data) > MaxSize || yaml.NewDecoder(bytes.NewReader(data)).Decode(&head) != nil {
+		return false
+	}
+	return head.Kind == Kind
+}
+
+// Read reads a scenario. The error is a file.FaultsError with everything that is wrong with it, each with its line.
+func Read(name string, data []byte) (*Scenario, error) {
+	root, content, err := parse(data)
+	if err != nil {
+		return nil, file.FaultsError{{Place: file.Place{File: name}, Err: err}}
+	}
+	out := &Scenario{file: name, lines: lines{root}}
+	schema, err := readSchema()
+	if err != nil {
+		return nil, err
+	}
+	var loose any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(content, &loose); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	var faults file.FaultsError
+	for _, wrong := range schema.Validate(loose).Errors {
+		if path, text := complaint(wrong); path != "" || !repeated(text) {
+			faults = append(faults, out.Fault(path, text))
+		}
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(content, out); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	if faults := out.check(); len(faults) > 0 {
+		return nil, faults
+	}
+	return out, nil
+}
+
+// repeated says whether the validator says in other words what it has said with the field.
+func repeated(text string) bool { return strings.HasPrefix(text, "Checked value must be") }
+
+// parse returns the one document of a file, and the same as JSON. No key may be given twice.
+func parse(data []byte) (*yaml.Node, []byte, error) {
+	if len(data) > MaxSize {
+		return nil, nil, fmt.Errorf("is too large: a scenario has at most %d MiB; keep large fleets in files of their own, under base.files", MaxSize>>20)
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var root, more yaml.Node
+	err := decoder.Decode(&root)
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, nil, errors.New("is empty: a scenario has apiVersion, kind, start and steps")
+	case err != nil:
+		return nil, nil, fmt.Errorf("cannot be parsed as YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
+		return nil, nil, errors.New("has more than one document: a scenario has a file of its own")
+	}
+	content, err := kyaml.YAMLToJSONStrict(data)
+	if err != nil {
+		text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: yaml: ")
+		return nil, nil, fmt.Errorf("cannot be parsed as YAML: %s", strings.Join(strings.Fields(strings.TrimPrefix(text, "unmarshal errors:")), " "))
+	}
+	return &root, content, nil
+}
+
+// check returns what the schema cannot tell.
+func (s *Scenario) check() file.FaultsError {
+	var faults file.FaultsError
+	start, err := time.Parse(time.RFC3339, s.Start)
+	if err != nil {
+		faults = append(faults, s.Fault("start", "must be an instant such as 2026-11-20T10:00:00Z"))
+	}
+	s.start = start
+	var last time.Duration
+	for i := range s.Steps {
+		step := &s.Steps[i]
+		path := fmt.Sprintf("steps[%d]", i)
+		step.offset = last
+		if step.At != "" {
+			step.offset, err = time.ParseDuration(strings.TrimPrefix(step.At, "+"))
+		}
+		switch {
+		case err != nil:
+			faults = append(faults, s.Fault(path+".at", "must be a length of time such as 90s, 10m or 1h30m"))
+		case step.offset < last:
+			faults = append(faults, s.Fault(path+".at", fmt.Sprintf("comes before the step before it, which is at %s", last)))
+		}
+		last = max(last, step.offset)
+		faults = append(faults, s.checkChosen(path, step)...)
+	}
+	return faults
+}
+
+// checkChosen refuses changes of clusters that name none.
+func (s *Scenario) checkChosen(path string, step *Step) file.FaultsError {
+	var faults file.FaultsError
+	for changed := range step.Changes() {
+		if len(changed.Clusters)+len(changed.Where) == 0 {
+			faults = append(faults, s.Fault(path+"."+changed.Path, "names no cluster: give clusters or where"))
+		}
+	}
+	return faults
+}
+
+// Instant returns when a step happens.
+func (s *Scenario) Instant(step int) time.Time { return s.start.Add(s.Steps[step].offset) }
+
+// Begin returns the instant at which the scenario starts.
+func (s *Scenario) Begin() time.Time { return s.start }
+
+// Offset returns how long after the start the step happens.
+func (s *Step) Offset() time.Duration { return s.offset }
+
+// Place returns where in the file a field stands, or the nearest around it that is there.
+func (s *Scenario) Place(path string) file.Place {
+	return file.Place{File: s.file, Line: s.lines.of(path)}
+}
+
+// Fault says what is wrong with a field.
+func (s *Scenario) Fault(path, text string) file.Fault {
+	return file.Fault{Place: s.Place(path), Err: fault(path, text)}
+}
+
+// Given returns the objects in a list of the scenario.
+func (s *Scenario) Given(path string, objects []map[string]any) []file.Given {
+	out := make([]file.Given, 0, len(objects))
+	for i, object := range objects {
+		out = append(out, file.Given{Place: s.Place(fmt.Sprintf("%s[%d]", path, i)), Content: object})
+	}
+	return out
+}

@@ -1,0 +1,141 @@
+// Package scenario owns the format of scenario files: a fleet, what happens to it step by step, and what placements are
+// expected to decide. It reads them, says on which line something is wrong, and tells what was expected from what came.
+//
+// It refuses to decide anything and to read what a scenario names. Whatever it accepts is within its bounds: the schema
+// that it publishes is the one that it checks by.
+package scenario
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// What a scenario file says that it is.
+const (
+	APIVersion = "scenario.cluster.open-cluster-management.io/v1alpha1"
+	Kind       = "Scenario"
+)
+
+// Scenario is a file of timed steps with the decisions that are expected. The fields are described in the schema.
+type Scenario struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name,omitempty"`
+	Namespace  string `json:"namespace,omitempty"`
+	Start      string `json:"start"`
+	Base       Base   `json:"base,omitzero"`
+	Steps      []Step `json:"steps"`
+
+	file  string
+	lines lines
+	start time.Time
+}
+
+// Base is what there is before the first step.
+type Base struct {
+	Files   []string         `json:"files,omitempty"`
+	Objects []map[string]any `json:"objects,omitempty"`
+	Fleet   *Fleet           `json:"fleet,omitempty"`
+}
+
+// Fleet is a generated fleet.
+type Fleet struct {
+	Clusters int    `json:"clusters"`
+	Seed     uint64 `json:"seed,omitempty"`
+}
+
+// Step is what happens at an instant, and what is expected after.
+type Step struct {
+	Name    string           `json:"name,omitempty"`
+	At      string           `json:"at,omitempty"`
+	Apply   []map[string]any `json:"apply,omitempty"`
+	Delete  []Reference      `json:"delete,omitempty"`
+	Taint   []Taint          `json:"taint,omitempty"`
+	Untaint []Untaint        `json:"untaint,omitempty"`
+	Label   []Label          `json:"label,omitempty"`
+	Unlabel []Unlabel        `json:"unlabel,omitempty"`
+	Expect  []Expectation    `json:"expect,omitempty"`
+
+	offset time.Duration
+}
+
+// Reference names an object.
+type Reference struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// Chosen says which clusters are meant: those that are named, and those that have all the labels.
+type Chosen struct {
+	Clusters []string          `json:"clusters,omitempty"`
+	Where    map[string]string `json:"where,omitempty"`
+}
+
+// Taint puts a taint on clusters.
+type Taint struct {
+	Chosen `json:",inline"`
+
+	Key    string `json:"key"`
+	Value  string `json:"value,omitempty"`
+	Effect string `json:"effect,omitempty"`
+}
+
+// Untaint takes the taints with a key off clusters; only those with an effect where one is given.
+type Untaint struct {
+	Chosen `json:",inline"`
+
+	Key    string `json:"key"`
+	Effect string `json:"effect,omitempty"`
+}
+
+// Label sets labels of clusters.
+type Label struct {
+	Chosen `json:",inline"`
+
+	Labels map[string]string `json:"labels"`
+}
+
+// Unlabel removes labels of clusters.
+type Unlabel struct {
+	Chosen `json:",inline"`
+
+	Keys []string `json:"keys"`
+}
+
+// Expectation is what one placement is to have decided. What is left out is not looked at; an empty list is: nobody.
+type Expectation struct {
+	Placement  string      `json:"placement"`
+	Clusters   []string    `json:"clusters,omitempty"`
+	Includes   []string    `json:"includes,omitempty"`
+	Excludes   []string    `json:"excludes,omitempty"`
+	Count      *int        `json:"count,omitempty"`
+	Added      []string    `json:"added,omitempty"`
+	Removed    []string    `json:"removed,omitempty"`
+	Unmoved    bool        `json:"unmoved,omitempty"`
+	Groups     []Group     `json:"groups,omitempty"`
+	Conditions []Condition `json:"conditions,omitempty"`
+	Verdicts   []Verdict   `json:"verdicts,omitempty"`
+}
+
+// Group is a decision group, in the order of the indices.
+type Group struct {
+	Name     string   `json:"name,omitempty"`
+	Clusters []string `json:"clusters,omitempty"`
+	Count    *int     `json:"count,omitempty"`
+}
+
+// Condition is a condition of a placement.
+type Condition struct {
+	Type   string                 `json:"type"`
+	Status metav1.ConditionStatus `json:"status,omitempty"`
+	Reason string                 `json:"reason,omitempty"`
+}
+
+// Verdict is the answer for a cluster.
+type Verdict struct {
+	Cluster string `json:"cluster"`
+	Code    string `json:"code,omitempty"`
+	Text    string `json:"text,omitempty"`
+}
