@@ -16,6 +16,7 @@ import (
 	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/internal/app"
 	"github.com/berth-project/berth/internal/cli"
+	"github.com/berth-project/berth/internal/scenario"
 )
 
 // page is one file under docs/reference and the function that writes it. A new reference is a new line in pages.
@@ -30,6 +31,7 @@ func main() {
 		{"cli.md", func(w io.Writer) error {
 			return writeCLI(w, cli.NewRoot(genericiooptions.IOStreams{}, clock.RealClock{}), app.NewCommand())
 		}},
+		{"scenario.schema.json", func(w io.Writer) error { _, err := w.Write(scenario.Schema()); return err }},
 	}
 	for _, p := range pages {
 		if err := save(filepath.Join("docs", "reference", p.file), p.write); err != nil {

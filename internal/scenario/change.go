@@ -68,7 +68,7 @@ func (t Taint) edit(cluster *clusterv1.ManagedCluster, now metav1.Time) {
 	at := slices.IndexFunc(taints, func(old clusterv1.Taint) bool { return old.Key == made.Key && old.Effect == made.Effect })
 	switch {
 	case at < 0:
-		cluster.Spec.Taints = append(taints, made)
+		cluster.Spec.Taints = append(cluster.Spec.Taints, made)
 	case taints[at].Value != made.Value:
 		taints[at] = made
 	}

@@ -126,8 +126,11 @@ func (c *check) verdict(field string, want Verdict) {
 	if exists && cmp.Or(want.Code, code) == code && strings.Contains(why, want.Text) {
 		return
 	}
-	wanted := strings.Trim(fmt.Sprintf("%s %s", want.Code, strconv.Quote(want.Text)), ` "`)
-	c.add(field, want.Cluster+": "+cmp.Or(wanted, "an answer"), c.answer(want.Cluster), nil)
+	wanted := cmp.Or(want.Code, "any answer")
+	if want.Text != "" {
+		wanted += ": ..." + want.Text + "..."
+	}
+	c.add(field, want.Cluster+": "+wanted, c.answer(want.Cluster), nil)
 }
 
 // answer renders the answer for a cluster.

@@ -84,8 +84,11 @@ func parse(data []byte) (*yaml.Node, []byte, error) {
 	}
 	content, err := kyaml.YAMLToJSONStrict(data)
 	if err != nil {
-		text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: yaml: ")
-		return nil, nil, fmt.Errorf("cannot be parsed as YAML: %s", strings.Join(strings.Fields(strings.TrimPrefix(text, "unmarshal errors:")), " "))
+		text := err.Error()
+		for _, prefix := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors:"} {
+			text = strings.TrimPrefix(text, prefix)
+		}
+		return nil, nil, fmt.Errorf("cannot be parsed as YAML: %s", strings.Join(strings.Fields(text), " "))
 	}
 	return &root, content, nil
 }
