@@ -271,13 +271,11 @@ func TestAClusterOfAnEarlierTierDisplacesNobodyBeforeItHasQualifiedForLongEnough
 	})
 }
 
-// displaced are the candidates that are dropped and would stay if the fresh clusters of earlier tiers were not there. Who
-// makes way for a newcomer of the same tier may do so since another has taken the free place.
+// displaced are the candidates that are dropped and would stay if the fresh clusters of earlier tiers were not there.
 func (h *history) displaced(c choice, fresh []string) []string {
 	return slices.DeleteFunc(sorted(c.before), func(name string) bool {
 		standing, candidate := c.standing[name]
-		rival := func(other string) bool { return !c.before[other] && c.standing[other].Tier >= standing.Tier }
-		if !candidate || c.chosen[name] || slices.ContainsFunc(sorted(c.chosen), rival) {
+		if !candidate || c.chosen[name] {
 			return true
 		}
 		without := c.world.Copy()

@@ -127,7 +127,7 @@ func (r *run) wants(chosen int) bool {
 }
 
 // choose picks the clusters for a view. Where some must wait, they are let in only beside those who would stay without
-// them, and beside those for whom somebody has to go.
+// them, and beside those for whom somebody has to go, or would go next.
 func (v *view) choose() map[string]bool {
 	waits := v.unstable(v.past.sameSpec, v.past.waiting)
 	picked := v.pick(nil, minus(v.in, waits))
@@ -151,8 +151,9 @@ func (v *view) choose() map[string]bool {
 		}
 		return 1
 	})
+	stay := names(both(picked, v.seats))
 	for i, name := range come {
-		if i < leave {
+		if i < leave || slices.ContainsFunc(stay, func(stays string) bool { return v.precedes(name, stays) }) {
 			firm[name] = true
 		}
 	}

@@ -57,6 +57,28 @@ func TestAnEarlierTierTakesOverOnceItHasQualifiedForLongEnough(t *testing.T) {
 	}
 }
 
+func TestWhoTakesAFreePlaceDisplacesNobodyByThat(t *testing.T) {
+	for name, tc := range map[string]struct{ clusters, want, later string }{
+		"a free place does not wait":                            {"h tier=home\nr tier=rented cpu=5\ns tier=rented cpu=1", "h r", "h r"},
+		"save where the next in line would displace an earlier": {"h tier=home\nr tier=rented cpu=1\ns tier=rented cpu=5", "r s", "h s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := hub(tc.clusters, []string{"r"}, wanted(2), tiers("home", "rented"), stable(60), exact, byCPU(1))
+			key := enginetest.Only(t, w)
+			w.Placements[key].Status = enginetest.Placement("ns", "p").Decided().Obj().Status
+			for after, want := range []string{tc.want, tc.want, tc.later} {
+				w.At(enginetest.Epoch.Add(time.Duration(after) * 30 * time.Second))
+				for _, write := range plan.Diff(decide(t, w), w.Stored(key), w.Now).Writes {
+					w.Apply(write)
+				}
+				if diff := cmp.Diff(strings.Fields(want), plan.Clusters(w.SlicesOf(key)[0])); diff != "" {
+					t.Errorf("after %v (-want +got):\n%s", w.Now.Sub(enginetest.Epoch), diff)
+				}
+			}
+		})
+	}
+}
+
 func TestWhoWaitsIsToldUntilWhen(t *testing.T) {
 	w := hub("h tier=home\nr tier=rented", []string{"r"}, wanted(1), tiers("home", "rented"), stable(60))
 	placement := w.Placements[enginetest.Only(t, w)]

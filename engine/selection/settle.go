@@ -40,25 +40,32 @@ func (r *round) choose(sameSpec bool) (chosen *bitset.BitSet, final bool) {
 	return chosen, len(r.program.Spread) == 0 && len(r.program.AntiAffinity) <= 1
 }
 
-// settled returns those of the chosen whose place no unstable cluster may take: the incumbents, and of the newcomers as
-// many as incumbents had to go for them, in order. Else an unstable cluster would take the place that a stable one freed,
-// which would then free another.
+// settled returns those of the chosen whose place no unstable cluster may take: the incumbents, and of the newcomers, in
+// order, as many as incumbents had to go for them, and all that go before an incumbent that stays. Else an unstable cluster
+// would take the place that a stable one freed, which would then free another; or it would take a free place, and the
+// newcomer whose place it was would displace the incumbent.
 func (r *round) settled(chosen *bitset.BitSet) *bitset.BitSet {
 	out := chosen.Intersection(r.incumbents)
 	var newcomers []int
-	displaced := 0
+	displaced, worst := 0, -1
 	for i, id := range r.Candidates {
 		switch {
-		case r.absent(i) || !r.eligible(i) || chosen.Test(id) == r.incumbents.Test(id):
+		case r.absent(i) || !r.eligible(i):
+		case chosen.Test(id) && r.incumbents.Test(id):
+			if worst < 0 || r.order.compare(i, worst) > 0 {
+				worst = i
+			}
 		case chosen.Test(id):
 			newcomers = append(newcomers, i)
-		default:
+		case r.incumbents.Test(id):
 			displaced++
 		}
 	}
 	slices.SortFunc(newcomers, r.order.compare)
-	for _, i := range newcomers[:min(displaced, len(newcomers))] {
-		out.Set(r.Candidates[i])
+	for n, i := range newcomers {
+		if n < displaced || worst >= 0 && r.order.compare(i, worst) < 0 {
+			out.Set(r.Candidates[i])
+		}
 	}
 	return out
 }
