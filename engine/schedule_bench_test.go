@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -144,8 +145,8 @@ func spread(b *testing.B, clusters, zones int, wanted int32, policy clusterv1bet
 	return w
 }
 
-// BenchmarkSpread chooses some of 10,000 clusters: for the first time, and again when it is as it was. The plain choice
-// of as many is what it is held against.
+// BenchmarkSpread chooses some of 10,000 clusters: for the first time, and again when it is as it was. A sample is held
+// against the oracle first. The plain choice of as many is what the time is held against.
 func BenchmarkSpread(b *testing.B) {
 	over := func(hard bool, keys ...string) clusterv1beta1.SpreadPolicy {
 		var out clusterv1beta1.SpreadPolicy
@@ -173,23 +174,60 @@ func BenchmarkSpread(b *testing.B) {
 		"over 10,000 zones":          {over(false, "region", "zone"), 10_000, []int32{1_000}},
 		"apart in 10,000 zones":      {apart, 10_000, []int32{1_000}},
 	} {
+		sample := spread(b, 300, min(tc.zones, 100), 40, tc.policy)
+		if want, got := oracle(b).Decide(sample, enginetest.Only(b, sample)), enginetest.After(sample, enginetest.Decide(b, sample)); want.JSON() != got.JSON() {
+			b.Fatalf("%s: a sample is decided otherwise by the oracle (-oracle +engine):\n%s", name, cmp.Diff(want, got))
+		}
 		for _, wanted := range tc.wanted {
-			w := spread(b, 10_000, tc.zones, wanted, tc.policy)
-			p, first := enginetest.Program(b, w), w.Snapshot()
-			e := first.Edit()
-			e.SetSlices(p.Key, engine.Schedule(first, p, ledger.Ledger{}).Slices())
-			for when, s := range map[string]*fleet.Snapshot{"first": first, "again": e.Snapshot().At(first.Now)} {
-				b.Run(fmt.Sprintf("%s/%d/%s", name, wanted, when), func(b *testing.B) {
-					b.ReportAllocs()
-					for b.Loop() {
-						if got := engine.Schedule(s, p, ledger.Ledger{}).Selected; got != int(wanted) {
-							b.Fatalf("selected %d, want %d", got, wanted)
-						}
-					}
-				})
+			plain := spreadOut(b, 10_000, tc.zones, wanted, clusterv1beta1.SpreadPolicy{})
+			for when, run := range spreadOut(b, 10_000, tc.zones, wanted, tc.policy) {
+				b.Run(fmt.Sprintf("%s/%d/%s", name, wanted, when), func(b *testing.B) { against(b, plain[when], run, int(wanted)) })
 			}
 		}
 	}
+}
+
+// spreadOut returns the runs of a placement: the first, and again when it is as it was.
+func spreadOut(b *testing.B, clusters, zones int, wanted int32, policy clusterv1beta1.SpreadPolicy) map[string]func() int {
+	b.Helper()
+	w := spread(b, clusters, zones, wanted, policy)
+	p, first := enginetest.Program(b, w), w.Snapshot()
+	e := first.Edit()
+	e.SetSlices(p.Key, engine.Schedule(first, p, ledger.Ledger{}).Slices())
+	again := e.Snapshot().At(first.Now)
+	return map[string]func() int{
+		"first": func() int { return engine.Schedule(first, p, ledger.Ledger{}).Selected },
+		"again": func() int { return engine.Schedule(again, p, ledger.Ledger{}).Selected },
+	}
+}
+
+// against times runs that select so many, and reports how many times as long they take as plain ones beside them.
+func against(b *testing.B, plain, run func() int, want int) {
+	b.Helper()
+	b.ReportAllocs()
+	var beside, taken time.Duration
+	for b.Loop() {
+		b.StopTimer()
+		start := time.Now()
+		plain()
+		beside += time.Since(start)
+		b.StartTimer()
+		start = time.Now()
+		if got := run(); got != want {
+			b.Fatalf("selected %d, want %d", got, want)
+		}
+		taken += time.Since(start)
+	}
+	b.ReportMetric(float64(taken)/float64(beside), "x-plain")
+}
+
+func oracle(b *testing.B) *enginetest.Oracle {
+	b.Helper()
+	out, err := enginetest.NewOracle()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return out
 }
 
 // BenchmarkOracle is what the same decision costs without index and bitsets.
@@ -197,10 +235,7 @@ func BenchmarkOracle(b *testing.B) {
 	for _, clusters := range []int{10, 1_000} {
 		b.Run(fmt.Sprint(clusters), func(b *testing.B) {
 			w := measured(b, placement(), clusters)
-			oracle, err := enginetest.NewOracle()
-			if err != nil {
-				b.Fatal(err)
-			}
+			oracle := oracle(b)
 			b.ReportAllocs()
 			for b.Loop() {
 				if got, want := oracle.Decide(w, enginetest.Only(b, w)).Selected, clusters-(clusters+19)/20; got != want {
