@@ -407,3 +407,16 @@ func TestRareReasonsArePutTogether(t *testing.T) {
 	}
 	golden(t, "reasons.table", run(t, input.String()+placement("p", "", "numberOfClusters: 1"), "simulate", "-f", "-").out)
 }
+
+func TestWhatKeepsClustersApartIsTold(t *testing.T) {
+	var input strings.Builder
+	input.WriteString(fleet)
+	for i := range 6 {
+		fmt.Fprintf(&input, "\n---\n{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: x%d, labels: {zone: z%d}}}", i, i/4)
+	}
+	input.WriteString(placement("apart", "",
+		"numberOfClusters: 4, spreadPolicy: {antiAffinity: [{topologyKey: zone, topologyKeyType: Label}]}"))
+	input.WriteString(placement("even", "",
+		"numberOfClusters: 6, spreadPolicy: {spreadConstraints: [{topologyKey: zone, topologyKeyType: Label, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}]}"))
+	golden(t, "capped.table", run(t, input.String(), "simulate", "-f", "-").out)
+}
