@@ -29,6 +29,7 @@ func tellCluster(w io.Writer, of *explain.Explanation, on screen) error {
 		}
 	}
 	fmt.Fprintf(w, "%s in %s: %s\n", c.Name, of.Key(), on.paint(verdictTone(c.Verdict), c.Verdict))
+	tellReplayed(w, of)
 	if !of.Decided {
 		fmt.Fprintln(w, "  Nothing was decided: what was selected before stays.")
 	}

@@ -60,6 +60,7 @@ func tellHead(w io.Writer, of *explain.Explanation, on screen) {
 		selected = fmt.Sprintf("%d of %d selected", of.Selected, *of.Wanted)
 	}
 	fmt.Fprintf(w, "%s: %s, %s (%s)\n", of.Key(), on.paint(tone, state), selected, satisfied.Reason)
+	tellReplayed(w, of)
 	for _, trouble := range of.Trouble() {
 		for _, line := range wrapped(trouble, width-2) {
 			fmt.Fprintln(w, "  "+line)
@@ -69,6 +70,13 @@ func tellHead(w io.Writer, of *explain.Explanation, on screen) {
 		fmt.Fprintln(w, "  Nothing was decided: what was selected before stays.")
 	}
 	fmt.Fprintln(w)
+}
+
+// tellReplayed says where an explanation is not that of the run which decided.
+func tellReplayed(w io.Writer, of *explain.Explanation) {
+	if of.Replayed {
+		fmt.Fprintln(w, "  Decided again just now: the manager no longer holds the run itself.")
+	}
 }
 
 func tellHidden(w io.Writer, of *explain.Explanation) error {

@@ -165,6 +165,25 @@ func TestExplainedByTheHub(t *testing.T) {
 	golden(t, "explain-hub.txt", got.out)
 }
 
+// TestExplainedByAnotherRun is told of a placement whose run the manager has forgotten, so that it decided anew.
+func TestExplainedByAnotherRun(t *testing.T) {
+	t.Setenv("KUBECONFIG", "/dev/null")
+	told := explain.Explanation{
+		Kind: explain.Kind, Namespace: "default", Name: "web", DecidedAt: now, Decided: true, Replayed: true, Wanted: new(1), Selected: 1,
+		Conditions: []explain.Condition{{Type: "PlacementSatisfied", Status: metav1.ConditionTrue, Reason: "AllDecisionsScheduled"}},
+		Clusters:   []explain.Cluster{{Name: "c1", Verdict: "Selected", Selected: true, Rank: 1, Total: 100, Group: &explain.Group{}}},
+	}
+	for name, args := range map[string][]string{"summary": nil, "cluster": {"--cluster", "c1"}} {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, "", append([]string{"explain", "placement", "web", "--server", serve(t, http.StatusOK, told)}, args...)...)
+			if got.code != cli.ExitOK || got.errOut != "" {
+				t.Fatalf("exit code %d, standard error:\n%s", got.code, got.errOut)
+			}
+			golden(t, "explain-replayed-"+name+".txt", got.out)
+		})
+	}
+}
+
 func TestHubThatDoesNotExplain(t *testing.T) {
 	t.Setenv("KUBECONFIG", "/dev/null")
 	status := func(code int32, reason metav1.StatusReason, message string, details *metav1.StatusDetails) metav1.Status {
