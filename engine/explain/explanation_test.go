@@ -36,6 +36,11 @@ func in(placement *enginetest.PlacementBuilder, clusters ...*enginetest.ClusterB
 	return w
 }
 
+// costly runs over the cost limit of one evaluation on a cluster that has the label "much".
+const costly = `has(managedCluster.metadata.labels.much) ? [1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, ` +
+	`[1,2,3,4,5,6,7,8,9,10].all(c, [1,2,3,4,5,6,7,8,9,10].all(d, [1,2,3,4,5,6,7,8,9,10].all(e, [1,2,3,4,5,6,7,8,9,10].all(f, ` +
+	`a + b + c + d + e + f > 0)))))) : true`
+
 func TestStoryOfACluster(t *testing.T) {
 	p := func() *enginetest.PlacementBuilder { return enginetest.Placement("ns", "p").Mode("Exact") }
 	c := func() *enginetest.ClusterBuilder { return enginetest.Cluster("c").In("s") }
@@ -70,6 +75,10 @@ func TestStoryOfACluster(t *testing.T) {
 				Clauses: []explain.Clause{{Text: `managedCluster.metadata.labels["a"] == "1"`, Problem: "no such key: a"}},
 			},
 		},
+		"an expression that costs too much": {in(p().CEL(costly), c().Label("much", "yes"), enginetest.Cluster("d").In("s")), explain.Cluster{
+			Name: "c", Verdict: "TooCostly", Why: costly + ": the evaluation ran over its cost limit", Sets: sets,
+			Clauses: []explain.Clause{{Text: costly, Problem: "the evaluation ran over its cost limit"}},
+		}},
 		"in no tier": {in(p().TierOf("first", "d"), c(), enginetest.Cluster("d").In("s")), explain.Cluster{
 			Name: "c", Verdict: "OutsideTiers", Why: "in no tier", Sets: sets,
 		}},
