@@ -80,6 +80,7 @@ func newDiff(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 	flags.StringArrayVar(&d.removed, "remove", nil, "`cluster` to take away; may be repeated")
 	flags.StringVar(&d.now, "now", "", "`instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
 	flags.StringVarP(&d.output, "output", "o", "", "`form` of the answer: json (default: a summary)")
+	d.hubFlags.files = "--base"
 	d.hubFlags.add(flags)
 	return cmd
 }

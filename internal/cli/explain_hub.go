@@ -68,6 +68,10 @@ func (h *hub) answer(ctx context.Context, namespace, name, part string, paramete
 func (h *hub) unexplained(err error, doing string) error {
 	status, answered := errors.AsType[*apierrors.StatusError](err)
 	failed, unreachable := errors.AsType[*url.Error](err)
+	instead := ""
+	if h.files != "" {
+		instead = ", or read files with " + h.files
+	}
 	switch {
 	case unreachable:
 		return fmt.Errorf("%s: the hub at %s cannot be reached: %w", doing, h.host, failed.Err)
@@ -78,9 +82,9 @@ func (h *hub) unexplained(err error, doing string) error {
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("%s: the hub at %s does not accept who you are; log in again, or use another --context: %w", doing, h.host, err)
 	case apierrors.IsNotFound(err) && (status.ErrStatus.Details == nil || status.ErrStatus.Details.Name == ""):
-		return fmt.Errorf("%s: nobody answers for explanations on this hub: start the manager with its views, or read files with -f", doing)
+		return fmt.Errorf("%s: nobody answers for explanations on this hub: start the manager with its views%s", doing, instead)
 	case apierrors.IsServiceUnavailable(err):
-		return fmt.Errorf("%s: the manager cannot tell now; try again in a moment, or read files with -f: %w", doing, err)
+		return fmt.Errorf("%s: the manager cannot tell now; try again in a moment%s: %w", doing, instead, err)
 	default:
 		return fmt.Errorf("%s: %w", doing, err)
 	}

@@ -39,6 +39,8 @@ const (
 type hubFlags struct {
 	rules     *clientcmd.ClientConfigLoadingRules
 	overrides clientcmd.ConfigOverrides
+	// files is the flag of the command that names files to read instead of a hub; empty where it has none.
+	files string
 }
 
 func newHubFlags() *hubFlags { return &hubFlags{rules: clientcmd.NewDefaultClientConfigLoadingRules()} }
@@ -81,12 +83,18 @@ type hub struct {
 	host string
 	// namespace is that of the command line, or of the context.
 	namespace string
-	progress  *progress
+	// files is the flag that names files to read instead; empty where the command has none.
+	files    string
+	progress *progress
 }
 
-// errNoKubeconfig says that nothing tells where the hub is.
-func errNoKubeconfig() error {
-	return errors.New("no kubeconfig: name one with --kubeconfig or in KUBECONFIG, or put it at ~/.kube/config; or read files with -f")
+// errNoKubeconfig says that nothing tells where the hub is, and which flag reads files instead, if one does.
+func errNoKubeconfig(files string) error {
+	text := "no kubeconfig: name one with --kubeconfig or in KUBECONFIG, or put it at ~/.kube/config"
+	if files != "" {
+		text += "; or read files with " + files
+	}
+	return errors.New(text)
 }
 
 // open returns the hub that the flags mean, without talking to it. Its warnings and its progress go to errOut.
@@ -97,7 +105,7 @@ func (f *hubFlags) open(errOut io.Writer, progress *progress) (*hub, error) {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	if len(raw.Clusters) == 0 && f.overrides.ClusterInfo.Server == "" && os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
-		return nil, errNoKubeconfig()
+		return nil, errNoKubeconfig(f.files)
 	}
 	config, err := loader.ClientConfig()
 	if err != nil {
@@ -118,7 +126,7 @@ func (f *hubFlags) open(errOut io.Writer, progress *progress) (*hub, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the hub: %w", err)
 	}
-	return &hub{client: made, config: config, host: config.Host, namespace: namespace, progress: progress}, nil
+	return &hub{client: made, config: config, host: config.Host, namespace: namespace, files: f.files, progress: progress}, nil
 }
 
 // scheme is Berth's objects, and those of Kubernetes that commands read.

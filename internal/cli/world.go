@@ -39,6 +39,7 @@ func newWorld(streams genericiooptions.IOStreams, clock clock.PassiveClock) *wor
 func (w *world) addFlags(to *pflag.FlagSet) {
 	to.StringArrayVarP(&w.files, "filename", "f", nil, "`file` to read instead of a hub, or a folder, or - for standard input; may be repeated")
 	to.BoolVarP(&w.recursive, "recursive", "R", false, "read the folders below a folder too")
+	w.hubFlags.files = "-f"
 	w.hubFlags.add(to)
 }
 
