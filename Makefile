@@ -1,4 +1,5 @@
-# Everything a developer runs. `make help` lists the targets; CI runs `.ci/run`. Needs Go, gcc, make, git and node.
+# Everything a developer runs. `make help` lists the targets; CI runs `.ci/run`. Needs Go, gcc, make, git and node,
+# and apt and dpkg for the Prometheus that a test asks.
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -14,6 +15,7 @@ TOOLS := hack/tools/go.mod hack/tools/go.sum
 GOLANGCI_LINT := bin/golangci-lint
 CONTROLLER_GEN := bin/controller-gen
 BENCHSTAT := bin/benchstat
+PROMETHEUS := bin/prometheus
 
 # How often each benchmark of the engine runs: benchstat needs several runs to tell a difference from noise.
 COUNT ?= 6
@@ -55,11 +57,11 @@ lint: $(GOLANGCI_LINT) ## Lint the code, and check that the linter still sees wh
 	$(call in_each_module,lint,$(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml --allow-parallel-runners ./...)
 
 .PHONY: test
-test: ## Run the tests of every module; those of hub start a whole hub.
+test: $(PROMETHEUS) ## Run the tests of every module; those of hub start a whole hub.
 	$(call in_each_module,test,go test $(TESTFLAGS) ./...)
 
 .PHONY: integration
-integration: ## Run only the tests against a real hub.
+integration: $(PROMETHEUS) ## Run only the tests against a real hub.
 	cd hub && go test $(TESTFLAGS) -count=1 ./integration/...
 
 .PHONY: demo
@@ -90,3 +92,9 @@ $(GOLANGCI_LINT) $(CONTROLLER_GEN) $(BENCHSTAT): $(TOOLS)
 	@echo "building $(@F)"
 	cd hack/tools && go build -o $(abspath $@) $(PACKAGE)
 	@touch $@
+
+# Prometheus and promtool, from the distribution's package: a test asks the dashboard and the alerts of a real one.
+$(PROMETHEUS): hack/prometheus
+	@echo "unpacking $(@F)"
+	@mkdir -p $(@D)
+	hack/prometheus $(@D)

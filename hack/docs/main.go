@@ -17,6 +17,7 @@ import (
 	"github.com/berth-project/berth/internal/app"
 	"github.com/berth-project/berth/internal/cli"
 	"github.com/berth-project/berth/internal/scenario"
+	"github.com/berth-project/berth/internal/telemetry"
 )
 
 // page is one file under docs/reference and the function that writes it. A new reference is a new line in pages.
@@ -32,6 +33,7 @@ func main() {
 			return writeCLI(w, cli.NewRoot(genericiooptions.IOStreams{}, clock.RealClock{}), app.NewCommand())
 		}},
 		{"scenario.schema.json", func(w io.Writer) error { _, err := w.Write(scenario.Schema()); return err }},
+		{"metrics.md", func(w io.Writer) error { return writeMetrics(w, telemetry.Definitions()) }},
 	}
 	for _, p := range pages {
 		if err := save(filepath.Join("docs", "reference", p.file), p.write); err != nil {

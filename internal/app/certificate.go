@@ -12,11 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/berth-project/berth/config"
 	viewconfig "github.com/berth-project/berth/config/apiserver"
 	"github.com/berth-project/berth/internal/certificate"
 	"github.com/berth-project/berth/internal/certificate/registration"
+	"github.com/berth-project/berth/internal/telemetry"
 )
 
 var errNoCertificate = errors.New("there is no certificate yet")
@@ -51,6 +53,7 @@ func (a *assembly) addCertificate() error {
 	if err := a.newCertificate(registered); err != nil {
 		return err
 	}
+	telemetry.NewCertificate(metrics.Registry, a.source.Until)
 	if err := a.mgr.AddReadyzCheck("certificate", a.checkCertificate); err != nil {
 		return fmt.Errorf("adding the readiness check: %w", err)
 	}

@@ -32,16 +32,23 @@ type Journal interface {
 	Reported(placement *clusterv1beta1.Placement)
 }
 
-// Apply executes a plan and returns the slices that it wrote, by name, as they are stored, those that it deleted as
-// they were. What was written before an error stays written, and the journal knows of it.
-func Apply(ctx context.Context, to client.Client, p plan.Plan, journal Journal) (map[string]*clusterv1beta1.PlacementDecision, error) {
+// Applied is what was done of a plan.
+type Applied struct {
+	// Slices are those that were written, by name, as they are stored, and those that were deleted as they were.
+	Slices map[string]*clusterv1beta1.PlacementDecision
+	// Writes is how many of the plan's writes were done in full. Where there is an error, it is of the next one.
+	Writes int
+}
+
+// Apply executes a plan. What was written before an error stays written, and the journal knows of it.
+func Apply(ctx context.Context, to client.Client, p plan.Plan, journal Journal) (Applied, error) {
 	run := run{client: to, journal: journal, latest: map[string]*clusterv1beta1.PlacementDecision{}}
-	for _, write := range p.Writes {
+	for done, write := range p.Writes {
 		if err := run.write(ctx, write); err != nil {
-			return run.latest, err
+			return Applied{Slices: run.latest, Writes: done}, err
 		}
 	}
-	return run.latest, nil
+	return Applied{Slices: run.latest, Writes: len(p.Writes)}, nil
 }
 
 // Superseded says whether an error means no more than that somebody else was faster: the next plan, made from what

@@ -139,8 +139,8 @@ func TestEveryWriteIsFencedByWhatItWasMadeFrom(t *testing.T) {
 	if diff := cmp.Diff(want, s.said); diff != "" {
 		t.Errorf("asked and told (-want +got):\n%s", diff)
 	}
-	if len(written) != 3 || written["p-decision-2"].ResourceVersion != "105" {
-		t.Errorf("written %v, want three slices, the second as it was stored last", written)
+	if len(written.Slices) != 3 || written.Slices["p-decision-2"].ResourceVersion != "105" || written.Writes != len(writes().Writes) {
+		t.Errorf("written %+v, want all, and three slices, the second as it was stored last", written)
 	}
 }
 
@@ -148,12 +148,16 @@ func TestApplyingStopsAtTheFirstWriteThatFails(t *testing.T) {
 	const all = 7
 	for at := 1; at <= all; at++ {
 		s := &server{t: t, fails: at}
-		_, err := apply.Apply(t.Context(), s, writes(), s)
+		written, err := apply.Apply(t.Context(), s, writes(), s)
 		if !errors.Is(err, errBoom) {
 			t.Errorf("write %d fails: error %v, want it reported", at, err)
 		}
 		if s.count != at {
 			t.Errorf("write %d fails: %d writes were sent", at, s.count)
+		}
+		// Creating a slice takes two requests, and is one write of the plan.
+		if want := []int{0, 1, 1, 2, 3, 4, 5}[at-1]; written.Writes != want {
+			t.Errorf("request %d fails: %d writes count as done, want %d", at, written.Writes, want)
 		}
 		told := 0
 		for _, line := range s.said {

@@ -44,6 +44,8 @@ type Source interface {
 	TLS(config *tls.Config)
 	// Ready closes once there is a certificate.
 	Ready() <-chan struct{}
+	// Until returns when the certificate ends. Ok is false while there is none.
+	Until() (end time.Time, ok bool)
 	// OnChange calls a function after each change of the certificate. It must not block.
 	OnChange(call func())
 }

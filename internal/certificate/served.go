@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 var errNotYet = errors.New("there is no certificate yet; the leader makes it")
@@ -35,6 +36,15 @@ func (s *served) TLS(config *tls.Config) {
 
 // Ready implements Source.
 func (s *served) Ready() <-chan struct{} { return s.ready }
+
+// Until implements Source.
+func (s *served) Until() (end time.Time, ok bool) {
+	current := s.pair.Load()
+	if current == nil {
+		return time.Time{}, false
+	}
+	return current.until, true
+}
 
 // OnChange implements Source.
 func (s *served) OnChange(call func()) {

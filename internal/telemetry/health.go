@@ -22,6 +22,14 @@ const (
 	ActionHealthResumed   = "HealthResumed"
 )
 
+// What is reported of a cluster's health. The last part of a taint's key is one of them.
+const (
+	available   = "available"
+	unavailable = "unavailable"
+	unreachable = "unreachable"
+	unreported  = "unreported"
+)
+
 // HealthState is what the health controller knows at one instant: how many clusters are reported how, and whether it
 // suspects the hub.
 type HealthState struct {
@@ -40,19 +48,28 @@ type Health struct {
 // NewHealth makes the metrics and registers them. It must be called once per registry. State is asked whenever they are
 // read.
 func NewHealth(registry prometheus.Registerer, state func() HealthState) *Health {
-	h := &Health{
-		state: state,
-		clusters: prometheus.NewDesc("berth_clusters",
-			"ManagedClusters by what is reported of their health: available, unavailable, unreachable or unreported.", []string{"health"}, nil),
-		suspended: prometheus.NewDesc("berth_health_suspended",
-			"1 while so many clusters are silent that the hub is suspected and nobody is newly reported or tainted, else 0.", nil, nil),
-		taints: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "berth_health_taints_total",
-			Help: "Taints about health that were written, by key without its domain and by change: added or removed.",
-		}, []string{"taint", "change"}),
+	c := &catalogue{}
+	h := newHealth(c, state)
+	registry.MustRegister(append(c.collectors, h)...)
+	for _, taint := range []string{unreachable, unavailable} {
+		h.taints.WithLabelValues(taint, added)
+		h.taints.WithLabelValues(taint, removed)
 	}
-	registry.MustRegister(h, h.taints)
 	return h
+}
+
+func newHealth(c *catalogue, state func() HealthState) *Health {
+	return &Health{
+		state: state,
+		clusters: c.asked("berth_clusters",
+			"ManagedClusters by what is reported of their health: available, unavailable, unreachable or unreported.",
+			Label{"health", []string{available, unavailable, unreachable, unreported}}),
+		suspended: c.asked("berth_health_suspended",
+			"1 while so many clusters are silent that the hub is suspected and nobody is newly reported or tainted, else 0."),
+		taints: c.counter("berth_health_taints_total",
+			"Taints about health that were written, by key without its domain and by change: added or removed.",
+			Label{"taint", []string{unreachable, unavailable}}, Label{"change", []string{added, removed}}),
+	}
 }
 
 // Describe implements prometheus.Collector.
@@ -65,7 +82,7 @@ func (h *Health) Describe(to chan<- *prometheus.Desc) {
 func (h *Health) Collect(to chan<- prometheus.Metric) {
 	state := h.state()
 	for health, count := range map[string]int{
-		"available": state.Available, "unavailable": state.Unavailable, "unreachable": state.Unreachable, "unreported": state.Unreported,
+		available: state.Available, unavailable: state.Unavailable, unreachable: state.Unreachable, unreported: state.Unreported,
 	} {
 		to <- prometheus.MustNewConstMetric(h.clusters, prometheus.GaugeValue, float64(count), health)
 	}
@@ -77,8 +94,8 @@ func (h *Health) Collect(to chan<- prometheus.Metric) {
 }
 
 // Tainted records the keys of taints that were put on a cluster, and of those that were taken from it.
-func (h *Health) Tainted(added, removed []string) {
-	for change, keys := range map[string][]string{"added": added, "removed": removed} {
+func (h *Health) Tainted(put, taken []string) {
+	for change, keys := range map[string][]string{added: put, removed: taken} {
 		for _, key := range keys {
 			h.taints.WithLabelValues(key[strings.LastIndex(key, "/")+1:], change).Inc()
 		}
@@ -86,9 +103,9 @@ func (h *Health) Tainted(added, removed []string) {
 }
 
 // DescribeHealth returns the event that a change of a cluster's health is worth. Ok is false where nothing is reported.
-func DescribeHealth(cluster string, available metav1.ConditionStatus) (event Event, ok bool) {
+func DescribeHealth(cluster string, status metav1.ConditionStatus) (event Event, ok bool) {
 	event = Event{Type: corev1.EventTypeWarning, Action: ActionHealthReported}
-	switch available {
+	switch status {
 	case metav1.ConditionTrue:
 		event.Type, event.Reason, event.Note = corev1.EventTypeNormal, ReasonAvailable, "is available"
 	case metav1.ConditionFalse:

@@ -1,7 +1,6 @@
 package telemetry_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,35 +18,22 @@ func TestHealthMetrics(t *testing.T) {
 	h := telemetry.NewHealth(registry, func() telemetry.HealthState { return state })
 	h.Tainted([]string{clusterv1.ManagedClusterTaintUnreachable}, nil)
 	h.Tainted([]string{clusterv1.ManagedClusterTaintUnavailable}, []string{clusterv1.ManagedClusterTaintUnreachable})
-	read := func() map[string]float64 {
-		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out := map[string]float64{}
-		for _, family := range families {
-			for _, metric := range family.GetMetric() {
-				name := []string{family.GetName()}
-				for _, label := range metric.GetLabel() {
-					name = append(name, label.GetValue())
-				}
-				out[strings.Join(name, " ")] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
-			}
-		}
-		return out
-	}
 	want := map[string]float64{
-		"berth_clusters available": 4, "berth_clusters unavailable": 3, "berth_clusters unreachable": 2, "berth_clusters unreported": 1,
-		"berth_health_suspended":                        0,
-		"berth_health_taints_total added unreachable":   1,
-		"berth_health_taints_total added unavailable":   1,
-		"berth_health_taints_total removed unreachable": 1,
+		"berth_clusters health=available":                            4,
+		"berth_clusters health=unavailable":                          3,
+		"berth_clusters health=unreachable":                          2,
+		"berth_clusters health=unreported":                           1,
+		"berth_health_suspended":                                     0,
+		"berth_health_taints_total change=added taint=unreachable":   1,
+		"berth_health_taints_total change=added taint=unavailable":   1,
+		"berth_health_taints_total change=removed taint=unreachable": 1,
+		"berth_health_taints_total change=removed taint=unavailable": 0,
 	}
-	if diff := cmp.Diff(want, read()); diff != "" {
+	if diff := cmp.Diff(want, read(t, registry)); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
 	state.Suspended = true
-	if got := read()["berth_health_suspended"]; got != 1 {
+	if got := read(t, registry)["berth_health_suspended"]; got != 1 {
 		t.Errorf("while the hub is suspected, the gauge is %v", got)
 	}
 }

@@ -4,7 +4,6 @@ package telemetry
 
 import (
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,7 +11,6 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 )
 
@@ -22,87 +20,116 @@ const placementScheduling = "placement_scheduling"
 // Metrics counts and times what the placement controller does.
 type Metrics struct {
 	scheduling, binding prometheus.Observer
+	stages              *prometheus.HistogramVec
+	latency             prometheus.Observer
 	evaluations         *prometheus.CounterVec
 	decisions           *prometheus.CounterVec
+	changes             *prometheus.CounterVec
 	writes              *prometheus.CounterVec
 	conditions          *prometheus.CounterVec
 	released            prometheus.Counter
-
-	mu   sync.Mutex
-	held prometheus.Gauge
-	// holding is how many clusters each placement holds; a placement that holds none is not in it.
-	holding map[fleet.Key]int
+	standings           *standings
 }
 
 // NewMetrics makes the metrics and registers them. It must be called once per registry.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
-	buckets := prometheus.ExponentialBuckets(1e-6, 10, 10)
-	scheduling := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "scheduling_scheduling_duration_seconds", Buckets: buckets,
-		Help: "How long deciding a placement takes, in seconds, without reading and writing.",
-	}, []string{"name"})
-	binding := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "scheduling_bind_duration_seconds", Buckets: buckets,
-		Help: "How long writing what was decided takes, in seconds, where there was something to write.",
-	}, []string{"name"})
-	m := &Metrics{
-		scheduling: scheduling.WithLabelValues(placementScheduling),
-		binding:    binding.WithLabelValues(placementScheduling),
-		evaluations: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "berth_placement_evaluations_total",
-			Help: "Placements decided, by outcome: unchanged, changed, kept (misconfigured) or failed (a write failed).",
-		}, []string{"outcome"}),
-		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "berth_decisions_total",
-			Help: "Clusters that came into a placement's decisions or left them, by change: added or removed.",
-		}, []string{"change"}),
-		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "berth_plan_writes_total",
-			Help: "Planned writes, by verb: pledge, create, fill, mark, delete or report.",
-		}, []string{"verb"}),
-		conditions: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "berth_placement_condition_changes_total",
-			Help: "Changes of a placement's conditions, by type and the reason that it changed to.",
-		}, []string{"type", "reason"}),
-		released: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "berth_released_removals_total",
-			Help: "Selected clusters that were dropped at the expense of a disruption policy.",
-		}),
-		held: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "berth_held_removals",
-			Help: "Selected clusters that would be dropped and are held by a disruption policy, over all placements.",
-		}),
-		holding: map[fleet.Key]int{},
-	}
-	registry.MustRegister(scheduling, binding, m.evaluations, m.decisions, m.writes, m.conditions, m.released, m.held)
+	c := &catalogue{}
+	m := newMetrics(c)
+	registry.MustRegister(c.collectors...)
 	return m
 }
 
-// Outcome says how an evaluation ended.
-type Outcome string
-
-// The outcomes.
-const (
-	Unchanged Outcome = "unchanged"
-	Changed   Outcome = "changed"
-	Kept      Outcome = "kept"
-	Failed    Outcome = "failed"
-)
-
-// Evaluated records one evaluation of a placement: how long deciding took and how it ended.
-func (m *Metrics) Evaluated(took time.Duration, outcome Outcome) {
-	m.scheduling.Observe(took.Seconds())
-	m.evaluations.WithLabelValues(string(outcome)).Inc()
+func newMetrics(c *catalogue) *Metrics {
+	theirs := prometheus.ExponentialBuckets(1e-6, 10, 10)
+	name := Label{"name", []string{placementScheduling}}
+	m := &Metrics{
+		scheduling: c.histogram("scheduling_scheduling_duration_seconds",
+			"How long deciding a placement takes, in seconds, without reading and writing.", theirs, name).WithLabelValues(placementScheduling),
+		binding: c.histogram("scheduling_bind_duration_seconds",
+			"How long writing what was decided takes, in seconds, where there was something to write.", theirs, name).WithLabelValues(placementScheduling),
+		stages: c.histogram("berth_stage_duration_seconds",
+			"How long a stage of an evaluation takes, in seconds: to decide, to plan the writes, to write where there is something to write.",
+			prometheus.ExponentialBuckets(1e-5, 4, 12), Label{"stage", stages()}),
+		latency: c.histogram("berth_event_to_decision_seconds",
+			"How long it takes from the first change that woke a placement until what was decided is stored, in seconds, retries included.",
+			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}).WithLabelValues(),
+		evaluations: c.counter("berth_placement_evaluations_total",
+			"Placements decided, by outcome: unchanged, changed, kept (misconfigured) or failed (a write failed).", Label{"outcome", outcomes()}),
+		decisions: c.counter("berth_decisions_total",
+			"Clusters that came into a placement's decisions or left them, by change: added or removed.", Label{"change", []string{added, removed}}),
+		changes: c.counter("berth_decision_changes_total",
+			"Changes of which clusters a placement has selected, by the kind of what woke the placement first.", Label{"cause", causes()}),
+		writes: c.counter("berth_plan_writes_total",
+			"Planned writes that were tried, by the kind of object, the verb and the result: stored, superseded (somebody else wrote in between) or failed.",
+			Label{"kind", []string{kindSlice, kindPlacement}}, Label{"verb", verbNames()}, Label{"result", results()}),
+		conditions: c.counter("berth_placement_condition_changes_total",
+			"Changes of a placement's conditions, by type and the reason that it changed to.", conditionLabels()...),
+		released: c.counter("berth_released_removals_total",
+			"Selected clusters that were dropped at the expense of a disruption policy.").WithLabelValues(),
+		standings: newStandings(c),
+	}
+	m.begin()
+	return m
 }
 
-// Applied records a plan that was applied in full and how long that took.
-func (m *Metrics) Applied(result *engine.Result, p plan.Plan, took time.Duration) {
-	m.binding.Observe(took.Seconds())
-	m.decisions.WithLabelValues("added").Add(float64(len(p.Added)))
-	m.decisions.WithLabelValues("removed").Add(float64(len(p.Removed)))
-	for _, write := range p.Writes {
-		m.writes.WithLabelValues(write.Verb.String()).Inc()
+// begin lets every series that can be begin at zero: the first failure is a rise then, which a rate shows.
+func (m *Metrics) begin() {
+	for vec, values := range map[*prometheus.CounterVec][]string{
+		m.evaluations: outcomes(), m.decisions: {added, removed}, m.changes: causes(),
+	} {
+		for _, value := range values {
+			vec.WithLabelValues(value)
+		}
 	}
+	for _, verb := range verbs() {
+		for _, result := range results() {
+			m.writes.WithLabelValues(kindOf(verb), verb.String(), result)
+		}
+	}
+	for _, reason := range reasons() {
+		m.conditions.WithLabelValues(reason.condition, reason.name)
+	}
+	for _, stage := range stages() {
+		m.stages.WithLabelValues(stage)
+	}
+}
+
+// Evaluation is how one evaluation of a placement went.
+type Evaluation struct {
+	Outcome Outcome
+	// Deciding, Planning and Writing are how long its stages took. There may have been nothing to write.
+	Deciding, Planning, Writing time.Duration
+}
+
+// Evaluated records one evaluation of a placement.
+func (m *Metrics) Evaluated(e Evaluation, p plan.Plan) {
+	m.scheduling.Observe(e.Deciding.Seconds())
+	m.stages.WithLabelValues(stageDecide).Observe(e.Deciding.Seconds())
+	m.stages.WithLabelValues(stagePlan).Observe(e.Planning.Seconds())
+	if !p.Empty() {
+		m.stages.WithLabelValues(stageWrite).Observe(e.Writing.Seconds())
+	}
+	if !p.Empty() && e.Outcome != Failed {
+		m.binding.Observe(e.Writing.Seconds())
+	}
+	m.evaluations.WithLabelValues(string(e.Outcome)).Inc()
+}
+
+// Wrote records how many writes of a plan were done, and what became of the next one. Those after it were not tried.
+func (m *Metrics) Wrote(p plan.Plan, done int, next Result) {
+	for at, write := range p.Writes[:min(done+1, len(p.Writes))] {
+		result := Stored
+		if at == done {
+			result = next
+		}
+		m.writes.WithLabelValues(kindOf(write.Verb), write.Verb.String(), string(result)).Inc()
+	}
+}
+
+// Applied records a plan that was applied in full.
+func (m *Metrics) Applied(result *engine.Result, p plan.Plan) {
+	m.decisions.WithLabelValues(added).Add(float64(len(p.Added)))
+	m.decisions.WithLabelValues(removed).Add(float64(len(p.Removed)))
 	for _, name := range p.Removed {
 		if _, paid := slices.BinarySearch(result.Ledger.Releasing, name); paid {
 			m.released.Inc()
@@ -110,14 +137,15 @@ func (m *Metrics) Applied(result *engine.Result, p plan.Plan, took time.Duration
 	}
 }
 
-// Holding records how many clusters a placement holds, as far as is stored; 0 for one that is gone or left to others.
-func (m *Metrics) Holding(key fleet.Key, clusters int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.held.Add(float64(clusters - m.holding[key]))
-	if m.holding[key] = clusters; clusters == 0 {
-		delete(m.holding, key)
+// Answered records how long it took from the first change that woke a placement until what was decided was stored.
+func (m *Metrics) Answered(took time.Duration) { m.latency.Observe(took.Seconds()) }
+
+// Moved records one change of who is selected, by the kind of what woke the placement first.
+func (m *Metrics) Moved(kind string) {
+	if !slices.Contains(causes(), kind) {
+		kind = causeOther
 	}
+	m.changes.WithLabelValues(kind).Inc()
 }
 
 // Conditions records which of a placement's conditions a result changes.

@@ -1,12 +1,15 @@
 package telemetry_test
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine"
@@ -17,23 +20,52 @@ import (
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
+// read returns what a registry holds by name and labels, in their order; of histograms how much they have observed.
+func read(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			name := family.GetName()
+			for _, label := range metric.GetLabel() {
+				name += " " + label.GetName() + "=" + label.GetValue()
+			}
+			out[name] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
+		}
+	}
+	return out
+}
+
+// nonzero is read without what is zero.
+func nonzero(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	out := read(t, registry)
+	maps.DeleteFunc(out, func(_ string, value float64) bool { return value == 0 })
+	return out
+}
+
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := telemetry.NewMetrics(registry)
-	m.Evaluated(time.Millisecond, telemetry.Changed)
-	m.Evaluated(time.Millisecond, telemetry.Unchanged)
-	m.Evaluated(time.Millisecond, telemetry.Unchanged)
-	m.Applied(&engine.Result{Ledger: ledger.Ledger{Releasing: []string{"c01", "c02"}}}, plan.Plan{
+	p := plan.Plan{
 		Added: many(3), Removed: many(2),
 		Writes: []plan.Write{{Verb: plan.Pledge}, {Verb: plan.Create}, {Verb: plan.Create}, {Verb: plan.Report}},
-	}, time.Second)
-	p, q := fleet.Key{Namespace: "ns", Name: "p"}, fleet.Key{Namespace: "ns", Name: "q"}
-	for _, held := range []struct {
-		key   fleet.Key
-		count int
-	}{{p, 3}, {q, 4}, {p, 5}, {q, 0}, {q, 0}} {
-		m.Holding(held.key, held.count)
 	}
+	m.Evaluated(telemetry.Evaluation{Outcome: telemetry.Changed, Deciding: time.Millisecond, Writing: time.Second}, p)
+	m.Evaluated(telemetry.Evaluation{Outcome: telemetry.Failed, Deciding: time.Millisecond, Writing: time.Second}, p)
+	m.Evaluated(telemetry.Evaluation{Outcome: telemetry.Unchanged, Deciding: time.Millisecond}, plan.Plan{})
+	m.Wrote(p, len(p.Writes), telemetry.Stored)
+	m.Wrote(p, 2, telemetry.Superseded)
+	m.Wrote(p, 0, telemetry.Refused)
+	m.Applied(&engine.Result{Ledger: ledger.Ledger{Releasing: []string{"c01", "c02"}}}, p)
+	m.Answered(time.Second)
+	m.Moved("ManagedCluster")
+	m.Moved("Time")
+	m.Moved("Moon")
 	m.Conditions(enginetest.Placement("ns", "p").Obj(), &engine.Result{
 		Decided:       true,
 		Held:          engine.Condition{Type: clusterv1beta1.PlacementConditionHeld, Reason: "DisruptionBudgetSpent"},
@@ -41,37 +73,127 @@ func TestMetrics(t *testing.T) {
 		Satisfied:     engine.Condition{Type: clusterv1beta1.PlacementConditionSatisfied, Reason: "AllDecisionsScheduled"},
 		Misconfigured: engine.Condition{Type: clusterv1beta1.PlacementConditionMisconfigured, Reason: "Succeedconfigured"},
 	})
+	want := map[string]float64{
+		"scheduling_scheduling_duration_seconds name=placement_scheduling":                             3,
+		"scheduling_bind_duration_seconds name=placement_scheduling":                                   1,
+		"berth_stage_duration_seconds stage=decide":                                                    3,
+		"berth_stage_duration_seconds stage=plan":                                                      3,
+		"berth_stage_duration_seconds stage=write":                                                     2,
+		"berth_event_to_decision_seconds":                                                              1,
+		"berth_placement_evaluations_total outcome=changed":                                            1,
+		"berth_placement_evaluations_total outcome=failed":                                             1,
+		"berth_placement_evaluations_total outcome=unchanged":                                          1,
+		"berth_decisions_total change=added":                                                           3,
+		"berth_decisions_total change=removed":                                                         2,
+		"berth_decision_changes_total cause=ManagedCluster":                                            1,
+		"berth_decision_changes_total cause=Time":                                                      1,
+		"berth_decision_changes_total cause=Other":                                                     1,
+		"berth_released_removals_total":                                                                1,
+		"berth_plan_writes_total kind=Placement result=stored verb=pledge":                             2,
+		"berth_plan_writes_total kind=Placement result=failed verb=pledge":                             1,
+		"berth_plan_writes_total kind=PlacementDecision result=stored verb=create":                     3,
+		"berth_plan_writes_total kind=PlacementDecision result=superseded verb=create":                 1,
+		"berth_plan_writes_total kind=Placement result=stored verb=report":                             1,
+		"berth_placement_condition_changes_total reason=DisruptionBudgetSpent type=PlacementHeld":      1,
+		"berth_placement_condition_changes_total reason=AllDecisionsScheduled type=PlacementSatisfied": 1,
+		"berth_placement_condition_changes_total reason=Succeedconfigured type=PlacementMisconfigured": 1,
+	}
+	if diff := cmp.Diff(want, nonzero(t, registry)); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+}
+
+// TestStandings lets placements come, change and go. Nothing of one that has gone may stay.
+func TestStandings(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m := telemetry.NewMetrics(registry)
+	says := func(pairs ...string) []metav1.Condition {
+		var out []metav1.Condition
+		for at := 0; at < len(pairs); at += 2 {
+			out = append(out, metav1.Condition{Type: pairs[at], Reason: pairs[at+1]})
+		}
+		return out
+	}
+	p, q := fleet.Key{Namespace: "ns", Name: "p"}, fleet.Key{Namespace: "ns", Name: "q"}
+	const satisfied, wrong = "berth_placements reason=AllDecisionsScheduled type=PlacementSatisfied", "berth_placements reason=Misconfigured type=PlacementMisconfigured"
+	for _, step := range []struct {
+		what string
+		do   func()
+		want map[string]float64
+	}{
+		{"one comes", func() { m.Stands(p, 3, says("PlacementSatisfied", "AllDecisionsScheduled")) }, map[string]float64{"berth_held_removals": 3, satisfied: 1}},
+		{"another comes", func() {
+			m.Stands(q, 4, says("PlacementSatisfied", "AllDecisionsScheduled", "PlacementMisconfigured", "Misconfigured"))
+		}, map[string]float64{"berth_held_removals": 7, satisfied: 2, wrong: 1}},
+		{"the first stays", func() { m.Stands(p, 3, says("PlacementSatisfied", "AllDecisionsScheduled")) }, map[string]float64{"berth_held_removals": 7, satisfied: 2, wrong: 1}},
+		{"somebody else says something of it", func() { m.Stands(p, 5, says("PlacementSatisfied", "Perhaps", "Liked", "AllDecisionsScheduled")) }, map[string]float64{
+			"berth_held_removals": 9, satisfied: 1, wrong: 1,
+		}},
+		{"the other goes", func() { m.Left(q) }, map[string]float64{"berth_held_removals": 5}},
+		{"it is still gone", func() { m.Left(q) }, map[string]float64{"berth_held_removals": 5}},
+		{"the first goes", func() { m.Left(p) }, map[string]float64{}},
+	} {
+		step.do()
+		if diff := cmp.Diff(step.want, nonzero(t, registry)); diff != "" {
+			t.Errorf("%s: metrics (-want +got):\n%s", step.what, diff)
+		}
+	}
+}
+
+func TestCertificateMetric(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	var end time.Time
+	telemetry.NewCertificate(registry, func() (time.Time, bool) { return end, !end.IsZero() })
+	if got := read(t, registry); len(got) > 0 {
+		t.Errorf("metrics %v, want none before there is a certificate", got)
+	}
+	end = time.Unix(1_800_000_000, 0)
+	if diff := cmp.Diff(map[string]float64{"berth_certificate_end_timestamp_seconds": 1_800_000_000}, read(t, registry)); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+}
+
+// TestDefinitions holds the reference against what is served: the same metrics, types and labels, and for each value that
+// a label can have a series, unless it first has to happen.
+func TestDefinitions(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	telemetry.NewMetrics(registry)
+	telemetry.NewHealth(registry, func() telemetry.HealthState { return telemetry.HealthState{} })
+	telemetry.NewCertificate(registry, func() (time.Time, bool) { return time.Time{}, true })
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]float64{}
+	served := map[string]string{}
+	values := map[string][]string{}
 	for _, family := range families {
+		var names []string
+		for _, label := range family.GetMetric()[0].GetLabel() {
+			names = append(names, label.GetName())
+		}
+		served[family.GetName()] = strings.ToLower(family.GetType().String()) + ": " + family.GetHelp() + strings.Join(names, ",")
 		for _, metric := range family.GetMetric() {
-			name := family.GetName()
-			for _, label := range slices.Backward(metric.GetLabel()) {
-				name += " " + label.GetValue()
+			for _, label := range metric.GetLabel() {
+				of := family.GetName() + " " + label.GetName()
+				values[of] = append(values[of], label.GetValue())
 			}
-			got[name] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
 		}
 	}
-	want := map[string]float64{
-		"scheduling_scheduling_duration_seconds placement_scheduling":                      3,
-		"scheduling_bind_duration_seconds placement_scheduling":                            1,
-		"berth_placement_evaluations_total changed":                                        1,
-		"berth_placement_evaluations_total unchanged":                                      2,
-		"berth_decisions_total added":                                                      3,
-		"berth_decisions_total removed":                                                    2,
-		"berth_held_removals":                                                              5,
-		"berth_released_removals_total":                                                    1,
-		"berth_placement_condition_changes_total PlacementHeld DisruptionBudgetSpent":      1,
-		"berth_plan_writes_total pledge":                                                   1,
-		"berth_plan_writes_total create":                                                   2,
-		"berth_plan_writes_total report":                                                   1,
-		"berth_placement_condition_changes_total PlacementSatisfied AllDecisionsScheduled": 1,
-		"berth_placement_condition_changes_total PlacementMisconfigured Succeedconfigured": 1,
+	defined := map[string]string{}
+	for _, d := range telemetry.Definitions() {
+		var names []string
+		for _, label := range d.Labels {
+			names = append(names, label.Name)
+			of := d.Name + " " + label.Name
+			got := slices.Compact(slices.Sorted(slices.Values(values[of])))
+			if diff := cmp.Diff(slices.Sorted(slices.Values(label.Values)), got); diff != "" {
+				t.Errorf("values of %s (-defined +served):\n%s", of, diff)
+			}
+		}
+		slices.Sort(names)
+		defined[d.Name] = d.Type + ": " + d.Help + strings.Join(names, ",")
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("metrics (-want +got):\n%s", diff)
+	if diff := cmp.Diff(served, defined); diff != "" {
+		t.Errorf("metrics (-served +defined):\n%s", diff)
 	}
 }

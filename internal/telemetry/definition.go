@@ -1,0 +1,75 @@
+package telemetry
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// The types of metrics, as Prometheus calls them.
+const (
+	typeCounter   = "counter"
+	typeGauge     = "gauge"
+	typeHistogram = "histogram"
+)
+
+// Definition says what a metric is called, what it tells and how it is told apart.
+type Definition struct {
+	Name, Help, Type string
+	Labels           []Label
+}
+
+// Label is a label of a metric, with every value that it can have.
+type Label struct {
+	Name   string
+	Values []string
+}
+
+// Definitions returns every metric of Berth, by name.
+func Definitions() []Definition {
+	c := &catalogue{}
+	newMetrics(c)
+	newHealth(c, nil)
+	newCertificate(c, nil)
+	return slices.SortedFunc(slices.Values(c.definitions), func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// catalogue makes metrics and notes their definitions, so that what is said of them is what they are.
+type catalogue struct {
+	definitions []Definition
+	collectors  []prometheus.Collector
+}
+
+func (c *catalogue) define(kind, name, help string, labels []Label) []string {
+	c.definitions = append(c.definitions, Definition{Name: name, Help: help, Type: kind, Labels: labels})
+	names := make([]string, 0, len(labels))
+	for _, label := range labels {
+		names = append(names, label.Name)
+	}
+	return names
+}
+
+func (c *catalogue) counter(name, help string, labels ...Label) *prometheus.CounterVec {
+	out := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, c.define(typeCounter, name, help, labels))
+	c.collectors = append(c.collectors, out)
+	return out
+}
+
+func (c *catalogue) gauge(name, help string, labels ...Label) *prometheus.GaugeVec {
+	out := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, c.define(typeGauge, name, help, labels))
+	c.collectors = append(c.collectors, out)
+	return out
+}
+
+func (c *catalogue) histogram(name, help string, buckets []float64, labels ...Label) *prometheus.HistogramVec {
+	names := c.define(typeHistogram, name, help, labels)
+	out := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, names)
+	c.collectors = append(c.collectors, out)
+	return out
+}
+
+// asked describes a gauge whose values somebody is asked for whenever it is read.
+func (c *catalogue) asked(name, help string, labels ...Label) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, c.define(typeGauge, name, help, labels), nil)
+}

@@ -1,0 +1,118 @@
+package telemetry
+
+import (
+	"slices"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/plan"
+)
+
+// Outcome says how an evaluation ended.
+type Outcome string
+
+// The outcomes.
+const (
+	Unchanged Outcome = "unchanged"
+	Changed   Outcome = "changed"
+	Kept      Outcome = "kept"
+	Failed    Outcome = "failed"
+)
+
+func outcomes() []string {
+	return []string{string(Unchanged), string(Changed), string(Kept), string(Failed)}
+}
+
+// Result says what became of a write.
+type Result string
+
+// The results. A write is superseded where somebody else wrote in between: it is decided again, and nothing is wrong.
+const (
+	Stored     Result = "stored"
+	Superseded Result = "superseded"
+	Refused    Result = "failed"
+)
+
+func results() []string { return []string{string(Stored), string(Superseded), string(Refused)} }
+
+// What happens to a cluster, or to a taint.
+const (
+	added   = "added"
+	removed = "removed"
+)
+
+// The stages of an evaluation.
+const (
+	stageDecide = "decide"
+	stagePlan   = "plan"
+	stageWrite  = "write"
+)
+
+func stages() []string { return []string{stageDecide, stagePlan, stageWrite} }
+
+// The kinds that are written.
+const (
+	kindSlice     = "PlacementDecision"
+	kindPlacement = "Placement"
+)
+
+func kindOf(verb plan.Verb) string {
+	if verb == plan.Pledge || verb == plan.Report {
+		return kindPlacement
+	}
+	return kindSlice
+}
+
+func verbs() []plan.Verb {
+	return []plan.Verb{plan.Pledge, plan.Create, plan.Fill, plan.Mark, plan.Delete, plan.Report}
+}
+
+func verbNames() []string {
+	var out []string
+	for _, verb := range verbs() {
+		out = append(out, verb.String())
+	}
+	return out
+}
+
+// causeOther is the cause of whatever has none of the kinds.
+const causeOther = "Other"
+
+// causes are the kinds of what wakes placements: of objects, a manager that starts, time that passes.
+func causes() []string {
+	return []string{
+		"ManagedCluster", "AddOnPlacementScore", "ManagedClusterSet", "ManagedClusterSetBinding", kindPlacement, kindSlice,
+		"Manager", "Time", causeOther,
+	}
+}
+
+// reason is a reason that a condition of a placement can have.
+type reason struct{ condition, name string }
+
+func reasons() []reason {
+	return []reason{
+		{clusterv1beta1.PlacementConditionSatisfied, clusterv1beta1.ReasonAllDecisionsScheduled},
+		{clusterv1beta1.PlacementConditionSatisfied, clusterv1beta1.ReasonNotAllDecisionsScheduled},
+		{clusterv1beta1.PlacementConditionSatisfied, clusterv1beta1.ReasonNoManagedClusterSetBindings},
+		{clusterv1beta1.PlacementConditionSatisfied, clusterv1beta1.ReasonNoIntersection},
+		{clusterv1beta1.PlacementConditionSatisfied, clusterv1beta1.ReasonAllManagedClusterSetsEmpty},
+		{clusterv1beta1.PlacementConditionSatisfied, clusterv1beta1.ReasonNoManagedClusterMatched},
+		{clusterv1beta1.PlacementConditionMisconfigured, clusterv1beta1.ReasonMisconfigured},
+		{clusterv1beta1.PlacementConditionMisconfigured, clusterv1beta1.ReasonSucceedConfigured},
+		{clusterv1beta1.PlacementConditionHeld, clusterv1beta1.ReasonBudgetSpent},
+		{clusterv1beta1.PlacementConditionHeld, clusterv1beta1.ReasonNothingHeld},
+		{clusterv1beta1.PlacementConditionScoresExpired, clusterv1beta1.ReasonScoresExpired},
+		{clusterv1beta1.PlacementConditionScoresExpired, clusterv1beta1.ReasonScoresFresh},
+	}
+}
+
+// conditionLabels are the labels of what is told apart by a condition and its reason.
+func conditionLabels() []Label {
+	conditions, names := Label{Name: "type"}, Label{Name: "reason"}
+	for _, r := range reasons() {
+		if !slices.Contains(conditions.Values, r.condition) {
+			conditions.Values = append(conditions.Values, r.condition)
+		}
+		names.Values = append(names.Values, r.name)
+	}
+	return []Label{conditions, names}
+}
