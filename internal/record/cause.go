@@ -3,6 +3,7 @@ package record
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
@@ -11,10 +12,11 @@ import (
 // maxCauses is how many causes of one turn are named.
 const maxCauses = 4
 
-// woken is what woke a placement: the first causes, and how many there were beside them.
+// woken is what woke a placement: the first causes, how many there were beside them, and when the very first came.
 type woken struct {
 	named []explain.Cause
 	more  int
+	since time.Time
 }
 
 func (w *woken) add(cause explain.Cause) {
@@ -35,12 +37,12 @@ type causes struct {
 
 func newCauses() *causes { return &causes{pending: map[fleet.Key]*woken{}} }
 
-func (c *causes) add(key fleet.Key, cause explain.Cause) {
+func (c *causes) add(key fleet.Key, cause explain.Cause, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w, ok := c.pending[key]
 	if !ok {
-		w = &woken{}
+		w = &woken{since: now}
 		c.pending[key] = w
 	}
 	w.add(cause)

@@ -55,7 +55,9 @@ func (r *Record) Lead(world *live.World) {
 }
 
 // Woken notes what woke a placement.
-func (r *Record) Woken(key fleet.Key, cause explain.Cause) { r.causes.add(key, cause) }
+func (r *Record) Woken(key fleet.Key, cause explain.Cause) {
+	r.causes.add(key, cause, r.options.Clock.Now())
+}
 
 // Forget forgets the run of a placement that is not decided any more. What is known of its changes stays.
 func (r *Record) Forget(key fleet.Key) {
@@ -78,6 +80,9 @@ type Turn struct {
 func (r *Record) Turn(key fleet.Key) *Turn {
 	return &Turn{record: r, key: key, woken: r.causes.take(key), before: r.runs.stored(key)}
 }
+
+// Since returns when the first change came that woke the placement for this turn. Ok is false where none did: time alone.
+func (t *Turn) Since() (first time.Time, ok bool) { return t.woken.since, !t.woken.since.IsZero() }
 
 // Decided notes the run, which is to be stored yet.
 func (t *Turn) Decided(placement *clusterv1beta1.Placement, result *engine.Result) {

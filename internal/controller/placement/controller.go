@@ -91,7 +91,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !ok {
 		r.overtaken.Forget(request)
 		r.record.Forget(key)
-		r.metrics.Holding(key, 0)
+		r.metrics.Left(key)
 		return reconcile.Result{}, nil
 	}
 	again, err := r.decide(ctx, key, c)
@@ -117,19 +117,23 @@ func (r *reconciler) decide(ctx context.Context, key fleet.Key, c live.Case) (ag
 	turn.Decided(c.Stored.Placement, result)
 	decided := r.clock.Now()
 	writes := plan.Diff(result, c.Stored, started)
+	planned := r.clock.Now()
 	written, err := apply.Apply(ctx, r.client, writes, r.world)
-	r.metrics.Evaluated(decided.Sub(started), outcome(result, writes, err))
+	r.metrics.Wrote(writes, written.Writes, refusal(err))
+	r.metrics.Evaluated(telemetry.Evaluation{
+		Outcome:  outcome(result, writes, err),
+		Deciding: decided.Sub(started), Planning: planned.Sub(decided), Writing: r.clock.Since(planned),
+	}, writes)
 	if err != nil {
 		turn.Failed()
 		return time.Time{}, err
 	}
 	r.world.Kept(c.Stored, writes)
 	stored = true
-	r.metrics.Holding(key, holding(c, result))
+	r.measure(key, c, result, writes)
 	change, moved := turn.Stored(writes)
 	if !writes.Empty() {
-		r.metrics.Applied(result, writes, r.clock.Since(decided))
-		r.metrics.Conditions(c.Stored.Placement, result)
+		r.answered(turn, change, moved)
 		fields := []any{
 			"selected", result.Selected, "added", len(writes.Added), "removed", len(writes.Removed),
 			"held", holding(c, result), "writes", len(writes.Writes), "reason", result.Satisfied.Reason,
@@ -138,18 +142,9 @@ func (r *reconciler) decide(ctx context.Context, key fleet.Key, c live.Case) (ag
 			fields = append(fields, change.Fields()...)
 		}
 		log.FromContext(ctx).Info("decided", fields...)
-		r.tell(c.Stored.Placement, result, writes, written)
+		r.tell(c.Stored.Placement, result, writes, written.Slices)
 	}
 	return earlier(result.LookAgain, writes.LookAgain), nil
-}
-
-// holding returns how many clusters a placement holds once a result is stored. One that decides nothing leaves the account
-// as it is.
-func holding(c live.Case, result *engine.Result) int {
-	if result.Decided {
-		return len(result.Ledger.Held)
-	}
-	return len(plan.ReadLedger(c.Stored.Placement).Held)
 }
 
 // earlier returns the earlier of two instants, zero being none.
@@ -192,17 +187,4 @@ func (r *reconciler) until(instant time.Time) time.Duration {
 		return 0
 	}
 	return max(instant.Sub(r.clock.Now()), time.Millisecond)
-}
-
-func outcome(result *engine.Result, writes plan.Plan, err error) telemetry.Outcome {
-	switch {
-	case err != nil:
-		return telemetry.Failed
-	case !result.Decided:
-		return telemetry.Kept
-	case writes.Empty():
-		return telemetry.Unchanged
-	default:
-		return telemetry.Changed
-	}
 }
