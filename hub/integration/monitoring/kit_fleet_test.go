@@ -1,0 +1,100 @@
+package monitoring
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// fleet is a few clusters in a set that is bound to a namespace. Clusters are selected by their label `open`.
+type fleet struct {
+	client.Client
+	t         *testing.T
+	namespace string
+	turns     int
+}
+
+func newFleet(t *testing.T) *fleet {
+	t.Helper()
+	f := &fleet{Client: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t)}
+	f.create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
+	f.create(&clusterv1beta2.ManagedClusterSetBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.namespace},
+		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: f.namespace},
+	})
+	for number := range 3 {
+		f.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
+			Name: f.cluster(number), Labels: map[string]string{clusterv1beta2.ClusterSetLabel: f.namespace, "open": "true"},
+		}})
+	}
+	return f
+}
+
+func (f *fleet) cluster(number int) string { return fmt.Sprintf("%s-%d", f.namespace, number) }
+
+func (f *fleet) create(object client.Object) {
+	f.t.Helper()
+	if err := f.Create(f.t.Context(), object); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// placement stores a placement that selects what is open, and waits until it says something of itself.
+func (f *fleet) placement(name, says string, change func(*clusterv1beta1.PlacementSpec)) *clusterv1beta1.Placement {
+	f.t.Helper()
+	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
+	out.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"open": "true"}},
+	}}}
+	if change != nil {
+		change(&out.Spec)
+	}
+	f.create(out)
+	hubtest.Eventually(f.t, soon, func(ctx context.Context) error {
+		stored := &clusterv1beta1.Placement{}
+		if err := f.Get(ctx, client.ObjectKeyFromObject(out), stored); err != nil {
+			return err
+		}
+		for _, condition := range stored.Status.Conditions {
+			if condition.Type == says && condition.Status == metav1.ConditionTrue {
+				return nil
+			}
+		}
+		return fmt.Errorf("placement %s says %+v, want %s", name, stored.Status.Conditions, says)
+	})
+	return out
+}
+
+// unreadable is an expression that fails on every cluster, which nobody sees before it is evaluated.
+func unreadable(spec *clusterv1beta1.PlacementSpec) {
+	spec.Predicates[0].RequiredClusterSelector.CelSelector.CelExpressions = []string{`managedCluster.metadata.labels["nobody"] == "has"`}
+}
+
+// unbending drops nobody.
+func unbending(spec *clusterv1beta1.PlacementSpec) {
+	spec.DisruptionPolicy = &clusterv1beta1.DisruptionPolicy{MaxUnavailable: intstr.FromInt32(0)}
+}
+
+// open opens or closes a cluster.
+func (f *fleet) open(ctx context.Context, number int, open bool) error {
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{"open":%q}}}`, strconv.FormatBool(open))
+	object := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: f.cluster(number)}}
+	return f.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
+}
+
+// turn opens the last cluster if it is closed, or closes it, so that something is always decided.
+func (f *fleet) turn(ctx context.Context) error {
+	f.turns++
+	return f.open(ctx, 2, f.turns%2 == 0)
+}

@@ -1,0 +1,194 @@
+package monitoring
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+const (
+	root   = "../../.."
+	folder = root + "/config/monitoring"
+	// often is how often Prometheus looks here; in the repository it takes its time.
+	often = "1s"
+)
+
+// program returns the path of a program that make has put into bin.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(root, "bin", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("there is no %s, run at the root of the repository: make bin/prometheus", path)
+	}
+	return path
+}
+
+// prometheus is a running Prometheus.
+type prometheus struct{ address string }
+
+// startPrometheus runs Prometheus with the configuration and the rules of the repository, but for a manager on another
+// address, looking more often, and without patience. It ends with the test, and takes its data with it.
+func startPrometheus(t *testing.T, manager string) *prometheus {
+	t.Helper()
+	dir := t.TempDir()
+	rewrite(t, "scrape.yaml", dir, func(config object) {
+		global := config.object("global")
+		global["scrape_interval"], global["evaluation_interval"] = often, often
+		job := config.list("scrape_configs")[0]
+		job.list("static_configs")[0]["targets"] = []any{manager}
+	})
+	rewrite(t, "alerts.yaml", dir, func(config object) {
+		for _, group := range config.list("groups") {
+			for _, rule := range group.list("rules") {
+				delete(rule, "for")
+			}
+		}
+	})
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &prometheus{address: hubtest.FreeAddress(t)}
+	command := exec.Command(program(t, "prometheus"), "--config.file="+filepath.Join(dir, "scrape.yaml"), //nolint:noctx // ended below
+		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+p.address)
+	command.Stdout, command.Stderr = log, log
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it must not outlive a test binary that is killed
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill() // its data is of no use to anybody
+		_ = command.Wait()         // killed, as said
+		_ = log.Close()
+		if text, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
+			t.Logf("the log of Prometheus:\n%s", text)
+		}
+	})
+	return p
+}
+
+// object is a part of a configuration.
+type object map[string]any
+
+func (o object) object(key string) object { return o[key].(map[string]any) }
+
+func (o object) list(key string) []object {
+	var out []object
+	for _, item := range o[key].([]any) {
+		out = append(out, item.(map[string]any))
+	}
+	return out
+}
+
+// rewrite copies a file of the repository to another folder, changed.
+func rewrite(t *testing.T, name, to string, change func(object)) {
+	t.Helper()
+	config := object{}
+	read(t, name, &config)
+	change(config)
+	text, err := yaml.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(to, name), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// read reads a file of the repository, YAML or JSON.
+func read(t *testing.T, name string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, into); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}
+
+// query returns the values that a query has now, each as text.
+func (p *prometheus) query(ctx context.Context, expression string) ([]string, error) {
+	var data struct {
+		Result []struct {
+			Value []any `json:"value"`
+		} `json:"result"`
+	}
+	if err := p.ask(ctx, "query?query="+url.QueryEscape(expression), &data); err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, series := range data.Result {
+		if len(series.Value) != 2 {
+			return nil, fmt.Errorf("%s yields %v, want an instant and a value", expression, series.Value)
+		}
+		out = append(out, fmt.Sprint(series.Value[1]))
+	}
+	return out, nil
+}
+
+// firing returns the alerts that fire, sorted.
+func (p *prometheus) firing(ctx context.Context) ([]string, error) {
+	var data struct {
+		Alerts []struct {
+			State  string            `json:"state"`
+			Labels map[string]string `json:"labels"`
+		} `json:"alerts"`
+	}
+	if err := p.ask(ctx, "alerts", &data); err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, alert := range data.Alerts {
+		if alert.State == "firing" {
+			out = append(out, alert.Labels["alertname"])
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// ask asks Prometheus's API for something.
+func (p *prometheus) ask(ctx context.Context, what string, data any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.address+"/api/v1/"+what, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close() //nolint:errcheck // it was only read
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	answer := struct {
+		Status, Error string
+		Data          any
+	}{Data: data}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return fmt.Errorf("%s answers %s: %w", what, strings.TrimSpace(string(body)), err)
+	}
+	if answer.Status != "success" {
+		return fmt.Errorf("%s answers %s: %s", what, answer.Status, answer.Error)
+	}
+	return nil
+}

@@ -1,0 +1,18 @@
+// Package monitoring tests the dashboard and the alerts of config/monitoring against the real thing: a Prometheus that
+// scrapes a manager at work, and is asked what Grafana would ask it.
+package monitoring
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// soon is far more than anything here needs on an idle machine: what is waited for is never a matter of speed.
+const soon = 120 * time.Second
+
+var shared *hubtest.Hub
+
+func TestMain(m *testing.M) { os.Exit(hubtest.Main(m, &shared, hubtest.Options{})) }

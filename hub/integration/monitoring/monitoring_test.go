@@ -1,0 +1,136 @@
+package monitoring
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// TestPrometheusUnderstandsTheFiles asks promtool about the files as they are.
+func TestPrometheusUnderstandsTheFiles(t *testing.T) {
+	for _, check := range [][]string{{"rules", "alerts.yaml"}, {"config", "scrape.yaml"}} {
+		command := exec.CommandContext(t.Context(), program(t, "promtool"), "check", check[0], filepath.Join(folder, check[1]))
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Errorf("promtool check %s %s: %v: %s", check[0], check[1], err, out)
+		}
+	}
+}
+
+// TestDashboardAndAlerts lets a manager decide placements of every sort while a Prometheus looks. Every query of the
+// dashboard must have data then, and whatever an alert compares; and the alerts that fire must be those that should.
+func TestDashboardAndAlerts(t *testing.T) {
+	manager := hubtest.StartManager(t, shared, hubtest.ManagerOptions{Webhooks: true}) // these have a certificate
+	p := startPrometheus(t, manager.Metrics)
+	f := newFleet(t)
+	f.placement("good", clusterv1beta1.PlacementConditionSatisfied, nil)
+	f.placement("held", clusterv1beta1.PlacementConditionSatisfied, unbending)
+	wrong := f.placement("wrong", clusterv1beta1.PlacementConditionMisconfigured, unreadable)
+	if err := f.open(t.Context(), 1, false); err != nil {
+		t.Fatal(err)
+	}
+	p.answers(t, f, append(append(dashboard(t), alerts(t)...), `workqueue_depth{name="placement"}`))
+	p.fires(t, "BerthPlacementsMisconfigured", "BerthPlacementsNotSatisfied", "BerthRemovalsHeld")
+
+	if err := f.Delete(t.Context(), wrong); err != nil {
+		t.Fatal(err)
+	}
+	p.fires(t, "BerthRemovalsHeld")
+
+	manager.Stop()
+	p.fires(t, "BerthManagerDown")
+}
+
+// answers waits until every query has a number, and keeps the manager busy meanwhile.
+func (p *prometheus) answers(t *testing.T, f *fleet, queries []string) {
+	t.Helper()
+	if len(queries) < 30 {
+		t.Errorf("there are only %d queries: %q", len(queries), queries)
+	}
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		if err := f.turn(ctx); err != nil {
+			return err
+		}
+		var last error
+		queries = slices.DeleteFunc(queries, func(query string) bool {
+			values, err := p.query(ctx, query)
+			values = slices.DeleteFunc(values, func(value string) bool { return value == "NaN" })
+			if err != nil || len(values) == 0 {
+				last = fmt.Errorf("no data: %s: %v", query, err) //nolint:errorlint // it may be nil
+			}
+			return len(values) > 0
+		})
+		return last
+	})
+}
+
+// fires waits until exactly some alerts fire.
+func (p *prometheus) fires(t *testing.T, want ...string) {
+	t.Helper()
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		got, err := p.firing(ctx)
+		if err != nil {
+			return err
+		}
+		if !slices.Equal(got, want) {
+			return fmt.Errorf("%v fire, want %v", got, want)
+		}
+		return nil
+	})
+}
+
+// dashboard returns the queries of the dashboard, as Grafana asks them.
+func dashboard(t *testing.T) []string {
+	t.Helper()
+	var board struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	read(t, "dashboard.json", &board)
+	variables := strings.NewReplacer("$job", "berth", "$__rate_interval", "1m")
+	var out []string
+	for _, panel := range board.Panels {
+		for _, target := range panel.Targets {
+			query := variables.Replace(target.Expr)
+			if strings.Contains(query, "$") {
+				t.Errorf("panel %q asks for a variable that is not known here: %s", panel.Title, query)
+			}
+			out = append(out, query)
+		}
+	}
+	return out
+}
+
+// comparison is how the expression of an alert ends. What stands before it is what is compared.
+var comparison = regexp.MustCompile(`^(.*\S) (<|>|==) [0-9.]+$`)
+
+// alerts returns what each alert compares: most should never hold, so that they themselves have no data.
+func alerts(t *testing.T) []string {
+	t.Helper()
+	var rules struct {
+		Groups []struct {
+			Rules []struct{ Alert, Expr string }
+		}
+	}
+	read(t, "alerts.yaml", &rules)
+	var out []string
+	for _, group := range rules.Groups {
+		for _, rule := range group.Rules {
+			parts := comparison.FindStringSubmatch(rule.Expr)
+			if parts == nil {
+				t.Fatalf("alert %s does not end in a comparison with a number: %s", rule.Alert, rule.Expr)
+			}
+			out = append(out, parts[1])
+		}
+	}
+	return out
+}
