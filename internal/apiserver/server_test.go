@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -88,6 +89,8 @@ func (s *source) TLS(config *tls.Config) {
 }
 
 func (s *source) Ready() <-chan struct{} { return nil }
+
+func (s *source) Until() (end time.Time, ok bool) { return time.Time{}, false }
 
 func (s *source) OnChange(call func()) { s.changed = call }
 
