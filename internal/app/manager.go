@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -110,6 +111,7 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
+	metrics.Registry = telemetry.WithQueues(metrics.Registry, legacyregistry.DefaultGatherer)
 	mgr, err := ctrl.NewManager(restConfig, managerOptions(options, scheme, lock))
 	if err != nil {
 		return fmt.Errorf("making the manager: %w", err)
