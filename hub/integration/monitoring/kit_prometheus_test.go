@@ -66,7 +66,7 @@ func startPrometheus(t *testing.T, manager string) *prometheus {
 		t.Fatal(err)
 	}
 	p := &prometheus{address: hubtest.FreeAddress(t)}
-	command := exec.Command(program(t, "prometheus"), "--config.file="+filepath.Join(dir, "scrape.yaml"), //nolint:noctx // ended below
+	command := exec.Command(program(t, "prometheus"), "--config.file="+filepath.Join(dir, "scrape.yaml"),
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+p.address)
 	command.Stdout, command.Stderr = log, log
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it must not outlive a test binary that is killed
@@ -175,14 +175,15 @@ func (p *prometheus) ask(ctx context.Context, what string, data any) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close() //nolint:errcheck // it was only read
+	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		return err
 	}
 	answer := struct {
-		Status, Error string
-		Data          any
+		Status string `json:"status"`
+		Error  string `json:"error"`
+		Data   any    `json:"data"`
 	}{Data: data}
 	if err := json.Unmarshal(body, &answer); err != nil {
 		return fmt.Errorf("%s answers %s: %w", what, strings.TrimSpace(string(body)), err)
