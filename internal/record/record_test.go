@@ -258,16 +258,16 @@ func TestCausesAreMerged(t *testing.T) {
 	c := newCauses()
 	cause := func(i int) explain.Cause { return explain.Cause{Kind: "ManagedCluster", Name: fmt.Sprint(i)} }
 	for i := range 7 {
-		c.add(key, cause(i))
-		c.add(key, cause(0))
+		c.add(key, cause(i), start.Add(time.Duration(i)*time.Second))
+		c.add(key, cause(0), start.Add(time.Duration(i)*time.Second))
 	}
 	taken := c.take(key)
-	if len(taken.named) != maxCauses || taken.named[0] != cause(0) || taken.more != 3 {
+	if len(taken.named) != maxCauses || taken.named[0] != cause(0) || taken.more != 3 || !taken.since.Equal(start) {
 		t.Errorf("taken: %+v", taken)
 	}
-	c.add(key, cause(9))
+	c.add(key, cause(9), start.Add(time.Hour))
 	c.restore(key, taken)
-	if again := c.take(key); again.named[0] != cause(0) || again.more != 4 {
+	if again := c.take(key); again.named[0] != cause(0) || again.more != 4 || !again.since.Equal(start) {
 		t.Errorf("restored: %+v", again)
 	}
 	if rest := c.take(key); len(rest.named) > 0 || len(c.pending) > 0 {

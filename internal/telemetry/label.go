@@ -85,11 +85,11 @@ func causes() []string {
 	}
 }
 
-// reason is a reason that a condition of a placement can have.
-type reason struct{ condition, name string }
+// saying is a condition that a placement can have, with a reason.
+type saying struct{ condition, name string }
 
-func reasons() []reason {
-	return []reason{
+func sayings() []saying {
+	return []saying{
 		{clusterv1beta1.PlacementConditionSatisfied, clusterv1beta1.ReasonAllDecisionsScheduled},
 		{clusterv1beta1.PlacementConditionSatisfied, clusterv1beta1.ReasonNotAllDecisionsScheduled},
 		{clusterv1beta1.PlacementConditionSatisfied, clusterv1beta1.ReasonNoManagedClusterSetBindings},
@@ -108,7 +108,7 @@ func reasons() []reason {
 // conditionLabels are the labels of what is told apart by a condition and its reason.
 func conditionLabels() []Label {
 	conditions, names := Label{Name: "type"}, Label{Name: "reason"}
-	for _, r := range reasons() {
+	for _, r := range sayings() {
 		if !slices.Contains(conditions.Values, r.condition) {
 			conditions.Values = append(conditions.Values, r.condition)
 		}

@@ -86,8 +86,8 @@ func (m *Metrics) begin() {
 			m.writes.WithLabelValues(kindOf(verb), verb.String(), result)
 		}
 	}
-	for _, reason := range reasons() {
-		m.conditions.WithLabelValues(reason.condition, reason.name)
+	for _, r := range sayings() {
+		m.conditions.WithLabelValues(r.condition, r.name)
 	}
 	for _, stage := range stages() {
 		m.stages.WithLabelValues(stage)

@@ -18,10 +18,10 @@ type standings struct {
 	placements *prometheus.GaugeVec
 }
 
-// standing is how one placement stands: how many clusters it holds, and the reasons of its conditions.
+// standing is how one placement stands: how many clusters it holds, and what its conditions say.
 type standing struct {
 	held    int
-	reasons []reason
+	sayings []saying
 }
 
 func newStandings(c *catalogue) *standings {
@@ -32,7 +32,7 @@ func newStandings(c *catalogue) *standings {
 		placements: c.gauge("berth_placements",
 			"Placements that are decided, by type and reason of a condition that they have.", conditionLabels()...),
 	}
-	for _, r := range reasons() {
+	for _, r := range sayings() {
 		s.placements.WithLabelValues(r.condition, r.name)
 	}
 	return s
@@ -43,13 +43,13 @@ func (s *standings) set(key fleet.Key, now standing) {
 	defer s.mu.Unlock()
 	before := s.known[key]
 	s.held.Add(float64(now.held - before.held))
-	for _, r := range before.reasons {
+	for _, r := range before.sayings {
 		s.placements.WithLabelValues(r.condition, r.name).Dec()
 	}
-	for _, r := range now.reasons {
+	for _, r := range now.sayings {
 		s.placements.WithLabelValues(r.condition, r.name).Inc()
 	}
-	if s.known[key] = now; now.held == 0 && len(now.reasons) == 0 {
+	if s.known[key] = now; now.held == 0 && len(now.sayings) == 0 {
 		delete(s.known, key)
 	}
 }
@@ -59,8 +59,8 @@ func (s *standings) set(key fleet.Key, now standing) {
 func (m *Metrics) Stands(key fleet.Key, held int, conditions []metav1.Condition) {
 	now := standing{held: held}
 	for _, condition := range conditions {
-		if r := (reason{condition.Type, condition.Reason}); slices.Contains(reasons(), r) {
-			now.reasons = append(now.reasons, r)
+		if r := (saying{condition.Type, condition.Reason}); slices.Contains(sayings(), r) {
+			now.sayings = append(now.sayings, r)
 		}
 	}
 	m.standings.set(key, now)
