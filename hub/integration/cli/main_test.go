@@ -92,7 +92,7 @@ func newStage(t *testing.T) stage {
 	t.Helper()
 	s := stage{shared.Namespace(t), hubtest.NewClient(t, shared.Config())}
 	for _, name := range s.clusters() {
-		cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1beta2.ClusterSetLabel: s.namespace}}}
+		cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1beta2.ClusterSetLabel: s.namespace, "site": name}}}
 		cluster.Spec.HubAcceptsClient = true
 		s.create(t, cluster)
 	}

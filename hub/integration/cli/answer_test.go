@@ -1,0 +1,216 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/config/apiserver"
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/cli"
+)
+
+// answers starts a manager that answers questions, on a hub that leads to it while the test runs.
+func (s stage) answers(t *testing.T) {
+	t.Helper()
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "berth-system", Name: "berth-views"}}
+	service.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}
+	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: service.Namespace}}
+	if err := s.client.Create(t.Context(), home); client.IgnoreAlreadyExists(err) != nil {
+		t.Fatal(err)
+	}
+	s.create(t, service)
+	for document := range strings.SplitSeq(apiserver.Access(), "\n---\n") {
+		var object client.Object = &rbacv1.ClusterRole{}
+		switch {
+		case strings.Contains(document, "kind: ClusterRoleBinding\n"):
+			object = &rbacv1.ClusterRoleBinding{}
+		case strings.Contains(document, "kind: RoleBinding\n"):
+			object = &rbacv1.RoleBinding{}
+		}
+		if err := yaml.Unmarshal([]byte(document), object); err != nil {
+			t.Fatal(err)
+		}
+		s.create(t, object)
+	}
+	t.Cleanup(func() { // the manager registers itself, and is stopped by then
+		entry := &unstructured.Unstructured{}
+		entry.SetAPIVersion("apiregistration.k8s.io/v1")
+		entry.SetKind("APIService")
+		entry.SetName("v1.view.cluster.open-cluster-management.io")
+		if err := s.client.Delete(context.WithoutCancel(t.Context()), entry); err != nil {
+			t.Error(err)
+		}
+	})
+	address := hubtest.FreeAddress(t)
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hubtest.StartManager(t, shared, hubtest.ManagerOptions{
+		Args: []string{"--controllers=placement,views", "--view-bind-address=" + address, "--view-service-port=" + port},
+	})
+}
+
+// stored waits until the placement has a cluster, other than one, and the manager explains that; it returns the cluster and
+// the one that is left over.
+func (s stage) stored(t *testing.T, other string) (chosen, left string) {
+	t.Helper()
+	hubtest.Eventually(t, limit, func(ctx context.Context) error {
+		var list clusterv1beta1.PlacementDecisionList
+		if err := s.client.List(ctx, &list, client.InNamespace(s.namespace)); err != nil {
+			return err
+		}
+		if len(list.Items) != 1 || len(list.Items[0].Status.Decisions) != 1 {
+			return fmt.Errorf("%w: decisions %+v", errNotYet, list.Items)
+		}
+		chosen = list.Items[0].Status.Decisions[0].ClusterName
+		told := run(ctx, "explain", "placement", "web", "-n", s.namespace)
+		if chosen == other || told.code != cli.ExitOK || strings.Contains(told.out, "Stale") || !strings.Contains(told.out, chosen) {
+			return fmt.Errorf("%w: %s is stored, %+v", errNotYet, chosen, told)
+		}
+		return nil
+	})
+	return chosen, s.clusters()[1-slices.Index(s.clusters(), chosen)]
+}
+
+// question is a command line, what it ends with, and what it says.
+type question struct {
+	args []string
+	code int
+	want []string
+}
+
+func (q question) ask(t *testing.T) {
+	t.Helper()
+	got := run(t.Context(), q.args...)
+	said, silent := got.out, got.errOut
+	if q.code == cli.ExitRefused {
+		said, silent = silent, said
+	}
+	if got.code != q.code || silent != "" {
+		t.Errorf("got %+v, want exit code %d", got, q.code)
+	}
+	for _, want := range q.want {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not in\n%s", want, said)
+		}
+	}
+}
+
+// TestExplain asks the manager why, as one who may know and as one who may not.
+func TestExplain(t *testing.T) {
+	s := newStage(t)
+	args := func(more ...string) []string {
+		return append([]string{"explain", "placement", "web", "-n", s.namespace}, more...)
+	}
+	const nobody = ": nobody answers for explanations on this hub: start the manager with its views, or read files with -f"
+	question{args(), cli.ExitRefused, []string{"explaining " + s.namespace + "/web" + nobody}}.ask(t)
+
+	s.answers(t)
+	chosen, left := s.stored(t, "")
+	var all, one explain.Explanation
+	decode(t, run(t.Context(), args("-o", "json")...), &all)
+	if diff := cmp.Diff([]string{chosen}, all.Chosen()); diff != "" || all.Kind != explain.Kind || all.Selected != 1 {
+		t.Errorf("explained %+v; chosen (-stored +explained):\n%s", all, diff)
+	}
+	decode(t, run(t.Context(), args("-o", "json", "--cluster", left)...), &one)
+	if len(one.Clusters) != 1 || one.Clusters[0].Name != left || one.Clusters[0].Fix == nil {
+		t.Errorf("one cluster: %+v", one)
+	}
+	doing := "explaining " + s.namespace + "/"
+	for name, q := range map[string]question{
+		"a summary": {args(), cli.ExitOK, []string{
+			s.namespace + "/web: satisfied, 1 of 1 selected (AllDecisionsScheduled)", "Selected  1  " + chosen, "Beaten    1  ", left,
+		}},
+		"who is selected": {args("--cluster", chosen), cli.ExitOK, []string{chosen + " in " + s.namespace + "/web: Selected", "rank         1"}},
+		"who is not, and what would help": {args("--cluster", left), cli.ExitOK, []string{
+			left + " in " + s.namespace + "/web: Beaten", "  sets         " + s.namespace, "  fix          ",
+		}},
+		"no such placement": {
+			[]string{"explain", "placement", "nothing", "-n", s.namespace},
+			cli.ExitRefused,
+			[]string{doing + `nothing: placements.cluster.open-cluster-management.io "nothing" not found`},
+		},
+		"no such cluster": {
+			args("--cluster", "nobody"), cli.ExitRefused, []string{doing + `web: managedclusters.cluster.open-cluster-management.io "nobody" not found`},
+		},
+		"a stranger": {
+			args("--as", "stranger"), cli.ExitRefused,
+			[]string{doing + "web: the right to get this placement is missing; ask for a role that gives it: ", `User "stranger" cannot get`},
+		},
+	} {
+		t.Run(name, q.ask)
+	}
+}
+
+// TestHistory taints the cluster that is chosen, and wants to hear who moved, and what woke the placement.
+func TestHistory(t *testing.T) {
+	s := newStage(t)
+	s.answers(t)
+	chosen, left := s.stored(t, "")
+	taint := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"taints":[{"key":"gpu","value":"true","effect":"NoSelect"}]}}`))
+	if err := s.client.Patch(t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: chosen}}, taint); err != nil {
+		t.Fatal(err)
+	}
+	s.stored(t, chosen)
+	args := func(more ...string) []string {
+		return append([]string{"history", "placement", "web", "-n", s.namespace}, more...)
+	}
+	const came, went = "added, was Beaten: others rank higher", "removed, Tainted: taint gpu=true:NoSelect"
+	cause := "ManagedCluster " + chosen + ": taints changed"
+	for name, q := range map[string]question{
+		"all":           {args(), cli.ExitOK, []string{chosen, left, came, went, cause}},
+		"of late":       {args("--since", "1h"), cli.ExitOK, []string{came, went, cause}},
+		"later":         {args("--since", "2100-01-01T00:00:00Z"), cli.ExitOK, []string{"No change of placement " + s.namespace + "/web is known since "}},
+		"not long":      {args("--since", "tea"), cli.ExitRefused, []string{`--since "tea" is neither a length such as 1h nor an instant`}},
+		"no placement":  {[]string{"history", "placement", "x", "-n", s.namespace}, cli.ExitRefused, []string{"reading the history of " + s.namespace + "/x: ", `"x" not found`}},
+		"for strangers": {args("--as", "stranger"), cli.ExitRefused, []string{"the right to get this placement is missing"}},
+	} {
+		t.Run(name, q.ask)
+	}
+	var one explain.History
+	decode(t, run(t.Context(), args("--cluster", left, "-o", "json")...), &one)
+	if len(one.Changes) != 1 || len(one.Changes[0].Moves) != 1 || one.Changes[0].Moves[0].Cluster != left || !one.Changes[0].Moves[0].Added {
+		t.Errorf("the history of %s: %+v", left, one)
+	}
+}
+
+// TestDiff holds changes against the hub: the exit code says whether a decision would move.
+func TestDiff(t *testing.T) {
+	hubtest.StartManager(t, shared, hubtest.ManagerOptions{})
+	s := newStage(t)
+	s.settle(t)
+	var groups struct{ Groups []struct{ Clusters []string } }
+	decode(t, run(t.Context(), "get", "groups", "web", "-n", s.namespace, "-o", "json"), &groups)
+	chosen := groups.Groups[0].Clusters[0]
+	left := s.clusters()[1-slices.Index(s.clusters(), chosen)]
+	for name, q := range map[string]question{
+		"to cordon moves nobody":     {[]string{"diff", "--cordon", chosen}, cli.ExitOK, []string{"Nothing moves."}},
+		"to drain who is chosen":     {[]string{"diff", "--drain", "site=" + chosen}, cli.ExitUnsatisfied, []string{s.namespace + "/web", chosen, left, "Tainted"}},
+		"to drain who is not":        {[]string{"diff", "--drain", "site=" + left}, cli.ExitOK, []string{"Nothing moves."}},
+		"to remove who is chosen":    {[]string{"diff", "--remove", chosen}, cli.ExitUnsatisfied, []string{s.namespace + "/web", chosen, left}},
+		"to remove who is not":       {[]string{"diff", "--remove", left}, cli.ExitOK, []string{"Nothing moves."}},
+		"to remove who is not there": {[]string{"diff", "--remove", "nobody"}, cli.ExitRefused, []string{"nobody"}},
+		"a stranger may not look":    {[]string{"diff", "--remove", chosen, "--as", "stranger"}, cli.ExitRefused, []string{"the right to list"}},
+	} {
+		t.Run(name, q.ask)
+	}
+	if got := run(t.Context(), "get", "groups", "web", "-n", s.namespace, "-o", "json"); !strings.Contains(got.out, chosen) {
+		t.Errorf("something was written: %+v", got)
+	}
+}
