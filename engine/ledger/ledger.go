@@ -82,15 +82,19 @@ func Active(spent []Spend, budget program.Budget, now time.Time) int {
 	return total(active(spent, budget, now))
 }
 
-// Pay returns spends with a number of clusters that are dropped now, and without those that no longer count.
+// Pay returns spends with a number of clusters that are dropped now, as one with what was dropped at this instant before, and
+// without those that no longer count.
 func Pay(spent []Spend, count int, budget program.Budget, now time.Time) []Spend {
-	out, stamp := active(spent, budget, now), Stamp(now)
-	if i := slices.IndexFunc(out, func(s Spend) bool { return s.At.Equal(stamp) }); i >= 0 {
-		out[i].Count += count
-	} else {
-		out = append(out, Spend{stamp, count})
-		slices.SortStableFunc(out, Spend.compare)
-	}
+	paid := Spend{Stamp(now), count}
+	out := slices.DeleteFunc(active(spent, budget, now), func(s Spend) bool {
+		if s.At.Equal(paid.At) {
+			paid.Count += s.Count
+			return true
+		}
+		return false
+	})
+	out = append(out, paid)
+	slices.SortStableFunc(out, Spend.compare)
 	for len(out) > most {
 		out[1].Count += out[0].Count
 		out = out[1:]

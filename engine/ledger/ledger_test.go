@@ -93,6 +93,7 @@ func TestPay(t *testing.T) {
 		"the first":                           {budget: two, want: spent(0, 5)},
 		"one more":                            {budget: two, spent: spent(-10, 1), want: spent(-10, 1, 0, 5)},
 		"in the same second":                  {budget: two, spent: spent(-10, 1, 1, 1), now: 0.3, want: spent(-10, 1, 1, 6)},
+		"two in the same second are one":      {budget: two, spent: spent(0, 1, 0, 2), want: spent(0, 8)},
 		"what no longer counts is forgotten":  {budget: two, spent: spent(-60, 1, -59, 1), want: spent(-59, 1, 0, 5)},
 		"what is of the future stays behind":  {budget: two, spent: spent(9, 1), want: spent(0, 5, 9, 1)},
 		"an unknown instant becomes now":      {budget: two, spent: []ledger.Spend{{Count: 2}}, want: spent(0, 7)},
