@@ -15,6 +15,8 @@ import (
 
 // ProxyOptions says what a proxy does beside passing everything on.
 type ProxyOptions struct {
+	// Shared leaves it to the caller to stop the proxy, which else ends with the test.
+	Shared bool
 	// Handle handles a request; forward passes it on. Nil passes all of them on.
 	Handle func(w http.ResponseWriter, r *http.Request, forward http.Handler)
 	// Answered sees what the API server answers, before the manager does.
@@ -29,7 +31,7 @@ type Proxy struct {
 	server     *httptest.Server
 }
 
-// NewProxy starts a proxy, which ends with the test.
+// NewProxy starts a proxy.
 func NewProxy(t testing.TB, hub *Hub, opts ProxyOptions) *Proxy {
 	t.Helper()
 	direct := hub.ManagerConfig(t)
@@ -57,13 +59,19 @@ func NewProxy(t testing.TB, hub *Hub, opts ProxyOptions) *Proxy {
 	}
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // some tests break requests off
 	server.StartTLS()
-	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-	})
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	config := &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
-	return &Proxy{Kubeconfig: hub.KubeconfigOf(t, config), server: server}
+	out := &Proxy{Kubeconfig: hub.KubeconfigOf(t, config), server: server}
+	if !opts.Shared {
+		t.Cleanup(out.Stop)
+	}
+	return out
+}
+
+// Stop ends the proxy.
+func (p *Proxy) Stop() {
+	p.BreakOff()
+	p.server.Close()
 }
 
 // BreakOff closes every connection of the manager, also those in use.

@@ -9,16 +9,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/config/apiserver"
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/internal/cli"
@@ -27,26 +23,8 @@ import (
 // answers starts a manager that answers questions, on a hub that leads to it while the test runs.
 func (s stage) answers(t *testing.T) {
 	t.Helper()
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "berth-system", Name: "berth-views"}}
-	service.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}
-	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: service.Namespace}}
-	if err := s.client.Create(t.Context(), home); client.IgnoreAlreadyExists(err) != nil {
-		t.Fatal(err)
-	}
-	s.create(t, service)
-	for document := range strings.SplitSeq(apiserver.Access(), "\n---\n") {
-		var object client.Object = &rbacv1.ClusterRole{}
-		switch {
-		case strings.Contains(document, "kind: ClusterRoleBinding\n"):
-			object = &rbacv1.ClusterRoleBinding{}
-		case strings.Contains(document, "kind: RoleBinding\n"):
-			object = &rbacv1.RoleBinding{}
-		}
-		if err := yaml.Unmarshal([]byte(document), object); err != nil {
-			t.Fatal(err)
-		}
-		s.create(t, object)
-	}
+	shared.AllowViews(t)
+	shared.LeadToViews(t)
 	t.Cleanup(func() { // the manager registers itself, and is stopped by then
 		entry := &unstructured.Unstructured{}
 		entry.SetAPIVersion("apiregistration.k8s.io/v1")

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/berth-project/berth/config"
-	"github.com/berth-project/berth/config/apiserver"
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
@@ -95,34 +94,9 @@ func store(t *testing.T, admin client.Client, role client.Object) {
 	}
 }
 
-// known lets everybody ask for the views, as an installation does.
-func known(t *testing.T) {
-	t.Helper()
-	admin := hubtest.NewClient(t, shared.Config())
-	for document := range strings.SplitSeq(apiserver.Access(), "\n---\n") {
-		object := &rbacv1.ClusterRole{}
-		if err := yaml.Unmarshal([]byte(document), object); err != nil {
-			t.Fatal(err)
-		}
-		var typed client.Object = object
-		switch object.Kind {
-		case "ClusterRoleBinding":
-			typed = &rbacv1.ClusterRoleBinding{}
-		case "RoleBinding":
-			typed = &rbacv1.RoleBinding{}
-		}
-		if err := yaml.Unmarshal([]byte(document), typed); err != nil {
-			t.Fatal(err)
-		}
-		if err := admin.Create(t.Context(), typed); client.IgnoreAlreadyExists(err) != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // TestEveryVerbIsUsed takes the tour with the roles as they are.
 func TestEveryVerbIsUsed(t *testing.T) {
-	known(t)
+	shared.AllowViews(t)
 	tour := prepare(t, "whole")
 	if err := tour.take(); err != nil {
 		t.Fatalf("the tour fails: %v; the manager's log:\n%s", err, tour.manager.Tail())
@@ -153,7 +127,7 @@ func unused(t *testing.T, used sets.Set[cell]) error {
 
 // TestEveryRuleIsNeeded takes the tour without one rule after the other.
 func TestEveryRuleIsNeeded(t *testing.T) {
-	known(t)
+	shared.AllowViews(t)
 	admin := hubtest.NewClient(t, shared.Config())
 	for r, role := range roles(t) {
 		whole := *rules(role)

@@ -1,0 +1,52 @@
+package hubtest
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/berth-project/berth/config/apiserver"
+)
+
+// AllowViews lets everybody ask for the views, as an installation does.
+func (h *Hub) AllowViews(t testing.TB) {
+	t.Helper()
+	for document := range strings.SplitSeq(apiserver.Access(), "\n---\n") {
+		var object client.Object = &rbacv1.ClusterRole{}
+		switch {
+		case strings.Contains(document, "kind: ClusterRoleBinding\n"):
+			object = &rbacv1.ClusterRoleBinding{}
+		case strings.Contains(document, "kind: RoleBinding\n"):
+			object = &rbacv1.RoleBinding{}
+		}
+		if err := yaml.Unmarshal([]byte(document), object); err != nil {
+			t.Fatal(err)
+		}
+		h.ensure(t, object)
+	}
+}
+
+// LeadToViews makes the Service by which the API server reaches the views of a manager that is not in it, which is on
+// this machine.
+func (h *Hub) LeadToViews(t testing.TB) {
+	t.Helper()
+	const namespace = "berth-system"
+	h.ensure(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	h.ensure(t, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "berth-views"},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
+	})
+}
+
+// ensure creates an object unless it is there.
+func (h *Hub) ensure(t testing.TB, object client.Object) {
+	t.Helper()
+	if err := NewClient(t, h.Config()).Create(t.Context(), object); client.IgnoreAlreadyExists(err) != nil {
+		t.Fatal(err)
+	}
+}
