@@ -55,20 +55,7 @@ type explainPlacement struct {
 
 // newExplain returns the command that holds those which explain something.
 func newExplain(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "explain",
-		Short: "Say why clusters are selected or not",
-		Long:  "Say why clusters are selected or not.",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError{cmd, fmt.Errorf("unknown kind %q: only a placement can be explained", args[0])}
-			}
-			return usageError{cmd, errors.New("say what to explain: explain placement NAME")}
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newExplainPlacement(streams, clock))
-	return cmd
+	return ofPlacements("explain", "Say why clusters are selected or not", newExplainPlacement(streams, clock))
 }
 
 func newExplainPlacement(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
@@ -95,18 +82,6 @@ func newExplainPlacement(streams genericiooptions.IOStreams, clock clock.Passive
 	cmd.Flags().StringVarP(&e.output, "output", "o", "", "`form` of the answer: wide, json or yaml (default: a summary)")
 	e.addFlags(cmd.Flags())
 	return cmd
-}
-
-// onePlacement takes the name of one placement.
-func onePlacement(cmd *cobra.Command, args []string) error {
-	switch {
-	case len(args) == 0 || args[0] == "":
-		return usageError{cmd, errors.New("name the placement: explain placement NAME")}
-	case len(args) > 1:
-		return usageError{cmd, fmt.Errorf("unexpected argument %q: one placement is explained at a time", args[1])}
-	default:
-		return nil
-	}
 }
 
 // explainForm writes an explanation in one of the forms.

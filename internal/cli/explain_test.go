@@ -101,10 +101,10 @@ func TestExplainMisused(t *testing.T) {
 		args []string
 		want string
 	}{
-		"nothing":                     {nil, "say what to explain: explain placement NAME"},
-		"another kind":                {[]string{"cluster", "c"}, `unknown kind "cluster": only a placement can be explained`},
+		"nothing":                     {nil, "say of what: explain placement NAME"},
+		"another kind":                {[]string{"cluster", "c"}, `unknown kind "cluster": use explain placement NAME`},
 		"no name":                     {[]string{"placement", "-f", "-"}, "name the placement: explain placement NAME"},
-		"two names":                   {[]string{"placement", "a", "b", "-f", "-"}, `unexpected argument "b": one placement is explained at a time`},
+		"two names":                   {[]string{"placement", "a", "b", "-f", "-"}, `unexpected argument "b": name one placement`},
 		"an unknown output":           {[]string{"placement", "web", "-f", "-", "-o", "table"}, `unknown output "table": use wide, json or yaml, or leave it out`},
 		"an instant that is none":     {[]string{"placement", "web", "-f", "-", "--now", "noon"}, `--now "noon" is not in RFC 3339 form`},
 		"an instant for a hub":        {[]string{"placement", "web", "--now", "2026-11-21T09:00:00Z"}, "--now goes with files: a hub answers from the run that it made"},

@@ -43,20 +43,7 @@ type showHistory struct {
 
 // newHistory returns the command that holds those which tell what happened.
 func newHistory(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "history",
-		Short: "Show how decisions changed",
-		Long:  "Show how decisions changed.",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError{cmd, fmt.Errorf("unknown kind %q: only a placement has a history", args[0])}
-			}
-			return usageError{cmd, errors.New("say whose history to show: history placement NAME")}
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newHistoryPlacement(streams, clock))
-	return cmd
+	return ofPlacements("history", "Show how decisions changed", newHistoryPlacement(streams, clock))
 }
 
 func newHistoryPlacement(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
@@ -67,12 +54,7 @@ func newHistoryPlacement(streams genericiooptions.IOStreams, clock clock.Passive
 		Short:   "Show how the decisions of a placement changed",
 		Long:    historyLong,
 		Example: historyExamples,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 || args[0] == "" {
-				return usageError{cmd, errors.New("name one placement: history placement NAME")}
-			}
-			return nil
-		},
+		Args:    onePlacement,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			parameters, err := s.complete(cmd)
 			if err != nil {
