@@ -1,0 +1,67 @@
+package placement
+
+import (
+	"encoding/json"
+	"maps"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/berth-project/berth/engine/enginetest"
+)
+
+// TestAChangeIsOneLine reads the log like a machine: each change of who is selected is exactly one line, which says why, who
+// came, who went and for what; and where nothing changes there is none.
+func TestAChangeIsOneLine(t *testing.T) {
+	h := simple(t, 3)
+	p := enginetest.Placement("ns", "p").Number(2).Obj()
+	h.putPlacement(p)
+	l := startLoop(t, h)
+	var lines []map[string]any
+	ctx := log.IntoContext(t.Context(), funcr.NewJSON(func(text string) {
+		line := map[string]any{}
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Errorf("no structured line: %s", text)
+		}
+		lines = append(lines, line)
+	}, funcr.Options{}))
+	decided := func(changes map[string]any) []map[string]any {
+		line := map[string]any{
+			"logger": "", "level": 0.0, "msg": "decided", "selected": 2.0, "held": 0.0, "reason": "AllDecisionsScheduled",
+			"generation": 1.0, "moreCauses": 0.0, "removedClusters": []any{}, "removedFor": []any{},
+		}
+		maps.Copy(line, changes)
+		return []map[string]any{line}
+	}
+	for _, step := range []struct {
+		what string
+		do   func()
+		want []map[string]any
+	}{
+		{"the first decision", func() {}, decided(map[string]any{
+			"causes": []any{"Manager: started"}, "writes": 2.0, "added": 2.0, "removed": 0.0, "addedClusters": []any{"c00", "c01"},
+		})},
+		{"what was written shows", func() {}, nil},
+		{"a cluster goes", func() { h.dropCluster("c00") }, decided(map[string]any{
+			"causes": []any{"ManagedCluster c00: deleted"}, "writes": 1.0, "added": 1.0, "removed": 1.0,
+			"addedClusters": []any{"c02"}, "removedClusters": []any{"c00"}, "removedFor": []any{"Gone 1"},
+		})},
+		{"what was written shows again", func() {}, nil},
+		{"a cluster nobody needs to move for", func() { h.putCluster(enginetest.Cluster("a00").In("sea").Obj()) }, nil},
+	} {
+		step.do()
+		for informer := range 3 {
+			for h.deliver(informer, l.world) {
+			}
+		}
+		lines = nil
+		if _, err := l.Reconcile(ctx, request(keyOf(p))); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(step.want, lines); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.what, diff)
+		}
+	}
+}
