@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,7 +29,8 @@ labels that add-ons maintain. A manifest of a placement keeps the status and the
 
 For a cluster that is lost the verdict is that after the change, for one that is gained that before it.
 
-Exit codes: 0 when no decision moves, 1 when one does, 2 when the input or the command line is wrong.`
+Exit codes: 0 when no decision moves, 1 when one does, 2 when the input or the command line is wrong, or when the
+change holds no object that Berth knows.`
 
 const diffExamples = `  # What would this merge request move?
   kubectl berth diff -f manifests/
@@ -100,15 +102,46 @@ func (d *diff) complete() (diffForm, time.Time, error) {
 	case len(d.changes)+len(d.deletions)+len(d.cordoned)+len(d.drained)+len(d.removed) == 0:
 		return nil, now, errors.New("no change to look at: give one with -f, --delete, --cordon, --drain or --remove")
 	}
+	return form, now, d.check()
+}
+
+// check checks what is to be changed, as far as the command line tells.
+func (d *diff) check() error {
 	for _, text := range d.drained {
 		if selector, err := labels.Parse(text); err != nil {
-			return nil, now, fmt.Errorf("--drain %q is no label selector: %w", text, err)
+			return fmt.Errorf("--drain %q is no label selector: %w", text, err)
 		} else if selector.Empty() {
-			return nil, now, errors.New("--drain is empty: name the labels of the clusters to drain")
+			return errors.New("--drain is empty: name the labels of the clusters to drain")
 		}
 	}
-	return form, now, nil
+	for _, name := range d.cordoned {
+		if slices.Contains(d.removed, name) && name != "" {
+			return fmt.Errorf("--cordon and --remove both name %s: leave one of them out", name)
+		}
+	}
+	switch {
+	case slices.Contains(d.cordoned, ""):
+		return errors.New("--cordon is empty: name a cluster")
+	case slices.Contains(d.removed, ""):
+		return errors.New("--remove is empty: name a cluster")
+	case slices.Contains(d.deletions, ""):
+		return errors.New("--delete is empty: name an object, or a file of manifests")
+	}
+	reads := 0
+	for _, name := range slices.Concat(d.files, d.changes, d.deletions) {
+		if name == "-" {
+			reads++
+		}
+	}
+	if reads > 1 {
+		return errors.New("standard input can be read once: give - to one of -f, --base and --delete only")
+	}
+	return nil
 }
+
+// errEmptyChange keeps a mistaken path or an empty pipe from passing for a change that moves nothing.
+var errEmptyChange = errors.New("the change holds no object that Berth knows; check that -f and --delete name manifests of clusters, sets, " +
+	"bindings, placements or scores")
 
 // movedError says that decisions move. It goes without words, since the result has told it.
 type movedError struct{}
@@ -119,6 +152,9 @@ func (d *diff) run(ctx context.Context, now time.Time, form diffForm) error {
 	change, err := d.change(ctx)
 	if err != nil {
 		return err
+	}
+	if change.empty() {
+		return errEmptyChange
 	}
 	bundle, err := d.bundle(ctx, reach{})
 	if err != nil {

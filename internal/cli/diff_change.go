@@ -44,6 +44,11 @@ type proposal struct {
 	namespace                  string
 }
 
+// empty says that nothing is to be changed.
+func (p *proposal) empty() bool {
+	return len(objectsOf(p.applied))+len(p.deleted)+len(p.cordoned)+len(p.drained)+len(p.removed) == 0
+}
+
 // objectNamed reads KIND/NAME or KIND/NAMESPACE/NAME. Named is false for the name of a file.
 func objectNamed(text, namespace string) (out object, named bool, err error) {
 	if _, err := os.Stat(text); err == nil || text == "-" {

@@ -87,6 +87,10 @@ func TestDiffAsData(t *testing.T) {
 
 func TestDiffMisused(t *testing.T) {
 	base := based(t)
+	empty := filepath.Join(t.TempDir(), "empty.yaml")
+	if err := os.WriteFile(empty, []byte("# nothing\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, tc := range map[string]struct {
 		stdin string
 		args  []string
@@ -114,7 +118,17 @@ func TestDiffMisused(t *testing.T) {
 		"a change that a hub refuses": {
 			strings.Replace(smaller, "numberOfClusters: 3", "numberOfClusters: -3", 1), []string{"-f", "-"}, "spec.numberOfClusters: Invalid value: -3",
 		},
-		"a file that is not": {"", []string{"-f", "nowhere.yaml"}, "nowhere.yaml: cannot be read"},
+		"an empty pipe":         {"", []string{"-f", "-"}, "the change holds no object that Berth knows; check that -f and --delete name manifests"},
+		"an empty file":         {"", []string{"-f", empty}, "the change holds no object that Berth knows"},
+		"an empty deletion":     {"", []string{"--delete", empty}, "the change holds no object that Berth knows"},
+		"other objects only":    {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}", []string{"-f", "-"}, "the change holds no object that Berth knows"},
+		"one pipe, two uses":    {smaller, []string{"-f", "-", "--delete", "-"}, "standard input can be read once: give - to one of -f, --base and --delete only"},
+		"the base from a pipe":  {smaller, []string{"-f", "-", "--base", "-"}, "standard input can be read once"},
+		"a cordon of nothing":   {"", []string{"--cordon", ""}, "--cordon is empty: name a cluster"},
+		"a removal of nothing":  {"", []string{"--remove", ""}, "--remove is empty: name a cluster"},
+		"a deletion of nothing": {"", []string{"--delete", ""}, "--delete is empty: name an object"},
+		"cordoned and removed":  {"", []string{"--cordon", "eu-39", "--remove", "eu-39"}, "--cordon and --remove both name eu-39: leave one of them out"},
+		"a file that is not":    {"", []string{"-f", "nowhere.yaml"}, "nowhere.yaml: cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := run(t, tc.stdin, append([]string{"diff", "--base", base}, tc.args...)...)
@@ -122,5 +136,12 @@ func TestDiffMisused(t *testing.T) {
 				t.Errorf("got %+v, want exit code 2 and %q on standard error", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestDiffOfAnEmptyFileAndAFlag finds a change in the flag.
+func TestDiffOfAnEmptyFileAndAFlag(t *testing.T) {
+	if got := run(t, "", "diff", "--base", based(t), "-f", "-", "--cordon", "eu-39"); got.code != cli.ExitOK {
+		t.Errorf("got %+v", got)
 	}
 }
