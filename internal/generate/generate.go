@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
@@ -32,7 +33,9 @@ var Epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) //nolint:gochecknogloba
 // Shape says how large a fleet is.
 type Shape struct {
 	Clusters, Placements int
-	Seed                 uint64
+	// Scored is how many of a hundred placements rank clusters by a score that an add-on gives. Above 0, every cluster has one.
+	Scored int
+	Seed   uint64
 }
 
 // Fleet is all that a hub holds, in the order in which it can be stored: what others name comes first. It is read-only;
@@ -42,6 +45,8 @@ type Fleet struct {
 	Sets       []*clusterv1beta2.ManagedClusterSet
 	Bindings   []*clusterv1beta2.ManagedClusterSetBinding
 	Clusters   []*clusterv1.ManagedCluster
+	// Scores are in the namespaces of their clusters, which Namespaces does not name.
+	Scores     []*clusterv1alpha1.AddOnPlacementScore
 	Placements []*clusterv1beta1.Placement
 }
 
@@ -68,6 +73,10 @@ func New(shape Shape) *Fleet {
 	for i, selector := range selectors {
 		namespace := out.Namespaces[i%len(out.Namespaces)]
 		out.Placements = append(out.Placements, d.placement(namespace, fmt.Sprintf("app-%04d", i), selector))
+	}
+	if shape.Scored > 0 {
+		out.Scores = d.scores(out.Clusters)
+		d.rankByScore(out.Placements, shape.Scored)
 	}
 	return out
 }

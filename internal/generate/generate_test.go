@@ -143,3 +143,29 @@ func TestWhatIsDrawnCanBeStored(t *testing.T) {
 		t.Errorf("%d namespaces, the first %s", len(f.Namespaces), got)
 	}
 }
+
+func TestScoresChangeNothingElse(t *testing.T) {
+	plain, scored := thousand(), generate.New(generate.Shape{Clusters: 1000, Placements: 1000, Scored: 10, Seed: 7})
+	ranked := 0
+	for i, p := range scored.Placements {
+		configurations := p.Spec.PrioritizerPolicy.Configurations
+		if last := len(configurations) - 1; last >= 0 && configurations[last].ScoreCoordinate.AddOn != nil {
+			ranked++
+			continue
+		}
+		if diff := cmp.Diff(plain.Placements[i], p); diff != "" {
+			t.Errorf("a placement that ranks by no score (-without scores +with):\n%s", diff)
+		}
+	}
+	if ranked < 50 || ranked > 200 {
+		t.Errorf("%d of 1000 placements rank by a score, want a tenth or so", ranked)
+	}
+	if !bytes.Equal(written(t, plain.Clusters), written(t, scored.Clusters)) || len(plain.Scores) != 0 || len(scored.Scores) != len(scored.Clusters) {
+		t.Errorf("%d scores without, %d with, want none and one for each of %d clusters, which are the same", len(plain.Scores), len(scored.Scores), len(scored.Clusters))
+	}
+	for i, score := range scored.Scores {
+		if score.Namespace != scored.Clusters[i].Name || len(score.Status.Scores) != 1 {
+			t.Errorf("score %d is %+v", i, score)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package generate
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+)
+
+const (
+	// ScoreResource names the object in which an add-on gives every cluster a score.
+	ScoreResource = "room"
+	// ScoreName names the score in it.
+	ScoreName = "free"
+
+	leastScore, mostScore = -100, 100
+)
+
+// scores draws the score of every cluster.
+func (d *draw) scores(of []*clusterv1.ManagedCluster) []*clusterv1alpha1.AddOnPlacementScore {
+	out := make([]*clusterv1alpha1.AddOnPlacementScore, 0, len(of))
+	for _, cluster := range of {
+		out = append(out, Score(cluster.Name, int32(d.between(leastScore, mostScore)))) //nolint:gosec // at most a hundred
+	}
+	return out
+}
+
+// Score returns the score of a cluster.
+func Score(cluster string, value int32) *clusterv1alpha1.AddOnPlacementScore {
+	out := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: ScoreResource}}
+	out.Status.Scores = []clusterv1alpha1.AddOnPlacementScoreItem{{Name: ScoreName, Value: value}}
+	return out
+}
+
+// rankByScore lets so many of a hundred placements rank by the score.
+func (d *draw) rankByScore(placements []*clusterv1beta1.Placement, percent int) {
+	for _, placement := range placements {
+		if !d.chance(percent) {
+			continue
+		}
+		weight, policy := int32(1), &placement.Spec.PrioritizerPolicy
+		policy.Configurations = append(policy.Configurations, clusterv1beta1.PrioritizerConfig{
+			Weight: &weight,
+			ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{
+				Type:  clusterv1beta1.ScoreCoordinateTypeAddOn,
+				AddOn: &clusterv1beta1.AddOnScore{ResourceName: ScoreResource, ScoreName: ScoreName},
+			},
+		})
+	}
+}
