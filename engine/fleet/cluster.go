@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
 
@@ -31,16 +33,37 @@ func (a *Amounts) Of(id ID) Allocatable { return a.of.at(id) }
 
 // NewCluster reads a ManagedCluster. The caller must not change the object afterwards.
 func NewCluster(object *clusterv1.ManagedCluster) *Cluster {
-	claims := make(map[string]string, len(object.Status.ClusterClaims))
-	for _, claim := range object.Status.ClusterClaims {
-		claims[claim.Name] = claim.Value
-	}
 	return &Cluster{
 		Object: object,
-		Claims: claims,
+		Claims: claims(object),
 		CPU:    allocatable(object, clusterv1.ResourceCPU),
 		Memory: allocatable(object, clusterv1.ResourceMemory),
 	}
+}
+
+// Next reads a later state of a cluster. What is the same in both is held once.
+func (c *Cluster) Next(object *clusterv1.ManagedCluster) *Cluster {
+	out := &Cluster{Object: object, Claims: c.Claims, CPU: c.CPU, Memory: c.Memory}
+	if !sameSlice(c.Object.Status.ClusterClaims, object.Status.ClusterClaims) {
+		out.Claims = claims(object)
+	}
+	if !maps.Equal(c.Object.Status.Allocatable, object.Status.Allocatable) || !maps.Equal(c.Object.Status.Capacity, object.Status.Capacity) {
+		out.CPU, out.Memory = allocatable(object, clusterv1.ResourceCPU), allocatable(object, clusterv1.ResourceMemory)
+	}
+	return out
+}
+
+// NewMember reads of a ManagedCluster what sets read: its name and its labels.
+func NewMember(object *clusterv1.ManagedCluster) *Cluster {
+	return NewCluster(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: object.Name, Labels: object.Labels}})
+}
+
+func claims(object *clusterv1.ManagedCluster) map[string]string {
+	out := make(map[string]string, len(object.Status.ClusterClaims))
+	for _, claim := range object.Status.ClusterClaims {
+		out[claim.Name] = claim.Value
+	}
+	return out
 }
 
 func allocatable(object *clusterv1.ManagedCluster, name clusterv1.ResourceName) Allocatable {

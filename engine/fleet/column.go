@@ -1,5 +1,7 @@
 package fleet
 
+import "slices"
+
 // ID is the dense number of a cluster name within a snapshot and all that are edited from it. A number is given to
 // another name only once nothing refers to the first. Order among IDs means nothing.
 type ID = uint
@@ -7,8 +9,10 @@ type ID = uint
 const pageSize = 256
 
 // column maps IDs to values in pages, so that an edit copies only the pages it touches and a snapshot shares the
-// others. A page belongs to the edit that made it.
+// others. A page belongs to the edit that made it, and so does the list of pages: a copy of a column shares the list until
+// another edit writes to it.
 type column[T any] struct {
+	owner *Edit
 	pages []*page[T]
 }
 
@@ -26,15 +30,11 @@ func (c *column[T]) at(id ID) T {
 	return none
 }
 
-// copied returns a column that shares every page and may be grown and written by another edit.
-func (c *column[T]) copied() column[T] {
-	pages := make([]*page[T], len(c.pages))
-	copy(pages, c.pages)
-	return column[T]{pages: pages}
-}
-
-// set writes the value of id on behalf of owner, copying the page first unless owner made it.
+// set writes the value of id on behalf of owner, copying the list and the page first unless owner made them.
 func (c *column[T]) set(owner *Edit, id ID, value T) {
+	if c.owner != owner {
+		c.owner, c.pages = owner, slices.Clone(c.pages)
+	}
 	n := int(id / pageSize)
 	for len(c.pages) <= n {
 		c.pages = append(c.pages, &page[T]{owner: owner})

@@ -21,12 +21,7 @@ func (s *Snapshot) Edit() *Edit {
 	next.bindings = *clone(s.bindings)
 	next.placed = *clone(s.placed)
 	next.tally = *clone(s.tally)
-	next.rows, next.cpu, next.memory = s.rows.copied(), s.cpu.copied(), s.memory.copied()
-	next.chosen = s.chosen.copied()
 	next.free = slices.Clone(s.free)
-	for n := range next.states {
-		next.states[n] = s.states[n].copied()
-	}
 	return &Edit{next: &next}
 }
 
@@ -52,14 +47,15 @@ func (e *Edit) SetCluster(c *Cluster) (before *Cluster) {
 	id, old := e.row(c.Name())
 	e.next.rows.set(e, id, &row{name: old.name, cluster: c, scores: old.scores})
 	e.measure(id, c.CPU, c.Memory)
-	e.mark(id, old.cluster, c)
-	e.reindex(id, old.cluster, c)
+	if e.mark(id, old.cluster, c)&TermFacets != 0 {
+		e.reindex(id, old.cluster, c)
+	}
 	return old.cluster
 }
 
 // DeleteCluster removes a cluster and returns it, or nil where there was none.
 func (e *Edit) DeleteCluster(name string) (before *Cluster) {
-	id, ok := e.next.ids.Get(name)
+	id, ok := e.next.ID(name)
 	if !ok {
 		return nil
 	}
@@ -100,7 +96,7 @@ func (e *Edit) SetScore(cluster string, score *Score) bool {
 
 // DeleteScore removes what one add-on resource says of a cluster. It returns whether there was something.
 func (e *Edit) DeleteScore(cluster, resource string) bool {
-	id, ok := e.next.ids.Get(cluster)
+	id, ok := e.next.ID(cluster)
 	if !ok {
 		return false
 	}
@@ -204,7 +200,7 @@ func (e *Edit) tally(count int32, by int) {
 
 // row returns the row of a name, making one where there is none.
 func (e *Edit) row(name string) (ID, *row) {
-	if id, ok := e.next.ids.Get(name); ok {
+	if id, ok := e.next.ID(name); ok {
 		return id, e.next.rows.at(id)
 	}
 	id := e.next.size
@@ -216,6 +212,7 @@ func (e *Edit) row(name string) (ID, *row) {
 	made := &row{name: name}
 	e.next.rows.set(e, id, made)
 	e.next.ids.Set(name, id)
+	e.next.found.add(e, &e.next.rows, id)
 	e.next.names = nil
 	return id, made
 }
@@ -227,6 +224,7 @@ func (e *Edit) release(id ID) {
 		return
 	}
 	e.next.ids.Delete(old.name)
+	e.next.found.remove(e, &e.next.rows, old.name)
 	e.next.names = nil
 	e.next.rows.set(e, id, nil)
 	e.next.free = append(e.next.free, id)

@@ -1,8 +1,11 @@
 package fleet
 
 import (
+	"iter"
 	"maps"
+	"slices"
 
+	"github.com/bits-and-blooms/bitset"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,11 +28,25 @@ const (
 	FacetConditions
 	FacetStatus
 
+	// TermFacets are those that the terms of a cluster are made of.
+	TermFacets = FacetLabels | FacetClaims | FacetSpec | FacetMeta
+
 	facetCount = 8
 	allFacets  = 1<<facetCount - 1
 )
 
-// ChangedFacets returns the facets in which two states of a cluster differ.
+// Each yields the facets one by one.
+func (f Facet) Each() iter.Seq[Facet] {
+	return func(yield func(Facet) bool) {
+		for n := range facetCount {
+			if facet := Facet(1 << n); f&facet != 0 && !yield(facet) {
+				return
+			}
+		}
+	}
+}
+
+// ChangedFacets returns the facets in which two states of a cluster differ. Every heartbeat asks, so nothing is reflected on.
 func ChangedFacets(a, b *clusterv1.ManagedCluster) Facet {
 	var out Facet
 	differ := func(facet Facet, same bool) {
@@ -39,19 +56,62 @@ func ChangedFacets(a, b *clusterv1.ManagedCluster) Facet {
 	}
 	differ(FacetLabels, maps.Equal(a.Labels, b.Labels))
 	differ(FacetAnnotations, maps.Equal(a.Annotations, b.Annotations))
-	differ(FacetMeta, equality.Semantic.DeepEqual(PlainMeta(a), PlainMeta(b)))
-	differ(FacetSpec, equality.Semantic.DeepEqual(a.Spec, b.Spec))
-	differ(FacetClaims, equality.Semantic.DeepEqual(a.Status.ClusterClaims, b.Status.ClusterClaims))
+	differ(FacetMeta, sameMeta(&a.ObjectMeta, &b.ObjectMeta))
+	differ(FacetSpec, sameSpec(&a.Spec, &b.Spec))
+	differ(FacetClaims, sameSlice(a.Status.ClusterClaims, b.Status.ClusterClaims))
 	differ(FacetResources, maps.EqualFunc(a.Status.Capacity, b.Status.Capacity, sameText) &&
 		maps.EqualFunc(a.Status.Allocatable, b.Status.Allocatable, sameText))
-	differ(FacetConditions, equality.Semantic.DeepEqual(a.Status.Conditions, b.Status.Conditions))
-	differ(FacetStatus, equality.Semantic.DeepEqual(a.Status.Version, b.Status.Version) &&
-		equality.Semantic.DeepEqual(a.Status.ManagedNamespaces, b.Status.ManagedNamespaces))
+	differ(FacetConditions, slices.EqualFunc(a.Status.Conditions, b.Status.Conditions, sameCondition))
+	differ(FacetStatus, a.Status.Version == b.Status.Version && sameNamespaces(a.Status.ManagedNamespaces, b.Status.ManagedNamespaces))
 	return out
 }
 
+// sameMeta compares all of the metadata that PlainMeta has.
+func sameMeta(a, b *metav1.ObjectMeta) bool {
+	return a.Name == b.Name && a.GenerateName == b.GenerateName && a.Namespace == b.Namespace &&
+		a.SelfLink == b.SelfLink && //nolint:staticcheck // nobody sets it, and expressions read what there is
+		a.UID == b.UID && a.Generation == b.Generation &&
+		a.CreationTimestamp.Equal(&b.CreationTimestamp) && a.DeletionTimestamp.Equal(b.DeletionTimestamp) &&
+		samePointed(a.DeletionGracePeriodSeconds, b.DeletionGracePeriodSeconds) &&
+		slices.Equal(a.Finalizers, b.Finalizers) && slices.EqualFunc(a.OwnerReferences, b.OwnerReferences, sameOwner)
+}
+
+func sameOwner(a, b metav1.OwnerReference) bool {
+	return a.APIVersion == b.APIVersion && a.Kind == b.Kind && a.Name == b.Name && a.UID == b.UID &&
+		samePointed(a.Controller, b.Controller) && samePointed(a.BlockOwnerDeletion, b.BlockOwnerDeletion)
+}
+
+func sameSpec(a, b *clusterv1.ManagedClusterSpec) bool {
+	return a.HubAcceptsClient == b.HubAcceptsClient && a.LeaseDurationSeconds == b.LeaseDurationSeconds &&
+		slices.EqualFunc(a.Taints, b.Taints, func(x, y clusterv1.Taint) bool {
+			return x.Key == y.Key && x.Value == y.Value && x.Effect == y.Effect && x.TimeAdded.Equal(&y.TimeAdded)
+		}) &&
+		slices.EqualFunc(a.ManagedClusterClientConfigs, b.ManagedClusterClientConfigs, func(x, y clusterv1.ClientConfig) bool {
+			return x.URL == y.URL && slices.Equal(x.CABundle, y.CABundle)
+		})
+}
+
+func sameCondition(a, b metav1.Condition) bool {
+	return a.Type == b.Type && a.Status == b.Status && a.ObservedGeneration == b.ObservedGeneration &&
+		a.LastTransitionTime.Equal(&b.LastTransitionTime) && a.Reason == b.Reason && a.Message == b.Message
+}
+
+// sameNamespaces reflects on what hardly any cluster has.
+func sameNamespaces(a, b []clusterv1.ClusterSetManagedNamespaceConfig) bool {
+	return len(a)+len(b) == 0 || equality.Semantic.DeepEqual(a, b)
+}
+
+func samePointed[T comparable](a, b *T) bool {
+	return a == b || a != nil && b != nil && *a == *b
+}
+
+// sameSlice says whether two slices hold the same, which is known without a look where they are one.
+func sameSlice[T comparable](a, b []T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
+}
+
 // sameText says whether two quantities are written alike: expressions read text, and to them 1Gi is not 1073741824.
-func sameText(a, b resource.Quantity) bool { return a.String() == b.String() }
+func sameText(a, b resource.Quantity) bool { return a == b || a.String() == b.String() }
 
 // PlainMeta is the metadata of a cluster without labels and annotations, and without what moves at every write.
 func PlainMeta(c *clusterv1.ManagedCluster) metav1.ObjectMeta {
@@ -78,9 +138,30 @@ func (s *Snapshot) States(of Facet) []States {
 // equal facets, whichever snapshots they are from.
 func (s *States) Of(id ID) *Edit { return s.of.at(id) }
 
-// mark notes that an edit changed facets of a cluster.
-func (e *Edit) mark(id ID, before, after *Cluster) {
-	changed := Facet(allFacets)
+// Equal says whether the states of all clusters are the same at another time, as far as can be told at once.
+func (s States) Equal(other States) bool { return slices.Equal(s.of.pages, other.of.pages) }
+
+// Keep leaves in a set those clusters whose states are what they were before. It looks only at those near a cluster whose
+// state has changed.
+func (s States) Keep(before States, in *bitset.BitSet) {
+	for n, page := range s.of.pages {
+		if n < len(before.of.pages) && page == before.of.pages[n] {
+			continue
+		}
+		for i, state := range page.cells {
+			if id := ID(n*pageSize + i); state != before.of.at(id) {
+				in.Clear(id)
+			}
+		}
+	}
+	for id, more := in.NextSet(ID(len(s.of.pages) * pageSize)); more; id, more = in.NextSet(id) {
+		in.Clear(id)
+	}
+}
+
+// mark notes that an edit changed facets of a cluster, and returns which.
+func (e *Edit) mark(id ID, before, after *Cluster) (changed Facet) {
+	changed = allFacets
 	if before != nil {
 		changed = ChangedFacets(before.Object, after.Object)
 	}
@@ -89,4 +170,5 @@ func (e *Edit) mark(id ID, before, after *Cluster) {
 			e.next.states[n].set(e, id, e)
 		}
 	}
+	return changed
 }

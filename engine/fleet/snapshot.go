@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"hash/maphash"
 	"iter"
 	"time"
 
@@ -13,7 +14,11 @@ type Snapshot struct {
 	// Now is the instant for which decisions are made. Set it with At.
 	Now time.Time
 
+	// nobody is the empty set.
+	nobody *bitset.BitSet
+	// ids are the names in order, found the IDs by name.
 	ids      btree.Map[string, ID]
+	found    directory
 	names    *alphabet
 	rows     column[*row]
 	cpu      column[Allocatable]
@@ -43,7 +48,9 @@ type posting struct {
 }
 
 // Empty returns a snapshot with nothing in it.
-func Empty() *Snapshot { return &Snapshot{names: &alphabet{}} }
+func Empty() *Snapshot {
+	return &Snapshot{nobody: &bitset.BitSet{}, names: &alphabet{}, found: directory{seed: maphash.MakeSeed()}}
+}
 
 // At returns the same fleet at another instant.
 func (s *Snapshot) At(now time.Time) *Snapshot {
@@ -60,11 +67,17 @@ func (s *Snapshot) Holding(term Term) *bitset.BitSet {
 	if found, ok := s.terms.Get(term); ok {
 		return found.bits
 	}
-	return &bitset.BitSet{}
+	return s.nobody
 }
 
+// Nobody returns the empty set. It is read-only: all who have nobody to name share it, in this snapshot and others.
+func (s *Snapshot) Nobody() *bitset.BitSet { return s.nobody }
+
 // ID returns the number of a name. Ok is false where the snapshot does not know it.
-func (s *Snapshot) ID(name string) (id ID, ok bool) { return s.ids.Get(name) }
+func (s *Snapshot) ID(name string) (id ID, ok bool) {
+	_, id, ok = s.found.find(&s.rows, name)
+	return id, ok
+}
 
 // Name returns the name that has an ID, or "" where none has.
 func (s *Snapshot) Name(id ID) string {
