@@ -34,8 +34,10 @@ type Env struct {
 	env   *cel.Env
 	cache *lru.Cache
 	memos *lru.Cache
-	// forgetful compiles for an Env that remembers; nil for one that does not.
+	// forgetful compiles for an Env that remembers, and room is how many outcomes that may keep yet, all its expressions
+	// together; both are nil for one that does not remember.
 	forgetful *Env
+	room      *int
 }
 
 // New makes an Env. An error means that the libraries do not fit together, never anything a user did.
@@ -79,7 +81,7 @@ func (e *Env) compiled(text string) (*Expression, error) {
 		return e.compile(text)
 	}
 	expression, err := e.forgetful.Compile(text)
-	return expression.remembering(), err
+	return expression.remembering(e.room), err
 }
 
 func (e *Env) compile(text string) (*Expression, error) {

@@ -21,7 +21,7 @@ type Expression struct {
 	program cel.Program
 	reads   reads
 	// memory is nil where nothing is remembered.
-	memory memory
+	memory *memory
 	memos  *lru.Cache
 }
 
@@ -38,6 +38,9 @@ const (
 	// TooCostly says that the evaluation ran over its cost limit.
 	TooCostly
 )
+
+// answers is how many there are.
+const answers = int(TooCostly) + 1
 
 // Outcome is the answer for one cluster, what it cost in CEL cost units, and the problem where it failed.
 type Outcome struct {

@@ -58,3 +58,25 @@ func TestRememberingChangesNothing(t *testing.T) {
 		t.Error("what does not compile has to be refused by an Env that remembers, too")
 	}
 }
+
+// TestMemoryIsBounded asks two expressions of one Env about more clusters than there is room for.
+func TestMemoryIsBounded(t *testing.T) {
+	env := enginetest.Env(t).RememberingAtMost(3)
+	kept := 0
+	for _, text := range []string{`managedCluster.metadata.name == "a"`, `managedCluster.metadata.name != "a"`} {
+		expression, err := env.Compile(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"a", "b", "a", "b"} {
+			subject := celenv.Subject{Cluster: fleet.NewCluster(enginetest.Cluster(name).Obj())}
+			if got, want := expression.Eval(subject), expression.EvalWhole(subject); got.Answer != want.Answer {
+				t.Errorf("%s on %s: answer %v, want %v", text, name, got.Answer, want.Answer)
+			}
+		}
+		kept += expression.Remembered()
+	}
+	if kept != 3 {
+		t.Errorf("%d outcomes are remembered, want 3", kept)
+	}
+}
