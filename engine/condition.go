@@ -89,7 +89,7 @@ func (t *Trace) refused() int {
 			count++
 		}
 	}
-	for id := range t.tolerated.Fell {
+	for id := range t.tolerated.Fell.EachSet() {
 		note(id)
 	}
 	for id := range t.tolerated.Guests.EachSet() {

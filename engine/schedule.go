@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"github.com/bits-and-blooms/bitset"
@@ -21,17 +20,17 @@ import (
 func Schedule(s *fleet.Snapshot, p *program.Program, past ledger.Ledger) *Result {
 	incumbents := seats(s, p.Key)
 	t := &Trace{Snapshot: s, Program: p, scope: reach(s, p.Key.Namespace, p.ClusterSets, incumbents)}
-	t.matched = filter.Predicates(s, p, t.scope.candidates.Difference(t.scope.held), incumbents)
+	t.matched = filter.Predicates(s, p, t.scope.readable(), incumbents)
 	if t.matched.Dead != "" {
 		return t.dead(pluginPredicate + ":" + t.matched.Dead)
 	}
 	t.matched.In.InPlaceUnion(t.scope.held)
-	passed := t.matched.In.Clone()
-	t.tiered = filter.Tiers(p, &t.matched, passed, t.scope.held)
+	t.tiered = filter.Tiers(p, &t.matched, t.matched.In, t.scope.held)
 	if t.tiered.Dead != "" {
 		return t.dead(pluginTier + ":" + t.tiered.Dead)
 	}
-	t.tolerated = filter.Taints(s, p, passed, incumbents)
+	t.tolerated = filter.Taints(s, p, t.tiered.In, incumbents)
+	passed := t.tolerated.In
 	t.Ranking = selection.Choose(selection.Input{
 		Input: score.Input{
 			Snapshot: s, Key: p.Key, Candidates: passed.AppendTo(make([]fleet.ID, 0, passed.Count())), Incumbents: incumbents,
@@ -152,9 +151,12 @@ func fingerprint(prior []fleet.Slice) string {
 
 // seats returns the clusters that a placement has selected and that still exist.
 func seats(s *fleet.Snapshot, key fleet.Key) *bitset.BitSet {
-	out := &bitset.BitSet{}
-	exists := s.Holding(fleet.TermExists)
-	for _, id := range s.Incumbents(key) {
+	known := s.Incumbents(key)
+	if len(known) == 0 {
+		return s.Nobody()
+	}
+	out, exists := &bitset.BitSet{}, s.Holding(fleet.TermExists)
+	for _, id := range known {
 		if exists.Test(id) {
 			out.Set(id)
 		}
@@ -164,6 +166,9 @@ func seats(s *fleet.Snapshot, key fleet.Key) *bitset.BitSet {
 
 // guests returns the clusters that passed one of the stages only because they are selected already.
 func (t *Trace) guests() *bitset.BitSet {
+	if t.scope.held.None() && t.tolerated.Guests.None() && t.tiered.Guests.None() && len(t.matched.Held) == 0 {
+		return t.Snapshot.Nobody()
+	}
 	out := t.scope.held.Union(t.tolerated.Guests)
 	out.InPlaceUnion(t.tiered.Guests)
 	for id := range t.matched.Held {
@@ -175,18 +180,23 @@ func (t *Trace) guests() *bitset.BitSet {
 // lookAgain returns the first instant at which a score that an expression asked for runs out, a toleration or a score of
 // a candidate does, or the choice may change by itself.
 func (t *Trace) lookAgain() time.Time {
-	instants := []time.Time{t.matched.Asked.Until, t.tiered.Asked.Until, t.grouped.Until, t.tolerated.Until}
-	if t.Ranking != nil {
-		instants = append(instants, t.Ranking.LookAgain())
-		for _, column := range t.Ranking.Columns {
-			instants = append(instants, column.Until)
+	var out time.Time
+	note := func(at time.Time) {
+		if !at.IsZero() && (out.IsZero() || at.Before(out)) {
+			out = at
 		}
 	}
-	instants = slices.DeleteFunc(instants, time.Time.IsZero)
-	if len(instants) == 0 {
-		return time.Time{}
+	note(t.matched.Asked.Until)
+	note(t.tiered.Asked.Until)
+	note(t.grouped.Until)
+	note(t.tolerated.Until)
+	if t.Ranking != nil {
+		note(t.Ranking.LookAgain())
+		for _, column := range t.Ranking.Columns {
+			note(column.Until)
+		}
 	}
-	return slices.MinFunc(instants, time.Time.Compare)
+	return out
 }
 
 // everybody is the sight of one who sees every cluster.

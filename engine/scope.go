@@ -25,8 +25,13 @@ type scope struct {
 // reach works out the scope. Incumbents that no readable set has are held while one of the sets is broken: they may
 // be members of it.
 func reach(s *fleet.Snapshot, namespace string, asked []string, incumbents *bitset.BitSet) scope {
-	out := scope{asked: asked, candidates: &bitset.BitSet{}, held: &bitset.BitSet{}}
-	for _, name := range s.Bound(namespace) {
+	bound := s.Bound(namespace)
+	names := make([]string, 2*len(bound))
+	out := scope{
+		asked: asked, valid: names[:0:len(bound)], eligible: names[len(bound):len(bound)],
+		candidates: &bitset.BitSet{}, held: s.Nobody(),
+	}
+	for _, name := range bound {
 		set, exists := s.Set(name)
 		if !exists {
 			continue
@@ -47,11 +52,20 @@ func reach(s *fleet.Snapshot, namespace string, asked []string, incumbents *bits
 		out.held.InPlaceIntersection(s.Holding(fleet.TermExists))
 		out.candidates.InPlaceUnion(out.held)
 	}
-	for id := range s.Holding(fleet.TermTerminating).EachSet() {
-		out.candidates.Clear(id)
-		out.held.Clear(id)
+	leaving := s.Holding(fleet.TermTerminating)
+	out.candidates.InPlaceDifference(leaving)
+	if out.held.Any() {
+		out.held.InPlaceDifference(leaving)
 	}
 	return out
+}
+
+// readable returns the candidates that are members of a set that can be read. They are read-only.
+func (s scope) readable() *bitset.BitSet {
+	if s.held.None() {
+		return s.candidates
+	}
+	return s.candidates.Difference(s.held)
 }
 
 // fault says what is wrong with the sets; empty where nothing is.

@@ -62,9 +62,11 @@ func (t *Trace) filtered(id fleet.ID) (fell verdict.Verdict, ok bool) {
 		return t.matched.Why(cluster, id), true
 	case t.tiered.Fell.Test(id):
 		return verdict.Verdict{Code: verdict.OutsideTiers}, true
+	case t.tolerated.Fell.Test(id):
+		return t.tolerated.Why(id), true
+	default:
+		return verdict.Verdict{}, false
 	}
-	fell, ok = t.tolerated.Fell[id]
-	return fell, ok
 }
 
 // selected returns the verdict on a cluster that is selected: in doubt, held by the disruption policy, or both.

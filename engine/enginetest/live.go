@@ -43,6 +43,11 @@ func NewLive(w *World, env *celenv.Env) *Live {
 // Decide runs the engine for one placement.
 func (l *Live) Decide(key fleet.Key) *engine.Result {
 	s := l.Snapshot.At(l.World.Now)
+	defer func() {
+		if s.Nobody().Len() > 0 {
+			panic("enginetest: a run wrote to the empty set that all share")
+		}
+	}()
 	if compiled := l.programs[key]; compiled != nil {
 		return engine.Schedule(s, compiled, plan.ReadLedger(l.World.Placements[key]))
 	}

@@ -73,7 +73,7 @@ func (s *search) prepare() {
 // unfixed says why no fix was found for a cluster with a verdict.
 func unfixed(code verdict.Code) string {
 	if code == verdict.OutsideSets {
-		return "there is no ManagedClusterSet that it could be in"
+		return "there is no ManagedClusterSet to be seen that it could be in"
 	}
 	return fmt.Sprintf("no change of at most %d parts was found that selects it", maxSteps)
 }

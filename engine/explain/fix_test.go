@@ -3,6 +3,7 @@ package explain_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -198,6 +199,31 @@ func TestWhatCannotBeFixedSaysWhy(t *testing.T) {
 			id, _ := c.Snapshot.ID("c")
 			if got := c.Fix(id); got.None != tc.want {
 				t.Errorf("fix %q, want none: %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestAFixNamesNoSetThatIsNotSeen, also where the cluster is in that set.
+func TestAFixNamesNoSetThatIsNotSeen(t *testing.T) {
+	env := enginetest.Env(t)
+	key := fleet.Key{Namespace: "ns", Name: "p"}
+	w := enginetest.NewWorld(enginetest.Placement(key.Namespace, key.Name).Obj(), enginetest.Set("hidden").Obj(),
+		enginetest.Cluster("c").In("hidden").Obj())
+	c := explain.Case{Snapshot: w.Snapshot(), Placement: w.Placements[key], Env: env}
+	id, _ := c.Snapshot.ID("c")
+	for name, tc := range map[string]struct {
+		sees func(string) bool
+		want string
+	}{
+		"who sees all":     {nil, "hidden"},
+		"who sees nothing": {func(string) bool { return false }, "none: there is no ManagedClusterSet to be seen that it could be in"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.SeesSet = tc.sees
+			got := c.Fix(id).String()
+			if !strings.Contains(got, tc.want) || tc.sees != nil && strings.Contains(got, "hidden") {
+				t.Errorf("the fix is %q, want one of %q", got, tc.want)
 			}
 		})
 	}

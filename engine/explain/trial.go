@@ -21,6 +21,8 @@ type Case struct {
 	// Past is what the placement remembers, as plan.ReadLedger reads it.
 	Past ledger.Ledger
 	Env  *celenv.Env
+	// SeesSet says of which sets, beside those that are bound, fixes may speak; nil stands for all.
+	SeesSet func(set string) bool
 }
 
 // extra is the resource and the score by which points are added that no prioritizer gives. No object can have this name.

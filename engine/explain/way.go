@@ -31,7 +31,7 @@ func (s *search) ways(result *engine.Result) [][]Step {
 	var out [][]Step
 	switch found.Code {
 	case verdict.OutsideSets:
-		out = intoSets(result.Trace, s.cluster(result))
+		out = s.intoSets(result.Trace, s.cluster(result))
 	case verdict.Mismatch, verdict.TooCostly:
 		out = append(meeting(result.Trace.Program.Predicates, s.cluster(result)), []Step{{Action: Admit}})
 	case verdict.OutsideTiers:
@@ -61,8 +61,8 @@ func (s *search) cluster(result *engine.Result) *fleet.Cluster {
 }
 
 // intoSets returns how the cluster gets into a set that the placement may choose from: into one that is bound, or by
-// binding one that has it.
-func intoSets(trace *engine.Trace, cluster *fleet.Cluster) [][]Step {
+// binding one that has it. Sets that are not bound are named to whoever sees them.
+func (s *search) intoSets(trace *engine.Trace, cluster *fleet.Cluster) [][]Step {
 	var out [][]Step
 	asked := trace.Program.ClusterSets
 	bound := trace.Snapshot.Bound(trace.Program.Key.Namespace)
@@ -73,6 +73,9 @@ func intoSets(trace *engine.Trace, cluster *fleet.Cluster) [][]Step {
 		}
 		var reach []Step
 		if !slices.Contains(bound, set.Name) {
+			if s.SeesSet != nil && !s.SeesSet(set.Name) {
+				continue
+			}
 			reach = append(reach, Step{Action: Bind, Value: set.Name})
 		}
 		if len(asked) > 0 && !slices.Contains(asked, set.Name) {

@@ -18,17 +18,25 @@ type Evaluation struct {
 }
 
 // NewEvaluation starts an evaluation that may cost as much as one decision may.
-func NewEvaluation(s *fleet.Snapshot) *Evaluation {
-	return &Evaluation{snapshot: s, left: celenv.PlacementCost}
+func NewEvaluation(s *fleet.Snapshot) Evaluation {
+	return Evaluation{snapshot: s, left: celenv.PlacementCost}
 }
 
 // Fallen is what the expressions of one predicate did to the clusters that its selector matches.
 type Fallen struct {
-	// refused are, per expression, the clusters that it is false for; by are those on which one has a problem.
-	refused           []*bitset.BitSet
-	by                map[fleet.ID]fall
-	evaluated, failed int
-	problem           string
+	snapshot  *fleet.Snapshot
+	evaluated uint
+	tolls     []toll
+	// problems are those that no run knows: of expressions that read scores, and where the budget ran out.
+	problems map[fleet.ID]string
+}
+
+// toll is the clusters that fell to one expression, and how.
+type toll struct {
+	celenv.Split
+
+	// run knows the problems of those on which the expression failed or was too costly; nil where there are none.
+	run *celenv.Run
 }
 
 // fall is the expression that dropped a cluster, and how.
@@ -46,47 +54,97 @@ func (e *Evaluation) Narrow(predicate program.Predicate, in *bitset.BitSet, aske
 		return Fallen{}
 	}
 	work := e.start(predicate.Expressions, asked)
-	ids := e.snapshot.ByName(in)
-	out := Fallen{by: map[fleet.ID]fall{}, evaluated: len(ids)}
-	for range predicate.Expressions {
-		out.refused = append(out.refused, &bitset.BitSet{})
+	if out, ok := work.recall(in); ok {
+		return out
+	}
+	return work.evaluate(in)
+}
+
+// evaluate drops from in every cluster that one of the expressions does not accept.
+func (r *running) evaluate(in *bitset.BitSet) Fallen {
+	ids := r.snapshot.ByName(in)
+	out := Fallen{snapshot: r.snapshot, evaluated: in.Count(), tolls: make([]toll, 0, len(r.runs))}
+	for _, run := range r.runs {
+		out.tolls = append(out.tolls, toll{celenv.NewSplit(), run})
 	}
 	for _, id := range ids {
-		if fell, ok := work.first(id); ok {
+		if fell, ok := r.first(id); ok {
 			in.Clear(id)
 			out.note(id, fell)
 		}
 	}
-	for _, expression := range work.runs {
-		expression.Keep()
+	for _, run := range r.runs {
+		run.Keep()
 	}
-	return out
+	return out.lean()
+}
+
+// recall is evaluate where every outcome is known from before, and the cost limits are out of reach. Ok is false elsewhere,
+// and nothing is changed.
+func (r *running) recall(in *bitset.BitSet) (out Fallen, ok bool) {
+	if len(r.runs) > celenv.SelectorCost/celenv.ExpressionCost {
+		return Fallen{}, false
+	}
+	cost, left := uint64(0), in
+	out = Fallen{snapshot: r.snapshot, evaluated: in.Count(), tolls: make([]toll, 0, len(r.runs))}
+	for _, run := range r.runs {
+		said, ok := run.Known(left)
+		if !ok {
+			return Fallen{}, false
+		}
+		cost, left = cost+said.Cost, said.Clusters[celenv.Yes]
+		out.tolls = append(out.tolls, toll{said, run})
+	}
+	if cost >= r.left {
+		return Fallen{}, false
+	}
+	r.left -= cost
+	in.InPlaceIntersection(left)
+	return out.lean(), true
 }
 
 // note notes how a cluster fell.
 func (f *Fallen) note(id fleet.ID, fell fall) {
-	if fell.outcome.Answer == celenv.No {
-		f.refused[fell.expression].Set(id)
-		return
-	}
-	f.by[id] = fell
-	if fell.outcome.Answer == celenv.Failed {
-		f.failed++
-		if f.problem == "" {
-			f.problem = fmt.Sprintf("celExpressions[%d]: %s", fell.expression, fell.outcome.Problem)
+	to := f.tolls[fell.expression]
+	to.Clusters[fell.outcome.Answer].Set(id)
+	if problem := fell.outcome.Problem; to.run.Problem(id) != problem {
+		if f.problems == nil {
+			f.problems = map[fleet.ID]string{}
 		}
+		f.problems[id] = problem
 	}
 }
 
-// of returns how a cluster fell. Ok is false where it fell to no expression.
-func (f Fallen) of(id fleet.ID) (fell fall, ok bool) {
-	for i, refused := range f.refused {
-		if refused.Test(id) {
-			return fall{expression: i}, true
+// lean returns what fell without what nobody asks for any more.
+func (f Fallen) lean() Fallen {
+	for i := range f.tolls {
+		to := &f.tolls[i]
+		to.Clusters[celenv.Yes] = nil
+		if to.Clusters[celenv.Failed].None() && to.Clusters[celenv.TooCostly].None() {
+			to.run = nil
 		}
 	}
-	fell, ok = f.by[id]
-	return fell, ok
+	return f
+}
+
+// of returns how a cluster fell. Ok is false where it fell to no expression.
+func (f *Fallen) of(id fleet.ID) (fell fall, ok bool) {
+	for i, to := range f.tolls {
+		for _, answer := range []celenv.Answer{celenv.No, celenv.Failed, celenv.TooCostly} {
+			if to.Clusters[answer].Test(id) {
+				return fall{i, celenv.Outcome{Answer: answer, Problem: f.problem(to, id)}}, true
+			}
+		}
+	}
+	return fall{}, false
+}
+
+// problem returns what came of an expression on a cluster; empty where it is just false.
+func (f *Fallen) problem(to toll, id fleet.ID) string {
+	if problem, kept := f.problems[id]; kept || to.run == nil {
+		return problem
+	}
+	return to.run.Problem(id)
 }
 
 // running is the expressions of one predicate at work.
@@ -129,22 +187,30 @@ func (r *running) subject(id fleet.ID) celenv.Subject {
 	}
 }
 
-// Dead says how an expression fails on every cluster; empty where it does not. The list and the index are where the
-// predicate stands in the spec, such as "predicates" and 0.
-func (f Fallen) Dead(list string, index int) string {
-	if f.evaluated == 0 || f.failed < f.evaluated {
+// Dead says how an expression fails on every cluster, in the words of the first of them by name; empty where it does not.
+// The list and the index are where the predicate stands in the spec, such as "predicates" and 0.
+func (f *Fallen) Dead(list string, index int) string {
+	failed := &bitset.BitSet{}
+	for _, to := range f.tolls {
+		failed.InPlaceUnion(to.Clusters[celenv.Failed])
+	}
+	if f.evaluated == 0 || failed.Count() < f.evaluated {
 		return ""
 	}
-	return fmt.Sprintf("%s[%d].%s on every one of %d clusters", list, index, f.problem, f.evaluated)
+	fell, _ := f.of(f.snapshot.ByName(failed)[0])
+	return fmt.Sprintf("%s[%d].celExpressions[%d]: %s on every one of %d clusters",
+		list, index, fell.expression, fell.outcome.Problem, f.evaluated)
 }
 
 // TooCostly yields the clusters on which an expression ran over its cost limit, each with the problem, in no order that
 // means anything.
-func (f Fallen) TooCostly() iter.Seq2[fleet.ID, string] {
+func (f *Fallen) TooCostly() iter.Seq2[fleet.ID, string] {
 	return func(yield func(fleet.ID, string) bool) {
-		for id, fell := range f.by {
-			if fell.outcome.Answer == celenv.TooCostly && !yield(id, fell.outcome.Problem) {
-				return
+		for _, to := range f.tolls {
+			for id := range to.Clusters[celenv.TooCostly].EachSet() {
+				if !yield(id, f.problem(to, id)) {
+					return
+				}
 			}
 		}
 	}

@@ -25,7 +25,7 @@ type Matched struct {
 	Asked Asked
 
 	incumbents *bitset.BitSet
-	evaluation *Evaluation
+	evaluation Evaluation
 	predicates []matched
 }
 
@@ -43,17 +43,17 @@ func Predicates(s *fleet.Snapshot, p *program.Program, scope, incumbents *bitset
 		out.In = scope.Clone()
 		return out
 	}
-	out.In, out.Held = &bitset.BitSet{}, map[fleet.ID]string{}
+	out.predicates = make([]matched, 0, len(p.Predicates))
 	for i, predicate := range p.Predicates {
 		in := scope.Clone()
 		fell := out.evaluation.Narrow(predicate, in, &out.Asked)
-		for id, problem := range fell.TooCostly() {
-			if incumbents.Test(id) {
-				out.Held[id] = problem
-			}
-		}
+		out.hold(fell)
 		out.Dead = cmp.Or(out.Dead, fell.Dead("predicates", i))
-		out.In.InPlaceUnion(in)
+		if out.In == nil {
+			out.In = in
+		} else {
+			out.In.InPlaceUnion(in)
+		}
 		out.predicates = append(out.predicates, matched{predicate, fell})
 	}
 	for id := range out.Held {
@@ -64,6 +64,19 @@ func Predicates(s *fleet.Snapshot, p *program.Program, scope, incumbents *bitset
 		out.In.Set(id)
 	}
 	return out
+}
+
+// hold notes the incumbents on which an expression was too costly.
+func (m *Matched) hold(fell Fallen) {
+	for id, problem := range fell.TooCostly() {
+		if !m.incumbents.Test(id) {
+			continue
+		}
+		if m.Held == nil {
+			m.Held = map[fleet.ID]string{}
+		}
+		m.Held[id] = problem
+	}
 }
 
 // Why returns the verdict on a cluster that no predicate matched.

@@ -16,57 +16,85 @@ const forever = 100 * 365 * 24 * 3600
 
 // Tolerated is what the taints said.
 type Tolerated struct {
-	// Fell has the verdict on every cluster that a taint keeps out.
-	Fell map[fleet.ID]verdict.Verdict
+	// In holds the clusters that pass. It is read-only: where nobody falls it may be the set that Taints was given.
+	In *bitset.BitSet
+	// Fell are the clusters that a taint keeps out.
+	Fell *bitset.BitSet
 	// Until is the earliest instant at which a toleration of a cluster that passed runs out; zero where none will.
 	Until time.Time
 	// Guests are the incumbents that passed and would not as newcomers.
 	Guests *bitset.BitSet
 	// Demoted are the clusters that passed with a PreferNoSelect taint that is not tolerated.
 	Demoted *bitset.BitSet
+
+	snapshot    *fleet.Snapshot
+	tolerations []program.Toleration
+	incumbents  *bitset.BitSet
 }
 
-// Taints drops from in every cluster with a taint that is not tolerated. It reads taints and, for NoSelectIfNew, the
+// Taints leaves out of in every cluster with a taint that is not tolerated. It reads taints and, for NoSelectIfNew, the
 // placement's own decisions. PreferNoSelect keeps nobody out; it demotes.
 func Taints(s *fleet.Snapshot, p *program.Program, in, incumbents *bitset.BitSet) Tolerated {
-	out := Tolerated{Fell: map[fleet.ID]verdict.Verdict{}, Guests: &bitset.BitSet{}, Demoted: &bitset.BitSet{}}
-	tainted := s.Holding(fleet.TermTainted).Intersection(in)
-	for id := range tainted.EachSet() {
-		stands := standingOf(s.Cluster(id), p.Tolerations, s.Now, incumbents.Test(id))
-		if stands.fell != nil {
-			out.Fell[id] = *stands.fell
-			in.Clear(id)
-			continue
-		}
-		out.Until = earliest(out.Until, stands.until)
-		out.Demoted.SetTo(id, stands.demoted)
-		out.Guests.SetTo(id, standingOf(s.Cluster(id), p.Tolerations, s.Now, false).fell != nil)
+	out := Tolerated{
+		In: in, Fell: s.Nobody(), Guests: s.Nobody(), Demoted: s.Nobody(),
+		snapshot: s, tolerations: p.Tolerations, incumbents: incumbents,
 	}
+	tainted := s.Holding(fleet.TermTainted)
+	if tainted.IntersectionCardinality(in) == 0 {
+		return out
+	}
+	out.Fell, out.Guests, out.Demoted = &bitset.BitSet{}, &bitset.BitSet{}, &bitset.BitSet{}
+	for id := range tainted.EachSet() {
+		if in.Test(id) {
+			out.weigh(id)
+		}
+	}
+	out.In = in.Difference(out.Fell)
 	return out
 }
 
+// weigh sorts a cluster with taints.
+func (t *Tolerated) weigh(id fleet.ID) {
+	stands := t.standing(id, t.incumbents.Test(id))
+	if stands.fell != nil {
+		t.Fell.Set(id)
+		return
+	}
+	t.Until = earliest(t.Until, stands.until)
+	t.Demoted.SetTo(id, stands.demoted)
+	t.Guests.SetTo(id, t.standing(id, false).fell != nil)
+}
+
+// Why returns the verdict on a cluster that a taint keeps out.
+func (t *Tolerated) Why(id fleet.ID) verdict.Verdict {
+	stands := t.standing(id, t.incumbents.Test(id))
+	return stands.span.verdict(*stands.fell)
+}
+
 // standing is what the taints of a cluster make of it: until when nothing changes (zero: for ever), whether it is
-// demoted, and which taint keeps it out, if one does.
+// demoted, and which taint keeps it out, if one does, and how long it was tolerated.
 type standing struct {
 	until   time.Time
 	demoted bool
-	fell    *verdict.Verdict
+	fell    *clusterv1.Taint
+	span    Span
 }
 
-func standingOf(c *fleet.Cluster, tolerations []program.Toleration, now time.Time, incumbent bool) standing {
+func (t *Tolerated) standing(id fleet.ID, incumbent bool) standing {
 	var out standing
-	for _, taint := range c.Object.Spec.Taints {
+	taints := t.snapshot.Cluster(id).Object.Spec.Taints
+	for i, taint := range taints {
 		if taint.Effect == clusterv1.TaintEffectNoSelectIfNew && incumbent {
 			continue
 		}
-		span := Toleration(taint, tolerations, now)
+		span := Toleration(taint, t.tolerations, t.snapshot.Now)
 		switch {
 		case span.Tolerated:
 			out.until = earliest(out.until, span.Until)
 		case taint.Effect == clusterv1.TaintEffectPreferNoSelect:
 			out.demoted = true
 		default:
-			return standing{fell: span.verdict(taint)}
+			return standing{fell: &taints[i], span: span}
 		}
 	}
 	return out
@@ -111,12 +139,12 @@ func matches(toleration program.Toleration, taint clusterv1.Taint) bool {
 		(toleration.Exists || toleration.Value == taint.Value)
 }
 
-func (s Span) verdict(taint clusterv1.Taint) *verdict.Verdict {
+func (s Span) verdict(taint clusterv1.Taint) verdict.Verdict {
 	argument := verdict.Taint{Key: taint.Key, Value: taint.Value, Effect: string(taint.Effect), ExpiredAt: s.Until}
 	if s.Until.IsZero() {
-		return &verdict.Verdict{Code: verdict.Tainted, Argument: argument}
+		return verdict.Verdict{Code: verdict.Tainted, Argument: argument}
 	}
-	return &verdict.Verdict{Code: verdict.Expired, Argument: argument}
+	return verdict.Verdict{Code: verdict.Expired, Argument: argument}
 }
 
 // earliest returns the earlier of two instants, zero being none.

@@ -11,6 +11,8 @@ import (
 
 // Tiered is what the tiers said.
 type Tiered struct {
+	// In holds the clusters that pass. It is read-only: where nobody falls it may be the set that Tiers was given.
+	In *bitset.BitSet
 	// Fell holds the clusters that passed the predicates and are in no tier.
 	Fell *bitset.BitSet
 	// Held names the clusters that are in their tier only because they were selected before and an expression of it ran
@@ -38,16 +40,20 @@ type hold struct {
 }
 
 // Tiers puts every cluster of in, which are those that passed the predicates and those of held, into the first tier that
-// matches it, and drops those that are in none. It reads what predicates read, within the cost that they left. An
+// matches it, and leaves out those that are in none. It reads what predicates read, within the cost that they left. An
 // incumbent on which an expression is too costly is in that tier and held; a newcomer is in the next that matches.
 // Whoever it is, the later tiers are tried on it, so that neither the cost nor any other cluster's tier depends on who
 // is selected. The clusters of held, whose set cannot be read, are incumbents, and pass where no tier matches them too.
 func Tiers(p *program.Program, after *Matched, in, held *bitset.BitSet) Tiered {
-	out := Tiered{Fell: &bitset.BitSet{}, Guests: &bitset.BitSet{}, held: held}
 	if len(p.Tiers) == 0 {
-		return out
+		nobody := after.evaluation.snapshot.Nobody()
+		return Tiered{In: in, Fell: nobody, Guests: nobody, held: held}
 	}
-	out.Held, out.costly = map[fleet.ID]string{}, map[fleet.ID]hold{}
+	return tiers(p, after, in, held)
+}
+
+func tiers(p *program.Program, after *Matched, in, held *bitset.BitSet) Tiered {
+	out := Tiered{Guests: &bitset.BitSet{}, held: held, Held: map[fleet.ID]string{}, costly: map[fleet.ID]hold{}}
 	left := in.Clone()
 	for i, tier := range p.Tiers {
 		matching := left.Clone()
@@ -70,7 +76,7 @@ func Tiers(p *program.Program, after *Matched, in, held *bitset.BitSet) Tiered {
 		left.Clear(id)
 	}
 	out.Fell = left.Difference(held)
-	in.InPlaceDifference(out.Fell)
+	out.In = in.Difference(out.Fell)
 	return out
 }
 

@@ -86,7 +86,7 @@ func (st stage) play(t *testing.T) (told, filter.Matched) {
 	for id, problem := range said.Held {
 		out.Held[s.Name(id)] = problem
 	}
-	if diff := cmp.Diff(named(before.Difference(said.Fell)), named(in)); diff != "" {
+	if diff := cmp.Diff(named(before.Difference(said.Fell)), named(said.In)); diff != "" {
 		t.Errorf("who is left (-want +got):\n%s", diff)
 	}
 	return out, matched

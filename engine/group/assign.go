@@ -77,7 +77,8 @@ func Assign(in Input) (groups []Group, dead string) {
 type assignment struct {
 	Input
 	length int
-	// claim is, per selected cluster, the first predefined group that matches it; absent where none does.
+	// claim is, per selected cluster, the first predefined group that matches it; absent where none does, and nil, as named
+	// is, where no group is predefined.
 	claim map[fleet.ID]int
 	// named is, per group name, the selected clusters that a predefined group of that name matches, or on which its
 	// expressions are too costly to tell: those may stay, and none of them may come.
@@ -102,13 +103,12 @@ func newAssignment(in Input) *assignment {
 	a := &assignment{
 		Input:     in,
 		length:    in.Strategy.Length(len(in.Selected)),
-		claim:     map[fleet.ID]int{},
-		named:     map[string]*bitset.BitSet{},
 		newcomers: in.Selected,
 	}
 	if len(in.Strategy.Groups) == 0 {
 		return a
 	}
+	a.claim, a.named = map[fleet.ID]int{}, map[string]*bitset.BitSet{}
 	selected := &bitset.BitSet{}
 	for _, id := range in.Selected {
 		selected.Set(id)
@@ -223,7 +223,7 @@ func (p *pool) filled(free func() int) Group {
 		loose = loose[room:]
 	}
 	for chunk := range slices.Chunk(loose, SliceLimit) {
-		p.slices = append(p.slices, Slice{Number: free(), Clusters: slices.Clone(chunk)})
+		p.slices = append(p.slices, Slice{Number: free(), Clusters: chunk})
 	}
 	if len(p.slices) == 0 {
 		p.slices = []Slice{{Number: free()}}

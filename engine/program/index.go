@@ -26,8 +26,8 @@ type Index struct {
 	byTerm      map[fleet.Term]members
 	byNamespace map[string]members
 	bySet       map[string]members
-	// byFacet holds the placements with expressions that read the cluster itself.
-	byFacet members
+	// byFacet holds for each part of a cluster the placements with expressions that read it.
+	byFacet map[celenv.Facet]members
 }
 
 type members map[*entry]struct{}
@@ -53,7 +53,7 @@ type entry struct {
 func NewIndex() *Index {
 	return &Index{
 		entries: map[fleet.Key]*entry{}, byTerm: map[fleet.Term]members{},
-		byNamespace: map[string]members{}, bySet: map[string]members{}, byFacet: members{},
+		byNamespace: map[string]members{}, bySet: map[string]members{}, byFacet: map[celenv.Facet]members{},
 	}
 }
 
@@ -105,7 +105,9 @@ func (x *Index) Remove(key fleet.Key) {
 		unlink(x.bySet, name, e)
 	}
 	unlink(x.byNamespace, key.Namespace, e)
-	delete(x.byFacet, e)
+	for facet := range e.facets.Each() {
+		unlink(x.byFacet, facet, e)
+	}
 }
 
 func (x *Index) link(e *entry) {
@@ -116,8 +118,8 @@ func (x *Index) link(e *entry) {
 		link(x.bySet, name, e)
 	}
 	link(x.byNamespace, e.key.Namespace, e)
-	if e.facets != 0 {
-		x.byFacet[e] = struct{}{}
+	for facet := range e.facets.Each() {
+		link(x.byFacet, facet, e)
 	}
 }
 
@@ -180,8 +182,8 @@ func (x *Index) near(c difference) members {
 	for _, term := range c.terms {
 		maps.Copy(out, x.byTerm[term])
 	}
-	if c.facets != 0 {
-		maps.Copy(out, x.byFacet)
+	for facet := range c.facets.Each() {
+		maps.Copy(out, x.byFacet[facet])
 	}
 	return out
 }

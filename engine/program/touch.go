@@ -24,14 +24,20 @@ type difference struct {
 }
 
 func compare(s *fleet.Snapshot, before, after *fleet.Cluster) difference {
-	out := difference{fleet: s, before: before, after: after, terms: fleet.ChangedTerms(before, after)}
+	out := difference{fleet: s, before: before, after: after}
 	if before == nil || after == nil {
+		out.terms = fleet.ChangedTerms(before, after)
 		return out
 	}
 	out.facets = fleet.ChangedFacets(before.Object, after.Object)
-	out.taints = !equality.Semantic.DeepEqual(before.Object.Spec.Taints, after.Object.Spec.Taints)
 	out.cpu, out.memory = before.CPU != after.CPU, before.Memory != after.Memory
-	out.everybody = out.taints || out.cpu || out.memory || before.Terminating() != after.Terminating()
+	out.everybody = out.cpu || out.memory
+	if out.facets&fleet.TermFacets == 0 { // a heartbeat
+		return out
+	}
+	out.terms = fleet.ChangedTerms(before, after)
+	out.taints = !equality.Semantic.DeepEqual(before.Object.Spec.Taints, after.Object.Spec.Taints)
+	out.everybody = out.everybody || out.taints || before.Terminating() != after.Terminating()
 	return out
 }
 

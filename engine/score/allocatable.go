@@ -13,13 +13,14 @@ import (
 func allocatable(in Input, of fleet.Amounts, values []int32) {
 	least, most := measure(in, &of)
 	for i, id := range in.Candidates {
-		has := of.Of(id)
-		switch {
+		switch has := of.Of(id); {
 		case !has.Known:
-		case least >= most:
+		case least >= most || has.Amount >= most:
 			values[i] = best
+		case has.Amount <= least:
+			values[i] = worst
 		default:
-			share := (min(max(has.Amount, least), most) - least) / (most - least)
+			share := (has.Amount - least) / (most - least)
 			values[i] = int32((share - 0.5) * 2 * 100)
 		}
 	}
@@ -30,8 +31,15 @@ func measure(in Input, of *fleet.Amounts) (least, most float64) {
 	least, most = math.Inf(1), math.Inf(-1)
 	everybody := in.Guests.None() || !slices.ContainsFunc(in.Candidates, func(id fleet.ID) bool { return !in.Guests.Test(id) })
 	for _, id := range in.Candidates {
-		if has := of.Of(id); has.Known && (everybody || !in.Guests.Test(id)) {
-			least, most = min(least, has.Amount), max(most, has.Amount)
+		has := of.Of(id)
+		if !has.Known || !everybody && in.Guests.Test(id) {
+			continue
+		}
+		if has.Amount < least {
+			least = has.Amount
+		}
+		if has.Amount > most {
+			most = has.Amount
 		}
 	}
 	return least, most

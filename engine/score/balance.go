@@ -1,6 +1,6 @@
 package score
 
-import "github.com/bits-and-blooms/bitset"
+import "slices"
 
 // balance prefers clusters that few other placements have selected: 100 for one that none has, -100 for the one that
 // most have. It reads the decisions of all placements. A cluster that this placement has selected gets the best that
@@ -17,14 +17,10 @@ func balance(in Input, weight int64, values []int32) {
 	for i, id := range in.Candidates {
 		values[i] = value(in.Snapshot.Chosen(id))
 	}
-	own := &bitset.BitSet{}
-	for _, id := range stored {
-		own.Set(id)
-	}
-	for i := range in.Positions(own) {
+	for i := range in.Positions(slices.Values(stored)) {
 		values[i] = value(in.Snapshot.Chosen(in.Candidates[i]) - 1)
 	}
-	for i := range in.Positions(in.Incumbents) {
+	for i := range in.Positions(in.Incumbents.EachSet()) {
 		values[i] = best
 		if weight < 0 {
 			values[i] = worst

@@ -32,11 +32,11 @@ type Input struct {
 	Demoted *bitset.BitSet
 }
 
-// Positions yields, in order, the positions of the candidates that are in a set.
-func (in Input) Positions(of *bitset.BitSet) iter.Seq[int] {
+// Positions yields, in order, the positions of the candidates that are among clusters, which come in order of their IDs.
+func (in Input) Positions(of iter.Seq[fleet.ID]) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		next := 0
-		for id := range of.EachSet() {
+		for id := range of {
 			if next < len(in.Candidates) && in.Candidates[next] != id {
 				skipped, _ := slices.BinarySearch(in.Candidates[next:], id)
 				next += skipped
@@ -70,9 +70,10 @@ func Fixed(by program.Prioritizer) bool {
 	return by.Kind != program.Balance && by.Kind != program.Steady
 }
 
-// Of scores every candidate by one prioritizer.
-func Of(in Input, by program.Prioritizer) Column {
-	out := Column{Prioritizer: by, Values: make([]int32, len(in.Candidates))}
+// Of scores every candidate by one prioritizer. The values go into room, which has a zero for each candidate and is the
+// column's from then on.
+func Of(in Input, by program.Prioritizer, room []int32) Column {
+	out := Column{Prioritizer: by, Values: room}
 	switch by.Kind {
 	case program.Balance:
 		balance(in, by.Weight, out.Values)

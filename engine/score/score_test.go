@@ -29,7 +29,7 @@ func scores(w *enginetest.World, by program.Prioritizer, guests ...string) (valu
 		id, _ := s.ID(name)
 		in.Guests.Set(id)
 	}
-	column = score.Of(in, by)
+	column = score.Of(in, by, make([]int32, len(in.Candidates)))
 	values = map[string]int64{}
 	for i, id := range in.Candidates {
 		values[s.Name(id)] = int64(column.Values[i])

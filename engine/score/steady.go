@@ -7,7 +7,7 @@ func steady(in Input, weight int64, values []int32) {
 	if weight < 0 {
 		return
 	}
-	for i := range in.Positions(in.Incumbents) {
+	for i := range in.Positions(in.Incumbents.EachSet()) {
 		values[i] = best
 	}
 }

@@ -25,6 +25,9 @@ type pace struct {
 
 // memo returns since when each cluster is held, by name.
 func (p *pace) memo(s *fleet.Snapshot) map[string]time.Time {
+	if len(p.held) == 0 {
+		return nil
+	}
 	out := make(map[string]time.Time, len(p.held))
 	for _, id := range p.held {
 		out[s.Name(id)] = p.since[id]
@@ -127,7 +130,7 @@ func (r *race) release(e exodus, out *pace) (released []fleet.ID) {
 func (r *race) before(spent []ledger.Spend) *bitset.BitSet {
 	stayed := len(r.Past.Held)+len(r.Past.Releasing) > 0
 	if r.Past.SameSpec && stayed && ledger.Active(spent, *r.program.Budget, r.Snapshot.Now) > 0 {
-		return &bitset.BitSet{}
+		return r.Snapshot.Nobody()
 	}
 	return r.Incumbents
 }
@@ -137,7 +140,7 @@ func (r *race) without(e exodus, released int) *bitset.BitSet {
 	if released == len(e.queue) {
 		return e.ideal
 	}
-	return r.first().pick(r.kept(e, released), &bitset.BitSet{})
+	return r.first().pick(r.kept(e, released), r.Snapshot.Nobody())
 }
 
 // kept returns the incumbents that stay when the first of the queue leave. Where fewer clusters are wanted than would

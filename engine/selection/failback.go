@@ -18,10 +18,10 @@ func (r *race) waits() bool { return r.program.Stabilization > 0 && len(r.progra
 // unstable returns the clusters of earlier tiers that must not displace an incumbent yet. After a change of the spec
 // there are none: what the user asks for does not wait.
 func (r *round) unstable(sameSpec bool) *bitset.BitSet {
-	out := &bitset.BitSet{}
 	if !r.waits() || !sameSpec {
-		return out
+		return r.Snapshot.Nobody()
 	}
+	out := &bitset.BitSet{}
 	for _, i := range r.recovered() {
 		if r.Snapshot.Now.Before(r.qualifies(i)) {
 			out.Set(r.Candidates[i])
@@ -72,7 +72,7 @@ func (r *round) waiting() map[string]time.Time {
 
 // view returns the candidates as the next run sees them, without scores.
 func (r *race) view(chosen *bitset.BitSet) *round {
-	out := &round{race: r, incumbents: chosen, missing: r.Guests.Difference(chosen)}
+	out := &round{race: r, incumbents: chosen, missing: r.strangers(chosen)}
 	out.order.tiers = out.tiers()
 	return out
 }

@@ -30,12 +30,12 @@ type order struct {
 func newOrder(r *round) order {
 	out := order{
 		candidates: r.Candidates, places: r.Snapshot.Places(), tiers: r.tiers(), totals: make([]int64, len(r.Candidates)),
-		demoted: r.Demoted, seated: &bitset.BitSet{},
+		demoted: r.Demoted, seated: r.Snapshot.Nobody(),
 	}
 	if r.program.Scores(program.Balance) {
 		out.seated = r.incumbents
 	}
-	if slices.ContainsFunc(r.program.Prioritizers, func(by program.Prioritizer) bool {
+	if r.Demoted.Any() && slices.ContainsFunc(r.program.Prioritizers, func(by program.Prioritizer) bool {
 		return by.Kind == program.Steady && by.Weight > 0
 	}) {
 		out.demoted = r.Demoted.Difference(r.incumbents)
@@ -101,7 +101,8 @@ func (o *order) top(n int, shut *bitset.BitSet) []int {
 			kept = append(kept, i)
 		case len(kept) < n:
 			kept.push(i, worst)
-		case n > 0 && o.compare(i, kept[0]) < 0:
+		case n == 0 || !o.ranked && o.totals[i] < o.totals[kept[0]]:
+		case o.compare(i, kept[0]) < 0:
 			kept[0] = i
 			kept.sink(0, worst)
 		}

@@ -11,10 +11,9 @@ import (
 // It is greedy: a seat once given is not taken back. Finding the largest allowed choice, or that of the highest total, is
 // a search without a bound where anti-affinity over several topologies crosses.
 func (r *round) pick(forced, without *bitset.BitSet) *bitset.BitSet {
-	out := forced.Clone()
-	left := r.seats - int(forced.Count())
-	shut := r.missing.Union(without)
-	shut.InPlaceUnion(forced)
+	out := bitset.New(r.Snapshot.Size())
+	out.InPlaceUnion(forced)
+	left, shut := r.seats-int(forced.Count()), r.shut(forced, without)
 	if r.tree == nil {
 		for _, i := range r.order.top(left, shut) {
 			out.Set(r.Candidates[i])
@@ -29,6 +28,16 @@ func (r *round) pick(forced, without *bitset.BitSet) *bitset.BitSet {
 		}
 		out.Set(r.Candidates[i])
 	}
+	return out
+}
+
+// shut returns those whom a pick does not choose.
+func (r *round) shut(forced, without *bitset.BitSet) *bitset.BitSet {
+	if r.missing.None() && without.None() && forced.None() {
+		return r.Snapshot.Nobody()
+	}
+	out := r.missing.Union(without)
+	out.InPlaceUnion(forced)
 	return out
 }
 

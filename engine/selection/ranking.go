@@ -48,7 +48,7 @@ func newRanking(r *race, p pace) *Ranking {
 	next := r.view(p.chosen)
 	out.waits = next.unstable(true)
 	out.Ledger = ledger.Ledger{Spent: p.spent, Releasing: p.releasing, Held: p.memo(r.Snapshot), Waiting: next.waiting()}
-	for i := range r.Positions(p.chosen) {
+	for i := range r.Positions(p.chosen.EachSet()) {
 		if r.eligible(i) && (out.last < 0 || first.order.compare(i, out.last) > 0) {
 			out.last, out.Cut = i, out.Totals[i]
 		}

@@ -89,11 +89,19 @@ func (r *race) round(incumbents *bitset.BitSet) *round {
 			return known
 		}
 	}
-	out := &round{race: r, incumbents: incumbents, missing: r.Guests.Difference(incumbents)}
+	out := &round{race: r, incumbents: incumbents, missing: r.strangers(incumbents)}
 	out.order = newOrder(out)
 	out.rank()
 	r.rounds = append(r.rounds, out)
 	return out
+}
+
+// strangers returns the guests that are not among some incumbents. They are read-only.
+func (r *race) strangers(incumbents *bitset.BitSet) *bitset.BitSet {
+	if r.Guests.None() {
+		return r.Snapshot.Nobody()
+	}
+	return r.Guests.Difference(incumbents)
 }
 
 // absent says whether the candidate at a position is none in this round.
@@ -112,8 +120,11 @@ func (r *round) rank() {
 			}
 		}
 	}
-	for i, prioritizer := range r.program.Prioritizers {
-		column := r.column(in, i)
+	by, each := r.program.Prioritizers, len(in.Candidates)
+	r.columns = make([]score.Column, 0, len(by))
+	room := make([]int32, len(by)*each)
+	for i, prioritizer := range by {
+		column := r.column(in, i, room[i*each:(i+1)*each:(i+1)*each])
 		r.columns = append(r.columns, column)
 		if positions == nil {
 			for j, value := range column.Values {
@@ -127,13 +138,14 @@ func (r *round) rank() {
 	}
 }
 
-// column returns what a prioritizer says in the round: what it said in the first, where it cannot have changed.
-func (r *round) column(in score.Input, prioritizer int) score.Column {
+// column returns what a prioritizer says in the round: what it said in the first, where it cannot have changed. There is
+// room for its values.
+func (r *round) column(in score.Input, prioritizer int, room []int32) score.Column {
 	by := r.program.Prioritizers[prioritizer]
 	if len(r.rounds) > 0 && r.Guests.None() && score.Fixed(by) {
 		return r.first().columns[prioritizer]
 	}
-	return score.Of(in, by)
+	return score.Of(in, by, room)
 }
 
 // same says whether two sets have the same members.

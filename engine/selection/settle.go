@@ -31,7 +31,7 @@ func (r *race) settle(incumbents *bitset.BitSet, sameSpec bool) *bitset.BitSet {
 // and with one anti-affinity at most, it does: being chosen only adds to a cluster's score, and the best of its domain
 // stays the best of it.
 func (r *round) choose(sameSpec bool) (chosen *bitset.BitSet, final bool) {
-	nobody := &bitset.BitSet{}
+	nobody := r.Snapshot.Nobody()
 	unstable := r.unstable(sameSpec)
 	chosen = r.pick(nobody, unstable)
 	if unstable.Any() {
