@@ -27,8 +27,12 @@ var (
 	ErrInvalid = errors.New("the placement is misconfigured")
 )
 
-// tries is how often an answer is begun anew because the placement was decided in between.
-const tries = 3
+const (
+	// tries is how often an answer is begun anew because the placement was decided in between.
+	tries = 3
+	// maxEvaluations is how often the expressions of a placement to try may be run in all: whoever asks waits some seconds then.
+	maxEvaluations = 1_000_000
+)
 
 // Answer is the run to tell of, and how what is stored differs from it.
 type Answer struct {
@@ -131,14 +135,17 @@ func (r *Record) Try(ctx context.Context, placement *clusterv1beta1.Placement) (
 	if err != nil {
 		return nil, err
 	}
-	compiled, faults := program.Compile(placement, r.options.Env)
-	if len(faults) > 0 {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, faults.ToAggregate())
-	}
 	now := r.options.Clock.Now()
 	snapshot, ok := world.Fleet(now)
 	if !ok {
 		return nil, errNotReady
+	}
+	if count := expressions(placement) * int(snapshot.Size()); count > maxEvaluations {
+		return nil, fmt.Errorf("%w: its expressions would be run %d times over the fleet, %d are the most: leave some out", ErrInvalid, count, maxEvaluations)
+	}
+	compiled, faults := program.Compile(placement, r.options.Env)
+	if len(faults) > 0 {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, faults.ToAggregate())
 	}
 	key := fleet.Key{Namespace: placement.Namespace, Name: placement.Name}
 	past := ledger.Ledger{}
@@ -154,6 +161,18 @@ func (r *Record) Try(ctx context.Context, placement *clusterv1beta1.Placement) (
 	return &Answer{Run: run, Case: explain.Case{Snapshot: snapshot, Placement: placement, Past: past, Env: r.options.Env}}, nil
 }
 
+// expressions counts those that a run asks of every cluster.
+func expressions(placement *clusterv1beta1.Placement) int {
+	count := 0
+	for _, predicate := range placement.Spec.Predicates {
+		count += len(predicate.RequiredClusterSelector.CelSelector.CelExpressions)
+	}
+	for _, group := range placement.Spec.DecisionStrategy.GroupStrategy.DecisionGroups {
+		count += len(group.ClusterSelector.CelSelector.CelExpressions)
+	}
+	return count
+}
+
 var errNotReady = errors.New("the fleet is not known yet")
 
 // Explanation tells the answer to somebody who sees some of the clusters; nil stands for all.
@@ -163,13 +182,16 @@ func (a *Answer) Explanation(sees func(cluster string) bool) explain.Explanation
 	return out
 }
 
-// Fix returns the fewest changes that would make a cluster selected. Ok is false where there is no such cluster now.
-func (a *Answer) Fix(cluster string) (fix explain.Fix, ok bool) {
+// Fix returns the fewest changes that would make a cluster selected, for somebody who sees some of the sets; nil stands for
+// all. Ok is false where there is no such cluster now.
+func (a *Answer) Fix(cluster string, sees func(set string) bool) (fix explain.Fix, ok bool) {
 	id, ok := a.Case.Snapshot.ID(cluster)
 	if !ok || a.Case.Snapshot.Cluster(id) == nil {
 		return explain.Fix{}, false
 	}
-	return a.Case.Fix(id), true
+	asked := a.Case
+	asked.SeesSet = sees
+	return asked.Fix(id), true
 }
 
 // History returns the changes of a placement since an instant, as somebody may see them; where a cluster is given, those

@@ -46,8 +46,8 @@ type Finding struct {
 // change describes what a turn stored.
 func (t *Turn) change(written plan.Plan, now time.Time) Change {
 	out := Change{
-		At: now.UTC(), Generation: t.placement.Generation, Causes: t.woken.named, MoreCauses: t.woken.more,
-		Selected: t.result.Selected, Added: len(written.Added), Removed: len(written.Removed),
+		At: now.UTC(), Generation: t.last.Placement.Generation, Causes: t.woken.named, MoreCauses: t.woken.more,
+		Selected: t.last.Result.Selected, Added: len(written.Added), Removed: len(written.Removed),
 	}
 	for _, side := range []struct {
 		names []string
@@ -55,7 +55,7 @@ func (t *Turn) change(written plan.Plan, now time.Time) Change {
 	}{{written.Removed, false}, {written.Added, true}} {
 		for _, name := range side.names[:min(len(side.names), maxMoves-len(out.Moves))] {
 			out.Moves = append(out.Moves, Move{
-				Cluster: name, Added: side.added, Before: finding(t.before, name), After: finding(t.result, name),
+				Cluster: name, Added: side.added, Before: finding(t.before.Result, name), After: finding(t.last.Result, name),
 			})
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/explain"
@@ -44,7 +43,7 @@ type leading struct {
 // New returns an empty record.
 func New(options Options) *Record {
 	return &Record{
-		options: options, runs: newRuns(maxCells), history: newHistory(maxChanges, maxBytes), causes: newCauses(),
+		options: options, runs: newRuns(maxCells, maxBehind), history: newHistory(maxChanges, maxBytes), causes: newCauses(),
 		reading: make(chan struct{}, 1),
 	}
 }
@@ -70,10 +69,8 @@ type Turn struct {
 	record *Record
 	key    fleet.Key
 	woken  woken
-	// before is the last result that was stored; nil where it is not known.
-	before    *engine.Result
-	placement *clusterv1beta1.Placement
-	result    *engine.Result
+	// before is the run whose result was stored last, without one where it is not known. last is the run of this turn.
+	before, last Run
 }
 
 // Turn begins a turn: what woke the placement until now belongs to it.
@@ -84,10 +81,10 @@ func (r *Record) Turn(key fleet.Key) *Turn {
 // Since returns when the first change came that woke the placement for this turn. Ok is false where none did: time alone.
 func (t *Turn) Since() (first time.Time, ok bool) { return t.woken.since, !t.woken.since.IsZero() }
 
-// Decided notes the run, which is to be stored yet.
-func (t *Turn) Decided(placement *clusterv1beta1.Placement, result *engine.Result) {
-	t.placement, t.result = placement, result
-	t.record.runs.put(t.key, Run{Placement: placement, Result: result}, t.before)
+// Decided notes the run of a case, which is to be stored yet.
+func (t *Turn) Decided(c live.Case, result *engine.Result) {
+	t.last = Run{Placement: c.Stored.Placement, Result: result, changes: c.Changes}
+	t.record.runs.put(t.key, t.last, t.before)
 }
 
 // Failed ends a turn of which not everything was stored. What woke the placement belongs to the next one too.
@@ -95,7 +92,7 @@ func (t *Turn) Failed() { t.record.causes.restore(t.key, t.woken) }
 
 // Stored ends a turn. Where it moved anybody it notes the change and returns it.
 func (t *Turn) Stored(written plan.Plan) (change Change, moved bool) {
-	t.record.runs.put(t.key, Run{Placement: t.placement, Result: t.result}, t.result)
+	t.record.runs.put(t.key, t.last, t.last)
 	if len(written.Added)+len(written.Removed) == 0 {
 		return Change{}, false
 	}

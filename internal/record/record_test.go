@@ -71,7 +71,7 @@ func (b *bench) decide(stored bool) {
 	defer b.world.Settle(key, !stored)
 	turn := b.Turn(key)
 	result := decide(key, c)
-	turn.Decided(c.Stored.Placement, result)
+	turn.Decided(c, result)
 	writes := plan.Diff(result, c.Stored, b.clock.Now())
 	if !stored {
 		turn.Failed()
@@ -192,19 +192,34 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestTryingIsBounded by what it takes to run all expressions, which is known before one is compiled.
+func TestTryingIsBounded(t *testing.T) {
+	b := newBench(t)
+	b.Lead(b.world)
+	const all = "true"
+	one := enginetest.Placement("ns", "q").CEL(all).Obj()
+	if got, err := b.Try(t.Context(), one); err != nil || got.Result.Selected != 3 {
+		t.Errorf("one expression: %+v, error %v", got, err)
+	}
+	one.Spec.Predicates[0].RequiredClusterSelector.CelSelector.CelExpressions = slices.Repeat([]string{all}, maxEvaluations)
+	if _, err := b.Try(t.Context(), one); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a million expressions: error %v", err)
+	}
+}
+
 func TestRunsAreBounded(t *testing.T) {
 	b := newBench(t)
 	c, _ := b.world.Look(key, start)
 	run := Run{Placement: c.Stored.Placement, Result: decide(key, c)}
 	each := cells(run.Result)
-	r := newRuns(3*each + each/2)
+	r := newRuns(3*each+each/2, maxBehind)
 	name := func(i int) fleet.Key { return fleet.Key{Name: fmt.Sprint(i)} }
 	for i := range 3 {
-		r.put(name(i), run, run.Result)
+		r.put(name(i), run, run)
 	}
 	r.last(name(0)) // is thereby used
-	r.put(name(3), run, run.Result)
-	r.put(name(3), run, run.Result)
+	r.put(name(3), run, run)
+	r.put(name(3), run, run)
 	var held []int
 	for i := range 4 {
 		if _, ok := r.last(name(i)); ok {
@@ -214,10 +229,53 @@ func TestRunsAreBounded(t *testing.T) {
 	if diff := cmp.Diff([]int{0, 2, 3}, held); diff != "" || r.cells != 3*each || r.order.Len() != 3 {
 		t.Errorf("%d cells in %d runs (-want +got):\n%s", r.cells, r.order.Len(), diff)
 	}
-	small := newRuns(each - 1)
-	if small.put(name(0), run, run.Result); small.cells != 0 || len(small.held) != 0 {
+	small := newRuns(each-1, maxBehind)
+	if small.put(name(0), run, run); small.cells != 0 || len(small.held) != 0 {
 		t.Error("a run is held for which there is no room")
 	}
+}
+
+// TestOldRunsAreForgotten decides new placements, and one that is never stored again, while the fleet changes, and counts
+// the versions of clusters that are held.
+func TestOldRunsAreForgotten(t *testing.T) {
+	b := newBench(t)
+	const behind, decisions = 90, 100
+	r := newRuns(maxCells, behind)
+	name := func(i int) fleet.Key { return fleet.Key{Name: fmt.Sprint(i)} }
+	for i := range decisions {
+		for _, cluster := range []string{"a", "b", "c"} {
+			b.fit(cluster, true)
+		}
+		c, _ := b.world.Look(key, start)
+		run := Run{Placement: c.Stored.Placement, Result: decide(key, c), changes: c.Changes}
+		r.put(name(i), run, run)
+		r.put(name(0), run, r.stored(name(0)))
+		if versions := versions(r); versions > behind+3 {
+			t.Fatalf("after %d decisions %d versions of 3 clusters are held, want at most %d beside one of each", i+1, versions, behind)
+		}
+	}
+	if held := len(r.held); held < behind/2/3 || held > behind/3+1 || r.order.Len() != held {
+		t.Errorf("%d runs are held, want those of the last %d to %d changes", held, behind/2, behind)
+	}
+	if _, ok := r.last(name(decisions - 1)); !ok {
+		t.Error("the last run of all is not held")
+	}
+}
+
+// versions returns how many versions of clusters are held.
+func versions(r *runs) int {
+	out := map[*fleet.Cluster]bool{}
+	for _, element := range r.held {
+		for _, held := range []Run{at(element).last, at(element).stored} {
+			if held.Result == nil {
+				continue
+			}
+			for _, cluster := range held.Result.Trace.Snapshot.Clusters() {
+				out[cluster] = true
+			}
+		}
+	}
+	return len(out)
 }
 
 func TestHistoryIsBounded(t *testing.T) {
@@ -288,7 +346,7 @@ func TestManyAtOnce(t *testing.T) {
 				of := fleet.Key{Namespace: "ns", Name: fmt.Sprint(worker, i%5)}
 				b.Woken(of, explain.Cause{Kind: "Placement"})
 				turn := b.Turn(of)
-				turn.Decided(c.Stored.Placement, result)
+				turn.Decided(c, result)
 				turn.Stored(plan.Plan{Added: []string{"a"}})
 				b.Forget(of)
 			}

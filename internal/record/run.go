@@ -9,44 +9,56 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// maxCells bounds the runs that are remembered, by what their traces hold: one for each cluster of the fleet, and for each
-// candidate one more than it has scores.
-const maxCells = 1 << 20
+const (
+	// maxCells bounds the runs that are remembered, by what their traces hold of their own: one for each cluster of the
+	// fleet, and for each candidate one more than it has scores.
+	maxCells = 1 << 20
+	// maxBehind bounds what their snapshots hold together, which is every cluster, score and decision as it was then: a run
+	// is dropped that so many changes of the world came after. What is the same in several snapshots is held once, so all
+	// of them hold one fleet, and no more states beside it than that.
+	maxBehind = 1 << 15
+)
 
 // Run is a run, and the placement that it decided. Both are read-only.
 type Run struct {
 	Placement *clusterv1beta1.Placement
 	Result    *engine.Result
+	// changes is how many changes the world had seen by then.
+	changes uint64
 }
 
-// runs holds the last run of each placement, those that were used last.
+// runs holds the last run of each placement, those that were used last and are of about now.
 type runs struct {
 	mu    sync.Mutex
 	limit int
 	cells int
-	held  map[fleet.Key]*list.Element
+	// behind is how many changes a run may be behind the latest one; latest is that of the latest, and swept what that was
+	// when those too far behind were last dropped.
+	behind, latest, swept uint64
+
+	held map[fleet.Key]*list.Element
 	// order has a *run for each, the one used last in front.
 	order *list.List
 }
 
-// run is what is held of a placement: its last run, and the result that was stored last, which is mostly the same one.
+// run is what is held of a placement: its last run, and the one that was stored last, which is mostly the same.
 type run struct {
 	key    fleet.Key
 	last   Run
-	stored *engine.Result
+	stored Run
 	cells  int
 }
 
-func newRuns(limit int) *runs {
-	return &runs{limit: limit, held: map[fleet.Key]*list.Element{}, order: list.New()}
+func newRuns(limit int, behind uint64) *runs {
+	return &runs{limit: limit, behind: behind, held: map[fleet.Key]*list.Element{}, order: list.New()}
 }
 
-// put remembers the last run of a placement. Others make room for it; one that is too large for all the room
-// is not remembered.
-func (r *runs) put(key fleet.Key, last Run, stored *engine.Result) {
+// put remembers the last run of a placement, and the one that was stored last, where there is one. Others make room for
+// it; one that is too large for all the room is not remembered.
+func (r *runs) put(key fleet.Key, last, stored Run) {
 	kept := &run{key: key, last: last, stored: stored, cells: cells(last.Result)}
-	if stored != nil && stored != last.Result {
-		kept.cells += cells(stored)
+	if stored.Result != nil && stored.Result != last.Result {
+		kept.cells += cells(stored.Result)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,6 +71,30 @@ func (r *runs) put(key fleet.Key, last Run, stored *engine.Result) {
 	}
 	r.held[key] = r.order.PushFront(kept)
 	r.cells += kept.cells
+	r.sweep(last.changes)
+}
+
+// sweep drops the runs that are too far behind. It looks at all of them, so it does so only once in half as many changes,
+// and drops what is half as far behind already.
+func (r *runs) sweep(changes uint64) {
+	r.latest = max(r.latest, changes)
+	if r.latest-r.swept < r.behind/2 {
+		return
+	}
+	r.swept = r.latest
+	for _, element := range r.held {
+		if r.latest-at(element).oldest() >= r.behind/2 {
+			r.drop(element)
+		}
+	}
+}
+
+// oldest returns how many changes the world had seen by the older one of the runs that are held.
+func (r *run) oldest() uint64 {
+	if r.stored.Result != nil {
+		return min(r.last.changes, r.stored.changes)
+	}
+	return r.last.changes
 }
 
 func (r *runs) drop(element *list.Element) {
@@ -91,14 +127,14 @@ func (r *runs) last(key fleet.Key) (found Run, ok bool) {
 	return at(element).last, true
 }
 
-// stored returns the result of a placement that was stored last; nil where it is not remembered.
-func (r *runs) stored(key fleet.Key) *engine.Result {
+// stored returns the run of a placement that was stored last, without a result where it is not remembered.
+func (r *runs) stored(key fleet.Key) Run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if element, ok := r.held[key]; ok {
 		return at(element).stored
 	}
-	return nil
+	return Run{}
 }
 
 func at(element *list.Element) *run {
