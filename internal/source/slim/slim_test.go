@@ -1,0 +1,179 @@
+package slim
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"runtime"
+	"testing"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/internal/generate"
+)
+
+// read returns an object as a client reads it: nothing of it is shared with another.
+func read[T any](t *testing.T, object *T) *T {
+	t.Helper()
+	out := new(T)
+	text, err := json.Marshal(object)
+	if err == nil {
+		err = json.Unmarshal(text, out)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// through returns an object as a transform leaves it.
+func through[T any](t *testing.T, transform toolscache.TransformFunc, object *T) *T {
+	t.Helper()
+	out, err := transform(object)
+	typed, ok := out.(*T)
+	if err != nil || !ok {
+		t.Fatalf("got %T and error %v", out, err)
+	}
+	return typed
+}
+
+// noted is the metadata of an object that somebody applied.
+func noted() metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
+		Annotations:   map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "of": "somebody"},
+	}
+}
+
+func slice() *clusterv1beta1.PlacementDecision {
+	out := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: "p-decision-1", Labels: map[string]string{clusterv1beta1.PlacementLabel: "p"},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1beta1", Kind: "Placement", Name: "p", UID: "uid"}},
+	}}
+	for i := range 5 {
+		out.Status.Decisions = append(out.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: fmt.Sprint("c", i), Reason: "r", Score: int64(i)})
+	}
+	return out
+}
+
+// TestNothingElseIsChanged passes a fleet twice, so that the second time all is known.
+func TestNothingElseIsChanged(t *testing.T) {
+	s := New()
+	f := generate.New(generate.Shape{Clusters: 200, Placements: 200, Seed: 3})
+	for range 2 {
+		for _, want := range f.Clusters {
+			if diff := cmp.Diff(read(t, want), through(t, s.Cluster, read(t, want))); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", want.Name, diff)
+			}
+		}
+		for _, want := range f.Placements {
+			if diff := cmp.Diff(read(t, want), through(t, s.Placement, read(t, want))); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", want.Name, diff)
+			}
+		}
+		if diff := cmp.Diff(slice(), through(t, s.Slice, read(t, slice()))); diff != "" {
+			t.Errorf("slice (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestWhatNobodyReadsIsDropped(t *testing.T) {
+	s := New()
+	of := map[string]string{"of": "somebody"}
+	placement := through(t, s.Placement, &clusterv1beta1.Placement{ObjectMeta: noted()})
+	decision := through(t, s.Slice, &clusterv1beta1.PlacementDecision{ObjectMeta: noted()})
+	other := through(t, s.Object, &corev1.ConfigMap{ObjectMeta: noted()})
+	for name, got := range map[string]metav1.ObjectMeta{"placement": placement.ObjectMeta, "slice": decision.ObjectMeta, "other": other.ObjectMeta} {
+		if diff := cmp.Diff(metav1.ObjectMeta{Annotations: of}, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	cluster := through(t, s.Cluster, &clusterv1.ManagedCluster{ObjectMeta: noted()})
+	if diff := cmp.Diff(metav1.ObjectMeta{Annotations: noted().Annotations}, cluster.ObjectMeta); diff != "" {
+		t.Errorf("cluster, whose annotations expressions read (-want +got):\n%s", diff)
+	}
+}
+
+func TestTombstonesPass(t *testing.T) {
+	s := New()
+	want := toolscache.DeletedFinalStateUnknown{Key: "a"}
+	for name, transform := range map[string]toolscache.TransformFunc{"object": s.Object, "cluster": s.Cluster, "placement": s.Placement, "slice": s.Slice} {
+		if got, err := transform(want); err != nil || got != any(want) {
+			t.Errorf("%s: got %v and error %v", name, got, err)
+		}
+	}
+}
+
+// TestAHeartbeatHoldsOnlyWhatItChanges compares where two states of one cluster keep what they say.
+func TestAHeartbeatHoldsOnlyWhatItChanges(t *testing.T) {
+	s := New()
+	drawn := generate.New(generate.Shape{Clusters: 1, Placements: 1, Seed: 3}).Clusters[0]
+	drawn.Annotations = map[string]string{"a": "b"}
+	drawn.Spec.ManagedClusterClientConfigs = []clusterv1.ClientConfig{{URL: "https://c.example.org", CABundle: []byte("PEM")}}
+	before := through(t, s.Cluster, read(t, drawn))
+	beat := read(t, drawn)
+	beat.Status.Conditions[0].LastTransitionTime = metav1.Now()
+	after := through(t, s.Cluster, beat)
+	at := func(c *clusterv1.ManagedCluster) []uintptr {
+		var out []uintptr
+		for _, held := range []any{
+			c.Labels, c.Annotations, c.Status.ClusterClaims, c.Status.Capacity, c.Status.Allocatable, c.Spec.ManagedClusterClientConfigs,
+		} {
+			out = append(out, reflect.ValueOf(held).Pointer())
+		}
+		return out
+	}
+	if diff := cmp.Diff(at(before), at(after)); diff != "" {
+		t.Errorf("held twice (-before +after):\n%s", diff)
+	}
+	if before.Status.Conditions[0] == after.Status.Conditions[0] {
+		t.Error("the heartbeat is lost")
+	}
+	runtime.KeepAlive(before)
+}
+
+func TestWordsAreKeptOnce(t *testing.T) {
+	s := New()
+	one, other := through(t, s.Slice, read(t, slice())), through(t, s.Slice, read(t, slice()))
+	for i := range one.Status.Decisions {
+		a, b := one.Status.Decisions[i], other.Status.Decisions[i]
+		if unsafe.StringData(a.ClusterName) != unsafe.StringData(b.ClusterName) || unsafe.StringData(a.Reason) != unsafe.StringData(b.Reason) {
+			t.Errorf("decision %d is held twice", i)
+		}
+	}
+	if room := cap(one.Status.Decisions) - len(one.Status.Decisions); room > 0 {
+		t.Errorf("room for %d more decisions, want none", room)
+	}
+}
+
+func TestWordsAreBounded(t *testing.T) {
+	var w words
+	for i := range maxWords + 10 {
+		word := fmt.Sprint(i)
+		w.keep(&word)
+	}
+	long := string(make([]byte, maxWord+1))
+	w.keep(&long)
+	if len(w.known) != 10 {
+		t.Errorf("%d words are known, want the 10 since the table began anew", len(w.known))
+	}
+}
+
+func TestClustersThatAreGoneAreForgotten(t *testing.T) {
+	s := New()
+	for i := range 5 * fewClusters {
+		through(t, s.Cluster, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i)}})
+		if i%fewClusters == 0 {
+			runtime.GC()
+		}
+	}
+	if known := len(s.clusters.last); known > 3*fewClusters {
+		t.Errorf("%d clusters are remembered though nobody holds one", known)
+	}
+}
