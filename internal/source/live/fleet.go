@@ -16,11 +16,23 @@ import (
 func (w *World) SetCluster(object *clusterv1.ManagedCluster) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	after := fleet.NewCluster(object)
+	after := w.read(object)
 	var before *fleet.Cluster
 	w.change(func(e *fleet.Edit) { before = e.SetCluster(after) }, func() []fleet.Key {
 		return w.index.ClusterChanged(w.snapshot, before, after)
 	}, func() explain.Cause { return aboutCluster(object.Name, before, after) })
+}
+
+// read reads a cluster, of which mostly a state is known already.
+func (w *World) read(object *clusterv1.ManagedCluster) *fleet.Cluster {
+	if w.snapshot != nil {
+		if id, known := w.snapshot.ID(object.Name); known {
+			if before := w.snapshot.Cluster(id); before != nil {
+				return before.Next(object)
+			}
+		}
+	}
+	return fleet.NewCluster(object)
 }
 
 // DeleteCluster records that a cluster is gone.

@@ -79,6 +79,11 @@ func newer(a, b metav1.Object) bool {
 	return err == nil && order > 0
 }
 
+// same says whether a and b are the same state of the same object, though they were read apart.
+func same(a, b metav1.Object) bool {
+	return a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion()
+}
+
 // SetPlacement records a placement as the API server has it. An echo of this process's own write wakes nobody.
 func (w *World) SetPlacement(object *clusterv1beta1.Placement) {
 	w.mu.Lock()
@@ -99,6 +104,9 @@ func (w *World) SetPlacement(object *clusterv1beta1.Placement) {
 	}
 	before := p.cached
 	p.cached = object
+	if p.mine != nil && same(p.mine, object) {
+		p.mine = object // held once
+	}
 	if !p.wanted() {
 		w.leave(key, p)
 	}
@@ -185,7 +193,12 @@ func (w *World) adopt(key fleet.Key, p *placement) {
 func (w *World) Reported(object *clusterv1beta1.Placement) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if p, known := w.placements[keyOf(object)]; known && p.cached.UID == object.UID {
+	p, known := w.placements[keyOf(object)]
+	switch {
+	case !known || p.cached.UID != object.UID:
+	case same(p.cached, object): // the informer was faster
+		p.mine = p.cached
+	default:
 		p.mine = object
 	}
 }

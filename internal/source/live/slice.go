@@ -45,7 +45,7 @@ func (s *slice) strange() bool {
 	case stored == nil || s.mine == nil:
 		return stored != nil || s.mine != nil
 	default:
-		return stored.UID != s.mine.UID || stored.ResourceVersion != s.mine.ResourceVersion
+		return !same(stored, s.mine)
 	}
 }
 
@@ -62,6 +62,9 @@ func (w *World) SetSlice(object *clusterv1beta1.PlacementDecision) {
 	s.cached = object
 	if s.awaited && !newer(s.mine, object) {
 		s.awaited = false
+	}
+	if s.mine != nil && same(s.mine, object) {
+		s.mine = object // held once
 	}
 	w.mention(name, s, object)
 	w.own(name, s)
@@ -133,6 +136,9 @@ func (w *World) Stored(object *clusterv1beta1.PlacementDecision) {
 		w.slices[name] = s
 	}
 	s.mine = object
+	if s.cached != nil && same(s.cached, object) { // the informer was faster
+		s.mine = s.cached
+	}
 	s.awaited = s.cached == nil || newer(object, s.cached)
 	if !known {
 		w.mention(name, s, object)

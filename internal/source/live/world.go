@@ -21,6 +21,8 @@ type World struct {
 
 	mu       sync.Mutex
 	snapshot *fleet.Snapshot
+	// changes counts how often the snapshot was replaced.
+	changes uint64
 	// edit is open until Ready: while the caches fill, nobody asks for a snapshot and everybody is woken at the end.
 	edit       *fleet.Edit
 	index      *program.Index
@@ -71,6 +73,7 @@ func (w *World) change(apply func(*fleet.Edit), touched func() []fleet.Key, why 
 	edit := w.snapshot.Edit()
 	apply(edit)
 	w.snapshot = edit.Snapshot()
+	w.changes++
 	keys := touched()
 	if len(keys) == 0 {
 		return
@@ -91,6 +94,9 @@ func (w *World) reindex(keys []fleet.Key) {
 // Case is all that deciding one placement needs. Everything in it is read-only.
 type Case struct {
 	Snapshot *fleet.Snapshot
+	// Changes is how many changes the world had seen by then. Of two snapshots it says how much they can hold that is not the
+	// same.
+	Changes uint64
 	// Program is nil where the placement does not compile; then Faults says why.
 	Program *program.Program
 	Faults  field.ErrorList
@@ -116,7 +122,10 @@ func (w *World) Gather(key fleet.Key, now time.Time) (c Case, ok bool) {
 
 // lay lays out the case of a placement.
 func (w *World) lay(key fleet.Key, p *placement, now time.Time) Case {
-	c := Case{Snapshot: w.snapshot.At(now), Program: p.program, Faults: p.faults, Stored: plan.Stored{Placement: p.object()}}
+	c := Case{
+		Snapshot: w.snapshot.At(now), Changes: w.changes, Program: p.program, Faults: p.faults,
+		Stored: plan.Stored{Placement: p.object()},
+	}
 	for name := range w.owns[key] {
 		if object := w.slices[name].object(); object != nil {
 			c.Stored.Slices = append(c.Stored.Slices, object)

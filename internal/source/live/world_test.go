@@ -436,3 +436,34 @@ func TestNothingIsDecidedBeforeTheWorldIsReady(t *testing.T) {
 		t.Error("decided from caches that are still filling")
 	}
 }
+
+// TestWhatIsStoredIsHeldOnce lets the informer show what was written, after the answer and before it.
+func TestWhatIsStoredIsHeldOnce(t *testing.T) {
+	for name, faster := range map[string]bool{"the answer comes first": false, "the informer is faster": true} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.Gather(keyP, enginetest.Epoch)
+			slice, reported := b.slice("p", 1, "c1"), b.placement("p")
+			answer := func() {
+				b.Stored(slice.DeepCopy())
+				b.Reported(reported.DeepCopy())
+			}
+			if !faster {
+				answer()
+			}
+			b.SetSlice(slice)
+			b.SetPlacement(reported)
+			if faster {
+				answer()
+			}
+			b.Settle(keyP, false)
+			b.woke()
+			if p := b.placements[keyP]; p.mine != reported || p.cached != reported {
+				t.Error("the placement is held twice")
+			}
+			if s := b.slices[nameOf(slice)]; s.mine != slice || s.cached != slice {
+				t.Error("the slice is held twice")
+			}
+		})
+	}
+}
