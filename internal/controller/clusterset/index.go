@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/bits-and-blooms/bitset"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -45,7 +44,7 @@ func newIndex() *index {
 func (x *index) setCluster(object *clusterv1.ManagedCluster) []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	after := labelled(object)
+	after := fleet.NewMember(object)
 	return x.changed(x.editing().SetCluster(after), after)
 }
 
@@ -54,11 +53,6 @@ func (x *index) deleteCluster(name string) []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.changed(x.editing().DeleteCluster(name), nil)
-}
-
-// labelled returns a cluster that is nothing but its name and its labels: sets read no more.
-func labelled(object *clusterv1.ManagedCluster) *fleet.Cluster {
-	return fleet.NewCluster(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: object.Name, Labels: object.Labels}})
 }
 
 // changed returns the sets that only one of two states of a cluster is in. Either may be nil.

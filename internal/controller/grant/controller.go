@@ -1,6 +1,6 @@
 // Package grant owns the loop that turns permissions into bindings. Where a namespace has a service account named
-// `placement` which may `create` on `managedclustersets/bind` for a set, the namespace gets a binding to the set; once
-// the permission is gone, so is the binding.
+// `placement` which may `create` on `managedclustersets/bind` for a set, the namespace gets a binding to the set; a
+// few seconds after the permission is gone, so is the binding.
 //
 // It refuses to touch a binding that it did not make, and to look at RoleBindings: the owner of a namespace could write
 // one, and give away what is not theirs. The rule is of the first placement proposal, scenario 2.
@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -49,7 +50,9 @@ type reconciler struct {
 	client client.Client
 	index  *access.Index
 	// wake enqueues a namespace.
-	wake func(namespace string)
+	wake   func(namespace string)
+	clock  clock.PassiveClock
+	lapses lapses
 }
 
 // Reconcile makes the bindings of a namespace what the permissions of its account say. The request's name is the
@@ -67,17 +70,28 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.client.List(ctx, bindings, client.InNamespace(namespace)); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing the bindings of namespace %s: %w", namespace, err)
 	}
-	return reconcile.Result{}, errors.Join(r.withdraw(ctx, bindings.Items, allowed), r.grant(ctx, namespace, bindings.Items, allowed))
+	over, again := r.lapses.over(namespace, lapsed(bindings.Items, allowed), r.clock.Now())
+	err = errors.Join(r.withdraw(ctx, over), r.grant(ctx, namespace, bindings.Items, allowed))
+	return reconcile.Result{RequeueAfter: again}, err
 }
 
-// withdraw removes the bindings that this loop made and that are allowed no more.
-func (r *reconciler) withdraw(ctx context.Context, there []clusterv1beta2.ManagedClusterSetBinding, allowed access.Names) error {
-	var faults []error
+// lapsed returns the bindings that this loop made and that are allowed no more.
+func lapsed(there []clusterv1beta2.ManagedClusterSetBinding, allowed access.Names) []*clusterv1beta2.ManagedClusterSetBinding {
+	var out []*clusterv1beta2.ManagedClusterSetBinding
 	for i := range there {
 		binding := &there[i]
 		if binding.Labels[clusterv1beta2.MadeByLabel] == MadeByGrant && !allowed.Has(binding.Name) && binding.DeletionTimestamp.IsZero() {
-			faults = append(faults, r.remove(ctx, binding))
+			out = append(out, binding)
 		}
+	}
+	return out
+}
+
+// withdraw removes bindings. One that cannot be removed keeps no other from it.
+func (r *reconciler) withdraw(ctx context.Context, over []*clusterv1beta2.ManagedClusterSetBinding) error {
+	var faults []error
+	for _, binding := range over {
+		faults = append(faults, r.remove(ctx, binding))
 	}
 	return errors.Join(faults...)
 }

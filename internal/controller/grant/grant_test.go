@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -25,6 +27,24 @@ import (
 var errBoom = errors.New("boom")
 
 const team = "team"
+
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// settle reconciles the namespace, and again once the grace of what lapsed is over.
+func (r *reconciler) settle(t *testing.T) error {
+	t.Helper()
+	result, err := r.Reconcile(t.Context(), request(team))
+	if result.RequeueAfter == 0 {
+		return err
+	}
+	passing, ok := r.clock.(*clocktesting.FakeClock)
+	if !ok {
+		t.Fatalf("clock %T", r.clock)
+	}
+	passing.Step(result.RequeueAfter)
+	_, err = r.Reconcile(t.Context(), request(team))
+	return err
+}
 
 // hub returns a reconciler on a hub that holds some objects. Where names is nil, the account of the namespace team may
 // bind nothing; where it is empty, everything; else the sets that it names.
@@ -45,7 +65,10 @@ func hub(t *testing.T, intercept interceptor.Funcs, names []string, objects ...c
 		})
 	}
 	fake := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(intercept).Build()
-	return &reconciler{client: fake, index: index, wake: func(string) { t.Error("a namespace was woken") }}
+	return &reconciler{
+		client: fake, index: index, wake: func(string) { t.Error("a namespace was woken") },
+		clock: clocktesting.NewFakeClock(start), lapses: lapses{},
+	}
 }
 
 func account(namespace, name string) *corev1.ServiceAccount {
@@ -121,7 +144,7 @@ func TestGrant(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			r := hub(t, interceptor.Funcs{}, test.names, clone(test.objects)...)
-			if _, err := r.Reconcile(t.Context(), request(team)); err != nil {
+			if err := r.settle(t); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.want, r.there(t)); diff != "" {
@@ -162,6 +185,9 @@ func TestOneFailureHidesNoOther(t *testing.T) {
 	r := hub(t, failing("a", "x"), []string{"a", "b"}, account(team, Account), set("a"), set("b"), ours("x"), ours("y"))
 	if _, err := r.Reconcile(t.Context(), request(team)); !errors.Is(err, errBoom) {
 		t.Errorf("error %v, want %v", err, errBoom)
+	}
+	if err := r.settle(t); !errors.Is(err, errBoom) {
+		t.Errorf("error %v once the grace is over, want %v", err, errBoom)
 	}
 	if diff := cmp.Diff([]string{"team/b*", "team/x*"}, r.there(t)); diff != "" {
 		t.Errorf("bindings (-want +got):\n%s", diff)
@@ -235,7 +261,7 @@ func TestABindingThatChangedIsNotRemoved(t *testing.T) {
 		got = options.Preconditions
 		return apierrors.NewConflict(schema.GroupResource{Resource: "managedclustersetbindings"}, o.GetName(), errBoom)
 	}}, nil, ours("dev"))
-	if _, err := r.Reconcile(t.Context(), request(team)); err != nil {
+	if err := r.settle(t); err != nil {
 		t.Errorf("a conflict is no failure: %v", err)
 	}
 	if got == nil || got.UID == nil || got.ResourceVersion == nil || *got.ResourceVersion == "" {
@@ -253,4 +279,36 @@ func TestEverybodyIsWoken(t *testing.T) {
 	if diff := cmp.Diff([]string{"shop", team}, woken); diff != "" {
 		t.Errorf("woken (-want +got):\n%s", diff)
 	}
+}
+
+// TestAGrantThatIsReplacedKeepsItsBinding: a binding of roles that refers to another role is deleted and created anew.
+func TestAGrantThatIsReplacedKeepsItsBinding(t *testing.T) {
+	r := hub(t, interceptor.Funcs{}, []string{"dev"}, account(team, Account), set("dev"), ours("dev"))
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "binder"}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "binder"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: team, Name: Account}},
+	}
+	passing := clocktesting.NewFakeClock(start)
+	r.clock = passing
+	look := func(wantAgain time.Duration, want ...string) {
+		t.Helper()
+		result, err := r.Reconcile(t.Context(), request(team))
+		if err != nil || result.RequeueAfter != wantAgain {
+			t.Errorf("again after %v, %v, want %v", result.RequeueAfter, err, wantAgain)
+		}
+		if diff := cmp.Diff(want, r.there(t)); diff != "" {
+			t.Errorf("bindings (-want +got):\n%s", diff)
+		}
+	}
+	r.index.DeleteBinding("binder")
+	look(grace, "team/dev*")
+	passing.Step(grace - 1)
+	look(1, "team/dev*")
+	r.index.SetBinding(binding)
+	look(0, "team/dev*")
+	passing.Step(grace)
+	r.index.DeleteBinding("binder") // once more, and the time begins anew
+	look(grace, "team/dev*")
+	passing.Step(grace)
+	look(0)
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,7 +29,7 @@ const syncPoll = 20 * time.Millisecond
 // Add adds the controller to a manager.
 func Add(mgr manager.Manager) error {
 	index := access.NewIndex()
-	r := &reconciler{client: mgr.GetClient(), index: index}
+	r := &reconciler{client: mgr.GetClient(), index: index, clock: clock.RealClock{}, lapses: lapses{}}
 	all := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{request(everybody)}
 	})

@@ -87,6 +87,7 @@ type reconciler struct {
 // Reconcile decides a placement and stores what was decided.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	key := fleet.Key{Namespace: request.Namespace, Name: request.Name}
+	turn := r.record.Turn(key) // before what is gathered: nothing may count as answered that was not seen
 	c, ok := r.world.Gather(key, r.clock.Now())
 	if !ok {
 		r.overtaken.Forget(request)
@@ -94,7 +95,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.metrics.Left(key)
 		return reconcile.Result{}, nil
 	}
-	again, err := r.decide(ctx, key, c)
+	again, err := r.decide(ctx, key, c, turn)
 	switch {
 	case err == nil:
 		r.overtaken.Forget(request)
@@ -108,13 +109,12 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 }
 
 // decide decides a case, stores what was decided, and reports it. It returns when to decide again though nothing changes.
-func (r *reconciler) decide(ctx context.Context, key fleet.Key, c live.Case) (again time.Time, err error) {
+func (r *reconciler) decide(ctx context.Context, key fleet.Key, c live.Case, turn *record.Turn) (again time.Time, err error) {
 	stored := false
 	defer func() { r.world.Settle(key, !stored) }() // deferred, so that a panic does not leave the placement busy
 	started := c.Snapshot.Now
-	turn := r.record.Turn(key)
 	result := answer(c, key)
-	turn.Decided(c.Stored.Placement, result)
+	turn.Decided(c, result)
 	decided := r.clock.Now()
 	writes := plan.Diff(result, c.Stored, started)
 	planned := r.clock.Now()
