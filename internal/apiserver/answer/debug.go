@@ -17,6 +17,7 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/internal/apiserver/sight"
 	"github.com/berth-project/berth/internal/record"
 )
 
@@ -85,7 +86,7 @@ func (h *Handler) debug(r *http.Request, w http.ResponseWriter) (any, error) {
 	if err != nil {
 		return nil, failed(err, key)
 	}
-	return newReport(answer, h.sees(who)), nil
+	return newReport(answer, h.sees(who, sight.Cluster)), nil
 }
 
 // named returns the placement that a request is about, with no more than its name where it is stored, and the verb that its

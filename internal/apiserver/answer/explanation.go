@@ -13,6 +13,7 @@ import (
 	viewv1 "github.com/berth-project/berth/api/view/v1"
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/internal/apiserver/sight"
 )
 
 // explanation answers why clusters are selected or not: ?cluster= asks for one, and &fix=true what would select it.
@@ -30,7 +31,7 @@ func (h *Handler) explanation(r *http.Request, who user.Info, key fleet.Key) (an
 	if err != nil {
 		return nil, failed(err, key)
 	}
-	out := answer.Explanation(h.sees(who))
+	out := answer.Explanation(h.sees(who, sight.Cluster))
 	out.APIVersion = viewv1.SchemeGroupVersion.String()
 	if cluster == "" {
 		return out, nil
@@ -40,7 +41,7 @@ func (h *Handler) explanation(r *http.Request, who user.Info, key fleet.Key) (an
 		return nil, apierrors.NewNotFound(clusterv1.Resource("managedclusters"), cluster)
 	}
 	if fix {
-		if proposed, ok := answer.Fix(cluster); ok {
+		if proposed, ok := answer.Fix(cluster, h.sees(who, sight.Set)); ok {
 			found.Fix = &proposed
 		}
 	}
@@ -72,7 +73,7 @@ func (h *Handler) history(r *http.Request, who user.Info, key fleet.Key) (any, e
 			return nil, apierrors.NewBadRequest("parameter since: " + strconv.Quote(text) + " is no time such as 2026-01-31T10:00:00Z")
 		}
 	}
-	cluster, sees := query.Get("cluster"), h.sees(who)
+	cluster, sees := query.Get("cluster"), h.sees(who, sight.Cluster)
 	if cluster != "" && !sees(cluster) {
 		return nil, apierrors.NewNotFound(clusterv1.Resource("managedclusters"), cluster)
 	}

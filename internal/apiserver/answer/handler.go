@@ -115,11 +115,11 @@ func (h *Handler) permit(ctx context.Context, who user.Info, verb string, key fl
 	}
 }
 
-// sees returns what tells the clusters in sight of somebody. It belongs to one goroutine.
-func (h *Handler) sees(who user.Info) func(cluster string) bool {
+// sees returns what tells the objects of a kind that are in sight of somebody. It belongs to one goroutine.
+func (h *Handler) sees(who user.Info, kind sight.Kind) func(name string) bool {
 	now, _ := h.Past.Now()
 	in := now.World.As(access.Subject{User: who.GetName(), Groups: slices.Clone(who.GetGroups())})
-	return func(cluster string) bool { return in.Sees(sight.Cluster, cluster) }
+	return func(name string) bool { return in.Sees(kind, name) }
 }
 
 // turn waits until there is room for another answer. The caller must call done.

@@ -1,6 +1,8 @@
 package sight
 
 import (
+	"maps"
+
 	"github.com/tidwall/btree"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -74,9 +76,14 @@ func (e *Edit) World() (*World, Delta) {
 
 // SetCluster adds or replaces a cluster, which must not be changed afterwards.
 func (e *Edit) SetCluster(object *clusterv1.ManagedCluster) {
-	if e.set(Cluster, object) {
-		e.fleet.SetCluster(fleet.NewCluster(object))
+	before, there := e.next.objects[Cluster].Get(object.Name)
+	if !e.set(Cluster, object) {
+		return
 	}
+	if old, ok := before.Object.(*clusterv1.ManagedCluster); there && ok && maps.Equal(old.Labels, object.Labels) {
+		return // a heartbeat: no set reads it
+	}
+	e.fleet.SetCluster(fleet.NewMember(object))
 }
 
 // DeleteCluster removes a cluster.
