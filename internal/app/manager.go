@@ -42,6 +42,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/placement"
 	"github.com/berth-project/berth/internal/controller/setrole"
 	"github.com/berth-project/berth/internal/record"
+	"github.com/berth-project/berth/internal/source/slim"
 	"github.com/berth-project/berth/internal/telemetry"
 	"github.com/berth-project/berth/internal/version"
 )
@@ -192,13 +193,17 @@ func managerOptions(options Options, scheme *runtime.Scheme, lock resourcelock.I
 	}
 }
 
-// cacheOptions keeps out of memory what no loop reads: managed fields, service accounts that grant nothing, and leases
-// of others than clusters.
+// cacheOptions keeps out of memory what no loop reads, and what is held already: service accounts that grant nothing,
+// leases of others than clusters, and what is slimmed of the others.
 func cacheOptions() cache.Options {
+	slimmer := slim.New()
 	return cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultTransform: slimmer.Object,
 		ByObject: map[client.Object]cache.ByObject{
-			grant.AccountKind(): {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, grant.Account)},
+			&clusterv1.ManagedCluster{}:         {Transform: slimmer.Cluster},
+			&clusterv1beta1.Placement{}:         {Transform: slimmer.Placement},
+			&clusterv1beta1.PlacementDecision{}: {Transform: slimmer.Slice},
+			grant.AccountKind():                 {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, grant.Account)},
 			&coordinationv1.Lease{}: {
 				Field: fields.OneTermEqualSelector(metav1.ObjectNameField, clusterv1.ManagedClusterLeaseName), Transform: health.Slim,
 			},

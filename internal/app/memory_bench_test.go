@@ -1,0 +1,230 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"reflect"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/apiserver/sight"
+	"github.com/berth-project/berth/internal/generate"
+	"github.com/berth-project/berth/internal/record"
+	"github.com/berth-project/berth/internal/source/live"
+)
+
+var (
+	memoryClusters   = flag.Int("clusters", 1000, "clusters of BenchmarkMemory")
+	memoryPlacements = flag.Int("placements", 1000, "placements of BenchmarkMemory")
+)
+
+// BenchmarkMemory fills the memory of a manager with a fleet, as its caches would, decides every placement, and tells what
+// each part of it holds.
+func BenchmarkMemory(b *testing.B) {
+	for b.Loop() {
+		m := newMemory(b)
+		m.fill(generate.New(generate.Shape{Clusters: *memoryClusters, Placements: *memoryPlacements, Seed: 7}))
+		m.table()
+	}
+}
+
+// memory is the parts of a manager that hold a fleet, and how much was held once each was filled.
+type memory struct {
+	b       *testing.B
+	clock   *clocktesting.FakeClock
+	world   *live.World
+	views   *sight.World
+	record  *record.Record
+	caches  cache.Options
+	stores  []toolscache.Store
+	woken   []fleet.Key
+	version int
+
+	held  uint64
+	parts []part
+}
+
+type part struct {
+	name  string
+	bytes int64
+}
+
+func newMemory(b *testing.B) *memory {
+	b.Helper()
+	env, err := celenv.New()
+	if err != nil {
+		b.Fatal(err)
+	}
+	m := &memory{b: b, clock: clocktesting.NewFakeClock(generate.Epoch), caches: cacheOptions()}
+	m.record = record.New(record.Options{Clock: m.clock, Env: env})
+	m.world = live.New(env, func(key fleet.Key, cause explain.Cause) {
+		m.record.Woken(key, cause)
+		m.woken = append(m.woken, key)
+	})
+	return m
+}
+
+// fill fills one part after the other.
+func (m *memory) fill(f *generate.Fleet) {
+	m.measure("")
+	clusters := cached[clusterv1.ManagedCluster](m, f.Clusters)
+	m.measure("clusters in the cache")
+	for _, object := range clusters {
+		m.world.SetCluster(object)
+	}
+	m.measure("clusters in the world")
+	for _, object := range f.Sets {
+		m.world.SetSet(nil, object)
+	}
+	for _, object := range f.Bindings {
+		m.world.SetBinding(object)
+	}
+	m.measure("sets and bindings")
+	placements := cached[clusterv1beta1.Placement](m, f.Placements)
+	m.measure("placements in the cache")
+	for _, object := range placements {
+		m.world.SetPlacement(object)
+	}
+	m.measure("programs")
+	m.world.Ready()
+	m.measure("index, queue")
+	if len(m.woken) != len(f.Placements) {
+		m.b.Fatalf("%d placements are to be decided, want %d", len(m.woken), len(f.Placements))
+	}
+	decisions := m.cache()
+	for _, key := range m.woken {
+		m.decide(key, decisions, m.stores[1])
+	}
+	m.woken = nil
+	m.measure("decisions")
+	m.record = record.New(record.Options{Clock: m.clock})
+	m.measure("freed with the record")
+	edit := sight.Nothing().Edit(1)
+	for _, object := range clusters {
+		edit.SetCluster(object)
+	}
+	m.views, _ = edit.World()
+	m.measure("views")
+	runtime.KeepAlive(f)
+}
+
+// cached returns objects as an informer keeps them.
+func cached[T any, P interface {
+	*T
+	client.Object
+}](m *memory, objects []P) []P {
+	store := m.cache()
+	out := make([]P, 0, len(objects))
+	for _, object := range objects {
+		object.SetUID(types.UID(fmt.Sprintf("0b7f4e5c-0000-4000-8000-%012d", len(out))))
+		out = append(out, received[T, P](m, store, object))
+	}
+	return out
+}
+
+// transform does to an object what its cache does.
+func (m *memory) transform(object client.Object) (any, error) {
+	for kind, by := range m.caches.ByObject {
+		if reflect.TypeOf(kind) == reflect.TypeOf(object) {
+			return by.Transform(object)
+		}
+	}
+	return m.caches.DefaultTransform(object)
+}
+
+func (m *memory) cache() toolscache.Store {
+	out := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
+	m.stores = append(m.stores, out)
+	return out
+}
+
+// received returns an object as it comes from the API server, and puts it into a store.
+func received[T any, P interface {
+	*T
+	client.Object
+}](m *memory, store toolscache.Store, object P) P {
+	out := P(new(T))
+	text, err := json.Marshal(object)
+	if err == nil {
+		err = json.Unmarshal(text, out)
+	}
+	if err == nil && store != nil {
+		_, err = m.transform(out)
+		err = errors.Join(err, store.Add(out))
+	}
+	if err != nil {
+		m.b.Fatal(err)
+	}
+	return out
+}
+
+// decide decides a placement, and lets what is written come back as an answer and through the caches.
+func (m *memory) decide(key fleet.Key, decisions, placements toolscache.Store) {
+	turn := m.record.Turn(key)
+	c, ok := m.world.Gather(key, m.clock.Now())
+	if !ok {
+		m.b.Fatalf("%s is not to be decided", key)
+	}
+	defer m.world.Settle(key, false)
+	result := engine.Schedule(c.Snapshot, c.Program, plan.ReadLedger(c.Stored.Placement))
+	turn.Decided(c, result)
+	writes := plan.Diff(result, c.Stored, m.clock.Now())
+	for _, write := range writes.Writes {
+		m.version++
+		if write.Slice != nil {
+			slice := write.Slice.DeepCopy()
+			slice.UID, slice.ResourceVersion = types.UID(fmt.Sprintf("0b7f4e5c-0000-4000-9000-%012d", m.version)), strconv.Itoa(m.version)
+			m.world.Stored(received[clusterv1beta1.PlacementDecision](m, nil, slice))
+			m.world.SetSlice(received[clusterv1beta1.PlacementDecision](m, decisions, slice))
+		} else {
+			placement := write.Placement.DeepCopy()
+			placement.ResourceVersion = strconv.Itoa(m.version)
+			m.world.Reported(received[clusterv1beta1.Placement](m, nil, placement))
+			m.world.SetPlacement(received[clusterv1beta1.Placement](m, placements, placement))
+		}
+	}
+	m.world.Kept(c.Stored, writes)
+	turn.Stored(writes)
+}
+
+// measure notes what has come to be held since it was last called.
+func (m *memory) measure(name string) {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	if name != "" {
+		m.parts = append(m.parts, part{name, int64(stats.HeapAlloc) - int64(m.held)})
+	}
+	m.held = stats.HeapAlloc
+}
+
+func (m *memory) table() {
+	var out strings.Builder
+	all := 0.0
+	for _, p := range m.parts {
+		size := float64(p.bytes) / (1 << 20)
+		fmt.Fprintf(&out, "%-28s %8.1f MiB\n", p.name, size)
+		all += max(size, 0) // what is freed was counted with what it was held for
+	}
+	m.b.ReportMetric(all, "MiB")
+	m.b.Logf("%d clusters, %d placements:\n%s", *memoryClusters, *memoryPlacements, out.String())
+	runtime.KeepAlive(m)
+}
