@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -23,6 +25,9 @@ func readStrategy(path string) (*clusterv1alpha1.RolloutStrategy, error) {
 	strategy := &clusterv1alpha1.RolloutStrategy{}
 	if err := readYAML(path, strategy); err != nil {
 		return nil, fmt.Errorf("reading the strategy: %w", err)
+	}
+	if equality.Semantic.DeepEqual(strategy, &clusterv1alpha1.RolloutStrategy{}) {
+		return nil, fmt.Errorf("strategy %s is empty: give its type, All, Progressive or ProgressivePerGroup; type: All starts every cluster at once", path)
 	}
 	var faults []string
 	for _, fault := range rollout.Validate(strategy, nil) {
@@ -77,6 +82,9 @@ func readStatuses(path string) ([]rollout.Status, error) {
 
 func readYAML(path string, into any) error {
 	in, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w; check the path", err)
+	}
 	if err != nil {
 		return err
 	}

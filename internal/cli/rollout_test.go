@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,6 +10,16 @@ import (
 )
 
 func rolloutFile(name string) string { return filepath.Join("testdata", "rollout", name) }
+
+// strategyFile returns the name of a file with a text.
+func strategyFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "strategy.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
 
 // plan runs the command over the files in testdata.
 func plan(t *testing.T, args ...string) outcome {
@@ -60,10 +71,13 @@ func TestRolloutPlansThatAreRefused(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no strategy":                {nil, "name its file with --strategy\nSee 'kubectl berth rollout plan --help'."},
-		"a strategy that is missing": {[]string{"--strategy", "missing.yaml"}, "reading the strategy: open missing.yaml: no such file"},
-		"an unknown field":           {[]string{"--strategy", rolloutFile("unknown.yaml")}, `unknown field "rolloutType"`},
-		"every fault of a strategy":  {[]string{"--strategy", rolloutFile("broken.yaml")}, "3 faults in strategy testdata/rollout/broken.yaml:\n  progressive.progressDeadline: Invalid value: \"10\": must be a duration"},
+		"no strategy":                 {nil, "name its file with --strategy\nSee 'kubectl berth rollout plan --help'."},
+		"a strategy that is missing":  {[]string{"--strategy", "missing.yaml"}, "reading the strategy: open missing.yaml: no such file or directory; check the path"},
+		"an empty strategy":           {[]string{"--strategy", strategyFile(t, "")}, "is empty: give its type, All, Progressive or ProgressivePerGroup; type: All starts every cluster at once"},
+		"a strategy of comments only": {[]string{"--strategy", strategyFile(t, "# type: Progressive\n")}, "is empty: give its type"},
+		"a status that is missing":    {[]string{"--strategy", good, "--status", "missing.yaml"}, "reading the status: open missing.yaml: no such file or directory; check the path"},
+		"an unknown field":            {[]string{"--strategy", rolloutFile("unknown.yaml")}, `unknown field "rolloutType"`},
+		"every fault of a strategy":   {[]string{"--strategy", rolloutFile("broken.yaml")}, "3 faults in strategy testdata/rollout/broken.yaml:\n  progressive.progressDeadline: Invalid value: \"10\": must be a duration"},
 		"every fault of a status": {[]string{"--strategy", good, "--status", rolloutFile("faulty-status.yaml")}, "3 faults in status testdata/rollout/faulty-status.yaml:\n" +
 			"  [0].state: \"Done\" is unknown; use ToApply, Progressing, Succeeded, Failed, TimeOut or Skip\n  [1].cluster: is empty; name the cluster\n  [2].cluster: eu-1 is given twice"},
 		"an unknown placement":     {[]string{"--strategy", good, "shop/api"}, "placement api is not found: there are shop/web"},
