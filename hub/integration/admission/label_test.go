@@ -210,33 +210,51 @@ func TestDefaultSet(t *testing.T) {
 	check(t, stranger.update(t, loose, "", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) }), 0, "")
 }
 
-// TestManyLabels holds that the match condition copes with as many labels as an agent may ever write.
+// TestManyLabels holds that the match condition copes with as many labels as an agent may ever write, and that the webhook
+// asks the API server once at most about each distinct right, however many labels need it.
 func TestManyLabels(t *testing.T) {
 	guarded(t)
-	many := func(prefix, value string, number int) []string {
-		var out []string
+	const number, reserved = 1000, "info.open-cluster-management.io/"
+	many := func(prefix, value string) (pairs, rights []string) {
 		for i := range number {
-			out = append(out, prefix+"label-"+strconv.Itoa(i), value)
+			key := prefix + "label-" + strconv.Itoa(i)
+			pairs, rights = append(pairs, key, value), append(rights, key+":*")
 		}
-		return out
+		return pairs, rights
 	}
-	agent := newUser(t, "agent", []rule{all("managedclusters"), may("create", "managedclusters/label", "*")})
-	object := cluster("c-" + unique())
-	agent.must(t, object)
-	for name, tc := range map[string]struct{ prefix, value string }{
-		"free labels":               {"feature.example.com/", "a"},
-		"free labels, changed":      {"feature.example.com/", "b"},
-		"reserved labels":           {"info.open-cluster-management.io/", "a"},
-		"reserved labels, changed":  {"info.open-cluster-management.io/", "b"},
-		"labels of the longest key": {strings.Repeat("a.", 120) + "a/", "a"},
+	_, each := many(reserved, "")
+	one := newUser(t, "agent", []rule{all("managedclusters"), may("create", "managedclusters/label", "*")})
+	several := newUser(t, "agent", []rule{all("managedclusters"), may("create", "managedclusters/label", each...)})
+	for name, tc := range map[string]struct {
+		who    *user
+		prefix string
+		rights float64 // that there are to ask about, at each change
+	}{
+		"free labels":                                      {one, "feature.example.com/", 0},
+		"labels of the longest key":                        {one, strings.Repeat("a.", 120) + "a/", 0},
+		"reserved labels, by one right":                    {one, reserved, 1},
+		"reserved labels, by a right to each and no other": {several, reserved, number + 1}, // the broadest is asked about first
 	} {
 		t.Run(name, func(t *testing.T) {
-			began := time.Now()
-			err := agent.update(t, object, "", func(o *unstructured.Unstructured) {
-				labels(append(many(tc.prefix, tc.value, 1000), setLabel, "default")...)(o)
-			})
-			check(t, err, 0, "")
-			t.Logf("took %s", time.Since(began))
+			object := cluster("c-"+unique(), labels(setLabel, "dev"))
+			admin(t).must(t, object)
+			for _, value := range []string{"a", "b"} {
+				pairs, _ := many(tc.prefix, value)
+				before, began := reviews(t), time.Now()
+				err := tc.who.update(t, object, "", labels(append(pairs, setLabel, "dev")...))
+				check(t, err, 0, "")
+				asked := reviews(t) - before
+				t.Logf("took %s and %v reviews", time.Since(began), asked)
+				if asked > tc.rights {
+					t.Errorf("%v reviews of %v distinct rights", asked, tc.rights)
+				}
+			}
 		})
 	}
+}
+
+// reviews counts how often the API server was asked about a right.
+func reviews(t *testing.T) float64 {
+	t.Helper()
+	return shared.Measured(t).Sum("apiserver_request_total", `resource="subjectaccessreviews"`, `verb="POST"`)
 }

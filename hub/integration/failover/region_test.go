@@ -18,53 +18,95 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// TestARegionDies, three clusters of ten, and the placement gives up one of them in each interval, also when the manager
-// is killed meanwhile. Until its turn comes each is held, and the placement says so.
+// TestARegionDies, three clusters of thirteen, and each placement gives up one of them in each interval, also when the
+// manager is killed meanwhile, whether it allows a number or a share. Until its turn comes each is held, and the placement
+// says so. When the region is back, nothing moves.
 func TestARegionDies(t *testing.T) {
-	const interval = 6 * time.Second
-	s := newScene(t, 10)
-	s.placement("web", 10, 0, func(spec *clusterv1beta1.PlacementSpec) {
-		spec.DisruptionPolicy = &clusterv1beta1.DisruptionPolicy{
-			MaxUnavailable: intstr.FromInt32(1), Interval: metav1.Duration{Duration: interval},
+	const interval, wanted = 6 * time.Second, 10
+	s := newScene(t, north+wanted)
+	budgets := map[string]intstr.IntOrString{"number": intstr.FromInt32(1), "share": intstr.FromString("10%")}
+	for name, most := range budgets {
+		s.placement(name, wanted, 0, steady, func(spec *clusterv1beta1.PlacementSpec) {
+			spec.DisruptionPolicy = &clusterv1beta1.DisruptionPolicy{MaxUnavailable: most, Interval: metav1.Duration{Duration: interval}}
+		})
+	}
+	var dead []int
+	var want []string
+	for number := range north + wanted {
+		if number < north {
+			dead = append(dead, number)
+		} else {
+			want = append(want, s.Name(number))
 		}
-	})
-	dead := make([]int, north)
-	for number := range dead {
-		dead[number] = number
 	}
 	s.Kill(dead...)
-	s.eventually(func(ctx context.Context) error { return s.holds(ctx, "web") })
+	for name := range budgets {
+		s.eventually(func(ctx context.Context) error { return s.holds(ctx, name) })
+	}
 	s.restart()
+	s.giveUp(slices.Sorted(maps.Keys(budgets)), want, interval)
 
-	spent := map[time.Time]int32{}
-	s.eventually(func(ctx context.Context) error {
-		got, err := s.account(ctx, "web")
-		maps.Copy(spent, got)
-		left, listErr := s.selected(ctx, "web")
-		if len(left) > 10-north {
-			return errors.Join(fmt.Errorf("%v are selected", left), err, listErr)
+	s.Revive(dead...)
+	for _, number := range dead {
+		s.tainted(number, "")
+	}
+	s.overdue()
+	for name := range budgets {
+		after, err := s.selected(t.Context(), name)
+		if diff := cmp.Diff(want, after); diff != "" || err != nil {
+			t.Errorf("error %v; whom %s has selected when the region is back (-want +got):\n%s", err, name, diff)
 		}
-		return errors.Join(err, listErr)
+	}
+}
+
+// steady ranks by nothing but who is selected, and then by name.
+func steady(spec *clusterv1beta1.PlacementSpec) {
+	spec.PrioritizerPolicy = clusterv1beta1.PrioritizerPolicy{
+		Mode: clusterv1beta1.PrioritizerPolicyModeExact,
+		Configurations: []clusterv1beta1.PrioritizerConfig{{Weight: new(int32(1)), ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{
+			Type: clusterv1beta1.ScoreCoordinateTypeBuiltIn, BuiltIn: "Steady",
+		}}},
+	}
+}
+
+// giveUp waits until placements have selected exactly some clusters, and holds that each gave up the others one by one.
+func (s *scene) giveUp(names, want []string, interval time.Duration) {
+	s.t.Helper()
+	spent := map[string]map[time.Time]int32{}
+	s.eventually(func(ctx context.Context) error {
+		var errs []error
+		for _, name := range names { // of all each time: an account forgets
+			got, err := s.account(ctx, name)
+			if spent[name] == nil {
+				spent[name] = map[time.Time]int32{}
+			}
+			maps.Copy(spent[name], got)
+			selected, listErr := s.selected(ctx, name)
+			if !slices.Equal(selected, want) {
+				err = errors.Join(fmt.Errorf("%s has selected %v, want %v", name, selected, want), err)
+			}
+			errs = append(errs, err, listErr)
+		}
+		return errors.Join(errs...)
 	})
-	var want []string
-	for number := north; number < 10; number++ {
-		want = append(want, s.Name(number))
+	for _, name := range names {
+		s.oneByOne(name, spent[name], interval)
 	}
-	slices.Sort(want)
-	left, err := s.selected(t.Context(), "web")
-	if diff := cmp.Diff(want, left); diff != "" || err != nil {
-		t.Errorf("error %v; who is selected in the end (-want +got):\n%s", err, diff)
-	}
+}
+
+// oneByOne holds that the clusters of the region were given up at instants that are an interval apart.
+func (s *scene) oneByOne(name string, spent map[time.Time]int32, interval time.Duration) {
+	s.t.Helper()
 	instants := slices.SortedFunc(maps.Keys(spent), time.Time.Compare)
 	if len(instants) != north {
-		t.Errorf("clusters were given up at %v, want %d instants", instants, north)
+		s.t.Errorf("%s: clusters were given up at %v, want %d instants", name, instants, north)
 	}
 	for i, at := range instants {
 		if spent[at] != 1 {
-			t.Errorf("%d clusters were given up at %s, want 1", spent[at], at)
+			s.t.Errorf("%s: %d clusters were given up at %s, want 1", name, spent[at], at)
 		}
 		if i > 0 && at.Sub(instants[i-1]) < interval {
-			t.Errorf("clusters were given up at %s and %s, which is less than %s apart", instants[i-1], at, interval)
+			s.t.Errorf("%s: clusters were given up at %s and %s, which is less than %s apart", name, at, instants[i-1], interval)
 		}
 	}
 }

@@ -1,7 +1,11 @@
 package permission
 
 import (
+	"bytes"
+	"io"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -18,11 +22,25 @@ type proxy struct {
 
 	mu      sync.Mutex
 	used    sets.Set[cell]
-	refused string
+	refused *refusal
 }
 
 // cell is what a rule allows: one verb on one resource, "resource" or "resource/subresource".
 type cell struct{ verb, group, resource string }
+
+// refusal is what the manager may not do, and the answer as it came, JSON or protobuf.
+type refusal struct {
+	asked  cell
+	answer string
+}
+
+// wants says whether a refusal is for want of one of some cells: it was asked for, or the answer names what it is on, as
+// one does to whoever may not grant what he lacks.
+func (r *refusal) wants(cells []cell) bool {
+	return r != nil && slices.ContainsFunc(cells, func(c cell) bool {
+		return r.asked == c || strings.Contains(r.answer, c.resource)
+	})
+}
 
 func newProxy(t *testing.T) *proxy {
 	t.Helper()
@@ -44,8 +62,13 @@ func (p *proxy) note(response *http.Response) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if response.StatusCode == http.StatusForbidden {
-		if p.refused == "" {
-			p.refused = asked.verb + " " + asked.group + "/" + asked.resource
+		if p.refused == nil {
+			body, err := io.ReadAll(response.Body)
+			if err != nil {
+				return err
+			}
+			response.Body = io.NopCloser(bytes.NewReader(body))
+			p.refused = &refusal{asked, string(body)}
 		}
 		return nil
 	}
@@ -56,7 +79,7 @@ func (p *proxy) note(response *http.Response) error {
 	return nil
 }
 
-func (p *proxy) seen() (used sets.Set[cell], refused string) {
+func (p *proxy) seen() (used sets.Set[cell], refused *refusal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.used.Clone(), p.refused

@@ -103,8 +103,8 @@ func (o *tour) take() error {
 
 // fault returns what the API server has refused the manager, or that the manager has ended.
 func (o *tour) fault() error {
-	if _, refused := o.via.seen(); refused != "" {
-		return fmt.Errorf("the manager may not %s", refused)
+	if _, refused := o.via.seen(); refused != nil {
+		return fmt.Errorf("the manager may not %s %s in group %q", refused.asked.verb, refused.asked.resource, refused.asked.group)
 	}
 	select {
 	case <-o.manager.Done():

@@ -254,11 +254,22 @@ func tolerationExpiry(f *fleet) {
 
 func scoreExpiry(f *fleet) {
 	f.placement("p", number(1), byScore)
-	f.decides("p", f.name(0))
-	until := metav1.NewTime(time.Now().Add(5 * time.Second))
-	f.score(2, 50, &until)
 	f.score(1, 40, nil)
 	f.decides("p", f.name(1))
+	f.score(2, 50, nil)
+	f.decides("p", f.name(2))
+	f.expires(50, f.names(1)...)
+}
+
+// expires limits the score of cluster 2, which is selected, and waits for what is decided once its time is up, not before.
+func (f *fleet) expires(value int32, want ...string) {
+	f.t.Helper()
+	until := metav1.NewTime(time.Now().Add(5 * time.Second)).Rfc3339Copy()
+	f.score(2, value, &until)
+	f.decides("p", want...)
+	if left := time.Until(until.Time); left > 0 {
+		f.t.Errorf("cluster 2 left %s before its score was out of date", left)
+	}
 }
 
 func disabling(f *fleet) {
