@@ -1,0 +1,37 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+// flips is how many clusters change a label.
+const flips = 200
+
+var errNobody = errors.New("no placement is touched")
+
+// flip gives some clusters another stage, one after the other, and returns how long it takes to find out whom that touches,
+// and how many placements those are, both for one cluster.
+func (m *manager) flip() (took time.Duration, touched float64, err error) {
+	pairs := make([][2]*fleet.Cluster, 0, flips)
+	for i := range flips {
+		object := m.fleet.Clusters[i*len(m.fleet.Clusters)/flips]
+		after := object.DeepCopy()
+		after.Labels["stage"] = "retired"
+		pairs = append(pairs, [2]*fleet.Cluster{fleet.NewCluster(object), fleet.NewCluster(after)})
+	}
+	found := 0
+	took, err = spent(func() error {
+		for _, pair := range pairs {
+			found += len(m.index.ClusterChanged(m.snapshot, pair[0], pair[1]))
+		}
+		return nil
+	})
+	if err == nil && found == 0 {
+		err = fmt.Errorf("flipping a label: %w", errNobody)
+	}
+	return took / flips, float64(found) / flips, err
+}
