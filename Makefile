@@ -72,12 +72,19 @@ demo: build ## Start a hub with an example fleet and show what happens.
 run: build ## Start a hub that keeps its data in .berth/.
 	bin/berth-hub --data-dir .berth
 
-# Flags of the benchmark: -only webhook measures one run, -times 5 prints evidence for its bounds.
+# Flags of the benchmark: -only 1000x1000 measures one run, -times 5 prints evidence for its bounds, -results and -plots say where figures go.
 BENCHFLAGS ?=
 
 .PHONY: bench
-bench: build ## Measure a whole hub, and fail where a bound of bench/rangespec.yaml is broken.
-	go run ./bench/cmd/berth-bench -bin bin $(BENCHFLAGS)
+bench: build ## Measure a whole hub, draw the plots in bin/bench, and fail where a bound of bench/rangespec.yaml is broken.
+	go run ./bench/cmd/berth-bench -bin bin -results bin/bench/results.json -plots bin/bench $(BENCHFLAGS)
+
+# How long a soak lasts.
+SOAK ?= 30m
+
+.PHONY: soak
+soak: build ## Let mixed events happen to a hub for half an hour, and fail where memory or latency grows.
+	go run ./bench/cmd/berth-bench -bin bin -only soak -for $(SOAK) $(BENCHFLAGS)
 
 .PHONY: bench-engine
 bench-engine: $(BENCHSTAT) ## Run the benchmarks of the engine and summarise them.

@@ -11,18 +11,21 @@ const (
 	PerSecond Unit = "/s"
 	Seconds   Unit = "s"
 	Millis    Unit = "ms"
+	Micros    Unit = "µs"
 	MiB       Unit = "MiB"
 	Requests  Unit = ""
+	// Power is an exponent.
+	Power Unit = "power"
 )
 
 // Figure is one thing that a run has measured.
 type Figure struct {
 	// Name tells it from the other figures of the run.
-	Name  string
-	Value float64
-	Unit  Unit
+	Name  string  `json:"figure"`
+	Value float64 `json:"value"`
+	Unit  Unit    `json:"unit,omitempty"`
 	// From is what the value was made from, for the reader.
-	From string
+	From string `json:"from,omitempty"`
 }
 
 // String returns the value with its unit, in three digits or so.

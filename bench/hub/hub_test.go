@@ -21,10 +21,11 @@ apiserver_request_total{code="200",component="apiserver",dry_run="",group="g",re
 apiserver_request_total{code="201",component="apiserver",dry_run="",group="authorization.k8s.io",resource="subjectaccessreviews",scope="resource",subresource="",verb="POST",version="v1"} 7
 apiserver_request_total_of_others{verb="POST"} 9
 `
-	got, err := parse([]byte(text))
+	read, err := parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
+	got := read.requests()
 	review := Request{"POST", "authorization.k8s.io", "subjectaccessreviews", ""}
 	want := Requests{{"POST", "g", "things", ""}: 4, {"PATCH", "g", "things", "status"}: 2, {"LIST", "g", "things", ""}: 5, review: 7}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -34,8 +35,32 @@ apiserver_request_total_of_others{verb="POST"} 9
 	if kinds, sum := later.Since(got).Writes(); sum != 2 || len(kinds) != 1 || kinds[0].String() != "POST things" {
 		t.Errorf("%v writes since, of %v, want 2 of POST things", sum, kinds)
 	}
+	if kinds, sum := got.Reads(); sum != 5 || len(kinds) != 1 || kinds[0].String() != "LIST things" {
+		t.Errorf("%v reads, of %v, want 5 of LIST things", sum, kinds)
+	}
 	if kinds, sum := later.Writes(); sum != 8 || len(kinds) != 2 || kinds[1].String() != "PATCH things/status" {
 		t.Errorf("%v writes, of %v, want 8 of two kinds, the rarer last", sum, kinds)
+	}
+}
+
+func TestSumsAreOfTheSeriesWithALabel(t *testing.T) {
+	const text = `# TYPE things counter
+things{kind="a",of="x"} 1
+things{kind="b",of="x"} 2
+# TYPE level gauge
+level 7
+# TYPE took histogram
+took_bucket{le="+Inf"} 4
+took_sum 1
+took_count 4
+`
+	read, err := parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []float64{read.Sum("things"), read.Sum("things", "kind", "b"), read.Sum("things", "kind", "c"), read.Sum("level"), read.Sum("took"), read.Sum("none")}
+	if diff := cmp.Diff([]float64{3, 2, 0, 7, 4, 0}, got); diff != "" {
+		t.Errorf("sums (-want +got):\n%s", diff)
 	}
 }
 
@@ -44,14 +69,18 @@ func TestUsageIsReadAsLinuxWritesIt(t *testing.T) {
 	if got, err := cpu(stat); err != nil || got != 1750*time.Millisecond {
 		t.Errorf("CPU time %s, %v, want 1.75s", got, err)
 	}
-	if got, err := peak("VmPeak:\t 9 kB\nVmHWM:\t    2048 kB\nVmRSS:\t 1 kB\n"); err != nil || got != 2<<20 {
+	const status = "VmPeak:\t 9 kB\nVmHWM:\t    2048 kB\nVmRSS:\t 1024 kB\n"
+	if got, err := memory(status, "VmHWM:"); err != nil || got != 2<<20 {
 		t.Errorf("peak %d, %v, want 2 MiB", got, err)
+	}
+	if got, err := memory(status, "VmRSS:"); err != nil || got != 1<<20 {
+		t.Errorf("resident %d, %v, want 1 MiB", got, err)
 	}
 	for _, text := range []string{"", "4711 (x) S 1", "VmHWM:", "VmHWM: x kB", "VmHWM: 1 MB"} {
 		if got, err := cpu(text); err == nil {
 			t.Errorf("CPU time of %q is %s", text, got)
 		}
-		if got, err := peak(text); err == nil {
+		if got, err := memory(text, "VmHWM:"); err == nil {
 			t.Errorf("peak of %q is %d", text, got)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"path/filepath"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,21 +22,50 @@ import (
 // managerNamespace and managerAccount name whom the manager acts as in a cluster, and so here.
 const managerNamespace, managerAccount = "berth-system", "berth"
 
+// metricsLimit is far more than a manager has to say.
+const metricsLimit = 64 << 20
+
 var errOpen = errors.New("the webhooks do not guard the hub")
+
+// Manager is a running manager.
+type Manager struct {
+	*Process
+	// metrics is where it serves them.
+	metrics string
+}
+
+// Metrics reads what the manager says about itself.
+func (m *Manager) Metrics(ctx context.Context) (Metrics, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.metrics, nil)
+	if err != nil {
+		return nil, fmt.Errorf("asking for the manager's metrics: %w", err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("asking for the manager's metrics: %w", err)
+	}
+	defer func() { _ = answer.Body.Close() }() // all was read, or is of no use
+	body, err := io.ReadAll(io.LimitReader(answer.Body, metricsLimit))
+	if err != nil {
+		return nil, fmt.Errorf("reading the manager's metrics: %w", err)
+	}
+	return parse(body)
+}
 
 // StartManager starts the manager beside the hub, with its webhooks, and returns when they guard the hub. The views are
 // off: the hub knows no address of theirs.
-func (h *Hub) StartManager(ctx context.Context) (*Process, error) {
+func (h *Hub) StartManager(ctx context.Context) (*Manager, error) {
 	kubeconfig, err := h.managerKubeconfig(ctx)
 	if err != nil {
 		return nil, err
 	}
-	webhooks, err := freeAddress(ctx)
+	addresses, err := freeAddresses(ctx, 2)
 	if err != nil {
 		return nil, err
 	}
+	webhooks, metrics := addresses[0], addresses[1]
 	process, err := start(ctx, io.Discard, filepath.Join(h.bin, "berth"), "manager", "--kubeconfig="+kubeconfig, "--log-format=text",
-		"--metrics-bind-address=0", "--health-probe-bind-address=0", "--leader-elect=false",
+		"--metrics-bind-address="+metrics, "--health-probe-bind-address=0", "--leader-elect=false",
 		"--webhook-bind-address="+webhooks, "--webhook-url=https://"+webhooks)
 	if err != nil {
 		return nil, err
@@ -44,7 +74,7 @@ func (h *Hub) StartManager(ctx context.Context) (*Process, error) {
 		process.Stop()
 		return nil, err
 	}
-	return process, nil
+	return &Manager{process, "http://" + metrics + "/metrics"}, nil
 }
 
 func (h *Hub) managerKubeconfig(ctx context.Context) (string, error) {
@@ -93,11 +123,16 @@ func (h *Hub) awaitGuard(ctx context.Context, manager *Process) error {
 	return nil
 }
 
-func freeAddress(ctx context.Context) (string, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp4", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("looking for a free port: %w", err)
+// freeAddresses returns as many addresses that nobody listens on.
+func freeAddresses(ctx context.Context, count int) ([]string, error) {
+	out := make([]string, 0, count)
+	for range count {
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp4", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("looking for a free port: %w", err)
+		}
+		defer func() { _ = listener.Close() }() // nothing was accepted; until all are found, else one is found twice
+		out = append(out, listener.Addr().String())
 	}
-	defer func() { _ = listener.Close() }() // nothing was accepted
-	return listener.Addr().String(), nil
+	return out, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 )
@@ -38,13 +39,22 @@ func (r Request) isWrite() bool {
 	}
 }
 
+// isRead says whether such a request reads what is stored, once or from then on.
+func (r Request) isRead() bool {
+	return r.Resource != "" && slices.Contains([]string{"GET", "LIST", "WATCH"}, r.Verb)
+}
+
 // Requests reads the counter.
 func (h *Hub) Requests(ctx context.Context) (Requests, error) {
 	body, err := h.clients.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading the API server's metrics: %w", err)
 	}
-	return parse(body)
+	read, err := parse(body)
+	if err != nil {
+		return nil, err
+	}
+	return read.requests(), nil
 }
 
 // Since returns what was answered after an earlier reading.
@@ -60,9 +70,14 @@ func (r Requests) Since(earlier Requests) Requests {
 
 // Writes returns the kinds of writes among them, the most frequent first, and how many there were of all kinds. Leases,
 // which the control plane renews all the time, do not count.
-func (r Requests) Writes() (kinds []Request, sum float64) {
+func (r Requests) Writes() (kinds []Request, sum float64) { return r.of(Request.isWrite) }
+
+// Reads returns the kinds of reads among them in the same way.
+func (r Requests) Reads() (kinds []Request, sum float64) { return r.of(Request.isRead) }
+
+func (r Requests) of(asked func(Request) bool) (kinds []Request, sum float64) {
 	for request, count := range r {
-		if request.isWrite() && request.Resource != "leases" {
+		if asked(request) && request.Resource != "leases" {
 			kinds = append(kinds, request)
 			sum += count
 		}
@@ -73,20 +88,48 @@ func (r Requests) Writes() (kinds []Request, sum float64) {
 	return kinds, sum
 }
 
-func parse(text []byte) (Requests, error) {
+// Metrics are what a process says about itself, by name.
+type Metrics map[string]*dto.MetricFamily
+
+func parse(text []byte) (Metrics, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	out, err := parser.TextToMetricFamilies(bytes.NewReader(text))
 	if err != nil {
-		return nil, fmt.Errorf("parsing the API server's metrics: %w", err)
+		return nil, fmt.Errorf("parsing metrics: %w", err)
 	}
-	out := Requests{}
-	for _, series := range families[requests].GetMetric() {
-		labels := map[string]string{}
-		for _, pair := range series.GetLabel() {
-			labels[pair.GetName()] = pair.GetValue()
+	return out, nil
+}
+
+// Sum adds up a metric, or those of it that have some labels, given as names and values by turns. Of histograms it counts
+// what they have observed.
+func (m Metrics) Sum(name string, labels ...string) float64 {
+	var out float64
+	for _, series := range m[name].GetMetric() {
+		has, wanted := labelsOf(series), true
+		for pair := range slices.Chunk(labels, 2) {
+			wanted = wanted && has[pair[0]] == pair[1]
 		}
+		if wanted {
+			out += series.GetCounter().GetValue() + series.GetGauge().GetValue() + float64(series.GetHistogram().GetSampleCount())
+		}
+	}
+	return out
+}
+
+func labelsOf(series *dto.Metric) map[string]string {
+	out := map[string]string{}
+	for _, pair := range series.GetLabel() {
+		out[pair.GetName()] = pair.GetValue()
+	}
+	return out
+}
+
+func (m Metrics) requests() Requests {
+	out := Requests{}
+	for _, series := range m[requests].GetMetric() {
+		labels := labelsOf(series)
 		kind := Request{labels["verb"], labels["group"], labels["resource"], labels["subresource"]}
 		out[kind] += series.GetCounter().GetValue()
 	}
-	return out, nil
+	return out
 }

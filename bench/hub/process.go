@@ -52,6 +52,16 @@ func start(ctx context.Context, stdout io.Writer, program string, args ...string
 	return p, nil
 }
 
+// Running says whether the process has not ended.
+func (p *Process) Running() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
 // Stop ends the process and waits for it. One that takes too long is killed.
 func (p *Process) Stop() {
 	_ = p.tell() // it fails only when the process is gone

@@ -17,8 +17,8 @@ var errFormat = errors.New("not in the format of Linux")
 // Usage is what a process has used since it started.
 type Usage struct {
 	CPU time.Duration
-	// Peak is the most memory that it ever had, in bytes.
-	Peak int64
+	// Resident is the memory that it has now, in bytes, Peak the most that it ever had.
+	Resident, Peak int64
 }
 
 // Usage reads what the process has used so far.
@@ -36,8 +36,10 @@ func (p *Process) Usage() (Usage, error) {
 	if out.CPU, err = cpu(string(stat)); err != nil {
 		return Usage{}, err
 	}
-	out.Peak, err = peak(string(status))
-	return out, err
+	var residentErr, peakErr error
+	out.Resident, residentErr = memory(string(status), "VmRSS:")
+	out.Peak, peakErr = memory(string(status), "VmHWM:")
+	return out, errors.Join(residentErr, peakErr)
 }
 
 // cpu reads user and system time from /proc/PID/stat: the 14th and 15th fields. The second is the program's name, which
@@ -55,16 +57,16 @@ func cpu(stat string) (time.Duration, error) {
 	return time.Duration(user+system) * tick, nil
 }
 
-// peak reads VmHWM from /proc/PID/status.
-func peak(status string) (int64, error) {
-	_, rest, found := strings.Cut(status, "VmHWM:")
+// memory reads a line of /proc/PID/status.
+func memory(status, line string) (int64, error) {
+	_, rest, found := strings.Cut(status, line)
 	fields := strings.Fields(rest)
 	if !found || len(fields) < 2 || fields[1] != "kB" {
-		return 0, fmt.Errorf("reading the peak of memory: %w", errFormat)
+		return 0, fmt.Errorf("reading %s: %w", line, errFormat)
 	}
 	kib, err := strconv.ParseInt(fields[0], 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("reading the peak of memory: %w", err)
+		return 0, fmt.Errorf("reading %s: %w", line, err)
 	}
 	return kib << 10, nil
 }

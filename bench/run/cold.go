@@ -8,49 +8,52 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/bench"
-	"github.com/berth-project/berth/internal/generate"
+	"github.com/berth-project/berth/bench/hub"
 )
 
 // waves is how many times so many placements come at once: between them the other side has its turn.
 const waves = 8
 
-// cold measures how fast many placements are decided that come at once.
-func cold() Run {
-	return Run{
-		Name:    "cold",
-		About:   "a thousand placements over a thousand clusters, in eight waves, beside the same writes by plain clients",
-		Measure: measureCold,
-	}
-}
-
-func measureCold(ctx context.Context, s Setting) ([]bench.Figure, error) {
-	s.say("cold: starting two hubs with 1000 clusters")
-	p, err := newPair(ctx, s, generate.Shape{Clusters: 1000, Placements: 1000, Seed: 2})
-	if err != nil {
-		return nil, err
-	}
-	defer p.stop()
-	s.say("cold: deciding %d placements", len(p.fleet.Placements))
+// measureCold measures how fast many placements are decided that come at once, beside the write limit: the same objects,
+// written by as many plain clients where there is no manager.
+func measureCold(ctx context.Context, t *tale) ([]bench.Figure, error) {
 	var used use
 	var limit time.Duration
-	for wave := range slices.Chunk(p.fleet.Placements, len(p.fleet.Placements)/waves) {
-		one, took, err := p.wave(ctx, wave)
+	for wave := range slices.Chunk(t.placed, len(t.placed)/waves) {
+		one, took, err := t.wave(ctx, wave)
 		if err != nil {
 			return nil, err
 		}
 		used.add(one)
 		limit += took
 	}
-	objects, err := p.objects(ctx)
+	stored, err := t.countSlices(ctx)
 	if err != nil {
 		return nil, err
 	}
+	objects := len(t.placed) + stored
 	rate, most := float64(objects)/used.wall.Seconds(), float64(objects)/limit.Seconds()
 	out := []bench.Figure{{
 		Name: "objects per second, beside the write limit", Unit: bench.Ratio, Value: rate / most,
 		From: fmt.Sprintf("%s / %s", bench.Format(rate, bench.PerSecond), bench.Format(most, bench.PerSecond)),
 	}}
-	return append(out, used.figures("to decide all", len(p.fleet.Placements))...), nil
+	out = append(out, used.figures(len(t.placed))...)
+	out = append(out, frugality(used.requests, len(t.placed), stored)...)
+	wrong, err := t.contradicted(ctx)
+	return append(out, wrong), err
+}
+
+// frugality is how many writes a new placement takes: one to make each slice, one to fill it, one for the status, and one
+// event.
+func frugality(answered hub.Requests, placements, stored int) []bench.Figure {
+	writes, events := decisionWrites(answered), eventWrites(answered)
+	return []bench.Figure{
+		{
+			Name: "writes, beside one a placement and two a slice", Unit: bench.Ratio, Value: writes / float64(placements+2*stored),
+			From: fmt.Sprintf("%.0f for %d placements and %d slices", writes, placements, stored),
+		},
+		{Name: "events per placement", Unit: bench.Ratio, Value: events / float64(placements), From: fmt.Sprintf("%.0f", events)},
+	}
 }
 
 // wave lets a wave be decided on the managed side and writes the same on the open one. It returns what the first used, and
@@ -126,16 +129,19 @@ func (p *pair) copyAll(ctx context.Context, placements []*clusterv1beta1.Placeme
 		if err != nil {
 			return err
 		}
-		return decisions[i].answer(ctx, clients[hand], asked)
+		if err := decisions[i].answer(ctx, clients[hand], asked); err != nil {
+			return err
+		}
+		return decisions[i].report(ctx, clients[hand])
 	})
 	return time.Since(began), err
 }
 
-// objects counts the placements and slices that are stored.
-func (p *pair) objects(ctx context.Context) (int, error) {
+// countSlices counts the slices that are stored.
+func (p *pair) countSlices(ctx context.Context) (int, error) {
 	var stored clusterv1beta1.PlacementDecisionList
 	if err := p.open.admin.List(ctx, &stored); err != nil {
 		return 0, fmt.Errorf("counting slices: %w", err)
 	}
-	return len(p.fleet.Placements) + len(stored.Items), nil
+	return len(stored.Items), nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -18,8 +19,12 @@ import (
 	"github.com/berth-project/berth/internal/generate"
 )
 
-// calm is how long nothing must be written for a hub to be idle.
-const calm = 2 * time.Second
+const (
+	// calm is how long nothing must be written for a hub to be idle.
+	calm = 2 * time.Second
+	// idleLimit is far more than a manager needs to greet ten thousand clusters.
+	idleLimit = 20 * time.Minute
+)
 
 // pair is a hub with a manager, and one without beside it, both with the same fleet.
 type pair struct {
@@ -49,16 +54,22 @@ func (p *pair) stop() {
 	p.open.stop()
 }
 
-// idle waits until nothing has been written for a while.
+// idle waits until nothing has been written, and nothing decided, for a while.
 func (s *side) idle(ctx context.Context) error {
 	var last float64
-	err := wait.PollUntilContextTimeout(ctx, calm, 2*settleLimit, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, calm, idleLimit, true, func(ctx context.Context) (bool, error) {
 		answered, err := s.hub.Requests(ctx)
 		if err != nil {
 			return false, err
 		}
 		before := last
-		_, last = answered.Writes()
+		if _, last = answered.Writes(); s.manager != nil && s.manager.Running() {
+			told, err := s.manager.Metrics(ctx)
+			if err != nil {
+				return false, err
+			}
+			last += told.Sum(evaluated)
+		}
 		return last == before, nil
 	})
 	if err != nil {
@@ -71,13 +82,16 @@ func (s *side) idle(ctx context.Context) error {
 type decision struct {
 	placement *clusterv1beta1.Placement
 	slices    []clusterv1beta1.PlacementDecision
+	// events are what the manager has said of the placement; read for many placements at once only.
+	events []eventsv1.Event
 }
 
 // decisions reads what is stored for some placements.
 func (s *side) decisions(ctx context.Context, of []*clusterv1beta1.Placement) ([]decision, error) {
 	var placements clusterv1beta1.PlacementList
 	var stored clusterv1beta1.PlacementDecisionList
-	if err := errors.Join(s.admin.List(ctx, &placements), s.admin.List(ctx, &stored)); err != nil {
+	var events eventsv1.EventList
+	if err := errors.Join(s.admin.List(ctx, &placements), s.admin.List(ctx, &stored), s.admin.List(ctx, &events)); err != nil {
 		return nil, fmt.Errorf("reading decisions: %w", err)
 	}
 	byName := map[types.NamespacedName]*decision{}
@@ -88,6 +102,12 @@ func (s *side) decisions(ctx context.Context, of []*clusterv1beta1.Placement) ([
 		owner := types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[clusterv1beta1.PlacementLabel]}
 		if byName[owner] != nil {
 			byName[owner].slices = append(byName[owner].slices, slice)
+		}
+	}
+	for _, event := range events.Items {
+		about := types.NamespacedName{Namespace: event.Regarding.Namespace, Name: event.Regarding.Name}
+		if byName[about] != nil && event.Regarding.Kind == "Placement" {
+			byName[about].events = append(byName[about].events, event)
 		}
 	}
 	out := make([]decision, 0, len(of))
@@ -107,7 +127,7 @@ func (s *side) decision(ctx context.Context, of *clusterv1beta1.Placement) (deci
 	if err != nil {
 		return decision{}, fmt.Errorf("reading a decision: %w", err)
 	}
-	return decision{placement, stored.Items}, nil
+	return decision{placement: placement, slices: stored.Items}, nil
 }
 
 // ask stores the placement of a decision, as its user does, and returns it.
@@ -139,6 +159,18 @@ func (d decision) answer(ctx context.Context, to client.Client, asked *clusterv1
 	asked.Status = d.placement.Status
 	if err := to.Status().Update(ctx, asked); err != nil {
 		return fmt.Errorf("reporting on a placement: %w", err)
+	}
+	return nil
+}
+
+// report stores the events of a decision.
+func (d decision) report(ctx context.Context, to client.Client) error {
+	for i := range d.events {
+		event := d.events[i].DeepCopy()
+		event.ObjectMeta = metav1.ObjectMeta{Namespace: event.Namespace, Name: event.Name}
+		if err := to.Create(ctx, event); err != nil {
+			return fmt.Errorf("storing an event: %w", err)
+		}
 	}
 	return nil
 }

@@ -1,4 +1,5 @@
-// Package run holds what is measured, one file per run.
+// Package run holds what is measured, one file per run. All that happens to a hub of one size is one run, a story, with a file
+// per step: storing a large fleet twice takes longer than measuring it.
 //
 // It owns the hubs that it measures, from their start to their end. It refuses to judge: package bound does. The
 // invariant: what two figures are compared by was measured by turns, each round a moment after the other, so that
@@ -9,6 +10,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/berth-project/berth/bench"
 )
@@ -23,15 +28,44 @@ type Run struct {
 	Measure func(context.Context, Setting) ([]bench.Figure, error)
 }
 
+// Stories of any size are told between these: a taint moves nobody where there is nobody else, and names end at five digits.
+const leastSize, mostSize = 100, 100_000
+
 // Setting is what a run is given.
 type Setting struct {
 	// Bin is the folder with the binaries berth and berth-hub.
 	Bin string
 	// Progress is told what goes on.
 	Progress io.Writer
+	// Soak is how long the run soak lasts.
+	Soak time.Duration
 }
 
 func (s Setting) say(format string, args ...any) { fmt.Fprintf(s.Progress, format+"\n", args...) }
 
-// All returns every run, in the order of the table.
-func All() []Run { return []Run{webhook(), cold(), idle()} }
+// All returns the runs that are measured unless others are asked for, in the order of the table.
+func All() []Run {
+	out := []Run{webhook()}
+	for _, size := range [][2]int{{1_000, 1_000}, {5_000, 1_000}, {1_000, 10_000}, {10_000, 10_000}} {
+		out = append(out, story(size[0], size[1]))
+	}
+	return append(out, processes()...)
+}
+
+// Known returns every run that has a name of its own, those included that take too long to be measured unasked.
+func Known() []Run { return append(All(), soak()) }
+
+// Named returns the run of a name: a known one, or the story of any size, such as 300x200 clusters and placements.
+func Named(name string) (Run, bool) {
+	known := Known()
+	if at := slices.IndexFunc(known, func(r Run) bool { return r.Name == name }); at >= 0 {
+		return known[at], true
+	}
+	left, right, _ := strings.Cut(name, "x")
+	clusters, clustersErr := strconv.Atoi(left)
+	placements, placementsErr := strconv.Atoi(right)
+	if clustersErr != nil || placementsErr != nil || min(clusters, placements) < leastSize || max(clusters, placements) > mostSize {
+		return Run{}, false
+	}
+	return story(clusters, placements), true
+}

@@ -144,11 +144,22 @@ func TestDecidedIsWhatIsReportedOfTheLatestGeneration(t *testing.T) {
 
 func TestEveryRunHasANameOfItsOwn(t *testing.T) {
 	known := map[string]bool{}
-	for _, r := range All() {
+	for _, r := range Known() {
 		if r.Name == "" || r.About == "" || known[r.Name] {
 			t.Errorf("run %q, about %q", r.Name, r.About)
 		}
 		known[r.Name] = true
+	}
+}
+
+func TestAStoryIsOfAnySize(t *testing.T) {
+	for name, want := range map[string]bool{
+		"webhook": true, "soak": true, "1000x10000": true, "300x200": true, "100x100": true,
+		"99x100": false, "100x100001": false, "x": false, "300": false, "300x": false, "300x200x100": false, "wormhole": false,
+	} {
+		if got, ok := Named(name); ok != want || ok && got.Name != name {
+			t.Errorf("%q: run %q, %t, want one: %t", name, got.Name, ok, want)
+		}
 	}
 }
 

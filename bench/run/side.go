@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	"github.com/berth-project/berth/bench/hub"
 	"github.com/berth-project/berth/internal/generate"
 )
@@ -24,12 +27,14 @@ const (
 	// settleLimit is far more than a manager needs to notice anything.
 	settleLimit = time.Minute
 	settlePoll  = 2 * time.Millisecond
+	// leaseSeconds is longer than any run.
+	leaseSeconds = 24 * 60 * 60
 )
 
 // side is a hub that is measured beside another, with a manager or without.
 type side struct {
 	hub     *hub.Hub
-	manager *hub.Process // nil where there is none
+	manager *hub.Manager // nil where there is none
 	admin   client.WithWatch
 }
 
@@ -73,10 +78,15 @@ func (s *side) account(ctx context.Context, name string, rules ...rbacv1.PolicyR
 
 // store stores all of a fleet but its placements.
 func (s *side) store(ctx context.Context, f *generate.Fleet) error {
-	for _, name := range f.Namespaces {
-		if err := s.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
-			return fmt.Errorf("storing the fleet: %w", err)
-		}
+	namespaces := slices.Clone(f.Namespaces)
+	for _, score := range f.Scores {
+		namespaces = append(namespaces, score.Namespace)
+	}
+	err := inParallel(ctx, len(namespaces), func(ctx context.Context, _, i int) error {
+		return s.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaces[i]}})
+	})
+	if err != nil {
+		return fmt.Errorf("storing the fleet: %w", err)
 	}
 	for _, set := range f.Sets {
 		if err := s.admin.Create(ctx, set.DeepCopy()); client.IgnoreAlreadyExists(err) != nil {
@@ -88,17 +98,34 @@ func (s *side) store(ctx context.Context, f *generate.Fleet) error {
 			return fmt.Errorf("storing the fleet: %w", err)
 		}
 	}
-	return inParallel(ctx, len(f.Clusters), func(ctx context.Context, _, i int) error {
-		stored := f.Clusters[i].DeepCopy()
-		if err := s.admin.Create(ctx, stored); err != nil {
-			return fmt.Errorf("storing the fleet: %w", err)
-		}
-		stored.Status = f.Clusters[i].DeepCopy().Status
-		if err := s.admin.Status().Update(ctx, stored); err != nil {
-			return fmt.Errorf("storing the fleet: %w", err)
-		}
-		return nil
-	})
+	err = inParallel(ctx, len(f.Clusters), func(ctx context.Context, _, i int) error { return s.storeCluster(ctx, f.Clusters[i]) })
+	if err == nil {
+		err = inParallel(ctx, len(f.Scores), func(ctx context.Context, _, i int) error { return s.storeScore(ctx, f.Scores[i]) })
+	}
+	if err != nil {
+		return fmt.Errorf("storing the fleet: %w", err)
+	}
+	return nil
+}
+
+// storeCluster stores a cluster whose agent may be silent for hours: nobody renews its lease here.
+func (s *side) storeCluster(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
+	stored := cluster.DeepCopy()
+	stored.Spec.LeaseDurationSeconds = leaseSeconds
+	if err := s.admin.Create(ctx, stored); err != nil {
+		return err
+	}
+	stored.Status = cluster.DeepCopy().Status
+	return s.admin.Status().Update(ctx, stored)
+}
+
+func (s *side) storeScore(ctx context.Context, score *clusterv1alpha1.AddOnPlacementScore) error {
+	stored := score.DeepCopy()
+	if err := s.admin.Create(ctx, stored); err != nil {
+		return err
+	}
+	stored.Status = score.DeepCopy().Status
+	return s.admin.Status().Update(ctx, stored)
 }
 
 // inParallel does something for every number below count, with many hands, which have numbers too. It ends with the first error.

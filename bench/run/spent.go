@@ -10,11 +10,17 @@ import (
 	"github.com/berth-project/berth/bench/hub"
 )
 
+// evaluated is the manager's counter of the placements that it has decided.
+const evaluated = "berth_placement_evaluations_total"
+
 // spent is what a managed side has used until some moment.
 type spent struct {
 	at              time.Time
 	server, manager hub.Usage
 	requests        hub.Requests
+	// evaluations is how many placements the manager has decided, changed how many of those it found to be changed, asked how
+	// many reads it made.
+	evaluations, changed, asked float64
 }
 
 func (s *side) spent(ctx context.Context) (spent, error) {
@@ -23,7 +29,10 @@ func (s *side) spent(ctx context.Context) (spent, error) {
 	out.server, serverErr = s.hub.Server.Usage()
 	out.manager, managerErr = s.manager.Usage()
 	out.requests, requestErr = s.hub.Requests(ctx)
-	return out, errors.Join(serverErr, managerErr, requestErr)
+	told, toldErr := s.manager.Metrics(ctx)
+	out.evaluations, out.changed = told.Sum(evaluated), told.Sum(evaluated, "outcome", "changed")
+	out.asked = told.Sum("rest_client_requests_total", "method", "GET")
+	return out, errors.Join(serverErr, managerErr, requestErr, toldErr)
 }
 
 // since returns what was used after an earlier moment. Peaks are those since the start.
@@ -31,6 +40,7 @@ func (s spent) since(earlier spent) use {
 	return use{
 		wall: s.at.Sub(earlier.at), server: s.server.CPU - earlier.server.CPU, manager: s.manager.CPU - earlier.manager.CPU,
 		peakServer: s.server.Peak, peakManager: s.manager.Peak, requests: s.requests.Since(earlier.requests),
+		evaluations: s.evaluations - earlier.evaluations, changed: s.changed - earlier.changed, asked: s.asked - earlier.asked,
 	}
 }
 
@@ -39,12 +49,15 @@ type use struct {
 	wall, server, manager   time.Duration
 	peakServer, peakManager int64
 	requests                hub.Requests
+
+	evaluations, changed, asked float64
 }
 
 // add adds what was used for something else.
 func (u *use) add(other use) {
 	u.wall, u.server, u.manager = u.wall+other.wall, u.server+other.server, u.manager+other.manager
 	u.peakServer, u.peakManager = max(u.peakServer, other.peakServer), max(u.peakManager, other.peakManager)
+	u.evaluations, u.changed, u.asked = u.evaluations+other.evaluations, u.changed+other.changed, u.asked+other.asked
 	if u.requests == nil {
 		u.requests = hub.Requests{}
 	}
@@ -53,23 +66,58 @@ func (u *use) add(other use) {
 	}
 }
 
-// figures tells all of it. What for is part of the names, and so many placements were decided.
-func (u use) figures(what string, placements int) []bench.Figure {
-	out := []bench.Figure{
+// figures tells all of it, for so many new placements.
+func (u use) figures(placements int) []bench.Figure {
+	return append([]bench.Figure{
 		{
 			Name: "CPU of the manager, beside the API server's", Unit: bench.Ratio, Value: u.manager.Seconds() / u.server.Seconds(),
 			From: fmt.Sprintf("%.2f s / %.2f s", u.manager.Seconds(), u.server.Seconds()),
 		},
-		{Name: "wall " + what, Unit: bench.Seconds, Value: u.wall.Seconds()},
+		{Name: "wall", Unit: bench.Seconds, Value: u.wall.Seconds()},
 		{Name: "peak of the manager's memory", Unit: bench.MiB, Value: mib(u.peakManager)},
 		{Name: "peak of the API server's memory", Unit: bench.MiB, Value: mib(u.peakServer)},
+		{
+			Name: "evaluations per placement", Unit: bench.Ratio, Value: u.evaluations / float64(placements),
+			From: fmt.Sprintf("%.0f", u.evaluations),
+		},
+	}, u.answered(placements)...)
+}
+
+// answered tells what the API server was asked, by kind. The reads of a manager are few; those by kind are everybody's, the
+// benchmark's own among them.
+func (u use) answered(placements int) []bench.Figure {
+	var out []bench.Figure
+	for _, kind := range []struct {
+		name string
+		of   func() ([]hub.Request, float64)
+	}{{"writes", u.requests.Writes}, {"reads", u.requests.Reads}} {
+		kinds, sum := kind.of()
+		out = append(out, bench.Figure{Name: kind.name, Unit: bench.Requests, Value: sum, From: fmt.Sprintf("%.2f per placement", sum/float64(placements))})
+		for _, one := range kinds {
+			out = append(out, bench.Figure{Name: kind.name + ", " + one.String(), Unit: bench.Requests, Value: u.requests[one]})
+		}
 	}
-	kinds, sum := u.requests.Writes()
-	out = append(out, bench.Figure{
-		Name: "writes " + what, Unit: bench.Requests, Value: sum, From: fmt.Sprintf("%.2f per placement", sum/float64(placements)),
+	return append(out, bench.Figure{Name: "reads by the manager", Unit: bench.Requests, Value: u.asked})
+}
+
+// decisionWrites counts the writes by which decisions are stored: those of slices, and those of the status of placements.
+func decisionWrites(answered hub.Requests) float64 {
+	return count(answered, func(r hub.Request) bool {
+		return r.Resource == "placementdecisions" || r.Resource == "placements" && r.Subresource == "status"
 	})
+}
+
+func eventWrites(answered hub.Requests) float64 {
+	return count(answered, func(r hub.Request) bool { return r.Resource == "events" })
+}
+
+func count(answered hub.Requests, asked func(hub.Request) bool) float64 {
+	out := 0.0
+	kinds, _ := answered.Writes()
 	for _, kind := range kinds {
-		out = append(out, bench.Figure{Name: "  " + kind.String(), Unit: bench.Requests, Value: u.requests[kind]})
+		if asked(kind) {
+			out += answered[kind]
+		}
 	}
 	return out
 }

@@ -12,9 +12,11 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/berth-project/berth/bench"
 	"github.com/berth-project/berth/bench/bound"
+	"github.com/berth-project/berth/bench/hub"
 	"github.com/berth-project/berth/bench/report"
 	"github.com/berth-project/berth/bench/run"
 )
@@ -23,12 +25,18 @@ var (
 	errBroken  = errors.New("a bound is broken")
 	errUnknown = errors.New("no such run")
 	errTimes   = errors.New("-times must be 1 to 1000")
+	errSoak    = errors.New("-for must be 3m to 24h")
 )
 
 // options are what the command line says.
 type options struct {
 	bin, bounds, only string
-	times             int
+	// read is the kubeconfig of a hub to read, for the reader that a run starts.
+	read           string
+	times          int
+	soak           time.Duration
+	results, plots string
+	redraw         bool
 }
 
 func main() {
@@ -49,10 +57,24 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	flags.SetOutput(progress)
 	flags.StringVar(&o.bin, "bin", "bin", "folder with the binaries berth and berth-hub, as make build fills it")
 	flags.StringVar(&o.bounds, "bounds", "bench/rangespec.yaml", "file with the bounds")
-	flags.StringVar(&o.only, "only", "", "runs to measure, divided by commas; empty: all, which are "+names())
+	flags.StringVar(&o.only, "only", "", "runs to measure, divided by commas, of "+names(run.Known())+"; empty: "+names(run.All()))
+	flags.StringVar(&o.read, hub.ReaderFlag, "", "be the reader of the hub of a `kubeconfig`, which runs start as a process of its own")
+	flags.DurationVar(&o.soak, "for", 30*time.Minute, "how long the run soak lasts")
 	flags.IntVar(&o.times, "times", 1, "how often to measure; more than once prints evidence for bounds, and judges none")
+	flags.StringVar(&o.results, "results", "", "file with figures in JSON, in which those of this time replace those of their runs")
+	flags.StringVar(&o.plots, "plots", "", "folder to draw the figures of -results into, as SVG")
+	flags.BoolVar(&o.redraw, "redraw", false, "draw, and measure nothing")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if o.read != "" {
+		return hub.Read(ctx, o.read, out)
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	if o.redraw {
+		return o.draw()
 	}
 	runs, err := o.runs()
 	if err != nil {
@@ -66,11 +88,11 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	if err != nil {
 		return err
 	}
-	setting := run.Setting{Bin: o.bin, Progress: progress}
+	setting := run.Setting{Bin: o.bin, Progress: progress, Soak: o.soak}
 	if o.times > 1 {
 		return evidence(ctx, runs, setting, o.times, out)
 	}
-	return judge(ctx, runs, setting, book, out)
+	return errors.Join(judge(ctx, o.kept(runs), setting, book, out), o.draw())
 }
 
 // runs returns the runs that are asked for.
@@ -78,24 +100,26 @@ func (o options) runs() ([]run.Run, error) {
 	if o.times < 1 || o.times > 1000 {
 		return nil, errTimes
 	}
-	all := run.All()
+	if o.soak < 3*time.Minute || o.soak > 24*time.Hour {
+		return nil, errSoak
+	}
 	if o.only == "" {
-		return all, nil
+		return run.All(), nil
 	}
 	var out []run.Run
 	for name := range strings.SplitSeq(o.only, ",") {
-		at := slices.IndexFunc(all, func(r run.Run) bool { return r.Name == name })
-		if at < 0 {
-			return nil, fmt.Errorf("%q: %w; there are %s", name, errUnknown, names())
+		found, ok := run.Named(name)
+		if !ok {
+			return nil, fmt.Errorf("%q: %w; there are %s, and any size such as 300x200", name, errUnknown, names(run.Known()))
 		}
-		out = append(out, all[at])
+		out = append(out, found)
 	}
 	return out, nil
 }
 
-func names() string {
-	var out []string
-	for _, r := range run.All() {
+func names(of []run.Run) string {
+	out := make([]string, 0, len(of))
+	for _, r := range of {
 		out = append(out, r.Name)
 	}
 	return strings.Join(out, ", ")

@@ -22,6 +22,8 @@ func TestWrongCommandLines(t *testing.T) {
 	}{
 		"an unknown run":    {[]string{"-only", "webhook,wormhole"}, `"wormhole": no such run; there are webhook`},
 		"no times":          {[]string{"-times", "0"}, "-times must be 1 to 1000"},
+		"a soak too short":  {[]string{"-only", "soak", "-for", "1s"}, "-for must be 3m to 24h"},
+		"no hub to read":    {[]string{"-read", filepath.Join(t.TempDir(), "none")}, "reading the hub's kubeconfig"},
 		"an unknown flag":   {[]string{"-x"}, "-x"},
 		"no bounds":         {[]string{"-bounds", filepath.Join(t.TempDir(), "none")}, "reading the bounds"},
 		"no binaries there": {[]string{"-bounds", empty, "-bin", t.TempDir()}, "run webhook: starting "},
@@ -46,7 +48,7 @@ func TestEveryBoundIsOfARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range run.All() {
+	for _, r := range run.Known() {
 		delete(book, r.Name)
 	}
 	for name := range book {

@@ -1,0 +1,151 @@
+package hub
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+)
+
+// ReaderFlag is the flag by which a benchmark is told to be a reader, with the kubeconfig of the hub to read.
+const ReaderFlag = "read"
+
+// readerLine is how a reader says that it has read everything.
+const readerLine = "read everything\n"
+
+// StartReader starts a process that reads what a manager reads, and does nothing with it: what it uses is what reading
+// alone costs. It is this program again, and returns when it has listed everything; from then on it watches clusters.
+func (h *Hub) StartReader(ctx context.Context) (*Process, error) {
+	kubeconfig, err := h.adminKubeconfig()
+	if err != nil {
+		return nil, err
+	}
+	own, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("looking for this program: %w", err)
+	}
+	ready := &awaited{text: []byte(readerLine), seen: make(chan struct{})}
+	process, err := start(ctx, ready, own, "-"+ReaderFlag, kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	select {
+	case <-ready.seen:
+		return process, nil
+	case <-process.done:
+		return nil, process.ended()
+	case <-ctx.Done():
+		process.Stop()
+		return nil, fmt.Errorf("waiting for a reader: %w", context.Cause(ctx))
+	}
+}
+
+func (h *Hub) adminKubeconfig() (string, error) {
+	config := h.AdminConfig()
+	file := api.NewConfig()
+	file.Clusters["hub"] = &api.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData, CertificateAuthority: config.CAFile}
+	file.AuthInfos["reader"] = &api.AuthInfo{
+		Token: config.BearerToken, ClientCertificate: config.CertFile, ClientCertificateData: config.CertData,
+		ClientKey: config.KeyFile, ClientKeyData: config.KeyData,
+	}
+	file.Contexts["hub"] = &api.Context{Cluster: "hub", AuthInfo: "reader"}
+	file.CurrentContext = "hub"
+	data, err := clientcmd.Write(*file)
+	if err != nil {
+		return "", fmt.Errorf("writing a kubeconfig: %w", err)
+	}
+	return h.writeKubeconfig("reader.kubeconfig", data)
+}
+
+// Read is what a reader does, until ctx ends.
+func Read(ctx context.Context, kubeconfig string, out io.Writer) error {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return fmt.Errorf("reading the hub's kubeconfig: %w", err)
+	}
+	config.QPS = -1
+	reader, err := Client(config)
+	if err != nil {
+		return err
+	}
+	clusters := &clusterv1.ManagedClusterList{}
+	for _, list := range []client.ObjectList{
+		clusters, &clusterv1beta2.ManagedClusterSetList{}, &clusterv1beta2.ManagedClusterSetBindingList{}, &clusterv1beta1.PlacementList{},
+		&clusterv1beta1.PlacementDecisionList{}, &clusterv1alpha1.AddOnPlacementScoreList{}, &coordinationv1.LeaseList{},
+	} {
+		if err := reader.List(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}); err != nil {
+			return fmt.Errorf("reading everything: %w", err)
+		}
+	}
+	since := clusters.ResourceVersion
+	if _, err := io.WriteString(out, readerLine); err != nil {
+		return fmt.Errorf("telling that all is read: %w", err)
+	}
+	for ctx.Err() == nil {
+		if since, err = drain(ctx, reader, since); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drain reads the watch of clusters until it ends, and returns up to when.
+func drain(ctx context.Context, reader client.WithWatch, since string) (string, error) {
+	events, err := reader.Watch(ctx, &clusterv1.ManagedClusterList{}, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: since}})
+	if err != nil {
+		if ctx.Err() != nil {
+			return since, nil
+		}
+		return since, fmt.Errorf("watching clusters: %w", err)
+	}
+	defer events.Stop()
+	for event := range events.ResultChan() {
+		if event.Type == watch.Error {
+			return since, fmt.Errorf("watching clusters: %w", apierrors.FromObject(event.Object))
+		}
+		if cluster, ok := event.Object.(*clusterv1.ManagedCluster); ok {
+			since = cluster.ResourceVersion
+		}
+	}
+	return since, nil
+}
+
+// awaited waits for a text in what is written to it.
+type awaited struct {
+	text []byte
+	seen chan struct{}
+
+	mu   sync.Mutex
+	last []byte
+	done bool
+}
+
+// Write implements io.Writer for a process.
+func (a *awaited) Write(data []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.last = append(a.last, data...)
+	if !a.done && bytes.Contains(a.last, a.text) {
+		a.done = true
+		close(a.seen)
+	}
+	a.last = a.last[max(0, len(a.last)-len(a.text)):]
+	return len(data), nil
+}

@@ -1,0 +1,118 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/internal/generate"
+)
+
+const (
+	// mostMoved is how many placements have chosen the cluster that is tainted, or as many as there are, and how many clusters
+	// a set grows by at most.
+	mostMoved = 500
+	// onePercent is one in so many.
+	onePercent = 100
+	taintKey   = "bench"
+	teamLabel  = "team"
+)
+
+// taintOne taints a cluster that many placements have chosen.
+func taintOne(ctx context.Context, t *tale) (change, error) {
+	at, err := t.popular(ctx, mostMoved)
+	if err != nil {
+		return change{}, err
+	}
+	cluster := t.clusters[at]
+	taints := []clusterv1.Taint{{Key: taintKey, Effect: clusterv1.TaintEffectNoSelect}}
+	all, err := askers(t.fleet, t.placed)
+	return change{
+		name: "a taint", writes: 1,
+		write: func(ctx context.Context, to client.Client, _ int) error {
+			return patch(ctx, to, &clusterv1.ManagedCluster{ObjectMeta: named(cluster)}, map[string]any{"spec": map[string]any{"taints": taints}})
+		},
+		concern: concerned(all, 1, func(a asker, _ int) bool { return a.chooses(cluster) }),
+	}, err
+}
+
+// popular returns which cluster is chosen by as many placements as are asked for, or nearly so.
+func (t *tale) popular(ctx context.Context, asked int) (int, error) {
+	var stored clusterv1beta1.PlacementDecisionList
+	if err := t.managed.admin.List(ctx, &stored); err != nil {
+		return 0, fmt.Errorf("reading decisions: %w", err)
+	}
+	chosen := map[string]int{}
+	for _, slice := range stored.Items {
+		for _, decision := range slice.Status.Decisions {
+			chosen[decision.ClusterName]++
+		}
+	}
+	best, off := 0, -1
+	for i, cluster := range t.clusters {
+		away := max(chosen[cluster.Name], asked) - min(chosen[cluster.Name], asked)
+		if off < 0 || away < off {
+			best, off = i, away
+		}
+	}
+	return best, nil
+}
+
+// relabelSome gives one percent of the clusters to other teams.
+func relabelSome(_ context.Context, t *tale) (change, error) {
+	var moved []*clusterv1.ManagedCluster
+	for i := 0; i < len(t.clusters); i += onePercent {
+		moved = append(moved, t.clusters[i])
+	}
+	next := func(i int) string { return t.clusters[(i*onePercent+1)%len(t.clusters)].Labels[teamLabel] }
+	return t.relabel("1 % relabelled", moved, teamLabel, next)
+}
+
+// growSet gives clusters of other sets to the second set.
+func growSet(_ context.Context, t *tale) (change, error) {
+	set := t.fleet.Sets[min(1, len(t.fleet.Sets)-1)].Name
+	var moved []*clusterv1.ManagedCluster
+	for _, cluster := range t.clusters {
+		if cluster.Labels[clusterv1beta2.ClusterSetLabel] != set && len(moved) < min(mostMoved, len(t.clusters)/2) {
+			moved = append(moved, cluster)
+		}
+	}
+	return t.relabel("a set that grows", moved, clusterv1beta2.ClusterSetLabel, func(int) string { return set })
+}
+
+// relabel changes a label of some clusters, here and, when the change happens, where they are stored. It concerns those who
+// may choose one before or after, and not both.
+func (t *tale) relabel(name string, moved []*clusterv1.ManagedCluster, key string, value func(i int) string) (change, error) {
+	before := make([]*clusterv1.ManagedCluster, 0, len(moved))
+	for i, cluster := range moved {
+		before = append(before, cluster.DeepCopy())
+		cluster.Labels[key] = value(i)
+	}
+	all, err := askers(t.fleet, t.placed)
+	return change{
+		name: name, writes: len(moved),
+		write: func(ctx context.Context, to client.Client, i int) error {
+			labels := map[string]any{"metadata": map[string]any{"labels": map[string]any{key: moved[i].Labels[key]}}}
+			return patch(ctx, to, &clusterv1.ManagedCluster{ObjectMeta: named(moved[i])}, labels)
+		},
+		concern: concerned(all, len(moved), func(a asker, i int) bool { return a.chooses(before[i]) != a.chooses(moved[i]) }),
+	}, err
+}
+
+// scoreAll lets an add-on give every cluster another score.
+func scoreAll(_ context.Context, t *tale) (change, error) {
+	all, err := askers(t.fleet, t.placed)
+	return change{
+		name: "a score of every cluster", writes: len(t.fleet.Scores),
+		write: func(ctx context.Context, to client.Client, i int) error {
+			old := t.fleet.Scores[i]
+			next := generate.Score(old.Namespace, -old.Status.Scores[0].Value) // what was best is worst
+			return patchStatus(ctx, to, next, map[string]any{"scores": next.Status.Scores})
+		},
+		concern: concerned(all, len(t.clusters), func(a asker, i int) bool { return a.ranksByScores && a.chooses(t.clusters[i]) }),
+	}, err
+}
