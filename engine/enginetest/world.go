@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -51,6 +52,15 @@ func NewWorld(objects ...any) *World {
 	return w
 }
 
+// WorldOf returns a world with all these objects in it, at Epoch.
+func WorldOf[T any](objects iter.Seq[T]) *World {
+	w := NewWorld()
+	for object := range objects {
+		w.Add(object)
+	}
+	return w
+}
+
 // Add adds or replaces an object.
 func (w *World) Add(object any) *World {
 	switch o := object.(type) {
@@ -64,6 +74,8 @@ func (w *World) Add(object any) *World {
 		w.Placements[fleet.Key{Namespace: o.Namespace, Name: o.Name}] = o
 	case *clusterv1beta1.PlacementDecision:
 		w.Slices[fleet.Key{Namespace: o.Namespace, Name: o.Name}] = o
+	case *clusterv1beta2.ManagedClusterSetBinding:
+		w.Bind(o.Namespace, o.Name)
 	default:
 		panic("enginetest: no place for this kind of object")
 	}

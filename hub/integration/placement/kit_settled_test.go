@@ -11,16 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/enginetest"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/source"
 )
 
 // settled waits until what is stored of every placement of the hub is a fixed point: the engine, given all that is
@@ -38,11 +35,11 @@ func settled(t *testing.T) {
 	}
 	var world *enginetest.World
 	hubtest.Eventually(t, soon, func(ctx context.Context) error {
-		read, err := readWorld(ctx, reader)
+		objects, err := source.Read(ctx, reader)
 		if err != nil {
 			return err
 		}
-		world = read
+		world = enginetest.WorldOf(objects.All()).At(time.Now())
 		return fixed(world, env)
 	})
 	snapshot := world.Snapshot()
@@ -81,33 +78,6 @@ func placementOf(p plan.Plan) clusterv1beta1.PlacementStatus {
 	return clusterv1beta1.PlacementStatus{}
 }
 
-// readWorld lists everything that decisions depend on. The lists are not of one instant; a world that is settled does
-// not change between them.
-func readWorld(ctx context.Context, reader client.Client) (*enginetest.World, error) {
-	var (
-		clusters   clusterv1.ManagedClusterList
-		scores     clusterv1alpha1.AddOnPlacementScoreList
-		sets       clusterv1beta2.ManagedClusterSetList
-		bindings   clusterv1beta2.ManagedClusterSetBindingList
-		placements clusterv1beta1.PlacementList
-		decisions  clusterv1beta1.PlacementDecisionList
-	)
-	var errs []error
-	for _, list := range []client.ObjectList{&clusters, &scores, &sets, &bindings, &placements, &decisions} {
-		errs = append(errs, reader.List(ctx, list))
-	}
-	world := enginetest.NewWorld().At(time.Now())
-	addAll(world, clusters.Items)
-	addAll(world, scores.Items)
-	addAll(world, sets.Items)
-	addAll(world, placements.Items)
-	addAll(world, decisions.Items)
-	for _, binding := range bindings.Items {
-		world.Bind(binding.Namespace, binding.Name)
-	}
-	return world, errors.Join(errs...)
-}
-
 // quiet waits until nothing is left of earlier tests that Kubernetes' own controllers delete in their own time, so that
 // whatever the API server counts from now on is the test's.
 func quiet(t *testing.T) {
@@ -136,10 +106,4 @@ func quiet(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-func addAll[T any](world *enginetest.World, items []T) {
-	for i := range items {
-		world.Add(any(&items[i]))
-	}
 }

@@ -2,18 +2,16 @@ package live
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/internal/source"
 )
 
 // Look returns the case of a placement as of now for somebody who only wants to know: nothing is taken up, so there is
@@ -45,26 +43,17 @@ func Wanted(object *clusterv1beta1.Placement) bool { return wanted(object) }
 // Read returns a world of what a server answers right now. It is not kept abreast: it is for one answer where nobody
 // keeps a world.
 func Read(ctx context.Context, from client.Reader, env *celenv.Env) (*World, error) {
-	w := New(env, func(fleet.Key, explain.Cause) {})
-	var (
-		clusters   clusterv1.ManagedClusterList
-		scores     clusterv1alpha1.AddOnPlacementScoreList
-		sets       clusterv1beta2.ManagedClusterSetList
-		bindings   clusterv1beta2.ManagedClusterSetBindingList
-		placements clusterv1beta1.PlacementList
-		decisions  clusterv1beta1.PlacementDecisionList
-	)
-	for _, list := range []client.ObjectList{&clusters, &scores, &sets, &bindings, &placements, &decisions} {
-		if err := from.List(ctx, list); err != nil {
-			return nil, fmt.Errorf("reading the fleet: %w", err)
-		}
+	objects, err := source.Read(ctx, from)
+	if err != nil {
+		return nil, err
 	}
-	each(clusters.Items, w.SetCluster)
-	each(scores.Items, w.SetScore)
-	each(sets.Items, func(set *clusterv1beta2.ManagedClusterSet) { w.SetSet(nil, set) })
-	each(bindings.Items, w.SetBinding)
-	each(placements.Items, w.SetPlacement)
-	each(decisions.Items, w.SetSlice)
+	w := New(env, func(fleet.Key, explain.Cause) {})
+	each(objects.Clusters.Items, w.SetCluster)
+	each(objects.Scores.Items, w.SetScore)
+	each(objects.Sets.Items, func(set *clusterv1beta2.ManagedClusterSet) { w.SetSet(nil, set) })
+	each(objects.Bindings.Items, w.SetBinding)
+	each(objects.Placements.Items, w.SetPlacement)
+	each(objects.Slices.Items, w.SetSlice)
 	w.Ready()
 	return w, nil
 }
