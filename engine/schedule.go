@@ -155,9 +155,9 @@ func seats(s *fleet.Snapshot, key fleet.Key) *bitset.BitSet {
 	if len(known) == 0 {
 		return s.Nobody()
 	}
-	out, exists := &bitset.BitSet{}, s.Holding(fleet.TermExists)
+	out, exists := bitset.New(s.Size()), s.Holding(fleet.TermExists)
 	for _, id := range known {
-		if exists.Test(id) {
+		if exists.Has(id) {
 			out.Set(id)
 		}
 	}

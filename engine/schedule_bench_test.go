@@ -302,7 +302,7 @@ func BenchmarkEdit(b *testing.B) {
 				e.SetCluster(c[n%2])
 				s = e.Snapshot()
 			}
-			if got := s.Holding(fleet.TermExists).Count(); got != uint(clusters) {
+			if got := s.Holding(fleet.TermExists).Count(); got != clusters {
 				b.Fatalf("%d clusters, want %d", got, clusters)
 			}
 		})

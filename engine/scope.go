@@ -29,7 +29,7 @@ func reach(s *fleet.Snapshot, namespace string, asked []string, incumbents *bits
 	names := make([]string, 2*len(bound))
 	out := scope{
 		asked: asked, valid: names[:0:len(bound)], eligible: names[len(bound):len(bound)],
-		candidates: &bitset.BitSet{}, held: s.Nobody(),
+		candidates: bitset.New(s.Size()), held: s.Nobody(),
 	}
 	for _, name := range bound {
 		set, exists := s.Set(name)
@@ -49,13 +49,13 @@ func reach(s *fleet.Snapshot, namespace string, asked []string, incumbents *bits
 	}
 	if len(out.broken) > 0 {
 		out.held = incumbents.Difference(out.candidates)
-		out.held.InPlaceIntersection(s.Holding(fleet.TermExists))
+		s.Holding(fleet.TermExists).KeepIn(out.held)
 		out.candidates.InPlaceUnion(out.held)
 	}
 	leaving := s.Holding(fleet.TermTerminating)
-	out.candidates.InPlaceDifference(leaving)
+	leaving.DropFrom(out.candidates)
 	if out.held.Any() {
-		out.held.InPlaceDifference(leaving)
+		leaving.DropFrom(out.held)
 	}
 	return out
 }

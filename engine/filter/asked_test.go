@@ -55,7 +55,7 @@ func TestWhatExpressionsAskedFor(t *testing.T) {
 				score("a", "stale", now.Add(-time.Hour)), score("b", "stale", now.Add(-1)))
 			s := w.Snapshot()
 			compiled := enginetest.Program(t, w)
-			matched := filter.Predicates(s, compiled, s.Holding(fleet.TermExists), &bitset.BitSet{})
+			matched := filter.Predicates(s, compiled, s.Holding(fleet.TermExists).Bits(), &bitset.BitSet{})
 			tiered := filter.Tiers(compiled, &matched, matched.In.Clone(), &bitset.BitSet{})
 			if diff := cmp.Diff(tc.want, filter.Expired(&matched.Asked, &tiered.Asked)); diff != "" {
 				t.Errorf("expired (-want +got):\n%s", diff)
@@ -79,7 +79,7 @@ func TestWhoIsGoneAskedForNothing(t *testing.T) {
 		w.Add(enginetest.Cluster(name).Obj()).Add(enginetest.Score(name, "r").ValidUntil(enginetest.Epoch.Add(-1)).Obj())
 	}
 	s, p := w.Snapshot(), enginetest.Program(t, w)
-	matched := filter.Predicates(s, p, s.Holding(fleet.TermExists), &bitset.BitSet{})
+	matched := filter.Predicates(s, p, s.Holding(fleet.TermExists).Bits(), &bitset.BitSet{})
 	tiered := filter.Tiers(p, &matched, matched.In.Clone(), &bitset.BitSet{})
 	gone := &bitset.BitSet{}
 	for _, name := range []string{"a", "b"} {

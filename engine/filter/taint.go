@@ -39,27 +39,26 @@ func Taints(s *fleet.Snapshot, p *program.Program, in, incumbents *bitset.BitSet
 		In: in, Fell: s.Nobody(), Guests: s.Nobody(), Demoted: s.Nobody(),
 		snapshot: s, tolerations: p.Tolerations, incumbents: incumbents,
 	}
-	tainted := s.Holding(fleet.TermTainted)
-	if tainted.IntersectionCardinality(in) == 0 {
+	tainted := in.Clone()
+	s.Holding(fleet.TermTainted).KeepIn(tainted)
+	if tainted.None() {
 		return out
 	}
-	out.Fell, out.Guests, out.Demoted = &bitset.BitSet{}, &bitset.BitSet{}, &bitset.BitSet{}
+	out.Fell, out.Guests, out.Demoted = tainted, &bitset.BitSet{}, &bitset.BitSet{}
 	for id := range tainted.EachSet() {
-		if in.Test(id) {
-			out.weigh(id)
-		}
+		out.weigh(id)
 	}
 	out.In = in.Difference(out.Fell)
 	return out
 }
 
-// weigh sorts a cluster with taints.
+// weigh takes a cluster with taints out of those that fell, if it passes.
 func (t *Tolerated) weigh(id fleet.ID) {
 	stands := t.standing(id, t.incumbents.Test(id))
 	if stands.fell != nil {
-		t.Fell.Set(id)
 		return
 	}
+	t.Fell.Clear(id)
 	t.Until = earliest(t.Until, stands.until)
 	t.Demoted.SetTo(id, stands.demoted)
 	t.Guests.SetTo(id, t.standing(id, false).fell != nil)

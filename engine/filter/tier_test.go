@@ -65,7 +65,7 @@ func (st stage) play(t *testing.T) (told, filter.Matched) {
 		return out
 	}
 	held := bits(st.held)
-	matched := filter.Predicates(s, p, s.Holding(fleet.TermExists).Difference(held), bits(slices.Concat(st.incumbents, st.held)))
+	matched := filter.Predicates(s, p, s.Holding(fleet.TermExists).Bits().Difference(held), bits(slices.Concat(st.incumbents, st.held)))
 	if st.leave != nil {
 		matched.Leave(*st.leave)
 	}

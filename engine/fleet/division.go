@@ -13,12 +13,12 @@ type Division struct {
 func (s *Snapshot) Division(source Source, key string) Division {
 	out := Division{parts: make([]int32, s.size)}
 	prefix := string(TermPair(source, key, ""))
-	s.terms.Ascend(Term(prefix), func(term Term, holding posting) bool {
+	s.terms.Ascend(Term(prefix), func(term Term, holding *posting) bool {
 		if !strings.HasPrefix(string(term), prefix) {
 			return false
 		}
 		out.count++
-		for id := range holding.bits.EachSet() {
+		for id := range holding.Each() {
 			out.parts[id] = int32(out.count) //nolint:gosec // bounded by the number of clusters
 		}
 		return true

@@ -3,7 +3,6 @@ package fleet
 import (
 	"slices"
 
-	"github.com/bits-and-blooms/bitset"
 	"github.com/tidwall/btree"
 )
 
@@ -239,27 +238,29 @@ func (e *Edit) reindex(id ID, before, after *Cluster) {
 		e.clear(term, id)
 	}
 	for _, term := range minus(after.terms(), before.terms()) {
-		e.own(term).Set(id)
+		e.own(term).add(id)
 	}
 }
 
 func (e *Edit) clear(term Term, id ID) {
-	if bits := e.own(term); bits.Clear(id).None() {
+	holding := e.own(term)
+	holding.remove(id)
+	if holding.Count() == 0 {
 		e.next.terms.Delete(term)
 	}
 }
 
-// own returns the clusters of a term as a bitset that this edit may write.
-func (e *Edit) own(term Term) *bitset.BitSet {
+// own returns the clusters of a term as a crowd that this edit may change.
+func (e *Edit) own(term Term) *Crowd {
 	found, ok := e.next.terms.Get(term)
 	switch {
 	case !ok:
-		found = posting{owner: e, bits: &bitset.BitSet{}}
+		found = &posting{owner: e}
 	case found.owner == e:
-		return found.bits
+		return &found.Crowd
 	default:
-		found = posting{owner: e, bits: found.bits.Clone()}
+		found = &posting{owner: e, Crowd: found.clone()}
 	}
 	e.next.terms.Set(term, found)
-	return found.bits
+	return &found.Crowd
 }

@@ -2,8 +2,8 @@ package fleet
 
 import (
 	"regexp"
+	"slices"
 
-	"github.com/bits-and-blooms/bitset"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -38,14 +38,15 @@ func NameSelector(names []string, path *field.Path) (Selector, field.ErrorList) 
 }
 
 // named returns the clusters of these names, those that are only spoken of included.
-func (s *Snapshot) named(names []string) *bitset.BitSet {
-	out := &bitset.BitSet{}
+func (s *Snapshot) named(names []string) Crowd {
+	few := make([]uint32, 0, len(names))
 	for _, name := range names {
 		if id, ok := s.ID(name); ok {
-			out.Set(id)
+			few = append(few, uint32(id)) //nolint:gosec // bounded by the number of clusters
 		}
 	}
-	return out
+	slices.Sort(few)
+	return Crowd{few: few}
 }
 
 var clusterName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)

@@ -158,32 +158,33 @@ func (s Selector) Matches(c *Cluster) bool {
 func (r Requirement) Narrow(s *Snapshot, in *bitset.BitSet) {
 	switch r.Operator {
 	case metav1.LabelSelectorOpIn:
-		in.InPlaceIntersection(r.union(s))
+		r.having(s).KeepIn(in)
 	case metav1.LabelSelectorOpNotIn:
 		for _, pair := range r.pairs {
-			in.InPlaceDifference(s.Holding(pair))
+			s.Holding(pair).DropFrom(in)
 		}
 	case metav1.LabelSelectorOpExists:
-		in.InPlaceIntersection(s.Holding(r.key))
+		s.Holding(r.key).KeepIn(in)
 	case metav1.LabelSelectorOpDoesNotExist:
-		in.InPlaceDifference(s.Holding(r.key))
+		s.Holding(r.key).DropFrom(in)
 	default:
 		panic("fleet: requirement with operator " + string(r.Operator) + " was never compiled")
 	}
 }
 
-func (r Requirement) union(s *Snapshot) *bitset.BitSet {
+// having returns the clusters that have one of the values.
+func (r Requirement) having(s *Snapshot) Crowd {
 	if r.Source == Name {
 		return s.named(r.Values)
 	}
 	if len(r.pairs) == 1 {
 		return s.Holding(r.pairs[0])
 	}
-	out := &bitset.BitSet{}
+	out := bitset.New(s.size)
 	for _, pair := range r.pairs {
-		out.InPlaceUnion(s.Holding(pair))
+		s.Holding(pair).AddTo(out)
 	}
-	return out
+	return Crowd{many: out}
 }
 
 // Narrow removes from in every cluster that the selector does not match.

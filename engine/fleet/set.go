@@ -62,10 +62,10 @@ func (s *Set) AddMembers(snapshot *Snapshot, in *bitset.BitSet) {
 		return
 	}
 	if len(s.selector) == 1 && s.selector[0].Operator == metav1.LabelSelectorOpIn {
-		in.InPlaceUnion(s.selector[0].union(snapshot))
+		s.selector[0].having(snapshot).AddTo(in)
 		return
 	}
-	members := snapshot.Holding(TermExists).Clone()
+	members := snapshot.Holding(TermExists).Bits()
 	s.selector.Narrow(snapshot, members)
 	in.InPlaceUnion(members)
 }

@@ -26,7 +26,7 @@ type Snapshot struct {
 	states   [facetCount]column[*Edit]
 	size     ID
 	free     []ID
-	terms    btree.Map[Term, posting]
+	terms    btree.Map[Term, *posting]
 	sets     btree.Map[string, *Set]
 	bindings btree.Map[string, []string]
 	placed   btree.Map[string, *decided]
@@ -41,10 +41,10 @@ type row struct {
 	scores  []*Score
 }
 
-// posting is the set of clusters for which a term holds. It belongs to the edit that made it.
+// posting is the clusters for which a term holds. It belongs to the edit that made it.
 type posting struct {
 	owner *Edit
-	bits  *bitset.BitSet
+	Crowd
 }
 
 // Empty returns a snapshot with nothing in it.
@@ -62,12 +62,12 @@ func (s *Snapshot) At(now time.Time) *Snapshot {
 // Size is the number of IDs in use or free: every ID is below it.
 func (s *Snapshot) Size() uint { return s.size }
 
-// Holding returns the clusters for which a term holds. It is read-only.
-func (s *Snapshot) Holding(term Term) *bitset.BitSet {
+// Holding returns the clusters for which a term holds.
+func (s *Snapshot) Holding(term Term) Crowd {
 	if found, ok := s.terms.Get(term); ok {
-		return found.bits
+		return found.Crowd
 	}
-	return s.nobody
+	return Crowd{}
 }
 
 // Nobody returns the empty set. It is read-only: all who have nobody to name share it, in this snapshot and others.
@@ -170,7 +170,7 @@ func (s *Snapshot) MostChosen(except []ID) int {
 // Clusters yields every cluster with its ID, in no order that means anything.
 func (s *Snapshot) Clusters() iter.Seq2[ID, *Cluster] {
 	return func(yield func(ID, *Cluster) bool) {
-		for id := range s.Holding(TermExists).EachSet() {
+		for id := range s.Holding(TermExists).Each() {
 			if !yield(id, s.Cluster(id)) {
 				return
 			}

@@ -121,7 +121,7 @@ func (e *entry) fewCandidates(s *fleet.Snapshot) bool {
 	for _, set := range e.sets {
 		set.AddMembers(s, candidates)
 	}
-	candidates.InPlaceDifference(s.Holding(fleet.TermTerminating))
+	s.Holding(fleet.TermTerminating).DropFrom(candidates)
 	return candidates.Count() <= 1
 }
 

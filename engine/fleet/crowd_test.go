@@ -1,0 +1,121 @@
+package fleet
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/bits-and-blooms/bitset"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+)
+
+// TestACrowdIsASet lets a crowd grow from nobody to many and shrink again, and compares it with a map on the way.
+func TestACrowdIsASet(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	var crowd Crowd
+	members := map[ID]bool{}
+	for step := range 8 * mostFew {
+		id := random.UintN(4 * mostFew)
+		if grows := step < 4*mostFew; random.IntN(8) > 0 == grows {
+			crowd.add(id)
+			members[id] = true
+		} else {
+			crowd.remove(id)
+			delete(members, id)
+		}
+		if step%16 == 0 {
+			compare(t, crowd, members)
+		}
+	}
+	for id := range members {
+		crowd.remove(id)
+	}
+	compare(t, crowd, nil)
+}
+
+func compare(t *testing.T, crowd Crowd, members map[ID]bool) {
+	t.Helper()
+	want := slices.Sorted(maps.Keys(members))
+	if diff := cmp.Diff(want, slices.Collect(crowd.Each())); diff != "" || crowd.Count() != len(want) {
+		t.Fatalf("%d in a crowd of %d (-want +got):\n%s", crowd.Count(), len(want), diff)
+	}
+	third, kept, rest := &bitset.BitSet{}, map[ID]bool{}, map[ID]bool{}
+	all := maps.Clone(members)
+	for id := ID(0); id < 5*mostFew; id += 3 {
+		third.Set(id)
+		if all == nil {
+			all = map[ID]bool{}
+		}
+		all[id] = true
+		if members[id] {
+			kept[id] = true
+		} else {
+			rest[id] = true
+		}
+		if crowd.Has(id) != members[id] {
+			t.Fatalf("a crowd of %d has %d: %v", len(want), id, crowd.Has(id))
+		}
+	}
+	for name, tc := range map[string]struct {
+		by   func(set *bitset.BitSet)
+		want map[ID]bool
+	}{
+		"AddTo": {crowd.AddTo, all}, "KeepIn": {crowd.KeepIn, kept}, "DropFrom": {crowd.DropFrom, rest},
+		"Bits": {func(set *bitset.BitSet) { *set = *crowd.Bits() }, members},
+	} {
+		got := third.Clone()
+		tc.by(got)
+		if diff := cmp.Diff(slices.Sorted(maps.Keys(tc.want)), slices.Collect(got.EachSet())); diff != "" {
+			t.Fatalf("%s of a crowd of %d (-want +got):\n%s", name, len(want), diff)
+		}
+	}
+	crowd.Bits().ClearAll()
+	if crowd.Count() != len(want) {
+		t.Fatalf("a crowd of %d has %d once its bits are cleared", len(want), crowd.Count())
+	}
+}
+
+// TestWhomATermHoldsForStays edits a fleet in which a label goes from nobody to many and back, and reads all its snapshots
+// in the end.
+func TestWhomATermHoldsForStays(t *testing.T) {
+	const most = 2 * mostFew
+	labelled := TermKey(Label, "l")
+	snapshots := []*Snapshot{Empty()}
+	set := func(n int, labels map[string]string) {
+		edit := snapshots[len(snapshots)-1].Edit()
+		edit.SetCluster(NewCluster(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c%d", n), Labels: labels}}))
+		snapshots = append(snapshots, edit.Snapshot())
+	}
+	for n := range most {
+		set(n, map[string]string{"l": ""})
+	}
+	for n := range most {
+		set(n, nil)
+	}
+	for step, s := range snapshots {
+		first, end := max(0, step-most), min(step, most)
+		for n := range most {
+			id, known := s.ID(fmt.Sprintf("c%d", n))
+			if got, want := known && s.Holding(labelled).Has(id), first <= n && n < end; got != want {
+				t.Fatalf("after %d edits, c%d has the label: %v", step, n, got)
+			}
+		}
+		if got := s.Holding(labelled).Count(); got != end-first {
+			t.Fatalf("after %d edits, %d have the label, want %d", step, got, end-first)
+		}
+	}
+}
+
+// TestFewAreListed bounds what a term takes that one cluster has, among a hundred thousand.
+func TestFewAreListed(t *testing.T) {
+	var crowd Crowd
+	crowd.add(100_000)
+	if crowd.many != nil || cap(crowd.few) > 8 {
+		t.Errorf("a crowd of one is a list with room for %d, or a bitset", cap(crowd.few))
+	}
+}
