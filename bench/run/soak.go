@@ -16,10 +16,13 @@ import (
 const (
 	// soakRate is how many things happen a second, most of them heartbeats.
 	soakRate = 20
-	// soakKinds is how many turns there are: of each, soakKinds less four are heartbeats.
-	soakKinds = 10
+	// soakTurns is how many things make a round: four of them are changes, at equal distances, and the others heartbeats. A round
+	// takes two seconds, since a taint alone can lead to more writes than a small API server makes in one.
+	soakTurns = 40
 	// soakPoll is how often a reading is taken, soakProbes how many placements are measured for it.
 	soakPoll, soakProbes = time.Minute, 10
+	// tainted is for how many rounds a cluster stays tainted.
+	tainted = 10
 	// soakSpares come and go.
 	soakSpares = 100
 )
@@ -167,22 +170,22 @@ func newMixture(s *side, clusters []*clusterv1.ManagedCluster, placements []*clu
 
 // turn lets the n-th thing happen.
 func (m *mixture) turn(ctx context.Context, hand, n int) error {
-	round, to := n/soakKinds, m.clients[hand]
+	round, to := n/soakTurns, m.clients[hand]
 	at := func(round int) *clusterv1.ManagedCluster {
 		return &clusterv1.ManagedCluster{ObjectMeta: named(m.clusters[round%len(m.clusters)])}
 	}
 	placement := m.placements[round%len(m.placements)]
-	switch n % soakKinds {
+	switch n % soakTurns {
 	case 0:
 		team := m.clusters[round*7%len(m.clusters)].Labels[teamLabel]
 		return patch(ctx, to, at(round), map[string]any{"metadata": map[string]any{"labels": map[string]any{teamLabel: team}}})
-	case 1:
+	case soakTurns / 4:
 		taints := []clusterv1.Taint{{Key: taintKey, Effect: clusterv1.TaintEffectNoSelect}}
 		return patch(ctx, to, at(round), map[string]any{"spec": map[string]any{"taints": taints}})
-	case 2:
-		before := at(max(0, round-soakKinds))
+	case soakTurns / 2:
+		before := at(max(0, round-tainted))
 		return patch(ctx, to, before, map[string]any{"spec": map[string]any{"taints": nil}})
-	case 3:
+	case soakTurns * 3 / 4:
 		if round/len(m.placements)%2 == 1 { // they come in one round through all, and go in the next
 			return client.IgnoreNotFound(to.Delete(ctx, placement.DeepCopy()))
 		}
