@@ -182,6 +182,7 @@ func managerOptions(options Options, scheme *runtime.Scheme, lock resourcelock.I
 		Cache:                               cacheOptions(),
 		Metrics:                             metricsserver.Options{BindAddress: options.MetricsAddress},
 		HealthProbeBindAddress:              options.HealthAddress,
+		PprofBindAddress:                    options.ProfileAddress,
 		LeaderElection:                      options.LeaderElection,
 		LeaderElectionID:                    leaseName,
 		LeaderElectionResourceLockInterface: lock,

@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -27,6 +28,9 @@ type Options struct {
 	Burst int
 	// MetricsAddress and HealthAddress are host:port to listen on; "0" is off.
 	MetricsAddress, HealthAddress string
+	// ProfileAddress is host:port that serves what pprof reads, under /debug/pprof: it asks nobody who he is, so the host must be
+	// a loopback one. "0" is off.
+	ProfileAddress string
 	// LeaderElection makes sure that one manager works at a time, through a lease in LeaderElectionNamespace.
 	LeaderElection          bool
 	LeaderElectionNamespace string
@@ -62,6 +66,7 @@ func DefaultOptions() Options {
 		Burst:                   2000,
 		MetricsAddress:          "127.0.0.1:8081",
 		HealthAddress:           "127.0.0.1:8082",
+		ProfileAddress:          off,
 		LeaderElection:          true,
 		LeaderElectionNamespace: "berth-system",
 		LeaseDuration:           15 * time.Second,
@@ -84,6 +89,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.Burst, "kube-api-burst", o.Burst, "requests at once to the API server")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "host:port that serves /metrics; 0: off")
 	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress, "host:port that serves /healthz and /readyz; 0: off")
+	flags.StringVar(&o.ProfileAddress, "profile-bind-address", o.ProfileAddress,
+		"host:port on a loopback address that serves profiles under /debug/pprof; 0: off")
 	flags.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection, "work only while holding the lease, so that one manager works at a time")
 	flags.StringVar(&o.LeaderElectionNamespace, "leader-elect-namespace", o.LeaderElectionNamespace, "namespace of the lease")
 	flags.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration, "how long others wait for a leader that is not heard of")
@@ -108,6 +115,7 @@ func (o *Options) validate() error {
 	check(o.Workers >= 1 && o.Workers <= 256, "--workers %d: must be 1 to 256", o.Workers)
 	check(o.QPS != 0, "--kube-api-qps 0: must be more than 0, or below 0 for no bound")
 	check(o.Burst >= 1 || o.QPS < 0, "--kube-api-burst %d: must be 1 or more", o.Burst)
+	check(loopback(o.ProfileAddress), "--profile-bind-address %q: must be host:port with a loopback host such as 127.0.0.1, or 0", o.ProfileAddress)
 	limit := o.Health.UnreachableLimit
 	check(limit >= 1 && limit <= 100, "--unreachable-limit %d: must be a percentage, 1 to 100", limit)
 	check(slices.Contains([]string{"json", "text"}, o.LogFormat), "--log-format %q: must be json or text", o.LogFormat)
@@ -128,6 +136,12 @@ func (o *Options) validate() error {
 		return fmt.Errorf("wrong options: %s", strings.Join(faults, "; "))
 	}
 	return nil
+}
+
+// loopback says whether nobody on another host reaches an address. One that is off is reached by nobody.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	return address == off || err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
 }
 
 // runs says whether a controller is to run: the first entry that names it decides, else "*".
