@@ -42,6 +42,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/placement"
 	"github.com/berth-project/berth/internal/controller/setrole"
 	"github.com/berth-project/berth/internal/record"
+	"github.com/berth-project/berth/internal/source/informer"
 	"github.com/berth-project/berth/internal/source/slim"
 	"github.com/berth-project/berth/internal/telemetry"
 	"github.com/berth-project/berth/internal/version"
@@ -199,6 +200,7 @@ func managerOptions(options Options, scheme *runtime.Scheme, lock resourcelock.I
 func cacheOptions() cache.Options {
 	slimmer := slim.New()
 	return cache.Options{
+		NewInformer:      informer.New,
 		DefaultTransform: slimmer.Object,
 		ByObject: map[client.Object]cache.ByObject{
 			&clusterv1.ManagedCluster{}:         {Transform: slimmer.Cluster},
