@@ -46,6 +46,8 @@ func (s Slice) compare(other Slice) int {
 		cmp.Compare(s.Group, other.Group), cmp.Compare(s.Strategy, other.Strategy), slices.Compare(s.Clusters, other.Clusters))
 }
 
+func (s Slice) equal(other Slice) bool { return s.compare(other) == 0 }
+
 func sortSlices(in []Slice) []Slice {
 	out := slices.Clone(in)
 	slices.SortFunc(out, Slice.compare)

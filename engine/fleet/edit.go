@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/tidwall/btree"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
 
 // Edit makes a new snapshot out of another. Each method applies one change; Snapshot ends the edit.
@@ -44,12 +46,31 @@ func (e *Edit) Snapshot() *Snapshot {
 // SetCluster adds a cluster or replaces the one of the same name, and returns what it replaced, or nil.
 func (e *Edit) SetCluster(c *Cluster) (before *Cluster) {
 	id, old := e.row(c.Name())
+	e.replace(id, old, c)
+	return old.cluster
+}
+
+// SetObject adds or replaces a cluster as it is stored. What it says as it did before is held once. It returns what it
+// replaced, or nil, and in which facets the two differ.
+func (e *Edit) SetObject(object *clusterv1.ManagedCluster) (before, after *Cluster, changed Facet) {
+	id, old := e.row(object.Name)
+	if old.cluster == nil {
+		after = NewCluster(object)
+	} else {
+		after = old.cluster.Next(object)
+	}
+	return old.cluster, after, e.replace(id, old, after)
+}
+
+// replace puts a cluster into a row, and returns the facets in which it differs from the one before.
+func (e *Edit) replace(id ID, old *row, c *Cluster) (changed Facet) {
 	e.next.rows.set(e, id, &row{name: old.name, cluster: c, scores: old.scores})
 	e.measure(id, c.CPU, c.Memory)
-	if e.mark(id, old.cluster, c)&TermFacets != 0 {
+	changed = e.mark(id, old.cluster, c)
+	if changed&TermFacets != 0 {
 		e.reindex(id, old.cluster, c)
 	}
-	return old.cluster
+	return changed
 }
 
 // DeleteCluster removes a cluster and returns it, or nil where there was none.
@@ -137,16 +158,22 @@ func (e *Edit) Unbind(namespace, set string) {
 	}
 }
 
-// SetSlices replaces the decisions of a placement. No slices at all forgets the placement.
-func (e *Edit) SetSlices(key Key, in []Slice) {
+// SetSlices replaces the decisions of a placement. No slices at all forgets the placement. It returns whether that changed
+// anything.
+func (e *Edit) SetSlices(key Key, in []Slice) bool {
+	in = sortSlices(in)
+	if slices.EqualFunc(in, e.next.Slices(key), Slice.equal) {
+		return false
+	}
 	before := e.next.Incumbents(key)
 	after := e.intern(in)
 	e.count(before, after)
 	if len(in) == 0 {
 		e.next.placed.Delete(key.String())
-		return
+	} else {
+		e.next.placed.Set(key.String(), &decided{slices: in, ids: after})
 	}
-	e.next.placed.Set(key.String(), &decided{slices: sortSlices(in), ids: after})
+	return true
 }
 
 // intern returns the IDs of every cluster in the slices, sorted and distinct, making those that are new.

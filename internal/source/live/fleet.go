@@ -16,61 +16,51 @@ import (
 func (w *World) SetCluster(object *clusterv1.ManagedCluster) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	after := w.read(object)
-	var before *fleet.Cluster
-	w.change(func(e *fleet.Edit) { before = e.SetCluster(after) }, func() []fleet.Key {
-		return w.index.ClusterChanged(w.snapshot, before, after)
-	}, func() explain.Cause { return aboutCluster(object.Name, before, after) })
-}
-
-// read reads a cluster, of which mostly a state is known already.
-func (w *World) read(object *clusterv1.ManagedCluster) *fleet.Cluster {
-	if w.snapshot != nil {
-		if id, known := w.snapshot.ID(object.Name); known {
-			if before := w.snapshot.Cluster(id); before != nil {
-				return before.Next(object)
-			}
-		}
+	before, after, changed := w.editing().SetObject(object)
+	if before == nil || changed&fleet.TermFacets != 0 {
+		w.publish()
 	}
-	return fleet.NewCluster(object)
+	w.tell(func() []fleet.Key { return w.index.ClusterChanged(w.snapshot, before, after) },
+		func() explain.Cause { return aboutCluster(object.Name, before, after) })
 }
 
 // DeleteCluster records that a cluster is gone.
 func (w *World) DeleteCluster(object *clusterv1.ManagedCluster) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var before *fleet.Cluster
-	w.change(func(e *fleet.Edit) { before = e.DeleteCluster(object.Name) }, func() []fleet.Key {
-		return w.index.ClusterChanged(w.snapshot, before, nil)
-	}, func() explain.Cause { return aboutCluster(object.Name, before, nil) })
+	before := w.editing().DeleteCluster(object.Name)
+	w.publish()
+	w.tell(func() []fleet.Key { return w.index.ClusterChanged(w.snapshot, before, nil) },
+		func() explain.Cause { return aboutCluster(object.Name, before, nil) })
 }
 
 // SetScore records an add-on score.
 func (w *World) SetScore(object *clusterv1alpha1.AddOnPlacementScore) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	differs := false
-	w.change(func(e *fleet.Edit) { differs = e.SetScore(object.Namespace, fleet.NewScore(object)) }, func() []fleet.Key {
-		return w.scored(object, differs)
-	}, func() explain.Cause { return about(kindScore, object, changed) })
+	if w.editing().SetScore(object.Namespace, fleet.NewScore(object)) {
+		w.scored(object, changed)
+	}
 }
 
 // DeleteScore records that an add-on score is gone.
 func (w *World) DeleteScore(object *clusterv1alpha1.AddOnPlacementScore) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	differs := false
-	w.change(func(e *fleet.Edit) { differs = e.DeleteScore(object.Namespace, object.Name) }, func() []fleet.Key {
-		return w.scored(object, differs)
-	}, func() explain.Cause { return about(kindScore, object, deleted) })
+	if w.editing().DeleteScore(object.Namespace, object.Name) {
+		w.scored(object, deleted)
+	}
 }
 
-func (w *World) scored(object *clusterv1alpha1.AddOnPlacementScore, differs bool) []fleet.Key {
-	id, known := w.snapshot.ID(object.Namespace)
-	if !differs || !known {
-		return nil
-	}
-	return w.index.ScoreChanged(w.snapshot.Cluster(id), object.Name)
+// scored wakes those who read a score.
+func (w *World) scored(object *clusterv1alpha1.AddOnPlacementScore, what string) {
+	w.tell(func() []fleet.Key {
+		id, known := w.snapshot.ID(object.Namespace)
+		if !known {
+			return nil
+		}
+		return w.index.ScoreChanged(w.snapshot.Cluster(id), object.Name)
+	}, func() explain.Cause { return about(kindScore, object, what) })
 }
 
 // SetSet records a cluster set. before is what the API server had, or nil for a new one.
@@ -84,18 +74,16 @@ func (w *World) SetSet(before, object *clusterv1beta2.ManagedClusterSet) {
 	if before == nil {
 		what = created
 	}
-	w.change(func(e *fleet.Edit) { e.SetSet(fleet.NewSet(object)) }, func() []fleet.Key {
-		return w.rebound(w.namespacesOf(object.Name)...)
-	}, func() explain.Cause { return about(kindSet, object, what) })
+	w.editing().SetSet(fleet.NewSet(object))
+	w.rebind(about(kindSet, object, what), w.namespacesOf(object.Name)...)
 }
 
 // DeleteSet records that a cluster set is gone.
 func (w *World) DeleteSet(object *clusterv1beta2.ManagedClusterSet) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.change(func(e *fleet.Edit) { e.DeleteSet(object.Name) }, func() []fleet.Key {
-		return w.rebound(w.namespacesOf(object.Name)...)
-	}, func() explain.Cause { return about(kindSet, object, deleted) })
+	w.editing().DeleteSet(object.Name)
+	w.rebind(about(kindSet, object, deleted), w.namespacesOf(object.Name)...)
 }
 
 // SetBinding records a binding. It is known by its name alone: the name is the set that it binds.
@@ -103,9 +91,8 @@ func (w *World) SetBinding(object *clusterv1beta2.ManagedClusterSetBinding) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if put(w.boundTo, object.Name, object.Namespace) {
-		w.change(func(e *fleet.Edit) { e.Bind(object.Namespace, object.Name) }, func() []fleet.Key {
-			return w.rebound(object.Namespace)
-		}, func() explain.Cause { return about(kindBinding, object, created) })
+		w.editing().Bind(object.Namespace, object.Name)
+		w.rebind(about(kindBinding, object, created), object.Namespace)
 	}
 }
 
@@ -114,9 +101,8 @@ func (w *World) DeleteBinding(object *clusterv1beta2.ManagedClusterSetBinding) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	drop(w.boundTo, object.Name, object.Namespace)
-	w.change(func(e *fleet.Edit) { e.Unbind(object.Namespace, object.Name) }, func() []fleet.Key {
-		return w.rebound(object.Namespace)
-	}, func() explain.Cause { return about(kindBinding, object, deleted) })
+	w.editing().Unbind(object.Namespace, object.Name)
+	w.rebind(about(kindBinding, object, deleted), object.Namespace)
 }
 
 func (w *World) namespacesOf(set string) []string {
@@ -128,15 +114,17 @@ func (w *World) namespacesOf(set string) []string {
 	return out
 }
 
-// rebound indexes the placements of namespaces anew, since what they may reach has changed, and returns them.
-func (w *World) rebound(namespaces ...string) []fleet.Key {
-	var out []fleet.Key
-	for _, namespace := range namespaces {
-		keys := w.index.InNamespace(namespace)
-		w.reindex(keys)
-		out = append(out, keys...)
-	}
-	return out
+// rebind ends a change of what the placements of namespaces may reach: they are indexed anew, and woken.
+func (w *World) rebind(why explain.Cause, namespaces ...string) {
+	w.publish()
+	w.tell(func() (touched []fleet.Key) {
+		for _, namespace := range namespaces {
+			keys := w.index.InNamespace(namespace)
+			w.reindex(keys)
+			touched = append(touched, keys...)
+		}
+		return touched
+	}, func() explain.Cause { return why })
 }
 
 // put adds member to the set at key and says whether it is new there.

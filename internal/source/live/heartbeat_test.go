@@ -51,7 +51,7 @@ func BenchmarkHeartbeat(b *testing.B) {
 // TestAHeartbeatAsksForLittleMemory counts, since what a heartbeat costs beside decoding is mostly what it asks for.
 func TestAHeartbeatAsksForLittleMemory(t *testing.T) {
 	h := newHeart(t, generate.New(generate.Shape{Clusters: 300, Placements: 100, Seed: 7}))
-	const most = 16
+	const most = 8
 	if got := testing.AllocsPerRun(1000, func() { h.world.SetCluster(h.beat(t)) }); got > most {
 		t.Errorf("%v allocations, want at most %d", got, most)
 	}

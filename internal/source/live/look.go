@@ -21,7 +21,7 @@ func (w *World) Look(key fleet.Key, now time.Time) (c Case, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p, known := w.placements[key]
-	if !known || w.snapshot == nil {
+	if !known || !w.ready {
 		return Case{}, false
 	}
 	return w.lay(key, p, now), true
@@ -31,9 +31,10 @@ func (w *World) Look(key fleet.Key, now time.Time) (c Case, ok bool) {
 func (w *World) Fleet(now time.Time) (s *fleet.Snapshot, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.snapshot == nil {
+	if !w.ready {
 		return nil, false
 	}
+	w.publish()
 	return w.snapshot.At(now), true
 }
 

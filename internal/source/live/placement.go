@@ -99,7 +99,7 @@ func (w *World) SetPlacement(object *clusterv1beta1.Placement) {
 		p.program, p.faults = program.Compile(object, w.env)
 		w.placements[key] = p
 		w.reclaim(key)
-		w.ready(key, p, created)
+		w.specify(key, p, created)
 		return
 	}
 	before := p.cached
@@ -113,7 +113,7 @@ func (w *World) SetPlacement(object *clusterv1beta1.Placement) {
 	switch {
 	case before.Generation != object.Generation:
 		p.program, p.faults = program.Compile(object, w.env)
-		w.ready(key, p, respecced)
+		w.specify(key, p, respecced)
 	case wanted(before) != wanted(object):
 		w.wake(key, aboutKey(kindPlacement, key, annotated))
 	case !p.busy && p.strange():
@@ -121,9 +121,9 @@ func (w *World) SetPlacement(object *clusterv1beta1.Placement) {
 	}
 }
 
-// ready indexes a placement that is new or has a new spec, and wakes it.
-func (w *World) ready(key fleet.Key, p *placement, what string) {
-	if w.edit == nil {
+// specify indexes a placement that is new or has a new spec, and wakes it.
+func (w *World) specify(key fleet.Key, p *placement, what string) {
+	if w.ready {
 		w.index.Put(w.snapshot, key, p.program)
 		w.wake(key, aboutKey(kindPlacement, key, what))
 	}
@@ -139,7 +139,7 @@ func (w *World) DeletePlacement(object *clusterv1beta1.Placement) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.forgetPlacement(keyOf(object))
-	if w.edit == nil {
+	if w.ready {
 		w.wake(keyOf(object), about(kindPlacement, object, deleted))
 	}
 }

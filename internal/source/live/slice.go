@@ -212,7 +212,9 @@ func (w *World) refresh(key fleet.Key) {
 			decided = append(decided, plan.ReadSlice(object))
 		}
 	}
-	w.change(func(e *fleet.Edit) { e.SetSlices(key, decided) }, func() []fleet.Key { return nil }, nil)
+	if w.editing().SetSlices(key, decided) {
+		w.publish()
+	}
 }
 
 // own works out anew to which placement a slice belongs.

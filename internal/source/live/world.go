@@ -19,12 +19,15 @@ type World struct {
 	env  *celenv.Env
 	wake func(fleet.Key, explain.Cause)
 
-	mu       sync.Mutex
+	mu sync.Mutex
+	// ready is set once the caches are filled: until then nobody asks for a snapshot, and everybody is woken at the end.
+	ready    bool
 	snapshot *fleet.Snapshot
-	// changes counts how often the snapshot was replaced.
-	changes uint64
-	// edit is open until Ready: while the caches fill, nobody asks for a snapshot and everybody is woken at the end.
-	edit       *fleet.Edit
+	// edit is what has changed since the snapshot; nil where nothing has. Once the world is ready that is heartbeats and
+	// scores, of which the index reads nothing in a snapshot: one is made of them when somebody asks for it.
+	edit *fleet.Edit
+	// changes counts what has changed so far.
+	changes    uint64
 	index      *program.Index
 	placements map[fleet.Key]*placement
 	slices     map[fleet.Key]*slice
@@ -39,7 +42,7 @@ type World struct {
 func New(env *celenv.Env, wake func(fleet.Key, explain.Cause)) *World {
 	return &World{
 		env: env, wake: wake,
-		edit:       fleet.Empty().Edit(),
+		snapshot:   fleet.Empty(),
 		index:      program.NewIndex(),
 		placements: map[fleet.Key]*placement{},
 		slices:     map[fleet.Key]*slice{},
@@ -53,27 +56,38 @@ func New(env *celenv.Env, wake func(fleet.Key, explain.Cause)) *World {
 func (w *World) Ready() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.edit == nil {
+	if w.ready {
 		return
 	}
-	w.snapshot, w.edit = w.edit.Snapshot(), nil
+	w.ready = true
+	w.publish()
 	for key, p := range w.placements {
 		w.index.Put(w.snapshot, key, p.program)
 		w.wake(key, explain.Cause{Kind: kindManager, What: started})
 	}
 }
 
-// change applies a change to the fleet. Once the world is ready, touched tells whom it can touch; they are woken, and why
-// tells them what for.
-func (w *World) change(apply func(*fleet.Edit), touched func() []fleet.Key, why func() explain.Cause) {
-	if w.edit != nil {
-		apply(w.edit)
+// editing returns the edit for one more change.
+func (w *World) editing() *fleet.Edit {
+	w.changes++
+	if w.edit == nil {
+		w.edit = w.snapshot.Edit()
+	}
+	return w.edit
+}
+
+// publish puts what has changed into the snapshot, once the world is ready.
+func (w *World) publish() {
+	if w.ready && w.edit != nil {
+		w.snapshot, w.edit = w.edit.Snapshot(), nil
+	}
+}
+
+// tell wakes those whom a change can touch, and tells them why, once the world is ready.
+func (w *World) tell(touched func() []fleet.Key, why func() explain.Cause) {
+	if !w.ready {
 		return
 	}
-	edit := w.snapshot.Edit()
-	apply(edit)
-	w.snapshot = edit.Snapshot()
-	w.changes++
 	keys := touched()
 	if len(keys) == 0 {
 		return
@@ -110,7 +124,7 @@ func (w *World) Gather(key fleet.Key, now time.Time) (c Case, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p, known := w.placements[key]
-	if !known || w.snapshot == nil || !p.wanted() {
+	if !known || !w.ready || !p.wanted() {
 		return Case{}, false
 	}
 	if !p.adopted {
@@ -122,6 +136,7 @@ func (w *World) Gather(key fleet.Key, now time.Time) (c Case, ok bool) {
 
 // lay lays out the case of a placement.
 func (w *World) lay(key fleet.Key, p *placement, now time.Time) Case {
+	w.publish()
 	c := Case{
 		Snapshot: w.snapshot.At(now), Changes: w.changes, Program: p.program, Faults: p.faults,
 		Stored: plan.Stored{Placement: p.object()},
@@ -168,10 +183,12 @@ func (w *World) strange(key fleet.Key, p *placement) (what explain.Cause, ok boo
 }
 
 // Audit gives up waiting for the informer to show writes that were already awaited at the last audit: an object that
-// was made and removed while a watch was broken never shows. What the informer has then counts.
+// was made and removed while a watch was broken never shows. What the informer has then counts. What heartbeats have
+// replaced is let go, if nobody asked for a snapshot since.
 func (w *World) Audit() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.publish()
 	for name, s := range w.slices {
 		switch {
 		case !s.awaited:

@@ -425,6 +425,60 @@ func TestChangesOfTheFleetWake(t *testing.T) {
 	}
 }
 
+// TestWhoAsksSeesTheLastHeartbeat asks in each way after heartbeats and scores, for which alone no snapshot is made.
+func TestWhoAsksSeesTheLastHeartbeat(t *testing.T) {
+	beat := func(b *bench, says string) {
+		c := enginetest.Cluster("c1").In("sea").Obj()
+		c.Status.Conditions = []metav1.Condition{{Type: "Alive", Message: says}}
+		b.SetCluster(c)
+	}
+	for name, ask := range map[string]func(*bench) *fleet.Snapshot{
+		"who decides": func(b *bench) *fleet.Snapshot { return b.settle(keyP).Snapshot },
+		"who explains": func(b *bench) *fleet.Snapshot {
+			c, _ := b.Look(keyP, enginetest.Epoch)
+			return c.Snapshot
+		},
+		"who tries": func(b *bench) *fleet.Snapshot {
+			s, _ := b.Fleet(enginetest.Epoch)
+			return s
+		},
+	} {
+		b := newBench(t)
+		before := b.snapshot
+		beat(b, "first")
+		beat(b, "last")
+		score := &clusterv1alpha1.AddOnPlacementScore{}
+		score.Namespace, score.Name = "c1", "load"
+		b.SetScore(score)
+		if b.snapshot != before {
+			t.Errorf("%s: a snapshot was made before", name)
+		}
+		b.woke()
+		s := ask(b)
+		id, _ := s.ID("c1")
+		if got := s.Cluster(id).Object.Status.Conditions[0].Message; got != "last" || s.Score(id, "load") == nil {
+			t.Errorf("%s: sees heartbeat %q and score %v", name, got, s.Score(id, "load"))
+		}
+	}
+}
+
+// TestAHeartbeatInBetweenHidesNothing lets what changed since the last snapshot be read by those whom the next change concerns.
+func TestAHeartbeatInBetweenHidesNothing(t *testing.T) {
+	b := newBench(t)
+	b.settle(keyP)
+	b.settle(keyQ)
+	c := enginetest.Cluster("c1").In("sea").Obj()
+	c.Status.Conditions = []metav1.Condition{{Type: "Alive"}}
+	b.SetCluster(c)
+	b.woke()
+	b.SetCluster(enginetest.Cluster("c1").In("lake").Obj())
+	b.woke("ns/p", "ns/q")
+	b.Audit()
+	if id, _ := b.snapshot.ID("c1"); b.edit != nil || b.snapshot.Cluster(id).Object.Labels[clusterv1beta2.ClusterSetLabel] != "lake" {
+		t.Error("an audit lets nothing go")
+	}
+}
+
 func TestNothingIsDecidedBeforeTheWorldIsReady(t *testing.T) {
 	env, err := celenv.New()
 	if err != nil {
