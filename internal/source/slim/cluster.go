@@ -76,8 +76,26 @@ func (s *Slimmer) clusterConditions(before, after []metav1.Condition) []metav1.C
 	if len(before) > 0 && slices.Equal(before, after) {
 		return before
 	}
-	s.conditions(after)
+	for i := range after {
+		if i < len(before) && repeats(&before[i], &after[i]) {
+			continue
+		}
+		s.conditions(after[i : i+1])
+	}
 	return exact(after)
+}
+
+// repeats says whether a condition says the same as before, but for its message and when. What it says is shared then. A
+// message that is new where nothing else is, is taken for the only one of its kind, such as one with a time in it.
+func repeats(before, after *metav1.Condition) bool {
+	if after.Type != before.Type || after.Status != before.Status || after.Reason != before.Reason {
+		return false
+	}
+	after.Type, after.Reason = before.Type, before.Reason
+	if after.Message == before.Message {
+		after.Message = before.Message
+	}
+	return true
 }
 
 func amounts(before, after clusterv1.ResourceList) clusterv1.ResourceList {

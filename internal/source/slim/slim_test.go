@@ -138,6 +138,30 @@ func TestAHeartbeatHoldsOnlyWhatItChanges(t *testing.T) {
 	runtime.KeepAlive(before)
 }
 
+// TestWhatAHeartbeatSaysIsNotRemembered has a message in which a time moves, as agents like to write them.
+func TestWhatAHeartbeatSaysIsNotRemembered(t *testing.T) {
+	s := New()
+	drawn := generate.New(generate.Shape{Clusters: 1, Placements: 1, Seed: 3}).Clusters[0]
+	last := through(t, s.Cluster, read(t, drawn))
+	words := len(s.words.known)
+	for i := range 3 {
+		beat := read(t, drawn)
+		beat.Status.Conditions[0].Message = fmt.Sprint("seen at ", i)
+		if last = through(t, s.Cluster, beat); last.Status.Conditions[0].Message != fmt.Sprint("seen at ", i) {
+			t.Errorf("got message %q", last.Status.Conditions[0].Message)
+		}
+	}
+	if got := len(s.words.known); got != words {
+		t.Errorf("%d words are known, want the %d of before the heartbeats", got, words)
+	}
+	turned := read(t, drawn)
+	turned.Status.Conditions[0].Status, turned.Status.Conditions[0].Message = metav1.ConditionUnknown, "silent"
+	if through(t, s.Cluster, turned); s.words.known["silent"] == "" {
+		t.Error("what many may say when they fall silent is not held once")
+	}
+	runtime.KeepAlive(last)
+}
+
 func TestWordsAreKeptOnce(t *testing.T) {
 	s := New()
 	one, other := through(t, s.Slice, read(t, slice())), through(t, s.Slice, read(t, slice()))
