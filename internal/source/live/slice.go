@@ -197,9 +197,16 @@ func (w *World) Removed(object *clusterv1beta1.PlacementDecision) {
 	}
 }
 
-// refresh puts the decisions of a placement into the snapshot: what this process stored, or what the informer shows
-// where it has not decided the placement.
+// refresh puts the decisions of a placement into the snapshot, once the world is ready.
 func (w *World) refresh(key fleet.Key) {
+	if w.ready && w.fill(key) {
+		w.publish()
+	}
+}
+
+// fill edits the decisions of a placement: they are what this process stored, or what the informer shows where it has not
+// decided the placement. It returns whether that changed anything.
+func (w *World) fill(key fleet.Key) bool {
 	p, known := w.placements[key]
 	mine := known && p.adopted
 	var decided []fleet.Slice
@@ -212,9 +219,7 @@ func (w *World) refresh(key fleet.Key) {
 			decided = append(decided, plan.ReadSlice(object))
 		}
 	}
-	if w.editing().SetSlices(key, decided) {
-		w.publish()
-	}
+	return w.editing().SetSlices(key, decided)
 }
 
 // own works out anew to which placement a slice belongs.

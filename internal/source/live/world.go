@@ -59,6 +59,9 @@ func (w *World) Ready() {
 	if w.ready {
 		return
 	}
+	for key := range w.owns {
+		w.fill(key)
+	}
 	w.ready = true
 	w.publish()
 	for key, p := range w.placements {
