@@ -152,15 +152,11 @@ func fingerprint(prior []fleet.Slice) string {
 // seats returns the clusters that a placement has selected and that still exist.
 func seats(s *fleet.Snapshot, key fleet.Key) *bitset.BitSet {
 	known := s.Incumbents(key)
-	if len(known) == 0 {
+	if known.Count() == 0 {
 		return s.Nobody()
 	}
-	out, exists := bitset.New(s.Size()), s.Holding(fleet.TermExists)
-	for _, id := range known {
-		if exists.Has(id) {
-			out.Set(id)
-		}
-	}
+	out := known.Bits()
+	s.Holding(fleet.TermExists).KeepIn(out)
 	return out
 }
 

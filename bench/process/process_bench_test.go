@@ -71,8 +71,8 @@ func BenchmarkReput(b *testing.B) {
 	for b.Loop() {
 		edit := s.Edit()
 		edit.SetSlices(key, s.Slices(key))
-		if s = edit.Snapshot(); len(s.Incumbents(key)) != most {
-			b.Fatalf("%d incumbents, want %d", len(s.Incumbents(key)), most)
+		if s = edit.Snapshot(); s.Incumbents(key).Count() != most {
+			b.Fatalf("%d incumbents, want %d", s.Incumbents(key).Count(), most)
 		}
 	}
 }

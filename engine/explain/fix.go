@@ -63,7 +63,7 @@ func (c Case) Fix(cluster fleet.ID) Fix {
 func (s *search) prepare() {
 	s.Placement = plainly(s.Placement)
 	key := fleet.Key{Namespace: s.Placement.Namespace, Name: s.Placement.Name}
-	if _, incumbent := slices.BinarySearch(s.Snapshot.Incumbents(key), s.id); incumbent {
+	if s.Snapshot.Incumbents(key).Has(s.id) {
 		return
 	}
 	s.alone = new(s.Case)

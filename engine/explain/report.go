@@ -27,7 +27,7 @@ func newReport(result *engine.Result) *report {
 		result: result, trace: result.Trace, groups: map[string]Group{},
 		at: map[fleet.ID]int{}, ranks: map[fleet.ID]int{}, seated: map[fleet.ID]bool{},
 	}
-	for _, id := range r.trace.Snapshot.Incumbents(result.Key) {
+	for id := range r.trace.Snapshot.Incumbents(result.Key).Each() {
 		r.seated[id] = true
 	}
 	for index, group := range result.Groups {

@@ -10,12 +10,43 @@ import (
 // mostFew is how many clusters a crowd lists at most.
 const mostFew = 256
 
+// listed is how many bits a cluster on a list takes.
+const listed = 32
+
 // Crowd is a set of clusters: a sorted list of few, or a bitset of many. Most terms hold for a handful of clusters, such as
 // the id that each of them claims, and as bitsets they would take as much as those that hold for all. The zero Crowd is
 // nobody. It is read-only: only the edit that makes a crowd changes it.
 type Crowd struct {
 	few  []uint32
 	many *bitset.BitSet
+}
+
+// crowd returns the crowd of some IDs, which must stay as they are from then on. It is whichever of list and bitset takes
+// less.
+func crowd(ids []uint32) Crowd {
+	if !ascend(ids) {
+		ids = slices.Clone(ids)
+		slices.Sort(ids)
+		ids = slices.Compact(ids)
+	}
+	if n := len(ids); n == 0 || n*listed < int(ids[n-1]) {
+		return Crowd{few: ids}
+	}
+	out := bitset.New(uint(ids[len(ids)-1]) + 1)
+	for _, id := range ids {
+		out.Set(ID(id))
+	}
+	return Crowd{many: out}
+}
+
+// ascend says whether each ID is greater than the one before.
+func ascend(ids []uint32) bool {
+	for i := 1; i < len(ids); i++ {
+		if ids[i-1] >= ids[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // Has says whether a cluster is in the crowd.
@@ -37,10 +68,11 @@ func (c Crowd) Count() int {
 
 // Each yields the clusters in the order of their IDs.
 func (c Crowd) Each() iter.Seq[ID] {
-	if c.many != nil {
-		return c.many.EachSet()
-	}
 	return func(yield func(ID) bool) {
+		if c.many != nil {
+			c.many.EachSet()(yield)
+			return
+		}
 		for _, id := range c.few {
 			if !yield(ID(id)) {
 				return

@@ -111,11 +111,28 @@ func TestWhomATermHoldsForStays(t *testing.T) {
 	}
 }
 
-// TestFewAreListed bounds what a term takes that one cluster has, among a hundred thousand.
-func TestFewAreListed(t *testing.T) {
-	var crowd Crowd
-	crowd.add(100_000)
-	if crowd.many != nil || cap(crowd.few) > 8 {
-		t.Errorf("a crowd of one is a list with room for %d, or a bitset", cap(crowd.few))
+// TestACrowdTakesLittle says which crowds are lists: those of few that only one term has, and those of so few of a fleet that
+// a bitset would take more.
+func TestACrowdTakesLittle(t *testing.T) {
+	var grown Crowd
+	grown.add(100_000)
+	for name, tc := range map[string]struct {
+		crowd Crowd
+		want  []ID
+		list  bool
+	}{
+		"nobody":                       {crowd(nil), nil, true},
+		"one, added":                   {grown, []ID{100_000}, true},
+		"one, late":                    {crowd([]uint32{100_000}), []ID{100_000}, true},
+		"one, early":                   {crowd([]uint32{7}), []ID{7}, false},
+		"some, in no order":            {crowd([]uint32{900, 7, 8}), []ID{7, 8, 900}, true},
+		"some, one of them twice":      {crowd([]uint32{7, 7, 900}), []ID{7, 900}, true},
+		"some, in order, side by side": {crowd([]uint32{7, 8, 9}), []ID{7, 8, 9}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, slices.Collect(tc.crowd.Each())); diff != "" || (tc.crowd.many == nil) != tc.list {
+				t.Errorf("as a list: %v, want %v; members (-want +got):\n%s", tc.crowd.many == nil, tc.list, diff)
+			}
+		})
 	}
 }

@@ -33,10 +33,31 @@ type Slice struct {
 	Clusters []string
 }
 
-// decided is the decisions of one placement in a snapshot. IDs is sorted and distinct.
+// decided is the decisions of one placement in a snapshot. Its clusters are told by their numbers: names take four times as
+// much, and every collection of garbage follows each of them.
 type decided struct {
-	slices []Slice
-	ids    []ID
+	// slices are without their Clusters, which are in members, slice by slice.
+	slices  []Slice
+	members [][]uint32
+	// all are the clusters of all slices.
+	all Crowd
+}
+
+// named returns the slices with their clusters.
+func (d *decided) named(s *Snapshot) []Slice {
+	count := 0
+	for _, members := range d.members {
+		count += len(members)
+	}
+	out, names := slices.Clone(d.slices), make([]string, 0, count)
+	for n, members := range d.members {
+		first := len(names)
+		for _, id := range members {
+			names = append(names, s.Name(ID(id)))
+		}
+		out[n].Clusters = names[first:len(names):len(names)]
+	}
+	return out
 }
 
 // compare orders slices by number. Two may have the same number where the name of one is not the placement's; then

@@ -30,7 +30,7 @@ func TestNamesAreFoundWhateverComesAndGoes(t *testing.T) {
 				continue
 			}
 			edit.SetSlices(key, []Slice{{Number: 1, Clusters: []string{name(n)}}})
-			next.known[n] = edit.next.Incumbents(key)[0]
+			next.known[n], _ = edit.next.ID(name(n))
 		}
 		next.snapshot = edit.Snapshot()
 		states = append(states, next)

@@ -21,15 +21,12 @@ func (s *Snapshot) Edit() *Edit {
 	next.sets = *clone(s.sets)
 	next.bindings = *clone(s.bindings)
 	next.placed = *clone(s.placed)
-	next.tally = *clone(s.tally)
 	next.free = slices.Clone(s.free)
 	return &Edit{next: &next}
 }
 
 // clone takes the map by value on purpose: copying writes to its receiver, and a snapshot may have several editors.
-func clone[K interface {
-	~string | ~int32
-}, V any](m btree.Map[K, V]) *btree.Map[K, V] {
+func clone[K ~string, V any](m btree.Map[K, V]) *btree.Map[K, V] {
 	return m.Copy()
 }
 
@@ -167,61 +164,68 @@ func (e *Edit) SetSlices(key Key, in []Slice) bool {
 	}
 	before := e.next.Incumbents(key)
 	after := e.intern(in)
-	e.count(before, after)
+	e.count(before, after.all)
 	if len(in) == 0 {
 		e.next.placed.Delete(key.String())
 	} else {
-		e.next.placed.Set(key.String(), &decided{slices: in, ids: after})
+		e.next.placed.Set(key.String(), after)
 	}
 	return true
 }
 
-// intern returns the IDs of every cluster in the slices, sorted and distinct, making those that are new.
-func (e *Edit) intern(in []Slice) []ID {
-	var ids []ID
+// intern returns slices with numbers for names, making those that are new. The slices are its own.
+func (e *Edit) intern(in []Slice) *decided {
+	count := 0
 	for _, slice := range in {
+		count += len(slice.Clusters)
+	}
+	out, ids := &decided{slices: in, members: make([][]uint32, len(in))}, make([]uint32, 0, count)
+	for n, slice := range in {
+		first := len(ids)
 		for _, name := range slice.Clusters {
 			id, _ := e.row(name)
-			ids = append(ids, id)
+			ids = append(ids, uint32(id)) //nolint:gosec // bounded by the number of clusters
 		}
+		out.members[n], in[n].Clusters = ids[first:], nil
 	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
+	out.all = crowd(ids)
+	return out
 }
 
 // count moves the number of choices of every cluster in before and after.
-func (e *Edit) count(before, after []ID) {
-	for _, id := range after {
-		if _, stays := slices.BinarySearch(before, id); !stays {
+func (e *Edit) count(before, after Crowd) {
+	for id := range after.Each() {
+		if !before.Has(id) {
 			e.choose(id, +1)
 		}
 	}
-	for _, id := range before {
-		if _, stays := slices.BinarySearch(after, id); !stays {
+	for id := range before.Each() {
+		if !after.Has(id) {
 			e.choose(id, -1)
 			e.release(id)
 		}
 	}
 }
 
+// choose counts that a cluster is chosen once more, or once less. Where nobody is chosen as often as the most were, the
+// cluster was the last of them, and is chosen once less now.
 func (e *Edit) choose(id ID, by int32) {
-	count := e.next.chosen.at(id)
-	e.tally(count, -1)
-	e.tally(count+by, +1)
-	e.next.chosen.set(e, id, count+by)
+	before := e.next.chosen.at(id)
+	after := before + by
+	e.next.chosen.set(e, id, after)
+	e.tally(before, -1)
+	e.tally(after, +1)
+	if after > e.next.most || e.next.tally.at(ID(e.next.most)) == 0 { //nolint:gosec // nobody is chosen less often than never
+		e.next.most = after
+	}
 }
 
 // tally moves the number of clusters that are chosen count times. Those never chosen are not counted.
-func (e *Edit) tally(count int32, by int) {
-	if count == 0 {
-		return
+func (e *Edit) tally(count, by int32) {
+	if count > 0 {
+		at := ID(count)
+		e.next.tally.set(e, at, e.next.tally.at(at)+by)
 	}
-	clusters, _ := e.next.tally.Get(count)
-	if clusters+by == 0 {
-		e.next.tally.Delete(count)
-		return
-	}
-	e.next.tally.Set(count, clusters+by)
 }
 
 // row returns the row of a name, making one where there is none.

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"regexp"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -39,14 +38,13 @@ func NameSelector(names []string, path *field.Path) (Selector, field.ErrorList) 
 
 // named returns the clusters of these names, those that are only spoken of included.
 func (s *Snapshot) named(names []string) Crowd {
-	few := make([]uint32, 0, len(names))
+	ids := make([]uint32, 0, len(names))
 	for _, name := range names {
 		if id, ok := s.ID(name); ok {
-			few = append(few, uint32(id)) //nolint:gosec // bounded by the number of clusters
+			ids = append(ids, uint32(id)) //nolint:gosec // bounded by the number of clusters
 		}
 	}
-	slices.Sort(few)
-	return Crowd{few: few}
+	return crowd(ids)
 }
 
 var clusterName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)

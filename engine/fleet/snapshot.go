@@ -31,7 +31,10 @@ type Snapshot struct {
 	bindings btree.Map[string, []string]
 	placed   btree.Map[string, *decided]
 	chosen   column[int32]
-	tally    btree.Map[int32, int]
+	// tally is how many clusters are chosen so often, by how often; those never chosen do not count. most is the highest
+	// count that a cluster has.
+	tally column[int32]
+	most  int32
 }
 
 // row is all that a snapshot knows of one cluster name. Rows are replaced, never changed.
@@ -129,42 +132,37 @@ func (s *Snapshot) Bound(namespace string) []string {
 	return names
 }
 
-// Slices returns the decisions of a placement so far, by number. They are read-only.
+// Slices returns the decisions of a placement so far, by number.
 func (s *Snapshot) Slices(key Key) []Slice {
 	if found, ok := s.placed.Get(key.String()); ok {
-		return found.slices
+		return found.named(s)
 	}
 	return nil
 }
 
-// Incumbents returns the clusters that a placement has selected, sorted and distinct. They are read-only; a cluster
-// that no longer exists may be among them.
-func (s *Snapshot) Incumbents(key Key) []ID {
+// Incumbents returns the clusters that a placement has selected. One that no longer exists may be among them.
+func (s *Snapshot) Incumbents(key Key) Crowd {
 	if found, ok := s.placed.Get(key.String()); ok {
-		return found.ids
+		return found.all
 	}
-	return nil
+	return Crowd{}
 }
 
 // Chosen returns how many placements have selected a cluster.
 func (s *Snapshot) Chosen(id ID) int { return int(s.chosen.at(id)) }
 
-// MostChosen returns the highest Chosen of any cluster when one choice is taken away from each of except, which is
-// sorted and distinct.
-func (s *Snapshot) MostChosen(except []ID) int {
-	most, clusters, ok := s.tally.Max()
-	if !ok {
-		return 0
-	}
-	for _, id := range except {
-		if s.chosen.at(id) == most {
+// MostChosen returns the highest Chosen of any cluster when one choice is taken away from each of except.
+func (s *Snapshot) MostChosen(except Crowd) int {
+	clusters := s.tally.at(ID(s.most)) //nolint:gosec // nobody is chosen less often than never
+	for id := range except.Each() {
+		if s.chosen.at(id) == s.most {
 			clusters--
 		}
 	}
-	if clusters > 0 {
-		return int(most)
+	if clusters > 0 || s.most == 0 {
+		return int(s.most)
 	}
-	return int(most) - 1
+	return int(s.most) - 1
 }
 
 // Clusters yields every cluster with its ID, in no order that means anything.

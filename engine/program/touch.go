@@ -79,8 +79,7 @@ func (e *entry) countsAnother(c difference) bool {
 		return false
 	}
 	id, known := c.fleet.ID(cmp.Or(c.before, c.after).Name())
-	_, incumbent := slices.BinarySearch(c.fleet.Incumbents(e.key), id)
-	return known && incumbent
+	return known && c.fleet.Incumbents(e.key).Has(id)
 }
 
 // readsChange says whether a program reads what changed of a cluster that passes the predicates.

@@ -1,7 +1,5 @@
 package score
 
-import "slices"
-
 // balance prefers clusters that few other placements have selected: 100 for one that none has, -100 for the one that
 // most have. It reads the decisions of all placements. A cluster that this placement has selected gets the best that
 // Balance can give for its weight, so that Balance alone never moves a decision.
@@ -17,7 +15,7 @@ func balance(in Input, weight int64, values []int32) {
 	for i, id := range in.Candidates {
 		values[i] = value(in.Snapshot.Chosen(id))
 	}
-	for i := range in.Positions(slices.Values(stored)) {
+	for i := range in.Positions(stored.Each()) {
 		values[i] = value(in.Snapshot.Chosen(in.Candidates[i]) - 1)
 	}
 	for i := range in.Positions(in.Incumbents.EachSet()) {

@@ -22,7 +22,7 @@ func scores(w *enginetest.World, by program.Prioritizer, guests ...string) (valu
 	for id := range s.Clusters() {
 		in.Candidates = append(in.Candidates, id)
 	}
-	for _, id := range s.Incumbents(key) {
+	for id := range s.Incumbents(key).Each() {
 		in.Incumbents.Set(id)
 	}
 	for _, name := range guests {

@@ -102,7 +102,7 @@ func (b *bench) settle(key fleet.Key) Case {
 
 func (b *bench) incumbents(key fleet.Key) []string {
 	var out []string
-	for _, id := range b.snapshot.Incumbents(key) {
+	for id := range b.snapshot.Incumbents(key).Each() {
 		out = append(out, b.snapshot.Name(id))
 	}
 	slices.Sort(out)
