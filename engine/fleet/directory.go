@@ -2,11 +2,13 @@ package fleet
 
 import "hash/maphash"
 
-// directory finds the ID of a name: a hash table whose pages snapshots share. A sorted map would do, and take ten times as
-// long where fleets are large: a decision that is read names thousands of clusters. No order is to be had from it, and where
-// a name lies in it depends on a seed that nobody can guess.
+// directory tells the name of an ID and finds the ID of a name: a hash table whose pages snapshots share. A sorted map would
+// do, and take ten times as long where fleets are large: a decision that is read names thousands of clusters. No order is to
+// be had from it, and where a name lies in it depends on a seed that nobody can guess.
 type directory struct {
-	seed maphash.Seed
+	// names are by ID, "" where none has it.
+	names column[string]
+	seed  maphash.Seed
 	// slots hold an ID and one, or 0 where they are free. A name lies at its hash or in the next free slot after it; at least
 	// half of the slots are free. size, how many there are, is 0 or a power of two.
 	slots column[uint32]
@@ -23,8 +25,8 @@ func (d *directory) home(name string) uint {
 
 func (d *directory) after(slot uint) uint { return (slot + 1) & (d.size - 1) }
 
-// find returns where a name lies and its ID, or where it would lie. names tell the name that has an ID.
-func (d *directory) find(names *column[*row], name string) (slot uint, id ID, ok bool) {
+// find returns where a name lies and its ID, or where it would lie.
+func (d *directory) find(name string) (slot uint, id ID, ok bool) {
 	if d.size == 0 {
 		return 0, 0, false
 	}
@@ -33,24 +35,25 @@ func (d *directory) find(names *column[*row], name string) (slot uint, id ID, ok
 		if held == 0 {
 			return slot, 0, false
 		}
-		if id = ID(held - 1); names.at(id).name == name {
+		if id = ID(held - 1); d.names.at(id) == name {
 			return slot, id, true
 		}
 	}
 }
 
-// add adds an ID that already has its name, which no other has.
-func (d *directory) add(e *Edit, names *column[*row], id ID) {
+// add adds a name that has no ID yet, and an ID that has no name.
+func (d *directory) add(e *Edit, name string, id ID) {
 	if 2*(d.used+1) > d.size {
-		d.grow(e, names)
+		d.grow(e)
 	}
-	slot, _, _ := d.find(names, names.at(id).name)
+	slot, _, _ := d.find(name)
 	d.slots.set(e, slot, uint32(id)+1) //nolint:gosec // bounded by the number of clusters
+	d.names.set(e, id, name)
 	d.used++
 }
 
 // grow gives the table twice as many slots.
-func (d *directory) grow(e *Edit, names *column[*row]) {
+func (d *directory) grow(e *Edit) {
 	old := *d
 	d.size, d.slots = max(leastSlots, 2*old.size), column[uint32]{}
 	for slot := range old.size {
@@ -58,17 +61,18 @@ func (d *directory) grow(e *Edit, names *column[*row]) {
 		if held == 0 {
 			continue
 		}
-		free, _, _ := d.find(names, names.at(ID(held-1)).name)
+		free, _, _ := d.find(d.names.at(ID(held - 1)))
 		d.slots.set(e, free, held)
 	}
 }
 
-// remove takes out a name that is there and still has its ID. Those after it move up, so that they are found.
-func (d *directory) remove(e *Edit, names *column[*row], name string) {
-	gap, _, _ := d.find(names, name)
+// remove takes out a name that is there. Those after it move up, so that they are found.
+func (d *directory) remove(e *Edit, name string) {
+	gap, id, _ := d.find(name)
+	d.names.set(e, id, "")
 	for slot := d.after(gap); d.slots.at(slot) != 0; slot = d.after(slot) {
 		held := d.slots.at(slot)
-		home := d.home(names.at(ID(held - 1)).name)
+		home := d.home(d.names.at(ID(held - 1)))
 		if (slot-home)&(d.size-1) >= (slot-gap)&(d.size-1) {
 			d.slots.set(e, gap, held)
 			gap = slot

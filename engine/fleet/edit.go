@@ -34,8 +34,8 @@ func clone[K ~string, V any](m btree.Map[K, V]) *btree.Map[K, V] {
 func (e *Edit) Snapshot() *Snapshot {
 	out := e.next
 	e.next = nil
-	if out.names == nil {
-		out.names = newAlphabet(out)
+	if out.alphabet == nil {
+		out.alphabet = newAlphabet(out)
 	}
 	return out
 }
@@ -61,7 +61,7 @@ func (e *Edit) SetObject(object *clusterv1.ManagedCluster) (before, after *Clust
 
 // replace puts a cluster into a row, and returns the facets in which it differs from the one before.
 func (e *Edit) replace(id ID, old *row, c *Cluster) (changed Facet) {
-	e.next.rows.set(e, id, &row{name: old.name, cluster: c, scores: old.scores})
+	e.next.rows.set(e, id, &row{cluster: c, scores: old.scores})
 	e.measure(id, c.CPU, c.Memory)
 	changed = e.mark(id, old.cluster, c)
 	if changed&TermFacets != 0 {
@@ -77,7 +77,7 @@ func (e *Edit) DeleteCluster(name string) (before *Cluster) {
 		return nil
 	}
 	old := e.next.rows.at(id)
-	e.next.rows.set(e, id, &row{name: old.name, scores: old.scores})
+	e.next.rows.set(e, id, &row{scores: old.scores})
 	e.measure(id, Allocatable{}, Allocatable{})
 	e.reindex(id, old.cluster, nil)
 	e.release(id)
@@ -107,7 +107,7 @@ func (e *Edit) SetScore(cluster string, score *Score) bool {
 	} else {
 		scores = slices.Insert(scores, at, score)
 	}
-	e.next.rows.set(e, id, &row{name: old.name, cluster: old.cluster, scores: scores})
+	e.next.rows.set(e, id, &row{cluster: old.cluster, scores: scores})
 	return true
 }
 
@@ -123,7 +123,7 @@ func (e *Edit) DeleteScore(cluster, resource string) bool {
 		return false
 	}
 	scores := slices.Delete(slices.Clone(old.scores), at, at+1)
-	e.next.rows.set(e, id, &row{name: old.name, cluster: old.cluster, scores: scores})
+	e.next.rows.set(e, id, &row{cluster: old.cluster, scores: scores})
 	e.release(id)
 	return true
 }
@@ -239,11 +239,11 @@ func (e *Edit) row(name string) (ID, *row) {
 	} else {
 		e.next.size++
 	}
-	made := &row{name: name}
+	made := &row{}
 	e.next.rows.set(e, id, made)
 	e.next.ids.Set(name, id)
-	e.next.found.add(e, &e.next.rows, id)
-	e.next.names = nil
+	e.next.known.add(e, name, id)
+	e.next.alphabet = nil
 	return id, made
 }
 
@@ -253,9 +253,10 @@ func (e *Edit) release(id ID) {
 	if old.cluster != nil || len(old.scores) > 0 || e.next.chosen.at(id) > 0 {
 		return
 	}
-	e.next.ids.Delete(old.name)
-	e.next.found.remove(e, &e.next.rows, old.name)
-	e.next.names = nil
+	name := e.next.Name(id)
+	e.next.ids.Delete(name)
+	e.next.known.remove(e, name)
+	e.next.alphabet = nil
 	e.next.rows.set(e, id, nil)
 	e.next.free = append(e.next.free, id)
 }

@@ -25,12 +25,12 @@ func newAlphabet(s *Snapshot) *alphabet {
 
 // Places returns, by ID, where a name stands among all names in order, so that names can be compared without reading
 // them. It is read-only, and means nothing for IDs that no name has.
-func (s *Snapshot) Places() []int32 { return s.names.places }
+func (s *Snapshot) Places() []int32 { return s.alphabet.places }
 
 // ByName returns the IDs of a set, each of which has a name, in the order of their names: a few are sorted, and many are
 // picked from all.
 func (s *Snapshot) ByName(set *bitset.BitSet) []ID {
-	a := s.names
+	a := s.alphabet
 	out := make([]ID, 0, set.Count())
 	if few := len(a.ids) / 16; cap(out) < few {
 		out = set.AppendTo(out)

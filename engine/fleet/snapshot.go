@@ -16,10 +16,10 @@ type Snapshot struct {
 
 	// nobody is the empty set.
 	nobody *bitset.BitSet
-	// ids are the names in order, found the IDs by name.
+	// ids are the names in order, known what finds the ID of a name and the name of an ID.
 	ids      btree.Map[string, ID]
-	found    directory
-	names    *alphabet
+	known    directory
+	alphabet *alphabet
 	rows     column[*row]
 	cpu      column[Allocatable]
 	memory   column[Allocatable]
@@ -39,7 +39,6 @@ type Snapshot struct {
 
 // row is all that a snapshot knows of one cluster name. Rows are replaced, never changed.
 type row struct {
-	name    string
 	cluster *Cluster
 	scores  []*Score
 }
@@ -52,7 +51,7 @@ type posting struct {
 
 // Empty returns a snapshot with nothing in it.
 func Empty() *Snapshot {
-	return &Snapshot{nobody: &bitset.BitSet{}, names: &alphabet{}, found: directory{seed: maphash.MakeSeed()}}
+	return &Snapshot{nobody: &bitset.BitSet{}, alphabet: &alphabet{}, known: directory{seed: maphash.MakeSeed()}}
 }
 
 // At returns the same fleet at another instant.
@@ -78,17 +77,12 @@ func (s *Snapshot) Nobody() *bitset.BitSet { return s.nobody }
 
 // ID returns the number of a name. Ok is false where the snapshot does not know it.
 func (s *Snapshot) ID(name string) (id ID, ok bool) {
-	_, id, ok = s.found.find(&s.rows, name)
+	_, id, ok = s.known.find(name)
 	return id, ok
 }
 
 // Name returns the name that has an ID, or "" where none has.
-func (s *Snapshot) Name(id ID) string {
-	if r := s.rows.at(id); r != nil {
-		return r.name
-	}
-	return ""
-}
+func (s *Snapshot) Name(id ID) string { return s.known.names.at(id) }
 
 // Cluster returns a cluster by ID, or nil where no such cluster exists (its scores or decisions may).
 func (s *Snapshot) Cluster(id ID) *Cluster {
@@ -184,7 +178,7 @@ func (s *Snapshot) Alone(id ID) *Snapshot {
 	r := s.rows.at(id)
 	edit.SetCluster(r.cluster)
 	for _, score := range r.scores {
-		edit.SetScore(r.name, score)
+		edit.SetScore(r.cluster.Name(), score)
 	}
 	return edit.Snapshot().At(s.Now)
 }
