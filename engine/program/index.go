@@ -1,7 +1,6 @@
 package program
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/berth-project/berth/engine/celenv"
@@ -20,182 +19,129 @@ import (
 //	Balance, Steady            nothing: what placements decide wakes no placement
 //
 // What it returns is never too little: a placement that is not returned would be decided the same. An Index belongs
-// to one goroutine at a time.
+// to one goroutine at a time, and to ask it is to use it.
 type Index struct {
-	entries     map[fleet.Key]*entry
-	byTerm      map[fleet.Term]members
-	byNamespace map[string]members
-	bySet       map[string]members
-	// byFacet holds for each part of a cluster the placements with expressions that read it.
-	byFacet map[celenv.Facet]members
+	namespaces map[string]*namespace
+	// binding are the namespaces that bind a set of a name.
+	binding map[string]map[string]struct{}
+	size    int
+
+	areas   map[*fleet.Set]*area
+	scopes  map[string]*scope
+	readers map[string]*reader
+	facts   facts
+	// open are the readers that have no gates, counting those to whom matters that a cluster is selected which they may not
+	// choose; the others are by what they read apart from facts.
+	open, counting, cpu, memory shelf
+	facets                      shelves[celenv.Facet]
+	scores                      shelves[string]
+
+	// turn is how many changes were looked at.
+	turn uint64
+	// found are the readers that the last change touches, keys the placements, lists where readers were looked for, and text
+	// is what was written last. They are kept so that their memory is used again.
+	found []*reader
+	keys  []fleet.Key
+	lists struct{ concerned, gated, choosing []shelf }
+	text  []byte
 }
 
-type members map[*entry]struct{}
-
-// entry is a placement as the index knows it.
-type entry struct {
-	key fleet.Key
-	// program is nil where the placement does not compile.
-	program *Program
-	// names are those of all sets that the namespace binds; sets are those that the placement may choose from.
-	names []string
-	sets  []*fleet.Set
-	// reachable are all bound sets, where the placement may have to keep what it has: it keeps any cluster that the
-	// namespace can reach. Nil elsewhere.
-	reachable []*fleet.Set
-	// broken is set where one of the sets cannot be read, so that nobody can tell who is a member.
-	broken bool
-	terms  []fleet.Term
-	facets celenv.Facet
+// namespace is a namespace with placements.
+type namespace struct {
+	// sets are the names of all sets that it binds.
+	sets []string
+	// seats are its placements by name.
+	seats map[string]seat
 }
 
 // NewIndex returns an index of no placements.
 func NewIndex() *Index {
 	return &Index{
-		entries: map[fleet.Key]*entry{}, byTerm: map[fleet.Term]members{},
-		byNamespace: map[string]members{}, bySet: map[string]members{}, byFacet: map[celenv.Facet]members{},
+		namespaces: map[string]*namespace{}, binding: map[string]map[string]struct{}{},
+		areas: map[*fleet.Set]*area{}, scopes: map[string]*scope{}, readers: map[string]*reader{},
+		facts: facts{answers: map[question]*fact{}}, facets: shelves[celenv.Facet]{}, scores: shelves[string]{},
 	}
 }
 
 // Put adds a placement or replaces it. Put it again whenever its program, the bindings of its namespace or one of
 // the sets that they name has changed. p is nil where the placement does not compile.
 func (x *Index) Put(s *fleet.Snapshot, key fleet.Key, p *Program) {
-	x.Remove(key)
-	e := &entry{key: key, program: p}
-	for _, name := range s.Bound(key.Namespace) {
-		e.names = append(e.names, name)
-		if set, ok := s.Set(name); ok {
-			e.read(set)
-		}
+	in := x.namespaces[key.Namespace]
+	if in == nil {
+		in = &namespace{seats: map[string]seat{}}
+		x.namespaces[key.Namespace] = in
 	}
-	if p != nil {
-		e.facets = p.Facets()
-		e.terms = append(e.terms, p.terms()...)
+	x.bind(key.Namespace, in, s.Bound(key.Namespace))
+	next := x.join(x.reading(s, key.Namespace, p), key)
+	old, replaced := in.seats[key.Name]
+	in.seats[key.Name] = next
+	if replaced {
+		x.leave(old)
+	} else {
+		x.size++
 	}
-	x.entries[key] = e
-	x.link(e)
 }
 
-// read notes a bound set that exists.
-func (e *entry) read(set *fleet.Set) {
-	asked := e.program == nil || len(e.program.ClusterSets) == 0 || slices.Contains(e.program.ClusterSets, set.Name)
-	if asked {
-		e.sets = append(e.sets, set)
-	}
-	if e.program == nil || e.program.mayBeKept() {
-		e.reachable = append(e.reachable, set)
-	} else if !asked {
+// bind notes which sets a namespace binds.
+func (x *Index) bind(name string, in *namespace, sets []string) {
+	if slices.Equal(in.sets, sets) {
 		return
 	}
-	e.broken = e.broken || !set.Good()
-	e.terms = append(e.terms, set.Reads()...)
+	for _, set := range in.sets {
+		if delete(x.binding[set], name); len(x.binding[set]) == 0 {
+			delete(x.binding, set)
+		}
+	}
+	for _, set := range sets {
+		if x.binding[set] == nil {
+			x.binding[set] = map[string]struct{}{}
+		}
+		x.binding[set][name] = struct{}{}
+	}
+	in.sets = sets
 }
 
 // Remove forgets a placement.
 func (x *Index) Remove(key fleet.Key) {
-	e, ok := x.entries[key]
-	if !ok {
+	in := x.namespaces[key.Namespace]
+	if in == nil {
 		return
 	}
-	delete(x.entries, key)
-	for _, term := range e.terms {
-		unlink(x.byTerm, term, e)
+	old, known := in.seats[key.Name]
+	if !known {
+		return
 	}
-	for _, name := range e.names {
-		unlink(x.bySet, name, e)
-	}
-	unlink(x.byNamespace, key.Namespace, e)
-	for facet := range e.facets.Each() {
-		unlink(x.byFacet, facet, e)
-	}
-}
-
-func (x *Index) link(e *entry) {
-	for _, term := range e.terms {
-		link(x.byTerm, term, e)
-	}
-	for _, name := range e.names {
-		link(x.bySet, name, e)
-	}
-	link(x.byNamespace, e.key.Namespace, e)
-	for facet := range e.facets.Each() {
-		link(x.byFacet, facet, e)
-	}
-}
-
-func link[K comparable](in map[K]members, at K, e *entry) {
-	if in[at] == nil {
-		in[at] = members{}
-	}
-	in[at][e] = struct{}{}
-}
-
-func unlink[K comparable](in map[K]members, at K, e *entry) {
-	delete(in[at], e)
-	if len(in[at]) == 0 {
-		delete(in, at)
+	x.size--
+	delete(in.seats, key.Name)
+	x.leave(old)
+	if len(in.seats) == 0 {
+		x.bind(key.Namespace, in, nil)
+		delete(x.namespaces, key.Namespace)
 	}
 }
 
 // Len returns the number of placements.
-func (x *Index) Len() int { return len(x.entries) }
+func (x *Index) Len() int { return x.size }
 
 // InNamespace returns the placements of a namespace, sorted.
-func (x *Index) InNamespace(namespace string) []fleet.Key { return keys(x.byNamespace[namespace]) }
-
-// Using returns the placements of the namespaces that bind a set of this name, sorted, whether it exists or not. They
-// include those that ask for other sets only: what they say of themselves depends on whether any bound set exists.
-func (x *Index) Using(set string) []fleet.Key { return keys(x.bySet[set]) }
-
-func keys(in members) []fleet.Key {
-	out := make([]fleet.Key, 0, len(in))
-	for e := range in {
-		out = append(out, e.key)
+func (x *Index) InNamespace(name string) []fleet.Key {
+	var out []fleet.Key
+	if in := x.namespaces[name]; in != nil {
+		for placement := range in.seats {
+			out = append(out, fleet.Key{Namespace: name, Name: placement})
+		}
 	}
 	slices.SortFunc(out, fleet.Key.Compare)
 	return out
 }
 
-// ClusterChanged returns the placements that a change of one cluster can touch, sorted. before is nil for a cluster
-// that is new, after for one that is gone; s is the fleet after the change.
-func (x *Index) ClusterChanged(s *fleet.Snapshot, before, after *fleet.Cluster) []fleet.Key {
-	c := compare(s, before, after)
-	touched := members{}
-	for e := range x.near(c) {
-		if e.touchedBy(c) {
-			touched[e] = struct{}{}
-		}
+// Using returns the placements of the namespaces that bind a set of this name, sorted, whether it exists or not. They
+// include those that ask for other sets only: what they say of themselves depends on whether any bound set exists.
+func (x *Index) Using(set string) []fleet.Key {
+	var out []fleet.Key
+	for namespace := range x.binding[set] {
+		out = append(out, x.InNamespace(namespace)...)
 	}
-	return keys(touched)
-}
-
-// near returns the placements that read something which changed.
-func (x *Index) near(c difference) members {
-	if c.everybody {
-		all := make(members, len(x.entries))
-		for _, e := range x.entries {
-			all[e] = struct{}{}
-		}
-		return all
-	}
-	out := members{}
-	for _, term := range c.terms {
-		maps.Copy(out, x.byTerm[term])
-	}
-	for facet := range c.facets.Each() {
-		maps.Copy(out, x.byFacet[facet])
-	}
+	slices.SortFunc(out, fleet.Key.Compare)
 	return out
-}
-
-// ScoreChanged returns the placements that a change of one add-on score of a cluster can touch, sorted. c is nil
-// where there is no such cluster.
-func (x *Index) ScoreChanged(c *fleet.Cluster, resource string) []fleet.Key {
-	touched := members{}
-	for _, e := range x.entries {
-		if c != nil && e.program != nil && e.program.ReadsScore(resource) && (e.broken || e.chooses(c) && e.passes(c)) {
-			touched[e] = struct{}{}
-		}
-	}
-	return keys(touched)
 }

@@ -45,19 +45,6 @@ func (p *Program) Scores(kind Kind) bool {
 	return slices.ContainsFunc(p.Prioritizers, func(by Prioritizer) bool { return by.Kind == kind })
 }
 
-// ReadsScore says whether an AddOnPlacementScore of this name can change what the program decides.
-func (p *Program) ReadsScore(resource string) bool {
-	if slices.ContainsFunc(p.Prioritizers, func(by Prioritizer) bool { return by.Kind == AddOn && by.Resource == resource }) {
-		return true
-	}
-	for expression := range p.expressions() {
-		if names, all := expression.Scores(); all || slices.Contains(names, resource) {
-			return true
-		}
-	}
-	return false
-}
-
 // mayBeKept says whether a run of the program can end with what was decided before: where expressions may turn out to
 // fail on every cluster.
 func (p *Program) mayBeKept() bool {
@@ -97,6 +84,13 @@ func (p *Program) selectors() iter.Seq[Predicate] {
 				return
 			}
 		}
+		p.divisions()(yield)
+	}
+}
+
+// divisions yields the selectors of tiers and groups.
+func (p *Program) divisions() iter.Seq[Predicate] {
+	return func(yield func(Predicate) bool) {
 		for _, tier := range p.Tiers {
 			if !yield(tier.Predicate) {
 				return

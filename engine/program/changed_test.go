@@ -1,0 +1,87 @@
+package program_test
+
+import (
+	"fmt"
+	"testing"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/program"
+)
+
+// TestAChangeTouchesWhomANaiveScanFinds lets things happen to random fleets, and asks after each change of a cluster whom it
+// touches: neither more nor less may come out than where each placement is asked by itself.
+func TestAChangeTouchesWhomANaiveScanFinds(t *testing.T) {
+	env, touched, untouched := enginetest.Env(t), 0, 0
+	for seed := range uint64(100) {
+		random := enginetest.NewRandom(seed)
+		world := random.FullWorld
+		if seed%2 == 0 {
+			world = random.World
+		}
+		live := enginetest.NewLive(world(1+int(seed%9)), env)
+		for n := range 60 {
+			if random.Chance(30) {
+				random.FullEvent(live)
+				continue
+			}
+			before := live.Snapshot
+			clear(live.Woken)
+			what := random.ClusterEvent(live)
+			want := scan(live, before, env)
+			for _, key := range live.World.Keys() {
+				if got := live.Woken[key]; got != want[key] {
+					t.Fatalf("seed %d, event %d, %s: %s touched is %v, want %v: %+v", seed, n, what, key, got, want[key], live.World.Placements[key].Spec)
+				}
+			}
+			touched, untouched = touched+len(live.Woken), untouched+len(live.World.Placements)-len(live.Woken)
+		}
+	}
+	if touched < 1000 || untouched < 1000 {
+		t.Errorf("%d times a placement was touched, and %d times not: too few for a test", touched, untouched)
+	}
+}
+
+// scan asks every placement whether it sees what one event did to one cluster.
+func scan(live *enginetest.Live, before *fleet.Snapshot, env *celenv.Env) map[fleet.Key]bool {
+	n := naive{fleet: live.Snapshot}
+	for id := range max(before.Size(), live.Snapshot.Size()) {
+		if was, is := before.Cluster(id), live.Snapshot.Cluster(id); was != is {
+			n.before, n.after = was, is
+		}
+	}
+	out := map[fleet.Key]bool{}
+	if n.before == n.after {
+		return out
+	}
+	for _, key := range live.World.Keys() {
+		compiled, _ := program.Compile(live.World.Placements[key], env)
+		if n.touches(key, compiled) {
+			out[key] = true
+		}
+	}
+	return out
+}
+
+// TestToFindWhomALabelTouchesAllocatesNothing is about 1,000 placements, half of which are touched.
+func TestToFindWhomALabelTouchesAllocatesNothing(t *testing.T) {
+	index, env := program.NewIndex(), enginetest.Env(t)
+	s := enginetest.NewWorld(enginetest.Set("all").Obj()).Bind("ns", "all").Snapshot()
+	for i := range 1000 {
+		selected := clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs("stage", []string{"prod", "dev"}[i%2])}
+		compiled, faults := program.Compile(enginetest.Placement("ns", fmt.Sprint(i)).Number(int32(i)).Predicate(selected).Obj(), env)
+		if len(faults) > 0 {
+			t.Fatal(faults.ToAggregate())
+		}
+		index.Put(s, compiled.Key, compiled)
+	}
+	before, after := fleet.NewCluster(c("a").Label("stage", "dev").Obj()), fleet.NewCluster(c("a").Label("stage", "test").Obj())
+	if got := len(index.ClusterChanged(s, before, after)); got != 500 {
+		t.Fatalf("%d placements are touched, want 500", got)
+	}
+	if got := testing.AllocsPerRun(10, func() { index.ClusterChanged(s, before, after) }); got > 0 {
+		t.Errorf("%v allocations", got)
+	}
+}

@@ -1,0 +1,179 @@
+package program
+
+import (
+	"encoding/binary"
+	"iter"
+	"slices"
+
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+// reading is all that decides whether a change of a cluster touches a placement.
+type reading struct {
+	scope *scope
+	// predicates are those of the spec, divisions those of tiers and groups.
+	predicates, divisions []conjunction
+	// topologies are kept by a cluster that stays in its domains.
+	topologies []*fact
+	// scores are the add-on resources that are read, or anyScore.
+	scores []string
+	facets celenv.Facet
+	traits trait
+}
+
+// trait is something that placements have in common, apart from what they select by. Traits are bits.
+type trait uint8
+
+const (
+	// compiled placements have a program.
+	compiled trait = 1 << iota
+	// keeping ones may have to keep what they have.
+	keeping
+	// holding ones may hold a cluster that passes no predicate: held by the disruption policy, it stays and counts until
+	// its turn comes, or until it is no member any more.
+	holding
+	// counting ones may drop a percentage of all that are selected.
+	counting
+	// switching ones have expressions after the selectors of predicates.
+	switching
+	// byCPU and byMemory read what clusters can allocate.
+	byCPU
+	byMemory
+)
+
+// anyScore stands for a name that is computed. No resource is called so.
+const anyScore = ""
+
+// reading returns what a placement of a namespace reads. p is nil where the placement does not compile.
+func (x *Index) reading(s *fleet.Snapshot, namespace string, p *Program) reading {
+	if p == nil {
+		return reading{scope: x.scope(s, namespace, nil, true), traits: keeping}.wary()
+	}
+	out := reading{
+		scope:      x.scope(s, namespace, p.ClusterSets, p.mayBeKept()),
+		predicates: x.facts.conjunctions(slices.Values(p.Predicates)),
+		divisions:  x.facts.conjunctions(p.divisions()),
+		facets:     p.Facets(), scores: p.scores(), traits: p.traits(),
+	}
+	for topology := range p.topologies() {
+		out.topologies = append(out.topologies, x.facts.of(question{source: topology.Source, about: sameValue, key: topology.Key}))
+	}
+	return out.wary()
+}
+
+// wary returns a reading that reads all that changes of a cluster, where nobody can tell who is a member.
+func (r reading) wary() reading {
+	if r.scope.broken {
+		r.traits |= byCPU | byMemory
+	}
+	return r
+}
+
+func (p *Program) traits() trait {
+	out := compiled
+	out.add(keeping, p.mayBeKept())
+	out.add(holding, p.Budget != nil)
+	out.add(counting, p.Budget != nil && p.Budget.Percent)
+	out.add(switching, slices.ContainsFunc(p.Predicates, func(p Predicate) bool { return len(p.Expressions) > 0 }))
+	out.add(byCPU, p.Scores(AllocatableCPU))
+	out.add(byMemory, p.Scores(AllocatableMemory))
+	return out
+}
+
+// add adds another trait where it is given.
+func (t *trait) add(other trait, given bool) {
+	if given {
+		*t |= other
+	}
+}
+
+// has says whether a trait is among several.
+func (t trait) has(other trait) bool { return t&other != 0 }
+
+// scores returns the add-on resources whose scores can change what the program decides, or anyScore.
+func (p *Program) scores() []string {
+	var out []string
+	for _, by := range p.Prioritizers {
+		if by.Kind == AddOn {
+			out = append(out, by.Resource)
+		}
+	}
+	for expression := range p.expressions() {
+		names, all := expression.Scores()
+		if all {
+			return []string{anyScore}
+		}
+		out = append(out, names...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// facts yields every fact that is read, apart from those of sets.
+func (r *reading) facts() iter.Seq[*fact] {
+	return func(yield func(*fact) bool) {
+		for _, list := range [][]conjunction{r.predicates, r.divisions} {
+			for _, c := range list {
+				for _, l := range c {
+					if !yield(l.fact) {
+						return
+					}
+				}
+			}
+		}
+		for _, f := range r.topologies {
+			if !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+// gates returns facts without one of which no change matters that leaves the cluster in its sets. Ok is false where there
+// are none.
+func (r *reading) gates() (gates conjunction, ok bool) {
+	reads := r.traits.has(byCPU|byMemory) || r.facets != 0 || len(r.divisions)+len(r.topologies) > 0
+	if len(r.predicates) == 0 || r.scope.broken || r.traits.has(holding) && reads {
+		return nil, false
+	}
+	for _, c := range r.predicates {
+		gate := c.gate()
+		if gate == nil {
+			return nil, false
+		}
+		gates = append(gates, gate...)
+	}
+	return gates, true
+}
+
+// appendText appends a text that two readings share exactly when they are the same.
+func (r *reading) appendText(to []byte) []byte {
+	to = binary.AppendUvarint(to, r.scope.number)
+	to = append(to, byte(r.traits))
+	to = binary.AppendUvarint(to, uint64(r.facets))
+	for _, list := range [][]conjunction{r.predicates, r.divisions} {
+		to = binary.AppendUvarint(to, uint64(len(list)))
+		for _, c := range list {
+			to = binary.AppendUvarint(to, uint64(len(c)))
+			for _, l := range c {
+				to = append(binary.AppendUvarint(to, l.number), bit(l.none)<<1|bit(l.last))
+			}
+		}
+	}
+	to = binary.AppendUvarint(to, uint64(len(r.topologies)))
+	for _, f := range r.topologies {
+		to = binary.AppendUvarint(to, f.number)
+	}
+	for _, score := range r.scores {
+		to = append(binary.AppendUvarint(to, uint64(len(score))), score...)
+	}
+	return to
+}
+
+func bit(set bool) byte {
+	if set {
+		return 1
+	}
+	return 0
+}
