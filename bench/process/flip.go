@@ -16,13 +16,7 @@ var errNobody = errors.New("no placement is touched")
 // flip gives some clusters another stage, one after the other, and returns how long it takes to find out whom that touches,
 // and how many placements those are, both for one cluster.
 func (m *manager) flip() (took time.Duration, touched float64, err error) {
-	pairs := make([][2]*fleet.Cluster, 0, flips)
-	for i := range flips {
-		object := m.fleet.Clusters[i*len(m.fleet.Clusters)/flips]
-		after := object.DeepCopy()
-		after.Labels["stage"] = "retired"
-		pairs = append(pairs, [2]*fleet.Cluster{fleet.NewCluster(object), fleet.NewCluster(after)})
-	}
+	pairs := m.relabelled(flips)
 	found := 0
 	took, err = spent(func() error {
 		for _, pair := range pairs {
@@ -34,4 +28,16 @@ func (m *manager) flip() (took time.Duration, touched float64, err error) {
 		err = fmt.Errorf("flipping a label: %w", errNobody)
 	}
 	return took / flips, float64(found) / flips, err
+}
+
+// relabelled returns some clusters as they are and with a stage that no placement asks for.
+func (m *manager) relabelled(count int) [][2]*fleet.Cluster {
+	pairs := make([][2]*fleet.Cluster, 0, count)
+	for i := range count {
+		object := m.fleet.Clusters[i*len(m.fleet.Clusters)/count]
+		after := object.DeepCopy()
+		after.Labels["stage"] = "retired"
+		pairs = append(pairs, [2]*fleet.Cluster{fleet.NewCluster(object), fleet.NewCluster(after)})
+	}
+	return pairs
 }

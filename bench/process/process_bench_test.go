@@ -1,10 +1,16 @@
 package process
 
 import (
+	"slices"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/berth-project/berth/engine/enginetest"
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/program"
 )
 
 // BenchmarkDecide decides one placement after the other and puts each decision back, as a manager does on a hub that has
@@ -75,4 +81,56 @@ func BenchmarkReput(b *testing.B) {
 			b.Fatalf("%d incumbents, want %d", s.Incumbents(key).Count(), most)
 		}
 	}
+}
+
+// BenchmarkFlip finds out whom it touches that one cluster after the other changes its stage, which every placement asks for;
+// no two placements ask for the same. It says how many that are for one cluster, and how many times as long it takes to
+// read every placement.
+func BenchmarkFlip(b *testing.B) {
+	for _, size := range []Size{{10_000, 1_000}, {10_000, 10_000}, {10_000, 100_000}} {
+		b.Run(size.String(), func(b *testing.B) {
+			m := ready(b, size)
+			pairs := m.relabelled(50)
+			want, touched := make([][]fleet.Key, len(pairs)), 0
+			began := time.Now()
+			for i, pair := range pairs {
+				want[i] = m.scan(pair[0], pair[1])
+				touched += len(want[i])
+			}
+			scanned := time.Since(began) / time.Duration(len(pairs))
+			for i, pair := range pairs {
+				got := m.index.ClusterChanged(m.snapshot, pair[0], pair[1])
+				if diff := cmp.Diff(want[i], slices.SortedFunc(slices.Values(got), fleet.Key.Compare), cmpopts.EquateEmpty()); diff != "" {
+					b.Fatalf("touched by a change of %s (-scan +index):\n%s", pair[0].Name(), diff)
+				}
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i = (i + 1) % len(pairs) {
+				if got := len(m.index.ClusterChanged(m.snapshot, pairs[i][0], pairs[i][1])); got != len(want[i]) {
+					b.Fatalf("%d placements touched, want %d", got, len(want[i]))
+				}
+			}
+			b.ReportMetric(float64(touched)/float64(len(pairs)), "placements")
+			b.ReportMetric(float64(scanned)*float64(b.N)/float64(b.Elapsed()), "x-scan")
+		})
+	}
+}
+
+// scan reads every placement for those that another label touches, sorted: of those generated, the ones that may choose the
+// cluster and select it before or after, but not both.
+func (m *manager) scan(before, after *fleet.Cluster) []fleet.Key {
+	selects := func(p *program.Program, c *fleet.Cluster) bool {
+		return slices.ContainsFunc(m.snapshot.Bound(p.Key.Namespace), func(name string) bool {
+			set, exists := m.snapshot.Set(name)
+			return exists && set.Has(c)
+		}) && p.Predicates[0].Selector.Matches(c)
+	}
+	var out []fleet.Key
+	for _, p := range m.programs {
+		if selects(p, before) != selects(p, after) {
+			out = append(out, p.Key)
+		}
+	}
+	slices.SortFunc(out, fleet.Key.Compare)
+	return out
 }
