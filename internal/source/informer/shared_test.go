@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 
@@ -148,6 +150,27 @@ func TestObjectsAreTransformed(t *testing.T) {
 	h.run(t)
 	if got := l.heard(1); got[0] != "added a 1 less" {
 		t.Errorf("heard %v", got)
+	}
+}
+
+// TestEverythingIsReadInOneAnswer has lists that could be watched from the first object on.
+func TestEverythingIsReadInOneAnswer(t *testing.T) {
+	source := cachetesting.NewFakeControllerSource()
+	t.Cleanup(source.Shutdown)
+	asked := make(chan metav1.ListOptions, 10)
+	lists := &toolscache.ListWatch{
+		ListWithContextFunc: func(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return source.List(options)
+		},
+		WatchFuncWithContext: func(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			asked <- options
+			return source.Watch(options)
+		},
+	}
+	h := &hub{source, informer.New(lists, &corev1.ConfigMap{}, 0, toolscache.Indexers{})}
+	h.run(t)
+	if options := <-asked; options.SendInitialEvents != nil {
+		t.Error("objects are read one by one")
 	}
 }
 
