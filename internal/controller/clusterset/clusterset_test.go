@@ -375,6 +375,9 @@ func TestWhoIsWoken(t *testing.T) {
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			defer q.ShutDown()
 			s := &source{index: r.index, queue: q}
+			if err := s.WaitForSync(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			happens.event(handler(s.setCluster, s.deleteCluster), handler(s.setSet, s.deleteSet))
 			if diff := cmp.Diff(happens.want, woken(q)); diff != "" {
 				t.Errorf("woken (-want +got):\n%s", diff)

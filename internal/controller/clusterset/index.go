@@ -17,6 +17,9 @@ import (
 // way round.
 type index struct {
 	mu sync.Mutex
+	// filled is set once every cluster and every set is known. Until then nobody is told of members: every set is woken by
+	// being there.
+	filled bool
 	// edit holds what has changed since the snapshot; nil where nothing has.
 	edit     *fleet.Edit
 	snapshot *fleet.Snapshot
@@ -55,8 +58,18 @@ func (x *index) deleteCluster(name string) []string {
 	return x.changed(x.editing().DeleteCluster(name), nil)
 }
 
+// fill ends the filling of the index.
+func (x *index) fill() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.filled = true
+}
+
 // changed returns the sets that only one of two states of a cluster is in. Either may be nil.
 func (x *index) changed(before, after *fleet.Cluster) []string {
+	if !x.filled {
+		return nil
+	}
 	out := sets.New[string]()
 	for _, term := range fleet.ChangedTerms(before, after) {
 		for name := range x.readers[term] {

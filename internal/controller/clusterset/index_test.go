@@ -119,11 +119,28 @@ func differing(before, after map[string][]string) []string {
 	return out
 }
 
+// TestNobodyIsToldOfMembersBeforeEverythingIsRead counts them all the same.
+func TestNobodyIsToldOfMembersBeforeEverythingIsRead(t *testing.T) {
+	x, set := newIndex(), exclusive("dev")
+	x.setSet(set)
+	if woken := x.setCluster(inSet("a", "dev")); len(woken) > 0 {
+		t.Errorf("woken %v before all was read", woken)
+	}
+	x.fill()
+	if woken := x.setCluster(inSet("b", "dev")); !slices.Equal(woken, []string{"dev"}) {
+		t.Errorf("woken %v, want dev", woken)
+	}
+	if got := x.members(fleet.NewSet(set)); got != 2 {
+		t.Errorf("%d members, want 2", got)
+	}
+}
+
 // TestIndexKnowsWhatLookingAtEverythingFinds: after any events, the index counts, names rivals and wakes like a world
 // that is looked at as a whole.
 func TestIndexKnowsWhatLookingAtEverythingFinds(t *testing.T) {
 	for seed := range uint64(300) {
 		d, x := dice{rand.New(rand.NewPCG(seed, 0))}, newIndex()
+		x.fill()
 		w := world{map[string]*clusterv1.ManagedCluster{}, map[string]*clusterv1beta2.ManagedClusterSet{}}
 		for event := range 40 {
 			if woken, want := d.event(w, x); !slices.Equal(woken, want) {
@@ -167,6 +184,7 @@ func BenchmarkStart(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				x := newIndex()
+				x.fill()
 				woken := 0
 				for _, set := range sets {
 					x.setSet(set)
