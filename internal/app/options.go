@@ -61,7 +61,7 @@ type Options struct {
 func DefaultOptions() Options {
 	return Options{
 		Controllers:             []string{"*"},
-		Workers:                 8,
+		Workers:                 24,
 		QPS:                     1000,
 		Burst:                   2000,
 		MetricsAddress:          "127.0.0.1:8081",
