@@ -9,21 +9,69 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/bench"
+	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/internal/source"
 )
 
 // sampled is how many stored decisions the oracle is asked about.
 const sampled = 20
 
-// contradicted counts the stored decisions, of a sample, that the oracle would not leave as they are, given all others as
-// they are: a decision is a fixed point.
-func (t *tale) contradicted(ctx context.Context) (bench.Figure, error) {
+// wrong holds what is stored against the engine, all of it, and against the oracle, a sample.
+func (t *tale) wrong(ctx context.Context) ([]bench.Figure, error) {
+	world, err := t.stored(ctx)
+	if err != nil {
+		return nil, err
+	}
+	drifted, err := t.drifted(world)
+	if err != nil {
+		return nil, err
+	}
+	contradicted, err := t.contradicted(world)
+	return []bench.Figure{
+		{
+			Name: "decisions that the engine would change", Unit: bench.Requests, Value: float64(drifted.placements),
+			From: fmt.Sprintf("of %d", len(world.Placements)),
+		},
+		contradicted,
+	}, err
+}
+
+// stored reads the hub with the manager.
+func (t *tale) stored(ctx context.Context) (*enginetest.World, error) {
 	objects, err := source.Read(ctx, t.managed.admin)
 	if err != nil {
-		return bench.Figure{}, err
+		return nil, err
 	}
-	world := enginetest.WorldOf(objects.All()).At(time.Now())
+	return enginetest.WorldOf(objects.All()).At(time.Now()), nil
+}
+
+// drift is how many placements the engine would decide otherwise, and in how many writes. What placements decide wakes none that
+// balances, so others may have moved since a placement was decided.
+type drift struct{ placements, writes int }
+
+func (t *tale) drifted(world *enginetest.World) (drift, error) {
+	env, err := celenv.New()
+	if err != nil {
+		return drift{}, fmt.Errorf("asking the engine: %w", err)
+	}
+	var out drift
+	snapshot := world.Snapshot()
+	for _, key := range world.Keys() {
+		writes := plan.Diff(enginetest.Answer(snapshot, world.Placements[key], env), world.Stored(key), world.Now)
+		if writes.Empty() {
+			continue
+		}
+		out.placements, out.writes = out.placements+1, out.writes+len(writes.Writes)
+		t.say("%s: the engine would make %d writes, to add %v and to remove %v", key, len(writes.Writes), writes.Added, writes.Removed)
+	}
+	return out, nil
+}
+
+// contradicted counts the stored decisions, of a sample, that the oracle would not leave as they are, given all others as they
+// are: a decision is a fixed point.
+func (t *tale) contradicted(world *enginetest.World) (bench.Figure, error) {
 	oracle, err := enginetest.NewOracle()
 	if err != nil {
 		return bench.Figure{}, fmt.Errorf("asking the oracle: %w", err)

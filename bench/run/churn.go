@@ -43,8 +43,8 @@ func measureChurn(ctx context.Context, t *tale) ([]bench.Figure, error) {
 			out = append(out, figure)
 		}
 	}
-	wrong, err := t.contradicted(ctx)
-	return append(out, wrong), err
+	wrong, err := t.wrong(ctx)
+	return append(out, wrong...), err
 }
 
 // change lets a change happen on the managed side, and then the same writes on the open one.

@@ -39,8 +39,8 @@ func measureCold(ctx context.Context, t *tale) ([]bench.Figure, error) {
 	}}
 	out = append(out, used.figures(len(t.placed))...)
 	out = append(out, frugality(used.requests, len(t.placed), stored)...)
-	wrong, err := t.contradicted(ctx)
-	return append(out, wrong), err
+	wrong, err := t.wrong(ctx)
+	return append(out, wrong...), err
 }
 
 // frugality is how many writes a new placement takes: one to make each slice, one to fill it, one for the status, and one

@@ -2,9 +2,13 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"github.com/berth-project/berth/bench"
+	"github.com/berth-project/berth/bench/hub"
 )
 
 // measureRestart measures what a manager does that finds everything settled, beside a process that reads the same and does
@@ -14,32 +18,28 @@ func measureRestart(ctx context.Context, t *tale) ([]bench.Figure, error) {
 	if err := t.managed.idle(ctx); err != nil {
 		return nil, err
 	}
-	answered, err := t.managed.hub.Requests(ctx)
+	world, err := t.stored(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if t.managed.manager, err = t.managed.hub.StartManager(ctx); err != nil {
-		return nil, err
-	}
-	if err := t.managed.idle(ctx); err != nil {
-		return nil, err
-	}
-	after, err := t.managed.spent(ctx)
+	drifted, err := t.drifted(world)
 	if err != nil {
 		return nil, err
 	}
-	reader, err := t.managed.hub.StartReader(ctx)
+	written, after, err := t.managed.startAgain(ctx, len(t.placed))
 	if err != nil {
 		return nil, err
 	}
-	read, err := reader.Usage()
-	reader.Stop()
+	read, err := t.managed.reading(ctx)
 	if err != nil {
 		return nil, err
 	}
 	beyond := (after.manager.CPU - read.CPU).Seconds()
 	return []bench.Figure{
-		{Name: "decisions written", Unit: bench.Requests, Value: decisionWrites(after.requests.Since(answered))},
+		{
+			Name: "decisions written beyond those that had drifted", Unit: bench.Requests,
+			Value: written - float64(drifted.writes), From: fmt.Sprintf("%d had", drifted.writes),
+		},
 		{
 			Name: "CPU beyond decoding", Unit: bench.Seconds, Value: beyond,
 			From: fmt.Sprintf("%.2f s of the manager, %.2f s of a reader", after.manager.CPU.Seconds(), read.CPU.Seconds()),
@@ -47,4 +47,43 @@ func measureRestart(ctx context.Context, t *tale) ([]bench.Figure, error) {
 		{Name: "evaluations", Unit: bench.Requests, Value: after.evaluations},
 		{Name: "peak of the manager's memory", Unit: bench.MiB, Value: mib(after.manager.Peak)},
 	}, nil
+}
+
+// startAgain starts a manager, and returns once it has looked at so many placements and has nothing left to do: how much it
+// wrote of decisions, and what it has used.
+func (s *side) startAgain(ctx context.Context, placements int) (written float64, used spent, err error) {
+	before, err := s.hub.Requests(ctx)
+	if err != nil {
+		return 0, used, err
+	}
+	if s.manager, err = s.hub.StartManager(ctx); err != nil {
+		return 0, used, err
+	}
+	if err := errors.Join(s.looked(ctx, placements), s.idle(ctx)); err != nil {
+		return 0, used, err
+	}
+	used, err = s.spent(ctx)
+	return decisionWrites(used.requests.Since(before)), used, err
+}
+
+// reading is what it takes to read everything.
+func (s *side) reading(ctx context.Context) (hub.Usage, error) {
+	reader, err := s.hub.StartReader(ctx)
+	if err != nil {
+		return hub.Usage{}, err
+	}
+	defer reader.Stop()
+	return reader.Usage()
+}
+
+// looked waits until a manager has looked at so many placements: it leads, and has read everything.
+func (s *side) looked(ctx context.Context, placements int) error {
+	err := wait.PollUntilContextTimeout(ctx, calm, idleLimit, true, func(ctx context.Context) (bool, error) {
+		told, err := s.manager.Metrics(ctx)
+		return told.Sum(evaluated) >= float64(placements), err
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the manager to look at every placement: %w", err)
+	}
+	return nil
 }
