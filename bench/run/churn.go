@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -120,13 +121,17 @@ func (t *tale) happen(ctx context.Context, c change) (map[journalKey][]version, 
 	return entries, max(took, last.Sub(began)), journalErr
 }
 
-// happenAgain makes the same writes on the open side, and returns how long it took.
+// happenAgain makes the same writes on the open side, with as many who watch, and returns how long it took.
 func (t *tale) happenAgain(ctx context.Context, c change, entries map[journalKey][]version) (time.Duration, error) {
 	clients, err := t.open.clients()
 	if err != nil {
 		return 0, err
 	}
 	chapters, err := t.open.chapters(ctx, entries)
+	if err != nil {
+		return 0, err
+	}
+	journal, err := t.open.journal(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -137,7 +142,9 @@ func (t *tale) happenAgain(ctx context.Context, c change, entries map[journalKey
 		}
 		return chapters[i-c.writes].write(ctx, clients[hand])
 	})
-	return time.Since(began), err
+	took := time.Since(began)
+	_, _, journalErr := journal.stop()
+	return took, errors.Join(err, journalErr)
 }
 
 // named is the metadata by which an object is found.
