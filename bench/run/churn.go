@@ -25,65 +25,90 @@ type change struct {
 	concern concern
 }
 
+// moment is how often a change happens that takes a moment: the times are summed up, so that no single slow write decides.
+const moment = 5
+
 // measureChurn changes a fleet in several ways. After each, the same writes are made on the open side: those of whoever
 // caused it, and those of the manager.
 func measureChurn(ctx context.Context, t *tale) ([]bench.Figure, error) {
 	var out []bench.Figure
-	for _, next := range []func(context.Context, *tale) (change, error){taintOne, relabelSome, growSet, scoreAll} {
-		c, err := next(ctx, t)
-		if err != nil {
-			return nil, err
+	for _, step := range []struct {
+		next   func(ctx context.Context, t *tale, round int) (change, error)
+		rounds int
+	}{{taintOne, moment}, {relabelSome, moment}, {growSet, 1}, {scoreAll, 1}} {
+		var sum outcome
+		var name string
+		for round := range step.rounds {
+			c, err := step.next(ctx, t, round)
+			if err != nil {
+				return nil, err
+			}
+			name = c.name
+			t.say("%s: %d writes, which concern %d placements %d times", name, c.writes, c.concern.placements, c.concern.times)
+			if err := t.change(ctx, c, &sum); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
 		}
-		t.say("%s: %d writes, which concern %d placements %d times", c.name, c.writes, c.concern.placements, c.concern.times)
-		figures, err := t.change(ctx, c)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", c.name, err)
-		}
-		for _, figure := range figures {
-			figure.Name = c.name + ", " + figure.Name
-			out = append(out, figure)
-		}
+		out = append(out, sum.figures(name)...)
 	}
 	wrong, err := t.wrong(ctx)
 	return append(out, wrong...), err
 }
 
+// outcome is what came of changes: how long it took until the last decision was written, how long the bare writes took, and
+// what was used.
+type outcome struct {
+	took, bare time.Duration
+	use
+	concern concern
+}
+
 // change lets a change happen on the managed side, and then the same writes on the open one.
-func (t *tale) change(ctx context.Context, c change) ([]bench.Figure, error) {
+func (t *tale) change(ctx context.Context, c change, sum *outcome) error {
 	before, err := t.managed.spent(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	entries, took, err := t.happen(ctx, c)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	after, err := t.managed.spent(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	bare, err := t.happenAgain(ctx, c, entries)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	used := after.since(before)
-	writes := decisionWrites(used.requests)
-	return []bench.Figure{
+	sum.took, sum.bare = sum.took+took, sum.bare+bare
+	sum.add(after.since(before))
+	sum.concern.placements += c.concern.placements
+	sum.concern.times += c.concern.times
+	return nil
+}
+
+func (o *outcome) figures(name string) []bench.Figure {
+	out := []bench.Figure{
 		{
-			Name: "last decision, beside the bare writes", Unit: bench.Ratio, Value: took.Seconds() / bare.Seconds(),
-			From: fmt.Sprintf("%s / %s", millis(took), millis(bare)),
+			Name: "last decision, beside the bare writes", Unit: bench.Ratio, Value: o.took.Seconds() / o.bare.Seconds(),
+			From: fmt.Sprintf("%s / %s", millis(o.took), millis(o.bare)),
 		},
 		{
-			Name: "evaluations, beside those concerned", Unit: bench.Ratio, Value: beside(used.evaluations, float64(c.concern.times)),
-			From: fmt.Sprintf("%.0f, %d placements concerned %d times", used.evaluations, c.concern.placements, c.concern.times),
+			Name: "evaluations, beside those concerned", Unit: bench.Ratio, Value: beside(o.evaluations, float64(o.concern.times)),
+			From: fmt.Sprintf("%.0f, %d placements concerned %d times", o.evaluations, o.concern.placements, o.concern.times),
 		},
 		{
-			Name: "writes per changed decision", Unit: bench.Ratio, Value: beside(writes, used.changed),
-			From: fmt.Sprintf("%.0f, %.0f changes", writes, used.changed),
+			Name: "writes per changed decision", Unit: bench.Ratio, Value: beside(decisionWrites(o.requests), o.changed),
+			From: fmt.Sprintf("%.0f, %.0f changes", decisionWrites(o.requests), o.changed),
 		},
-		{Name: "events per changed decision", Unit: bench.Ratio, Value: beside(eventWrites(used.requests), used.changed)},
-		{Name: "CPU of the manager", Unit: bench.Seconds, Value: used.manager.Seconds(), From: fmt.Sprintf("%.2f s of the API server", used.server.Seconds())},
-	}, nil
+		{Name: "events per changed decision", Unit: bench.Ratio, Value: beside(eventWrites(o.requests), o.changed)},
+		{Name: "CPU of the manager", Unit: bench.Seconds, Value: o.manager.Seconds(), From: fmt.Sprintf("%.2f s of the API server", o.server.Seconds())},
+	}
+	for i := range out {
+		out[i].Name = name + ", " + out[i].Name
+	}
+	return out
 }
 
 // beside is a ratio of counts: nothing beside nothing is 0, something beside nothing no number.

@@ -23,7 +23,7 @@ const (
 )
 
 // taintOne taints a cluster that many placements have chosen.
-func taintOne(ctx context.Context, t *tale) (change, error) {
+func taintOne(ctx context.Context, t *tale, _ int) (change, error) {
 	at, err := t.popular(ctx, mostMoved)
 	if err != nil {
 		return change{}, err
@@ -62,18 +62,18 @@ func (t *tale) popular(ctx context.Context, asked int) (int, error) {
 	return best, nil
 }
 
-// relabelSome gives one percent of the clusters to other teams.
-func relabelSome(_ context.Context, t *tale) (change, error) {
+// relabelSome gives one percent of the clusters to other teams, in each round another.
+func relabelSome(_ context.Context, t *tale, round int) (change, error) {
 	var moved []*clusterv1.ManagedCluster
-	for i := 0; i < len(t.clusters); i += onePercent {
+	for i := round; i < len(t.clusters); i += onePercent {
 		moved = append(moved, t.clusters[i])
 	}
-	next := func(i int) string { return t.clusters[(i*onePercent+1)%len(t.clusters)].Labels[teamLabel] }
+	next := func(i int) string { return t.clusters[(i*onePercent+round+1)%len(t.clusters)].Labels[teamLabel] }
 	return t.relabel("1 % relabelled", moved, teamLabel, next)
 }
 
 // growSet gives clusters of other sets to the second set.
-func growSet(_ context.Context, t *tale) (change, error) {
+func growSet(_ context.Context, t *tale, _ int) (change, error) {
 	set := t.fleet.Sets[min(1, len(t.fleet.Sets)-1)].Name
 	var moved []*clusterv1.ManagedCluster
 	for _, cluster := range t.clusters {
@@ -104,7 +104,7 @@ func (t *tale) relabel(name string, moved []*clusterv1.ManagedCluster, key strin
 }
 
 // scoreAll lets an add-on give every cluster another score.
-func scoreAll(_ context.Context, t *tale) (change, error) {
+func scoreAll(_ context.Context, t *tale, _ int) (change, error) {
 	all, err := askers(t.fleet, t.placed)
 	return change{
 		name: "a score of every cluster", writes: len(t.fleet.Scores),

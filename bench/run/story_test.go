@@ -79,7 +79,7 @@ func TestAChangeConcernsThoseWhoSeeIt(t *testing.T) {
 
 func TestARelabelledClusterConcernsWhoGainsOrLosesIt(t *testing.T) {
 	s := smallTale()
-	c, err := relabelSome(t.Context(), s)
+	c, err := relabelSome(t.Context(), s, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,14 +87,14 @@ func TestARelabelledClusterConcernsWhoGainsOrLosesIt(t *testing.T) {
 		t.Errorf("%d clusters are relabelled, the first to %s, want 2 of 200, to the team of the next: %s",
 			c.writes, s.clusters[0].Labels[teamLabel], s.clusters[1].Labels[teamLabel])
 	}
-	grown, err := growSet(t.Context(), s)
+	grown, err := growSet(t.Context(), s, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if grown.writes != 100 || grown.concern.placements == 0 || grown.concern.times < grown.concern.placements {
 		t.Errorf("a set grows by %d clusters, which concerns %+v, want half of 200, and somebody concerned", grown.writes, grown.concern)
 	}
-	again, err := growSet(t.Context(), s)
+	again, err := growSet(t.Context(), s, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
