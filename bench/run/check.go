@@ -20,11 +20,7 @@ const sampled = 20
 
 // wrong holds what is stored against the engine, all of it, and against the oracle, a sample.
 func (t *tale) wrong(ctx context.Context) ([]bench.Figure, error) {
-	world, err := t.stored(ctx)
-	if err != nil {
-		return nil, err
-	}
-	drifted, err := t.drifted(world)
+	world, drifted, err := t.stored(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -38,13 +34,15 @@ func (t *tale) wrong(ctx context.Context) ([]bench.Figure, error) {
 	}, err
 }
 
-// stored reads the hub with the manager.
-func (t *tale) stored(ctx context.Context) (*enginetest.World, error) {
+// stored reads the hub with the manager, and what has drifted there.
+func (t *tale) stored(ctx context.Context) (*enginetest.World, drift, error) {
 	objects, err := source.Read(ctx, t.managed.admin)
 	if err != nil {
-		return nil, err
+		return nil, drift{}, err
 	}
-	return enginetest.WorldOf(objects.All()).At(time.Now()), nil
+	world := enginetest.WorldOf(objects.All()).At(time.Now())
+	drifted, err := t.drifted(world)
+	return world, drifted, err
 }
 
 // drift is how many placements the engine would decide otherwise, and in how many writes. What placements decide wakes none that
