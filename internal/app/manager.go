@@ -11,8 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -21,7 +19,6 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -42,8 +39,6 @@ import (
 	"github.com/berth-project/berth/internal/controller/placement"
 	"github.com/berth-project/berth/internal/controller/setrole"
 	"github.com/berth-project/berth/internal/record"
-	"github.com/berth-project/berth/internal/source/informer"
-	"github.com/berth-project/berth/internal/source/slim"
 	"github.com/berth-project/berth/internal/telemetry"
 	"github.com/berth-project/berth/internal/version"
 )
@@ -114,7 +109,11 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	metrics.Registry = telemetry.WithQueues(metrics.Registry, legacyregistry.DefaultGatherer)
-	mgr, err := ctrl.NewManager(restConfig, managerOptions(options, scheme, lock))
+	caches, err := newCaches(restConfig, scheme)
+	if err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(restConfig, managerOptions(options, scheme, caches, lock))
 	if err != nil {
 		return fmt.Errorf("making the manager: %w", err)
 	}
@@ -177,10 +176,10 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-func managerOptions(options Options, scheme *runtime.Scheme, lock resourcelock.Interface) ctrl.Options {
+func managerOptions(options Options, scheme *runtime.Scheme, caches cache.Options, lock resourcelock.Interface) ctrl.Options {
 	return ctrl.Options{
 		Scheme:                              scheme,
-		Cache:                               cacheOptions(),
+		Cache:                               caches,
 		Metrics:                             metricsserver.Options{BindAddress: options.MetricsAddress},
 		HealthProbeBindAddress:              options.HealthAddress,
 		PprofBindAddress:                    options.ProfileAddress,
@@ -192,25 +191,6 @@ func managerOptions(options Options, scheme *runtime.Scheme, lock resourcelock.I
 		RenewDeadline:                       &options.RenewDeadline,
 		RetryPeriod:                         &options.RetryPeriod,
 		Controller:                          config.Controller{SkipNameValidation: new(true), UsePriorityQueue: new(false)},
-	}
-}
-
-// cacheOptions keeps out of memory what no loop reads, and what is held already: service accounts that grant nothing,
-// leases of others than clusters, and what is slimmed of the others.
-func cacheOptions() cache.Options {
-	slimmer := slim.New()
-	return cache.Options{
-		NewInformer:      informer.New,
-		DefaultTransform: slimmer.Object,
-		ByObject: map[client.Object]cache.ByObject{
-			&clusterv1.ManagedCluster{}:         {Transform: slimmer.Cluster},
-			&clusterv1beta1.Placement{}:         {Transform: slimmer.Placement},
-			&clusterv1beta1.PlacementDecision{}: {Transform: slimmer.Slice},
-			grant.AccountKind():                 {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, grant.Account)},
-			&coordinationv1.Lease{}: {
-				Field: fields.OneTermEqualSelector(metav1.ObjectNameField, clusterv1.ManagedClusterLeaseName), Transform: health.Slim,
-			},
-		},
 	}
 }
 

@@ -1,0 +1,58 @@
+package app
+
+import (
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/internal/controller/grant"
+	"github.com/berth-project/berth/internal/controller/health"
+	"github.com/berth-project/berth/internal/source/informer"
+	"github.com/berth-project/berth/internal/source/slim"
+	"github.com/berth-project/berth/internal/source/wire"
+)
+
+// newCaches says how caches are filled from a hub.
+func newCaches(hub *rest.Config, scheme *runtime.Scheme) (cache.Options, error) {
+	watches, err := wire.New(hub, scheme,
+		clusterv1.SchemeGroupVersion, clusterv1alpha1.SchemeGroupVersion, clusterv1beta1.SchemeGroupVersion, clusterv1beta2.SchemeGroupVersion)
+	if err != nil {
+		return cache.Options{}, err
+	}
+	out := cacheOptions()
+	out.NewInformer = func(
+		lists toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers,
+	) toolscache.SharedIndexInformer {
+		return informer.New(watches.Lists(lists, kind), kind, resync, indexers)
+	}
+	return out, nil
+}
+
+// cacheOptions keeps out of memory what no loop reads, and what is held already: service accounts that grant nothing,
+// leases of others than clusters, and what is slimmed of the others.
+func cacheOptions() cache.Options {
+	slimmer := slim.New()
+	return cache.Options{
+		DefaultTransform: slimmer.Object,
+		ByObject: map[client.Object]cache.ByObject{
+			&clusterv1.ManagedCluster{}:         {Transform: slimmer.Cluster},
+			&clusterv1beta1.Placement{}:         {Transform: slimmer.Placement},
+			&clusterv1beta1.PlacementDecision{}: {Transform: slimmer.Slice},
+			grant.AccountKind():                 {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, grant.Account)},
+			&coordinationv1.Lease{}: {
+				Field: fields.OneTermEqualSelector(metav1.ObjectNameField, clusterv1.ManagedClusterLeaseName), Transform: health.Slim,
+			},
+		},
+	}
+}
