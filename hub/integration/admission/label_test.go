@@ -210,6 +210,40 @@ func TestDefaultSet(t *testing.T) {
 	check(t, stranger.update(t, loose, "", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) }), 0, "")
 }
 
+// TestWhoIsAskedAboutAMove holds that a cluster is completed only where something may be missing: a move to another set waits
+// for one webhook, not for two.
+func TestWhoIsAskedAboutAMove(t *testing.T) {
+	guarded(t)
+	boss := admin(t)
+	object := cluster("c-"+unique(), labels(setLabel, "dev"))
+	boss.must(t, object)
+	for _, step := range []struct {
+		name      string
+		to        option
+		completed float64
+	}{
+		{"to another set", labels(setLabel, "prod"), 0},
+		{"out of its set", labels(setLabel, ""), 1},
+		{"with a taint", taints("gpu:NoSelect"), 1},
+		{"accepted", accepted, 0},
+	} {
+		wasCompleted, wasChecked := asked(t, "default.managedclusters"), asked(t, "managedclusters")
+		check(t, boss.update(t, object, "", step.to), 0, "")
+		if got := asked(t, "default.managedclusters") - wasCompleted; got != step.completed {
+			t.Errorf("%s: %v requests to complete the cluster, want %v", step.name, got, step.completed)
+		}
+		if got := asked(t, "managedclusters") - wasChecked; got != 1 {
+			t.Errorf("%s: %v requests to check the cluster, want 1", step.name, got)
+		}
+	}
+}
+
+// asked counts how often the API server asked one of the webhooks.
+func asked(t *testing.T, webhook string) float64 {
+	t.Helper()
+	return shared.Measured(t).Sum("apiserver_admission_webhook_request_total", `name="`+webhook+`.cluster.open-cluster-management.io"`)
+}
+
 // TestManyLabels holds that the match condition copes with as many labels as an agent may ever write, and that the webhook
 // asks the API server once at most about each distinct right, however many labels need it.
 func TestManyLabels(t *testing.T) {
