@@ -23,6 +23,8 @@ const (
 	placementsPerNamespace = 20
 	// setsPerNamespace is how many sets are bound to a namespace.
 	setsPerNamespace = 3
+	// aloneEvery is one in how many placements of a namespace ranks by nothing that others decide.
+	aloneEvery = 4
 	// taintedPercent of the clusters carry a taint.
 	taintedPercent = 2
 )
@@ -71,8 +73,12 @@ func New(shape Shape) *Fleet {
 	}
 	selectors := d.selectors(out.Clusters, shape.Placements)
 	for i, selector := range selectors {
-		namespace := out.Namespaces[i%len(out.Namespaces)]
-		out.Placements = append(out.Placements, d.placement(namespace, fmt.Sprintf("app-%04d", i), selector))
+		namespace, turn := out.Namespaces[i%len(out.Namespaces)], i/len(out.Namespaces)
+		placement := d.placement(namespace, fmt.Sprintf("app-%04d", i), selector)
+		if turn%aloneEvery == aloneEvery-1 {
+			rankAlone(placement)
+		}
+		out.Placements = append(out.Placements, placement)
 	}
 	if shape.Scored > 0 {
 		out.Scores = d.scores(out.Clusters)

@@ -144,6 +144,31 @@ func TestWhatIsDrawnCanBeStored(t *testing.T) {
 	}
 }
 
+// TestAFourthOfEveryNamespaceRanksAlone counts those that nothing which others decide can move.
+func TestAFourthOfEveryNamespaceRanksAlone(t *testing.T) {
+	env, err := celenv.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := thousand()
+	alone := map[string]int{}
+	for _, p := range f.Placements {
+		compiled, _ := program.Compile(p, env)
+		switch {
+		case compiled.Scores(program.Balance):
+		case !compiled.Scores(program.Steady) || !compiled.Scores(program.AllocatableMemory):
+			t.Errorf("%s ranks by %v, want what it has and what clusters offer", p.Name, compiled.Prioritizers)
+		default:
+			alone[p.Namespace]++
+		}
+	}
+	for _, namespace := range f.Namespaces {
+		if alone[namespace] != 5 {
+			t.Errorf("%d of 20 placements in %s rank alone, want a fourth", alone[namespace], namespace)
+		}
+	}
+}
+
 func TestScoresChangeNothingElse(t *testing.T) {
 	plain, scored := thousand(), generate.New(generate.Shape{Clusters: 1000, Placements: 1000, Scored: 10, Seed: 7})
 	ranked := 0

@@ -83,16 +83,25 @@ func (d *draw) placement(namespace, name string, selector clusterv1beta1.Cluster
 		out.Spec.NumberOfClusters = &wanted
 	}
 	if d.chance(30) {
-		weight := int32(1)
-		out.Spec.PrioritizerPolicy.Configurations = []clusterv1beta1.PrioritizerConfig{{
-			Weight: &weight,
-			ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{
-				Type: clusterv1beta1.ScoreCoordinateTypeBuiltIn, BuiltIn: clusterv1beta1.PrioritizerResourceAllocatableCPU,
-			},
-		}}
+		rankBy(out, clusterv1beta1.PrioritizerResourceAllocatableCPU)
 	}
 	if d.chance(10) {
 		out.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup = intstr.FromInt32(5)
 	}
 	return out
+}
+
+// rankBy adds a built-in prioritizer.
+func rankBy(placement *clusterv1beta1.Placement, name string) {
+	weight, policy := int32(1), &placement.Spec.PrioritizerPolicy
+	policy.Configurations = append(policy.Configurations, clusterv1beta1.PrioritizerConfig{
+		Weight: &weight, ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{Type: clusterv1beta1.ScoreCoordinateTypeBuiltIn, BuiltIn: name},
+	})
+}
+
+// rankAlone lets a placement rank without Balance, so that nothing which others decide counts for it.
+func rankAlone(placement *clusterv1beta1.Placement) {
+	placement.Spec.PrioritizerPolicy.Mode = clusterv1beta1.PrioritizerPolicyModeExact
+	rankBy(placement, clusterv1beta1.PrioritizerSteady)
+	rankBy(placement, clusterv1beta1.PrioritizerResourceAllocatableMemory)
 }
