@@ -12,6 +12,7 @@ import (
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/enginetest"
 	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/engine/program"
 	"github.com/berth-project/berth/internal/source"
 )
 
@@ -25,13 +26,7 @@ func (t *tale) wrong(ctx context.Context) ([]bench.Figure, error) {
 		return nil, err
 	}
 	contradicted, err := t.contradicted(world)
-	return []bench.Figure{
-		{
-			Name: "decisions that the engine would change", Unit: bench.Requests, Value: float64(drifted.placements),
-			From: fmt.Sprintf("of %d", len(world.Placements)),
-		},
-		contradicted,
-	}, err
+	return append(drifted.figures(), contradicted), err
 }
 
 // stored reads the hub with the manager, and what has drifted there.
@@ -45,9 +40,26 @@ func (t *tale) stored(ctx context.Context) (*enginetest.World, drift, error) {
 	return world, drifted, err
 }
 
-// drift is how many placements the engine would decide otherwise, and in how many writes. What placements decide wakes none that
-// balances, so others may have moved since a placement was decided.
-type drift struct{ placements, writes int }
+// drift is what the engine would decide otherwise than it is stored. What placements decide wakes nobody, so one that reads what
+// others decide may have drifted since it was decided itself. One that reads nothing of it may not: somebody forgot to wake it.
+type drift struct {
+	// heeding are those that read what others decide, alone those that do not.
+	heeding, alone tally
+	// writes is how many it would take to store what the engine would decide.
+	writes int
+}
+
+// tally is how many placements there are of a kind, and how many of them the engine would decide otherwise.
+type tally struct{ placements, drifted int }
+
+func (d drift) figures() []bench.Figure {
+	const name = "decisions that the engine would change"
+	figure := func(name string, of tally) bench.Figure {
+		return bench.Figure{Name: name, Unit: bench.Requests, Value: float64(of.drifted), From: fmt.Sprintf("of %d", of.placements)}
+	}
+	all := tally{d.heeding.placements + d.alone.placements, d.heeding.drifted + d.alone.drifted}
+	return []bench.Figure{figure(name, all), figure(name+", of those that read nothing of others", d.alone)}
+}
 
 func (t *tale) drifted(world *enginetest.World) (drift, error) {
 	env, err := celenv.New()
@@ -57,14 +69,27 @@ func (t *tale) drifted(world *enginetest.World) (drift, error) {
 	var out drift
 	snapshot := world.Snapshot()
 	for _, key := range world.Keys() {
-		writes := plan.Diff(enginetest.Answer(snapshot, world.Placements[key], env), world.Stored(key), world.Now)
+		placement := world.Placements[key]
+		of := &out.alone
+		if heeds(placement, env) {
+			of = &out.heeding
+		}
+		of.placements++
+		writes := plan.Diff(enginetest.Answer(snapshot, placement, env), world.Stored(key), world.Now)
 		if writes.Empty() {
 			continue
 		}
-		out.placements, out.writes = out.placements+1, out.writes+len(writes.Writes)
+		of.drifted++
+		out.writes += len(writes.Writes)
 		t.say("%s: the engine would make %d writes, to add %v and to remove %v", key, len(writes.Writes), writes.Added, writes.Removed)
 	}
 	return out, nil
+}
+
+// heeds says whether a placement reads what others decide: Balance alone does.
+func heeds(placement *clusterv1beta1.Placement, env *celenv.Env) bool {
+	compiled, _ := program.Compile(placement, env) // one with faults keeps what it has
+	return compiled != nil && compiled.Scores(program.Balance)
 }
 
 // contradicted counts the stored decisions, of a sample, that the oracle would not leave as they are, given all others as they
