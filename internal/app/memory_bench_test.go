@@ -74,10 +74,11 @@ func newMemory(b *testing.B) *memory {
 	}
 	m := &memory{b: b, clock: clocktesting.NewFakeClock(generate.Epoch), caches: cacheOptions()}
 	m.record = record.New(record.Options{Clock: m.clock, Env: env})
-	m.world = live.New(env, func(key fleet.Key, cause explain.Cause) {
+	wake := func(key fleet.Key, cause explain.Cause) {
 		m.record.Woken(key, cause)
 		m.woken = append(m.woken, key)
-	})
+	}
+	m.world = live.New(env, wake, wake)
 	return m
 }
 

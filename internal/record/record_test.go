@@ -40,7 +40,7 @@ func newBench(t *testing.T) *bench {
 	env := enginetest.Env(t)
 	b := &bench{t: t, clock: clocktesting.NewFakeClock(start)}
 	b.Record = New(Options{Clock: b.clock, Env: env})
-	b.world = live.New(env, b.Woken)
+	b.world = live.New(env, b.Woken, b.Woken)
 	b.world.SetSet(nil, enginetest.Set("sea").Obj())
 	b.world.SetBinding(&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "sea"}})
 	for _, name := range []string{"a", "b", "c"} {

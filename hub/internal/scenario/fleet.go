@@ -103,7 +103,8 @@ func (h *Hub) List(ctx context.Context) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	world := live.New(h.env, func(fleet.Key, explain.Cause) {})
+	nobody := func(fleet.Key, explain.Cause) {}
+	world := live.New(h.env, nobody, nobody)
 	each(out.Clusters, world.SetCluster)
 	each(out.Sets, func(set *clusterv1beta2.ManagedClusterSet) { world.SetSet(nil, set) })
 	each(bound, world.SetBinding)

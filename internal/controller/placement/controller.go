@@ -43,7 +43,7 @@ const (
 type Options struct {
 	// Workers is how many placements are decided side by side.
 	Workers int
-	Clock   clock.WithTicker
+	Clock   clock.WithTickerAndDelayedExecution
 	Metrics *telemetry.Metrics
 	// Record remembers what is decided, for whoever asks why.
 	Record *record.Record
@@ -57,8 +57,8 @@ func Add(mgr manager.Manager, options Options) error {
 	loop, err := controller.New(Name, mgr, controller.Options{
 		MaxConcurrentReconciles: options.Workers,
 		Reconciler: &reconciler{
-			client: mgr.GetClient(), world: source.world, record: options.Record, clock: options.Clock,
-			metrics: options.Metrics, recorder: mgr.GetEventRecorder("placement-controller"),
+			client: mgr.GetClient(), world: source.world, scores: source.scores, record: options.Record,
+			clock: options.Clock, metrics: options.Metrics, recorder: mgr.GetEventRecorder("placement-controller"),
 			overtaken: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstConflict, lastRetry),
 		},
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
@@ -76,6 +76,7 @@ func Add(mgr manager.Manager, options Options) error {
 type reconciler struct {
 	client   client.Client
 	world    *live.World
+	scores   *gathering
 	record   *record.Record
 	clock    clock.WithTicker
 	metrics  *telemetry.Metrics
@@ -87,7 +88,8 @@ type reconciler struct {
 // Reconcile decides a placement and stores what was decided.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	key := fleet.Key{Namespace: request.Namespace, Name: request.Name}
-	turn := r.record.Turn(key) // before what is gathered: nothing may count as answered that was not seen
+	r.scores.drop(key) // before the case is gathered, as the turn begins: nothing may count as answered that was not seen
+	turn := r.record.Turn(key)
 	c, ok := r.world.Gather(key, r.clock.Now())
 	if !ok {
 		r.overtaken.Forget(request)

@@ -72,6 +72,14 @@ func (h *hub) putCluster(c *clusterv1.ManagedCluster) {
 	h.show(0, func(w *live.World) { w.SetCluster(c) })
 }
 
+// putScore stores what the add-on "load" says of a cluster.
+func (h *hub) putScore(cluster string, value int32) {
+	s := enginetest.Score(cluster, "load").Value("cpu", value).Obj()
+	h.stamp(s, false)
+	h.stored.Add(s)
+	h.show(0, func(w *live.World) { w.SetScore(s) })
+}
+
 func (h *hub) dropCluster(name string) {
 	c := h.stored.Clusters[name]
 	delete(h.stored.Clusters, name)
@@ -149,6 +157,9 @@ func (h *hub) list(w *live.World) {
 	h.shows = [3][]func(*live.World){}
 	for _, c := range h.stored.Clusters {
 		w.SetCluster(c)
+	}
+	for _, s := range h.stored.Scores {
+		w.SetScore(s)
 	}
 	for _, set := range h.stored.Sets {
 		w.SetSet(nil, set)

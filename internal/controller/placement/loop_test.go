@@ -53,10 +53,11 @@ func startLoop(t *testing.T, h *hub) *loop {
 		overtaken: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstConflict, lastRetry),
 		record:    record.New(record.Options{Clock: h.clock, Env: env}),
 	}
-	l.world = live.New(env, func(key fleet.Key, cause explain.Cause) {
-		l.record.Woken(key, cause)
-		l.awake[key] = true
-	})
+	wake := func(key fleet.Key) { l.awake[key] = true }
+	l.scores = newGathering(h.clock, wake)
+	l.world = live.New(env,
+		func(key fleet.Key, cause explain.Cause) { l.record.Woken(key, cause); wake(key) },
+		func(key fleet.Key, cause explain.Cause) { l.record.Woken(key, cause); l.scores.add(key) })
 	h.list(l.world)
 	for namespace, sets := range h.stored.Bindings {
 		for set := range sets {

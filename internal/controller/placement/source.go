@@ -30,13 +30,15 @@ type source struct {
 	clock  clock.WithTicker
 	record *record.Record
 	world  *live.World
+	scores *gathering
 	queue  workqueue.TypedRateLimitingInterface[reconcile.Request]
 	synced func() bool
 }
 
 func newSource(cache cache.Cache, options Options) *source {
 	s := &source{cache: cache, clock: options.Clock, record: options.Record}
-	s.world = live.New(options.Env, s.enqueue)
+	s.scores = newGathering(options.Clock, s.enqueue)
+	s.world = live.New(options.Env, s.wake, s.scored)
 	return s
 }
 
@@ -63,8 +65,19 @@ func (s *source) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
-func (s *source) enqueue(key fleet.Key, cause explain.Cause) {
+// wake has a placement decided at once.
+func (s *source) wake(key fleet.Key, cause explain.Cause) {
 	s.record.Woken(key, cause)
+	s.enqueue(key)
+}
+
+// scored has a placement decided once scores are gathered.
+func (s *source) scored(key fleet.Key, cause explain.Cause) {
+	s.record.Woken(key, cause)
+	s.scores.add(key)
+}
+
+func (s *source) enqueue(key fleet.Key) {
 	s.queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: key.Name}})
 }
 

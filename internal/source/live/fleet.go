@@ -20,7 +20,7 @@ func (w *World) SetCluster(object *clusterv1.ManagedCluster) {
 	if before == nil || changed&fleet.TermFacets != 0 {
 		w.publish()
 	}
-	w.tell(func() []fleet.Key { return w.index.ClusterChanged(w.snapshot, before, after) },
+	w.tell(w.wake, func() []fleet.Key { return w.index.ClusterChanged(w.snapshot, before, after) },
 		func() explain.Cause { return aboutCluster(object.Name, before, after) })
 }
 
@@ -30,7 +30,7 @@ func (w *World) DeleteCluster(object *clusterv1.ManagedCluster) {
 	defer w.mu.Unlock()
 	before := w.editing().DeleteCluster(object.Name)
 	w.publish()
-	w.tell(func() []fleet.Key { return w.index.ClusterChanged(w.snapshot, before, nil) },
+	w.tell(w.wake, func() []fleet.Key { return w.index.ClusterChanged(w.snapshot, before, nil) },
 		func() explain.Cause { return aboutCluster(object.Name, before, nil) })
 }
 
@@ -39,7 +39,7 @@ func (w *World) SetScore(object *clusterv1alpha1.AddOnPlacementScore) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.editing().SetScore(object.Namespace, fleet.NewScore(object)) {
-		w.scored(object, changed)
+		w.rescore(object, changed)
 	}
 }
 
@@ -48,13 +48,13 @@ func (w *World) DeleteScore(object *clusterv1alpha1.AddOnPlacementScore) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.editing().DeleteScore(object.Namespace, object.Name) {
-		w.scored(object, deleted)
+		w.rescore(object, deleted)
 	}
 }
 
-// scored wakes those who read a score.
-func (w *World) scored(object *clusterv1alpha1.AddOnPlacementScore, what string) {
-	w.tell(func() []fleet.Key {
+// rescore tells those who read a score.
+func (w *World) rescore(object *clusterv1alpha1.AddOnPlacementScore, what string) {
+	w.tell(w.scored, func() []fleet.Key {
 		id, known := w.snapshot.ID(object.Namespace)
 		if !known {
 			return nil
@@ -117,7 +117,7 @@ func (w *World) namespacesOf(set string) []string {
 // rebind ends a change of what the placements of namespaces may reach: they are indexed anew, and woken.
 func (w *World) rebind(why explain.Cause, namespaces ...string) {
 	w.publish()
-	w.tell(func() (touched []fleet.Key) {
+	w.tell(w.wake, func() (touched []fleet.Key) {
 		for _, namespace := range namespaces {
 			keys := w.index.InNamespace(namespace)
 			w.reindex(keys)

@@ -72,7 +72,8 @@ type heart struct {
 func newHeart(b testing.TB, f *generate.Fleet) *heart {
 	b.Helper()
 	h := &heart{slimmer: slim.New()}
-	h.world = live.New(enginetest.Env(b), func(fleet.Key, explain.Cause) { h.woken++ })
+	wake := func(fleet.Key, explain.Cause) { h.woken++ }
+	h.world = live.New(enginetest.Env(b), wake, wake)
 	for _, object := range f.Sets {
 		h.world.SetSet(nil, object)
 	}

@@ -48,7 +48,8 @@ func Read(ctx context.Context, from client.Reader, env *celenv.Env) (*World, err
 	if err != nil {
 		return nil, err
 	}
-	w := New(env, func(fleet.Key, explain.Cause) {})
+	nobody := func(fleet.Key, explain.Cause) {}
+	w := New(env, nobody, nobody)
 	each(objects.Clusters.Items, w.SetCluster)
 	each(objects.Scores.Items, w.SetScore)
 	each(objects.Sets.Items, func(set *clusterv1beta2.ManagedClusterSet) { w.SetSet(nil, set) })

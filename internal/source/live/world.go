@@ -16,8 +16,8 @@ import (
 
 // World is the fleet as it is known now. Its methods may be called from any goroutine.
 type World struct {
-	env  *celenv.Env
-	wake func(fleet.Key, explain.Cause)
+	env          *celenv.Env
+	wake, scored func(fleet.Key, explain.Cause)
 
 	mu sync.Mutex
 	// ready is set once the caches are filled: until then nobody asks for a snapshot, and everybody is woken at the end.
@@ -37,11 +37,11 @@ type World struct {
 	boundTo map[string]map[string]struct{}
 }
 
-// New returns a World of nothing. wake is called for each placement that a change can touch, with what changed; it must
-// neither block nor call back.
-func New(env *celenv.Env, wake func(fleet.Key, explain.Cause)) *World {
+// New returns a World of nothing. For each placement that a change can touch, scored is called where a score changed, and
+// wake where anything else did, with what changed. They must neither block nor call back.
+func New(env *celenv.Env, wake, scored func(fleet.Key, explain.Cause)) *World {
 	return &World{
-		env: env, wake: wake,
+		env: env, wake: wake, scored: scored,
 		snapshot:   fleet.Empty(),
 		index:      program.NewIndex(),
 		placements: map[fleet.Key]*placement{},
@@ -86,8 +86,8 @@ func (w *World) publish() {
 	}
 }
 
-// tell wakes those whom a change can touch, and tells them why, once the world is ready.
-func (w *World) tell(touched func() []fleet.Key, why func() explain.Cause) {
+// tell calls wake for those whom a change can touch, with why, once the world is ready.
+func (w *World) tell(wake func(fleet.Key, explain.Cause), touched func() []fleet.Key, why func() explain.Cause) {
 	if !w.ready {
 		return
 	}
@@ -97,7 +97,7 @@ func (w *World) tell(touched func() []fleet.Key, why func() explain.Cause) {
 	}
 	cause := why()
 	for _, key := range keys {
-		w.wake(key, cause)
+		wake(key, cause)
 	}
 }
 

@@ -26,7 +26,7 @@ var keyP, keyQ = fleet.Key{Namespace: "ns", Name: "p"}, fleet.Key{Namespace: "ns
 type bench struct {
 	*World
 	t     *testing.T
-	woken []fleet.Key
+	woken []string
 	rv    int
 }
 
@@ -39,7 +39,9 @@ func newBench(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{t: t}
-	b.World = New(env, func(key fleet.Key, _ explain.Cause) { b.woken = append(b.woken, key) })
+	b.World = New(env,
+		func(key fleet.Key, _ explain.Cause) { b.woken = append(b.woken, key.String()) },
+		func(key fleet.Key, _ explain.Cause) { b.woken = append(b.woken, key.String()+" by a score") })
 	b.SetSet(nil, enginetest.Set("sea").Obj())
 	b.SetBinding(binding("sea"))
 	b.SetCluster(enginetest.Cluster("c1").In("sea").Obj())
@@ -77,12 +79,8 @@ func (b *bench) slice(placement string, number int, clusters ...string) *cluster
 // woke checks who was woken since it was last asked, each once or more.
 func (b *bench) woke(want ...string) {
 	b.t.Helper()
-	var got []string
-	for _, key := range b.woken {
-		got = append(got, key.String())
-	}
-	slices.Sort(got)
-	if got = slices.Compact(got); !slices.Equal(got, want) {
+	slices.Sort(b.woken)
+	if got := slices.Compact(b.woken); !slices.Equal(got, want) {
 		b.t.Errorf("woke %v, want %v", got, want)
 	}
 	b.woken = nil
@@ -425,6 +423,24 @@ func TestChangesOfTheFleetWake(t *testing.T) {
 	}
 }
 
+// TestScoresAreToldApart from all other changes: whoever is woken by them alone can wait.
+func TestScoresAreToldApart(t *testing.T) {
+	b := newBench(t)
+	reader := enginetest.Placement("ns", "r").AddOn("load", "cpu", 1).Obj()
+	reader.ResourceVersion, reader.UID, reader.Generation = b.next(), "uid-r", 1
+	b.SetPlacement(reader)
+	b.woke("ns/r")
+	score := enginetest.Score("c1", "load").Value("cpu", 50).Obj()
+	b.SetScore(score)
+	b.woke("ns/r by a score")
+	b.SetScore(score)
+	b.woke()
+	b.DeleteScore(score)
+	b.woke("ns/r by a score")
+	b.DeleteCluster(enginetest.Cluster("c1").Obj())
+	b.woke("ns/p", "ns/q", "ns/r")
+}
+
 // TestWhoAsksSeesTheLastHeartbeat asks in each way after heartbeats and scores, for which alone no snapshot is made.
 func TestWhoAsksSeesTheLastHeartbeat(t *testing.T) {
 	beat := func(b *bench, says string) {
@@ -484,7 +500,8 @@ func TestNothingIsDecidedBeforeTheWorldIsReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := New(env, func(fleet.Key, explain.Cause) {})
+	nobody := func(fleet.Key, explain.Cause) {}
+	w := New(env, nobody, nobody)
 	w.SetPlacement(enginetest.Placement("ns", "p").Obj())
 	if _, ok := w.Gather(keyP, time.Time{}); ok {
 		t.Error("decided from caches that are still filling")

@@ -1,0 +1,148 @@
+package placement
+
+import (
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+// TestScoresAreGathered tells at which instants scores change that one placement reads, and those of others, at which instants
+// somebody looks at them for it, and when that is due.
+func TestScoresAreGathered(t *testing.T) {
+	const tick = 50 * time.Millisecond
+	every := func(pause, end time.Duration) (out []time.Duration) {
+		for at := time.Duration(0); at < end; at += pause {
+			out = append(out, at)
+		}
+		return out
+	}
+	for sentence, test := range map[string]struct {
+		scores, others, looks, want []time.Duration
+	}{
+		"one score":                {scores: []time.Duration{0}, want: []time.Duration{quiet}},
+		"two, one after the other": {scores: []time.Duration{0, 4 * tick}, want: []time.Duration{4*tick + quiet}},
+		"two, far apart":           {scores: []time.Duration{0, time.Second}, want: []time.Duration{quiet, time.Second + quiet}},
+		"scores that never end":    {scores: every(tick, 2*longest), want: []time.Duration{longest, 2 * longest}},
+		"somebody looks":           {scores: []time.Duration{0, 2 * tick}, looks: []time.Duration{3 * tick}},
+		"somebody looks too early": {
+			scores: []time.Duration{0, 4 * tick}, looks: []time.Duration{3 * tick}, want: []time.Duration{4*tick + quiet},
+		},
+		"somebody looks while they never end": {
+			scores: every(tick, 2*longest), looks: []time.Duration{longest / 2}, want: []time.Duration{longest, 2 * longest},
+		},
+		"another placement's scores": {scores: []time.Duration{0}, others: []time.Duration{4 * tick}, want: []time.Duration{4*tick + quiet}},
+		"scores of others that never end": {
+			scores: []time.Duration{longest / 2}, others: every(tick, 2*longest), want: []time.Duration{longest},
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(enginetest.Epoch)
+			now := func() time.Duration { return clock.Since(enginetest.Epoch) }
+			var at time.Duration // where the clock is about to be
+			var got []time.Duration
+			key, other := fleet.Key{Name: "p"}, fleet.Key{Name: "q"}
+			g := newGathering(clock, func(over fleet.Key) {
+				if over == key {
+					got = append(got, at)
+				}
+			})
+			for ; at <= 3*longest; at += tick {
+				clock.Step(at - now())
+				if slices.Contains(test.scores, at) {
+					g.add(key)
+				}
+				if slices.Contains(test.others, at) {
+					g.add(other)
+				}
+				if slices.Contains(test.looks, at) {
+					g.drop(key)
+				}
+				if waiting := waiting(g); waiting > 2 || clock.Waiters() > 1 {
+					t.Fatalf("after %s: %d wait of two placements, with %d timers", at, waiting, clock.Waiters())
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("due (-want +got):\n%s", diff)
+			}
+			if g.wave != nil {
+				t.Error("a wave never ends")
+			}
+		})
+	}
+}
+
+// waiting returns how many placements wait.
+func waiting(g *gathering) int {
+	if g.wave == nil {
+		return 0
+	}
+	return len(g.wave.waiting)
+}
+
+// TestNoScoreIsLost lets scores change while a worker looks at them, at times of its own and when they are due. In the end it
+// has seen the last of each.
+func TestNoScoreIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const readers, providers, scores = 4, 3, 400
+		var world [readers]atomic.Int64
+		var seen [readers]int64
+		due, done := make(chan fleet.Key, readers*providers*scores), make(chan struct{})
+		key := func(i int) fleet.Key { return fleet.Key{Name: strconv.Itoa(i)} }
+		g := newGathering(clock.RealClock{}, func(key fleet.Key) { due <- key })
+		look := func(key fleet.Key) {
+			g.drop(key)
+			i, _ := strconv.Atoi(key.Name)
+			seen[i] = world[i].Load()
+		}
+		var all, worker sync.WaitGroup
+		for provider := range providers {
+			all.Go(func() {
+				for n := range scores {
+					for i := range readers {
+						world[i].Add(1)
+						g.add(key(i))
+					}
+					time.Sleep(time.Duration(n*(provider+1)%7) * quiet / 5)
+				}
+			})
+		}
+		looks := 0
+		worker.Go(func() {
+			for ; ; looks++ {
+				select {
+				case <-done:
+					return
+				case key := <-due:
+					look(key)
+				case <-time.After(quiet / 3):
+					if looks < scores {
+						look(key(looks % readers))
+					}
+				}
+			}
+		})
+		all.Wait()
+		time.Sleep(time.Minute)
+		close(done)
+		worker.Wait()
+		for i := range readers {
+			if seen[i] != world[i].Load() {
+				t.Errorf("reader %d has seen %d of %d scores", i, seen[i], world[i].Load())
+			}
+		}
+		if g.wave != nil || len(due) > 0 {
+			t.Errorf("%d wait still, %d are due", waiting(g), len(due))
+		}
+	})
+}
