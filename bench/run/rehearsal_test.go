@@ -53,7 +53,8 @@ func rehearse(t *testing.T, seed uint64) *rehearsal {
 		stored: enginetest.NewWorld(), awake: map[fleet.Key]bool{}, seen: map[fleet.Key]*fleet.Snapshot{},
 	}
 	r.tale = &tale{pair: &pair{fleet: f, managed: &side{admin: server{rehearsal: r}}}, setting: Setting{Progress: io.Discard}, placed: f.Placements}
-	r.world = live.New(enginetest.Env(t), func(key fleet.Key, _ explain.Cause) { r.awake[key] = true })
+	wake := func(key fleet.Key, _ explain.Cause) { r.awake[key] = true }
+	r.world = live.New(enginetest.Env(t), wake, wake)
 	for _, set := range f.Sets {
 		r.stored.Add(set)
 		r.world.SetSet(nil, set)
