@@ -30,7 +30,7 @@ type Bound struct {
 	Runs   int     `json:"runs"`
 	Mean   float64 `json:"mean"`
 	Spread float64 `json:"spread"`
-	// Margin is how much room there is between the mean and the bound, as a share of the mean.
+	// Margin is how much room there is between the mean and the bound, as a share of the mean's size.
 	Margin float64 `json:"margin"`
 }
 
@@ -65,9 +65,10 @@ func (b Bound) check() error {
 	if b.Runs < 1 || b.Spread < 0 || b.Margin < 0 {
 		return fmt.Errorf("%w: it needs at least one run, and a spread and a margin that are not negative", errBound)
 	}
-	limit, follows := b.Most, b.Mean*(1+b.Margin)
+	room := math.Abs(b.Mean) * b.Margin
+	limit, follows := b.Most, b.Mean+room
 	if limit == nil {
-		limit, follows = b.Least, b.Mean*(1-b.Margin)
+		limit, follows = b.Least, b.Mean-room
 	}
 	if math.Abs(*limit-follows) > rounding*math.Abs(follows) {
 		return fmt.Errorf("%w: %v does not follow from the mean %v and the margin %v, which give %.3g", errBound, *limit, b.Mean, b.Margin, follows)

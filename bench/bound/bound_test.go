@@ -18,6 +18,7 @@ func TestRead(t *testing.T) {
 	}{
 		"at most, with a margin":        {text: "{figure: f, runs: 5, mean: 2, spread: 0.1, margin: 0.5, most: 3}"},
 		"at least, with a margin":       {text: "{figure: f, runs: 5, mean: 2, spread: 0.1, margin: 0.5, least: 1}"},
+		"at most, from below zero":      {text: "{figure: f, runs: 5, mean: -50, spread: 4, margin: 1.3, most: 15}"},
 		"a count without any":           {text: "{figure: f, runs: 5, mean: 1, spread: 0, margin: 0, most: 1}"},
 		"no limit":                      {text: "{figure: f, runs: 5, mean: 2, spread: 0, margin: 0}", want: "give one of most and least"},
 		"two limits":                    {text: "{figure: f, runs: 5, mean: 2, spread: 0, margin: 0, most: 2, least: 2}", want: "give one of most and least"},

@@ -146,7 +146,8 @@ func (t *tale) happen(ctx context.Context, c change) (map[journalKey][]version, 
 	return entries, max(took, last.Sub(began)), journalErr
 }
 
-// happenAgain makes the same writes on the open side, with as many who watch, and returns how long it took.
+// happenAgain makes the same writes on the open side, with as many who watch, and returns how long it took until the last was
+// read by them, as on the managed side.
 func (t *tale) happenAgain(ctx context.Context, c change, entries map[journalKey][]version) (time.Duration, error) {
 	clients, err := t.open.clients()
 	if err != nil {
@@ -168,8 +169,11 @@ func (t *tale) happenAgain(ctx context.Context, c change, entries map[journalKey
 		return chapters[i-c.writes].write(ctx, clients[hand])
 	})
 	took := time.Since(began)
-	_, _, journalErr := journal.stop()
-	return took, errors.Join(err, journalErr)
+	if err == nil {
+		err = t.open.idle(ctx)
+	}
+	_, last, journalErr := journal.stop()
+	return max(took, last.Sub(began)), errors.Join(err, journalErr)
 }
 
 // named is the metadata by which an object is found.
