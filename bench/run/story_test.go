@@ -116,12 +116,12 @@ func TestSparesAreTakenOnce(t *testing.T) {
 
 func TestWritesOfDecisionsAreToldFromOthers(t *testing.T) {
 	answered := hub.Requests{
-		{Verb: "POST", Group: "g", Resource: "placementdecisions"}:                         2,
-		{Verb: "PATCH", Group: "g", Resource: "placementdecisions", Subresource: "status"}: 3,
-		{Verb: "PATCH", Group: "g", Resource: "placements", Subresource: "status"}:         5,
-		{Verb: "POST", Group: "g", Resource: "placements"}:                                 100,
-		{Verb: "LIST", Group: "g", Resource: "placementdecisions"}:                         100,
-		{Verb: "POST", Group: "events.k8s.io", Resource: "events"}:                         7,
+		{Verb: "POST", Group: "g", Resource: "placementdecisions"}:                       2,
+		{Verb: "PUT", Group: "g", Resource: "placementdecisions", Subresource: "status"}: 3,
+		{Verb: "PUT", Group: "g", Resource: "placements", Subresource: "status"}:         5,
+		{Verb: "POST", Group: "g", Resource: "placements"}:                               100,
+		{Verb: "LIST", Group: "g", Resource: "placementdecisions"}:                       100,
+		{Verb: "POST", Group: "events.k8s.io", Resource: "events"}:                       7,
 	}
 	if got := decisionWrites(answered); got != 10 {
 		t.Errorf("%v writes of decisions, want 10", got)

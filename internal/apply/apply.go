@@ -102,16 +102,11 @@ func (r *run) create(ctx context.Context, want *clusterv1beta1.PlacementDecision
 func (r *run) fill(ctx context.Context, want *clusterv1beta1.PlacementDecision) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	base := r.base(want)
-	patch, err := fenced(base, map[string]any{"status": want.Status})
-	if err != nil {
-		return err
-	}
-	next := base.DeepCopy()
+	next := r.base(want).DeepCopy()
 	next.Status = want.Status
 	r.journal.Trying(next)
-	object := blankSlice(want)
-	if err := r.client.Status().Patch(ctx, object, patch); err != nil {
+	object := &clusterv1beta1.PlacementDecision{ObjectMeta: fence(next), Status: want.Status}
+	if err := r.client.Status().Update(ctx, object); err != nil {
 		return fmt.Errorf("writing the decisions of PlacementDecision %s: %w", want.Name, err)
 	}
 	r.stored(object)
@@ -122,17 +117,18 @@ func (r *run) mark(ctx context.Context, want *clusterv1beta1.PlacementDecision) 
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	base := r.base(want)
-	patch, err := fenced(base, map[string]any{"metadata": map[string]any{
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"labels": want.Labels, "annotations": want.Annotations, "ownerReferences": want.OwnerReferences,
+		"uid": base.UID, "resourceVersion": base.ResourceVersion,
 	}})
 	if err != nil {
-		return err
+		return fmt.Errorf("encoding the labels of PlacementDecision %s: %w", want.Name, err)
 	}
 	next := want.DeepCopy()
 	next.Status = base.Status
 	r.journal.Trying(next)
-	object := blankSlice(want)
-	if err := r.client.Patch(ctx, object, patch); err != nil {
+	object := &clusterv1beta1.PlacementDecision{ObjectMeta: fence(base)}
+	if err := r.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return fmt.Errorf("labelling PlacementDecision %s: %w", want.Name, err)
 	}
 	r.stored(object)
@@ -159,16 +155,8 @@ func (r *run) report(ctx context.Context, want *clusterv1beta1.Placement) error 
 	if r.placement != nil {
 		base = r.placement
 	}
-	status, err := complete(want.Status)
-	if err != nil {
-		return err
-	}
-	patch, err := fenced(base, map[string]any{"status": status})
-	if err != nil {
-		return err
-	}
-	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: want.Namespace, Name: want.Name}}
-	if err := r.client.Status().Patch(ctx, object, patch); err != nil {
+	object := &clusterv1beta1.Placement{ObjectMeta: fence(base), Status: want.Status}
+	if err := r.client.Status().Update(ctx, object); err != nil {
 		return fmt.Errorf("writing the status of Placement %s/%s: %w", want.Namespace, want.Name, err)
 	}
 	r.placement = object
@@ -184,28 +172,15 @@ func (r *run) base(slice *clusterv1beta1.PlacementDecision) *clusterv1beta1.Plac
 	return slice
 }
 
-// blankSlice names a slice and says nothing else, so that what the API server returns is all that it holds.
-func blankSlice(slice *clusterv1beta1.PlacementDecision) *clusterv1beta1.PlacementDecision {
-	return &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: slice.Namespace, Name: slice.Name}}
-}
-
 func (r *run) stored(object *clusterv1beta1.PlacementDecision) {
 	r.latest[object.Name] = object
 	r.journal.Stored(object)
 }
 
-// fenced makes a merge patch that the API server refuses unless the object is still the one that was looked at.
-func fenced(object client.Object, patch map[string]any) (client.Patch, error) {
-	metadata, ok := patch["metadata"].(map[string]any)
-	if !ok {
-		metadata = map[string]any{}
-		patch["metadata"] = metadata
+// fence names an object as it was looked at: the API server refuses to write another one, or another state of it. A write
+// of the status takes nothing else from it, and costs the API server less than a patch that says the same.
+func fence(object client.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
 	}
-	metadata["uid"] = object.GetUID()
-	metadata["resourceVersion"] = object.GetResourceVersion()
-	body, err := json.Marshal(patch)
-	if err != nil {
-		return nil, fmt.Errorf("encoding a patch of %s: %w", object.GetName(), err)
-	}
-	return client.RawPatch(types.MergePatchType, body), nil
 }

@@ -56,10 +56,6 @@ func (s *server) Delete(ctx context.Context, object client.Object, options ...cl
 	return s.answer(ctx, fmt.Sprintf("delete %s if %s@%s", object.GetName(), *with.Preconditions.UID, *with.Preconditions.ResourceVersion), object)
 }
 
-func (s *server) Patch(ctx context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
-	return s.patch(ctx, "patch", object, patch)
-}
-
 func (s *server) Status() client.SubResourceWriter { return statusOf{nil, s} }
 
 type statusOf struct {
@@ -67,11 +63,11 @@ type statusOf struct {
 	server *server
 }
 
-func (s statusOf) Patch(ctx context.Context, object client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
-	return s.server.patch(ctx, "patch status of", object, patch)
+func (s statusOf) Update(ctx context.Context, object client.Object, _ ...client.SubResourceUpdateOption) error {
+	return s.server.answer(ctx, fmt.Sprintf("update status of %s if %s@%s", object.GetName(), object.GetUID(), object.GetResourceVersion()), object)
 }
 
-func (s *server) patch(ctx context.Context, what string, object client.Object, patch client.Patch) error {
+func (s *server) Patch(ctx context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	body, err := patch.Data(object)
 	if err != nil {
 		s.t.Fatal(err)
@@ -82,7 +78,7 @@ func (s *server) patch(ctx context.Context, what string, object client.Object, p
 	if err := json.Unmarshal(body, &fence); err != nil {
 		s.t.Fatal(err)
 	}
-	return s.answer(ctx, fmt.Sprintf("%s %s if %s@%s", what, object.GetName(), fence.Metadata.UID, fence.Metadata.ResourceVersion), object)
+	return s.answer(ctx, fmt.Sprintf("patch %s if %s@%s", object.GetName(), fence.Metadata.UID, fence.Metadata.ResourceVersion), object)
 }
 
 func (s *server) Trying(slice *clusterv1beta1.PlacementDecision) {
@@ -127,14 +123,14 @@ func TestEveryWriteIsFencedByWhatItWasMadeFrom(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"patch status of p if owner@7", "reported p@101",
+		"update status of p if owner@7", "reported p@101",
 		"trying p-decision-1 []", "create p-decision-1", "stored p-decision-1@102",
-		"trying p-decision-1 [a]", "patch status of p-decision-1 if uid@102", "stored p-decision-1@103",
-		"trying p-decision-2 [b]", "patch status of p-decision-2 if old@5", "stored p-decision-2@104",
+		"trying p-decision-1 [a]", "update status of p-decision-1 if uid@102", "stored p-decision-1@103",
+		"trying p-decision-2 [b]", "update status of p-decision-2 if old@5", "stored p-decision-2@104",
 		// The second write of a slice is made from what the first one returned; the decisions are as they are then.
-		"trying p-decision-2 []", "patch p-decision-2 if uid@104", "stored p-decision-2@105",
+		"trying p-decision-2 [b]", "patch p-decision-2 if uid@104", "stored p-decision-2@105",
 		"delete p-decision-3 if old@6", "removed p-decision-3",
-		"patch status of p if uid@101", "reported p@107",
+		"update status of p if uid@101", "reported p@107",
 	}
 	if diff := cmp.Diff(want, s.said); diff != "" {
 		t.Errorf("asked and told (-want +got):\n%s", diff)

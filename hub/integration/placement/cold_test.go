@@ -48,14 +48,14 @@ func TestColdStart(t *testing.T) {
 	}
 	for i := range placements {
 		name := fmt.Sprintf("p%02d", i)
-		want := []string{"PATCH placementdecisions/" + name + "-decision-1/status 200", "PATCH placements/" + name + "/status 200"}
+		want := []string{"PUT placementdecisions/" + name + "-decision-1/status 200", "PUT placements/" + name + "/status 200"}
 		if diff := cmp.Diff(want, got[name]); diff != "" {
 			t.Errorf("writes of %s (-want +got):\n%s", name, diff)
 		}
 	}
 	after := writes(t)
 	for what, want := range map[string]float64{
-		"POST placementdecisions": placements, "PATCH placementdecisions/status": placements, "PATCH placements/status": placements,
+		"POST placementdecisions": placements, "PUT placementdecisions/status": placements, "PUT placements/status": placements,
 	} {
 		if got := after[what] - before[what]; got != want {
 			t.Errorf("%s: %v times, want %v", what, got, want)

@@ -51,8 +51,8 @@ func TestHeartbeatsWakeNobody(t *testing.T) {
 	}
 	written["PUT managedclusters/status"] += beats * clusters
 	written["PUT managedclusters"]++
-	written["PATCH placementdecisions/status"]++
-	written["PATCH placements/status"]++
+	written["PUT placementdecisions/status"]++
+	written["PUT placements/status"]++
 	if diff := cmp.Diff(written, writes(t)); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}

@@ -189,7 +189,24 @@ func (h *hub) Create(_ context.Context, object client.Object, _ ...client.Create
 
 // Patch implements client.Client for the metadata of slices.
 func (h *hub) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
-	return h.patch("mark", object, patch)
+	body, err := patch.Data(object)
+	slice, ok := object.(*clusterv1beta1.PlacementDecision)
+	if err != nil || !ok || patch.Type() != types.MergePatchType {
+		h.t.Fatalf("patch of a %T, of type %s: %v", object, patch.Type(), err)
+	}
+	return h.write("mark "+slice.Name, func() error {
+		before, exists := h.stored.Slices[nameOf(slice)]
+		if !exists {
+			return apierrors.NewNotFound(resource(slice), slice.Name)
+		}
+		after, err := merged(before, body)
+		if err != nil {
+			return err
+		}
+		h.putSlice(after)
+		after.DeepCopyInto(slice)
+		return nil
+	})
 }
 
 // Status implements client.Client for slices and placements.
@@ -200,8 +217,45 @@ type status struct {
 	hub *hub
 }
 
-func (s status) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
-	return s.hub.patch("status of", object, patch)
+// Update stores a status in full and takes nothing else from the object, in which it returns what is then stored.
+func (s status) Update(_ context.Context, object client.Object, _ ...client.SubResourceUpdateOption) error {
+	return s.hub.write("status of "+object.GetName(), func() error {
+		switch next := object.(type) {
+		case *clusterv1beta1.PlacementDecision:
+			before, exists := s.hub.stored.Slices[nameOf(next)]
+			if !exists {
+				return apierrors.NewNotFound(resource(next), next.Name)
+			}
+			after := before.DeepCopy()
+			next.Status.DeepCopyInto(&after.Status)
+			if err := fenced(next, before); err != nil {
+				return err
+			}
+			s.hub.putSlice(after)
+			after.DeepCopyInto(next)
+		case *clusterv1beta1.Placement:
+			before, exists := s.hub.stored.Placements[keyOf(next)]
+			if !exists {
+				return apierrors.NewNotFound(resource(next), next.Name)
+			}
+			after := before.DeepCopy()
+			next.Status.DeepCopyInto(&after.Status)
+			if err := fenced(next, before); err != nil {
+				return err
+			}
+			s.hub.putPlacement(after)
+			after.DeepCopyInto(next)
+		}
+		return nil
+	})
+}
+
+// fenced returns a conflict where a write was made for another object, or another state of it.
+func fenced(write metav1.Object, stored client.Object) error {
+	if write.GetUID() != stored.GetUID() || write.GetResourceVersion() != stored.GetResourceVersion() {
+		return apierrors.NewConflict(resource(stored), stored.GetName(), errBoom)
+	}
+	return nil
 }
 
 // Delete implements client.Client for slices.
@@ -221,41 +275,6 @@ func (h *hub) Delete(_ context.Context, object client.Object, options ...client.
 	})
 }
 
-// patch carries out a merge patch, and returns in object what is then stored.
-func (h *hub) patch(what string, object client.Object, patch client.Patch) error {
-	body, err := patch.Data(object)
-	if err != nil || patch.Type() != types.MergePatchType {
-		h.t.Fatalf("patch of type %s: %v", patch.Type(), err)
-	}
-	return h.write(what+" "+object.GetName(), func() error {
-		switch o := object.(type) {
-		case *clusterv1beta1.PlacementDecision:
-			before, exists := h.stored.Slices[nameOf(o)]
-			if !exists {
-				return apierrors.NewNotFound(resource(o), o.Name)
-			}
-			after, err := merged(before, body)
-			if err != nil {
-				return err
-			}
-			h.putSlice(after)
-			after.DeepCopyInto(o)
-		case *clusterv1beta1.Placement:
-			before, exists := h.stored.Placements[keyOf(o)]
-			if !exists {
-				return apierrors.NewNotFound(resource(o), o.Name)
-			}
-			after, err := merged(before, body)
-			if err != nil {
-				return err
-			}
-			h.putPlacement(after)
-			after.DeepCopyInto(o)
-		}
-		return nil
-	})
-}
-
 // merged returns an object with a merge patch applied, or a conflict where the patch was made for another state.
 func merged[T any](before *T, patch []byte) (*T, error) {
 	object := any(before).(client.Object)
@@ -265,8 +284,8 @@ func merged[T any](before *T, patch []byte) (*T, error) {
 	if err := json.Unmarshal(patch, &fence); err != nil {
 		return nil, err
 	}
-	if fence.Metadata.UID != object.GetUID() || fence.Metadata.ResourceVersion != object.GetResourceVersion() {
-		return nil, apierrors.NewConflict(resource(object), object.GetName(), errBoom)
+	if err := fenced(&fence.Metadata, object); err != nil {
+		return nil, err
 	}
 	raw, err := json.Marshal(before)
 	if err != nil {
