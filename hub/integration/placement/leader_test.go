@@ -68,11 +68,11 @@ func TestADeposedLeaderIsRefused(t *testing.T) {
 		return nil
 	})
 	want := map[string]int{
-		"POST create-decision":         http.StatusConflict,
-		"PATCH fill-decision-1/status": http.StatusConflict,
-		"PATCH mark-decision-1":        http.StatusConflict,
-		"PATCH report/status":          http.StatusConflict,
-		"DELETE stray":                 http.StatusNotFound, // the second has deleted it
+		"POST create-decision":       http.StatusConflict,
+		"PUT fill-decision-1/status": http.StatusConflict,
+		"PATCH mark-decision-1":      http.StatusConflict,
+		"PUT report/status":          http.StatusConflict,
+		"DELETE stray":               http.StatusNotFound, // the second has deleted it
 	}
 	got := map[string]int{}
 	for _, c := range p.writes()[before:] {
