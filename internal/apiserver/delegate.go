@@ -90,7 +90,7 @@ func authenticate(ctx context.Context, client kubernetes.Interface, config *serv
 	config.Authentication = server.AuthenticationInfo{Authenticator: who, RequestHeaderConfig: headers}
 	// Serving runs the providers that it is given, and so keeps the trust abreast of the ConfigMap.
 	trusted := []dynamiccertificates.CAContentProvider{users, proxy}
-	config.SecureServing.Listener = &patient{Listener: config.SecureServing.Listener, ctx: ctx, trust: trusted}
+	config.SecureServing.Listener = newPatient(ctx, config.SecureServing.Listener, trusted)
 	for _, provider := range trusted {
 		if err := config.Authentication.ApplyClientCert(provider, config.SecureServing); err != nil {
 			return fmt.Errorf("trusting client certificates: %w", err)

@@ -3,6 +3,7 @@ package apiserver
 import (
 	"context"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,25 +22,23 @@ const (
 // waits in line, and is not turned away as a stranger.
 type patient struct {
 	net.Listener
-	ctx   context.Context //nolint:containedctx // that of the server, which Accept has no other way to get
-	trust []dynamiccertificates.CAContentProvider
-	once  sync.Once
+	// wait returns once that is known, or patience has ended: whoever cannot be vouched for then is refused.
+	wait func()
+}
+
+func newPatient(ctx context.Context, listener net.Listener, trust []dynamiccertificates.CAContentProvider) *patient {
+	unknown := func(provider dynamiccertificates.CAContentProvider) bool {
+		return len(provider.CurrentCABundleContent()) == 0
+	}
+	return &patient{listener, sync.OnceFunc(func() {
+		_ = wait.PollUntilContextTimeout(ctx, patientPoll, patience, true, func(context.Context) (bool, error) {
+			return !slices.ContainsFunc(trust, unknown), nil
+		})
+	})}
 }
 
 // Accept implements net.Listener.
 func (p *patient) Accept() (net.Conn, error) {
-	p.once.Do(func() {
-		// At the end of the wait, whatever it is, whoever cannot be vouched for is refused.
-		_ = wait.PollUntilContextTimeout(p.ctx, patientPoll, patience, true, func(context.Context) (bool, error) { return p.known(), nil })
-	})
+	p.wait()
 	return p.Listener.Accept() //nolint:wrapcheck // whoever serves asks what it is
-}
-
-func (p *patient) known() bool {
-	for _, provider := range p.trust {
-		if len(provider.CurrentCABundleContent()) == 0 {
-			return false
-		}
-	}
-	return true
 }

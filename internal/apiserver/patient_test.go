@@ -40,7 +40,7 @@ func TestNobodyIsHeardBeforeItIsKnownWhomToTrust(t *testing.T) {
 				first.known.Store(true)
 				time.AfterFunc(test.known, func() { second.known.Store(true) })
 				synctest.Wait()
-				p := &patient{Listener: ready{}, ctx: t.Context(), trust: []dynamiccertificates.CAContentProvider{first, second}}
+				p := newPatient(t.Context(), ready{}, []dynamiccertificates.CAContentProvider{first, second})
 				began := time.Now()
 				for range 2 {
 					if _, err := p.Accept(); err != nil {
