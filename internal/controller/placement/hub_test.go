@@ -222,32 +222,37 @@ func (s status) Update(_ context.Context, object client.Object, _ ...client.SubR
 	return s.hub.write("status of "+object.GetName(), func() error {
 		switch next := object.(type) {
 		case *clusterv1beta1.PlacementDecision:
-			before, exists := s.hub.stored.Slices[nameOf(next)]
-			if !exists {
-				return apierrors.NewNotFound(resource(next), next.Name)
-			}
-			after := before.DeepCopy()
-			next.Status.DeepCopyInto(&after.Status)
-			if err := fenced(next, before); err != nil {
+			after, err := current(s.hub.stored.Slices[nameOf(next)], next)
+			if err != nil {
 				return err
 			}
+			next.Status.DeepCopyInto(&after.Status)
 			s.hub.putSlice(after)
 			after.DeepCopyInto(next)
 		case *clusterv1beta1.Placement:
-			before, exists := s.hub.stored.Placements[keyOf(next)]
-			if !exists {
-				return apierrors.NewNotFound(resource(next), next.Name)
-			}
-			after := before.DeepCopy()
-			next.Status.DeepCopyInto(&after.Status)
-			if err := fenced(next, before); err != nil {
+			after, err := current(s.hub.stored.Placements[keyOf(next)], next)
+			if err != nil {
 				return err
 			}
+			next.Status.DeepCopyInto(&after.Status)
 			s.hub.putPlacement(after)
 			after.DeepCopyInto(next)
 		}
 		return nil
 	})
+}
+
+// current returns a copy of what is stored, or why a write is refused.
+func current[T interface {
+	comparable
+	client.Object
+	DeepCopy() T
+}](stored, write T) (T, error) {
+	var none T
+	if stored == none {
+		return none, apierrors.NewNotFound(resource(write), write.GetName())
+	}
+	return stored.DeepCopy(), fenced(write, stored)
 }
 
 // fenced returns a conflict where a write was made for another object, or another state of it.
