@@ -38,6 +38,8 @@ func TestInspect(t *testing.T) {
 		"a race in a manager that may fail":         {mayFail: true, log: "WARNING: DATA RACE\nWrite at\n", want: 1},
 		"a panic in a manager that may fail":        {mayFail: true, log: "panic: x\n", want: 1},
 		"what the end of the manager cut off":       {log: "level=ERROR error=\"context canceled\"\n"},
+		"what its end cut off while it started":     {log: "level=ERROR error=\"failed waiting for *v1.Secret Informer to sync\"\n"},
+		"sources that never sync":                   {log: "level=ERROR error=\"timed out waiting for cache to be synced\"\n", want: 1},
 		"an error that another test was told":       {before: failed, log: "level=INFO msg=y\n"},
 		"an error after one that another was told":  {before: failed, log: "level=INFO\n" + failed + failed, want: 2},
 		"half a line, which the next test is told":  {log: "level=ERROR"},
