@@ -11,7 +11,7 @@ import (
 
 const (
 	// quiet is for how long no score may have changed before those are decided who wait for scores alone.
-	quiet = 250 * time.Millisecond
+	quiet = 100 * time.Millisecond
 	// longest is how long they wait for that at most, from the first change on.
 	longest = 5 * time.Second
 )

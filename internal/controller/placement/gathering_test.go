@@ -20,7 +20,7 @@ import (
 // TestScoresAreGathered tells at which instants scores change that one placement reads, and those of others, at which instants
 // somebody looks at them for it, and when that is due.
 func TestScoresAreGathered(t *testing.T) {
-	const tick = 50 * time.Millisecond
+	const tick = 20 * time.Millisecond
 	every := func(pause, end time.Duration) (out []time.Duration) {
 		for at := time.Duration(0); at < end; at += pause {
 			out = append(out, at)
