@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -172,5 +173,40 @@ func TestHoldersNameEveryRightOnce(t *testing.T) {
 		if got := fmt.Sprint(len(known)); got != fmt.Sprint(h.rights) {
 			t.Errorf("%s: %s rights, want %v", h.name, got, h.rights)
 		}
+	}
+}
+
+func TestWritesThatChangeSomething(t *testing.T) {
+	slice := func(label string, clusters ...string) version {
+		out := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"l": label}}}
+		for _, name := range clusters {
+			out.Status.Decisions = append(out.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: name})
+		}
+		return version{object: out}
+	}
+	status := func(selected int32) version {
+		return version{object: &clusterv1beta1.Placement{Status: clusterv1beta1.PlacementStatus{NumberOfSelectedClusters: selected}}}
+	}
+	gone := slice("a", "c")
+	gone.gone = true
+	cases := map[string]struct {
+		versions []version
+		want     int
+	}{
+		"none":                                  {},
+		"a slice that is made and filled":       {[]version{slice("a"), slice("a", "c")}, 2},
+		"the same clusters once more":           {[]version{slice("a", "c"), slice("a", "c")}, 1},
+		"another label":                         {[]version{slice("a", "c"), slice("b", "c")}, 2},
+		"a slice that is deleted":               {[]version{slice("a", "c"), gone}, 2},
+		"a status, the same status, and back":   {[]version{status(1), status(1), status(2), status(1)}, 3},
+		"an event, which tells and is not read": {[]version{{object: &eventsv1.Event{}}}, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := effective(map[journalKey][]version{{of: ofSlice}: tc.versions})
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("writes (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
