@@ -83,7 +83,7 @@ func controllerNames() []string {
 func addPlacement(_ context.Context, a *assembly) error {
 	return placement.Add(a.mgr, placement.Options{
 		Workers: a.options.Workers, Clock: clock.RealClock{}, Metrics: telemetry.NewMetrics(metrics.Registry),
-		Record: a.record, Env: a.env,
+		Record: a.record, Env: a.env, BuiltIn: a.options.runs(clusterset.Name),
 	})
 }
 

@@ -1,6 +1,8 @@
 package placement
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest"
 )
 
 func grouping(size string) func(*clusterv1beta1.PlacementSpec) {
@@ -123,6 +126,57 @@ func TestABrokenSetEvictsNobody(t *testing.T) {
 	change(f, set, func(s *clusterv1beta2.ManagedClusterSet) { s.Spec = clusterv1beta2.ManagedClusterSetSpec{} })
 	f.decides("p", sorted(append(f.upTo(4), other.name(1)))...)
 	settled(t)
+}
+
+// TestABuiltInSetMayBeAwayForAMoment deletes the set global and then edits its selector, which is restored each time: what was
+// decided from it is not written once.
+func TestABuiltInSetMayBeAwayForAMoment(t *testing.T) {
+	start(t, options{Race: true, Args: []string{"--controllers=placement,clusterset"}})
+	f := newFleet(t, 0)
+	f.bind(clusterv1beta2.GlobalClusterSetName)
+	f.join(0, "part", f.namespace)
+	f.join(1, "part", f.namespace)
+	f.delete(&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.namespace}})
+	f.placement("p", labelled("part", f.namespace))
+	f.decides("p", f.upTo(2)...)
+	settled(t)
+	before, err := f.slices(t.Context(), "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	global := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: clusterv1beta2.GlobalClusterSetName}}
+	for range 3 {
+		f.delete(global)
+		f.selects(global, &metav1.LabelSelector{})
+		change(f, global, func(s *clusterv1beta2.ManagedClusterSet) {
+			s.Spec.ClusterSelector.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"part": "none"}}
+		})
+		f.selects(global, &metav1.LabelSelector{})
+	}
+	f.placement("q", labelled("part", f.namespace))
+	f.decides("q", f.upTo(2)...)
+	settled(t)
+	after, err := f.slices(t.Context(), "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("the slices were written (-before +after):\n%s", diff)
+	}
+}
+
+// selects waits until a set is there and selects by certain labels.
+func (f *fleet) selects(set *clusterv1beta2.ManagedClusterSet, want *metav1.LabelSelector) {
+	f.t.Helper()
+	hubtest.Eventually(f.t, soon, func(ctx context.Context) error {
+		if err := f.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
+			return err
+		}
+		if diff := cmp.Diff(want, set.Spec.ClusterSelector.LabelSelector); diff != "" {
+			return fmt.Errorf("set %s (-want +got):\n%s", set.Name, diff)
+		}
+		return nil
+	})
 }
 
 // condition returns a condition of a placement but for the generation that it is of.

@@ -23,6 +23,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/internal/builtin"
 )
 
 var (
@@ -252,13 +253,13 @@ func TestBuiltInSets(t *testing.T) {
 		have *clusterv1beta2.ManagedClusterSet
 		want *clusterv1beta2.ManagedClusterSetSpec
 	}{
-		"default is made":       {"default", nil, &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtIn()["default"]}},
-		"global is made":        {"global", nil, &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtIn()["global"]}},
+		"default is made":       {"default", nil, &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtin.Set("default").Spec.ClusterSelector}},
+		"global is made":        {"global", nil, &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtin.Set("global").Spec.ClusterSelector}},
 		"no other set is made":  {"dev", nil, nil},
-		"default is restored":   {"default", edited("default", matching, nil), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtIn()["default"], ManagedNamespaces: kept}},
-		"global is restored":    {"global", edited("global", matching, nil), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtIn()["global"], ManagedNamespaces: kept}},
+		"default is restored":   {"default", edited("default", matching, nil), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtin.Set("default").Spec.ClusterSelector, ManagedNamespaces: kept}},
+		"global is restored":    {"global", edited("global", matching, nil), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtin.Set("global").Spec.ClusterSelector, ManagedNamespaces: kept}},
 		"one may opt out":       {"global", edited("global", matching, frozen), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: matching, ManagedNamespaces: kept}},
-		"only false opts out":   {"global", edited("global", matching, map[string]string{clusterv1beta2.AutoUpdateAnnotation: "no"}), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtIn()["global"], ManagedNamespaces: kept}},
+		"only false opts out":   {"global", edited("global", matching, map[string]string{clusterv1beta2.AutoUpdateAnnotation: "no"}), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtin.Set("global").Spec.ClusterSelector, ManagedNamespaces: kept}},
 		"others are left alone": {"dev", edited("dev", matching, nil), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: matching, ManagedNamespaces: kept}},
 	} {
 		t.Run(sentence, func(t *testing.T) {

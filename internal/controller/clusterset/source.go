@@ -13,6 +13,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/internal/builtin"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -29,7 +30,7 @@ type source struct {
 // Start begins to follow clusters and sets, and wakes the sets that must exist, whether they do or not. It does not block.
 func (s *source) Start(ctx context.Context, queue queue) error {
 	s.queue = queue
-	for name := range builtIn() {
+	for _, name := range builtin.Names() {
 		s.wake(name)
 	}
 	for _, watched := range []struct {

@@ -49,6 +49,8 @@ type Options struct {
 	Record *record.Record
 	// Env is what expressions are compiled in.
 	Env *celenv.Env
+	// BuiltIn says that the sets `default` and `global` are restored, so that no decision need change while one is not there.
+	BuiltIn bool
 }
 
 // Add adds the controller to a manager.

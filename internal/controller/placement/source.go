@@ -39,6 +39,9 @@ func newSource(cache cache.Cache, options Options) *source {
 	s := &source{cache: cache, clock: options.Clock, record: options.Record}
 	s.scores = newGathering(options.Clock, s.enqueue)
 	s.world = live.New(options.Env, s.wake, s.scored)
+	if options.BuiltIn {
+		s.world.KeepBuiltIn()
+	}
 	return s
 }
 

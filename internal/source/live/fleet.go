@@ -10,6 +10,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/internal/builtin"
 )
 
 // SetCluster records a cluster as the API server has it.
@@ -63,13 +64,34 @@ func (w *World) rescore(object *clusterv1alpha1.AddOnPlacementScore, what string
 	}, func() explain.Cause { return about(kindScore, object, what) })
 }
 
+// KeepBuiltIn has the sets `default` and `global` there from now on, as they must be, whatever becomes of them on the hub: somebody
+// restores them, and no decision is to change in the meantime.
+func (w *World) KeepBuiltIn() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.builtIn = true
+	for _, name := range builtin.Names() {
+		w.setSet(nil, builtin.Set(name))
+	}
+}
+
 // SetSet records a cluster set. before is what the API server had, or nil for a new one.
 func (w *World) SetSet(before, object *clusterv1beta2.ManagedClusterSet) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.setSet(before, object)
+}
+
+func (w *World) setSet(before, object *clusterv1beta2.ManagedClusterSet) {
+	if w.builtIn {
+		object = builtin.Restored(object)
+		if before != nil {
+			before = builtin.Restored(before)
+		}
+	}
 	if before != nil && equality.Semantic.DeepEqual(before.Spec, object.Spec) {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	what := changed
 	if before == nil {
 		what = created
@@ -82,6 +104,10 @@ func (w *World) SetSet(before, object *clusterv1beta2.ManagedClusterSet) {
 func (w *World) DeleteSet(object *clusterv1beta2.ManagedClusterSet) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if kept := builtin.Set(object.Name); w.builtIn && kept != nil {
+		w.setSet(object, kept)
+		return
+	}
 	w.editing().DeleteSet(object.Name)
 	w.rebind(about(kindSet, object, deleted), w.namespacesOf(object.Name)...)
 }

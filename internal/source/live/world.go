@@ -35,6 +35,8 @@ type World struct {
 	mentions, owns map[fleet.Key]map[fleet.Key]struct{}
 	// boundTo lists for each set the namespaces that have a binding of its name.
 	boundTo map[string]map[string]struct{}
+	// builtIn says that somebody restores the built-in sets.
+	builtIn bool
 }
 
 // New returns a World of nothing. For each placement that a change can touch, scored is called where a score changed, and

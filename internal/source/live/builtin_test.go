@@ -1,0 +1,64 @@
+package live
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/internal/builtin"
+)
+
+// TestBuiltInSetsStay has the set global come, be edited, deleted and restored, where somebody restores it and where nobody does.
+func TestBuiltInSetsStay(t *testing.T) {
+	must := builtin.Set(clusterv1beta2.GlobalClusterSetName)
+	edited := must.DeepCopy()
+	edited.Spec.ClusterSelector.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+	frozen := edited.DeepCopy()
+	frozen.Annotations = map[string]string{clusterv1beta2.AutoUpdateAnnotation: "false"}
+	steps := []struct {
+		sentence string
+		do       func(*bench)
+		// kept and left say whether c1 is a member afterwards, where the set is restored and where it is not.
+		kept, left bool
+		// silent says that nobody is woken where it is restored.
+		silent bool
+	}{
+		{"it is not there yet", func(*bench) {}, true, false, true},
+		{"it is stored", func(b *bench) { b.SetSet(nil, must) }, true, true, false},
+		{"it is edited", func(b *bench) { b.SetSet(must, edited) }, true, false, true},
+		{"it is put back", func(b *bench) { b.SetSet(edited, must) }, true, true, true},
+		{"it is deleted", func(b *bench) { b.DeleteSet(must) }, true, false, true},
+		{"it is made again", func(b *bench) { b.SetSet(nil, must) }, true, true, false},
+		{"it is edited, as its annotation allows", func(b *bench) { b.SetSet(must, frozen) }, false, false, false},
+		{"that one is deleted", func(b *bench) { b.DeleteSet(frozen) }, true, false, false},
+	}
+	for name, restored := range map[string]bool{"somebody restores it": true, "nobody does": false} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.SetBinding(binding(clusterv1beta2.GlobalClusterSetName))
+			if restored {
+				b.KeepBuiltIn()
+			}
+			for _, step := range steps {
+				b.woken = nil
+				step.do(b)
+				if want := restored && step.kept || !restored && step.left; b.globalHas("c1") != want {
+					t.Errorf("%s: c1 is a member: %t, want %t", step.sentence, !want, want)
+				}
+				if restored && step.silent && len(b.woken) > 0 {
+					t.Errorf("%s: woke %v, want nobody", step.sentence, b.woken)
+				}
+			}
+		})
+	}
+}
+
+// globalHas says whether a cluster is a member of the set global.
+func (b *bench) globalHas(cluster string) bool {
+	snapshot, _ := b.Fleet(enginetest.Epoch)
+	id, _ := snapshot.ID(cluster)
+	set, there := snapshot.Set(clusterv1beta2.GlobalClusterSetName)
+	return there && set.Has(snapshot.Cluster(id))
+}
