@@ -20,23 +20,43 @@ const (
 	maxSuggestions = 1000
 )
 
-// completeFlags lets a shell complete the values of flags.
-func (w *world) completeFlags(cmd *cobra.Command, outputs []string) {
-	for flag, complete := range map[string]cobra.CompletionFunc{
-		"output": cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp),
-		"namespace": func(cmd *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
-			return w.suggest(cmd.Context(), namespaceKind(), start), cobra.ShellCompDirectiveNoFileComp
-		},
+// completeFlags lets a shell complete the values of flags, among them those that name clusters.
+func (f *hubFlags) completeFlags(cmd *cobra.Command, outputs []string, ofClusters ...string) {
+	complete := map[string]cobra.CompletionFunc{
+		"output":    cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp),
+		"namespace": f.completeAll(namespaceKind()),
 		"context": func(_ *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
-			return starting(w.hubFlags.contexts(), start), cobra.ShellCompDirectiveNoFileComp
+			return starting(f.contexts(), start), cobra.ShellCompDirectiveNoFileComp
 		},
-	} {
+	}
+	for _, flag := range ofClusters {
+		complete[flag] = f.completeAll(clusterKind())
+	}
+	for flag, complete := range complete {
 		_ = cmd.RegisterFlagCompletionFunc(flag, complete) // it fails for a flag that is not there, which then needs no completion
 	}
 }
 
+// completeAll names what there is of a kind, whatever was named already.
+func (f *hubFlags) completeAll(k kind) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
+		return f.suggest(cmd.Context(), k, start), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeOne names what there is of a kind, for a command that takes one.
+func (f *hubFlags) completeOne(k kind) cobra.CompletionFunc {
+	all := f.completeAll(k)
+	return func(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return all(cmd, args, start)
+	}
+}
+
 // completeGet names kinds, then what there is of one.
-func (w *world) completeGet(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+func (f *hubFlags) completeGet(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
 	var out []string
 	switch len(args) {
 	case 0:
@@ -46,22 +66,18 @@ func (w *world) completeGet(cmd *cobra.Command, args []string, start string) ([]
 		out = starting(out, start)
 	case 1:
 		if g, known := glanceOf(args[0]); known {
-			out = w.suggest(cmd.Context(), g.object, start)
+			out = f.suggest(cmd.Context(), g.object, start)
 		}
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeTree names the kind that has a tree, then clusters.
-func (w *world) completeTree(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
-	var out []string
-	switch len(args) {
-	case 0:
-		out = starting([]string{"cluster"}, start)
-	case 1:
-		out = w.suggest(cmd.Context(), clusterKind(), start)
+func (f *hubFlags) completeTree(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return starting([]string{"cluster"}, start), cobra.ShellCompDirectiveNoFileComp
 	}
-	return out, cobra.ShellCompDirectiveNoFileComp
+	return f.completeOne(clusterKind())(cmd, args[1:], start)
 }
 
 func starting(in []string, with string) []string {
@@ -70,14 +86,14 @@ func starting(in []string, with string) []string {
 
 // suggest returns the names of objects on the hub that begin in a certain way. Whatever goes wrong, there is only less to
 // suggest: a shell has no place for errors, and its user no patience.
-func (w *world) suggest(ctx context.Context, k kind, start string) []string {
+func (f *hubFlags) suggest(ctx context.Context, k kind, start string) []string {
 	ctx, cancel := context.WithTimeout(ctx, completionLimit)
 	defer cancel()
 	var found suggestions
 	finished := make(chan struct{})
 	go func() { // on its own, since what logs a user in need not heed the context
 		defer close(finished)
-		w.collect(ctx, k, start, &found)
+		f.collect(ctx, k, start, &found)
 	}()
 	select {
 	case <-finished:
@@ -87,8 +103,8 @@ func (w *world) suggest(ctx context.Context, k kind, start string) []string {
 }
 
 // collect reads names from the hub until it has all, enough, or no more time.
-func (w *world) collect(ctx context.Context, k kind, start string, into *suggestions) {
-	h, err := w.hubFlags.open(io.Discard, nil)
+func (f *hubFlags) collect(ctx context.Context, k kind, start string, into *suggestions) {
+	h, err := f.open(io.Discard, nil)
 	if err != nil {
 		return
 	}

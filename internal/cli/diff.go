@@ -84,6 +84,7 @@ func newDiff(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 	flags.StringVarP(&d.output, "output", "o", "", "`form` of the answer: json (default: a summary)")
 	d.hubFlags.files = "--base"
 	d.hubFlags.add(flags)
+	d.hubFlags.completeFlags(cmd, []string{"json"}, "cordon", "remove")
 	return cmd
 }
 

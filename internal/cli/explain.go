@@ -61,12 +61,13 @@ func newExplain(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 func newExplainPlacement(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	e := &explainPlacement{world: newWorld(streams, clock)}
 	cmd := &cobra.Command{
-		Use:     "placement NAME [flags]",
-		Aliases: []string{"placements"},
-		Short:   "Say why each cluster is selected by a placement or not",
-		Long:    explainPlacementLong,
-		Example: explainPlacementExamples,
-		Args:    onePlacement,
+		Use:               "placement NAME [flags]",
+		Aliases:           []string{"placements"},
+		Short:             "Say why each cluster is selected by a placement or not",
+		Long:              explainPlacementLong,
+		Example:           explainPlacementExamples,
+		Args:              onePlacement,
+		ValidArgsFunction: e.hubFlags.completeOne(placementKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			form, now, err := e.complete(cmd)
 			if err != nil {
@@ -81,6 +82,7 @@ func newExplainPlacement(streams genericiooptions.IOStreams, clock clock.Passive
 	cmd.Flags().StringVar(&e.now, "now", "", "with files, the `instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
 	cmd.Flags().StringVarP(&e.output, "output", "o", "", "`form` of the answer: wide, json or yaml (default: a summary)")
 	e.addFlags(cmd.Flags())
+	e.hubFlags.completeFlags(cmd, []string{"wide", "json", "yaml"}, "cluster")
 	return cmd
 }
 

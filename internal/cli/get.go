@@ -74,7 +74,7 @@ func newGet(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra
 		Short:             "Show placements, clusters, sets or groups at a glance",
 		Long:              getLong,
 		Example:           getExamples,
-		ValidArgsFunction: g.world.completeGet,
+		ValidArgsFunction: g.world.hubFlags.completeGet,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := g.complete(args); err != nil {
 				return usageError{cmd, err}
@@ -92,7 +92,7 @@ func newGet(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra
 	flags.StringVarP(&g.output, "output", "o", "table", "`form` of the result: table, wide, json, yaml or name")
 	flags.BoolVarP(&g.watch, "watch", "w", false, "after that, print every row that changes, until interrupted")
 	g.world.addFlags(flags)
-	g.world.completeFlags(cmd, outputs())
+	g.world.hubFlags.completeFlags(cmd, outputs())
 	return cmd
 }
 

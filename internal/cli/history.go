@@ -49,12 +49,13 @@ func newHistory(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 func newHistoryPlacement(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	s := &showHistory{streams: streams, clock: clock, flags: newHubFlags()}
 	cmd := &cobra.Command{
-		Use:     "placement NAME [flags]",
-		Aliases: []string{"placements"},
-		Short:   "Show how the decisions of a placement changed",
-		Long:    historyLong,
-		Example: historyExamples,
-		Args:    onePlacement,
+		Use:               "placement NAME [flags]",
+		Aliases:           []string{"placements"},
+		Short:             "Show how the decisions of a placement changed",
+		Long:              historyLong,
+		Example:           historyExamples,
+		Args:              onePlacement,
+		ValidArgsFunction: s.flags.completeOne(placementKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			parameters, err := s.complete(cmd)
 			if err != nil {
@@ -69,6 +70,7 @@ func newHistoryPlacement(streams genericiooptions.IOStreams, clock clock.Passive
 	cmd.Flags().StringVar(&s.since, "since", "", "how `long` ago to begin, such as 1h, or an instant such as 2026-11-20T10:00:00Z (default: all that is kept)")
 	cmd.Flags().StringVarP(&s.output, "output", "o", "table", "`form` of the answer: table, json or yaml")
 	s.flags.add(cmd.Flags())
+	s.flags.completeFlags(cmd, []string{"table", "json", "yaml"}, "cluster")
 	return cmd
 }
 

@@ -85,16 +85,11 @@ func newRollout(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 func newRolloutPlan(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	p := &rolloutPlan{world: newWorld(streams, clock), clock: clock}
 	cmd := &cobra.Command{
-		Use:     "plan [PLACEMENT] --strategy FILE [flags]",
-		Short:   "Show the waves of a rollout, its next step, or a whole one played",
-		Long:    rolloutPlanLong,
-		Example: rolloutPlanExamples,
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return p.world.suggest(cmd.Context(), placementKind(), start), cobra.ShellCompDirectiveNoFileComp
-		},
+		Use:               "plan [PLACEMENT] --strategy FILE [flags]",
+		Short:             "Show the waves of a rollout, its next step, or a whole one played",
+		Long:              rolloutPlanLong,
+		Example:           rolloutPlanExamples,
+		ValidArgsFunction: p.world.hubFlags.completeOne(placementKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := p.complete(cmd, args); err != nil {
 				return usageError{cmd, err}
@@ -115,7 +110,7 @@ func newRolloutPlan(streams genericiooptions.IOStreams, clock clock.PassiveClock
 	flags.Float64Var(&p.fleet.Spread, "spread", 0.5, "`share` of --duration that clusters take more or less, from 0 to 1, with --simulate")
 	flags.Uint64Var(&p.fleet.Seed, "seed", 1, "`number` that what becomes of each cluster is drawn by, with --simulate")
 	p.world.addFlags(flags)
-	p.world.completeFlags(cmd, []string{"table", "yaml", "json"})
+	p.world.hubFlags.completeFlags(cmd, []string{"table", "yaml", "json"})
 	return cmd
 }
 

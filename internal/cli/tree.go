@@ -82,7 +82,7 @@ func newTree(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 		Short:             "Show who put work on a cluster",
 		Long:              treeLong,
 		Example:           treeExamples,
-		ValidArgsFunction: t.world.completeTree,
+		ValidArgsFunction: t.world.hubFlags.completeTree,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := t.complete(args); err != nil {
 				return usageError{cmd, err}
@@ -93,7 +93,7 @@ func newTree(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 	}
 	cmd.Flags().StringVarP(&t.output, "output", "o", "table", "`form` of the result: table, json or yaml")
 	t.world.addFlags(cmd.Flags())
-	t.world.completeFlags(cmd, []string{"table", "json", "yaml"})
+	t.world.hubFlags.completeFlags(cmd, []string{"table", "json", "yaml"})
 	return cmd
 }
 

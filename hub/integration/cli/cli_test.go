@@ -88,13 +88,19 @@ func (s stage) lookAtGroups(t *testing.T) {
 // complete wants live names of every kind.
 func (s stage) complete(t *testing.T) {
 	for name, tc := range map[string]struct{ args, want []string }{
-		"placements":             {[]string{"get", "pl", "-n", s.namespace, ""}, []string{"web"}},
-		"placements, for groups": {[]string{"get", "groups", "-n", s.namespace, "w"}, []string{"web"}},
-		"clusters":               {[]string{"get", "clusters", s.namespace}, s.clusters()},
-		"clusters, for a tree":   {[]string{"tree", "cluster", s.namespace}, s.clusters()},
-		"sets":                   {[]string{"get", "sets", s.namespace}, []string{s.namespace}},
-		"namespaces":             {[]string{"get", "pl", "-n", s.namespace}, []string{s.namespace}},
-		"nothing":                {[]string{"get", "pl", "-n", s.namespace, "x"}, []string{}},
+		"placements":                  {[]string{"get", "pl", "-n", s.namespace, ""}, []string{"web"}},
+		"placements, for groups":      {[]string{"get", "groups", "-n", s.namespace, "w"}, []string{"web"}},
+		"clusters":                    {[]string{"get", "clusters", s.namespace}, s.clusters()},
+		"clusters, for a tree":        {[]string{"tree", "cluster", s.namespace}, s.clusters()},
+		"placements, to explain":      {[]string{"explain", "placement", "-n", s.namespace, ""}, []string{"web"}},
+		"clusters, to explain":        {[]string{"explain", "placement", "web", "--cluster", s.namespace}, s.clusters()},
+		"placements, to look back at": {[]string{"history", "placement", "-n", s.namespace, ""}, []string{"web"}},
+		"clusters, to look back at":   {[]string{"history", "placement", "web", "--cluster", s.namespace}, s.clusters()},
+		"clusters, to cordon":         {[]string{"diff", "--cordon", s.namespace}, s.clusters()},
+		"one placement is enough":     {[]string{"explain", "placement", "web", "-n", s.namespace, ""}, []string{}},
+		"sets":                        {[]string{"get", "sets", s.namespace}, []string{s.namespace}},
+		"namespaces":                  {[]string{"get", "pl", "-n", s.namespace}, []string{s.namespace}},
+		"nothing":                     {[]string{"get", "pl", "-n", s.namespace, "x"}, []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, completions(t, tc.args...)); diff != "" {
