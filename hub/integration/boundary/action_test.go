@@ -110,6 +110,9 @@ var actions = map[string]action{
 	},
 	listViews: {
 		ready: func(t *testing.T) {
+			root(t).remove(t, clusters+"/edge")
+			sees(t, root(t), clusterViews, "vault") // so that the edge that is seen is not that of the row before
+			root(t).create(t, clusters, cluster("edge", "team")).ok(t)
 			sees(t, root(t), setViews, "default", "global", "other", "team")
 			sees(t, root(t), clusterViews, "edge", "vault")
 		},
