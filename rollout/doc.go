@@ -10,7 +10,7 @@
 //   - More failures than are tolerated start no further cluster. What has been started is left as it is; nothing is ever
 //     rolled back by a Step.
 //   - A failed cluster counts as a failure and holds no place; nobody waits for it. So a rollout ends, or is breached,
-//     unless clusters stay under way without a deadline, or a person is asked to resume, approve or mend the strategy.
+//     unless clusters stay under way without a deadline or without a time, or a person is asked to resume, approve or mend the strategy.
 //   - Groups start by index, the mandatory ones first. Indexes may have holes. A cluster that joins an earlier group is
 //     next, whatever has been started of later ones.
 //   - A strategy that cannot be followed starts nothing and gives up nobody: Step.Errors says what to mend.
@@ -23,7 +23,7 @@
 //  2. Give a status for every cluster that has something of the rollout, selected or not, current or outdated: who has a
 //     status and is selected no longer is removed. A cluster whose copy is not the current one is ToApply.
 //  3. Stamp every status with the time at which it was entered (Since), and keep that while the state stays. Without it
-//     deadlines have passed and watches are over.
+//     no deadline passes, and a cluster that succeeded has soaked.
 //  4. Apply to the clusters in Step.Apply, and have them stamped Progressing before asking again: a cluster that is not
 //     is started again, and holds no place until it is.
 //  5. Take back what was applied to the clusters in Step.Removed. Leave all others alone.

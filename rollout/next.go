@@ -129,12 +129,13 @@ func (w *walk) judge(statuses []Status) {
 // placed marks a cluster that has its verdict.
 const placed = -1
 
-// worse says whether of two statuses of one cluster the first counts: the one further from success, or the earlier.
+// worse says whether of two statuses of one cluster the first counts: the one further from success, else the earlier. A
+// status without a time counts after one that has a time.
 func worse(a, b Status) bool {
 	if x, y := a.State.severity(), b.State.severity(); x != y {
 		return x > y
 	}
-	return a.Since.Before(b.Since)
+	return !a.Since.IsZero() && (b.Since.IsZero() || a.Since.Before(b.Since))
 }
 
 func (s *stage) count(code Code) {

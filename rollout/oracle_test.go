@@ -90,14 +90,14 @@ func (o oracle) failed(cluster string) bool {
 	late := false
 	if o.config.ProgressDeadline != "" {
 		deadline, _ := time.ParseDuration(o.config.ProgressDeadline)
-		late = o.now.Sub(s.Since) >= deadline
+		late = !s.Since.IsZero() && o.now.Sub(s.Since) >= deadline
 	}
 	return s.State == rollout.Failed || s.State == rollout.TimeOut || s.State == rollout.Progressing && late
 }
 
 func (o oracle) underWay(cluster string) bool {
 	s := o.statuses[cluster]
-	soaking := s.State == rollout.Succeeded && o.now.Sub(s.Since) < o.config.MinSuccessTime.Duration
+	soaking := s.State == rollout.Succeeded && !s.Since.IsZero() && o.now.Sub(s.Since) < o.config.MinSuccessTime.Duration
 	return soaking || s.State == rollout.Progressing && !o.failed(cluster)
 }
 

@@ -32,7 +32,7 @@ const (
 	Succeeded State = "Succeeded"
 	// Failed says that the cluster could not take the change. It may yet recover.
 	Failed State = "Failed"
-	// TimeOut says that the cluster was given up, by its caller; Next finds out by itself who is overdue.
+	// TimeOut says that the caller found the cluster to be overdue. Next finds that out by itself too.
 	TimeOut State = "TimeOut"
 	// Skip says that the cluster is to be left out; it counts as done.
 	Skip State = "Skip"
@@ -45,7 +45,8 @@ func States() []State { return []State{ToApply, Progressing, Succeeded, Failed, 
 type Status struct {
 	Cluster string
 	State   State
-	// Since is when the cluster came into its state. The zero time is long ago: what waits for it is over.
+	// Since is when the cluster entered its state. The zero time is unknown: a Succeeded status without it has soaked, and a
+	// Progressing or Failed one never times out.
 	Since time.Time
 }
 
@@ -86,10 +87,10 @@ func (s Status) verdict(r rules, now time.Time) (Code, time.Time) {
 		if s.State == Failed {
 			code = Failing
 		}
-		if r.deadline == never {
+		if r.deadline == never || s.Since.IsZero() {
 			return code, time.Time{}
 		}
-		if until := s.Since.Add(r.deadline); !s.Since.IsZero() && now.Before(until) {
+		if until := s.Since.Add(r.deadline); now.Before(until) {
 			return code, until
 		}
 		return TimedOut, time.Time{}

@@ -18,15 +18,17 @@ func TestOneCluster(t *testing.T) {
 		"succeeded, it is watched":                          {soak, "0:a", "a=Succeeded@1m", want{phase: rollout.Watching, keep: "a", until: "4m0s"}},
 		"succeeded just now":                                {soak, "0:a", "a=Succeeded@0s", want{phase: rollout.Watching, keep: "a", until: "5m0s"}},
 		"succeeded, the watch ends":                         {soak, "0:a", "a=Succeeded@5m", want{phase: rollout.Finished, keep: "a"}},
-		"succeeded nobody knows when, the watch is over":    {soak, "0:a", "a=Succeeded@-", want{phase: rollout.Finished, keep: "a"}},
+		"succeeded without a time, it has soaked":           {soak, "0:a", "a=Succeeded@-", want{phase: rollout.Finished, keep: "a"}},
 		"progressing without a deadline":                    {none, "0:a", "a=Progressing@1000h", want{phase: rollout.Waiting, keep: "a"}},
 		"progressing before the deadline":                   {deadline, "0:a", "a=Progressing@9m", want{phase: rollout.Waiting, keep: "a", until: "1m0s"}},
 		"progressing at the deadline":                       {deadline, "0:a", "a=Progressing@10m", want{phase: rollout.Finished, timed: "a"}},
-		"progressing nobody knows since when":               {deadline, "0:a", "a=Progressing@-", want{phase: rollout.Finished, timed: "a"}},
+		"progressing without a time, it never times out":    {deadline, "0:a", "a=Progressing@-", want{phase: rollout.Waiting, keep: "a"}},
 		"a state that is unknown counts as progressing":     {deadline, "0:a", "a=Launching@9m", want{phase: rollout.Waiting, keep: "a", until: "1m0s"}},
 		"failed without a deadline":                         {none, "0:a", "a=Failed@1000h", want{phase: rollout.Finished, keep: "a"}},
 		"failed before the deadline, it may recover":        {deadline, "0:a", "a=Failed@9m", want{phase: rollout.Finished, keep: "a", until: "1m0s"}},
 		"failed at the deadline":                            {deadline, "0:a", "a=Failed@10m", want{phase: rollout.Finished, timed: "a"}},
+		"failed without a time, it never times out":         {deadline, "0:a", "a=Failed@-", want{phase: rollout.Finished, keep: "a"}},
+		"an unknown state without a time":                   {deadline, "0:a", "a=Launching@-", want{phase: rollout.Waiting, keep: "a"}},
 		"timed out stays so":                                {deadline, "0:a", "a=TimeOut@1m", want{phase: rollout.Finished, timed: "a"}},
 		"skipped counts as done":                            {none, "0:a", "a=Skip", want{phase: rollout.Finished, keep: "a"}},
 		"a deadline of 0s has passed at once":               {`{type: Progressive, progressive: {progressDeadline: 0s, maxFailures: 1}}`, "0:a", "a=Progressing@0s", want{phase: rollout.Finished, timed: "a"}},
@@ -35,6 +37,7 @@ func TestOneCluster(t *testing.T) {
 		"selected no longer, whatever its state":            {none, "0:a", "a=Skip b=ToApply c=Failed@1h", want{phase: rollout.Finished, keep: "a", remove: "b c"}},
 		"of two statuses the one further from success":      {none, "0:a", "a=Succeeded a=ToApply", want{phase: rollout.Advancing, apply: "a"}},
 		"of two times the earlier":                          {deadline, "0:a", "a=Progressing@1m a=Progressing@9m", want{phase: rollout.Waiting, keep: "a", until: "1m0s"}},
+		"of two times one that is missing counts last":      {deadline, "0:a", "a=Progressing@- a=Progressing@9m", want{phase: rollout.Waiting, keep: "a", until: "1m0s"}},
 		"in two groups, it counts in the first":             {none, "1:a 0:a", "", want{phase: rollout.Advancing, apply: "a"}},
 		"an outdated copy of a cluster that left goes, too": {none, "0:a", "a=Succeeded b=ToApply@-", want{phase: rollout.Finished, keep: "a", remove: "b"}},
 		"nobody is selected, and that is no success":        {none, "0:", "b=Succeeded", want{phase: rollout.Empty, remove: "b"}},
@@ -176,4 +179,19 @@ func TestThresholds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAMissingTimeNeverBreachesARollout holds that a deadline passes for clusters alone whose status has a time, and that a
+// cluster which failed holds no place, whether its status has one or not.
+func TestAMissingTimeNeverBreachesARollout(t *testing.T) {
+	const strict = `{type: Progressive, progressive: {progressDeadline: 10m, maxConcurrency: 2}}`
+	const lenient = `{type: Progressive, progressive: {progressDeadline: 10m, maxConcurrency: 1, maxFailures: 1}}`
+	check(t, map[string]vector{
+		"progressing, it holds its place":         {strict, "0:a,b,c", "a=Progressing@-", want{phase: rollout.Advancing, apply: "b", keep: "a", wait: "c", until: "10m0s"}},
+		"with a deadline of 0s, too":              {`{type: Progressive, progressive: {progressDeadline: 0s}}`, "0:a", "a=Progressing@-", want{phase: rollout.Waiting, keep: "a"}},
+		"failed, maxFailures bounds it":           {strict, "0:a,b,c", "a=Failed@-", want{phase: rollout.Breached, keep: "a", wait: "b c"}},
+		"failed within maxFailures, no place":     {lenient, "0:a,b", "a=Failed@-", want{phase: rollout.Advancing, apply: "b", keep: "a", until: "10m0s"}},
+		"succeeded, the next group starts":        {`{type: ProgressivePerGroup, progressivePerGroup: {minSuccessTime: 1h}}`, "0:a 1:b", "a=Succeeded@-", want{phase: rollout.Advancing, apply: "b", keep: "a"}},
+		"a mandatory cluster that is progressing": {`{type: Progressive, progressive: {progressDeadline: 10m, mandatoryDecisionGroups: [{groupIndex: 0}]}}`, "0:a 1:b", "a=Progressing@-", want{phase: rollout.Waiting, keep: "a", wait: "b"}},
+	})
 }
