@@ -103,7 +103,7 @@ func (f *Fleet) join(t testing.TB, number int, opts FleetOptions) {
 	t.Helper()
 	name := f.Name(number)
 	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	cluster.Spec.LeaseDurationSeconds = opts.Lease
+	cluster.Spec.LeaseDurationSeconds, cluster.Spec.HubAcceptsClient = opts.Lease, true
 	if opts.Labels != nil {
 		cluster.Labels = maps.Clone(opts.Labels(number))
 	}

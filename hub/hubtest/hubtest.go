@@ -50,6 +50,9 @@ type Options struct {
 	DataDir string
 	// Manager runs Berth's manager within the hub, as users have it.
 	Manager bool
+	// TaintUnjoined leaves clusters that never joined unselectable, as the hub of a user does. Without it a test may store
+	// clusters that have no agent.
+	TaintUnjoined bool
 	// Args are further flags of berth-hub.
 	Args []string
 }
@@ -133,6 +136,9 @@ func (o Options) args() (args []string, cleanup func(), err error) {
 	args = []string{"--stop-with-stdin"}
 	if !o.Manager {
 		args = append(args, "--no-manager")
+	}
+	if !o.TaintUnjoined {
+		args = append(args, "--taint-unjoined=false")
 	}
 	if o.DataDir == "" {
 		args = append(args, "--ephemeral")

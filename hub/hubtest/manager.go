@@ -32,6 +32,9 @@ type ManagerOptions struct {
 	Kubeconfig string
 	// Webhooks lets the manager guard the hub. The caller waits until it does.
 	Webhooks bool
+	// TaintUnjoined leaves clusters that never joined unselectable, as the manager of a user does. Without it a test may store
+	// clusters that have no agent.
+	TaintUnjoined bool
 	// Args are further flags, which win over those that every manager gets.
 	Args []string
 	// MayFail is for tests that give the manager reason to log errors and refusals.
@@ -115,6 +118,9 @@ func (m *Manager) args(opts ManagerOptions) []string {
 	}
 	if opts.Webhooks {
 		out = append(out, "--webhook-bind-address="+m.Webhooks, "--webhook-url=https://"+m.Webhooks)
+	}
+	if !opts.TaintUnjoined {
+		out = append(out, "--taint-unjoined=false")
 	}
 	return append(out, opts.Args...)
 }

@@ -17,18 +17,26 @@ func setLog(options Options) {
 		ctrl.SetLogger(options.Logger)
 		return
 	}
-	least, err := level(options.LogLevel)
+	if err := options.NewLogger(); err != nil {
+		return // validated before
+	}
+	ctrl.SetLogger(options.Logger)
+	klog.SetLogger(options.Logger)
+}
+
+// NewLogger sets Logger to one that writes to standard error, as LogFormat and LogLevel say.
+func (o *Options) NewLogger() error {
+	least, err := level(o.LogLevel)
 	if err != nil {
-		least = slog.LevelInfo
+		return err
 	}
 	settings := &slog.HandlerOptions{Level: least}
 	var handler slog.Handler = slog.NewJSONHandler(os.Stderr, settings)
-	if options.LogFormat == "text" {
+	if o.LogFormat == "text" {
 		handler = slog.NewTextHandler(os.Stderr, settings)
 	}
-	logger := logr.FromSlogHandler(handler)
-	ctrl.SetLogger(logger)
-	klog.SetLogger(logger)
+	o.Logger = logr.FromSlogHandler(handler)
+	return nil
 }
 
 func level(name string) (slog.Level, error) {

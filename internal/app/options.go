@@ -74,6 +74,7 @@ func DefaultOptions() Options {
 		RetryPeriod:             2 * time.Second,
 		Health:                  HealthOptions{UnreachableLimit: 55},
 		Views:                   ViewOptions{Address: off},
+		Webhooks:                Webhooks{Address: off},
 		LogFormat:               "json",
 		LogLevel:                "info",
 	}
@@ -136,6 +137,14 @@ func (o *Options) validate() error {
 		return fmt.Errorf("wrong options: %s", strings.Join(faults, "; "))
 	}
 	return nil
+}
+
+// Served tells which servers for the API server run.
+type Served struct{ Webhooks, Views bool }
+
+// Serves returns which servers for the API server run.
+func (o *Options) Serves() Served {
+	return Served{Webhooks: o.Webhooks.on(), Views: o.viewed()}
 }
 
 // loopback says whether nobody on another host reaches an address. One that is off is reached by nobody.

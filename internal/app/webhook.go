@@ -40,7 +40,7 @@ type Webhooks struct {
 
 // addFlags binds the options to flags.
 func (o *Webhooks) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Address, "webhook-bind-address", "0", "host:port that serves admission webhooks; 0: off, and what they guard is open")
+	flags.StringVar(&o.Address, "webhook-bind-address", o.Address, "host:port that serves admission webhooks; 0: off, and what they guard is open")
 	flags.StringVar(&o.URL, "webhook-url", o.URL, "https URL under which the API server reaches the webhooks; empty: the Service in config/webhook")
 }
 

@@ -53,6 +53,10 @@ const (
 	ManagedClusterTaintUnreachable = "cluster.open-cluster-management.io/unreachable"
 )
 
+// ManagedClusterTaintDenied is on a cluster that was accepted, or has reported, while spec.hubAcceptsClient is false. It has
+// effect NoSelect and no value.
+const ManagedClusterTaintDenied = "berth-project.io/denied"
+
 // Finalizers of a ManagedCluster.
 const (
 	// ManagedClusterFinalizer holds a cluster until the permissions of its agent are withdrawn.
@@ -71,6 +75,9 @@ const (
 	SkipClockSyncCheckAnnotationKey = "registration.open-cluster-management.io/skip-clock-sync-check"
 	// CleanupPriorityAnnotationKey orders the removal of objects in a cluster's namespace by a number from 0 to 100.
 	CleanupPriorityAnnotationKey = "open-cluster-management.io/cleanup-priority"
+	// SimulatedAnnotationKey with value "true" on a ManagedCluster lets a hub that simulates clusters report it as accepted,
+	// joined and available, though it has no agent.
+	SimulatedAnnotationKey = "berth-project.io/simulated"
 	// SpokeOnlyLabelKey keeps a claim on its cluster: it is not reported to the hub.
 	SpokeOnlyLabelKey = "open-cluster-management.io/spoke-only"
 )

@@ -25,9 +25,11 @@ func main() {
 // wiring runs the manager as the service account that it has in a cluster, so
 // that it may do no more here than there.
 func wiring() cli.Wiring {
+	manager := newManager()
 	return cli.Wiring{
 		Manifests:     append([]fs.FS{config.CRDs()}, config.Access()...),
-		Manager:       manager,
+		Manager:       manager.ready,
+		ManagerFlags:  manager.addFlags,
 		ManagerUser:   "system:serviceaccount:berth-system:berth",
 		ManagerGroups: []string{"system:serviceaccounts", "system:serviceaccounts:berth-system"},
 	}

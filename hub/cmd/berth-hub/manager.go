@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net"
 
+	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
@@ -14,45 +15,112 @@ import (
 	"github.com/berth-project/berth/internal/app"
 )
 
-// manager readies the manager: it takes the ports that the views and the webhooks are served on, of which the manager
-// tells the hub itself. The hub keeps the log, and the manager listens nowhere else.
-func manager(ctx context.Context) (cli.Manager, error) {
+const (
+	// off is the address of a server that does not run.
+	off = "0"
+	// freeAddress is any free port of this machine alone.
+	freeAddress = "127.0.0.1:0"
+)
+
+// hubManager is the manager of the hub, before it is ready to run.
+type hubManager struct {
+	options app.Options
+	// logging returns whether the flags say where and how the manager logs; else the hub keeps its log.
+	logging func() bool
+}
+
+// newManager returns a manager with the defaults of the hub. Only the API server of the hub reaches it, on free ports.
+func newManager() *hubManager {
 	options := app.DefaultOptions()
-	options.MetricsAddress, options.HealthAddress = "0", "0"
+	options.MetricsAddress, options.HealthAddress = off, off
+	options.Views.Address, options.Webhooks.Address = freeAddress, freeAddress
 	options.Identity = "berth-hub" // its data folder is locked against a second one
-	options.Logger = klog.NewKlogr()
-	views, viewPort, err := listen(ctx)
-	if err != nil {
-		return cli.Manager{}, fmt.Errorf("readying the views: %w", err)
+	return &hubManager{options: options, logging: func() bool { return false }}
+}
+
+// addFlags adds every flag of the manager. The usage of a flag names the default of "berth manager" where it is another.
+func (m *hubManager) addFlags(flags *pflag.FlagSet) {
+	usual := app.DefaultOptions()
+	theirs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	usual.AddFlags(theirs)
+	ours := pflag.NewFlagSet("berth-hub", pflag.ContinueOnError)
+	m.options.AddFlags(ours)
+	ours.VisitAll(func(flag *pflag.Flag) {
+		if usual := theirs.Lookup(flag.Name).DefValue; usual != flag.DefValue {
+			flag.Usage += fmt.Sprintf(" (berth manager: %s)", usual)
+		}
+	})
+	ours.Lookup("kubeconfig").Usage = "path of the kubeconfig that the manager uses; empty: one for this hub (berth manager: in-cluster, or $KUBECONFIG)"
+	ours.Lookup("log-format").Usage += "; the manager logs into the hub's log unless this or --log-level is given (berth manager: to standard error)"
+	flags.AddFlagSet(ours)
+	m.logging = func() bool { return flags.Changed("log-format") || flags.Changed("log-level") }
+}
+
+// ready takes the ports that the views and the webhooks are served on. The manager registers them with the hub itself.
+func (m *hubManager) ready(ctx context.Context) (cli.Manager, error) {
+	options := m.options
+	if !m.logging() {
+		options.Logger = klog.NewKlogr()
+	} else if err := options.NewLogger(); err != nil {
+		return cli.Manager{}, fmt.Errorf("readying the log of the manager: %w", err)
 	}
-	options.Views.Listener, options.Views.ServicePort = views, viewPort
-	webhooks, webhookPort, err := listen(ctx)
-	if err != nil {
-		return cli.Manager{}, fmt.Errorf("readying the webhooks: %w", err)
+	if err := listenAll(ctx, &options); err != nil {
+		return cli.Manager{}, err
 	}
-	options.Webhooks.Listener, options.Webhooks.URL = webhooks, fmt.Sprintf("https://127.0.0.1:%d", webhookPort)
 	registered := make(chan struct{})
 	options.Registered = func() { close(registered) }
+	serves := options.Serves()
 	return cli.Manager{
 		Manifests: []fs.FS{apiserver.Local()},
 		Ready: func(ctx context.Context, admin *rest.Config) error {
+			if !serves.Webhooks && !serves.Views {
+				return nil
+			}
 			select {
 			case <-registered:
-				return awaitService(ctx, admin)
+				return awaitService(ctx, admin, serves)
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
 		},
 		Run: func(ctx context.Context, kubeconfig string) error {
-			options.Kubeconfig = kubeconfig
+			if options.Kubeconfig == "" {
+				options.Kubeconfig = kubeconfig
+			}
 			return app.Run(ctx, options)
 		},
 	}, nil
 }
 
-// listen takes a free port of this machine alone.
-func listen(ctx context.Context) (listener net.Listener, port int, err error) {
-	listener, err = new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+// listenAll opens the listeners of the servers that run, and sets where the API server reaches them unless a flag does.
+func listenAll(ctx context.Context, options *app.Options) error {
+	serves := options.Serves()
+	if serves.Views {
+		listener, port, err := listen(ctx, options.Views.Address)
+		if err != nil {
+			return fmt.Errorf("readying the views: %w", err)
+		}
+		options.Views.Listener = listener
+		if options.Views.ServicePort == 0 {
+			options.Views.ServicePort = port
+		}
+	}
+	if serves.Webhooks {
+		listener, port, err := listen(ctx, options.Webhooks.Address)
+		if err != nil {
+			return fmt.Errorf("readying the webhooks: %w", err)
+		}
+		options.Webhooks.Listener = listener
+		if options.Webhooks.URL == "" {
+			options.Webhooks.URL = fmt.Sprintf("https://127.0.0.1:%d", port)
+		}
+	}
+	return nil
+}
+
+// listen listens on an address.
+func listen(ctx context.Context, on string) (listener net.Listener, port int, err error) {
+	listener, err = new(net.ListenConfig).Listen(ctx, "tcp", on)
 	if err != nil {
 		return nil, 0, fmt.Errorf("listening: %w", err)
 	}

@@ -17,6 +17,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	viewv1 "github.com/berth-project/berth/api/view/v1"
+	"github.com/berth-project/berth/internal/app"
 )
 
 const (
@@ -30,14 +31,21 @@ var (
 	errUnchecked = errors.New("wrong sets are stored")
 )
 
-// awaitService returns once the API server asks the manager's webhooks and sends readers to its views. That it has been
-// told of them is not enough: it acts on that a moment later, and so it is asked for what only the manager can answer.
-func awaitService(ctx context.Context, admin *rest.Config) error {
+// awaitService returns once the API server calls the webhooks and the views that the manager serves. Registering them is not
+// enough: the API server acts on that a moment later. So the requests are some that only the manager can answer.
+func awaitService(ctx context.Context, admin *rest.Config, serves app.Served) error {
 	client, err := dynamic.NewForConfig(admin)
 	if err != nil {
 		return fmt.Errorf("creating a client: %w", err)
 	}
-	for _, ask := range []func(context.Context, dynamic.Interface) error{defaulted, checked, shown} {
+	var probes []func(context.Context, dynamic.Interface) error
+	if serves.Webhooks {
+		probes = append(probes, defaulted, checked)
+	}
+	if serves.Views {
+		probes = append(probes, shown)
+	}
+	for _, ask := range probes {
 		var pending error
 		err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 			err := ask(ctx, client)

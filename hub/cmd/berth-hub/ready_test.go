@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-project/berth/config/apiserver"
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/app"
 )
 
 const soon = 120 * time.Second
@@ -57,7 +58,7 @@ func TestReady(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()
-	if err := awaitService(ctx, hub.Config()); err != nil {
+	if err := awaitService(ctx, hub.Config(), app.Served{Webhooks: true, Views: true}); err != nil {
 		t.Fatal(err)
 	}
 	for what, ask := range map[string]func(context.Context, dynamic.Interface) error{"clusters": defaulted, "sets": checked, "views": shown} {
@@ -73,7 +74,7 @@ func TestNotReadyInTime(t *testing.T) {
 	cause := errors.New("out of patience")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Second, cause)
 	defer cancel()
-	if err := awaitService(ctx, hub.Config()); !errors.Is(err, cause) || !errors.Is(err, errDefault) {
+	if err := awaitService(ctx, hub.Config(), app.Served{Webhooks: true, Views: true}); !errors.Is(err, cause) || !errors.Is(err, errDefault) {
 		t.Errorf("awaitService = %v, want %v and %v", err, cause, errDefault)
 	}
 }

@@ -21,6 +21,8 @@ type Wiring struct {
 	Manifests []fs.FS
 	// Manager readies Berth's manager; nil runs a control plane alone.
 	Manager func(ctx context.Context) (Manager, error)
+	// ManagerFlags adds the manager's flags to the command that serves; nil adds none.
+	ManagerFlags func(flags *pflag.FlagSet)
 	// ManagerUser and ManagerGroups are whom the manager acts as; empty means an
 	// administrator.
 	ManagerUser   string

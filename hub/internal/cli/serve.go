@@ -23,7 +23,10 @@ const serveHelp = `berth-hub runs a whole hub in one process: etcd, the Kubernet
 controllers that a control plane without nodes needs, and Berth's manager.
 
 It listens on 127.0.0.1 only and keeps everything in its data folder, so that it
-can be stopped and started again. It runs until it is interrupted.`
+can be stopped and started again. It runs until it is interrupted.
+
+Every flag of "berth manager" is accepted too. Where the hub gives its manager another
+default, the flag says so.`
 
 // serveFlags are what the user sets.
 type serveFlags struct {
@@ -62,6 +65,9 @@ func serveCommand(wiring Wiring) *cobra.Command {
 	set.BoolVarP(&flags.verbose, "verbose", "v", false, "log more, and to standard error too")
 	set.BoolVar(&flags.withStdin, "stop-with-stdin", false, "stop when standard input ends")
 	set.Bool("version", false, "print the hub's version")
+	if wiring.ManagerFlags != nil {
+		wiring.ManagerFlags(set)
+	}
 	command.MarkFlagsMutuallyExclusive("data-dir", "ephemeral")
 	return command
 }

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/berth-project/berth/hub/internal/cli"
+	"github.com/berth-project/berth/internal/app"
+)
+
+// TestEveryManagerFlagIsForwarded: berth-hub has every flag of "berth manager", and names the default of that command where
+// its own differs.
+func TestEveryManagerFlagIsForwarded(t *testing.T) {
+	manager := app.DefaultOptions()
+	want := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	manager.AddFlags(want)
+	got := cli.Command(wiring()).Flags()
+	var differ []string
+	want.VisitAll(func(flag *pflag.Flag) {
+		forwarded := got.Lookup(flag.Name)
+		switch {
+		case forwarded == nil:
+			t.Errorf("--%s is missing", flag.Name)
+		case forwarded.DefValue != flag.DefValue:
+			differ = append(differ, flag.Name)
+			if !strings.Contains(forwarded.Usage, "(berth manager: "+flag.DefValue) {
+				t.Errorf("--%s has the default %s, and its help does not name the manager's %s: %s", flag.Name, forwarded.DefValue, flag.DefValue, forwarded.Usage)
+			}
+		}
+	})
+	slices.Sort(differ)
+	if diff := cmp.Diff(differing(), differ); diff != "" {
+		t.Errorf("flags with another default (-want +got):\n%s", diff)
+	}
+}
+
+// differing are the flags whose default is another one in berth-hub.
+func differing() []string {
+	return []string{"health-probe-bind-address", "metrics-bind-address", "view-bind-address", "webhook-bind-address"}
+}
+
+// TestForwardedFlags: what is given reaches the manager.
+func TestForwardedFlags(t *testing.T) {
+	m := newManager()
+	flags := pflag.NewFlagSet("berth-hub", pflag.ContinueOnError)
+	m.addFlags(flags)
+	if err := flags.Parse([]string{"--workers=3", "--controllers=*,-health", "--webhook-bind-address=0", "--log-level=warn"}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"*", "-health"}, m.options.Controllers); diff != "" || m.options.Workers != 3 || m.options.Serves().Webhooks || !m.logging() {
+		t.Errorf("workers %d, webhooks %v, controllers (-want +got):\n%s", m.options.Workers, m.options.Serves().Webhooks, diff)
+	}
+}
