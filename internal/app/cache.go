@@ -23,8 +23,8 @@ import (
 	"github.com/berth-project/berth/internal/source/wire"
 )
 
-// newCaches says how caches are filled from a hub.
-func newCaches(hub *rest.Config, scheme *runtime.Scheme) (cache.Options, error) {
+// newCaches returns how caches are filled from a hub. Leases are observed by leases.
+func newCaches(hub *rest.Config, scheme *runtime.Scheme, leases *health.LeaseWatch) (cache.Options, error) {
 	watches, err := wire.New(hub, scheme,
 		clusterv1.SchemeGroupVersion, clusterv1alpha1.SchemeGroupVersion, clusterv1beta1.SchemeGroupVersion, clusterv1beta2.SchemeGroupVersion)
 	if err != nil {
@@ -34,6 +34,9 @@ func newCaches(hub *rest.Config, scheme *runtime.Scheme) (cache.Options, error) 
 	out.NewInformer = func(
 		lists toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers,
 	) toolscache.SharedIndexInformer {
+		if _, ok := kind.(*coordinationv1.Lease); ok {
+			lists = leases.Lists(lists)
+		}
 		return informer.New(watches.Lists(lists, kind), kind, resync, indexers)
 	}
 	return out, nil

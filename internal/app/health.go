@@ -30,6 +30,6 @@ func (o *HealthOptions) addFlags(flags *pflag.FlagSet) {
 func addHealth(_ context.Context, a *assembly) error {
 	options := a.options.Health
 	return health.Add(a.mgr, health.Options{
-		Limit: options.UnreachableLimit, Unjoined: options.TaintUnjoined, Clock: clock.RealClock{}, Registry: metrics.Registry,
+		Limit: options.UnreachableLimit, Unjoined: options.TaintUnjoined, Leases: a.leases, Clock: clock.RealClock{}, Registry: metrics.Registry,
 	})
 }

@@ -70,6 +70,8 @@ type assembly struct {
 	// env is what the expressions of placements are compiled in, record what the manager remembers of their decisions.
 	env    *celenv.Env
 	record *record.Record
+	// leases observes the watch of the leases in the caches.
+	leases *health.LeaseWatch
 }
 
 func controllerNames() []string {
@@ -109,7 +111,8 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	metrics.Registry = telemetry.WithQueues(metrics.Registry, legacyregistry.DefaultGatherer)
-	caches, err := newCaches(restConfig, scheme)
+	leases := health.NewLeaseWatch()
+	caches, err := newCaches(restConfig, scheme, leases)
 	if err != nil {
 		return err
 	}
@@ -122,7 +125,7 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	remembered := record.New(record.Options{Clock: clock.RealClock{}, Reader: mgr.GetAPIReader(), Env: env})
-	if err := (&assembly{mgr: mgr, options: options, env: env, record: remembered}).add(ctx); err != nil {
+	if err := (&assembly{mgr: mgr, options: options, env: env, record: remembered, leases: leases}).add(ctx); err != nil {
 		return err
 	}
 	mgr.GetLogger().Info("starting", "version", version.Version(), "workers", options.Workers)

@@ -11,15 +11,20 @@ import (
 
 // The reasons and actions of the events about health, on a ManagedCluster and on the set `global`.
 const (
-	ReasonAvailable        = "Available"
-	ReasonUnavailable      = "Unavailable"
-	ReasonAvailableUnknown = "AvailableUnknown"
-	ReasonHealthSuspended  = "HealthSuspended"
-	ReasonHealthResumed    = "HealthResumed"
+	ReasonAvailable             = "Available"
+	ReasonUnavailable           = "Unavailable"
+	ReasonAvailableUnknown      = "AvailableUnknown"
+	ReasonHealthSuspended       = "HealthSuspended"
+	ReasonHealthResumed         = "HealthResumed"
+	ReasonClockOutOfSync        = "ClockOutOfSync"
+	ReasonClockSynced           = "ClockSynced"
+	ReasonManagerClockSuspected = "ManagerClockSuspected"
+	ReasonManagerClockTrusted   = "ManagerClockTrusted"
 
 	ActionHealthReported  = "HealthReported"
 	ActionHealthSuspended = "HealthSuspended"
 	ActionHealthResumed   = "HealthResumed"
+	ActionClockCompared   = "ClockCompared"
 )
 
 // What is reported of a cluster's health. The last part of a taint's key is one of them.
@@ -36,13 +41,15 @@ type HealthState struct {
 	Available, Unavailable, Unreachable, Unreported int
 
 	Suspended bool
+	// ClockSuspected is true while most clusters are skewed alike.
+	ClockSuspected bool
 }
 
 // Health counts what the health controller does, and shows what it knows. It is a prometheus.Collector.
 type Health struct {
-	state               func() HealthState
-	clusters, suspended *prometheus.Desc
-	taints              *prometheus.CounterVec
+	state                      func() HealthState
+	clusters, suspended, clock *prometheus.Desc
+	taints                     *prometheus.CounterVec
 }
 
 // NewHealth makes the metrics and registers them. It must be called once per registry. State is asked whenever they are
@@ -66,6 +73,8 @@ func newHealth(c *catalogue, state func() HealthState) *Health {
 			Label{"health", []string{available, unavailable, unreachable, unreported}}),
 		suspended: c.asked("berth_health_suspended",
 			"1 while so many clusters are silent that the hub is suspected and nobody is newly reported or tainted, else 0."),
+		clock: c.asked("berth_health_manager_clock_suspected",
+			"1 while the clocks of most clusters differ alike from the manager's by more than five lease periods, so that the manager's is suspected, else 0."),
 		taints: c.counter("berth_health_taints_total",
 			"Taints about health that were written, by key without its domain and by change: added or removed.",
 			Label{"taint", []string{unreachable, unavailable}}, Label{"change", []string{added, removed}}),
@@ -76,6 +85,7 @@ func newHealth(c *catalogue, state func() HealthState) *Health {
 func (h *Health) Describe(to chan<- *prometheus.Desc) {
 	to <- h.clusters
 	to <- h.suspended
+	to <- h.clock
 }
 
 // Collect implements prometheus.Collector.
@@ -86,11 +96,15 @@ func (h *Health) Collect(to chan<- prometheus.Metric) {
 	} {
 		to <- prometheus.MustNewConstMetric(h.clusters, prometheus.GaugeValue, float64(count), health)
 	}
-	suspended := 0.0
-	if state.Suspended {
-		suspended = 1
+	to <- prometheus.MustNewConstMetric(h.suspended, prometheus.GaugeValue, flag(state.Suspended))
+	to <- prometheus.MustNewConstMetric(h.clock, prometheus.GaugeValue, flag(state.ClockSuspected))
+}
+
+func flag(on bool) float64 {
+	if on {
+		return 1
 	}
-	to <- prometheus.MustNewConstMetric(h.suspended, prometheus.GaugeValue, suspended)
+	return 0
 }
 
 // Tainted records the keys of taints that were put on a cluster, and of those that were taken from it.
@@ -125,4 +139,36 @@ func DescribeSuspicion(condition metav1.Condition) Event {
 		return Event{Type: corev1.EventTypeWarning, Reason: ReasonHealthSuspended, Action: ActionHealthSuspended, Note: cut(condition.Message)}
 	}
 	return Event{Type: corev1.EventTypeNormal, Reason: ReasonHealthResumed, Action: ActionHealthResumed, Note: cut(condition.Message)}
+}
+
+// DescribeClusterClock returns the event that goes with a change of the condition ClockSynced of a cluster.
+func DescribeClusterClock(cluster string, status metav1.ConditionStatus) Event {
+	if status == metav1.ConditionFalse {
+		return Event{
+			Type: corev1.EventTypeWarning, Reason: ReasonClockOutOfSync, Action: ActionClockCompared,
+			Note: fmt.Sprintf("The clock of ManagedCluster %s differs from the hub's by more than five lease periods; the cluster stays as it is", cluster),
+		}
+	}
+	return Event{
+		Type: corev1.EventTypeNormal, Reason: ReasonClockSynced, Action: ActionClockCompared,
+		Note: fmt.Sprintf("The clock of ManagedCluster %s agrees with the hub's", cluster),
+	}
+}
+
+// DescribeManagerClock returns the event about the clock of the manager: suspected where so many of the clusters that were
+// measured are skewed in one direction (above 0: ahead), trusted where the direction is 0.
+func DescribeManagerClock(direction, skewed, measured int) Event {
+	event := Event{Type: corev1.EventTypeWarning, Reason: ReasonManagerClockSuspected, Action: ActionClockCompared}
+	side := "behind"
+	switch {
+	case direction == 0:
+		event.Type, event.Reason = corev1.EventTypeNormal, ReasonManagerClockTrusted
+		event.Note = "The clocks of most ManagedClusters agree with the manager's again"
+		return event
+	case direction > 0:
+		side = "ahead of"
+	}
+	event.Note = fmt.Sprintf("The clocks of %d of %d ManagedClusters are %s the manager's by more than five lease periods: "+
+		"the manager's clock is suspected, so that no condition ClockSynced is written. Set the clock of the manager's host", skewed, measured, side)
+	return event
 }

@@ -24,6 +24,7 @@ func TestHealthMetrics(t *testing.T) {
 		"berth_clusters health=unreachable":                          2,
 		"berth_clusters health=unreported":                           1,
 		"berth_health_suspended":                                     0,
+		"berth_health_manager_clock_suspected":                       0,
 		"berth_health_taints_total change=added taint=unreachable":   1,
 		"berth_health_taints_total change=added taint=unavailable":   1,
 		"berth_health_taints_total change=removed taint=unreachable": 1,
@@ -32,9 +33,11 @@ func TestHealthMetrics(t *testing.T) {
 	if diff := cmp.Diff(want, read(t, registry)); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
-	state.Suspended = true
-	if got := read(t, registry)["berth_health_suspended"]; got != 1 {
-		t.Errorf("while the hub is suspected, the gauge is %v", got)
+	state.Suspended, state.ClockSuspected = true, true
+	for _, name := range []string{"berth_health_suspended", "berth_health_manager_clock_suspected"} {
+		if got := read(t, registry)[name]; got != 1 {
+			t.Errorf("while the hub and the clock are suspected, %s is %v", name, got)
+		}
 	}
 }
 
@@ -59,6 +62,28 @@ func TestSuspicionEvents(t *testing.T) {
 	} {
 		if diff := cmp.Diff(want, telemetry.DescribeSuspicion(metav1.Condition{Status: status, Message: "why"})); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", status, diff)
+		}
+	}
+}
+
+func TestClockEvents(t *testing.T) {
+	for status, want := range map[metav1.ConditionStatus]telemetry.Event{
+		"True":  {Type: corev1.EventTypeNormal, Reason: "ClockSynced", Action: "ClockCompared", Note: "The clock of ManagedCluster c agrees with the hub's"},
+		"False": {Type: corev1.EventTypeWarning, Reason: "ClockOutOfSync", Action: "ClockCompared", Note: "The clock of ManagedCluster c differs from the hub's by more than five lease periods; the cluster stays as it is"},
+	} {
+		if diff := cmp.Diff(want, telemetry.DescribeClusterClock("c", status)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", status, diff)
+		}
+	}
+	for direction, want := range map[int]telemetry.Event{
+		0: {Type: corev1.EventTypeNormal, Reason: "ManagerClockTrusted", Action: "ClockCompared", Note: "The clocks of most ManagedClusters agree with the manager's again"},
+		1: {Type: corev1.EventTypeWarning, Reason: "ManagerClockSuspected", Action: "ClockCompared", Note: "The clocks of 9 of 10 ManagedClusters are ahead of the manager's by more than five lease periods: " +
+			"the manager's clock is suspected, so that no condition ClockSynced is written. Set the clock of the manager's host"},
+		-1: {Type: corev1.EventTypeWarning, Reason: "ManagerClockSuspected", Action: "ClockCompared", Note: "The clocks of 9 of 10 ManagedClusters are behind the manager's by more than five lease periods: " +
+			"the manager's clock is suspected, so that no condition ClockSynced is written. Set the clock of the manager's host"},
+	} {
+		if diff := cmp.Diff(want, telemetry.DescribeManagerClock(direction, 9, 10)); diff != "" {
+			t.Errorf("%d (-want +got):\n%s", direction, diff)
 		}
 	}
 }

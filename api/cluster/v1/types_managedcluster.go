@@ -67,7 +67,7 @@ type ManagedClusterSpec struct {
 	// How often, in seconds, the cluster's agent renews its lease on the hub.
 	// Defaults to 60. The hub waits for five such periods before it calls the
 	// cluster unreachable, so a larger value means fewer writes and slower
-	// detection.
+	// detection. 0 or less is read as 60, and more than 3600 as 3600.
 	//
 	// +optional
 	// +kubebuilder:default=60

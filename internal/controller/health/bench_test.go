@@ -8,7 +8,7 @@ import (
 
 // BenchmarkHeartbeat is one renewed lease among many: what it costs does not depend on how many.
 func BenchmarkHeartbeat(b *testing.B) {
-	each(b, func(b *testing.B, r *roster, names []string) {
+	each(b, func(b *testing.B, r *healthCache, names []string) {
 		woken := r.listen()
 		i := 0
 		for b.Loop() {
@@ -24,20 +24,21 @@ func BenchmarkHeartbeat(b *testing.B) {
 
 // BenchmarkGivingUp is the decision on a cluster that is silent, for which all others are asked.
 func BenchmarkGivingUp(b *testing.B) {
-	each(b, func(b *testing.B, r *roster, names []string) {
+	each(b, func(b *testing.B, r *healthCache, names []string) {
 		for b.Loop() {
-			s, _ := r.gather(names[0], noon.Add(2*five/5))
-			if d := decide(s); !d.declare {
+			s, _ := r.situationOf(names[0], noon.Add(2*five/5))
+			if d := decide(s); !d.reportUnknown {
 				b.Fatal("the cluster is not given up")
 			}
 		}
 	})
 }
 
-func each(b *testing.B, run func(*testing.B, *roster, []string)) {
+func each(b *testing.B, run func(*testing.B, *healthCache, []string)) {
 	for _, clusters := range []int{10, 1000, 10000} {
 		b.Run(fmt.Sprint(clusters), func(b *testing.B) {
-			r := newRoster(55, false)
+			r := newHealthCache(55, false)
+			r.begin(noon.Add(-time.Hour))
 			names := make([]string, clusters)
 			for i := range names {
 				names[i] = fmt.Sprintf("cluster-%05d", i)
@@ -47,7 +48,6 @@ func each(b *testing.B, run func(*testing.B, *roster, []string)) {
 				}
 				r.seen(healthy(names[i]), silent)
 			}
-			r.begin(noon.Add(-time.Hour))
 			b.ReportAllocs()
 			b.ResetTimer()
 			run(b, r, names)

@@ -1,10 +1,10 @@
-// Package health owns the loop over the health of clusters. It watches the leases that the agents of clusters renew,
-// reports of a cluster that has been silent for too long that nobody knows how it is, and keeps the two taints about
-// health in step with what is reported of each cluster.
+// Package health owns the loop over the health of clusters. It watches the leases that the agents of clusters renew, reports
+// a cluster Unknown that has been silent for too long, and keeps the two taints about health in step with what is reported.
 //
-// It refuses to judge a report, and to believe in the silence of many at once: then it suspects the hub, says so on the
-// set `global`, and leaves everybody as he is until the clusters are heard again. The invariant: no cluster is given up
-// for what this process, or the hub, did not hear while it was not listening.
+// Whether a cluster is alive depends on when this process observed a renewal, never on the time that a clock wrote into it.
+// The loop does not judge a report. Where many clusters are silent at once it suspects the hub, reports that on the set
+// `global`, and leaves every cluster as it is until they are heard again. The invariant: no cluster is reported Unknown for
+// what this process, or the hub, could not hear.
 package health
 
 import (
@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -23,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/apply"
 	"github.com/berth-project/berth/internal/telemetry"
 )
@@ -31,86 +34,118 @@ import (
 const Name = "health"
 
 const (
-	// workers is how many clusters are written side by side, when a region goes.
+	// workers is how many clusters are written side by side, when a region fails.
 	workers = 8
-	// firstConflict is when a cluster is tried again that somebody else wrote to in between.
+	// firstConflict is when a cluster is tried again after a conflict with another client.
 	firstConflict = 50 * time.Millisecond
 	lastConflict  = 30 * time.Second
+	// unconfirmed is when a cluster is looked at again whose lease has gone while it was about to be reported Unknown.
+	unconfirmed = time.Second
 )
 
 // Options configures the controller.
 type Options struct {
 	// Limit is the percentage of clusters beyond which their silence is taken for a fault of the hub; 100: never.
 	Limit int
-	// Unjoined puts the taint of the unreachable also on clusters about which nobody ever said anything.
+	// Unjoined puts the taint unreachable also on clusters of which nothing was ever reported.
 	Unjoined bool
+	// Leases observes the watch of the leases in the cache of the manager.
+	Leases   *LeaseWatch
 	Clock    clock.PassiveClock
 	Registry prometheus.Registerer
 }
 
 // Add adds the controller to a manager.
 func Add(mgr manager.Manager, options Options) error {
-	roster := newRoster(options.Limit, options.Unjoined)
+	health := newHealthCache(options.Limit, options.Unjoined)
 	loop, err := controller.New(Name, mgr, controller.Options{
 		MaxConcurrentReconciles: workers,
 		Reconciler: &reconciler{
-			client: mgr.GetClient(), roster: roster, clock: options.Clock,
-			metrics: telemetry.NewHealth(options.Registry, roster.state), recorder: mgr.GetEventRecorder("health-controller"),
-			overtaken: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstConflict, lastConflict),
+			client: mgr.GetClient(), live: mgr.GetAPIReader(), cache: health, clock: options.Clock,
+			metrics: telemetry.NewHealth(options.Registry, health.state), recorder: mgr.GetEventRecorder("health-controller"),
+			conflicts: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstConflict, lastConflict),
 		},
 	})
 	if err != nil {
 		return fmt.Errorf("adding the health controller: %w", err)
 	}
-	if err := loop.Watch(&source{cache: mgr.GetCache(), clock: options.Clock, roster: roster}); err != nil {
+	if err := loop.Watch(&source{informers: mgr.GetCache(), leases: options.Leases, clock: options.Clock, health: health}); err != nil {
 		return fmt.Errorf("starting to follow the clusters: %w", err)
 	}
 	return nil
 }
 
-// reconciler looks after one cluster at a time, or reviews the suspicion of the hub.
+// reconciler decides on one cluster at a time, or reviews the fleet.
 type reconciler struct {
-	client   client.Client
-	roster   *roster
+	client client.Client
+	// live reads from the API server, past the cache of the client.
+	live     client.Reader
+	cache    *healthCache
 	clock    clock.PassiveClock
 	metrics  *telemetry.Health
 	recorder events.EventRecorder
-	// suspended is what the log last said of the suspicion. The queue never gives the review to two workers.
-	suspended bool
-	// overtaken says when to try again where somebody else wrote in between. That may have been a change that wakes nobody.
-	overtaken workqueue.TypedRateLimiter[reconcile.Request]
+	// suspended and clockSuspected are what was last logged. The queue never gives the review to two workers.
+	suspended      bool
+	clockSuspected int
+	// conflicts delays the next attempt after a conflict. The write of the other client may be one that enqueues nothing.
+	conflicts workqueue.TypedRateLimiter[reconcile.Request]
 }
 
 // Reconcile decides on a cluster, and stores what was decided.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	lookAgain, err := r.look(ctx, request.Name)
+	lookAgain, err := r.decideAndWrite(ctx, request.Name)
 	if apply.Superseded(err) {
-		log.FromContext(ctx).V(1).Info("somebody else wrote in between, deciding again", "cause", err.Error())
-		return reconcile.Result{RequeueAfter: r.overtaken.When(request)}, nil
+		log.FromContext(ctx).V(1).Info("conflict with another client, deciding again", "cause", err.Error())
+		return reconcile.Result{RequeueAfter: r.conflicts.When(request)}, nil
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	r.overtaken.Forget(request)
+	r.conflicts.Forget(request)
 	if lookAgain.IsZero() {
 		return reconcile.Result{}, nil
 	}
 	return reconcile.Result{RequeueAfter: max(lookAgain.Sub(r.clock.Now()), time.Millisecond)}, nil
 }
 
-// look returns when to look again though nothing has changed; zero: never.
-func (r *reconciler) look(ctx context.Context, name string) (time.Time, error) {
-	if name == everybody {
-		return time.Time{}, r.review(ctx)
+// decideAndWrite returns when to look again though nothing has changed; zero: never.
+func (r *reconciler) decideAndWrite(ctx context.Context, name string) (time.Time, error) {
+	if name == fleet {
+		return time.Time{}, r.reviewFleet(ctx)
 	}
-	s, there := r.roster.gather(name, r.clock.Now())
+	s, there := r.cache.situationOf(name, r.clock.Now())
 	if !there {
 		return time.Time{}, nil
 	}
 	d := decide(s)
-	made, err := r.createLease(ctx, s, d)
-	if d.lease && !made {
-		d.lookAgain = s.now.Add(s.grace) // for a namespace; nobody is told
+	if d.reportUnknown && s.leased {
+		if silent, err := r.confirmSilence(ctx, s); err != nil || !silent {
+			return s.now.Add(unconfirmed), err
+		}
+	}
+	created, err := r.createLease(ctx, s, d)
+	if d.createLease && !created {
+		d.lookAgain = firstOf(d.lookAgain, s.now.Add(s.grace)) // for a namespace; no event tells of it
 	}
 	return d.lookAgain, errors.Join(r.write(ctx, s, d), err)
+}
+
+// confirmSilence reads the lease of a cluster from the API server, and tells whether it is the one that the loop has seen.
+// The watch may lag: a process that was stopped for a while would else report clusters Unknown before it reads what came
+// meanwhile.
+func (r *reconciler) confirmSilence(ctx context.Context, s situation) (bool, error) {
+	lease := &coordinationv1.Lease{}
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: s.cluster.Name, Name: clusterv1.ManagedClusterLeaseName}, lease)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil // the watch shows it soon
+	case err != nil:
+		return false, fmt.Errorf("reading the lease of ManagedCluster %s: %w", s.cluster.Name, err)
+	}
+	stored := renewTime(lease)
+	if stored.Equal(s.renewTime) {
+		return true, nil
+	}
+	r.cache.setLease(s.cluster.Name, stored, r.clock.Now())
+	return false, nil
 }

@@ -63,40 +63,53 @@ func newLoop(t *testing.T, intercept interceptor.Funcs, objects ...client.Object
 			l.writes++
 			return c.Apply(ctx, o, opts...)
 		},
-	}), noon.Add(-time.Hour))
+	}), nil)
+	l.showClusters(t)
+	l.cache.begin(noon.Add(-time.Hour))
 	l.show(t)
 	return l
 }
 
-// start begins anew on a hub: nothing is left of what was known before.
-func (l *loop) start(hub client.Client, now time.Time) {
-	r := newRoster(55, false)
-	l.reconciler = &reconciler{
-		client: hub, roster: r, clock: l.clock, metrics: telemetry.NewHealth(prometheus.NewRegistry(), r.state), recorder: recorder{&l.told},
-		overtaken: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstConflict, lastConflict),
+// start begins anew on a hub: nothing is left of what was observed before, and nothing has begun.
+func (l *loop) start(hub client.Client, wake func(string)) {
+	h := newHealthCache(55, false)
+	if wake != nil {
+		h.wake = wake
 	}
-	r.begin(now)
+	l.reconciler = &reconciler{
+		client: hub, live: hub, cache: h, clock: l.clock, metrics: telemetry.NewHealth(prometheus.NewRegistry(), h.state), recorder: recorder{&l.told},
+		conflicts: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstConflict, lastConflict),
+	}
 }
 
-// show lets the loop see what is stored.
+// show lets the loop observe what is stored.
 func (l *loop) show(t *testing.T) {
 	t.Helper()
-	s := source{roster: l.roster, clock: l.clock}
-	var clusters clusterv1.ManagedClusterList
+	l.showClusters(t)
 	var leases coordinationv1.LeaseList
 	var sets clusterv1beta2.ManagedClusterSetList
 	ctx := context.WithoutCancel(t.Context())
-	if err := errors.Join(l.client.List(ctx, &clusters), l.client.List(ctx, &leases), l.client.List(ctx, &sets)); err != nil {
+	if err := errors.Join(l.client.List(ctx, &leases), l.client.List(ctx, &sets)); err != nil {
+		t.Fatal(err)
+	}
+	for _, lease := range leases.Items { // each is observed when it was renewed
+		l.cache.setLease(lease.Namespace, renewTime(&lease), earlier(renewTime(&lease), l.clock.Now()))
+	}
+	s := source{health: l.cache, clock: l.clock}
+	for i := range sets.Items {
+		s.setSet(&sets.Items[i])
+	}
+}
+
+// showClusters lets the loop observe the clusters alone.
+func (l *loop) showClusters(t *testing.T) {
+	t.Helper()
+	var clusters clusterv1.ManagedClusterList
+	if err := l.client.List(context.WithoutCancel(t.Context()), &clusters); err != nil {
 		t.Fatal(err)
 	}
 	for i := range clusters.Items {
-		s.setCluster(&clusters.Items[i])
-	}
-	for i := range leases.Items {
-		s.setLease(&leases.Items[i])
-	}
-	for i := range sets.Items {
-		s.setSet(&sets.Items[i])
+		l.cache.setCluster(&clusters.Items[i], l.clock.Now())
 	}
 }
 
@@ -136,7 +149,7 @@ func (l *loop) stored(t *testing.T, name string) string {
 	if err := l.client.Get(t.Context(), client.ObjectKey{Name: name}, out); err != nil {
 		t.Fatal(err)
 	}
-	return string(read(out).available) + "; " + text(out.Spec.Taints)
+	return string(readFacts(out).available) + "; " + text(out.Spec.Taints)
 }
 
 // TestAnOutage from its beginning to its end: two writes, each told once, and no third.
@@ -290,18 +303,18 @@ func TestFailures(t *testing.T) {
 	}{
 		"of the report":                            {errBoom, status, "c", errBoom, "True; none", nil},
 		"of the taint":                             {errBoom, "taints", "c", errBoom, "Unknown; none", []string{"c/c AvailableUnknown"}},
-		"of reading the set":                       {errBoom, "reading", everybody, errBoom, "True; none", nil},
-		"of writing to the set":                    {errBoom, set, everybody, errBoom, "True; none", nil},
+		"of reading the set":                       {errBoom, "reading", fleet, errBoom, "True; none", nil},
+		"of writing to the set":                    {errBoom, set, fleet, errBoom, "True; none", nil},
 		"a report that somebody was faster with":   {conflict, status, "c", nil, "True; none", nil},
 		"a taint that somebody was faster with":    {conflict, "taints", "c", nil, "Unknown; none", []string{"c/c AvailableUnknown"}},
-		"a set that somebody else wrote to before": {conflict, set, everybody, nil, "True; none", nil},
+		"a set that somebody else wrote to before": {conflict, set, fleet, nil, "True; none", nil},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			l := newLoop(t, refusing(test.refusal, test.resource), healthy("c").Obj(), lease("c", time.Hour), global())
-			if test.name == everybody {
-				l.roster.suspicion = &metav1.Condition{Type: clusterv1beta2.ManagedClusterSetConditionHealthSuspended, Status: "True", Reason: "Test"}
+			if test.name == fleet {
+				l.cache.disruption = &fullDisruption{condition: metav1.Condition{Type: clusterv1beta2.ManagedClusterSetConditionHealthSuspended, Status: "True", Reason: "Test"}}
 				for _, b := range many(5, healthy("silent")) {
-					l.roster.seen(b, time.Hour)
+					l.cache.seen(b, time.Hour)
 				}
 			}
 			result, err := l.run(t, test.name)

@@ -30,7 +30,7 @@ const (
 	unavailable = clusterv1.ManagedClusterTaintUnavailable
 )
 
-// builder builds a cluster that nobody has said anything about.
+// builder builds a cluster of which nothing was ever reported.
 type builder struct{ *clusterv1.ManagedCluster }
 
 func cluster(name string) builder {

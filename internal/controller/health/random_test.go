@@ -60,10 +60,9 @@ func newLife(t *testing.T, seed uint64, clusters int) *life {
 
 func (v *life) restart() {
 	v.began, v.due = v.clock.Now(), map[string]time.Time{}
-	v.start(v.client, time.Time{})
-	v.roster.wake = func(name string) { v.due[name] = time.Time{} }
+	v.start(v.client, func(name string) { v.due[name] = time.Time{} })
 	v.show(v.t)
-	v.roster.begin(v.began)
+	v.cache.begin(v.began)
 }
 
 // agents renew their leases and report, as far as they live and reach the hub.
@@ -78,7 +77,7 @@ func (v *life) agents() {
 		if v.ill[name] {
 			want = metav1.ConditionFalse
 		}
-		if read(cluster).available != want {
+		if readFacts(cluster).available != want {
 			if err := v.client.Status().Update(v.t.Context(), builder{cluster}.saysSince(available, string(want), v.clock.Now()).Obj()); err != nil {
 				v.t.Fatal(err)
 			}
@@ -123,7 +122,7 @@ func (v *life) work() {
 				v.due[name] = at
 			}
 		}
-		if name != everybody {
+		if name != fleet {
 			v.check(name, suspended)
 		} else if !suspended && v.suspended() {
 			v.suspicions++
@@ -147,7 +146,7 @@ func (v *life) suspended() bool {
 func (v *life) check(name string, suspended bool) {
 	v.t.Helper()
 	now, cluster := v.clock.Now(), v.cluster(name)
-	declared, known := read(cluster).available == metav1.ConditionUnknown, !v.given[name].IsZero()
+	declared, known := readFacts(cluster).available == metav1.ConditionUnknown, !v.given[name].IsZero()
 	if declared && !known {
 		v.given[name] = now
 		v.givenUp++
@@ -252,7 +251,7 @@ func TestLife(t *testing.T) {
 			v.dead[v.names[3]] = true
 			v.pass(3 * five)
 			for i, name := range v.names {
-				if got := read(v.cluster(name)).available; (got == metav1.ConditionUnknown) != (i == 3) {
+				if got := readFacts(v.cluster(name)).available; (got == metav1.ConditionUnknown) != (i == 3) {
 					t.Errorf("%s alone is down, and %s is %s", v.names[3], name, got)
 				}
 			}

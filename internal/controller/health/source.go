@@ -33,18 +33,20 @@ func Slim(object any) (any, error) {
 	return slim, nil
 }
 
-// source lets the roster follow the informers, and the work queue the roster. It is synced once the roster knows every
-// object that existed at the start; from then on silence counts.
+// source feeds the health cache from the informers, and the work queue from the health cache. It is synced once the cache
+// holds every object that existed at the start; from then on silence counts.
 type source struct {
-	cache  cache.Cache
-	clock  clock.PassiveClock
-	roster *roster
-	synced []toolscache.InformerSynced
+	informers cache.Cache
+	leases    *LeaseWatch
+	clock     clock.PassiveClock
+	health    *healthCache
+	synced    []toolscache.InformerSynced
 }
 
 // Start begins to follow the informers. It does not block.
 func (s *source) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	s.roster.wake = func(name string) { queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}) }
+	s.health.wake = func(name string) { queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}) }
+	s.leases.notify(func() { s.health.watchStarted(s.clock.Now()) }, func() { s.health.watchEnded(s.clock.Now()) })
 	for _, watch := range []struct {
 		kind    client.Object
 		handler toolscache.ResourceEventHandler
@@ -53,7 +55,7 @@ func (s *source) Start(ctx context.Context, queue workqueue.TypedRateLimitingInt
 		{&coordinationv1.Lease{}, handler(s.setLease, s.removeLease)},
 		{&clusterv1beta2.ManagedClusterSet{}, handler(s.setSet, s.setSet)},
 	} {
-		informer, err := s.cache.GetInformer(ctx, watch.kind, cache.BlockUntilSynced(false))
+		informer, err := s.informers.GetInformer(ctx, watch.kind, cache.BlockUntilSynced(false))
 		if err != nil {
 			return fmt.Errorf("watching %T: %w", watch.kind, err)
 		}
@@ -67,40 +69,43 @@ func (s *source) Start(ctx context.Context, queue workqueue.TypedRateLimitingInt
 }
 
 func (s *source) setCluster(cluster *clusterv1.ManagedCluster) {
-	s.roster.setCluster(cluster, s.clock.Now())
+	s.health.setCluster(cluster, s.clock.Now())
 }
 
 func (s *source) removeCluster(cluster *clusterv1.ManagedCluster) {
-	s.roster.removeCluster(cluster.Name)
+	s.health.removeCluster(cluster.Name)
 }
 
-// setLease goes by when a lease was made where it was never renewed.
 func (s *source) setLease(lease *coordinationv1.Lease) {
 	if lease.Name != clusterv1.ManagedClusterLeaseName {
 		return
 	}
-	renewed := lease.CreationTimestamp.Time
+	s.health.setLease(lease.Namespace, renewTime(lease), s.clock.Now())
+}
+
+// renewTime returns the time in a lease; that of its creation where it was never renewed.
+func renewTime(lease *coordinationv1.Lease) time.Time {
 	if lease.Spec.RenewTime != nil {
-		renewed = lease.Spec.RenewTime.Time
+		return lease.Spec.RenewTime.Time
 	}
-	s.roster.setLease(lease.Namespace, renewed, s.clock.Now())
+	return lease.CreationTimestamp.Time
 }
 
 func (s *source) removeLease(lease *coordinationv1.Lease) {
 	if lease.Name == clusterv1.ManagedClusterLeaseName {
-		s.roster.removeLease(lease.Namespace)
+		s.health.removeLease(lease.Namespace)
 	}
 }
 
-// setSet sees to it that a suspicion is said, whatever becomes of the set that says it.
+// setSet lets the disruption be reported, whatever becomes of the set that reports it.
 func (s *source) setSet(set *clusterv1beta2.ManagedClusterSet) {
 	if set.Name == clusterv1beta2.GlobalClusterSetName {
-		s.roster.recall(set)
-		s.roster.wake(everybody)
+		s.health.recall(set)
+		s.health.wake(fleet)
 	}
 }
 
-// WaitForSync blocks until the roster is complete.
+// WaitForSync blocks until the cache is complete.
 func (s *source) WaitForSync(ctx context.Context) error {
 	err := wait.PollUntilContextCancel(ctx, syncPoll, true, func(context.Context) (bool, error) {
 		for _, synced := range s.synced {
@@ -113,7 +118,7 @@ func (s *source) WaitForSync(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("waiting for the clusters to be read: %w", err)
 	}
-	s.roster.begin(s.clock.Now())
+	s.health.begin(s.clock.Now())
 	return nil
 }
 

@@ -41,21 +41,21 @@ func TestWhenALeaseWasRenewed(t *testing.T) {
 	bare.Spec.RenewTime, bare.CreationTimestamp = nil, metav1.NewTime(noon.Add(-time.Minute))
 	other := lease("other", time.Hour)
 	other.Name = "another-lease"
-	s := source{roster: newRoster(55, false), clock: testclock.NewFakePassiveClock(noon)}
+	s := source{health: newHealthCache(55, false), clock: testclock.NewFakePassiveClock(noon)}
 	for _, lease := range []*coordinationv1.Lease{lease("c", time.Second), bare, other} {
 		s.setLease(lease)
 	}
 	got := map[string]time.Duration{}
-	for name, e := range s.roster.patients {
-		got[name] = noon.Sub(e.renewed)
+	for name, e := range s.health.clusters {
+		got[name] = noon.Sub(e.renewTime)
 	}
 	if diff := cmp.Diff(map[string]time.Duration{"c": time.Second, "bare": time.Minute}, got); diff != "" {
 		t.Errorf("renewed before noon (-want +got):\n%s", diff)
 	}
 	s.removeLease(other)
 	s.removeLease(bare)
-	if len(s.roster.patients) != 1 {
-		t.Errorf("%d leases are left, want one", len(s.roster.patients))
+	if len(s.health.clusters) != 1 {
+		t.Errorf("%d leases are left, want one", len(s.health.clusters))
 	}
 }
 
@@ -63,30 +63,30 @@ func TestWhenALeaseWasRenewed(t *testing.T) {
 func TestTheClockStartsWhenAllIsKnown(t *testing.T) {
 	known := false
 	s := source{
-		roster: newRoster(55, false), clock: testclock.NewFakePassiveClock(noon),
+		health: newHealthCache(55, false), clock: testclock.NewFakePassiveClock(noon),
 		synced: []toolscache.InformerSynced{func() bool { return true }, func() bool { return known }},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.WaitForSync(ctx); err == nil || !s.roster.floor.IsZero() {
-		t.Errorf("error %v, the clock starts at %s, before all is known", err, s.roster.floor)
+	if err := s.WaitForSync(ctx); err == nil || !s.health.floor.IsZero() {
+		t.Errorf("error %v, the clock starts at %s, before all is known", err, s.health.floor)
 	}
 	known = true
-	if err := s.WaitForSync(t.Context()); err != nil || !s.roster.floor.Equal(noon) {
-		t.Errorf("error %v, the clock starts at %s, want %s", err, s.roster.floor, noon)
+	if err := s.WaitForSync(t.Context()); err != nil || !s.health.floor.Equal(noon) {
+		t.Errorf("error %v, the clock starts at %s, want %s", err, s.health.floor, noon)
 	}
 }
 
 // TestTombstones: what went unseen has gone all the same.
 func TestTombstones(t *testing.T) {
-	s := source{roster: newRoster(55, false), clock: testclock.NewFakePassiveClock(noon)}
+	s := source{health: newHealthCache(55, false), clock: testclock.NewFakePassiveClock(noon)}
 	events := handler(s.setCluster, s.removeCluster)
 	events.OnAdd(healthy("a").Obj(), true)
 	events.OnAdd(healthy("b").Obj(), true)
 	events.OnUpdate(healthy("b").Obj(), healthy("b").says(available, "False").Obj())
 	events.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "a", Obj: healthy("a").Obj()})
-	if e := s.roster.patients["b"]; len(s.roster.patients) != 1 || e.available != metav1.ConditionFalse {
-		t.Errorf("there is %v", s.roster.patients)
+	if e := s.health.clusters["b"]; len(s.health.clusters) != 1 || e.available != metav1.ConditionFalse {
+		t.Errorf("there is %v", s.health.clusters)
 	}
 	defer func() {
 		if recover() == nil {

@@ -9,18 +9,18 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
 
-// change is what becomes of the taints of a cluster.
-type change struct {
+// taintChange is what becomes of the taints of a cluster.
+type taintChange struct {
 	// taints are all that the cluster is to have, in their order.
 	taints []clusterv1.Taint
 	// added and removed are the keys of those that come and go.
 	added, removed []string
 }
 
-func (c change) empty() bool { return len(c.added)+len(c.removed) == 0 }
+func (c taintChange) empty() bool { return len(c.added)+len(c.removed) == 0 }
 
-// wanted returns the key of the taint that goes with a report, or "".
-func wanted(available metav1.ConditionStatus) string {
+// wantedTaint returns the key of the taint that goes with a report, or "".
+func wantedTaint(available metav1.ConditionStatus) string {
 	switch available {
 	case metav1.ConditionTrue:
 		return ""
@@ -31,11 +31,11 @@ func wanted(available metav1.ConditionStatus) string {
 	}
 }
 
-// retaint returns the taints of a cluster once it has the one about its health that is wanted and not the other. One
-// that takes the other's place keeps its time, since the outage is the same. Taints of other values or effects are a
-// person's and stay; where one of them has the key and the effect that are wanted, it will do: no cluster may have two.
-func retaint(before []clusterv1.Taint, want string, now time.Time) change {
-	out := change{taints: slices.Clone(before)}
+// changeTaints returns the taints of a cluster once it has the taint about its health that is wanted and not the other. A
+// taint that takes the place of the other keeps its time, since the outage is the same. Taints of other values or effects are
+// not the loop's and stay; where one of them has the wanted key and effect it serves, since no cluster may have two.
+func changeTaints(before []clusterv1.Taint, want string, now time.Time) taintChange {
+	out := taintChange{taints: slices.Clone(before)}
 	for _, key := range []string{clusterv1.ManagedClusterTaintUnavailable, clusterv1.ManagedClusterTaintUnreachable} {
 		at := slices.IndexFunc(out.taints, func(taint clusterv1.Taint) bool { return ours(taint, key) })
 		if key == want || at < 0 {
@@ -59,12 +59,12 @@ func retaint(before []clusterv1.Taint, want string, now time.Time) change {
 	return out
 }
 
-// ours says whether a taint is the one of a key that the loop puts on and takes away.
+// ours tells whether a taint is the one of a key that the loop puts on and takes away.
 func ours(taint clusterv1.Taint, key string) bool {
 	return taint.Key == key && taint.Value == "" && taint.Effect == clusterv1.TaintEffectNoSelect
 }
 
-// repels says whether there is a taint of a key that keeps clusters from being selected, whoever put it on.
+// repels tells whether there is a taint of a key that keeps clusters from being selected, whatever its value.
 func repels(taints []clusterv1.Taint, key string) bool {
 	return slices.ContainsFunc(taints, func(taint clusterv1.Taint) bool {
 		return taint.Key == key && taint.Effect == clusterv1.TaintEffectNoSelect

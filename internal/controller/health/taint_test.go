@@ -10,7 +10,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
 
-func TestRetaint(t *testing.T) {
+func TestChangeTaints(t *testing.T) {
 	hand := func(taint clusterv1.Taint, effect clusterv1.TaintEffect, value string) clusterv1.Taint {
 		taint.Effect, taint.Value = effect, value
 		return taint
@@ -63,14 +63,14 @@ func TestRetaint(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			before := text(test.before)
-			got := retaint(test.before, test.want, noon)
+			got := changeTaints(test.before, test.want, noon)
 			if diff := cmp.Diff(test.after, text(got.taints)); diff != "" {
 				t.Errorf("taints (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff([][]string{test.added, test.gone}, [][]string{got.added, got.removed}); diff != "" {
 				t.Errorf("added and removed (-want +got):\n%s", diff)
 			}
-			if again := retaint(got.taints, test.want, noon.Add(time.Hour)); !again.empty() {
+			if again := changeTaints(got.taints, test.want, noon.Add(time.Hour)); !again.empty() {
 				t.Errorf("a second look adds %v and removes %v", again.added, again.removed)
 			}
 			if text(test.before) != before {
@@ -80,13 +80,13 @@ func TestRetaint(t *testing.T) {
 	}
 }
 
-// TestRetaintAlways: whatever taints a cluster has, one look settles them, those of others stay in their order, no key
+// TestChangeTaintsAlways: whatever taints a cluster has, one look settles them, those of others stay in their order, no key
 // gets an effect twice, and the clock of an outage goes on while the cluster is not available.
-func TestRetaintAlways(t *testing.T) {
+func TestChangeTaintsAlways(t *testing.T) {
 	for _, before := range everyTaints() {
 		for _, want := range []string{"", unreachable, unavailable} {
-			got := retaint(before, want, noon)
-			if again := retaint(got.taints, want, noon.Add(time.Hour)); !again.empty() {
+			got := changeTaints(before, want, noon)
+			if again := changeTaints(got.taints, want, noon.Add(time.Hour)); !again.empty() {
 				t.Fatalf("%s, wanting %q: a second look adds %v and removes %v", text(before), want, again.added, again.removed)
 			}
 			if diff := cmp.Diff(others(before), others(got.taints)); diff != "" {

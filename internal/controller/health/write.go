@@ -16,42 +16,43 @@ import (
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
-// owner is who owns the fields of the leases that the loop makes, until an agent renews them.
-const owner = "berth"
+// fieldManager owns the fields of the leases that the loop creates, until an agent renews them.
+const fieldManager = "berth"
 
-// stopped is the message that readers know.
-const stopped = "Registration agent stopped updating its lease."
+// Messages of the conditions that the loop writes to a cluster. Clients know the first.
+const (
+	leaseStoppedMessage = "Registration agent stopped updating its lease."
+	clockSyncedMessage  = "The clock of the agent agrees with the clock of the hub."
+	clockOffMessage     = "The clock of the agent differs from the clock of the hub by more than five lease periods: set the clock of the cluster. " +
+		"The cluster stays as it is; its agent may write no status until the clocks agree."
+)
 
-// createLease makes the lease that the agent of a cluster is to renew, if it is to get one. Made is false where the cluster has no namespace,
-// or one that is going. An apply may be allowed by the name of what it makes, where a create may not; unforced, it never
-// takes back what an agent has renewed.
-func (r *reconciler) createLease(ctx context.Context, s situation, d decision) (made bool, err error) {
-	if !d.lease {
+// createLease creates the lease that the agent of a cluster is to renew, if the cluster is to get one. Created is false
+// where the cluster has no namespace, or one that is being deleted. An apply may be allowed by the name of what it creates,
+// where a create may not; unforced, it never takes back what an agent has renewed.
+func (r *reconciler) createLease(ctx context.Context, s situation, d decision) (created bool, err error) {
+	if !d.createLease {
 		return false, nil
 	}
 	lease := coordinationv1.Lease(clusterv1.ManagedClusterLeaseName, s.cluster.Name).
 		WithLabels(map[string]string{clusterv1.ClusterNameLabelKey: s.cluster.Name}).
 		WithSpec(coordinationv1.LeaseSpec().WithHolderIdentity(clusterv1.ManagedClusterLeaseName).WithRenewTime(metav1.NewMicroTime(s.now)))
-	err = r.client.Apply(ctx, lease, client.FieldOwner(owner))
+	err = r.client.Apply(ctx, lease, client.FieldOwner(fieldManager))
 	switch {
-	case err == nil, apierrors.IsConflict(err): // somebody else made it, and the watch shows it soon
+	case err == nil, apierrors.IsConflict(err): // another client created it, and the watch shows it soon
 		return true, nil
 	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return false, nil
 	default:
-		return false, fmt.Errorf("making the lease of ManagedCluster %s: %w", s.cluster.Name, err)
+		return false, fmt.Errorf("creating the lease of ManagedCluster %s: %w", s.cluster.Name, err)
 	}
 }
 
-// write stores what was decided on a cluster, each time fenced by the state that it was decided from, and tells of it.
+// write stores what was decided on a cluster, each time fenced by the state that it was decided from, and emits the events.
 func (r *reconciler) write(ctx context.Context, s situation, d decision) error {
-	cluster := s.cluster
-	if d.declare {
-		declared, err := r.declare(ctx, s)
-		if err != nil {
-			return err
-		}
-		cluster = declared
+	cluster, err := r.writeConditions(ctx, s, d)
+	if err != nil {
+		return err
 	}
 	if d.taints.empty() {
 		return nil
@@ -61,40 +62,70 @@ func (r *reconciler) write(ctx context.Context, s situation, d decision) error {
 	if err := r.client.Patch(ctx, next, fenced(cluster)); err != nil {
 		return fmt.Errorf("writing the taints of ManagedCluster %s: %w", cluster.Name, err)
 	}
-	r.roster.keep(next, s.now)
+	r.cache.setWritten(next, s.now)
 	r.metrics.Tainted(d.taints.added, d.taints.removed)
 	log.FromContext(ctx).Info("tainted", "added", d.taints.added, "removed", d.taints.removed)
-	if !s.declared() && !d.declare { // else it was told with the condition
-		r.tell(next, s, s.available)
+	if !s.unknown() && !d.reportUnknown { // else the event went with the condition
+		r.emitHealth(next, s, s.available)
 	}
 	return nil
 }
 
-// declare reports that nobody knows how a cluster is, and returns it as it is stored then.
-func (r *reconciler) declare(ctx context.Context, s situation) (*clusterv1.ManagedCluster, error) {
+// writeConditions stores the conditions that are to change, in one write, and returns the cluster as it is stored then.
+func (r *reconciler) writeConditions(ctx context.Context, s situation, d decision) (*clusterv1.ManagedCluster, error) {
+	if !d.reportUnknown && d.clock == "" {
+		return s.cluster, nil
+	}
 	next := s.cluster.DeepCopy()
-	meta.SetStatusCondition(&next.Status.Conditions, metav1.Condition{
-		Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionUnknown,
-		Reason: clusterv1.ReasonManagedClusterLeaseUpdateStopped, Message: stopped, LastTransitionTime: stamp(s.now),
-	})
+	if d.reportUnknown {
+		meta.SetStatusCondition(&next.Status.Conditions, metav1.Condition{
+			Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionUnknown,
+			Reason: clusterv1.ReasonManagedClusterLeaseUpdateStopped, Message: leaseStoppedMessage, LastTransitionTime: stamp(s.now),
+		})
+	}
+	if d.clock != "" {
+		meta.SetStatusCondition(&next.Status.Conditions, clockCondition(d.clock, stamp(s.now)))
+	}
 	if err := r.client.Status().Patch(ctx, next, fenced(s.cluster)); err != nil {
 		return nil, fmt.Errorf("writing the status of ManagedCluster %s: %w", next.Name, err)
 	}
-	r.roster.keep(next, s.now)
-	log.FromContext(ctx).Info("the cluster stopped updating its lease")
-	r.tell(next, s, metav1.ConditionUnknown)
+	r.cache.setWritten(next, s.now)
+	if d.reportUnknown {
+		log.FromContext(ctx).Info("the cluster stopped updating its lease")
+		r.emitHealth(next, s, metav1.ConditionUnknown)
+	}
+	if d.clock != "" {
+		log.FromContext(ctx).Info("the clock of the cluster", "synced", d.clock)
+		r.emit(next, s, telemetry.DescribeClusterClock(next.Name, d.clock))
+	}
 	return next, nil
 }
 
-// tell emits the one event that a change of a cluster's health is worth, into the namespace of the cluster where it has
-// one. Nobody is told of a cluster that is going.
-func (r *reconciler) tell(cluster *clusterv1.ManagedCluster, s situation, available metav1.ConditionStatus) {
-	event, worth := telemetry.DescribeHealth(cluster.Name, available)
-	if !worth || s.deleting {
+func clockCondition(status metav1.ConditionStatus, at metav1.Time) metav1.Condition {
+	out := metav1.Condition{
+		Type: clusterv1.ManagedClusterConditionClockSynced, Status: status, LastTransitionTime: at,
+		Reason: clusterv1.ReasonManagedClusterClockSynced, Message: clockSyncedMessage,
+	}
+	if status == metav1.ConditionFalse {
+		out.Reason, out.Message = clusterv1.ReasonManagedClusterClockOutOfSync, clockOffMessage
+	}
+	return out
+}
+
+// emitHealth emits the one event that a change of a cluster's health is worth.
+func (r *reconciler) emitHealth(cluster *clusterv1.ManagedCluster, s situation, available metav1.ConditionStatus) {
+	if event, worth := telemetry.DescribeHealth(cluster.Name, available); worth {
+		r.emit(cluster, s, event)
+	}
+}
+
+// emit emits an event into the namespace of the cluster where it has one. A cluster that is being deleted gets none.
+func (r *reconciler) emit(cluster *clusterv1.ManagedCluster, s situation, event telemetry.Event) {
+	if s.deleting {
 		return
 	}
 	about := cluster.DeepCopy()
-	if !s.renewed.IsZero() {
+	if s.leased {
 		about.Namespace = cluster.Name
 	}
 	r.recorder.Eventf(about, nil, event.Type, event.Reason, event.Action, "%s", event.Note)

@@ -14,7 +14,7 @@ import (
 
 // Default completes a cluster: it stamps taints, and puts a cluster that names no set into the default one.
 func (c Case) Default(ctx context.Context) (review.Answer, error) {
-	var out review.Answer
+	out := review.Answer{Warnings: c.leaseWarnings()}
 	if err := c.stamp(ctx, &out); err != nil {
 		return out, err
 	}

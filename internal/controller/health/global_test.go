@@ -16,8 +16,8 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
 
-// fleet is ten clusters of which some were last heard of an hour ago, and further objects.
-func fleet(silent int, further ...client.Object) []client.Object {
+// tenClusters is ten clusters of which some were last heard of an hour ago, and further objects.
+func tenClusters(silent int, further ...client.Object) []client.Object {
 	out := further
 	for i := range 10 {
 		name, renewed := fmt.Sprintf("c%02d", i), time.Duration(0)
@@ -48,7 +48,7 @@ func (l *loop) all(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := l.run(t, everybody); err != nil {
+		if _, err := l.run(t, fleet); err != nil {
 			t.Fatal(err)
 		}
 		l.show(t)
@@ -58,7 +58,7 @@ func (l *loop) all(t *testing.T) {
 // TestTheHubIsSuspected when most clusters are silent: that is said once, in one write and one event, and nobody is
 // touched, now or an hour later or after a restart; when they are back it is said once more.
 func TestTheHubIsSuspected(t *testing.T) {
-	l := newLoop(t, interceptor.Funcs{}, fleet(8, global())...)
+	l := newLoop(t, interceptor.Funcs{}, tenClusters(8, global())...)
 	check := func(when string, writes int, status metav1.ConditionStatus, message string, since time.Duration, told ...string) {
 		t.Helper()
 		l.all(t)
@@ -87,9 +87,9 @@ func TestTheHubIsSuspected(t *testing.T) {
 	l.clock.SetTime(noon.Add(time.Hour))
 	check("an hour later", 1, "True", message, 0)
 	hub := l.client
-	l.start(hub, time.Time{})
+	l.start(hub, nil)
 	l.show(t)
-	l.roster.begin(l.clock.Now())
+	l.cache.begin(l.clock.Now())
 	l.clock.SetTime(noon.Add(2 * time.Hour))
 	check("after a restart", 1, "True", message, 0)
 	for i := range 10 {
@@ -102,7 +102,7 @@ func TestTheHubIsSuspected(t *testing.T) {
 func TestWhoWasGivenUpStaysSo(t *testing.T) {
 	before := healthy("down").says(available, "Unknown").tainted(since(unreachable, time.Hour))
 	back := healthy("back").tainted(since(unreachable, time.Hour))
-	l := newLoop(t, interceptor.Funcs{}, fleet(8, global(), before.Obj(), lease("down", time.Hour), back.Obj(), lease("back", 0))...)
+	l := newLoop(t, interceptor.Funcs{}, tenClusters(8, global(), before.Obj(), lease("down", time.Hour), back.Obj(), lease("back", 0))...)
 	l.all(t)
 	for name, want := range map[string]string{"down": "Unknown; unreachable since 1h0m0s", "back": "True; none"} {
 		if _, err := l.run(t, name); err != nil {
@@ -122,30 +122,30 @@ func TestWhatIsNotSaidIsNotOver(t *testing.T) {
 			return errBoom
 		}
 		return c.SubResource(sub).Patch(ctx, o, p, opts...)
-	}}, fleet(8, global())...)
+	}}, tenClusters(8, global())...)
 	l.all(t)
 	for i := range 10 {
-		l.roster.setLease(fmt.Sprintf("c%02d", i), noon, noon)
+		l.cache.setLease(fmt.Sprintf("c%02d", i), noon.Add(time.Millisecond), noon)
 	}
 	broken = true
-	if _, err := l.run(t, everybody); !errors.Is(err, errBoom) {
+	if _, err := l.run(t, fleet); !errors.Is(err, errBoom) {
 		t.Errorf("error %v, want %v", err, errBoom)
 	}
-	if s, _ := l.roster.gather("c00", noon); !s.suspended {
+	if s, _ := l.cache.situationOf("c00", noon); !s.suspended {
 		t.Error("the suspicion is over, and the set says otherwise")
 	}
 	broken = false
-	if _, err := l.run(t, everybody); err != nil {
+	if _, err := l.run(t, fleet); err != nil {
 		t.Fatal(err)
 	}
-	if s, _ := l.roster.gather("c00", noon); s.suspended {
+	if s, _ := l.cache.situationOf("c00", noon); s.suspended {
 		t.Error("the suspicion goes on, and the set says otherwise")
 	}
 }
 
 // TestASuspicionNeedsNoSet: without the set `global` nobody is told, and nobody is given up all the same.
 func TestASuspicionNeedsNoSet(t *testing.T) {
-	l := newLoop(t, interceptor.Funcs{}, fleet(8)...)
+	l := newLoop(t, interceptor.Funcs{}, tenClusters(8)...)
 	l.all(t)
 	if l.writes > 0 || len(l.told) > 0 {
 		t.Errorf("%d writes, events %v, want none", l.writes, l.told)
@@ -161,7 +161,7 @@ func TestASuspicionNeedsNoSet(t *testing.T) {
 
 // TestWhatNobodyReadsIsNotSaid: where there never was a suspicion, nothing says that there is none.
 func TestWhatNobodyReadsIsNotSaid(t *testing.T) {
-	l := newLoop(t, interceptor.Funcs{}, fleet(0, global())...)
+	l := newLoop(t, interceptor.Funcs{}, tenClusters(0, global())...)
 	l.all(t)
 	if said := l.said(t); said != nil || l.writes > 0 {
 		t.Errorf("the set says %v after %d writes", said, l.writes)
@@ -170,7 +170,7 @@ func TestWhatNobodyReadsIsNotSaid(t *testing.T) {
 
 // TestAPersonsWordIsCorrected: the condition says what the loop does.
 func TestAPersonsWordIsCorrected(t *testing.T) {
-	l := newLoop(t, interceptor.Funcs{}, fleet(0, global(time.Hour))...)
+	l := newLoop(t, interceptor.Funcs{}, tenClusters(0, global(time.Hour))...)
 	l.all(t)
 	if said := l.said(t); said.Status != metav1.ConditionFalse || l.writes != 1 {
 		t.Errorf("the set says %v after %d writes", said, l.writes)

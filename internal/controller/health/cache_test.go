@@ -14,25 +14,31 @@ import (
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
-// seen lets a roster see a cluster and its lease for the first time, last renewed so long before noon.
-func (r *roster) seen(b builder, renewed time.Duration) {
-	r.removeLease(b.Name)
-	r.setCluster(b.Obj(), noon)
-	r.setLease(b.Name, noon.Add(-renewed), noon)
+// seen lets a cache observe a cluster and its lease for the first time, last renewed so long before noon.
+func (h *healthCache) seen(b builder, renewed time.Duration) {
+	at := noon.Add(-renewed)
+	h.removeLease(b.Name)
+	h.removeCluster(b.Name)
+	h.setCluster(b.Obj(), at)
+	h.setLease(b.Name, at, at)
+	if e := h.clusters[b.Name]; e.unknown() {
+		e.unknownSince = e.reportTime
+	}
 }
 
-// crowd is a roster, begun an hour before noon, of so many clusters, of which the first were last heard of so long ago.
-func crowd(limit, clusters, silent int, ago time.Duration) *roster {
-	r := newRoster(limit, false)
+// begun is a cache that began an hour before noon, and holds so many clusters, of which the first were last heard so long
+// before noon.
+func begun(limit, clusters, silent int, ago time.Duration) *healthCache {
+	h := newHealthCache(limit, false)
+	h.begin(noon.Add(-time.Hour))
 	for i := range clusters {
 		renewed := time.Duration(0)
 		if i < silent {
 			renewed = ago
 		}
-		r.seen(healthy(fmt.Sprintf("c%02d", i)), renewed)
+		h.seen(healthy(fmt.Sprintf("c%02d", i)), renewed)
 	}
-	r.begin(noon.Add(-time.Hour))
-	return r
+	return h
 }
 
 // TestSuspicion asks, when the first of some silent clusters is due, whether the hub is suspected.
@@ -61,24 +67,24 @@ func TestSuspicion(t *testing.T) {
 		"those that came before them are not":      {55, 5, 3, many(8, healthy("u").saysSince(available, "Unknown", noon.Add(-five))), true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			r := crowd(test.limit, test.clusters, test.silent, almost)
+			r := begun(test.limit, test.clusters, test.silent, almost)
 			for _, other := range test.others {
 				renewed := time.Duration(0)
-				if read(other.Obj()).available == metav1.ConditionUnknown {
+				if readFacts(other.Obj()).available == metav1.ConditionUnknown {
 					renewed = time.Hour
 				}
 				r.seen(other, renewed)
 			}
 			r.seen(healthy("c00"), five)
 			woken := r.listen()
-			s, ok := r.gather("c00", noon)
+			s, ok := r.situationOf("c00", noon)
 			if !ok || s.suspended != test.want {
 				t.Errorf("suspended %v, want %v", s.suspended, test.want)
 			}
-			if _, suspended := r.review(noon); suspended != test.want {
+			if _, suspended := r.reviewDisruption(noon); suspended != test.want {
 				t.Errorf("the review finds %v, want %v", suspended, test.want)
 			}
-			if got := woken(); slices.Contains(got, everybody) != test.want {
+			if got := woken(); slices.Contains(got, fleet) != test.want {
 				t.Errorf("woken %q, want the review %v", got, test.want)
 			}
 		})
@@ -87,11 +93,11 @@ func TestSuspicion(t *testing.T) {
 
 // TestWhatWasDeclaredWithinAGraceCounts: a limit is not passed by and by either.
 func TestWhatWasDeclaredWithinAGraceCounts(t *testing.T) {
-	r := crowd(55, 6, 2, five)
+	r := begun(55, 6, 2, five)
 	for i, declared := range many(4, healthy("u")) {
 		r.seen(declared.saysSince(available, "Unknown", noon.Add(-five+time.Duration(i+1)*time.Second)), time.Hour)
 	}
-	if s, _ := r.gather("c00", noon); !s.suspended {
+	if s, _ := r.situationOf("c00", noon); !s.suspended {
 		t.Error("2 are to be declared, 4 were within a grace, 10 are there: the hub is not suspected")
 	}
 }
@@ -107,7 +113,7 @@ func many(count int, b builder) []builder {
 }
 
 // listen returns a function that returns who was woken since, sorted, each once.
-func (r *roster) listen() func() []string {
+func (r *healthCache) listen() func() []string {
 	var names []string
 	r.wake = func(name string) { names = append(names, name) }
 	return func() []string {
@@ -119,8 +125,8 @@ func (r *roster) listen() func() []string {
 
 // TestTheEndOfASuspicion: it ends when no more than half of the limit are silent, and not before.
 func TestTheEndOfASuspicion(t *testing.T) {
-	r := crowd(55, 10, 8, five)
-	if s, _ := r.gather("c00", noon); !s.suspended {
+	r := begun(55, 10, 8, five)
+	if s, _ := r.situationOf("c00", noon); !s.suspended {
 		t.Fatal("8 of 10 are silent, and the hub is not suspected")
 	}
 	woken := r.listen()
@@ -131,48 +137,48 @@ func TestTheEndOfASuspicion(t *testing.T) {
 				r.setLease(fmt.Sprintf("c%02d", other), now, now)
 			}
 		}
-		if diff := cmp.Diff([]string{everybody}, woken()); diff != "" {
+		if diff := cmp.Diff([]string{fleet}, woken()); diff != "" {
 			t.Errorf("%d are back: woken (-want +got):\n%s", i+1, diff)
 		}
-		if _, suspended := r.review(now); suspended != want {
+		if _, suspended := r.reviewDisruption(now); suspended != want {
 			t.Errorf("%d of 10 are silent: suspended %v, want %v", 7-i, suspended, want)
 		}
 	}
 	end := noon.Add(10 * time.Second)
-	r.resume(end)
+	r.endDisruption(end)
 	if got := woken(); len(got) != 10 {
 		t.Errorf("woken %q, want every cluster", got)
 	}
 	for other := range 7 {
 		r.setLease(fmt.Sprintf("c%02d", other), end.Add(five), end.Add(five))
 	}
-	s, _ := r.gather("c07", end.Add(five-1))
+	s, _ := r.situationOf("c07", end.Add(five-1))
 	if s.suspended || s.expired() {
 		t.Errorf("right before its new grace is over, a cluster is suspended: %v, expired: %v", s.suspended, s.expired())
 	}
-	if s, _ = r.gather("c07", end.Add(five)); !s.expired() {
+	if s, _ = r.situationOf("c07", end.Add(five)); !s.expired() {
 		t.Error("once its new grace is over, a cluster has not expired")
 	}
-	r.resume(end.Add(time.Hour))
-	if s, _ = r.gather("c07", end.Add(five)); !s.expired() {
+	r.endDisruption(end.Add(time.Hour))
+	if s, _ = r.situationOf("c07", end.Add(five)); !s.expired() {
 		t.Error("where no suspicion ends, none gets a new grace")
 	}
 }
 
 // TestTimeAloneEndsNoSuspicion: what was declared shortly before it began goes on to count.
 func TestTimeAloneEndsNoSuspicion(t *testing.T) {
-	r := crowd(55, 5, 1, five)
+	r := begun(55, 5, 1, five)
 	for _, declared := range many(5, healthy("u")) {
 		r.seen(declared.saysSince(available, "Unknown", noon.Add(-time.Second)), time.Hour)
 	}
-	if s, _ := r.gather("c00", noon); !s.suspended {
+	if s, _ := r.situationOf("c00", noon); !s.suspended {
 		t.Fatal("6 of 10 are silent, and the hub is not suspected")
 	}
 	later := noon.Add(24 * time.Hour)
 	for i := 1; i < 5; i++ {
 		r.setLease(fmt.Sprintf("c%02d", i), later, later)
 	}
-	if _, suspended := r.review(later); !suspended {
+	if _, suspended := r.reviewDisruption(later); !suspended {
 		t.Error("a day later as many are silent, and the suspicion has ended")
 	}
 }
@@ -187,11 +193,11 @@ func TestASuspicionIsTakenOver(t *testing.T) {
 		"it was some time before": {builderOf(global(time.Minute), "False"), false},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			r := crowd(55, 10, 4, five) // fewer than begin a suspicion, more than end one
+			r := begun(55, 10, 4, five) // fewer than begin a suspicion, more than end one
 			r.floor = time.Time{}
 			r.recall(test.set)
 			r.begin(noon)
-			say, suspended := r.review(noon)
+			say, suspended := r.reviewDisruption(noon)
 			if suspended != test.want {
 				t.Errorf("suspended %v, want %v", suspended, test.want)
 			}
@@ -199,7 +205,7 @@ func TestASuspicionIsTakenOver(t *testing.T) {
 				t.Errorf("it says %q", say.Message)
 			}
 			r.recall(global(time.Hour))
-			if _, again := r.review(noon); again != test.want {
+			if _, again := r.reviewDisruption(noon); again != test.want {
 				t.Error("what is stored later changes the suspicion")
 			}
 		})
@@ -219,49 +225,49 @@ func TestWhoIsWoken(t *testing.T) {
 		return out
 	}
 	for sentence, test := range map[string]struct {
-		happens   func(*roster)
+		happens   func(*healthCache)
 		suspected bool
 		want      []string
 	}{
-		"a cluster comes": {func(r *roster) { r.setCluster(healthy("new").Obj(), noon) }, false, []string{"new"}},
-		"a cluster goes":  {func(r *roster) { r.removeCluster("c") }, false, nil},
-		"a heartbeat in the status": {func(r *roster) {
+		"a cluster comes": {func(r *healthCache) { r.setCluster(healthy("new").Obj(), noon) }, false, []string{"new"}},
+		"a cluster goes":  {func(r *healthCache) { r.removeCluster("c") }, false, nil},
+		"a heartbeat in the status": {func(r *healthCache) {
 			r.setCluster(changed(func(c *clusterv1.ManagedCluster) {
 				c.Labels = map[string]string{"a": "b"}
 				c.Status.Conditions[2].Message, c.Status.Conditions[2].LastTransitionTime = "again", metav1.NewTime(noon)
 				c.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: "a", Value: "b"}}
 			}), noon)
 		}, false, nil},
-		"a renewed lease":    {func(r *roster) { r.setLease("c", noon, noon) }, false, nil},
-		"one of a silent":    {func(r *roster) { r.setLease("silent", noon, noon) }, false, nil},
-		"one of nobody":      {func(r *roster) { r.setLease("nobody", noon, noon) }, false, []string{"nobody"}},
-		"a lease comes":      {func(r *roster) { r.setLease("bare", noon, noon) }, false, []string{"bare"}},
-		"a lease goes":       {func(r *roster) { r.removeLease("c") }, false, []string{"c"}},
-		"one of nobody goes": {func(r *roster) { r.removeLease("nobody") }, false, nil},
-		"another report": {func(r *roster) {
+		"a renewed lease":    {func(r *healthCache) { r.setLease("c", noon, noon) }, false, nil},
+		"one of a silent":    {func(r *healthCache) { r.setLease("silent", noon, noon) }, false, nil},
+		"one of nobody":      {func(r *healthCache) { r.setLease("nobody", noon, noon) }, false, []string{"nobody"}},
+		"a lease comes":      {func(r *healthCache) { r.setLease("bare", noon, noon) }, false, []string{"bare"}},
+		"a lease goes":       {func(r *healthCache) { r.removeLease("c") }, false, []string{"c"}},
+		"one of nobody goes": {func(r *healthCache) { r.removeLease("nobody") }, false, nil},
+		"another report": {func(r *healthCache) {
 			r.setCluster(changed(func(c *clusterv1.ManagedCluster) { c.Status.Conditions[2].Status = "False" }), noon)
 		}, false, []string{"c"}},
-		"another taint": {func(r *roster) { r.setCluster(healthy("c").tainted(since("gpu", 0)).Obj(), noon) }, false, []string{"c"}},
-		"another period": {func(r *roster) {
+		"another taint": {func(r *healthCache) { r.setCluster(healthy("c").tainted(since("gpu", 0)).Obj(), noon) }, false, []string{"c"}},
+		"another period": {func(r *healthCache) {
 			r.setCluster(changed(func(c *clusterv1.ManagedCluster) { c.Spec.LeaseDurationSeconds++ }), noon)
 		}, false, []string{"c"}},
-		"a cluster is to go": {func(r *roster) { r.setCluster(healthy("c").going().Obj(), noon) }, false, []string{"c"}},
+		"a cluster is to go": {func(r *healthCache) { r.setCluster(healthy("c").going().Obj(), noon) }, false, []string{"c"}},
 
-		"while the hub is suspected, a heartbeat":   {func(r *roster) { r.setLease("c", noon, noon) }, true, nil},
-		"the same of a cluster that was silent":     {func(r *roster) { r.setLease("silent", noon, noon) }, true, []string{everybody}},
-		"while it is suspected, a lease goes":       {func(r *roster) { r.removeLease("c") }, true, []string{everybody, "c"}},
-		"while it is suspected, a cluster goes":     {func(r *roster) { r.removeCluster("silent") }, true, []string{everybody}},
-		"while it is suspected, there is a report":  {func(r *roster) { r.setCluster(healthy("c").says(available, "False").Obj(), noon) }, true, []string{everybody, "c"}},
-		"what the loop wrote itself is no surprise": {func(r *roster) { r.keep(healthy("c").says(available, "Unknown").Obj(), noon) }, true, nil},
+		"while the hub is suspected, a heartbeat":   {func(r *healthCache) { r.setLease("c", noon, noon) }, true, nil},
+		"the same of a cluster that was silent":     {func(r *healthCache) { r.setLease("silent", noon, noon) }, true, []string{fleet}},
+		"while it is suspected, a lease goes":       {func(r *healthCache) { r.removeLease("c") }, true, []string{fleet, "c"}},
+		"while it is suspected, a cluster goes":     {func(r *healthCache) { r.removeCluster("silent") }, true, []string{fleet}},
+		"while it is suspected, there is a report":  {func(r *healthCache) { r.setCluster(healthy("c").says(available, "False").Obj(), noon) }, true, []string{fleet, "c"}},
+		"what the loop wrote itself is no surprise": {func(r *healthCache) { r.setWritten(healthy("c").says(available, "Unknown").Obj(), noon) }, true, nil},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			r := newRoster(55, false)
+			r := newHealthCache(55, false)
 			r.seen(healthy("c"), 0)
 			r.seen(healthy("silent"), time.Hour)
 			r.setCluster(healthy("bare").Obj(), noon)
 			r.begin(noon)
 			if test.suspected {
-				r.suspicion = &metav1.Condition{}
+				r.disruption = &fullDisruption{}
 			}
 			woken := r.listen()
 			test.happens(r)
@@ -283,9 +289,9 @@ func TestOwnWritesComeBeforeTheCache(t *testing.T) {
 		return out
 	}
 	declared := healthy("c").says(available, "Unknown")
-	r := newRoster(55, false)
+	r := newHealthCache(55, false)
 	state := func() string {
-		s, there := r.gather("c", noon)
+		s, there := r.situationOf("c", noon)
 		if !there {
 			return "gone"
 		}
@@ -295,16 +301,16 @@ func TestOwnWritesComeBeforeTheCache(t *testing.T) {
 		happens func()
 		want    string
 	}{
-		{func() { r.keep(version(declared, "9", ""), noon) }, "gone"},
+		{func() { r.setWritten(version(declared, "9", ""), noon) }, "gone"},
 		{func() { r.setCluster(version(healthy("c"), "10", ""), noon) }, "True 1/10"},
-		{func() { r.keep(version(declared, "12", ""), noon) }, "Unknown 1/12"},
+		{func() { r.setWritten(version(declared, "12", ""), noon) }, "Unknown 1/12"},
 		{func() { r.setCluster(version(healthy("c"), "11", ""), noon) }, "Unknown 1/12"},
-		{func() { r.keep(version(healthy("c"), "11", ""), noon) }, "Unknown 1/12"},
+		{func() { r.setWritten(version(healthy("c"), "11", ""), noon) }, "Unknown 1/12"},
 		{func() { r.setCluster(version(healthy("c"), "100", ""), noon) }, "True 1/100"},
 		{func() { r.setCluster(version(declared, "5", "another"), noon) }, "Unknown 2/5"},
-		{func() { r.keep(version(healthy("c"), "101", ""), noon) }, "Unknown 2/5"},
+		{func() { r.setWritten(version(healthy("c"), "101", ""), noon) }, "Unknown 2/5"},
 		{func() { r.removeCluster("c") }, "gone"},
-		{func() { r.keep(version(healthy("c"), "102", ""), noon) }, "gone"},
+		{func() { r.setWritten(version(healthy("c"), "102", ""), noon) }, "gone"},
 	} {
 		step.happens()
 		if got := state(); got != step.want {
@@ -313,34 +319,8 @@ func TestOwnWritesComeBeforeTheCache(t *testing.T) {
 	}
 }
 
-// TestClocksThatAreOff: a cluster whose clock is ahead gets no more time, and a hub whose clock is ahead of all clusters
-// is not one that nobody reaches.
-func TestClocksThatAreOff(t *testing.T) {
-	r := newRoster(55, false)
-	r.setCluster(healthy("ahead").Obj(), noon)
-	r.setLease("ahead", noon.Add(time.Hour), noon)
-	r.begin(noon)
-	if s, _ := r.gather("ahead", noon.Add(five)); !s.expired() {
-		t.Error("a cluster whose clock is an hour ahead is not given up")
-	}
-
-	r = crowd(55, 5, 0, 0)
-	for i := range 5 {
-		for beat := range 3 {
-			now := noon.Add(time.Duration(beat) * period)
-			r.setLease(fmt.Sprintf("c%02d", i), now.Add(-four), now)
-		}
-	}
-	if got := r.census(noon.Add(3*period), noon); got.silent != 0 {
-		t.Errorf("%d clusters are silent, though all have renewed their leases a moment ago", got.silent)
-	}
-}
-
-// four is more than half a grace, and less than a whole one.
-const four = 4 * period
-
 func TestWhatTheMetricsShow(t *testing.T) {
-	r := newRoster(55, false)
+	r := newHealthCache(55, false)
 	for status, count := range map[string]int{"True": 4, "False": 3, "Unknown": 2} {
 		for _, b := range many(count, healthy("c-"+status+"-").says(available, status)) {
 			r.setCluster(b.Obj(), noon)
@@ -352,7 +332,7 @@ func TestWhatTheMetricsShow(t *testing.T) {
 	if diff := cmp.Diff(want, r.state()); diff != "" {
 		t.Errorf("state (-want +got):\n%s", diff)
 	}
-	r.suspicion = &metav1.Condition{}
+	r.disruption = &fullDisruption{}
 	if !r.state().Suspended {
 		t.Error("the suspicion is not shown")
 	}
@@ -360,7 +340,7 @@ func TestWhatTheMetricsShow(t *testing.T) {
 
 // TestNothingIsLeftOfWhatIsGone: the roster is no larger than what is stored.
 func TestNothingIsLeftOfWhatIsGone(t *testing.T) {
-	r := newRoster(55, false)
+	r := newHealthCache(55, false)
 	for _, name := range []string{"a", "b"} {
 		r.seen(healthy(name), 0)
 	}
@@ -369,7 +349,7 @@ func TestNothingIsLeftOfWhatIsGone(t *testing.T) {
 	r.removeLease("b")
 	r.removeCluster("b")
 	r.removeCluster("never")
-	if len(r.patients) > 0 {
-		t.Errorf("%d entries are left", len(r.patients))
+	if len(r.clusters) > 0 {
+		t.Errorf("%d entries are left", len(r.clusters))
 	}
 }

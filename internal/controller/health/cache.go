@@ -1,0 +1,265 @@
+package health
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/telemetry"
+)
+
+// fleet is the request to review what concerns all clusters. No cluster has an empty name. However many leases are renewed
+// at once, it is in the queue once.
+const fleet = ""
+
+// longestGap is how long the watch of the leases may be interrupted without consequence. A longer gap, in which agents may
+// not have reached the hub either, gives every cluster a fresh grace.
+const longestGap = 5 * time.Second
+
+// healthCache is what the loop has observed of every cluster, and of the hub itself. A renewed lease changes an entry, and
+// enqueues nothing. It is safe for concurrent use.
+type healthCache struct {
+	limit    int
+	unjoined bool
+	// wake enqueues a cluster, or the fleet. It must not block.
+	wake func(name string)
+
+	mu       sync.Mutex
+	clusters map[string]*entry
+	// floor is from when on silence counts: the start of the loop, or the end of the last disruption or gap. It is zero
+	// until the loop has begun.
+	floor time.Time
+	// disruption is nil while the hub is not suspected.
+	disruption *fullDisruption
+	// managerClockSuspected is the direction in which most clusters are skewed; 0: the clock of the manager is not suspected.
+	managerClockSuspected int
+
+	// gapSince is since when the watch of the leases is interrupted; zero while it is not. gaps counts the interruptions.
+	gapSince time.Time
+	gaps     int
+	// postponed are the clusters that would have expired during the gap.
+	postponed map[string]struct{}
+}
+
+type entry struct {
+	clusterHealth
+	// cluster is nil where there is only a lease.
+	cluster *clusterv1.ManagedCluster
+	// reportTime is the stored time of the last report. renewTime is the one in the lease. Both are only compared with
+	// themselves, to see that they change.
+	reportTime, renewTime time.Time
+	// gaps is how many gaps there were when the lease was last seen.
+	gaps int
+}
+
+func newHealthCache(limit int, unjoined bool) *healthCache {
+	return &healthCache{
+		limit: limit, unjoined: unjoined, wake: func(string) {}, clusters: map[string]*entry{}, postponed: map[string]struct{}{},
+	}
+}
+
+// begin starts the grace of every cluster. What the cache holds by then is what was stored at the start.
+func (h *healthCache) begin(now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.floor = now
+}
+
+// setCluster records a cluster as it is stored, and enqueues it where that can change the decision.
+func (h *healthCache) setCluster(cluster *clusterv1.ManagedCluster, now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	e := h.at(cluster.Name)
+	if e.cluster != nil && older(cluster, e.cluster) {
+		return // the loop's own write was faster
+	}
+	if h.set(e, cluster, now) {
+		h.wake(cluster.Name)
+		h.reviewIf(h.disruption != nil)
+	}
+}
+
+// setWritten records what the loop's own write has made of a cluster, unless it has gone meanwhile.
+func (h *healthCache) setWritten(cluster *clusterv1.ManagedCluster, now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	e := h.clusters[cluster.Name]
+	if e != nil && e.cluster != nil && e.cluster.UID == cluster.UID && !older(cluster, e.cluster) {
+		h.set(e, cluster, now)
+	}
+}
+
+// set returns whether anything has changed that a decision reads.
+func (h *healthCache) set(e *entry, cluster *clusterv1.ManagedCluster, now time.Time) bool {
+	found := readFacts(cluster)
+	changed := e.cluster == nil || e.facts != found || !slices.Equal(e.cluster.Spec.Taints, cluster.Spec.Taints)
+	var reportTime time.Time
+	if available := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable); available != nil {
+		reportTime = available.LastTransitionTime.Time
+	}
+	isNew := found.available != e.available || !reportTime.Equal(e.reportTime)
+	switch {
+	case !isNew:
+	case found.available == metav1.ConditionUnknown && h.floor.IsZero():
+		e.unknownSince = earlier(reportTime, now)
+	case found.available == metav1.ConditionUnknown && e.available != metav1.ConditionUnknown:
+		e.unknownSince = now
+	case (found.available == metav1.ConditionTrue || found.available == metav1.ConditionFalse) && !h.floor.IsZero():
+		e.heard = now
+	}
+	e.cluster, e.facts, e.reportTime = cluster, found, reportTime
+	return changed
+}
+
+func (h *healthCache) removeCluster(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if e := h.clusters[name]; e != nil {
+		e.cluster, e.facts, e.reportTime, e.unknownSince = nil, facts{}, time.Time{}, time.Time{}
+		h.removeUnused(name)
+		h.reviewIf(h.disruption != nil)
+	}
+}
+
+// setLease records that the lease of a cluster holds a time. Another time than before is a renewal, observed now, whatever
+// the time is. The same one is no news: informers repeat themselves.
+func (h *healthCache) setLease(name string, renewTime, now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	e := h.at(name)
+	switch {
+	case !e.leased:
+		e.leased = true
+		if !h.floor.IsZero() {
+			e.heard = now
+		}
+		h.wake(name)
+	case e.renewTime.Equal(renewTime):
+		return
+	default:
+		h.reviewIf(h.disruption != nil && (e.heard.IsZero() || e.silent(now, time.Time{})))
+		e.heard = now
+		if e.gaps == h.gaps && e.cluster != nil {
+			h.measureClock(name, e, renewTime, now)
+		}
+	}
+	e.renewTime, e.gaps = renewTime, h.gaps
+}
+
+func (h *healthCache) removeLease(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if e := h.clusters[name]; e != nil {
+		e.leased, e.renewTime, e.heard, e.skew = false, time.Time{}, time.Time{}, skew{}
+		h.wake(name)
+		h.reviewIf(h.disruption != nil)
+		h.removeUnused(name)
+	}
+}
+
+func (h *healthCache) at(name string) *entry {
+	e := h.clusters[name]
+	if e == nil {
+		e = &entry{}
+		h.clusters[name] = e
+	}
+	return e
+}
+
+// removeUnused removes the entry of a name that has neither a cluster nor a lease.
+func (h *healthCache) removeUnused(name string) {
+	if e := h.clusters[name]; e.cluster == nil && !e.leased {
+		delete(h.clusters, name)
+	}
+}
+
+// reviewIf enqueues the review where something happened that may end a suspicion.
+func (h *healthCache) reviewIf(may bool) {
+	if may {
+		h.wake(fleet)
+	}
+}
+
+// watchEnded records that the watch of the leases was interrupted. No cluster expires until it goes on.
+func (h *healthCache) watchEnded(now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.gapSince.IsZero() {
+		h.gapSince = now
+		h.gaps++
+	}
+}
+
+// watchStarted records that the watch of the leases goes on. After a long gap every cluster has a fresh grace.
+func (h *healthCache) watchStarted(now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.gapSince.IsZero() {
+		return
+	}
+	if now.Sub(h.gapSince) > longestGap && !h.floor.IsZero() {
+		h.floor = now
+	}
+	h.gapSince = time.Time{}
+	for name := range h.postponed {
+		h.wake(name)
+	}
+	clear(h.postponed)
+}
+
+// situationOf returns what there is to decide on a cluster; ok is false where it is gone. A cluster that has been silent for
+// too long is the occasion to count the others: the hub is suspected before any cluster is reported Unknown.
+func (h *healthCache) situationOf(name string, now time.Time) (out situation, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	e := h.clusters[name]
+	if e == nil || e.cluster == nil {
+		return situation{}, false
+	}
+	out = situation{clusterHealth: e.clusterHealth, cluster: e.cluster, renewTime: e.renewTime, floor: h.floor, unjoined: h.unjoined, now: now}
+	if out.overdue() && !h.gapSince.IsZero() {
+		out.unobserved = true
+		h.postponed[name] = struct{}{}
+	}
+	if h.disruption == nil && out.expired() {
+		h.detectDisruption(now)
+	}
+	out.suspended = h.disruption != nil
+	out.clock, out.clockLookAgain = h.clockStatus(e, now)
+	return out, true
+}
+
+// state returns what the metrics show.
+func (h *healthCache) state() telemetry.HealthState {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := telemetry.HealthState{Suspended: h.disruption != nil, ClockSuspected: h.managerClockSuspected != 0}
+	for _, e := range h.clusters {
+		switch {
+		case e.cluster == nil:
+		case e.available == metav1.ConditionTrue:
+			out.Available++
+		case e.available == metav1.ConditionFalse:
+			out.Unavailable++
+		case e.unknown():
+			out.Unreachable++
+		default:
+			out.Unreported++
+		}
+	}
+	return out
+}
+
+// older tells whether a state of a cluster came before another one of the same object.
+func older(a, b *clusterv1.ManagedCluster) bool {
+	if a.UID != b.UID {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
+	return err == nil && order < 0
+}

@@ -1,0 +1,108 @@
+package health
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+)
+
+// leastSilent is how few silent clusters are never taken for a fault of the hub.
+const leastSilent = 3
+
+// fullDisruption is the state in which so many clusters are silent at once that the hub itself is suspected: no cluster is
+// newly reported Unknown, and no taint is put on.
+type fullDisruption struct {
+	// condition is what the set `global` reports.
+	condition metav1.Condition
+	// since is when it began.
+	since time.Time
+}
+
+// count counts the clusters whose silence says something, and those of them that are silent.
+type count struct{ joined, silent int }
+
+// full tells whether so many are silent at once that the hub is suspected. The limit is in percent.
+func (c count) full(limit int) bool {
+	return c.silent >= leastSilent && c.silent*100 > limit*c.joined
+}
+
+// recovered tells whether so few are silent that the disruption is over: half of the limit, so that it does not flap.
+func (c count) recovered(limit int) bool {
+	return limit >= 100 || c.silent*200 <= limit*c.joined
+}
+
+// count counts. No silence before the floor counts, and no cluster that was reported Unknown long before the end of the
+// window.
+func (h *healthCache) count(now, floor, window time.Time) count {
+	var out count
+	for _, e := range h.clusters {
+		if !e.counts(window) {
+			continue
+		}
+		out.joined++
+		if e.silent(now, floor) {
+			out.silent++
+		}
+	}
+	return out
+}
+
+// recall takes over the disruption that an earlier process stored. Only what is stored before begin counts.
+func (h *healthCache) recall(set *clusterv1beta2.ManagedClusterSet) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	stored := meta.FindStatusCondition(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionHealthSuspended)
+	if h.floor.IsZero() && stored != nil && stored.Status == metav1.ConditionTrue {
+		h.disruption = &fullDisruption{condition: *stored.DeepCopy(), since: stored.LastTransitionTime.Time}
+	}
+}
+
+// detectDisruption begins a disruption where too many clusters are silent.
+func (h *healthCache) detectDisruption(now time.Time) {
+	found := h.count(now, h.floor, now)
+	if !found.full(h.limit) {
+		return
+	}
+	h.disruption = &fullDisruption{since: now, condition: metav1.Condition{
+		Type:   clusterv1beta2.ManagedClusterSetConditionHealthSuspended,
+		Status: metav1.ConditionTrue,
+		Reason: clusterv1beta2.ReasonTooManySilent,
+		Message: fmt.Sprintf("%d of %d joined ManagedClusters fell silent at about the same time, more than %d %%: the hub or its network is suspected. "+
+			"None is newly reported or tainted until no more than half of that share is silent", found.silent, found.joined, h.limit),
+		LastTransitionTime: stamp(now),
+	}}
+	h.wake(fleet)
+}
+
+// reviewDisruption returns the condition to report about a disruption, and whether there still is one. It changes nothing.
+// Clusters that were not heard since the start of the loop are silent here: a restart alone ends no disruption.
+func (h *healthCache) reviewDisruption(now time.Time) (condition metav1.Condition, suspended bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.disruption == nil || h.count(now, time.Time{}, h.disruption.since).recovered(h.limit) {
+		return metav1.Condition{
+			Type: clusterv1beta2.ManagedClusterSetConditionHealthSuspended, Status: metav1.ConditionFalse, Reason: clusterv1beta2.ReasonFewSilent,
+			Message: "The health of ManagedClusters is reported", LastTransitionTime: stamp(now),
+		}, false
+	}
+	return h.disruption.condition, true
+}
+
+// endDisruption ends a disruption, if there is one. Every cluster gets a new grace, and is decided again.
+func (h *healthCache) endDisruption(now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.disruption == nil {
+		return
+	}
+	h.disruption, h.floor = nil, now
+	for name, e := range h.clusters {
+		if e.cluster != nil {
+			h.wake(name)
+		}
+	}
+}
