@@ -113,9 +113,9 @@ func many(count int, b builder) []builder {
 }
 
 // listen returns a function that returns who was woken since, sorted, each once.
-func (r *healthCache) listen() func() []string {
+func (h *healthCache) listen() func() []string {
 	var names []string
-	r.wake = func(name string) { names = append(names, name) }
+	h.wake = func(name string) { names = append(names, name) }
 	return func() []string {
 		out := slices.Compact(slices.Sorted(slices.Values(names)))
 		names = nil
