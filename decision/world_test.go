@@ -27,7 +27,7 @@ type reader struct {
 	seen map[string]bool
 }
 
-func (r *reader) read() decision.Set { return decision.Of(r.world.SlicesOf(r.key)...) }
+func (r *reader) read() decision.Set { return decision.Of(r.world.Listed(r.key)...) }
 
 // write lets one write happen, tells the tracker, and holds it against a reading.
 func (r *reader) write(t *testing.T, write plan.Write) {
@@ -65,7 +65,7 @@ func (r *reader) carryOut(t *testing.T, made plan.Plan) int {
 	for _, write := range made.Writes {
 		end.Apply(write)
 	}
-	after := decision.Of(end.SlicesOf(r.key)...)
+	after := decision.Of(end.Listed(r.key)...)
 	torn := 0
 	for i, write := range made.Writes {
 		r.write(t, write)

@@ -61,13 +61,13 @@ func coldRates(of Results) plot.Chart {
 }
 
 func latency(of Results) plot.Chart {
-	const p50, p99 = "idle: decided, beside three writes, p50", "idle: decided, beside three writes, p99"
+	const p50, p99 = "idle: decided, beside the same writes, p50", "idle: decided, beside the same writes, p99"
 	axis, series := overHubs(of,
-		column{"decided, p50", plot.Dot, of.first(p50)}, column{"three writes, p50", plot.Dot, of.second(p50)},
-		column{"decided, p99", plot.Dot, of.first(p99)}, column{"three writes, p99", plot.Dot, of.second(p99)},
+		column{"decided, p50", plot.Dot, of.first(p50)}, column{"the same writes, p50", plot.Dot, of.second(p50)},
+		column{"decided, p99", plot.Dot, of.first(p99)}, column{"the same writes, p99", plot.Dot, of.second(p99)},
 	)
 	return plot.Chart{
-		Title: "One placement on an idle hub", Subtitle: "From stored to decided; beside it the same three writes in sequence by a plain client.",
+		Title: "One placement on an idle hub", Subtitle: "From stored to decided; beside it the same writes in sequence by a plain client.",
 		X: axis, Y: plot.Axis{Label: "milliseconds", Log: true}, Series: series,
 	}
 }

@@ -138,7 +138,7 @@ func (s *side) watched(ctx context.Context, reader *hub.Process) (watchedUse, er
 	return watchedUse{used, read}, err
 }
 
-// probe measures placements one by one while heartbeats arrive, and three writes in sequence on the open side under the same
+// probe measures placements one by one while heartbeats arrive, and the same writes in sequence on the open side under the same
 // load, by turns.
 func (t *tale) probe(ctx context.Context, rate int, managed, open *agents) ([]bench.Figure, error) {
 	var m moments
@@ -154,10 +154,10 @@ func (t *tale) probe(ctx context.Context, rate int, managed, open *agents) ([]be
 			return nil, err
 		}
 	}
-	out := m.decided.beside(fmt.Sprintf("decided at %d heartbeats a second, beside three writes", rate), m.raw)
+	out := m.decided.beside(fmt.Sprintf("decided at %d heartbeats a second, beside the same writes", rate), m.raw)
 	return append(out,
 		bench.Figure{Name: fmt.Sprintf("heartbeats stored of %d a second", rate), Unit: bench.PerSecond, Value: under.perSecond()},
-		bench.Figure{Name: fmt.Sprintf("heartbeats stored of %d a second, beside three writes", rate), Unit: bench.PerSecond, Value: beside.perSecond()},
+		bench.Figure{Name: fmt.Sprintf("heartbeats stored of %d a second, beside the same writes", rate), Unit: bench.PerSecond, Value: beside.perSecond()},
 	), nil
 }
 

@@ -43,13 +43,13 @@ func measureCold(ctx context.Context, t *tale) ([]bench.Figure, error) {
 	return append(out, wrong...), err
 }
 
-// frugality is how many writes a new placement takes: one to make each slice, one to fill it, one for the status, and one
-// event.
+// frugality is how many writes a new placement takes: one to make each slice, one to fill it, one to label it, one for the
+// status, and one event.
 func frugality(answered hub.Requests, placements, stored int) []bench.Figure {
 	writes, events := decisionWrites(answered), eventWrites(answered)
 	return []bench.Figure{
 		{
-			Name: "writes, beside one a placement and two a slice", Unit: bench.Ratio, Value: writes / float64(placements+2*stored),
+			Name: "writes, beside one a placement and three a slice", Unit: bench.Ratio, Value: writes / float64(placements+3*stored),
 			From: fmt.Sprintf("%.0f for %d placements and %d slices", writes, placements, stored),
 		},
 		{Name: "events per placement", Unit: bench.Ratio, Value: events / float64(placements), From: fmt.Sprintf("%.0f", events)},

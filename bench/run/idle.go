@@ -12,7 +12,7 @@ import (
 // singles is how many placements are measured one by one.
 const singles = 200
 
-// measureIdle measures how soon one placement is decided where nothing else happens, beside three writes in sequence.
+// measureIdle measures how soon one placement is decided where nothing else happens, beside the same writes in sequence.
 func measureIdle(ctx context.Context, t *tale) ([]bench.Figure, error) {
 	before, err := t.managed.spent(ctx)
 	if err != nil {
@@ -26,8 +26,8 @@ func measureIdle(ctx context.Context, t *tale) ([]bench.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := m.decided.beside("decided, beside three writes", m.raw)
-	out = append(out, m.whole.beside("stored and decided, beside three writes", m.raw)...)
+	out := m.decided.beside("decided, beside the same writes", m.raw)
+	out = append(out, m.whole.beside("stored and decided, beside the same writes", m.raw)...)
 	return append(out, after.since(before).figures(singles)...), nil
 }
 
@@ -35,7 +35,7 @@ func measureIdle(ctx context.Context, t *tale) ([]bench.Figure, error) {
 type moments struct {
 	// decided is from the answer to whoever stored a placement until it is decided, whole from his request on.
 	decided, whole sample
-	// raw is the same three writes, in sequence, by a plain client on the open side.
+	// raw is the same writes, in sequence, by a plain client on the open side.
 	raw sample
 }
 

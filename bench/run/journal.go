@@ -170,7 +170,10 @@ func (s *side) chapters(ctx context.Context, entries map[journalKey][]version) (
 	}
 	out := make([]*chapter, 0, len(entries))
 	for key, versions := range entries {
-		owner := types.NamespacedName{Namespace: key.name.Namespace, Name: versions[0].object.GetLabels()[clusterv1beta1.PlacementLabel]}
+		owner := types.NamespacedName{Namespace: key.name.Namespace}
+		if controller := metav1.GetControllerOf(versions[0].object); controller != nil {
+			owner.Name = controller.Name // a new slice has no label of its placement yet
+		}
 		out = append(out, &chapter{versions: versions, now: known[key], owner: owners[owner]})
 	}
 	return out, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"time"
@@ -139,12 +140,16 @@ func (d decision) ask(ctx context.Context, to client.Client) (*clusterv1beta1.Pl
 	return out, nil
 }
 
-// answer stores the rest of a decision, as a manager does: each slice, what is in it, and the status of the placement.
+// answer stores the rest of a decision, as a manager does: each slice without the label of its placement, what is in it, the
+// labels once all are filled, and the status of the placement.
 func (d decision) answer(ctx context.Context, to client.Client, asked *clusterv1beta1.Placement) error {
+	stored := make([]*clusterv1beta1.PlacementDecision, 0, len(d.slices))
 	for _, slice := range d.slices {
 		copied := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
-			Namespace: slice.Namespace, Name: slice.Name, Labels: slice.Labels, Annotations: slice.Annotations, OwnerReferences: slices.Clone(slice.OwnerReferences),
+			Namespace: slice.Namespace, Name: slice.Name, Labels: maps.Clone(slice.Labels), Annotations: slice.Annotations,
+			OwnerReferences: slices.Clone(slice.OwnerReferences),
 		}}
+		delete(copied.Labels, clusterv1beta1.PlacementLabel)
 		for i := range copied.OwnerReferences {
 			copied.OwnerReferences[i].UID = asked.UID
 		}
@@ -154,6 +159,14 @@ func (d decision) answer(ctx context.Context, to client.Client, asked *clusterv1
 		copied.Status = slice.Status
 		if err := to.Status().Update(ctx, copied); err != nil {
 			return fmt.Errorf("filling a slice: %w", err)
+		}
+		stored = append(stored, copied)
+	}
+	for _, slice := range stored {
+		before := slice.DeepCopy()
+		metav1.SetMetaDataLabel(&slice.ObjectMeta, clusterv1beta1.PlacementLabel, asked.Name)
+		if err := to.Patch(ctx, slice, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return fmt.Errorf("labelling a slice: %w", err)
 		}
 	}
 	asked.Status = d.placement.Status

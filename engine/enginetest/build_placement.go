@@ -171,6 +171,12 @@ func (b *SliceBuilder) Named(name string) *SliceBuilder {
 	return b
 }
 
+// Unlisted takes the label of the placement away, as a slice is stored before readers see it.
+func (b *SliceBuilder) Unlisted() *SliceBuilder {
+	delete(b.object.Labels, clusterv1beta1.PlacementLabel)
+	return b
+}
+
 // Clusters adds entries.
 func (b *SliceBuilder) Clusters(names ...string) *SliceBuilder {
 	for _, name := range names {

@@ -83,9 +83,9 @@ func (h *history) carryOut(c decided, after func(write plan.Write)) {
 	}
 	counted := h.counted(c)
 	for _, write := range writes {
-		before := union(c.world, c.key)
+		before := listed(c.world, c.key)
 		c.world.Apply(write)
-		now := union(c.world, c.key)
+		now := listed(c.world, c.key)
 		for _, name := range sorted(before) {
 			if !now[name] && counted[name] {
 				h.dropped = append(h.dropped, departure{at: c.world.Now, name: name})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/engine/enginetest"
 	"github.com/berth-project/berth/engine/fleet"
@@ -50,9 +51,14 @@ func (c decided) again(t *testing.T, rig rig) *engine.Result {
 func (c decided) plan() plan.Plan { return plan.Diff(c.result, c.world.Stored(c.key), c.world.Now) }
 
 // union returns the distinct clusters in the stored slices of the placement.
-func union(w *enginetest.World, key fleet.Key) map[string]bool {
+func union(w *enginetest.World, key fleet.Key) map[string]bool { return clustersOf(w.SlicesOf(key)) }
+
+// listed returns the distinct clusters that a reader sees who lists the slices of the placement by its label.
+func listed(w *enginetest.World, key fleet.Key) map[string]bool { return clustersOf(w.Listed(key)) }
+
+func clustersOf(slices []*clusterv1beta1.PlacementDecision) map[string]bool {
 	out := map[string]bool{}
-	for _, slice := range w.SlicesOf(key) {
+	for _, slice := range slices {
 		for _, decision := range slice.Status.Decisions {
 			out[decision.ClusterName] = true
 		}
@@ -142,11 +148,14 @@ func reachable(w *enginetest.World, namespace string) func(name string) bool {
 func TestNoReaderMissesAClusterThatStaysNorCountsMoreThanBeforeAndAfterAllow(t *testing.T) {
 	forEachDecision(t, properties, func(t *testing.T, _ rig, at string, c decided) {
 		after := c.world.Copy()
-		before, wanted := union(c.world, c.key), set(c.result.Clusters())
+		before, wanted := listed(c.world, c.key), set(c.result.Clusters())
 		most := max(len(before), len(wanted))
 		for n, write := range c.plan().Writes {
 			after.Apply(write)
-			now := union(after, c.key)
+			now := listed(after, c.key)
+			if write.Verb == plan.Create && write.Slice.Labels["cluster.open-cluster-management.io/placement"] != "" {
+				t.Errorf("%s: write %d creates %s with labels %v, before it has a status", at, n, write.Slice.Name, write.Slice.Labels)
+			}
 			for name := range before {
 				if wanted[name] && !now[name] {
 					t.Errorf("%s: %s is in no slice after write %d (%s %s)", at, name, n, write.Verb, named(write))
@@ -156,7 +165,7 @@ func TestNoReaderMissesAClusterThatStaysNorCountsMoreThanBeforeAndAfterAllow(t *
 				t.Errorf("%s: %d clusters after write %d (%s %s), want at most %d", at, len(now), n, write.Verb, named(write), most)
 			}
 		}
-		if diff := cmp.Diff(wanted, union(after, c.key)); diff != "" {
+		if diff := cmp.Diff(wanted, listed(after, c.key)); diff != "" {
 			t.Errorf("%s: stored in the end (-want +got):\n%s", at, diff)
 		}
 	})

@@ -182,6 +182,8 @@ func (r Random) slices(w *World, key fleet.Key) []*clusterv1beta1.PlacementDecis
 		}
 		if r.Chance(4) {
 			b.Named(one(r, key.Name+"-mine", "elsewhere-decision-1", fmt.Sprintf("%s-decision-0%d", key.Name, number)))
+		} else if r.Chance(5) {
+			b.Unlisted()
 		}
 		out = append(out, b.Obj())
 	}

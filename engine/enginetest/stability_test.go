@@ -89,17 +89,17 @@ func TestACrashAfterAnyWriteIsMendedByDecidingAgainAndNobodyIsMissed(t *testing.
 // steady carries out a plan write by write and says which cluster that stays a reader would miss.
 func steady(t *testing.T, at string, c decided) {
 	t.Helper()
-	before, wanted := union(c.world, c.key), set(c.result.Clusters())
+	before, wanted := listed(c.world, c.key), set(c.result.Clusters())
 	for n, write := range c.plan().Writes {
 		c.world.Apply(write)
-		now := union(c.world, c.key)
+		now := listed(c.world, c.key)
 		for name := range before {
 			if wanted[name] && !now[name] {
 				t.Errorf("%s: %s is in no slice after write %d (%s %s)", at, name, n, write.Verb, named(write))
 			}
 		}
 	}
-	if diff := cmp.Diff(wanted, union(c.world, c.key)); diff != "" {
+	if diff := cmp.Diff(wanted, listed(c.world, c.key)); diff != "" {
 		t.Errorf("%s: stored in the end (-want +got):\n%s", at, diff)
 	}
 }

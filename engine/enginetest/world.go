@@ -75,7 +75,9 @@ func (w *World) Add(object any) *World {
 	case *clusterv1beta1.PlacementDecision:
 		w.Slices[fleet.Key{Namespace: o.Namespace, Name: o.Name}] = o
 	case *clusterv1beta2.ManagedClusterSetBinding:
-		w.Bind(o.Namespace, o.Name)
+		if o.DeletionTimestamp.IsZero() {
+			w.Bind(o.Namespace, o.Name)
+		}
 	default:
 		panic("enginetest: no place for this kind of object")
 	}
@@ -135,6 +137,18 @@ func (w *World) SlicesOf(key fleet.Key) []*clusterv1beta1.PlacementDecision {
 	var out []*clusterv1beta1.PlacementDecision
 	for _, slice := range w.Slices {
 		if owner, ok := w.OwnerOf(slice); ok && owner == key {
+			out = append(out, slice)
+		}
+	}
+	slices.SortFunc(out, func(a, b *clusterv1beta1.PlacementDecision) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Listed returns the slices that a reader sees who lists those of a placement by its label, by name.
+func (w *World) Listed(key fleet.Key) []*clusterv1beta1.PlacementDecision {
+	var out []*clusterv1beta1.PlacementDecision
+	for name, slice := range w.Slices {
+		if name.Namespace == key.Namespace && slice.Labels["cluster.open-cluster-management.io/placement"] == key.Name {
 			out = append(out, slice)
 		}
 	}

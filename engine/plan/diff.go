@@ -15,10 +15,14 @@ type diff struct {
 	placement *clusterv1beta1.Placement
 	changes   []change
 	surplus   []*clusterv1beta1.PlacementDecision
+	// former are slices of a deleted placement of the same name.
+	former []*clusterv1beta1.PlacementDecision
 	// wanted is the slice number that each selected cluster is to be in.
 	wanted map[string]int
-	// present is the slice numbers that each stored cluster is in.
+	// present is the slice numbers that readers see each cluster in.
 	present map[string][]int
+	// stored are the clusters of all stored slices, whether readers see them yet or not.
+	stored map[string]struct{}
 	// told is what is stored of clusters of which the result shows nothing.
 	told map[string]clusterv1beta1.ClusterDecision
 	// due is when to write, where nothing but scores has changed and they were written a short time ago; zero elsewhere.
@@ -29,7 +33,9 @@ type diff struct {
 type change struct {
 	target target
 	stored *clusterv1beta1.PlacementDecision
-	// now are the distinct clusters of the stored slice, sorted.
+	// listed says that readers see the stored slice: it bears the label of the placement, by which they list.
+	listed bool
+	// now are the distinct clusters that readers see in the stored slice, sorted.
 	now []string
 	// moving are the stored clusters that are to be in another slice and are not there yet.
 	moving []string
@@ -38,9 +44,15 @@ type change struct {
 }
 
 func newDiff(result *engine.Result, stored Stored, now time.Time) *diff {
-	d := &diff{result: result, placement: stored.Placement, wanted: map[string]int{}, present: map[string][]int{}}
+	d := &diff{result: result, placement: stored.Placement, wanted: map[string]int{}, present: map[string][]int{}, stored: map[string]struct{}{}}
 	byNumber := map[int]*clusterv1beta1.PlacementDecision{}
+	own := make([]*clusterv1beta1.PlacementDecision, 0, len(stored.Slices))
 	for _, slice := range stored.Slices {
+		if stored.ofFormer(slice) {
+			d.former = append(d.former, slice)
+			continue
+		}
+		own = append(own, slice)
 		owner, number, named := Owner(slice)
 		if named && owner == result.Key {
 			byNumber[number] = slice
@@ -49,32 +61,49 @@ func newDiff(result *engine.Result, stored Stored, now time.Time) *diff {
 			number = 0
 		}
 		for _, name := range Clusters(slice) {
+			d.stored[name] = struct{}{}
+		}
+		for _, name := range d.seen(slice) {
 			d.present[name] = append(d.present[name], number)
 		}
 	}
 	for _, slice := range result.Slices() {
-		want := target{slice.Number, slice.Group, slice.GroupIndex, slice.Strategy, slice.Clusters}
+		c := change{
+			target: target{slice.Number, slice.Group, slice.GroupIndex, slice.Strategy, slice.Clusters},
+			stored: byNumber[slice.Number],
+		}
+		if c.stored != nil {
+			c.listed, c.now = d.listed(c.stored), d.seen(c.stored)
+		}
 		for _, name := range slice.Clusters {
 			d.wanted[name] = slice.Number
 		}
-		d.changes = append(d.changes, change{target: want, stored: byNumber[slice.Number], now: distinct(byNumber[slice.Number])})
+		d.changes = append(d.changes, c)
 		delete(byNumber, slice.Number)
 	}
 	for _, slice := range byNumber {
 		d.surplus = append(d.surplus, slice)
 	}
-	slices.SortFunc(d.surplus, func(a, b *clusterv1beta1.PlacementDecision) int { return cmp.Compare(a.Name, b.Name) })
-	d.remember(stored.Slices)
+	slices.SortFunc(d.surplus, byName)
+	slices.SortFunc(d.former, byName)
+	d.remember(own)
 	d.due = d.wait(now)
 	return d
 }
 
-// distinct returns the clusters of a stored slice, sorted, each once; none where there is no slice.
-func distinct(stored *clusterv1beta1.PlacementDecision) []string {
-	if stored == nil {
+func byName(a, b *clusterv1beta1.PlacementDecision) int { return cmp.Compare(a.Name, b.Name) }
+
+// listed says whether readers, who list slices by the label of their placement, see a stored one.
+func (d *diff) listed(slice *clusterv1beta1.PlacementDecision) bool {
+	return slice.Labels[clusterv1beta1.PlacementLabel] == d.placement.Name
+}
+
+// seen returns the clusters that readers see in a stored slice, sorted, each once.
+func (d *diff) seen(slice *clusterv1beta1.PlacementDecision) []string {
+	if !d.listed(slice) {
 		return nil
 	}
-	return slices.Compact(slices.Sorted(slices.Values(Clusters(stored))))
+	return slices.Compact(slices.Sorted(slices.Values(Clusters(slice))))
 }
 
 // weigh finds out who leaves the slice for another, and by how much its first write grows the decisions.
@@ -95,26 +124,32 @@ func (d *diff) weigh(c *change) {
 	}
 }
 
-// writes returns the writes in order: first each slice gets its newcomers and loses those that nobody wants, while
-// those who move on stay; then labels; then those who moved on leave; then the surplus goes. Slices that shrink the
-// decisions go before those that grow them, so that no reader counts more clusters than before and after allow.
+// writes returns the writes in order. Slices of a deleted placement of the same name go. Surplus slices lose the clusters that
+// no slice is to have. New slices are stored with their decisions and without the label, so that no reader lists one before its
+// decisions are there. Then each slice gets its newcomers and loses the clusters that are not selected any more, while those that
+// change slice stay; a new slice gets its label instead. Then the labels of the others are put right, the clusters that changed
+// slice leave their old one, and the surplus is deleted. Slices that shrink the decisions go before those that grow them, so that
+// no reader counts more clusters than before and after allow.
 func (d *diff) writes() []Write {
-	out := append(d.shrink(), d.single()...)
+	var out []Write
+	for _, slice := range d.former {
+		out = append(out, Write{Verb: Delete, Slice: slice})
+	}
+	out = append(append(out, d.shrink()...), d.single()...)
 	for i := range d.changes {
 		d.weigh(&d.changes[i])
+		out = append(out, d.prepare(d.changes[i])...)
 	}
 	for _, grows := range []bool{false, true} {
 		for _, c := range d.changes {
 			if grows == (c.growth > 0) {
-				out = append(out, d.fill(c)...)
+				out = append(out, d.show(c)...)
 			}
 		}
 	}
 	for _, c := range d.changes {
-		if c.stored != nil && !c.target.marked(c.stored, d.placement) {
-			object := c.stored.DeepCopy()
-			c.target.mark(object, d.placement)
-			out = append(out, Write{Verb: Mark, Slice: object})
+		if c.listed && !c.target.marked(c.stored, d.placement) {
+			out = append(out, d.mark(c))
 		}
 	}
 	for _, c := range d.changes {
@@ -128,13 +163,43 @@ func (d *diff) writes() []Write {
 	return out
 }
 
+// prepare returns the writes that no reader sees yet: they store the decisions of a slice that bears no label of the placement.
+func (d *diff) prepare(c change) []Write {
+	switch {
+	case c.stored == nil:
+		return []Write{{Verb: Create, Slice: c.target.object(d.placement, d.decisions(c.target.clusters))}}
+	case !c.listed:
+		return d.fill(c)
+	default:
+		return nil
+	}
+}
+
+// show returns the first write of a slice that readers see, if it needs one.
+func (d *diff) show(c change) []Write {
+	if c.listed {
+		return d.fill(c)
+	}
+	return []Write{d.mark(c)}
+}
+
+// mark returns the write of the labels, the annotations and the owner of a slice.
+func (d *diff) mark(c change) Write {
+	object := c.stored.DeepCopy()
+	if object == nil {
+		object = c.target.object(d.placement, d.decisions(c.target.clusters))
+	}
+	c.target.mark(object, d.placement)
+	return Write{Verb: Mark, Slice: object}
+}
+
 // shrink takes the clusters that nobody wants out of the surplus slices, so that no reader counts them while other
 // slices grow: a slice with nobody else is deleted at once, one with clusters that move on is cut down to them.
 func (d *diff) shrink() []Write {
 	var out []Write
 	var late []*clusterv1beta1.PlacementDecision
 	for _, slice := range d.surplus {
-		all := Clusters(slice)
+		all := d.seen(slice)
 		stay := slices.DeleteFunc(slices.Clone(all), func(name string) bool {
 			_, stays := d.wanted[name]
 			return !stays
@@ -174,11 +239,8 @@ func (d *diff) single() []Write {
 	return out
 }
 
-// fill returns the first write of a slice, if it needs one.
+// fill returns the first write of the decisions of a stored slice, if it needs one.
 func (d *diff) fill(c change) []Write {
-	if c.stored == nil {
-		return []Write{{Verb: Create, Slice: c.target.object(d.placement, d.decisions(c.target.clusters))}}
-	}
 	names := append(slices.Clone(c.target.clusters), c.moving...)
 	next := d.filled(c.stored, names)
 	if !d.due.IsZero() || c.stored.Status.Decisions != nil && slices.Equal(c.stored.Status.Decisions, next.Status.Decisions) {
@@ -193,14 +255,14 @@ func (d *diff) filled(stored *clusterv1beta1.PlacementDecision, names []string) 
 	return out
 }
 
-// moves returns the clusters that come and go over all slices, sorted.
+// moves returns the clusters that come and go over all stored slices, sorted.
 func (d *diff) moves() (added, removed []string) {
 	for name := range d.wanted {
-		if len(d.present[name]) == 0 {
+		if _, was := d.stored[name]; !was {
 			added = append(added, name)
 		}
 	}
-	for name := range d.present {
+	for name := range d.stored {
 		if _, stays := d.wanted[name]; !stays {
 			removed = append(removed, name)
 		}

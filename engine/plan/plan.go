@@ -3,6 +3,9 @@ package plan
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/engine/fleet"
@@ -15,7 +18,7 @@ const (
 	// Pledge replaces the account of the disruption policy in the status of the placement, before the first cluster goes
 	// that it pays for.
 	Pledge Verb = iota + 1
-	// Create stores a new slice, metadata and status.
+	// Create stores a new slice without the label of its placement, then its status. Readers see it once a Mark has followed.
 	Create
 	// Fill replaces the status of a slice.
 	Fill
@@ -68,10 +71,19 @@ type Plan struct {
 func (p Plan) Empty() bool { return len(p.Writes) == 0 }
 
 // Stored is what exists of a placement before the plan: the placement, and every slice that is its own by name or by
-// label. All are read-only.
+// label. All are read-only. Placement is nil where there are slices of one that is gone.
 type Stored struct {
 	Placement *clusterv1beta1.Placement
 	Slices    []*clusterv1beta1.PlacementDecision
+	// Former is the uid of a deleted placement of the same name whose slices are still there; empty where there is none.
+	// The garbage collector deletes them one after the other. Plans delete them at once, so that no reader sees a part for long.
+	Former types.UID
+}
+
+// ofFormer says whether a stored slice belongs to a deleted placement of the same name.
+func (s Stored) ofFormer(slice *clusterv1beta1.PlacementDecision) bool {
+	controller := metav1.GetControllerOf(slice)
+	return s.Former != "" && controller != nil && controller.UID == s.Former
 }
 
 // Diff returns the writes that make what is stored what the result says: first what pays for clusters that go, then the

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/enginetest"
@@ -100,6 +101,13 @@ func TestOrderOfWrites(t *testing.T) {
 			}(),
 			[]string{"fill p-decision-1:"},
 		},
+		"a slice that readers do not list is put right before they do": {
+			hub(p(), []string{"a", "b"}, slice(1, "a").Unlisted().Obj()), []string{"fill p-decision-1: a b"},
+		},
+		"a cluster stays where readers see it until its new slice is listed": {
+			hub(p().PerGroup("2"), []string{"a", "b", "c"}, slice(1, "a", "b", "c").Obj(), slice(2, "c").Group("", 1).Unlisted().Obj()),
+			[]string{"fill p-decision-1: a b"},
+		},
 		"150 clusters in no order are written in order": {
 			hub(p(), clusters(0, 3), slice(1, "n002", "n000", "n001").Obj()), []string{"fill p-decision-1: n000 n001 n002"},
 		},
@@ -109,6 +117,82 @@ func TestOrderOfWrites(t *testing.T) {
 				t.Errorf("writes (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestASliceIsListedOnlyWithItsDecisions follows the writes of new slices: none bears the label of its placement before its
+// decisions are stored, and all are labelled one after the other, with no other write in between.
+func TestASliceIsListedOnlyWithItsDecisions(t *testing.T) {
+	for name, tc := range map[string]struct {
+		world *enginetest.World
+		want  []string
+	}{
+		"a new placement": {
+			hub(p(), clusters(0, 250)),
+			[]string{
+				"create p-decision-1", "create p-decision-2", "create p-decision-3",
+				"mark p-decision-1", "mark p-decision-2", "mark p-decision-3", "report p",
+			},
+		},
+		"a placement that selects no cluster": {hub(p(), nil), []string{"create p-decision-1", "mark p-decision-1", "report p"}},
+		"a creation that was interrupted before the status": {
+			func() *enginetest.World {
+				torn := slice(1).Unlisted().Obj()
+				torn.Status.Decisions = nil
+				return hub(p(), clusters(0, 2), torn)
+			}(),
+			[]string{"fill p-decision-1", "mark p-decision-1", "report p"},
+		},
+		"a creation that was interrupted before the label": {
+			hub(p(), clusters(0, 2), slice(1, "n000", "n001").Unlisted().Obj()),
+			[]string{"mark p-decision-1", "report p"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			key := enginetest.Only(t, tc.world)
+			var got []string
+			for _, write := range plan.Diff(enginetest.Decide(t, tc.world), tc.world.Stored(key), tc.world.Now).Writes {
+				tc.world.Apply(write)
+				if write.Slice == nil {
+					got = append(got, write.Verb.String()+" "+write.Placement.Name)
+				} else {
+					got = append(got, write.Verb.String()+" "+write.Slice.Name)
+				}
+				for _, slice := range tc.world.Listed(key) {
+					if slice.Status.Decisions == nil || len(slice.Status.Decisions) == 0 && len(tc.world.Clusters) > 0 {
+						t.Errorf("after %v %s is listed without its decisions", got, slice.Name)
+					}
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("writes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestSlicesOfAFormerPlacementGoFirst: they are the garbage collector's, and are not taken over.
+func TestSlicesOfAFormerPlacementGoFirst(t *testing.T) {
+	owned := func(number int, names ...string) *clusterv1beta1.PlacementDecision {
+		former := p().Obj()
+		former.UID = "former"
+		out := slice(number, names...).Obj()
+		out.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(former, clusterv1beta1.GroupVersion.WithKind("Placement"))}
+		return out
+	}
+	w := hub(p(), []string{"a", "b"}, owned(2, "b"), owned(1, "a", "x"))
+	stored := w.Stored(enginetest.Only(t, w))
+	stored.Former = "former"
+	var got []string
+	for _, write := range plan.Diff(enginetest.Decide(t, w), stored, w.Now).Writes {
+		w.Apply(write)
+		if write.Slice != nil {
+			got = append(got, write.Verb.String()+" "+write.Slice.Name)
+		}
+	}
+	want := []string{"delete p-decision-1", "delete p-decision-2", "create p-decision-1", "create p-decision-2", "mark p-decision-1", "mark p-decision-2"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
 	}
 }
 

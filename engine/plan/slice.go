@@ -72,12 +72,14 @@ type target struct {
 	clusters   []string
 }
 
-// object returns the slice as an object of the placement.
+// object returns the slice as a new object of the placement. It bears no label of the placement yet: readers list by it, and a
+// new object has no status in its first moment.
 func (t target) object(placement *clusterv1beta1.Placement, decisions []clusterv1beta1.ClusterDecision) *clusterv1beta1.PlacementDecision {
 	out := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
 		Namespace: placement.Namespace, Name: SliceName(placement.Name, t.number),
 	}}
 	t.mark(out, placement)
+	delete(out.Labels, clusterv1beta1.PlacementLabel)
 	out.Status.Decisions = decisions
 	return out
 }

@@ -1,4 +1,5 @@
-// Package apply owns the execution of a plan: it sends the writes to the API server, in order, each fenced by the uid
+// Package apply owns the execution of a plan: it sends the writes to the API server, in order, successive labels and successive
+// deletions at the same time, each fenced by the uid
 // and the resourceVersion of what the plan was made from. It refuses to decide, to retry and to swallow an error: it
 // stops at the first write that fails, and its caller makes a new plan from what then is.
 package apply
@@ -7,8 +8,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,12 +23,16 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// Timeout bounds each request.
-const Timeout = 30 * time.Second
+const (
+	// Timeout bounds each request.
+	Timeout = 30 * time.Second
+	// maxTogether is how many requests of one plan are on their way at the same time.
+	maxTogether = 10
+)
 
 // Journal is told of every slice as it will be, right before the API server is asked to store it, and of every object
 // right after the API server stored or deleted it. Where the second does not follow the first, nobody knows whether it
-// was stored.
+// was stored. It may be called from several goroutines, for different slices.
 type Journal interface {
 	Trying(slice *clusterv1beta1.PlacementDecision)
 	Stored(slice *clusterv1beta1.PlacementDecision)
@@ -43,12 +51,33 @@ type Applied struct {
 // Apply executes a plan. What was written before an error stays written, and the journal knows of it.
 func Apply(ctx context.Context, to client.Client, p plan.Plan, journal Journal) (Applied, error) {
 	run := run{client: to, journal: journal, latest: map[string]*clusterv1beta1.PlacementDecision{}}
-	for done, write := range p.Writes {
-		if err := run.write(ctx, write); err != nil {
+	done := 0
+	for rest := p.Writes; len(rest) > 0; {
+		batch := rest[:together(rest)]
+		rest = rest[len(batch):]
+		written, err := run.all(ctx, batch)
+		done += written
+		if err != nil {
 			return Applied{Slices: run.latest, Writes: done}, err
 		}
 	}
-	return Applied{Slices: run.latest, Writes: len(p.Writes)}, nil
+	return Applied{Slices: run.latest, Writes: done}, nil
+}
+
+// together returns how many of the next writes are sent at the same time: all that label slices, or all that delete some, up to
+// the next write that does anything else. The API has no request that changes several slices, and a reader who lists them
+// meanwhile sees a part. So that moment is kept short.
+func together(writes []plan.Write) int {
+	verb := writes[0].Verb
+	if verb != plan.Mark && verb != plan.Delete {
+		return 1
+	}
+	for i, write := range writes {
+		if write.Verb != verb {
+			return i
+		}
+	}
+	return len(writes)
 }
 
 // Superseded says whether an error means no more than that somebody else was faster: the next plan, made from what
@@ -62,8 +91,35 @@ func Superseded(err error) bool {
 type run struct {
 	client    client.Client
 	journal   Journal
-	latest    map[string]*clusterv1beta1.PlacementDecision
 	placement *clusterv1beta1.Placement
+
+	mu     sync.Mutex // guards latest
+	latest map[string]*clusterv1beta1.PlacementDecision
+}
+
+// all carries out writes of different slices at the same time, and returns how many were done. One that fails keeps no other
+// from it.
+func (r *run) all(ctx context.Context, writes []plan.Write) (done int, err error) {
+	if len(writes) == 1 {
+		if err := r.write(ctx, writes[0]); err != nil {
+			return 0, err
+		}
+		return 1, nil
+	}
+	var count atomic.Int64
+	var group errgroup.Group
+	group.SetLimit(maxTogether)
+	for _, write := range writes {
+		group.Go(func() error {
+			err := r.write(ctx, write)
+			if err == nil {
+				count.Add(1)
+			}
+			return err
+		})
+	}
+	err = group.Wait()
+	return int(count.Load()), err
 }
 
 func (r *run) write(ctx context.Context, w plan.Write) error {
@@ -140,10 +196,10 @@ func (r *run) remove(ctx context.Context, slice *clusterv1beta1.PlacementDecisio
 	defer cancel()
 	object := r.base(slice)
 	fence := client.Preconditions(metav1.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion})
-	if err := r.client.Delete(ctx, object, fence); err != nil {
+	if err := r.client.Delete(ctx, object, fence); err != nil && !apierrors.IsNotFound(err) { // another may have deleted it first
 		return fmt.Errorf("deleting PlacementDecision %s: %w", slice.Name, err)
 	}
-	r.latest[object.Name] = object
+	r.remember(object)
 	r.journal.Removed(object)
 	return nil
 }
@@ -166,14 +222,22 @@ func (r *run) report(ctx context.Context, want *clusterv1beta1.Placement) error 
 
 // base returns the newest state of a slice that this run knows of. It is read-only.
 func (r *run) base(slice *clusterv1beta1.PlacementDecision) *clusterv1beta1.PlacementDecision {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if latest, ok := r.latest[slice.Name]; ok {
 		return latest
 	}
 	return slice
 }
 
+func (r *run) remember(slice *clusterv1beta1.PlacementDecision) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.latest[slice.Name] = slice
+}
+
 func (r *run) stored(object *clusterv1beta1.PlacementDecision) {
-	r.latest[object.Name] = object
+	r.remember(object)
 	r.journal.Stored(object)
 }
 

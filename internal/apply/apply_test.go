@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,12 +32,23 @@ type server struct {
 	said  []string
 	count int
 	fails int // the write that fails, from 1; 0: none
+	// gone says that what is to be deleted is not there.
+	gone bool
+	// meets, where it is set, holds every write until as many are on their way.
+	meets *sync.WaitGroup
+	mu    sync.Mutex
 }
 
 func (s *server) answer(ctx context.Context, what string, object client.Object) error {
 	if deadline, ok := ctx.Deadline(); !ok || deadline.IsZero() {
 		s.t.Errorf("%s has no deadline", what)
 	}
+	if s.meets != nil {
+		s.meets.Done()
+		s.meets.Wait()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.said = append(s.said, what)
 	if s.count++; s.count == s.fails {
 		return errBoom
@@ -53,7 +65,11 @@ func (s *server) Create(ctx context.Context, object client.Object, _ ...client.C
 func (s *server) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
 	var with client.DeleteOptions
 	with.ApplyOptions(options)
-	return s.answer(ctx, fmt.Sprintf("delete %s if %s@%s", object.GetName(), *with.Preconditions.UID, *with.Preconditions.ResourceVersion), object)
+	err := s.answer(ctx, fmt.Sprintf("delete %s if %s@%s", object.GetName(), *with.Preconditions.UID, *with.Preconditions.ResourceVersion), object)
+	if s.gone {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "placementdecisions"}, object.GetName())
+	}
+	return err
 }
 
 func (s *server) Status() client.SubResourceWriter { return statusOf{nil, s} }
@@ -82,18 +98,26 @@ func (s *server) Patch(ctx context.Context, object client.Object, patch client.P
 }
 
 func (s *server) Trying(slice *clusterv1beta1.PlacementDecision) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.said = append(s.said, fmt.Sprintf("trying %s %v", slice.Name, plan.Clusters(slice)))
 }
 
 func (s *server) Stored(slice *clusterv1beta1.PlacementDecision) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.said = append(s.said, "stored "+slice.Name+"@"+slice.ResourceVersion)
 }
 
 func (s *server) Removed(slice *clusterv1beta1.PlacementDecision) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.said = append(s.said, "removed "+slice.Name)
 }
 
 func (s *server) Reported(placement *clusterv1beta1.Placement) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.said = append(s.said, "reported "+placement.Name+"@"+placement.ResourceVersion)
 }
 
@@ -164,6 +188,44 @@ func TestApplyingStopsAtTheFirstWriteThatFails(t *testing.T) {
 		if told != at-1 {
 			t.Errorf("write %d fails: the journal was told of %d: %v", at, told, s.said)
 		}
+	}
+}
+
+// TestLabelsAndDeletionsAreSentTogether: the server answers none of three writes before all are on their way, so that whoever
+// lists the slices sees a part of them for as short as can be.
+func TestLabelsAndDeletionsAreSentTogether(t *testing.T) {
+	for _, verb := range []plan.Verb{plan.Mark, plan.Delete} {
+		s := &server{t: t, meets: &sync.WaitGroup{}}
+		var p plan.Plan
+		for number := range 3 {
+			s.meets.Add(1)
+			p.Writes = append(p.Writes, plan.Write{Verb: verb, Slice: enginetest.Slice("ns", "p", 1+number).Obj()})
+		}
+		written, err := apply.Apply(t.Context(), s, p, s)
+		if err != nil || written.Writes != 3 || len(written.Slices) != 3 {
+			t.Errorf("%s: wrote %d, %d slices, %v; want all three", verb, written.Writes, len(written.Slices), err)
+		}
+	}
+}
+
+func TestAFailureAmongWritesThatAreSentTogetherKeepsNoOtherFromIt(t *testing.T) {
+	s := &server{t: t, fails: 2}
+	var p plan.Plan
+	for number := range 3 {
+		p.Writes = append(p.Writes, plan.Write{Verb: plan.Delete, Slice: enginetest.Slice("ns", "p", 1+number).Obj()})
+	}
+	p.Writes = append(p.Writes, plan.Write{Verb: plan.Report, Placement: enginetest.Placement("ns", "p").Obj()})
+	written, err := apply.Apply(t.Context(), s, p, s)
+	if !errors.Is(err, errBoom) || written.Writes != 2 || s.count != 3 {
+		t.Errorf("error %v after %d of %d writes, want two deletions done and no report", err, written.Writes, s.count)
+	}
+}
+
+func TestASliceThatIsGoneIsDeleted(t *testing.T) {
+	s := &server{t: t, gone: true}
+	written, err := apply.Apply(t.Context(), s, plan.Plan{Writes: []plan.Write{{Verb: plan.Delete, Slice: enginetest.Slice("ns", "p", 1).Obj()}}}, s)
+	if err != nil || written.Writes != 1 {
+		t.Errorf("error %v after %d writes, want the deletion to be done: another was faster", err, written.Writes)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // TestColdStart starts a manager on a hub with two hundred clusters and fifty placements that nobody has decided. Each
-// is decided by itself: three writes, in this order, and no fourth.
+// is decided by itself: four writes, in this order, and no fifth. The label comes once the decisions are stored.
 func TestColdStart(t *testing.T) {
 	alone(t)
 	const clusters, placements = 200, 50
@@ -48,14 +48,18 @@ func TestColdStart(t *testing.T) {
 	}
 	for i := range placements {
 		name := fmt.Sprintf("p%02d", i)
-		want := []string{"PUT placementdecisions/" + name + "-decision-1/status 200", "PUT placements/" + name + "/status 200"}
+		want := []string{
+			"PUT placementdecisions/" + name + "-decision-1/status 200", "PATCH placementdecisions/" + name + "-decision-1 200",
+			"PUT placements/" + name + "/status 200",
+		}
 		if diff := cmp.Diff(want, got[name]); diff != "" {
 			t.Errorf("writes of %s (-want +got):\n%s", name, diff)
 		}
 	}
 	after := writes(t)
 	for what, want := range map[string]float64{
-		"POST placementdecisions": placements, "PUT placementdecisions/status": placements, "PUT placements/status": placements,
+		"POST placementdecisions": placements, "PUT placementdecisions/status": placements, "PATCH placementdecisions": placements,
+		"PUT placements/status": placements,
 	} {
 		if got := after[what] - before[what]; got != want {
 			t.Errorf("%s: %v times, want %v", what, got, want)

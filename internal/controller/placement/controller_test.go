@@ -32,10 +32,10 @@ func request(key fleet.Key) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: key.Name}}
 }
 
-// clusters returns what the stored slices of a placement hold.
+// clusters returns what a reader sees who lists the slices of a placement by its label.
 func (h *hub) clusters(key fleet.Key) []string {
 	var out []string
-	for _, slice := range h.stored.SlicesOf(key) {
+	for _, slice := range h.stored.Listed(key) {
 		out = append(out, plan.Clusters(slice)...)
 	}
 	slices.Sort(out)
@@ -47,7 +47,7 @@ func TestAPlacementIsDecidedOnce(t *testing.T) {
 	h.putPlacement(enginetest.Placement("ns", "p").Obj())
 	l := startLoop(t, h)
 	l.rest()
-	want := []string{"create p-decision-1", "status of p-decision-1", "status of p"}
+	want := []string{"create p-decision-1", "status of p-decision-1", "mark p-decision-1", "status of p"}
 	if diff := cmp.Diff(want, h.writes); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
@@ -61,7 +61,7 @@ func TestAPlacementIsDecidedOnce(t *testing.T) {
 // and all ends as if nothing had happened.
 func TestAnyWriteMayFail(t *testing.T) {
 	for name, kind := range map[string]fault{"refused": refused, "lost": lost, "carried out and not answered": unanswered} {
-		for at := range 3 {
+		for at := range 4 {
 			t.Run(fmt.Sprintf("write %d is %s", at, name), func(t *testing.T) {
 				h := simple(t, 3)
 				p := enginetest.Placement("ns", "p").Number(2).Obj()

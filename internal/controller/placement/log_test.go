@@ -41,7 +41,7 @@ func TestAChangeIsOneLine(t *testing.T) {
 		want []map[string]any
 	}{
 		{"the first decision", func() {}, decided(map[string]any{
-			"causes": []any{"Manager: started"}, "writes": 2.0, "added": 2.0, "removed": 0.0, "addedClusters": []any{"c00", "c01"},
+			"causes": []any{"Manager: started"}, "writes": 3.0, "added": 2.0, "removed": 0.0, "addedClusters": []any{"c00", "c01"},
 		})},
 		{"what was written shows", func() {}, nil},
 		{"a cluster goes", func() { h.dropCluster("c00") }, decided(map[string]any{

@@ -67,6 +67,7 @@ func TestWhatIsMeasured(t *testing.T) {
 		"decision_changes_total Placement":                    1,
 		"plan_writes_total PlacementDecision failed create":   1,
 		"plan_writes_total PlacementDecision stored create":   1,
+		"plan_writes_total PlacementDecision stored mark":     1,
 		"plan_writes_total Placement stored report":           1,
 		"placements AllDecisionsScheduled PlacementSatisfied": 1,
 		"placements Succeedconfigured PlacementMisconfigured": 1,
