@@ -59,6 +59,20 @@ func (r *run) reach(asked []string, seats map[string]bool) reach {
 	return out
 }
 
+// Reachable says whether a namespace may reach a cluster, one set after the other. A set that cannot be read may have it.
+func (w *World) Reachable(namespace, cluster string) bool {
+	object := w.Clusters[cluster]
+	if object == nil {
+		return false
+	}
+	for name := range w.Bindings[namespace] {
+		if set := w.Sets[name]; set != nil && (unreadable(set) || member(set, object)) {
+			return true
+		}
+	}
+	return false
+}
+
 // unreadable says whether a set does not say who its members are.
 func unreadable(set *clusterv1beta2.ManagedClusterSet) bool {
 	selector := set.Spec.ClusterSelector

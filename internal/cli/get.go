@@ -23,7 +23,8 @@ import (
 const getLong = `Show at a glance what a hub, or files, hold:
 
   placements (pl)            satisfied or why not, how many clusters are selected of those wanted, groups, clusters that a
-                             disruption policy holds, the last change of what was decided
+                             disruption policy holds, the last change of what was decided; Disabled, Terminating or Orphaned
+                             (gone, and its decisions stayed) where Berth does not decide it
   clusters (mcl)             accepted, available and since when, taints, sets, how many placements have chosen it, what it has
   sets (mclset, clusterset)  how members are picked, how many there are, the namespaces it is bound to, conflicts
   groups (gr)                each decision group of a placement: its clusters, and the slices that hold them

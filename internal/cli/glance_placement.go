@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -10,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -17,6 +20,8 @@ import (
 type placementFact struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
+	// State is why Berth does not decide the placement; absent where it does.
+	State placementState `json:"state,omitempty"`
 	// Satisfied is True, False, or Unknown where nothing was decided yet.
 	Satisfied     metav1.ConditionStatus `json:"satisfied"`
 	Reason        string                 `json:"reason,omitempty"`
@@ -33,6 +38,29 @@ type placementFact struct {
 	// LastChange is when what was decided, or what is said of it, last changed.
 	LastChange *metav1.Time `json:"lastChange,omitempty"`
 	Created    *metav1.Time `json:"created,omitempty"`
+}
+
+// placementState is why Berth does not decide a placement.
+type placementState string
+
+const (
+	// stateDisabled says that an annotation leaves the placement to another scheduler.
+	stateDisabled placementState = "Disabled"
+	// stateTerminating says that the placement is being deleted, and waits for a finalizer.
+	stateTerminating placementState = "Terminating"
+	// stateOrphaned says that the placement is gone, and that PlacementDecisions of it are left that nothing deletes.
+	stateOrphaned placementState = "Orphaned"
+)
+
+func stateOf(placement *clusterv1beta1.Placement) placementState {
+	switch {
+	case !placement.DeletionTimestamp.IsZero():
+		return stateTerminating
+	case placement.Annotations[clusterv1beta1.PlacementDisableAnnotation] == "true":
+		return stateDisabled
+	default:
+		return ""
+	}
 }
 
 func placementGlance() glance {
@@ -58,16 +86,37 @@ func placementGlance() glance {
 
 func placementRows(bundle *file.Bundle, now time.Time) []glanceRow {
 	out := make([]glanceRow, 0, len(bundle.Placements))
+	known := map[fleet.Key]bool{}
 	for _, placement := range bundle.Placements {
-		fact := placementFactOf(placement, bundle.Decisions[file.KeyOf(placement)])
-		row := glanceRow{namespace: placement.Namespace, name: placement.Name, labels: placement.Labels, fact: fact}
-		held := cell{text: strconv.Itoa(len(fact.Held))}
-		if len(fact.Held) > 0 {
-			held.tone = doubtful
+		key := file.KeyOf(placement)
+		known[key] = true
+		out = append(out, placementRow(placementFactOf(placement, bundle.Decisions[key]), placement.Labels, now))
+	}
+	for key, stored := range bundle.Decisions {
+		if !known[key] && slices.ContainsFunc(stored, plan.Orphaned) {
+			out = append(out, placementRow(orphanFactOf(key, stored), nil, now))
 		}
-		row.cells = []cell{
+	}
+	slices.SortFunc(out, func(a, b glanceRow) int {
+		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
+	})
+	return out
+}
+
+func placementRow(fact placementFact, labels map[string]string, now time.Time) glanceRow {
+	held := cell{text: strconv.Itoa(len(fact.Held))}
+	if len(fact.Held) > 0 {
+		held.tone = doubtful
+	}
+	reason := cell{text: cmp.Or(fact.Reason, none)}
+	if fact.State != "" {
+		reason = cell{string(fact.State), doubtful}
+	}
+	return glanceRow{
+		namespace: fact.Namespace, name: fact.Name, labels: labels, fact: fact,
+		cells: []cell{
 			{string(fact.Satisfied), toneOf(fact.Satisfied)},
-			{text: cmp.Or(fact.Reason, none)},
+			reason,
 			{text: fact.share()},
 			{text: strconv.Itoa(fact.Groups)},
 			held,
@@ -75,14 +124,15 @@ func placementRows(bundle *file.Bundle, now time.Time) []glanceRow {
 			{text: age(fact.Created, now)},
 			{text: listed(fact.ClusterSets)},
 			{text: cmp.Or(fact.Message, none)},
-		}
-		out = append(out, row)
+		},
 	}
-	return out
 }
 
-// share is how many clusters are selected of those wanted: 3/5, 3/all.
+// share is how many clusters are selected of those wanted: 3/5, 3/all. Slices without a placement want nothing.
 func (f placementFact) share() string {
+	if f.State == stateOrphaned {
+		return strconv.Itoa(f.Selected)
+	}
 	if f.Wanted == nil {
 		return fmt.Sprintf("%d/all", f.Selected)
 	}
@@ -91,7 +141,7 @@ func (f placementFact) share() string {
 
 func placementFactOf(placement *clusterv1beta1.Placement, stored []*clusterv1beta1.PlacementDecision) placementFact {
 	out := placementFact{
-		Namespace: placement.Namespace, Name: placement.Name, Satisfied: metav1.ConditionUnknown,
+		Namespace: placement.Namespace, Name: placement.Name, State: stateOf(placement), Satisfied: metav1.ConditionUnknown,
 		Wanted: placement.Spec.NumberOfClusters, Held: []string{}, ClusterSets: sorted(placement.Spec.ClusterSets),
 		LastChange: lastChange(placement, stored), Created: created(placement),
 	}
@@ -104,12 +154,7 @@ func placementFactOf(placement *clusterv1beta1.Placement, stored []*clusterv1bet
 		// What was decided before stays, and says nothing of what is asked for now.
 		out.Misconfigured, out.Reason, out.Message = true, wrong.Reason, wrong.Message
 	}
-	var selected []string
-	groups := groupsOf(stored)
-	for _, group := range groups {
-		selected = append(selected, group.clusters...)
-	}
-	out.Selected, out.Groups = len(sorted(selected)), len(groups)
+	out.count(stored)
 	if disruption := placement.Status.Disruption; disruption != nil {
 		for _, since := range disruption.Held {
 			out.Held = append(out.Held, since.Clusters...)
@@ -117,6 +162,27 @@ func placementFactOf(placement *clusterv1beta1.Placement, stored []*clusterv1bet
 		out.Held = sorted(out.Held)
 	}
 	return out
+}
+
+// orphanFactOf is what is shown of slices whose placement is gone.
+func orphanFactOf(key fleet.Key, stored []*clusterv1beta1.PlacementDecision) placementFact {
+	out := placementFact{
+		Namespace: key.Namespace, Name: key.Name, State: stateOrphaned, Satisfied: metav1.ConditionUnknown,
+		Message: "the placement is gone, and nothing deletes its PlacementDecisions", Held: []string{}, ClusterSets: []string{},
+		LastChange: lastChange(&clusterv1beta1.Placement{}, stored),
+	}
+	out.count(stored)
+	return out
+}
+
+// count counts the clusters and the groups in slices.
+func (f *placementFact) count(stored []*clusterv1beta1.PlacementDecision) {
+	var selected []string
+	groups := groupsOf(stored)
+	for _, group := range groups {
+		selected = append(selected, group.clusters...)
+	}
+	f.Selected, f.Groups = len(sorted(selected)), len(groups)
 }
 
 // lastChange returns the latest instant at which a condition turned or a slice was written.

@@ -51,6 +51,9 @@ func setGlance() glance {
 func setRows(bundle *file.Bundle, now time.Time) []glanceRow {
 	namespaces := map[string][]string{}
 	for _, binding := range bundle.Bindings {
+		if !binding.DeletionTimestamp.IsZero() {
+			continue // it counts no more
+		}
 		namespaces[binding.Name] = append(namespaces[binding.Name], binding.Namespace)
 	}
 	claims := map[string][]string{}

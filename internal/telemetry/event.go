@@ -18,15 +18,18 @@ import (
 	"github.com/berth-project/berth/engine/verdict"
 )
 
-// The reasons and actions of the events on a Placement.
+// The reasons and actions of the events on a Placement, or on a PlacementDecision whose placement is gone.
 const (
 	ReasonDecisionCreate = "DecisionCreate"
 	ReasonDecisionUpdate = "DecisionUpdate"
 	ReasonMisconfigured  = "PlacementMisconfigured"
+	ReasonRevoked        = "ClustersRevoked"
+	ReasonOrphaned       = "DecisionOrphaned"
 
 	ActionDecisionCreated = "DecisionCreated"
 	ActionDecisionUpdated = "DecisionUpdated"
 	ActionDecisionKept    = "DecisionKept"
+	ActionRevoked         = "DecisionRevoked"
 )
 
 // maxNames is how many clusters an event names of those that come, and of those that go; maxNote is how long it may

@@ -28,6 +28,7 @@ type Metrics struct {
 	writes              *prometheus.CounterVec
 	conditions          *prometheus.CounterVec
 	released            prometheus.Counter
+	orphaned            prometheus.Gauge
 	standings           *standings
 }
 
@@ -66,6 +67,8 @@ func newMetrics(c *catalogue) *Metrics {
 			"Changes of a placement's conditions, by type and the reason that it changed to.", conditionLabels()...),
 		released: c.counter("berth_released_removals_total",
 			"Selected clusters that were dropped at the expense of a disruption policy.").WithLabelValues(),
+		orphaned: c.gauge("berth_orphaned_slices",
+			"PlacementDecisions that Berth wrote, whose placement is gone, and that nothing deletes since no placement controls them.").WithLabelValues(),
 		standings: newStandings(c),
 	}
 	m.begin()
@@ -157,3 +160,6 @@ func (m *Metrics) Conditions(before *clusterv1beta1.Placement, result *engine.Re
 		}
 	}
 }
+
+// Orphaned records how many slices there are whose placement is gone and that nothing deletes.
+func (m *Metrics) Orphaned(slices int) { m.orphaned.Set(float64(slices)) }

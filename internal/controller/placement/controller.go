@@ -83,6 +83,7 @@ type reconciler struct {
 	clock    clock.WithTicker
 	metrics  *telemetry.Metrics
 	recorder events.EventRecorder
+	orphans  orphans
 	// overtaken says when to try again where somebody else wrote in between.
 	overtaken workqueue.TypedRateLimiter[reconcile.Request]
 }
@@ -94,12 +95,16 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	turn := r.record.Turn(key)
 	c, ok := r.world.Gather(key, r.clock.Now())
 	if !ok {
-		r.overtaken.Forget(request)
 		r.record.Forget(key)
 		r.metrics.Left(key)
-		return reconcile.Result{}, nil
+		return r.finish(ctx, request, time.Time{}, r.revoke(ctx, key))
 	}
 	again, err := r.decide(ctx, key, c, turn)
+	return r.finish(ctx, request, again, err)
+}
+
+// finish says when a placement is to be reconciled again.
+func (r *reconciler) finish(ctx context.Context, request reconcile.Request, again time.Time, err error) (reconcile.Result, error) {
 	switch {
 	case err == nil:
 		r.overtaken.Forget(request)

@@ -100,5 +100,6 @@ func TestWhatIsMeasured(t *testing.T) {
 	l.rest()
 	delete(want, "placements AllDecisionsScheduled PlacementSatisfied")
 	delete(want, "placements Misconfigured PlacementMisconfigured")
+	want["plan_writes_total PlacementDecision stored delete"]++
 	check("once it is gone", want)
 }

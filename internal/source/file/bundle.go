@@ -58,7 +58,9 @@ func (b *Bundle) Snapshot(now time.Time) *fleet.Snapshot {
 		edit.SetSet(fleet.NewSet(set))
 	}
 	for _, binding := range b.Bindings {
-		edit.Bind(binding.Namespace, binding.Name)
+		if binding.DeletionTimestamp.IsZero() { // one that is being deleted counts no more
+			edit.Bind(binding.Namespace, binding.Name)
+		}
 	}
 	for _, score := range b.Scores {
 		edit.SetScore(score.Namespace, fleet.NewScore(score))

@@ -20,6 +20,7 @@ func (w *World) SetCluster(object *clusterv1.ManagedCluster) {
 	before, after, changed := w.editing().SetObject(object)
 	if before == nil || changed&fleet.TermFacets != 0 {
 		w.publish()
+		w.tellUnmanaged(w.unmanagedWith(object.Name), func() explain.Cause { return aboutCluster(object.Name, before, after) })
 	}
 	w.tell(w.wake, func() []fleet.Key { return w.index.ClusterChanged(w.snapshot, before, after) },
 		func() explain.Cause { return aboutCluster(object.Name, before, after) })
@@ -31,6 +32,7 @@ func (w *World) DeleteCluster(object *clusterv1.ManagedCluster) {
 	defer w.mu.Unlock()
 	before := w.editing().DeleteCluster(object.Name)
 	w.publish()
+	w.tellUnmanaged(w.unmanagedWith(object.Name), func() explain.Cause { return aboutCluster(object.Name, before, nil) })
 	w.tell(w.wake, func() []fleet.Key { return w.index.ClusterChanged(w.snapshot, before, nil) },
 		func() explain.Cause { return aboutCluster(object.Name, before, nil) })
 }
@@ -112,8 +114,13 @@ func (w *World) DeleteSet(object *clusterv1beta2.ManagedClusterSet) {
 	w.rebind(about(kindSet, object, deleted), w.namespacesOf(object.Name)...)
 }
 
-// SetBinding records a binding. It is known by its name alone: the name is the set that it binds.
+// SetBinding records a binding. It is known by its name alone: the name is the set that it binds. One that is being deleted
+// counts no more, whatever finalizer keeps it.
 func (w *World) SetBinding(object *clusterv1beta2.ManagedClusterSetBinding) {
+	if !object.DeletionTimestamp.IsZero() {
+		w.DeleteBinding(object)
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if put(w.boundTo, object.Name, object.Namespace) {
@@ -122,10 +129,13 @@ func (w *World) SetBinding(object *clusterv1beta2.ManagedClusterSetBinding) {
 	}
 }
 
-// DeleteBinding records that a binding is gone.
+// DeleteBinding records that a binding is gone, or being deleted.
 func (w *World) DeleteBinding(object *clusterv1beta2.ManagedClusterSetBinding) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if _, bound := w.boundTo[object.Name][object.Namespace]; !bound {
+		return
+	}
 	drop(w.boundTo, object.Name, object.Namespace)
 	w.editing().Unbind(object.Namespace, object.Name)
 	w.rebind(about(kindBinding, object, deleted), object.Namespace)
@@ -149,7 +159,7 @@ func (w *World) rebind(why explain.Cause, namespaces ...string) {
 			w.reindex(keys)
 			touched = append(touched, keys...)
 		}
-		return touched
+		return append(touched, w.unmanagedIn(namespaces)...)
 	}, func() explain.Cause { return why })
 }
 

@@ -146,6 +146,7 @@ func (w *World) DeletePlacement(object *clusterv1beta1.Placement) {
 
 func (w *World) forgetPlacement(key fleet.Key) {
 	if p, known := w.placements[key]; known {
+		w.end(key, p.cached.UID)
 		w.leave(key, p)
 	}
 	delete(w.placements, key)

@@ -106,7 +106,11 @@ func (w *World) DeleteSlice(object *clusterv1beta1.PlacementDecision) {
 func (w *World) seen(name fleet.Key, s *slice) {
 	p, known := w.placements[s.owner]
 	if !known || !p.adopted {
+		_, before := w.unmanaged[s.owner]
 		w.refresh(s.owner)
+		if _, after := w.unmanaged[s.owner]; w.ready && (before || after) {
+			w.wake(s.owner, aboutKey(kindSlice, name, stranger))
+		}
 		return
 	}
 	if !p.busy && s.strange() {
@@ -207,6 +211,8 @@ func (w *World) refresh(key fleet.Key) {
 // fill edits the decisions of a placement: they are what this process stored, or what the informer shows where it has not
 // decided the placement. It returns whether that changed anything.
 func (w *World) fill(key fleet.Key) bool {
+	w.watchUnmanaged(key)
+	w.forgetFormer(key)
 	p, known := w.placements[key]
 	mine := known && p.adopted
 	var decided []fleet.Slice

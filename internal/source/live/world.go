@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
@@ -33,6 +34,11 @@ type World struct {
 	slices     map[fleet.Key]*slice
 	// mentions lists for each placement the slices that name it in any way, owns those of them that are its own.
 	mentions, owns map[fleet.Key]map[fleet.Key]struct{}
+	// former is the uid of the deleted placement of a name, while slices that it controls are known.
+	former map[fleet.Key]types.UID
+	// unmanaged lists the clusters in slices that Berth wrote and does not decide now: their placement is disabled, being deleted,
+	// or gone.
+	unmanaged map[fleet.Key]map[string]struct{}
 	// boundTo lists for each set the namespaces that have a binding of its name.
 	boundTo map[string]map[string]struct{}
 	// builtIn says that somebody restores the built-in sets.
@@ -50,6 +56,8 @@ func New(env *celenv.Env, wake, scored func(fleet.Key, explain.Cause)) *World {
 		slices:     map[fleet.Key]*slice{},
 		mentions:   map[fleet.Key]map[fleet.Key]struct{}{},
 		owns:       map[fleet.Key]map[fleet.Key]struct{}{},
+		former:     map[fleet.Key]types.UID{},
+		unmanaged:  map[fleet.Key]map[string]struct{}{},
 		boundTo:    map[string]map[string]struct{}{},
 	}
 }
@@ -69,6 +77,11 @@ func (w *World) Ready() {
 	for key, p := range w.placements {
 		w.index.Put(w.snapshot, key, p.program)
 		w.wake(key, explain.Cause{Kind: kindManager, What: started})
+	}
+	for key := range w.unmanaged {
+		if _, known := w.placements[key]; !known {
+			w.wake(key, explain.Cause{Kind: kindManager, What: started})
+		}
 	}
 }
 
@@ -142,16 +155,21 @@ func (w *World) Gather(key fleet.Key, now time.Time) (c Case, ok bool) {
 // lay lays out the case of a placement.
 func (w *World) lay(key fleet.Key, p *placement, now time.Time) Case {
 	w.publish()
-	c := Case{
+	return Case{
 		Snapshot: w.snapshot.At(now), Changes: w.changes, Program: p.program, Faults: p.faults,
-		Stored: plan.Stored{Placement: p.object()},
+		Stored: plan.Stored{Placement: p.object(), Slices: w.stored(key), Former: w.former[key]},
 	}
+}
+
+// stored returns the slices of a placement as they are stored, as far as this process knows.
+func (w *World) stored(key fleet.Key) []*clusterv1beta1.PlacementDecision {
+	var out []*clusterv1beta1.PlacementDecision
 	for name := range w.owns[key] {
 		if object := w.slices[name].object(); object != nil {
-			c.Stored.Slices = append(c.Stored.Slices, object)
+			out = append(out, object)
 		}
 	}
-	return c
+	return out
 }
 
 // Settle ends a case. Where a stranger changed the placement's status or one of its slices in the meantime, the

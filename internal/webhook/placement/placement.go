@@ -62,7 +62,9 @@ func listed(ctx context.Context, bindings client.Reader, namespace string) (sets
 	}
 	out := sets.New[string]()
 	for _, binding := range list.Items {
-		out.Insert(binding.Name)
+		if binding.DeletionTimestamp.IsZero() { // one that is being deleted counts no more
+			out.Insert(binding.Name)
+		}
 	}
 	return out, nil
 }

@@ -1,0 +1,77 @@
+package plan
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+// Written says whether Berth wrote a stored slice: each has the annotation of the group strategy. Slices of other schedulers
+// do not.
+func Written(slice *clusterv1beta1.PlacementDecision) bool {
+	return slice.Annotations[StrategyAnnotation] != ""
+}
+
+// Orphaned says whether a slice stays once its placement is gone: Berth wrote it and no placement controls it, as after a deletion
+// that orphans. What a placement controls, the garbage collector deletes.
+func Orphaned(slice *clusterv1beta1.PlacementDecision) bool {
+	return Written(slice) && metav1.GetControllerOf(slice) == nil
+}
+
+// Orphans returns the orphaned slices that are left of a placement once a plan is carried out, by name.
+func Orphans(stored Stored, p Plan) []*clusterv1beta1.PlacementDecision {
+	if stored.Placement != nil {
+		return nil
+	}
+	out := slices.DeleteFunc(slices.Clone(stored.Slices), func(slice *clusterv1beta1.PlacementDecision) bool {
+		deleted := slices.ContainsFunc(p.Writes, func(w Write) bool { return w.Verb == Delete && w.Slice.Name == slice.Name })
+		return deleted || !Orphaned(slice)
+	})
+	slices.SortFunc(out, byName)
+	return out
+}
+
+// Revoke returns the writes for a placement that Berth does not decide: it is disabled, being deleted, or gone. Of the slices
+// that Berth wrote, clusters leave that the namespace may no longer reach; nothing else changes, and no cluster comes. An orphaned
+// slice goes once no cluster is left. The slices of a placement whose deletion takes them with it go at once. Slices that others
+// wrote stay as they are, and so does the status of the placement.
+func Revoke(s *fleet.Snapshot, key fleet.Key, stored Stored) Plan {
+	out := Plan{Key: key}
+	var fills, deletes []Write
+	for _, slice := range slices.SortedFunc(slices.Values(stored.Slices), byName) {
+		if !Written(slice) {
+			continue
+		}
+		revoked := engine.Revoked(s, key.Namespace, Clusters(slice))
+		left := slices.DeleteFunc(slices.Clone(slice.Status.Decisions), func(entry clusterv1beta1.ClusterDecision) bool {
+			return slices.Contains(revoked, entry.ClusterName)
+		})
+		switch {
+		case stored.collected(slice):
+			deletes = append(deletes, Write{Verb: Delete, Slice: slice})
+			continue // these clusters were not revoked
+		case len(left) == 0 && stored.Placement == nil && Orphaned(slice):
+			deletes = append(deletes, Write{Verb: Delete, Slice: slice})
+		case len(revoked) > 0:
+			next := slice.DeepCopy()
+			next.Status.Decisions = left
+			fills = append(fills, Write{Verb: Fill, Slice: next})
+		}
+		out.Removed = append(out.Removed, revoked...)
+	}
+	slices.Sort(out.Removed)
+	out.Removed = slices.Compact(out.Removed)
+	out.Writes = slices.Concat(fills, deletes)
+	return out
+}
+
+// collected says whether a slice goes with its placement: the placement is gone, or waits in its deletion for its slices to go
+// first.
+func (s Stored) collected(slice *clusterv1beta1.PlacementDecision) bool {
+	return s.ofFormer(slice) || s.Placement != nil && !s.Placement.DeletionTimestamp.IsZero() &&
+		slices.Contains(s.Placement.Finalizers, metav1.FinalizerDeleteDependents) && metav1.IsControlledBy(slice, s.Placement)
+}

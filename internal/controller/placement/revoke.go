@@ -1,0 +1,92 @@
+package placement
+
+import (
+	"context"
+	"sync"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/apply"
+	"github.com/berth-project/berth/internal/telemetry"
+)
+
+// revoke takes the clusters that a namespace may no longer reach out of the slices of a placement that Berth does not decide.
+func (r *reconciler) revoke(ctx context.Context, key fleet.Key) error {
+	found, ok := r.world.Unmanaged(key, r.clock.Now())
+	if !ok {
+		r.metrics.Orphaned(r.orphans.count(key, 0))
+		return nil
+	}
+	writes := plan.Revoke(found.Snapshot, key, found.Stored)
+	written, err := apply.Apply(ctx, r.client, writes, unrecorded{})
+	r.metrics.Wrote(writes, written.Writes, refusal(err))
+	if err != nil {
+		return err
+	}
+	if !writes.Empty() {
+		log.FromContext(ctx).Info("revoked", "removed", len(writes.Removed), "writes", len(writes.Writes))
+	}
+	r.report(key, found.Stored, writes)
+	return nil
+}
+
+// report emits the events of slices whose placement Berth does not decide: one where clusters were revoked, and one where orphaned
+// slices are found for the first time.
+func (r *reconciler) report(key fleet.Key, stored plan.Stored, writes plan.Plan) {
+	orphaned := plan.Orphans(stored, writes)
+	first := r.orphans.first(key, len(orphaned))
+	r.metrics.Orphaned(r.orphans.count(key, len(orphaned)))
+	if event, ok := telemetry.DescribeRevoked(key, stored.Placement, writes); ok {
+		if stored.Placement != nil {
+			r.recorder.Eventf(stored.Placement, writes.Writes[0].Slice, event.Type, event.Reason, event.Action, "%s", event.Note)
+		} else {
+			r.recorder.Eventf(writes.Writes[0].Slice, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
+		}
+	}
+	if first {
+		event := telemetry.DescribeOrphaned(key, orphaned)
+		r.recorder.Eventf(orphaned[0], nil, event.Type, event.Reason, event.Action, "%s", event.Note)
+	}
+}
+
+// orphans counts the orphaned slices of each placement that is gone. Its zero value has none.
+type orphans struct {
+	mu    sync.Mutex
+	known map[fleet.Key]int
+}
+
+// first says whether a placement that is gone is found to have orphaned slices for the first time.
+func (o *orphans) first(key fleet.Key, found int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return found > 0 && o.known[key] == 0
+}
+
+// count notes how many orphaned slices a placement that is gone has, and returns how many there are in all.
+func (o *orphans) count(key fleet.Key, found int) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.known == nil {
+		o.known = map[fleet.Key]int{}
+	}
+	if o.known[key] = found; found == 0 {
+		delete(o.known, key)
+	}
+	total := 0
+	for _, count := range o.known {
+		total += count
+	}
+	return total
+}
+
+// unrecorded is a journal for slices that Berth does not decide: the informers tell what is stored of them. A write that was made
+// from an old state is refused, and tried again.
+type unrecorded struct{}
+
+func (unrecorded) Trying(*clusterv1beta1.PlacementDecision)  {}
+func (unrecorded) Stored(*clusterv1beta1.PlacementDecision)  {}
+func (unrecorded) Removed(*clusterv1beta1.PlacementDecision) {}
+func (unrecorded) Reported(*clusterv1beta1.Placement)        {}

@@ -1,0 +1,230 @@
+package placement
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/internal/telemetry"
+)
+
+// leaving are the ways in which a placement that Berth has decided stops to be Berth's.
+func leaving() map[string]func(h *hub, p *clusterv1beta1.Placement) {
+	return map[string]func(h *hub, p *clusterv1beta1.Placement){
+		"disabled": func(h *hub, p *clusterv1beta1.Placement) {
+			p.Annotations = map[string]string{clusterv1beta1.PlacementDisableAnnotation: "true"}
+			h.putPlacement(p)
+		},
+		"terminating": func(h *hub, p *clusterv1beta1.Placement) {
+			p.DeletionTimestamp, p.Finalizers = &metav1.Time{Time: enginetest.Epoch}, []string{"example.com/hold"}
+			h.putPlacement(p)
+		},
+		"orphaned": func(h *hub, p *clusterv1beta1.Placement) {
+			h.orphan()
+			h.dropPlacement(p)
+		},
+	}
+}
+
+// orphan takes the owner from every slice, as the garbage collector does before a placement goes that orphans its slices.
+func (h *hub) orphan() {
+	for _, slice := range h.sliceList() {
+		next := slice.DeepCopy()
+		next.OwnerReferences = nil
+		h.putSlice(next)
+	}
+}
+
+func bindingOf(set string, deleted bool) *clusterv1beta2.ManagedClusterSetBinding {
+	out := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: set}}
+	if deleted {
+		out.DeletionTimestamp, out.Finalizers = &metav1.Time{Time: enginetest.Epoch}, []string{"example.com/hold"}
+	}
+	return out
+}
+
+// TestRevocationReachesPlacementsThatBerthDoesNotDecide takes rights away in each way, while a placement is not decided. Its slices lose
+// the clusters, and get none back when the right is.
+func TestRevocationReachesPlacementsThatBerthDoesNotDecide(t *testing.T) {
+	revocations := map[string]struct {
+		revoke, restore func(h *hub, l *loop)
+		want            []string
+	}{
+		"a binding is being deleted": {
+			func(_ *hub, l *loop) { l.world.SetBinding(bindingOf("lake", true)) },
+			func(_ *hub, l *loop) { l.world.SetBinding(bindingOf("lake", false)) },
+			[]string{"c00", "c01"},
+		},
+		"a binding is deleted": {
+			func(_ *hub, l *loop) { l.world.DeleteBinding(bindingOf("lake", false)) },
+			func(_ *hub, l *loop) { l.world.SetBinding(bindingOf("lake", false)) },
+			[]string{"c00", "c01"},
+		},
+		"a set is deleted": {
+			func(_ *hub, l *loop) { l.world.DeleteSet(enginetest.Set("lake").Obj()) },
+			func(_ *hub, l *loop) { l.world.SetSet(nil, enginetest.Set("lake").Obj()) },
+			[]string{"c00", "c01"},
+		},
+		"a cluster changes its set": {
+			func(h *hub, _ *loop) { h.putCluster(enginetest.Cluster("c00").In("other").Obj()) },
+			func(h *hub, _ *loop) { h.putCluster(enginetest.Cluster("c00").In("sea").Obj()) },
+			[]string{"c01", "l00"},
+		},
+		"a cluster is gone": {
+			func(h *hub, _ *loop) { h.dropCluster("c00") },
+			func(h *hub, _ *loop) { h.putCluster(enginetest.Cluster("c00").In("sea").Obj()) },
+			[]string{"c01", "l00"},
+		},
+		"a cluster is tainted, and another joins": {
+			func(h *hub, _ *loop) {
+				h.putCluster(enginetest.Cluster("c00").In("sea").Taint("down", "NoSelect", enginetest.Epoch).Obj())
+				h.putCluster(enginetest.Cluster("c99").In("sea").Obj())
+			},
+			func(*hub, *loop) {},
+			[]string{"c00", "c01", "l00"},
+		},
+	}
+	for state, leave := range leaving() {
+		for what, tc := range revocations {
+			t.Run(state+", "+what, func(t *testing.T) {
+				h := simple(t, 2)
+				h.stored.Add(enginetest.Set("lake").Obj()).Bind("ns", "lake")
+				h.putCluster(enginetest.Cluster("l00").In("lake").Obj())
+				p := enginetest.Placement("ns", "p").Obj()
+				h.putPlacement(p)
+				l := startLoop(t, h)
+				l.rest()
+				leave(h, h.stored.Placements[keyOf(p)].DeepCopy())
+				l.rest()
+				if got := h.clusters(keyOf(p)); !slices.Equal(got, []string{"c00", "c01", "l00"}) {
+					t.Fatalf("slices have %v before anything is revoked", got)
+				}
+				tc.revoke(h, l)
+				l.rest()
+				if diff := cmp.Diff(tc.want, h.clusters(keyOf(p))); diff != "" {
+					t.Errorf("once it is revoked (-want +got):\n%s", diff)
+				}
+				tc.restore(h, l)
+				l.rest()
+				if diff := cmp.Diff(tc.want, h.clusters(keyOf(p))); diff != "" {
+					t.Errorf("once it is allowed again (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// TestRevocationFindsWhatHappenedWhileTheManagerWasDown starts a manager after everything has happened.
+func TestRevocationFindsWhatHappenedWhileTheManagerWasDown(t *testing.T) {
+	for state, leave := range leaving() {
+		t.Run(state, func(t *testing.T) {
+			h := simple(t, 2)
+			p := enginetest.Placement("ns", "p").Obj()
+			h.putPlacement(p)
+			startLoop(t, h).rest()
+			leave(h, h.stored.Placements[keyOf(p)].DeepCopy())
+			h.putCluster(enginetest.Cluster("c00").In("other").Obj())
+			l := startLoop(t, h)
+			l.rest()
+			if got := h.clusters(keyOf(p)); !slices.Equal(got, []string{"c01"}) {
+				t.Errorf("slices have %v, want c01", got)
+			}
+		})
+	}
+}
+
+// TestSlicesOfOtherSchedulersStayUntouched has a slice without Berth's annotation beside one of Berth's.
+func TestSlicesOfOtherSchedulersStayUntouched(t *testing.T) {
+	h := simple(t, 1)
+	p := enginetest.Placement("ns", "p").Obj()
+	h.putPlacement(p)
+	l := startLoop(t, h)
+	l.rest()
+	leaving()["disabled"](h, h.stored.Placements[keyOf(p)].DeepCopy())
+	h.putSlice(enginetest.Slice("ns", "p", 7, "elsewhere").Obj())
+	h.dropCluster("c00")
+	l.rest()
+	if got := h.clusters(keyOf(p)); !slices.Equal(got, []string{"elsewhere"}) {
+		t.Errorf("slices have %v, want that of the other scheduler as it was", got)
+	}
+}
+
+// TestOrphanedSlicesAreReportedAndGoOnceTheyAreEmpty follows slices that a deletion left behind.
+func TestOrphanedSlicesAreReportedAndGoOnceTheyAreEmpty(t *testing.T) {
+	h := simple(t, 2)
+	p := enginetest.Placement("ns", "p").Obj()
+	h.putPlacement(p)
+	l := startLoop(t, h)
+	registry := prometheus.NewRegistry()
+	l.metrics = telemetry.NewMetrics(registry)
+	l.rest()
+	l.events = nil
+	leaving()["orphaned"](h, h.stored.Placements[keyOf(p)])
+	l.rest()
+	h.putCluster(enginetest.Cluster("c00").In("other").Obj())
+	l.rest()
+	if got := measured(t, registry, "orphaned_slices")["orphaned_slices"]; got != 1 {
+		t.Errorf("%v slices are counted as orphaned, want 1", got)
+	}
+	h.putCluster(enginetest.Cluster("c01").In("other").Obj())
+	l.rest()
+	if len(h.stored.Slices) > 0 {
+		t.Errorf("slices %v are left, want none", slices.Collect(slices.Values(h.sliceList())))
+	}
+	if got := measured(t, registry, "orphaned_slices")["orphaned_slices"]; got != 0 {
+		t.Errorf("%v slices are counted as orphaned, want none", got)
+	}
+	want := []string{
+		"Warning DecisionOrphaned of nothing: Placement p in namespace ns is gone and left 1 PlacementDecisions with 2 clusters. " +
+			"Consumers still act on them. Delete them, or create the placement again to have it take them over",
+		"Warning ClustersRevoked of nothing: Placement p in namespace ns is gone. " +
+			"Its decisions lost clusters that the namespace may no longer reach: 1 (c00)",
+		"Warning ClustersRevoked of nothing: Placement p in namespace ns is gone. " +
+			"Its decisions lost clusters that the namespace may no longer reach: 1 (c01)",
+	}
+	if diff := cmp.Diff(want, l.events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// TestSlicesOfADeletedPlacementGoAtOnce: the manager does not leave them to the garbage collector, which deletes them one after
+// the other. A placement of the same name that comes at once finds them gone.
+func TestSlicesOfADeletedPlacementGoAtOnce(t *testing.T) {
+	h := simple(t, 3)
+	p := enginetest.Placement("ns", "p").PerGroup("1").Obj()
+	h.putPlacement(p)
+	l := startLoop(t, h)
+	l.rest()
+	h.dropPlacement(h.stored.Placements[keyOf(p)])
+	l.rest()
+	if len(h.stored.Slices) > 0 {
+		t.Errorf("%d slices are left of a placement that is gone", len(h.stored.Slices))
+	}
+	h.putPlacement(enginetest.Placement("ns", "p").PerGroup("1").Obj())
+	l.rest()
+	before := slices.Clone(h.sliceList())
+	h.dropPlacement(h.stored.Placements[keyOf(p)])
+	h.putPlacement(enginetest.Placement("ns", "p").PerGroup("1").Obj())
+	l.rest()
+	if got := h.clusters(keyOf(p)); !slices.Equal(got, []string{"c00", "c01", "c02"}) {
+		t.Errorf("the successor has %v", got)
+	}
+	for i, slice := range h.sliceList() {
+		if slice.UID == before[i].UID {
+			t.Errorf("%s is still that of the first placement", slice.Name)
+		}
+	}
+	if err := l.unsettled(); err != nil {
+		t.Error(err)
+	}
+	if _, left := h.stored.Slices[fleet.Key{Namespace: "ns", Name: "p-decision-4"}]; left {
+		t.Error("a fourth slice is there")
+	}
+}

@@ -1,0 +1,109 @@
+package live
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+)
+
+// Unmanaged is slices that Berth wrote and that it is not to decide now: their placement is disabled, being deleted, or gone.
+type Unmanaged struct {
+	Snapshot *fleet.Snapshot
+	Stored   plan.Stored
+}
+
+// Unmanaged returns the slices of a placement that Berth does not decide. Ok is false where it decides the placement, and where it wrote no
+// slice of it.
+func (w *World) Unmanaged(key fleet.Key, now time.Time) (u Unmanaged, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, ok := w.unmanaged[key]; !ok || !w.ready {
+		return Unmanaged{}, false
+	}
+	w.publish()
+	u = Unmanaged{w.snapshot.At(now), plan.Stored{Slices: w.stored(key), Former: w.former[key]}}
+	if p, known := w.placements[key]; known {
+		u.Stored.Placement = p.object()
+	}
+	return u, true
+}
+
+// watchUnmanaged notes the clusters in the slices of a placement where Berth wrote some and does not decide it.
+func (w *World) watchUnmanaged(key fleet.Key) {
+	delete(w.unmanaged, key)
+	if p, known := w.placements[key]; known && p.wanted() {
+		return
+	}
+	for _, object := range w.stored(key) {
+		if !plan.Written(object) {
+			continue
+		}
+		if w.unmanaged[key] == nil {
+			w.unmanaged[key] = map[string]struct{}{}
+		}
+		for _, name := range plan.Clusters(object) {
+			w.unmanaged[key][name] = struct{}{}
+		}
+	}
+}
+
+// unmanagedWith returns the unmanaged placements whose slices name a cluster, sorted.
+func (w *World) unmanagedWith(cluster string) []fleet.Key {
+	return w.unmanagedWhere(func(_ fleet.Key, clusters map[string]struct{}) bool {
+		_, found := clusters[cluster]
+		return found
+	})
+}
+
+// unmanagedIn returns the unmanaged placements of namespaces, sorted.
+func (w *World) unmanagedIn(namespaces []string) []fleet.Key {
+	return w.unmanagedWhere(func(key fleet.Key, _ map[string]struct{}) bool { return slices.Contains(namespaces, key.Namespace) })
+}
+
+func (w *World) unmanagedWhere(holds func(fleet.Key, map[string]struct{}) bool) []fleet.Key {
+	var out []fleet.Key
+	for key, clusters := range w.unmanaged {
+		if holds(key, clusters) {
+			out = append(out, key)
+		}
+	}
+	slices.SortFunc(out, fleet.Key.Compare)
+	return out
+}
+
+// tellUnmanaged wakes unmanaged placements, once the world is ready.
+func (w *World) tellUnmanaged(keys []fleet.Key, why func() explain.Cause) {
+	w.tell(w.wake, func() []fleet.Key { return keys }, why)
+}
+
+// end notes the uid of a placement that is deleted, where slices are known that it controls.
+func (w *World) end(key fleet.Key, uid types.UID) {
+	for name := range w.owns[key] {
+		for _, object := range []*clusterv1beta1.PlacementDecision{w.slices[name].cached, w.slices[name].mine} {
+			if object == nil {
+				continue
+			}
+			if controller := metav1.GetControllerOf(object); controller != nil && controller.UID == uid {
+				w.former[key] = uid
+				return
+			}
+		}
+	}
+}
+
+// forgetFormer forgets a deleted placement whose slices are gone.
+func (w *World) forgetFormer(key fleet.Key) {
+	uid, known := w.former[key]
+	if !known {
+		return
+	}
+	delete(w.former, key)
+	w.end(key, uid)
+}
