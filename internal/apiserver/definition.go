@@ -1,13 +1,15 @@
 package apiserver
 
 import (
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	openapiv2 "k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2"
 	generated "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
 	"k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,11 +60,20 @@ func (d definitions) columns(resource string) (rest.TableConvertor, error) {
 	return out, nil
 }
 
-// describe lets the server publish the schemas, for kubectl explain and whoever else asks.
-func (d definitions) describe(config *server.Config, scheme *runtime.Scheme) {
+// describe lets the server publish the schemas as OpenAPI v2 and v3. The API server merges both documents with those of
+// every other API, so a schema that v2 cannot express would fail the document of the whole hub.
+func (d definitions) describe(config *server.Config, scheme *runtime.Scheme) error {
+	v3, err := d.structural()
+	if err != nil {
+		return err
+	}
+	v2 := map[string]*structural.Structural{}
+	for resource, schema := range v3 {
+		v2[resource] = openapiv2.ToStructuralOpenAPIV2(schema)
+	}
 	namer := openapi.NewDefinitionNamer(scheme)
-	config.OpenAPIConfig = server.DefaultOpenAPIConfig(d.schemas, namer)
-	config.OpenAPIV3Config = server.DefaultOpenAPIV3Config(d.schemas, namer)
+	config.OpenAPIConfig = server.DefaultOpenAPIConfig(schemas(v2), namer)
+	config.OpenAPIV3Config = server.DefaultOpenAPIV3Config(schemas(v3), namer)
 	config.OpenAPIConfig.Info.Title, config.OpenAPIV3Config.Info.Title = Name, Name
 	name := func(model string) (string, spec.Extensions) {
 		if strings.Contains(model, "/") { // a type of ours goes by its path in Go
@@ -71,38 +82,51 @@ func (d definitions) describe(config *server.Config, scheme *runtime.Scheme) {
 		return namer.GetDefinitionName(model)
 	}
 	config.OpenAPIConfig.GetDefinitionName, config.OpenAPIV3Config.GetDefinitionName = name, name
-	config.OpenAPIV3Config.Definitions = d.schemas(func(model string) spec.Ref {
+	config.OpenAPIV3Config.Definitions = schemas(v3)(func(model string) spec.Ref {
 		published, _ := name(model)
 		return spec.MustCreateRef("#/components/schemas/" + common.EscapeJsonPointer(published))
 	})
+	return nil
 }
 
-// schemas implements common.GetOpenAPIDefinitions.
-func (d definitions) schemas(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
-	out := maps.Clone(generated.GetOpenAPIDefinitions(ref))
-	add := func(resource string, one, list any) {
-		name := util.GetCanonicalTypeName(one)
-		out[name] = object(d[resource].Schema.OpenAPIV3Schema, ref)
-		out[util.GetCanonicalTypeName(list)] = listOf(name, ref)
+// structural returns the schemas in the form in which the API server publishes those of its custom resources.
+func (d definitions) structural() (map[string]*structural.Structural, error) {
+	out := map[string]*structural.Structural{}
+	for resource, version := range d {
+		internal := &apiextensions.JSONSchemaProps{}
+		if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(version.Schema.OpenAPIV3Schema, internal, nil); err != nil {
+			return nil, fmt.Errorf("reading the schema of %s: %w", resource, err)
+		}
+		schema, err := structural.NewStructural(internal)
+		if err != nil {
+			return nil, fmt.Errorf("reading the schema of %s: %w", resource, err)
+		}
+		out[resource] = schema.Unfold()
 	}
-	add("managedclusters", &clusterv1.ManagedCluster{}, &clusterv1.ManagedClusterList{})
-	add("managedclustersets", &clusterv1beta2.ManagedClusterSet{}, &clusterv1beta2.ManagedClusterSetList{})
-	return out
+	return out, nil
 }
 
-// object turns the schema of a definition into one for OpenAPI, where metadata is spelt out by reference.
-func object(schema *apiextensionsv1.JSONSchemaProps, ref common.ReferenceCallback) common.OpenAPIDefinition {
-	var out spec.Schema
-	data, err := json.Marshal(schema)
-	if err == nil {
-		err = json.Unmarshal(data, &out)
+// schemas returns the definitions that a document is made of: the given ones, their lists, and those of Kubernetes itself.
+func schemas(of map[string]*structural.Structural) common.GetOpenAPIDefinitions {
+	return func(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
+		out := maps.Clone(generated.GetOpenAPIDefinitions(ref))
+		add := func(resource string, one, list any) {
+			name := util.GetCanonicalTypeName(one)
+			out[name] = object(of[resource], ref)
+			out[util.GetCanonicalTypeName(list)] = listOf(name, ref)
+		}
+		add("managedclusters", &clusterv1.ManagedCluster{}, &clusterv1.ManagedClusterList{})
+		add("managedclustersets", &clusterv1beta2.ManagedClusterSet{}, &clusterv1beta2.ManagedClusterSetList{})
+		return out
 	}
-	if err != nil {
-		panic("apiserver: a definition that is built in cannot be read: " + err.Error())
-	}
+}
+
+// object returns the OpenAPI definition of an object, where metadata is a reference.
+func object(schema *structural.Structural, ref common.ReferenceCallback) common.OpenAPIDefinition {
+	out := schema.ToKubeOpenAPI()
 	metadata := metav1.ObjectMeta{}.OpenAPIModelName()
 	out.Properties["metadata"] = reference(metadata, ref)
-	return common.OpenAPIDefinition{Schema: out, Dependencies: []string{metadata}}
+	return common.OpenAPIDefinition{Schema: *out, Dependencies: []string{metadata}}
 }
 
 func listOf(item string, ref common.ReferenceCallback) common.OpenAPIDefinition {

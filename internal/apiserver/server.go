@@ -75,7 +75,9 @@ func newServer(ctx context.Context, hub *clientrest.Config, options Options, pas
 	if err != nil {
 		return nil, err
 	}
-	definitions.describe(config, scheme)
+	if err := definitions.describe(config, scheme); err != nil {
+		return nil, err
+	}
 	handle(config, answer.New(answer.Options{
 		Record: options.Record, Past: past, Authorizer: config.Authorization.Authorizer, Serializer: codecs,
 	}))

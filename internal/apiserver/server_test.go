@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
@@ -54,18 +53,10 @@ func TestSchemasAreThoseOfTheDefinitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scheme, err := newScheme()
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := server.NewConfig(serializer.NewCodecFactory(scheme))
-	definitions.describe(config, scheme)
-	schemas := definitions.schemas(func(string) spec.Ref { return spec.Ref{} })
-	for kind, resource := range map[string]string{
-		"github.com/berth-project/berth/api/cluster/v1.ManagedCluster":         "managedclusters",
-		"github.com/berth-project/berth/api/cluster/v1beta2.ManagedClusterSet": "managedclustersets",
-	} {
-		if got, want := schemas[kind].Schema.Description, definitions[resource].Schema.OpenAPIV3Schema.Description; got != want || got == "" {
+	config := described(t)
+	published := config.OpenAPIConfig.GetDefinitions(func(string) spec.Ref { return spec.Ref{} })
+	for kind, resource := range map[string]string{clusterModel: "managedclusters", setModel: "managedclustersets"} {
+		if got, want := published[kind].Schema.Description, definitions[resource].Schema.OpenAPIV3Schema.Description; got != want || got == "" {
 			t.Errorf("%s is described as %q, want %q", kind, got, want)
 		}
 		if _, extensions := config.OpenAPIV3Config.GetDefinitionName(kind); len(extensions) == 0 {
