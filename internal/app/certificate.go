@@ -62,26 +62,36 @@ func (a *assembly) addCertificate() error {
 
 // newCertificate makes the source of certificates.
 func (a *assembly) newCertificate(registered *registration.Registration) (err error) {
-	var once sync.Once
-	trust := func(ctx context.Context, authorities []byte) error {
-		if err := registered.Apply(ctx, authorities); err != nil {
-			return err
-		}
-		if a.options.Registered != nil {
-			once.Do(a.options.Registered)
-		}
-		return nil
+	registrar := &registrar{Registration: registered, applied: func() {}}
+	if a.options.Registered != nil {
+		registrar.applied = sync.OnceFunc(a.options.Registered)
 	}
 	if a.options.Certificate.Certificate != "" {
-		a.source, err = certificate.NewFile(a.mgr, a.options.Certificate, registered.Hosts(), clock.RealClock{}, trust)
+		a.source, err = certificate.NewFile(a.mgr, a.options.Certificate, registered.Hosts(), clock.RealClock{}, registrar)
 		return err
 	}
 	hosts, err := hosts(a.mgr.GetClient(), registered)
 	if err != nil {
 		return err
 	}
-	a.source, err = certificate.NewOwn(a.mgr, a.options.LeaderElectionNamespace, hosts, clock.RealClock{}, trust)
+	a.source, err = certificate.NewOwn(a.mgr, a.options.LeaderElectionNamespace, hosts, clock.RealClock{}, registrar)
 	return err
+}
+
+// registrar calls a function after each time that the servers are registered.
+type registrar struct {
+	*registration.Registration
+
+	applied func()
+}
+
+// Apply implements certificate.Registrar.
+func (r *registrar) Apply(ctx context.Context, authorities []byte) error {
+	if err := r.Registration.Apply(ctx, authorities); err != nil {
+		return err //nolint:wrapcheck // the registration says what it could not store
+	}
+	r.applied()
+	return nil
 }
 
 // hosts returns whom a certificate of the manager's own is for: what is registered, and whatever could be, so that it

@@ -2,18 +2,23 @@
 // files that somebody else keeps fresh, such as cert-manager, or a certificate of its own in a Secret.
 //
 // A certificate of its own is made with client-go's cert package, together with an authority that signs nothing else
-// and whose key is thrown away. It is renewed after two thirds of its life in three steps, so that no request ever meets
-// a server whose certificate the API server does not trust:
+// and whose key is thrown away. It is renewed after two thirds of its life, when a name is added, and when its Secret is
+// deleted. No request meets a server whose certificate the API server does not trust:
 //
-//  1. The next certificate is stored beside the current one, and the API server is told to trust both.
-//  2. After a while, and once everybody has been told, it becomes the current one.
-//  3. The authority of the former stays trusted until it ends.
+//  1. The next pair is stored beside the current one, and the API server is given both authorities to trust.
+//  2. Once every registered object trusts both, and after a while, the next pair becomes the current one. Every replica
+//     serves it as soon as it reads the Secret.
+//  3. A new name is registered only once every replica has had the time for that.
+//  4. The authority of the former pair stays trusted until it ends. That of a deleted Secret leaves once every replica has
+//     had the time to serve another pair.
 //
-// One that comes in files is served after the same while, and the former authority is trusted for another. Where the files
-// have no authorities, somebody else tells whom to trust, and it is served at once.
+// A certificate that comes in files is served once every registered object trusts it, and after the same while when it
+// replaces another. Authorities that a manager finds registered at its start stay trusted for a while, since other replicas
+// may serve a pair of theirs. Where the files have no authorities, another program registers them, and what the files hold
+// is served at once.
 //
-// The leader renews and tells whom to trust; every replica serves what is stored. The package refuses to know who has to
-// be told: callers add a Trust for each. The invariant: what is served is never anything that Trust was not called for.
+// The leader renews and registers; every replica serves what is stored. The package does not know what is registered:
+// callers give it a Registrar. The invariant: no pair is served that no Registrar was given, unless there is no valid one.
 package certificate
 
 import (
@@ -27,7 +32,7 @@ const (
 	life = 90 * 24 * time.Hour
 	// overlap is how long the next certificate waits until everybody trusts it: longer than any replica needs to look.
 	overlap = 2 * time.Minute
-	// look is how often what is stored is looked at, and who trusts is told again.
+	// look is how often what is stored is read, and registered again.
 	look = 10 * time.Second
 	// hurry is how often it is looked at while there is nothing to serve.
 	hurry = 100 * time.Millisecond
@@ -35,8 +40,16 @@ const (
 	closing = 3 * look
 )
 
-// Trust tells somebody which authorities to trust, as PEM. It is called again and again, mostly with the same.
-type Trust func(ctx context.Context, authorities []byte) error
+// Registrar stores for the API server how it reaches the servers, and which authorities it trusts there. Authorities are
+// PEM. The writing methods are called again and again, mostly with the same.
+type Registrar interface {
+	// Apply stores both.
+	Apply(ctx context.Context, authorities []byte) error
+	// Trust replaces the authorities of what is stored, and leaves alone how the servers are reached.
+	Trust(ctx context.Context, authorities []byte) error
+	// Trusted returns the authorities that are stored, of each object by itself. What is not stored is left out.
+	Trusted(ctx context.Context) ([][]byte, error)
+}
 
 // Source is a certificate that stays fresh.
 type Source interface {

@@ -2,23 +2,24 @@ package certificate
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Files are the paths of a certificate that somebody else keeps fresh.
+// Files are the paths of a certificate that another program keeps fresh.
 type Files struct {
 	Certificate, Key string
-	// Authorities may be empty: then somebody else tells whom to trust, too.
+	// Authorities may be empty: then another program registers them.
 	Authorities string
 }
 
@@ -26,17 +27,19 @@ type Files struct {
 type File struct {
 	*served
 
-	files Files
-	names []string
-	clock clock.WithTicker
-	trust []Trust
-	known atomic.Pointer[state]
+	files     Files
+	names     []string
+	clock     clock.WithTicker
+	registrar Registrar
+	known     atomic.Pointer[fileState]
+	// inherited belongs to the leader's loop.
+	inherited inheritance
 }
 
 // NewFile returns a source of files, which must be there already and fit a server of all the given names.
-func NewFile(mgr manager.Manager, files Files, names []string, clock clock.WithTicker, trust ...Trust) (*File, error) {
-	f := &File{served: newServed(), files: files, names: names, clock: clock, trust: trust}
-	f.known.Store(&state{})
+func NewFile(mgr manager.Manager, files Files, names []string, clock clock.WithTicker, registrar Registrar) (*File, error) {
+	f := &File{served: newServed(), files: files, names: names, clock: clock, registrar: registrar}
+	f.known.Store(&fileState{})
 	if err := f.look(); err != nil {
 		return nil, err
 	}
@@ -45,16 +48,22 @@ func NewFile(mgr manager.Manager, files Files, names []string, clock clock.WithT
 
 // follow serves what the files hold, in time.
 func (f *File) follow(ctx context.Context) error {
-	for sleep(ctx, f.clock, look) {
-		if err := f.look(); err != nil {
+	for wait := time.Duration(0); sleep(ctx, f.clock, wait); {
+		if err := f.turn(ctx); err != nil && ctx.Err() == nil {
 			log.FromContext(ctx).Error(err, "looking for another certificate, keeping the last")
+		}
+		wait = look
+		if f.pair.Load() == nil {
+			wait = hurry
 		}
 	}
 	return nil
 }
 
-// look reads the files and serves what is to be served by now. What cannot be read changes nothing, save that what has
-// waited long enough is served.
+// turn reads the files and serves what is to be served.
+func (f *File) turn(ctx context.Context) error { return errors.Join(f.look(), f.use(ctx)) }
+
+// look reads the files. What cannot be read changes nothing, save that what has waited long enough takes its place.
 func (f *File) look() error {
 	now := f.clock.Now()
 	found, err := f.read(now)
@@ -66,8 +75,38 @@ func (f *File) look() error {
 	}
 	known = known.take(found, now)
 	f.known.Store(&known)
-	f.serve(known.current)
 	return err
+}
+
+// use serves what is to be served by now, once every registered object trusts it.
+func (f *File) use(ctx context.Context) error {
+	current := f.known.Load().current
+	if current.same(f.pair.Load()) {
+		return nil
+	}
+	trusted, err := f.trusted(ctx, current)
+	if trusted {
+		f.serve(current)
+	}
+	return err
+}
+
+// trusted reports whether every registered object trusts a pair. It is served without that where the pair before it has
+// ended, and where no leader has registered it for a while: a replica of another configuration that leads never would.
+func (f *File) trusted(ctx context.Context, current *pair) (bool, error) {
+	now, before, limit := f.clock.Now(), f.pair.Load(), overlap
+	if before != nil {
+		limit *= 2 // the pair was known for one overlap before its turn came
+	}
+	if len(current.authority) == 0 || before != nil && !now.Before(before.until) || !now.Before(current.since.Add(limit)) {
+		return true, nil
+	}
+	bundles, err := f.registrar.Trusted(ctx)
+	if apierrors.IsForbidden(err) {
+		return true, nil // a role of an earlier version: the pair is served as by that
+	}
+	untrusted := slices.ContainsFunc(bundles, func(bundle []byte) bool { return !current.trusted(bundle, now) })
+	return err == nil && !untrusted, err
 }
 
 // read reads the files.
@@ -103,39 +142,23 @@ func (f *File) read(now time.Time) (*pair, error) {
 	return out, nil
 }
 
-// signedBy returns an error where none of the authorities has signed a pair, directly or through the rest of its chain.
-// That the pair is too young or too old is no reason.
-func (p *pair) signedBy(authorities []*x509.Certificate, now time.Time) error {
-	if now.Before(p.parsed.Leaf.NotBefore) {
-		now = p.parsed.Leaf.NotBefore
-	}
-	if now.After(p.until) {
-		now = p.until
-	}
-	options := x509.VerifyOptions{Roots: x509.NewCertPool(), Intermediates: x509.NewCertPool(), CurrentTime: now}
-	for _, authority := range authorities {
-		options.Roots.AddCert(authority)
-	}
-	for _, der := range p.parsed.Certificate[1:] {
-		between, err := x509.ParseCertificate(der)
-		if err != nil {
-			return fmt.Errorf("reading its chain: %w", err)
-		}
-		options.Intermediates.AddCert(between)
-	}
-	_, err := p.parsed.Leaf.Verify(options)
-	return err
-}
-
-// lead tells whom to trust.
+// lead registers the authorities.
 func (f *File) lead(ctx context.Context) error {
 	if f.files.Authorities == "" {
 		return nil
 	}
 	for wait := time.Duration(0); sleep(ctx, f.clock, wait); wait = look {
-		if err := tell(ctx, f.trust, f.known.Load().authorities()); err != nil && ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "telling whom to trust", "authorities", f.files.Authorities)
+		if err := f.register(ctx); err != nil && ctx.Err() == nil {
+			log.FromContext(ctx).Error(err, "registering the authorities of a certificate", "authorities", f.files.Authorities)
 		}
 	}
 	return nil
+}
+
+func (f *File) register(ctx context.Context) error {
+	now := f.clock.Now()
+	if err := f.inherited.read(ctx, f.registrar, now); err != nil {
+		return err
+	}
+	return f.registrar.Apply(ctx, f.inherited.join(f.known.Load().authorities(), now))
 }

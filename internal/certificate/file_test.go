@@ -36,9 +36,9 @@ func (f folder) put(t *testing.T, p *pair, authorities ...[]byte) {
 func file(t *testing.T, files Files, begin time.Time) (*File, *clocktesting.FakeClock) {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(begin)
-	f := &File{served: newServed(), files: files, names: []string{"svc"}, clock: clock}
-	f.known.Store(&state{})
-	if err := f.look(); err != nil {
+	f := &File{served: newServed(), files: files, names: []string{"svc"}, clock: clock, registrar: registrar{&registered{}, []string{"svc"}}}
+	f.known.Store(&fileState{})
+	if err := f.turn(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return f, clock
@@ -66,7 +66,7 @@ func TestFilesChange(t *testing.T) {
 	at := func(step time.Duration) {
 		t.Helper()
 		clock.Step(step)
-		if err := f.look(); err != nil {
+		if err := f.turn(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -162,7 +162,7 @@ func TestFilesChangeInOtherWays(t *testing.T) {
 			for _, step := range test.steps {
 				clock.Step(step.after)
 				step.put(dir)
-				_ = f.look() // what it says of broken files is not the point here
+				_ = f.turn(t.Context()) // what it says of broken files is not the point here
 			}
 			f.trusting(t, "then", test.served, test.trusted...)
 		})
@@ -178,7 +178,7 @@ func TestFilesThatNobodyIsToldOf(t *testing.T) {
 	files.Authorities = ""
 	f, _ := file(t, files, first.since)
 	dir.put(t, second)
-	if err := f.look(); err != nil {
+	if err := f.turn(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	f.trusting(t, "changed", second)
@@ -201,10 +201,10 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 			dir.put(t, good, good.authority)
 			f, _ := file(t, dir.files(), good.since)
 			test.put(dir)
-			err := f.look()
+			err := f.turn(t.Context())
 			for _, want := range test.want {
 				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("look = %v, want %q in it", err, want)
+					t.Errorf("turn = %v, want %q in it", err, want)
 				}
 			}
 			f.trusting(t, "then", good, good.authority)
@@ -212,19 +212,68 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	}
 }
 
+// TestFilesOfAReplicaThatStartsInTheMiddle starts while the API server trusts the former authority alone: the pair is not
+// served before the leader has registered it, and the former authority stays trusted while other replicas may need it.
+func TestFilesOfAReplicaThatStartsInTheMiddle(t *testing.T) {
+	former, fresh := made(t, "svc"), made(t, "svc")
+	dir := folder(t.TempDir())
+	dir.put(t, fresh, fresh.authority)
+	api := &registered{names: []string{"svc"}, authorities: former.authority}
+	start := func() (*File, *clocktesting.FakeClock) {
+		clock := clocktesting.NewFakeClock(fresh.since)
+		f := &File{served: newServed(), files: dir.files(), names: []string{"svc"}, clock: clock, registrar: registrar{api, []string{"svc"}}}
+		f.known.Store(&fileState{})
+		if err := f.turn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if f.pair.Load() != nil {
+			t.Fatal("a pair is served that the API server does not trust")
+		}
+		return f, clock
+	}
+	waiting, clock := start()
+	clock.Step(overlap)
+	if err := waiting.turn(t.Context()); err != nil || !waiting.pair.Load().same(fresh) {
+		t.Errorf("turn = %v; want the pair served in the end though no leader registers it", err)
+	}
+	f, clock := start()
+	if err := f.register(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.turn(t.Context()); err != nil || !f.pair.Load().same(fresh) {
+		t.Errorf("turn = %v; want the pair served once it is registered", err)
+	}
+	if !bytes.Equal(api.authorities, bytes.Join([][]byte{fresh.authority, former.authority}, nil)) {
+		t.Error("the authority that other replicas may need was taken away")
+	}
+	clock.Step(2 * overlap)
+	if err := f.register(t.Context()); err != nil || !bytes.Equal(api.authorities, fresh.authority) {
+		t.Errorf("register = %v; want the former authority gone in the end", err)
+	}
+}
+
+// sent is a registrar that sends what it is to register.
+type sent struct{ to chan<- []byte }
+
+func (s sent) Apply(ctx context.Context, authorities []byte) error {
+	select {
+	case s.to <- slices.Clone(authorities):
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+func (s sent) Trust(context.Context, []byte) error { return nil }
+
+func (s sent) Trusted(context.Context) ([][]byte, error) { return nil, nil }
+
 func TestFollowAndLeadOfFiles(t *testing.T) {
 	first, second := made(t, "svc"), made(t, "svc")
 	dir := folder(t.TempDir())
 	dir.put(t, first, first.authority)
 	f, clock := file(t, dir.files(), first.since)
 	said := make(chan []byte)
-	f.trust = []Trust{func(ctx context.Context, authorities []byte) error {
-		select {
-		case said <- slices.Clone(authorities):
-		case <-ctx.Done():
-		}
-		return nil
-	}}
+	f.registrar = sent{said}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 2)
 	go func() { done <- f.follow(ctx) }()

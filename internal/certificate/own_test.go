@@ -53,18 +53,51 @@ func (h *hub) Apply(_ context.Context, object runtime.ApplyConfiguration, _ ...c
 	return nil
 }
 
-// own returns a source whose clock stands, and the authorities that it told to trust.
-func own(to *hub, at time.Time) (o *Own, told *[][]byte) {
-	told = new([][]byte)
-	o = &Own{
-		served: newServed(), names: []string{"svc"}, clock: clocktesting.NewFakeClock(at),
-		store: store{reader: to, writer: to, key: types.NamespacedName{Namespace: "ns", Name: secretName}},
+// registered is what an API server was told of a server: nothing at first.
+type registered struct {
+	names       []string
+	authorities []byte
+	applied     int
+	err         error
+}
+
+// registrar registers a server of some names.
+type registrar struct {
+	*registered
+
+	names []string
+}
+
+func (r registrar) Apply(_ context.Context, authorities []byte) error {
+	if r.err != nil {
+		return r.err
 	}
-	o.trust = []Trust{func(_ context.Context, authorities []byte) error {
-		*told = append(*told, authorities)
-		return nil
-	}}
-	return o, told
+	r.registered.names, r.authorities = r.names, authorities
+	r.applied++
+	return nil
+}
+
+func (r registrar) Trust(_ context.Context, authorities []byte) error {
+	if r.err == nil && r.registered.names != nil {
+		r.authorities = authorities
+	}
+	return r.err
+}
+
+func (r registrar) Trusted(context.Context) ([][]byte, error) {
+	if r.registered.names == nil {
+		return nil, nil
+	}
+	return [][]byte{r.authorities}, nil
+}
+
+// own returns a source whose clock stands, and what it registers.
+func own(to *hub, at time.Time) (*Own, *registered) {
+	out := &registered{}
+	return &Own{
+		served: newServed(), names: []string{"svc"}, clock: clocktesting.NewFakeClock(at), registrar: registrar{out, []string{"svc"}}, issue: issue,
+		store: store{reader: to, writer: to, key: types.NamespacedName{Namespace: "ns", Name: secretName}},
+	}, out
 }
 
 func (o *Own) serving(t *testing.T) *tls.Certificate {
@@ -95,15 +128,16 @@ func TestRenew(t *testing.T) {
 	if to.writes != 1 {
 		t.Errorf("wrote %d times, want once", to.writes)
 	}
-	if len(*told) != 2 || !bytes.Equal((*told)[0], to.secret.Data[authoritiesKey]) {
-		t.Errorf("told %d times, want the stored authorities each time", len(*told))
+	if told.applied != 2 || !bytes.Equal(told.authorities, to.secret.Data[authoritiesKey]) {
+		t.Errorf("registered %d times, want the stored authorities each time", told.applied)
 	}
 	if o.serving(t).Leaf.VerifyHostname("svc") != nil {
 		t.Error("the certificate is not for the server's name")
 	}
+	before := o.pair.Load()
 	to.secret.Data[corev1.TLSCertKey] = []byte("spoilt")
-	if err := o.renew(t.Context()); err != nil || to.writes != 2 {
-		t.Errorf("renew = %v after %d writes, want what was spoilt mended", err, to.writes)
+	if err := o.renew(t.Context()); err != nil || to.writes != 2 || !o.pair.Load().same(before) {
+		t.Errorf("renew = %v after %d writes, want what was spoilt restored", err, to.writes)
 	}
 }
 
@@ -117,30 +151,24 @@ func TestRenewFails(t *testing.T) {
 			if err := o.renew(t.Context()); !errors.Is(err, errBoom) {
 				t.Errorf("renew = %v, want the failure", err)
 			}
-			if len(*told) > 0 || o.pair.Load() != nil {
+			if told.applied > 0 || o.pair.Load() != nil {
 				t.Error("what was not stored is served or trusted")
 			}
 		})
 	}
 }
 
-func TestOneWhoCannotBeToldKeepsNobodyElse(t *testing.T) {
-	o, told := own(&hub{}, clock.RealClock{}.Now())
-	o.trust = append([]Trust{func(context.Context, []byte) error { return errBoom }}, o.trust...)
-	if err := o.renew(t.Context()); !errors.Is(err, errBoom) || len(*told) != 1 {
-		t.Errorf("renew = %v after telling %d, want the failure and the other told", err, len(*told))
-	}
-}
-
-// TestNobodyIsServedWhatSomebodyDoesNotTrust renews while one of those who trust cannot be told.
-func TestNobodyIsServedWhatSomebodyDoesNotTrust(t *testing.T) {
+// TestNoPairIsServedThatCannotBeRegistered renews while what is registered cannot be changed.
+func TestNoPairIsServedThatCannotBeRegistered(t *testing.T) {
 	current, next := made(t, "svc"), made(t, "svc")
 	to := &hub{}
-	o, _ := own(to, next.since.Add(2*overlap))
+	o, told := own(to, next.since.Add(2*overlap))
 	clock := clocktesting.NewFakeClock(o.clock.Now())
-	fault := errBoom
-	o.clock, o.trust = clock, append(o.trust, func(context.Context, []byte) error { return fault })
+	o.clock = clock
 	if err := o.store.save(t.Context(), state{current: current, next: next}, "1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.read(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	renew := func(want error, served *pair) {
@@ -150,10 +178,13 @@ func TestNobodyIsServedWhatSomebodyDoesNotTrust(t *testing.T) {
 		}
 		clock.Step(look)
 	}
+	told.err = errBoom
 	renew(errBoom, current)
 	renew(errBoom, current)
-	fault = nil
-	renew(nil, current) // and it is told for the first time
+	told.err = nil
+	renew(nil, current) // and it is registered for the first time
+	told.authorities = current.authority
+	renew(nil, current) // another program has taken it away again
 	renew(nil, next)
 	if err := o.renew(t.Context()); err != nil || to.writes != 2 {
 		t.Errorf("renew = %v after %d writes, want nothing more to do", err, to.writes)

@@ -77,16 +77,56 @@ func (p *pair) of(older *pair) *pair {
 	return &out
 }
 
-// serves says whether a server of all these names can use the pair at an instant.
-func (p *pair) serves(names []string, now time.Time) bool {
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(p.authority) {
-		return false
+// serves reports whether a server of all these names can use the pair, which may be nil, at an instant.
+func (p *pair) serves(names []string, now time.Time) bool { return p.valid(now) && p.covers(names) }
+
+// valid reports whether a client that trusts the authority accepts the pair, which may be nil, at an instant.
+func (p *pair) valid(now time.Time) bool {
+	return p != nil && !now.Before(p.parsed.Leaf.NotBefore) && now.Before(p.until) && p.trusted(p.authority, now)
+}
+
+// trusted reports whether a client that trusts a bundle accepts the pair while it lasts.
+func (p *pair) trusted(bundle []byte, now time.Time) bool {
+	authorities, err := cert.ParseCertsPEM(bundle)
+	return err == nil && p.signedBy(authorities, now) == nil
+}
+
+// signedBy returns an error where none of the authorities has signed a pair, directly or through the rest of its chain.
+// That the pair is too young or too old is no reason.
+func (p *pair) signedBy(authorities []*x509.Certificate, now time.Time) error {
+	if now.Before(p.parsed.Leaf.NotBefore) {
+		now = p.parsed.Leaf.NotBefore
 	}
-	return !slices.ContainsFunc(names, func(name string) bool {
-		_, err := p.parsed.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: name, CurrentTime: now})
-		return err != nil
-	})
+	if now.After(p.until) {
+		now = p.until
+	}
+	options := x509.VerifyOptions{Roots: x509.NewCertPool(), Intermediates: x509.NewCertPool(), CurrentTime: now}
+	for _, authority := range authorities {
+		options.Roots.AddCert(authority)
+	}
+	for _, der := range p.parsed.Certificate[1:] {
+		between, err := x509.ParseCertificate(der)
+		if err != nil {
+			return fmt.Errorf("reading its chain: %w", err)
+		}
+		options.Intermediates.AddCert(between)
+	}
+	_, err := p.parsed.Leaf.Verify(options)
+	return err
+}
+
+// covers reports whether the pair is for all these names.
+func (p *pair) covers(names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return p.parsed.Leaf.VerifyHostname(name) != nil })
+}
+
+// names returns what the pair is for.
+func (p *pair) names() []string {
+	out := slices.Clone(p.parsed.Leaf.DNSNames)
+	for _, ip := range p.parsed.Leaf.IPAddresses {
+		out = append(out, ip.String())
+	}
+	return out
 }
 
 // due is when the next pair has to be made.

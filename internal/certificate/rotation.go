@@ -2,43 +2,76 @@ package certificate
 
 import (
 	"bytes"
+	"slices"
 	"time"
 )
 
-// state is what is stored. Next and former may be nil, current before the first step only.
+const (
+	// maxRetired bounds how many authorities of former pairs stay trusted. A pair lasts 90 days, so that more than two of
+	// them have not ended only where names were added again and again.
+	maxRetired = 8
+	// maxNames bounds the names of a pair that takes over the names of another.
+	maxNames = 32
+)
+
+// state is what is stored. Next may be nil, current before the first step only.
 type state struct {
-	current, next, former *pair
+	current, next *pair
+	// retired are the authorities of former pairs, the latest first. They stay trusted until they end: a replica that
+	// cannot read the Secret serves its last pair for as long.
+	retired []authority
+	// revoked is the authority, as PEM, of a pair that is to be replaced at once. It stays trusted only until every replica
+	// has had the time to serve another pair.
+	revoked []byte
 }
 
-// authorities returns whom to trust.
+// authorities returns the trust bundle.
 func (s state) authorities() []byte {
 	var out []byte
-	for _, known := range []*pair{s.current, s.next, s.former} {
-		if known != nil && !bytes.Contains(out, known.authority) {
-			out = append(out, known.authority...)
+	for _, known := range []*pair{s.current, s.next} {
+		if known != nil {
+			out = joined(out, known.authority)
 		}
 	}
+	for _, former := range s.retired {
+		out = joined(out, former.pem)
+	}
 	return out
+}
+
+// recovered returns the state with the pair that a replica serves in the place of a current pair that is missing. Where the
+// whole state is missing it was deleted, as when a key has leaked, and that pair is revoked.
+func (s state) recovered(served *pair, now time.Time) state {
+	if s.current != nil || !served.valid(now) {
+		return s
+	}
+	if s.next == nil && len(s.retired) == 0 {
+		s.revoked = served.authority
+	}
+	s.current = served
+	return s
 }
 
 // step returns the state that follows at an instant for a server of the given names; often the same. It takes the steps
 // of the package comment one at a time, save where there is nothing that could be served.
 func (s state) step(names []string, now time.Time, issue func([]string) (*pair, error)) (state, error) {
-	if s.former != nil && !now.Before(s.former.until) {
-		s.former = nil
-	}
+	s.retired = unexpired(s.retired, now)
 	switch {
-	case !s.serves(names, now):
-		if s.next != nil && s.next.serves(names, now) {
-			return state{current: s.next}, nil
-		}
+	case !s.current.valid(now) && s.next.serves(names, now):
+		return s.promote(), nil
+	case !s.current.valid(now):
 		made, err := issue(names)
-		return state{current: made}, err
+		return state{current: made, retired: s.retired}, err
 	case s.next != nil && !s.next.serves(names, now):
-		s.next = nil // another name has come: make one that has it
-		return s, nil
-	case s.next != nil && !now.Before(s.next.since.Add(overlap)):
-		return state{current: s.next, former: s.current}, nil
+		made, err := issue(s.names(names))
+		s.next = made
+		return s, err
+	case s.next != nil && (s.urgent(names) || !now.Before(s.next.since.Add(overlap))):
+		return s.promote(), nil
+	case s.next == nil && s.urgent(names):
+		made, err := issue(s.names(names))
+		s.next = made
+		return s, err
 	case s.next == nil && !now.Before(s.current.due()):
 		made, err := issue(names)
 		s.next = made
@@ -48,58 +81,52 @@ func (s state) step(names []string, now time.Time, issue func([]string) (*pair, 
 	}
 }
 
-// serves says whether a server of all these names can use the current pair at an instant.
-func (s state) serves(names []string, now time.Time) bool {
-	return s.current != nil && s.current.serves(names, now)
+// urgent reports whether the next pair is to be served as soon as it is trusted: the current one lacks a name, or is revoked.
+func (s state) urgent(names []string) bool {
+	return !s.current.covers(names) || s.revokes(s.current)
 }
 
-// promoted says whether, in the state that follows, the next pair has become the current one.
-func (s state) promoted(following state) bool {
-	return s.next != nil && s.next.same(following.current)
-}
+func (s state) revokes(p *pair) bool { return s.revoked != nil && bytes.Equal(s.revoked, p.authority) }
 
-// take returns the state that follows when files hold a pair at an instant, whose since is that instant. Where nobody
-// needs to be told of its authorities it is served at once.
-func (s state) take(read *pair, now time.Time) state {
-	switch {
-	case s.current == nil:
-		return state{current: read}
-	case read.same(s.current):
-		s.current, s.next = read.of(s.current), nil
-	case read.same(s.next):
-		s.next = read.of(s.next)
-	default:
-		s.next = read
+// names returns the names of a server and those that the pairs have already: replicas of two versions, each of which may
+// lead, have different names for a while and must not take away each other's.
+func (s state) names(names []string) []string {
+	out := slices.Clone(names)
+	for _, known := range []*pair{s.current, s.next} {
+		if known != nil {
+			out = append(out, known.names()...)
+		}
 	}
-	if s.former != nil && !now.Before(s.current.since.Add(2*overlap)) {
-		s.former = nil
-	}
-	if s.next != nil && (len(read.authority) == 0 || !now.Before(s.due())) {
-		return state{current: s.next, former: s.current}
-	}
-	return s
-}
-
-// due is when the next pair that was found in files is served: after the overlap, or earlier where the current one ends,
-// but not before anybody could be told of it while the current one lasts.
-func (s state) due() time.Time {
-	out := s.next.since.Add(overlap)
-	if ends := later(s.current.until.Add(-closing), s.next.since.Add(2*look)); ends.Before(out) {
-		out = ends
-	}
-	if s.current.until.Before(out) {
-		out = s.current.until
+	slices.Sort(out)
+	if out = slices.Compact(out); len(out) > maxNames {
+		return names
 	}
 	return out
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
+// promote makes the next pair the current one.
+func (s state) promote() state {
+	out := state{current: s.next, retired: s.retired, revoked: s.revoked}
+	if s.current != nil {
+		former := authority{s.current.authority, s.current.until}
+		out.retired = append([]authority{former}, s.retired[:min(len(s.retired), maxRetired-1)]...)
 	}
-	return b
+	return out
+}
+
+// promotes reports whether, in the state that follows, the next pair has become the current one.
+func (s state) promotes(following state) bool {
+	return s.next != nil && s.next.same(following.current)
+}
+
+// forget returns the state without the revoked authority.
+func (s state) forget() state {
+	s.retired = except(s.retired, s.revoked)
+	s.revoked = nil
+	return s
 }
 
 func (s state) same(other state) bool {
-	return s.current.same(other.current) && s.next.same(other.next) && s.former.same(other.former)
+	return s.current.same(other.current) && s.next.same(other.next) && bytes.Equal(s.revoked, other.revoked) &&
+		bytes.Equal(s.authorities(), other.authorities())
 }

@@ -2,7 +2,6 @@ package certificate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -27,14 +26,6 @@ func add(mgr manager.Manager, follow, lead func(context.Context) error) error {
 		}
 	}
 	return nil
-}
-
-func tell(ctx context.Context, trust []Trust, authorities []byte) error {
-	var faults []error
-	for _, one := range trust {
-		faults = append(faults, one(ctx, authorities))
-	}
-	return errors.Join(faults...)
 }
 
 // sleep waits, and says whether to go on.

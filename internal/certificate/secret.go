@@ -18,11 +18,10 @@ const (
 	// placer owns nothing in the Secret, so that it takes nothing away from one that is there already.
 	placer = "berth-certificate-place"
 
-	nextCertificate   = "next.crt"
-	nextKey           = "next.key"
-	formerCertificate = "former.crt"
-	formerKey         = "former.key"
-	authoritiesKey    = "ca.crt"
+	nextCertificate = "next.crt"
+	nextKey         = "next.key"
+	authoritiesKey  = "ca.crt"
+	revokedKey      = "revoked.crt"
 )
 
 // store keeps the state in a Secret.
@@ -63,11 +62,18 @@ func (s store) load(ctx context.Context) (out state, version string, err error) 
 		}
 		return out
 	}
-	return state{
+	out = state{
 		current: read(corev1.TLSCertKey, corev1.TLSPrivateKeyKey),
 		next:    read(nextCertificate, nextKey),
-		former:  read(formerCertificate, formerKey),
-	}, secret.ResourceVersion, nil
+		revoked: secret.Data[revokedKey],
+	}
+	out.retired = parseAuthorities(secret.Data[authoritiesKey])
+	for _, known := range []*pair{out.current, out.next} {
+		if known != nil {
+			out.retired = except(out.retired, known.authority)
+		}
+	}
+	return out, secret.ResourceVersion, nil
 }
 
 // save stores a state, unless the Secret has changed since the given version.
@@ -81,7 +87,9 @@ func (s store) save(ctx context.Context, state state, version string) error {
 	}
 	put(state.current, corev1.TLSCertKey, corev1.TLSPrivateKeyKey)
 	put(state.next, nextCertificate, nextKey)
-	put(state.former, formerCertificate, formerKey)
+	if state.revoked != nil {
+		secret.WithData(map[string][]byte{revokedKey: state.revoked})
+	}
 	if err := s.writer.Apply(ctx, secret, client.FieldOwner(owner), client.ForceOwnership); err != nil {
 		return fmt.Errorf("writing the Secret %s: %w", s.key, err)
 	}

@@ -68,8 +68,8 @@ func TestReplicasServeWithOneCertificate(t *testing.T) {
 	})
 	t.Logf("looked %d times", looks)
 	after, version := o.secret(t)
-	if !bytes.Equal(after["tls.crt"], certificate) || !bytes.Equal(after["former.crt"], before["tls.crt"]) {
-		t.Error("the certificates in the Secret did not move up")
+	if !bytes.Equal(after["tls.crt"], certificate) || !bytes.Contains(after["ca.crt"], before["ca.crt"]) {
+		t.Error("the certificates in the Secret did not move up, or the former authority is not trusted any more")
 	}
 	bundles, err := o.bundles(t.Context())
 	if err != nil {
@@ -121,4 +121,66 @@ func TestTwoThatLeadAgree(t *testing.T) {
 			t.Errorf("one served with %d certificates, want one", got)
 		}
 	}
+}
+
+// TestNoWebhookCallFailsWhileCertificatesRotate writes all the time, while a replica with another name joins two that
+// serve, and while the Secret is deleted, as after a leak of its key. Both that lead register themselves in turn, so that
+// requests reach either.
+func TestNoWebhookCallFailsWhileCertificatesRotate(t *testing.T) {
+	hub := hubtest.New(t, hubtest.Options{Manifests: viewconfig.Local()})
+	o := observe(t, hub)
+	both := hubtest.ManagerOptions{MayFail: true} // they get into each other's way
+	one := replicate(t, hub, both)
+	hubtest.Eventually(t, soon, o.answered)
+	first := o.leaf(t.Context())
+
+	requests := 0
+	until := func(what string, reached func(context.Context) bool) {
+		t.Helper()
+		hubtest.Eventually(t, soon, func(ctx context.Context) error {
+			requests++
+			if err := o.answered(ctx); err != nil {
+				t.Fatalf("request %d, before %s: %v", requests, what, err)
+			}
+			if !reached(ctx) {
+				return errors.New(what + " is not reached")
+			}
+			return nil
+		})
+	}
+	address := strings.Replace(hubtest.FreeAddress(t), "127.0.0.1", "127.0.0.2", 1)
+	replicate(t, hub, hubtest.ManagerOptions{MayFail: true, Args: []string{
+		"--webhook-bind-address=" + address, "--webhook-url=https://" + address,
+	}})
+	at := func(address string) func(context.Context) bool {
+		return func(ctx context.Context) bool {
+			url, err := o.registered(ctx)
+			return err == nil && strings.HasPrefix(url, "https://"+address+"/")
+		}
+	}
+	until("the other name is registered", at(address))
+	if second := o.leaf(t.Context()); bytes.Equal(first, second) {
+		t.Error("the other name is registered without a certificate for it")
+	}
+	until("the first replica registers itself again", at(one.Webhooks))
+
+	leaked, _ := o.secret(t)
+	if err := o.typed.CoreV1().Secrets("berth-system").Delete(t.Context(), "berth-serving", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	authority := leaked["tls.crt"][bytes.LastIndex(leaked["tls.crt"], []byte("-----BEGIN")):]
+	until("another certificate is stored", func(ctx context.Context) bool {
+		now := o.leaf(ctx)
+		return now != nil && !bytes.Equal(now, leaf(leaked["tls.crt"]))
+	})
+	until("the authority of the deleted certificate is trusted no more", func(ctx context.Context) bool {
+		bundles, err := o.bundles(ctx)
+		for _, bundle := range bundles {
+			if err != nil || bytes.Contains(bundle.authorities, authority) {
+				return false
+			}
+		}
+		return true
+	})
+	t.Logf("%d requests of two kinds were answered", requests)
 }

@@ -7,13 +7,16 @@
 package registration
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -22,8 +25,8 @@ import (
 
 // The manager stores its own objects, and may touch no others. Creating by applying is authorised by name.
 //
-// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations;validatingwebhookconfigurations,resourceNames=berth,verbs=create;patch
-// +kubebuilder:rbac:groups=apiregistration.k8s.io,resources=apiservices,resourceNames=v1.view.cluster.open-cluster-management.io,verbs=create;patch
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations;validatingwebhookconfigurations,resourceNames=berth,verbs=get;create;patch
+// +kubebuilder:rbac:groups=apiregistration.k8s.io,resources=apiservices,resourceNames=v1.view.cluster.open-cluster-management.io,verbs=get;create;patch
 
 const owner = "berth-registration"
 
@@ -37,16 +40,16 @@ type Address struct {
 
 // Registration is a set of objects that name servers.
 type Registration struct {
-	writer client.Client
+	client client.Client
 	// objects have the address, and nobody to trust.
 	objects []*unstructured.Unstructured
 	hosts   sets.Set[string]
 }
 
 // New reads the objects that name servers among the YAML files of some folders. Others are left out.
-func New(writer client.Client, address Address, folders ...fs.FS) (*Registration, error) {
+func New(hub client.Client, address Address, folders ...fs.FS) (*Registration, error) {
 	address.URL = strings.TrimSuffix(address.URL, "/")
-	out := &Registration{writer: writer, hosts: sets.New[string]()}
+	out := &Registration{client: hub, hosts: sets.New[string]()}
 	for _, folder := range folders {
 		if err := out.read(folder, address); err != nil {
 			return nil, fmt.Errorf("reading registrations: %w", err)
@@ -97,18 +100,74 @@ func (r *Registration) add(object *unstructured.Unstructured, address Address) e
 // Hosts returns the names and addresses for which the API server expects the servers' certificates, sorted.
 func (r *Registration) Hosts() []string { return sets.List(r.hosts) }
 
-// Apply stores the objects. Where nothing has changed it writes nothing. One that cannot be stored keeps no other from it.
-// It is a certificate.Trust.
+// Apply stores the objects. Where nothing has changed it writes nothing. An object that cannot be stored keeps no other from
+// being stored. It implements certificate.Registrar, as Trust and Trusted do.
 func (r *Registration) Apply(ctx context.Context, authorities []byte) error {
 	var faults []error
 	for _, object := range r.objects {
-		made := object.DeepCopy()
-		for _, target := range targets(made) {
-			target["caBundle"] = base64.StdEncoding.EncodeToString(authorities)
-		}
-		if err := r.writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(made), client.FieldOwner(owner), client.ForceOwnership); err != nil {
-			faults = append(faults, fmt.Errorf("registering the %s %s: %w", object.GetKind(), object.GetName(), err))
+		faults = append(faults, r.apply(ctx, object.DeepCopy(), authorities))
+	}
+	return errors.Join(faults...)
+}
+
+// Trust replaces the authorities of the objects that are stored, and nothing else of them. It creates none.
+func (r *Registration) Trust(ctx context.Context, authorities []byte) error {
+	stored, err := r.stored(ctx)
+	faults := []error{err}
+	for _, object := range stored {
+		if !trusts(object, authorities) {
+			faults = append(faults, r.apply(ctx, object, authorities))
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// Trusted returns the authorities of each target of each object that is stored.
+func (r *Registration) Trusted(ctx context.Context) ([][]byte, error) {
+	stored, err := r.stored(ctx)
+	var out [][]byte
+	for _, object := range stored {
+		for _, target := range targets(object) {
+			out = append(out, target.authorities())
+		}
+	}
+	return out, err
+}
+
+func (r *Registration) apply(ctx context.Context, object *unstructured.Unstructured, authorities []byte) error {
+	for _, target := range targets(object) {
+		target[bundle] = base64.StdEncoding.EncodeToString(authorities)
+	}
+	if err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(owner), client.ForceOwnership); err != nil {
+		return fmt.Errorf("registering the %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return nil
+}
+
+// stored returns what is stored of the objects: of each no more than an apply configuration holds.
+func (r *Registration) stored(ctx context.Context) (out []*unstructured.Unstructured, err error) {
+	var faults []error
+	for _, object := range r.objects {
+		found := &unstructured.Unstructured{}
+		found.SetGroupVersionKind(object.GroupVersionKind())
+		err := r.client.Get(ctx, client.ObjectKeyFromObject(object), found)
+		switch {
+		case apierrors.IsNotFound(err):
+			continue
+		case err != nil:
+			faults = append(faults, fmt.Errorf("reading the registered %s %s: %w", object.GetKind(), object.GetName(), err))
+			continue
+		}
+		for _, field := range []string{"metadata", "status"} {
+			delete(found.Object, field)
+		}
+		found.SetName(object.GetName())
+		out = append(out, found)
+	}
+	return out, errors.Join(faults...)
+}
+
+// trusts reports whether every target of an object has exactly these authorities.
+func trusts(object *unstructured.Unstructured, authorities []byte) bool {
+	return !slices.ContainsFunc(targets(object), func(t target) bool { return !bytes.Equal(t.authorities(), authorities) })
 }

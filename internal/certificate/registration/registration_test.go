@@ -8,7 +8,10 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/berth-project/berth/internal/certificate/registration"
@@ -22,6 +25,18 @@ type hub struct {
 
 	err     error
 	applied []map[string]any
+	// stored is what there is already, by kind.
+	stored map[string]map[string]any
+}
+
+func (h *hub) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	object := into.(*unstructured.Unstructured)
+	stored, ok := h.stored[object.GetKind()]
+	if !ok {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: object.GetKind()}, key.Name)
+	}
+	object.Object = runtime.DeepCopyJSON(stored)
+	return h.err
 }
 
 func (h *hub) Apply(_ context.Context, object runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
@@ -118,6 +133,50 @@ func TestApply(t *testing.T) {
 				t.Errorf("applied (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestTrustChangesTheAuthoritiesOfWhatIsStoredAlone replaces a trust bundle of an earlier version, which is reached elsewhere.
+func TestTrustChangesTheAuthoritiesOfWhatIsStoredAlone(t *testing.T) {
+	const kind = "ValidatingWebhookConfiguration"
+	earlier := func(bundle string) map[string]any {
+		return map[string]any{
+			"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": map[string]any{"name": "berth"},
+			"webhooks": []any{map[string]any{
+				"name": "old.test", "timeoutSeconds": int64(3), "clientConfig": map[string]any{"url": "https://old.test/a", "caBundle": bundle},
+			}},
+		}
+	}
+	to := &hub{}
+	r, err := registration.New(to, registration.Address{URL: "https://new.test"}, fstest.MapFS{"x.yaml": {Data: []byte(webhooks)}}, fstest.MapFS{"y.yaml": {Data: []byte(service)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Trust(t.Context(), []byte("CA")); err != nil || len(to.applied) != 0 {
+		t.Errorf("Trust = %v after writing %d objects, want none made", err, len(to.applied))
+	}
+	if got, err := r.Trusted(t.Context()); err != nil || len(got) != 0 {
+		t.Errorf("Trusted = %q, %v, want nothing where nothing is stored", got, err)
+	}
+	stored := earlier("T0xE")
+	stored["metadata"] = map[string]any{"name": "berth", "uid": "1", "managedFields": []any{}}
+	to.stored = map[string]map[string]any{kind: stored}
+	if got, err := r.Trusted(t.Context()); err != nil || len(got) != 1 || string(got[0]) != "OLD" {
+		t.Errorf("Trusted = %q, %v, want what is stored", got, err)
+	}
+	if err := r.Trust(t.Context(), []byte("CA")); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]map[string]any{earlier("Q0E=")}, to.applied); diff != "" {
+		t.Errorf("applied (-want +got):\n%s", diff)
+	}
+	to.stored[kind] = earlier("Q0E=")
+	if err := r.Trust(t.Context(), []byte("CA")); err != nil || len(to.applied) != 1 {
+		t.Errorf("Trust = %v after writing %d objects, want none written again", err, len(to.applied))
+	}
+	to.err = errBoom
+	if _, err := r.Trusted(t.Context()); !errors.Is(err, errBoom) {
+		t.Errorf("Trusted = %v, want the failure", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package registration
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/url"
@@ -10,7 +11,11 @@ import (
 
 var errShape = errors.New("it does not say how to reach a server, in the form that this package knows")
 
-const aggregated = "APIService"
+const (
+	aggregated = "APIService"
+	// bundle is the field of a target that holds the trusted authorities.
+	bundle = "caBundle"
+)
 
 // target is the part of an object that says how to reach a server, and whom to trust there.
 type target map[string]any
@@ -60,4 +65,14 @@ func (t target) aim(kind string, address Address) (host string, err error) {
 		return parsed.Hostname(), nil
 	}
 	return fmt.Sprintf("%v.%v.svc", service["name"], service["namespace"]), nil
+}
+
+// authorities returns the trusted authorities, PEM; nil where there are none.
+func (t target) authorities() []byte {
+	text, _ := t[bundle].(string)
+	out, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil
+	}
+	return out
 }
