@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/escape"
 	"github.com/berth-project/berth/engine/filter"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/score"
@@ -239,7 +240,10 @@ func blame(path string) string {
 	return pluginPlacement
 }
 
+// bounded returns a message as it is stored: with the control characters that expressions and names hold spelled out, and
+// no longer than a condition may be.
 func bounded(message string) string {
+	message = escape.Lines(message)
 	if len(message) <= maxMessage {
 		return message
 	}

@@ -151,7 +151,7 @@ func TestDirect(t *testing.T) {
 // TestEngineOrder holds that inside the engine a package imports only packages of an earlier rank.
 func TestEngineOrder(t *testing.T) {
 	ranks := [][]string{
-		{"verdict"}, {"fleet"}, {"celenv"}, {"program"}, {"filter", "score", "ledger"}, {"selection", "group"}, {""}, {"plan", "explain"}, {"enginetest"},
+		{"escape"}, {"verdict"}, {"fleet"}, {"celenv"}, {"program"}, {"filter", "score", "ledger"}, {"selection", "group"}, {""}, {"plan", "explain"}, {"enginetest"},
 	}
 	rank := map[string]int{}
 	for i, names := range ranks {

@@ -2,12 +2,15 @@ package app
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/berth-project/berth/engine/escape"
 )
 
 // setLog sends every log line of the process, those of the client library included, to the logger that the options
@@ -30,13 +33,18 @@ func (o *Options) NewLogger() error {
 	if err != nil {
 		return err
 	}
-	settings := &slog.HandlerOptions{Level: least}
-	var handler slog.Handler = slog.NewJSONHandler(os.Stderr, settings)
-	if o.LogFormat == "text" {
-		handler = slog.NewTextHandler(os.Stderr, settings)
-	}
-	o.Logger = logr.FromSlogHandler(handler)
+	o.Logger = newLogger(os.Stderr, o.LogFormat, least)
 	return nil
+}
+
+// newLogger returns a logger that writes lines in a format, "json" or "text", with the control characters of whatever they
+// quote spelled out.
+func newLogger(to io.Writer, format string, least slog.Level) logr.Logger {
+	settings, lines := &slog.HandlerOptions{Level: least}, escape.NewWriter(to)
+	if format == "text" {
+		return logr.FromSlogHandler(slog.NewTextHandler(lines, settings))
+	}
+	return logr.FromSlogHandler(slog.NewJSONHandler(lines, settings))
 }
 
 func level(name string) (slog.Level, error) {

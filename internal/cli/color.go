@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"github.com/berth-project/berth/engine/escape"
 )
 
 // defaultWidth is that of a terminal which does not tell.
@@ -23,13 +25,26 @@ const (
 	faint
 )
 
-// paint returns a text in the colour of its tone.
-func (t tone) paint(text string) string {
+// colourEnd ends a colour.
+const colourEnd = "\x1b[0m"
+
+// begin returns the sequence that begins the colour of a tone, "" where it has none.
+func (t tone) begin() string {
 	codes := map[tone]string{good: "32", doubtful: "33", bad: "31", faint: "2"}
-	if codes[t] == "" || text == "" {
-		return text
+	if codes[t] == "" {
+		return ""
 	}
-	return "\x1b[" + codes[t] + "m" + text + "\x1b[0m"
+	return "\x1b[" + codes[t] + "m"
+}
+
+// paint returns a text in one line in the colour of its tone.
+func (t tone) paint(text string) painted {
+	text = escape.Text(text)
+	begin := t.begin()
+	if begin == "" || text == "" {
+		return painted(text)
+	}
+	return painted(begin + text + colourEnd)
 }
 
 // screen is what is known of the place that a command writes to. Its zero value, a file or a pipe, has neither colours

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/berth-project/berth/engine/escape"
 )
 
 const (
@@ -48,7 +50,14 @@ func (t *table) row(texts ...string) {
 	t.add(cells)
 }
 
-func (t *table) add(cells []cell) { t.rows = append(t.rows, cells) }
+// add adds a row of cells, each of which is shown in one line.
+func (t *table) add(cells []cell) {
+	shown := make([]cell, 0, len(cells))
+	for _, c := range cells {
+		shown = append(shown, cell{escape.Text(c.text), c.tone})
+	}
+	t.rows = append(t.rows, shown)
+}
 
 // Flush writes the rows since the last Flush.
 func (t *table) Flush() error {
@@ -127,7 +136,7 @@ func (t *table) write(out *strings.Builder, row []cell, limits []int) {
 		text := cut(c.text, limits[i])
 		length := utf8.RuneCountInString(text)
 		if t.screen.colours {
-			text = c.tone.paint(text)
+			text = string(c.tone.paint(text))
 		}
 		out.WriteString(strings.Repeat(" ", blank) + text)
 		blank = limits[i] - length + gap

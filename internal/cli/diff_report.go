@@ -174,7 +174,7 @@ func printMovesJSON(w io.Writer, of *moves, _ screen) error {
 // printMoves writes each placement that the change does something to, and one line about all.
 func printMoves(w io.Writer, of *moves, on screen) error {
 	for _, p := range of.Placements {
-		fmt.Fprintf(w, "%s/%s: %s\n", p.Namespace, p.Name, p.summary())
+		printf(w, "%s/%s: %s\n", p.Namespace, p.Name, p.summary())
 		for _, part := range []struct {
 			sign  string
 			moves []clusterMove

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/yaml"
 
 	"github.com/berth-project/berth/engine/explain"
 )
@@ -156,7 +155,7 @@ func tellJSON(w io.Writer, of *explain.Explanation, _ screen) error {
 }
 
 func tellYAML(w io.Writer, of *explain.Explanation, _ screen) error {
-	data, err := yaml.Marshal(of)
+	data, err := marshalYAML(of)
 	if err != nil {
 		return fmt.Errorf("encoding the explanation: %w", err)
 	}

@@ -25,10 +25,10 @@ func tellCluster(w io.Writer, of *explain.Explanation, on screen) error {
 	s := story{w, max(narrow, cmp.Or(on.width, defaultWidth)-maxLabel-4)}
 	if of.Stale != "" {
 		for _, line := range wrapped("Stale: "+of.Stale, s.width+maxLabel+4) {
-			fmt.Fprintln(w, on.paint(doubtful, line))
+			printf(w, "%s\n", on.paint(doubtful, line))
 		}
 	}
-	fmt.Fprintf(w, "%s in %s: %s\n", c.Name, of.Key(), on.paint(verdictTone(c.Verdict), c.Verdict))
+	printf(w, "%s in %s: %s\n", c.Name, of.Key(), on.paint(verdictTone(c.Verdict), c.Verdict))
 	tellReplayed(w, of)
 	if !of.Decided {
 		fmt.Fprintln(w, "  Nothing was decided: what was selected before stays.")
@@ -42,18 +42,23 @@ func tellCluster(w io.Writer, of *explain.Explanation, on screen) error {
 	}
 	s.choice(of, c)
 	if c.Fix != nil {
-		s.tell("fix", on.paint(good, c.Fix.String()))
+		s.paint("fix", c.Fix.String(), func(line string) painted { return on.paint(good, line) })
 	}
 	return nil
 }
 
 // tell writes a fact, if there is one.
 func (s story) tell(label, text string) {
+	s.paint(label, text, plain.paint)
+}
+
+// paint does the same with each line painted.
+func (s story) paint(label, text string, line func(string) painted) {
 	if text == "" {
 		return
 	}
-	for _, line := range wrapped(text, s.width) {
-		fmt.Fprintf(s.w, "  %-*s  %s\n", maxLabel, label, line)
+	for _, one := range wrapped(text, s.width) {
+		printf(s.w, "  %-*s  %s\n", maxLabel, label, line(one))
 		label = ""
 	}
 }

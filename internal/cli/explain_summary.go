@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/berth-project/berth/engine/escape"
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/verdict"
 )
@@ -32,7 +33,7 @@ func tellSummary(w io.Writer, of *explain.Explanation, on screen) error {
 		return err
 	}
 	if of.Cut != nil && of.Wanted != nil && of.Selected >= *of.Wanted {
-		fmt.Fprintf(w, "\nThe cut is %s: rank %d, %s.\n", of.Cut.Cluster, of.Cut.Rank, count(int(of.Cut.Total), "point"))
+		printf(w, "\nThe cut is %s: rank %d, %s.\n", of.Cut.Cluster, of.Cut.Rank, count(int(of.Cut.Total), "point"))
 	} else {
 		fmt.Fprintln(w)
 	}
@@ -47,7 +48,7 @@ func tellHead(w io.Writer, of *explain.Explanation, on screen) {
 	width := max(narrow, cmp.Or(on.width, defaultWidth))
 	if of.Stale != "" {
 		for _, line := range wrapped("Stale: "+of.Stale, width) {
-			fmt.Fprintln(w, on.paint(doubtful, line))
+			printf(w, "%s\n", on.paint(doubtful, line))
 		}
 	}
 	state, tone := "not satisfied", bad
@@ -59,11 +60,11 @@ func tellHead(w io.Writer, of *explain.Explanation, on screen) {
 	if of.Wanted != nil {
 		selected = fmt.Sprintf("%d of %d selected", of.Selected, *of.Wanted)
 	}
-	fmt.Fprintf(w, "%s: %s, %s (%s)\n", of.Key(), on.paint(tone, state), selected, satisfied.Reason)
+	printf(w, "%s: %s, %s (%s)\n", of.Key(), on.paint(tone, state), selected, satisfied.Reason)
 	tellReplayed(w, of)
 	for _, trouble := range of.Trouble() {
 		for _, line := range wrapped(trouble, width-2) {
-			fmt.Fprintln(w, "  "+line)
+			printf(w, "  %s\n", line)
 		}
 	}
 	if !of.Decided {
@@ -97,9 +98,9 @@ func tellRows(w io.Writer, indent string, rows []explain.Row, on screen) error {
 	blank := strings.Repeat(" ", len(indent)+verdicts+counts+4)
 	width := max(narrow, cmp.Or(on.width, defaultWidth)-len(blank))
 	for _, row := range rows {
-		head := fmt.Sprintf("%s%s  %*d  ", indent, on.paint(verdictTone(row.Verdict), row.Verdict)+strings.Repeat(" ", verdicts-len(row.Verdict)), counts, len(row.Clusters))
+		head := fmt.Sprintf("%s%s%s  %*d  ", indent, on.paint(verdictTone(row.Verdict), row.Verdict), strings.Repeat(" ", verdicts-len(row.Verdict)), counts, len(row.Clusters))
 		for _, line := range rowLines(row, width) {
-			if _, err := fmt.Fprintln(w, strings.TrimRight(head+line, " ")); err != nil {
+			if _, err := printf(w, "%s\n", painted(strings.TrimRight(head+escape.Text(line), " "))); err != nil {
 				return err
 			}
 			head = blank
@@ -194,10 +195,10 @@ func verdictTone(name string) tone {
 	}
 }
 
-// paint returns a text in the colour of a tone where the screen has colours.
-func (s screen) paint(t tone, text string) string {
+// paint returns a text in one line, in the colour of a tone where the screen has colours.
+func (s screen) paint(t tone, text string) painted {
 	if !s.colours {
-		return text
+		t = plain
 	}
 	return t.paint(text)
 }

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
@@ -150,7 +149,7 @@ func (g *generated) printFleet(w io.Writer, placements []*clusterv1beta1.Placeme
 		return err
 	}
 	objects := fleetObjects(part)
-	data, err := yaml.Marshal(objects)
+	data, err := marshalYAML(objects)
 	if form == "json" {
 		data, err = json.MarshalIndent(objects, "", "    ")
 		data = append(data, '\n')

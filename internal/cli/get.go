@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/yaml"
 
 	"github.com/berth-project/berth/internal/source/file"
 )
@@ -227,7 +226,7 @@ func (g *get) write(w io.Writer, rows []glanceRow) error {
 	switch g.output {
 	case "name":
 		for _, row := range rows {
-			fmt.Fprintln(w, row.title(g.glance))
+			printf(w, "%s\n", row.title(g.glance))
 		}
 		return nil
 	case "json", "yaml":
@@ -262,8 +261,8 @@ func printFacts(w io.Writer, form, title string, rows []glanceRow) error {
 
 func printData(w io.Writer, form string, in any) error {
 	data, err := json.MarshalIndent(in, "", "    ")
-	if err == nil && form == "yaml" {
-		data, err = yaml.JSONToYAML(data)
+	if form == "yaml" {
+		data, err = marshalYAML(in)
 	}
 	if err != nil {
 		return fmt.Errorf("encoding the result: %w", err)

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/yaml"
 
 	"github.com/berth-project/berth/engine/explain"
 )
@@ -129,7 +128,7 @@ func writeHistory(w io.Writer, of *explain.History, form string) error {
 		data, err = json.MarshalIndent(of, "", "    ")
 		data = append(data, '\n')
 	case "yaml":
-		data, err = yaml.Marshal(of)
+		data, err = marshalYAML(of)
 	default:
 		return tabulate(w, of)
 	}
@@ -143,7 +142,7 @@ func writeHistory(w io.Writer, of *explain.History, form string) error {
 // tabulate writes a row for each cluster that moved, the latest change first, and after them what is not shown.
 func tabulate(w io.Writer, of *explain.History) error {
 	if len(of.Changes) == 0 {
-		_, err := fmt.Fprintf(w, "No change of placement %s/%s is known since %s.\n", of.Namespace, of.Name, of.From.UTC().Format(time.RFC3339))
+		_, err := printf(w, "No change of placement %s/%s is known since %s.\n", of.Namespace, of.Name, of.From.UTC().Format(time.RFC3339))
 		return err
 	}
 	table := newTable(w, "")

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/berth-project/berth/engine/escape"
 	"github.com/berth-project/berth/engine/explain"
 )
 
@@ -50,5 +52,28 @@ TIME                   CLUSTER      CHANGE                                     C
 				t.Errorf("table (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestHistoryShowsNoControlCharacters shows what a hub might send.
+func TestHistoryShowsNoControlCharacters(t *testing.T) {
+	const hostile = "\x1b[31mx\a\r\nFORGED\u202e\u009b"
+	of := &explain.History{Namespace: hostile, Name: hostile, Changes: []explain.Change{{
+		Causes: []explain.Cause{{Kind: hostile, Name: hostile, What: hostile}},
+		Moves:  []explain.Move{{Cluster: hostile, After: &explain.State{Verdict: hostile, Why: hostile}}},
+	}}}
+	empty := &explain.History{Namespace: hostile, Name: hostile}
+	for _, form := range []string{"table", "json", "yaml"} {
+		for _, of := range []*explain.History{of, empty} {
+			var out strings.Builder
+			streams := safe(genericiooptions.IOStreams{Out: &out})
+			if err := writeHistory(streams.Out, of, form); err != nil {
+				t.Fatal(err)
+			}
+			shown := strings.ReplaceAll(out.String(), "\n", "")
+			if escape.Text(shown) != shown || strings.Contains(out.String(), "\nFORGED") {
+				t.Errorf("as %s: %q", form, out.String())
+			}
+		}
 	}
 }

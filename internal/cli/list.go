@@ -6,7 +6,6 @@ import (
 	"io"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
@@ -46,7 +45,7 @@ func printJSON(w io.Writer, decided []decision) error {
 }
 
 func printYAML(w io.Writer, decided []decision) error {
-	data, err := yaml.Marshal(objects(decided))
+	data, err := marshalYAML(objects(decided))
 	if err != nil {
 		return fmt.Errorf("encoding the result: %w", err)
 	}

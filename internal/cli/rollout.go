@@ -183,7 +183,7 @@ func (p *rolloutPlan) run(ctx context.Context) error {
 	play := rehearsal.Play{Strategy: strategy, Groups: groups, Statuses: statuses, Fleet: p.fleet, Start: p.at}
 	made := newRolloutReport(placement, play)
 	for _, to := range made.first.Unmatched {
-		fmt.Fprintf(p.world.streams.ErrOut, "warning: the strategy names %s, which the placement does not have\n", rollout.Reference(to))
+		printf(p.world.streams.ErrOut, "warning: the strategy names %s, which the placement does not have\n", rollout.Reference(to))
 	}
 	switch {
 	case p.simulate:
@@ -263,14 +263,14 @@ func (p *rolloutPlan) choose(from []*clusterv1beta1.Placement, namespace string)
 func (p *rolloutPlan) warn(placement *clusterv1beta1.Placement, set reading.Set) {
 	var signs []string
 	if len(set.Groups()) == 0 {
-		fmt.Fprintf(p.world.streams.ErrOut, "warning: placement %s has decided nothing yet\n", file.KeyOf(placement))
+		printf(p.world.streams.ErrOut, "warning: placement %s has decided nothing yet\n", file.KeyOf(placement))
 	}
 	for _, tear := range set.Tears() {
 		signs = append(signs, tear.String())
 	}
 	signs = append(signs, set.Disagreements(placement)...)
 	if len(signs) > 0 {
-		fmt.Fprintf(p.world.streams.ErrOut, "warning: the decisions may be about to change: %s\n", names(signs, maxExamples))
+		printf(p.world.streams.ErrOut, "warning: the decisions may be about to change: %s\n", names(signs, maxExamples))
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
@@ -179,7 +178,7 @@ func (r *rolloutReport) print(w io.Writer, form string) error {
 		_, err = w.Write(append(data, '\n'))
 		return err
 	case "yaml":
-		data, err := yaml.Marshal(r)
+		data, err := marshalYAML(r)
 		if err != nil {
 			return fmt.Errorf("encoding the result: %w", err)
 		}
@@ -191,13 +190,13 @@ func (r *rolloutReport) print(w io.Writer, form string) error {
 }
 
 func (r *rolloutReport) printTable(w io.Writer) error {
-	fmt.Fprintf(w, "%s: %s, %s in %s", r.Placement, r.Type, count(r.Clusters, "cluster"), count(r.Groups, "group"))
+	printf(w, "%s: %s, %s in %s", r.Placement, r.Type, count(r.Clusters, "cluster"), count(r.Groups, "group"))
 	if r.Type == clusterv1alpha1.Progressive {
 		fmt.Fprintf(w, ", at most %d at a time", r.MaxConcurrency)
 	}
 	fmt.Fprintln(w)
 	for _, remark := range r.Remarks {
-		fmt.Fprintf(w, "  %s\n", remark)
+		printf(w, "  %s\n", remark)
 	}
 	table := newTable(w, "  ")
 	switch {
@@ -212,7 +211,7 @@ func (r *rolloutReport) printTable(w io.Writer) error {
 		return err
 	}
 	if r.Outcome != "" {
-		fmt.Fprintln(w, r.Outcome)
+		printf(w, "%s\n", r.Outcome)
 	}
 	return nil
 }
@@ -226,7 +225,7 @@ func (r *rolloutReport) waveRows(table *table) {
 }
 
 func (r *rolloutReport) nextRows(w io.Writer, table *table) {
-	fmt.Fprintf(w, "  %s: %s\n", r.Next.Phase, r.Next.Message)
+	printf(w, "  %s: %s\n", r.Next.Phase, r.Next.Message)
 	if r.Next.Until != nil {
 		fmt.Fprintf(w, "  look again at %s\n", r.Next.Until.UTC().Format(time.RFC3339))
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
+	"github.com/berth-project/berth/engine/escape"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -50,6 +51,7 @@ func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams
 
 // Run runs the command line and returns the exit code.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, clock clock.PassiveClock) (code int) {
+	streams = safe(streams)
 	defer func() {
 		if broken := recover(); broken != nil {
 			fmt.Fprintf(streams.ErrOut, "error: Berth broke a rule of its own, which is a defect; please report it with the input: %v\n", broken)
@@ -71,18 +73,18 @@ func report(err error, streams genericiooptions.IOStreams) int {
 		return ExitUnsatisfied
 	}
 	if unsatisfied, ok := errors.AsType[unsatisfiedError](err); ok {
-		fmt.Fprintf(streams.ErrOut, "%s\n", unsatisfied)
+		fmt.Fprintf(streams.ErrOut, "%s\n", escape.Lines(unsatisfied.Error()))
 		return ExitUnsatisfied
 	}
 	if failed, ok := errors.AsType[failedError](err); ok {
-		fmt.Fprintf(streams.ErrOut, "%s\n", failed)
+		fmt.Fprintf(streams.ErrOut, "%s\n", escape.Lines(failed.Error()))
 		return ExitUnsatisfied
 	}
 	if faults, ok := errors.AsType[file.FaultsError](err); ok {
-		fmt.Fprintf(streams.ErrOut, "error: %s in the input:\n%s\n", count(len(faults), "fault"), indented(faults.Error()))
+		fmt.Fprintf(streams.ErrOut, "error: %s in the input:\n%s\n", count(len(faults), "fault"), indented(escape.Lines(faults.Error())))
 		return ExitRefused
 	}
-	fmt.Fprintf(streams.ErrOut, "error: %s\n", err)
+	fmt.Fprintf(streams.ErrOut, "error: %s\n", escape.Lines(err.Error()))
 	return ExitRefused
 }
 

@@ -115,7 +115,7 @@ func printMoments(w io.Writer, s stop, at time.Time, moments []moment) error {
 	if s.text != title {
 		title += " (" + s.text + ")"
 	}
-	fmt.Fprintf(w, "\n%s\n", title)
+	printf(w, "\n%s\n", title)
 	table := newTable(w, "  ")
 	table.row("AT", "PLACEMENT", "CHANGE", "COUNT", "CLUSTERS", "WHY")
 	moved := false

@@ -66,9 +66,9 @@ func (d decision) wanted() string {
 
 // print writes the section of one placement.
 func (d decision) print(w io.Writer) error {
-	fmt.Fprintf(w, "\n%s\n", d.key)
+	printf(w, "\n%s\n", d.key)
 	for _, line := range d.remarks() {
-		fmt.Fprintf(w, "  %s\n", line)
+		printf(w, "  %s\n", line)
 	}
 	if err := printGroups(w, d.groups()); err != nil || d.result == nil {
 		return err

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/berth-project/berth/engine/escape"
 )
 
 // testReport is what came of some scenarios.
@@ -63,11 +65,10 @@ func reportText(w io.Writer, report testReport) error {
 		if c.failures() > 0 {
 			verdict = "FAIL"
 		}
-		fmt.Fprintf(w, "%s  %s: %s (%s)\n", verdict, c.File, c.Name, count(len(c.Steps), "step"))
+		printf(w, "%s  %s: %s (%s)\n", verdict, c.File, c.Name, count(len(c.Steps), "step"))
 		for _, step := range c.Steps {
 			for _, f := range step.Failures {
-				fmt.Fprintf(w, "  %s (%s)\n%s", step.Name, step.At, indented(f.text(c.File)))
-				fmt.Fprintln(w)
+				printf(w, "  %s (%s)\n%s\n", step.Name, step.At, painted(indented(escape.Lines(f.text(c.File)))))
 			}
 		}
 	}

@@ -179,7 +179,7 @@ func holder(stored []*clusterv1beta1.PlacementDecision, cluster string) *cluster
 
 // print draws the tree.
 func (f treeFact) print(w io.Writer, on screen, now time.Time) error {
-	fmt.Fprintf(w, "%s: %s in %s; %s could choose it\n", f.Cluster, count(len(f.Placements), "placement"),
+	printf(w, "%s: %s in %s; %s could choose it\n", f.Cluster, count(len(f.Placements), "placement"),
 		count(f.Namespaces, "namespace"), count(f.Reaching, "namespace"))
 	fmt.Fprintln(w, "\nSets")
 	sets := newTable(w, "  ")

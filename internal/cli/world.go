@@ -107,14 +107,14 @@ func (w *world) bundle(ctx context.Context, of reach) (*file.Bundle, error) {
 // remark tells what of some files was left out.
 func remark(w io.Writer, bundle *file.Bundle) {
 	for _, warning := range bundle.Warnings {
-		fmt.Fprintf(w, "warning: %s\n", warning)
+		printf(w, "warning: %s\n", warning)
 	}
 	if len(bundle.Skipped) > 0 {
 		var kinds []string
 		for _, kind := range slices.Sorted(maps.Keys(bundle.Skipped)) {
 			kinds = append(kinds, fmt.Sprintf("%s %d", kind, bundle.Skipped[kind]))
 		}
-		fmt.Fprintf(w, "skipped objects of other kinds: %s\n", strings.Join(kinds, ", "))
+		printf(w, "skipped objects of other kinds: %s\n", strings.Join(kinds, ", "))
 	}
 }
 

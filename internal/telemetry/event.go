@@ -13,6 +13,7 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/escape"
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/engine/verdict"
@@ -126,8 +127,11 @@ func reason(trace *engine.Trace, cluster string) string {
 	return found.Code.String()
 }
 
+// cut returns a note as it is sent: its control characters spelled out, since taints and expressions may hold any, and not
+// longer than the API allows.
 func cut(note string) string {
 	const more = "..."
+	note = escape.Text(note)
 	if len(note) <= maxNote {
 		return note
 	}

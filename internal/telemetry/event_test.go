@@ -12,6 +12,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/escape"
 	"github.com/berth-project/berth/engine/ledger"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/internal/telemetry"
@@ -122,5 +123,23 @@ func TestWhyTheyGo(t *testing.T) {
 				t.Errorf("the note is %q, want the end %q", event.Note, test.want)
 			}
 		})
+	}
+}
+
+// TestNotesHoldNoControlCharacters evicts a cluster for a taint whose value drives terminals and forges lines.
+func TestNotesHoldNoControlCharacters(t *testing.T) {
+	const hostile = "\x1b[2Jx\a\r\nFORGED\u202e\u009b31m"
+	world := enginetest.NewWorld(
+		enginetest.Placement("ns", "p").Obj(), enginetest.Set("sea").Obj(),
+		enginetest.Cluster("a").In("sea").TaintValue("gpu", hostile, "NoSelect", time.Time{}).Obj(),
+	).Bind("ns", "sea")
+	before := enginetest.Placement("ns", "p").Obj()
+	before.Status.NumberOfSelectedClusters = 1
+	removed, _ := telemetry.Describe(before, enginetest.Decide(t, world), plan.Plan{Removed: []string{"a"}})
+	kept, _ := telemetry.Describe(before, wrong(hostile), plan.Plan{})
+	for _, event := range []telemetry.Event{removed, kept} {
+		if strings.ContainsFunc(event.Note, escape.Control) || !strings.Contains(event.Note, `^[[2Jx\u0007\r\nFORGED\u202e\u009b31m`) {
+			t.Errorf("the note is %q, want the value spelled out", event.Note)
+		}
 	}
 }

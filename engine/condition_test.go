@@ -1,0 +1,22 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/escape"
+)
+
+// TestConditionsHoldNoControlCharacters decides a placement whose expression quotes what a terminal would act on.
+func TestConditionsHoldNoControlCharacters(t *testing.T) {
+	world := enginetest.NewWorld(
+		enginetest.Placement("ns", "p").CEL("managedCluster.metadata.labels['\x1b[2Jx\a\u009b\u202e'] == 'a'").Obj(),
+		enginetest.Set("sea").Obj(), enginetest.Cluster("a").In("sea").Obj(),
+	).Bind("ns", "sea")
+	result := enginetest.Decide(t, world)
+	message := result.Misconfigured.Message
+	if message == "" || strings.ContainsFunc(message, escape.Control) {
+		t.Errorf("the condition is %s: %q, want the expression spelled out", result.Misconfigured.Status, message)
+	}
+}

@@ -1,0 +1,63 @@
+// Package escape owns how text from objects is shown: control characters are spelled out, so that a label, a taint or a
+// message cannot move the cursor of a terminal, forge a line of a log or reverse what a reader sees.
+//
+// It does not decide where text is shown: printers, conditions, events and logs call it where they write. One invariant:
+// escaping twice is escaping once.
+package escape
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Text returns a text in one line, with every control character spelled out: ESC as ^[ and a carriage return as \r, as
+// kubectl prints them, and the others as \n, \t or \u009b. Bytes that are not UTF-8 become the replacement character.
+func Text(text string) string { return replaced(text, Control) }
+
+// Lines does the same for a text of several lines: line feeds and tabs stay.
+func Lines(text string) string {
+	return replaced(text, func(r rune) bool { return Control(r) && r != '\n' && r != '\t' })
+}
+
+// Control reports whether a terminal or an editor may do something else with a rune than show it: the control characters
+// of Unicode, its line and paragraph separators, and the format characters, which reverse or hide text.
+func Control(r rune) bool {
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
+}
+
+func replaced(text string, control func(rune) bool) string {
+	if utf8.ValidString(text) && strings.IndexFunc(text, control) < 0 {
+		return text
+	}
+	var out strings.Builder
+	for _, r := range text {
+		if control(r) {
+			out.WriteString(spelled(r))
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
+}
+
+// spelled returns what is shown for a control character. But for ESC it is what JSON spells, so that a JSON document
+// stays the same document: it never holds ESC as such.
+func spelled(r rune) string {
+	switch {
+	case r == '\x1b':
+		return "^["
+	case r == '\r':
+		return `\r`
+	case r == '\n':
+		return `\n`
+	case r == '\t':
+		return `\t`
+	case r > 0xffff:
+		const base, half, high, low = 0x10000, 10, 0xd800, 0xdc00
+		return fmt.Sprintf(`\u%04x\u%04x`, high+(r-base)>>half, low+(r-base)&(1<<half-1))
+	default:
+		return fmt.Sprintf(`\u%04x`, r)
+	}
+}

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/yaml"
+
+	"github.com/berth-project/berth/engine/escape"
+)
+
+// painted is a text that may hold the sequences of colours, and holds no other control character.
+type painted string
+
+// printf writes like fmt.Fprintf, in one line for each line of the format: control characters in arguments are spelled out,
+// since labels, taints and messages of objects hold what their writers like. A painted argument is written as it is.
+func printf(w io.Writer, format string, args ...any) (int, error) {
+	shown := make([]any, 0, len(args))
+	for _, arg := range args {
+		switch text := arg.(type) {
+		case painted:
+			shown = append(shown, string(text))
+		case string, error, fmt.Stringer:
+			shown = append(shown, escape.Text(fmt.Sprint(text)))
+		default:
+			shown = append(shown, arg)
+		}
+	}
+	return fmt.Fprintf(w, format, shown...)
+}
+
+// safe returns streams that pass on no control character but the sequences that commands write themselves: colours to the
+// output, progress beside it. It is the last guard: it knows neither lines nor cells, which printf and tables do.
+func safe(streams genericiooptions.IOStreams) genericiooptions.IOStreams {
+	if streams.Out != nil {
+		streams.Out = escape.NewWriter(streams.Out, colourEnd, good.begin(), doubtful.begin(), bad.begin(), faint.begin())
+	}
+	if streams.ErrOut != nil {
+		streams.ErrOut = escape.NewWriter(streams.ErrOut, eraseLine)
+	}
+	return streams
+}
+
+// marshalYAML returns a value as YAML. Where that would hold control characters, or cannot, since YAML lets some of them
+// stand and has no others, it is JSON with all of them spelled out: a YAML document, too.
+func marshalYAML(value any) ([]byte, error) {
+	data, err := json.MarshalIndent(value, "", "    ")
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the caller names what it encodes
+	}
+	out, err := yaml.JSONToYAML(data)
+	if err == nil && escape.Lines(string(out)) == string(out) {
+		return out, nil
+	}
+	return []byte(escape.Lines(string(data)) + "\n"), nil
+}
