@@ -3,6 +3,7 @@ package apiserver
 import (
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"sync/atomic"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,7 +19,10 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	viewv1 "github.com/berth-project/berth/api/view/v1"
+	viewconfig "github.com/berth-project/berth/config/apiserver"
 	"github.com/berth-project/berth/internal/apiserver/history"
+	"github.com/berth-project/berth/internal/apiserver/leader"
 	"github.com/berth-project/berth/internal/apiserver/sight"
 	"github.com/berth-project/berth/internal/source/informer"
 )
@@ -36,8 +41,12 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	if err != nil {
 		return err
 	}
-	r := &runner{mgr: mgr, options: options, past: past, synced: synced}
-	if err := errors.Join(mgr.Add(r), mgr.AddReadyzCheck(Name, r.check)); err != nil {
+	led := leader.New(leader.Options{
+		Hub: mgr.GetConfig(), Reader: mgr.GetAPIReader(), Writer: mgr.GetClient(), Namespace: options.Namespace, Address: options.Address,
+		ServerName: viewconfig.ServerName, Trusted: authorities(mgr.GetAPIReader()), Clock: options.Clock,
+	})
+	r := &runner{mgr: mgr, options: options, past: past, synced: synced, leader: led}
+	if err := errors.Join(mgr.Add(r), mgr.Add(led), mgr.AddReadyzCheck(Name, r.check)); err != nil {
 		return fmt.Errorf("adding the views: %w", err)
 	}
 	return nil
@@ -49,6 +58,7 @@ type runner struct {
 	options Options
 	past    *history.History
 	synced  []toolscache.InformerSynced
+	leader  *leader.Leader
 	serving atomic.Bool
 }
 
@@ -79,7 +89,7 @@ func (r *runner) Start(ctx context.Context) error {
 		return nil
 	}
 	r.past.Publish()
-	server, err := newServer(ctx, r.mgr.GetConfig(), r.options, r.past)
+	server, err := newServer(ctx, r.mgr.GetConfig(), r.options, r.past, r.leader)
 	if err != nil {
 		return err
 	}
@@ -89,6 +99,28 @@ func (r *runner) Start(ctx context.Context) error {
 		return fmt.Errorf("serving the views: %w", err)
 	}
 	return nil
+}
+
+// authorities returns a function that reads which authorities the API server trusts for the views.
+func authorities(reader client.Reader) func(context.Context) ([]byte, error) {
+	return func(ctx context.Context) ([]byte, error) {
+		registered := &unstructured.Unstructured{}
+		registered.SetAPIVersion("apiregistration.k8s.io/v1")
+		registered.SetKind("APIService")
+		name := viewv1.SchemeGroupVersion.Version + "." + viewv1.GroupName
+		if err := reader.Get(ctx, client.ObjectKey{Name: name}, registered); err != nil {
+			return nil, fmt.Errorf("reading the APIService %s: %w", name, err)
+		}
+		encoded, _, err := unstructured.NestedString(registered.Object, "spec", "caBundle")
+		if err != nil {
+			return nil, fmt.Errorf("reading the authorities of the APIService %s: %w", name, err)
+		}
+		out, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil {
+			return nil, fmt.Errorf("reading the authorities of the APIService %s: %w", name, err)
+		}
+		return out, nil
+	}
 }
 
 // follow lets a history follow the informers of all that decides who sees what.

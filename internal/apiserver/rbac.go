@@ -1,10 +1,11 @@
 package apiserver
 
 // What the server may do: follow what it shows and the roles that decide who sees it, and ask the hub who calls and
-// whether he may. The last rule is for the client authorities that the hub publishes to servers such as this one.
+// whether the call is allowed. The last rule is for the client authorities that the hub publishes to servers such as this one.
 //
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclusters;managedclustersets,verbs=list;watch
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles;clusterrolebindings,verbs=list;watch
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+// +kubebuilder:rbac:groups=apiregistration.k8s.io,resources=apiservices,resourceNames=v1.view.cluster.open-cluster-management.io,verbs=get
 // +kubebuilder:rbac:groups="",namespace=kube-system,resources=configmaps,resourceNames=extension-apiserver-authentication,verbs=get;list;watch

@@ -24,6 +24,8 @@ import (
 	viewv1 "github.com/berth-project/berth/api/view/v1"
 	"github.com/berth-project/berth/internal/apiserver/answer"
 	"github.com/berth-project/berth/internal/apiserver/history"
+	"github.com/berth-project/berth/internal/apiserver/leader"
+	"github.com/berth-project/berth/internal/apiserver/limit"
 	"github.com/berth-project/berth/internal/apiserver/storage"
 	"github.com/berth-project/berth/internal/certificate"
 	"github.com/berth-project/berth/internal/record"
@@ -49,10 +51,13 @@ type Options struct {
 	Clock clock.WithTicker
 	// Record is what the manager remembers of its decisions.
 	Record *record.Record
+	// Namespace is that of the Lease by which replicas elect a leader, Address is host:port under which they reach the
+	// listener; empty where they do not.
+	Namespace, Address string
 }
 
 // newServer returns a server that has not started.
-func newServer(ctx context.Context, hub *clientrest.Config, options Options, past *history.History) (*server.GenericAPIServer, error) {
+func newServer(ctx context.Context, hub *clientrest.Config, options Options, past *history.History, leader *leader.Leader) (*server.GenericAPIServer, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
@@ -79,7 +84,7 @@ func newServer(ctx context.Context, hub *clientrest.Config, options Options, pas
 		return nil, err
 	}
 	handle(config, answer.New(answer.Options{
-		Record: options.Record, Past: past, Authorizer: config.Authorization.Authorizer, Serializer: codecs,
+		Record: options.Record, Past: past, Authorizer: config.Authorization.Authorizer, Serializer: codecs, Leader: leader,
 	}))
 	out, err := config.Complete(nil).New(Name, server.NewEmptyDelegate())
 	if err != nil {
@@ -138,11 +143,12 @@ func newGroup(scheme *runtime.Scheme, codecs serializer.CodecFactory, definition
 	if err != nil {
 		return nil, err
 	}
+	from := storage.Source{History: past, Clock: clock, Watches: limit.NewCounter(storage.MaxWatchesEach, storage.MaxWatches)}
 	group := server.NewDefaultAPIGroupInfo(viewv1.GroupName, scheme, metav1.ParameterCodec, codecs)
 	group.NegotiatedSerializer = textual{codecs}
 	group.VersionedResourcesStorageMap[viewv1.SchemeGroupVersion.Version] = map[string]rest.Storage{
-		"managedclusters":    storage.Clusters(past, clock, clusters),
-		"managedclustersets": storage.Sets(past, clock, sets),
+		"managedclusters":    storage.Clusters(from, clusters),
+		"managedclustersets": storage.Sets(from, sets),
 	}
 	return &group, nil
 }

@@ -167,6 +167,9 @@ func expressions(placement *clusterv1beta1.Placement) int {
 	for _, predicate := range placement.Spec.Predicates {
 		count += len(predicate.RequiredClusterSelector.CelSelector.CelExpressions)
 	}
+	for _, tier := range placement.Spec.Tiers {
+		count += len(tier.ClusterSelector.CelSelector.CelExpressions)
+	}
 	for _, group := range placement.Spec.DecisionStrategy.GroupStrategy.DecisionGroups {
 		count += len(group.ClusterSelector.CelSelector.CelExpressions)
 	}

@@ -53,6 +53,9 @@ func (r *Record) Lead(world *live.World) {
 	r.leading.Store(&leading{world: world, since: r.options.Clock.Now()})
 }
 
+// Leads reports whether this process decides.
+func (r *Record) Leads() bool { return r.leading.Load() != nil }
+
 // Woken notes what woke a placement.
 func (r *Record) Woken(key fleet.Key, cause explain.Cause) {
 	r.causes.add(key, cause, r.options.Clock.Now())

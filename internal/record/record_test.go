@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/enginetest"
 	"github.com/berth-project/berth/engine/explain"
@@ -201,9 +202,17 @@ func TestTryingIsBounded(t *testing.T) {
 	if got, err := b.Try(t.Context(), one); err != nil || got.Result.Selected != 3 {
 		t.Errorf("one expression: %+v, error %v", got, err)
 	}
-	one.Spec.Predicates[0].RequiredClusterSelector.CelSelector.CelExpressions = slices.Repeat([]string{all}, maxEvaluations)
-	if _, err := b.Try(t.Context(), one); !errors.Is(err, ErrInvalid) {
-		t.Errorf("a million expressions: error %v", err)
+	million := clusterv1beta1.ClusterCelSelector{CelExpressions: slices.Repeat([]string{all}, maxEvaluations)}
+	predicate, tier, group := one.DeepCopy(), one.DeepCopy(), one.DeepCopy()
+	predicate.Spec.Predicates[0].RequiredClusterSelector.CelSelector = million
+	tier.Spec.Tiers = []clusterv1beta1.ClusterTier{{Name: "first", ClusterSelector: clusterv1beta1.ClusterSelector{CelSelector: million}}}
+	group.Spec.DecisionStrategy.GroupStrategy.DecisionGroups = []clusterv1beta1.DecisionGroup{{
+		GroupName: "first", ClusterSelector: clusterv1beta1.GroupClusterSelector{CelSelector: million},
+	}}
+	for where, placement := range map[string]*clusterv1beta1.Placement{"a predicate": predicate, "a tier": tier, "a group": group} {
+		if _, err := b.Try(t.Context(), placement); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "are the most") {
+			t.Errorf("a million expressions in %s: error %v", where, err)
+		}
 	}
 }
 

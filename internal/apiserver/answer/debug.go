@@ -12,8 +12,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
-	"k8s.io/apiserver/pkg/endpoints/request"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/fleet"
@@ -36,7 +36,15 @@ func (h *Handler) Debug() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), debugLimit)
 		defer cancel()
-		body, err := h.debug(r.WithContext(ctx), w)
+		r = r.WithContext(ctx)
+		caller, forwarded, err := h.caller(w, r)
+		if forwarded {
+			return
+		}
+		var body any
+		if err == nil {
+			body, err = h.debug(r, w, caller)
+		}
 		if err == nil {
 			err = send(w, http.StatusOK, body)
 		}
@@ -59,11 +67,7 @@ func refuse(w http.ResponseWriter, err error) {
 	_ = send(w, int(status.Code), map[string]string{"error": status.Message}) // a map of strings is always sent
 }
 
-func (h *Handler) debug(r *http.Request, w http.ResponseWriter) (any, error) {
-	who, ok := request.UserFrom(r.Context())
-	if !ok {
-		return nil, apierrors.NewUnauthorized(errNobody.Error())
-	}
+func (h *Handler) debug(r *http.Request, w http.ResponseWriter, who user.Info) (any, error) {
 	asked, verb, err := named(r, w)
 	if err != nil {
 		return nil, err
@@ -72,11 +76,11 @@ func (h *Handler) debug(r *http.Request, w http.ResponseWriter) (any, error) {
 	if err := h.permit(r.Context(), who, verb, key); err != nil {
 		return nil, err
 	}
-	done, err := h.turn(r.Context())
+	release, err := h.acquire(r.Context(), who)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	defer release()
 	var answer *record.Answer
 	if verb == "get" {
 		answer, err = h.Record.Answer(r.Context(), key)

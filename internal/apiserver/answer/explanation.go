@@ -22,11 +22,11 @@ func (h *Handler) explanation(r *http.Request, who user.Info, key fleet.Key) (an
 	if err != nil {
 		return nil, err
 	}
-	done, err := h.turn(r.Context())
+	release, err := h.acquire(r.Context(), who)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	defer release()
 	answer, err := h.Record.Answer(r.Context(), key)
 	if err != nil {
 		return nil, failed(err, key)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 
@@ -19,9 +20,12 @@ import (
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	viewv1 "github.com/berth-project/berth/api/view/v1"
+	"github.com/berth-project/berth/engine/escape"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/access"
 	"github.com/berth-project/berth/internal/apiserver/history"
+	"github.com/berth-project/berth/internal/apiserver/leader"
+	"github.com/berth-project/berth/internal/apiserver/limit"
 	"github.com/berth-project/berth/internal/apiserver/sight"
 	"github.com/berth-project/berth/internal/record"
 )
@@ -30,8 +34,13 @@ const (
 	placements  = "placements"
 	explanation = "explanation"
 	changes     = "history"
-	// atOnce is how many answers are worked out side by side; others wait. One may take most of a second.
-	atOnce = 2
+	// maxRunning is how many answers are worked out side by side, maxRunningEach how many of them for one user: an answer may
+	// take seconds, and another user must not wait for it. maxWaitingEach is how many requests of one user may wait.
+	maxRunning     = 2
+	maxRunningEach = 1
+	maxWaitingEach = 8
+	// retrySeconds is when a caller that has too many requests should try again.
+	retrySeconds = 1
 )
 
 var errNobody = errors.New("the request carries no user")
@@ -45,18 +54,29 @@ type Options struct {
 	Authorizer authorizer.Authorizer
 	// Serializer renders errors.
 	Serializer runtime.NegotiatedSerializer
+	// Leader takes requests that only the replica that decides can answer.
+	Leader Leader
+}
+
+// Leader is another replica, which may decide placements.
+type Leader interface {
+	// Forward passes a request on in the name of its caller. Nothing is sent where it returns an error: leader.ErrNone where
+	// no other replica leads.
+	Forward(w http.ResponseWriter, r *http.Request, caller user.Info) error
+	// Caller returns the user in whose name a request is made, and whether another replica passed it on.
+	Caller(r *http.Request, sender user.Info) (caller user.Info, forwarded bool, err error)
 }
 
 // Handler answers. Its methods may be called from any goroutine.
 type Handler struct {
 	Options
 
-	slots chan struct{}
+	slots *limit.Slots
 }
 
 // New returns a handler.
 func New(options Options) *Handler {
-	return &Handler{Options: options, slots: make(chan struct{}, atOnce)}
+	return &Handler{Options: options, slots: limit.NewSlots(maxRunning, maxRunningEach, maxWaitingEach)}
 }
 
 // Before answers what is asked of placements, and leaves everything else to the next handler. Callers are known and
@@ -69,7 +89,14 @@ func (h *Handler) Before(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		body, err := h.answer(r, info)
+		caller, forwarded, err := h.caller(w, r)
+		if forwarded {
+			return
+		}
+		var body any
+		if err == nil {
+			body, err = h.answer(r, caller, info)
+		}
 		if err == nil {
 			err = send(w, http.StatusOK, body)
 		}
@@ -79,14 +106,36 @@ func (h *Handler) Before(next http.Handler) http.Handler {
 	})
 }
 
-// answer returns what to send to somebody who asks for a part of a placement.
-func (h *Handler) answer(r *http.Request, info *request.RequestInfo) (any, error) {
+// caller returns the user in whose name a request is made. Where another replica decides, it passes the request on to that
+// instead: then the request is answered.
+func (h *Handler) caller(w http.ResponseWriter, r *http.Request) (caller user.Info, answered bool, err error) {
+	sender, ok := request.UserFrom(r.Context())
+	if !ok {
+		return nil, false, apierrors.NewUnauthorized(errNobody.Error())
+	}
+	caller, passed, err := h.Leader.Caller(r, sender)
+	switch {
+	case err != nil:
+		return nil, false, apierrors.NewServiceUnavailable(err.Error() + ": try again")
+	case h.Record.Leads():
+		return caller, false, nil
+	case passed:
+		return nil, false, apierrors.NewServiceUnavailable("another replica passed the request on to this one, which does not lead any more: try again")
+	}
+	switch err := h.Leader.Forward(w, r, caller); {
+	case err == nil:
+		return nil, true, nil
+	case errors.Is(err, leader.ErrNone):
+		return caller, false, nil
+	default:
+		return nil, false, apierrors.NewServiceUnavailable(err.Error() + ": try again")
+	}
+}
+
+// answer returns what to send to a caller who asks for a part of a placement.
+func (h *Handler) answer(r *http.Request, who user.Info, info *request.RequestInfo) (any, error) {
 	if r.Method != http.MethodGet {
 		return nil, apierrors.NewMethodNotSupported(viewv1.Resource(placements+"/"+info.Subresource), info.Verb)
-	}
-	who, ok := request.UserFrom(r.Context())
-	if !ok {
-		return nil, apierrors.NewInternalError(errNobody)
 	}
 	key := fleet.Key{Namespace: info.Namespace, Name: info.Name}
 	if err := h.permit(r.Context(), who, "get", key); err != nil {
@@ -122,13 +171,16 @@ func (h *Handler) sees(who user.Info, kind sight.Kind) func(name string) bool {
 	return func(name string) bool { return in.Sees(kind, name) }
 }
 
-// turn waits until there is room for another answer. The caller must call done.
-func (h *Handler) turn(ctx context.Context) (done func(), err error) {
-	select {
-	case h.slots <- struct{}{}:
-		return func() { <-h.slots }, nil
-	case <-ctx.Done():
-		return nil, apierrors.NewTimeoutError("waiting for other answers: "+ctx.Err().Error(), 1)
+// acquire waits for a place to work an answer out in. The caller must call release.
+func (h *Handler) acquire(ctx context.Context, caller user.Info) (release func(), err error) {
+	release, err = h.slots.Acquire(ctx, caller.GetName())
+	switch {
+	case errors.Is(err, limit.ErrTooMany):
+		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("%d requests of yours wait for an answer, which is the most: wait for one of them", maxWaitingEach), retrySeconds)
+	case err != nil:
+		return nil, apierrors.NewTimeoutError("waiting for other answers: "+err.Error(), retrySeconds)
+	default:
+		return release, nil
 	}
 }
 
@@ -159,6 +211,6 @@ func send(w http.ResponseWriter, code int, body any) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_, _ = w.Write(out.Bytes()) // who has gone is told nothing
+	_, _ = io.WriteString(w, escape.Lines(out.String())) // a caller that has gone needs no answer; the document stays the same
 	return nil
 }

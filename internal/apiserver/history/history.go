@@ -18,6 +18,8 @@ const (
 	memory = 5 * time.Minute
 	// capacity is how many changes are remembered at most.
 	capacity = 4096
+	// maxStaged is how many changes wait to be published at most: nothing publishes them before the server serves.
+	maxStaged = 1024
 	// pace is the least time between two worlds. Changes that come faster are published together.
 	pace = 50 * time.Millisecond
 )
@@ -80,6 +82,10 @@ func (h *History) Stage(change func(*sight.Edit)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.staged = append(h.staged, change)
+	if len(h.staged) >= maxStaged {
+		h.publish()
+		return
+	}
 	select {
 	case h.dirty <- struct{}{}:
 	default:
@@ -111,6 +117,10 @@ func (h *History) Ended() <-chan struct{} { return h.ended }
 func (h *History) Publish() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.publish()
+}
+
+func (h *History) publish() {
 	if len(h.staged) == 0 {
 		return
 	}

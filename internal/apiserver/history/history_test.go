@@ -3,6 +3,7 @@ package history_test
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -192,4 +193,21 @@ func TestRunPublishesTogetherWhatComesFast(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestWhatIsStagedIsBounded stages changes that nothing publishes, as while a server waits for its certificate.
+func TestWhatIsStagedIsBounded(t *testing.T) {
+	const changes, most = 100_000, 1024
+	h := history.New(clocktesting.NewFakeClock(start), 1)
+	for version := range changes {
+		h.Stage(cluster("c", fmt.Sprint(version)))
+	}
+	now, _ := h.Now()
+	entry, ok := now.World.As(root).Object(sight.Cluster, "c")
+	if !ok {
+		t.Fatal("all changes wait to be published")
+	}
+	if version, err := strconv.Atoi(entry.Object.GetResourceVersion()); err != nil || version < changes-most {
+		t.Errorf("the last change published is %d of %d, %v; want no more than %d that wait", version, changes, err, most)
+	}
 }

@@ -25,6 +25,7 @@ import (
 	viewv1 "github.com/berth-project/berth/api/view/v1"
 	"github.com/berth-project/berth/internal/access"
 	"github.com/berth-project/berth/internal/apiserver/history"
+	"github.com/berth-project/berth/internal/apiserver/limit"
 	"github.com/berth-project/berth/internal/apiserver/sight"
 )
 
@@ -41,6 +42,15 @@ type Storage struct {
 	shown   func(sight.Object) sight.Object
 	history *history.History
 	clock   clock.WithTicker
+	watches *limit.Counter
+}
+
+// Source is what resources are served from. All share it.
+type Source struct {
+	History *history.History
+	Clock   clock.WithTicker
+	// Watches bounds the watches of each user, and of all users.
+	Watches *limit.Counter
 }
 
 var (
@@ -52,9 +62,9 @@ var (
 )
 
 // Clusters serves the ManagedClusters in sight as tables with the given columns.
-func Clusters(history *history.History, clock clock.WithTicker, columns rest.TableConvertor) *Storage {
+func Clusters(from Source, columns rest.TableConvertor) *Storage {
 	return &Storage{
-		TableConvertor: columns, history: history, clock: clock, kind: sight.Cluster,
+		TableConvertor: columns, history: from.History, clock: from.Clock, watches: from.Watches, kind: sight.Cluster,
 		resource: viewv1.Resource("managedclusters"), singular: "managedcluster",
 		newOne:  func() sight.Object { return &clusterv1.ManagedCluster{} },
 		newList: func() runtime.Object { return &clusterv1.ManagedClusterList{} },
@@ -63,9 +73,9 @@ func Clusters(history *history.History, clock clock.WithTicker, columns rest.Tab
 }
 
 // Sets serves the ManagedClusterSets in sight as tables with the given columns.
-func Sets(history *history.History, clock clock.WithTicker, columns rest.TableConvertor) *Storage {
+func Sets(from Source, columns rest.TableConvertor) *Storage {
 	return &Storage{
-		TableConvertor: columns, history: history, clock: clock, kind: sight.Set,
+		TableConvertor: columns, history: from.History, clock: from.Clock, watches: from.Watches, kind: sight.Set,
 		resource: viewv1.Resource("managedclustersets"), singular: "managedclusterset",
 		newOne:  func() sight.Object { return &clusterv1beta2.ManagedClusterSet{} },
 		newList: func() runtime.Object { return &clusterv1beta2.ManagedClusterSetList{} },

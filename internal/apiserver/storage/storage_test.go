@@ -27,6 +27,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/internal/apiserver/history"
+	"github.com/berth-project/berth/internal/apiserver/limit"
 	"github.com/berth-project/berth/internal/apiserver/sight"
 	"github.com/berth-project/berth/internal/apiserver/storage"
 )
@@ -42,7 +43,7 @@ type house struct {
 func newHouse(changes ...func(*house, *sight.Edit)) *house {
 	clock := clocktesting.NewFakeClock(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
 	h := &house{clock: clock, history: history.New(clock, 7)}
-	h.sets = storage.Sets(h.history, clock, nil)
+	h.sets = storage.Sets(storage.Source{History: h.history, Clock: clock, Watches: limit.NewCounter(3, 5)}, nil)
 	h.change(changes...)
 	return h
 }
@@ -433,6 +434,45 @@ func TestSlowWatchersAreLeft(t *testing.T) {
 		}
 		if got < 17 || got == 40 {
 			t.Errorf("one who does not read got %d events, want some, and then the end", got)
+		}
+	})
+}
+
+// TestWatchesAreBounded opens as many watches as one user may have, and as there may be in all.
+func TestWatchesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(set("a", "red"), visible("a"))
+		open := func(name string) (watch.Interface, error) {
+			return h.sets.Watch(as(t, name), &metainternalversion.ListOptions{})
+		}
+		var jane []watch.Interface
+		for range 3 {
+			opened, err := open("jane")
+			if err != nil {
+				t.Fatal(err)
+			}
+			jane = append(jane, opened)
+		}
+		if _, err := open("jane"); !apierrors.IsTooManyRequests(err) {
+			t.Errorf("one more of a user: %v, want it refused", err)
+		}
+		joe, err := open("joe")
+		if err != nil {
+			t.Errorf("the first of another user: %v", err)
+		}
+		if _, err := open("joe"); err != nil {
+			t.Errorf("the second of another user: %v", err)
+		}
+		if _, err := open("jim"); !apierrors.IsTooManyRequests(err) {
+			t.Errorf("one more than there may be: %v, want it refused", err)
+		}
+		joe.Stop()
+		synctest.Wait()
+		if _, err := open("jim"); err != nil {
+			t.Errorf("after one has ended: %v", err)
+		}
+		for _, opened := range jane {
+			opened.Stop()
 		}
 	})
 }

@@ -2,9 +2,11 @@ package storage
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -23,6 +25,13 @@ const (
 	bookmarkPeriod = time.Minute
 	// farewell is how long before the end of a watch the last bookmark is sent.
 	farewell = 2 * time.Second
+
+	// MaxWatchesEach is how many watches one user may have at a time, MaxWatches how many there may be in all. Each takes a
+	// goroutine, and work whenever what its user sees changes.
+	MaxWatchesEach = 100
+	MaxWatches     = 2000
+	// retrySeconds is when a caller with too many should try again.
+	retrySeconds = 10
 )
 
 // Watch implements rest.Watcher. Without a resource version, or with "0", it starts with what there is.
@@ -35,9 +44,14 @@ func (s *Storage) Watch(ctx context.Context, options *metainternalversion.ListOp
 	if err != nil {
 		return nil, err
 	}
+	release, ok := s.watches.Acquire(who.User)
+	if !ok {
+		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("%d watches of one user and %d in all are the most: end one of yours, or share it",
+			MaxWatchesEach, MaxWatches), retrySeconds)
+	}
 	ctx, stop := context.WithCancel(ctx)
 	w := &watcher{
-		storage: s, who: who, keep: selected(options), out: make(chan watch.Event, backlog), stop: stop,
+		release: release, storage: s, who: who, keep: selected(options), out: make(chan watch.Event, backlog), stop: stop,
 		at: start, seen: start.World.As(who),
 		bookmarks: options.AllowWatchBookmarks,
 		announce:  options.AllowWatchBookmarks && wants(options.SendInitialEvents),
@@ -75,6 +89,8 @@ type watcher struct {
 	keep    func(sight.Object) bool
 	out     chan watch.Event
 	stop    context.CancelFunc
+	// release gives back the place among the watches of the caller.
+	release func()
 	// at is the moment up to which everything was sent, seen the sight of it.
 	at   history.Moment
 	seen *sight.Sight
@@ -89,6 +105,7 @@ func (w *watcher) ResultChan() <-chan watch.Event { return w.out }
 func (w *watcher) Stop() { w.stop() }
 
 func (w *watcher) run(ctx context.Context) {
+	defer w.release()
 	defer close(w.out)
 	defer w.stop()
 	timer := w.storage.clock.NewTimer(w.untilBookmark(ctx))

@@ -1,0 +1,135 @@
+package view
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	viewconfig "github.com/berth-project/berth/config/apiserver"
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// selected stores a cluster and a placement in the namespace default that selects it.
+func (o observer) selected(t *testing.T, cluster, placement string) {
+	t.Helper()
+	for _, object := range []map[string]any{
+		{
+			"apiVersion": clusterv1.SchemeGroupVersion.String(), "kind": "ManagedCluster", "metadata": map[string]any{"name": cluster},
+			"spec": map[string]any{"hubAcceptsClient": true},
+		},
+		{
+			"apiVersion": clusterv1beta2.SchemeGroupVersion.String(), "kind": "ManagedClusterSetBinding",
+			"metadata": map[string]any{"name": "global", "namespace": "default"}, "spec": map[string]any{"clusterSet": "global"},
+		},
+		{
+			"apiVersion": clusterv1beta1.SchemeGroupVersion.String(), "kind": "Placement",
+			"metadata": map[string]any{"name": placement, "namespace": "default"},
+			"spec":     map[string]any{"tolerations": []any{map[string]any{"operator": "Exists"}}},
+		},
+	} {
+		made := &unstructured.Unstructured{Object: object}
+		resource := made.GroupVersionKind().GroupVersion().WithResource(strings.ToLower(made.GetKind()) + "s")
+		_, err := o.Resource(resource).Namespace(made.GetNamespace()).Create(t.Context(), made, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// ask asks the views of a replica itself, not through the hub, for a part of a placement in the namespace default.
+func (r *replica) ask(ctx context.Context, t *testing.T, config *rest.Config, part string, header http.Header) (code int, body []byte) {
+	t.Helper()
+	to := rest.CopyConfig(config)
+	to.CAData, to.CAFile, to.Insecure = nil, "", true // a test of what is answered, not of who answers
+	client, err := rest.HTTPClientFor(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "https://" + r.servers[viewconfig.ServerName] + "/apis/" + setViews.GroupVersion().String() + "/namespaces/default/placements/" + part
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, values := range header {
+		request.Header[name] = values
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, []byte(err.Error())
+	}
+	defer response.Body.Close()
+	return response.StatusCode, readAll(t, response)
+}
+
+// remembers returns an error unless a replica answers from the memory of the manager that decided.
+func (r *replica) remembers(ctx context.Context, t *testing.T, config *rest.Config, placement string) error {
+	t.Helper()
+	var run explain.Explanation
+	if code, body := r.ask(ctx, t, config, placement+"/explanation", nil); code != http.StatusOK || json.Unmarshal(body, &run) != nil || run.Replayed || run.Selected != 1 {
+		return fmt.Errorf("explanation: %d %s", code, body)
+	}
+	var past explain.History
+	if code, body := r.ask(ctx, t, config, placement+"/history", nil); code != http.StatusOK || json.Unmarshal(body, &past) != nil || len(past.Changes) == 0 {
+		return fmt.Errorf("history: %d %s", code, body)
+	}
+	return nil
+}
+
+// TestEveryReplicaAnswersFromTheMemoryOfTheLeader asks two replicas, of which one leads, and goes on when that dies.
+func TestEveryReplicaAnswersFromTheMemoryOfTheLeader(t *testing.T) {
+	hub := hubtest.New(t, hubtest.Options{Manifests: viewconfig.Local()})
+	hub.AllowViews(t)
+	o := observe(t, hub)
+	election := hubtest.ManagerOptions{MayFail: true, Args: []string{
+		"--leader-elect=true", "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms",
+	}}
+	one, two := replicate(t, hub, election), replicate(t, hub, election)
+	hubtest.Eventually(t, soon, o.answered)
+	o.selected(t, "c1", "web")
+	for _, replica := range []*replica{one, two} {
+		hubtest.Eventually(t, soon, func(ctx context.Context) error { return replica.remembers(ctx, t, hub.Config(), "web") })
+	}
+
+	jane := hub.ConfigFor(t, "jane")
+	forged := http.Header{"Berth-Caller": {base64.StdEncoding.EncodeToString([]byte(`{"username":"root","groups":["system:masters"]}`))}}
+	for _, replica := range []*replica{one, two} {
+		for name, header := range map[string]http.Header{"a user without a right": nil, "who names an administrator": forged} {
+			if code, body := replica.ask(t.Context(), t, jane, "web/explanation", header); code != http.StatusForbidden || !strings.Contains(string(body), `"jane\"`) && !strings.Contains(string(body), `\"jane\"`) {
+				t.Errorf("%s: %d %s, want it refused in the user's own name", name, code, body)
+			}
+		}
+		if code, body := replica.ask(t.Context(), t, hub.Config(), "none/history", nil); code != http.StatusNotFound {
+			t.Errorf("no such placement: %d %s", code, body)
+		}
+	}
+
+	leader, heir := one, two
+	if url, err := o.registered(t.Context()); err != nil || strings.Contains(url, two.Webhooks) {
+		leader, heir = two, one
+	}
+	leader.Kill()
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		code, body := heir.ask(ctx, t, hub.Config(), "web/history", nil)
+		switch code {
+		case http.StatusOK:
+			return nil
+		case http.StatusServiceUnavailable:
+			return fmt.Errorf("%d %s", code, body)
+		default:
+			t.Fatalf("while the leader is gone: %d %s", code, body)
+			return nil
+		}
+	})
+}
