@@ -9,12 +9,12 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/berth-project/berth/engine/escape"
 	"github.com/berth-project/berth/hub/embed"
 	"github.com/berth-project/berth/hub/internal/datadir"
 	"github.com/berth-project/berth/hub/internal/logfile"
 	"github.com/berth-project/berth/hub/internal/manifest"
 	"github.com/berth-project/berth/hub/internal/supervise"
+	"github.com/berth-project/berth/internal/terminal"
 )
 
 const (
@@ -72,7 +72,7 @@ func (p *plant) startParts(ctx context.Context, manifests, objects manifest.Set)
 	if err := embed.StampVersion(); err != nil {
 		return err
 	}
-	logs := embed.Logs{Writer: escape.NewWriter(p.log), Verbosity: p.opts.Verbosity, Fatal: p.parts.Fail}
+	logs := embed.Logs{Writer: terminal.NewWriter(p.log), Verbosity: p.opts.Verbosity, Fatal: p.parts.Fail}
 	if err := logs.Route(); err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/berth-project/berth/engine/escape"
 	"github.com/berth-project/berth/internal/app"
 )
 
@@ -17,7 +16,7 @@ func main() {
 	err := app.NewCommand().ExecuteContext(ctx)
 	stop()
 	if err != nil {
-		fmt.Fprintln(escape.NewWriter(os.Stderr), "berth:", err)
+		fmt.Fprintln(os.Stderr, "berth:", err)
 		os.Exit(1)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/berth-project/berth/engine/escape"
+	"github.com/berth-project/berth/internal/terminal"
 )
 
 // setLog sends every log line of the process, those of the client library included, to the logger that the options
@@ -40,7 +40,7 @@ func (o *Options) NewLogger() error {
 // newLogger returns a logger that writes lines in a format, "json" or "text", with the control characters of whatever they
 // quote spelled out.
 func newLogger(to io.Writer, format string, least slog.Level) logr.Logger {
-	settings, lines := &slog.HandlerOptions{Level: least}, escape.NewWriter(to)
+	settings, lines := &slog.HandlerOptions{Level: least}, terminal.NewWriter(to)
 	if format == "text" {
 		return logr.FromSlogHandler(slog.NewTextHandler(lines, settings))
 	}

@@ -89,10 +89,15 @@ func TestStepsOutOfTurn(t *testing.T) {
 		"a next pair without a name makes room for another":     {state{current: good, next: good}, two, good.since, state{current: good, next: other}},
 		"names that a pair has beside those wanted are no harm": {state{current: wide}, one, good.since, state{current: wide}},
 		"a revoked pair stays until the next is there": {
-			state{current: good, revoked: good.authority}, one, good.since, state{current: good, next: other, revoked: good.authority},
+			state{current: good, revoked: good.authority},
+			one,
+			good.since,
+			state{current: good, next: other, revoked: good.authority},
 		},
 		"and then stays trusted for the replicas that serve it": {
-			state{current: good, next: other, revoked: good.authority}, one, good.since,
+			state{current: good, next: other, revoked: good.authority},
+			one,
+			good.since,
 			state{current: other, retired: retired(good), revoked: good.authority},
 		},
 	} {

@@ -100,7 +100,7 @@ func tellRows(w io.Writer, indent string, rows []explain.Row, on screen) error {
 	for _, row := range rows {
 		head := fmt.Sprintf("%s%s%s  %*d  ", indent, on.paint(verdictTone(row.Verdict), row.Verdict), strings.Repeat(" ", verdicts-len(row.Verdict)), counts, len(row.Clusters))
 		for _, line := range rowLines(row, width) {
-			if _, err := printf(w, "%s\n", painted(strings.TrimRight(head+escape.Text(line), " "))); err != nil {
+			if _, err := fmt.Fprintln(w, strings.TrimRight(head+escape.Text(line), " ")); err != nil {
 				return err
 			}
 			head = blank

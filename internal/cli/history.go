@@ -142,7 +142,7 @@ func writeHistory(w io.Writer, of *explain.History, form string) error {
 // tabulate writes a row for each cluster that moved, the latest change first, and after them what is not shown.
 func tabulate(w io.Writer, of *explain.History) error {
 	if len(of.Changes) == 0 {
-		_, err := printf(w, "No change of placement %s/%s is known since %s.\n", of.Namespace, of.Name, of.From.UTC().Format(time.RFC3339))
+		_, err := io.WriteString(w, sprintf("No change of placement %s/%s is known since %s.\n", of.Namespace, of.Name, of.From.UTC().Format(time.RFC3339)))
 		return err
 	}
 	table := newTable(w, "")

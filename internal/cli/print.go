@@ -9,14 +9,18 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-project/berth/engine/escape"
+	"github.com/berth-project/berth/internal/terminal"
 )
 
 // painted is a text that may hold the sequences of colours, and holds no other control character.
 type painted string
 
-// printf writes like fmt.Fprintf, in one line for each line of the format: control characters in arguments are spelled out,
-// since labels, taints and messages of objects hold what their writers like. A painted argument is written as it is.
-func printf(w io.Writer, format string, args ...any) (int, error) {
+// printf writes what sprintf returns, to a buffer as a rule.
+func printf(w io.Writer, format string, args ...any) { fmt.Fprint(w, sprintf(format, args...)) }
+
+// sprintf formats like fmt.Sprintf, in one line for each line of the format: control characters in arguments are spelled out,
+// since labels, taints and messages of objects hold what their writers like. A painted argument is taken as it is.
+func sprintf(format string, args ...any) string {
 	shown := make([]any, 0, len(args))
 	for _, arg := range args {
 		switch text := arg.(type) {
@@ -28,17 +32,17 @@ func printf(w io.Writer, format string, args ...any) (int, error) {
 			shown = append(shown, arg)
 		}
 	}
-	return fmt.Fprintf(w, format, shown...)
+	return fmt.Sprintf(format, shown...)
 }
 
 // safe returns streams that pass on no control character but the sequences that commands write themselves: colours to the
 // output, progress beside it. It is the last guard: it knows neither lines nor cells, which printf and tables do.
 func safe(streams genericiooptions.IOStreams) genericiooptions.IOStreams {
 	if streams.Out != nil {
-		streams.Out = escape.NewWriter(streams.Out, colourEnd, good.begin(), doubtful.begin(), bad.begin(), faint.begin())
+		streams.Out = terminal.NewWriter(streams.Out, colourEnd, good.begin(), doubtful.begin(), bad.begin(), faint.begin())
 	}
 	if streams.ErrOut != nil {
-		streams.ErrOut = escape.NewWriter(streams.ErrOut, eraseLine)
+		streams.ErrOut = terminal.NewWriter(streams.ErrOut, eraseLine)
 	}
 	return streams
 }

@@ -52,7 +52,7 @@ type Options struct {
 	ServerName string
 	// Trusted returns the authorities, PEM, that the API server trusts for the views.
 	Trusted func(ctx context.Context) ([]byte, error)
-	Clock   clock.PassiveClock
+	Clock   clock.Clock
 }
 
 // Leader finds the replica that leads. Its methods may be called from any goroutine.
@@ -86,7 +86,7 @@ func (l *Leader) Start(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(retry):
+		case <-l.Clock.After(retry):
 		}
 	}
 	return nil

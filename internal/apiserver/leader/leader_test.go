@@ -59,7 +59,7 @@ func (l *leases) Update(_ context.Context, object client.Object, _ ...client.Upd
 // hub is an API server that knows one user by a token.
 func hub(t *testing.T, name string) *rest.Config {
 	t.Helper()
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		review := authenticationv1.SelfSubjectReview{TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "SelfSubjectReview"}}
 		review.Status.UserInfo.Username = name
 		w.Header().Set("Content-Type", "application/json")
@@ -103,7 +103,7 @@ func replica(t *testing.T, stored *leases, authorities []byte) *Leader {
 	t.Helper()
 	return New(Options{
 		Hub: hub(t, "manager"), Reader: stored, Writer: stored, Namespace: "ns", Address: "10.0.0.1:8443", ServerName: "example.com",
-		Trusted: func(context.Context) ([]byte, error) { return authorities, nil }, Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)),
+		Trusted: func(context.Context) ([]byte, error) { return authorities, nil }, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)),
 	})
 }
 
@@ -258,7 +258,7 @@ func TestAddressIsReadAgainAfterAWhile(t *testing.T) {
 	server := newViews(t)
 	stored := leading(t, strings.TrimPrefix(server.URL, "https://"))
 	l := replica(t, stored, authority(server.Server))
-	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	l.Clock, stored.reads = clock, 0
 	for range 10 {
 		if _, err := l.find(t.Context()); err != nil {

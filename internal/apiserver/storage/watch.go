@@ -26,10 +26,11 @@ const (
 	// farewell is how long before the end of a watch the last bookmark is sent.
 	farewell = 2 * time.Second
 
-	// MaxWatchesEach is how many watches one user may have at a time, MaxWatches how many there may be in all. Each takes a
-	// goroutine, and work whenever what its user sees changes.
+	// MaxWatchesEach is how many watches one user may have at a time. Each takes a goroutine, and work whenever what its user
+	// sees changes.
 	MaxWatchesEach = 100
-	MaxWatches     = 2000
+	// MaxWatches is how many watches there may be in all.
+	MaxWatches = 2000
 	// retrySeconds is when a caller with too many should try again.
 	retrySeconds = 10
 )

@@ -1,11 +1,19 @@
-package escape
+// Package terminal owns what reaches a terminal or a log: text whose control characters are spelled out, and the sequences
+// that a program writes itself.
+//
+// It does not know lines and cells, which their printers escape. One invariant: no control character passes but line feeds,
+// tabs and those sequences.
+package terminal
 
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/berth-project/berth/engine/escape"
 )
 
 // Writer escapes what is written to it, but for line feeds, tabs and the sequences that its owner writes itself. It is safe
@@ -27,7 +35,7 @@ func NewWriter(to io.Writer, own ...string) *Writer { return &Writer{to: to, own
 func (w *Writer) Write(data []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	text := append(w.rest, data...)
+	text := slices.Concat(w.rest, data)
 	end := len(text) - incomplete(text)
 	out := w.escaped(string(text[:end]))
 	w.rest = bytes.Clone(text[end:])
@@ -55,10 +63,10 @@ func (w *Writer) escaped(text string) string {
 	for {
 		at := strings.IndexFunc(text, func(r rune) bool { return r == '\x1b' || r == '\r' })
 		if at < 0 {
-			out.WriteString(Lines(text))
+			out.WriteString(escape.Lines(text))
 			return out.String()
 		}
-		out.WriteString(Lines(text[:at]))
+		out.WriteString(escape.Lines(text[:at]))
 		text = text[at:]
 		passed := 1
 		for _, sequence := range w.own {
@@ -69,7 +77,7 @@ func (w *Writer) escaped(text string) string {
 			}
 		}
 		if passed == 1 {
-			out.WriteString(Lines(text[:1]))
+			out.WriteString(escape.Lines(text[:1]))
 		}
 		text = text[passed:]
 	}
