@@ -107,7 +107,8 @@ func (f *Fleet) join(t testing.TB, number int, opts FleetOptions) {
 	if opts.Labels != nil {
 		cluster.Labels = maps.Clone(opts.Labels(number))
 	}
-	for _, object := range []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, cluster} {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1.ClusterNameLabelKey: name}}}
+	for _, object := range []client.Object{namespace, cluster} {
 		if err := f.client.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}

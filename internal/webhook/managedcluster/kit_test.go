@@ -78,7 +78,9 @@ func accepted() *clusterv1.ManagedCluster {
 	return out
 }
 
-func calm(context.Context, string) (bool, error) { return false, nil }
+func noNamespace(context.Context, string) (managedcluster.Namespace, error) {
+	return managedcluster.Namespace{}, nil
+}
 
 // check holds an error against the text that is wanted, "" being none.
 func check(t *testing.T, err error, want string) {
@@ -94,5 +96,5 @@ func check(t *testing.T, err error, want string) {
 
 func validate(t *testing.T, u *user, old, after *clusterv1.ManagedCluster) error {
 	t.Helper()
-	return managedcluster.Case{Old: old, New: after, User: u}.Validate(t.Context(), calm)
+	return managedcluster.Case{Old: old, New: after, User: u}.Validate(t.Context(), noNamespace)
 }

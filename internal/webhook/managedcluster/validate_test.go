@@ -129,8 +129,10 @@ func TestAccept(t *testing.T) {
 		"no right, namespace not asked": {after: accepted(), err: errBoom, want: forbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
-			terminating := func(context.Context, string) (bool, error) { return tc.ends, tc.err }
-			check(t, managedcluster.Case{Old: tc.old, New: tc.after, User: jane(tc.rights...)}.Validate(t.Context(), terminating), tc.want)
+			namespaces := func(context.Context, string) (managedcluster.Namespace, error) {
+				return managedcluster.Namespace{Exists: tc.ends, Terminating: tc.ends}, tc.err
+			}
+			check(t, managedcluster.Case{Old: tc.old, New: tc.after, User: jane(tc.rights...)}.Validate(t.Context(), namespaces), tc.want)
 		})
 	}
 }

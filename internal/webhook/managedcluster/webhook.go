@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,16 +21,20 @@ func Mutating(rights right.Checker, clock clock.PassiveClock) http.Handler {
 	})
 }
 
-// Validating serves the rules about clusters. namespaces is asked about the namespace of a cluster that is let in.
+// Validating serves the rules about clusters. namespaces reads the namespace of a cluster that is created or let in.
 func Validating(rights right.Checker, namespaces client.Reader) http.Handler {
 	return review.Handler(func(ctx context.Context, c review.Case[clusterv1.ManagedCluster]) (review.Answer, error) {
 		made := Case{Old: c.Old, New: c.New, User: right.NewHolder(c.User, rights)}
-		return review.Answer{}, made.Validate(ctx, terminating(namespaces))
+		of := namespacesOf(namespaces)
+		if err := made.Validate(ctx, of); err != nil {
+			return review.Answer{}, err
+		}
+		return review.Answer{Warnings: made.Warnings(ctx, of)}, nil
 	})
 }
 
 // Validate refuses a case that breaks a rule. What needs no question comes first.
-func (c Case) Validate(ctx context.Context, terminating Terminating) error {
+func (c Case) Validate(ctx context.Context, namespaces Namespaces) error {
 	if err := c.checkFaults(); err != nil {
 		return err
 	}
@@ -41,16 +44,8 @@ func (c Case) Validate(ctx context.Context, terminating Terminating) error {
 	if err := c.checkTaints(ctx); err != nil {
 		return err
 	}
-	return c.checkAccept(ctx, terminating)
-}
-
-func terminating(namespaces client.Reader) Terminating {
-	return func(ctx context.Context, name string) (bool, error) {
-		namespace := &corev1.Namespace{}
-		err := namespaces.Get(ctx, client.ObjectKey{Name: name}, namespace)
-		if err != nil {
-			return false, client.IgnoreNotFound(err)
-		}
-		return namespace.Status.Phase == corev1.NamespaceTerminating || !namespace.DeletionTimestamp.IsZero(), nil
+	if err := c.checkAccept(ctx); err != nil {
+		return err
 	}
+	return c.checkNamespace(ctx, namespaces)
 }

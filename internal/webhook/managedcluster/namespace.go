@@ -1,0 +1,92 @@
+package managedcluster
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/webhook/review"
+)
+
+// Namespace is what the rules read of a namespace. The zero value is one that does not exist.
+type Namespace struct {
+	Exists bool
+	// Terminating is set while it is being deleted.
+	Terminating bool
+	// Cluster is the value of its label ClusterNameLabelKey: the cluster whose namespace it is.
+	Cluster string
+}
+
+// Namespaces returns the namespace of a name.
+type Namespaces func(ctx context.Context, name string) (Namespace, error)
+
+// admitsAgent reports whether a cluster lets an agent work in the namespace of its name. A simulated cluster has no agent.
+func admitsAgent(cluster *clusterv1.ManagedCluster) bool {
+	return cluster != nil && cluster.Spec.HubAcceptsClient && !simulated(cluster)
+}
+
+func simulated(cluster *clusterv1.ManagedCluster) bool {
+	return cluster.Annotations[clusterv1.SimulatedAnnotationKey] == "true"
+}
+
+// checkNamespace refuses to admit an agent to a namespace that is being deleted, or that is not its cluster's: the agent
+// of a cluster named "payments" would work among the objects of a team of that name.
+func (c Case) checkNamespace(ctx context.Context, namespaces Namespaces) error {
+	if !admitsAgent(c.New) || admitsAgent(c.Old) {
+		return nil
+	}
+	namespace, err := namespaces(ctx, c.New.Name)
+	switch {
+	case err != nil:
+		return fmt.Errorf("looking at the namespace of the cluster: %w", err)
+	case namespace.Terminating:
+		return review.Conflict(groupResource(), c.New.Name, fmt.Sprintf(
+			"spec.hubAcceptsClient cannot be turned on while the namespace %q is being deleted; try again once it is gone", c.New.Name))
+	case namespace.ofAnother(c.New.Name):
+		return review.Forbidden(groupResource(), c.New.Name, "spec.hubAcceptsClient cannot be turned on: "+another(c.New.Name))
+	default:
+		return nil
+	}
+}
+
+// Warnings returns what the creator of a cluster should know. A namespace that cannot be read gives no warning: it is read
+// again when the cluster is accepted.
+func (c Case) Warnings(ctx context.Context, namespaces Namespaces) []string {
+	if c.Old != nil || c.New.Spec.HubAcceptsClient || simulated(c.New) {
+		return nil
+	}
+	if namespace, err := namespaces(ctx, c.New.Name); err != nil || !namespace.ofAnother(c.New.Name) {
+		return nil
+	}
+	return []string{"the cluster cannot be accepted as it is: " + another(c.New.Name)}
+}
+
+func (n Namespace) ofAnother(cluster string) bool { return n.Exists && n.Cluster != cluster }
+
+func another(cluster string) string {
+	return fmt.Sprintf("the namespace %q exists and is not labelled as this cluster's; if it is meant for the agent of this cluster, "+
+		"label it %s=%s, else give the cluster another name", cluster, clusterv1.ClusterNameLabelKey, cluster)
+}
+
+// namespacesOf reads namespaces from the hub.
+func namespacesOf(reader client.Reader) Namespaces {
+	return func(ctx context.Context, name string) (Namespace, error) {
+		namespace := &corev1.Namespace{}
+		err := reader.Get(ctx, client.ObjectKey{Name: name}, namespace)
+		if apierrors.IsNotFound(err) {
+			return Namespace{}, nil
+		}
+		if err != nil {
+			return Namespace{}, fmt.Errorf("reading the namespace %q: %w", name, err)
+		}
+		return Namespace{
+			Exists:      true,
+			Terminating: namespace.Status.Phase == corev1.NamespaceTerminating || !namespace.DeletionTimestamp.IsZero(),
+			Cluster:     namespace.Labels[clusterv1.ClusterNameLabelKey],
+		}, nil
+	}
+}
