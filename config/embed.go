@@ -1,8 +1,8 @@
 // Package config holds the manifests that Berth is installed with, as files in the binary.
 //
 // It owns the files and refuses to know who applies them. What is in crd and rbac is what `make generate` wrote from
-// the Go code; manager says who the manager is and guards the roles that it makes, and roles holds what admins hand out to
-// people.
+// the Go code; manager holds the manager's identity and the policies that the API server checks itself; roles and
+// webhookroles hold what administrators hand out to users.
 package config
 
 import (
@@ -10,7 +10,7 @@ import (
 	"io/fs"
 )
 
-//go:embed crd/*.yaml rbac/*.yaml manager/*.yaml roles/*.yaml webhook/*.yaml
+//go:embed crd/*.yaml rbac/*.yaml manager/*.yaml roles/*.yaml webhook/*.yaml webhookroles/*.yaml
 var files embed.FS
 
 // CRDs returns the definitions of Berth's API types: YAML files, one definition each, at the root of the file system.
@@ -19,10 +19,16 @@ func CRDs() fs.FS {
 	return directory("crd")
 }
 
-// Access returns the manager's identity, roles and guard, and the roles to hand out: YAML files at the root of each file
-// system, to be applied in order. The files are read-only.
+// Access returns the manager's identity, roles and guards, and the roles to hand out on every hub: YAML files at the root of
+// each file system, to be applied in order. The files are read-only.
 func Access() []fs.FS {
 	return []fs.FS{directory("manager"), directory("rbac"), directory("roles")}
+}
+
+// WebhookRoles returns the roles to hand out that rely on the manager's webhooks: a hub without them must not have these
+// roles. YAML files at the root of the file system, read-only.
+func WebhookRoles() fs.FS {
+	return directory("webhookroles")
 }
 
 // Webhooks returns the configurations of the manager's webhooks, and the Service that they name: YAML files at the root

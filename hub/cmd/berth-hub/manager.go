@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"github.com/berth-project/berth/config"
 	"github.com/berth-project/berth/config/apiserver"
 	"github.com/berth-project/berth/hub/internal/cli"
 	"github.com/berth-project/berth/internal/app"
@@ -70,8 +71,12 @@ func (m *hubManager) ready(ctx context.Context) (cli.Manager, error) {
 	registered := make(chan struct{})
 	options.Registered = func() { close(registered) }
 	serves := options.Serves()
+	manifests := []fs.FS{apiserver.Local()}
+	if serves.Webhooks {
+		manifests = append(manifests, config.WebhookRoles())
+	}
 	return cli.Manager{
-		Manifests: []fs.FS{apiserver.Local()},
+		Manifests: manifests,
 		Ready: func(ctx context.Context, admin *rest.Config) error {
 			if !serves.Webhooks && !serves.Views {
 				return nil

@@ -22,13 +22,15 @@ import (
 
 const (
 	pollInterval = 25 * time.Millisecond
-	// probe begins the name of what is asked about and never stored.
-	probe = "berth-hub-probe-"
+	// probe begins the name of what is asked about and never stored; reservedProbe one that no cluster may have.
+	probe         = "probe-of-berth-hub-"
+	reservedProbe = "berth-hub-probe-"
 )
 
 var (
 	errDefault   = errors.New("clusters are stored without the default set")
 	errUnchecked = errors.New("wrong sets are stored")
+	errUnguarded = errors.New("clusters with reserved names are stored")
 )
 
 // awaitService returns once the API server calls the webhooks and the views that the manager serves. Registering them is not
@@ -38,7 +40,7 @@ func awaitService(ctx context.Context, admin *rest.Config, serves app.Served) er
 	if err != nil {
 		return fmt.Errorf("creating a client: %w", err)
 	}
-	var probes []func(context.Context, dynamic.Interface) error
+	probes := []func(context.Context, dynamic.Interface) error{guarded}
 	if serves.Webhooks {
 		probes = append(probes, defaulted, checked)
 	}
@@ -63,7 +65,7 @@ func awaitService(ctx context.Context, admin *rest.Config, serves app.Served) er
 
 // defaulted returns nil where the API server lets the manager complete what is stored.
 func defaulted(ctx context.Context, client dynamic.Interface) error {
-	stored, err := dryRun(ctx, client, clusterv1.SchemeGroupVersion.WithResource("managedclusters"), "ManagedCluster", nil)
+	stored, err := dryRun(ctx, client, clusterv1.SchemeGroupVersion.WithResource("managedclusters"), "ManagedCluster", probe, nil)
 	if err != nil {
 		return fmt.Errorf("asking for the default set: %w", err)
 	}
@@ -79,7 +81,7 @@ func checked(ctx context.Context, client dynamic.Interface) error {
 	spec := map[string]any{"clusterSelector": map[string]any{
 		"selectorType": string(clusterv1beta2.LabelSelector), "labelSelector": map[string]any{"matchLabels": map[string]any{"no key": ""}},
 	}}
-	_, err := dryRun(ctx, client, clusterv1beta2.SchemeGroupVersion.WithResource("managedclustersets"), "ManagedClusterSet", spec)
+	_, err := dryRun(ctx, client, clusterv1beta2.SchemeGroupVersion.WithResource("managedclustersets"), "ManagedClusterSet", probe, spec)
 	switch {
 	case apierrors.IsInvalid(err):
 		return nil
@@ -87,6 +89,19 @@ func checked(ctx context.Context, client dynamic.Interface) error {
 		return errUnchecked
 	default:
 		return fmt.Errorf("asking for a check: %w", err)
+	}
+}
+
+// guarded returns nil where the API server applies the policies that were installed with the manager.
+func guarded(ctx context.Context, client dynamic.Interface) error {
+	_, err := dryRun(ctx, client, clusterv1.SchemeGroupVersion.WithResource("managedclusters"), "ManagedCluster", reservedProbe, nil)
+	switch {
+	case apierrors.IsInvalid(err):
+		return nil
+	case err == nil:
+		return errUnguarded
+	default:
+		return fmt.Errorf("asking for a reserved name: %w", err)
 	}
 }
 
@@ -99,11 +114,13 @@ func shown(ctx context.Context, client dynamic.Interface) error {
 	return nil
 }
 
-func dryRun(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, kind string, spec map[string]any) (*unstructured.Unstructured, error) {
+func dryRun(
+	ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, kind, prefix string, spec map[string]any,
+) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	object.SetAPIVersion(resource.GroupVersion().String())
 	object.SetKind(kind)
-	object.SetGenerateName(probe)
+	object.SetGenerateName(prefix)
 	if spec != nil {
 		object.Object["spec"] = spec
 	}

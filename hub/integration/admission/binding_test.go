@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,7 +53,8 @@ func granted(t *testing.T) (made map[string]any, end func()) {
 }
 
 func mayNot(who *user, act, name string) string {
-	return denied("managedclustersetbindings", `managedclustersetbindings.cluster.open-cluster-management.io "%s" is forbidden: user "%s" may not %s the cluster set "%s": `+
+	return fmt.Sprintf(`managedclustersetbindings.cluster.open-cluster-management.io "%s" is forbidden: `+
+		`ValidatingAdmissionPolicy 'berth-bindings' with binding 'berth-bindings' denied request: user "%s" may not %s the cluster set "%s": `+
 		`this needs the verb "create" on "managedclustersets/bind" in the API group "cluster.open-cluster-management.io" with the resourceName "%s"`, name, who.name, act, name, name)
 }
 

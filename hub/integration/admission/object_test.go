@@ -41,8 +41,7 @@ func exclusive(key, value string) map[string]any {
 }
 
 func lacksBind(who *user, name string) string {
-	return denied("managedclustersetbindings", `managedclustersetbindings.cluster.open-cluster-management.io "%s" is forbidden: user "%s" may not bind the cluster set "%s": `+
-		`this needs the verb "create" on "managedclustersets/bind" in the API group "cluster.open-cluster-management.io" with the resourceName "%s"`, name, who.name, name, name)
+	return mayNot(who, "bind", name)
 }
 
 func TestBind(t *testing.T) {
