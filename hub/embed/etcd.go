@@ -137,6 +137,7 @@ func (o EtcdOptions) config() *etcd.Config {
 	cfg.ClientTLSInfo.KeyFile = o.CertKey
 	cfg.ClientTLSInfo.TrustedCAFile = o.CA
 	cfg.ClientTLSInfo.ClientCertAuth = true
+	cfg.TlsMinVersion = "TLS1.3"
 	cfg.QuotaBackendBytes = quota
 	cfg.SnapshotCount = snapshotCount
 	cfg.UnsafeNoFsync = o.NoFsync

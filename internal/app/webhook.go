@@ -59,7 +59,7 @@ func (a *assembly) addWebhooks(ctx context.Context) error {
 			return fmt.Errorf("listening for webhooks: %w", err)
 		}
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
+	config := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"h2", "http/1.1"}}
 	a.source.TLS(config)
 	server := &manager.Server{
 		Name: "webhooks", Listener: tls.NewListener(listener, config), ShutdownTimeout: new(webhookGrace),
