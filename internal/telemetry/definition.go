@@ -32,6 +32,7 @@ func Definitions() []Definition {
 	newMetrics(c)
 	newHealth(c, nil)
 	newCertificate(c, nil)
+	newGuard(c, nil)
 	return slices.SortedFunc(slices.Values(c.definitions), func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
 }
 

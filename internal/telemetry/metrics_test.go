@@ -17,6 +17,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/ledger"
 	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/guard"
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
@@ -153,6 +154,18 @@ func TestCertificateMetric(t *testing.T) {
 	}
 }
 
+func TestGuardMetric(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	telemetry.NewGuard(registry, func() []guard.Unguarded { return []guard.Unguarded{{Role: "berth:placement:editor"}} })
+	want := map[string]float64{
+		"berth_role_unguarded role=berth:managedcluster:creator": 0, "berth_role_unguarded role=berth:managedclusterset:admin:*": 0,
+		"berth_role_unguarded role=berth:managedclusterset:binder:*": 0, "berth_role_unguarded role=berth:placement:editor": 1,
+	}
+	if diff := cmp.Diff(want, read(t, registry)); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+}
+
 // TestDefinitions holds the reference against what is served: the same metrics, types and labels, and for each value that
 // a label can have a series, unless it first has to happen.
 func TestDefinitions(t *testing.T) {
@@ -160,6 +173,7 @@ func TestDefinitions(t *testing.T) {
 	telemetry.NewMetrics(registry)
 	telemetry.NewHealth(registry, func() telemetry.HealthState { return telemetry.HealthState{} })
 	telemetry.NewCertificate(registry, func() (time.Time, bool) { return time.Time{}, true })
+	telemetry.NewGuard(registry, func() []guard.Unguarded { return nil })
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,164 @@
+// Package guard owns which ClusterRoles rely on an admission guard: a policy of the API server's own, or a webhook of the
+// manager. It reports the roles that are on the hub while their guard is not.
+//
+// It refuses nothing and changes nothing. The invariant: a guard that could not be read is reported as an error, never as
+// one that is in force.
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// The policies that config installs.
+const (
+	// SetAdmins limits what the admin role of a cluster set allows.
+	SetAdmins = "berth-set-admins"
+
+	bindings = "berth-bindings"
+	setRoles = "berth-set-roles"
+	// webhooks is the name of the configurations that the manager stores.
+	webhooks = "berth"
+)
+
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicies;validatingadmissionpolicybindings,resourceNames=berth-bindings;berth-set-roles;berth-set-admins,verbs=get
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=berth,verbs=get
+
+// Unguarded is a role on the hub whose guard is not there.
+type Unguarded struct {
+	// Role is the name of the role, or what the roles have in common.
+	Role string
+	// Risk says what holders of the role may do, Remedy what to do about it.
+	Risk, Remedy string
+}
+
+// String returns one line for logs and pages.
+func (u Unguarded) String() string {
+	return fmt.Sprintf("the ClusterRole %s is not guarded: %s; %s", u.Role, u.Risk, u.Remedy)
+}
+
+// reliance is a role that relies on a guard. Any one of the policy and the webhook will do; "" is none.
+type reliance struct {
+	role string
+	// labels find roles that are many; without labels the role is found by its name.
+	labels          client.MatchingLabels
+	policy, webhook string
+	risk, remedy    string
+}
+
+// levelLabel is on the roles of sets, with their level.
+const levelLabel = "cluster.open-cluster-management.io/clusterset-role"
+
+func reliances() []reliance {
+	return []reliance{
+		{
+			role: "berth:placement:editor", policy: bindings, webhook: "managedclustersetbindings.cluster.open-cluster-management.io",
+			risk: "editors of a namespace may bind any cluster set to it", remedy: "apply config/roles",
+		},
+		{
+			role: "berth:managedcluster:creator", webhook: "managedclusters.cluster.open-cluster-management.io",
+			risk:   "its holders may put clusters into any set and accept them",
+			remedy: "run the manager with --webhook-bind-address, or delete the role",
+		},
+		{
+			role: "berth:managedclusterset:admin:*", labels: client.MatchingLabels{levelLabel: "admin"}, policy: SetAdmins,
+			risk: "it cannot name the clusters of its set", remedy: "apply config/manager",
+		},
+		{
+			role: "berth:managedclusterset:binder:*", labels: client.MatchingLabels{levelLabel: "binder"}, policy: setRoles,
+			risk:   "users who may write ClusterRoles may empty one, bind it, and wait until the manager fills it",
+			remedy: "apply config/manager",
+		},
+	}
+}
+
+// Roles returns the names under which roles are reported.
+func Roles() []string {
+	var out []string
+	for _, reliance := range reliances() {
+		out = append(out, reliance.role)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Check returns the roles that are on the hub while their guard is not. serving says that this manager registers its
+// webhooks, so that they count before the API server has them. roles may read from a cache.
+func Check(ctx context.Context, roles, hub client.Reader, serving bool) ([]Unguarded, error) {
+	var out []Unguarded
+	var faults []error
+	for _, reliance := range reliances() {
+		unguarded, err := reliance.unguarded(ctx, roles, hub, serving)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("checking the guard of ClusterRole %s: %w", reliance.role, err))
+		}
+		if unguarded {
+			out = append(out, Unguarded{Role: reliance.role, Risk: reliance.risk, Remedy: reliance.remedy})
+		}
+	}
+	return out, errors.Join(faults...)
+}
+
+func (r reliance) unguarded(ctx context.Context, roles, hub client.Reader, serving bool) (bool, error) {
+	there, err := r.exists(ctx, roles)
+	if err != nil || !there {
+		return false, err
+	}
+	if r.policy != "" {
+		if holds, err := PolicyInForce(ctx, hub, r.policy); err != nil || holds {
+			return false, err
+		}
+	}
+	if r.webhook == "" {
+		return true, nil
+	}
+	holds, err := webhookInForce(ctx, hub, r.webhook)
+	return err == nil && !holds && !serving, err
+}
+
+func (r reliance) exists(ctx context.Context, roles client.Reader) (bool, error) {
+	if r.labels != nil {
+		list := &rbacv1.ClusterRoleList{}
+		if err := roles.List(ctx, list, r.labels, client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
+			return false, fmt.Errorf("listing ClusterRoles: %w", err)
+		}
+		return len(list.Items) > 0, nil
+	}
+	return found(roles.Get(ctx, client.ObjectKey{Name: r.role}, &rbacv1.ClusterRole{}))
+}
+
+// PolicyInForce reports whether a ValidatingAdmissionPolicy is on the hub, fails closed, and is bound so that it denies.
+// The binding has the name of the policy, as those in config have.
+func PolicyInForce(ctx context.Context, hub client.Reader, name string) (bool, error) {
+	policy := &admissionv1.ValidatingAdmissionPolicy{}
+	if there, err := found(hub.Get(ctx, client.ObjectKey{Name: name}, policy)); err != nil || !there {
+		return false, err
+	}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{}
+	if there, err := found(hub.Get(ctx, client.ObjectKey{Name: name}, binding)); err != nil || !there {
+		return false, err
+	}
+	closed := policy.Spec.FailurePolicy == nil || *policy.Spec.FailurePolicy == admissionv1.Fail
+	return closed && len(policy.Spec.Validations) > 0 && binding.Spec.PolicyName == name && binding.Spec.MatchResources == nil &&
+		slices.Contains(binding.Spec.ValidationActions, admissionv1.Deny), nil
+}
+
+func webhookInForce(ctx context.Context, hub client.Reader, name string) (bool, error) {
+	configuration := &admissionv1.ValidatingWebhookConfiguration{}
+	if there, err := found(hub.Get(ctx, client.ObjectKey{Name: webhooks}, configuration)); err != nil || !there {
+		return false, err
+	}
+	return slices.ContainsFunc(configuration.Webhooks, func(webhook admissionv1.ValidatingWebhook) bool {
+		return webhook.Name == name && (webhook.FailurePolicy == nil || *webhook.FailurePolicy == admissionv1.Fail)
+	}), nil
+}
+
+func found(err error) (bool, error) {
+	return err == nil, client.IgnoreNotFound(err)
+}

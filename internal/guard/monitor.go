@@ -1,0 +1,96 @@
+package guard
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+const (
+	// interval is how often the hub is looked at.
+	interval = 5 * time.Minute
+	// lifetime is how long an answer about a policy is used again.
+	lifetime = 30 * time.Second
+)
+
+// Monitor looks at the hub at the start and now and then, and remembers what it found. It is safe for concurrent use.
+type Monitor struct {
+	// Roles may read from a cache, Hub must not.
+	Roles, Hub client.Reader
+	// Serving says that this manager registers its webhooks.
+	Serving bool
+	Clock   clock.WithTicker
+
+	mu        sync.Mutex
+	unguarded []Unguarded
+	inForce   bool
+	asked     time.Time
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica warns.
+func (*Monitor) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (m *Monitor) Start(ctx context.Context) error {
+	ticker := m.Clock.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		m.look(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+		}
+	}
+}
+
+// look logs what changed since it last looked. What cannot be read changes nothing.
+func (m *Monitor) look(ctx context.Context) {
+	now, err := Check(ctx, m.Roles, m.Hub, m.Serving)
+	if err != nil {
+		if ctx.Err() == nil {
+			log.FromContext(ctx).Error(err, "looking for the guards of roles failed; trying again later", "interval", interval)
+		}
+		return
+	}
+	m.mu.Lock()
+	before := m.unguarded
+	m.unguarded = now
+	m.mu.Unlock()
+	for _, unguarded := range now {
+		if !slices.Contains(before, unguarded) {
+			log.FromContext(ctx).Info("warning: "+unguarded.String(), "role", unguarded.Role)
+		}
+	}
+	for _, unguarded := range before {
+		if !slices.Contains(now, unguarded) {
+			log.FromContext(ctx).Info("the ClusterRole is guarded, or gone", "role", unguarded.Role)
+		}
+	}
+}
+
+// Unguarded returns what was found when the hub was last looked at, the caller's to keep.
+func (m *Monitor) Unguarded() []Unguarded {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.unguarded)
+}
+
+// SetAdminsInForce reports whether the policy SetAdmins is in force, as of the last half minute.
+func (m *Monitor) SetAdminsInForce(ctx context.Context) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if now := m.Clock.Now(); m.asked.IsZero() || now.Sub(m.asked) >= lifetime {
+		inForce, err := PolicyInForce(ctx, m.Hub, SetAdmins)
+		if err != nil {
+			return false, err
+		}
+		m.inForce, m.asked = inForce, now
+	}
+	return m.inForce, nil
+}
