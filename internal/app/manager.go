@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,8 +21,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -38,6 +37,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/health"
 	"github.com/berth-project/berth/internal/controller/placement"
 	"github.com/berth-project/berth/internal/controller/setrole"
+	"github.com/berth-project/berth/internal/guard"
 	"github.com/berth-project/berth/internal/record"
 	"github.com/berth-project/berth/internal/telemetry"
 	"github.com/berth-project/berth/internal/version"
@@ -51,7 +51,9 @@ func controllers() []controllerEntry {
 		{binding.Name, func(ctx context.Context, a *assembly) error { return binding.Add(ctx, a.mgr, clock.RealClock{}) }},
 		{grant.Name, func(_ context.Context, a *assembly) error { return grant.Add(a.mgr) }},
 		{apiserver.Name, addViews},
-		{setrole.Name, func(_ context.Context, a *assembly) error { return setrole.Add(a.mgr) }},
+		{setrole.Name, func(ctx context.Context, a *assembly) error {
+			return setrole.Add(ctx, a.mgr, setrole.Options{Clock: clock.RealClock{}, Guarded: a.guards.SetAdminsInForce})
+		}},
 		{health.Name, addHealth},
 	}
 }
@@ -63,7 +65,7 @@ type controllerEntry struct {
 
 // assembly is a manager while it is put together.
 type assembly struct {
-	mgr     manager.Manager
+	mgr     *probes
 	options Options
 	// source is what servers for the API server serve with; nil where there are none.
 	source certificate.Source
@@ -72,6 +74,8 @@ type assembly struct {
 	record *record.Record
 	// leases observes the watch of the leases in the caches.
 	leases *health.LeaseWatch
+	// guards knows which roles lack the guard that they rely on.
+	guards *guard.Monitor
 }
 
 func controllerNames() []string {
@@ -125,7 +129,7 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	remembered := record.New(record.Options{Clock: clock.RealClock{}, Reader: mgr.GetAPIReader(), Env: env})
-	if err := (&assembly{mgr: mgr, options: options, env: env, record: remembered, leases: leases}).add(ctx); err != nil {
+	if err := (&assembly{mgr: newProbes(mgr), options: options, env: env, record: remembered, leases: leases}).add(ctx); err != nil {
 		return err
 	}
 	mgr.GetLogger().Info("starting", "version", version.Version(), "workers", options.Workers)
@@ -137,6 +141,9 @@ func Run(ctx context.Context, options Options) error {
 
 // add adds all that is to run.
 func (a *assembly) add(ctx context.Context) error {
+	if err := a.addGuards(); err != nil {
+		return err
+	}
 	if err := a.addCertificate(); err != nil {
 		return err
 	}
@@ -151,7 +158,7 @@ func (a *assembly) add(ctx context.Context) error {
 	if err := a.addWebhooks(ctx); err != nil {
 		return err
 	}
-	return addChecks(a.mgr)
+	return a.mgr.serve(ctx, a.options.HealthAddress, a.warnings)
 }
 
 func hubConfig(options Options) (*rest.Config, error) {
@@ -169,7 +176,7 @@ func hubConfig(options Options) (*rest.Config, error) {
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		authorizationv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, eventsv1.AddToScheme, rbacv1.AddToScheme,
+		admissionregistrationv1.AddToScheme, authorizationv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, eventsv1.AddToScheme, rbacv1.AddToScheme,
 		clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
@@ -184,7 +191,7 @@ func managerOptions(options Options, scheme *runtime.Scheme, caches cache.Option
 		Scheme:                              scheme,
 		Cache:                               caches,
 		Metrics:                             metricsserver.Options{BindAddress: options.MetricsAddress},
-		HealthProbeBindAddress:              options.HealthAddress,
+		HealthProbeBindAddress:              off, // see probes
 		PprofBindAddress:                    options.ProfileAddress,
 		LeaderElection:                      options.LeaderElection,
 		LeaderElectionID:                    leaseName,
@@ -195,14 +202,4 @@ func managerOptions(options Options, scheme *runtime.Scheme, caches cache.Option
 		RetryPeriod:                         &options.RetryPeriod,
 		Controller:                          config.Controller{SkipNameValidation: new(true), UsePriorityQueue: new(false)},
 	}
-}
-
-func addChecks(mgr manager.Manager) error {
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return fmt.Errorf("adding the health check: %w", err)
-	}
-	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
-		return fmt.Errorf("adding the readiness check: %w", err)
-	}
-	return nil
 }

@@ -19,6 +19,8 @@ const (
 	relabelCluster  = "move `edge` to `other`"
 	unlabelCluster  = "take the clusterset label off `edge`"
 	taintCluster    = "taint `edge`"
+	labelCluster    = "label `edge`"
+	deleteCluster   = "delete `edge`"
 	reportHealth    = "give `edge` the taint that it is unreachable"
 	acceptCluster   = "accept `edge`"
 	createSet       = "create a set"
@@ -62,6 +64,18 @@ var actions = map[string]action{
 		try:       changing(`{"spec":{"taints":[{"key":"maintenance","effect":"NoSelect"}]}}`),
 		found:     taintOfEdge,
 		untouched: "edge has no taint",
+	},
+	labelCluster: {
+		try: changing(`{"metadata":{"labels":{"tier":"gold"}}}`),
+		found: func(t *testing.T, _ answer) string {
+			return "edge is of tier " + stored(t, clusters+"/edge").label("tier")
+		},
+		untouched: "edge is of tier ",
+	},
+	deleteCluster: {
+		try:       func(t *testing.T, who person) answer { return who.remove(t, clusters+"/edge") },
+		found:     func(t *testing.T, _ answer) string { return presence(t, clusters+"/edge") },
+		untouched: "edge is there",
 	},
 	reportHealth: {
 		try:       changing(`{"spec":{"taints":[{"key":"` + unreachable + `","effect":"NoSelect"}]}}`),

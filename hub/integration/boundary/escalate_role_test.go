@@ -42,9 +42,9 @@ func ruleText(verb, resource, name string) string {
 
 // guarded is how the policy refuses to let a set's role be written.
 func guarded(name string) string {
-	return fmt.Sprintf(`clusterroles.rbac.authorization.k8s.io %q is forbidden: ValidatingAdmissionPolicy 'berth-set-roles' with binding 'berth-set-roles' `+
-		`denied request: the roles of cluster sets are for those who hold what they may grant: this needs the verb "create" on "managedclustersets/bind" `+
-		`in the API group %q with every resourceName`, name, group)
+	return byPolicy("berth-set-roles", fmt.Sprintf("clusterroles.rbac.authorization.k8s.io %q", name),
+		`the roles of cluster sets are for those who hold what they may grant: this needs the verb "create" on "managedclustersets/bind" `+
+			fmt.Sprintf("in the API group %q with every resourceName", group))
 }
 
 func clusterRole(name string, rules ...rbacv1.PolicyRule) object {

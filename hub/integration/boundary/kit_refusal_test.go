@@ -75,8 +75,27 @@ func mayNotAccept(cluster string) string {
 }
 
 func mayNotBind(set string) string {
-	return noRight("managedclustersetbindings", set, fmt.Sprintf("bind the cluster set %q", set),
-		right("create", "managedclustersets/bind", group, set))
+	return byPolicy("berth-bindings", titled("managedclustersetbindings", set), fmt.Sprintf("user %q may not bind the cluster set %q: this needs %s",
+		asker, set, right("create", "managedclustersets/bind", group, set)))
+}
+
+// Why the policy about admins of sets refuses what their role allows.
+const (
+	reservedPrefixes = `: those that begin with "cluster.open-cluster-management.io/", "info.open-cluster-management.io/" or "berth-project.io/"`
+	noReservedLabel  = "allows no change of reserved labels" + reservedPrefixes
+	noReservedTaint  = "allows no change of reserved taints" + reservedPrefixes
+	noSpec           = "allows no change of a cluster's spec but to spec.taints"
+	noMetadata       = "allows no change of a cluster's annotations, finalizers and owners"
+)
+
+// limited refuses what the admin of a set may not change of its clusters.
+func limited(cluster, why string) string {
+	return byPolicy("berth-set-admins", titled("managedclusters", cluster), "the admin role of a cluster set "+why)
+}
+
+// byPolicy is how the API server refuses what a role allows, since one of the policies that Berth installs forbids it.
+func byPolicy(policy, title, why string) string {
+	return fmt.Sprintf("%s is forbidden: ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", title, policy, policy, why)
 }
 
 // falselyNamed refuses a binding that is not named like its set. It is the definition that says so, whoever asks.

@@ -29,6 +29,8 @@ func onBehalf() []string {
 	return []string{
 		"create managedclusters/label", "create managedclustersets/bind", "create managedclustersets/join",
 		"get managedclustersets", "update placements/finalizers", "update managedclusters/taint",
+		"get managedclusters", "update managedclusters", "delete managedclusters",
+		"get managedclusters/setadmin", "update managedclusters/setadmin", "patch managedclusters/setadmin", "delete managedclusters/setadmin",
 	}
 }
 

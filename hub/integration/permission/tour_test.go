@@ -75,6 +75,9 @@ func prepare(t *testing.T, name string) *tour {
 	} {
 		out.must(client.IgnoreNotFound(admin.Delete(t.Context(), object)))
 	}
+	// A role that relies on webhooks: the manager looks whether they are there.
+	creator := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "berth:managedcluster:creator"}}
+	out.must(client.IgnoreAlreadyExists(admin.Create(t.Context(), creator)))
 	service := map[string]any{
 		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"namespace": "berth-system", "name": "berth-views"},
 		"spec": map[string]any{"type": "ExternalName", "externalName": "localhost"},
@@ -179,6 +182,10 @@ func (o *tour) role() *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "berth:managedclusterset:binder:" + o.name}}
 }
 
+func (o *tour) adminRole() *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "berth:managedclusterset:admin:" + o.name}}
+}
+
 func (o *tour) grant() *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "grant-" + o.name},
@@ -242,6 +249,10 @@ func (o *tour) steps() []step {
 			return ok && meta.IsStatusConditionFalse(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionEmpty)
 		})},
 		{"the set has roles", o.sees(o.role(), func(object client.Object) bool { return len(object.GetOwnerReferences()) == 1 })},
+		{"the role of its admins names its clusters", o.sees(o.adminRole(), func(object client.Object) bool {
+			role, ok := object.(*rbacv1.ClusterRole)
+			return ok && len(role.Rules) == 5 && len(role.Rules[4].ResourceNames) == 2
+		})},
 		{"a role is changed", patch(o.role(), `{"rules":null}`)},
 		{"the role is restored", o.sees(o.role(), func(object client.Object) bool {
 			role, ok := object.(*rbacv1.ClusterRole)

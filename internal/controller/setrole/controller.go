@@ -1,9 +1,11 @@
 // Package setrole owns the ClusterRoles that admins hand out for a set: for its admins, its binders and its viewers. It
-// makes them when a set comes, keeps them as they must be, and lets them go with the set.
+// makes them when a set comes, keeps them as they must be, and lets them go with the set. The role of an exclusive set's
+// admins names the clusters of the set, and follows them.
 //
-// It refuses to bind them to anybody, to change a role that it did not make, and to grant what the manager itself may
-// not do: the API server holds it to that. It relies on the policy in config/manager: were everybody who may write
-// ClusterRoles free to empty one of these, they could bind it while it grants nothing, and this loop would fill it.
+// It refuses to bind roles to any user, to change a role that it did not make, and to grant what the manager itself may
+// not do: the API server holds it to that. It relies on two policies in config/manager. Without berth-set-roles, a user who
+// may write ClusterRoles could empty one of these, bind it while it grants nothing, and wait for this loop to fill it.
+// Without berth-set-admins, the admins of a set could accept its clusters: so it names no cluster then.
 package setrole
 
 import (
@@ -11,12 +13,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -25,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/internal/apply"
 )
@@ -32,19 +37,41 @@ import (
 // Name is the controller's name, for --controllers, logs and metrics.
 const Name = "setrole"
 
+const (
+	// pausePerCluster bounds what a set of many moving clusters costs: each write names all of them, and the API server
+	// checks each name. After a write the next one waits this long for each cluster in the role, so that the cost of n
+	// moves in a row grows with n, not with its square. A single move is written at once.
+	pausePerCluster = time.Millisecond
+	// lookAgain is how long a role goes without clusters before the guard is looked for again.
+	lookAgain = time.Minute
+)
+
 // The manager must hold what the roles grant. The API server refuses to let it grant more.
 //
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersets/bind;managedclustersets/join;managedclusters/label,verbs=create
+// +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclusters,verbs=get;list;watch;update;patch;delete
+// +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclusters/setadmin,verbs=get;update;patch;delete
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=list;watch;create;patch
 
+// Options configures the controller.
+type Options struct {
+	Clock clock.PassiveClock
+	// Guarded reports whether the API server limits what the admins of a set may change of its clusters.
+	Guarded func(ctx context.Context) (bool, error)
+}
+
 // Add adds the controller to a manager.
-func Add(mgr manager.Manager) error {
-	r := &reconciler{client: mgr.GetClient()}
+func Add(ctx context.Context, mgr manager.Manager, options Options) error {
+	r := &reconciler{client: mgr.GetClient(), guarded: options.Guarded, clock: options.Clock, next: map[string]time.Time{}}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &clusterv1.ManagedCluster{}, memberIndex, indexMember); err != nil {
+		return fmt.Errorf("indexing clusters by set: %w", err)
+	}
 	err := builder.ControllerManagedBy(mgr).
 		Named(Name).
 		For(&clusterv1beta2.ManagedClusterSet{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(ofRole)).
+		Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), builder.WithPredicates(moves())).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("adding the set role controller: %w", err)
@@ -63,27 +90,42 @@ func ofRole(_ context.Context, role client.Object) []reconcile.Request {
 
 // reconciler keeps the roles of one set at a time.
 type reconciler struct {
-	client client.Client
+	client  client.Client
+	guarded func(context.Context) (bool, error)
+	clock   clock.PassiveClock
+	// next is when the roles of a set may be written again, by set. Only the one worker reads and writes it.
+	next map[string]time.Time
 }
 
 // Reconcile makes the roles of a set what they must be. A role that cannot be written keeps no other from it.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	set := &clusterv1beta2.ManagedClusterSet{}
 	if err := r.client.Get(ctx, request.NamespacedName, set); err != nil {
+		delete(r.next, request.Name)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !set.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
 	}
-	var faults []error
-	for _, level := range levels() {
-		faults = append(faults, r.keep(ctx, wanted(level, set)))
+	if wait := r.next[set.Name].Sub(r.clock.Now()); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	return reconcile.Result{}, errors.Join(faults...)
+	clusters, guarded, err := r.clusters(ctx, set)
+	faults := []error{err}
+	for _, level := range levels() {
+		if err != nil && level == Admin {
+			continue // it stays as it is while its clusters cannot be told
+		}
+		faults = append(faults, r.keep(ctx, wanted(level, set, clusters), len(clusters)))
+	}
+	if err := errors.Join(faults...); err != nil || guarded {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: lookAgain}, nil
 }
 
 // keep makes a role, or puts back what was changed in it.
-func (r *reconciler) keep(ctx context.Context, want *rbacv1.ClusterRole) error {
+func (r *reconciler) keep(ctx context.Context, want *rbacv1.ClusterRole, clusters int) error {
 	role := &rbacv1.ClusterRole{}
 	err := r.client.Get(ctx, client.ObjectKeyFromObject(want), role)
 	if apierrors.IsNotFound(err) {
@@ -95,12 +137,16 @@ func (r *reconciler) keep(ctx context.Context, want *rbacv1.ClusterRole) error {
 	owner := metav1.GetControllerOf(role)
 	switch {
 	case owner == nil:
-		log.FromContext(ctx).Info("leaving alone a role that somebody else made", "role", role.Name)
+		log.FromContext(ctx).Info("leaving alone a role that another client made", "role", role.Name)
 		return nil
 	case owner.UID != want.OwnerReferences[0].UID:
 		return nil // of a set of this name that is gone; so will be the role, which wakes the set
 	}
-	return r.restore(ctx, role, want)
+	written, err := r.restore(ctx, role, want)
+	if written {
+		r.next[owner.Name] = r.clock.Now().Add(time.Duration(clusters) * pausePerCluster)
+	}
+	return err
 }
 
 func (r *reconciler) create(ctx context.Context, role *rbacv1.ClusterRole) error {
@@ -110,19 +156,20 @@ func (r *reconciler) create(ctx context.Context, role *rbacv1.ClusterRole) error
 	return nil
 }
 
-func (r *reconciler) restore(ctx context.Context, role, want *rbacv1.ClusterRole) error {
+// restore writes what a role lacks or has too much of, if anything.
+func (r *reconciler) restore(ctx context.Context, role, want *rbacv1.ClusterRole) (written bool, err error) {
 	next := role.DeepCopy()
 	next.Rules, next.AggregationRule = want.Rules, nil
 	if next.Labels == nil {
 		next.Labels = map[string]string{}
 	}
-	maps.Copy(next.Labels, want.Labels) // further labels are for people to aggregate by
+	maps.Copy(next.Labels, want.Labels) // further labels are for administrators to aggregate by
 	if equality.Semantic.DeepEqual(next, role) {
-		return nil
+		return false, nil
 	}
 	patch := client.MergeFromWithOptions(role, client.MergeFromWithOptimisticLock{})
-	if err := r.client.Patch(ctx, next, patch); err != nil && !apply.Superseded(err) { // the event of who was faster wakes the set
-		return fmt.Errorf("restoring ClusterRole %s: %w", role.Name, err)
+	if err := r.client.Patch(ctx, next, patch); err != nil && !apply.Superseded(err) { // the event of the other write wakes the set
+		return true, fmt.Errorf("restoring ClusterRole %s: %w", role.Name, err)
 	}
-	return nil
+	return true, nil
 }

@@ -3,6 +3,7 @@ package setrole
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +17,8 @@ import (
 type Level string
 
 const (
-	// Admin may also put clusters into the set and take them out, as far as they may write those clusters.
+	// Admin may also put clusters into the set and take them out, as far as they may write those clusters, and may get,
+	// label, taint and delete the clusters of an exclusive set.
 	Admin Level = "admin"
 	// Binder may also bind the set to the namespaces in which they may write bindings.
 	Binder Level = "binder"
@@ -27,9 +29,14 @@ const (
 const (
 	// LevelLabel is on every role that this loop makes, with the level: admins may aggregate roles by it.
 	LevelLabel = "cluster.open-cluster-management.io/clusterset-role"
+	// Prefix begins the name of every role that this loop makes.
+	Prefix = "berth:managedclusterset:"
 
-	prefix     = "berth:managedclusterset:"
 	hashDigits = 16
+	// clustersPerRule bounds the names in one rule, clustersPerRole those in one role: an object of more than 1.5 MB cannot
+	// be stored, and a name has up to 63 characters.
+	clustersPerRule = 1_000
+	clustersPerRole = 10_000
 )
 
 func levels() []Level { return []Level{Admin, Binder, Viewer} }
@@ -37,7 +44,7 @@ func levels() []Level { return []Level{Admin, Binder, Viewer} }
 // RoleName returns the name of the ClusterRole of a set. That of a set with a very long name is cut, and made unique
 // by a hash of the name, after a colon, which no set has in its name.
 func RoleName(level Level, set string) string {
-	name := prefix + string(level) + ":" + set
+	name := Prefix + string(level) + ":" + set
 	if len(name) <= validation.DNS1123SubdomainMaxLength {
 		return name
 	}
@@ -46,9 +53,10 @@ func RoleName(level Level, set string) string {
 	return name[:validation.DNS1123SubdomainMaxLength-len(suffix)] + suffix
 }
 
-// Rules returns what a level allows. They follow from the name of the set alone, never from its selector: who edits the
+// Rules returns what a level allows. The clusters are the members of an exclusive set, sorted by name; only admins get
+// rules about them. Everything else follows from the name of the set alone, never from its selector: a user who edits the
 // selector must not edit permissions by that.
-func Rules(level Level, set string) []rbacv1.PolicyRule {
+func Rules(level Level, set string, clusters []string) []rbacv1.PolicyRule {
 	rules := []rbacv1.PolicyRule{rule("get", "managedclustersets", set)}
 	if level == Viewer {
 		return rules
@@ -57,9 +65,13 @@ func Rules(level Level, set string) []rbacv1.PolicyRule {
 	if level == Binder {
 		return rules
 	}
-	return append(rules,
+	rules = append(rules,
 		rule("create", "managedclustersets/join", set),
 		rule("create", "managedclusters/label", clusterv1beta2.ClusterSetLabel+":"+set))
+	for chunk := range slices.Chunk(clusters, clustersPerRule) {
+		rules = append(rules, clusterRule(chunk))
+	}
+	return rules
 }
 
 func rule(verb, resource, name string) rbacv1.PolicyRule {
@@ -68,15 +80,39 @@ func rule(verb, resource, name string) rbacv1.PolicyRule {
 	}
 }
 
+// clusterRule allows to get, change and delete clusters, but not to list or watch any: the views do that. The subresource
+// setadmin does not exist. It marks the holders, whom the policy in config/manager/setadmins.yaml holds to labels and taints.
+func clusterRule(names []string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{
+		Verbs:         []string{"get", "update", "patch", "delete"},
+		APIGroups:     []string{clusterv1.GroupVersion.Group},
+		Resources:     []string{"managedclusters", "managedclusters/setadmin"},
+		ResourceNames: names,
+	}
+}
+
+// exclusive reports whether the members of a set are the clusters whose clusterset label is its name. Other labels than that
+// one make no administrator: a user who edits the selector would choose the clusters.
+func exclusive(set *clusterv1beta2.ManagedClusterSet) bool {
+	switch selector := set.Spec.ClusterSelector; selector.SelectorType {
+	case "", clusterv1beta2.ExclusiveClusterSetLabel:
+		return true
+	case clusterv1beta2.ExclusiveLabel:
+		return selector.ExclusiveLabel != nil && selector.ExclusiveLabel.Key == clusterv1beta2.ClusterSetLabel && selector.ExclusiveLabel.Value == set.Name
+	default:
+		return false
+	}
+}
+
 // wanted returns the role of a set. The set owns it, so that it goes with the set.
-func wanted(level Level, set *clusterv1beta2.ManagedClusterSet) *rbacv1.ClusterRole {
+func wanted(level Level, set *clusterv1beta2.ManagedClusterSet, clusters []string) *rbacv1.ClusterRole {
 	owner := metav1.NewControllerRef(set, clusterv1beta2.GroupVersion.WithKind("ManagedClusterSet"))
 	owner.BlockOwnerDeletion = nil // some hubs ask a permission for it, and nothing needs it
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: RoleName(level, set.Name), Labels: map[string]string{LevelLabel: string(level)}, OwnerReferences: []metav1.OwnerReference{*owner},
 		},
-		Rules: Rules(level, set.Name),
+		Rules: Rules(level, set.Name, clusters),
 	}
 	if len(validation.IsValidLabelValue(set.Name)) == 0 {
 		role.Labels[clusterv1beta2.ClusterSetLabel] = set.Name

@@ -5,21 +5,27 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
 
-var errBoom = errors.New("boom")
+var (
+	errBoom = errors.New("boom")
+	start   = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+)
 
 func set(name string, uid types.UID) *clusterv1beta2.ManagedClusterSet {
 	return &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid}}
@@ -28,10 +34,15 @@ func set(name string, uid types.UID) *clusterv1beta2.ManagedClusterSet {
 func hub(t *testing.T, intercept interceptor.Funcs, objects ...client.Object) *reconciler {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(rbacv1.AddToScheme(scheme), clusterv1beta2.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(rbacv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), clusterv1beta2.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	return &reconciler{client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(intercept).Build()}
+	return &reconciler{
+		client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(intercept).
+			WithIndex(&clusterv1.ManagedCluster{}, memberIndex, indexMember).Build(),
+		guarded: func(context.Context) (bool, error) { return true, nil },
+		clock:   clocktesting.NewFakePassiveClock(start), next: map[string]time.Time{},
+	}
 }
 
 func (r *reconciler) run(t *testing.T, set string) error {
@@ -147,7 +158,7 @@ func TestNoRoleReachesTooFar(t *testing.T) {
 		"managedclustersets": "get", "managedclustersets/bind": "create", "managedclustersets/join": "create", "managedclusters/label": "create",
 	}
 	for _, level := range levels() {
-		for _, rule := range wanted(level, thief).Rules {
+		for _, rule := range wanted(level, thief, nil).Rules {
 			if len(rule.Verbs) != 1 || len(rule.Resources) != 1 || allowed[rule.Resources[0]] != rule.Verbs[0] {
 				t.Errorf("%s may %v on %v", level, rule.Verbs, rule.Resources)
 			}
@@ -177,7 +188,7 @@ func TestRoleName(t *testing.T) {
 }
 
 func TestALongNameIsNoLabel(t *testing.T) {
-	role := wanted(Admin, set(strings.Repeat("a", 64), "1"))
+	role := wanted(Admin, set(strings.Repeat("a", 64), "1"), nil)
 	if diff := cmp.Diff(map[string]string{LevelLabel: "admin"}, role.Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
@@ -200,7 +211,7 @@ func TestFailures(t *testing.T) {
 }
 
 func TestWhoIsWoken(t *testing.T) {
-	role := wanted(Admin, set("dev", "1"))
+	role := wanted(Admin, set("dev", "1"), nil)
 	want := []reconcile.Request{{NamespacedName: types.NamespacedName{Name: "dev"}}}
 	if diff := cmp.Diff(want, ofRole(t.Context(), role)); diff != "" {
 		t.Errorf("a set's role wakes (-want +got):\n%s", diff)

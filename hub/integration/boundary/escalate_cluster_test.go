@@ -1,0 +1,281 @@
+package boundary
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+const namespaces = "/api/v1/namespaces"
+
+// refusedCluster is how the policy about clusters refuses one.
+func refusedCluster(why string) string {
+	return "ValidatingAdmissionPolicy 'berth-clusters' with binding 'berth-clusters' denied request: " + why
+}
+
+// TestReservedClusterNamesAreRefused: a cluster of such a name would share the namespace of Kubernetes, Berth or Open Cluster
+// Management, also where the hub chooses the end of the name.
+func TestReservedClusterNamesAreRefused(t *testing.T) {
+	boss := root(t)
+	for _, name := range []string{
+		"default", "kube-system", "kube-x", "berth-system", "berth-x", "open-cluster-management", "open-cluster-management-hub", "open-cluster-managementx",
+	} {
+		removed(t, clusters+"/"+name)
+		got := boss.create(t, clusters, cluster(name, ""))
+		if got.Code != http.StatusUnprocessableEntity || !strings.Contains(got.Message, refusedCluster("metadata.name is reserved")) {
+			t.Errorf("%s: %d %s", name, got.Code, got.Message)
+		}
+	}
+	generated := cluster("", "")
+	generated["metadata"] = object{"generateName": "kube-"}
+	if got := boss.create(t, clusters, generated); got.Code != http.StatusUnprocessableEntity {
+		t.Errorf("a generated name: %d %s", got.Code, got.Message)
+	}
+	for _, name := range []string{"kube", "kubernetes", "default-1", "my-kube-system", "berth"} {
+		must(t, clusters, cluster(name, ""))
+	}
+}
+
+// unpoliced runs something while a policy is not in force.
+func unpoliced(t *testing.T, policy string, denied func(ctx context.Context) (bool, error), do func()) {
+	t.Helper()
+	const collection = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
+	binding := stored(t, collection+"/"+policy)
+	await := func(want bool) {
+		hubtest.Eventually(t, soon, func(ctx context.Context) error {
+			got, err := denied(ctx)
+			if err == nil && got != want {
+				err = fmt.Errorf("denied: %t, want %t", got, want)
+			}
+			return err
+		})
+	}
+	root(t).remove(t, collection+"/"+policy).ok(t)
+	defer await(true)
+	defer func() {
+		fresh := object{
+			"apiVersion": binding["apiVersion"], "kind": binding["kind"], "metadata": object{"name": policy}, "spec": binding["spec"],
+		}
+		root(t).create(t, collection, fresh).ok(t)
+	}()
+	await(false)
+	do()
+}
+
+// many returns so many labels or annotations.
+func many(count int) object {
+	out := object{}
+	for i := range count {
+		out[fmt.Sprintf("n%05d", i)] = ""
+	}
+	return out
+}
+
+// TestLabelsAndAnnotationsAreBounded: each one costs whoever reads the cluster. A cluster that has more may be changed, and
+// lose some, and gains none.
+func TestLabelsAndAnnotationsAreBounded(t *testing.T) {
+	boss := root(t)
+	for field, limit := range map[string]int{"labels": 1_000, "annotations": 200} {
+		t.Run(field, func(t *testing.T) {
+			singular := strings.TrimSuffix(field, "s")
+			why := refusedCluster(fmt.Sprintf("metadata.%s would have more than %d entries; add no further %s, or take some away first", field, limit, singular))
+			full := func(name string, count int) object {
+				out := cluster(name, "")
+				out["metadata"] = object{"name": name, field: many(count)}
+				return out
+			}
+			tooMany := func(got answer) {
+				t.Helper()
+				if got.Code != http.StatusUnprocessableEntity || !strings.Contains(got.Message, why) {
+					t.Errorf("%d: %s, want %s", got.Code, got.Message, why)
+				}
+			}
+			tooMany(boss.create(t, clusters, full(unique("cluster"), limit+1)))
+			tooMany(boss.create(t, clusters, full(unique("cluster"), 20_000)))
+			path := must(t, clusters, full(unique("cluster"), limit)) // and the default set
+			tooMany(boss.merge(t, path, `{"metadata":{"`+field+`":{"another":""}}}`))
+
+			large := unique("cluster")
+			removed(t, clusters+"/"+large)
+			unpoliced(t, "berth-clusters", func(ctx context.Context) (bool, error) {
+				got, err := boss.ask(ctx, http.MethodPost, clusters+"?dryRun=All", "application/json", cluster("kube-x", ""))
+				return got.Code == http.StatusUnprocessableEntity, err
+			}, func() { boss.create(t, clusters, full(large, 2_000)).ok(t) })
+			path = clusters + "/" + large
+			tooMany(boss.merge(t, path, `{"metadata":{"`+field+`":{"another":""}}}`))
+			tooMany(boss.merge(t, path, `{"metadata":{"`+field+`":{"another":"","n00001":null}}}`))
+			boss.merge(t, path, `{"spec":{"leaseDurationSeconds":61}}`).ok(t)
+			boss.merge(t, path, `{"metadata":{"`+field+`":{"n00002":"changed"}}}`).ok(t)
+			boss.merge(t, path, `{"metadata":{"`+field+`":{"n00001":null}}}`).ok(t)
+		})
+	}
+}
+
+// TestAcceptingAClusterNamedLikeATeamsNamespace would let the cluster's agent work among the team's objects.
+func TestAcceptingAClusterNamedLikeATeamsNamespace(t *testing.T) {
+	boss := root(t)
+	name := shared.Namespace(t)
+	advice := fmt.Sprintf("the namespace %q exists and is not labelled as this cluster's; if it is meant for the agent of this cluster, "+
+		"label it open-cluster-management.io/cluster-name=%s, else give the cluster another name", name, name)
+	refused := fmt.Sprintf("admission webhook %q denied the request: %s is forbidden: spec.hubAcceptsClient cannot be turned on: %s",
+		"managedclusters."+group, titled("managedclusters", name), advice)
+	accepted := cluster(name, "").with(t, `{"spec":{"hubAcceptsClient":true}}`)
+	boss.create(t, clusters, accepted).is(t, http.StatusForbidden, refused)
+
+	got := boss.create(t, clusters, cluster(name, ""))
+	got.ok(t)
+	removed(t, clusters+"/"+name)
+	if diff := cmp.Diff([]string{"the cluster cannot be accepted as it is: " + advice}, got.Warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	accept := `{"spec":{"hubAcceptsClient":true}}`
+	boss.merge(t, clusters+"/"+name, accept).is(t, http.StatusForbidden, refused)
+	boss.merge(t, namespaces+"/"+name, `{"metadata":{"labels":{"open-cluster-management.io/cluster-name":"`+name+`"}}}`).ok(t)
+	boss.merge(t, clusters+"/"+name, accept).ok(t)
+	boss.merge(t, namespaces+"/"+name, `{"metadata":{"labels":{"open-cluster-management.io/cluster-name":null}}}`).ok(t)
+	boss.merge(t, clusters+"/"+name, `{"metadata":{"labels":{"a":"b"}},"spec":{"leaseDurationSeconds":61}}`).ok(t) // it stays accepted
+
+	simulated := shared.Namespace(t)
+	must(t, clusters, cluster(simulated, "").with(t, `{"metadata":{"annotations":{"berth-project.io/simulated":"true"}},"spec":{"hubAcceptsClient":true}}`))
+	boss.merge(t, clusters+"/"+simulated, `{"metadata":{"annotations":{"berth-project.io/simulated":null}}}`).is(t, http.StatusForbidden,
+		strings.ReplaceAll(refused, name, simulated))
+}
+
+// setAdmin is the admin of a set, and nothing else.
+func setAdmin(t *testing.T, set string) person {
+	t.Helper()
+	out := someone(t, "setadmin")
+	bind(t, out.subject(), roleOf("admin", set))
+	return out
+}
+
+// TestAdminsOfASetCareForItsClusters: what they may do with the clusters of their set, and with no others.
+func TestAdminsOfASetCareForItsClusters(t *testing.T) {
+	mine, theirs := newSet(t), newSet(t)
+	own, foreign := newCluster(t, mine), newCluster(t, theirs)
+	who := setAdmin(t, mine)
+	who.may(t, "delete", clusters+"/"+own)
+	path := clusters + "/" + own
+
+	who.read(t, path).ok(t)
+	who.merge(t, path, `{"metadata":{"labels":{"tier":"gold"}}}`).ok(t)
+	who.patch(t, path, `[{"op":"add","path":"/spec/taints","value":[{"key":"maintenance","effect":"NoSelect"}]}]`).ok(t)
+	who.rewrite(t, path, `{"metadata":{"labels":{"tier":null}}}`).ok(t)
+	who.apply(t, path, object{"apiVersion": group + "/v1", "kind": "ManagedCluster", "metadata": object{"name": own, "labels": object{"a": "b"}}}).ok(t)
+	who.merge(t, path, `{"spec":{"taints":null}}`).ok(t)
+
+	who.read(t, clusters).is(t, http.StatusForbidden, by(who, noRole("list", "managedclusters", "")))
+	for verb, got := range map[string]answer{
+		"get":    who.read(t, clusters+"/"+foreign),
+		"patch":  who.merge(t, clusters+"/"+foreign, `{"metadata":{"labels":{"tier":"gold"}}}`),
+		"delete": who.remove(t, clusters+"/"+foreign),
+	} {
+		t.Run(verb+" another's", func(t *testing.T) { got.is(t, http.StatusForbidden, by(who, noRole(verb, "managedclusters", foreign))) })
+	}
+	who.remove(t, path).ok(t)
+	hubtest.Eventually(t, soon, func(ctx context.Context) error { // the role follows
+		got, err := who.ask(ctx, http.MethodGet, path, "", nil)
+		if err == nil && got.Code != http.StatusForbidden {
+			err = fmt.Errorf("%d", got.Code)
+		}
+		return err
+	})
+}
+
+// TestAdminsOfASetAreLimitedToLabelsAndTaints: their role has the verbs to change all of a cluster.
+func TestAdminsOfASetAreLimitedToLabelsAndTaints(t *testing.T) {
+	mine := newSet(t)
+	own := newCluster(t, mine)
+	who := setAdmin(t, mine)
+	who.may(t, "patch", clusters+"/"+own)
+	path := clusters + "/" + own
+	root(t).merge(t, path, `{"metadata":{"labels":{"info.open-cluster-management.io/vendor":"x"},"annotations":{"a":"b"}},
+		"spec":{"taints":[{"key":"`+unreachable+`","effect":"NoSelect"},{"key":"berth-project.io/denied","effect":"NoSelect"}]}}`).ok(t)
+	before := stored(t, path)
+	for change, test := range map[string]struct{ patch, why string }{
+		"accept it":                     {`{"spec":{"hubAcceptsClient":true}}`, noSpec},
+		"its lease":                     {`{"spec":{"leaseDurationSeconds":3600}}`, noSpec},
+		"its address":                   {`{"spec":{"managedClusterClientConfigs":[{"url":"https://example.com"}]}}`, noSpec},
+		"its address, beside a taint":   {`{"spec":{"taints":null,"managedClusterClientConfigs":[{"url":"https://example.com"}]}}`, noSpec},
+		"an annotation":                 {`{"metadata":{"annotations":{"berth-project.io/simulated":"true"}}}`, noMetadata},
+		"an annotation taken away":      {`{"metadata":{"annotations":null}}`, noMetadata},
+		"a finalizer":                   {`{"metadata":{"finalizers":["example.com/hold"]}}`, noMetadata},
+		"an owner":                      {`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"default","uid":"1"}]}}`, noMetadata},
+		"another set":                   {`{"metadata":{"labels":{"` + setLabel + `":"default"}}}`, noReservedLabel},
+		"no set":                        {`{"metadata":{"labels":{"` + setLabel + `":null}}}`, noReservedLabel},
+		"a reserved label":              {`{"metadata":{"labels":{"info.open-cluster-management.io/other":"x"}}}`, noReservedLabel},
+		"a reserved label changed":      {`{"metadata":{"labels":{"info.open-cluster-management.io/vendor":"y"}}}`, noReservedLabel},
+		"a reserved label taken away":   {`{"metadata":{"labels":{"info.open-cluster-management.io/vendor":null}}}`, noReservedLabel},
+		"a label of Berth's":            {`{"metadata":{"labels":{"berth-project.io/x":"y"}}}`, noReservedLabel},
+		"the health taint taken off":    {`{"spec":{"taints":[{"key":"berth-project.io/denied","effect":"NoSelect"}]}}`, noReservedTaint},
+		"the denied taint taken off":    {`{"spec":{"taints":[{"key":"` + unreachable + `","effect":"NoSelect"}]}}`, noReservedTaint},
+		"the health taint softened":     {`{"spec":{"taints":[{"key":"` + unreachable + `","effect":"PreferNoSelect"},{"key":"berth-project.io/denied","effect":"NoSelect"}]}}`, noReservedTaint},
+		"the health taint, another one": {`{"spec":{"taints":[{"key":"` + unavailable + `","effect":"NoSelect"}]}}`, noReservedTaint},
+	} {
+		t.Run(change, func(t *testing.T) {
+			for how, got := range map[string]answer{"by patch": who.merge(t, path, test.patch), "by update": who.rewrite(t, path, test.patch)} {
+				t.Run(how, func(t *testing.T) { got.is(t, http.StatusForbidden, by(who, limited(own, test.why))) })
+			}
+		})
+	}
+	for _, subresource := range []string{"status", "setadmin", "taint", "accept"} {
+		if got := who.merge(t, path+"/"+subresource, `{"status":{"version":{"kubernetes":"v0"}}}`); got.Code < http.StatusBadRequest {
+			t.Errorf("%s can be written: %d", subresource, got.Code)
+		}
+	}
+	if diff := cmp.Diff(before.at("metadata.resourceVersion"), stored(t, path).at("metadata.resourceVersion")); diff != "" {
+		t.Errorf("the cluster was changed (-before +after):\n%s", diff)
+	}
+}
+
+// TestAClusterThatMovesLeavesItsAdminsAtOnce: no write passes once the cluster is in another set, however late the role is.
+func TestAClusterThatMovesLeavesItsAdminsAtOnce(t *testing.T) {
+	mine, theirs := newSet(t), newSet(t)
+	own := newCluster(t, mine)
+	before, after := setAdmin(t, mine), setAdmin(t, theirs)
+	before.may(t, "delete", clusters+"/"+own)
+	path := clusters + "/" + own
+	root(t).merge(t, path, `{"metadata":{"labels":{"`+setLabel+`":"`+theirs+`"}}}`).ok(t)
+	for what, got := range map[string]answer{
+		"label": before.merge(t, path, `{"metadata":{"labels":{"tier":"gold"}}}`), "delete": before.remove(t, path),
+	} {
+		if got.Code != http.StatusForbidden {
+			t.Errorf("%s: %d", what, got.Code)
+		}
+	}
+	after.may(t, "delete", path)
+	after.merge(t, path, `{"metadata":{"labels":{"tier":"silver"}}}`).ok(t)
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		got, err := before.ask(ctx, http.MethodGet, path, "", nil)
+		if err == nil && got.Code != http.StatusForbidden {
+			err = errors.New("it may still be read")
+		}
+		return err
+	})
+}
+
+// TestOnlyAdminsOfASetAreLimited: agents, and users with roles of the administrator's own, may write what they could.
+func TestOnlyAdminsOfASetAreLimited(t *testing.T) {
+	set := newSet(t)
+	own := newCluster(t, set)
+	change := func(url string) string {
+		return `{"spec":{"leaseDurationSeconds":120,"managedClusterClientConfigs":[{"url":"https://` + url + `.example.com"}]}}`
+	}
+	agent := agentOf(t, own)
+	agent.rewrite(t, clusters+"/"+own, change("agent")).ok(t)
+
+	owner := someone(t, "owner")
+	bind(t, owner.subject(), role(t, to("*", "managedclusters", own)))
+	owner.may(t, "patch", clusters+"/"+own)
+	owner.merge(t, clusters+"/"+own, change("owner")).ok(t)
+
+	both := mover(t, set)
+	both.merge(t, clusters+"/"+own, change("both")).ok(t)
+}

@@ -1,0 +1,141 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// TestBindingsAreGuardedWithoutWebhooks: on a hub where no manager ever ran, an editor of a namespace binds only sets that
+// the editor may bind, and neither marks a binding as granted nor takes such a mark off.
+func TestBindingsAreGuardedWithoutWebhooks(t *testing.T) {
+	admin, namespace := hubtest.NewClient(t, shared.Config()), shared.Namespace(t)
+	editor := hubtest.NewClient(t, shared.ConfigFor(t, "editor-of-"+namespace))
+	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "editor-of-" + namespace}}
+	must := func(object client.Object) {
+		t.Helper()
+		if err := admin.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(&rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "editor"}, Subjects: subjects,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
+	})
+	must(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "bind-mine-in-" + namespace}, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{clusterv1beta2.GroupName}, Resources: []string{"managedclustersets/bind"}, Verbs: []string{"create"}, ResourceNames: []string{"mine"},
+	}, {
+		APIGroups: []string{clusterv1beta2.GroupName}, Resources: []string{"managedclustersetbindings"}, Verbs: []string{"update"},
+	}}})
+	must(&rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "bind-mine-in-" + namespace}, Subjects: subjects,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "bind-mine-in-" + namespace},
+	})
+	binding := func(set string) *clusterv1beta2.ManagedClusterSetBinding {
+		return &clusterv1beta2.ManagedClusterSetBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: set}, Spec: clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: set},
+		}
+	}
+	hubtest.Eventually(t, soon, func(ctx context.Context) error { // roles and policies are taken up a moment late
+		return editor.Create(ctx, binding("mine"))
+	})
+	refused := func(what string, err error) {
+		t.Helper()
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "berth-bindings") {
+			t.Errorf("%s: %v, want it refused by the policy", what, err)
+		}
+	}
+	refused("another set", editor.Create(t.Context(), binding("theirs")))
+
+	granted := binding("granted")
+	granted.Labels = map[string]string{clusterv1beta2.MadeByLabel: "grant"}
+	must(granted)
+	for what, change := range map[string]func(*clusterv1beta2.ManagedClusterSetBinding){
+		"the mark taken off": func(b *clusterv1beta2.ManagedClusterSetBinding) { b.Labels = nil },
+		"a finalizer":        func(b *clusterv1beta2.ManagedClusterSetBinding) { b.Finalizers = []string{"test.berth.dev/hold"} },
+	} {
+		changed := granted.DeepCopy()
+		change(changed)
+		refused(what, editor.Update(t.Context(), changed))
+	}
+	other := granted.DeepCopy()
+	other.Annotations = map[string]string{"a": "b"}
+	if err := editor.Update(t.Context(), other); err != nil {
+		t.Errorf("an annotation: %v", err)
+	}
+}
+
+// TestWithoutAManagerNoRoleReliesOnWebhooks holds what --no-manager installs.
+func TestWithoutAManagerNoRoleReliesOnWebhooks(t *testing.T) {
+	roles := shared.Client(t).RbacV1().ClusterRoles()
+	if _, err := roles.Get(t.Context(), "berth:managedcluster:creator", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the role that needs webhooks: %v, want it not installed", err)
+	}
+	if _, err := roles.Get(t.Context(), "berth:placement:editor", metav1.GetOptions{}); err != nil {
+		t.Errorf("the role whose guard is a policy: %v", err)
+	}
+}
+
+// TestTheManagerWarnsOfRolesWithoutTheirGuard: in its log, in a metric and where a person looks at its readiness, which it keeps.
+func TestTheManagerWarnsOfRolesWithoutTheirGuard(t *testing.T) {
+	admin := hubtest.NewClient(t, shared.Config())
+	creator := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "berth:managedcluster:creator"}}
+	if err := admin.Create(t.Context(), creator); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := admin.Delete(t.Context(), creator); err != nil {
+			t.Error(err)
+		}
+	}()
+	address := hubtest.FreeAddress(t)
+	manager := hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: []string{"--health-probe-bind-address=" + address}})
+	const warning = "the ClusterRole berth:managedcluster:creator is not guarded"
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		ready, err := page(ctx, "http://"+address+"/readyz?verbose")
+		metrics, also := page(ctx, "http://"+manager.Metrics+"/metrics")
+		switch {
+		case err != nil || also != nil:
+			return errors.Join(err, also)
+		case !strings.Contains(ready, "[!]warning: "+warning):
+			return fmt.Errorf("readyz: %s", ready)
+		case strings.Contains(ready, "berth:placement:editor"):
+			return fmt.Errorf("a role that is guarded is warned of: %s", ready)
+		case !strings.Contains(metrics, `berth_role_unguarded{role="berth:managedcluster:creator"} 1`):
+			return errors.New("the metric is not 1")
+		case !strings.Contains(manager.Tail(), warning):
+			return errors.New("nothing is logged")
+		}
+		return nil
+	})
+}
+
+// page returns what is served at an address with success.
+func page(ctx context.Context, address string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %d", address, response.StatusCode)
+	}
+	return string(text), err
+}

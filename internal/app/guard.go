@@ -1,0 +1,30 @@
+package app
+
+import (
+	"fmt"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/berth-project/berth/internal/guard"
+	"github.com/berth-project/berth/internal/telemetry"
+)
+
+// addGuards adds what warns of roles whose guard is missing.
+func (a *assembly) addGuards() error {
+	a.guards = &guard.Monitor{Roles: a.mgr.GetClient(), Hub: a.mgr.GetAPIReader(), Serving: a.options.Webhooks.on(), Clock: clock.RealClock{}}
+	telemetry.NewGuard(metrics.Registry, a.guards.Unguarded)
+	if err := a.mgr.Add(a.guards); err != nil {
+		return fmt.Errorf("adding the guards: %w", err)
+	}
+	return nil
+}
+
+// warnings returns what /readyz?verbose warns of.
+func (a *assembly) warnings() []string {
+	var out []string
+	for _, unguarded := range a.guards.Unguarded() {
+		out = append(out, unguarded.String())
+	}
+	return out
+}

@@ -1,0 +1,92 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// probes is a manager whose checks are served here instead of by itself, since the pages of its own have no room for
+// warnings: what /readyz?verbose warns of leaves the manager ready.
+type probes struct {
+	manager.Manager
+	live, ready map[string]healthz.Checker
+}
+
+func newProbes(mgr manager.Manager) *probes {
+	return &probes{
+		Manager: mgr,
+		live:    map[string]healthz.Checker{"ping": healthz.Ping},
+		ready:   map[string]healthz.Checker{"ping": healthz.Ping},
+	}
+}
+
+// AddHealthzCheck implements manager.Manager.
+func (p *probes) AddHealthzCheck(name string, check healthz.Checker) error {
+	p.live[name] = check
+	return nil
+}
+
+// AddReadyzCheck implements manager.Manager.
+func (p *probes) AddReadyzCheck(name string, check healthz.Checker) error {
+	p.ready[name] = check
+	return nil
+}
+
+// serve serves /healthz and /readyz on an address, if any, with all checks that were added before the manager starts.
+func (p *probes) serve(ctx context.Context, address string, warnings func() []string) error {
+	if address == "" || address == off {
+		return nil
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("listening for probes: %w", err)
+	}
+	server := &manager.Server{
+		Name: "health probe", Listener: listener,
+		Server: &http.Server{Handler: p.handler(warnings), ReadHeaderTimeout: webhookGrace, IdleTimeout: webhookIdle},
+	}
+	if err := p.Add(server); err != nil {
+		return fmt.Errorf("adding the probes: %w", err)
+	}
+	return nil
+}
+
+func (p *probes) handler(warnings func() []string) http.Handler {
+	mux := http.NewServeMux()
+	for path, handler := range map[string]http.Handler{
+		"/healthz": &healthz.Handler{Checks: p.live},
+		"/readyz":  warned(&healthz.Handler{Checks: p.ready}, warnings),
+	} {
+		mux.Handle(path, http.StripPrefix(path, handler))
+		mux.Handle(path+"/", http.StripPrefix(path, handler))
+	}
+	return mux
+}
+
+// warned writes warnings before what a handler answers to a request for details.
+func warned(next http.Handler, warnings func() []string) http.Handler {
+	return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
+		if _, verbose := request.URL.Query()["verbose"]; verbose {
+			response = &warningWriter{response, warnings()}
+		}
+		next.ServeHTTP(response, request)
+	})
+}
+
+type warningWriter struct {
+	http.ResponseWriter
+	lines []string
+}
+
+// WriteHeader implements http.ResponseWriter. The pages of all checks call it once, those of a single check never.
+func (w *warningWriter) WriteHeader(code int) {
+	w.ResponseWriter.WriteHeader(code)
+	for _, line := range w.lines {
+		_, _ = fmt.Fprintf(w.ResponseWriter, "[!]warning: %s\n", line) // a reader who has gone misses nothing
+	}
+}

@@ -1,0 +1,68 @@
+package setrole
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+)
+
+// memberIndex finds clusters by the value of their clusterset label.
+const memberIndex = "setrole.clusterset"
+
+func indexMember(object client.Object) []string {
+	if set := object.GetLabels()[clusterv1beta2.ClusterSetLabel]; set != "" {
+		return []string{set}
+	}
+	return nil
+}
+
+// ofCluster returns the set that a cluster is in, if any. An update is mapped for the cluster before it too.
+func ofCluster(_ context.Context, cluster client.Object) []reconcile.Request {
+	var out []reconcile.Request
+	for _, set := range indexMember(cluster) {
+		out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Name: set}})
+	}
+	return out
+}
+
+// moves passes the events after which another set may have a cluster: heartbeats and status are none.
+func moves() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return !slices.Equal(indexMember(e.ObjectOld), indexMember(e.ObjectNew))
+	}}
+}
+
+// clusters returns the names of the clusters whose administrators a set's are, sorted, and none while the policy that limits
+// them is not in force.
+func (r *reconciler) clusters(ctx context.Context, set *clusterv1beta2.ManagedClusterSet) (names []string, guarded bool, err error) {
+	if !exclusive(set) {
+		return nil, true, nil
+	}
+	if guarded, err = r.guarded(ctx); err != nil || !guarded {
+		return nil, guarded, err
+	}
+	list := &clusterv1.ManagedClusterList{}
+	if err := r.client.List(ctx, list, client.MatchingFields{memberIndex: set.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, true, fmt.Errorf("listing the clusters of set %s: %w", set.Name, err)
+	}
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	slices.Sort(names)
+	if len(names) > clustersPerRole {
+		log.FromContext(ctx).Info("the set has more clusters than its admin role can name; its admins may not write the last ones by name",
+			"clusters", len(names), "named", clustersPerRole)
+		names = names[:clustersPerRole]
+	}
+	return names, true, nil
+}
