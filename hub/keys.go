@@ -11,6 +11,9 @@ import (
 // proxyUser is the name under which the API server calls aggregated APIs.
 const proxyUser = "berth-hub-aggregator"
 
+// usersAuthority is the name of the authority that signs users.
+const usersAuthority = "users-ca"
+
 // keys are the hub's certificates on disk. Three authorities, because trust in
 // one must not reach the next: users must not pose as the aggregator, which may
 // claim to be anybody, nor talk to etcd, which asks nobody's permission.
@@ -24,8 +27,8 @@ type keys struct {
 func issue(dir string, clock clock.PassiveClock) (*keys, error) {
 	var err error
 	k := &keys{}
-	for name, authority := range map[string]**pki.Authority{"users": &k.users, "proxies": &k.proxies, "etcd": &k.etcd} {
-		if *authority, err = pki.Open(dir, name+"-ca", clock.Now()); err != nil {
+	for name, authority := range map[string]**pki.Authority{usersAuthority: &k.users, "proxies-ca": &k.proxies, "etcd-ca": &k.etcd} {
+		if *authority, err = pki.Open(dir, name, clock.Now()); err != nil {
 			return nil, err
 		}
 	}

@@ -1,88 +1,82 @@
 package hub
 
 import (
+	"errors"
 	"fmt"
-	"os"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
 
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/hub/internal/datadir"
 	"github.com/berth-project/berth/hub/internal/pki"
 )
 
 const (
-	// admins is the group that Kubernetes lets do anything.
-	admins = "system:masters"
-
-	controllersKubeconfig = "controllers.kubeconfig"
-	managerKubeconfig     = "manager.kubeconfig"
-	authenticationFile    = "authentication.yaml"
-	contextName           = "berth-hub"
+	minKubeconfigLife = time.Minute
+	maxKubeconfigLife = 365 * 24 * time.Hour
 )
 
-// anonymousRules let whoever asks know whether the hub is healthy, and no more.
-const anonymousRules = `apiVersion: apiserver.config.k8s.io/v1
-kind: AuthenticationConfiguration
-anonymous:
-  enabled: true
-  conditions:
-  - path: /livez
-  - path: /readyz
-  - path: /healthz
-`
+var (
+	errNoUser  = errors.New("name the user: --user jane")
+	errMasters = errors.New("no kubeconfig is written for the group " + admins + ", which no role limits; " + datadir.AdminKubeconfig + " in the data folder is the administrator's")
+)
 
-// configs are the paths of the kubeconfigs of the hub's own parts.
-type configs struct {
-	controllers, manager string
+// Kubeconfig describes a kubeconfig for a user of a hub: what the user may do is what roles give to the name and the groups.
+type Kubeconfig struct {
+	// DataDir is the folder of the hub, which may be running.
+	DataDir string
+	// Path is the file to write, replaced if it is there.
+	Path     string
+	Identity Identity
+	// For is how long the certificate lives: a minute to a year.
+	For time.Duration
 }
 
-// writeConfigs writes who may come in: the kubeconfigs and the rules for
-// strangers. It sets the administrator's client configuration.
-func (p *plant) writeConfigs() (configs, error) {
-	c := configs{controllers: p.dir.Path(controllersKubeconfig), manager: p.dir.Path(managerKubeconfig)}
-	if err := os.WriteFile(p.dir.Path(authenticationFile), []byte(anonymousRules), 0o600); err != nil {
-		return c, fmt.Errorf("writing the authentication rules: %w", err)
+// Write writes the file, readable by its owner only, with a certificate that the hub's authority signs, and returns when the
+// certificate ends. Nothing revokes it before.
+func (k Kubeconfig) Write(clock clock.PassiveClock) (end time.Time, err error) {
+	if err := k.validate(); err != nil {
+		return end, fmt.Errorf("writing a kubeconfig: %w", err)
 	}
-	manager := p.opts.ManagerIdentity
-	if manager.User == "" {
-		manager = Identity{User: "berth-manager", Groups: []string{admins}}
-	}
-	for path, identity := range map[string]Identity{
-		p.dir.Path(datadir.AdminKubeconfig): {User: "berth-admin", Groups: []string{admins}},
-		c.controllers:                       {User: "system:kube-controller-manager", Groups: []string{admins}},
-		c.manager:                           manager,
-	} {
-		if err := p.writeKubeconfig(path, identity); err != nil {
-			return c, err
-		}
-	}
-	admin, err := clientcmd.BuildConfigFromFlags("", p.dir.Path(datadir.AdminKubeconfig))
+	dir, err := filepath.Abs(k.DataDir)
 	if err != nil {
-		return c, fmt.Errorf("reading the administrator's kubeconfig: %w", err)
+		return end, fmt.Errorf("resolving data folder %q: %w", k.DataDir, err)
 	}
-	admin.QPS = -1 // the API server is ours alone, and the default is five a second
-	p.admin = admin
-	return c, nil
+	server, err := datadir.Server(dir)
+	if err != nil {
+		return end, err
+	}
+	now := clock.Now()
+	users, err := pki.Existing(filepath.Join(dir, datadir.PKIFolder), usersAuthority, now)
+	if errors.Is(err, fs.ErrNotExist) {
+		return end, fmt.Errorf("no hub has run in the data folder %s; start berth-hub there first, or name another folder: %w", dir, err)
+	}
+	if err != nil {
+		return end, err
+	}
+	pair, err := users.ClientUntil(now, now.Add(k.For), k.Identity.User, k.Identity.Groups...)
+	if err != nil {
+		return end, err
+	}
+	auth := &api.AuthInfo{ClientCertificateData: pair.Cert, ClientKeyData: pair.Key}
+	return pair.End(), writeKubeconfig(k.Path, server, users.CertPEM(), k.Identity.User, auth)
 }
 
-// writeKubeconfig writes a kubeconfig for an identity, readable by us only.
-func (p *plant) writeKubeconfig(path string, identity Identity) error {
-	pair, err := p.keys.users.Client(identity.User, identity.Groups...)
-	if err != nil {
-		return err
+func (k Kubeconfig) validate() error {
+	switch {
+	case k.Identity.User == "":
+		return errNoUser
+	case slices.Contains(k.Identity.Groups, admins):
+		return errMasters
+	case slices.Contains(k.Identity.Groups, ""):
+		return errors.New("a group has no name")
+	case k.For < minKubeconfigLife || k.For > maxKubeconfigLife:
+		return fmt.Errorf("a certificate lives from %s to %s, not %s", minKubeconfigLife, maxKubeconfigLife, k.For)
+	default:
+		return nil
 	}
-	config := api.NewConfig()
-	config.Clusters[contextName] = &api.Cluster{
-		Server:                   "https://" + p.listener.Addr().String(),
-		CertificateAuthorityData: p.keys.users.CertPEM(),
-	}
-	config.AuthInfos[identity.User] = &api.AuthInfo{ClientCertificateData: pair.Cert, ClientKeyData: pair.Key}
-	config.Contexts[contextName] = &api.Context{Cluster: contextName, AuthInfo: identity.User}
-	config.CurrentContext = contextName
-	data, err := clientcmd.Write(*config)
-	if err != nil {
-		return fmt.Errorf("encoding %s: %w", path, err)
-	}
-	return pki.WriteFile(path, data)
 }

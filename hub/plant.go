@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"time"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/hub/embed"
 	"github.com/berth-project/berth/hub/internal/datadir"
@@ -22,6 +24,20 @@ const (
 	startLimit = 2 * time.Minute
 	// grace is what a part has to return once it is told to stop.
 	grace = 10 * time.Second
+)
+
+// anonymousRules let any client know whether the hub is healthy, and no more.
+const (
+	authenticationFile = "authentication.yaml"
+	anonymousRules     = `apiVersion: apiserver.config.k8s.io/v1
+kind: AuthenticationConfiguration
+anonymous:
+  enabled: true
+  conditions:
+  - path: /livez
+  - path: /readyz
+  - path: /healthz
+`
 )
 
 var errStartLimit = fmt.Errorf("not ready after %s", startLimit)
@@ -76,10 +92,11 @@ func (p *plant) startParts(ctx context.Context, manifests, objects manifest.Set)
 	if err := logs.Route(); err != nil {
 		return err
 	}
-	configs, err := p.writeConfigs()
+	users, err := p.identities()
 	if err != nil {
 		return err
 	}
+	p.admin = users.admin()
 	etcd, err := embed.StartEtcd(ctx, p.etcdOptions(), logs)
 	if err != nil {
 		return err
@@ -91,6 +108,7 @@ func (p *plant) startParts(ctx context.Context, manifests, objects manifest.Set)
 	if err := awaitReady(ctx, p.admin); err != nil {
 		return err
 	}
+	p.parts.Go(ctx, "the renewal of certificates", grace, users.renew)
 	definitions, others := objects.Split()
 	for _, set := range []manifest.Set{manifests, definitions} {
 		if err := set.Install(ctx, p.admin); err != nil {
@@ -99,20 +117,35 @@ func (p *plant) startParts(ctx context.Context, manifests, objects manifest.Set)
 	}
 	p.parts.Go(ctx, "the controllers", grace, func(ctx context.Context) error {
 		return embed.RunControllers(ctx, embed.ControllerOptions{
-			Kubeconfig: configs.controllers,
+			Kubeconfig: p.dir.Path(controllersKubeconfig),
 			RootCA:     p.keys.users.CertFile(),
 			SigningKey: p.keys.signing.Private,
 		})
 	})
 	if p.opts.Manager != nil {
 		p.parts.Go(ctx, "the manager", grace, func(ctx context.Context) error {
-			return p.opts.Manager(ctx, configs.manager)
+			return p.opts.Manager(ctx, p.dir.Path(managerKubeconfig))
 		})
 		if err := p.awaitManager(ctx); err != nil {
 			return err
 		}
 	}
 	return others.Install(ctx, p.admin)
+}
+
+// identities writes who may come in: the kubeconfigs of the hub's own users, and the rules for anonymous requests.
+func (p *plant) identities() (*identities, error) {
+	if err := os.WriteFile(p.dir.Path(authenticationFile), []byte(anonymousRules), 0o600); err != nil {
+		return nil, fmt.Errorf("writing the authentication rules: %w", err)
+	}
+	manager := p.opts.ManagerIdentity
+	if manager.User == "" {
+		manager = Identity{User: "berth-manager", Groups: []string{admins}}
+	}
+	users := &identities{
+		dir: p.dir, users: p.keys.users, server: "https://" + p.listener.Addr().String(), manager: manager, clock: clock.RealClock{},
+	}
+	return users, users.write()
 }
 
 func (p *plant) awaitManager(ctx context.Context) error {

@@ -42,7 +42,7 @@ type Manager struct {
 // Command returns berth-hub itself, which serves, and its subcommands.
 func Command(wiring Wiring) *cobra.Command {
 	root := serveCommand(wiring)
-	root.AddCommand(demoCommand(wiring), kubectlCommand(), versionCommand())
+	root.AddCommand(demoCommand(wiring), kubectlCommand(), kubeconfigCommand(), versionCommand())
 	root.SilenceUsage = true
 	root.SilenceErrors = true
 	// Kubernetes' packages register flags of theirs for every command there is.

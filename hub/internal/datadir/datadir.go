@@ -51,8 +51,9 @@ type Dir struct {
 	lock *os.File
 }
 
-// Open creates the folder if needed, makes sure that the hub can write there,
-// and locks it. It returns a *HeldError when another hub has it.
+// Open creates the folder if needed, makes sure that the hub can write there and
+// that other users cannot read it, and locks it. It returns a *HeldError when
+// another hub has it.
 func Open(path string) (*Dir, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -60,6 +61,9 @@ func Open(path string) (*Dir, error) {
 	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, refusal(path, err)
+	}
+	if err := tighten(path); err != nil {
+		return nil, err
 	}
 	lock, err := os.OpenFile(filepath.Join(path, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

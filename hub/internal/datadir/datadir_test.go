@@ -2,6 +2,7 @@ package datadir
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -111,4 +112,76 @@ func TestListenIgnoresAGarbledPortFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	listen(t, dir, 0)
+}
+
+// TestADataFolderIsPrivate: it holds keys of administrators. What is no hub's folder is not touched, such as /tmp.
+func TestADataFolderIsPrivate(t *testing.T) {
+	mode := func(path string) os.FileMode {
+		t.Helper()
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Mode().Perm()
+	}
+	widen := func(path string) {
+		t.Helper()
+		if err := os.Chmod(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "data")
+	open(t, path).Close()
+	if mode(path) != 0o700 {
+		t.Errorf("a new folder has mode %o, want 700", mode(path))
+	}
+	if err := os.Mkdir(filepath.Join(path, PKIFolder), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	widen(path)
+	open(t, path).Close()
+	if mode(path) != 0o700 || mode(filepath.Join(path, PKIFolder)) != 0o700 {
+		t.Errorf("a hub's folder has mode %o, its keys %o, want 700", mode(path), mode(filepath.Join(path, PKIFolder)))
+	}
+	empty := t.TempDir()
+	widen(empty)
+	open(t, empty).Close()
+	if mode(empty) != 0o700 {
+		t.Errorf("an empty folder has mode %o, want 700", mode(empty))
+	}
+
+	shared := t.TempDir()
+	if err := errors.Join(os.WriteFile(filepath.Join(shared, lockFile), nil, 0o600), os.Chmod(shared, 0o777|os.ModeSticky)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(shared); err == nil || mode(shared) != 0o777 {
+		t.Errorf("Open = %v, mode %o, want a shared folder refused and left", err, mode(shared))
+	}
+	home := t.TempDir()
+	widen(home)
+	if err := os.WriteFile(filepath.Join(home, "notes"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(home)
+	if err == nil || !strings.Contains(err.Error(), "is open to other users (mode 0755) and holds other files than a hub's") {
+		t.Errorf("Open = %v, want it refused", err)
+	}
+	if mode(home) != 0o755 {
+		t.Errorf("the refused folder has mode %o, want it as it was", mode(home))
+	}
+	if err := os.Chmod(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	open(t, home)
+}
+
+func TestServerOfAFolder(t *testing.T) {
+	dir := open(t, t.TempDir())
+	if _, err := Server(dir.Path()); err == nil || !strings.Contains(err.Error(), "no hub has run in the data folder") {
+		t.Errorf("Server = %v, want that no hub has run", err)
+	}
+	port := listen(t, dir, 0)
+	if got, err := Server(dir.Path()); err != nil || got != fmt.Sprintf("https://127.0.0.1:%d", port) {
+		t.Errorf("Server = %q, %v, want port %d", got, err, port)
+	}
 }

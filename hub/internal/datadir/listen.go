@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -34,11 +35,20 @@ func (d *Dir) Listen(ctx context.Context, port int) (net.Listener, error) {
 	return listener, nil
 }
 
+// Server returns the URL at which the hub of a folder serves, or last served. The folder need not be locked.
+func Server(path string) (string, error) {
+	port := lastPort(filepath.Join(path, portFile))
+	if port == 0 {
+		return "", fmt.Errorf("no hub has run in the data folder %s; start berth-hub there first, or name another folder", path)
+	}
+	return "https://" + net.JoinHostPort(loopback, strconv.Itoa(port)), nil
+}
+
 func (d *Dir) listen(ctx context.Context, port int) (net.Listener, error) {
 	if port != 0 {
 		return listenOn(ctx, port)
 	}
-	if last := d.lastPort(); last != 0 {
+	if last := lastPort(d.Path(portFile)); last != 0 {
 		if listener, err := listenOn(ctx, last); err == nil {
 			return listener, nil
 		}
@@ -47,8 +57,8 @@ func (d *Dir) listen(ctx context.Context, port int) (net.Listener, error) {
 }
 
 // lastPort returns the port of the last start, or 0 if there is none to keep.
-func (d *Dir) lastPort() int {
-	text, err := os.ReadFile(d.Path(portFile))
+func lastPort(path string) int {
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return 0
 	}

@@ -42,6 +42,15 @@ type Pair struct {
 	Cert, Key []byte
 }
 
+// End returns when the certificate ends. It panics on a pair that was not signed here.
+func (p Pair) End() time.Time {
+	cert, err := parseCert(p.Cert)
+	if err != nil {
+		panic("pki: a pair without a certificate: " + err.Error())
+	}
+	return cert.NotAfter
+}
+
 // Open reads the authority called name from dir, or creates it there on the
 // first call. An authority that is expired or cannot be read is an error, never
 // replaced: replacing it would cut off everybody who trusts it.
@@ -54,6 +63,19 @@ func Open(dir, name string, now time.Time) (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
+	return authority(path, dir, pair, now)
+}
+
+// Existing reads the authority called name from dir. An authority that is not there is an error that wraps fs.ErrNotExist.
+func Existing(dir, name string, now time.Time) (*Authority, error) {
+	pair, err := readPair(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	return authority(filepath.Join(dir, name+".crt"), dir, pair, now)
+}
+
+func authority(path, dir string, pair Pair, now time.Time) (*Authority, error) {
 	cert, err := parseCert(pair.Cert)
 	if err != nil {
 		return nil, fmt.Errorf("reading certificate authority %s: %w", path, err)
@@ -75,12 +97,24 @@ func (a *Authority) CertFile() string { return a.file }
 // CertPEM returns the authority's certificate.
 func (a *Authority) CertPEM() []byte { return encodeCert(a.cert.Raw) }
 
-// Client returns a client certificate for a user in the given groups.
+// Client returns a client certificate for a user in the given groups, which lives as long as the authority.
 func (a *Authority) Client(user string, groups ...string) (Pair, error) {
-	return a.sign(&x509.Certificate{
+	return a.sign(client(user, groups))
+}
+
+// ClientUntil returns a client certificate that ends at an instant, or with the authority where that is earlier. It is valid
+// from a little before now, for clocks that are behind.
+func (a *Authority) ClientUntil(now, end time.Time, user string, groups ...string) (Pair, error) {
+	template := client(user, groups)
+	template.NotBefore, template.NotAfter = now.Add(-backdate), end
+	return a.sign(template)
+}
+
+func client(user string, groups []string) *x509.Certificate {
+	return &x509.Certificate{
 		Subject:     pkix.Name{CommonName: user, Organization: groups},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	})
+	}
 }
 
 // Server returns a serving certificate for the given hosts, each a DNS name or
@@ -102,7 +136,7 @@ func (a *Authority) Server(hosts ...string) (Pair, error) {
 }
 
 // sign completes the template and signs it. The pair lives as long as its
-// authority, so a hub that runs for years needs no rotation.
+// authority where the template does not say otherwise, and never longer.
 func (a *Authority) sign(template *x509.Certificate) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -113,8 +147,12 @@ func (a *Authority) sign(template *x509.Certificate) (Pair, error) {
 		return Pair{}, err
 	}
 	template.SerialNumber = serial
-	template.NotBefore = a.cert.NotBefore
-	template.NotAfter = a.cert.NotAfter
+	if template.NotBefore.Before(a.cert.NotBefore) {
+		template.NotBefore = a.cert.NotBefore
+	}
+	if template.NotAfter.IsZero() || template.NotAfter.After(a.cert.NotAfter) {
+		template.NotAfter = a.cert.NotAfter
+	}
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	if err != nil {

@@ -104,13 +104,19 @@ func readPair(dir, name string) (Pair, error) {
 	return Pair{Cert: cert, Key: key}, nil
 }
 
-// WriteFile replaces a file as a whole, readable by its owner only.
+// WriteFile replaces a file as a whole, readable by its owner only, whatever was there before.
 func WriteFile(path string, data []byte) error {
-	next := path + ".next"
-	if err := os.WriteFile(next, data, 0o600); err != nil {
+	next, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".next-*") // made with mode 0600
+	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	if err := os.Rename(next, path); err != nil {
+	_, err = next.Write(data)
+	if err := errors.Join(err, next.Close()); err != nil {
+		_ = os.Remove(next.Name()) // the first error is the one that tells
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	if err := os.Rename(next.Name(), path); err != nil {
+		_ = os.Remove(next.Name()) // the first error is the one that tells
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return nil
