@@ -17,6 +17,8 @@ type Result struct {
 	Decided bool
 	// Groups are the decision groups by index; there is at least one, and each has at least one slice.
 	Groups []group.Group
+	// Regrouped are the selected clusters that had to leave a group above its bound, sorted.
+	Regrouped []string
 	// Fingerprint identifies the group strategy that the groups follow; empty where that is not known.
 	Fingerprint string
 	// Selected is the number of clusters in all groups.

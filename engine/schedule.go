@@ -38,13 +38,13 @@ func Schedule(s *fleet.Snapshot, p *program.Program, past ledger.Ledger) *Result
 		},
 		Scope: t.scope.candidates, Tier: t.tiers(), Past: past,
 	}, p)
-	groups, dead := group.Assign(group.Input{
+	assigned := group.Assign(group.Input{
 		Snapshot: s, Strategy: p.Groups, Selected: t.Ranking.Chosen, Prior: s.Slices(p.Key), Asked: &t.grouped,
 	})
-	if dead != "" {
-		return t.dead(pluginGroup + ":" + dead)
+	if assigned.Failed != "" {
+		return t.dead(pluginGroup + ":" + assigned.Failed)
 	}
-	return t.result(groups)
+	return t.result(assigned)
 }
 
 // dead is the result of a run that an expression keeps from deciding. It may not once a score runs out.
@@ -66,11 +66,12 @@ func (t *Trace) tiers() func(id fleet.ID, incumbent bool) int {
 }
 
 // result puts together what a run that decided has to say.
-func (t *Trace) result(groups []group.Group) *Result {
+func (t *Trace) result(assigned group.Assignment) *Result {
 	return &Result{
 		Key:           t.Program.Key,
 		Decided:       true,
-		Groups:        groups,
+		Groups:        assigned.Groups,
+		Regrouped:     assigned.Regrouped,
 		Fingerprint:   t.Program.Groups.Fingerprint,
 		Selected:      len(t.Ranking.Chosen),
 		Reluctant:     t.reluctant(),

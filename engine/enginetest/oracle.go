@@ -171,11 +171,12 @@ func (r *run) decide() Outcome {
 	}
 	judged := r.judge(first, last, next, chosen)
 	out := Outcome{
-		Decided: true, Groups: members.groups(chosen), Selected: len(chosen), Verdicts: judged.verdicts,
+		Decided: true, Selected: len(chosen), Verdicts: judged.verdicts,
 		Satisfied:     r.satisfied(last, judged, len(chosen)),
 		Misconfigured: misconfiguredIs(strings.Join(first.scope.problems, "; ")),
 		LookAgain:     earliest(again),
 	}
+	out.Groups, out.Regrouped = members.groups(chosen)
 	for name := range chosen {
 		if first.in[name] && r.reluctant(name) {
 			out.Reluctant++

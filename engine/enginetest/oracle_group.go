@@ -24,8 +24,8 @@ type home struct {
 	index int
 }
 
-// groups seats every chosen cluster, where it sat if it may stay.
-func (m *membership) groups(chosen map[string]bool) []Group {
+// groups seats every chosen cluster, where it sat if it may stay, and names those that had to leave their group.
+func (m *membership) groups(chosen map[string]bool) (groups []Group, regrouped []string) {
 	strategy := m.spec.DecisionStrategy.GroupStrategy
 	seats := map[string]seat{}
 	if !m.strategyChanged(strategy) {
@@ -34,10 +34,10 @@ func (m *membership) groups(chosen map[string]bool) []Group {
 	if len(seats) == 0 {
 		m.seatAnew(seats, chosen, strategy)
 	} else {
-		m.spill(seats, length(strategy, len(chosen)), percentage(strategy))
+		regrouped = spill(seats, GroupBound(strategy, len(chosen)))
 		m.seatNewcomers(seats, chosen, strategy)
 	}
-	return arranged(seats, strategy)
+	return arranged(seats, strategy), regrouped
 }
 
 func (r *run) strategyChanged(strategy clusterv1beta1.GroupStrategy) bool {
@@ -58,12 +58,13 @@ func (m *membership) stay(chosen map[string]bool) map[string]seat {
 		if slice.index < 0 {
 			continue
 		}
+		group := home{slice.group, m.position(slice.index)}
 		var here []string
 		for _, name := range slice.clusters {
 			if _, seated := seats[name]; seated || !chosen[name] || !m.belongs(name, slice.group) {
 				continue
 			}
-			seats[name] = seat{group: home{slice.group, slice.index}}
+			seats[name] = seat{group: group}
 			here = append(here, name)
 		}
 		if len(here) == 0 || slice.number < 1 || taken[slice.number] {
@@ -72,10 +73,22 @@ func (m *membership) stay(chosen map[string]bool) map[string]seat {
 		taken[slice.number] = true
 		slices.Sort(here)
 		for _, name := range here[:min(limit, len(here))] {
-			seats[name] = seat{home{slice.group, slice.index}, slice.number}
+			seats[name] = seat{group, slice.number}
 		}
 	}
 	return seats
+}
+
+// position counts the indexes that slices have and that are below an index. It stands for the index: there may be no
+// integer after that.
+func (r *run) position(index int) int {
+	below := map[int]bool{}
+	for _, slice := range r.prior {
+		if slice.index < index {
+			below[slice.index] = true
+		}
+	}
+	return len(below)
 }
 
 func nameOf(claim int, strategy clusterv1beta1.GroupStrategy) string {
@@ -107,18 +120,19 @@ func (m *membership) seatAnew(seats map[string]seat, chosen map[string]bool, str
 	}
 }
 
-// spill takes the seats of the last by name of each group that exceeds a fixed length.
-func (r *run) spill(seats map[string]seat, length int, percentage bool) {
-	if percentage {
-		return
-	}
+// spill takes the seats of the last by name of each group above the bound, and returns their names.
+func spill(seats map[string]seat, bound int) []string {
+	var out []string
 	for _, members := range groupsOf(seats) {
 		for i, name := range members {
-			if i >= length {
+			if i >= bound {
 				delete(seats, name)
+				out = append(out, name)
 			}
 		}
 	}
+	slices.Sort(out)
+	return out
 }
 
 // groupsOf returns the members of each group by name.
@@ -279,6 +293,16 @@ func (r *run) keptGroups(stay map[string]bool) []Group {
 
 func percentage(strategy clusterv1beta1.GroupStrategy) bool {
 	return strings.HasSuffix(strategy.ClustersPerDecisionGroup.StrVal, "%")
+}
+
+// GroupBound is how many clusters a group may hold before some have to leave: its length or, where that is a percentage, one
+// and a half times the length, and at least one more than the length.
+func GroupBound(strategy clusterv1beta1.GroupStrategy, total int) int {
+	out := length(strategy, total)
+	if !percentage(strategy) {
+		return out
+	}
+	return int(max(math.Floor(1.5*float64(out)), float64(out+1)))
 }
 
 // length is how many clusters a group takes.

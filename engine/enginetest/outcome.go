@@ -17,8 +17,10 @@ import (
 // Outcome is all that a scheduler says of one placement, in the words in which engine and oracle are compared.
 type Outcome struct {
 	// Decided is false where what was decided before stays.
-	Decided                  bool
-	Groups                   []Group
+	Decided bool
+	Groups  []Group
+	// Regrouped had to leave a group above its bound.
+	Regrouped                []string
 	Selected, Reluctant      int
 	Satisfied, Misconfigured engine.Condition
 	LookAgain                time.Time
@@ -83,6 +85,7 @@ func Said(result *engine.Result) Outcome {
 	out := Outcome{
 		Decided: result.Decided, Selected: result.Selected, Reluctant: result.Reluctant,
 		Satisfied: result.Satisfied, Misconfigured: result.Misconfigured, LookAgain: result.LookAgain, Verdicts: map[string]string{},
+		Regrouped: result.Regrouped,
 	}
 	for _, group := range result.Groups {
 		made := Group{Name: group.Name}

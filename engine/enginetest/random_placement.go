@@ -172,7 +172,7 @@ func (r Random) slices(w *World, key fleet.Key) []*clusterv1beta1.PlacementDecis
 		b := Slice(key.Namespace, key.Name, number, r.members(len(w.Clusters))...)
 		b.Group(one(r, "", "", "canary", "wave-1", "forgotten"), r.IntN(3))
 		if r.Chance(4) {
-			b.Index(one(r, "", "x", "-1"))
+			b.Index(one(r, "", "x", "-1", "9223372036854775807"))
 		}
 		if r.Chance(10) {
 			strategy = one(r, "", current, "bygone")

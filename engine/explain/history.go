@@ -36,10 +36,14 @@ type Change struct {
 	Selected int `json:"selected"`
 	Added    int `json:"added"`
 	Removed  int `json:"removed"`
-	// Moves name them, by cluster. More counts those that were not kept, Hidden those that the reader may not see.
-	Moves  []Move `json:"moves"`
-	More   int    `json:"more,omitempty"`
-	Hidden int    `json:"hidden,omitempty"`
+	// Regrouped counts the clusters that stayed selected and had to leave a decision group above its bound.
+	Regrouped int `json:"regrouped,omitempty"`
+	// Moves and RegroupedClusters name them, by cluster. More counts those that were not kept, Hidden those that the reader
+	// may not see.
+	Moves             []Move   `json:"moves"`
+	RegroupedClusters []string `json:"regroupedClusters,omitempty"`
+	More              int      `json:"more,omitempty"`
+	Hidden            int      `json:"hidden,omitempty"`
 }
 
 // Move is a cluster that came or went.

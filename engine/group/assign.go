@@ -50,15 +50,23 @@ type Input struct {
 	Asked *filter.Asked
 }
 
-// Assign puts every selected cluster into a group and a slice. There is always one group with one slice, possibly
-// empty. Named groups come first, in the order of the spec, a name's further groups following it; then the unnamed.
-//
-// Dead names the first expression that failed on every selected cluster it was evaluated on, and is empty where none
-// did. With it there are no groups: nothing can be decided.
-func Assign(in Input) (groups []Group, dead string) {
+// Assignment is the groups of every selected cluster.
+type Assignment struct {
+	// Groups has always one group with one slice, possibly empty. Named groups come first, in the order of the spec, a name's
+	// further groups following it; then the unnamed.
+	Groups []Group
+	// Regrouped are the clusters that had to leave a group above its bound, sorted.
+	Regrouped []string
+	// Failed names the first expression that failed on every selected cluster it was evaluated on, and is empty where none
+	// did. With it there are no groups: nothing can be decided.
+	Failed string
+}
+
+// Assign puts every selected cluster into a group and a slice.
+func Assign(in Input) Assignment {
 	a := newAssignment(in)
-	if a.dead != "" {
-		return nil, a.dead
+	if a.failed != "" {
+		return Assignment{Failed: a.failed}
 	}
 	if !a.strategyChanged() {
 		a.keep()
@@ -70,7 +78,7 @@ func Assign(in Input) (groups []Group, dead string) {
 		a.join()
 		a.arrange()
 	}
-	return number(a.pools), ""
+	return Assignment{Groups: number(a.pools), Regrouped: a.regrouped}
 }
 
 // assignment is the work of one Assign.
@@ -82,17 +90,20 @@ type assignment struct {
 	claim map[fleet.ID]int
 	// named is, per group name, the selected clusters that a predefined group of that name matches, or on which its
 	// expressions are too costly to tell: those may stay, and none of them may come.
-	named map[string]*bitset.BitSet
-	dead  string
+	named  map[string]*bitset.BitSet
+	failed string
 	// newcomers are the selected clusters that have no group yet, by name.
 	newcomers []fleet.ID
+	// regrouped are the newcomers that had to leave a group above its bound, sorted.
+	regrouped []string
 	pools     []*pool
 }
 
-// pool is a group in the making: the slices it had, with who stays, and those that have no slice yet.
+// pool is a group in the making: its slices with the clusters that stay, and the clusters that have no slice yet.
 type pool struct {
-	name   string
-	prior  int
+	name string
+	// index orders the pools of one name.
+	index  int
 	slices []Slice
 	loose  []string
 }
@@ -117,14 +128,14 @@ func newAssignment(in Input) *assignment {
 	return a
 }
 
-// match works out which predefined groups match whom. The expressions of a group run on every selected cluster, also on
-// those that an earlier group claims: such a cluster may be in the later group, and stay there.
+// match works out which clusters each predefined group matches. The expressions of a group run on every selected
+// cluster, also on those that an earlier group claims: such a cluster may be in the later group, and stay there.
 func (a *assignment) match(selected *bitset.BitSet) {
 	evaluation, asked := filter.NewEvaluation(a.Snapshot), cmp.Or(a.Asked, &filter.Asked{})
 	for i, group := range a.Strategy.Groups {
 		matching := selected.Clone()
 		fell := evaluation.Narrow(group.Predicate, matching, asked)
-		a.dead = cmp.Or(a.dead, fell.Dead("decisionGroups", i))
+		a.failed = cmp.Or(a.failed, fell.Dead("decisionGroups", i))
 		for id := range matching.EachSet() {
 			if _, taken := a.claim[id]; !taken {
 				a.claim[id] = i
@@ -140,9 +151,9 @@ func (a *assignment) match(selected *bitset.BitSet) {
 	}
 }
 
-// fresh assigns everybody anew: each predefined group takes those it matches that none before it took, cut into
-// groups of the strategy's length; then those that nobody claims. Groups of one name end up side by side, as they do
-// when they are kept: from the decisions alone nobody can tell which of two entries of the spec a group comes from.
+// fresh assigns every cluster anew: each predefined group takes those it matches that none before it took, cut into
+// groups of the strategy's length; then the clusters without a claim. Groups of one name end up side by side, as they do
+// when they are kept: the decisions alone do not show which of two entries of the spec a group comes from.
 func (a *assignment) fresh() {
 	for claim, ids := range a.claims() {
 		name := ""
@@ -153,7 +164,7 @@ func (a *assignment) fresh() {
 			continue
 		}
 		for chunk := range slices.Chunk(a.names(ids), a.length) {
-			a.pools = append(a.pools, &pool{name: name, prior: len(a.pools), loose: chunk})
+			a.pools = append(a.pools, &pool{name: name, index: len(a.pools), loose: chunk})
 		}
 	}
 	a.arrange()
@@ -162,18 +173,18 @@ func (a *assignment) fresh() {
 	}
 }
 
-// claims returns whom each predefined group claims, and last whom none does.
+// claims returns the clusters that each predefined group claims, and last those that none does.
 func (a *assignment) claims() [][]fleet.ID {
-	nobodys := len(a.Strategy.Groups)
-	out := make([][]fleet.ID, nobodys+1)
+	unclaimed := len(a.Strategy.Groups)
+	out := make([][]fleet.ID, unclaimed+1)
 	if len(a.claim) == 0 {
-		out[nobodys] = a.Selected
+		out[unclaimed] = a.Selected
 		return out
 	}
 	for _, id := range a.Selected {
 		claim, claimed := a.claim[id]
 		if !claimed {
-			claim = nobodys
+			claim = unclaimed
 		}
 		out[claim] = append(out[claim], id)
 	}

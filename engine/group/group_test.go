@@ -92,7 +92,7 @@ func TestMembership(t *testing.T) {
 		"a length that grew compacts nothing": {
 			fleet(p().PerGroup("4"), "a b c d", at(1, "a b"), at(2, "c d").Group("", 1)), []string{"1 #0: a b", "2 #1: c d"},
 		},
-		"a percentage that fell by rounding evicts nobody": {
+		"a percentage that fell by rounding moves no cluster": {
 			fleet(p().PerGroup("50%"), "a b c", at(1, "a b c")), []string{"1 #0: a b c"},
 		},
 		"a slice keeps its number and a new one takes the lowest that is free": {
@@ -123,6 +123,69 @@ func TestMembership(t *testing.T) {
 				t.Errorf("slices (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestAPercentageGroupIsCutDownToItsBound holds that a group whose share fell keeps max(1.5 x share, share + 1) clusters, and
+// that the last by name go to groups with room, in which newcomers are no different.
+func TestAPercentageGroupIsCutDownToItsBound(t *testing.T) {
+	const ten = "a b c d e f g h i j"
+	for name, tc := range map[string]struct {
+		world     *enginetest.World
+		want      []string
+		regrouped string
+	}{
+		"310 clusters at 20 % that became 62": {
+			fleet(p().PerGroup("20%"), many(0, 62), at(1, many(0, 62)), at(2, "gone").Group("", 1)),
+			[]string{"1 #0: n000 to n018, 19", "2 #1: n019 to n031, 13", "3 #2: n032 to n044, 13", "4 #3: n045 to n057, 13", "5 #4: n058 n059 n060 n061"},
+			many(19, 62),
+		},
+		"at the bound of 1.5 x share nothing moves": {
+			fleet(p().PerGroup("40%"), ten, at(1, "a b c d e f"), at(2, "g h i j").Group("", 1)), []string{"1 #0: a b c d e f", "2 #1: g h i j"}, "",
+		},
+		"one above it moves one, into a group with room": {
+			fleet(p().PerGroup("40%"), ten, at(1, "a c e g i j f"), at(2, "b d h").Group("", 1)), []string{"1 #0: a c e f g i", "2 #1: b d h j"}, "j",
+		},
+		"a share of one may hold two": {
+			fleet(p().PerGroup("10%"), ten, at(1, "a b"), at(2, "c d").Group("", 1), at(3, "e f g h i j").Group("", 2)),
+			[]string{"1 #0: a b", "2 #1: c d", "3 #2: e f", "4 #3: g", "5 #4: h", "6 #5: i", "7 #6: j"}, "g h i j",
+		},
+		"several groups, the last with room first": {
+			fleet(p().PerGroup("20%"), ten, at(1, "a b c d"), at(2, "e f g h").Group("", 1), at(3, "i").Group("", 2), at(4, "j").Group("", 3)),
+			[]string{"1 #0: a b c", "2 #1: e f g", "3 #2: h i", "4 #3: d j"}, "d h",
+		},
+		"newcomers and those that move go by name": {
+			fleet(p().PerGroup("20%"), ten, at(1, "b c d e f g h"), at(2, "j").Group("", 1)),
+			[]string{"1 #0: b c d", "2 #1: a j", "3 #2: e f", "4 #3: g h", "5 #4: i"}, "e f g h",
+		},
+		"a named group is cut within its name": {
+			fleet(canary().PerGroup("20%"), "A B C D E F g h i j", at(1, "A B C D E F").Group("canary", 0), at(2, "g h i").Group("", 1)),
+			[]string{"1 canary#0: A B C", "3 canary#1: D E", "4 canary#2: F", "2 #3: g h i", "5 #4: j"}, "D E F",
+		},
+		"the number of a slice that every cluster leaves is free": {
+			fleet(p().PerGroup("25%"), "a b c d", at(1, "a b"), at(2, "d"), at(3, "c")), []string{"1 #0: a b", "2 #1: c", "3 #2: d"}, "c d",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := enginetest.Decide(t, tc.world)
+			if diff := cmp.Diff(tc.want, told(result)); diff != "" {
+				t.Errorf("slices (-want +got):\n%s", diff)
+			}
+			if got := strings.Join(result.Regrouped, " "); got != tc.regrouped {
+				t.Errorf("regrouped %q, want %q", got, tc.regrouped)
+			}
+		})
+	}
+}
+
+// TestANewcomerNeverJoinsTheFirstGroupForAnIndexOutOfRange holds that a stored index is compared and never added to: one
+// more than the largest would be the smallest, and the newcomer would be in the first group, which is rolled out first.
+func TestANewcomerNeverJoinsTheFirstGroupForAnIndexOutOfRange(t *testing.T) {
+	for _, index := range []string{"9223372036854775807", "9223372036854775806", "2147483647"} {
+		w := fleet(p().PerGroup("1"), "a b c", at(1, "a"), at(2, "b").Index(index))
+		if diff := cmp.Diff([]string{"1 #0: a", "2 #1: b", "3 #2: c"}, told(enginetest.Decide(t, w))); diff != "" {
+			t.Errorf("index %s: slices (-want +got):\n%s", index, diff)
+		}
 	}
 }
 

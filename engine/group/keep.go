@@ -34,7 +34,7 @@ func Keep(s *fleet.Snapshot, prior []fleet.Slice, stay *bitset.BitSet) []Group {
 		if group := (groupID{slice.GroupIndex, slice.Group}); len(pools) == 0 || group != last {
 			pools, last = append(pools, &pool{name: slice.Group}), group
 		}
-		pools[len(pools)-1].seat(slice.Number, names, taken)
+		pools[len(pools)-1].retain(slice.Number, names, taken)
 	}
 	if len(pools) == 0 {
 		pools = []*pool{{}}

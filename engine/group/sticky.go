@@ -24,12 +24,13 @@ type groupID struct {
 }
 
 // keep makes the pools out of the prior slices: each cluster that is still selected and still qualifies stays where
-// it is, in the lowest slice that has it. Pools and slices that nobody stays in are forgotten.
+// it is, in the lowest slice that has it. Pools and slices without such a cluster are dropped. From here on the indexes of
+// the pools are their positions: a stored index is only compared, since adding to it could overflow.
 func (a *assignment) keep() {
 	if len(a.Prior) == 0 {
 		return
 	}
-	roster, missing := roster{names: a.names(a.Selected)}, bitset.New(uint(len(a.Selected)))
+	selected, missing := nameIndex{names: a.names(a.Selected)}, bitset.New(uint(len(a.Selected)))
 	missing.FlipRange(0, uint(len(a.Selected)))
 	pools, taken := map[groupID]*pool{}, map[int]bool{}
 	for _, slice := range a.Prior {
@@ -38,7 +39,7 @@ func (a *assignment) keep() {
 		}
 		var stay []string
 		for _, name := range slice.Clusters {
-			at, ok := roster.find(name)
+			at, ok := selected.find(name)
 			if ok && missing.Test(at) && a.qualifies(a.Selected[at], slice.Group) {
 				missing.Clear(at)
 				stay = append(stay, name)
@@ -49,26 +50,29 @@ func (a *assignment) keep() {
 		}
 		group := groupID{slice.GroupIndex, slice.Group}
 		if pools[group] == nil {
-			pools[group] = &pool{name: slice.Group, prior: slice.GroupIndex}
+			pools[group] = &pool{name: slice.Group, index: slice.GroupIndex}
 			a.pools = append(a.pools, pools[group])
 		}
-		pools[group].seat(slice.Number, stay, taken)
+		pools[group].retain(slice.Number, stay, taken)
 	}
 	a.newcomers = nil
 	for at := range missing.EachSet() {
 		a.newcomers = append(a.newcomers, a.Selected[at])
 	}
 	a.arrange()
+	for i, pool := range a.pools {
+		pool.index = i
+	}
 }
 
-// roster is names in order. Whoever looks them up in order as well finds each beside the one before.
-type roster struct {
+// nameIndex finds names in a sorted list. Names that are looked up in order are found without a search.
+type nameIndex struct {
 	names []string
 	next  uint
 }
 
 // find returns the position of a name.
-func (r *roster) find(name string) (at uint, ok bool) {
+func (r *nameIndex) find(name string) (at uint, ok bool) {
 	if r.next >= uint(len(r.names)) || r.names[r.next] != name {
 		found, ok := slices.BinarySearch(r.names, name)
 		if !ok {
@@ -80,10 +84,10 @@ func (r *roster) find(name string) (at uint, ok bool) {
 	return r.next - 1, true
 }
 
-// seat puts those who stay into the slice they are in, and marks its number as taken. A slice over the limit keeps its
-// first by name. Those who have no room, or whose slice has no number that a slice of the placement may have, stay in
-// the group and get another slice: a stranger's object counts as a slice if it has the label.
-func (p *pool) seat(number int, stay []string, taken map[int]bool) {
+// retain puts the clusters that stay into the slice they are in, and marks its number as taken. A slice over the limit
+// keeps its first by name. A cluster without room, or whose slice has no number that a slice of the placement may have,
+// stays in the group and gets another slice: an object of another writer counts as a slice if it has the label.
+func (p *pool) retain(number int, stay []string, taken map[int]bool) {
 	if number < 1 || taken[number] {
 		p.loose = append(p.loose, stay...)
 		return
@@ -106,15 +110,11 @@ func (a *assignment) qualifies(id fleet.ID, name string) bool {
 	return matching != nil && matching.Test(id)
 }
 
-// spill turns the last by name of every group over the length into newcomers. Only a fixed length spills: one that is
-// a percentage moves with the total, which is no reason to move a cluster.
+// spill turns the last by name of every group above its bound into newcomers, just enough to come down to the bound.
 func (a *assignment) spill() {
-	if a.Strategy.Percent {
-		return
-	}
+	bound := a.Strategy.Bound(a.length)
 	for _, pool := range a.pools {
-		over := pool.size() - a.length
-		if over <= 0 {
+		if pool.size() <= bound {
 			continue
 		}
 		names := slices.Clone(pool.loose)
@@ -122,11 +122,16 @@ func (a *assignment) spill() {
 			names = append(names, slice.Clusters...)
 		}
 		slices.Sort(names)
-		pool.drop(names[len(names)-over:])
-		for _, name := range names[len(names)-over:] {
-			if id, ok := a.Snapshot.ID(name); ok {
-				a.newcomers = append(a.newcomers, id)
-			}
+		pool.drop(names[bound:])
+		a.regrouped = append(a.regrouped, names[bound:]...)
+	}
+	if len(a.regrouped) == 0 {
+		return
+	}
+	slices.Sort(a.regrouped)
+	for _, name := range a.regrouped {
+		if id, ok := a.Snapshot.ID(name); ok {
+			a.newcomers = append(a.newcomers, id)
 		}
 	}
 	slices.SortFunc(a.newcomers, func(x, y fleet.ID) int {
@@ -147,59 +152,72 @@ func (p *pool) drop(names []string) {
 	p.slices = slices.DeleteFunc(p.slices, func(s Slice) bool { return len(s.Clusters) == 0 })
 }
 
+// vacancy is a group with room for some more clusters.
+type vacancy struct {
+	pool *pool
+	room int
+}
+
 // join gives every newcomer a group of the name that claims it: the last with room, else the first with room, else a
 // new one.
 func (a *assignment) join() {
+	vacant := a.vacancies()
 	for _, id := range a.newcomers {
 		name := ""
 		if claim, claimed := a.claim[id]; claimed {
 			name = a.Strategy.Groups[claim].Name
 		}
-		home := a.withRoom(name)
-		if home == nil {
-			home = &pool{name: name, prior: a.afterLast()}
-			a.pools = append(a.pools, home)
+		if len(vacant[name]) == 0 {
+			opened := &pool{name: name, index: len(a.pools)}
+			a.pools = append(a.pools, opened)
+			vacant[name] = []vacancy{{opened, a.length}}
 		}
-		home.loose = append(home.loose, a.Snapshot.Name(id))
+		next := &vacant[name][0]
+		next.pool.loose = append(next.pool.loose, a.Snapshot.Name(id))
+		if next.room--; next.room == 0 {
+			vacant[name] = vacant[name][1:]
+		}
 	}
 }
 
-func (a *assignment) withRoom(name string) *pool {
-	var first, last *pool
+// vacancies returns, per name, the groups with room in the order in which newcomers join them: the last group of the
+// name, then the others from the first. A group that is opened later is the last of its name until it is full, when no
+// other has room any more, so the order holds while newcomers join.
+func (a *assignment) vacancies() map[string][]vacancy {
+	last := map[string]*pool{}
 	for _, pool := range a.pools {
-		if pool.name != name {
-			continue
-		}
-		last = pool
-		if first == nil && pool.size() < a.length {
-			first = pool
+		last[pool.name] = pool
+	}
+	out := make(map[string][]vacancy, len(last))
+	add := func(pool *pool) {
+		if room := a.length - pool.size(); room > 0 {
+			out[pool.name] = append(out[pool.name], vacancy{pool, room})
 		}
 	}
-	if last != nil && last.size() < a.length {
-		return last
+	for _, pool := range last {
+		add(pool)
 	}
-	return first
-}
-
-func (a *assignment) afterLast() int {
-	last := -1
 	for _, pool := range a.pools {
-		last = max(last, pool.prior)
+		if pool != last[pool.name] {
+			add(pool)
+		}
 	}
-	return last + 1
+	return out
 }
 
-// arrange puts the pools in order: named ones as the spec names them, then the unnamed; those of one name as before.
+// arrange puts the pools in order: named ones as the spec names them, then the unnamed; those of one name by index.
 func (a *assignment) arrange() {
+	ranks := make(map[string]int, len(a.Strategy.Groups))
+	for i, group := range slices.Backward(a.Strategy.Groups) {
+		ranks[group.Name] = i
+	}
 	rank := func(name string) int {
-		for i, group := range a.Strategy.Groups {
-			if group.Name == name {
-				return i
-			}
+		if at, named := ranks[name]; named {
+			return at
 		}
 		return len(a.Strategy.Groups)
 	}
 	slices.SortStableFunc(a.pools, func(x, y *pool) int {
-		return cmp.Or(cmp.Compare(rank(x.name), rank(y.name)), cmp.Compare(x.prior, y.prior))
+		return cmp.Or(cmp.Compare(rank(x.name), rank(y.name)), cmp.Compare(x.index, y.index))
 	})
 }

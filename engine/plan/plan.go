@@ -63,6 +63,8 @@ type Plan struct {
 	Writes []Write
 	// Added and Removed name the clusters that come and go, sorted, held against what was stored.
 	Added, Removed []string
+	// Regrouped name the clusters that stay and had to leave a group above its bound, sorted.
+	Regrouped []string
 	// LookAgain is when to make a plan again, since scores that have changed are not to be written before; zero for never.
 	LookAgain time.Time
 }
@@ -92,6 +94,7 @@ func Diff(result *engine.Result, stored Stored, now time.Time) Plan {
 	d := newDiff(result, stored, now)
 	out := Plan{Key: result.Key, LookAgain: d.due}
 	out.Added, out.Removed = d.moves()
+	out.Regrouped = result.Regrouped
 	placement := stored.Placement
 	if pledged, due := pledge(result, placement); due {
 		placement = pledged

@@ -44,6 +44,16 @@ func (s Strategy) Length(total int) int {
 	return length
 }
 
+// Bound returns how many clusters a group of a length may hold before the last of them have to leave. A length that is a
+// percentage moves with the total, which alone is no reason to move a cluster: the bound is half as much again, and at
+// least one more.
+func (s Strategy) Bound(length int) int {
+	if !s.Percent {
+		return length
+	}
+	return length + max(length/2, 1)
+}
+
 func compileStrategy(in clusterv1beta1.GroupStrategy, env *celenv.Env, path *field.Path) (Strategy, field.ErrorList) {
 	var out Strategy
 	var faults field.ErrorList

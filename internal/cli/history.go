@@ -153,6 +153,9 @@ func tabulate(w io.Writer, of *explain.History) error {
 		for _, move := range change.Moves {
 			table.row(at, move.Cluster, moved(move), cause)
 		}
+		for _, cluster := range change.RegroupedClusters {
+			table.row(at, cluster, "regrouped: its decision group was too large", cause)
+		}
 		if rest := change.More + change.Hidden; rest > 0 {
 			table.row(at, fmt.Sprintf("(%d others)", rest), "", cause)
 		}

@@ -117,7 +117,7 @@ func (d decision) remarks() []string {
 	for _, change := range []struct {
 		verb     string
 		clusters []string
-	}{{"added", d.plan.Added}, {"removed", d.plan.Removed}} {
+	}{{"added", d.plan.Added}, {"removed", d.plan.Removed}, {"regrouped", d.plan.Regrouped}} {
 		if len(change.clusters) > 0 {
 			out = append(out, fmt.Sprintf("%s %s: %s", change.verb,
 				count(len(change.clusters), "cluster"), names(change.clusters, maxExamples)))

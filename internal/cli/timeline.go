@@ -151,6 +151,9 @@ func (d decision) moves(before []metav1.Condition) []move {
 	for _, name := range d.plan.Added {
 		out = d.joined(out, "added", name)
 	}
+	if len(d.plan.Regrouped) > 0 {
+		out = append(out, move{key: d.key, change: "regrouped", clusters: d.plan.Regrouped, why: "their decision group was too large"})
+	}
 	for _, after := range d.placement.Status.Conditions {
 		was := none
 		if old := meta.FindStatusCondition(before, after.Type); old != nil {

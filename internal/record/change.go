@@ -23,9 +23,11 @@ type Change struct {
 	Causes     []explain.Cause
 	MoreCauses int
 	Selected   int
-	// Added and Removed count everybody, Moves name some.
-	Added, Removed int
-	Moves          []Move
+	// Added, Removed and Regrouped count every cluster; Moves name some that came or went.
+	Added, Removed, Regrouped int
+	Moves                     []Move
+	// RegroupedClusters name some that had to leave a group above its bound, sorted.
+	RegroupedClusters []string
 }
 
 // Move is a cluster that came or went.
@@ -47,7 +49,7 @@ type Finding struct {
 func (t *Turn) change(written plan.Plan, now time.Time) Change {
 	out := Change{
 		At: now.UTC(), Generation: t.last.Placement.Generation, Causes: t.woken.named, MoreCauses: t.woken.more,
-		Selected: t.last.Result.Selected, Added: len(written.Added), Removed: len(written.Removed),
+		Selected: t.last.Result.Selected, Added: len(written.Added), Removed: len(written.Removed), Regrouped: len(written.Regrouped),
 	}
 	for _, side := range []struct {
 		names []string
@@ -59,6 +61,7 @@ func (t *Turn) change(written plan.Plan, now time.Time) Change {
 			})
 		}
 	}
+	out.RegroupedClusters = slices.Clone(written.Regrouped[:min(len(written.Regrouped), maxMoves-len(out.Moves))])
 	if len(out.Causes) == 0 {
 		out.Causes = []explain.Cause{{Kind: "Time", What: passed(out.Moves)}}
 	}
@@ -96,7 +99,7 @@ func passed(moves []Move) string {
 func (c *Change) Told(sees func(string) bool, cluster string) explain.Change {
 	out := explain.Change{
 		At: c.At, Generation: c.Generation, Causes: []explain.Cause{}, MoreCauses: c.MoreCauses,
-		Selected: c.Selected, Added: c.Added, Removed: c.Removed, Moves: []explain.Move{}, More: c.Added + c.Removed - len(c.Moves),
+		Selected: c.Selected, Added: c.Added, Removed: c.Removed, Regrouped: c.Regrouped, Moves: []explain.Move{}, More: c.unnamed(),
 	}
 	for _, cause := range c.Causes {
 		out.Causes = append(out.Causes, cause.To(sees))
@@ -111,13 +114,26 @@ func (c *Change) Told(sees func(string) bool, cluster string) explain.Change {
 			})
 		}
 	}
+	for _, name := range c.RegroupedClusters {
+		switch seen := sees(name); {
+		case cluster == "" && !seen:
+			out.Hidden++
+		case seen && (cluster == "" || cluster == name):
+			out.RegroupedClusters = append(out.RegroupedClusters, name)
+		}
+	}
 	slices.SortStableFunc(out.Moves, func(a, b explain.Move) int { return strings.Compare(a.Cluster, b.Cluster) })
 	return out
 }
 
-// mayMove says whether a change moved a cluster, or may have: not everybody was kept.
+// unnamed counts the clusters that the change moved and does not name.
+func (c *Change) unnamed() int {
+	return c.Added + c.Removed + c.Regrouped - len(c.Moves) - len(c.RegroupedClusters)
+}
+
+// mayMove says whether a change moved a cluster, or may have, since it does not name all.
 func (c *Change) mayMove(cluster string) bool {
-	return c.Added+c.Removed > len(c.Moves) ||
+	return c.unnamed() > 0 || slices.Contains(c.RegroupedClusters, cluster) ||
 		slices.ContainsFunc(c.Moves, func(move Move) bool { return move.Cluster == cluster })
 }
 
@@ -135,8 +151,11 @@ func (f *Finding) told(sees func(string) bool) *explain.State {
 
 // bytes estimates what a change takes.
 func (c *Change) bytes() int {
-	const whole, cause, each = 256, 128, 160
+	const whole, cause, name, each = 256, 128, 16, 160
 	out := whole + cause*len(c.Causes)
+	for _, cluster := range c.RegroupedClusters {
+		out += name + len(cluster)
+	}
 	for _, move := range c.Moves {
 		out += each + len(move.Cluster)
 		for _, found := range []*Finding{move.Before, move.After} {
@@ -180,7 +199,7 @@ func (c *Change) Fields() []any {
 	return []any{
 		"generation", c.Generation, "causes", causes, "moreCauses", c.MoreCauses,
 		"addedClusters", came[:min(maxNamed, len(came))], "removedClusters", went[:min(maxNamed, len(went))],
-		"removedFor", verdicts,
+		"removedFor", verdicts, "regroupedClusters", c.RegroupedClusters[:min(maxNamed, len(c.RegroupedClusters))],
 	}
 }
 

@@ -96,7 +96,7 @@ func (t *Turn) Failed() { t.record.causes.restore(t.key, t.woken) }
 // Stored ends a turn. Where it moved anybody it notes the change and returns it.
 func (t *Turn) Stored(written plan.Plan) (change Change, moved bool) {
 	t.record.runs.put(t.key, t.last, t.last)
-	if len(written.Added)+len(written.Removed) == 0 {
+	if len(written.Added)+len(written.Removed)+len(written.Regrouped) == 0 {
 		return Change{}, false
 	}
 	change = t.change(written, t.record.options.Clock.Now())

@@ -162,6 +162,44 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// TestAGroupThatWasCutIsOneEntry holds that clusters which leave a group above its bound are one entry of the history, beside
+// those that went in the same decision; that a reader who may not see them is told how many there are; and that the entry is
+// found by each of them.
+func TestAGroupThatWasCutIsOneEntry(t *testing.T) {
+	b := newBench(t)
+	b.Lead(b.world)
+	b.decide(true)
+	b.clock.Step(time.Minute)
+	c, _ := b.world.Look(key, b.clock.Now())
+	turn := b.Turn(key)
+	turn.Decided(c, decide(key, c))
+	change, moved := turn.Stored(plan.Plan{Removed: []string{"x"}, Regrouped: []string{"b", "c"}})
+	if fields := fmt.Sprint(change.Fields()); !moved || !strings.Contains(fields, "regroupedClusters [b c]") {
+		t.Errorf("moved %t, fields %s", moved, fields)
+	}
+	for sentence, test := range map[string]struct {
+		cluster string
+		hidden  []string
+		want    string
+	}{
+		"all of it":              {want: "1 removed, 2 regrouped: [b c], 0 hidden"},
+		"without what is hidden": {hidden: []string{"b"}, want: "1 removed, 2 regrouped: [c], 1 hidden"},
+		"one of them":            {cluster: "c", want: "1 removed, 2 regrouped: [c], 0 hidden"},
+	} {
+		got, err := b.History(key, start.Add(time.Second), test.cluster, func(name string) bool { return !slices.Contains(test.hidden, name) })
+		if err != nil || len(got.Changes) != 1 {
+			t.Fatalf("%s: %d changes, error %v, want one", sentence, len(got.Changes), err)
+		}
+		one := got.Changes[0]
+		if told := fmt.Sprintf("%d removed, %d regrouped: %v, %d hidden", one.Removed, one.Regrouped, one.RegroupedClusters, one.Hidden); told != test.want {
+			t.Errorf("%s: %s, want %s", sentence, told, test.want)
+		}
+	}
+	if got, _ := b.History(key, start.Add(time.Second), "a", all); len(got.Changes) != 0 {
+		t.Errorf("the history of a cluster that stayed has %d changes", len(got.Changes))
+	}
+}
+
 // TestAnswers is the run that decided, one that is made again where that is not known, and what is not stored of either.
 func TestAnswers(t *testing.T) {
 	b := newBench(t)

@@ -55,7 +55,7 @@ func Describe(before *clusterv1beta1.Placement, result *engine.Result, p plan.Pl
 			Note: cut("The last decisions are kept: " + result.Misconfigured.Message),
 		}, true
 	}
-	if len(p.Added)+len(p.Removed) == 0 {
+	if len(p.Added)+len(p.Removed)+len(p.Regrouped) == 0 {
 		return Event{}, false
 	}
 	event = Event{Type: corev1.EventTypeNormal, Reason: ReasonDecisionUpdate, Action: ActionDecisionUpdated}
@@ -63,8 +63,9 @@ func Describe(before *clusterv1beta1.Placement, result *engine.Result, p plan.Pl
 	if before.Status.NumberOfSelectedClusters == 0 {
 		event.Reason, event.Action, verb = ReasonDecisionCreate, ActionDecisionCreated, "created"
 	}
-	event.Note = cut(fmt.Sprintf("Decisions of placement %s in namespace %s are %s: %d selected%s%s%s",
-		before.Name, before.Namespace, verb, result.Selected, held(result), names(", added", p.Added, ""), names(", removed", p.Removed, reasons(result.Trace, p.Removed))))
+	event.Note = cut(fmt.Sprintf("Decisions of placement %s in namespace %s are %s: %d selected%s%s%s%s",
+		before.Name, before.Namespace, verb, result.Selected, held(result), names(", added", p.Added, ""),
+		names(", removed", p.Removed, reasons(result.Trace, p.Removed)), names(", regrouped", p.Regrouped, ": their group was too large")))
 	return event, true
 }
 

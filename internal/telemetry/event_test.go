@@ -63,6 +63,20 @@ func TestDescribe(t *testing.T) {
 				Note: about + "updated: 13 selected, added 12 (c00, c01, c02, c03, c04, c05, c06, c07, c08, c09 and 2 more)",
 			},
 		},
+		"a group that was too large": {
+			selected: 3, result: &engine.Result{Selected: 2}, plan: plan.Plan{Removed: []string{"z"}, Regrouped: []string{"b"}},
+			want: telemetry.Event{
+				Type: "Normal", Reason: "DecisionUpdate", Action: "DecisionUpdated",
+				Note: about + "updated: 2 selected, removed 1 (z), regrouped 1 (b: their group was too large)",
+			},
+		},
+		"regrouped alone": {
+			selected: 2, result: &engine.Result{Selected: 2}, plan: plan.Plan{Regrouped: []string{"b"}},
+			want: telemetry.Event{
+				Type: "Normal", Reason: "DecisionUpdate", Action: "DecisionUpdated",
+				Note: about + "updated: 2 selected, regrouped 1 (b: their group was too large)",
+			},
+		},
 		"labels only": {selected: 2, result: &engine.Result{Selected: 2}, plan: plan.Plan{Writes: make([]plan.Write, 2)}},
 		"a new mistake": {
 			selected: 2, result: wrong("no such thing"),

@@ -38,6 +38,8 @@ func results() []string { return []string{string(Stored), string(Superseded), st
 const (
 	added   = "added"
 	removed = "removed"
+	// regrouped is a cluster that stays selected and had to leave a group above its bound.
+	regrouped = "regrouped"
 )
 
 // The stages of an evaluation.

@@ -57,9 +57,10 @@ func newMetrics(c *catalogue) *Metrics {
 		evaluations: c.counter("berth_placement_evaluations_total",
 			"Placements decided, by outcome: unchanged, changed, kept (misconfigured) or failed (a write failed).", Label{"outcome", outcomes()}),
 		decisions: c.counter("berth_decisions_total",
-			"Clusters that came into a placement's decisions or left them, by change: added or removed.", Label{"change", []string{added, removed}}),
+			"Clusters that came into a placement's decisions, left them, or moved out of a decision group above its bound, by change: added, removed or regrouped.",
+			Label{"change", []string{added, removed, regrouped}}),
 		changes: c.counter("berth_decision_changes_total",
-			"Changes of which clusters a placement has selected, by the kind of what woke the placement first.", Label{"cause", causes()}),
+			"Changes of which clusters a placement has selected or of the groups that they are in, by the kind of what woke the placement first.", Label{"cause", causes()}),
 		writes: c.counter("berth_plan_writes_total",
 			"Planned writes that were tried, by the kind of object, the verb and the result: stored, superseded (somebody else wrote in between) or failed.",
 			Label{"kind", []string{kindSlice, kindPlacement}}, Label{"verb", verbNames()}, Label{"result", results()}),
@@ -78,7 +79,7 @@ func newMetrics(c *catalogue) *Metrics {
 // begin lets every series that can be begin at zero: the first failure is a rise then, which a rate shows.
 func (m *Metrics) begin() {
 	for vec, values := range map[*prometheus.CounterVec][]string{
-		m.evaluations: outcomes(), m.decisions: {added, removed}, m.changes: causes(),
+		m.evaluations: outcomes(), m.decisions: {added, removed, regrouped}, m.changes: causes(),
 	} {
 		for _, value := range values {
 			vec.WithLabelValues(value)
@@ -133,6 +134,7 @@ func (m *Metrics) Wrote(p plan.Plan, done int, next Result) {
 func (m *Metrics) Applied(result *engine.Result, p plan.Plan) {
 	m.decisions.WithLabelValues(added).Add(float64(len(p.Added)))
 	m.decisions.WithLabelValues(removed).Add(float64(len(p.Removed)))
+	m.decisions.WithLabelValues(regrouped).Add(float64(len(p.Regrouped)))
 	for _, name := range p.Removed {
 		if _, paid := slices.BinarySearch(result.Ledger.Releasing, name); paid {
 			m.released.Inc()
@@ -143,7 +145,7 @@ func (m *Metrics) Applied(result *engine.Result, p plan.Plan) {
 // Answered records how long it took from the first change that woke a placement until what was decided was stored.
 func (m *Metrics) Answered(took time.Duration) { m.latency.Observe(took.Seconds()) }
 
-// Moved records one change of who is selected, by the kind of what woke the placement first.
+// Moved records one change of decisions, by the kind of what woke the placement first.
 func (m *Metrics) Moved(kind string) {
 	if !slices.Contains(causes(), kind) {
 		kind = causeOther

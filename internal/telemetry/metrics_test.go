@@ -53,7 +53,7 @@ func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := telemetry.NewMetrics(registry)
 	p := plan.Plan{
-		Added: many(3), Removed: many(2),
+		Added: many(3), Removed: many(2), Regrouped: many(1),
 		Writes: []plan.Write{{Verb: plan.Pledge}, {Verb: plan.Create}, {Verb: plan.Create}, {Verb: plan.Report}},
 	}
 	m.Evaluated(telemetry.Evaluation{Outcome: telemetry.Changed, Deciding: time.Millisecond, Writing: time.Second}, p)
@@ -86,6 +86,7 @@ func TestMetrics(t *testing.T) {
 		"berth_placement_evaluations_total outcome=unchanged":                                          1,
 		"berth_decisions_total change=added":                                                           3,
 		"berth_decisions_total change=removed":                                                         2,
+		"berth_decisions_total change=regrouped":                                                       1,
 		"berth_decision_changes_total cause=ManagedCluster":                                            1,
 		"berth_decision_changes_total cause=Time":                                                      1,
 		"berth_decision_changes_total cause=Other":                                                     1,

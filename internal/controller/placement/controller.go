@@ -144,7 +144,7 @@ func (r *reconciler) decide(ctx context.Context, key fleet.Key, c live.Case, tur
 	if !writes.Empty() {
 		r.answered(turn, change, moved)
 		fields := []any{
-			"selected", result.Selected, "added", len(writes.Added), "removed", len(writes.Removed),
+			"selected", result.Selected, "added", len(writes.Added), "removed", len(writes.Removed), "regrouped", len(writes.Regrouped),
 			"held", holding(c, result), "writes", len(writes.Writes), "reason", result.Satisfied.Reason,
 		}
 		if moved {
