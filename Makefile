@@ -57,8 +57,25 @@ lint: $(GOLANGCI_LINT) ## Lint the code, and check that the linter still sees wh
 	$(call in_each_module,lint,$(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml --allow-parallel-runners ./...)
 
 .PHONY: test
-test: $(PROMETHEUS) ## Run the tests of every module; those of hub start a whole hub.
+test: $(PROMETHEUS) ## Run the tests of every module, those of hub with a whole hub, and fuzz for seconds.
 	$(call in_each_module,test,go test $(TESTFLAGS) ./...)
+	@$(MAKE) fuzz
+
+# How long each fuzz target runs.
+FUZZTIME ?= 2s
+
+.PHONY: fuzz
+fuzz: ## Fuzz everything that reads bytes from users, each target for seconds.
+	hack/fuzz $(FUZZTIME) bin/fuzz $(WITH_CODE)
+
+# How long make long fuzzes each target, and flags of its tests.
+LONGFUZZTIME ?= 5m
+LONGFLAGS ?= -timeout 12h
+
+.PHONY: long
+long: $(PROMETHEUS) ## Run what takes hours: long variants of tests (BERTH_LONG=1), and minutes of fuzzing a target.
+	$(call in_each_module,long,BERTH_LONG=1 go test $(LONGFLAGS) ./...)
+	@$(MAKE) fuzz FUZZTIME=$(LONGFUZZTIME)
 
 .PHONY: integration
 integration: $(PROMETHEUS) ## Run only the tests against a real hub.

@@ -12,8 +12,12 @@ import (
 	"syscall"
 )
 
-// binaryVariable names a berth-hub to use instead of building one.
-const binaryVariable = "BERTH_HUB_BINARY"
+// binaryVariable names a berth-hub to use instead of building one, managerVariable a berth. With both, tests run against
+// another release.
+const (
+	binaryVariable  = "BERTH_HUB_BINARY"
+	managerVariable = "BERTH_BINARY"
+)
 
 // program is the package that Binary builds.
 const program = "github.com/berth-project/berth/hub/cmd/berth-hub"
@@ -31,8 +35,12 @@ func Binary(ctx context.Context) (string, error) {
 
 // ManagerBinary returns the path of an up-to-date berth, plain or with the race
 // detector, built like Binary's, but by the root module of this checkout: as it is
-// shipped, and not with the versions of libraries that the hub happens to need.
+// shipped, and not with the versions of libraries that the hub happens to need. The
+// variable BERTH_BINARY names one to use instead.
 func ManagerBinary(ctx context.Context, race bool) (string, error) {
+	if path := os.Getenv(managerVariable); path != "" {
+		return filepath.Abs(path)
+	}
 	root := filepath.Join(here(), "..", "..")
 	if race {
 		return build(ctx, "berth-race", "./cmd/berth", "-C", root, "-race")
