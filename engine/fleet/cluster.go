@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,7 +73,8 @@ func allocatable(object *clusterv1.ManagedCluster, name clusterv1.ResourceName) 
 	if !ok || !hasCapacity {
 		return Allocatable{}
 	}
-	return Allocatable{Amount: amount.AsApproximateFloat64(), Known: true}
+	// A quantity may be larger than any float; an infinite one could not be compared with others.
+	return Allocatable{Amount: min(max(amount.AsApproximateFloat64(), -math.MaxFloat64), math.MaxFloat64), Known: true}
 }
 
 // Name returns the cluster's name.

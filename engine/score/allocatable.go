@@ -20,7 +20,7 @@ func allocatable(in Input, of fleet.Amounts, values []int32) {
 		case has.Amount <= least:
 			values[i] = worst
 		default:
-			share := (has.Amount - least) / (most - least)
+			share := (has.Amount/2 - least/2) / (most/2 - least/2) // halves, so that no difference is infinite
 			values[i] = int32((share - 0.5) * 2 * 100)
 		}
 	}

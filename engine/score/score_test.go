@@ -113,6 +113,7 @@ func TestFormulas(t *testing.T) {
 		"8: allocatable 10, 20 and 30":      {world: sized("10", "20", "30"), by: cpu, want: map[string]int64{"c1": -100, "c2": 0, "c3": 100}},
 		"8: all have the same":              {world: sized("10", "10"), by: memory, want: map[string]int64{"c1": 100, "c2": 100}},
 		"allocatable truncates toward zero": {world: sized("0", "1", "3"), by: memory, want: map[string]int64{"c1": -100, "c2": -33, "c3": 100}},
+		"amounts that no float holds":       {world: sized("-1e400", "0", "1e400"), by: memory, want: map[string]int64{"c1": -100, "c2": 0, "c3": 100}},
 		"8: a cluster without capacity is in the middle": {
 			world: sized("10", "30").Add(enginetest.Cluster("c3").Allocatable(clusterv1.ResourceCPU, "99").Obj()), by: cpu,
 			want: map[string]int64{"c1": -100, "c2": 100, "c3": 0},
