@@ -64,11 +64,30 @@ func TestStepsHappenInTheirTime(t *testing.T) {
 	}
 }
 
+// FuzzRead reads anything: it is a scenario whose steps come in their order, or it has faults that name the file. It is
+// the same every time.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(head + "steps: [{at: 1m, taint: [{where: {a: b}, key: k}]}]"))
+	f.Add([]byte(head + "base: {fleet: {clusters: 3, seed: 7}}\nsteps: [{expect: [{placement: a/b, count: 1}]}, {at: +90s, delete: [{kind: ManagedCluster, name: c}]}]"))
+	f.Add([]byte(head + "steps: [{at: 2540400h}, {at: +2540400h}]"))
 	f.Add([]byte("a: &a [*a]"))
-	f.Fuzz(func(_ *testing.T, data []byte) {
+	f.Fuzz(func(t *testing.T, data []byte) {
 		Is(data)
-		_, _ = Read("s.yaml", data) // it must not panic
+		first, err := Read("s.yaml", data)
+		_, again := Read("s.yaml", data)
+		if (err == nil) != (again == nil) || err != nil && err.Error() != again.Error() {
+			t.Fatalf("first %v, then %v", err, again)
+		}
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "s.yaml") {
+				t.Errorf("the error does not say where it is: %v", err)
+			}
+			return
+		}
+		for i := range first.Steps {
+			if before := first.Begin(); first.Instant(i).Before(before) || i > 0 && first.Instant(i).Before(first.Instant(i-1)) {
+				t.Errorf("step %d is at %s, after one at %s or the start at %s", i, first.Instant(i), first.Instant(max(i-1, 0)), before)
+			}
+		}
 	})
 }
