@@ -20,14 +20,19 @@ import (
 func Schedule(s *fleet.Snapshot, p *program.Program, past ledger.Ledger) *Result {
 	incumbents := seats(s, p.Key)
 	t := &Trace{Snapshot: s, Program: p, scope: reach(s, p.Key.Namespace, p.ClusterSets, incumbents)}
-	t.matched = filter.Predicates(s, p, t.scope.readable(), incumbents)
+	basis := program.Basis{Snapshot: s, Scope: t.scope.readable(), Incumbents: incumbents, Held: t.scope.held}
+	if problem, until, ok := p.Overran(basis); ok {
+		t.matched.Asked.Until = until
+		return t.dead(problem)
+	}
+	t.matched = filter.Predicates(s, p, basis.Scope, incumbents)
 	if t.matched.Dead != "" {
-		return t.dead(pluginPredicate + ":" + t.matched.Dead)
+		return t.exceeded(basis, pluginPredicate+":"+t.matched.Dead)
 	}
 	t.matched.In.InPlaceUnion(t.scope.held)
 	t.tiered = filter.Tiers(p, &t.matched, t.matched.In, t.scope.held)
 	if t.tiered.Dead != "" {
-		return t.dead(pluginTier + ":" + t.tiered.Dead)
+		return t.exceeded(basis, pluginTier+":"+t.tiered.Dead)
 	}
 	t.tolerated = filter.Taints(s, p, t.tiered.In, incumbents)
 	passed := t.tolerated.In
@@ -40,6 +45,7 @@ func Schedule(s *fleet.Snapshot, p *program.Program, past ledger.Ledger) *Result
 	}, p)
 	assigned := group.Assign(group.Input{
 		Snapshot: s, Strategy: p.Groups, Selected: t.Ranking.Chosen, Prior: s.Slices(p.Key), Asked: &t.grouped,
+		Evaluation: t.matched.Evaluation(),
 	})
 	if assigned.Failed != "" {
 		return t.dead(pluginGroup + ":" + assigned.Failed)
@@ -51,6 +57,15 @@ func Schedule(s *fleet.Snapshot, p *program.Program, past ledger.Ledger) *Result
 func (t *Trace) dead(problem string) *Result {
 	out := keep(t.Snapshot, t.Program.Key, problem)
 	out.LookAgain = t.lookAgain()
+	return out
+}
+
+// exceeded is dead where predicates or tiers are at fault. Where they cost more than they may, that is remembered.
+func (t *Trace) exceeded(basis program.Basis, problem string) *Result {
+	out := t.dead(problem)
+	if t.matched.Evaluation().Exceeded() {
+		t.Program.Overrun(basis, problem, out.LookAgain)
+	}
 	return out
 }
 

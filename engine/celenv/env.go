@@ -7,6 +7,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/ext"
+	"github.com/google/cel-go/parser"
 	"k8s.io/apiserver/pkg/cel/library"
 	"k8s.io/utils/lru"
 )
@@ -17,23 +18,28 @@ const (
 	claimFunction  = "claim"
 	parseFunction  = "parseJSON"
 
-	// ExpressionCost is the most that one evaluation on one cluster may cost, in CEL cost units.
+	// ExpressionCost is the most that one evaluation on one cluster may cost, in cost units.
 	ExpressionCost = 1_000_000
 	// SelectorCost is the most that all expressions of one selector may cost together on one cluster.
 	SelectorCost = 10_000_000
-	// PlacementCost is the most that all expressions of one placement may cost in one decision, over all clusters:
-	// about a minute of one core.
-	PlacementCost = 2_000_000_000
+	// PlacementCost is the most that all expressions of one placement may cost in one decision, over all clusters: two
+	// seconds of one core at most, which BenchmarkUnit holds every function to.
+	PlacementCost = 15_000_000
 
 	cachedExpressions = 4096
+	// longestCached is how long an expression may be that is kept once it is compiled.
+	longestCached = 1024
 )
 
 // Env compiles expressions and remembers those it has compiled, and what they came to, the least recently used being
 // forgotten first.
 type Env struct {
-	env   *cel.Env
-	cache *lru.Cache
-	memos *lru.Cache
+	env *cel.Env
+	// plain reads an expression without writing out its macros.
+	plain  *parser.Parser
+	tariff *tariff
+	cache  *lru.Cache
+	memos  *lru.Cache
 	// forgetful compiles for an Env that remembers, and room is how many outcomes that may keep yet, all its expressions
 	// together; both are nil for one that does not remember.
 	forgetful *Env
@@ -52,11 +58,21 @@ func New() (*Env, error) {
 		library.Lists(), library.Regex(), library.URLs(), library.Quantity(), library.IP(), library.CIDR(),
 		library.Format(), library.SemverLib(library.SemverVersion(1)),
 		scoresOption(), claimOption(), parseOption(),
+		cel.ParserExpressionSizeLimit(longestExpression), cel.ParserRecursionLimit(deepestExpression),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("making the CEL environment: %w", err)
 	}
-	return &Env{env: env, cache: lru.New(cachedExpressions), memos: lru.New(rememberedExpressions)}, nil
+	plain, err := parser.NewParser(parser.EnableOptionalSyntax(true),
+		parser.ExpressionSizeCodePointLimit(longestExpression), parser.MaxRecursionDepth(deepestExpression))
+	if err != nil {
+		return nil, fmt.Errorf("making the CEL parser: %w", err)
+	}
+	tariff, err := newTariff(env)
+	if err != nil {
+		return nil, fmt.Errorf("pricing the CEL functions: %w", err)
+	}
+	return &Env{env: env, plain: plain, tariff: tariff, cache: lru.New(cachedExpressions), memos: lru.New(rememberedExpressions)}, nil
 }
 
 // compiled is a cache entry: an expression, or why its text is none.
@@ -72,7 +88,9 @@ func (e *Env) Compile(text string) (*Expression, error) {
 		return entry.expression, entry.err
 	}
 	expression, err := e.compiled(text)
-	e.cache.Add(text, compiled{expression, err})
+	if len(text) <= longestCached || e.forgetful != nil {
+		e.cache.Add(text, compiled{expression, err})
+	}
 	return expression, err
 }
 
@@ -85,6 +103,9 @@ func (e *Env) compiled(text string) (*Expression, error) {
 }
 
 func (e *Env) compile(text string) (*Expression, error) {
+	if err := e.writtenOut(text); err != nil {
+		return nil, fmt.Errorf("compilation failed: %w", err)
+	}
 	checked, issues := e.env.Compile(text)
 	if issues.Err() != nil {
 		return nil, fmt.Errorf("compilation failed: %w", issues.Err())
@@ -92,11 +113,7 @@ func (e *Env) compile(text string) (*Expression, error) {
 	if out := checked.OutputType(); !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("compilation failed: the expression yields %s, want bool", out)
 	}
-	program, err := e.env.Program(checked,
-		cel.EvalOptions(cel.OptOptimize, cel.OptTrackCost),
-		cel.CostTracking(&library.CostEstimator{}),
-		cel.CostLimit(ExpressionCost),
-	)
+	program, err := e.env.Program(checked, cel.CustomDecorator(e.tariff.meter))
 	if err != nil {
 		return nil, fmt.Errorf("instantiation failed: %w", err)
 	}

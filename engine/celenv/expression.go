@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
 	"k8s.io/utils/lru"
 
@@ -65,24 +64,32 @@ func (x *Expression) Eval(subject Subject) Outcome {
 	return x.eval(subject, x.reads.facets)
 }
 
-// EvalWhole is Eval on the whole object, for those who check that Eval reads all it must.
+// EvalWhole is Eval on the whole object, for those who check that Eval reads all it must. It costs what Eval costs.
 func (x *Expression) EvalWhole(subject Subject) Outcome { return x.eval(subject, allFacets) }
 
 func (x *Expression) eval(subject Subject, facets Facet) Outcome {
-	form, err := object(subject.Cluster.Object, facets)
+	in, err := newVariable(subject, facets)
 	if err != nil {
 		return Outcome{Answer: Failed, Problem: err.Error()}
 	}
-	mapper, ok := adapter{}.NativeToValue(form).(traits.Mapper)
-	if !ok {
-		panic("celenv: a map adapts to a mapper")
+	made := in.cost()
+	if facets != x.reads.facets {
+		part, err := newVariable(subject, x.reads.facets)
+		if err != nil {
+			return Outcome{Answer: Failed, Problem: err.Error()}
+		}
+		made = part.cost()
 	}
-	value, details, err := x.program.Eval(map[string]any{variable: clusterValue{mapper, subject}})
-	out := Outcome{Cost: cost(details)}
+	if made > ExpressionCost {
+		return tooCostly()
+	}
+	running := &meter{cluster: in, spent: made}
+	value, _, err := x.program.Eval(running)
+	out := Outcome{Cost: running.spent}
 	var cancelled interpreter.EvalCancelledError
 	switch {
 	case errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded:
-		out.Answer, out.Problem, out.Cost = TooCostly, "the evaluation ran over its cost limit", ExpressionCost
+		return tooCostly()
 	case err != nil:
 		out.Answer, out.Problem = Failed, err.Error()
 	case value == types.True:
@@ -93,11 +100,8 @@ func (x *Expression) eval(subject Subject, facets Facet) Outcome {
 	return out
 }
 
-func cost(details *cel.EvalDetails) uint64 {
-	if details == nil || details.ActualCost() == nil {
-		return 0
-	}
-	return *details.ActualCost()
+func tooCostly() Outcome {
+	return Outcome{Answer: TooCostly, Problem: "the evaluation ran over its cost limit", Cost: ExpressionCost}
 }
 
 // Facets returns the parts of a cluster that the expression can read.

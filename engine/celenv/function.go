@@ -20,6 +20,18 @@ type clusterValue struct {
 	subject Subject
 }
 
+// newVariable returns the managedCluster variable with the given parts of the cluster.
+func newVariable(subject Subject, facets Facet) (out clusterValue, err error) {
+	form, err := object(subject.Cluster.Object, facets)
+	if err != nil {
+		return clusterValue{}, err
+	}
+	return clusterValue{newMap(form), subject}, nil
+}
+
+// cost is what it cost to make the variable.
+func (v clusterValue) cost() uint64 { return 10 + 2*weight(v) }
+
 // scoresOption is managedCluster.scores("resource"): the scores that the AddOnPlacementScore of that name in the
 // cluster's namespace holds, as a list of {name, value}. No such object is an error, and so is one that is out of date.
 func scoresOption() cel.EnvOption {

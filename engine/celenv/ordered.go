@@ -3,46 +3,102 @@ package celenv
 import (
 	"cmp"
 	"slices"
+	"sync"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// adapter turns Go values into CEL values as the default adapter does, except that maps are iterated in order of
-// their keys. Go's order would let labels.map(k, k)[0] be another label at every run.
+// adapter turns Go values into CEL values as the default adapter does, except that lists and maps know their weight, and
+// maps are iterated in order of their keys. Go's order would let labels.map(k, k)[0] be another label at every run.
 type adapter struct{}
 
-// NativeToValue is for CEL alone.
+// NativeToValue is for CEL alone. It keeps and changes the lists and maps of any values that it is given.
 func (adapter) NativeToValue(value any) ref.Val {
 	switch native := value.(type) {
+	case ref.Val:
+		return native
 	case map[string]any:
-		return ordered{types.NewStringInterfaceMap(adapter{}, native)}
+		return newMap(native)
 	case map[string]string:
-		return ordered{types.NewStringStringMap(adapter{}, native)}
+		return newTextMap(native)
 	case map[ref.Val]ref.Val:
-		return ordered{types.NewRefValMap(adapter{}, native)}
+		total := uint64(1)
+		for key, value := range native {
+			total = saturated(total + weight(key) + weight(value))
+		}
+		return bounded(&ordered{Mapper: types.NewRefValMap(adapter{}, native), weight: total})
 	case []any:
-		return types.NewDynamicList(adapter{}, native)
+		values := make([]ref.Val, len(native))
+		for i, item := range native {
+			values[i] = adapter{}.NativeToValue(item)
+		}
+		return newList(values)
+	case []ref.Val:
+		return bounded(newList(native))
 	default:
 		return types.DefaultTypeAdapter.NativeToValue(value)
 	}
 }
 
-// ordered is a map that is iterated in order of its keys.
-type ordered struct{ traits.Mapper }
+// ordered is a map that is iterated in order of its keys and knows its weight. It is converted and sorted once, so that
+// neither is to be paid for when it is read.
+type ordered struct {
+	traits.Mapper
 
-// IsZeroValue says whether the map is empty; optional.ofNonZeroValue asks.
-func (m ordered) IsZeroValue() bool { return m.Size() == types.IntZero }
+	weight uint64
+	sort   sync.Once
+	keys   []ref.Val
+}
+
+func newMap(native map[string]any) *ordered {
+	total := uint64(1)
+	for key, item := range native {
+		value := adapter{}.NativeToValue(item)
+		native[key] = value
+		total = saturated(total + textWeight(len(key)) + weight(value))
+	}
+	return &ordered{Mapper: types.NewStringInterfaceMap(adapter{}, native), weight: total}
+}
+
+func newTextMap(native map[string]string) *ordered {
+	total := uint64(1)
+	for key, value := range native {
+		total = saturated(total + textWeight(len(key)) + textWeight(len(value)))
+	}
+	return &ordered{Mapper: types.NewStringStringMap(adapter{}, native), weight: total}
+}
+
+// Contains, Find and Get search for a key.
+func (m *ordered) Contains(key ref.Val) ref.Val { return m.Mapper.Contains(searchable(key)) }
+
+// Find is as in traits.Mapper.
+func (m *ordered) Find(key ref.Val) (ref.Val, bool) { return m.Mapper.Find(searchable(key)) }
+
+// Get is as in traits.Indexer.
+func (m *ordered) Get(key ref.Val) ref.Val { return m.Mapper.Get(searchable(key)) }
+
+// searchable returns a key, and ends the evaluation where it is too long to search for.
+func searchable(key ref.Val) ref.Val {
+	if weight(key) > longestKey/textPerUnit {
+		panic(overLimit)
+	}
+	return key
+}
+
+// IsZeroValue says whether the map is empty; optional.ofNonZeroValue reads it.
+func (m *ordered) IsZeroValue() bool { return m.Size() == types.IntZero }
 
 // Iterator yields the keys in order.
-func (m ordered) Iterator() traits.Iterator {
-	var keys []ref.Val
-	for it := m.Mapper.Iterator(); it.HasNext() == types.True; {
-		keys = append(keys, it.Next())
-	}
-	slices.SortFunc(keys, compareKeys)
-	return types.NewRefValList(adapter{}, keys).Iterator()
+func (m *ordered) Iterator() traits.Iterator {
+	m.sort.Do(func() {
+		for it := m.Mapper.Iterator(); it.HasNext() == types.True; {
+			m.keys = append(m.keys, it.Next())
+		}
+		slices.SortFunc(m.keys, compareKeys)
+	})
+	return types.NewRefValList(adapter{}, m.keys).Iterator()
 }
 
 // compareKeys orders keys by their type, then as CEL orders values of that type.

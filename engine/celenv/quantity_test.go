@@ -12,8 +12,8 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// affordable is a cost at which an expression can be evaluated on ten thousand clusters, ten times over, in one decision.
-const affordable = celenv.PlacementCost / 10_000 / 10
+// affordable is a cost at which five expressions can be evaluated on ten thousand clusters in one decision.
+const affordable = celenv.PlacementCost / 10_000 / 5
 
 func TestQuantities(t *testing.T) {
 	cluster := enginetest.Cluster("c").CPU("3500m").Memory("64Gi").Capacity("nvidia.com/gpu", "8").Allocatable("nvidia.com/gpu", "6").

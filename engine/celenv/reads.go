@@ -56,7 +56,7 @@ func pathOf(e ast.Expr) (path []string, ok bool) {
 		if !slices.Contains([]string{operators.Index, operators.OptIndex, operators.OptSelect}, call.FunctionName()) {
 			return nil, false
 		}
-		name, constant := text(call.Args()[1])
+		name, constant := literal(call.Args()[1])
 		if !constant {
 			return nil, false
 		}
@@ -79,7 +79,7 @@ func clusterCall(e ast.Expr) (call ast.CallExpr, ok bool) {
 
 // note notes what a call of a function of managedCluster reads.
 func (r *reads) note(call ast.CallExpr) {
-	name, constant := text(call.Args()[0])
+	name, constant := literal(call.Args()[0])
 	switch {
 	case call.FunctionName() == claimFunction:
 		r.facets |= FacetClaims
@@ -90,7 +90,7 @@ func (r *reads) note(call ast.CallExpr) {
 	}
 }
 
-func text(e ast.Expr) (string, bool) {
+func literal(e ast.Expr) (string, bool) {
 	if e.Kind() != ast.LiteralKind {
 		return "", false
 	}

@@ -19,7 +19,7 @@ type membership struct {
 // membership asks every group about every chosen cluster, with what the filters left to spend.
 func (v *view) membership(chosen map[string]bool) *membership {
 	out := &membership{
-		poll:     &poll{run: v.run, left: v.left, asked: inquiry{}},
+		poll:     &poll{run: v.run, spent: v.spent, asked: inquiry{}},
 		strategy: v.spec.DecisionStrategy.GroupStrategy,
 	}
 	for i, group := range out.strategy.DecisionGroups {

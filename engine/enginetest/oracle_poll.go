@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -11,15 +12,15 @@ import (
 
 const (
 	selectorBudget  = 10_000_000
-	placementBudget = 2_000_000_000
+	placementBudget = 15_000_000
 )
 
 // poll asks selectors and their expressions about clusters.
 type poll struct {
 	*run
 
-	// left is what expressions may still cost.
-	left int
+	// spent is what expressions have cost.
+	spent int
 	// dead is the first problem that an expression has with every cluster.
 	dead string
 	// asked are the clusters, by resource, of which scores were asked for that are out of date.
@@ -45,16 +46,31 @@ type inquiry map[string]map[string]bool
 type ballot struct {
 	answers map[string]celenv.Answer
 	problem string
+	// over says that the expressions cost more than a placement may spend, and where; then problem tells.
+	over bool
 }
 
 // ballot asks about one cluster after the other, by name.
 func (p *poll) ballot(selector clusterv1beta1.ClusterSelector, among map[string]bool) ballot {
 	out := ballot{answers: map[string]celenv.Answer{}}
+	if p.spent > placementBudget {
+		return out
+	}
+	var matching []string
 	for _, name := range names(among) {
-		if !p.selects(selector, name) {
-			continue
+		if p.selects(selector, name) {
+			matching = append(matching, name)
 		}
+	}
+	for n, name := range matching {
 		answer, why := p.expressions(selector.CelSelector.CelExpressions, name)
+		if p.spent > placementBudget {
+			out.over = true
+			out.problem = fmt.Sprintf("%s: the expressions of a placement may cost 15000000 units in one decision, and these had cost %d after %d of %d clusters: "+
+				"select by labels, claims or names instead, make them simpler, or divide the placement. "+
+				"The decisions stay as they are, and it is tried again once something that the placement reads changes", why, p.spent, n+1, len(matching))
+			return out
+		}
 		out.answers[name] = answer
 		if answer == celenv.Failed && out.problem == "" {
 			out.problem = why
@@ -65,6 +81,10 @@ func (p *poll) ballot(selector clusterv1beta1.ClusterSelector, among map[string]
 
 // blame notes that something fails on every cluster that it was asked about, if it does.
 func (p *poll) blame(what string, b ballot) {
+	if b.over {
+		p.dead = cmp.Or(p.dead, what+"."+b.problem)
+		return
+	}
 	for _, answer := range b.answers {
 		if answer != celenv.Failed {
 			return
@@ -77,15 +97,18 @@ func (p *poll) blame(what string, b ballot) {
 
 // expressions evaluates one after the other until one does not say yes.
 func (p *poll) expressions(texts []string, name string) (answer celenv.Answer, problem string) {
-	budget := min(selectorBudget, p.left)
+	budget := selectorBudget
 	for i, text := range texts {
 		if budget <= 0 {
 			return celenv.TooCostly, ""
 		}
 		said := p.ask(question{name, text})
 		p.note(name, said.resources)
-		budget -= int(said.Cost) //nolint:gosec // a cost is at most a million or so
-		p.left -= int(said.Cost) //nolint:gosec // as above
+		budget -= int(said.Cost)  //nolint:gosec // a cost is at most a million or so
+		p.spent += int(said.Cost) //nolint:gosec // as above
+		if p.spent > placementBudget {
+			return said.Answer, fmt.Sprintf("celExpressions[%d]", i)
+		}
 		if said.Answer != celenv.Yes {
 			return said.Answer, fmt.Sprintf("celExpressions[%d]: %s", i, said.Problem)
 		}

@@ -23,6 +23,19 @@ func wrong(placement *clusterv1beta1.Placement, env *celenv.Env) bool {
 	if len(placement.Name) > 63 || spec.NumberOfClusters != nil && *spec.NumberOfClusters < 0 {
 		return true
 	}
+	var texts []string
+	for _, predicate := range spec.Predicates {
+		texts = append(texts, predicate.RequiredClusterSelector.CelSelector.CelExpressions...)
+	}
+	for _, tier := range spec.Tiers {
+		texts = append(texts, tier.ClusterSelector.CelSelector.CelExpressions...)
+	}
+	for _, group := range spec.DecisionStrategy.GroupStrategy.DecisionGroups {
+		texts = append(texts, group.ClusterSelector.CelSelector.CelExpressions...)
+	}
+	if len(texts) > 256 || len([]rune(strings.Join(texts, ""))) > 65_536 {
+		return true
+	}
 	for _, predicate := range spec.Predicates {
 		if wrongSelector(predicate.RequiredClusterSelector, env) {
 			return true

@@ -42,7 +42,7 @@ func (r *run) look(seats map[string]bool) *view {
 // match finds who is in the sets, matches a predicate and is in a tier.
 func (r *run) match(seats map[string]bool) *view {
 	v := &view{
-		poll: &poll{run: r, left: placementBudget, asked: inquiry{}}, seats: seats, scope: r.reach(r.spec.ClusterSets, seats),
+		poll: &poll{run: r, asked: inquiry{}}, seats: seats, scope: r.reach(r.spec.ClusterSets, seats),
 		in: map[string]bool{}, fell: map[string]string{}, held: map[string]bool{}, guests: map[string]bool{},
 		tier: map[string]int{}, total: map[string]int{},
 	}

@@ -11,22 +11,30 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// Evaluation evaluates expressions of one placement on clusters, within one cost budget.
+// Evaluation evaluates the expressions of one placement on clusters, within one cost limit for all of a decision. Once the
+// limit is exceeded nothing more is evaluated, and nothing can be decided.
 type Evaluation struct {
 	snapshot *fleet.Snapshot
-	left     uint64
+	// spent is what all expressions have cost so far.
+	spent uint64
+	limit uint64
 }
 
 // NewEvaluation starts an evaluation that may cost as much as one decision may.
 func NewEvaluation(s *fleet.Snapshot) Evaluation {
-	return Evaluation{snapshot: s, left: celenv.PlacementCost}
+	return Evaluation{snapshot: s, limit: celenv.PlacementCost}
 }
+
+// Exceeded says whether the expressions have cost more than they may.
+func (e *Evaluation) Exceeded() bool { return e.spent > e.limit }
 
 // Fallen is what the expressions of one predicate did to the clusters that its selector matches.
 type Fallen struct {
 	snapshot  *fleet.Snapshot
 	evaluated uint
 	tolls     []toll
+	// excess says how the cost limit of the placement was exceeded; empty where it was not.
+	excess string
 	// problems are those that no run knows: of expressions that read scores, and where the budget ran out.
 	problems map[fleet.ID]string
 }
@@ -47,7 +55,8 @@ type fall struct {
 
 // Narrow drops from in every cluster that a predicate does not match, and says how each fell that fell to an expression.
 // Those that the selector drops are not listed, since the requirement that fell can be read off it. Clusters go by name,
-// so that a budget that runs out does so at the same cluster every time. What scores they ask for is noted in asked.
+// so that a limit is exceeded at the same cluster every time; those after it stay in. What scores they ask for is noted in
+// asked.
 func (e *Evaluation) Narrow(predicate program.Predicate, in *bitset.BitSet, asked *Asked) Fallen {
 	predicate.Selector.Narrow(e.snapshot, in)
 	if len(predicate.Expressions) == 0 {
@@ -67,8 +76,14 @@ func (r *running) evaluate(in *bitset.BitSet) Fallen {
 	for _, run := range r.runs {
 		out.tolls = append(out.tolls, toll{celenv.NewSplit(), run})
 	}
-	for _, id := range ids {
-		if fell, ok := r.first(id); ok {
+	for n, id := range ids {
+		fell, ok := r.first(id)
+		if r.Exceeded() {
+			out.excess = fmt.Sprintf("celExpressions[%d]: the expressions of a placement may cost %d units in one decision, and these had cost %d "+
+				"after %d of %d clusters: %s", r.at, r.limit, r.spent, n+1, len(ids), excessAdvice)
+			break
+		}
+		if ok {
 			in.Clear(id)
 			out.note(id, fell)
 		}
@@ -78,6 +93,10 @@ func (r *running) evaluate(in *bitset.BitSet) Fallen {
 	}
 	return out.lean()
 }
+
+// excessAdvice is what to do about expressions that cost too much.
+const excessAdvice = "select by labels, claims or names instead, make them simpler, or divide the placement. " +
+	"The decisions stay as they are, and it is tried again once something that the placement reads changes"
 
 // recall is evaluate where every outcome is known from before, and the cost limits are out of reach. Ok is false elsewhere,
 // and nothing is changed.
@@ -95,10 +114,10 @@ func (r *running) recall(in *bitset.BitSet) (out Fallen, ok bool) {
 		cost, left = cost+said.Cost, said.Clusters[celenv.Yes]
 		out.tolls = append(out.tolls, toll{said, run})
 	}
-	if cost >= r.left {
+	if r.spent+cost > r.limit {
 		return Fallen{}, false
 	}
-	r.left -= cost
+	r.spent += cost
 	in.InPlaceIntersection(left)
 	return out.lean(), true
 }
@@ -152,6 +171,8 @@ type running struct {
 	*Evaluation
 	asked *Asked
 	runs  []*celenv.Run
+	// at is the expression that was evaluated last.
+	at int
 }
 
 func (e *Evaluation) start(expressions []*celenv.Expression, asked *Asked) *running {
@@ -164,15 +185,15 @@ func (e *Evaluation) start(expressions []*celenv.Expression, asked *Asked) *runn
 
 // first returns the first expression that does not accept a cluster. Ok is false where all do.
 func (r *running) first(id fleet.ID) (fell fall, ok bool) {
-	left := min(uint64(celenv.SelectorCost), r.left)
+	left := uint64(celenv.SelectorCost)
 	for i, run := range r.runs {
 		if left == 0 {
 			return fall{i, celenv.Outcome{Answer: celenv.TooCostly, Problem: "the expressions together ran over their cost limit"}}, true
 		}
 		outcome := run.Eval(id, func() celenv.Subject { return r.subject(id) })
 		left -= min(left, outcome.Cost)
-		r.left -= min(r.left, outcome.Cost)
-		if outcome.Answer != celenv.Yes {
+		r.spent, r.at = r.spent+outcome.Cost, i
+		if r.Exceeded() || outcome.Answer != celenv.Yes {
 			return fall{i, outcome}, true
 		}
 	}
@@ -187,9 +208,13 @@ func (r *running) subject(id fleet.ID) celenv.Subject {
 	}
 }
 
-// Dead says how an expression fails on every cluster, in the words of the first of them by name; empty where it does not.
+// Dead says why nothing can be decided: an expression fails on every cluster, in the words of the first of them by name, or
+// the expressions cost more than they may. It is empty where neither is so.
 // The list and the index are where the predicate stands in the spec, such as "predicates" and 0.
 func (f *Fallen) Dead(list string, index int) string {
+	if f.excess != "" {
+		return fmt.Sprintf("%s[%d].%s", list, index, f.excess)
+	}
 	failed := &bitset.BitSet{}
 	for _, to := range f.tolls {
 		failed.InPlaceUnion(to.Clusters[celenv.Failed])

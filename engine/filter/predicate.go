@@ -18,8 +18,8 @@ type Matched struct {
 	// Held names the clusters that pass only because they were selected before and an expression ran over its cost
 	// limit on them, each with the problem.
 	Held map[fleet.ID]string
-	// Dead names the first expression that failed on every cluster it was evaluated on; empty where none did. Nothing
-	// can be decided by it.
+	// Dead names the first expression that failed on every cluster it was evaluated on, or at which the expressions had
+	// cost more than they may; empty where none did. Nothing can be decided by it.
 	Dead string
 	// Asked are the scores that expressions asked for.
 	Asked Asked
@@ -55,6 +55,9 @@ func Predicates(s *fleet.Snapshot, p *program.Program, scope, incumbents *bitset
 			out.In.InPlaceUnion(in)
 		}
 		out.predicates = append(out.predicates, matched{predicate, fell})
+		if out.evaluation.Exceeded() {
+			break
+		}
 	}
 	for id := range out.Held {
 		if out.In.Test(id) {
@@ -65,6 +68,9 @@ func Predicates(s *fleet.Snapshot, p *program.Program, scope, incumbents *bitset
 	}
 	return out
 }
+
+// Evaluation returns what evaluates the expressions of the stages that follow, within what is left.
+func (m *Matched) Evaluation() *Evaluation { return &m.evaluation }
 
 // hold notes the incumbents on which an expression was too costly.
 func (m *Matched) hold(fell Fallen) {

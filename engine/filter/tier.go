@@ -20,8 +20,8 @@ type Tiered struct {
 	Held map[fleet.ID]string
 	// Guests are those of Held that no tier would have as newcomers.
 	Guests *bitset.BitSet
-	// Dead names the first expression that failed on every cluster it was evaluated on; empty where none did. Nothing
-	// can be decided by it.
+	// Dead names the first expression that failed on every cluster it was evaluated on, or at which the expressions had
+	// cost more than they may; empty where none did. Nothing can be decided by it.
 	Dead string
 	// Asked are the scores that expressions asked for.
 	Asked Asked
@@ -66,6 +66,9 @@ func tiers(p *program.Program, after *Matched, in, held *bitset.BitSet) Tiered {
 		}
 		out.tiers = append(out.tiers, matching)
 		left.InPlaceDifference(matching)
+		if after.evaluation.Exceeded() {
+			break
+		}
 	}
 	for id, why := range out.costly {
 		if !after.incumbents.Test(id) {

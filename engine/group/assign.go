@@ -48,6 +48,8 @@ type Input struct {
 	Prior []fleet.Slice
 	// Asked is where it is noted which scores expressions ask for. It may be nil.
 	Asked *filter.Asked
+	// Evaluation evaluates the expressions. Nil stands for one that may cost as much as a decision may.
+	Evaluation *filter.Evaluation
 }
 
 // Assignment is the groups of every selected cluster.
@@ -57,8 +59,8 @@ type Assignment struct {
 	Groups []Group
 	// Regrouped are the clusters that had to leave a group above its bound, sorted.
 	Regrouped []string
-	// Failed names the first expression that failed on every selected cluster it was evaluated on, and is empty where none
-	// did. With it there are no groups: nothing can be decided.
+	// Failed names the first expression that failed on every selected cluster it was evaluated on, or at which the
+	// expressions exceeded their cost limit, and is empty where none did. With it there are no groups: nothing can be decided.
 	Failed string
 }
 
@@ -131,11 +133,17 @@ func newAssignment(in Input) *assignment {
 // match works out which clusters each predefined group matches. The expressions of a group run on every selected
 // cluster, also on those that an earlier group claims: such a cluster may be in the later group, and stay there.
 func (a *assignment) match(selected *bitset.BitSet) {
-	evaluation, asked := filter.NewEvaluation(a.Snapshot), cmp.Or(a.Asked, &filter.Asked{})
+	evaluation, asked := a.Evaluation, cmp.Or(a.Asked, &filter.Asked{})
+	if evaluation == nil {
+		evaluation = new(filter.NewEvaluation(a.Snapshot))
+	}
 	for i, group := range a.Strategy.Groups {
 		matching := selected.Clone()
 		fell := evaluation.Narrow(group.Predicate, matching, asked)
 		a.failed = cmp.Or(a.failed, fell.Dead("decisionGroups", i))
+		if evaluation.Exceeded() {
+			return
+		}
 		for id := range matching.EachSet() {
 			if _, taken := a.claim[id]; !taken {
 				a.claim[id] = i

@@ -1,6 +1,7 @@
 package program_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,6 +49,9 @@ func TestCompileRefuses(t *testing.T) {
 		"a length that is no number":             {p().PerGroup("abc"), []string{"spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup"}},
 		"a length of 0 percent":                  {p().PerGroup("0%"), []string{"spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup"}},
 		"a length beyond 100 percent":            {p().PerGroup("101%"), []string{"spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup"}},
+		"more expressions than are allowed":      {p().CEL(slices.Repeat([]string{`true`}, 257)...), []string{"spec"}},
+		"longer expressions than are allowed":    {p().CEL(slices.Repeat([]string{`"` + strings.Repeat("x", 9_400) + `" == ""`}, 7)...), []string{"spec"}},
+		"as many as are allowed":                 {p().CEL(slices.Repeat([]string{`true`}, 256)...), nil},
 		"every fault at once":                    {p().Number(-1).Mode("Loose"), []string{"spec.numberOfClusters", "spec.prioritizerPolicy.mode"}},
 	} {
 		t.Run(name, func(t *testing.T) {

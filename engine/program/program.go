@@ -3,13 +3,14 @@ package program
 import (
 	"iter"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// Program is a compiled Placement. It is immutable and safe for concurrent use.
+// Program is a compiled Placement. It is immutable, but for what it remembers of its last run, and safe for concurrent use.
 type Program struct {
 	Key fleet.Key
 	// ClusterSets is spec.clusterSets; empty means every set bound to the namespace.
@@ -38,6 +39,8 @@ type Program struct {
 	// ByScore orders decisions by score and shows scores, rewritten at most once per ScoreEvery.
 	ByScore    bool
 	ScoreEvery time.Duration
+
+	exceeded atomic.Pointer[overrun]
 }
 
 // Scores says whether one of the prioritizers is of the given kind.

@@ -1,0 +1,238 @@
+package celenv
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+)
+
+// price is what a call costs by its arguments, in cost units. It is no less than the work that the call does and the
+// weight of what it makes, at less than 130 nanoseconds a unit; the benchmarks of this package hold it to that.
+type price func(args []ref.Val) uint64
+
+// prices are those of all functions but the logical operators, which cost nothing beside what they join. patterns returns
+// the weight of a regular expression.
+func prices(patterns func(string) uint64) map[string]price {
+	match := priceOfMatch(patterns)
+	out := map[string]price{
+		operators.Add:       priceOfAdd,
+		operators.In:        func(args []ref.Val) uint64 { return weight(args[0]) + contentWeight(args[1]) },
+		operators.Equals:    lesser,
+		operators.NotEquals: lesser,
+		"contains":          weights(1),
+		"matches":           match,
+		"find":              match,
+		"findAll":           func(args []ref.Val) uint64 { return match(args) + 5*length(args[0]) },
+		"format":            priceOfFormat,
+		"join":              priceOfJoin,
+		"replace":           priceOfReplace,
+		"split":             priceOfSplit,
+		"indexOf":           priceOfIndex,
+		"lastIndexOf":       priceOfIndex,
+		"validate":          priceOfValidate,
+		parseFunction:       func(args []ref.Val) uint64 { return 10 + 3*length(args[0]) },
+		claimFunction:       func(args []ref.Val) uint64 { return 5 + weight(args[1]) },
+		scoresFunction:      func(args []ref.Val) uint64 { return 20 + weight(args[1]) },
+		"size":              func(args []ref.Val) uint64 { return textOnly(args[0]) },
+	}
+	for by, names := range map[uint64][]string{
+		1: {operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals, "startsWith", "endsWith", "bytes"},
+		2: {"charAt", "substring", "lowerAscii", "upperAscii", "trim", "reverse", "strings.quote", "bool"},
+		4: {"isSorted", "min", "max", "sum", "string", "int", "uint", "double", "isIP", "ip", "ip.isCanonical", "isCIDR", "cidr", "containsIP", "containsCIDR"},
+	} {
+		for _, name := range names {
+			out[name] = weights(by)
+		}
+	}
+	for _, name := range []string{"duration", "timestamp", "isURL", "url", "isSemver", "semver", "isQuantity", "quantity"} {
+		out[name] = func(args []ref.Val) uint64 { return 10 + 2*length(args[0]) }
+	}
+	for _, name := range []string{"getHost", "getHostname", "getPort", "getScheme", "getEscapedPath", "getQuery"} {
+		out[name] = func(args []ref.Val) uint64 { return 2 + urlWeight(args[0]) }
+	}
+	for _, name := range []string{
+		"getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear", "getHours", "getMilliseconds", "getMinutes",
+		"getMonth", "getSeconds",
+	} {
+		out[name] = priceOfTime
+	}
+	for units, names := range fixed() {
+		for _, name := range names {
+			out[name] = func([]ref.Val) uint64 { return units }
+		}
+	}
+	return out
+}
+
+// fixed are the functions that cost the same whatever their arguments are.
+func fixed() map[uint64][]string {
+	return map[uint64][]string{
+		1: {
+			operators.Negate, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo, operators.LogicalNot,
+			"type", "dyn", "first", "last", "hasValue", "value", "optional.of", "optional.none", "optional.ofNonZeroValue",
+			"optional.unwrap", "unwrapOpt", "or", "orValue",
+		},
+		2: {
+			"family", "isUnspecified", "isLoopback", "isLinkLocalMulticast", "isLinkLocalUnicast", "isGlobalUnicast", "masked", "prefixLength",
+			"major", "minor", "patch", "sign",
+			"format.named", "format.byte", "format.date", "format.datetime", "format.dns1035Label", "format.dns1035LabelPrefix",
+			"format.dns1123Label", "format.dns1123LabelPrefix", "format.dns1123Subdomain", "format.dns1123SubdomainPrefix",
+			"format.labelValue", "format.qualifiedName", "format.uri", "format.uuid",
+		},
+		10: {"add", "sub", "compareTo", "isGreaterThan", "isLessThan", "isInteger", "asInteger", "asApproximateFloat"},
+	}
+}
+
+// weights is a price of so many units for each unit that the arguments weigh.
+func weights(by uint64) price {
+	return func(args []ref.Val) uint64 {
+		total := uint64(0)
+		for _, arg := range args {
+			total += weight(arg)
+		}
+		return saturated(by * total)
+	}
+}
+
+// lesser is the price of a comparison: values of different sizes differ at once.
+func lesser(args []ref.Val) uint64 {
+	a, b := args[0], args[1]
+	if u, isURL := a.(apiservercel.URL); isURL {
+		return 2 * urlWeight(u)
+	}
+	least := min(weight(a), weight(b))
+	if _, isText := a.(types.String); isText {
+		return least
+	}
+	return 2 * least
+}
+
+// priceOfAdd is the weight of what is appended where a list is built step by step, as map() and filter() do.
+func priceOfAdd(args []ref.Val) uint64 {
+	if _, grows := args[0].(traits.MutableLister); grows {
+		return weight(args[1])
+	}
+	return saturated(2 * (weight(args[0]) + weight(args[1])))
+}
+
+// textOnly is the price of a function that goes through texts, and takes no time for anything else.
+func textOnly(value ref.Val) uint64 {
+	if text, ok := value.(types.String); ok {
+		return textWeight(len(text))
+	}
+	return 1
+}
+
+// contentWeight is what it takes to search a value: a map finds its keys at once.
+func contentWeight(of ref.Val) uint64 {
+	if _, isMap := of.(traits.Mapper); isMap {
+		return 1
+	}
+	return weight(of)
+}
+
+// length is how many bytes a text has; 1 for anything else.
+func length(value ref.Val) uint64 {
+	switch text := value.(type) {
+	case types.String:
+		return uint64(len(text))
+	case types.Bytes:
+		return uint64(len(text))
+	default:
+		return 1
+	}
+}
+
+// priceOfMatch is that of compiling a pattern and of trying each instruction at each byte.
+func priceOfMatch(patterns func(string) uint64) price {
+	return func(args []ref.Val) uint64 {
+		size := patterns(text(args[1]))
+		return saturated(10 + 4*size + product(1+length(args[0]), size)/4)
+	}
+}
+
+// priceOfFormat is that of going through the arguments, level by level, and of the digits that the verbs ask for.
+func priceOfFormat(args []ref.Val) uint64 {
+	text, ok := args[0].(types.String)
+	if !ok {
+		return 1
+	}
+	digits, number := uint64(0), uint64(0)
+	for _, c := range []byte(text) {
+		if c < '0' || c > '9' {
+			digits, number = saturated(digits+number), 0
+			continue
+		}
+		number = saturated(10*number + uint64(c-'0'))
+	}
+	return saturated(10 + textWeight(len(text)) + 4*weight(args[1]) + digits/textPerUnit)
+}
+
+func priceOfJoin(args []ref.Val) uint64 {
+	list, ok := args[0].(traits.Lister)
+	if !ok {
+		return 1
+	}
+	total := weight(list)
+	if len(args) > 1 {
+		size, _ := list.Size().(types.Int)
+		total += product(uint64(size), textWeight(len(text(args[1])))) //nolint:gosec // a size is not negative
+	}
+	return saturated(2 * total)
+}
+
+func priceOfReplace(args []ref.Val) uint64 {
+	in, old, by := text(args[0]), text(args[1]), text(args[2])
+	times := uint64(utf8.RuneCountInString(in)) + 1 //nolint:gosec // a count is not negative
+	if old != "" {
+		times = uint64(strings.Count(in, old)) //nolint:gosec // as above
+	}
+	return saturated(2*textWeight(len(in)) + times + product(times, uint64(len(by)))/textPerUnit)
+}
+
+// priceOfSplit counts a value for each part.
+func priceOfSplit(args []ref.Val) uint64 {
+	in, by := text(args[0]), text(args[1])
+	return 2*textWeight(len(in)) + 5*uint64(strings.Count(in, by)+1) //nolint:gosec // a count is not negative
+}
+
+// priceOfIndex is that of comparing at each place of a text, or with each item of a list.
+func priceOfIndex(args []ref.Val) uint64 {
+	in, isText := args[0].(types.String)
+	if !isText {
+		return saturated(4 * (weight(args[0]) + weight(args[1])))
+	}
+	of := text(args[1])
+	return saturated(2*textWeight(len(in)) + 2*textWeight(len(of)) + product(uint64(len(in)), uint64(len(of)))/32)
+}
+
+// priceOfValidate is that of the longest pattern there is among formats.
+func priceOfValidate(args []ref.Val) uint64 {
+	return saturated(10 + 10*length(args[1]))
+}
+
+// priceOfTime is that of reading the time zone from a file, where one is given.
+func priceOfTime(args []ref.Val) uint64 {
+	if len(args) > 1 {
+		return 500 + weight(args[1])
+	}
+	return 2
+}
+
+func urlWeight(value ref.Val) uint64 {
+	u, ok := value.(apiservercel.URL)
+	if !ok || u.URL == nil {
+		return 1
+	}
+	return 10 + uint64(len(u.Host)+len(u.Path)+len(u.RawPath)+len(u.RawQuery)+len(u.Fragment)+len(u.Opaque))/2
+}
+
+func text(value ref.Val) string {
+	out, _ := value.(types.String)
+	return string(out)
+}

@@ -1,0 +1,110 @@
+package celenv
+
+import (
+	"math"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+)
+
+const (
+	// textPerUnit is how many bytes of a string or of bytes weigh one unit.
+	textPerUnit = 10
+	// immense is a weight above every limit. Weights saturate there, far below overflow.
+	immense = math.MaxUint32
+	// longestKey is the longest text that a map is searched for: a search costs one unit whatever the key.
+	longestKey = 4096
+)
+
+// weight is what a value costs to go through once: one unit for each value in it, and one for each ten bytes of text.
+// A value that occurs several times in another weighs as often. Lists and maps that expressions build know their weight,
+// so this looks no deeper than one level.
+func weight(value ref.Val) uint64 {
+	switch v := value.(type) {
+	case types.String:
+		return textWeight(len(v))
+	case types.Bytes:
+		return textWeight(len(v))
+	case *list:
+		return v.weight
+	case *ordered:
+		return v.weight
+	case clusterValue:
+		return weight(v.Mapper)
+	case *types.Optional:
+		if v.HasValue() {
+			return 1 + weight(v.GetValue())
+		}
+	case traits.Lister:
+		return listWeight(v)
+	case traits.Sizer:
+		size, _ := v.Size().(types.Int)
+		return 1 + uint64(max(size, 0)) //nolint:gosec // it is not negative
+	}
+	return 1
+}
+
+func textWeight(bytes int) uint64 { return 1 + uint64(bytes)/textPerUnit } //nolint:gosec // a length is not negative
+
+func listWeight(of traits.Lister) uint64 {
+	total := uint64(1)
+	size, _ := of.Size().(types.Int)
+	for i := types.Int(0); i < size; i++ {
+		total = saturated(total + weight(of.Get(i)))
+	}
+	return total
+}
+
+func saturated(units uint64) uint64 { return min(units, immense) }
+
+// product is a times b, saturated.
+func product(a, b uint64) uint64 {
+	if a != 0 && b > immense/a {
+		return immense
+	}
+	return a * b
+}
+
+// list is a list that knows its weight.
+type list struct {
+	traits.Lister
+
+	weight uint64
+}
+
+// newList returns a list of values, which it keeps.
+func newList(values []ref.Val) *list {
+	total := uint64(1)
+	for _, value := range values {
+		total = saturated(total + weight(value))
+	}
+	return &list{types.NewRefValList(adapter{}, values), total}
+}
+
+// IsZeroValue says whether the list is empty; optional.ofNonZeroValue reads it.
+func (l *list) IsZeroValue() bool { return l.Size() == types.IntZero }
+
+// concatenation returns a list of the elements of two. The library's own list of two lists takes as long to read an
+// element as it has parts, and a list that is added to itself has twice as many each time.
+func concatenation(a, b traits.Lister) ref.Val {
+	first, _ := a.Size().(types.Int)
+	second, _ := b.Size().(types.Int)
+	values := make([]ref.Val, 0, first+second)
+	for i := types.Int(0); i < first; i++ {
+		values = append(values, a.Get(i))
+	}
+	for i := types.Int(0); i < second; i++ {
+		values = append(values, b.Get(i))
+	}
+	return bounded(newList(values))
+}
+
+// bounded returns a value that an expression built, and ends the evaluation where its weight alone is over the limit: a
+// value that holds another many times is made at once, and takes for ever to go through.
+func bounded(value ref.Val) ref.Val {
+	if weight(value) > ExpressionCost {
+		panic(overLimit)
+	}
+	return value
+}
