@@ -23,9 +23,21 @@ import (
 	"github.com/berth-project/berth/engine/enginetest"
 	"github.com/berth-project/berth/internal/apiserver/answer"
 	"github.com/berth-project/berth/internal/apiserver/history"
+	"github.com/berth-project/berth/internal/apiserver/leader"
 	"github.com/berth-project/berth/internal/record"
 	"github.com/berth-project/berth/internal/source/live"
 )
+
+// noLeader stands for a replica that is alone: no request was passed on, and none is.
+type noLeader struct{}
+
+// Forward passes nothing on.
+func (noLeader) Forward(http.ResponseWriter, *http.Request, user.Info) error { return leader.ErrNone }
+
+// Caller returns the sender.
+func (noLeader) Caller(_ *http.Request, sender user.Info) (user.Info, bool, error) {
+	return sender, false, nil
+}
 
 // newHandler returns a handler over a fleet of two clusters and one placement, ns/p, that answers jane in the namespace ns.
 func newHandler(f *testing.F) *answer.Handler {
@@ -48,7 +60,7 @@ func newHandler(f *testing.F) *answer.Handler {
 	metav1.AddToGroupVersion(kinds, viewv1.SchemeGroupVersion)
 	kinds.AddUnversionedTypes(viewv1.SchemeGroupVersion, &metav1.Status{})
 	return answer.New(answer.Options{
-		Record: recorded, Past: past, Serializer: serializer.NewCodecFactory(kinds).WithoutConversion(),
+		Record: recorded, Past: past, Leader: noLeader{}, Serializer: serializer.NewCodecFactory(kinds).WithoutConversion(),
 		Authorizer: authorizer.AuthorizerFunc(func(_ context.Context, of authorizer.Attributes) (authorizer.Decision, string, error) {
 			if of.GetUser().GetName() == "jane" && of.GetNamespace() == "ns" {
 				return authorizer.DecisionAllow, "", nil
