@@ -15,7 +15,7 @@ import (
 // place that holds text.
 func oddClusters(text string) []*clusterv1.ManagedCluster {
 	many := enginetest.Cluster("many")
-	for _, key := range strings.Fields("a b c d e f g h i j k l m n o p") {
+	for key := range strings.FieldsSeq("a b c d e f g h i j k l m n o p") {
 		many.Label(key, strings.Repeat(key, 63)).Claim(key, strings.Repeat(key, 1024))
 	}
 	return []*clusterv1.ManagedCluster{

@@ -4,10 +4,8 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// overLimit ends an evaluation; the library turns it into an error.
-//
-//nolint:gochecknoglobals // it is a constant
-var overLimit = interpreter.EvalCancelledError{Message: "operation cancelled: cost limit exceeded", Cause: interpreter.CostLimitExceeded}
+// errLimit ends an evaluation; the library turns it into an error.
+var errLimit = interpreter.EvalCancelledError{Message: "operation cancelled: cost limit exceeded", Cause: interpreter.CostLimitExceeded}
 
 // meter is the root of what an expression sees, and counts what its evaluation costs. The library's own counter adds up
 // what was done already, and looks through a stack that grows with every step.
@@ -36,7 +34,7 @@ func spend(vars interpreter.Activation, units uint64) {
 			continue
 		}
 		if m.spent += units; m.spent > ExpressionCost {
-			panic(overLimit)
+			panic(errLimit)
 		}
 		return
 	}

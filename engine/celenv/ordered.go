@@ -82,7 +82,7 @@ func (m *ordered) Get(key ref.Val) ref.Val { return m.Mapper.Get(searchable(key)
 // searchable returns a key, and ends the evaluation where it is too long to search for.
 func searchable(key ref.Val) ref.Val {
 	if weight(key) > longestKey/textPerUnit {
-		panic(overLimit)
+		panic(errLimit)
 	}
 	return key
 }

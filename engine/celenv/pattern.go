@@ -47,7 +47,7 @@ func instructions(of *syntax.Regexp) uint64 {
 		total = saturated(total + instructions(sub))
 	}
 	if of.Op == syntax.OpRepeat {
-		return product(total, uint64(max(of.Min, of.Max, 1)+1)) //nolint:gosec // it is positive
+		return product(total, uint64(max(of.Min, of.Max, 1)+1))
 	}
 	return total
 }

@@ -124,7 +124,7 @@ func constructor(step interpreter.InterpretableConstructor) interpreter.Interpre
 		}
 	}
 	if items := len(step.InitVals()); constants < items {
-		return paid{step, makeCost + uint64(items)} //nolint:gosec // a length is not negative
+		return paid{step, makeCost + uint64(items)}
 	}
 	return interpreter.NewConstValue(step.ID(), step.Eval(interpreter.EmptyActivation()))
 }

@@ -40,7 +40,7 @@ func weight(value ref.Val) uint64 {
 		return listWeight(v)
 	case traits.Sizer:
 		size, _ := v.Size().(types.Int)
-		return 1 + uint64(max(size, 0)) //nolint:gosec // it is not negative
+		return 1 + uint64(max(size, 0))
 	}
 	return 1
 }
@@ -50,7 +50,7 @@ func textWeight(bytes int) uint64 { return 1 + uint64(bytes)/textPerUnit } //nol
 func listWeight(of traits.Lister) uint64 {
 	total := uint64(1)
 	size, _ := of.Size().(types.Int)
-	for i := types.Int(0); i < size; i++ {
+	for i := range size {
 		total = saturated(total + weight(of.Get(i)))
 	}
 	return total
@@ -91,10 +91,10 @@ func concatenation(a, b traits.Lister) ref.Val {
 	first, _ := a.Size().(types.Int)
 	second, _ := b.Size().(types.Int)
 	values := make([]ref.Val, 0, first+second)
-	for i := types.Int(0); i < first; i++ {
+	for i := range first {
 		values = append(values, a.Get(i))
 	}
-	for i := types.Int(0); i < second; i++ {
+	for i := range second {
 		values = append(values, b.Get(i))
 	}
 	return bounded(newList(values))
@@ -104,7 +104,7 @@ func concatenation(a, b traits.Lister) ref.Val {
 // value that holds another many times is made at once, and takes for ever to go through.
 func bounded(value ref.Val) ref.Val {
 	if weight(value) > ExpressionCost {
-		panic(overLimit)
+		panic(errLimit)
 	}
 	return value
 }

@@ -34,7 +34,7 @@ func onSnapshot(selector fleet.Selector, clusters ...*clusterv1.ManagedCluster) 
 	snapshot := edit.Snapshot()
 	in := snapshot.Nobody().Clone()
 	for id := range snapshot.Clusters() {
-		in.Set(uint(id))
+		in.Set(id)
 	}
 	selector.Narrow(snapshot, in)
 	out := map[string]bool{}

@@ -148,19 +148,23 @@ func TestAPercentageGroupIsCutDownToItsBound(t *testing.T) {
 		},
 		"a share of one may hold two": {
 			fleet(p().PerGroup("10%"), ten, at(1, "a b"), at(2, "c d").Group("", 1), at(3, "e f g h i j").Group("", 2)),
-			[]string{"1 #0: a b", "2 #1: c d", "3 #2: e f", "4 #3: g", "5 #4: h", "6 #5: i", "7 #6: j"}, "g h i j",
+			[]string{"1 #0: a b", "2 #1: c d", "3 #2: e f", "4 #3: g", "5 #4: h", "6 #5: i", "7 #6: j"},
+			"g h i j",
 		},
 		"several groups, the last with room first": {
 			fleet(p().PerGroup("20%"), ten, at(1, "a b c d"), at(2, "e f g h").Group("", 1), at(3, "i").Group("", 2), at(4, "j").Group("", 3)),
-			[]string{"1 #0: a b c", "2 #1: e f g", "3 #2: h i", "4 #3: d j"}, "d h",
+			[]string{"1 #0: a b c", "2 #1: e f g", "3 #2: h i", "4 #3: d j"},
+			"d h",
 		},
 		"newcomers and those that move go by name": {
 			fleet(p().PerGroup("20%"), ten, at(1, "b c d e f g h"), at(2, "j").Group("", 1)),
-			[]string{"1 #0: b c d", "2 #1: a j", "3 #2: e f", "4 #3: g h", "5 #4: i"}, "e f g h",
+			[]string{"1 #0: b c d", "2 #1: a j", "3 #2: e f", "4 #3: g h", "5 #4: i"},
+			"e f g h",
 		},
 		"a named group is cut within its name": {
 			fleet(canary().PerGroup("20%"), "A B C D E F g h i j", at(1, "A B C D E F").Group("canary", 0), at(2, "g h i").Group("", 1)),
-			[]string{"1 canary#0: A B C", "3 canary#1: D E", "4 canary#2: F", "2 #3: g h i", "5 #4: j"}, "D E F",
+			[]string{"1 canary#0: A B C", "3 canary#1: D E", "4 canary#2: F", "2 #3: g h i", "5 #4: j"},
+			"D E F",
 		},
 		"the number of a slice that every cluster leaves is free": {
 			fleet(p().PerGroup("25%"), "a b c d", at(1, "a b"), at(2, "d"), at(3, "c")), []string{"1 #0: a b", "2 #1: c", "3 #2: d"}, "c d",

@@ -85,7 +85,8 @@ func TestLabelsAndAnnotationsAreBounded(t *testing.T) {
 	for field, limit := range map[string]int{"labels": 1_000, "annotations": 200} {
 		t.Run(field, func(t *testing.T) {
 			singular := strings.TrimSuffix(field, "s")
-			why := refusedCluster(fmt.Sprintf("metadata.%s would have more than %d entries; add no further %s, or take some away first", field, limit, singular))
+			beside := map[string]string{"labels": " beside the label of the set"}[field]
+			why := refusedCluster(fmt.Sprintf("metadata.%s would have more than %d entries%s; add no further %s, or take some away first", field, limit, beside, singular))
 			full := func(name string, count int) object {
 				out := cluster(name, "")
 				out["metadata"] = object{"name": name, field: many(count)}
@@ -166,7 +167,8 @@ func TestAdminsOfASetCareForItsClusters(t *testing.T) {
 
 	who.read(t, path).ok(t)
 	who.merge(t, path, `{"metadata":{"labels":{"tier":"gold"}}}`).ok(t)
-	who.patch(t, path, `[{"op":"add","path":"/spec/taints","value":[{"key":"maintenance","effect":"NoSelect"}]}]`).ok(t)
+	who.merge(t, path, `{"spec":{"taints":[{"key":"maintenance","effect":"NoSelect"}]}}`).ok(t)
+	who.patch(t, path, `[{"op":"replace","path":"/spec/taints/0/effect","value":"PreferNoSelect"}]`).ok(t)
 	who.rewrite(t, path, `{"metadata":{"labels":{"tier":null}}}`).ok(t)
 	who.apply(t, path, object{"apiVersion": group + "/v1", "kind": "ManagedCluster", "metadata": object{"name": own, "labels": object{"a": "b"}}}).ok(t)
 	who.merge(t, path, `{"spec":{"taints":null}}`).ok(t)

@@ -236,10 +236,21 @@ func to(verbs, resources string, names ...string) rbacv1.PolicyRule {
 	}
 }
 
-var errNotYet = errors.New("the role does not count yet")
+var errNotYet = errors.New("the roles do not count yet")
 
 // may waits until the API server knows that a person may do something to a path. It learns of roles a moment late.
 func (p person) may(t *testing.T, verb, path string) {
+	t.Helper()
+	p.awaitAccess(t, verb, path, true)
+}
+
+// mayNot waits until the API server knows that a person may not do something to a path any more.
+func (p person) mayNot(t *testing.T, verb, path string) {
+	t.Helper()
+	p.awaitAccess(t, verb, path, false)
+}
+
+func (p person) awaitAccess(t *testing.T, verb, path string, want bool) {
 	t.Helper()
 	attributes := &authorizationv1.ResourceAttributes{Verb: verb}
 	parts := strings.Split(strings.TrimPrefix(path, "/apis/"), "/")
@@ -258,8 +269,8 @@ func (p person) may(t *testing.T, verb, path string) {
 			User: p.name, Groups: p.groups, ResourceAttributes: attributes,
 		}}
 		got, err := client.Create(ctx, review, metav1.CreateOptions{})
-		if err == nil && !got.Status.Allowed {
-			err = fmt.Errorf("%s, to %s %s: %w", p.name, verb, path, errNotYet)
+		if err == nil && got.Status.Allowed != want {
+			err = fmt.Errorf("%s, to %s %s: %t, want %t: %w", p.name, verb, path, got.Status.Allowed, want, errNotYet)
 		}
 		return err
 	})

@@ -46,8 +46,9 @@ func judge(t *testing.T, rows []row, people map[string]person) {
 		t.Run(row.action+"/"+row.who, func(t *testing.T) {
 			act, who := actions[row.action], people[row.who]
 			root(t).remove(t, clusters+"/edge")
+			people["set admin"].mayNot(t, "delete", clusters+"/edge") // the role of the set follows a moment later
 			root(t).create(t, clusters, cluster("edge", "team")).ok(t)
-			people["set admin"].may(t, "delete", clusters+"/edge") // the role of the set names the cluster a moment later
+			people["set admin"].may(t, "delete", clusters+"/edge")
 			if act.ready != nil {
 				act.ready(t)
 			}

@@ -90,11 +90,11 @@ func TestKubectlUsesTheOpenAPIOfTheHub(t *testing.T) {
 	if err != nil || !strings.Contains(out, name+" created") {
 		t.Fatalf("kubectl apply of a List: %v\n%s", err, out)
 	}
-	t.Cleanup(func() {
+	defer func() { // not in a cleanup: the context of the test has ended by then
 		if out, err := admin(t).kubectl("delete", "-f", file); err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}
-	})
+	}()
 	if out, err := admin(t).kubectl("diff", "-f", file); err != nil {
 		t.Errorf("kubectl diff of what is stored: %v\n%s", err, out)
 	}

@@ -86,7 +86,7 @@ func namesOf(t *testing.T, list runtime.Object) []string {
 // checkRefusal holds that an error is one of the caller's: a bad request, or a revision that is gone.
 func checkRefusal(t *testing.T, err error) {
 	t.Helper()
-	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // what a storage returns is not wrapped
+	status, ok := err.(apierrors.APIStatus)
 	if !ok || status.Status().Code != http.StatusBadRequest && status.Status().Code != http.StatusGone {
 		t.Fatalf("refused with %v, want an error of the caller's", err)
 	}

@@ -103,10 +103,13 @@ func FuzzReview(f *testing.F) {
 // what a mutating webhook patches can be patched so.
 func FuzzAdmission(f *testing.F) {
 	for _, objects := range [][2]string{
-		{"", `{}`}, {`{}`, `{}`}, {"", `{"metadata":{"name":"c"},"spec":{"taints":[{"key":"gpu","effect":"NoSelect"}]}}`},
+		{"", `{}`},
+		{`{}`, `{}`},
+		{"", `{"metadata":{"name":"c"},"spec":{"taints":[{"key":"gpu","effect":"NoSelect"}]}}`},
 		{`{"metadata":{"name":"c","labels":{"cluster.open-cluster-management.io/clusterset":"a"}}}`, `{"metadata":{"name":"c","labels":{"cluster.open-cluster-management.io/clusterset":"bc"}}}`},
 		{`{"metadata":{"name":"c"}}`, `{"metadata":{"name":"c"},"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":2147483647,"managedClusterClientConfigs":[{"url":"https://"}]}}`},
-		{"", `{"metadata":{"name":"dev"},"spec":{"clusterSet":"dev"}}`}, {"", `{"metadata":{"name":"dev","finalizers":["a/b"]},"spec":{"clusterSet":"prod"}}`},
+		{"", `{"metadata":{"name":"dev"},"spec":{"clusterSet":"dev"}}`},
+		{"", `{"metadata":{"name":"dev","finalizers":["a/b"]},"spec":{"clusterSet":"prod"}}`},
 		{"", `{"metadata":{"name":"s"},"spec":{"clusterSelector":{"selectorType":"ExclusiveLabel","exclusiveLabel":{"key":"info.open-cluster-management.io/a","value":"b"}}}}`},
 		{"", `{"metadata":{"name":"s"},"spec":{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{"matchExpressions":[{"key":"a","operator":"In"}]}}}}`},
 		{"", `{"metadata":{"name":"p","namespace":"n"},"spec":{"numberOfClusters":-1,"predicates":[{"requiredClusterSelector":{"celSelector":{"celExpressions":["1"]}}}]}}`},
