@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -62,9 +63,7 @@ func (r *replica) ask(ctx context.Context, t *testing.T, config *rest.Config, pa
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, values := range header {
-		request.Header[name] = values
-	}
+	maps.Copy(request.Header, header)
 	response, err := client.Do(request)
 	if err != nil {
 		return 0, []byte(err.Error())
