@@ -218,6 +218,31 @@ func BenchmarkSpread(b *testing.B) {
 	}
 }
 
+// BenchmarkWorst is what took the square of the fleet: 8,000 clusters over three levels in one outer domain, each in a zone and a
+// rack of its own (16 s), and groups of one that grow from 10 to 8,000 (0.76 s). Each is held against a plain choice of all.
+func BenchmarkWorst(b *testing.B) {
+	const clusters = 8_000
+	plain, want := selects(b, many(clusters, placement().Number(clusters).Obj(), nil), ledger.Ledger{}, clusters)
+	for name, tc := range map[string]struct {
+		of   sized
+		most float64
+	}{
+		"three levels in one outer domain":       {threeLevels(1, false), 500},
+		"three levels in one outer domain, hard": {threeLevels(1, true), 500},
+		"groups of one that grow from ten":       {groupsOfOne, 500},
+	} {
+		b.Run(name, func(b *testing.B) {
+			run, selected := tc.of(b, clusters)
+			if got := plain(); got != want {
+				b.Fatalf("the plain choice selects %d, want %d", got, want)
+			}
+			if ratio := against(b, plain, run, selected); ratio > tc.most {
+				b.Errorf("it takes %.3g times as long as a plain choice, want %g at most", ratio, tc.most)
+			}
+		})
+	}
+}
+
 // spreadOut returns the runs of a placement: the first, and again when it is as it was.
 func spreadOut(b *testing.B, clusters, zones int, wanted int32, policy clusterv1beta1.SpreadPolicy) map[string]func() int {
 	b.Helper()
@@ -232,8 +257,8 @@ func spreadOut(b *testing.B, clusters, zones int, wanted int32, policy clusterv1
 	}
 }
 
-// against times runs that select so many, and reports how many times as long they take as plain ones beside them.
-func against(b *testing.B, plain, run func() int, want int) {
+// against times runs that select so many, and reports and returns how many times as long they take as plain ones beside them.
+func against(b *testing.B, plain, run func() int, want int) (ratio float64) {
 	b.Helper()
 	b.ReportAllocs()
 	var beside, taken time.Duration
@@ -249,7 +274,9 @@ func against(b *testing.B, plain, run func() int, want int) {
 		}
 		taken += time.Since(start)
 	}
-	b.ReportMetric(float64(taken)/float64(beside), "x-plain")
+	ratio = float64(taken) / float64(beside)
+	b.ReportMetric(ratio, "x-plain")
+	return ratio
 }
 
 func oracle(b *testing.B) *enginetest.Oracle {

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/bits-and-blooms/bitset"
@@ -25,7 +24,7 @@ type scope struct {
 // reach works out the scope. Incumbents that no readable set has are held while one of the sets is broken: they may
 // be members of it.
 func reach(s *fleet.Snapshot, namespace string, asked []string, incumbents *bitset.BitSet) scope {
-	bound := s.Bound(namespace)
+	bound, named := s.Bound(namespace), fleet.Naming(asked)
 	names := make([]string, 2*len(bound))
 	out := scope{
 		asked: asked, valid: names[:0:len(bound)], eligible: names[len(bound):len(bound)],
@@ -37,7 +36,7 @@ func reach(s *fleet.Snapshot, namespace string, asked []string, incumbents *bits
 			continue
 		}
 		out.valid = append(out.valid, name)
-		if len(asked) > 0 && !slices.Contains(asked, name) {
+		if !named(name) {
 			continue
 		}
 		out.eligible = append(out.eligible, name)

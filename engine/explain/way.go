@@ -180,7 +180,7 @@ func (s *search) uncapped(result *engine.Result, argument verdict.Argument) [][]
 		if limit.Lacks || limit.Constraint != "spread over "+topologyText(term) {
 			continue
 		}
-		skew := max(term.MaxSkew, 1)
+		skew := bounded(int64(max(term.MaxSkew, 1)))
 		out = append(out, s.counted(Step{Action: Skew, Index: i}, skew+1, skew+bounded(int64(result.Selected))+1))
 	}
 	return append(out, s.winning(result)...)

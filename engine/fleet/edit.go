@@ -136,22 +136,32 @@ func (e *Edit) DeleteSet(name string) { e.next.sets.Delete(name) }
 
 // Bind records that a namespace has a binding of the given name.
 func (e *Edit) Bind(namespace, set string) {
-	names := e.next.Bound(namespace)
-	if at, found := slices.BinarySearch(names, set); !found {
-		e.next.bindings.Set(namespace, slices.Insert(slices.Clone(names), at, set))
+	sets := e.bound(namespace)
+	if at, found := slices.BinarySearch(sets, set); !found {
+		e.next.bindings.Set(namespace, bound{e, slices.Insert(sets, at, set)})
 	}
+}
+
+// bound returns the sets that a namespace binds, in a list that this edit may change: many bindings of one edit do not copy
+// it each.
+func (e *Edit) bound(namespace string) []string {
+	found, _ := e.next.bindings.Get(namespace)
+	if found.owner == e {
+		return found.sets
+	}
+	return slices.Clone(found.sets)
 }
 
 // Unbind records that a namespace no longer has a binding of the given name.
 func (e *Edit) Unbind(namespace, set string) {
-	names := e.next.Bound(namespace)
-	at, found := slices.BinarySearch(names, set)
+	sets := e.bound(namespace)
+	at, found := slices.BinarySearch(sets, set)
 	switch {
 	case !found:
-	case len(names) == 1:
+	case len(sets) == 1:
 		e.next.bindings.Delete(namespace)
 	default:
-		e.next.bindings.Set(namespace, slices.Delete(slices.Clone(names), at, at+1))
+		e.next.bindings.Set(namespace, bound{e, slices.Delete(sets, at, at+1)})
 	}
 }
 

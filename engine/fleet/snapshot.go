@@ -3,6 +3,7 @@ package fleet
 import (
 	"hash/maphash"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/bits-and-blooms/bitset"
@@ -28,7 +29,7 @@ type Snapshot struct {
 	free     []ID
 	terms    btree.Map[Term, *posting]
 	sets     btree.Map[string, *Set]
-	bindings btree.Map[string, []string]
+	bindings btree.Map[string, bound]
 	placed   btree.Map[string, *decided]
 	chosen   column[int32]
 	// tally is how many clusters are chosen so often, by how often; those never chosen do not count. most is the highest
@@ -122,8 +123,27 @@ func (s *Snapshot) Sets() iter.Seq[*Set] {
 
 // Bound returns the names of the sets that a namespace's bindings name, sorted, whether they exist or not.
 func (s *Snapshot) Bound(namespace string) []string {
-	names, _ := s.bindings.Get(namespace)
-	return names
+	found, _ := s.bindings.Get(namespace)
+	return found.sets
+}
+
+// Naming returns what says whether a set is one of those that a placement asks for: each is where it asks for none in
+// particular.
+func Naming(asked []string) func(set string) bool {
+	if len(asked) == 0 {
+		return func(string) bool { return true }
+	}
+	sorted := slices.Sorted(slices.Values(asked))
+	return func(set string) bool {
+		_, found := slices.BinarySearch(sorted, set)
+		return found
+	}
+}
+
+// bound is the sets that a namespace binds, sorted. They are read-only but for the edit that made them.
+type bound struct {
+	owner *Edit
+	sets  []string
 }
 
 // Slices returns the decisions of a placement so far, by number.

@@ -52,9 +52,10 @@ type scope struct {
 // particular, and, where they keep, what they may keep.
 func (x *Index) scope(s *fleet.Snapshot, namespace string, asked []string, keep bool) *scope {
 	var out scope
+	named := fleet.Naming(asked)
 	for _, name := range s.Bound(namespace) {
 		set, exists := s.Set(name)
-		chosen := len(asked) == 0 || slices.Contains(asked, name)
+		chosen := named(name)
 		if !exists || !chosen && !keep {
 			continue
 		}

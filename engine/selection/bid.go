@@ -8,11 +8,11 @@ import (
 // mostConstraints is how many spread constraints a placement may have.
 const mostConstraints = 8
 
-// bid is what the best candidate of a bucket is chosen by.
+// bid is what the best candidate of a profile is chosen by.
 type bid struct {
 	// head is the position of the candidate.
 	head int
-	// barred is set where a hard constraint allows no more, and where there is no candidate.
+	// barred is set where a hard constraint allows no more.
 	barred bool
 	// excess is by how much each soft constraint would be exceeded.
 	excess [mostConstraints]int
@@ -20,15 +20,6 @@ type bid struct {
 	total int
 	// score is the total score with that of the spread.
 	score int64
-}
-
-// base is the part of a bid that comes from the domains around the leaves of a block, the block included.
-func (g *greedy) base(block int) bid {
-	var out bid
-	for at := block; g.tree.domains[at].level > 0; at = g.tree.domains[at].parent {
-		out.enter(g.tree, g.tree.domains[at].level-1, g.tally.skew(at))
-	}
-	return out
 }
 
 // enter adds a domain of a level that exceeds the emptiest beside it by some clusters.
@@ -44,19 +35,17 @@ func (b *bid) enter(t *tree, level, skew int) {
 	b.total += emptiness << (len(t.spread) - 1 - level)
 }
 
-// bid returns what the best candidate of a bucket bids.
-func (g *greedy) bid(base bid, block int, in bucket) bid {
-	out, levels := base, len(g.tree.spread)
-	if len(in.leaves) == 0 {
-		out.barred = true
+// bid returns what the best candidate of a bucket of the root bids.
+func (g *greedy) bid(of *bucket) bid {
+	out, levels := bid{head: of.head, score: g.order.totals[of.head]}, len(g.tree.spread)
+	if levels == 0 {
 		return out
 	}
-	out.head = g.open[in.leaves[0]][0]
-	out.score = g.order.totals[out.head]
-	if levels > 0 {
-		out.enter(g.tree, levels-1, in.count-g.tally.least[block])
-		out.score += g.program.SpreadWeight * int64(out.total/(1<<levels-1))
+	out.enter(g.tree, 0, int(of.profile[0])-g.tally.least[0])
+	for level := 1; level < levels; level++ {
+		out.enter(g.tree, level, int(of.profile[level]))
 	}
+	out.score += g.program.SpreadWeight * int64(out.total/(1<<levels-1))
 	return out
 }
 

@@ -147,10 +147,9 @@ func (r *race) without(e exodus, released int) *bitset.BitSet {
 // stay, more of the queue leave for free.
 func (r *race) kept(e exodus, released int) *bitset.BitSet {
 	out := e.stay.Clone()
-	for i, id := range e.queue {
-		if i < released || int(out.Count()) > r.seats {
-			out.Clear(id)
-		}
+	gone := max(released, int(out.Count())-r.seats)
+	for _, id := range e.queue[:min(gone, len(e.queue))] {
+		out.Clear(id)
 	}
 	return out
 }

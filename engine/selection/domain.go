@@ -20,8 +20,6 @@ type tree struct {
 	// leafOf is, per candidate, its leaf, or outside where it must not be chosen, since it lacks what a hard constraint or
 	// anti-affinity divides by.
 	leafOf []int
-	// blocks are the domains whose parts are leaves, those of one domain side by side.
-	blocks []int
 	// below finds a domain by what it is a part of and its part. It is made once a cluster is chosen that has no leaf.
 	below map[place]int
 }
@@ -29,14 +27,12 @@ type tree struct {
 // outside is the leaf of a candidate that has none, and what the root is a part of.
 const outside = -1
 
-// domain is a part of the candidates. Its blocks are those from first up to, without, end; that of a leaf is the one it is
-// part of.
+// domain is a part of the candidates. The root has level 0. Parts come after the domain that they are parts of.
 type domain struct {
 	place
 
-	level      int
-	parts      []int
-	first, end int
+	level int
+	parts []int
 }
 
 // place tells the parts of a domain from each other: by the part of the division that they are in.
@@ -58,7 +54,6 @@ func newTree(s *fleet.Snapshot, candidates []fleet.ID, p *program.Program) *tree
 		t.divisions = append(t.divisions, s.Division(constraint.Source, constraint.Key))
 	}
 	t.plant()
-	t.number(0)
 	return t
 }
 
@@ -139,23 +134,6 @@ func (t *tree) lacking(id fleet.ID) (term int, ok bool) {
 		}
 	}
 	return 0, false
-}
-
-// number numbers the blocks below a domain. It calls itself once for each constraint, of which there are few.
-func (t *tree) number(at int) {
-	d := &t.domains[at]
-	d.first = len(t.blocks)
-	if d.level == max(len(t.spread), 1)-1 {
-		t.blocks = append(t.blocks, at)
-		for _, leaf := range d.parts {
-			t.domains[leaf].first, t.domains[leaf].end = d.first, d.first+1
-		}
-	} else {
-		for _, part := range d.parts {
-			t.number(part)
-		}
-	}
-	d.end = len(t.blocks)
 }
 
 // sizes returns, per domain, how many candidates it has if it is a leaf.

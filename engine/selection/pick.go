@@ -41,11 +41,8 @@ func (r *round) shut(forced, without *bitset.BitSet) *bitset.BitSet {
 	return out
 }
 
-// greedy is the work of one pick. What clusters are chosen by beside their place in the order is the same for those of
-// one leaf, and for those of all leaves of a block that have as many chosen. So each block keeps its leaves in buckets by
-// count, a bucket its leaves and a leaf its candidates in heaps, and a choice among ten thousand leaves looks at the tops
-// of a few buckets. A tournament among the blocks finds the best of all: a choice changes few of them, those of its
-// outermost domain, and all only when the emptiest outermost domain got a cluster.
+// greedy is the work of one pick. What clusters are chosen by beside their place in the order is the same for all of one
+// profile, so a choice looks at the best candidate of each profile, of which there are few.
 type greedy struct {
 	*round
 
@@ -54,28 +51,11 @@ type greedy struct {
 	// more than led by their best.
 	open    []heap
 	heaped  bitset.BitSet
-	blocks  []block
-	winners tournament
-}
-
-// block is a domain whose parts are leaves: its buckets, the fullest last, and what the best candidate of all bids.
-type block struct {
-	buckets []bucket
-	best    int
-	bid     bid
-}
-
-// bucket has the leaves of a block that have the same count, and candidates.
-type bucket struct {
-	count  int
-	leaves heap
+	buckets *buckets
 }
 
 func newGreedy(r *round, forced, shut *bitset.BitSet) *greedy {
-	g := &greedy{
-		round: r, tally: newTally(r.tree, r.missing), open: make([]heap, len(r.tree.domains)),
-		blocks: make([]block, len(r.tree.blocks)), winners: newTournament(len(r.tree.blocks)),
-	}
+	g := &greedy{round: r, tally: newTally(r.tree, r.missing), open: make([]heap, len(r.tree.domains))}
 	room := make(heap, len(r.Candidates))
 	for leaf, size := range r.tree.sizes() {
 		g.open[leaf], room = room[:0:size], room[size:]
@@ -85,16 +65,14 @@ func newGreedy(r *round, forced, shut *bitset.BitSet) *greedy {
 			g.open[leaf] = append(g.open[leaf], i)
 		}
 	}
+	for _, open := range g.open {
+		open.lead(r.order.compare)
+	}
 	for id := range forced.EachSet() {
 		g.tally.add(id)
 	}
-	for i, at := range r.tree.blocks {
-		for _, leaf := range r.tree.domains[at].parts {
-			g.open[leaf].lead(r.order.compare)
-			g.put(i, leaf)
-		}
-	}
-	g.offer(0)
+	g.buckets = newBuckets(r.tree, g.tally, r.order.compare)
+	g.buckets.fill(g.open)
 	return g
 }
 
@@ -102,65 +80,57 @@ func newGreedy(r *round, forced, shut *bitset.BitSet) *greedy {
 // anti-affinity bars stays barred, so its leaf goes on to the next.
 func (g *greedy) next() (position int, ok bool) {
 	for {
-		i := g.winners.best()
-		if i == nobody || g.blocks[i].bid.barred {
+		best, ok := g.best()
+		if !ok {
 			return 0, false
 		}
-		position = g.blocks[i].bid.head
-		leaf := g.take(i)
-		id := g.Candidates[position]
-		if g.tally.free(id) {
-			changed := g.tally.add(id)
-			g.put(i, leaf)
-			g.offer(changed)
-			return position, true
+		free := g.tally.free(g.Candidates[best])
+		g.take(best, free)
+		if free {
+			return best, true
 		}
-		g.put(i, leaf)
-		g.offer(g.tree.blocks[i])
 	}
 }
 
-// take takes the best candidate out of its leaf, and the leaf out of its bucket.
-func (g *greedy) take(i int) (leaf int) {
-	b := &g.blocks[i]
-	leaf = b.buckets[b.best].leaves.pop(g.byHead)
+// best returns the candidate with the best bid. Ok is false where the hard constraints allow none.
+func (g *greedy) best() (position int, ok bool) {
+	best := bid{barred: true}
+	for _, number := range g.buckets.of[0] {
+		if bid := g.bid(&g.buckets.all[number]); g.ahead(bid, best) {
+			best = bid
+		}
+	}
+	return best.head, !best.barred
+}
+
+// take takes the best candidate of a leaf out of it and counts it, where it is chosen. The buckets of the domains around it
+// are out of those above meanwhile, the outermost first, since their profiles change.
+func (g *greedy) take(position int, chosen bool) {
+	leaf := g.tree.leafOf[position]
+	g.eachAbove(leaf, g.buckets.detach)
 	if !g.heaped.Test(uint(leaf)) {
 		g.heaped.Set(uint(leaf))
 		g.open[leaf].order(g.order.compare)
 	}
 	g.open[leaf].pop(g.order.compare)
-	return leaf
+	if chosen {
+		g.tally.add(g.Candidates[position])
+	}
+	if len(g.open[leaf]) == 0 {
+		g.buckets.of[leaf] = nil
+	} else {
+		g.buckets.all[leaf].head = g.open[leaf][0]
+	}
+	for at := leaf; at != 0; at = g.tree.domains[at].parent {
+		g.buckets.attach(at)
+	}
 }
 
-// put puts a leaf into the bucket of its count, unless it has no candidates left.
-func (g *greedy) put(i, leaf int) {
-	if len(g.open[leaf]) == 0 {
+// eachAbove calls do for the domains around a leaf but the root, the outermost first, and for the leaf.
+func (g *greedy) eachAbove(at int, do func(int)) {
+	if at == 0 {
 		return
 	}
-	b, count, at := &g.blocks[i], g.tally.counts[leaf], 0
-	for at < len(b.buckets) && b.buckets[at].count != count {
-		at++
-	}
-	if at == len(b.buckets) {
-		b.buckets = append(b.buckets, bucket{count: count})
-	}
-	b.buckets[at].leaves.push(leaf, g.byHead)
-}
-
-// byHead compares leaves by the best candidate of each.
-func (g *greedy) byHead(a, b int) int { return g.order.compare(g.open[a][0], g.open[b][0]) }
-
-// offer lets the blocks of a domain bid anew.
-func (g *greedy) offer(domain int) {
-	d := g.tree.domains[domain]
-	for i := d.first; i < d.end; i++ {
-		b, base := &g.blocks[i], g.base(g.tree.blocks[i])
-		b.bid = bid{barred: true}
-		for at, bucket := range b.buckets {
-			if bid := g.bid(base, g.tree.blocks[i], bucket); g.ahead(bid, b.bid) {
-				b.best, b.bid = at, bid
-			}
-		}
-	}
-	g.winners.replay(d.first, d.end, func(a, b int) bool { return g.ahead(g.blocks[a].bid, g.blocks[b].bid) })
+	g.eachAbove(g.tree.domains[at].parent, do)
+	do(at)
 }

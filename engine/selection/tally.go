@@ -44,9 +44,8 @@ func newTally(t *tree, missing *bitset.BitSet) *tally {
 	return out
 }
 
-// add counts a chosen cluster. It returns the domain that holds all leaves for which any count or least count on the way
-// to the root has changed.
-func (t *tally) add(id fleet.ID) (changed int) {
+// add counts a chosen cluster.
+func (t *tally) add(id fleet.ID) {
 	for i := range t.tree.antiAffinity {
 		part := t.tree.divisions[i].Part(id)
 		if _, taken := t.taken[i][part]; part > 0 && !taken {
@@ -59,29 +58,24 @@ func (t *tally) add(id fleet.ID) (changed int) {
 	} else {
 		path = t.tree.trail(id)
 	}
-	for i, at := range path {
+	for _, at := range path {
 		if !t.there[at] {
 			break
 		}
-		if rose := t.fill(at); i == 0 && !rose {
-			changed = at
-		}
+		t.fill(at)
 	}
-	return changed
 }
 
-// fill counts one cluster in a domain and says whether the least count of those beside it has risen by that.
-func (t *tally) fill(at int) (rose bool) {
+// fill counts one cluster in a domain.
+func (t *tally) fill(at int) {
 	parent := t.tree.domains[at].parent
 	t.counts[at]++
 	if t.counts[at] > t.least[parent]+1 {
-		return false
+		return
 	}
-	if t.atLeast[parent]--; t.atLeast[parent] > 0 {
-		return false
+	if t.atLeast[parent]--; t.atLeast[parent] == 0 {
+		t.measure(parent)
 	}
-	t.measure(parent)
-	return true
 }
 
 // measure finds the least count of the parts of a domain.

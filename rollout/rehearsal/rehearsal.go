@@ -9,6 +9,7 @@ import (
 	"container/heap"
 	"hash/fnv"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -142,10 +143,20 @@ func (s *stage) begin(cluster string) {
 	if fate < s.fleet.HangRate+s.fleet.FailureRate {
 		out.state = rollout.Failed
 	}
-	took := time.Duration(float64(s.fleet.Duration) * (1 + pace*s.fleet.Spread))
-	grain := cmp.Or(s.fleet.Grain, time.Second)
-	out.at = s.now.Add(max(grain, (took + grain - 1).Truncate(grain)))
+	out.at = s.now.Add(s.fleet.rounded(float64(s.fleet.Duration) * (1 + pace*s.fleet.Spread)))
 	heap.Push(&s.reports, out)
+}
+
+// longest is the longest time that a cluster takes, so that adding to it does not overflow.
+const longest = time.Duration(math.MaxInt64 / 4)
+
+// rounded returns a number of nanoseconds rounded up to the grain, and no less than that.
+func (f Fleet) rounded(nanoseconds float64) time.Duration {
+	took, grain := longest, min(cmp.Or(f.Grain, time.Second), longest)
+	if nanoseconds < float64(longest) {
+		took = time.Duration(nanoseconds)
+	}
+	return max(grain, (took + grain - 1).Truncate(grain))
 }
 
 // report is what a cluster will say.

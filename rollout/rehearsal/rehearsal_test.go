@@ -2,6 +2,7 @@ package rehearsal_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -209,6 +210,20 @@ func TestReports(t *testing.T) {
 	}
 	if succeeded < 1900 || succeeded > 2100 || failed < 900 || failed > 1100 {
 		t.Errorf("%d of 4000 succeeded and %d failed, want about 2000 and 1000", succeeded, failed)
+	}
+}
+
+// TestADurationThatIsTooLongIsNoShortOne holds that a cluster which takes longer than a duration can say does not report at once.
+func TestADurationThatIsTooLongIsNoShortOne(t *testing.T) {
+	for _, grain := range []time.Duration{0, time.Hour, math.MaxInt64} {
+		p := rehearsal.Play{Groups: divided(fleet(20), 20), Start: start, Fleet: rehearsal.Fleet{
+			Seed: 1, Duration: math.MaxInt64, Spread: 1, Grain: grain,
+		}}
+		for moment := range p.Moments() {
+			if took := moment.At.Sub(start); len(moment.Succeeded) > 0 && took < 24*time.Hour {
+				t.Errorf("in steps of %s, %v report after %s", grain, moment.Succeeded, took)
+			}
+		}
 	}
 }
 

@@ -1,0 +1,263 @@
+package engine_test
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/ledger"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/engine/program"
+)
+
+const (
+	// mostGrowth is how many times as long twice as much may take. What is linear takes twice as long, and a little more where it sorts;
+	// what is quadratic takes four times as long.
+	mostGrowth = 3
+	// fewest and attempts are how often both sizes are timed at least and at most, by turns. The least times count, so that
+	// another process makes the test longer, and neither fail nor pass.
+	fewest, attempts = 10, 60
+)
+
+// sized is what is measured at a size: it prepares once and returns what is timed, with what it must return.
+type sized func(tb testing.TB, n int) (run func() int, want int)
+
+// TestTimeGrowsInProportionToTheFleet holds what the engine does for a decision against the same of twice the size, in the same run.
+// BERTH_LONG=1 takes the sizes of the largest fleets.
+func TestTimeGrowsInProportionToTheFleet(t *testing.T) {
+	for name, of := range map[string]struct {
+		n   int
+		run sized
+	}{
+		"spread over three levels, one outer domain":  {1_000, threeLevels(1, false)},
+		"spread over three levels, ten outer domains": {1_000, threeLevels(10, false)},
+		"hard spread over three levels":               {1_000, threeLevels(1, true)},
+		"spread over one level, a domain of each":     {2_000, oneLevel},
+		"anti-affinity":                                {2_000, antiAffinity},
+		"groups of one that grow from ten":             {1_000, groupsOfOne},
+		"a group in percent that is cut":               {2_000, groupsCut},
+		"sets bound to a namespace":                    {1_000, setsBound},
+		"sets that a placement names":                  {1_000, setsNamed},
+		"namespaces with a binding":                    {8_000, namespacesBound},
+		"a budget that holds most of those that leave": {2_000, budgetSpent},
+		"scores of an add-on":                          {2_000, addOnScores},
+		"balance beside as many placements":            {1_000, balanced},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := of.n
+			if os.Getenv("BERTH_LONG") != "" {
+				n = 4_000
+			}
+			grows(t, n, of.run)
+		})
+	}
+}
+
+// grows fails where twice as much takes more than mostGrowth times as long.
+func grows(t *testing.T, n int, of sized) {
+	t.Helper()
+	small, wantSmall := of(t, n)
+	large, wantLarge := of(t, 2*n)
+	least := [2]time.Duration{math.MaxInt64, math.MaxInt64}
+	for attempt := range attempts {
+		for i, run := range []func() int{small, large} {
+			runtime.GC()
+			start := time.Now()
+			got := run()
+			least[i] = min(least[i], time.Since(start))
+			if want := []int{wantSmall, wantLarge}[i]; got != want {
+				t.Fatalf("of %d: %d, want %d", n<<i, got, want)
+			}
+		}
+		if attempt+1 >= fewest && least[1] < mostGrowth*least[0] {
+			t.Logf("%v at %d, %v at %d: %.2f times as long", least[0], n, least[1], 2*n, float64(least[1])/float64(least[0]))
+			return
+		}
+	}
+	t.Errorf("%v at %d and %v at %d: %.2f times as long, want less than %d", least[0], n, least[1], 2*n, float64(least[1])/float64(least[0]), mostGrowth)
+}
+
+// many is a world of so many clusters in a set that is bound.
+func many(n int, p *clusterv1beta1.Placement, shape func(i int, c *enginetest.ClusterBuilder)) *enginetest.World {
+	w := enginetest.NewWorld(p, enginetest.Set("all").Obj()).Bind("ns", "all").At(enginetest.Epoch.Add(time.Minute))
+	for i := range n {
+		c := enginetest.Cluster(fmt.Sprintf("c%05d", i)).In("all")
+		if shape != nil {
+			shape(i, c)
+		}
+		w.Add(c.Obj())
+	}
+	return w
+}
+
+// selects is a decision that selects so many clusters.
+func selects(tb testing.TB, w *enginetest.World, past ledger.Ledger, want int) (run func() int, selected int) {
+	tb.Helper()
+	s, p := w.Snapshot(), enginetest.Program(tb, w)
+	return func() int { return engine.Schedule(s, p, past).Selected }, want
+}
+
+// constraints spread a placement over labels, each the next level.
+func constraints(hard bool, maxSkew int32, keys ...string) clusterv1beta1.SpreadPolicy {
+	var out clusterv1beta1.SpreadPolicy
+	for _, key := range keys {
+		term := clusterv1beta1.SpreadConstraintsTerm{TopologyKey: key, TopologyKeyType: clusterv1beta1.TopologyKeyTypeLabel, MaxSkew: maxSkew}
+		if hard {
+			term.WhenUnsatisfiable = clusterv1beta1.DoNotSchedule
+		}
+		out.SpreadConstraints = append(out.SpreadConstraints, term)
+	}
+	return out
+}
+
+// threeLevels chooses all clusters, of which each has a zone and a rack of its own, in so many regions.
+func threeLevels(regions int, hard bool) sized {
+	return func(tb testing.TB, n int) (func() int, int) {
+		p := placement().Number(int32(n)).Obj() //nolint:gosec // small
+		p.Spec.SpreadPolicy = constraints(hard, 1, "region", "zone", "rack")
+		return selects(tb, many(n, p, func(i int, c *enginetest.ClusterBuilder) {
+			c.Label("region", fmt.Sprint("r", i%regions)).Label("zone", fmt.Sprint("z", i)).Label("rack", fmt.Sprint("k", i))
+		}), ledger.Ledger{}, n)
+	}
+}
+
+func oneLevel(tb testing.TB, n int) (func() int, int) {
+	p := placement().Number(int32(n)).Obj() //nolint:gosec // small
+	p.Spec.SpreadPolicy = constraints(false, 1, "zone")
+	return selects(tb, many(n, p, func(i int, c *enginetest.ClusterBuilder) { c.Label("zone", fmt.Sprint("z", i)) }), ledger.Ledger{}, n)
+}
+
+func antiAffinity(tb testing.TB, n int) (func() int, int) {
+	p := placement().Number(int32(n)).Obj() //nolint:gosec // small
+	p.Spec.SpreadPolicy.AntiAffinity = []clusterv1beta1.AntiAffinityTerm{{TopologyKey: "zone", TopologyKeyType: clusterv1beta1.TopologyKeyTypeLabel}}
+	return selects(tb, many(n, p, func(i int, c *enginetest.ClusterBuilder) { c.Label("zone", fmt.Sprint("z", i/2)) }), ledger.Ledger{}, n/2)
+}
+
+// groupsOfOne has ten groups of one cluster each and gets all the others, each with a slice of its own.
+func groupsOfOne(tb testing.TB, n int) (run func() int, created int) {
+	w := many(n, placement().PerGroup("1").Obj(), nil)
+	for i := range 10 {
+		w.Add(enginetest.Slice("ns", "p", i+1, fmt.Sprintf("c%05d", i)).Group("", i).Obj())
+	}
+	s, p := w.Snapshot(), enginetest.Program(tb, w)
+	stored := w.Stored(p.Key)
+	return func() int {
+		created := 0
+		for _, write := range plan.Diff(engine.Schedule(s, p, ledger.Ledger{}), stored, w.Now).Writes {
+			if write.Verb == plan.Create {
+				created++
+			}
+		}
+		return created
+	}, n - 10
+}
+
+// groupsCut has all clusters in one group that may hold one in a hundred.
+func groupsCut(tb testing.TB, n int) (func() int, int) {
+	w := many(n, placement().PerGroup("1%").Obj(), nil)
+	for first := 0; first < n; first += 100 {
+		var names []string
+		for i := range 100 {
+			names = append(names, fmt.Sprintf("c%05d", first+i))
+		}
+		w.Add(enginetest.Slice("ns", "p", first/100+1, names...).Obj())
+	}
+	s, p := w.Snapshot(), enginetest.Program(tb, w)
+	stored := w.Stored(p.Key)
+	return func() int {
+		return len(plan.Diff(engine.Schedule(s, p, ledger.Ledger{}), stored, w.Now).Regrouped)
+	}, n - n/100*3/2
+}
+
+// setsBound reaches its clusters through sets of two each, all bound to the namespace.
+func setsBound(tb testing.TB, n int) (func() int, int) {
+	w := enginetest.NewWorld(placement().Obj())
+	for i := range n {
+		set := fmt.Sprintf("s%05d", i)
+		w.Add(enginetest.Set(set).Obj()).Bind("ns", set)
+		w.Add(enginetest.Cluster(fmt.Sprintf("c%05d", i)).In(set).Obj())
+	}
+	p := enginetest.Program(tb, w)
+	return func() int { return engine.Schedule(w.Snapshot(), p, ledger.Ledger{}).Selected }, n
+}
+
+// setsNamed names all sets that are bound.
+func setsNamed(tb testing.TB, n int) (func() int, int) {
+	p := placement()
+	w := enginetest.NewWorld()
+	for i := range n {
+		set := fmt.Sprintf("s%05d", n-i)
+		p.Sets(set)
+		w.Add(enginetest.Set(set).Obj()).Bind("ns", set)
+		w.Add(enginetest.Cluster(fmt.Sprintf("c%05d", i)).In(set).Obj())
+	}
+	return selects(tb, w.Add(p.Obj()), ledger.Ledger{}, n)
+}
+
+// namespacesBound binds one set to as many namespaces.
+func namespacesBound(tb testing.TB, n int) (func() int, int) {
+	w := many(n, placement().Obj(), nil)
+	for i := range n {
+		w.Bind(fmt.Sprintf("ns%05d", i), "all")
+	}
+	p := enginetest.Program(tb, w)
+	return func() int { return engine.Schedule(w.Snapshot(), p, ledger.Ledger{}).Selected }, n
+}
+
+// budgetSpent has all its clusters tainted at once, and lets one in ten of them go.
+func budgetSpent(tb testing.TB, n int) (func() int, int) {
+	p := placement().Number(int32(n)).Labels("fit", "yes").Budget("10%", time.Hour).Obj() //nolint:gosec // small
+	w := many(2*n, p, func(i int, c *enginetest.ClusterBuilder) {
+		if i >= n {
+			c.Label("fit", "yes")
+		}
+	})
+	for first := 0; first < n; first += 100 {
+		var names []string
+		for i := range 100 {
+			names = append(names, fmt.Sprintf("c%05d", first+i))
+		}
+		w.Add(enginetest.Slice("ns", "p", first/100+1, names...).Obj())
+	}
+	s, of := w.Snapshot(), enginetest.Program(tb, w)
+	return func() int {
+		return len(engine.Schedule(s, of, ledger.Ledger{SameSpec: true}).Ledger.Held)
+	}, n - n/10
+}
+
+// addOnScores reads a score of every cluster, each of its own time.
+func addOnScores(tb testing.TB, n int) (func() int, int) {
+	w := many(n, placement().AddOn("load", "cpu", 1).Number(int32(n/2)).ByScore("1m").Obj(), nil) //nolint:gosec // small
+	for i := range n {
+		w.Add(enginetest.Score(fmt.Sprintf("c%05d", i), "load").Value("cpu", int32(i%200-100)).ValidUntil(enginetest.Epoch.Add(time.Duration(n+i) * time.Hour)).Obj()) //nolint:gosec // small
+	}
+	p := enginetest.Program(tb, w)
+	return func() int { return engine.Schedule(w.Snapshot(), p, ledger.Ledger{}).Selected }, n / 2
+}
+
+// balanced counts the decisions of as many placements, and finds those that a change of each cluster concerns.
+func balanced(tb testing.TB, n int) (func() int, int) {
+	w := many(n, placement().BuiltIn("Balance", 1).Number(1).Obj(), nil)
+	p := enginetest.Program(tb, w)
+	others := make([]*program.Program, n)
+	for i := range others {
+		others[i] = enginetest.Program(tb, w)
+		others[i].Key = fleet.Key{Namespace: "ns", Name: fmt.Sprint("other", i)}
+	}
+	s := w.Snapshot()
+	return func() int {
+		e, index := s.Edit(), program.NewIndex()
+		for i, other := range others {
+			e.SetSlices(other.Key, []fleet.Slice{{Number: 1, Clusters: []string{fmt.Sprintf("c%05d", i)}}})
+			index.Put(s, other.Key, other)
+		}
+		return engine.Schedule(e.Snapshot(), p, ledger.Ledger{}).Selected
+	}, 1
+}
