@@ -131,7 +131,7 @@ func TestUnfitFolderIsRefused(t *testing.T) {
 }
 
 func TestDamagedLogIsRefused(t *testing.T) {
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "data")
 	wal := filepath.Join(dir, "etcd", "member", "wal")
 	if err := os.MkdirAll(wal, 0o700); err != nil {
 		t.Fatal(err)
