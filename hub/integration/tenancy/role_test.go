@@ -187,12 +187,16 @@ func (h hub) answers(who, verb, resource, name string, want bool) {
 func TestWhatPeopleOfANamespaceDo(t *testing.T) {
 	running(t)
 	h, name := admin(t), unique("people")
-	namespace, elsewhere := h.namespace(), h.namespace()
+	namespace, elsewhere, foreign := h.namespace(), h.namespace(), unique("foreign")
 	h.exclusive(name)
+	h.exclusive(foreign)
+	h.exists(setRole("binder", name))
 	for _, role := range []string{"admin", "edit", "view"} {
 		who := role + "-" + name
 		h.grantIn(namespace, role, person(who))
 		h.reads(who, namespace)
+		h.grant(setRole("binder", name).Name, person(who))
+		h.answers(who, "create", "managedclustersets/bind", name, true)
 		user, writes := user(t, who), "ok"
 		if role == "view" {
 			writes = "403"
@@ -218,6 +222,7 @@ func TestWhatPeopleOfANamespaceDo(t *testing.T) {
 			{"changes a placement", func(ctx context.Context) error { return user.Patch(ctx, placement(namespace), patch) }, writes},
 			{"makes another's placement", func(ctx context.Context) error { return user.Create(ctx, placement(elsewhere)) }, "403"},
 			{"makes a binding", func(ctx context.Context) error { return user.Create(ctx, binding(namespace, name)) }, writes},
+			{"binds a set without the right to", func(ctx context.Context) error { return user.Create(ctx, binding(namespace, foreign)) }, "403"},
 			{"changes a binding", func(ctx context.Context) error { return user.Patch(ctx, binding(namespace, name), patch) }, "403"},
 			{"removes a binding", func(ctx context.Context) error { return user.Delete(ctx, binding(namespace, name)) }, writes},
 			{"removes a placement", func(ctx context.Context) error { return user.Delete(ctx, placement(namespace)) }, writes},
