@@ -120,7 +120,7 @@ func constraints(hard bool, maxSkew int32, keys ...string) clusterv1beta1.Spread
 // threeLevels chooses all clusters, of which each has a zone and a rack of its own, in so many regions.
 func threeLevels(regions int, hard bool) sized {
 	return func(tb testing.TB, n int) (func() int, int) {
-		p := placement().Number(int32(n)).Obj() //nolint:gosec // small
+		p := placement().Number(int32(n)).Obj()
 		p.Spec.SpreadPolicy = constraints(hard, 1, "region", "zone", "rack")
 		return selects(tb, many(n, p, func(i int, c *enginetest.ClusterBuilder) {
 			c.Label("region", fmt.Sprint("r", i%regions)).Label("zone", fmt.Sprint("z", i)).Label("rack", fmt.Sprint("k", i))
@@ -128,14 +128,14 @@ func threeLevels(regions int, hard bool) sized {
 	}
 }
 
-func oneLevel(tb testing.TB, n int) (func() int, int) {
-	p := placement().Number(int32(n)).Obj() //nolint:gosec // small
+func oneLevel(tb testing.TB, n int) (run func() int, want int) {
+	p := placement().Number(int32(n)).Obj()
 	p.Spec.SpreadPolicy = constraints(false, 1, "zone")
 	return selects(tb, many(n, p, func(i int, c *enginetest.ClusterBuilder) { c.Label("zone", fmt.Sprint("z", i)) }), ledger.Ledger{}, n)
 }
 
-func antiAffinity(tb testing.TB, n int) (func() int, int) {
-	p := placement().Number(int32(n)).Obj() //nolint:gosec // small
+func antiAffinity(tb testing.TB, n int) (run func() int, want int) {
+	p := placement().Number(int32(n)).Obj()
 	p.Spec.SpreadPolicy.AntiAffinity = []clusterv1beta1.AntiAffinityTerm{{TopologyKey: "zone", TopologyKeyType: clusterv1beta1.TopologyKeyTypeLabel}}
 	return selects(tb, many(n, p, func(i int, c *enginetest.ClusterBuilder) { c.Label("zone", fmt.Sprint("z", i/2)) }), ledger.Ledger{}, n/2)
 }
@@ -160,7 +160,7 @@ func groupsOfOne(tb testing.TB, n int) (run func() int, created int) {
 }
 
 // groupsCut has all clusters in one group that may hold one in a hundred.
-func groupsCut(tb testing.TB, n int) (func() int, int) {
+func groupsCut(tb testing.TB, n int) (run func() int, want int) {
 	w := many(n, placement().PerGroup("1%").Obj(), nil)
 	for first := 0; first < n; first += 100 {
 		var names []string
@@ -177,7 +177,7 @@ func groupsCut(tb testing.TB, n int) (func() int, int) {
 }
 
 // setsBound reaches its clusters through sets of two each, all bound to the namespace.
-func setsBound(tb testing.TB, n int) (func() int, int) {
+func setsBound(tb testing.TB, n int) (run func() int, want int) {
 	w := enginetest.NewWorld(placement().Obj())
 	for i := range n {
 		set := fmt.Sprintf("s%05d", i)
@@ -189,7 +189,7 @@ func setsBound(tb testing.TB, n int) (func() int, int) {
 }
 
 // setsNamed names all sets that are bound.
-func setsNamed(tb testing.TB, n int) (func() int, int) {
+func setsNamed(tb testing.TB, n int) (run func() int, want int) {
 	p := placement()
 	w := enginetest.NewWorld()
 	for i := range n {
@@ -202,7 +202,7 @@ func setsNamed(tb testing.TB, n int) (func() int, int) {
 }
 
 // namespacesBound binds one set to as many namespaces.
-func namespacesBound(tb testing.TB, n int) (func() int, int) {
+func namespacesBound(tb testing.TB, n int) (run func() int, want int) {
 	w := many(n, placement().Obj(), nil)
 	for i := range n {
 		w.Bind(fmt.Sprintf("ns%05d", i), "all")
@@ -212,8 +212,8 @@ func namespacesBound(tb testing.TB, n int) (func() int, int) {
 }
 
 // budgetSpent has all its clusters tainted at once, and lets one in ten of them go.
-func budgetSpent(tb testing.TB, n int) (func() int, int) {
-	p := placement().Number(int32(n)).Labels("fit", "yes").Budget("10%", time.Hour).Obj() //nolint:gosec // small
+func budgetSpent(tb testing.TB, n int) (run func() int, want int) {
+	p := placement().Number(int32(n)).Labels("fit", "yes").Budget("10%", time.Hour).Obj()
 	w := many(2*n, p, func(i int, c *enginetest.ClusterBuilder) {
 		if i >= n {
 			c.Label("fit", "yes")
@@ -233,17 +233,17 @@ func budgetSpent(tb testing.TB, n int) (func() int, int) {
 }
 
 // addOnScores reads a score of every cluster, each of its own time.
-func addOnScores(tb testing.TB, n int) (func() int, int) {
-	w := many(n, placement().AddOn("load", "cpu", 1).Number(int32(n/2)).ByScore("1m").Obj(), nil) //nolint:gosec // small
+func addOnScores(tb testing.TB, n int) (run func() int, want int) {
+	w := many(n, placement().AddOn("load", "cpu", 1).Number(int32(n/2)).ByScore("1m").Obj(), nil)
 	for i := range n {
-		w.Add(enginetest.Score(fmt.Sprintf("c%05d", i), "load").Value("cpu", int32(i%200-100)).ValidUntil(enginetest.Epoch.Add(time.Duration(n+i) * time.Hour)).Obj()) //nolint:gosec // small
+		w.Add(enginetest.Score(fmt.Sprintf("c%05d", i), "load").Value("cpu", int32(i%200-100)).ValidUntil(enginetest.Epoch.Add(time.Duration(n+i) * time.Hour)).Obj())
 	}
 	p := enginetest.Program(tb, w)
 	return func() int { return engine.Schedule(w.Snapshot(), p, ledger.Ledger{}).Selected }, n / 2
 }
 
 // balanced counts the decisions of as many placements, and finds those that a change of each cluster concerns.
-func balanced(tb testing.TB, n int) (func() int, int) {
+func balanced(tb testing.TB, n int) (run func() int, want int) {
 	w := many(n, placement().BuiltIn("Balance", 1).Number(1).Obj(), nil)
 	p := enginetest.Program(tb, w)
 	others := make([]*program.Program, n)
