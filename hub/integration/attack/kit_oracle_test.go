@@ -1,0 +1,142 @@
+package attack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+)
+
+var (
+	errReach = errors.New("a namespace holds what it may not reach")
+	errLate  = errors.New("not decided yet")
+)
+
+// stored is what a hub holds, as far as it decides what a namespace may reach.
+type stored struct {
+	clusters   clusterv1.ManagedClusterList
+	sets       clusterv1beta2.ManagedClusterSetList
+	bindings   clusterv1beta2.ManagedClusterSetBindingList
+	placements clusterv1beta1.PlacementList
+	slices     clusterv1beta1.PlacementDecisionList
+}
+
+// read lists everything. Slices come first: what is revoked later is not held against them.
+func read(ctx context.Context, from client.Reader) (*stored, error) {
+	out := &stored{}
+	for _, list := range []client.ObjectList{&out.slices, &out.placements, &out.bindings, &out.sets, &out.clusters} {
+		if err := from.List(ctx, list); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// member says whether a cluster is in a set.
+func member(set *clusterv1beta2.ManagedClusterSet, cluster *clusterv1.ManagedCluster) bool {
+	by := set.Spec.ClusterSelector
+	switch by.SelectorType {
+	case "", clusterv1beta2.ExclusiveClusterSetLabel:
+		return cluster.Labels[clusterv1beta2.ClusterSetLabel] == set.Name
+	case clusterv1beta2.ExclusiveLabel:
+		value, has := cluster.Labels[by.ExclusiveLabel.Key]
+		return has && value == by.ExclusiveLabel.Value
+	default:
+		selector, err := metav1.LabelSelectorAsSelector(by.LabelSelector)
+		return err == nil && selector.Matches(labels.Set(cluster.Labels))
+	}
+}
+
+// reaches says whether a namespace may reach a cluster by its name, and why not.
+func (s *stored) reaches(namespace, name string, terminating bool) (why string) {
+	var cluster *clusterv1.ManagedCluster
+	for i := range s.clusters.Items {
+		if s.clusters.Items[i].Name == name {
+			cluster = &s.clusters.Items[i]
+		}
+	}
+	if cluster == nil || cluster.DeletionTimestamp != nil && !terminating {
+		return "it is gone"
+	}
+	for _, binding := range s.bindings.Items {
+		if binding.Namespace != namespace || binding.DeletionTimestamp != nil {
+			continue
+		}
+		for i := range s.sets.Items {
+			if s.sets.Items[i].Name == binding.Spec.ClusterSet && member(&s.sets.Items[i], cluster) {
+				return ""
+			}
+		}
+	}
+	return "no set with it is bound"
+}
+
+// placementOf returns the placement that a slice belongs to, or nil.
+func (s *stored) placementOf(slice *clusterv1beta1.PlacementDecision) *clusterv1beta1.Placement {
+	for i := range s.placements.Items {
+		placement := &s.placements.Items[i]
+		if placement.Namespace != slice.Namespace {
+			continue
+		}
+		if owner := metav1.GetControllerOf(slice); owner != nil {
+			if owner.UID == placement.UID {
+				return placement
+			}
+		} else if slice.Labels[clusterv1beta1.PlacementLabel] == placement.Name {
+			return placement
+		}
+	}
+	return nil
+}
+
+// decided says whether the manager decides a placement.
+func decided(placement *clusterv1beta1.Placement) bool {
+	return placement != nil && placement.DeletionTimestamp == nil && placement.Annotations[clusterv1beta1.PlacementDisableAnnotation] != "true"
+}
+
+// held returns an error where a slice names a cluster that its namespace may not reach. Of placements that nobody decides,
+// the slices that Berth wrote count, and those of other schedulers do not.
+func (s *stored) held() error {
+	for i := range s.slices.Items {
+		slice := &s.slices.Items[i]
+		active := decided(s.placementOf(slice))
+		if _, ours := slice.Annotations[clusterv1beta1.DecisionStrategyAnnotation]; !ours && !active {
+			continue
+		}
+		for _, entry := range slice.Status.Decisions {
+			if why := s.reaches(slice.Namespace, entry.ClusterName, !active); why != "" {
+				return fmt.Errorf("%w: slice %s/%s names %s, and %s", errReach, slice.Namespace, slice.Name, entry.ClusterName, why)
+			}
+		}
+	}
+	return nil
+}
+
+// observed returns an error while a placement is not decided as it is now.
+func (s *stored) observed() error {
+	for i := range s.placements.Items {
+		placement := &s.placements.Items[i]
+		if !decided(placement) {
+			continue
+		}
+		current := func(condition metav1.Condition) bool { return condition.ObservedGeneration == placement.Generation }
+		if !slices.ContainsFunc(placement.Status.Conditions, current) {
+			return fmt.Errorf("%w: placement %s/%s", errLate, placement.Namespace, placement.Name)
+		}
+	}
+	return nil
+}
+
+// keyOf names a placement by a slice of it.
+func keyOf(slice *clusterv1beta1.PlacementDecision) types.NamespacedName {
+	return types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[clusterv1beta1.PlacementLabel]}
+}

@@ -1,0 +1,105 @@
+package attack
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// sentinel shows what the manager has seen. For each resource that it watches there is a placement that selects one
+// cluster or none, as an object of that resource is. What was written before the object was last changed has been seen, in
+// its order, once the decision is there; and the follower has seen every decision before that one.
+type sentinel struct{ on map[string]bool }
+
+const (
+	sentinelHome    = "sentinel"
+	sentinelCluster = "sentinel-c"
+)
+
+func (w *world) newSentinel() {
+	w.t.Helper()
+	w.sentinel.on = map[string]bool{}
+	w.setUp(namespaces, object{"metadata": object{"name": sentinelHome}})
+	for _, set := range []string{sentinelHome, "sentinel-binding"} {
+		w.setUp(sets, built("ManagedClusterSet", "v1beta2", set).with("spec", object{"clusterSelector": object{
+			"selectorType": "LabelSelector", "labelSelector": object{"matchLabels": object{"sentinel": "yes"}},
+		}}))
+	}
+	w.setUp(sets, built("ManagedClusterSet", "v1beta2", "sentinel-set").with("spec", object{"clusterSelector": object{
+		"selectorType": "LabelSelector", "labelSelector": object{"matchLabels": object{"sentinel": "false"}},
+	}}))
+	w.setUp(bindings(sentinelHome), newBinding(sentinelHome))
+	w.setUp(bindings(sentinelHome), newBinding("sentinel-set"))
+	w.join(sentinelCluster, "default")
+	w.must(http.MethodPatch, clusters+"/"+sentinelCluster, `{"metadata":{"labels":{"sentinel":"yes","flip":"false"}}}`)
+	only := func(set string) object { return object{"clusterSets": []string{set}} }
+	for name, spec := range map[string]object{
+		"placements": only(sentinelHome).with("numberOfClusters", 0),
+		"clusters": only(sentinelHome).with("predicates", []object{{"requiredClusterSelector": object{
+			"labelSelector": object{"matchLabels": object{"flip": "true"}},
+		}}}),
+		"sets":      only("sentinel-set"),
+		"bindings":  only("sentinel-binding"),
+		"decisions": only(sentinelHome),
+	} {
+		w.setUp(placements(sentinelHome), newPlacement(name, spec))
+	}
+}
+
+// must sends what the administrator's own right is.
+func (w *world) must(method, path, body string) {
+	w.t.Helper()
+	kind := plainJSON
+	if method == http.MethodPatch {
+		kind = mergePatch
+	}
+	hubtest.Eventually(w.t, soon, func(ctx context.Context) error {
+		got, err := w.root.send(ctx, method, path, kind, body)
+		if err == nil && got.code >= http.StatusInternalServerError {
+			err = fmt.Errorf("%s %s: %d %s", method, path, got.code, got.message)
+		}
+		return err
+	})
+}
+
+// flip changes the object of each resource, and waits until the decision has followed.
+func (s *sentinel) flip(w *world, resources []string) {
+	w.t.Helper()
+	slices.Sort(resources)
+	for _, resource := range slices.Compact(resources) {
+		now := !s.on[resource]
+		s.on[resource] = now
+		switch resource {
+		case "placements":
+			number := 0
+			if now {
+				number = 1
+			}
+			w.must(http.MethodPatch, placements(sentinelHome)+"/placements", fmt.Sprintf(`{"spec":{"numberOfClusters":%d}}`, number))
+		case "clusters":
+			w.must(http.MethodPatch, clusters+"/"+sentinelCluster, fmt.Sprintf(`{"metadata":{"labels":{"flip":"%t"}}}`, now))
+		case "sets":
+			value := map[bool]string{true: "yes", false: "false"}[now]
+			w.must(http.MethodPatch, sets+"/sentinel-set", fmt.Sprintf(`{"spec":{"clusterSelector":{"labelSelector":{"matchLabels":{"sentinel":%q}}}}}`, value))
+		case "bindings":
+			if now {
+				w.setUp(bindings(sentinelHome), newBinding("sentinel-binding"))
+			} else {
+				w.must(http.MethodDelete, bindings(sentinelHome)+"/sentinel-binding", "")
+			}
+		case "decisions":
+			w.must(http.MethodDelete, decisions(sentinelHome)+"/decisions-decision-1", "")
+			now = true // it is put back
+		}
+		want := map[bool]string{true: sentinelCluster}[now]
+		hubtest.Eventually(w.t, soon, func(context.Context) error {
+			if got := w.follower.has(sentinelHome, resource); got != want {
+				return fmt.Errorf("the manager has not seen a change of %s: the sentinel has [%s], want [%s]", resource, got, want)
+			}
+			return nil
+		})
+	}
+}

@@ -1,0 +1,131 @@
+package attack
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// step is one random thing that happens.
+type step struct {
+	*world
+	// me is the tenant whose people act, or to whom something happens; other is another one.
+	me, other *tenant
+	touched   []string
+	// down says that the manager was ended, so that what it must check is refused as a failure.
+	down bool
+}
+
+// action is a kind of step.
+type action struct {
+	name string
+	// weight is how often it is drawn, in comparison.
+	weight int
+	// both says that it happens to other too.
+	both bool
+	do   func(*step)
+}
+
+// step draws an action and a tenant, lets it happen, and checks what came of it.
+func (w *world) step() {
+	w.t.Helper()
+	w.number++
+	chosen := w.draw()
+	first := w.random.IntN(len(w.tenants))
+	second := (first + 1 + w.random.IntN(len(w.tenants)-1)) % len(w.tenants)
+	s := &step{world: w, me: w.tenants[first], other: w.tenants[second]}
+	w.say("%s: %s", s.me.set, chosen.name)
+	free := map[string]bool{sentinelHome: true, "audit": true}
+	for _, namespace := range s.me.namespaces {
+		free[namespace] = true
+	}
+	for _, namespace := range s.other.namespaces {
+		free[namespace] = free[namespace] || chosen.both
+	}
+	w.follower.begin(free)
+	chosen.do(s)
+	if !s.down {
+		w.probe()
+	}
+	s.settleNow()
+	for _, moved := range w.follower.end() {
+		w.t.Errorf("a decision of another tenant moved: %s", moved)
+	}
+}
+
+// settleNow waits until all that was done in the step so far has had its effect.
+func (s *step) settleNow() {
+	s.t.Helper()
+	s.settle(append(s.touched, "placements")...)
+	s.touched = nil
+}
+
+func (w *world) draw() action {
+	total := 0
+	for _, one := range actions {
+		total += one.weight
+	}
+	at := w.random.IntN(total)
+	for _, one := range actions {
+		if at -= one.weight; at < 0 {
+			return one
+		}
+	}
+	panic("attack: a draw beyond all weights")
+}
+
+// sentinels are the resources that the manager watches, by what the sentinel calls them.
+var sentinels = map[string]string{
+	"placements": "placements", "managedclusters": "clusters", "managedclustersets": "sets",
+	"managedclustersetbindings": "bindings", "placementdecisions": "decisions",
+}
+
+// try sends a request. What comes of it is checked after the step; only a failure of the hub is one at once.
+func (s *step) try(who *actor, method, path, kind, body string, headers ...string) reply {
+	s.t.Helper()
+	if resource, watched := sentinels[resourceIn(path)]; watched {
+		s.touched = append(s.touched, resource)
+	}
+	got, err := who.send(s.t.Context(), method, path, kind, body, headers...)
+	const most = 400
+	s.say("  %s: %s %s %.*s -> %d %.*s %v", who.name, method, path, most, body, got.code, most, got.message, err)
+	s.tried[fmt.Sprintf("%s %s: %d", method, resourceIn(path), got.code)]++
+	if err != nil || got.code >= http.StatusInternalServerError && !s.down {
+		s.t.Errorf("the hub failed: %s: %s %s: %d %s %v", who.name, method, path, got.code, got.message, err)
+	}
+	return got
+}
+
+// illegal is try for what must not be carried out.
+func (s *step) illegal(who *actor, method, path, kind, body string, headers ...string) {
+	s.t.Helper()
+	if got := s.try(who, method, path, kind, body, headers...); got.code < http.StatusBadRequest {
+		s.t.Errorf("%s may not, and could: %s %s %s", who.name, method, path, body)
+	}
+}
+
+// resourceIn returns the resource that a path is about.
+func resourceIn(path string) string {
+	path, _, _ = strings.Cut(path, "?")
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		if part == "namespaces" && len(parts) > i+2 {
+			return parts[i+2]
+		}
+	}
+	return parts[min(len(parts)-1, 4)]
+}
+
+// one returns one of some values.
+func one[T any](s *step, of ...T) T { return of[s.random.IntN(len(of))] }
+
+// person returns one of the tenant's people.
+func (s *step) person() *actor { return one(s, s.me.editor, s.me.binder, s.me.admin) }
+
+func (s *step) namespace() string { return one(s, s.me.namespaces...) }
+
+// placement returns the name of a placement of the pool.
+func (s *step) placement() string { return fmt.Sprintf("p-%d", s.random.IntN(placementPool)) }
+
+// cluster returns the name of a cluster of the pool of a tenant.
+func (s *step) cluster(of *tenant) string { return of.cluster(s.random.IntN(clusterPool)) }
