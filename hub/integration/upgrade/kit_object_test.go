@@ -1,0 +1,127 @@
+package upgrade
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+const (
+	recording = "testdata/recorded.jsonl"
+	group     = "cluster.open-cluster-management.io"
+)
+
+// The resources that are recorded, in the order in which they can be stored again.
+var (
+	namespaces      = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+	clusterRoles    = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
+	roleBindings    = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
+	sets            = schema.GroupVersionResource{Group: group, Version: "v1beta2", Resource: "managedclustersets"}
+	clusters        = schema.GroupVersionResource{Group: group, Version: "v1", Resource: "managedclusters"}
+	leases          = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+	scores          = schema.GroupVersionResource{Group: group, Version: "v1alpha1", Resource: "addonplacementscores"}
+	bindings        = schema.GroupVersionResource{Group: group, Version: "v1beta2", Resource: "managedclustersetbindings"}
+	placements      = schema.GroupVersionResource{Group: group, Version: "v1beta1", Resource: "placements"}
+	decisions       = schema.GroupVersionResource{Group: group, Version: "v1beta1", Resource: "placementdecisions"}
+
+	resources = []schema.GroupVersionResource{
+		namespaces, serviceAccounts, sets, clusterRoles, roleBindings, clusters, leases, scores, bindings, placements, decisions,
+	}
+)
+
+// resourceOf returns the resource that an object is of.
+func resourceOf(t *testing.T, object *unstructured.Unstructured) schema.GroupVersionResource {
+	t.Helper()
+	plural := strings.ToLower(object.GetKind()) + "s"
+	for _, resource := range resources {
+		if resource.Resource == plural && resource.GroupVersion().String() == object.GetAPIVersion() {
+			return resource
+		}
+	}
+	t.Fatalf("objects of %s %s are not recorded", object.GetAPIVersion(), object.GetKind())
+	return schema.GroupVersionResource{}
+}
+
+func newClient(t *testing.T, hub *hubtest.Hub) dynamic.Interface {
+	t.Helper()
+	out, err := dynamic.NewForConfig(hub.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// header is the first line of a recording.
+type header struct {
+	// Release is the commit whose manager stored the objects.
+	Release string `json:"release"`
+	// Recorded is when that was.
+	Recorded time.Time `json:"recorded"`
+}
+
+// readRecording returns the recorded objects as if they had been recorded now: every instant in them is as long ago, or
+// ahead, as it was.
+func readRecording(t *testing.T) (header, []*unstructured.Unstructured) {
+	t.Helper()
+	data, err := os.ReadFile(recording)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, 1<<20)
+	var first header
+	var out []*unstructured.Unstructured
+	for lines.Scan() {
+		if first.Release == "" {
+			if err := json.Unmarshal(lines.Bytes(), &first); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON(lines.Bytes()); err != nil {
+			t.Fatal(err)
+		}
+		object.Object = shifted(object.Object, time.Since(first.Recorded)).(map[string]any)
+		out = append(out, object)
+	}
+	return first, out
+}
+
+var instant = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`)
+
+// shifted returns a value with every instant in it moved by so much.
+func shifted(value any, by time.Duration) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for key := range value {
+			value[key] = shifted(value[key], by)
+		}
+	case []any:
+		for i := range value {
+			value[i] = shifted(value[i], by)
+		}
+	case string:
+		if at, err := time.Parse(time.RFC3339, value); err == nil && instant.MatchString(value) {
+			format := time.RFC3339
+			if strings.Contains(value, ".") {
+				format = metav1.RFC3339Micro
+			}
+			return at.Add(by).UTC().Format(format)
+		}
+	}
+	return value
+}

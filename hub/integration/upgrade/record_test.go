@@ -1,0 +1,295 @@
+package upgrade
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+var (
+	record  = flag.Bool("record", false, "record what the manager stores, into "+recording)
+	release = flag.String("release", "f99524d", "the commit that is recorded")
+)
+
+// TestRecord makes the recording. It is of no use to run it on a manager of this checkout.
+func TestRecord(t *testing.T) {
+	if !*record {
+		t.Skip("records another release; see the package's comment")
+	}
+	hub := hubtest.New(t, hubtest.Options{TaintUnjoined: true})
+	r := recorder{t: t, hub: newClient(t, hub)}
+	manager := hubtest.StartManager(t, hub, hubtest.ManagerOptions{MayFail: true, TaintUnjoined: true})
+	for number := range 110 {
+		r.storeCluster(number)
+	}
+	r.apply("testdata/world.yaml")
+	r.settle(manager)
+	r.change()
+	r.settle(manager)
+	manager.Stop()
+	r.write()
+}
+
+// recorder has a hub that is to be recorded.
+type recorder struct {
+	t   *testing.T
+	hub dynamic.Interface
+}
+
+// Some clusters are not as the others are, from the start.
+const (
+	// Nothing was ever reported about these; the hub accepts the first of them only.
+	firstUnjoined, lastUnjoined, lastAccepted = 30, 35, 33
+	// These join when everything is decided, and their names come before all others.
+	firstLate, lastLate = 100, 104
+)
+
+func nameOf(number int) string {
+	if number >= firstLate && number <= lastLate {
+		return fmt.Sprintf("a-%03d", number)
+	}
+	return fmt.Sprintf("c-%03d", number)
+}
+
+// clusterOf returns a cluster by its number.
+func clusterOf(number int) *clusterv1.ManagedCluster {
+	set := []string{"team-a", "team-a", "team-a", "team-a", "team-b", "team-b", "team-b", "team-c", "team-c", "team-c", "default"}[number/10]
+	region := number % 4
+	out := &clusterv1.ManagedCluster{
+		TypeMeta: metav1.TypeMeta{APIVersion: group + "/v1", Kind: "ManagedCluster"},
+		ObjectMeta: metav1.ObjectMeta{Name: nameOf(number), Labels: map[string]string{
+			group + "/clusterset": set,
+			"region":              fmt.Sprintf("region-%d", region),
+			"zone":                fmt.Sprintf("region-%d-zone-%d", region, number%3),
+			"environment":         []string{"production", "staging"}[min(number%5/4, 1)],
+		}},
+	}
+	if number%7 == 0 {
+		out.Labels["info.open-cluster-management.io/vendor"] = "x"
+	}
+	out.Spec.HubAcceptsClient = number < firstUnjoined || number > lastUnjoined || number <= lastAccepted
+	if number >= firstUnjoined && number <= lastUnjoined {
+		return out
+	}
+	out.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{
+		{Name: "platform.open-cluster-management.io", Value: []string{"AWS", "GCP", "OpenStack"}[number%3]},
+		{Name: "version.open-cluster-management.io", Value: []string{"v1.33.1+rke2r1", "v1.34.0"}[number%2]},
+	}
+	quantities := runtime.RawExtension{Raw: fmt.Appendf(nil, `{"cpu":"%d","memory":"%dGi"}`, number%9+2, number%5+4)}
+	_ = json.Unmarshal(quantities.Raw, &out.Status.Capacity)
+	out.Status.Allocatable = out.Status.Capacity
+	for _, condition := range []metav1.Condition{
+		{Type: clusterv1.ManagedClusterConditionHubAccepted, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonHubClusterAdminAccepted},
+		{Type: clusterv1.ManagedClusterConditionJoined, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterJoined},
+		{Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterAvailable},
+	} {
+		meta.SetStatusCondition(&out.Status.Conditions, condition)
+	}
+	return out
+}
+
+// storeCluster stores a cluster, its namespace, its status, and a score.
+func (r recorder) storeCluster(number int) {
+	if number >= firstLate && number <= lastLate && !r.decided() {
+		return
+	}
+	cluster := clusterOf(number)
+	r.store(cluster)
+	if number >= firstUnjoined && number <= lastUnjoined {
+		return
+	}
+	r.store(&metav1.PartialObjectMetadata{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: cluster.Name},
+	})
+	if number%2 == 0 {
+		r.apply("", fmt.Sprintf(`{"apiVersion":"%s/v1alpha1","kind":"AddOnPlacementScore","metadata":{"namespace":%q,"name":"load"},
+			"status":{"scores":[{"name":"free","value":%d}],"validUntil":%q}}`,
+			group, cluster.Name, number%40, time.Now().Add(240*time.Hour).UTC().Format(time.RFC3339)))
+	}
+}
+
+// decided says whether there are decisions already.
+func (r recorder) decided() bool {
+	list, err := r.hub.Resource(decisions).List(r.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return len(list.Items) > 0
+}
+
+func (r recorder) store(object any) {
+	r.t.Helper()
+	data, err := json.Marshal(object)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.apply("", string(data))
+}
+
+// apply stores the objects of a file, or of texts, with their statuses.
+func (r recorder) apply(path string, texts ...string) {
+	r.t.Helper()
+	if path != "" {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		texts = append(texts, string(data))
+	}
+	for _, text := range texts {
+		documents := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
+		for {
+			object := &unstructured.Unstructured{}
+			err := documents.Decode(object)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			to := r.hub.Resource(resourceOf(r.t, object)).Namespace(object.GetNamespace())
+			options := metav1.ApplyOptions{FieldManager: "user", Force: true}
+			if _, err := to.Apply(r.t.Context(), object.GetName(), object, options); err != nil {
+				r.t.Fatal(err)
+			}
+			if _, has := object.Object["status"]; has && resourceOf(r.t, object).Group == group {
+				if _, err := to.ApplyStatus(r.t.Context(), object.GetName(), object, options); err != nil {
+					r.t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+// change does what happens to a fleet once everything is decided.
+func (r recorder) change() {
+	for number := firstLate; number <= lastLate; number++ {
+		r.storeCluster(number)
+	}
+	patch := func(number int, patch string, subresources ...string) {
+		r.t.Helper()
+		_, err := r.hub.Resource(clusters).Patch(r.t.Context(), nameOf(number), types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	taint := func(effect string) string {
+		return fmt.Sprintf(`{"spec":{"taints":[{"key":"upkeep","effect":%q,"timeAdded":%q}]}}`, effect, time.Now().UTC().Format(time.RFC3339))
+	}
+	patch(3, taint("NoSelectIfNew"))
+	patch(7, taint("PreferNoSelect"))
+	patch(45, taint("NoSelectIfNew"))
+	patch(9, `{"spec":{"hubAcceptsClient":false}}`)
+	patch(62, `{"metadata":{"labels":{"region":"region-9"}}}`)
+	for _, number := range []int{5, 6, 46} { // they report that they are ill, and Unknown is what a silence becomes
+		status, reason := "False", clusterv1.ReasonManagedClusterKubeAPIServerUnavailable
+		cluster := clusterOf(number)
+		if number == 6 {
+			status, reason = "Unknown", clusterv1.ReasonManagedClusterLeaseUpdateStopped
+		}
+		meta.SetStatusCondition(&cluster.Status.Conditions, metav1.Condition{
+			Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionStatus(status), Reason: reason,
+		})
+		data, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": cluster.Status.Conditions}})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		patch(number, string(data), "status")
+	}
+	r.apply("testdata/later.yaml")
+	if err := r.hub.Resource(placements).Namespace("shop").Delete(r.t.Context(), "terminating", metav1.DeleteOptions{}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// settle waits until the manager has decided every placement as it is now, and has nothing to do any more.
+func (r recorder) settle(manager *hubtest.Manager) {
+	r.t.Helper()
+	quiet := 0
+	hubtest.Eventually(r.t, soon, func(ctx context.Context) error {
+		err := errors.Join(observed(ctx, r.hub), idle(ctx, manager))
+		if err != nil {
+			quiet = 0
+			return err
+		}
+		if quiet++; quiet < 100 { // loops that wait a moment on purpose come in between
+			return errBusy
+		}
+		return nil
+	})
+}
+
+// write writes the recording.
+func (r recorder) write() {
+	var out bytes.Buffer
+	lines := json.NewEncoder(&out)
+	lines.SetEscapeHTML(false)
+	if err := lines.Encode(header{Release: *release, Recorded: time.Now().UTC().Truncate(time.Second)}); err != nil {
+		r.t.Fatal(err)
+	}
+	for _, resource := range resources {
+		list, err := r.hub.Resource(resource).List(r.t.Context(), metav1.ListOptions{})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, object := range list.Items {
+			if !r.records(&object) {
+				continue
+			}
+			object.SetManagedFields(nil)
+			object.SetResourceVersion("")
+			unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
+			unstructured.RemoveNestedField(object.Object, "metadata", "generation")
+			if resource != placements && resource != sets { // which own others
+				unstructured.RemoveNestedField(object.Object, "metadata", "uid")
+			}
+			if err := lines.Encode(object.Object); err != nil {
+				r.t.Fatal(err)
+			}
+		}
+	}
+	if err := os.WriteFile(recording, out.Bytes(), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// records says whether an object belongs to the recording: what every hub has of its own does not.
+func (r recorder) records(object *unstructured.Unstructured) bool {
+	namespace := object.GetNamespace()
+	if object.GetKind() == "Namespace" {
+		namespace = object.GetName()
+	}
+	if strings.HasPrefix(namespace, "kube-") || slices.Contains([]string{"default", "berth-system"}, namespace) {
+		return false
+	}
+	switch object.GetKind() {
+	case "ServiceAccount":
+		return object.GetName() == "placement"
+	case "ClusterRole":
+		return strings.HasPrefix(object.GetName(), "berth:managedclusterset:")
+	case "ClusterRoleBinding":
+		return object.GetName() == "lab-binds-team-c"
+	default:
+		return true
+	}
+}

@@ -1,0 +1,275 @@
+package upgrade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+var errBusy = errors.New("not settled yet")
+
+// TestAnUpgradeMovesNoDecision loads what an older release left and runs this one on it, as it is deployed. From the
+// moment that the manager starts until it has nothing to do, no slice gains, loses or regroups a cluster, at any instant.
+func TestAnUpgradeMovesNoDecision(t *testing.T) {
+	hub := hubtest.New(t, hubtest.Options{TaintUnjoined: true})
+	to := newClient(t, hub)
+	first, objects := readRecording(t)
+	load(t, to, objects)
+	storeSentinel(t, to)
+	watched := follow(t, to)
+	if len(watched.before) < 50 {
+		t.Fatalf("the recording has %d slices: it is not what it was", len(watched.before))
+	}
+	manager := hubtest.StartManager(t, hub, hubtest.ManagerOptions{Webhooks: true, MayFail: true, TaintUnjoined: true})
+	settle(t, to, manager, watched)
+	if moved := watched.moved(); len(moved) > 0 {
+		t.Errorf("decisions of %s moved:\n%s", first.Release, strings.Join(moved, "\n"))
+	}
+}
+
+// load stores the recorded objects with their statuses, and deletes those that were being deleted.
+func load(t *testing.T, to dynamic.Interface, objects []*unstructured.Unstructured) {
+	t.Helper()
+	uids := map[types.UID]types.UID{} // of owners, by what they were
+	var deleted []*unstructured.Unstructured
+	for _, object := range objects {
+		if lateGrant(object) {
+			continue
+		}
+		client := to.Resource(resourceOf(t, object)).Namespace(object.GetNamespace())
+		if object.GetDeletionTimestamp() != nil {
+			object.SetDeletionTimestamp(nil)
+			object.SetDeletionGracePeriodSeconds(nil)
+			deleted = append(deleted, object)
+		}
+		owners := object.GetOwnerReferences()
+		for i := range owners {
+			owners[i].UID = uids[owners[i].UID]
+		}
+		object.SetOwnerReferences(owners)
+		created, err := client.Create(t.Context(), object, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			continue // a namespace's own account
+		}
+		if err != nil {
+			t.Fatalf("%s %s/%s: %v", object.GetKind(), object.GetNamespace(), object.GetName(), err)
+		}
+		uids[object.GetUID()] = created.GetUID()
+		status, has := object.Object["status"].(map[string]any)
+		if !has || resourceOf(t, object).Group != group {
+			continue
+		}
+		observedAt(status, created.GetGeneration())
+		created.Object["status"] = status
+		if _, err := client.UpdateStatus(t.Context(), created, metav1.UpdateOptions{}); err != nil {
+			t.Fatalf("%s %s/%s: %v", object.GetKind(), object.GetNamespace(), object.GetName(), err)
+		}
+	}
+	for _, object := range deleted {
+		if err := to.Resource(resourceOf(t, object)).Namespace(object.GetNamespace()).Delete(t.Context(), object.GetName(), metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// observedAt makes the conditions of a status those of a generation: an object that is stored anew begins at the first.
+func observedAt(status map[string]any, generation int64) {
+	conditions, _ := status["conditions"].([]any)
+	for _, condition := range conditions {
+		if condition := condition.(map[string]any); condition["observedGeneration"] != nil {
+			condition["observedGeneration"] = generation
+		}
+	}
+}
+
+// lateGrant says whether an object is the binding by which to see that grants were looked at: it is missing at the start.
+func lateGrant(object *unstructured.Unstructured) bool {
+	return object.GetKind() == "ManagedClusterSetBinding" && object.GetNamespace() == "lab-late"
+}
+
+// storeSentinel stores a cluster that no placement selects and that reports to be ill: the taint that it gets shows that
+// the health of clusters was looked at.
+func storeSentinel(t *testing.T, to dynamic.Interface) {
+	t.Helper()
+	ill := clusterOf(105)
+	ill.Name = "sentinel"
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": group + "/v1", "kind": "ManagedCluster",
+		"metadata": map[string]any{"name": "sentinel", "labels": map[string]any{group + "/clusterset": "default"}},
+		"spec":     map[string]any{"hubAcceptsClient": true, "taints": []any{map[string]any{"key": "sentinel", "effect": "NoSelect"}}},
+	}}
+	created, err := to.Resource(clusters).Create(t.Context(), object, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	created.Object["status"] = map[string]any{"conditions": []any{map[string]any{
+		"type": "ManagedClusterConditionAvailable", "status": "False", "reason": "ManagedClusterKubeAPIServerUnavailable",
+		"message": "", "lastTransitionTime": ill.Status.Conditions[0].LastTransitionTime.UTC().Format("2006-01-02T15:04:05Z"),
+	}}}
+	if _, err := to.Resource(clusters).UpdateStatus(t.Context(), created, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// settle waits until every loop of the manager has looked at everything, and has nothing to do.
+func settle(t *testing.T, to dynamic.Interface, manager *hubtest.Manager, watched *follower) {
+	t.Helper()
+	hubtest.Eventually(t, soon, func(ctx context.Context) error { return errors.Join(observed(ctx, to), idle(ctx, manager)) })
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		ill, err := to.Resource(clusters).Get(ctx, "sentinel", metav1.GetOptions{})
+		if err == nil && !strings.Contains(fmt.Sprint(ill.Object["spec"]), group+"/unavailable") {
+			err = fmt.Errorf("%w: the sentinel has no taint", errBusy)
+		}
+		return err
+	})
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		_, err := to.Resource(bindings).Namespace("lab-late").Get(ctx, "team-c", metav1.GetOptions{})
+		return err
+	})
+	late := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": group + "/v1beta1", "kind": "Placement", "metadata": map[string]any{"name": "late"},
+		"spec": map[string]any{"numberOfClusters": int64(3)},
+	}}
+	// What is decided last is seen last.
+	if _, err := to.Resource(placements).Namespace("lab-late").Create(t.Context(), late, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		if got := watched.now("lab-late/late-decision-1"); strings.Count(got, " ") != 3 {
+			return fmt.Errorf("%w: the last placement has %q", errBusy, got)
+		}
+		return errors.Join(observed(ctx, to), idle(ctx, manager))
+	})
+}
+
+// observed says whether every placement that is decided was decided as it is now.
+func observed(ctx context.Context, to dynamic.Interface) error {
+	list, err := to.Resource(placements).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, placement := range list.Items {
+		if placement.GetAnnotations()[clusterv1beta1.PlacementDisableAnnotation] == "true" || placement.GetDeletionTimestamp() != nil {
+			continue
+		}
+		conditions, _, _ := unstructured.NestedSlice(placement.Object, "status", "conditions")
+		current := func(condition any) bool {
+			return condition.(map[string]any)["observedGeneration"] == placement.GetGeneration()
+		}
+		if !slices.ContainsFunc(conditions, current) {
+			return fmt.Errorf("%w: placement %s/%s says %v of generation %d", errBusy, placement.GetNamespace(), placement.GetName(), conditions, placement.GetGeneration())
+		}
+	}
+	return nil
+}
+
+// idle says whether a manager has decided something, and has nothing to do.
+func idle(ctx context.Context, manager *hubtest.Manager) error {
+	read, err := manager.Measured(ctx)
+	if err != nil {
+		return err
+	}
+	done, waiting, active := read.Sum("berth_placement_evaluations_total"), read.Sum("workqueue_depth"), read.Sum("controller_runtime_active_workers")
+	if done == 0 || waiting > 0 || active > 0 {
+		return fmt.Errorf("%w: %v decided, %v waiting, %v active", errBusy, done, waiting, active)
+	}
+	return nil
+}
+
+// follower watches slices.
+type follower struct {
+	// before is what every slice was at the start.
+	before map[string]string
+
+	mu      sync.Mutex
+	current map[string]string
+	// changes are the slices that were another than at the start, at some instant.
+	changes []string
+}
+
+// follow watches every slice from now on, until the end of the test.
+func follow(t *testing.T, to dynamic.Interface) *follower {
+	t.Helper()
+	list, err := to.Resource(decisions).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &follower{before: map[string]string{}, current: map[string]string{}}
+	for _, slice := range list.Items {
+		out.before[keyOf(&slice)] = told(&slice)
+	}
+	watching, err := to.Resource(decisions).Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(watching.Stop)
+	go func() {
+		for event := range watching.ResultChan() {
+			out.take(event)
+		}
+	}()
+	return out
+}
+
+func (f *follower) take(event watch.Event) {
+	slice, ok := event.Object.(*unstructured.Unstructured)
+	if !ok {
+		return
+	}
+	got := told(slice)
+	if event.Type == watch.Deleted {
+		got = "deleted"
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := keyOf(slice)
+	f.current[key] = got
+	if before, known := f.before[key]; known && got != before {
+		f.changes = append(f.changes, fmt.Sprintf("%s (-before +after): %s", key, cmp.Diff(strings.Fields(before), strings.Fields(got))))
+	} else if !known && !strings.HasPrefix(key, "lab-late/") {
+		f.changes = append(f.changes, key+" is new: "+got)
+	}
+}
+
+func (f *follower) moved() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.changes
+}
+
+// now returns what a slice is that was seen to change.
+func (f *follower) now(key string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.current[key]
+}
+
+func keyOf(slice *unstructured.Unstructured) string {
+	return slice.GetNamespace() + "/" + slice.GetName()
+}
+
+// told returns the group and the clusters of a slice.
+func told(slice *unstructured.Unstructured) string {
+	labels := slice.GetLabels()
+	out := fmt.Sprintf("%s#%s#%s", labels[clusterv1beta1.PlacementLabel], labels[clusterv1beta1.DecisionGroupNameLabel], labels[clusterv1beta1.DecisionGroupIndexLabel])
+	entries, _, _ := unstructured.NestedSlice(slice.Object, "status", "decisions")
+	for _, entry := range entries {
+		out += fmt.Sprint(" ", entry.(map[string]any)["clusterName"])
+	}
+	return out
+}
