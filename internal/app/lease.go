@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"time"
 
@@ -12,7 +13,10 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-const leaseName = "berth-manager"
+const (
+	leaseName = "berth-manager"
+	keepAlive = 30 * time.Second
+)
 
 // lease returns the lock that the leader holds. It records no events: the lease itself says who holds it, since when,
 // and how often it changed hands.
@@ -27,6 +31,9 @@ func lease(hub *rest.Config, options Options) (resourcelock.Interface, error) {
 	}
 	config := rest.AddUserAgent(rest.CopyConfig(hub), "leader-election")
 	config.Timeout = max(options.RenewDeadline/2, time.Second) // one request that hangs must not cost the lease
+	// Renewing waits for nothing else that the manager does: it has a connection of its own and no rate limit.
+	config.Dial = (&net.Dialer{Timeout: config.Timeout, KeepAlive: keepAlive}).DialContext
+	config.QPS, config.RateLimiter = -1, nil
 	client, err := coordinationclient.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("reaching the lease: %w", err)

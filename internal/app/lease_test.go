@@ -1,9 +1,15 @@
 package app
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 )
 
 func TestWhoHoldsTheLease(t *testing.T) {
@@ -24,5 +30,37 @@ func TestWhoHoldsTheLease(t *testing.T) {
 	}
 	if one, other := holder(""), holder(""); one == other || one == "" {
 		t.Errorf("holders %q and %q, want two that differ", one, other)
+	}
+}
+
+// TestTheLeaseWaitsForNoOtherRequest: the requests of the controllers are held back by a rate limit, and share connections;
+// those for the lease have neither in common with them.
+func TestTheLeaseWaitsForNoOtherRequest(t *testing.T) {
+	connections := map[string]string{}
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		connections[r.URL.Path] = r.RemoteAddr
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"x"}}`)
+	}))
+	defer server.Close()
+	config := &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+	others, err := coordinationclient.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := others.Leases("others").Get(t.Context(), "x", metav1.GetOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	config.QPS, config.RateLimiter = 1, flowcontrol.NewFakeNeverRateLimiter()
+	lock, err := lease(config, DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := lock.Get(t.Context()); err != nil {
+		t.Errorf("reading the lease: %v, want it not to wait for the limit of others", err)
+	}
+	const api = "/apis/coordination.k8s.io/v1/namespaces/"
+	if own, theirs := connections[api+"berth-system/leases/berth-manager"], connections[api+"others/leases/x"]; own == "" || own == theirs {
+		t.Errorf("the lease is read by the connection %q, and others by %q", own, theirs)
 	}
 }

@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/transport"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -93,7 +95,8 @@ func addPlacement(_ context.Context, a *assembly) error {
 	})
 }
 
-// Run runs a manager until ctx ends or it loses its lease. It refuses to start on a hub that lacks something it needs.
+// Run runs a manager until ctx ends, or until it loses its lease, which is ErrLeaseLost. It refuses to start on a hub that
+// lacks something it needs. It may be called again once it has returned.
 func Run(ctx context.Context, options Options) error {
 	if err := options.validate(); err != nil {
 		return err
@@ -103,6 +106,31 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
+	lock, err := lease(restConfig, options)
+	if err != nil {
+		return err
+	}
+	defer ownMetrics()()
+	ctx, term, lost := newTerm(ctx, lock, options, clock.RealClock{})
+	defer term.end()
+	restConfig.Wrap(transport.ContextCanceller(lost, ErrLeaseLost))
+	err = run(ctx, options, restConfig, term)
+	if lost.Err() != nil {
+		return errors.Join(ErrLeaseLost, err)
+	}
+	return err
+}
+
+// ownMetrics lets a manager register its metrics apart from those of the process, until the function that it returns is
+// called: the next manager registers the same ones again.
+func ownMetrics() (restore func()) {
+	before := metrics.Registry
+	metrics.Registry = telemetry.NewRegistry(before, legacyregistry.DefaultGatherer)
+	return func() { metrics.Registry = before }
+}
+
+// run runs a manager that writes only while it holds a lock.
+func run(ctx context.Context, options Options, restConfig *rest.Config, lock resourcelock.Interface) error {
 	scheme, err := newScheme()
 	if err != nil {
 		return err
@@ -110,11 +138,6 @@ func Run(ctx context.Context, options Options) error {
 	if err := preflight(ctx, restConfig); err != nil {
 		return err
 	}
-	lock, err := lease(restConfig, options)
-	if err != nil {
-		return err
-	}
-	metrics.Registry = telemetry.WithQueues(metrics.Registry, legacyregistry.DefaultGatherer)
 	leases := health.NewLeaseWatch()
 	caches, err := newCaches(restConfig, scheme, leases)
 	if err != nil {

@@ -68,10 +68,28 @@ func (a *assembly) addWebhooks(ctx context.Context) error {
 			ReadHeaderTimeout: webhookGrace, IdleTimeout: webhookIdle, TLSConfig: config,
 		},
 	}
-	if err := a.mgr.Add(server); err != nil {
+	if err := a.mgr.Add(certified{server, a.source.Ready()}); err != nil {
 		return fmt.Errorf("adding the webhooks: %w", err)
 	}
 	return nil
+}
+
+// certified is a server that serves once there is a certificate. Callers wait until then: the API server may know of it
+// from an earlier run, and would take an error for a refusal.
+type certified struct {
+	*manager.Server
+
+	ready <-chan struct{}
+}
+
+// Start implements manager.Runnable.
+func (s certified) Start(ctx context.Context) error {
+	select {
+	case <-s.ready:
+		return s.Server.Start(ctx) //nolint:wrapcheck // it is the server's own
+	case <-ctx.Done():
+		return s.Listener.Close() //nolint:wrapcheck // as above
+	}
 }
 
 // routes serves each webhook under the path that config/webhook names, and measures it.

@@ -18,13 +18,15 @@ type Registry interface {
 	prometheus.Gatherer
 }
 
-// WithQueues returns a registry that also serves what another one has of work queues. Queues measure themselves for whoever
-// was first to ask: where the views are linked that is Kubernetes' own registry, which nobody serves.
-func WithQueues(registry Registry, other prometheus.Gatherer) Registry {
+// NewRegistry returns a registry that also serves what the registry of the process has, and what another one has of work
+// queues. Queues measure themselves for whichever provider was set first: where the views are linked that is Kubernetes' own
+// registry, which nothing serves. What is registered here is not registered in the process: the next registry may have it too.
+func NewRegistry(process, other prometheus.Gatherer) Registry {
+	own := prometheus.NewRegistry()
 	return struct {
 		prometheus.Registerer
 		prometheus.Gatherer
-	}{registry, prometheus.Gatherers{registry, queuesOf(other)}}
+	}{own, prometheus.Gatherers{process, own, queuesOf(other)}}
 }
 
 func queuesOf(other prometheus.Gatherer) prometheus.GathererFunc {

@@ -22,7 +22,7 @@ func TestQueuesOfAnotherRegistry(t *testing.T) {
 			depth.WithLabelValues("placement").Set(value)
 		}
 	}
-	both := telemetry.WithQueues(served, other)
+	both := telemetry.NewRegistry(served, other)
 	both.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "late", Help: "Late."}))
 	families, err := both.Gather()
 	if err != nil {

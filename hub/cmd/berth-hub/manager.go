@@ -92,7 +92,7 @@ func (m *hubManager) ready(ctx context.Context) (cli.Manager, error) {
 			if options.Kubeconfig == "" {
 				options.Kubeconfig = kubeconfig
 			}
-			return app.Run(ctx, options)
+			return campaign(ctx, options)
 		},
 	}, nil
 }

@@ -31,7 +31,13 @@ type fleet struct {
 // newFleet returns a fleet with so many clusters.
 func newFleet(t *testing.T, clusters int) *fleet {
 	t.Helper()
-	f := &fleet{Client: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t)}
+	return newFleetOn(t, shared, clusters)
+}
+
+// newFleetOn is newFleet on a hub of its own.
+func newFleetOn(t *testing.T, hub *hubtest.Hub, clusters int) *fleet {
+	t.Helper()
+	f := &fleet{Client: hubtest.NewClient(t, hub.Config()), t: t, namespace: hub.Namespace(t)}
 	t.Cleanup(f.remove)
 	f.create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
 	f.bind(f.namespace)

@@ -2,13 +2,19 @@ package placement
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
@@ -31,9 +37,81 @@ func TestAKilledHubTakesItsLeaseBack(t *testing.T) {
 }
 
 // wholeHub starts a hub with its manager in it, as a user would.
-func wholeHub(t *testing.T, data string) *hubtest.Hub {
+func wholeHub(t *testing.T, data string, args ...string) *hubtest.Hub {
 	t.Helper()
-	return hubtest.New(t, hubtest.Options{DataDir: data, Manager: true, Args: []string{"--unsafe-no-fsync"}})
+	return hubtest.New(t, hubtest.Options{DataDir: data, Manager: true, Args: append(args, "--unsafe-no-fsync")})
+}
+
+// TestAHubGoesOnWhereItsLeaseIsLost takes the lease away from the manager in a hub, twice. While another holds it the hub
+// decides nothing, still serves its webhooks, its views and its metrics, and it decides again once the lease is free.
+func TestAHubGoesOnWhereItsLeaseIsLost(t *testing.T) {
+	alone(t)
+	metrics := hubtest.FreeAddress(t)
+	hub := wholeHub(t, filepath.Join(t.TempDir(), "data"), "--metrics-bind-address="+metrics)
+	f := newFleetOn(t, hub, 2)
+	f.placement("before", number(2))
+	f.decides("before", f.upTo(2)...)
+	for round := range 2 {
+		hold(t, hub, "another")
+		hubtest.Eventually(t, soon, func(context.Context) error { return restarted(hub, round+1) })
+		name := fmt.Sprintf("meanwhile-%d", round)
+		f.placement(name, number(2))
+		wrong := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "wrong"}}
+		expression(`managedCluster.metadata.name ==`)(&wrong.Spec)
+		if err := f.Create(t.Context(), wrong); err == nil || !strings.Contains(err.Error(), "compilation failed") {
+			t.Errorf("a wrong placement: %v, want the webhook to refuse it", err)
+		}
+		hubtest.Eventually(t, soon, func(context.Context) error {
+			_, err := hub.Client(t).Discovery().ServerResourcesForGroupVersion("view.cluster.open-cluster-management.io/v1")
+			return err
+		})
+		var slices clusterv1beta1.PlacementDecisionList
+		if err := f.List(t.Context(), &slices, client.InNamespace(f.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: name}); err != nil || len(slices.Items) > 0 {
+			t.Errorf("%d slices, %v: decided while another manager leads", len(slices.Items), err)
+		}
+		hold(t, hub, "")
+		f.decides(name, f.upTo(2)...)
+		hubtest.Eventually(t, soon, func(ctx context.Context) error {
+			measured, err := (&hubtest.Manager{Metrics: metrics}).Measured(ctx)
+			if err == nil && measured.Sum("berth_placements") == 0 {
+				err = errors.New("the manager measures no placements")
+			}
+			return err
+		})
+	}
+	if got := *lease(t, hub, nil).Spec.HolderIdentity; got != "berth-hub" {
+		t.Errorf("the lease is held by %q, want berth-hub", got)
+	}
+}
+
+// restarted returns an error unless the log of a hub says that its manager started again so many times.
+func restarted(hub *hubtest.Hub, times int) error {
+	log, err := os.ReadFile(filepath.Join(hub.DataDir(), "hub.log"))
+	if err != nil {
+		return err
+	}
+	if got := strings.Count(string(log), "the manager has ended, and starts again"); got != times {
+		return fmt.Errorf("the manager started again %d times, want %d", got, times)
+	}
+	return nil
+}
+
+// hold gives the manager's lease to a holder for a long time, or to none.
+func hold(t *testing.T, hub *hubtest.Hub, holder string) {
+	t.Helper()
+	leases := hub.Client(t).CoordinationV1().Leases("berth-system")
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		lease, err := leases.Get(t.Context(), "berth-manager", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = &holder, new(int32(3600))
+		_, err = leases.Update(t.Context(), lease, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // lease waits until the manager's lease was renewed later than some time and returns it.
