@@ -56,12 +56,18 @@ type Options struct {
 // Add adds the controller to a manager.
 func Add(mgr manager.Manager, options Options) error {
 	source := newSource(mgr.GetCache(), options)
+	decider := &reconciler{
+		client: mgr.GetClient(), world: source.world, scores: source.scores, record: options.Record,
+		clock: options.Clock, metrics: options.Metrics, recorder: mgr.GetEventRecorder("placement-controller"),
+		overtaken: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstConflict, lastRetry),
+	}
 	loop, err := controller.New(Name, mgr, controller.Options{
 		MaxConcurrentReconciles: options.Workers,
-		Reconciler: &reconciler{
-			client: mgr.GetClient(), world: source.world, scores: source.scores, record: options.Record,
-			clock: options.Clock, metrics: options.Metrics, recorder: mgr.GetEventRecorder("placement-controller"),
-			overtaken: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstConflict, lastRetry),
+		Reconciler:              decider,
+		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workQueue {
+			queue := newFairQueue(name, limiter, newCores(available()))
+			decider.release = queue.Release
+			return queue
 		},
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 	})
@@ -86,21 +92,29 @@ type reconciler struct {
 	orphans  orphans
 	// overtaken says when to try again where somebody else wrote in between.
 	overtaken workqueue.TypedRateLimiter[reconcile.Request]
+	// release gives back the core of a request once it is decided and has only to be stored.
+	release func(reconcile.Request)
 }
 
 // Reconcile decides a placement and stores what was decided.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	key := fleet.Key{Namespace: request.Namespace, Name: request.Name}
+	key := requested(request)
 	r.scores.drop(key) // before the case is gathered, as the turn begins: nothing may count as answered that was not seen
 	turn := r.record.Turn(key)
 	c, ok := r.world.Gather(key, r.clock.Now())
 	if !ok {
 		r.record.Forget(key)
 		r.metrics.Left(key)
+		r.release(request)
 		return r.finish(ctx, request, time.Time{}, r.revoke(ctx, key))
 	}
-	again, err := r.decide(ctx, key, c, turn)
+	again, err := r.decide(ctx, request, c, turn)
 	return r.finish(ctx, request, again, err)
+}
+
+// requested returns the placement that a request is about.
+func requested(request reconcile.Request) fleet.Key {
+	return fleet.Key{Namespace: request.Namespace, Name: request.Name}
 }
 
 // finish says when a placement is to be reconciled again.
@@ -118,14 +132,15 @@ func (r *reconciler) finish(ctx context.Context, request reconcile.Request, agai
 }
 
 // decide decides a case, stores what was decided, and reports it. It returns when to decide again though nothing changes.
-func (r *reconciler) decide(ctx context.Context, key fleet.Key, c live.Case, turn *record.Turn) (again time.Time, err error) {
-	stored := false
+func (r *reconciler) decide(ctx context.Context, request reconcile.Request, c live.Case, turn *record.Turn) (again time.Time, err error) {
+	key, stored := requested(request), false
 	defer func() { r.world.Settle(key, !stored) }() // deferred, so that a panic does not leave the placement busy
 	started := c.Snapshot.Now
 	result := answer(c, key)
 	turn.Decided(c, result)
 	decided := r.clock.Now()
 	writes := plan.Diff(result, c.Stored, started)
+	r.release(request)
 	planned := r.clock.Now()
 	written, err := apply.Apply(ctx, r.client, writes, r.world)
 	r.metrics.Wrote(writes, written.Writes, refusal(err))

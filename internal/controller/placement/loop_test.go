@@ -52,6 +52,7 @@ func startLoop(t *testing.T, h *hub) *loop {
 		metrics:   telemetry.NewMetrics(prometheus.NewRegistry()),
 		overtaken: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstConflict, lastRetry),
 		record:    record.New(record.Options{Clock: h.clock, Env: env}),
+		release:   func(reconcile.Request) {},
 	}
 	wake := func(key fleet.Key) { l.awake[key] = true }
 	l.scores = newGathering(h.clock, wake)
