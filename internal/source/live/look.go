@@ -20,8 +20,11 @@ import (
 func (w *World) Look(key fleet.Key, now time.Time) (c Case, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p, known := w.placements[key]
-	if !known || !w.ready {
+	if !w.ready {
+		return Case{}, false
+	}
+	p, known := w.compiled(key)
+	if !known {
 		return Case{}, false
 	}
 	return w.lay(key, p, now), true

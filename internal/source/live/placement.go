@@ -16,9 +16,11 @@ import (
 type placement struct {
 	cached *clusterv1beta1.Placement
 	// mine is the object as this process last stored it or found it right; nil before it was first decided.
-	mine    *clusterv1beta1.Placement
-	program *program.Program
-	faults  field.ErrorList
+	mine *clusterv1beta1.Placement
+	// specs counts the specs that were seen; program and faults are of the one with the number compiled.
+	specs, compiled int
+	program         *program.Program
+	faults          field.ErrorList
 	// adopted is set once the slices found at start count as what this process stored.
 	adopted bool
 	// busy is set between Gather and Settle.
@@ -95,11 +97,9 @@ func (w *World) SetPlacement(object *clusterv1beta1.Placement) {
 		known = false
 	}
 	if !known {
-		p = &placement{cached: object}
-		p.program, p.faults = program.Compile(object, w.env)
-		w.placements[key] = p
+		w.placements[key] = &placement{cached: object, specs: 1}
 		w.reclaim(key)
-		w.specify(key, p, created)
+		w.specified(key, created)
 		return
 	}
 	before := p.cached
@@ -112,8 +112,8 @@ func (w *World) SetPlacement(object *clusterv1beta1.Placement) {
 	}
 	switch {
 	case before.Generation != object.Generation:
-		p.program, p.faults = program.Compile(object, w.env)
-		w.specify(key, p, respecced)
+		p.specs++
+		w.specified(key, respecced)
 	case wanted(before) != wanted(object):
 		w.wake(key, aboutKey(kindPlacement, key, annotated))
 	case !p.busy && p.strange():
@@ -121,12 +121,28 @@ func (w *World) SetPlacement(object *clusterv1beta1.Placement) {
 	}
 }
 
-// specify indexes a placement that is new or has a new spec, and wakes it.
-func (w *World) specify(key fleet.Key, p *placement, what string) {
+// specified wakes a placement that is new or has a new spec. It is compiled when it is gathered.
+func (w *World) specified(key fleet.Key, what string) {
 	if w.ready {
-		w.index.Put(w.snapshot, key, p.program)
 		w.wake(key, aboutKey(kindPlacement, key, what))
 	}
+}
+
+// compiled returns a placement once its newest spec is compiled and indexed. Compiling takes up to a second of a core, so it
+// is done by the caller and not by the informer, and the world is not locked meanwhile. Known is false where there is no
+// such placement. The caller holds the lock.
+func (w *World) compiled(key fleet.Key) (p *placement, known bool) {
+	for p, known = w.placements[key]; known && p.compiled < p.specs; p, known = w.placements[key] {
+		spec, object := p.specs, p.cached
+		w.mu.Unlock()
+		made, faults := program.Compile(object, w.env)
+		w.mu.Lock()
+		if w.placements[key] == p && p.specs == spec {
+			p.program, p.faults, p.compiled = made, faults, spec
+			w.index.Put(w.snapshot, key, made)
+		}
+	}
+	return p, known
 }
 
 // strange says whether the status is stored otherwise than this process left it.

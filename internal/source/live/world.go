@@ -74,8 +74,7 @@ func (w *World) Ready() {
 	}
 	w.ready = true
 	w.publish()
-	for key, p := range w.placements {
-		w.index.Put(w.snapshot, key, p.program)
+	for key := range w.placements {
 		w.wake(key, explain.Cause{Kind: kindManager, What: started})
 	}
 	for key := range w.unmanaged {
@@ -119,7 +118,7 @@ func (w *World) tell(wake func(fleet.Key, explain.Cause), touched func() []fleet
 // reindex puts placements into the index again after a change of what they may reach.
 func (w *World) reindex(keys []fleet.Key) {
 	for _, key := range keys {
-		w.index.Put(w.snapshot, key, w.placements[key].program)
+		w.index.Put(w.snapshot, key, w.placements[key].program) // a spec that is not compiled yet is indexed once it is
 	}
 }
 
@@ -141,8 +140,11 @@ type Case struct {
 func (w *World) Gather(key fleet.Key, now time.Time) (c Case, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p, known := w.placements[key]
-	if !known || !w.ready || !p.wanted() {
+	if !w.ready {
+		return Case{}, false
+	}
+	p, known := w.compiled(key)
+	if !known || !p.wanted() {
 		return Case{}, false
 	}
 	if !p.adopted {

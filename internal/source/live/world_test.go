@@ -3,6 +3,7 @@ package live
 import (
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -423,6 +424,37 @@ func TestChangesOfTheFleetWake(t *testing.T) {
 	}
 }
 
+// TestACaseIsCompiledFromItsSpec changes a spec while its placement is gathered and looked at: what decides is compiled from
+// the spec that is stored, though the world is not locked while it is.
+func TestACaseIsCompiledFromItsSpec(t *testing.T) {
+	b := newBench(t)
+	const specs = 300
+	check := func(c Case, ok bool) {
+		if stored := c.Stored.Placement; !ok || c.Program == nil || stored.Generation > 1 && int64(c.Program.Wanted) != stored.Generation {
+			t.Errorf("generation %d is decided by %+v", stored.Generation, c.Program)
+		}
+	}
+	objects := make([]*clusterv1beta1.Placement, 0, specs)
+	for generation := range int64(specs) {
+		p := b.placement("p")
+		p.Generation, p.Spec.NumberOfClusters = generation+2, new(int32(generation+2))
+		objects = append(objects, p)
+	}
+	var working sync.WaitGroup
+	working.Go(func() { each(objects, func(p **clusterv1beta1.Placement) { b.SetPlacement(*p) }) })
+	working.Go(func() {
+		for range specs {
+			check(b.Look(keyP, enginetest.Epoch))
+		}
+	})
+	for range specs {
+		check(b.Gather(keyP, enginetest.Epoch))
+		b.Settle(keyP, false)
+	}
+	working.Wait()
+	check(b.Gather(keyP, enginetest.Epoch))
+}
+
 // TestScoresAreToldApart from all other changes: whoever is woken by them alone can wait.
 func TestScoresAreToldApart(t *testing.T) {
 	b := newBench(t)
@@ -430,6 +462,10 @@ func TestScoresAreToldApart(t *testing.T) {
 	reader.ResourceVersion, reader.UID, reader.Generation = b.next(), "uid-r", 1
 	b.SetPlacement(reader)
 	b.woke("ns/r")
+	for _, key := range []fleet.Key{keyP, keyQ, keyOf(reader)} {
+		b.settle(key)
+	}
+	b.woke()
 	score := enginetest.Score("c1", "load").Value("cpu", 50).Obj()
 	b.SetScore(score)
 	b.woke("ns/r by a score")
