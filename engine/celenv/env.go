@@ -107,8 +107,8 @@ func (e *Env) compile(text string) (*Expression, error) {
 		return nil, fmt.Errorf("compilation failed: %w", err)
 	}
 	checked, issues := e.env.Compile(text)
-	if issues.Err() != nil {
-		return nil, fmt.Errorf("compilation failed: %w", issues.Err())
+	if len(issues.Errors()) > 0 {
+		return nil, fmt.Errorf("compilation failed: %w", problems(issues, text))
 	}
 	if out := checked.OutputType(); !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("compilation failed: the expression yields %s, want bool", out)

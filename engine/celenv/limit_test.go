@@ -94,12 +94,22 @@ func TestCompilingIsBounded(t *testing.T) {
 		"a deep one":              {strings.Repeat("(", 300) + "true" + strings.Repeat(")", 300), "recursion"},
 		"macros that double":      {`optional.of(1)` + strings.Repeat(`.optMap(x, x)`, 40) + `.hasValue()`, "too large"},
 		"macros that double flat": {`optional.of(1)` + strings.Repeat(`.optFlatMap(x, optional.of(x))`, 40) + `.hasValue()`, "too large"},
+		"a list of empty lists":   {`size([[]` + strings.Repeat(",[]", 5_400) + `]) > 0`, "its 5405 operations, 5404 of them calls, lists and maps, take an effort of 29208620"},
+		"a row of macros":         {`[].all(x,x)` + strings.Repeat("||[].all(x,x)", 1_200), "take an effort of"},
+		"macros that double less": {`optional.of(1)` + strings.Repeat(`.optMap(x, x)`, 9) + `.hasValue()`, "take an effort of"},
+		"a row of mistakes":       {`a` + strings.Repeat("||a", 1_000), "and 97 more errors"},
 		"a pattern that repeats":  {`"a".matches("` + strings.Repeat("a{1000}", 12) + `")`, "the pattern of matches() is too large"},
 		"a pattern that is long":  {`"a".matches("` + strings.Repeat("a", 5000) + `")`, "the pattern of matches() is too large"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := enginetest.Env(t).Compile(tc.text); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("error %v, want %q", err, tc.want)
+			env := enginetest.Env(t)
+			for _, env := range []*celenv.Env{env, env.Remembering()} {
+				if _, err := env.Compile(tc.text); err == nil || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("error %v, want %q", err, tc.want)
+				}
+				if strings.Contains(tc.want, "effort") && env.Effort(tc.text) <= celenv.MostEffort {
+					t.Errorf("the effort is %d, want more than %d", env.Effort(tc.text), celenv.MostEffort)
+				}
 			}
 		})
 	}

@@ -34,7 +34,7 @@ func (e *Env) Remembering() *Env {
 }
 
 func (e *Env) remembering(most int) *Env {
-	return &Env{env: e.env, cache: lru.New(cachedExpressions), forgetful: e, room: &most}
+	return &Env{env: e.env, plain: e.plain, cache: lru.New(cachedExpressions), forgetful: e, room: &most}
 }
 
 // remembering returns an expression that remembers as long as there is room; itself where it reads more than one score.

@@ -21,7 +21,7 @@ func Compile(placement *clusterv1beta1.Placement, env *celenv.Env) (*Program, fi
 		Key:         fleet.Key{Namespace: placement.Namespace, Name: placement.Name},
 		ClusterSets: slices.Clone(spec.ClusterSets),
 	}
-	if faults := checkSize(&spec, path); len(faults) > 0 {
+	if faults := checkSize(&spec, env, path); len(faults) > 0 {
 		return nil, faults
 	}
 	var faults field.ErrorList

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/celenv"
 )
 
 const (
@@ -16,27 +17,49 @@ const (
 	maxCharacters = 65_536
 )
 
-// checkSize refuses a spec whose expressions are too many or too long together, before any of them is compiled.
-func checkSize(spec *clusterv1beta1.PlacementSpec, path *field.Path) field.ErrorList {
-	count, characters := 0, 0
-	add := func(in clusterv1beta1.ClusterCelSelector) {
-		for _, text := range in.CelExpressions {
-			count, characters = count+1, characters+utf8.RuneCountInString(text)
-		}
+// checkSize refuses a spec whose expressions are too many, too long or too much to compile together, before any of them is
+// compiled.
+func checkSize(spec *clusterv1beta1.PlacementSpec, env *celenv.Env, path *field.Path) field.ErrorList {
+	texts := expressionsOf(spec)
+	characters, atMost := 0, uint64(0)
+	for _, text := range texts {
+		characters += utf8.RuneCountInString(text)
+		atMost += celenv.MostEffortOf(text)
 	}
-	for _, predicate := range spec.Predicates {
-		add(predicate.RequiredClusterSelector.CelSelector)
+	if len(texts) > maxExpressions || characters > maxCharacters {
+		return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
+			"it has %d CEL expressions of %d characters in all: at most %d expressions and %d characters are allowed; "+sizeAdvice,
+			len(texts), characters, maxExpressions, maxCharacters))}
 	}
-	for _, tier := range spec.Tiers {
-		add(tier.ClusterSelector.CelSelector)
-	}
-	for _, group := range spec.DecisionStrategy.GroupStrategy.DecisionGroups {
-		add(group.ClusterSelector.CelSelector)
-	}
-	if count <= maxExpressions && characters <= maxCharacters {
+	if atMost <= celenv.MostEffort {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
-		"it has %d CEL expressions of %d characters in all: at most %d expressions and %d characters are allowed; select by labels, claims or names instead",
-		count, characters, maxExpressions, maxCharacters))}
+	effort := uint64(0)
+	for _, text := range texts {
+		effort += env.Effort(text)
+	}
+	if effort > celenv.MostEffort {
+		return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
+			"its %d CEL expressions take an effort of %d to compile, and %d is allowed: the operations of each expression, times those that are calls, lists or maps; "+sizeAdvice,
+			len(texts), effort, celenv.MostEffort))}
+	}
+	return nil
+}
+
+// sizeAdvice is what to do about expressions that are too large.
+const sizeAdvice = "select by labels, claims or names instead"
+
+// expressionsOf returns every expression of a spec.
+func expressionsOf(spec *clusterv1beta1.PlacementSpec) []string {
+	var out []string
+	for _, predicate := range spec.Predicates {
+		out = append(out, predicate.RequiredClusterSelector.CelSelector.CelExpressions...)
+	}
+	for _, tier := range spec.Tiers {
+		out = append(out, tier.ClusterSelector.CelSelector.CelExpressions...)
+	}
+	for _, group := range spec.DecisionStrategy.GroupStrategy.DecisionGroups {
+		out = append(out, group.ClusterSelector.CelSelector.CelExpressions...)
+	}
+	return out
 }
