@@ -43,14 +43,33 @@ func Schedule(s *fleet.Snapshot, p *program.Program, past ledger.Ledger) *Result
 		},
 		Scope: t.scope.candidates, Tier: t.tiers(), Past: past,
 	}, p)
+	if len(p.Groups.Groups) > 0 {
+		basis = t.groupBasis(incumbents)
+		if problem, until, ok := p.Overran(basis); ok {
+			t.grouped.Until = until
+			return t.dead(problem)
+		}
+	}
 	assigned := group.Assign(group.Input{
 		Snapshot: s, Strategy: p.Groups, Selected: t.Ranking.Chosen, Prior: s.Slices(p.Key), Asked: &t.grouped,
 		Evaluation: t.matched.Evaluation(),
 	})
 	if assigned.Failed != "" {
-		return t.dead(pluginGroup + ":" + assigned.Failed)
+		return t.exceeded(basis, pluginGroup+":"+assigned.Failed)
 	}
 	return t.result(assigned)
+}
+
+// groupBasis is what the expressions of groups are evaluated on: the clusters that were chosen.
+func (t *Trace) groupBasis(incumbents *bitset.BitSet) program.Basis {
+	chosen := &bitset.BitSet{}
+	for _, id := range t.Ranking.Chosen {
+		chosen.Set(id)
+	}
+	return program.Basis{
+		Snapshot: t.Snapshot, Groups: true, Spent: t.matched.Evaluation().Spent(),
+		Scope: chosen, Incumbents: incumbents, Held: &bitset.BitSet{},
+	}
 }
 
 // dead is the result of a run that an expression keeps from deciding. It may not once a score runs out.
@@ -60,7 +79,7 @@ func (t *Trace) dead(problem string) *Result {
 	return out
 }
 
-// exceeded is dead where predicates or tiers are at fault. Where they cost more than they may, that is remembered.
+// exceeded is dead, and remembers it where expressions cost more than they may.
 func (t *Trace) exceeded(basis program.Basis, problem string) *Result {
 	out := t.dead(problem)
 	if t.matched.Evaluation().Exceeded() {

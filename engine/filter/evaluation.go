@@ -28,6 +28,9 @@ func NewEvaluation(s *fleet.Snapshot) Evaluation {
 // Exceeded says whether the expressions have cost more than they may.
 func (e *Evaluation) Exceeded() bool { return e.spent > e.limit }
 
+// Spent is what all expressions have cost so far.
+func (e *Evaluation) Spent() uint64 { return e.spent }
+
 // Fallen is what the expressions of one predicate did to the clusters that its selector matches.
 type Fallen struct {
 	snapshot  *fleet.Snapshot

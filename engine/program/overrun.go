@@ -9,15 +9,20 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// Basis is what the predicates and tiers of a program are evaluated on.
+// Basis is what expressions of a program are evaluated on.
 type Basis struct {
 	Snapshot *fleet.Snapshot
-	// Scope are the clusters to choose from, Incumbents those that are selected, Held those that stay whatever matches them.
+	// Groups says that groups are evaluated, and Spent what predicates and tiers have cost by then; else these are.
+	Groups bool
+	Spent  uint64
+	// Scope are the clusters to evaluate, Incumbents those that are selected, Held those that stay whatever matches them.
 	Scope, Incumbents, Held *bitset.BitSet
 }
 
 // overrun is a decision whose expressions cost more than they may.
 type overrun struct {
+	groups  bool
+	spent   uint64
 	problem string
 	// until is when a score that was read goes out of date; zero for never.
 	until                   time.Time
@@ -35,16 +40,15 @@ func (p *Program) Overrun(on Basis, problem string, until time.Time) {
 		return
 	}
 	p.exceeded.Store(&overrun{
-		problem: problem, until: until, states: on.Snapshot.States(p.selects()), scores: scores,
+		groups: on.Groups, spent: on.Spent, problem: problem, until: until, states: on.Snapshot.States(p.selects()), scores: scores,
 		scope: on.Scope.Clone(), incumbents: on.Incumbents.Clone(), held: on.Held.Clone(),
 	})
 }
 
-// Overran returns the problem and the instant that were remembered, where nothing that predicates and tiers read has changed
-// since. The placement need not be evaluated again to exceed its limit again.
+// Overran returns the problem and the instant that were remembered, where nothing that was evaluated has changed since. The placement need not be evaluated again to exceed its limit again.
 func (p *Program) Overran(on Basis) (problem string, until time.Time, ok bool) {
 	was := p.exceeded.Load()
-	if was == nil || !was.until.IsZero() && !on.Snapshot.Now.Before(was.until) ||
+	if was == nil || was.groups != on.Groups || was.spent != on.Spent || !was.until.IsZero() && !on.Snapshot.Now.Before(was.until) ||
 		!was.scope.Equal(on.Scope) || !was.incumbents.Equal(on.Incumbents) || !was.held.Equal(on.Held) {
 		return "", time.Time{}, false
 	}
