@@ -37,6 +37,8 @@ const (
 	ReasonManagedClusterClockSynced = "ManagedClusterClockSynced"
 	// ReasonManagedClusterClockOutOfSync goes with ManagedClusterConditionClockSynced=False.
 	ReasonManagedClusterClockOutOfSync = "ManagedClusterClockOutOfSync"
+	// ReasonSimulated goes with the conditions accepted, joined and available of a cluster that the hub simulates.
+	ReasonSimulated = "Simulated"
 	// ReasonResourceRemaining goes with Deleting while objects in the cluster's namespace remain.
 	ReasonResourceRemaining = "ResourceRemaining"
 	// ReasonNoResource goes with Deleting when nothing holds the cluster back any more.

@@ -39,6 +39,19 @@ const (
 	ReasonTooManySilent = "TooManySilent"
 	// ReasonFewSilent goes with HealthSuspended=False.
 	ReasonFewSilent = "FewSilent"
+
+	// ManagedClusterSetConditionUnjoinedTainted is on the set global alone. It is True while clusters that never joined are
+	// kept from being selected: the health controller runs and taints them, and admission does when they are created.
+	ManagedClusterSetConditionUnjoinedTainted = "UnjoinedClustersTainted"
+	// ReasonTaintUnjoined goes with UnjoinedClustersTainted=True.
+	ReasonTaintUnjoined = "TaintUnjoined"
+	// ReasonUnjoinedSelected goes with UnjoinedClustersTainted=False: placements have selected clusters that never joined or
+	// are denied, and --taint-unjoined is not given.
+	ReasonUnjoinedSelected = "UnjoinedClustersSelected"
+	// ReasonTaintReportedOnly goes with UnjoinedClustersTainted=False: --taint-unjoined=false is given.
+	ReasonTaintReportedOnly = "TaintReportedOnly"
+	// ReasonHealthControllerOff goes with UnjoinedClustersTainted=False: nothing would take the taint off.
+	ReasonHealthControllerOff = "HealthControllerOff"
 )
 
 // Condition of a ManagedClusterSetBinding and its reasons.

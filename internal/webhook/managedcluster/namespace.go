@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/registration"
 	"github.com/berth-project/berth/internal/webhook/review"
 )
 
@@ -26,11 +27,7 @@ type Namespaces func(ctx context.Context, name string) (Namespace, error)
 
 // admitsAgent reports whether a cluster lets an agent work in the namespace of its name. A simulated cluster has no agent.
 func admitsAgent(cluster *clusterv1.ManagedCluster) bool {
-	return cluster != nil && cluster.Spec.HubAcceptsClient && !simulated(cluster)
-}
-
-func simulated(cluster *clusterv1.ManagedCluster) bool {
-	return cluster.Annotations[clusterv1.SimulatedAnnotationKey] == "true"
+	return cluster != nil && cluster.Spec.HubAcceptsClient && !registration.Annotated(cluster)
 }
 
 // checkNamespace refuses to admit an agent to a namespace that is being deleted, or that is not its cluster's: the agent
@@ -56,7 +53,7 @@ func (c Case) checkNamespace(ctx context.Context, namespaces Namespaces) error {
 // Warnings returns what the creator of a cluster should know. A namespace that cannot be read gives no warning: it is read
 // again when the cluster is accepted.
 func (c Case) Warnings(ctx context.Context, namespaces Namespaces) []string {
-	if c.Old != nil || c.New.Spec.HubAcceptsClient || simulated(c.New) {
+	if c.Old != nil || c.New.Spec.HubAcceptsClient || registration.Annotated(c.New) {
 		return nil
 	}
 	if namespace, err := namespaces(ctx, c.New.Name); err != nil || !namespace.ofAnother(c.New.Name) {
