@@ -41,6 +41,8 @@ type FleetOptions struct {
 	Lease int32
 	// Labels returns the labels of a cluster by its number.
 	Labels func(number int) map[string]string
+	// Ahead is by how much the clocks of the agents are ahead.
+	Ahead time.Duration
 }
 
 // Fleet is a number of clusters that were accepted and have joined, each with a
@@ -51,6 +53,7 @@ type Fleet struct {
 	client client.Client
 	clock  clock.PassiveClock
 	prefix string
+	ahead  time.Duration
 	agents []*agent
 }
 
@@ -79,7 +82,7 @@ func NewFleet(t testing.TB, hub *Hub, opts FleetOptions) *Fleet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &Fleet{client: to, clock: clock.RealClock{}, prefix: hub.Namespace(t)}
+	f := &Fleet{client: to, clock: clock.RealClock{}, prefix: hub.Namespace(t), ahead: opts.Ahead}
 	opts.Lease = max(opts.Lease, 1)
 	for number := range opts.Clusters {
 		f.join(t, number, opts)
@@ -195,19 +198,19 @@ func (a *agent) is(dead, sick bool) {
 // beat does what every agent of a crew has to do.
 func (f *Fleet) beat(ctx context.Context, crew int) {
 	for number := crew; number < len(f.agents); number += crews {
-		f.agents[number].beat(ctx, f.client, f.clock)
+		f.agents[number].beat(ctx, f.client, f.clock.Now().Add(f.ahead))
 	}
 }
 
 // beat renews the lease and corrects the report. A hub that does not answer, or has
 // made no lease yet, is asked again next time.
-func (a *agent) beat(ctx context.Context, hub client.Client, clock clock.PassiveClock) {
+func (a *agent) beat(ctx context.Context, hub client.Client, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.dead {
 		return
 	}
-	if a.failed = a.renew(ctx, hub, clock.Now()); a.failed == nil {
+	if a.failed = a.renew(ctx, hub, now); a.failed == nil {
 		a.failed = a.report(ctx, hub)
 	}
 }

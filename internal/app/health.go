@@ -2,11 +2,14 @@ package app
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 
 	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/controller/health"
 )
 
@@ -15,21 +18,57 @@ type HealthOptions struct {
 	// UnreachableLimit is the percentage of joined clusters beyond which their silence is taken for a fault of the hub, so
 	// that none of them is given up. 100 gives up every cluster that is silent.
 	UnreachableLimit int
-	// TaintUnjoined taints also clusters about which nobody ever said anything, so that they are not selected before they
-	// join. Without, an inventory that reports no health is left alone.
-	TaintUnjoined bool
+	// TaintUnjoined taints also clusters that no agent has ever reported, so that they are not selected before they join. Where
+	// it is not given, it is on unless that would evict clusters that are selected.
+	TaintUnjoined Choice
+	// Simulate reports clusters as accepted, joined and available that are annotated as simulated.
+	Simulate bool
+}
+
+// Choice is a flag that remembers whether it was given. It implements pflag.Value.
+type Choice struct{ On, Given bool }
+
+// String returns the value.
+func (c *Choice) String() string { return strconv.FormatBool(c.On) }
+
+// Type names the type of the flag.
+func (*Choice) Type() string { return "bool" }
+
+// Set sets the value as given.
+func (c *Choice) Set(text string) error {
+	on, err := strconv.ParseBool(text)
+	if err != nil {
+		return fmt.Errorf("%q is neither true nor false", text)
+	}
+	*c = Choice{On: on, Given: true}
+	return nil
 }
 
 func (o *HealthOptions) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.UnreachableLimit, "unreachable-limit", o.UnreachableLimit,
 		"percentage of joined clusters; where more are silent at once, the hub is suspected and none is tainted. 100: never suspected")
-	flags.BoolVar(&o.TaintUnjoined, "taint-unjoined", o.TaintUnjoined,
-		"taint clusters unreachable about which nobody ever reported anything; without, they are left alone")
+	flags.VarPF(&o.TaintUnjoined, "taint-unjoined", "",
+		"taint clusters that no agent has ever reported, so that they are not selected; false is for inventories without agents. "+
+			"Where it is not given and placements have selected such clusters, none is tainted until it is").NoOptDefVal = "true"
+	flags.BoolVar(&o.Simulate, "simulate", o.Simulate,
+		"report clusters with the annotation "+clusterv1.SimulatedAnnotationKey+"=true, which have no agent, as accepted, joined and available")
+}
+
+// unjoined returns what becomes of clusters that no agent has ever reported.
+func (o *HealthOptions) unjoined() health.Unjoined {
+	switch {
+	case !o.TaintUnjoined.Given && o.TaintUnjoined.On:
+		return health.TaintUnlessSelected
+	case o.TaintUnjoined.On:
+		return health.TaintUnjoined
+	default:
+		return health.TaintReportedOnly
+	}
 }
 
 func addHealth(_ context.Context, a *assembly) error {
 	options := a.options.Health
 	return health.Add(a.mgr, health.Options{
-		Limit: options.UnreachableLimit, Unjoined: options.TaintUnjoined, Leases: a.leases, Clock: clock.RealClock{}, Registry: metrics.Registry,
+		Limit: options.UnreachableLimit, Unjoined: options.unjoined(), Simulate: options.Simulate, Tainted: a.tainted, Leases: a.leases, Clock: clock.RealClock{}, Registry: metrics.Registry,
 	})
 }

@@ -76,6 +76,8 @@ type assembly struct {
 	record *record.Record
 	// leases observes the watch of the leases in the caches.
 	leases *health.LeaseWatch
+	// tainted is closed by the health controller once clusters that never joined are tainted; nil where it does not run.
+	tainted chan struct{}
 	// guards knows which roles lack the guard that they rely on.
 	guards *guard.Monitor
 }
@@ -91,7 +93,7 @@ func controllerNames() []string {
 func addPlacement(_ context.Context, a *assembly) error {
 	return placement.Add(a.mgr, placement.Options{
 		Workers: a.options.Workers, Clock: clock.RealClock{}, Metrics: telemetry.NewMetrics(metrics.Registry),
-		Record: a.record, Env: a.env, BuiltIn: a.options.runs(clusterset.Name),
+		Record: a.record, Env: a.env, BuiltIn: a.options.runs(clusterset.Name), Tainted: a.tainted,
 	})
 }
 
@@ -170,11 +172,19 @@ func (a *assembly) add(ctx context.Context) error {
 	if err := a.addCertificate(); err != nil {
 		return err
 	}
+	if a.options.runs(health.Name) {
+		a.tainted = make(chan struct{})
+	}
 	for _, entry := range controllers() {
 		if !a.options.runs(entry.name) {
 			continue
 		}
 		if err := entry.add(ctx, a); err != nil {
+			return err
+		}
+	}
+	if !a.options.runs(health.Name) {
+		if err := health.AddOff(a.mgr, clock.RealClock{}); err != nil {
 			return err
 		}
 	}

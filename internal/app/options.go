@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/berth-project/berth/internal/certificate"
+	"github.com/berth-project/berth/internal/controller/clusterset"
+	"github.com/berth-project/berth/internal/controller/health"
 )
 
 // Options configures a manager. Its zero value is not usable; start from DefaultOptions.
@@ -72,7 +74,7 @@ func DefaultOptions() Options {
 		LeaseDuration:           15 * time.Second,
 		RenewDeadline:           10 * time.Second,
 		RetryPeriod:             2 * time.Second,
-		Health:                  HealthOptions{UnreachableLimit: 55},
+		Health:                  HealthOptions{UnreachableLimit: 55, TaintUnjoined: Choice{On: true}},
 		Views:                   ViewOptions{Address: off},
 		Webhooks:                Webhooks{Address: off},
 		LogFormat:               "json",
@@ -139,12 +141,16 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// Served tells which servers for the API server run.
-type Served struct{ Webhooks, Views bool }
+// Served tells which servers for the API server run, and whether the manager decides that clusters that never joined are
+// tainted: it stores that on the set `global`.
+type Served struct{ Webhooks, Views, TaintsUnjoined bool }
 
 // Serves returns which servers for the API server run.
 func (o *Options) Serves() Served {
-	return Served{Webhooks: o.Webhooks.on(), Views: o.viewed()}
+	return Served{
+		Webhooks: o.Webhooks.on(), Views: o.viewed(),
+		TaintsUnjoined: o.runs(health.Name) && o.runs(clusterset.Name) && o.Health.unjoined() != health.TaintReportedOnly,
+	}
 }
 
 // loopback says whether nobody on another host reaches an address. One that is off is reached by nobody.

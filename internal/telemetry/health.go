@@ -33,6 +33,7 @@ const (
 	unavailable = "unavailable"
 	unreachable = "unreachable"
 	unreported  = "unreported"
+	denied      = "denied"
 )
 
 // HealthState is what the health controller knows at one instant: how many clusters are reported how, and whether it
@@ -43,12 +44,15 @@ type HealthState struct {
 	Suspended bool
 	// ClockSuspected is true while most clusters are skewed alike.
 	ClockSuspected bool
+	// UnjoinedSelected is how many clusters that never joined or are denied are selected, so that no such cluster is tainted.
+	UnjoinedSelected int
 }
 
 // Health counts what the health controller does, and shows what it knows. It is a prometheus.Collector.
 type Health struct {
 	state                      func() HealthState
 	clusters, suspended, clock *prometheus.Desc
+	unjoinedSelected           *prometheus.Desc
 	taints                     *prometheus.CounterVec
 }
 
@@ -58,7 +62,7 @@ func NewHealth(registry prometheus.Registerer, state func() HealthState) *Health
 	c := &catalogue{}
 	h := newHealth(c, state)
 	registry.MustRegister(append(c.collectors, h)...)
-	for _, taint := range []string{unreachable, unavailable} {
+	for _, taint := range []string{unreachable, unavailable, denied} {
 		h.taints.WithLabelValues(taint, added)
 		h.taints.WithLabelValues(taint, removed)
 	}
@@ -75,9 +79,11 @@ func newHealth(c *catalogue, state func() HealthState) *Health {
 			"1 while so many clusters are silent that the hub is suspected and nobody is newly reported or tainted, else 0."),
 		clock: c.asked("berth_health_manager_clock_suspected",
 			"1 while the clocks of most clusters differ alike from the manager's by more than five lease periods, so that the manager's is suspected, else 0."),
+		unjoinedSelected: c.asked("berth_health_unjoined_selected",
+			"ManagedClusters that never joined or are denied and were selected at the start, so that no such cluster is tainted until --taint-unjoined is given."),
 		taints: c.counter("berth_health_taints_total",
 			"Taints about health that were written, by key without its domain and by change: added or removed.",
-			Label{"taint", []string{unreachable, unavailable}}, Label{"change", []string{added, removed}}),
+			Label{"taint", []string{unreachable, unavailable, denied}}, Label{"change", []string{added, removed}}),
 	}
 }
 
@@ -86,6 +92,7 @@ func (h *Health) Describe(to chan<- *prometheus.Desc) {
 	to <- h.clusters
 	to <- h.suspended
 	to <- h.clock
+	to <- h.unjoinedSelected
 }
 
 // Collect implements prometheus.Collector.
@@ -98,6 +105,7 @@ func (h *Health) Collect(to chan<- prometheus.Metric) {
 	}
 	to <- prometheus.MustNewConstMetric(h.suspended, prometheus.GaugeValue, flag(state.Suspended))
 	to <- prometheus.MustNewConstMetric(h.clock, prometheus.GaugeValue, flag(state.ClockSuspected))
+	to <- prometheus.MustNewConstMetric(h.unjoinedSelected, prometheus.GaugeValue, float64(state.UnjoinedSelected))
 }
 
 func flag(on bool) float64 {

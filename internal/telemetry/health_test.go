@@ -14,7 +14,7 @@ import (
 
 func TestHealthMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	state := telemetry.HealthState{Available: 4, Unavailable: 3, Unreachable: 2, Unreported: 1}
+	state := telemetry.HealthState{Available: 4, Unavailable: 3, Unreachable: 2, Unreported: 1, UnjoinedSelected: 5}
 	h := telemetry.NewHealth(registry, func() telemetry.HealthState { return state })
 	h.Tainted([]string{clusterv1.ManagedClusterTaintUnreachable}, nil)
 	h.Tainted([]string{clusterv1.ManagedClusterTaintUnavailable}, []string{clusterv1.ManagedClusterTaintUnreachable})
@@ -28,6 +28,9 @@ func TestHealthMetrics(t *testing.T) {
 		"berth_health_taints_total change=added taint=unreachable":   1,
 		"berth_health_taints_total change=added taint=unavailable":   1,
 		"berth_health_taints_total change=removed taint=unreachable": 1,
+		"berth_health_taints_total change=added taint=denied":        0,
+		"berth_health_taints_total change=removed taint=denied":      0,
+		"berth_health_unjoined_selected":                             5,
 		"berth_health_taints_total change=removed taint=unavailable": 0,
 	}
 	if diff := cmp.Diff(want, read(t, registry)); diff != "" {

@@ -35,6 +35,7 @@ func newManager() *hubManager {
 	options := app.DefaultOptions()
 	options.MetricsAddress, options.HealthAddress = off, off
 	options.Views.Address, options.Webhooks.Address = freeAddress, freeAddress
+	options.Health.Simulate = true
 	options.Identity = "berth-hub" // its data folder is locked against a second one
 	return &hubManager{options: options, logging: func() bool { return false }}
 }

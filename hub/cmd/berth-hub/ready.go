@@ -7,8 +7,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
@@ -31,6 +33,7 @@ var (
 	errDefault   = errors.New("clusters are stored without the default set")
 	errUnchecked = errors.New("wrong sets are stored")
 	errUnguarded = errors.New("clusters with reserved names are stored")
+	errUndecided = errors.New("it is not decided whether clusters that never joined are tainted")
 )
 
 // awaitService returns once the API server calls the webhooks and the views that the manager serves. Registering them is not
@@ -43,6 +46,9 @@ func awaitService(ctx context.Context, admin *rest.Config, serves app.Served) er
 	probes := []func(context.Context, dynamic.Interface) error{guarded}
 	if serves.Webhooks {
 		probes = append(probes, defaulted, checked)
+	}
+	if serves.Webhooks && serves.TaintsUnjoined {
+		probes = append(probes, decided)
 	}
 	if serves.Views {
 		probes = append(probes, shown)
@@ -103,6 +109,23 @@ func guarded(ctx context.Context, client dynamic.Interface) error {
 	default:
 		return fmt.Errorf("asking for a reserved name: %w", err)
 	}
+}
+
+// decided returns nil where it is stored whether clusters are tainted when they are created.
+func decided(ctx context.Context, client dynamic.Interface) error {
+	global, err := client.Resource(clusterv1beta2.SchemeGroupVersion.WithResource("managedclustersets")).
+		Get(ctx, clusterv1beta2.GlobalClusterSetName, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading the set %s: %w", clusterv1beta2.GlobalClusterSetName, err)
+	}
+	set := &clusterv1beta2.ManagedClusterSet{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(global.Object, set); err != nil {
+		return fmt.Errorf("reading the set %s: %w", clusterv1beta2.GlobalClusterSetName, err)
+	}
+	if meta.FindStatusCondition(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionUnjoinedTainted) == nil {
+		return errUndecided
+	}
+	return nil
 }
 
 // shown returns nil where the API server sends readers to the views.

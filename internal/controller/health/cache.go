@@ -24,8 +24,9 @@ const longestGap = 5 * time.Second
 // healthCache is what the loop has observed of every cluster, and of the hub itself. A renewed lease changes an entry, and
 // enqueues nothing. It is safe for concurrent use.
 type healthCache struct {
-	limit    int
-	unjoined bool
+	limit int
+	// simulate says that clusters are simulated that are annotated so.
+	simulate bool
 	// wake enqueues a cluster, or the fleet. It must not block.
 	wake func(name string)
 
@@ -36,6 +37,9 @@ type healthCache struct {
 	floor time.Time
 	// disruption is nil while the hub is not suspected.
 	disruption *fullDisruption
+	unjoined   unjoinedState
+	// firstPass is true until every cluster that is to be tainted at the start is.
+	firstPass bool
 	// managerClockSuspected is the direction in which most clusters are skewed; 0: the clock of the manager is not suspected.
 	managerClockSuspected int
 
@@ -57,17 +61,19 @@ type entry struct {
 	gaps int
 }
 
-func newHealthCache(limit int, unjoined bool) *healthCache {
+func newHealthCache(limit int, simulate bool) *healthCache {
 	return &healthCache{
-		limit: limit, unjoined: unjoined, wake: func(string) {}, clusters: map[string]*entry{}, postponed: map[string]struct{}{},
+		limit: limit, simulate: simulate, firstPass: true, wake: func(string) {}, clusters: map[string]*entry{}, postponed: map[string]struct{}{},
 	}
 }
 
-// begin starts the grace of every cluster. What the cache holds by then is what was stored at the start.
+// begin starts the grace of every cluster, and lets the fleet be reviewed. What the cache holds by then is what was stored at
+// the start.
 func (h *healthCache) begin(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.floor = now
+	h.wake(fleet)
 }
 
 // setCluster records a cluster as it is stored, and enqueues it where that can change the decision.
@@ -80,7 +86,7 @@ func (h *healthCache) setCluster(cluster *clusterv1.ManagedCluster, now time.Tim
 	}
 	if h.set(e, cluster, now) {
 		h.wake(cluster.Name)
-		h.reviewIf(h.disruption != nil)
+		h.reviewIf(h.disruption != nil || h.unjoined.release || h.firstPass)
 	}
 }
 
@@ -91,12 +97,13 @@ func (h *healthCache) setWritten(cluster *clusterv1.ManagedCluster, now time.Tim
 	e := h.clusters[cluster.Name]
 	if e != nil && e.cluster != nil && e.cluster.UID == cluster.UID && !older(cluster, e.cluster) {
 		h.set(e, cluster, now)
+		h.reviewIf(h.unjoined.release || h.firstPass)
 	}
 }
 
 // set returns whether anything has changed that a decision reads.
 func (h *healthCache) set(e *entry, cluster *clusterv1.ManagedCluster, now time.Time) bool {
-	found := readFacts(cluster)
+	found := readFacts(cluster, h.simulate)
 	changed := e.cluster == nil || e.facts != found || !slices.Equal(e.cluster.Spec.Taints, cluster.Spec.Taints)
 	var reportTime time.Time
 	if available := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable); available != nil {
@@ -122,7 +129,7 @@ func (h *healthCache) removeCluster(name string) {
 	if e := h.clusters[name]; e != nil {
 		e.cluster, e.facts, e.reportTime, e.unknownSince = nil, facts{}, time.Time{}, time.Time{}
 		h.removeUnused(name)
-		h.reviewIf(h.disruption != nil)
+		h.reviewIf(h.disruption != nil || h.unjoined.release || h.firstPass)
 	}
 }
 
@@ -221,7 +228,8 @@ func (h *healthCache) situationOf(name string, now time.Time) (out situation, ok
 	if e == nil || e.cluster == nil {
 		return situation{}, false
 	}
-	out = situation{clusterHealth: e.clusterHealth, cluster: e.cluster, renewTime: e.renewTime, floor: h.floor, unjoined: h.unjoined, now: now}
+	out = situation{clusterHealth: e.clusterHealth, cluster: e.cluster, renewTime: e.renewTime, floor: h.floor, now: now}
+	out.mode, out.release = h.unjoined.mode, h.unjoined.release
 	if out.overdue() && !h.gapSince.IsZero() {
 		out.unobserved = true
 		h.postponed[name] = struct{}{}
@@ -238,7 +246,9 @@ func (h *healthCache) situationOf(name string, now time.Time) (out situation, ok
 func (h *healthCache) state() telemetry.HealthState {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	out := telemetry.HealthState{Suspended: h.disruption != nil, ClockSuspected: h.managerClockSuspected != 0}
+	out := telemetry.HealthState{
+		Suspended: h.disruption != nil, ClockSuspected: h.managerClockSuspected != 0, UnjoinedSelected: len(h.unjoined.selected),
+	}
 	for _, e := range h.clusters {
 		switch {
 		case e.cluster == nil:

@@ -70,7 +70,7 @@ func TestSuspicion(t *testing.T) {
 			r := begun(test.limit, test.clusters, test.silent, almost)
 			for _, other := range test.others {
 				renewed := time.Duration(0)
-				if readFacts(other.Obj()).available == metav1.ConditionUnknown {
+				if readFacts(other.Obj(), false).available == metav1.ConditionUnknown {
 					renewed = time.Hour
 				}
 				r.seen(other, renewed)
@@ -253,6 +253,11 @@ func TestWhoIsWoken(t *testing.T) {
 		}, false, []string{"c"}},
 		"a cluster is to go": {func(r *healthCache) { r.setCluster(healthy("c").going().Obj(), noon) }, false, []string{"c"}},
 
+		"in the first pass, what the loop wrote itself": {func(r *healthCache) {
+			r.firstPass = true
+			r.setWritten(healthy("c").tainted(since(unreachable, 0)).Obj(), noon)
+		}, false, []string{fleet}},
+
 		"while the hub is suspected, a heartbeat":   {func(r *healthCache) { r.setLease("c", noon, noon) }, true, nil},
 		"the same of a cluster that was silent":     {func(r *healthCache) { r.setLease("silent", noon, noon) }, true, []string{fleet}},
 		"while it is suspected, a lease goes":       {func(r *healthCache) { r.removeLease("c") }, true, []string{fleet, "c"}},
@@ -266,6 +271,7 @@ func TestWhoIsWoken(t *testing.T) {
 			r.seen(healthy("silent"), time.Hour)
 			r.setCluster(healthy("bare").Obj(), noon)
 			r.begin(noon)
+			r.firstPass = false
 			if test.suspected {
 				r.disruption = &fullDisruption{}
 			}

@@ -59,7 +59,7 @@ func (l *loop) synced(t *testing.T, name string) string {
 	if err := l.client.Get(t.Context(), client.ObjectKey{Name: name}, out); err != nil {
 		t.Fatal(err)
 	}
-	return string(readFacts(out).clockSynced)
+	return string(readFacts(out, false).clockSynced)
 }
 
 func names(count int) (out []string) {

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/registration"
 )
 
 const (
@@ -24,9 +25,15 @@ type facts struct {
 	watched bool
 	// joined clusters have an agent that reported at least once.
 	joined bool
-	// reported clusters are those of which any condition was ever written.
+	// reported clusters are those that an agent has ever reported, or that were simulated while their annotation stays.
 	reported bool
-	deleting bool
+	// denied clusters were accepted or have reported, and are not accepted now.
+	denied bool
+	// simulated clusters have no agent: the loop reports them itself.
+	simulated bool
+	// simulation is what the stored conditions show of a simulation.
+	simulation simulationState
+	deleting   bool
 	// available is the reported condition; empty where there is none.
 	available metav1.ConditionStatus
 	// clockSynced is the reported condition; empty where there is none.
@@ -37,17 +44,24 @@ type facts struct {
 	grace time.Duration
 }
 
-func readFacts(cluster *clusterv1.ManagedCluster) facts {
-	accepted := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionHubAccepted)
-	joined := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionJoined)
-	available := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable)
+// readFacts reads a cluster. simulate says that the loop simulates those that are annotated so.
+func readFacts(cluster *clusterv1.ManagedCluster, simulate bool) facts {
+	accepted := registration.Condition(cluster, clusterv1.ManagedClusterConditionHubAccepted)
+	joined := registration.Condition(cluster, clusterv1.ManagedClusterConditionJoined)
+	available := registration.Condition(cluster, clusterv1.ManagedClusterConditionAvailable)
+	agent := registration.Reported(cluster)
+	simulated := simulate && registration.Annotated(cluster) && !agent
+	simulatedBefore := available != nil && registration.Simulated(*available) && !agent
 	out := facts{
-		watched:   accepted != nil,
-		joined:    joined != nil && joined.Status == metav1.ConditionTrue,
-		reported:  accepted != nil || joined != nil || available != nil,
-		deleting:  !cluster.DeletionTimestamp.IsZero(),
-		skipClock: cluster.Annotations[clusterv1.SkipClockSyncCheckAnnotationKey] == "true",
-		grace:     gracePeriods * leasePeriod(cluster.Spec.LeaseDurationSeconds),
+		watched:    accepted != nil && !simulated && !simulatedBefore,
+		joined:     joined != nil && joined.Status == metav1.ConditionTrue,
+		reported:   agent || simulatedBefore,
+		denied:     registration.Denied(cluster) && !simulated && !simulatedBefore,
+		simulated:  simulated,
+		simulation: readSimulation(cluster),
+		deleting:   !cluster.DeletionTimestamp.IsZero(),
+		skipClock:  cluster.Annotations[clusterv1.SkipClockSyncCheckAnnotationKey] == "true",
+		grace:      gracePeriods * leasePeriod(cluster.Spec.LeaseDurationSeconds),
 	}
 	if available != nil {
 		out.available = available.Status

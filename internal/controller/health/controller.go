@@ -47,8 +47,12 @@ const (
 type Options struct {
 	// Limit is the percentage of clusters beyond which their silence is taken for a fault of the hub; 100: never.
 	Limit int
-	// Unjoined puts the taint unreachable also on clusters of which nothing was ever reported.
-	Unjoined bool
+	// Unjoined says what becomes of clusters that no agent has ever reported.
+	Unjoined Unjoined
+	// Simulate reports clusters as accepted, joined and available that are annotated as simulated and have no agent.
+	Simulate bool
+	// Tainted is closed once every cluster that is to be tainted at the start is.
+	Tainted chan<- struct{}
 	// Leases observes the watch of the leases in the cache of the manager.
 	Leases   *LeaseWatch
 	Clock    clock.PassiveClock
@@ -57,11 +61,11 @@ type Options struct {
 
 // Add adds the controller to a manager.
 func Add(mgr manager.Manager, options Options) error {
-	health := newHealthCache(options.Limit, options.Unjoined)
+	health := newHealthCache(options.Limit, options.Simulate)
 	loop, err := controller.New(Name, mgr, controller.Options{
 		MaxConcurrentReconciles: workers,
 		Reconciler: &reconciler{
-			client: mgr.GetClient(), live: mgr.GetAPIReader(), cache: health, clock: options.Clock,
+			client: mgr.GetClient(), live: mgr.GetAPIReader(), cache: health, unjoined: options.Unjoined, tainted: options.Tainted, clock: options.Clock,
 			metrics: telemetry.NewHealth(options.Registry, health.state), recorder: mgr.GetEventRecorder("health-controller"),
 			conflicts: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstConflict, lastConflict),
 		},
@@ -81,6 +85,9 @@ type reconciler struct {
 	// live reads from the API server, past the cache of the client.
 	live     client.Reader
 	cache    *healthCache
+	unjoined Unjoined
+	// tainted is closed at the end of the first pass, and nil from then on. The queue never gives the review to two workers.
+	tainted  chan<- struct{}
 	clock    clock.PassiveClock
 	metrics  *telemetry.Health
 	recorder events.EventRecorder

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/internal/telemetry"
 )
@@ -44,7 +45,7 @@ type loop struct {
 func newLoop(t *testing.T, intercept interceptor.Funcs, objects ...client.Object) *loop {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clusterv1.AddToScheme(scheme), clusterv1beta2.AddToScheme(scheme), coordinationv1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clusterv1.AddToScheme(scheme), clusterv1beta1.AddToScheme(scheme), clusterv1beta2.AddToScheme(scheme), coordinationv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	l := &loop{clock: testclock.NewFakePassiveClock(noon)}
@@ -77,7 +78,7 @@ func (l *loop) start(hub client.Client, wake func(string)) {
 		h.wake = wake
 	}
 	l.reconciler = &reconciler{
-		client: hub, live: hub, cache: h, clock: l.clock, metrics: telemetry.NewHealth(prometheus.NewRegistry(), h.state), recorder: recorder{&l.told},
+		client: hub, live: hub, cache: h, unjoined: TaintReportedOnly, clock: l.clock, metrics: telemetry.NewHealth(prometheus.NewRegistry(), h.state), recorder: recorder{&l.told},
 		conflicts: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstConflict, lastConflict),
 	}
 }
@@ -149,7 +150,7 @@ func (l *loop) stored(t *testing.T, name string) string {
 	if err := l.client.Get(t.Context(), client.ObjectKey{Name: name}, out); err != nil {
 		t.Fatal(err)
 	}
-	return string(readFacts(out).available) + "; " + text(out.Spec.Taints)
+	return string(readFacts(out, false).available) + "; " + text(out.Spec.Taints)
 }
 
 // TestAnOutage from its beginning to its end: two writes, each told once, and no third.
@@ -353,6 +354,7 @@ func TestWhereItIsTold(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			l := newLoop(t, interceptor.Funcs{}, append(test.objects, test.b.Obj())...)
+			l.cache.unjoined.mode = modeAll
 			if _, err := l.run(t, "c"); err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/registration"
 )
 
 // situation is all that the decision on one cluster depends on. It is read-only.
@@ -20,8 +21,9 @@ type situation struct {
 	unobserved bool
 	// suspended says that the hub is suspected.
 	suspended bool
-	// unjoined says that clusters of which nothing was ever reported are tainted.
-	unjoined bool
+	// mode is what holds for clusters that no agent has ever reported; release says that their taint is removed.
+	mode    unjoinedMode
+	release bool
 	// clock is the status that ClockSynced is to get, empty where it stays; clockLookAgain is when to decide that again.
 	clock          metav1.ConditionStatus
 	clockLookAgain time.Time
@@ -43,8 +45,10 @@ type decision struct {
 	// reportUnknown says that the cluster is to be reported Unknown.
 	reportUnknown bool
 	// clock is the status that the condition ClockSynced is to get; empty where it stays.
-	clock  metav1.ConditionStatus
-	taints taintChange
+	clock metav1.ConditionStatus
+	// simulate says that the conditions of a simulated cluster are to be written, endSimulation that they are to be removed.
+	simulate, endSimulation bool
+	taints                  taintChange
 	// lookAgain is when the decision may be another one though nothing has changed; zero: never.
 	lookAgain time.Time
 }
@@ -53,6 +57,8 @@ type decision struct {
 // exchanged: only the taints of clusters that are reported available are removed.
 func decide(s situation) decision {
 	out := decision{clock: s.clock, lookAgain: s.clockLookAgain}
+	out.simulate = s.simulated && s.simulation != fullySimulated && !s.deleting
+	out.endSimulation = s.simulation != notSimulated && !registration.Annotated(s.cluster) && !s.deleting
 	switch {
 	case !s.watched:
 	case !s.leased:
@@ -64,16 +70,49 @@ func decide(s situation) decision {
 	default:
 		out.reportUnknown = !s.unknown() && !s.suspended
 	}
-	available := s.available
-	if out.reportUnknown {
-		available = metav1.ConditionUnknown
-	}
-	want := wantedTaint(available)
-	if s.deleting || !s.reported && !s.unjoined || s.suspended && want != "" {
+	if s.deleting {
 		return out
 	}
-	out.taints = changeTaints(s.cluster.Spec.Taints, want, s.now)
+	out.taints = taintChange{taints: s.cluster.Spec.Taints}
+	if want, known := s.wantedTaint(out.reportUnknown); known && (want == "" || !s.suspended) {
+		out.taints = changeTaints(s.cluster.Spec.Taints, want, s.now)
+	}
+	out.taints = changeDenied(out.taints, s.deniedTaint(), s.now)
+	if out.simulate && !out.taints.empty() { // the taints first: what is fully simulated keeps the ones that it has
+		out.simulate, out.lookAgain = false, s.now
+	}
 	return out
+}
+
+// wantedTaint returns the key of the taint that goes with the health of a cluster, empty where none does. Known is false
+// where the taints stay as they are.
+func (s situation) wantedTaint(reportUnknown bool) (key string, known bool) {
+	available := s.available
+	if reportUnknown {
+		available = metav1.ConditionUnknown
+	}
+	switch {
+	case s.simulated: // once it is available, the taints are the user's, such as to simulate an outage
+		return "", s.simulation != fullySimulated
+	case s.reported:
+		return wantedTaint(available), true
+	case s.mode == modeAll:
+		return clusterv1.ManagedClusterTaintUnreachable, true
+	default:
+		return "", s.release
+	}
+}
+
+// deniedTaint tells whether a cluster is to have the taint of denied ones.
+func (s situation) deniedTaint() presence {
+	switch {
+	case s.denied && (s.mode == modeAll || s.mode == modeReported && s.reported):
+		return present
+	case s.cluster.Spec.HubAcceptsClient || s.simulated || s.release && !s.reported:
+		return absent
+	default:
+		return unchanged
+	}
 }
 
 // firstOf returns the earlier of two times of which zero means never.

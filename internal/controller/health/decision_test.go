@@ -16,7 +16,7 @@ func at(b builder, renewed ...time.Duration) situation {
 	for _, before := range renewed {
 		e.leased, e.heard = true, noon.Add(-before)
 	}
-	return situation{clusterHealth: e.clusterHealth, cluster: b.Obj(), floor: noon.Add(-time.Hour), now: noon}
+	return situation{clusterHealth: e.clusterHealth, mode: modeReported, cluster: b.Obj(), floor: noon.Add(-time.Hour), now: noon}
 }
 
 func (s situation) began(before time.Duration) situation {
@@ -30,7 +30,7 @@ func (s situation) underDisruption() situation {
 }
 
 func (s situation) withUnjoined() situation {
-	s.unjoined = true
+	s.mode = modeAll
 	return s
 }
 
@@ -55,7 +55,7 @@ func TestDecide(t *testing.T) {
 	}{
 		"nobody ever said anything about the cluster":           {at(cluster("c"), silentFor), outcome{}},
 		"the same, with the flag":                               {at(cluster("c"), silentFor).withUnjoined(), outcome{Taints: "unreachable since 0s"}},
-		"it was accepted, and gets a lease":                     {at(cluster("c").says(accepted, "True")), outcome{Lease: true, Taints: "unreachable since 0s"}},
+		"it was accepted, and gets a lease":                     {at(cluster("c").says(accepted, "True")).withUnjoined(), outcome{Lease: true, Taints: "unreachable since 0s"}},
 		"it was denied, and gets one too":                       {at(healthy("c").says(accepted, "False")), outcome{Lease: true}},
 		"it has joined, and is healthy":                         {at(healthy("c"), 0), outcome{LookAgain: five}},
 		"it is looked at again right when its grace is over":    {at(healthy("c"), five-time.Nanosecond), outcome{LookAgain: time.Nanosecond}},

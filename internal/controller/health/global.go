@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,22 +17,49 @@ import (
 )
 
 // reviewFleet reports on the set `global` what concerns all clusters. It ends a disruption that has no ground any more once
-// that is stored: a restart in between finds it as it was.
+// that is stored: a restart in between finds it as it was. Where the set is missing, the cache alone remembers.
 func (r *reconciler) reviewFleet(ctx context.Context) error {
 	now := r.clock.Now()
 	r.reviewClock(ctx, now)
+	set, err := r.globalSet(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.decideUnjoined(ctx, findUnjoined(set)); err != nil {
+		return err
+	}
 	condition, suspended := r.cache.reviewDisruption(now)
 	if r.suspended != suspended {
 		r.suspended = suspended
 		log.FromContext(ctx).Info("the health of clusters is suspended or resumed", "suspended", suspended, "message", condition.Message)
 	}
-	if err := r.reportDisruption(ctx, condition); err != nil {
+	if err := r.report(ctx, set, condition); err != nil {
 		return err
 	}
 	if !suspended {
 		r.cache.endDisruption(r.clock.Now())
 	}
+	if !r.cache.toRelease() {
+		r.cache.endRelease()
+	}
+	if r.cache.endFirstPass() && r.tainted != nil {
+		close(r.tainted)
+		r.tainted = nil
+	}
 	return nil
+}
+
+// globalSet returns the set `global`; without a name where it is missing.
+func (r *reconciler) globalSet(ctx context.Context) (*clusterv1beta2.ManagedClusterSet, error) {
+	set := &clusterv1beta2.ManagedClusterSet{}
+	err := r.client.Get(ctx, client.ObjectKey{Name: clusterv1beta2.GlobalClusterSetName}, set)
+	if apierrors.IsNotFound(err) {
+		return &clusterv1beta2.ManagedClusterSet{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading ManagedClusterSet %s: %w", clusterv1beta2.GlobalClusterSetName, err)
+	}
+	return set, nil
 }
 
 // reviewClock reports when the clock of the manager is suspected, and when no more: one event and one line each.
@@ -50,31 +78,31 @@ func (r *reconciler) reviewClock(ctx context.Context, now time.Time) {
 	r.recorder.Eventf(set, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
 }
 
-// reportDisruption stores the condition, with an event where its status changed. Where the set is missing, the cache alone
-// remembers. That there is no disruption is stored only where there has been one.
-func (r *reconciler) reportDisruption(ctx context.Context, condition metav1.Condition) error {
-	set := &clusterv1beta2.ManagedClusterSet{}
-	err := r.client.Get(ctx, client.ObjectKey{Name: clusterv1beta2.GlobalClusterSetName}, set)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading ManagedClusterSet %s: %w", clusterv1beta2.GlobalClusterSetName, err)
-	}
-	known := meta.FindStatusCondition(set.Status.Conditions, condition.Type)
-	if known == nil && condition.Status == metav1.ConditionFalse {
+// report stores the conditions, with an event where the disruption begins or ends. That there is no disruption is stored only
+// where there has been one.
+func (r *reconciler) report(ctx context.Context, set *clusterv1beta2.ManagedClusterSet, disruption metav1.Condition) error {
+	if set.Name == "" {
 		return nil
 	}
 	next := set.DeepCopy()
-	condition.ObservedGeneration = set.Generation
-	if !meta.SetStatusCondition(&next.Status.Conditions, condition) {
+	known := meta.FindStatusCondition(set.Status.Conditions, disruption.Type)
+	if known != nil || disruption.Status == metav1.ConditionTrue {
+		disruption.ObservedGeneration = set.Generation
+		meta.SetStatusCondition(&next.Status.Conditions, disruption)
+	}
+	unjoined, store := r.unjoinedCondition(findUnjoined(set))
+	if store {
+		unjoined.ObservedGeneration, unjoined.LastTransitionTime = set.Generation, stamp(r.clock.Now())
+		meta.SetStatusCondition(&next.Status.Conditions, unjoined)
+	}
+	if equality.Semantic.DeepEqual(set.Status.Conditions, next.Status.Conditions) {
 		return nil
 	}
 	if err := r.client.Status().Patch(ctx, next, fenced(set)); err != nil {
 		return fmt.Errorf("writing the status of ManagedClusterSet %s: %w", set.Name, err)
 	}
-	if known == nil || known.Status != condition.Status {
-		event := telemetry.DescribeSuspicion(condition)
+	if known == nil && disruption.Status == metav1.ConditionTrue || known != nil && known.Status != disruption.Status {
+		event := telemetry.DescribeSuspicion(disruption)
 		r.recorder.Eventf(next, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
 	}
 	return nil

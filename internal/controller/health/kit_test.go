@@ -35,7 +35,7 @@ type builder struct{ *clusterv1.ManagedCluster }
 
 func cluster(name string) builder {
 	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "1"}}
-	out.Spec.LeaseDurationSeconds = int32(period / time.Second)
+	out.Spec.LeaseDurationSeconds, out.Spec.HubAcceptsClient = int32(period/time.Second), true
 	return builder{out}
 }
 

@@ -77,7 +77,7 @@ func (v *life) agents() {
 		if v.ill[name] {
 			want = metav1.ConditionFalse
 		}
-		if readFacts(cluster).available != want {
+		if readFacts(cluster, false).available != want {
 			if err := v.client.Status().Update(v.t.Context(), builder{cluster}.saysSince(available, string(want), v.clock.Now()).Obj()); err != nil {
 				v.t.Fatal(err)
 			}
@@ -146,7 +146,7 @@ func (v *life) suspended() bool {
 func (v *life) check(name string, suspended bool) {
 	v.t.Helper()
 	now, cluster := v.clock.Now(), v.cluster(name)
-	declared, known := readFacts(cluster).available == metav1.ConditionUnknown, !v.given[name].IsZero()
+	declared, known := readFacts(cluster, false).available == metav1.ConditionUnknown, !v.given[name].IsZero()
 	if declared && !known {
 		v.given[name] = now
 		v.givenUp++
@@ -251,7 +251,7 @@ func TestLife(t *testing.T) {
 			v.dead[v.names[3]] = true
 			v.pass(3 * five)
 			for i, name := range v.names {
-				if got := readFacts(v.cluster(name)).available; (got == metav1.ConditionUnknown) != (i == 3) {
+				if got := readFacts(v.cluster(name), false).available; (got == metav1.ConditionUnknown) != (i == 3) {
 					t.Errorf("%s alone is down, and %s is %s", v.names[3], name, got)
 				}
 			}

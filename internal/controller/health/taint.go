@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/registration"
 )
 
 // taintChange is what becomes of the taints of a cluster.
@@ -59,10 +60,32 @@ func changeTaints(before []clusterv1.Taint, want string, now time.Time) taintCha
 	return out
 }
 
-// ours tells whether a taint is the one of a key that the loop puts on and takes away.
-func ours(taint clusterv1.Taint, key string) bool {
-	return taint.Key == key && taint.Value == "" && taint.Effect == clusterv1.TaintEffectNoSelect
+// presence is whether a taint is to be there.
+type presence int
+
+const (
+	unchanged presence = iota
+	present
+	absent
+)
+
+// changeDenied returns a change after which the taint of denied clusters is there, or not.
+func changeDenied(change taintChange, wanted presence, now time.Time) taintChange {
+	const key = clusterv1.ManagedClusterTaintDenied
+	at := slices.IndexFunc(change.taints, func(taint clusterv1.Taint) bool { return ours(taint, key) })
+	switch {
+	case wanted == present && !repels(change.taints, key):
+		change.added = append(change.added, key)
+		change.taints = append(slices.Clip(change.taints), clusterv1.Taint{Key: key, Effect: clusterv1.TaintEffectNoSelect, TimeAdded: stamp(now)})
+	case wanted == absent && at >= 0:
+		change.removed = append(change.removed, key)
+		change.taints = slices.Delete(slices.Clone(change.taints), at, at+1)
+	}
+	return change
 }
+
+// ours tells whether a taint is the one of a key that the loop puts on and takes away.
+func ours(taint clusterv1.Taint, key string) bool { return registration.IsTaint(taint, key) }
 
 // repels tells whether there is a taint of a key that keeps clusters from being selected, whatever its value.
 func repels(taints []clusterv1.Taint, key string) bool {

@@ -73,10 +73,16 @@ func (r *reconciler) write(ctx context.Context, s situation, d decision) error {
 
 // writeConditions stores the conditions that are to change, in one write, and returns the cluster as it is stored then.
 func (r *reconciler) writeConditions(ctx context.Context, s situation, d decision) (*clusterv1.ManagedCluster, error) {
-	if !d.reportUnknown && d.clock == "" {
+	if !d.reportUnknown && d.clock == "" && !d.simulate && !d.endSimulation {
 		return s.cluster, nil
 	}
 	next := s.cluster.DeepCopy()
+	switch {
+	case d.simulate:
+		setSimulated(&next.Status.Conditions, stamp(s.now))
+	case d.endSimulation:
+		removeSimulated(&next.Status.Conditions)
+	}
 	if d.reportUnknown {
 		meta.SetStatusCondition(&next.Status.Conditions, metav1.Condition{
 			Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionUnknown,

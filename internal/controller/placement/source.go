@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/berth-project/berth/engine/explain"
@@ -21,6 +22,8 @@ import (
 const (
 	syncPoll   = 20 * time.Millisecond
 	auditEvery = 30 * time.Second
+	// taintedLimit is how long the first decision waits for the taints of clusters that never joined.
+	taintedLimit = 30 * time.Second
 )
 
 // source feeds the work queue with the placements that the world wakes. It is a controller-runtime source that is
@@ -33,10 +36,12 @@ type source struct {
 	scores *gathering
 	queue  workqueue.TypedRateLimitingInterface[reconcile.Request]
 	synced func() bool
+	// tainted is closed once clusters that never joined are tainted; nil: nothing is waited for.
+	tainted <-chan struct{}
 }
 
 func newSource(cache cache.Cache, options Options) *source {
-	s := &source{cache: cache, clock: options.Clock, record: options.Record}
+	s := &source{cache: cache, clock: options.Clock, record: options.Record, tainted: options.Tainted}
 	s.scores = newGathering(options.Clock, s.enqueue)
 	s.world = live.New(options.Env, s.wake, s.scored)
 	if options.BuiltIn {
@@ -63,9 +68,29 @@ func (s *source) WaitForSync(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("waiting for the fleet to be read: %w", err)
 	}
+	if err := s.awaitTaints(ctx); err != nil {
+		return err
+	}
 	s.world.Ready()
 	s.record.Lead(s.world)
 	return nil
+}
+
+// awaitTaints blocks until clusters that never joined are tainted, so that the first decisions do not select them. It gives up
+// after a while: a cluster that cannot be tainted must not hold up every placement.
+func (s *source) awaitTaints(ctx context.Context) error {
+	if s.tainted == nil {
+		return nil
+	}
+	select {
+	case <-s.tainted:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for clusters to be tainted: %w", ctx.Err())
+	case <-s.clock.After(taintedLimit):
+		log.FromContext(ctx).Info("WARNING: not every cluster that never joined is tainted, and placements are decided all the same", "waited", taintedLimit)
+		return nil
+	}
 }
 
 // wake has a placement decided at once.

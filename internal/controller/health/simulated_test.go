@@ -1,0 +1,153 @@
+package health
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+)
+
+func (b builder) simulated() builder {
+	b.Annotations = map[string]string{clusterv1.SimulatedAnnotationKey: "true"}
+	return b
+}
+
+func (b builder) notAccepted() builder {
+	b.Spec.HubAcceptsClient = false
+	return b
+}
+
+// edit changes a stored cluster, its status too, and lets the loop observe it.
+func (l *loop) edit(t *testing.T, name string, change func(builder)) {
+	t.Helper()
+	stored := &clusterv1.ManagedCluster{}
+	if err := l.client.Get(t.Context(), client.ObjectKey{Name: name}, stored); err != nil {
+		t.Fatal(err)
+	}
+	change(builder{stored})
+	status := stored.Status.DeepCopy()
+	if err := l.client.Update(t.Context(), stored); err != nil {
+		t.Fatal(err)
+	}
+	stored.Status = *status
+	if err := l.client.Status().Update(t.Context(), stored); err != nil {
+		t.Fatal(err)
+	}
+	l.show(t)
+}
+
+// conditions returns what is stored of the registration of a cluster: accepted, joined and available, with their reasons.
+func (l *loop) conditions(t *testing.T, name string) (out []string) {
+	t.Helper()
+	stored := &clusterv1.ManagedCluster{}
+	if err := l.client.Get(t.Context(), client.ObjectKey{Name: name}, stored); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range simulatedConditions() {
+		if found := meta.FindStatusCondition(stored.Status.Conditions, kind); found != nil {
+			out = append(out, string(found.Status)+" "+found.Reason)
+		}
+	}
+	return out
+}
+
+// simulating returns a loop that simulates clusters, and leaves none selectable that never joined.
+func simulating(t *testing.T, objects ...client.Object) *loop {
+	t.Helper()
+	l := newLoop(t, interceptor.Funcs{}, objects...)
+	l.cache.simulate, l.unjoined = true, TaintUnjoined
+	l.showClusters(t)
+	l.decideAll(t)
+	l.writes = 0
+	return l
+}
+
+// simulation is what is stored of a simulated cluster.
+var simulation = []string{"True Simulated", "True Simulated", "True Simulated"}
+
+// TestASimulatedClusterIsKept accepted, joined and available by one write to its status: no lease, no taint, and it never
+// becomes silent. What another client makes of it is corrected.
+func TestASimulatedClusterIsKept(t *testing.T) {
+	l := simulating(t, cluster("c").simulated().notAccepted().Obj(), global())
+	for range 3 {
+		l.decideAll(t, "c")
+		l.clock.SetTime(l.clock.Now().Add(24 * time.Hour))
+	}
+	if diff := cmp.Diff(simulation, l.conditions(t, "c")); diff != "" || l.writes != 1 {
+		t.Errorf("%d writes, conditions (-want +got):\n%s", l.writes, diff)
+	}
+	if got := l.stored(t, "c"); got != "True; none" {
+		t.Errorf("the cluster is %s", got)
+	}
+	l.edit(t, "c", func(b builder) { meta.RemoveStatusCondition(&b.Status.Conditions, available) })
+	l.decideAll(t, "c")
+	if diff := cmp.Diff(simulation, l.conditions(t, "c")); diff != "" {
+		t.Errorf("conditions after one was removed (-want +got):\n%s", diff)
+	}
+}
+
+// TestASimulatedClusterKeepsItsTaints: a user may simulate an outage. A cluster that was tainted before it was simulated is
+// freed first.
+func TestASimulatedClusterKeepsItsTaints(t *testing.T) {
+	l := simulating(t, cluster("c").tainted(since(unreachable, time.Hour)).Obj(), global())
+	l.edit(t, "c", func(b builder) { b.simulated() })
+	for _, want := range []string{"; none", "True; none"} {
+		l.decideAll(t, "c")
+		if got := l.stored(t, "c"); got != want {
+			t.Errorf("the cluster is %s, want %s", got, want)
+		}
+	}
+	l.edit(t, "c", func(b builder) { b.tainted(since(unreachable, 0)) })
+	l.decideAll(t, "c")
+	if got := l.stored(t, "c"); got != "True; unreachable since 0s" {
+		t.Errorf("a user has tainted the cluster, and it is %s", got)
+	}
+}
+
+// TestASimulationEnds with its annotation: the cluster never joined, and is not selectable.
+func TestASimulationEnds(t *testing.T) {
+	l := simulating(t, cluster("c").simulated().Obj(), global())
+	l.decideAll(t, "c")
+	l.edit(t, "c", func(b builder) { b.Annotations = nil })
+	for range 2 {
+		l.decideAll(t, "c")
+	}
+	if got := l.stored(t, "c"); got != "; unreachable since 0s" || len(l.conditions(t, "c")) > 0 {
+		t.Errorf("the cluster is %s, conditions %v", got, l.conditions(t, "c"))
+	}
+}
+
+// TestAnAgentEndsTheSimulation: its reports are left as they are, and its lease counts.
+func TestAnAgentEndsTheSimulation(t *testing.T) {
+	l := simulating(t, cluster("c").simulated().Obj(), lease("c", 0))
+	l.decideAll(t, "c")
+	l.edit(t, "c", func(b builder) { b.says(available, "False") })
+	l.decideAll(t, "c")
+	if diff := cmp.Diff(append(slices.Clone(simulation[:2]), "False Test"), l.conditions(t, "c")); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+	if got := l.stored(t, "c"); got != "False; unavailable since 0s" {
+		t.Errorf("the cluster is %s", got)
+	}
+}
+
+// TestWithoutTheFlagNoClusterIsSimulated: one that never joined is tainted, one that was simulated before is left alone.
+func TestWithoutTheFlagNoClusterIsSimulated(t *testing.T) {
+	before := cluster("before").simulated()
+	setSimulated(&before.Status.Conditions, metav1.NewTime(noon.Add(-time.Hour)))
+	l := newLoop(t, interceptor.Funcs{}, cluster("new").simulated().Obj(), before.Obj())
+	l.unjoined = TaintUnjoined
+	l.decideAll(t, "new", "before")
+	l.decideAll(t, "new", "before")
+	got := map[string]string{"new": l.stored(t, "new"), "before": l.stored(t, "before")}
+	if diff := cmp.Diff(map[string]string{"new": "; unreachable since 0s", "before": "True; none"}, got); diff != "" {
+		t.Errorf("clusters (-want +got):\n%s", diff)
+	}
+}

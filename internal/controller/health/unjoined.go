@@ -1,0 +1,238 @@
+package health
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/internal/registration"
+)
+
+const (
+	// decisionPage is how many slices are read in one request.
+	decisionPage = 500
+	// shownUnjoined is how many clusters the condition names.
+	shownUnjoined = 10
+)
+
+// Unjoined says what becomes of clusters that no agent has ever reported.
+type Unjoined int
+
+const (
+	// TaintUnlessSelected taints them, unless that would evict clusters that are selected by the time it is first decided.
+	TaintUnlessSelected Unjoined = iota
+	// TaintUnjoined taints them, whatever it evicts.
+	TaintUnjoined
+	// TaintReportedOnly leaves them alone: an inventory has no agents.
+	TaintReportedOnly
+)
+
+// unjoinedMode is what holds for clusters that no agent has ever reported, and for the taint of denied ones.
+type unjoinedMode int
+
+const (
+	// modeUndecided is before the stored decisions were read, modeHeld where they name clusters that would be evicted. In
+	// both, no cluster gets a taint for having never reported or for being denied.
+	modeUndecided unjoinedMode = iota
+	modeHeld
+	// modeAll taints clusters that never reported.
+	modeAll
+	// modeReported taints only clusters that an agent has reported.
+	modeReported
+)
+
+// unjoinedState is the mode, and the clusters that hold it back.
+type unjoinedState struct {
+	mode unjoinedMode
+	// selected are the clusters for which the mode is held, sorted.
+	selected []string
+	// release says that the taint is removed from clusters that never reported: they were tainted until now.
+	release bool
+}
+
+// condition returns what the set `global` is to report.
+func (s unjoinedState) condition() metav1.Condition {
+	out := metav1.Condition{Type: clusterv1beta2.ManagedClusterSetConditionUnjoinedTainted, Status: metav1.ConditionFalse}
+	switch s.mode {
+	case modeAll:
+		out.Status, out.Reason = metav1.ConditionTrue, clusterv1beta2.ReasonTaintUnjoined
+		out.Message = "ManagedClusters that never joined are tainted unreachable, and those that are denied " + clusterv1.ManagedClusterTaintDenied
+	case modeReported:
+		out.Reason = clusterv1beta2.ReasonTaintReportedOnly
+		out.Message = "Only ManagedClusters that an agent has reported are tainted: the manager runs with --taint-unjoined=false"
+	default:
+		shown := s.selected[:min(len(s.selected), shownUnjoined)]
+		more := ""
+		if rest := len(s.selected) - len(shown); rest > 0 {
+			more = fmt.Sprintf(" and %d more", rest)
+		}
+		out.Reason = clusterv1beta2.ReasonUnjoinedSelected
+		out.Message = fmt.Sprintf("Placements have selected %d ManagedClusters that never joined or are denied: %s%s. "+
+			"No such cluster is tainted, so that none is evicted. Annotate, accept or delete them, or run the manager with --taint-unjoined or --taint-unjoined=false",
+			len(s.selected), strings.Join(shown, ", "), more)
+	}
+	return out
+}
+
+// unjoinedState returns the state; a caller must not change it.
+func (h *healthCache) unjoinedState() unjoinedState {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.unjoined
+}
+
+// evictable returns the clusters that modeAll would newly keep from being selected.
+func (h *healthCache) evictable() map[string]bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.evictableLocked()
+}
+
+func (h *healthCache) evictableLocked() map[string]bool {
+	out := map[string]bool{}
+	for name, e := range h.clusters {
+		if e.cluster == nil || e.deleting || e.simulated {
+			continue
+		}
+		if !e.reported && !repels(e.cluster.Spec.Taints, clusterv1.ManagedClusterTaintUnreachable) ||
+			e.denied && !repels(e.cluster.Spec.Taints, clusterv1.ManagedClusterTaintDenied) {
+			out[name] = true
+		}
+	}
+	return out
+}
+
+// setUnjoined sets the state, and enqueues the clusters that it concerns.
+func (h *healthCache) setUnjoined(state unjoinedState) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unjoined = state
+	for name, e := range h.clusters {
+		if e.cluster != nil && (!e.reported || e.denied) {
+			h.wake(name)
+		}
+	}
+}
+
+// toRelease tells whether any cluster still has a taint that is to be removed.
+func (h *healthCache) toRelease() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.unjoined.release {
+		return false
+	}
+	for _, e := range h.clusters {
+		if e.releasable() {
+			return true
+		}
+	}
+	return false
+}
+
+// endRelease ends the removal of taints, once no cluster has one and that is stored.
+func (h *healthCache) endRelease() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unjoined.release = false
+}
+
+// releasable tells whether a cluster that never reported was tainted.
+func (e *entry) releasable() bool {
+	return e.cluster != nil && !e.reported && !e.deleting && slices.ContainsFunc(e.cluster.Spec.Taints, func(taint clusterv1.Taint) bool {
+		return registration.IsTaint(taint, clusterv1.ManagedClusterTaintUnreachable) || registration.IsTaint(taint, clusterv1.ManagedClusterTaintDenied)
+	})
+}
+
+// endFirstPass tells whether the first pass over the fleet is over: it is decided what becomes of clusters that never joined,
+// and those that are to be tainted are. While the hub is suspected no cluster is tainted, so there is nothing to wait for.
+func (h *healthCache) endFirstPass() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case !h.firstPass:
+		return true
+	case h.unjoined.mode == modeUndecided:
+		return false
+	case h.unjoined.mode == modeAll && h.disruption == nil && len(h.evictableLocked()) > 0:
+		return false
+	default:
+		h.firstPass = false
+		return true
+	}
+}
+
+// decideUnjoined decides the mode once, when the loop has begun. stored is what the set `global` reports; nil: nothing.
+func (r *reconciler) decideUnjoined(ctx context.Context, stored *metav1.Condition) error {
+	if r.cache.unjoinedState().mode != modeUndecided {
+		return nil
+	}
+	tainted := stored != nil && stored.Status == metav1.ConditionTrue
+	var state unjoinedState
+	switch {
+	case r.unjoined == TaintReportedOnly:
+		state = unjoinedState{mode: modeReported, release: tainted}
+	case r.unjoined == TaintUnjoined, tainted:
+		state.mode = modeAll
+	default:
+		selected, err := r.selectedOf(ctx, r.cache.evictable())
+		if err != nil {
+			return err
+		}
+		state = unjoinedState{mode: modeAll, selected: selected}
+		if len(selected) > 0 {
+			state.mode = modeHeld
+			log.FromContext(ctx).Info("WARNING: clusters that never joined or are denied are not tainted", "why", state.condition().Message)
+		}
+	}
+	r.cache.setUnjoined(state)
+	return nil
+}
+
+// selectedOf returns those of some clusters that stored decisions name, sorted. It reads the decisions from the API server
+// page by page: this happens once, and another loop may not hold them.
+func (r *reconciler) selectedOf(ctx context.Context, clusters map[string]bool) ([]string, error) {
+	var out []string
+	for next := ""; len(clusters) > 0; {
+		var page clusterv1beta1.PlacementDecisionList
+		if err := r.live.List(ctx, &page, client.Limit(decisionPage), client.Continue(next)); err != nil {
+			return nil, fmt.Errorf("listing PlacementDecisions, to see what a taint would evict: %w", err)
+		}
+		for _, slice := range page.Items {
+			for _, decision := range slice.Status.Decisions {
+				if clusters[decision.ClusterName] {
+					delete(clusters, decision.ClusterName)
+					out = append(out, decision.ClusterName)
+				}
+			}
+		}
+		if next = page.Continue; next == "" {
+			break
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// unjoinedCondition returns the condition to store, and whether it is to be stored. Where nothing was stored before, there is
+// nothing to take back; and as long as clusters are to be released, a restart must find that they were tainted.
+func (r *reconciler) unjoinedCondition(stored *metav1.Condition) (metav1.Condition, bool) {
+	state := r.cache.unjoinedState()
+	if state.mode == modeUndecided || state.mode == modeReported && stored == nil || r.cache.toRelease() {
+		return metav1.Condition{}, false
+	}
+	return state.condition(), true
+}
+
+// findUnjoined returns what a set reports of clusters that never joined; nil: nothing.
+func findUnjoined(set *clusterv1beta2.ManagedClusterSet) *metav1.Condition {
+	return meta.FindStatusCondition(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionUnjoinedTainted)
+}

@@ -1,0 +1,275 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+)
+
+// selecting is a slice that names some clusters.
+func selecting(clusters ...string) *clusterv1beta1.PlacementDecision {
+	out := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "p-decision-1"}}
+	for _, name := range clusters {
+		out.Status.Decisions = append(out.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: name})
+	}
+	return out
+}
+
+// inventory is a cluster of each kind: healthy, never reported, accepted and never reported, not accepted and never reported,
+// denied, denied before it ever reported.
+func inventory(further ...client.Object) []client.Object {
+	return append([]client.Object{
+		healthy("healthy").Obj(), lease("healthy", 0), cluster("silent").Obj(), cluster("accepted").says(accepted, "True").Obj(),
+		cluster("pending").notAccepted().Obj(), healthy("denied").notAccepted().Obj(), lease("denied", 0),
+		cluster("refused").says(accepted, "False").notAccepted().Obj(),
+	}, further...)
+}
+
+func inventoryNames() []string {
+	return []string{"healthy", "silent", "accepted", "pending", "denied", "refused"}
+}
+
+// taints returns the taints of each cluster of an inventory.
+func (l *loop) taints(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, name := range inventoryNames() {
+		stored := &clusterv1.ManagedCluster{}
+		if err := l.client.Get(t.Context(), client.ObjectKey{Name: name}, stored); err != nil {
+			t.Fatal(err)
+		}
+		out[name] = text(stored.Spec.Taints)
+	}
+	return out
+}
+
+// reported returns what the set `global` reports of clusters that never joined.
+func (l *loop) reported(t *testing.T) string {
+	t.Helper()
+	set := &clusterv1beta2.ManagedClusterSet{}
+	if err := l.client.Get(t.Context(), client.ObjectKey{Name: "global"}, set); err != nil {
+		t.Fatal(err)
+	}
+	found := findUnjoined(set)
+	if found == nil {
+		return "nothing"
+	}
+	return string(found.Status) + " " + found.Reason + ": " + found.Message
+}
+
+// TestClustersThatNeverJoined, by what the manager is told and what the hub holds when it starts.
+func TestClustersThatNeverJoined(t *testing.T) {
+	const (
+		all      = "True TaintUnjoined: ManagedClusters that never joined are tainted unreachable, and those that are denied berth-project.io/denied"
+		reported = "False TaintReportedOnly: Only ManagedClusters that an agent has reported are tainted: the manager runs with --taint-unjoined=false"
+		rest     = ". No such cluster is tainted, so that none is evicted. Annotate, accept or delete them, or run the manager with --taint-unjoined or --taint-unjoined=false"
+		one      = "False UnjoinedClustersSelected: Placements have selected 1 ManagedClusters that never joined or are denied: "
+	)
+	tainted := map[string]string{"healthy": "none", "silent": "unreachable since 0s", "accepted": "unreachable since 0s", "pending": "unreachable since 0s", "denied": "denied since 0s", "refused": "unreachable since 0s, denied since 0s"}
+	alone := map[string]string{"healthy": "none", "silent": "none", "accepted": "none", "pending": "none", "denied": "none", "refused": "none"}
+	onlyReported := map[string]string{"healthy": "none", "silent": "none", "accepted": "none", "pending": "none", "denied": "denied since 0s", "refused": "none"}
+	before := func(status metav1.ConditionStatus) *clusterv1beta2.ManagedClusterSet {
+		out := global()
+		out.Status.Conditions = append(out.Status.Conditions, metav1.Condition{
+			Type: clusterv1beta2.ManagedClusterSetConditionUnjoinedTainted, Status: status, Reason: "Before", LastTransitionTime: metav1.NewTime(noon),
+		})
+		return out
+	}
+	for sentence, test := range map[string]struct {
+		flag      Unjoined
+		set       *clusterv1beta2.ManagedClusterSet
+		decisions *clusterv1beta1.PlacementDecision
+		want      map[string]string
+		reported  string
+	}{
+		"no flag, and no placement has selected any":       {TaintUnlessSelected, global(), selecting("healthy"), tainted, all},
+		"no flag, and one that never reported is selected": {TaintUnlessSelected, global(), selecting("healthy", "silent"), alone, one + "silent" + rest},
+		"no flag, and an accepted one is selected":         {TaintUnlessSelected, global(), selecting("accepted"), alone, one + "accepted" + rest},
+		"no flag, and a denied one is selected":            {TaintUnlessSelected, global(), selecting("denied"), alone, one + "denied" + rest},
+		"no flag, but they were tainted before":            {TaintUnlessSelected, before("True"), selecting("silent"), tainted, all},
+		"no flag, and it was held before":                  {TaintUnlessSelected, before("False"), selecting("silent"), alone, one + "silent" + rest},
+		"no flag, and what held it before is over":         {TaintUnlessSelected, before("False"), selecting(), tainted, all},
+		"the flag":            {TaintUnjoined, global(), selecting("silent"), tainted, all},
+		"the flag against it": {TaintReportedOnly, global(), selecting("silent"), onlyReported, "nothing"},
+		"the flag against it, and they were tainted before": {TaintReportedOnly, before("True"), selecting("silent"), onlyReported, reported},
+		"the flag against it, and it was against it before": {TaintReportedOnly, before("False"), selecting("silent"), onlyReported, reported},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			l := newLoop(t, interceptor.Funcs{}, inventory(test.set, test.decisions)...)
+			l.unjoined = test.flag
+			for range 3 {
+				l.decideAll(t, inventoryNames()...)
+			}
+			if diff := cmp.Diff(test.want, l.taints(t)); diff != "" {
+				t.Errorf("taints (-want +got):\n%s", diff)
+			}
+			if got := l.reported(t); got != test.reported {
+				t.Errorf("the set reports %s, want %s", got, test.reported)
+			}
+			writes := l.writes
+			l.start(l.client, nil) // a restart
+			l.unjoined = test.flag
+			l.show(t)
+			l.cache.begin(l.clock.Now())
+			for range 2 {
+				l.decideAll(t, inventoryNames()...)
+			}
+			if diff := cmp.Diff(test.want, l.taints(t)); diff != "" || l.writes != writes {
+				t.Errorf("a restart writes %d times, taints (-want +got):\n%s", l.writes-writes, diff)
+			}
+		})
+	}
+}
+
+// TestTheConditionNamesTen clusters, and counts the others.
+func TestTheConditionNamesTen(t *testing.T) {
+	var state unjoinedState
+	for i := range 12 {
+		state.selected = append(state.selected, fmt.Sprintf("c%02d", i))
+	}
+	want := "Placements have selected 12 ManagedClusters that never joined or are denied: c00, c01, c02, c03, c04, c05, c06, c07, c08, c09 and 2 more. "
+	if got := state.condition().Message; len(got) < len(want) || got[:len(want)] != want {
+		t.Errorf("it says %s", got)
+	}
+}
+
+// TestTheFlagAgainstItReleases the clusters that were tainted until then, once, and remembers until that is done.
+func TestTheFlagAgainstItReleases(t *testing.T) {
+	l := newLoop(t, interceptor.Funcs{}, inventory(global())...)
+	l.unjoined = TaintUnjoined
+	l.decideAll(t, inventoryNames()...)
+	l.decideAll(t, inventoryNames()...)
+	restart := func() {
+		l.start(l.client, nil)
+		l.unjoined = TaintReportedOnly
+		l.show(t)
+		l.cache.begin(l.clock.Now())
+		l.decideAll(t)
+	}
+	restart()
+	l.decideAll(t, "silent")
+	if got := l.reported(t); got[:4] != "True" {
+		t.Errorf("one of three is released, and the set reports %s", got)
+	}
+	restart()
+	for range 2 {
+		l.decideAll(t, inventoryNames()...)
+	}
+	want := map[string]string{"healthy": "none", "silent": "none", "accepted": "none", "pending": "none", "denied": "denied since 0s", "refused": "none"}
+	if diff := cmp.Diff(want, l.taints(t)); diff != "" || l.reported(t)[:5] != "False" {
+		t.Errorf("the set reports %s, taints (-want +got):\n%s", l.reported(t), diff)
+	}
+	l.edit(t, "silent", func(b builder) { b.tainted(since(unreachable, 0)) }) // by another controller
+	l.decideAll(t, "silent")
+	if got := l.taints(t)["silent"]; got != "unreachable since 0s" {
+		t.Errorf("what another controller put on later is removed: %s", got)
+	}
+}
+
+// TestAcceptingLetsIn: the taint of a denied cluster is removed once it is accepted, also while a cluster is held back, and a
+// report removes the other one.
+func TestAcceptingLetsIn(t *testing.T) {
+	l := newLoop(t, interceptor.Funcs{}, inventory(global())...)
+	l.unjoined = TaintUnjoined
+	l.decideAll(t, inventoryNames()...)
+	l.decideAll(t, inventoryNames()...)
+	l.edit(t, "denied", func(b builder) { b.Spec.HubAcceptsClient = true })
+	l.edit(t, "silent", func(b builder) { b.says(available, "True") })
+	l.decideAll(t, "denied", "silent")
+	got := l.taints(t)
+	if got["denied"] != "none" || got["silent"] != "none" {
+		t.Errorf("accepted: %s, reported: %s", got["denied"], got["silent"])
+	}
+	l.edit(t, "denied", func(b builder) { b.Spec.HubAcceptsClient = false })
+	l.decideAll(t, "denied")
+	if got := l.taints(t)["denied"]; got != "denied since 0s" {
+		t.Errorf("denied again: %s", got)
+	}
+}
+
+// TestPlacementsWaitForTheFirstTaints: the loop reports that clusters are tainted once all are, not before, and that it taints
+// none at once.
+func TestPlacementsWaitForTheFirstTaints(t *testing.T) {
+	over := func(tainted chan struct{}) bool {
+		select {
+		case <-tainted:
+			return true
+		default:
+			return false
+		}
+	}
+	for sentence, test := range map[string]struct {
+		flag      Unjoined
+		decisions *clusterv1beta1.PlacementDecision
+		waits     bool
+	}{
+		"they are tainted":           {TaintUnlessSelected, selecting("healthy"), true},
+		"that would evict":           {TaintUnlessSelected, selecting("silent"), false},
+		"the flag is against it":     {TaintReportedOnly, selecting("silent"), false},
+		"the flag, whatever follows": {TaintUnjoined, selecting("silent"), true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			l := newLoop(t, interceptor.Funcs{}, inventory(global(), test.decisions)...)
+			tainted := make(chan struct{})
+			l.unjoined, l.tainted = test.flag, tainted
+			l.decideAll(t)
+			if got := over(tainted); got == test.waits {
+				t.Errorf("no cluster has been decided on, and it is over: %t", got)
+			}
+			names := inventoryNames()
+			l.decideAll(t, slices.Clip(names[:len(names)-1])...)
+			l.decideAll(t)
+			if got := over(tainted); got == test.waits {
+				t.Errorf("one cluster has not been decided on, and it is over: %t", got)
+			}
+			l.decideAll(t, names...)
+			l.decideAll(t)
+			if !over(tainted) {
+				t.Error("every cluster has been decided on, and it is not over")
+			}
+		})
+	}
+}
+
+// TestNoTaintBeforeTheDecisionsAreRead: what cannot be read holds everything as it is.
+func TestNoTaintBeforeTheDecisionsAreRead(t *testing.T) {
+	failing := true
+	l := newLoop(t, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+		if _, ok := list.(*clusterv1beta1.PlacementDecisionList); ok && failing {
+			return errBoom
+		}
+		return c.List(ctx, list, opts...)
+	}}, inventory(global())...)
+	l.unjoined = TaintUnlessSelected
+	if _, err := l.run(t, fleet); !errors.Is(err, errBoom) {
+		t.Errorf("error %v, want %v", err, errBoom)
+	}
+	for _, name := range inventoryNames() {
+		if _, err := l.run(t, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string]string{"healthy": "none", "silent": "none", "accepted": "none", "pending": "none", "denied": "none", "refused": "none"}
+	if diff := cmp.Diff(want, l.taints(t)); diff != "" {
+		t.Errorf("taints (-want +got):\n%s", diff)
+	}
+	failing = false
+	l.clock.SetTime(noon.Add(time.Second))
+	l.decideAll(t, "silent")
+	l.decideAll(t, "silent")
+	if got := l.taints(t)["silent"]; got == "none" {
+		t.Error("the decisions are read, and a cluster that never reported is not tainted")
+	}
+}

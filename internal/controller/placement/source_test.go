@@ -1,0 +1,50 @@
+package placement
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// TestTheFirstDecisionWaitsForTaints of clusters that never joined, and no longer than a bounded time.
+func TestTheFirstDecisionWaitsForTaints(t *testing.T) {
+	for sentence, test := range map[string]struct {
+		none, canceled bool
+		// after is when the clusters are tainted.
+		after, want time.Duration
+		err         error
+	}{
+		"the clusters are tainted soon":  {after: time.Second, want: time.Second},
+		"a cluster cannot be tainted":    {after: time.Hour, want: taintedLimit},
+		"the health controller does not": {none: true},
+		"the manager ends":               {after: time.Hour, canceled: true, err: context.Canceled},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if test.canceled {
+					cancel()
+				}
+				s := &source{clock: clock.RealClock{}}
+				if !test.none {
+					tainted := make(chan struct{})
+					stop := time.AfterFunc(test.after, func() { close(tainted) })
+					defer stop.Stop()
+					s.tainted = tainted
+				}
+				began := time.Now()
+				if err := s.awaitTaints(ctx); !errors.Is(err, test.err) {
+					t.Errorf("error %v, want %v", err, test.err)
+				}
+				if got := time.Since(began); got != test.want {
+					t.Errorf("it waits for %s, want %s", got, test.want)
+				}
+			})
+		})
+	}
+}
