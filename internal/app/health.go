@@ -7,10 +7,12 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/controller/health"
+	"github.com/berth-project/berth/internal/webhook/managedcluster"
 )
 
 // HealthOptions says what the manager makes of clusters that are silent.
@@ -64,6 +66,19 @@ func (o *HealthOptions) unjoined() health.Unjoined {
 	default:
 		return health.TaintReportedOnly
 	}
+}
+
+// registration returns what admission does about clusters that have not joined. Without the health controller nothing would
+// take their taint off, so nothing puts it on, whatever is stored.
+func (o *Options) registration(sets client.Reader) managedcluster.Registration {
+	if !o.runs(health.Name) {
+		return managedcluster.Registration{}
+	}
+	out := managedcluster.Registration{Simulates: o.Health.Simulate}
+	if o.Health.unjoined() != health.TaintReportedOnly {
+		out.TaintsUnjoined = managedcluster.TaintsUnjoined(sets)
+	}
+	return out
 }
 
 func addHealth(_ context.Context, a *assembly) error {

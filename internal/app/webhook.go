@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/internal/webhook/binding"
 	"github.com/berth-project/berth/internal/webhook/clusterset"
 	"github.com/berth-project/berth/internal/webhook/managedcluster"
@@ -51,7 +50,7 @@ func (a *assembly) addWebhooks(ctx context.Context) error {
 	if !a.options.Webhooks.on() {
 		return nil
 	}
-	paths := routes(a.mgr, a.env)
+	paths := a.routes()
 	listener := a.options.Webhooks.Listener
 	if listener == nil {
 		var err error
@@ -93,10 +92,11 @@ func (s certified) Start(ctx context.Context) error {
 }
 
 // routes serves each webhook under the path that config/webhook names, and measures it.
-func routes(mgr manager.Manager, env *celenv.Env) http.Handler {
+func (a *assembly) routes() http.Handler {
+	mgr, env := a.mgr, a.env
 	rights := right.Reviews{Client: mgr.GetClient()}
 	measured := webhook.NewServer(webhook.Options{}) // its routes only; it never starts
-	measured.Register("/mutate-managedcluster", managedcluster.Mutating(rights, clock.RealClock{}))
+	measured.Register("/mutate-managedcluster", managedcluster.Mutating(rights, clock.RealClock{}, a.options.registration(mgr.GetAPIReader())))
 	measured.Register("/validate-managedcluster", managedcluster.Validating(rights, mgr.GetAPIReader()))
 	measured.Register("/validate-managedclusterset", clusterset.Validating(mgr.GetAPIReader(), mgr.GetClient()))
 	measured.Register("/validate-managedclustersetbinding", binding.Validating(rights))

@@ -210,6 +210,12 @@ func TestDefaultSet(t *testing.T) {
 	check(t, stranger.update(t, loose, "", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) }), 0, "")
 }
 
+// barred shuts a cluster out and gives it the taint for that.
+func barred(u *unstructured.Unstructured) {
+	_ = unstructured.SetNestedField(u.Object, false, "spec", "hubAcceptsClient")
+	taints("berth-project.io/denied:NoSelect")(u)
+}
+
 // TestWhoIsAskedAboutAMove holds that a cluster is completed only where something may be missing: a move to another set waits
 // for one webhook, not for two.
 func TestWhoIsAskedAboutAMove(t *testing.T) {
@@ -226,6 +232,8 @@ func TestWhoIsAskedAboutAMove(t *testing.T) {
 		{"out of its set", labels(setLabel, ""), 1},
 		{"with a taint", taints("gpu:NoSelect"), 1},
 		{"accepted", accepted, 0},
+		{"shut out, with the taint for it", barred, 1},
+		{"accepted again", accepted, 1},
 	} {
 		wasCompleted, wasChecked := asked(t, "default.managedclusters"), asked(t, "managedclusters")
 		check(t, boss.update(t, object, "", step.to), 0, "")

@@ -94,7 +94,7 @@ func changeOwnCluster(s *step) {
 	}
 	s.illegal(s.me.admin, http.MethodPatch, path, mergePatch, text(object{"metadata": object{"labels": object{group + "/clusterset": s.other.set}}}))
 	s.illegal(s.me.admin, http.MethodPatch, path, mergePatch, text(object{"metadata": object{"labels": object{"info.open-cluster-management.io/vendor": "x"}}}))
-	s.illegal(s.me.admin, http.MethodPatch, path, mergePatch, text(object{"spec": object{"taints": []object{{"key": group + "/unreachable", "effect": "NoSelect"}}}}))
+	s.illegal(s.me.admin, http.MethodPatch, path, mergePatch, text(object{"spec": object{"taints": []object{{"key": group + "/unreachable", "value": "attack", "effect": "NoSelect"}}}}))
 	many := object{}
 	for number := range 2000 {
 		many[fmt.Sprintf("label-%d", number)] = "x"

@@ -12,13 +12,21 @@ import (
 	"github.com/berth-project/berth/internal/webhook/review"
 )
 
-// Default completes a cluster: it stamps taints, and puts a cluster that names no set into the default one.
-func (c Case) Default(ctx context.Context) (review.Answer, error) {
+// Default completes a cluster: it stamps taints, keeps the ones about its registration, and puts a cluster that names no set
+// into the default one.
+func (c Case) Default(ctx context.Context, state Registration) (review.Answer, error) {
 	out := review.Answer{Warnings: c.leaseWarnings()}
 	if err := c.stamp(ctx, &out); err != nil {
 		return out, err
 	}
-	return out, c.join(ctx, &out)
+	if err := c.taintUnjoined(ctx, state, &out); err != nil {
+		return out, err
+	}
+	if err := c.join(ctx, &out); err != nil {
+		return out, err
+	}
+	c.removeDenied(&out)
+	return out, nil
 }
 
 // stamp gives every taint the time that it has by itself. Other times are for those with the right to the taints; a

@@ -69,7 +69,7 @@ func TestDefault(t *testing.T) {
 			if len(after.Labels) == 0 {
 				after.Labels = nil
 			}
-			answer, err := managedcluster.Case{Old: tc.old, New: after, User: jane(tc.rights...), Now: now}.Default(t.Context())
+			answer, err := managedcluster.Case{Old: tc.old, New: after, User: jane(tc.rights...), Now: now}.Default(t.Context(), managedcluster.Registration{})
 			check(t, err, tc.refusal)
 			if err != nil {
 				return

@@ -42,7 +42,7 @@ func sameTime(a, b metav1.Time) bool { return a.Truncate(time.Second).Equal(b.Tr
 // had before. Since when it has a new one was for the stamping to refuse.
 func (c Case) checkTaints(ctx context.Context) error {
 	before, after := c.taints()
-	if changed := changedHealth(before, after); changed != "" {
+	if changed := c.changedHealth(before, after); changed != "" {
 		if err := c.need(ctx, fmt.Sprintf("put on, change or take away the taint %s, which reports the cluster's health", changed), c.taintRight()); err != nil {
 			return err
 		}
@@ -62,15 +62,20 @@ func (c Case) needTime(ctx context.Context, index int, taint clusterv1.Taint) er
 	return c.need(ctx, fmt.Sprintf("set spec.taints[%d].timeAdded, of the taint %s with effect %s", index, taint.Key, taint.Effect), c.taintRight())
 }
 
-// changedHealth returns the key of a taint about health that is not the same in both, or "".
-func changedHealth(before, after []clusterv1.Taint) string {
+// changedHealth returns the key of a taint about health that the request changes and needs a permission for, or "".
+func (c Case) changedHealth(before, after []clusterv1.Taint) string {
 	old, now := health(before), health(after)
-	for _, key := range []string{clusterv1.ManagedClusterTaintUnavailable, clusterv1.ManagedClusterTaintUnreachable} {
-		if !slices.Equal(old[key], now[key]) {
+	for _, key := range healthKeys() {
+		if !slices.Equal(old[key], now[key]) && !c.excused(key, old[key], now[key]) {
 			return key
 		}
 	}
 	return ""
+}
+
+// healthKeys are the keys of the taints that only the health controller writes.
+func healthKeys() []string {
+	return []string{clusterv1.ManagedClusterTaintUnavailable, clusterv1.ManagedClusterTaintUnreachable, clusterv1.ManagedClusterTaintDenied}
 }
 
 // health returns what the taints about health say, by key: their values and effects, sorted. Their times are looked
@@ -78,7 +83,7 @@ func changedHealth(before, after []clusterv1.Taint) string {
 func health(taints []clusterv1.Taint) map[string][]string {
 	out := map[string][]string{}
 	for _, taint := range taints {
-		if taint.Key == clusterv1.ManagedClusterTaintUnavailable || taint.Key == clusterv1.ManagedClusterTaintUnreachable {
+		if slices.Contains(healthKeys(), taint.Key) {
 			out[taint.Key] = append(out[taint.Key], strings.Join([]string{string(taint.Effect), taint.Value}, "="))
 		}
 	}

@@ -167,7 +167,7 @@ func TestTaintRules(t *testing.T) {
 		"a health taint's value, no right":          {tainted(unreachable), tainted(taint(unreachable.Key, "x", "NoSelect", before)), nil, health(clusterv1.ManagedClusterTaintUnreachable)},
 		"a health taint put on, with the right":     {tainted(), tainted(unreachable), []string{may}, ""},
 		"a health taint stays, others change":       {tainted(unreachable), tainted(at(now), unreachable), nil, ""},
-		"created with a health taint, no right":     {nil, tainted(unreachable), []string{labelName + "*"}, health(clusterv1.ManagedClusterTaintUnreachable)},
+		"created with a health taint, no right":     {nil, tainted(unavailable), []string{labelName + "*"}, health(clusterv1.ManagedClusterTaintUnavailable)},
 		"the right to another cluster":              {tainted(), tainted(unreachable), []string{"update managedclusters/taint c2"}, health(clusterv1.ManagedClusterTaintUnreachable)},
 		"health taints in another order":            {tainted(unreachable, unavailable), tainted(unavailable, unreachable), nil, ""},
 		"a taint whose key only ends like a health": {tainted(), tainted(taint("example.com/unreachable", "", "NoSelect", now)), nil, ""},

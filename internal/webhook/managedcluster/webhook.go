@@ -15,9 +15,9 @@ import (
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 
 // Mutating serves the completion of clusters.
-func Mutating(rights right.Checker, clock clock.PassiveClock) http.Handler {
+func Mutating(rights right.Checker, clock clock.PassiveClock, state Registration) http.Handler {
 	return review.Handler(func(ctx context.Context, c review.Case[clusterv1.ManagedCluster]) (review.Answer, error) {
-		return Case{Old: c.Old, New: c.New, User: right.NewHolder(c.User, rights), Now: clock.Now()}.Default(ctx)
+		return Case{Old: c.Old, New: c.New, User: right.NewHolder(c.User, rights), Now: clock.Now()}.Default(ctx, state)
 	})
 }
 
@@ -42,6 +42,9 @@ func (c Case) Validate(ctx context.Context, namespaces Namespaces) error {
 		return err
 	}
 	if err := c.checkTaints(ctx); err != nil {
+		return err
+	}
+	if err := c.checkSimulated(ctx); err != nil {
 		return err
 	}
 	if err := c.checkAccept(ctx); err != nil {

@@ -51,7 +51,7 @@ func handlers(env *celenv.Env) map[string]http.Handler {
 	return map[string]http.Handler{
 		"binding":         binding.Validating(some{}),
 		"cluster":         managedcluster.Validating(some{}, bare{}),
-		"cluster default": managedcluster.Mutating(some{}, clocktesting.NewFakePassiveClock(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC))),
+		"cluster default": managedcluster.Mutating(some{}, clocktesting.NewFakePassiveClock(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)), managedcluster.Registration{}),
 		"placement":       placement.Validating(env, bare{}, bare{}),
 		"set":             clusterset.Validating(bare{}, bare{}),
 	}

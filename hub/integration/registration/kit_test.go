@@ -1,0 +1,225 @@
+package registration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+var errOpen = errors.New("the webhooks do not guard the hub")
+
+// scene is a hub without clusters, and a namespace that may select any.
+type scene struct {
+	client.WithWatch
+	t         *testing.T
+	namespace string
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	types := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		scheme.AddToScheme, clusterv1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
+	} {
+		if err := add(types); err != nil {
+			t.Fatal(err)
+		}
+	}
+	admin, err := client.NewWithWatch(shared.Config(), client.Options{Scheme: types})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{WithWatch: admin, t: t, namespace: shared.Namespace(t)}
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		// What is stored on the set must not reach the next test.
+		err := errors.Join(s.DeleteAllOf(ctx, &clusterv1.ManagedCluster{}), client.IgnoreNotFound(s.Delete(ctx, globalSet())))
+		if err != nil {
+			t.Errorf("cleaning up: %v", err)
+		}
+	})
+	return s
+}
+
+func globalSet() *clusterv1beta2.ManagedClusterSet {
+	return &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: clusterv1beta2.GlobalClusterSetName}}
+}
+
+func (s *scene) eventually(check func(context.Context) error) {
+	s.t.Helper()
+	hubtest.Eventually(s.t, soon, check)
+}
+
+// start starts a manager as users have it, and waits until it guards the hub.
+func (s *scene) start(args ...string) *hubtest.Manager {
+	s.t.Helper()
+	out := hubtest.StartManager(s.t, shared, hubtest.ManagerOptions{Webhooks: true, MayFail: true, TaintUnjoined: true, Args: args})
+	s.eventually(func(ctx context.Context) error {
+		wrong := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "no.name.of.a.namespace"}}
+		if err := s.Create(ctx, wrong, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "must be the name of a namespace too") {
+			return errors.Join(errOpen, err)
+		}
+		return nil
+	})
+	return out
+}
+
+// reports waits until the set `global` reports of clusters that never joined with some status and reason, and returns the
+// message.
+func (s *scene) reports(status metav1.ConditionStatus, reason string) string {
+	s.t.Helper()
+	var message string
+	s.eventually(func(ctx context.Context) error {
+		set := globalSet()
+		if err := s.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
+			return err
+		}
+		found := meta.FindStatusCondition(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionUnjoinedTainted)
+		if found == nil || found.Status != status || found.Reason != reason {
+			return fmt.Errorf("the set reports %v, want %s %s", found, status, reason)
+		}
+		message = found.Message
+		return nil
+	})
+	return message
+}
+
+// create stores an object.
+func (s *scene) create(object client.Object) {
+	s.t.Helper()
+	s.eventually(func(ctx context.Context) error { return client.IgnoreAlreadyExists(s.Create(ctx, object)) })
+}
+
+// cluster stores an accepted cluster that nothing is reported of.
+func (s *scene) cluster(name string, changes ...func(*clusterv1.ManagedCluster)) *clusterv1.ManagedCluster {
+	s.t.Helper()
+	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	out.Spec.HubAcceptsClient = true
+	for _, change := range changes {
+		change(out)
+	}
+	s.create(out)
+	return out
+}
+
+func simulated(cluster *clusterv1.ManagedCluster) {
+	cluster.Annotations = map[string]string{clusterv1.SimulatedAnnotationKey: "true"}
+}
+
+// stored returns a cluster as it is stored.
+func (s *scene) stored(ctx context.Context, name string) *clusterv1.ManagedCluster {
+	s.t.Helper()
+	out := &clusterv1.ManagedCluster{}
+	if err := s.Get(ctx, client.ObjectKey{Name: name}, out); err != nil {
+		s.t.Fatal(err)
+	}
+	return out
+}
+
+// report writes what an agent reports of a cluster that is available.
+func (s *scene) report(name string) {
+	s.t.Helper()
+	cluster := s.stored(s.t.Context(), name)
+	before := cluster.DeepCopy()
+	for _, kind := range []string{clusterv1.ManagedClusterConditionJoined, clusterv1.ManagedClusterConditionAvailable} {
+		meta.SetStatusCondition(&cluster.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Agent"})
+	}
+	if err := s.Status().Patch(s.t.Context(), cluster, client.MergeFrom(before)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// accept lets a cluster in or shuts it out.
+func (s *scene) accept(name string, accepts bool) {
+	s.t.Helper()
+	cluster := s.stored(s.t.Context(), name)
+	before := cluster.DeepCopy()
+	cluster.Spec.HubAcceptsClient = accepts
+	if err := s.Patch(s.t.Context(), cluster, client.MergeFrom(before)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func taints(cluster *clusterv1.ManagedCluster) (out []string) {
+	for _, taint := range cluster.Spec.Taints {
+		out = append(out, taint.Key)
+	}
+	return out
+}
+
+// placement stores a placement that selects every cluster.
+func (s *scene) placement() {
+	s.t.Helper()
+	s.create(&clusterv1beta2.ManagedClusterSetBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: clusterv1beta2.GlobalClusterSetName},
+		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: clusterv1beta2.GlobalClusterSetName},
+	})
+	s.create(&clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "all"}})
+}
+
+// selects waits until the slices name exactly some clusters.
+func (s *scene) selects(want ...string) {
+	s.t.Helper()
+	s.eventually(func(ctx context.Context) error {
+		list := &clusterv1beta1.PlacementDecisionList{}
+		if err := s.List(ctx, list, client.InNamespace(s.namespace)); err != nil {
+			return err
+		}
+		got := map[string]bool{}
+		for _, slice := range list.Items {
+			for _, decision := range slice.Status.Decisions {
+				got[decision.ClusterName] = true
+			}
+		}
+		if found := slices.Sorted(maps.Keys(got)); !slices.Equal(found, want) {
+			return fmt.Errorf("selected %v, want %v", found, want)
+		}
+		return nil
+	})
+}
+
+// record follows the slices of the namespace and returns a function that returns every cluster that any of them ever named.
+func (s *scene) record() func() []string {
+	s.t.Helper()
+	watching, err := s.Watch(s.t.Context(), &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(s.namespace))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(watching.Stop)
+	var mu sync.Mutex
+	named := map[string]bool{}
+	go func() {
+		for event := range watching.ResultChan() {
+			slice, ok := event.Object.(*clusterv1beta1.PlacementDecision)
+			if !ok {
+				continue
+			}
+			mu.Lock()
+			for _, decision := range slice.Status.Decisions {
+				named[decision.ClusterName] = true
+			}
+			mu.Unlock()
+		}
+	}()
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Sorted(maps.Keys(named))
+	}
+}

@@ -1,0 +1,227 @@
+package registration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+const (
+	unreachable = clusterv1.ManagedClusterTaintUnreachable
+	denied      = clusterv1.ManagedClusterTaintDenied
+)
+
+// TestNoSliceNamesAClusterThatNeverJoined, not for a moment, however many are created while a placement selects every
+// cluster.
+func TestNoSliceNamesAClusterThatNeverJoined(t *testing.T) {
+	s := newScene(t)
+	s.start("--simulate")
+	s.reports("True", "TaintUnjoined")
+	s.placement()
+	named := s.record()
+	for i := range 40 {
+		s.cluster(fmt.Sprintf("pending-%02d", i), func(cluster *clusterv1.ManagedCluster) { cluster.Spec.HubAcceptsClient = i%2 == 0 })
+	}
+	s.cluster("simulated", simulated) // what is decided about it was decided about the others before
+	s.selects("simulated")
+	if got := named(); !slices.Equal(got, []string{"simulated"}) {
+		t.Errorf("slices have named %v", got)
+	}
+	if got := taints(s.stored(t.Context(), "pending-00")); !slices.Equal(got, []string{unreachable}) {
+		t.Errorf("a cluster that never joined has the taints %v", got)
+	}
+}
+
+// TestTheFirstStartSelectsNoClusterThatNeverJoined: the placement and the clusters are older than the manager. It tells what it
+// found from what it decides itself, and decides once those clusters are tainted.
+func TestTheFirstStartSelectsNoClusterThatNeverJoined(t *testing.T) {
+	s := newScene(t)
+	before := s.start("--controllers=*,-health,-placement")
+	for i := range 100 {
+		s.cluster(fmt.Sprintf("pending-%02d", i))
+	}
+	s.cluster("real")
+	s.report("real")
+	s.placement()
+	before.Stop()
+	named := s.record()
+	s.start()
+	s.reports("True", "TaintUnjoined")
+	s.selects("real")
+	if got := named(); !slices.Equal(got, []string{"real"}) {
+		t.Errorf("slices have named %v", got)
+	}
+}
+
+// TestJoiningDenyingAccepting: a cluster is selected once its agent reports it, leaves when it is denied, and is back with the
+// update that accepts it.
+func TestJoiningDenyingAccepting(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	s.reports("True", "TaintUnjoined")
+	s.placement()
+	s.cluster("one")
+	s.report("one")
+	s.selects("one")
+	s.accept("one", false)
+	s.selects()
+	s.eventually(func(ctx context.Context) error {
+		if got := taints(s.stored(ctx, "one")); !slices.Equal(got, []string{denied}) {
+			return fmt.Errorf("a denied cluster has the taints %v", got)
+		}
+		return nil
+	})
+	s.accept("one", true)
+	if got := taints(s.stored(t.Context(), "one")); len(got) > 0 {
+		t.Errorf("the update that accepts the cluster leaves the taints %v", got)
+	}
+	s.selects("one")
+}
+
+// TestAnUpgradeEvictsNothing: clusters that were selected before they joined stay so, and the set, the metric and the log say
+// which, until the flag is given.
+func TestAnUpgradeEvictsNothing(t *testing.T) {
+	s := newScene(t)
+	before := s.start("--taint-unjoined=false")
+	s.placement()
+	s.cluster("inventory")
+	s.selects("inventory")
+	before.Stop()
+
+	after := s.start()
+	message := s.reports("False", "UnjoinedClustersSelected")
+	read, err := after.Measured(t.Context())
+	if err != nil || read.Sum("berth_health_unjoined_selected") != 1 {
+		t.Errorf("the metric shows %v, error %v", read.Sum("berth_health_unjoined_selected"), err)
+	}
+	for what, text := range map[string]string{"message": message, "log": after.Log()} {
+		if !strings.Contains(text, "never joined or are denied: inventory.") {
+			t.Errorf("the %s names no cluster: %s", what, text)
+		}
+	}
+	s.cluster("second")
+	s.selects("inventory", "second")
+	after.Stop()
+
+	given := s.start("--taint-unjoined")
+	s.reports("True", "TaintUnjoined")
+	s.selects()
+	given.Stop()
+
+	s.start("--taint-unjoined=false")
+	s.reports("False", "TaintReportedOnly")
+	s.selects("inventory", "second")
+}
+
+// TestNothingPutsOnWhatNothingTakesOff: without the health controller no new cluster is tainted, whatever was stored before.
+func TestNothingPutsOnWhatNothingTakesOff(t *testing.T) {
+	for _, controllers := range []string{"placement", "*,-health"} {
+		t.Run(controllers, func(t *testing.T) {
+			s := newScene(t)
+			before := s.start()
+			s.reports("True", "TaintUnjoined")
+			before.Stop()
+			s.start("--controllers=" + controllers)
+			s.cluster("early")
+			s.reports("False", "HealthControllerOff")
+			s.cluster("late")
+			for _, name := range []string{"early", "late"} {
+				if got := taints(s.stored(t.Context(), name)); len(got) > 0 {
+					t.Errorf("%s has the taints %v", name, got)
+				}
+			}
+		})
+	}
+}
+
+// TestASimulatedCluster has conditions, and nothing else of an agent.
+func TestASimulatedCluster(t *testing.T) {
+	s := newScene(t)
+	s.start("--simulate")
+	s.reports("True", "TaintUnjoined")
+	s.cluster("simulated", simulated)
+	s.eventually(func(ctx context.Context) error {
+		cluster := s.stored(ctx, "simulated")
+		for _, kind := range []string{
+			clusterv1.ManagedClusterConditionHubAccepted, clusterv1.ManagedClusterConditionJoined, clusterv1.ManagedClusterConditionAvailable,
+		} {
+			if !meta.IsStatusConditionTrue(cluster.Status.Conditions, kind) {
+				return fmt.Errorf("%s is not True", kind)
+			}
+		}
+		return nil
+	})
+	cluster := s.stored(t.Context(), "simulated")
+	if cluster.Generation != 1 || len(cluster.Spec.Taints) > 0 || cluster.Spec.HubAcceptsClient != true {
+		t.Errorf("its spec was written: generation %d, taints %v", cluster.Generation, cluster.Spec.Taints)
+	}
+	for _, object := range []client.Object{&corev1.Namespace{}, &coordinationv1.Lease{}} {
+		key := client.ObjectKey{Name: "simulated"}
+		if _, ok := object.(*coordinationv1.Lease); ok {
+			key = client.ObjectKey{Namespace: "simulated", Name: clusterv1.ManagedClusterLeaseName}
+		}
+		if err := s.Get(t.Context(), key, object); !apierrors.IsNotFound(err) {
+			t.Errorf("%T: %v, want none", object, err)
+		}
+	}
+	s.cluster("real")
+	s.report("real")
+	joined := s.stored(t.Context(), "real")
+	before := joined.DeepCopy()
+	simulated(joined)
+	if err := s.Patch(t.Context(), joined, client.MergeFrom(before)); !apierrors.IsInvalid(err) {
+		t.Errorf("annotating a cluster that an agent has joined: %v", err)
+	}
+}
+
+// TestLivenessIgnoresClocks: the agents' clocks are ten minutes behind, and only the cluster whose agent dies is
+// unreachable. The brake is off.
+func TestLivenessIgnoresClocks(t *testing.T) {
+	s := newScene(t)
+	s.start("--unreachable-limit=100")
+	s.reports("True", "TaintUnjoined")
+	f := hubtest.NewFleet(t, shared, hubtest.FleetOptions{Clusters: 6, Lease: lease, Ahead: -300 * lease * time.Second})
+	s.eventually(func(ctx context.Context) error { // all renew the leases that the hub makes
+		for number := range 6 {
+			held := &coordinationv1.Lease{}
+			if err := s.Get(ctx, client.ObjectKey{Namespace: f.Name(number), Name: clusterv1.ManagedClusterLeaseName}, held); err != nil {
+				return err
+			}
+			if !held.Spec.RenewTime.Time.Before(held.CreationTimestamp.Time) {
+				return errors.New("the lease is as the hub made it")
+			}
+		}
+		return nil
+	})
+	f.Kill(5)
+	s.eventually(func(ctx context.Context) error {
+		if got := taints(s.stored(ctx, f.Name(5))); !slices.Equal(got, []string{unreachable}) {
+			return fmt.Errorf("a dead cluster has the taints %v", got)
+		}
+		return nil
+	})
+	got := map[string][]string{}
+	for number := range 5 {
+		cluster := s.stored(t.Context(), f.Name(number))
+		if !meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable) || len(cluster.Spec.Taints) > 0 {
+			got[cluster.Name] = taints(cluster)
+		}
+	}
+	if diff := cmp.Diff(map[string][]string{}, got); diff != "" {
+		t.Errorf("clusters that renew their leases and are not available, with their taints (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,34 @@
+package managedcluster
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/webhook/review"
+	"github.com/berth-project/berth/internal/webhook/right"
+)
+
+// checkSimulated refuses to annotate a cluster as simulated without the permission to accept it, and where an agent has
+// reported it: what an agent reports is not for the hub to make up. To remove the annotation needs no permission.
+func (c Case) checkSimulated(ctx context.Context) error {
+	if !registration.Annotated(c.New) || c.Old != nil && registration.Annotated(c.Old) {
+		return nil
+	}
+	if c.Old != nil && registration.Reported(c.Old) {
+		path := field.NewPath("metadata", "annotations").Key(clusterv1.SimulatedAnnotationKey)
+		return review.Invalid(schema.GroupKind{Group: clusterv1.GroupName, Kind: "ManagedCluster"}, c.New.Name, field.ErrorList{
+			field.Forbidden(path, "an agent has joined the cluster, so that it cannot be simulated"),
+		})
+	}
+	return c.need(ctx, fmt.Sprintf("set the annotation %s", clusterv1.SimulatedAnnotationKey), acceptRight(c.New.Name))
+}
+
+// acceptRight is the permission to accept a cluster.
+func acceptRight(name string) right.Right {
+	return right.Right{Verb: "update", Group: registrationGroup, Resource: resource, Subresource: "accept", Name: name}
+}

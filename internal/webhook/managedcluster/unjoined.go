@@ -1,0 +1,113 @@
+package managedcluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	jsonpatch "gomodules.xyz/jsonpatch/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/webhook/review"
+)
+
+// +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersets,verbs=get
+
+// Registration says what admission does about clusters that have not joined.
+type Registration struct {
+	// TaintsUnjoined tells whether the deployment taints clusters that never joined, and so takes the taint off later. It
+	// reads what is stored, so that all replicas answer alike. Nil: it does not.
+	TaintsUnjoined func(ctx context.Context) (bool, error)
+	// Simulates says that the deployment simulates clusters that are annotated so.
+	Simulates bool
+}
+
+// TaintsUnjoined reads from the set `global` whether clusters that never joined are tainted. sets reads past the cache:
+// a taint that is put on after it is no more in force would stay.
+func TaintsUnjoined(sets client.Reader) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) {
+		set := &clusterv1beta2.ManagedClusterSet{}
+		err := sets.Get(ctx, client.ObjectKey{Name: clusterv1beta2.GlobalClusterSetName}, set)
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("reading whether clusters that never joined are tainted: %w", err)
+		}
+		return meta.IsStatusConditionTrue(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionUnjoinedTainted), nil
+	}
+}
+
+// taintUnjoined taints a new cluster unreachable, so that no placement selects it before an agent reports it.
+func (c Case) taintUnjoined(ctx context.Context, state Registration, out *review.Answer) error {
+	if c.Old != nil || state.TaintsUnjoined == nil || state.Simulates && registration.Annotated(c.New) ||
+		slices.ContainsFunc(c.New.Spec.Taints, keepsOut) {
+		return nil
+	}
+	tainted, err := state.TaintsUnjoined(ctx)
+	if err != nil || !tainted {
+		return err
+	}
+	taint := clusterv1.Taint{
+		Key: clusterv1.ManagedClusterTaintUnreachable, Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.NewTime(c.Now.UTC().Truncate(time.Second)),
+	}
+	out.Patches = append(out.Patches, c.addTaint(taint))
+	out.Warnings = append(out.Warnings, fmt.Sprintf("the cluster has the taint %s, and is not selected, until its agent reports it", taint.Key))
+	return nil
+}
+
+// keepsOut tells whether a taint does what the one of clusters that never joined does.
+func keepsOut(taint clusterv1.Taint) bool {
+	return taint.Key == clusterv1.ManagedClusterTaintUnreachable && taint.Effect == clusterv1.TaintEffectNoSelect
+}
+
+// addTaint returns the patch that adds a taint. A cluster may come without a list of taints, and without a spec.
+func (c Case) addTaint(taint clusterv1.Taint) jsonpatch.Operation {
+	switch {
+	case len(c.New.Spec.Taints) > 0:
+		return add("/spec/taints/-", taint)
+	case c.New.Spec.HubAcceptsClient || c.New.Spec.LeaseDurationSeconds != 0 || len(c.New.Spec.ManagedClusterClientConfigs) > 0:
+		return add("/spec/taints", []clusterv1.Taint{taint})
+	default:
+		return add("/spec", map[string]any{"hubAcceptsClient": false, "taints": []clusterv1.Taint{taint}})
+	}
+}
+
+// accepts tells whether the request accepts the cluster.
+func (c Case) accepts() bool {
+	return c.Old != nil && !c.Old.Spec.HubAcceptsClient && c.New.Spec.HubAcceptsClient
+}
+
+// removeDenied removes the taint of denied clusters from one that is accepted.
+func (c Case) removeDenied(out *review.Answer) {
+	if !c.accepts() {
+		return
+	}
+	at := slices.IndexFunc(c.New.Spec.Taints, func(taint clusterv1.Taint) bool {
+		return registration.IsTaint(taint, clusterv1.ManagedClusterTaintDenied)
+	})
+	if at >= 0 {
+		out.Patches = append(out.Patches, jsonpatch.Operation{Operation: "remove", Path: fmt.Sprintf("/spec/taints/%d", at)})
+	}
+}
+
+// excused removes from the changes of taints those that need no permission: a new cluster may come with the taint of
+// clusters that never joined, and one that is accepted loses that of denied ones.
+func (c Case) excused(key string, before, after []string) bool {
+	own := string(clusterv1.TaintEffectNoSelect) + "="
+	switch key {
+	case clusterv1.ManagedClusterTaintUnreachable:
+		return c.Old == nil && slices.Equal(after, []string{own})
+	case clusterv1.ManagedClusterTaintDenied:
+		return c.accepts() && slices.Equal(slices.DeleteFunc(slices.Clone(before), func(taint string) bool { return taint == own }), after)
+	default:
+		return false
+	}
+}
