@@ -65,7 +65,7 @@ func (h *Hub) StartManager(ctx context.Context) (*Manager, error) {
 	}
 	webhooks, metrics := addresses[0], addresses[1]
 	process, err := start(ctx, io.Discard, filepath.Join(h.bin, "berth"), "manager", "--kubeconfig="+kubeconfig, "--log-format=text",
-		"--metrics-bind-address="+metrics, "--health-probe-bind-address=0", "--leader-elect=false",
+		"--metrics-bind-address="+metrics, "--health-probe-bind-address=0", "--leader-elect=false", "--simulate",
 		"--webhook-bind-address="+webhooks, "--webhook-url=https://"+webhooks)
 	if err != nil {
 		return nil, err

@@ -108,15 +108,17 @@ func (s *side) store(ctx context.Context, f *generate.Fleet) error {
 	return nil
 }
 
-// storeCluster stores a cluster whose agent may be silent for hours: nobody renews its lease here.
+// storeCluster stores a cluster without an agent. The manager, where it runs, simulates it at the same time: the status is
+// written over whatever it has.
 func (s *side) storeCluster(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
 	stored := cluster.DeepCopy()
 	stored.Spec.LeaseDurationSeconds = leaseSeconds
 	if err := s.admin.Create(ctx, stored); err != nil {
 		return err
 	}
+	created := stored.DeepCopy()
 	stored.Status = cluster.DeepCopy().Status
-	return s.admin.Status().Update(ctx, stored)
+	return s.admin.Status().Patch(ctx, stored, client.MergeFrom(created))
 }
 
 func (s *side) storeScore(ctx context.Context, score *clusterv1alpha1.AddOnPlacementScore) error {

@@ -50,8 +50,10 @@ func (d *draw) cluster(number int, set string) *clusterv1.ManagedCluster {
 		labels[featureLabel(d.feature())] = fmt.Sprintf("v%d", d.IntN(3))
 	}
 	out := &clusterv1.ManagedCluster{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("cluster-%05d", number), Labels: labels},
-		Spec:       clusterv1.ManagedClusterSpec{HubAcceptsClient: true, LeaseDurationSeconds: 60},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprintf("cluster-%05d", number), Labels: labels, Annotations: map[string]string{clusterv1.SimulatedAnnotationKey: "true"},
+		},
+		Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true, LeaseDurationSeconds: 60},
 	}
 	version := fmt.Sprintf("v1.%d.%d", d.between(32, 36), d.IntN(8))
 	out.Status.Version.Kubernetes = version
@@ -94,14 +96,13 @@ func (d *draw) resources() (capacity, allocatable clusterv1.ResourceList) {
 	return list(100), list(free)
 }
 
+// conditions are those of a cluster that the hub simulates: it has no agent.
 func conditions() []metav1.Condition {
 	out := make([]metav1.Condition, 0, 3)
-	for _, c := range [][2]string{
-		{clusterv1.ManagedClusterConditionHubAccepted, clusterv1.ReasonHubClusterAdminAccepted},
-		{clusterv1.ManagedClusterConditionJoined, clusterv1.ReasonManagedClusterJoined},
-		{clusterv1.ManagedClusterConditionAvailable, clusterv1.ReasonManagedClusterAvailable},
+	for _, kind := range []string{
+		clusterv1.ManagedClusterConditionHubAccepted, clusterv1.ManagedClusterConditionJoined, clusterv1.ManagedClusterConditionAvailable,
 	} {
-		out = append(out, metav1.Condition{Type: c[0], Status: metav1.ConditionTrue, Reason: c[1], LastTransitionTime: metav1.NewTime(Epoch)})
+		out = append(out, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonSimulated, LastTransitionTime: metav1.NewTime(Epoch)})
 	}
 	return out
 }

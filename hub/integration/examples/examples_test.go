@@ -27,7 +27,7 @@ const root = "../../../examples"
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manager: true}))
+	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manager: true, TaintUnjoined: true}))
 }
 
 // elsewhere are the folders that are not played: scenarios and simulate are for offline commands, whose tests read them, and tenancy

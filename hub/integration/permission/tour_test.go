@@ -142,14 +142,25 @@ func (o *tour) cluster(number int) *clusterv1.ManagedCluster {
 	}}
 }
 
-// reporting is a cluster of no set, of which something is reported.
+// reporting is a cluster of no set that is accepted and has joined, and whose lease ends soon.
 func (o *tour) reporting(name string) *clusterv1.ManagedCluster {
 	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: o.name + "-" + name}}
-	out.Status.Conditions = []metav1.Condition{{
-		Type: clusterv1.ManagedClusterConditionHubAccepted, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonHubClusterAdminAccepted,
-		LastTransitionTime: metav1.Now(),
-	}}
+	out.Spec.HubAcceptsClient, out.Spec.LeaseDurationSeconds = true, 1
+	for kind, reason := range map[string]string{
+		clusterv1.ManagedClusterConditionHubAccepted: clusterv1.ReasonHubClusterAdminAccepted,
+		clusterv1.ManagedClusterConditionJoined:      clusterv1.ReasonManagedClusterJoined,
+	} {
+		out.Status.Conditions = append(out.Status.Conditions, metav1.Condition{
+			Type: kind, Status: metav1.ConditionTrue, Reason: reason, LastTransitionTime: metav1.Now(),
+		})
+	}
 	return out
+}
+
+// silent tells whether a cluster is reported Unknown.
+func silent(object client.Object) bool {
+	cluster, ok := object.(*clusterv1.ManagedCluster)
+	return ok && meta.IsStatusConditionPresentAndEqual(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable, metav1.ConditionUnknown)
 }
 
 // reports stores a cluster with what is reported of it.
@@ -265,19 +276,19 @@ func (o *tour) steps() []step {
 		})},
 		{"the views show the set, and its clusters", o.viewed},
 		{"the views know a token", o.asked},
-		{"a cluster has a namespace", once(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.reporting("new").Name}})},
-		{"it is accepted, and nothing else is reported of it", o.reports(o.reporting("new"))},
+		{"a cluster has a namespace", once(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name: o.reporting("new").Name, Labels: map[string]string{clusterv1.ClusterNameLabelKey: o.reporting("new").Name},
+		}})},
+		{"it is accepted and has joined, and nothing else is reported of it", o.reports(o.reporting("new"))},
 		{"it is unreachable", o.sees(o.reporting("new"), func(object client.Object) bool {
 			cluster, ok := object.(*clusterv1.ManagedCluster)
 			return ok && len(cluster.Spec.Taints) == 1 && cluster.Spec.Taints[0].Key == clusterv1.ManagedClusterTaintUnreachable
 		})},
 		{"it gets a lease", o.sees(o.lease(), func(client.Object) bool { return true })},
+		{"its lease ends", o.sees(o.reporting("new"), silent)},
 		{"a cluster is to go", o.reports(o.going())},
 		{"it goes", func(ctx context.Context) error { return client.IgnoreNotFound(o.Delete(ctx, o.going())) }},
-		{"nobody knows how it is", o.sees(o.going(), func(object client.Object) bool {
-			cluster, ok := object.(*clusterv1.ManagedCluster)
-			return ok && meta.IsStatusConditionPresentAndEqual(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable, metav1.ConditionUnknown)
-		})},
+		{"it is reported Unknown", o.sees(o.going(), silent)},
 		{"it is gone", patch(o.going(), `{"metadata":{"finalizers":null}}`)},
 		{"a placement", once(o.placement())},
 		{"it is decided", o.decided(2)},

@@ -111,9 +111,11 @@ func (f *fleet) upTo(count int) []string {
 
 // cluster returns a cluster of the fleet that is not stored.
 func (f *fleet) cluster(number int) *clusterv1.ManagedCluster {
-	return &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
+	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
 		Name: f.name(number), Labels: map[string]string{clusterv1beta2.ClusterSetLabel: f.namespace},
 	}}
+	out.Spec.HubAcceptsClient = true
+	return out
 }
 
 // join stores a cluster with further labels, given as key, value.

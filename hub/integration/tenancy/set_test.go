@@ -271,6 +271,7 @@ func TestHeartbeatsWriteNothing(t *testing.T) {
 	h, name := admin(t), unique("quiet")
 	set, cluster := h.exclusive(name), h.member(name+"-a", name)
 	h.says(set, empty, members(1))
+	h.merge(cluster, `{"spec":{"hubAcceptsClient":true}}`)
 	before := set.ResourceVersion
 	for i := range 5 {
 		cluster.Status.Conditions = []metav1.Condition{{

@@ -21,6 +21,7 @@ import (
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/registration"
 	"github.com/berth-project/berth/internal/source/live"
 )
 
@@ -179,8 +180,14 @@ func groups(stored []*clusterv1beta1.PlacementDecision) []Group {
 	return out
 }
 
-// unsettled names the first placement that Berth still has something to write for.
+// unsettled names the first simulated cluster that is not available yet, or the first placement that Berth still has
+// something to write for.
 func (f *Fleet) unsettled() error {
+	for _, cluster := range f.Clusters {
+		if registration.Annotated(cluster) && registration.Condition(cluster, clusterv1.ManagedClusterConditionAvailable) == nil {
+			return fmt.Errorf("cluster %s: it is to be simulated, and nothing is reported of it", cluster.Name)
+		}
+	}
 	for _, placement := range f.Placements {
 		if !placement.pending.Empty() {
 			return fmt.Errorf("placement %s: the engine would still write %d objects", placement.Key(), len(placement.pending.Writes))
