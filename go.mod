@@ -3,6 +3,7 @@ module github.com/berth-project/berth
 go 1.26.0
 
 require (
+	github.com/agext/levenshtein v1.2.3
 	github.com/bits-and-blooms/bitset v1.29.0
 	github.com/go-logr/logr v1.4.3
 	github.com/google/cel-go v0.26.0

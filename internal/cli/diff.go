@@ -53,6 +53,7 @@ type diff struct {
 
 	changes, deletions, cordoned, drained, removed []string
 	now, output                                    string
+	validate                                       validateFlag
 }
 
 func newDiff(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
@@ -82,6 +83,7 @@ func newDiff(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 	flags.StringArrayVar(&d.removed, "remove", nil, "`cluster` to take away; may be repeated")
 	flags.StringVar(&d.now, "now", "", "`instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
 	flags.StringVarP(&d.output, "output", "o", "", "`form` of the answer: json (default: a summary)")
+	d.validate.add(flags)
 	d.hubFlags.files = "--base"
 	d.hubFlags.add(flags)
 	d.hubFlags.completeFlags(cmd, []string{"json"}, "cordon", "remove")
@@ -103,7 +105,7 @@ func (d *diff) complete() (diffForm, time.Time, error) {
 	case len(d.changes)+len(d.deletions)+len(d.cordoned)+len(d.drained)+len(d.removed) == 0:
 		return nil, now, errors.New("no change to look at: give one with -f, --delete, --cordon, --drain or --remove")
 	}
-	return form, now, d.check()
+	return form, now, errors.Join(d.validate.Check(), d.check())
 }
 
 // check checks what is to be changed, as far as the command line tells.
@@ -150,6 +152,7 @@ type movedError struct{}
 func (movedError) Error() string { return "decisions move" }
 
 func (d *diff) run(ctx context.Context, now time.Time, form diffForm) error {
+	d.validation = d.validate.Validation
 	change, err := d.change(ctx)
 	if err != nil {
 		return err
@@ -160,6 +163,9 @@ func (d *diff) run(ctx context.Context, now time.Time, form diffForm) error {
 	bundle, err := d.bundle(ctx, reach{})
 	if err != nil {
 		return err
+	}
+	if d.offline() && len(bundle.Placements)+len(change.applied.Placements) == 0 {
+		return errNoPlacement
 	}
 	progress := newProgress(d.streams.ErrOut, d.clock)
 	defer progress.done()
@@ -194,7 +200,7 @@ func (d *diff) change(ctx context.Context) (*proposal, error) {
 	}
 	out := &proposal{cordoned: d.cordoned, drained: d.drained, removed: d.removed, namespace: namespace}
 	load := func(names []string) (*file.Bundle, error) {
-		loader := file.Loader{Stdin: d.streams.In, Recursive: d.recursive, Namespace: namespace}
+		loader := file.Loader{Stdin: d.streams.In, Recursive: d.recursive, Namespace: namespace, Validation: d.validate.Validation}
 		bundle, err := loader.Load(ctx, names)
 		if err == nil {
 			remark(d.streams.ErrOut, bundle)

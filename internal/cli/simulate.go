@@ -25,8 +25,8 @@ name stays selected where it can, and counts for Balance. Objects of other kinds
 Placements are decided by namespace, then name, each seeing the decisions of those before. One that has the annotation
 cluster.open-cluster-management.io/experimental-scheduling-disable: "true", or that is being deleted, is shown as it is.
 
-Input that a hub would refuse is refused, with every fault that it has. Fields that a hub would drop are dropped, with a
-warning.
+Input that a hub would refuse is refused, with every fault that it has. So are unknown fields and unknown kinds of Berth's
+groups, unless --validate says otherwise, and input without a Placement.
 
 --fleet generates a fleet in the shape of real ones, beside the files: the clusters cluster-00000 and on, of 30 regions and
 many labels and claims, some tainted; the exclusive sets set-00 and on; and the set "fleet", which has every cluster, those
@@ -83,6 +83,7 @@ type simulate struct {
 	at               []string
 	output           string
 	requireSatisfied bool
+	validate         validateFlag
 	generated        generated
 }
 
@@ -111,6 +112,7 @@ func newSimulate(streams genericiooptions.IOStreams, clock clock.PassiveClock) *
 	flags.StringArrayVar(&s.at, "at", nil, "later `instant` to decide for too, offset from now such as +10m, or next; may be repeated, in order")
 	flags.StringVarP(&s.output, "output", "o", "table", "`form` of the result: table, yaml or json")
 	flags.BoolVar(&s.requireSatisfied, "require-satisfied", false, "exit with 1 when a placement is not satisfied")
+	s.validate.add(flags)
 	s.generated.addFlags(flags)
 	return cmd
 }
@@ -127,7 +129,7 @@ type asked struct {
 
 // complete checks the flags.
 func (s *simulate) complete(flags *pflag.FlagSet) (asked, error) {
-	if err := s.generated.check(flags); err != nil {
+	if err := errors.Join(s.generated.check(flags), s.validate.Check()); err != nil {
 		return asked{}, err
 	}
 	switch {
@@ -156,7 +158,7 @@ func (s *simulate) complete(flags *pflag.FlagSet) (asked, error) {
 }
 
 func (s *simulate) run(ctx context.Context, of asked) error {
-	loader := file.Loader{Stdin: s.streams.In, Recursive: s.recursive, Namespace: s.namespace}
+	loader := file.Loader{Stdin: s.streams.In, Recursive: s.recursive, Namespace: s.namespace, Validation: s.validate.Validation}
 	bundle, err := loader.Load(ctx, s.files)
 	if err != nil {
 		return err
@@ -169,7 +171,7 @@ func (s *simulate) run(ctx context.Context, of asked) error {
 		return err
 	}
 	if len(bundle.Placements) == 0 {
-		fmt.Fprintln(s.streams.ErrOut, "warning: no Placement is given, so there is nothing to decide")
+		return errNoPlacement
 	}
 	var out bytes.Buffer
 	unsatisfied, err := s.decide(ctx, &out, bundle, of)

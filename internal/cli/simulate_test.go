@@ -55,11 +55,12 @@ func TestExamples(t *testing.T) {
 	}
 }
 
+// TestAcceptedInput decides input that an API server would take, the fields included that it would drop.
 func TestAcceptedInput(t *testing.T) {
 	for _, path := range files(t, "accepted") {
 		for _, form := range []string{"table", "yaml"} {
 			t.Run(filepath.Base(path)+"/"+form, func(t *testing.T) {
-				got := run(t, "", "simulate", "-f", path, "-o", form)
+				got := run(t, "", "simulate", "-f", path, "-o", form, "--validate", "warn")
 				if got.code != cli.ExitOK {
 					t.Fatalf("exit code %d, standard error:\n%s", got.code, got.errOut)
 				}
@@ -109,8 +110,9 @@ func TestOutputFedBackIsAFixedPoint(t *testing.T) {
 	for _, input := range inputs {
 		for _, form := range []string{"yaml", "json"} {
 			t.Run(filepath.Base(input)+"/"+form, func(t *testing.T) {
-				first := run(t, "", "simulate", "-f", input, "-o", form)
-				again := run(t, first.out+"\n---\n"+others(t, input, first.out), "simulate", "-f", "-", "-o", form, "--now", "2026-11-20T10:05:00Z")
+				first := run(t, "", "simulate", "-f", input, "-o", form, "--validate", "ignore")
+				again := run(t, first.out+"\n---\n"+others(t, input, first.out),
+					"simulate", "-f", "-", "-o", form, "--now", "2026-11-20T10:05:00Z", "--validate", "ignore")
 				if again.code != cli.ExitOK {
 					t.Fatalf("exit code %d, standard error:\n%s", again.code, again.errOut)
 				}
@@ -377,12 +379,69 @@ func TestNamespaceFlag(t *testing.T) {
 	}
 }
 
-func TestNoPlacementIsRemarkedUpon(t *testing.T) {
-	for _, form := range forms {
-		got := run(t, fleet, "simulate", "-f", "-", "-o", form)
-		if got.code != cli.ExitOK || !strings.Contains(got.errOut, "no Placement is given") {
-			t.Errorf("%s: got %+v", form, got)
+// TestAGateNeverPassesForInputThatDecidesNothing holds that files without a placement, with an unknown kind of Berth's groups
+// or with an unknown field are refused by every command that a pipeline checks with.
+func TestAGateNeverPassesForInputThatDecidesNothing(t *testing.T) {
+	const group = "apiVersion: cluster.open-cluster-management.io/v1beta1\n"
+	for name, tc := range map[string]struct{ input, want string }{
+		"no placement":    {fleet, "no Placement is given"},
+		"an empty file":   {"", "no Placement is given"},
+		"a misspelt kind": {fleet + "\n---\n" + group + "kind: Placment\nmetadata: {name: p}\n", `unknown kind "Placment" of cluster.open-cluster-management.io; did you mean Placement?`},
+		"a misspelt field": {
+			fleet + "\n---\n" + group + "kind: Placement\nmetadata: {name: p, namespace: ns}\nspec: {numberOfCluster: 3}\n",
+			`unknown field "spec.numberOfCluster"; did you mean numberOfClusters?`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			base := filepath.Join(t.TempDir(), "base.yaml")
+			if err := os.WriteFile(base, []byte(tc.input), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			played := filepath.Join(t.TempDir(), "scenario.yaml")
+			content := "apiVersion: scenario.cluster.open-cluster-management.io/v1alpha1\nkind: Scenario\nstart: 2026-11-20T10:00:00Z\nbase: {files: [" + base + "]}\nsteps: [{expect: []}]\n"
+			if err := os.WriteFile(played, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, form := range forms {
+				refuses(t, tc.want, run(t, "", "simulate", "-f", base, "-o", form, "--require-satisfied"))
+			}
+			refuses(t, tc.want, run(t, "", "diff", "--base", base, "--remove", "a"))
+			refuses(t, strings.ReplaceAll(tc.want, "no Placement is given", "has no Placement"), run(t, "", "test", played))
+		})
+	}
+}
+
+// refuses holds that a command was refused for a reason.
+func refuses(t *testing.T, reason string, got outcome) {
+	t.Helper()
+	if got.code != cli.ExitRefused || strings.Contains(got.out, "1 passed") || !strings.Contains(got.errOut, reason) {
+		t.Errorf("exit code %d, standard output %q, standard error %q; want 2, and %q", got.code, got.out, got.errOut, reason)
+	}
+}
+
+func TestValidateSaysWhatBecomesOfUnknownFields(t *testing.T) {
+	input := fleet + "\n---\napiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placment\nmetadata: {name: q}\n" + placement("p", "", "numberOfCluster: 3")
+	for level, want := range map[string][]string{
+		"warn": {
+			"dropped what a server would drop: spec.numberOfCluster", "did you mean Placement?", "skipped objects of other kinds",
+		},
+		"ignore": {"skipped objects of other kinds: Placment.cluster.open-cluster-management.io 1\n"},
+	} {
+		got := run(t, input, "simulate", "-f", "-", "--validate", level)
+		if got.code != cli.ExitOK {
+			t.Errorf("%s: exit code %d, standard error %s", level, got.code, got.errOut)
 		}
+		for _, text := range want {
+			if !strings.Contains(got.errOut, text) {
+				t.Errorf("%s: %q is not in %s", level, text, got.errOut)
+			}
+		}
+		if level == "ignore" && strings.Contains(got.errOut, "warning") {
+			t.Errorf("ignore: %s", got.errOut)
+		}
+	}
+	if got := run(t, input, "simulate", "-f", "-", "--validate", "loose"); got.code != cli.ExitRefused || !strings.Contains(got.errOut, `unknown validation "loose": use strict, warn, ignore`) {
+		t.Errorf("loose: %+v", got)
 	}
 }
 

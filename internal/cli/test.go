@@ -45,6 +45,7 @@ type test struct {
 	streams   genericiooptions.IOStreams
 	recursive bool
 	output    string
+	validate  validateFlag
 }
 
 func newTest(streams genericiooptions.IOStreams) *cobra.Command {
@@ -61,6 +62,8 @@ func newTest(streams genericiooptions.IOStreams) *cobra.Command {
 				return usageError{cmd, errors.New("nothing to play: give at least one scenario, or a folder of them")}
 			case !known:
 				return usageError{cmd, fmt.Errorf("unknown output %q: use text, json or junit", t.output)}
+			case t.validate.Check() != nil:
+				return usageError{cmd, t.validate.Check()}
 			}
 			return t.run(cmd.Context(), args, form)
 		},
@@ -68,6 +71,7 @@ func newTest(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&t.recursive, "recursive", "R", false, "play those in the folders below a folder too")
 	cmd.Flags().StringVarP(&t.output, "output", "o", "text", "`form` of the report: text, json or junit")
+	t.validate.add(cmd.Flags())
 	return cmd
 }
 
@@ -83,7 +87,7 @@ func (t *test) run(ctx context.Context, args []string, form reporter) error {
 	}
 	files, faults := t.files(args)
 	var report testReport
-	p := &player{rules: rules, warnings: t.streams.ErrOut}
+	p := &player{rules: rules, validation: t.validate.Validation, warnings: t.streams.ErrOut}
 	for _, name := range files {
 		if err := t.play(ctx, p, name, &report); err != nil {
 			wrong, isFault := errors.AsType[file.FaultsError](err)

@@ -51,7 +51,7 @@ func (p *player) apply(ctx context.Context, to *file.Bundle, s *scenario.Scenari
 	if len(objects) == 0 {
 		return nil
 	}
-	loader := file.Loader{Rules: p.rules, Namespace: s.Namespace, Given: s.Given(path, objects)}
+	loader := file.Loader{Rules: p.rules, Validation: p.validation, Namespace: s.Namespace, Given: s.Given(path, objects)}
 	made, err := loader.Load(ctx, nil)
 	if err != nil {
 		return err

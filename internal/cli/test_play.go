@@ -17,8 +17,9 @@ import (
 
 // player plays scenarios one after the other.
 type player struct {
-	rules    *file.Rules
-	warnings io.Writer
+	rules      *file.Rules
+	validation file.Validation
+	warnings   io.Writer
 }
 
 // play plays a scenario. The error is a file.FaultsError where the scenario is wrong.
@@ -50,6 +51,9 @@ func (p *player) play(ctx context.Context, name string, s *scenario.Scenario) (c
 			before[d.key] = d.clusters()
 		}
 	}
+	if len(before) == 0 {
+		return out, file.FaultsError{s.Fault("base", "has no Placement, and no step adds one, so there is nothing to decide")}
+	}
 	return out, nil
 }
 
@@ -62,7 +66,7 @@ func (p *player) base(ctx context.Context, name string, s *scenario.Scenario) (*
 		}
 		files = append(files, path)
 	}
-	loader := file.Loader{Rules: p.rules, Namespace: s.Namespace, Given: s.Given("base.objects", s.Base.Objects)}
+	loader := file.Loader{Rules: p.rules, Validation: p.validation, Namespace: s.Namespace, Given: s.Given("base.objects", s.Base.Objects)}
 	bundle, err := loader.Load(ctx, files)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -29,6 +30,8 @@ type world struct {
 	files     []string
 	recursive bool
 	hubFlags  *hubFlags
+	// validation is that of files; file.Warn when empty, since what is only shown may come from a hub with newer APIs.
+	validation file.Validation
 }
 
 func newWorld(streams genericiooptions.IOStreams, clock clock.PassiveClock) *world {
@@ -95,7 +98,7 @@ func (w *world) bundle(ctx context.Context, of reach) (*file.Bundle, error) {
 		}
 		return h.bundle(ctx, of)
 	}
-	loader := file.Loader{Stdin: w.streams.In, Recursive: w.recursive, Namespace: w.hubFlags.namespace()}
+	loader := file.Loader{Stdin: w.streams.In, Recursive: w.recursive, Namespace: w.hubFlags.namespace(), Validation: cmp.Or(w.validation, file.Warn)}
 	bundle, err := loader.Load(ctx, w.files)
 	if err != nil {
 		return nil, err

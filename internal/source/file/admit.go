@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,10 +40,7 @@ func (l *load) addObject(ctx context.Context, o object) {
 	for _, fault := range faults {
 		l.fail(o.fault(fault))
 	}
-	if len(unknown) > 0 {
-		l.bundle.Warnings = append(l.bundle.Warnings, fmt.Sprintf("%s: %s: dropped what a server would drop: %s",
-			o.place, o.title(), strings.Join(unknown, ", ")))
-	}
+	l.unknownFields(o, known, unknown)
 	l.remember(o, gvk)
 }
 
@@ -53,7 +49,7 @@ func (l *load) addObject(ctx context.Context, o object) {
 func (l *load) addStranger(o object, gvk schema.GroupVersionKind) {
 	versions := l.known.versionsOf(gvk.GroupKind())
 	if len(versions) == 0 {
-		l.bundle.Skipped[kindTitle(gvk)]++
+		l.unknownKind(o, gvk)
 		return
 	}
 	for i := range versions {

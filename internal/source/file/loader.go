@@ -26,6 +26,8 @@ type Loader struct {
 	Namespace string
 	// Limit is how many bytes are read in all; DefaultLimit when 0.
 	Limit int64
+	// Validation is Strict when empty.
+	Validation Validation
 	// Given are objects that are taken in after the files.
 	Given []Given
 	// Rules are compiled anew when nil.
@@ -46,7 +48,7 @@ func (l Loader) Load(ctx context.Context, names []string) (*Bundle, error) {
 		input:     input{stdin: l.Stdin, recursive: l.Recursive, left: limit, limit: limit},
 		known:     rules.known,
 		env:       rules.env,
-		namespace: cmp.Or(l.Namespace, "default"),
+		namespace: cmp.Or(l.Namespace, "default"), validation: cmp.Or(l.Validation, Strict),
 		seen:      map[identity]Place{},
 		bundle: &Bundle{
 			Programs: map[fleet.Key]*program.Program{}, Decisions: map[fleet.Key][]*clusterv1beta1.PlacementDecision{},
@@ -77,6 +79,8 @@ type load struct {
 	known     definitions
 	env       *celenv.Env
 	namespace string
+
+	validation Validation
 	// seen is where each object was given.
 	seen   map[identity]Place
 	bundle *Bundle
