@@ -2,6 +2,8 @@ package celenv
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -97,7 +99,7 @@ func parseOption() cel.EnvOption {
 			if err := decoder.Decode(&out); err != nil {
 				return types.NewErr("parsing JSON: %v", err)
 			}
-			if decoder.More() {
+			if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 				return types.NewErr("parsing JSON: text after the value")
 			}
 			return adapter{}.NativeToValue(plain(out))

@@ -47,6 +47,7 @@ func TestCompileRefuses(t *testing.T) {
 		"a group selector with a bad operator":   {p().Group("xy", clusterv1beta1.GroupClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchExpressions: []metav1.LabelSelectorRequirement{enginetest.Wants("a", "Near")}}}), []string{"spec.decisionStrategy.groupStrategy.decisionGroups[0].groupClusterSelector.claimSelector.matchExpressions[0].operator"}},
 		"a group expression that yields no bool": {p().Group("xy", clusterv1beta1.GroupClusterSelector{CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{"true", "1"}}}), []string{"spec.decisionStrategy.groupStrategy.decisionGroups[0].groupClusterSelector.celSelector.celExpressions[1]"}},
 		"a length that is no number":             {p().PerGroup("abc"), []string{"spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup"}},
+		"a length below 0":                       {p().PerGroup("-1"), []string{"spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup"}},
 		"a length of 0 percent":                  {p().PerGroup("0%"), []string{"spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup"}},
 		"a length beyond 100 percent":            {p().PerGroup("101%"), []string{"spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup"}},
 		"more expressions than are allowed":      {p().CEL(slices.Repeat([]string{`true`}, 257)...), []string{"spec"}},

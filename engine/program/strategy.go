@@ -1,6 +1,7 @@
 package program
 
 import (
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"regexp"
@@ -85,14 +86,16 @@ func compileGroup(in clusterv1beta1.DecisionGroup, env *celenv.Env, path *field.
 	return Group{Name: in.GroupName, Predicate: selector}, append(faults, errs...)
 }
 
+// length reads how many clusters a group may have. A count of 0 is no limit: that is how a strategy reads that does not say, and
+// one from before 0 was refused at admission.
 func length(in intstr.IntOrString) (count int, percent bool, err error) {
-	if in.Type == intstr.Int {
-		return max(in.IntValue(), 0), false, nil
+	if in == (intstr.IntOrString{}) {
+		return 0, false, nil
 	}
-	text, percent := strings.CutSuffix(in.StrVal, "%")
+	text, percent := strings.CutSuffix(in.String(), "%")
 	count, err = strconv.Atoi(text)
 	if err != nil || count < 1 || percent && count > 100 {
-		return 0, false, fmt.Errorf("must be a number of clusters, or 1%% to 100%%")
+		return 0, false, errors.New("must be a number of clusters, 1 or more, or a percentage from 1% to 100%")
 	}
 	return count, percent, nil
 }

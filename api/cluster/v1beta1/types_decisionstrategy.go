@@ -32,7 +32,7 @@ type GroupStrategy struct {
 	// +kubebuilder:default="100%"
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^((100|[1-9][0-9]{0,1})%|[1-9][0-9]*)$`
-	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= -2147483648 && self <= 2147483647",message="must be a number of 32 bits, or a percentage"
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 1 && self <= 2147483647",message="must be from 1 to 2147483647, or a percentage"
 	ClustersPerDecisionGroup intstr.IntOrString `json:"clustersPerDecisionGroup,omitzero"`
 }
 

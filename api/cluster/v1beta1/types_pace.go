@@ -61,6 +61,7 @@ type DisruptionPolicy struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:Pattern=`^([0-9]{1,3}h)?([0-9]{1,5}m)?([0-9]{1,6}s)?$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="must be 1s or more"
 	Interval metav1.Duration `json:"interval,omitzero"`
 }
 
