@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,6 +38,7 @@ const (
 // hub is an API server in memory with informers that lag behind it: what is stored is shown to a world later, kind by
 // kind in order. It refuses writes whose uid or resourceVersion is not that of what is stored.
 type hub struct {
+	writing       sync.Mutex
 	client.Client // nil: whatever the loop does not use panics
 
 	t       *testing.T
@@ -324,8 +326,10 @@ func mergePatch(stored, change map[string]any) map[string]any {
 	return stored
 }
 
-// write carries out a write as far as the hub's fault lets it.
+// write carries out a write as far as the hub's fault lets it. Writes that are sent together are carried out one after the other.
 func (h *hub) write(what string, carryOut func() error) error {
+	h.writing.Lock()
+	defer h.writing.Unlock()
 	h.meanwhile()
 	switch h.fault() {
 	case refused:
