@@ -107,14 +107,17 @@ func (d *definition) normalise(content map[string]any) (unknown []string) {
 func (d *definition) validate(ctx context.Context, content map[string]any) field.ErrorList {
 	out := validation.ValidateCustomResource(nil, content, d.schema)
 	out = append(out, listtype.ValidateListSetsAndMaps(nil, d.structural, content)...)
-	slices.SortStableFunc(out, func(a, b *field.Error) int {
-		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Type, b.Type))
-	})
+	slices.SortStableFunc(out, byField)
 	if d.rules == nil || slices.ContainsFunc(out, blocksRules) {
 		return out
 	}
 	broken, _ := d.rules.Validate(ctx, nil, d.structural, content, nil, celconfig.RuntimeCELCostBudget)
+	slices.SortStableFunc(broken, byField) // the rules of a schema run in no order
 	return append(out, broken...)
+}
+
+func byField(a, b *field.Error) int {
+	return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Type, b.Type))
 }
 
 func blocksRules(err *field.Error) bool {

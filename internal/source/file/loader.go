@@ -49,7 +49,7 @@ func (l Loader) Load(ctx context.Context, names []string) (*Bundle, error) {
 		known:     rules.known,
 		env:       rules.env,
 		namespace: cmp.Or(l.Namespace, "default"), validation: cmp.Or(l.Validation, Strict),
-		seen:      map[identity]Place{},
+		seen: map[identity]Place{},
 		bundle: &Bundle{
 			Programs: map[fleet.Key]*program.Program{}, Decisions: map[fleet.Key][]*clusterv1beta1.PlacementDecision{},
 			Faults: map[fleet.Key]field.ErrorList{}, Skipped: map[string]int{},
