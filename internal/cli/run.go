@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -54,7 +55,8 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	streams = safe(streams)
 	defer func() {
 		if broken := recover(); broken != nil {
-			fmt.Fprintf(streams.ErrOut, "error: Berth broke a rule of its own, which is a defect; please report it with the input: %v\n", broken)
+			fmt.Fprintf(streams.ErrOut, "error: Berth broke a rule of its own, which is a defect; please report it with the input and what follows: %v\n\n%s",
+				broken, debug.Stack())
 			code = ExitRefused
 		}
 	}()
