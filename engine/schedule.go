@@ -16,6 +16,15 @@ import (
 	"github.com/berth-project/berth/engine/selection"
 )
 
+// Decide decides a placement on a fleet: it runs its program, and where there is none, for the faults of the placement, it keeps
+// what was decided before.
+func Decide(s *fleet.Snapshot, key fleet.Key, p *program.Program, faults field.ErrorList, past ledger.Ledger) *Result {
+	if p == nil || len(faults) > 0 {
+		return keep(s, key, describe(faults))
+	}
+	return Schedule(s, p, past)
+}
+
 // Schedule decides one placement on a fleet, from what it remembers of its last run.
 func Schedule(s *fleet.Snapshot, p *program.Program, past ledger.Ledger) *Result {
 	incumbents := seats(s, p.Key)
@@ -143,11 +152,6 @@ func (t *Trace) shown() map[string]Shown {
 		out[t.Snapshot.Name(id)] = Shown{Tier: t.Tier(id), Score: t.Ranking.Score(id)}
 	}
 	return out
-}
-
-// Keep is the result for a placement that does not compile: what was decided before stays.
-func Keep(s *fleet.Snapshot, key fleet.Key, faults field.ErrorList) *Result {
-	return keep(s, key, describe(faults))
 }
 
 // keep leaves the decisions as they are, save for clusters that are gone or that no set bound to the namespace has

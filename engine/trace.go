@@ -27,7 +27,7 @@ type Trace struct {
 	kept    *bitset.BitSet
 }
 
-// Verdict returns the answer for one cluster of the snapshot.
+// Verdict returns the answer for one cluster of the snapshot; the zero Verdict for an ID that no cluster of it has.
 func (t *Trace) Verdict(id fleet.ID) verdict.Verdict {
 	out := t.Unranked(id)
 	if out.Code == verdict.Beaten {
@@ -39,6 +39,8 @@ func (t *Trace) Verdict(id fleet.ID) verdict.Verdict {
 // Unranked is Verdict without the rank of a cluster that was beaten, which costs a look at all candidates.
 func (t *Trace) Unranked(id fleet.ID) verdict.Verdict {
 	switch {
+	case t.Snapshot.Cluster(id) == nil:
+		return verdict.Verdict{}
 	case t.Ranking == nil && !t.scope.candidates.Test(id):
 		return t.scope.why(t.Snapshot.Cluster(id))
 	case t.Ranking == nil:

@@ -48,10 +48,7 @@ func (l *Live) Decide(key fleet.Key) *engine.Result {
 			panic("enginetest: a run wrote to the empty set that all share")
 		}
 	}()
-	if compiled := l.programs[key]; compiled != nil {
-		return engine.Schedule(s, compiled, plan.ReadLedger(l.World.Placements[key]))
-	}
-	return engine.Keep(s, key, l.faults[key])
+	return engine.Decide(s, key, l.programs[key], l.faults[key], plan.ReadLedger(l.World.Placements[key]))
 }
 
 // Balanced says whether other placements' decisions count for a placement. They wake nobody, by design.

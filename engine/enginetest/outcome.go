@@ -74,10 +74,8 @@ func (o Outcome) Clusters() []string {
 // Answer runs the engine for one placement: it compiles, then decides or keeps.
 func Answer(s *fleet.Snapshot, placement *clusterv1beta1.Placement, env *celenv.Env) *engine.Result {
 	compiled, faults := program.Compile(placement, env)
-	if len(faults) > 0 {
-		return engine.Keep(s, fleet.Key{Namespace: placement.Namespace, Name: placement.Name}, faults)
-	}
-	return engine.Schedule(s, compiled, plan.ReadLedger(placement))
+	key := fleet.Key{Namespace: placement.Namespace, Name: placement.Name}
+	return engine.Decide(s, key, compiled, faults, plan.ReadLedger(placement))
 }
 
 // Said puts a result of the engine into the words of an Outcome, without what is stored.

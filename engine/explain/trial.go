@@ -65,16 +65,13 @@ func (c Case) run(cluster string, steps []Step) *engine.Result {
 	}
 	t.edit.SetCluster(fleet.NewCluster(t.cluster))
 	compiled, faults := program.Compile(t.placement, c.Env)
-	if len(faults) > 0 {
-		key := fleet.Key{Namespace: c.Placement.Namespace, Name: c.Placement.Name}
-		return engine.Keep(t.edit.Snapshot().At(t.now), key, faults)
-	}
-	if t.points > 0 {
+	if compiled != nil && t.points > 0 {
 		t.score(compiled)
 	}
 	past := c.Past
 	past.SameSpec = past.SameSpec && !t.reworked
-	return engine.Schedule(t.edit.Snapshot().At(t.now), compiled, past)
+	key := fleet.Key{Namespace: c.Placement.Namespace, Name: c.Placement.Name}
+	return engine.Decide(t.edit.Snapshot().At(t.now), key, compiled, faults, past)
 }
 
 // score adds a prioritizer that gives the points to the cluster, and nothing to any other.

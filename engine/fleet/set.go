@@ -18,6 +18,18 @@ type Set struct {
 	nobody   bool
 }
 
+// ExclusiveLabel returns the label whose clusters are the members of an exclusive set. ok is false for sets that share clusters.
+func ExclusiveLabel(set *clusterv1beta2.ManagedClusterSet) (label clusterv1beta2.ExclusiveLabelSelector, ok bool) {
+	switch selector := set.Spec.ClusterSelector; {
+	case selector.SelectorType == "" || selector.SelectorType == clusterv1beta2.ExclusiveClusterSetLabel:
+		return clusterv1beta2.ExclusiveLabelSelector{Key: clusterv1beta2.ClusterSetLabel, Value: set.Name}, true
+	case selector.SelectorType == clusterv1beta2.ExclusiveLabel && selector.ExclusiveLabel != nil:
+		return *selector.ExclusiveLabel, true
+	default:
+		return clusterv1beta2.ExclusiveLabelSelector{}, false
+	}
+}
+
 // NewSet compiles the selector of a ManagedClusterSet. A wrong one yields a Set with Faults, never an error, so that
 // one bad set cannot hide the others.
 func NewSet(object *clusterv1beta2.ManagedClusterSet) *Set {

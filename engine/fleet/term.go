@@ -1,5 +1,7 @@
 package fleet
 
+import "strconv"
+
 // Term names one thing that may be true of a cluster: that it exists, has a taint, or has a label or claim, with or
 // without a certain value. The snapshot keeps for each term the set of clusters for which it holds. Two terms are
 // the same thing exactly when they are the same string; its form is private to this package.
@@ -49,10 +51,11 @@ func TermKey(source Source, key string) Term {
 	return Term("l" + key)
 }
 
-// TermPair is the term "has a label (claim) of this key with this value".
+// TermPair is the term "has a label (claim) of this key with this value". The name of a claim may hold any character, so its
+// length says where it ends.
 func TermPair(source Source, key, value string) Term {
 	if source == Claim {
-		return Term("C" + key + "\x00" + value)
+		return Term("C" + strconv.Itoa(len(key)) + ":" + key + value)
 	}
 	return Term("L" + key + "\x00" + value)
 }

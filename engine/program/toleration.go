@@ -43,10 +43,11 @@ func compileTolerations(in []clusterv1beta1.Toleration, path *field.Path) ([]Tol
 				clusterv1.TaintEffectNoSelect, clusterv1.TaintEffectPreferNoSelect, clusterv1.TaintEffectNoSelectIfNew,
 			}))
 		}
-		out = append(out, Toleration{
-			Key: toleration.Key, Exists: exists, Value: toleration.Value,
-			Effect: toleration.Effect, Seconds: toleration.TolerationSeconds,
-		})
+		made := Toleration{Key: toleration.Key, Exists: exists, Value: toleration.Value, Effect: toleration.Effect}
+		if toleration.TolerationSeconds != nil {
+			made.Seconds = new(*toleration.TolerationSeconds) // the placement is not retained
+		}
+		out = append(out, made)
 	}
 	return out, faults
 }

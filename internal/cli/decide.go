@@ -48,11 +48,7 @@ func decideOne(bundle *file.Bundle, snapshot *fleet.Snapshot, placement *cluster
 	if made.idle != "" {
 		return made, snapshot
 	}
-	if faults := bundle.Faults[key]; len(faults) > 0 {
-		made.result = engine.Keep(snapshot, key, faults)
-	} else {
-		made.result = engine.Schedule(snapshot, bundle.Programs[key], plan.ReadLedger(placement))
-	}
+	made.result = engine.Decide(snapshot, key, bundle.Programs[key], bundle.Faults[key], plan.ReadLedger(placement))
 	made.store(snapshot.Now)
 	edit := snapshot.Edit()
 	edit.SetSlices(key, made.result.Slices())

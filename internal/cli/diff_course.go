@@ -63,14 +63,10 @@ func (c *course) fork() *course {
 // run decides a placement as things are; nil where the manager leaves it alone.
 func (c *course) run(key fleet.Key) *engine.Result {
 	at := c.seats[key]
-	switch {
-	case at == nil || idle(at.placement) != "":
+	if at == nil || idle(at.placement) != "" {
 		return nil
-	case at.program == nil:
-		return engine.Keep(c.snapshot, key, at.faults)
-	default:
-		return engine.Schedule(c.snapshot, at.program, plan.ReadLedger(at.placement))
 	}
+	return engine.Decide(c.snapshot, key, at.program, at.faults, plan.ReadLedger(at.placement))
 }
 
 // settle decides some placements, in order, and those that moved again, until none does. Others are not woken by that, as

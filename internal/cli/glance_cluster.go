@@ -178,16 +178,9 @@ func choices(bundle *file.Bundle) map[string]map[fleet.Key]struct{} {
 	return out
 }
 
-// exclusiveLabel returns the label that makes a cluster a member of a set and of no other; ok is false for sets that may
-// overlap.
-func exclusiveLabel(set *clusterv1beta2.ManagedClusterSet) (label string, ok bool) {
-	selector := set.Spec.ClusterSelector
-	switch {
-	case selector.SelectorType == "" || selector.SelectorType == clusterv1beta2.ExclusiveClusterSetLabel:
-		return clusterv1beta2.ClusterSetLabel + "=" + set.Name, true
-	case selector.SelectorType == clusterv1beta2.ExclusiveLabel && selector.ExclusiveLabel != nil:
-		return selector.ExclusiveLabel.Key + "=" + selector.ExclusiveLabel.Value, true
-	default:
-		return "", false
-	}
+// exclusiveLabel returns the label that makes a cluster a member of a set and of no other, as key=value; ok is false for sets
+// that may overlap.
+func exclusiveLabel(set *clusterv1beta2.ManagedClusterSet) (text string, ok bool) {
+	label, ok := fleet.ExclusiveLabel(set)
+	return label.Key + "=" + label.Value, ok
 }

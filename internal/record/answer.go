@@ -89,10 +89,7 @@ func (r *Record) replay(key fleet.Key, now live.Case) *Answer {
 }
 
 func decide(key fleet.Key, now live.Case) *engine.Result {
-	if now.Program == nil {
-		return engine.Keep(now.Snapshot, key, now.Faults)
-	}
-	return engine.Schedule(now.Snapshot, now.Program, plan.ReadLedger(now.Stored.Placement))
+	return engine.Decide(now.Snapshot, key, now.Program, now.Faults, plan.ReadLedger(now.Stored.Placement))
 }
 
 func (r *Record) whatIf(now live.Case) explain.Case {

@@ -150,11 +150,7 @@ func (h *Hub) decide(world *live.World, placement *clusterv1beta1.Placement) Dec
 		return out
 	}
 	out.Groups = groups(c.Stored.Slices)
-	if c.Program == nil {
-		out.Result = engine.Keep(c.Snapshot, out.Key(), c.Faults)
-	} else {
-		out.Result = engine.Schedule(c.Snapshot, c.Program, plan.ReadLedger(c.Stored.Placement))
-	}
+	out.Result = engine.Decide(c.Snapshot, out.Key(), c.Program, c.Faults, plan.ReadLedger(c.Stored.Placement))
 	out.pending = plan.Diff(out.Result, c.Stored, now)
 	return out
 }

@@ -96,7 +96,7 @@ func (x *index) setSet(object *clusterv1beta2.ManagedClusterSet) []string {
 	defer x.mu.Unlock()
 	out := x.forget(object.Name)
 	set := &known{compiled: fleet.NewSet(object)}
-	set.claimed, set.exclusive = claim(object)
+	set.claimed, set.exclusive = fleet.ExclusiveLabel(object)
 	x.sets[object.Name] = set
 	for _, term := range set.compiled.Reads() {
 		put(x.readers, term, object.Name)
@@ -147,7 +147,7 @@ func (x *index) members(set *fleet.Set) int {
 
 // rivals returns the other sets that claim the same exclusive label, sorted.
 func (x *index) rivals(set *clusterv1beta2.ManagedClusterSet) []string {
-	claimed, exclusive := claim(set)
+	claimed, exclusive := fleet.ExclusiveLabel(set)
 	if !exclusive {
 		return nil
 	}

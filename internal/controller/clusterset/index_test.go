@@ -37,9 +37,9 @@ func (w world) of() map[string][]string {
 // rivals returns the other sets that claim the label of a set.
 func (w world) rivals(set *clusterv1beta2.ManagedClusterSet) []string {
 	var out []string
-	claimed, exclusive := claim(set)
+	claimed, exclusive := fleet.ExclusiveLabel(set)
 	for name, other := range w.sets {
-		if label, ok := claim(other); exclusive && ok && label == claimed && name != set.Name {
+		if label, ok := fleet.ExclusiveLabel(other); exclusive && ok && label == claimed && name != set.Name {
 			out = append(out, name)
 		}
 	}

@@ -10,31 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/engine/fleet"
 )
 
 // mostNamed is how many rivals a message names.
 const mostNamed = 10
 
 // label is what makes a cluster a member of an exclusive set.
-type label struct {
-	key, value string
-}
-
-// claim returns the label that a set claims for itself. Exclusive is false for sets that share their clusters.
-func claim(set *clusterv1beta2.ManagedClusterSet) (claimed label, exclusive bool) {
-	selector := set.Spec.ClusterSelector
-	switch selector.SelectorType {
-	case "", clusterv1beta2.ExclusiveClusterSetLabel:
-		return label{clusterv1beta2.ClusterSetLabel, set.Name}, true
-	case clusterv1beta2.ExclusiveLabel:
-		if selector.ExclusiveLabel != nil {
-			return label{selector.ExclusiveLabel.Key, selector.ExclusiveLabel.Value}, true
-		}
-		return label{}, false
-	default:
-		return label{}, false
-	}
-}
+type label = clusterv1beta2.ExclusiveLabelSelector
 
 // finding is what there is to report of a set.
 type finding struct {
@@ -84,13 +67,13 @@ func conflict(set *clusterv1beta2.ManagedClusterSet, rivals []string) metav1.Con
 		out.Message = "No other set claims the label of this one"
 		return out
 	}
-	claimed, _ := claim(set)
+	claimed, _ := fleet.ExclusiveLabel(set)
 	named, more := rivals, ""
 	if len(rivals) > mostNamed {
 		named, more = rivals[:mostNamed], fmt.Sprintf(" and %d more", len(rivals)-mostNamed)
 	}
 	out.Status, out.Reason = metav1.ConditionTrue, clusterv1beta2.ReasonExclusiveLabelInUse
 	out.Message = fmt.Sprintf("The label %s=%s is also claimed by [%s]%s: its clusters are in each of these sets",
-		claimed.key, claimed.value, strings.Join(named, ","), more)
+		claimed.Key, claimed.Value, strings.Join(named, ","), more)
 	return out
 }

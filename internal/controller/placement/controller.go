@@ -183,10 +183,7 @@ func earlier(a, b time.Time) time.Time {
 }
 
 func answer(c live.Case, key fleet.Key) *engine.Result {
-	if c.Program == nil {
-		return engine.Keep(c.Snapshot, key, c.Faults)
-	}
-	return engine.Schedule(c.Snapshot, c.Program, plan.ReadLedger(c.Stored.Placement))
+	return engine.Decide(c.Snapshot, key, c.Program, c.Faults, plan.ReadLedger(c.Stored.Placement))
 }
 
 // tell emits the one event that an applied plan is worth. The event names a slice that was written: its

@@ -11,6 +11,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/engine/fleet"
 )
 
 // Level is how much a role lets its holder do with a set. Each level includes those after it.
@@ -94,14 +95,8 @@ func clusterRule(names []string) rbacv1.PolicyRule {
 // exclusive reports whether the members of a set are the clusters whose clusterset label is its name. Other labels than that
 // one make no administrator: a user who edits the selector would choose the clusters.
 func exclusive(set *clusterv1beta2.ManagedClusterSet) bool {
-	switch selector := set.Spec.ClusterSelector; selector.SelectorType {
-	case "", clusterv1beta2.ExclusiveClusterSetLabel:
-		return true
-	case clusterv1beta2.ExclusiveLabel:
-		return selector.ExclusiveLabel != nil && selector.ExclusiveLabel.Key == clusterv1beta2.ClusterSetLabel && selector.ExclusiveLabel.Value == set.Name
-	default:
-		return false
-	}
+	label, ok := fleet.ExclusiveLabel(set)
+	return ok && label.Key == clusterv1beta2.ClusterSetLabel && label.Value == set.Name
 }
 
 // wanted returns the role of a set. The set owns it, so that it goes with the set.

@@ -30,7 +30,7 @@ type Set = clusterv1beta2.ManagedClusterSet
 func Validating(server, cache client.Reader) http.Handler {
 	return review.Handler(func(ctx context.Context, c review.Case[Set]) (review.Answer, error) {
 		var stored []Set
-		if _, claims := claimOf(c.New); claims && claimOrNone(c.Old) != claimOrNone(c.New) {
+		if _, claims := fleet.ExclusiveLabel(c.New); claims && claimOrNone(c.Old) != claimOrNone(c.New) {
 			others, list := cache, &clusterv1beta2.ManagedClusterSetList{}
 			if c.New.Spec.ClusterSelector.SelectorType == clusterv1beta2.ExclusiveLabel {
 				others = server
@@ -92,29 +92,16 @@ func labelFaults(label clusterv1beta2.ExclusiveLabelSelector, path *field.Path) 
 	return out
 }
 
-// claimOf returns the label that a set claims for itself, if it is of an exclusive type. A set by the clusterset label
-// claims its own name there.
-func claimOf(set *Set) (label clusterv1beta2.ExclusiveLabelSelector, claims bool) {
-	switch selector := set.Spec.ClusterSelector; {
-	case selector.SelectorType == "", selector.SelectorType == clusterv1beta2.ExclusiveClusterSetLabel:
-		return clusterv1beta2.ExclusiveLabelSelector{Key: clusterv1beta2.ClusterSetLabel, Value: set.Name}, true
-	case selector.SelectorType == clusterv1beta2.ExclusiveLabel && selector.ExclusiveLabel != nil:
-		return *selector.ExclusiveLabel, true
-	default:
-		return clusterv1beta2.ExclusiveLabelSelector{}, false
-	}
-}
-
 func claimOrNone(set *Set) clusterv1beta2.ExclusiveLabelSelector {
 	if set == nil {
 		return clusterv1beta2.ExclusiveLabelSelector{}
 	}
-	label, _ := claimOf(set)
+	label, _ := fleet.ExclusiveLabel(set)
 	return label
 }
 
 func conflicts(set *Set, stored []Set) field.ErrorList {
-	label, claims := claimOf(set)
+	label, claims := fleet.ExclusiveLabel(set)
 	if !claims {
 		return nil
 	}
