@@ -2,8 +2,6 @@ package celenv
 
 import (
 	"encoding/json"
-	"errors"
-	"io"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -99,7 +97,7 @@ func parseOption() cel.EnvOption {
 			if err := decoder.Decode(&out); err != nil {
 				return types.NewErr("parsing JSON: %v", err)
 			}
-			if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+			if rest := text[decoder.InputOffset():]; strings.TrimSpace(string(rest)) != "" {
 				return types.NewErr("parsing JSON: text after the value")
 			}
 			return adapter{}.NativeToValue(plain(out))
