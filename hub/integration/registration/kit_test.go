@@ -194,8 +194,9 @@ func (s *scene) selects(want ...string) {
 	})
 }
 
-// record follows the slices of the namespace and returns a function that returns every cluster that any of them ever named.
-func (s *scene) record() func() []string {
+// record follows the slices of the namespace and returns a function that returns every cluster that any of them ever named, once
+// a given one is among these.
+func (s *scene) record() func(last string) []string {
 	s.t.Helper()
 	watching, err := s.Watch(s.t.Context(), &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(s.namespace))
 	if err != nil {
@@ -217,9 +218,17 @@ func (s *scene) record() func() []string {
 			mu.Unlock()
 		}
 	}()
-	return func() []string {
-		mu.Lock()
-		defer mu.Unlock()
-		return slices.Sorted(maps.Keys(named))
+	return func(last string) (out []string) {
+		s.t.Helper()
+		s.eventually(func(context.Context) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if !named[last] {
+				return fmt.Errorf("the watch has not shown %s", last)
+			}
+			out = slices.Sorted(maps.Keys(named))
+			return nil
+		})
+		return out
 	}
 }

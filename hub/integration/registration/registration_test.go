@@ -38,7 +38,7 @@ func TestNoSliceNamesAClusterThatNeverJoined(t *testing.T) {
 	}
 	s.cluster("simulated", simulated) // what is decided about it was decided about the others before
 	s.selects("simulated")
-	if got := named(); !slices.Equal(got, []string{"simulated"}) {
+	if got := named("simulated"); !slices.Equal(got, []string{"simulated"}) {
 		t.Errorf("slices have named %v", got)
 	}
 	if got := taints(s.stored(t.Context(), "pending-00")); !slices.Equal(got, []string{unreachable}) {
@@ -62,7 +62,7 @@ func TestTheFirstStartSelectsNoClusterThatNeverJoined(t *testing.T) {
 	s.start()
 	s.reports("True", "TaintUnjoined")
 	s.selects("real")
-	if got := named(); !slices.Equal(got, []string{"real"}) {
+	if got := named("real"); !slices.Equal(got, []string{"real"}) {
 		t.Errorf("slices have named %v", got)
 	}
 }

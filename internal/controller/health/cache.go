@@ -38,8 +38,10 @@ type healthCache struct {
 	// disruption is nil while the hub is not suspected.
 	disruption *fullDisruption
 	unjoined   unjoinedState
-	// firstPass is true until every cluster that is to be tainted at the start is.
+	// firstPass is true until the informer has shown the taint of every cluster that is to be tainted at the start. unshown are
+	// the clusters of which it has not shown yet what the loop wrote in the first pass.
 	firstPass bool
+	unshown   map[string]struct{}
 	// managerClockSuspected is the direction in which most clusters are skewed; 0: the clock of the manager is not suspected.
 	managerClockSuspected int
 
@@ -63,7 +65,8 @@ type entry struct {
 
 func newHealthCache(limit int, simulate bool) *healthCache {
 	return &healthCache{
-		limit: limit, simulate: simulate, firstPass: true, wake: func(string) {}, clusters: map[string]*entry{}, postponed: map[string]struct{}{},
+		limit: limit, simulate: simulate, wake: func(string) {}, clusters: map[string]*entry{}, postponed: map[string]struct{}{},
+		firstPass: true, unshown: map[string]struct{}{},
 	}
 }
 
@@ -84,10 +87,13 @@ func (h *healthCache) setCluster(cluster *clusterv1.ManagedCluster, now time.Tim
 	if e.cluster != nil && older(cluster, e.cluster) {
 		return // the loop's own write was faster
 	}
-	if h.set(e, cluster, now) {
+	_, shown := h.unshown[cluster.Name]
+	delete(h.unshown, cluster.Name)
+	changed := h.set(e, cluster, now)
+	if changed {
 		h.wake(cluster.Name)
-		h.reviewIf(h.disruption != nil || h.unjoined.release || h.firstPass)
 	}
+	h.reviewIf(shown || changed && (h.disruption != nil || h.unjoined.release || h.firstPass))
 }
 
 // setWritten records what the loop's own write has made of a cluster, unless it has gone meanwhile.
@@ -96,8 +102,11 @@ func (h *healthCache) setWritten(cluster *clusterv1.ManagedCluster, now time.Tim
 	defer h.mu.Unlock()
 	e := h.clusters[cluster.Name]
 	if e != nil && e.cluster != nil && e.cluster.UID == cluster.UID && !older(cluster, e.cluster) {
+		if h.firstPass && older(e.cluster, cluster) {
+			h.unshown[cluster.Name] = struct{}{}
+		}
 		h.set(e, cluster, now)
-		h.reviewIf(h.unjoined.release || h.firstPass)
+		h.reviewIf(h.unjoined.release)
 	}
 }
 
@@ -128,6 +137,7 @@ func (h *healthCache) removeCluster(name string) {
 	defer h.mu.Unlock()
 	if e := h.clusters[name]; e != nil {
 		e.cluster, e.facts, e.reportTime, e.unknownSince = nil, facts{}, time.Time{}, time.Time{}
+		delete(h.unshown, name)
 		h.removeUnused(name)
 		h.reviewIf(h.disruption != nil || h.unjoined.release || h.firstPass)
 	}

@@ -253,9 +253,20 @@ func TestWhoIsWoken(t *testing.T) {
 		}, false, []string{"c"}},
 		"a cluster is to go": {func(r *healthCache) { r.setCluster(healthy("c").going().Obj(), noon) }, false, []string{"c"}},
 
-		"in the first pass, what the loop wrote itself": {func(r *healthCache) {
+		"in the first pass, that the informer shows what the loop wrote": {func(r *healthCache) {
 			r.firstPass = true
-			r.setWritten(healthy("c").tainted(since(unreachable, 0)).Obj(), noon)
+			version := func(number string, taints ...clusterv1.Taint) *clusterv1.ManagedCluster {
+				out := healthy("c").tainted(taints...).Obj()
+				out.ResourceVersion = number
+				return out
+			}
+			r.setCluster(version("1"), noon)
+			r.setWritten(version("2", since(unreachable, 0)), noon)
+			r.setCluster(version("1"), noon)
+			if r.unjoined.mode = modeAll; r.endFirstPass() {
+				panic("the informer has not shown the taint")
+			}
+			r.setCluster(version("2", since(unreachable, 0)), noon)
 		}, false, []string{fleet}},
 
 		"while the hub is suspected, a heartbeat":   {func(r *healthCache) { r.setLease("c", noon, noon) }, true, nil},

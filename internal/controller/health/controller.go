@@ -51,7 +51,7 @@ type Options struct {
 	Unjoined Unjoined
 	// Simulate reports clusters as accepted, joined and available that are annotated as simulated and have no agent.
 	Simulate bool
-	// Tainted is closed once every cluster that is to be tainted at the start is.
+	// Tainted is closed once every cluster that is to be tainted at the start is, and the informer has shown it.
 	Tainted chan<- struct{}
 	// Leases observes the watch of the leases in the cache of the manager.
 	Leases   *LeaseWatch

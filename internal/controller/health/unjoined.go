@@ -153,7 +153,8 @@ func (e *entry) releasable() bool {
 }
 
 // endFirstPass tells whether the first pass over the fleet is over: it is decided what becomes of clusters that never joined,
-// and those that are to be tainted are. While the hub is suspected no cluster is tainted, so there is nothing to wait for.
+// those that are to be tainted are, and the informer has shown it. While the hub is suspected no cluster is tainted, so there
+// is nothing to wait for.
 func (h *healthCache) endFirstPass() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -162,10 +163,10 @@ func (h *healthCache) endFirstPass() bool {
 		return true
 	case h.unjoined.mode == modeUndecided:
 		return false
-	case h.unjoined.mode == modeAll && h.disruption == nil && len(h.evictableLocked()) > 0:
+	case h.unjoined.mode == modeAll && h.disruption == nil && (len(h.unshown) > 0 || len(h.evictableLocked()) > 0):
 		return false
 	default:
-		h.firstPass = false
+		h.firstPass, h.unshown = false, nil
 		return true
 	}
 }

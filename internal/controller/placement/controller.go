@@ -51,8 +51,8 @@ type Options struct {
 	Env *celenv.Env
 	// BuiltIn says that the sets `default` and `global` are restored, so that no decision need change while one is not there.
 	BuiltIn bool
-	// Tainted is closed once the health controller has tainted the clusters that are not to be selected. Nothing is decided
-	// before, for a while. Nil: nothing is waited for.
+	// Tainted is closed once the informer of clusters has shown that those that are not to be selected are tainted. Nothing is
+	// decided before, for a while. Nil: nothing is waited for.
 	Tainted <-chan struct{}
 }
 

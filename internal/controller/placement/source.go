@@ -7,12 +7,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/record"
@@ -84,13 +86,30 @@ func (s *source) awaitTaints(ctx context.Context) error {
 	}
 	select {
 	case <-s.tainted:
-		return nil
+		return s.heardAll(ctx)
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for clusters to be tainted: %w", ctx.Err())
 	case <-s.clock.After(taintedLimit):
 		log.FromContext(ctx).Info("WARNING: not every cluster that never joined is tainted, and placements are decided all the same", "waited", taintedLimit)
 		return nil
 	}
+}
+
+// heardAll blocks until the world has heard of each cluster what any handler has. The informer calls its handlers in turn,
+// and adds another one only between two events.
+func (s *source) heardAll(ctx context.Context) error {
+	informer, err := s.cache.GetInformer(ctx, &clusterv1.ManagedCluster{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watching clusters: %w", err)
+	}
+	added, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{})
+	if err == nil {
+		err = informer.RemoveEventHandler(added)
+	}
+	if err != nil {
+		return fmt.Errorf("watching clusters: %w", err)
+	}
+	return nil
 }
 
 // wake has a placement decided at once.

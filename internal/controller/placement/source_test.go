@@ -7,11 +7,19 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
 
 // TestTheFirstDecisionWaitsForTaints of clusters that never joined, and no longer than a bounded time.
 func TestTheFirstDecisionWaitsForTaints(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := clusterv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
 	for sentence, test := range map[string]struct {
 		none, canceled bool
 		// after is when the clusters are tainted.
@@ -30,7 +38,7 @@ func TestTheFirstDecisionWaitsForTaints(t *testing.T) {
 				if test.canceled {
 					cancel()
 				}
-				s := &source{clock: clock.RealClock{}}
+				s := &source{clock: clock.RealClock{}, cache: &informertest.FakeInformers{Scheme: scheme}}
 				if !test.none {
 					tainted := make(chan struct{})
 					stop := time.AfterFunc(test.after, func() { close(tainted) })

@@ -119,6 +119,23 @@ func TestEverybodyIsToldEverything(t *testing.T) {
 	}
 }
 
+// TestAHandlerIsAddedBetweenEvents: once one is added, all others have heard of each event that any has heard of.
+func TestAHandlerIsAddedBetweenEvents(t *testing.T) {
+	h := newHub(t)
+	entered := make(chan struct{})
+	if _, err := h.informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: func(any) { close(entered) }}); err != nil {
+		t.Fatal(err)
+	}
+	second, _ := h.listen(t)
+	h.run(t)
+	h.Add(named("a", "1"))
+	<-entered
+	h.listen(t)
+	if len(second) != 1 {
+		t.Errorf("the second handler has heard of %d events, want 1", len(second))
+	}
+}
+
 func TestWhoIsRemovedHearsNoMore(t *testing.T) {
 	h := newHub(t)
 	gone, registration := h.listen(t)
