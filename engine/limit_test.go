@@ -22,7 +22,7 @@ import (
 const tooMuch = `managedCluster.metadata.name.startsWith("z") || "%.99999999f".format([1.5]) == ""`
 
 // TestAPlacementOverItsCostLimitKeepsItsDecisions holds the engine to the oracle where expressions cost more than a placement
-// may spend: in predicates, in tiers, in groups and in all of them together, whatever is cached and whoever is selected.
+// may spend: in predicates, in tiers, in groups and in all of them together, whatever is cached and selected.
 func TestAPlacementOverItsCostLimitKeepsItsDecisions(t *testing.T) {
 	within, beyond := celenv.PlacementCost/celenv.ExpressionCost-1, celenv.PlacementCost/celenv.ExpressionCost+5
 	tiered := func(texts ...string) func(*clusterv1beta1.Placement) {
@@ -118,9 +118,9 @@ func TestAPlacementOverItsCostLimitIsNotEvaluatedAgain(t *testing.T) {
 				t.Fatal("it decided, and was to exceed its limit")
 			}
 			tc.change(live)
-			nobody := live.Snapshot.Nobody()
+			none := live.Snapshot.Nobody()
 			all := live.Snapshot.Holding(fleet.TermExists).Bits()
-			_, _, known := compiled.Overran(program.Basis{Snapshot: live.Snapshot, Scope: all, Incumbents: nobody, Held: nobody})
+			_, _, known := compiled.Overran(program.Basis{Snapshot: live.Snapshot, Scope: all, Incumbents: none, Held: none})
 			if known == tc.again {
 				t.Errorf("it is evaluated again: %v, want %v", !known, tc.again)
 			}

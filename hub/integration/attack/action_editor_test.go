@@ -165,7 +165,7 @@ func takeRight(s *step) {
 	}}))
 	s.illegal(who, http.MethodGet, placements(s.other.namespaces[0]), plainJSON, "", "Impersonate-User", s.other.editor.name)
 	s.illegal(who, http.MethodGet, clusters, plainJSON, "", "Impersonate-User", "berth-admin", "Impersonate-Group", "system:masters")
-	// An account called placement is bound what it is granted, which nobody has granted to this one.
+	// An account called placement is bound what it is granted, and nothing is granted to this one.
 	s.try(who, http.MethodPost, "/api/v1/namespaces/"+namespace+"/serviceaccounts", plainJSON, `{"metadata":{"name":"placement"}}`)
 	s.illegal(who, http.MethodDelete, namespaces+"/"+namespace, plainJSON, "")
 	s.illegal(who, http.MethodPatch, namespaces+"/"+namespace, mergePatch, `{"metadata":{"labels":{"a":"b"}}}`)

@@ -68,7 +68,7 @@ func changeSet(s *step) {
 	s.try(s.root, http.MethodPatch, path, mergePatch, `{"spec":{"clusterSelector":{"selectorType":"ExclusiveClusterSetLabel","labelSelector":null}}}`)
 }
 
-// writeByHand does to slices what nobody but the manager should, on purpose or by accident.
+// writeByHand does to slices what only the manager should do, on purpose or by accident.
 func writeByHand(s *step) {
 	namespace, placement := s.namespace(), one(s, s.placement(), "steady")
 	path := decisions(namespace) + "/" + placement + "-decision-1"
@@ -106,7 +106,7 @@ func letGo(s *step) {
 	}
 }
 
-// restart ends the manager, lets somebody write while it is down, and starts it again.
+// restart ends the manager, lets users write while it is down, and starts it again.
 func restart(s *step) {
 	s.down = true
 	if s.random.IntN(2) == 0 {

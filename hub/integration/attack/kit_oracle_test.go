@@ -103,7 +103,7 @@ func decided(placement *clusterv1beta1.Placement) bool {
 	return placement != nil && placement.DeletionTimestamp == nil && placement.Annotations[clusterv1beta1.PlacementDisableAnnotation] != "true"
 }
 
-// held returns an error where a slice names a cluster that its namespace may not reach. Of placements that nobody decides,
+// held returns an error where a slice names a cluster that its namespace may not reach. Of placements that the manager does not decide,
 // the slices that Berth wrote count, and those of other schedulers do not.
 func (s *stored) held() error {
 	for i := range s.slices.Items {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// prober measures how soon the hub answers somebody who does no harm.
+// prober measures how soon the hub answers a user who does no harm.
 type prober struct {
 	clock clock.PassiveClock
 	// idle is the median when nothing happens, worst the longest since.

@@ -9,7 +9,7 @@ import (
 // step is one random thing that happens.
 type step struct {
 	*world
-	// me is the tenant whose people act, or to whom something happens; other is another one.
+	// me is the tenant whose users act, or that something happens to; other is another one.
 	me, other *tenant
 	touched   []string
 	// down says that the manager was ended, so that what it must check is refused as a failure.

@@ -250,7 +250,7 @@ func (w *world) report() {
 	}
 }
 
-// anonymous returns somebody whom the hub does not know.
+// anonymous returns a user without credentials.
 func (w *world) anonymous() *actor {
 	return newActor(w.t, "anonymous", rest.AnonymousClientConfig(shared.Config()))
 }

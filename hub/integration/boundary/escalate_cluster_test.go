@@ -78,7 +78,7 @@ func many(count int) object {
 	return out
 }
 
-// TestLabelsAndAnnotationsAreBounded: each one costs whoever reads the cluster. A cluster that has more may be changed, and
+// TestLabelsAndAnnotationsAreBounded: each one costs every reader of the cluster. A cluster that has more may be changed, and
 // lose some, and gains none.
 func TestLabelsAndAnnotationsAreBounded(t *testing.T) {
 	boss := root(t)

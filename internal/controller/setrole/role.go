@@ -82,7 +82,7 @@ func rule(verb, resource, name string) rbacv1.PolicyRule {
 }
 
 // clusterRule allows to get, change and delete clusters, but not to list or watch any: the views do that. The subresource
-// setadmin does not exist. It marks the holders, whom the policy in config/manager/setadmins.yaml holds to labels and taints.
+// setadmin does not exist. It marks the users that the policy in config/manager/setadmins.yaml limits to labels and taints.
 func clusterRule(names []string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{
 		Verbs:         []string{"get", "update", "patch", "delete"},

@@ -19,7 +19,7 @@ func simulated(in *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
 }
 
 // TestAForeignNamespaceIsNotHandedToAnAgent: an agent works in the namespace of its cluster's name, so a cluster named like
-// a namespace of somebody else is not accepted.
+// a namespace of another owner is not accepted.
 func TestAForeignNamespaceIsNotHandedToAnAgent(t *testing.T) {
 	const advice = `the namespace "c1" exists and is not labelled as this cluster's; if it is meant for the agent of this cluster, ` +
 		`label it open-cluster-management.io/cluster-name=c1, else give the cluster another name`

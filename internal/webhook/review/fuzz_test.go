@@ -89,7 +89,7 @@ func FuzzReview(f *testing.F) {
 				t.Fatalf("%s: no review, but %v: %+v", name, err, got)
 			}
 			if got.Response.Allowed && !readable {
-				t.Errorf("%s allows what nobody can read", name)
+				t.Errorf("%s allows what cannot be read", name)
 			}
 			if readable && got.Response.Allowed && sent.Request.Operation != admissionv1.Create && sent.Request.Operation != admissionv1.Update {
 				t.Errorf("%s allows the operation %q", name, sent.Request.Operation)
