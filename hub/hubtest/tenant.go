@@ -52,8 +52,8 @@ func (h *Hub) Client(t testing.TB) kubernetes.Interface {
 	return out
 }
 
-// NewClient returns a client that knows Berth's types and those of Kubernetes.
-func NewClient(t testing.TB, config *rest.Config) client.Client {
+// NewClient returns a client with watches for the types of Berth and Kubernetes.
+func NewClient(t testing.TB, config *rest.Config) client.WithWatch {
 	t.Helper()
 	types := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -63,7 +63,7 @@ func NewClient(t testing.TB, config *rest.Config) client.Client {
 			t.Fatal(err)
 		}
 	}
-	out, err := client.New(config, client.Options{Scheme: types})
+	out, err := client.NewWithWatch(config, client.Options{Scheme: types})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,10 +33,7 @@ type follower struct {
 // follow watches until the end of the test.
 func follow(t *testing.T) *follower {
 	t.Helper()
-	to, err := client.NewWithWatch(shared.Config(), client.Options{Scheme: hubtest.NewClient(t, shared.Config()).Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	to := hubtest.NewClient(t, shared.Config())
 	f := &follower{slices: map[types.NamespacedName]*clusterv1beta1.PlacementDecision{}}
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup

@@ -15,8 +15,6 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -47,19 +45,7 @@ func region(number int) map[string]string {
 // newScene starts a manager, and then a fleet, whose leases the manager has made when this returns.
 func newScene(t *testing.T, clusters int) *scene {
 	t.Helper()
-	types := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		scheme.AddToScheme, clusterv1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
-	} {
-		if err := add(types); err != nil {
-			t.Fatal(err)
-		}
-	}
-	admin, err := client.New(shared.Config(), client.Options{Scheme: types})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &scene{Client: admin, t: t, namespace: shared.Namespace(t)}
+	s := &scene{Client: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t)}
 	s.empty()
 	s.start()
 	s.Fleet = hubtest.NewFleet(t, shared, hubtest.FleetOptions{Clusters: clusters, Lease: lease, Labels: region})

@@ -12,8 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -33,19 +31,7 @@ type scene struct {
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
-	types := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		scheme.AddToScheme, clusterv1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
-	} {
-		if err := add(types); err != nil {
-			t.Fatal(err)
-		}
-	}
-	admin, err := client.NewWithWatch(shared.Config(), client.Options{Scheme: types})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &scene{WithWatch: admin, t: t, namespace: shared.Namespace(t)}
+	s := &scene{WithWatch: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t)}
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
 		// What is stored on the set must not reach the next test.
