@@ -40,12 +40,12 @@ func TestAdmission(t *testing.T) {
 			object: placement + "spec: {prioritizerPolicy: {configurations: [{weight: 1}]}}}", want: "scoreCoordinate",
 		},
 		"a toleration that contradicts itself": {object: placement + "spec: {tolerations: [{operator: Exists, value: a}, {value: b}]}}"},
-		"groups of no cluster by number":       {object: placement + "spec: {decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 0}}}}"},
+		"groups of no cluster by number":       {object: placement + "spec: {decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 0}}}}", want: "must be from 1 to 2147483647"},
 		"groups of no cluster by percentage": {
 			object: placement + "spec: {decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 0%}}}}", want: "clustersPerDecisionGroup",
 		},
 		"groups of more clusters than a number can say": {
-			object: placement + "spec: {decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 99999999999}}}}", want: "must be a number of 32 bits",
+			object: placement + "spec: {decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 99999999999}}}}", want: "must be from 1 to 2147483647",
 		},
 		"a budget of a number, for a while": {object: placement + "spec: {disruptionPolicy: {maxUnavailable: 2147483647, interval: 1h30m}}}"},
 		"a budget of a percentage":          {object: placement + "spec: {disruptionPolicy: {maxUnavailable: 0%, interval: 604800s}}}"},
