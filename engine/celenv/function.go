@@ -30,7 +30,7 @@ func newVariable(subject Subject, facets Facet) (out clusterValue, err error) {
 }
 
 // cost is what it cost to make the variable.
-func (v clusterValue) cost() uint64 { return 10 + 2*weight(v) }
+func (v clusterValue) cost() uint64 { return 40 + 2*weight(v) }
 
 // scoresOption is managedCluster.scores("resource"): the scores that the AddOnPlacementScore of that name in the
 // cluster's namespace holds, as a list of {name, value}. No such object is an error, and so is one that is out of date.

@@ -35,8 +35,8 @@ func prices(patterns func(string) uint64) map[string]price {
 		"indexOf":           priceOfIndex,
 		"lastIndexOf":       priceOfIndex,
 		"validate":          priceOfValidate,
-		parseFunction:       func(args []ref.Val) uint64 { return 10 + 3*length(args[0]) },
-		claimFunction:       func(args []ref.Val) uint64 { return 5 + weight(args[1]) },
+		parseFunction:       func(args []ref.Val) uint64 { return 30 + 3*length(args[0]) },
+		claimFunction:       func(args []ref.Val) uint64 { return 20 + weight(args[1]) },
 		scoresFunction:      func(args []ref.Val) uint64 { return 20 + weight(args[1]) },
 		"size":              func(args []ref.Val) uint64 { return textOnly(args[0]) },
 	}

@@ -189,7 +189,7 @@ func TestTiers(t *testing.T) {
 			stage{tiers: list(byCEL(`managedCluster.metadata.name < "c"`), every), incumbents: []string{"c"}, leave: new(uint64(100))},
 			told{
 				Tiers: of("0", "0", "0", "0"), Held: nobody,
-				Dead: "tiers[0].celExpressions[0]: the expressions of a placement may cost 100 units in one decision, and these had cost 106 after 2 of 4 clusters: " +
+				Dead: "tiers[0].celExpressions[0]: the expressions of a placement may cost 100 units in one decision, and these had cost 166 after 2 of 4 clusters: " +
 					"select by labels, claims or names instead, make them simpler, or divide the placement. " +
 					"The decisions stay as they are, and it is tried again once something that the placement reads changes",
 			},
