@@ -3,6 +3,7 @@ package filter
 import (
 	"fmt"
 	"iter"
+	"runtime"
 
 	"github.com/bits-and-blooms/bitset"
 
@@ -79,8 +80,10 @@ func (r *running) evaluate(in *bitset.BitSet) Fallen {
 	for _, run := range r.runs {
 		out.tolls = append(out.tolls, toll{celenv.NewSplit(), run})
 	}
+	yielded := r.spent
 	for n, id := range ids {
 		fell, ok := r.first(id)
+		yielded = r.yield(yielded)
 		if r.Exceeded() {
 			out.excess = fmt.Sprintf("celExpressions[%d]: the expressions of a placement may cost %d units in one decision, and these had cost %d "+
 				"after %d of %d clusters: %s", r.at, r.limit, r.spent, n+1, len(ids), excessAdvice)
@@ -95,6 +98,19 @@ func (r *running) evaluate(in *bitset.BitSet) Fallen {
 		run.Keep()
 	}
 	return out.lean()
+}
+
+// yieldCost is how many cost units are spent before other goroutines get a turn: less than a millisecond of one core. Go takes
+// a core from a goroutine only after ten, and what another placement waits for would wait that long at every step.
+const yieldCost = 20_000
+
+// yield lets other goroutines run once enough was spent since the last time. It returns what had been spent that time.
+func (e *Evaluation) yield(yielded uint64) uint64 {
+	if e.spent-yielded < yieldCost {
+		return yielded
+	}
+	runtime.Gosched()
+	return e.spent
 }
 
 // excessAdvice is what to do about expressions that cost too much.

@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/hub/hubtest"
 )
@@ -82,6 +84,55 @@ func TestAHubGoesOnWhereItsLeaseIsLost(t *testing.T) {
 	if got := *lease(t, hub, nil).Spec.HolderIdentity; got != "berth-hub" {
 		t.Errorf("the lease is held by %q, want berth-hub", got)
 	}
+}
+
+// TestTheLeaseIsRenewedWhileCostlyPlacementsAreDecided keeps every worker busy with placements that cost all they may, for longer than
+// the lease lasts. The manager renews its lease all the while, so that it never loses it.
+func TestTheLeaseIsRenewedWhileCostlyPlacementsAreDecided(t *testing.T) {
+	const clusters, placements = 60, 30
+	f := newFleet(t, clusters)
+	m := start(t, options{Args: elected})
+	loops := strings.Repeat("[1,2,3,4,5,6,7,8,9,10].all(x, ", 4) + "true" + strings.Repeat(")", 4)
+	for n := range placements {
+		f.placement(fmt.Sprintf("costly-%02d", n), expression(loops+` && managedCluster.metadata.labels["round"] != "none"`))
+	}
+	before := evaluations(t, m)
+	held := lease(t, shared, nil)
+	renewed := 0
+	for end, round := time.Now().Add(12*time.Second), 0; time.Now().Before(end); round++ {
+		for n := range clusters {
+			change(f, f.cluster(n), func(c *clusterv1.ManagedCluster) { c.Labels["round"] = fmt.Sprint(round) })
+		}
+		now := lease(t, shared, nil)
+		if *now.Spec.HolderIdentity != *held.Spec.HolderIdentity || *now.Spec.LeaseTransitions != *held.Spec.LeaseTransitions {
+			t.Fatalf("the lease changed hands: it was %+v and is %+v", held.Spec, now.Spec)
+		}
+		if held.Spec.RenewTime.Before(now.Spec.RenewTime) {
+			renewed++
+		}
+		held = now
+	}
+	if renewed < 3 {
+		t.Errorf("the lease was seen renewed %d times in 12 s, want 3 at least", renewed)
+	}
+	if after := evaluations(t, m); after-before < placements {
+		t.Errorf("%v evaluations meanwhile, want each of %d placements decided at least once", after-before, placements)
+	}
+	select {
+	case <-m.Done():
+		t.Errorf("the manager ended: %s", m.Tail())
+	default:
+	}
+}
+
+// evaluations returns how many placements a manager has evaluated.
+func evaluations(t *testing.T, m *manager) float64 {
+	t.Helper()
+	read, err := m.Measured(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read.Sum("berth_placement_evaluations_total")
 }
 
 // restarted returns an error unless the log of a hub says that its manager started again so many times.
