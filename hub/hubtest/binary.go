@@ -48,6 +48,11 @@ func ManagerBinary(ctx context.Context, race bool) (string, error) {
 	return build(ctx, "berth", "./cmd/berth", "-C", root)
 }
 
+// PluginBinary returns the path of an up-to-date kubectl-berth, built like ManagerBinary's.
+func PluginBinary(ctx context.Context) (string, error) {
+	return build(ctx, "kubectl-berth", "./cmd/kubectl-berth", "-C", filepath.Join(here(), "..", ".."))
+}
+
 // build builds a package into the user's cache folder, one build at a time, and
 // returns the path of the program.
 func build(ctx context.Context, name, from string, flags ...string) (string, error) {

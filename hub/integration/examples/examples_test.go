@@ -30,9 +30,9 @@ func TestMain(m *testing.M) {
 	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manager: true, TaintUnjoined: true}))
 }
 
-// elsewhere are the folders that are not played: scenarios and simulate are for offline commands, whose tests read them, and tenancy
+// elsewhere are the folders that are not played: how-to is for pages, scenarios and simulate are for offline commands, and tenancy
 // has stories, which TestStories tells.
-var elsewhere = []string{"scenarios", "simulate", "tenancy"}
+var elsewhere = []string{"how-to", "scenarios", "simulate", "tenancy"}
 
 // TestExamples walks the folders.
 func TestExamples(t *testing.T) {

@@ -1,28 +1,22 @@
 package examples
 
 import (
-	"bufio"
-	"context"
-	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/internal/console"
 	"github.com/berth-project/berth/hub/internal/scenario"
 )
 
@@ -60,12 +54,6 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// TestHowTo runs the commands of a page of the documentation, at the root of the repository.
-func TestHowTo(t *testing.T) {
-	top := filepath.Join(root, "..")
-	tell(t, filepath.Join(top, "docs", "how-to", "give-a-team-its-clusters.md"), top)
-}
-
 // tell runs the commands of a page in a folder, and leaves a clean hub.
 func tell(t *testing.T, file, folder string) {
 	t.Helper()
@@ -74,19 +62,16 @@ func tell(t *testing.T, file, folder string) {
 		t.Fatal(err)
 	}
 	before := grants(t)
-	teller := newTeller(t, folder, string(text))
-	var told strings.Builder
-	for _, part := range parts(string(text)) {
-		told.WriteString(part.text)
-		if part.command != "" {
-			told.WriteString(teller.run(t, part.command, part.printed))
-		}
+	runner := console.NewRunner(console.Options{Folder: folder, Environment: environment(t, string(text)), Limit: patience, Once: *update})
+	told, err := runner.Run(t.Context(), string(text))
+	if err != nil {
+		t.Fatal(err)
 	}
 	if *update {
-		if err := os.WriteFile(file, []byte(told.String()), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(told), 0o600); err != nil {
 			t.Fatal(err)
 		}
-	} else if diff := cmp.Diff(string(text), told.String()); diff != "" {
+	} else if diff := cmp.Diff(string(text), told); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", file, diff)
 	}
 	for name := range grants(t).Difference(before) { // the people of the next story have the same names
@@ -117,41 +102,8 @@ func grants(t *testing.T) sets.Set[string] {
 	return out
 }
 
-// part is a piece of a README: text up to and with a command, and what the command prints.
-type part struct {
-	text, command, printed string
-}
-
-// parts cuts a README at the commands, which are the lines that begin with "$ " in blocks of the kind console.
-func parts(text string) []part {
-	out := []part{{}}
-	inside := false
-	lines := bufio.NewScanner(strings.NewReader(text))
-	for lines.Scan() {
-		line := lines.Text() + "\n"
-		last := &out[len(out)-1]
-		switch {
-		case inside && strings.HasPrefix(line, "$ "):
-			out = append(out, part{text: line, command: strings.TrimSpace(line[2:])})
-		case strings.HasPrefix(line, "```"):
-			inside = line == "```console\n"
-			out = append(out, part{text: line})
-		case inside && last.command != "":
-			last.printed += line
-		default:
-			last.text += line
-		}
-	}
-	return out
-}
-
-// teller runs the commands of one story.
-type teller struct {
-	folder      string
-	environment []string
-}
-
-func newTeller(t *testing.T, folder, text string) teller {
+// environment is that of the commands of a page. They find kubectl, and a kubeconfig for each user that the page names.
+func environment(t *testing.T, text string) []string {
 	t.Helper()
 	binary, err := hubtest.Binary(t.Context())
 	if err != nil {
@@ -166,7 +118,7 @@ func newTeller(t *testing.T, folder, text string) teller {
 	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(kubectl), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return teller{folder, append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "KUBECONFIG="+shared.Kubeconfig(), "PEOPLE="+dir, "BERTH_HUB="+binary)}
+	return append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "KUBECONFIG="+shared.Kubeconfig(), "PEOPLE="+dir, "BERTH_HUB="+binary)
 }
 
 func writeKubeconfig(path string, config *rest.Config) error {
@@ -176,26 +128,4 @@ func writeKubeconfig(path string, config *rest.Config) error {
 	file.Contexts["hub"] = &api.Context{Cluster: "hub", AuthInfo: "user"}
 	file.CurrentContext = "hub"
 	return clientcmd.WriteToFile(*file, path)
-}
-
-// run returns what a command prints: as soon as it is what is wanted, else what it printed the last time.
-func (s teller) run(t *testing.T, line, want string) string {
-	t.Helper()
-	var got string
-	err := wait.PollUntilContextTimeout(t.Context(), patience/30, patience, true, func(ctx context.Context) (bool, error) {
-		command := exec.CommandContext(ctx, "bash", "-c", line)
-		command.Dir, command.Env = s.folder, s.environment
-		printed, err := command.CombinedOutput()
-		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-			return false, fmt.Errorf("running %s: %w", line, err)
-		}
-		if ctx.Err() == nil { // else it was cut short
-			got = string(printed)
-		}
-		return *update || got == want, nil
-	})
-	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatal(err)
-	}
-	return got
 }

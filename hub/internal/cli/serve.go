@@ -59,7 +59,7 @@ func serveCommand(wiring Wiring) *cobra.Command {
 	set.IntVar(&flags.port, "port", 0, "port of the API server on 127.0.0.1; 0 takes a free one and keeps it")
 	set.IntVar(&flags.etcdPort, "etcd-port", 0, "port of etcd on 127.0.0.1; 0 takes a free one")
 	set.BoolVar(&flags.noManager, "no-manager", false, "run the control plane without Berth's manager")
-	set.StringVar(&flags.manifests, "manifests", "", "folder with YAML files to apply at the start, after Berth's own")
+	set.StringVar(&flags.manifests, "manifests", "", "folder with YAML files to apply at the start, after Berth's own, those of new clusters and scores with their status")
 	set.BoolVar(&flags.ephemeral, "ephemeral", false, "use a temporary data folder and remove it at the end")
 	set.BoolVar(&flags.noFsync, "unsafe-no-fsync", false, "write faster, and lose data in a power cut")
 	set.BoolVarP(&flags.verbose, "verbose", "v", false, "log more, and to standard error too")

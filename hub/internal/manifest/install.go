@@ -75,7 +75,34 @@ func (i *installer) applyMapped(ctx context.Context, o object) error {
 	if namespace == "" && mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 		namespace = metav1.NamespaceDefault
 	}
-	return i.apply(ctx, o, mapping.Resource, namespace)
+	if !o.reported() {
+		return i.apply(ctx, o, mapping.Resource, namespace)
+	}
+	_, err = i.client.Resource(mapping.Resource).Namespace(namespace).Get(ctx, o.GetName(), metav1.GetOptions{})
+	created := apierrors.IsNotFound(err)
+	if err != nil && !created {
+		return fmt.Errorf("reading %s: %w", o, err)
+	}
+	if err := i.apply(ctx, o, mapping.Resource, namespace); err != nil || !created {
+		return err
+	}
+	return i.applyStatus(ctx, o, mapping.Resource, namespace)
+}
+
+// reported says whether the manifest holds what a cluster reports: the status of a ManagedCluster or a score. Installing it with
+// the object stands in for an agent. An object that is there already keeps its status, which its agent may have written since.
+func (o object) reported() bool {
+	_, has := o.Object["status"]
+	kind := o.GroupVersionKind()
+	return has && kind.Group == "cluster.open-cluster-management.io" && (kind.Kind == "ManagedCluster" || kind.Kind == "AddOnPlacementScore")
+}
+
+func (i *installer) applyStatus(ctx context.Context, o object, resource schema.GroupVersionResource, namespace string) error {
+	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
+	if _, err := i.client.Resource(resource).Namespace(namespace).ApplyStatus(ctx, o.GetName(), o.Unstructured, options); err != nil {
+		return fmt.Errorf("applying the status of %s: %w", o, err)
+	}
+	return nil
 }
 
 func (i *installer) apply(ctx context.Context, o object, resource schema.GroupVersionResource, namespace string) error {

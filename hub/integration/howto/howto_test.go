@@ -1,0 +1,121 @@
+// Package howto runs every page of docs/how-to as a program: its commands, in order, on a hub of its own, and compares what
+// they print with what the page shows. After a change that is meant, `go test ./integration/howto -update` writes the pages anew:
+// commit only the differences that you can explain.
+package howto
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/hub/internal/console"
+)
+
+var update = flag.Bool("update", false, "write the pages anew")
+
+const (
+	// root is the repository, from here.
+	root = "../../.."
+	// limit is for the API server, which learns of new roles a moment late, for Berth, and for a hub that starts.
+	limit = 40 * time.Second
+	// home is where pages have the repository.
+	home = "/home/you/berth"
+	// kubectl is the one that the hub brings along.
+	kubectl = "#!/bin/sh\nexec berth-hub kubectl \"$@\"\n"
+)
+
+// TestHowTos runs the pages. One that starts no hub by itself finds one with the example fleet, as run-a-hub.md leaves it.
+func TestHowTos(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(root, "docs", "how-to", "*.md"))
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("%d pages, %v", len(pages), err)
+	}
+	for _, page := range pages {
+		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) { follow(t, page) })
+	}
+}
+
+// follow runs the commands of a page in a folder that looks like a checkout after `make build`.
+func follow(t *testing.T, page string) {
+	data, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	if !strings.Contains(text, "\n$ ") {
+		t.Fatalf("%s shows no command", page)
+	}
+	folder := checkout(t)
+	environment := append(os.Environ(), "PATH="+filepath.Join(folder, "bin")+":"+os.Getenv("PATH"), "HOME="+t.TempDir(), "NO_COLOR=1")
+	if !strings.Contains(text, "$ bin/berth-hub --data-dir") {
+		hub := hubtest.New(t, hubtest.Options{Manager: true, TaintUnjoined: true, Manifests: os.DirFS(filepath.Join(root, "examples", "demo"))})
+		environment = append(environment, "KUBECONFIG="+hub.Kubeconfig())
+	}
+	runner := console.NewRunner(console.Options{
+		Folder: folder, Environment: environment, Limit: limit, Once: *update, Hide: map[string]string{folder: home},
+	})
+	followed, err := runner.Run(t.Context(), text)
+	if err != nil {
+		t.Error(err)
+	}
+	if err := runner.Stop(); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(text, followed); diff != "" && !*update {
+		t.Errorf("%s (-want +got):\n%s", page, diff)
+	}
+	if *update && !t.Failed() {
+		if err := os.WriteFile(page, []byte(followed), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// checkout returns a folder with the parts of the repository that pages use, and with the built programs in bin.
+func checkout(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	for _, part := range []string{"config", "docs", "examples"} {
+		link(t, filepath.Join(root, part), filepath.Join(folder, part))
+	}
+	bin := filepath.Join(folder, "bin")
+	if err := os.Mkdir(bin, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	hub, err := hubtest.Binary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	manager, err := hubtest.ManagerBinary(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugin, err := hubtest.PluginBinary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, path := range map[string]string{"berth-hub": hub, "berth": manager, "kubectl-berth": plugin} {
+		link(t, path, filepath.Join(bin, name))
+	}
+	if err := os.WriteFile(filepath.Join(bin, "kubectl"), []byte(kubectl), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+func link(t *testing.T, from, to string) {
+	t.Helper()
+	path, err := filepath.Abs(from)
+	if err == nil {
+		err = os.Symlink(path, to)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,203 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// pause is between two attempts of a command.
+	pause = 300 * time.Millisecond
+	// settling is what a hub has to react to a command before the next, where each runs once.
+	settling = 2 * time.Second
+	// starting is what a command in the background has to print all that it prints at its start, where each runs once.
+	starting = 20 * time.Second
+	// stopLimit is what a command in the background may take to end.
+	stopLimit = 30 * time.Second
+)
+
+// Options are what the commands of a page find.
+type Options struct {
+	// Folder is where they run.
+	Folder string
+	// Environment is as for exec.Cmd.
+	Environment []string
+	// Limit is how long a command is tried again while it prints something else than the page says: what it waits for may
+	// come a moment later.
+	Limit time.Duration
+	// Once runs each command once, after what came before it had some time to take effect, for a page that is written anew.
+	Once bool
+	// Hide is replaced in what commands print: a name that differs from run to run, and what stands for it.
+	Hide map[string]string
+}
+
+// Runner runs the commands of one page. Its methods are not safe for concurrent use.
+type Runner struct {
+	options    Options
+	background []*background
+}
+
+// NewRunner returns a runner. Stop ends what it leaves in the background.
+func NewRunner(options Options) *Runner { return &Runner{options: options} }
+
+// Run runs every command of a page and returns the page with what they printed. What the page says stays where it is the Same.
+func (r *Runner) Run(ctx context.Context, page string) (string, error) {
+	var out strings.Builder
+	for _, part := range Parse(page) {
+		out.WriteString(part.Text)
+		if part.Command == "" {
+			continue
+		}
+		printed, err := r.run(ctx, part)
+		if err != nil {
+			return out.String(), err
+		}
+		if Same(printed, part.Printed) {
+			printed = part.Printed
+		}
+		out.WriteString(printed)
+	}
+	return out.String(), nil
+}
+
+// run returns what a command prints: as soon as it is what the page says, else what it printed the last time.
+func (r *Runner) run(ctx context.Context, part Part) (printed string, err error) {
+	if line, ok := strings.CutSuffix(part.Command, " &"); ok {
+		return r.start(ctx, line, part.Printed)
+	}
+	if folder, ok := strings.CutPrefix(part.Command, "cd "); ok {
+		r.options.Folder = filepath.Join(r.options.Folder, folder)
+		return "", nil
+	}
+	if assignment, ok := strings.CutPrefix(part.Command, "export "); ok {
+		name, value, _ := strings.Cut(assignment, "=")
+		printed, err := r.output(ctx, "printf %s "+value)
+		r.options.Environment = append(r.options.Environment, name+"="+printed)
+		return "", err
+	}
+	if r.options.Once {
+		time.Sleep(settling)
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.options.Limit)
+	defer cancel()
+	for {
+		got, err := r.output(ctx, part.Command)
+		if ctx.Err() != nil {
+			return printed, nil
+		}
+		printed = r.hide(got)
+		if err != nil || r.options.Once || Same(printed, part.Printed) {
+			return printed, err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// output returns what a command prints to both of its outputs. It is an error only where it could not be run.
+func (r *Runner) output(ctx context.Context, line string) (string, error) {
+	command := r.command(ctx, line)
+	printed, err := command.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) && ctx.Err() == nil {
+		return "", fmt.Errorf("running %s: %w", line, err)
+	}
+	return string(printed), nil
+}
+
+func (r *Runner) hide(text string) string {
+	for name, as := range r.options.Hide {
+		text = strings.ReplaceAll(text, name, as)
+	}
+	return text
+}
+
+func (r *Runner) command(ctx context.Context, line string) *exec.Cmd {
+	command := exec.CommandContext(ctx, "bash", "-c", line)
+	command.Dir, command.Env = r.options.Folder, r.options.Environment
+	return command
+}
+
+// background is a command that goes on running.
+type background struct {
+	line    string
+	process *os.Process
+	ended   chan error
+
+	mu      sync.Mutex
+	printed bytes.Buffer
+}
+
+// Write keeps what the command prints.
+func (b *background) Write(data []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.printed.Write(data)
+}
+
+func (b *background) text() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.printed.String()
+}
+
+// start starts a command and returns what it has printed once that is what the page says, or once the limit has passed.
+func (r *Runner) start(ctx context.Context, line, want string) (string, error) {
+	command := r.command(context.WithoutCancel(ctx), "exec "+line)
+	b := &background{line: line, ended: make(chan error, 1)}
+	command.Stdout, command.Stderr = b, b
+	if err := command.Start(); err != nil {
+		return "", fmt.Errorf("starting %s: %w", line, err)
+	}
+	b.process = command.Process
+	go func() { b.ended <- command.Wait() }()
+	r.background = append(r.background, b)
+	limit := r.options.Limit
+	if r.options.Once {
+		limit = starting
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		select {
+		case err := <-b.ended:
+			b.ended <- err
+			return r.hide(b.text()), fmt.Errorf("%s has ended: %w: %s", line, err, b.text())
+		case <-ctx.Done():
+			return r.hide(b.text()), nil
+		case <-time.After(pause):
+		}
+		if printed := r.hide(b.text()); !r.options.Once && Same(printed, want) {
+			return printed, nil
+		}
+	}
+}
+
+// Stop interrupts what runs in the background, the latest first, and waits until it has ended.
+func (r *Runner) Stop() error {
+	var errs []error
+	for n := len(r.background) - 1; n >= 0; n-- {
+		b := r.background[n]
+		if err := b.process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			errs = append(errs, fmt.Errorf("stopping %s: %w", b.line, err))
+			continue
+		}
+		select {
+		case <-b.ended:
+		case <-time.After(stopLimit):
+			errs = append(errs, fmt.Errorf("stopping %s: still running after %s, so it was killed", b.line, stopLimit), b.process.Kill())
+		}
+	}
+	r.background = nil
+	return errors.Join(errs...)
+}
