@@ -97,6 +97,7 @@ func (a *assembly) routes() http.Handler {
 	rights := right.Reviews{Client: mgr.GetClient()}
 	measured := webhook.NewServer(webhook.Options{}) // its routes only; it never starts
 	measured.Register("/mutate-managedcluster", managedcluster.Mutating(rights, clock.RealClock{}, a.options.registration(mgr.GetAPIReader())))
+	measured.Register("/mutate-managedclustersetbinding", binding.Naming())
 	measured.Register("/validate-managedcluster", managedcluster.Validating(rights, mgr.GetAPIReader()))
 	measured.Register("/validate-managedclusterset", clusterset.Validating(mgr.GetAPIReader(), mgr.GetClient()))
 	measured.Register("/validate-managedclustersetbinding", binding.Validating(rights))

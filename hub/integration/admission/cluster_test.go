@@ -62,8 +62,8 @@ func TestAcceptWaitsForTheNamespace(t *testing.T) {
 	}
 	object := cluster(namespace)
 	boss.must(t, object)
-	check(t, boss.update(t, object, "", accepted), 409, denied("managedclusters",
-		`Operation cannot be fulfilled on managedclusters.cluster.open-cluster-management.io "%s": spec.hubAcceptsClient cannot be turned on while the namespace "%s" is being deleted; try again once it is gone`,
+	check(t, boss.update(t, object, "", accepted), 403, denied("managedclusters",
+		`managedclusters.cluster.open-cluster-management.io "%s" is forbidden: spec.hubAcceptsClient cannot be turned on while the namespace "%s" is being deleted; try again once it is gone`,
 		namespace, namespace))
 	patch := []byte(`{"metadata":{"finalizers":null}}`)
 	if _, err := core.ConfigMaps(namespace).Patch(t.Context(), "held", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
@@ -136,16 +136,22 @@ func TestHealthTaints(t *testing.T) {
 func TestFaultyClusters(t *testing.T) {
 	guarded(t)
 	boss := admin(t)
-	check(t, boss.create(t.Context(), cluster("a.b")), 422, denied("managedclusters",
+	check(t, boss.create(t.Context(), cluster("a.b")), 400, denied("managedclusters",
 		`ManagedCluster.cluster.open-cluster-management.io "a.b" is invalid: metadata.name: Invalid value: "a.b": must be the name of a namespace too: must not contain dots`))
 	twice := cluster("c-"+unique(), taints("gpu:NoSelect", "gpu:NoSelect"))
 	check(t, boss.create(t.Context(), twice), 422, denied("managedclusters",
 		`ManagedCluster.cluster.open-cluster-management.io "%s" is invalid: spec.taints[1]: Duplicate value: "gpu:NoSelect"`, asObject(twice).GetName()))
-	address := cluster("c-"+unique(), func(o *unstructured.Unstructured) {
-		_ = unstructured.SetNestedSlice(o.Object, []any{map[string]any{"url": "https://"}}, "spec", "managedClusterClientConfigs")
-	})
-	check(t, boss.create(t.Context(), address), 422, denied("managedclusters",
-		`ManagedCluster.cluster.open-cluster-management.io "%s" is invalid: spec.managedClusterClientConfigs[0].url: Invalid value: "https://": must be an https URL with a host`, asObject(address).GetName()))
+	for _, url := range []string{"https://", "http://a"} {
+		address := func(o *unstructured.Unstructured) {
+			_ = unstructured.SetNestedSlice(o.Object, []any{map[string]any{"url": url}}, "spec", "managedClusterClientConfigs")
+		}
+		name := "c-" + unique()
+		refused := denied("default.managedclusters", `ManagedCluster.cluster.open-cluster-management.io "%s" is invalid: `+
+			`spec.managedClusterClientConfigs[0].url: Invalid value: "%s": must be an https URL with a host`, name, url)
+		check(t, boss.create(t.Context(), cluster(name, address)), 400, refused)
+		boss.must(t, cluster(name))
+		check(t, boss.update(t, cluster(name), "", address), 400, refused)
+	}
 	// What was stored before there was anybody to refuse it stands in nobody's way.
 	old := cluster(oldCluster)
 	check(t, boss.update(t, old, "", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{infoLabel: "x"}) }), 0, "")

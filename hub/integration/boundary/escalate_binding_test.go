@@ -35,7 +35,7 @@ func TestTurningABindingToAnotherSet(t *testing.T) {
 		"by server-side apply": who.apply(t, path, binding(mine).with(t, turn)),
 		"by removing the set":  who.patch(t, path, `[{"op":"remove","path":"/spec/clusterSet"},{"op":"add","path":"/spec/clusterSet","value":"`+theirs+`"}]`),
 	} {
-		t.Run(how, func(t *testing.T) { got.is(t, http.StatusUnprocessableEntity, falselyNamed(mine)) })
+		t.Run(how, func(t *testing.T) { got.is(t, http.StatusBadRequest, falselyNamed(mine, theirs)) })
 	}
 	if got := stored(t, path).at("spec.clusterSet"); got != mine {
 		t.Errorf("the binding is of %v, want %s", got, mine)
@@ -62,7 +62,7 @@ func TestRenamingABinding(t *testing.T) {
 		"by patch":                 {who.merge(t, own, `{"metadata":{"name":"`+theirs+`"}}`), 400, fmt.Sprintf(mismatch, theirs, mine)},
 		"by applying another":      {who.apply(t, other, binding(theirs)), 403, by(who, mayNotBind(theirs))},
 		"by creating another":      {who.create(t, bindings(namespace), binding(theirs)), 403, by(who, mayNotBind(theirs))},
-		"by creating a false name": {who.create(t, bindings(namespace), binding(mine).with(t, `{"spec":{"clusterSet":"`+theirs+`"}}`)), 422, falselyNamed(mine)},
+		"by creating a false name": {who.create(t, bindings(namespace), binding(mine).with(t, `{"spec":{"clusterSet":"`+theirs+`"}}`)), 400, falselyNamed(mine, theirs)},
 	} {
 		t.Run(how, func(t *testing.T) { try.got.is(t, try.code, try.message) })
 	}

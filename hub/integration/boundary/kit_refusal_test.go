@@ -98,7 +98,8 @@ func byPolicy(policy, title, why string) string {
 	return fmt.Sprintf("%s is forbidden: ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", title, policy, policy, why)
 }
 
-// falselyNamed refuses a binding that is not named like its set. It is the definition that says so, whoever asks.
-func falselyNamed(binding string) string {
-	return fmt.Sprintf("ManagedClusterSetBinding.%s %q is invalid: spec.clusterSet: Invalid value: must be the same as metadata.name", group, binding)
+// falselyNamed refuses a binding that is not named like its set.
+func falselyNamed(binding, set string) string {
+	return fmt.Sprintf("admission webhook \"names.managedclustersetbindings.%s\" denied the request: ManagedClusterSetBinding.%s %q is invalid: "+
+		"spec.clusterSet: Invalid value: %q: must be the same as metadata.name", group, group, binding, set)
 }

@@ -44,7 +44,7 @@ func Validate(ctx context.Context, old, after *Binding, user User) error {
 	if act == "" {
 		return nil
 	}
-	if err := review.Invalid(schema.GroupKind{Group: clusterv1beta2.GroupName, Kind: "ManagedClusterSetBinding"}, after.Name, faults(after)); err != nil {
+	if err := Named(after); err != nil {
 		return err
 	}
 	set := after.Spec.ClusterSet
@@ -55,6 +55,19 @@ func Validate(ctx context.Context, old, after *Binding, user User) error {
 	}
 	return review.Forbidden(schema.GroupResource{Group: clusterv1beta2.GroupName, Resource: "managedclustersetbindings"}, after.Name,
 		fmt.Sprintf("user %q may not %s the cluster set %q: this needs %s", user.Name(), act, set, right.Needed(bind)))
+}
+
+// Naming serves the rule about names, as a mutating webhook: the rule of the definition would answer before a validating one,
+// with status 422 where clients expect 400.
+func Naming() http.Handler {
+	return review.Handler(func(_ context.Context, c review.Case[Binding]) (review.Answer, error) {
+		return review.Answer{}, Named(c.New)
+	})
+}
+
+// Named refuses a binding that is not named like its set.
+func Named(binding *Binding) error {
+	return review.BadRequest(schema.GroupKind{Group: clusterv1beta2.GroupName, Kind: "ManagedClusterSetBinding"}, binding.Name, faults(binding))
 }
 
 // act says what a write does that needs the set's permission, "" for nothing.

@@ -12,10 +12,13 @@ import (
 	"github.com/berth-project/berth/internal/webhook/review"
 )
 
-// Default completes a cluster: it stamps taints, keeps the ones about its registration, and puts a cluster that names no set
+// Default completes a cluster whose URLs are right: it stamps taints, keeps the ones about its registration, and puts a cluster that names no set
 // into the default one.
 func (c Case) Default(ctx context.Context, state Registration) (review.Answer, error) {
 	out := review.Answer{Warnings: c.leaseWarnings()}
+	if err := c.checkURLs(); err != nil {
+		return out, err
+	}
 	if err := c.stamp(ctx, &out); err != nil {
 		return out, err
 	}

@@ -41,7 +41,7 @@ func (c Case) checkNamespace(ctx context.Context, namespaces Namespaces) error {
 	case err != nil:
 		return fmt.Errorf("looking at the namespace of the cluster: %w", err)
 	case namespace.Terminating:
-		return review.Conflict(groupResource(), c.New.Name, fmt.Sprintf(
+		return review.Forbidden(groupResource(), c.New.Name, fmt.Sprintf(
 			"spec.hubAcceptsClient cannot be turned on while the namespace %q is being deleted; try again once it is gone", c.New.Name))
 	case namespace.ofAnother(c.New.Name):
 		return review.Forbidden(groupResource(), c.New.Name, "spec.hubAcceptsClient cannot be turned on: "+another(c.New.Name))

@@ -122,7 +122,7 @@ func TestAccept(t *testing.T) {
 		"turned on, with the right":     {old: cluster().Obj(), after: accepted(), rights: []string{may}},
 		"stays on":                      {old: accepted(), after: accepted()},
 		"turned off":                    {old: accepted(), after: cluster().Obj()},
-		"the namespace is on its way":   {after: accepted(), rights: []string{may}, ends: true, want: `Operation cannot be fulfilled on managedclusters.cluster.open-cluster-management.io "c1": spec.hubAcceptsClient cannot be turned on while the namespace "c1" is being deleted; try again once it is gone`},
+		"the namespace is on its way":   {after: accepted(), rights: []string{may}, ends: true, want: `managedclusters.cluster.open-cluster-management.io "c1" is forbidden: spec.hubAcceptsClient cannot be turned on while the namespace "c1" is being deleted; try again once it is gone`},
 		"stays on, namespace goes":      {old: accepted(), after: accepted(), ends: true},
 		"the namespace cannot be read":  {after: accepted(), rights: []string{may}, err: errBoom, want: "looking at the namespace of the cluster: boom"},
 		"off, namespace not looked at":  {after: cluster().Obj(), err: errBoom},
@@ -208,7 +208,12 @@ func TestFaults(t *testing.T) {
 		"one key with two effects":           {nil, tainted(taint("gpu", "", "NoSelect", now), taint("gpu", "", "PreferNoSelect", now)), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			check(t, validate(t, jane(all...), tc.old, tc.after), tc.want)
+			u := jane(all...)
+			_, err := managedcluster.Case{Old: tc.old, New: tc.after, User: u, Now: now}.Default(t.Context(), managedcluster.Registration{})
+			if err == nil {
+				err = validate(t, u, tc.old, tc.after)
+			}
+			check(t, err, tc.want)
 		})
 	}
 }

@@ -35,7 +35,10 @@ func Validating(rights right.Checker, namespaces client.Reader) http.Handler {
 
 // Validate refuses a case that breaks a rule. What needs no question comes first.
 func (c Case) Validate(ctx context.Context, namespaces Namespaces) error {
-	if err := c.checkFaults(); err != nil {
+	if err := c.checkName(); err != nil {
+		return err
+	}
+	if err := c.checkTaintFaults(); err != nil {
 		return err
 	}
 	if err := c.checkLabels(ctx); err != nil {

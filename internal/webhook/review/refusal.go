@@ -2,6 +2,7 @@ package review
 
 import (
 	"errors"
+	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,9 +22,12 @@ func Forbidden(resource schema.GroupResource, name, why string) error {
 	return &refusedError{apierrors.NewForbidden(resource, name, errors.New(why))}
 }
 
-// Conflict refuses what cannot be now, and may be later.
-func Conflict(resource schema.GroupResource, name, why string) error {
-	return &refusedError{apierrors.NewConflict(resource, name, errors.New(why))}
+// BadRequest refuses an object for faults that existing clients expect status 400 for; without any it returns nil.
+func BadRequest(kind schema.GroupKind, name string, faults field.ErrorList) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	return &refusedError{apierrors.NewBadRequest(fmt.Sprintf("%s %q is invalid: %v", kind, name, faults.ToAggregate()))}
 }
 
 // Invalid refuses an object for its faults; without any it returns nil.

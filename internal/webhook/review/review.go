@@ -36,7 +36,7 @@ type Answer struct {
 	Patches []jsonpatch.Operation
 }
 
-// Decide answers a case. An error refuses it: one made by Forbidden, Invalid or Conflict for the reason that it gives,
+// Decide answers a case. An error refuses it: one made by Forbidden, Invalid or BadRequest for the reason that it gives,
 // anything else, an API server's refusal to us included, as a failure of the hub.
 type Decide[T any] func(ctx context.Context, c Case[T]) (Answer, error)
 

@@ -87,9 +87,9 @@ func TestHandlerRefuses(t *testing.T) {
 		message string
 	}{
 		"what is forbidden": {whole, review.Forbidden(resource, "x", "you may not"), 403, `sets.g "x" is forbidden: you may not`},
-		"what cannot be now": {
-			whole, review.Conflict(resource, "x", "too early"), 409,
-			`Operation cannot be fulfilled on sets.g "x": too early`,
+		"what is a bad request": {
+			whole, review.BadRequest(kind, "x", field.ErrorList{field.Required(field.NewPath("spec", "a"), "give one")}), 400,
+			`Set.g "x" is invalid: spec.a: Required value: give one`,
 		},
 		"what is invalid": {
 			whole, review.Invalid(kind, "x", field.ErrorList{field.Required(field.NewPath("spec", "a"), "give one")}), 422,
