@@ -96,7 +96,7 @@ func TestTheLeaseIsRenewedWhileCostlyPlacementsAreDecided(t *testing.T) {
 	for n := range placements {
 		f.placement(fmt.Sprintf("costly-%02d", n), expression(loops+` && managedCluster.metadata.labels["round"] != "none"`))
 	}
-	before := evaluations(t, m)
+	before := m.idle(t, placements).Sum("berth_placement_evaluations_total")
 	held := lease(t, shared, nil)
 	renewed := 0
 	for end, round := time.Now().Add(12*time.Second), 0; time.Now().Before(end); round++ {
@@ -115,7 +115,11 @@ func TestTheLeaseIsRenewedWhileCostlyPlacementsAreDecided(t *testing.T) {
 	if renewed < 3 {
 		t.Errorf("the lease was seen renewed %d times in 12 s, want 3 at least", renewed)
 	}
-	if after := evaluations(t, m); after-before < placements {
+	measured, err := m.Measured(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after := measured.Sum("berth_placement_evaluations_total"); after-before < placements {
 		t.Errorf("%v evaluations meanwhile, want each of %d placements decided at least once", after-before, placements)
 	}
 	select {
@@ -123,16 +127,6 @@ func TestTheLeaseIsRenewedWhileCostlyPlacementsAreDecided(t *testing.T) {
 		t.Errorf("the manager ended: %s", m.Tail())
 	default:
 	}
-}
-
-// evaluations returns how many placements a manager has evaluated.
-func evaluations(t *testing.T, m *manager) float64 {
-	t.Helper()
-	read, err := m.Measured(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return read.Sum("berth_placement_evaluations_total")
 }
 
 // restarted returns an error unless the log of a hub says that its manager started again so many times.
