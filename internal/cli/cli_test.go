@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/yaml"
 
 	"github.com/berth-project/berth/internal/cli"
 )
@@ -67,6 +68,26 @@ func files(t *testing.T, folder string) []string {
 func TestVersion(t *testing.T) {
 	got := run(t, "", "version")
 	if got.code != cli.ExitOK || !strings.HasPrefix(got.out, "kubectl-berth ") || got.errOut != "" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestVersionAsData holds that the version has the form of kubectl's, and is one.
+func TestVersionAsData(t *testing.T) {
+	for _, form := range []string{"json", "yaml"} {
+		got := run(t, "", "version", "-o", form)
+		var out struct {
+			ClientVersion struct{ GitVersion, GoVersion, Platform string }
+		}
+		if err := yaml.Unmarshal([]byte(got.out), &out); err != nil {
+			t.Fatal(err)
+		}
+		found := out.ClientVersion
+		if got.code != cli.ExitOK || found.GitVersion == "" || found.GitVersion == "unknown" || found.GoVersion == "" || found.Platform == "" {
+			t.Errorf("%s: got %+v", form, got)
+		}
+	}
+	if got := run(t, "", "version", "-o", "xml"); got.code != cli.ExitRefused || !strings.Contains(got.errOut, `unknown output "xml": use json or yaml, or leave it out`) {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -34,6 +34,8 @@ type table struct {
 	flexible []int
 	// optional are the columns that are left out there, the first first.
 	optional []int
+	// last are the columns that are left out where even that is not enough.
+	last []int
 
 	rows   [][]cell
 	widths []int
@@ -90,13 +92,28 @@ func (t *table) limits() []int {
 		return out
 	}
 	t.squeeze(out, comfortable)
-	for _, i := range t.optional {
-		if i < len(out) && t.over(out) > 0 {
-			out[i] = -1
+	t.drop(out, t.optional)
+	t.squeeze(out, narrowest)
+	if t.over(out) <= 0 {
+		return out
+	}
+	t.drop(out, t.last)
+	for _, i := range t.flexible { // there may be room now
+		if i < len(out) && out[i] >= 0 {
+			out[i] = t.widths[i]
 		}
 	}
 	t.squeeze(out, narrowest)
 	return out
+}
+
+// drop leaves out columns, the first first, until the rest fits.
+func (t *table) drop(widths, columns []int) {
+	for _, i := range columns {
+		if i < len(widths) && t.over(widths) > 0 {
+			widths[i] = -1
+		}
+	}
 }
 
 // squeeze takes from the flexible columns, always from the widest, what is too much, and leaves each a minimum.

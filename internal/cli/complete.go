@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -20,21 +21,72 @@ const (
 	maxSuggestions = 1000
 )
 
-// completeFlags lets a shell complete the values of flags, among them those that name clusters.
+// complete lets a shell complete the values of a flag, which is there.
+func complete(cmd *cobra.Command, flag string, by cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, by); err != nil {
+		panic("cli: " + err.Error())
+	}
+}
+
+// completeFlags lets a shell complete the values of the flags of a hub, of --output, and of those that name clusters.
 func (f *hubFlags) completeFlags(cmd *cobra.Command, outputs []string, ofClusters ...string) {
-	complete := map[string]cobra.CompletionFunc{
-		"output":    cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp),
-		"namespace": f.completeAll(namespaceKind()),
-		"context": func(_ *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
-			return starting(f.contexts(), start), cobra.ShellCompDirectiveNoFileComp
-		},
+	complete(cmd, "output", completeOutputs(outputs))
+	f.completeHubFlags(cmd, ofClusters...)
+}
+
+// completeHubFlags does so for a command without --output.
+func (f *hubFlags) completeHubFlags(cmd *cobra.Command, ofClusters ...string) {
+	complete(cmd, "namespace", f.completeAll(namespaceKind()))
+	complete(cmd, "context", f.completeConfig(func(in clientcmdapi.Config) []string { return sortedKeys(in.Contexts) }))
+	complete(cmd, "user", f.completeConfig(func(in clientcmdapi.Config) []string { return sortedKeys(in.AuthInfos) }))
+	if !slices.Contains(ofClusters, "cluster") {
+		complete(cmd, "cluster", f.completeConfig(func(in clientcmdapi.Config) []string { return sortedKeys(in.Clusters) }))
 	}
 	for _, flag := range ofClusters {
-		complete[flag] = f.completeAll(clusterKind())
+		complete(cmd, flag, f.completeAll(clusterKind()))
 	}
-	for flag, complete := range complete {
-		_ = cmd.RegisterFlagCompletionFunc(flag, complete) // it fails for a flag that is not there, which then needs no completion
+}
+
+// completeOutputs names forms. What goes on after a = gets no space.
+func completeOutputs(outputs []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
+		found := starting(slices.Clone(outputs), start)
+		if slices.ContainsFunc(found, func(form string) bool { return !strings.HasSuffix(form, "=") }) {
+			return found, cobra.ShellCompDirectiveNoFileComp
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
+}
+
+// completeConfig names entries of the kubeconfig.
+func (f *hubFlags) completeConfig(entries func(clientcmdapi.Config) []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
+		raw, err := f.loader().RawConfig()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return starting(entries(raw), start), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeDeletion names kinds, then objects as KIND/NAME, or files.
+func (f *hubFlags) completeDeletion(cmd *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
+	word, name, named := strings.Cut(start, "/")
+	var out []string
+	for _, k := range deletable() {
+		switch {
+		case !named:
+			out = append(out, k.singular()+"/")
+		case k.is(word) && k.kind != scoreKind().kind:
+			for _, found := range f.suggest(cmd.Context(), k, name) {
+				out = append(out, word+"/"+found)
+			}
+		}
+	}
+	if named {
+		return out, cobra.ShellCompDirectiveDefault
+	}
+	return starting(out, start), cobra.ShellCompDirectiveNoSpace
 }
 
 // completeAll names what there is of a kind, whatever was named already.
@@ -53,6 +105,19 @@ func (f *hubFlags) completeOne(k kind) cobra.CompletionFunc {
 		}
 		return all(cmd, args, start)
 	}
+}
+
+// completePlacement names placements, after the name of their kind or without it.
+func (f *hubFlags) completePlacement(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+	placement := placementKind()
+	if len(args) == 0 {
+		out := starting([]string{placement.singular()}, start)
+		return append(out, f.suggest(cmd.Context(), placement, start)...), cobra.ShellCompDirectiveNoFileComp
+	}
+	if placement.is(args[0]) {
+		args = args[1:]
+	}
+	return f.completeOne(placement)(cmd, args, start)
 }
 
 // completeGet names kinds, then what there is of one.
@@ -143,13 +208,4 @@ func (s *suggestions) sorted() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return sorted(s.names)
-}
-
-// contexts names the contexts of the kubeconfig.
-func (f *hubFlags) contexts() []string {
-	raw, err := f.loader().RawConfig()
-	if err != nil {
-		return nil
-	}
-	return sortedKeys(raw.Contexts)
 }

@@ -83,7 +83,7 @@ func TestControlCharactersOfObjectsReachNoTerminal(t *testing.T) {
 	for _, command := range []string{
 		"get placements", "get clusters", "get sets", "get groups", "tree cluster c1", "explain placement web -n shop",
 		"explain placement web -n shop --cluster c1", "explain placement wrong -n shop", "simulate", "simulate --at +10m --at next",
-		"diff --base FLEET --drain region=eu", "rollout plan web -n shop",
+		"diff --base FLEET --drain region=eu", "rollout plan web -n shop", "describe placement", "describe clusters", "describe sets",
 	} {
 		for _, form := range []string{"", "wide", "name", "json", "yaml"} {
 			args := strings.Fields(strings.ReplaceAll(command, "FLEET", fleet))

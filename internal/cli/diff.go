@@ -45,7 +45,7 @@ const diffExamples = `  # What would this merge request move?
   kubectl berth diff --cordon eu-7 --remove eu-8
 
   # What if a placement and a set were gone?
-  kubectl berth diff --delete placement/shop/web --delete set/gold`
+  kubectl berth diff --delete placement/shop/web --delete managedclusterset/gold`
 
 // diff is the command line of `kubectl berth diff`.
 type diff struct {
@@ -77,16 +77,17 @@ func newDiff(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 	flags.StringArrayVarP(&d.changes, "filename", "f", nil, "`file` of manifests to apply, or a folder, or - for standard input; may be repeated")
 	flags.StringArrayVar(&d.files, "base", nil, "`file` to hold the change against instead of a hub, or a folder; may be repeated")
 	flags.BoolVarP(&d.recursive, "recursive", "R", false, "read the folders below a folder too")
-	flags.StringArrayVar(&d.deletions, "delete", nil, "`object` to delete, as KIND/NAME or KIND/NAMESPACE/NAME, or a file of manifests; may be repeated")
+	flags.StringArrayVar(&d.deletions, "delete", nil, "`object` to delete, as KIND/NAME or KIND/NAMESPACE/NAME with any name that kubectl has for the kind, or a file of manifests; may be repeated")
 	flags.StringArrayVar(&d.cordoned, "cordon", nil, "`cluster` to keep new placements away from; may be repeated")
 	flags.StringArrayVar(&d.drained, "drain", nil, "label `selector` of clusters to take every placement off; may be repeated")
 	flags.StringArrayVar(&d.removed, "remove", nil, "`cluster` to take away; may be repeated")
 	flags.StringVar(&d.now, "now", "", "`instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
 	flags.StringVarP(&d.output, "output", "o", "", "`form` of the answer: json (default: a summary)")
-	d.validate.add(flags)
+	d.validate.add(cmd)
 	d.hubFlags.files = "--base"
 	d.hubFlags.add(flags)
 	d.hubFlags.completeFlags(cmd, []string{"json"}, "cordon", "remove")
+	complete(cmd, "delete", d.hubFlags.completeDeletion)
 	return cmd
 }
 
@@ -129,6 +130,11 @@ func (d *diff) check() error {
 		return errors.New("--remove is empty: name a cluster")
 	case slices.Contains(d.deletions, ""):
 		return errors.New("--delete is empty: name an object, or a file of manifests")
+	}
+	for _, text := range d.deletions {
+		if _, _, err := objectNamed(text, ""); err != nil {
+			return err
+		}
 	}
 	reads := 0
 	for _, name := range slices.Concat(d.files, d.changes, d.deletions) {

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/program"
 	"github.com/berth-project/berth/internal/source/file"
+	"github.com/berth-project/berth/internal/suggest"
 )
 
 const (
@@ -49,27 +50,42 @@ func (p *proposal) empty() bool {
 	return len(objectsOf(p.applied))+len(p.deleted)+len(p.cordoned)+len(p.drained)+len(p.removed) == 0
 }
 
-// objectNamed reads KIND/NAME or KIND/NAMESPACE/NAME. Named is false for the name of a file.
+// deletable are the kinds of objects that a change deletes.
+func deletable() []kind {
+	return []kind{clusterKind(), setKind(), bindingKind(), placementKind(), scoreKind()}
+}
+
+// objectNamed reads KIND/NAME or KIND/NAMESPACE/NAME, the kind by any of its names. Named is false for the name of a file.
 func objectNamed(text, namespace string) (out object, named bool, err error) {
 	if _, err := os.Stat(text); err == nil || text == "-" {
 		return object{}, false, nil
 	}
 	parts := strings.Split(text, "/")
-	kinds := map[string]bool{"cluster": false, "set": false, "binding": true, "placement": true, "score": true}
-	namespaced, known := kinds[parts[0]]
-	switch {
-	case !known:
+	at := slices.IndexFunc(deletable(), func(k kind) bool { return k.is(parts[0]) })
+	if at < 0 {
+		var all []string
+		for _, k := range deletable() {
+			all = append(all, k.names...)
+		}
 		return object{}, false, fmt.Errorf("--delete %s: there is no such file; or name an object: cluster/NAME, set/NAME, binding/NAMESPACE/NAME, "+
-			"placement/NAMESPACE/NAME or score/CLUSTER/NAME", text)
-	case len(parts) == 2 && parts[1] != "" && !namespaced:
-		return object{kind: parts[0], name: parts[1]}, true, nil
-	case len(parts) == 2 && parts[1] != "" && parts[0] != "score":
-		return object{parts[0], cmp.Or(namespace, "default"), parts[1]}, true, nil
-	case len(parts) == 3 && parts[1] != "" && parts[2] != "" && namespaced:
-		return object{parts[0], parts[1], parts[2]}, true, nil
-	default:
-		return object{}, false, fmt.Errorf("--delete %s: want %s/NAME%s", text, parts[0], map[bool]string{true: " or " + parts[0] + "/NAMESPACE/NAME"}[namespaced])
+			"placement/NAMESPACE/NAME or score/CLUSTER/NAME%s", text, suggest.Question(bareKind(parts[0]), all))
 	}
+	k := deletable()[at]
+	const scoped = 3
+	switch {
+	case slices.Contains(parts, ""):
+	case len(parts) == 2 && !k.namespaced:
+		return object{kind: k.singular(), name: parts[1]}, true, nil
+	case len(parts) == 2 && k.kind != scoreKind().kind:
+		return object{k.singular(), cmp.Or(namespace, "default"), parts[1]}, true, nil
+	case len(parts) == scoped && k.namespaced:
+		return object{k.singular(), parts[1], parts[2]}, true, nil
+	}
+	want := parts[0] + "/NAME"
+	if k.namespaced {
+		want += " or " + parts[0] + "/NAMESPACE/NAME"
+	}
+	return object{}, false, fmt.Errorf("--delete %s: want %s", text, want)
 }
 
 // objectsOf names every object of a bundle.

@@ -45,34 +45,32 @@ const explainPlacementExamples = `  # Why does this placement select what it sel
   # Everybody who was beaten by ten points or less
   kubectl berth explain placement web -n shop -o json | jq -r '.clusters[] | select(.beaten.points <= 10) | .name'`
 
-// explainPlacement is the command line of `kubectl berth explain placement`.
+// explainPlacement is the command line of `kubectl berth explain`.
 type explainPlacement struct {
 	*world
 
 	now, output, cluster string
 }
 
-// newExplain returns the command that holds those which explain something.
 func newExplain(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	return ofPlacements("explain", "Say why clusters are selected or not", newExplainPlacement(streams, clock))
-}
-
-func newExplainPlacement(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	e := &explainPlacement{world: newWorld(streams, clock)}
 	cmd := &cobra.Command{
-		Use:               "placement NAME [flags]",
-		Aliases:           []string{"placements"},
+		Use:               "explain [placement] NAME [flags]",
 		Short:             "Say why each cluster is selected by a placement or not",
 		Long:              explainPlacementLong,
 		Example:           explainPlacementExamples,
 		Args:              onePlacement,
-		ValidArgsFunction: e.hubFlags.completeOne(placementKind()),
+		ValidArgsFunction: e.hubFlags.completePlacement,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			form, now, err := e.complete(cmd)
 			if err != nil {
 				return usageError{cmd, err}
 			}
-			return e.run(cmd.Context(), args[0], now, form)
+			name, err := placementName(cmd, args)
+			if err != nil {
+				return err
+			}
+			return e.run(cmd.Context(), name, now, form)
 		},
 		DisableFlagsInUseLine: true,
 	}

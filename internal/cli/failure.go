@@ -19,7 +19,7 @@ func (h *hub) explain(err error, verb string, k kind, namespace string) error {
 	case k.namespaced:
 		where = " in every namespace"
 	}
-	doing := "reading " + k.plural
+	doing := "reading " + k.plural()
 	failed, atAll := errors.AsType[*url.Error](err)
 	late := errors.Is(err, context.DeadlineExceeded) || atAll && failed.Timeout()
 	switch {

@@ -33,7 +33,11 @@ shown, or those of -n.
 
 On a terminal what does not fit is cut or left out, never a name; -o wide shows more, a pipe gets everything. yaml and json
 give the same facts in full, with times instead of ages, in a list under the name of the kind. --watch goes on and prints
-each row that changes.`
+each row that changes.
+
+jsonpath, go-template, custom-columns and --sort-by read the same facts. They find them under .items, as in kubectl, with
+.metadata.name, .metadata.namespace, .metadata.labels and .metadata.creationTimestamp; where one thing is named, it is the
+whole document.`
 
 const getExamples = `  # Are the placements of this namespace satisfied? Of all?
   kubectl berth get placements
@@ -44,6 +48,10 @@ const getExamples = `  # Are the placements of this namespace satisfied? Of all?
 
   # The clusters of one region, with more about each
   kubectl berth get clusters -l region=eu -o wide
+
+  # The names of the placements that are not satisfied; the clusters with the most memory last
+  kubectl berth get pl -o jsonpath='{.items[?(@.satisfied!="True")].metadata.name}'
+  kubectl berth get clusters --sort-by=.memory -o custom-columns=NAME:.metadata.name,MEMORY:.memory
 
   # What was saved from a hub
   kubectl berth get sets -f fleet.yaml
@@ -58,13 +66,18 @@ type get struct {
 	all      bool
 	selector string
 	output   string
+	sortBy   string
 	watch    bool
+	// noHeaders leaves the titles of columns out, showLabels adds a column of labels.
+	noHeaders, showLabels bool
 
 	// glance, name, labels and namespace are what the command line means.
 	glance    glance
 	name      string
 	labels    labels.Selector
 	namespace string
+	// printer writes rows by the expression in output; nil where it has none.
+	printer rowsPrinter
 }
 
 func newGet(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
@@ -89,14 +102,17 @@ func newGet(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra
 	flags := cmd.Flags()
 	flags.BoolVarP(&g.all, "all-namespaces", "A", false, "show those of every namespace")
 	flags.StringVarP(&g.selector, "selector", "l", "", "show those whose `labels` match, such as region=eu; for groups, those of the placement")
-	flags.StringVarP(&g.output, "output", "o", "table", "`form` of the result: table, wide, json, yaml or name")
+	flags.StringVarP(&g.output, "output", "o", "table", "`form` of the result: table, wide, json, yaml, name, jsonpath=..., go-template=... or custom-columns=...")
+	flags.BoolVar(&g.noHeaders, "no-headers", false, "leave out the titles of columns")
+	flags.BoolVar(&g.showLabels, "show-labels", false, "add a column of labels to tables; for groups, those of the placement")
+	flags.StringVar(&g.sortBy, "sort-by", "", "`path` of the field to order by, such as .metadata.creationTimestamp or .selected (default: by name)")
 	flags.BoolVarP(&g.watch, "watch", "w", false, "after that, print every row that changes, until interrupted")
 	g.world.addFlags(flags)
 	g.world.hubFlags.completeFlags(cmd, outputs())
+	complete(cmd, "sort-by", cobra.FixedCompletions([]string{".metadata.name", ".metadata.namespace", ".metadata.creationTimestamp"},
+		cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
-
-func outputs() []string { return []string{"table", "wide", "json", "yaml", "name"} }
 
 // complete checks the command line.
 func (g *get) complete(args []string) error {
@@ -105,8 +121,6 @@ func (g *get) complete(args []string) error {
 	}
 	namespace := g.world.hubFlags.namespace()
 	switch {
-	case !slices.Contains(outputs(), g.output):
-		return fmt.Errorf("unknown output %q: use table, wide, json, yaml or name", g.output)
 	case g.all && g.name != "":
 		return errors.New("a name is looked up in one namespace: give -n instead of -A")
 	case g.all && namespace != "":
@@ -115,10 +129,20 @@ func (g *get) complete(args []string) error {
 		return errors.New("give a name or -l, not both")
 	case g.watch && g.world.offline():
 		return errors.New("files do not change: --watch needs a hub, so leave out -f")
-	case g.watch && (g.output == "json" || g.output == "yaml"):
+	case g.watch && !slices.Contains([]string{"table", "wide", "name"}, g.output):
 		return fmt.Errorf("--watch prints rows: use it with -o table, wide or name, not %s", g.output)
+	case g.watch && g.sortBy != "":
+		return errors.New("--watch prints each row when it changes: leave out --sort-by")
 	}
 	var err error
+	if g.printer, err = completeOutput(g.output); err != nil {
+		return err
+	}
+	if g.sortBy != "" {
+		if _, err := fieldPath(g.sortBy); err != nil {
+			return fmt.Errorf("--sort-by %w", err)
+		}
+	}
 	if g.labels, err = labels.Parse(g.selector); err != nil {
 		return fmt.Errorf("-l %q is no label selector: %w", g.selector, err)
 	}
@@ -127,6 +151,7 @@ func (g *get) complete(args []string) error {
 
 func (g *get) completeArguments(args []string) error {
 	const most = 2
+	args = kindAndName(args)
 	switch {
 	case len(args) == 0:
 		return errors.New("say what to show: placements, clusters, sets or groups")
@@ -137,7 +162,7 @@ func (g *get) completeArguments(args []string) error {
 	}
 	var known bool
 	if g.glance, known = glanceOf(args[0]); !known {
-		return fmt.Errorf("unknown kind %q: use placements, clusters, sets or groups", args[0])
+		return unknownKind(args[0], "use placements, clusters, sets or groups", glanceNames()...)
 	}
 	return nil
 }
@@ -172,6 +197,11 @@ func (g *get) run(ctx context.Context) error {
 	rows := g.chosen(bundle)
 	if len(rows) == 0 {
 		if err := g.nothing(); err != nil {
+			return err
+		}
+	}
+	if g.sortBy != "" {
+		if err := sortBy(rows, g.sortBy); err != nil {
 			return err
 		}
 	}
@@ -223,6 +253,9 @@ func (g *get) title() string {
 }
 
 func (g *get) write(w io.Writer, rows []glanceRow) error {
+	if g.printer != nil {
+		return g.printer(w, g, rows)
+	}
 	switch g.output {
 	case "name":
 		for _, row := range rows {
@@ -276,6 +309,7 @@ func (g *get) table(w io.Writer) *table {
 	out := newTable(w, "")
 	out.screen = screenOf(g.world.streams.Out, os.Getenv)
 	at := len(g.first())
+	var optional, wide []int // the last go first
 	for _, c := range g.glance.columns {
 		if c.wide && g.output != "wide" {
 			continue
@@ -283,10 +317,21 @@ func (g *get) table(w io.Writer) *table {
 		if c.flexible {
 			out.flexible = append(out.flexible, at)
 		}
-		if c.optional && g.output != "wide" {
-			out.optional = append([]int{at}, out.optional...) // the last go first
+		switch {
+		case c.wide:
+			wide = append([]int{at}, wide...)
+		case c.optional:
+			optional = append([]int{at}, optional...)
 		}
 		at++
+	}
+	if g.output == "wide" {
+		out.last = append(optional, wide...)
+	} else {
+		out.optional = optional
+	}
+	if g.showLabels {
+		out.flexible = append(out.flexible, at)
 	}
 	return out
 }
@@ -304,11 +349,17 @@ func (g *get) first() []string {
 }
 
 func (g *get) header(to *table) {
+	if g.noHeaders {
+		return
+	}
 	titles := g.first()
 	for _, c := range g.glance.columns {
 		if !c.wide || g.output == "wide" {
 			titles = append(titles, c.title)
 		}
+	}
+	if g.showLabels {
+		titles = append(titles, "LABELS")
 	}
 	to.row(titles...)
 }
@@ -323,6 +374,9 @@ func (g *get) fill(to *table, rows []glanceRow) {
 			if !c.wide || g.output == "wide" {
 				cells = append(cells, row.cells[i])
 			}
+		}
+		if g.showLabels {
+			cells = append(cells, labelsCell(row.labels))
 		}
 		to.add(cells)
 	}

@@ -128,7 +128,7 @@ func TestMisuseOfGetAndTree(t *testing.T) {
 		"nothing to get":            {[]string{"get"}, "say what to show: placements, clusters, sets or groups\nSee 'kubectl berth get --help'."},
 		"an unknown kind":           {[]string{"get", "pods"}, `unknown kind "pods": use placements, clusters, sets or groups`},
 		"two names":                 {[]string{"get", "pl", "a", "b"}, `unexpected argument "b": one name at a time, or -l for several`},
-		"an unknown output":         {[]string{"get", "pl", "-o", "xml"}, `unknown output "xml": use table, wide, json, yaml or name`},
+		"an unknown output":         {[]string{"get", "pl", "-o", "xml"}, `unknown output "xml": use table, wide, json, yaml, name, jsonpath=..., go-template=... or custom-columns=...`},
 		"a name everywhere":         {[]string{"get", "pl", "a", "-A"}, "a name is looked up in one namespace: give -n instead of -A"},
 		"one namespace and all":     {[]string{"get", "pl", "-A", "-n", "shop"}, "-A is every namespace and -n is one"},
 		"a name and labels":         {[]string{"get", "pl", "a", "-l", "b=c"}, "give a name or -l, not both"},
@@ -171,7 +171,7 @@ func TestCompletionOffline(t *testing.T) {
 	}{
 		"kinds":                      {[]string{"get", ""}, "placements\nclusters\nsets\ngroups\n:4\n"},
 		"a kind that begins with c":  {[]string{"get", "c"}, "clusters\n:4\n"},
-		"outputs":                    {[]string{"get", "pl", "-o", ""}, "table\nwide\njson\nyaml\nname\n:4\n"},
+		"outputs":                    {[]string{"get", "pl", "-o", ""}, "table\nwide\njson\nyaml\nname\njsonpath=\njsonpath-as-json=\njsonpath-file=\ngo-template=\ngo-template-file=\ncustom-columns=\ncustom-columns-file=\n:4\n"},
 		"contexts":                   {[]string{"get", "pl", "--context", "n"}, "nowhere\n:4\n"},
 		"the kind that has a tree":   {[]string{"tree", ""}, "cluster\n:4\n"},
 		"names of a hub that is off": {[]string{"get", "pl", ""}, ":4\n"},

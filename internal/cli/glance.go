@@ -55,9 +55,18 @@ func glances() []glance {
 	return []glance{placementGlance(), clusterGlance(), setGlance(), groupGlance()}
 }
 
+// glanceNames returns the names of each kind of thing that is shown.
+func glanceNames() [][]string {
+	var out [][]string
+	for _, g := range glances() {
+		out = append(out, g.names)
+	}
+	return out
+}
+
 // glanceOf returns what a name stands for.
 func glanceOf(name string) (glance, bool) {
-	name = strings.ToLower(name)
+	name = bareKind(name)
 	for _, g := range glances() {
 		if slices.Contains(g.names, name) {
 			return g, true

@@ -39,7 +39,7 @@ type clusterFact struct {
 
 func clusterGlance() glance {
 	return glance{
-		names:    []string{"clusters", "cluster", "mcl", "mcls", "managedcluster", "managedclusters"},
+		names:    clusterKind().names,
 		resource: "managedcluster." + clusterv1.GroupName,
 		object:   clusterKind(),
 		kinds:    []kind{clusterKind(), setKind(), decisionKind()},

@@ -65,7 +65,7 @@ func stateOf(placement *clusterv1beta1.Placement) placementState {
 
 func placementGlance() glance {
 	return glance{
-		names:    []string{"placements", "placement", "pl"},
+		names:    placementKind().names,
 		resource: "placement." + clusterv1beta1.GroupName,
 		object:   placementKind(),
 		kinds:    []kind{placementKind(), decisionKind()},

@@ -32,7 +32,7 @@ type setFact struct {
 
 func setGlance() glance {
 	return glance{
-		names:    []string{"sets", "set", "mclset", "mclsets", "clusterset", "clustersets", "managedclusterset", "managedclustersets"},
+		names:    setKind().names,
 		resource: "managedclusterset." + clusterv1beta2.GroupName,
 		object:   setKind(),
 		kinds:    []kind{clusterKind(), setKind(), bindingKind()},
@@ -49,19 +49,7 @@ func setGlance() glance {
 }
 
 func setRows(bundle *file.Bundle, now time.Time) []glanceRow {
-	namespaces := map[string][]string{}
-	for _, binding := range bundle.Bindings {
-		if !binding.DeletionTimestamp.IsZero() {
-			continue // it counts no more
-		}
-		namespaces[binding.Name] = append(namespaces[binding.Name], binding.Namespace)
-	}
-	claims := map[string][]string{}
-	for _, set := range bundle.Sets {
-		if label, exclusive := exclusiveLabel(set); exclusive {
-			claims[label] = append(claims[label], set.Name)
-		}
-	}
+	namespaces, claims := bindingsOf(bundle), claimsOf(bundle)
 	members := membership(bundle)
 	out := make([]glanceRow, 0, len(bundle.Sets))
 	for _, set := range bundle.Sets {
@@ -81,6 +69,29 @@ func setRows(bundle *file.Bundle, now time.Time) []glanceRow {
 		}})
 	}
 	slices.SortFunc(out, func(a, b glanceRow) int { return cmp.Compare(a.name, b.name) })
+	return out
+}
+
+// bindingsOf returns the namespaces that each set is bound to.
+func bindingsOf(bundle *file.Bundle) map[string][]string {
+	out := map[string][]string{}
+	for _, binding := range bundle.Bindings {
+		if !binding.DeletionTimestamp.IsZero() {
+			continue // it counts no more
+		}
+		out[binding.Name] = append(out[binding.Name], binding.Namespace)
+	}
+	return out
+}
+
+// claimsOf returns the sets that claim each exclusive label.
+func claimsOf(bundle *file.Bundle) map[string][]string {
+	out := map[string][]string{}
+	for _, set := range bundle.Sets {
+		if label, exclusive := exclusiveLabel(set); exclusive {
+			out[label] = append(out[label], set.Name)
+		}
+	}
 	return out
 }
 

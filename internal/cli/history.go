@@ -31,7 +31,7 @@ const historyExamples = `  # What happened to this placement?
   # When did this cluster come and go, within the last hour?
   kubectl berth history placement web -n shop --cluster eu-7 --since 1h`
 
-// showHistory is the command line of `kubectl berth history placement`.
+// showHistory is the command line of `kubectl berth history`.
 type showHistory struct {
 	streams genericiooptions.IOStreams
 	clock   clock.PassiveClock
@@ -40,27 +40,25 @@ type showHistory struct {
 	cluster, since, output string
 }
 
-// newHistory returns the command that holds those which tell what happened.
 func newHistory(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	return ofPlacements("history", "Show how decisions changed", newHistoryPlacement(streams, clock))
-}
-
-func newHistoryPlacement(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	s := &showHistory{streams: streams, clock: clock, flags: newHubFlags()}
 	cmd := &cobra.Command{
-		Use:               "placement NAME [flags]",
-		Aliases:           []string{"placements"},
+		Use:               "history [placement] NAME [flags]",
 		Short:             "Show how the decisions of a placement changed",
 		Long:              historyLong,
 		Example:           historyExamples,
 		Args:              onePlacement,
-		ValidArgsFunction: s.flags.completeOne(placementKind()),
+		ValidArgsFunction: s.flags.completePlacement,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			parameters, err := s.complete(cmd)
 			if err != nil {
 				return usageError{cmd, err}
 			}
-			return s.run(cmd.Context(), args[0], parameters)
+			name, err := placementName(cmd, args)
+			if err != nil {
+				return err
+			}
+			return s.run(cmd.Context(), name, parameters)
 		},
 		DisableFlagsInUseLine: true,
 	}
@@ -147,19 +145,7 @@ func tabulate(w io.Writer, of *explain.History) error {
 	}
 	table := newTable(w, "")
 	table.screen, table.flexible = screenOf(w, os.Getenv), []int{2, 3}
-	table.row("TIME", "CLUSTER", "CHANGE", "CAUSE")
-	for _, change := range of.Changes {
-		at, cause := change.At.UTC().Format(time.RFC3339), caused(change)
-		for _, move := range change.Moves {
-			table.row(at, move.Cluster, moved(move), cause)
-		}
-		for _, cluster := range change.RegroupedClusters {
-			table.row(at, cluster, "regrouped: its decision group was too large", cause)
-		}
-		if rest := change.More + change.Hidden; rest > 0 {
-			table.row(at, fmt.Sprintf("(%d others)", rest), "", cause)
-		}
-	}
+	addChanges(table, of.Changes)
 	if err := table.Flush(); err != nil {
 		return err
 	}
@@ -169,6 +155,23 @@ func tabulate(w io.Writer, of *explain.History) error {
 		}
 	}
 	return nil
+}
+
+// addChanges adds a row for each cluster that moved, and for those that are not shown.
+func addChanges(to *table, changes []explain.Change) {
+	to.row("TIME", "CLUSTER", "CHANGE", "CAUSE")
+	for _, change := range changes {
+		at, cause := change.At.UTC().Format(time.RFC3339), caused(change)
+		for _, move := range change.Moves {
+			to.row(at, move.Cluster, moved(move), cause)
+		}
+		for _, cluster := range change.RegroupedClusters {
+			to.row(at, cluster, "regrouped: its decision group was too large", cause)
+		}
+		if rest := change.More + change.Hidden; rest > 0 {
+			to.row(at, fmt.Sprintf("(%d others)", rest), "", cause)
+		}
+	}
 }
 
 // moved says how a cluster came or went.

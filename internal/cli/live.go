@@ -3,9 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -41,6 +44,8 @@ type hubFlags struct {
 	overrides clientcmd.ConfigOverrides
 	// files is the flag of the command that names files to read instead of a hub; empty where it has none.
 	files string
+	// verbosity is the level of client-go's log.
+	verbosity int
 }
 
 func newHubFlags() *hubFlags { return &hubFlags{rules: clientcmd.NewDefaultClientConfigLoadingRules()} }
@@ -49,12 +54,14 @@ func newHubFlags() *hubFlags { return &hubFlags{rules: clientcmd.NewDefaultClien
 func (f *hubFlags) add(to *pflag.FlagSet) {
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
 	own.StringVar(&f.rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "")
+	own.IntVarP(&f.verbosity, "v", "v", 0, "")
 	clientcmd.BindOverrideFlags(&f.overrides, own, clientcmd.RecommendedConfigOverrideFlags(""))
 	usages := map[string]string{
 		"kubeconfig":      "`path` of the kubeconfig to use",
 		"context":         "`name` of the context in the kubeconfig",
 		"namespace":       "`namespace` to look in (default: that of the context)",
 		"request-timeout": "how `long` one request may take, such as 10s; 0 for ever",
+		"v":               "`level` of the log of requests: 6 has a line for each, 8 their bodies too",
 		"as":              "`user` to ask as",
 		"as-group":        "`group` to ask as; may be repeated",
 	}
@@ -99,6 +106,9 @@ func errNoKubeconfig(files string) error {
 
 // open returns the hub that the flags mean, without talking to it. Its warnings and its progress go to errOut.
 func (f *hubFlags) open(errOut io.Writer, progress *progress) (*hub, error) {
+	if err := logRequests(f.verbosity, errOut); err != nil {
+		return nil, err
+	}
 	loader := f.loader()
 	raw, err := loader.RawConfig()
 	if err != nil {
@@ -127,6 +137,24 @@ func (f *hubFlags) open(errOut io.Writer, progress *progress) (*hub, error) {
 		return nil, fmt.Errorf("connecting to the hub: %w", err)
 	}
 	return &hub{client: made, config: config, host: config.Host, namespace: namespace, files: f.files, progress: progress}, nil
+}
+
+// logRequests lets client-go log its requests to a writer, if it is to log any.
+func logRequests(level int, to io.Writer) error {
+	if level <= 0 {
+		return nil
+	}
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	for name, value := range map[string]string{
+		"v": strconv.Itoa(level), "logtostderr": "false", "alsologtostderr": "false", "stderrthreshold": "FATAL", "one_output": "true",
+	} {
+		if err := flags.Set(name, value); err != nil {
+			return fmt.Errorf("setting the level of the log: %w", err)
+		}
+	}
+	klog.SetOutput(to)
+	return nil
 }
 
 // scheme is Berth's objects, and those of Kubernetes that commands read.
@@ -182,7 +210,7 @@ func (h *hub) pages(ctx context.Context, k kind, of part, add func(client.Object
 	}
 	read := 0
 	for {
-		h.progress.update(k.plural, read)
+		h.progress.update(k.plural(), read)
 		list := k.list()
 		if err := h.client.List(ctx, list, options); err != nil {
 			return "", err

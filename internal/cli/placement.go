@@ -1,37 +1,38 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 )
 
-// ofPlacements returns a command that does nothing itself: what it does to placements is the command below it.
-func ofPlacements(use, short string, below *cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   use,
-		Short: short,
-		Long:  short + ".",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError{cmd, fmt.Errorf("unknown kind %q: use %s placement NAME", args[0], use)}
-			}
-			return usageError{cmd, fmt.Errorf("say of what: %s placement NAME", use)}
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(below)
-	return cmd
+// onePlacement checks that a command line names one placement.
+func onePlacement(cmd *cobra.Command, args []string) error {
+	_, err := placementName(cmd, args)
+	return err
 }
 
-// onePlacement takes the name of one placement.
-func onePlacement(cmd *cobra.Command, args []string) error {
+// placementName returns the name of the placement that a command line names: placement NAME, placement/NAME, or NAME alone.
+func placementName(cmd *cobra.Command, args []string) (string, error) {
+	const most = 2
+	usage := cmd.Name() + " placement NAME"
+	placement := placementKind()
+	args = kindAndName(args)
+	var err error
 	switch {
-	case len(args) == 0 || args[0] == "":
-		return usageError{cmd, fmt.Errorf("name the placement: %s placement NAME", cmd.Parent().Name())}
-	case len(args) > 1:
-		return usageError{cmd, fmt.Errorf("unexpected argument %q: name one placement", args[1])}
+	case len(args) == 0:
+		err = errors.New("say of what: " + usage)
+	case len(args) == 1 && args[0] != "" && !placement.is(args[0]):
+		return args[0], nil
+	case len(args) > 1 && !placement.is(args[0]):
+		err = unknownKind(args[0], "use "+usage, placement.names)
+	case len(args) == 1 || args[1] == "":
+		err = errors.New("name the placement: " + usage)
+	case len(args) > most:
+		err = fmt.Errorf("unexpected argument %q: name one placement", args[most])
 	default:
-		return nil
+		return args[1], nil
 	}
+	return "", usageError{cmd, err}
 }

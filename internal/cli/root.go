@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
+
+	"github.com/berth-project/berth/internal/suggest"
 )
 
 // NewRoot returns the command `kubectl berth` with every command below it.
@@ -28,15 +32,41 @@ command line is wrong.`,
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{cmd, err} })
-	root.AddCommand(newGet(streams, clock), newTree(streams, clock), newRollout(streams, clock), newExplain(streams, clock), newHistory(streams, clock),
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(newGet(streams, clock), newDescribe(streams, clock), newTree(streams, clock), newRollout(streams, clock), newExplain(streams, clock), newHistory(streams, clock),
 		newDiff(streams, clock), newSimulate(streams, clock), newTest(streams), newCompletion(streams), newVersion(streams))
 	return root
 }
 
+// unknownCommand reports an argument of a command that holds others, and the nearest of them.
 func unknownCommand(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError{cmd, fmt.Errorf("unknown command %q", args[0])}
+	if len(args) == 0 {
+		return nil
 	}
-	return nil
+	var names []string
+	for _, below := range cmd.Commands() {
+		if below.IsAvailableCommand() {
+			names = append(names, below.Name())
+		}
+	}
+	return usageError{cmd, fmt.Errorf("unknown command %q%s", args[0], suggest.Question(args[0], names))}
+}
+
+// flagError reports flags that cannot be read. Where a word before them names no command, their command is not known, and that
+// word is what is wrong.
+func flagError(cmd *cobra.Command, err error) error {
+	if cmd.HasAvailableSubCommands() && cmd.Flags().NArg() > 0 {
+		return unknownCommand(cmd, cmd.Flags().Args())
+	}
+	missing, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || len(missing.GetSpecifiedName()) == 1 {
+		return usageError{cmd, err}
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		if !flag.Hidden {
+			names = append(names, "--"+flag.Name)
+		}
+	})
+	return usageError{cmd, fmt.Errorf("%w%s", err, suggest.Question("--"+missing.GetSpecifiedName(), names))}
 }

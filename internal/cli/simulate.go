@@ -112,8 +112,10 @@ func newSimulate(streams genericiooptions.IOStreams, clock clock.PassiveClock) *
 	flags.StringArrayVar(&s.at, "at", nil, "later `instant` to decide for too, offset from now such as +10m, or next; may be repeated, in order")
 	flags.StringVarP(&s.output, "output", "o", "table", "`form` of the result: table, yaml or json")
 	flags.BoolVar(&s.requireSatisfied, "require-satisfied", false, "exit with 1 when a placement is not satisfied")
-	s.validate.add(flags)
+	s.validate.add(cmd)
 	s.generated.addFlags(flags)
+	complete(cmd, "output", completeOutputs([]string{"table", "yaml", "json"}))
+	complete(cmd, "namespace", cobra.NoFileCompletions) // files have namespaces of their own
 	return cmd
 }
 

@@ -71,7 +71,8 @@ func newTest(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&t.recursive, "recursive", "R", false, "play those in the folders below a folder too")
 	cmd.Flags().StringVarP(&t.output, "output", "o", "text", "`form` of the report: text, json or junit")
-	t.validate.add(cmd.Flags())
+	t.validate.add(cmd)
+	complete(cmd, "output", completeOutputs([]string{"text", "json", "junit"}))
 	return cmd
 }
 

@@ -84,6 +84,7 @@ func newTree(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 		Example:           treeExamples,
 		ValidArgsFunction: t.world.hubFlags.completeTree,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			args = kindAndName(args)
 			if err := t.complete(args); err != nil {
 				return usageError{cmd, err}
 			}
@@ -102,8 +103,8 @@ func (t *tree) complete(args []string) error {
 	switch {
 	case len(args) == 0:
 		return errors.New("say whose tree: cluster NAME")
-	case !slices.Contains(clusterGlance().names, args[0]):
-		return fmt.Errorf("unknown kind %q: only a cluster has a tree", args[0])
+	case !clusterKind().is(args[0]):
+		return unknownKind(args[0], "only a cluster has a tree", clusterKind().names)
 	case len(args) < wanted:
 		return errors.New("say which cluster: tree cluster NAME")
 	case len(args) > wanted:

@@ -3,7 +3,7 @@ package cli
 import (
 	"errors"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/berth-project/berth/internal/source/file"
 )
@@ -11,9 +11,11 @@ import (
 // validateFlag is the flag --validate of commands that check files.
 type validateFlag struct{ file.Validation }
 
-func (v *validateFlag) add(to *pflag.FlagSet) {
-	to.StringVar((*string)(&v.Validation), "validate", string(file.Strict),
+func (v *validateFlag) add(to *cobra.Command) {
+	to.Flags().StringVar((*string)(&v.Validation), "validate", string(file.Strict),
 		"`level` of checks for unknown fields and kinds: strict refuses them, warn drops them with a warning, ignore drops them")
+	levels := []string{string(file.Strict), string(file.Warn), string(file.Ignore)}
+	complete(to, "validate", cobra.FixedCompletions(levels, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // errNoPlacement is the answer to files that decide nothing: most likely they are the wrong ones.

@@ -3,25 +3,67 @@
 package version
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/version"
 )
 
-// unknown is the version of a binary that was built without a module, as test binaries are.
-const unknown = "unknown"
+const (
+	// unknown is the version of a binary that holds no record of its build.
+	unknown = "unknown"
+	// development is the version of a binary that was built without the version control system, and of test binaries.
+	development = "devel"
+	// shortRevision is how many characters of a revision name it.
+	shortRevision = 12
+)
 
 // Version returns the version of the module that the binary was built from: a release such as "v1.2.0", or for other
 // commits a version that holds the commit.
 func Version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return unknown
-	}
-	return info.Main.Version
+	info, _ := debug.ReadBuildInfo()
+	return Of(info).GitVersion
 }
 
 // String returns one line with the version, the Go release and the platform.
 func String() string {
 	return fmt.Sprintf("%s (%s, %s/%s)", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// Get returns what the binary says of its origin, in the form of Kubernetes.
+func Get() version.Info {
+	info, _ := debug.ReadBuildInfo()
+	return Of(info)
+}
+
+// Of returns what the record of a build says of its origin; nil is a binary without one.
+func Of(info *debug.BuildInfo) version.Info {
+	out := version.Info{
+		GitVersion: unknown, GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
+	if info == nil {
+		return out
+	}
+	settings := map[string]string{}
+	for _, setting := range info.Settings {
+		settings[setting.Key] = setting.Value
+	}
+	out.GitCommit, out.BuildDate = settings["vcs.revision"], settings["vcs.time"]
+	switch settings["vcs.modified"] {
+	case "true":
+		out.GitTreeState = "dirty"
+	case "false":
+		out.GitTreeState = "clean"
+	}
+	out.GitVersion = cmp.Or(strings.Trim(info.Main.Version, "()"), development)
+	if out.GitVersion == development && out.GitCommit != "" {
+		out.GitVersion += "-" + out.GitCommit[:min(shortRevision, len(out.GitCommit))]
+		if out.GitTreeState == "dirty" {
+			out.GitVersion += "-dirty"
+		}
+	}
+	return out
 }

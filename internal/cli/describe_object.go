@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/berth-project/berth/engine/explain"
+)
+
+const (
+	// absent is what kubectl describe shows where there is nothing.
+	absent = "<none>"
+	// maxEvents and maxChanges are how much of the past is shown, the latest.
+	maxEvents, maxChanges = 20, 5
+)
+
+// described is all that is shown of one object.
+type described struct {
+	namespace, name string
+	facts           []fact
+	conditions      []metav1.Condition
+	lists           []factList
+
+	// past says that what happened was asked for: history and events are that, noHistory and noEvents say why it is not known.
+	past                bool
+	history             *explain.History
+	events              []corev1.Event
+	noHistory, noEvents error
+}
+
+// factList is a table in a description.
+type factList struct {
+	title   string
+	columns []string
+	rows    [][]string
+}
+
+func (d described) write(w io.Writer, on screen, now time.Time) error {
+	if err := writeFacts(w, d.facts); err != nil {
+		return err
+	}
+	if err := d.writeConditions(w, on, now); err != nil {
+		return err
+	}
+	for _, list := range d.lists {
+		if err := list.write(w); err != nil {
+			return err
+		}
+	}
+	if !d.past {
+		return nil
+	}
+	if err := d.writeHistory(w); err != nil {
+		return err
+	}
+	return d.writeEvents(w, now)
+}
+
+func (d described) writeConditions(w io.Writer, on screen, now time.Time) error {
+	if len(d.conditions) == 0 {
+		return factList{title: "Conditions"}.write(w)
+	}
+	fmt.Fprintln(w, "Conditions:")
+	shown := newTable(w, "  ")
+	shown.screen = on
+	shown.row("TYPE", "STATUS", "REASON", "SINCE", "MESSAGE")
+	for _, c := range d.conditions {
+		shown.row(c.Type, string(c.Status), c.Reason, age(known(c.LastTransitionTime), now), c.Message)
+	}
+	return shown.Flush()
+}
+
+func (l factList) write(w io.Writer) error {
+	if len(l.rows) == 0 {
+		_, err := fmt.Fprintf(w, "%s:   %s\n", l.title, absent)
+		return err
+	}
+	fmt.Fprintf(w, "%s:\n", l.title)
+	shown := newTable(w, "  ")
+	shown.row(l.columns...)
+	for _, row := range l.rows {
+		shown.row(row...)
+	}
+	return shown.Flush()
+}
+
+func (d described) writeHistory(w io.Writer) error {
+	if d.noHistory != nil {
+		printf(w, "Changes:   not known: %s\n", d.noHistory)
+	}
+	if d.history == nil {
+		return nil
+	}
+	if len(d.history.Changes) == 0 {
+		return factList{title: "Changes"}.write(w)
+	}
+	fmt.Fprintln(w, "Changes:")
+	shown := newTable(w, "  ")
+	addChanges(shown, d.history.Changes[:min(maxChanges, len(d.history.Changes))])
+	return shown.Flush()
+}
+
+func (d described) writeEvents(w io.Writer, now time.Time) error {
+	if d.noEvents != nil {
+		printf(w, "Events:   not known: %s\n", d.noEvents)
+		return nil
+	}
+	list := factList{title: "Events", columns: []string{"TYPE", "REASON", "AGE", "FROM", "MESSAGE"}}
+	for _, event := range d.events {
+		at := eventTime(event)
+		from := event.ReportingController
+		if from == "" {
+			from = event.Source.Component
+		}
+		list.rows = append(list.rows, []string{event.Type, event.Reason, age(known(at), now), from, strings.TrimSpace(event.Message)})
+	}
+	return list.write(w)
+}
+
+// eventTime returns when an event happened last.
+func eventTime(event corev1.Event) metav1.Time {
+	out := event.LastTimestamp
+	for _, at := range []metav1.Time{{Time: event.EventTime.Time}, event.CreationTimestamp} {
+		if out.IsZero() {
+			out = at
+		}
+	}
+	if event.Series != nil && out.Time.Before(event.Series.LastObservedTime.Time) {
+		out = metav1.NewTime(event.Series.LastObservedTime.Time)
+	}
+	return out
+}
+
+// lastChanges returns the history of a placement, or why it is not known.
+func (h *hub) lastChanges(ctx context.Context, namespace, name string) (*explain.History, error) {
+	data, err := h.answer(ctx, namespace, name, "history", nil)
+	if err != nil {
+		return nil, h.unexplained(err, "reading the history")
+	}
+	out := &explain.History{}
+	if err := json.Unmarshal(data, out); err != nil {
+		return nil, fmt.Errorf("reading the history: %w", err)
+	}
+	return out, nil
+}
+
+// events returns the last events about an object, the latest last, or why they are not known.
+func (h *hub) events(ctx context.Context, k kind, namespace, name string) ([]corev1.Event, error) {
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault // where events about objects without a namespace are
+	}
+	var list corev1.EventList
+	err := h.client.List(ctx, &list, &client.ListOptions{
+		Namespace: namespace, Limit: page,
+		FieldSelector: fields.SelectorFromSet(fields.Set{"involvedObject.kind": k.kind, "involvedObject.name": name}),
+	})
+	if apierrors.IsForbidden(err) {
+		return nil, errors.New("the right to list events in the namespace " + namespace + " is missing")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading events: %w", err)
+	}
+	slices.SortStableFunc(list.Items, func(a, b corev1.Event) int { return eventTime(a).Compare(eventTime(b).Time) })
+	return list.Items[max(0, len(list.Items)-maxEvents):], nil
+}
