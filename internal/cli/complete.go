@@ -173,6 +173,7 @@ func (f *hubFlags) collect(ctx context.Context, k kind, start string, into *sugg
 	if err != nil {
 		return
 	}
+	h.views = true
 	of := part{}
 	if k.namespaced {
 		of.namespace = h.namespace

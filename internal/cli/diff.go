@@ -29,6 +29,9 @@ labels that add-ons maintain. A manifest of a placement keeps the status and the
 
 For a cluster that is lost the verdict is that after the change, for one that is gained that before it.
 
+Where you may not list the hub, the change is held against the clusters and sets that you may see and what is in your
+namespace, without scores; a note on standard error says so, and decisions may move otherwise on the hub.
+
 Exit codes: 0 when no decision moves, 1 when one does, 2 when the input or the command line is wrong, or when the
 change holds no object that Berth knows.`
 

@@ -8,8 +8,6 @@ import (
 	"net/url"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/client-go/rest"
 
 	"github.com/berth-project/berth/engine/explain"
 )
@@ -47,13 +45,11 @@ func (h *hub) explanation(ctx context.Context, namespace, name, cluster string) 
 
 // answer asks the manager for a part of what it knows of a placement.
 func (h *hub) answer(ctx context.Context, namespace, name, part string, parameters url.Values) ([]byte, error) {
-	config := rest.CopyConfig(h.config)
-	config.NegotiatedSerializer = serializer.NewCodecFactory(h.client.Scheme()).WithoutConversion()
-	asking, err := rest.UnversionedRESTClientFor(config)
+	views, err := h.viewClient()
 	if err != nil {
-		return nil, fmt.Errorf("connecting to the hub: %w", err)
+		return nil, err
 	}
-	request := asking.Get().AbsPath("/apis/view.cluster.open-cluster-management.io/v1/namespaces", namespace, "placements", name, part)
+	request := views.Get().AbsPath(viewPath, "namespaces", namespace, "placements", name, part)
 	for parameter, values := range parameters {
 		request = request.Param(parameter, values[0])
 	}

@@ -28,6 +28,9 @@ const getLong = `Show at a glance what a hub, or files, hold:
   sets (mclset, clusterset)  how members are picked, how many there are, the namespaces it is bound to, conflicts
   groups (gr)                each decision group of a placement: its clusters, and the slices that hold them
 
+Where you may not list the hub, clusters and sets are those that you may see, from the views of the manager; a note on
+standard error says so.
+
 Placements and groups are those of one namespace, or with -A of all. Files have no current namespace: with -f all are
 shown, or those of -n.
 

@@ -93,6 +93,9 @@ type hub struct {
 	// files is the flag that names files to read instead; empty where the command has none.
 	files    string
 	progress *progress
+	// views says that the views are read where the caller may not list the hub; limited is what that left out.
+	views   bool
+	limited limits
 }
 
 // errNoKubeconfig says that nothing tells where the hub is, and which flag reads files instead, if one does.
@@ -212,7 +215,7 @@ func (h *hub) pages(ctx context.Context, k kind, of part, add func(client.Object
 	for {
 		h.progress.update(k.plural(), read)
 		list := k.list()
-		if err := h.client.List(ctx, list, options); err != nil {
+		if err := h.list(ctx, k, list, options); err != nil {
 			return "", err
 		}
 		err := meta.EachListItem(list, func(item runtime.Object) error {

@@ -29,7 +29,9 @@ placements that have chosen it, with the group that it is in and since when.
 A decision does not say since when it holds a cluster. What is told is how long the slice that holds it exists, so "at most
 3d" may be less.
 
-A namespace that has no binding to a set of the cluster, and has chosen it nevertheless, is about to lose it; that is told too.`
+A namespace that has no binding to a set of the cluster, and has chosen it nevertheless, is about to lose it; that is told too.
+
+Where you may not list the hub, the tree has what you may see; a note on standard error says so.`
 
 const treeExamples = `  # Whom does maintenance of a cluster touch?
   kubectl berth tree cluster eu-1

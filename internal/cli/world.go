@@ -77,6 +77,19 @@ type reach struct {
 	undecided bool
 }
 
+// wanted returns the kinds that are read.
+func (r reach) wanted() []kind {
+	if len(r.kinds) == 0 {
+		return worldKinds()
+	}
+	return r.kinds
+}
+
+// has reports whether a kind is read.
+func (r reach) has(k kind) bool {
+	return slices.ContainsFunc(r.wanted(), func(wanted kind) bool { return wanted.kind == k.kind })
+}
+
 // part returns what is read of a kind.
 func (r reach) part(k kind) part {
 	switch {
@@ -96,7 +109,11 @@ func (w *world) bundle(ctx context.Context, of reach) (*file.Bundle, error) {
 		if err != nil {
 			return nil, err
 		}
-		return h.bundle(ctx, of)
+		bundle, err := h.bundle(ctx, of)
+		if note := h.limited.note(); note != "" && err == nil {
+			printf(w.streams.ErrOut, "%s\n", note)
+		}
+		return bundle, err
 	}
 	loader := file.Loader{Stdin: w.streams.In, Recursive: w.recursive, Namespace: w.hubFlags.namespace(), Validation: cmp.Or(w.validation, file.Warn)}
 	bundle, err := loader.Load(ctx, w.files)
@@ -125,14 +142,10 @@ func remark(w io.Writer, bundle *file.Bundle) {
 // it may be for the manager.
 func (h *hub) bundle(ctx context.Context, of reach) (*file.Bundle, error) {
 	defer h.progress.done()
-	wanted := of.kinds
-	if len(wanted) == 0 {
-		wanted = worldKinds()
-	}
+	h.views = true
 	var objects file.Objects
-	for _, k := range wanted {
-		var read []client.Object
-		_, err := h.each(ctx, k, of.part(k), func() { read = nil }, func(object client.Object) { read = append(read, object) })
+	for _, k := range of.wanted() {
+		read, err := h.readable(ctx, k, of)
 		if err != nil {
 			return nil, h.explain(err, "list", k, of.part(k).namespace)
 		}

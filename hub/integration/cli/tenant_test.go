@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/hub/hubtest"
+	"github.com/berth-project/berth/internal/cli"
+)
+
+// tenant gives a user the rights of a tenant: to see the set of the stage, and to read what is in its namespace.
+func (s stage) tenant(t *testing.T) (user string) {
+	t.Helper()
+	user = s.namespace + "-tenant"
+	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}
+	meta := metav1.ObjectMeta{Name: user}
+	s.create(t, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{clusterv1beta1.GroupName}, Resources: []string{"managedclustersets"}, ResourceNames: []string{s.namespace}, Verbs: []string{"get"},
+	}}})
+	s.create(t, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+	})
+	meta.Namespace = s.namespace
+	s.create(t, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{clusterv1beta1.GroupName}, Resources: []string{"placements", "placementdecisions", "managedclustersetbindings"},
+		Verbs: []string{"get", "list", "watch"},
+	}}})
+	s.create(t, &rbacv1.RoleBinding{
+		ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+	})
+	return user
+}
+
+// TestTenantsUseTheViews holds that a tenant who may not list the hub is shown what it may see, told so in one line, and never
+// another tenant's clusters.
+func TestTenantsUseTheViews(t *testing.T) {
+	s, other := newStage(t), newStage(t)
+	s.answers(t)
+	chosen, left := s.stored(t, "")
+	user := s.tenant(t)
+	as := func(args ...string) outcome {
+		return run(t.Context(), append(args, "-n", s.namespace, "--as", user)...)
+	}
+	hubtest.Eventually(t, limit, func(context.Context) error { // the views know the role a moment after it is stored
+		if got := as("get", "clusters", "-o", "name"); !strings.Contains(got.out, chosen) {
+			return fmt.Errorf("%w: %w", errNotYet, errors.New(got.out+got.errOut))
+		}
+		return nil
+	})
+	const seen = "note: you may not list the whole hub: "
+	both, here := "clusters and sets are those that you may see; ", " are those of namespace "+s.namespace
+	for name, tc := range map[string]struct {
+		args []string
+		code int
+		want []string
+		note string
+	}{
+		"clusters":     {[]string{"get", "clusters"}, cli.ExitOK, []string{chosen, left}, seen + both + "decisions" + here + "\n"},
+		"one cluster":  {[]string{"get", "cluster", left, "-o", "name"}, cli.ExitOK, []string{left}, seen + both + "decisions" + here + "\n"},
+		"sets":         {[]string{"get", "sets"}, cli.ExitOK, []string{s.namespace}, seen + both + "bindings" + here + "\n"},
+		"a tree":       {[]string{"tree", "cluster", chosen}, cli.ExitOK, []string{": 1 placement in 1 namespace", "    web"}, seen + both + "bindings and decisions" + here + "\n"},
+		"a set":        {[]string{"describe", "set", s.namespace}, cli.ExitOK, []string{"Bound To:", "events in the namespace default is missing"}, seen + both + "bindings" + here + "\n"},
+		"a diff":       {[]string{"diff", "--remove", chosen}, cli.ExitUnsatisfied, []string{s.namespace + "/web", left}, seen + both + "bindings, placements and decisions" + here + "; scores are left out\n"},
+		"another tree": {[]string{"tree", "cluster", other.clusters()[0]}, cli.ExitRefused, nil, `there is no cluster "` + other.clusters()[0] + `"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := as(tc.args...)
+			if got.code != tc.code || !strings.Contains(got.errOut, tc.note) || strings.Contains(got.out, other.namespace) {
+				t.Errorf("got %+v, want exit code %d and the note %q", got, tc.code, tc.note)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(got.out, want) {
+					t.Errorf("%q is not in\n%s", want, got.out)
+				}
+			}
+		})
+	}
+	t.Run("completion", func(t *testing.T) {
+		if got := completions(t, "get", "clusters", "--as", user, ""); strings.Join(got, " ") != strings.Join(s.clusters(), " ") {
+			t.Errorf("a shell is offered %v, want %v", got, s.clusters())
+		}
+	})
+	t.Run("to watch", func(t *testing.T) {
+		if got := as("get", "clusters", "--watch"); got.code != cli.ExitRefused || !strings.Contains(got.errOut, "the right to list managedclusters") {
+			t.Errorf("got %+v", got)
+		}
+	})
+	t.Run("describe a placement", func(t *testing.T) {
+		got := run(t.Context(), "describe", "placement/web", "-n", s.namespace)
+		for _, want := range []string{"PlacementSatisfied", "web-decision-1", chosen, "Changes:\n", "Events:\n", "AllDecisionsScheduled"} {
+			if got.code != cli.ExitOK || got.errOut != "" || !strings.Contains(got.out, want) {
+				t.Errorf("%q is not in %+v", want, got)
+			}
+		}
+	})
+}

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// viewPath is where the manager answers callers that may not read the hub itself.
+const viewPath = "/apis/view.cluster.open-cluster-management.io/v1"
+
+// errNoView reports that a kind has no view.
+var errNoView = errors.New("there is no view of this kind")
+
+// viewClient returns a client for the views.
+func (h *hub) viewClient() (*rest.RESTClient, error) {
+	config := rest.CopyConfig(h.config)
+	config.NegotiatedSerializer = serializer.NewCodecFactory(h.client.Scheme()).WithoutConversion()
+	out, err := rest.UnversionedRESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the hub: %w", err)
+	}
+	return out, nil
+}
+
+// viewed reports whether there is a view of a kind: of clusters and sets, which are of the whole hub.
+func (k kind) viewed() bool { return k.kind == clusterKind().kind || k.kind == setKind().kind }
+
+// viewPage reads a page of what the caller may see of a kind.
+func (h *hub) viewPage(ctx context.Context, k kind, into client.ObjectList, options *client.ListOptions) error {
+	if !k.viewed() {
+		return errNoView
+	}
+	views, err := h.viewClient()
+	if err != nil {
+		return err
+	}
+	request := views.Get().AbsPath(viewPath, k.resource).Param("limit", strconv.FormatInt(options.Limit, 10))
+	for parameter, value := range map[string]string{"continue": options.Continue, "fieldSelector": fieldSelector(options)} {
+		if value != "" {
+			request = request.Param(parameter, value)
+		}
+	}
+	if options.LabelSelector != nil {
+		request = request.Param("labelSelector", options.LabelSelector.String())
+	}
+	data, err := request.Do(ctx).Raw()
+	if err != nil {
+		return err //nolint:wrapcheck // the caller says what was read
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("reading the view of %s: %w", k.plural(), err)
+	}
+	return nil
+}
+
+func fieldSelector(options *client.ListOptions) string {
+	if options.Raw == nil {
+		return ""
+	}
+	return options.Raw.FieldSelector
+}
+
+// list reads a page of a kind: from the view of it where the caller may not list the hub. What is refused without a view stays
+// refused.
+func (h *hub) list(ctx context.Context, k kind, into client.ObjectList, options *client.ListOptions) error {
+	if slices.Contains(h.limited.views, k.plural()) {
+		return h.viewPage(ctx, k, into, options)
+	}
+	err := h.client.List(ctx, into, options)
+	if !h.views || !apierrors.IsForbidden(err) {
+		return err //nolint:wrapcheck // the caller says what was read
+	}
+	if h.viewPage(ctx, k, into, options) != nil {
+		return err //nolint:wrapcheck // the refusal says which right is missing
+	}
+	h.limited.views = append(h.limited.views, k.plural())
+	return nil
+}
+
+// limits are what a bundle lacks of a hub, since the caller may not list it.
+type limits struct {
+	// views are the kinds of which the caller got those that it may see.
+	views []string
+	// namespace is that of the kinds in namespaced, which the caller may not list elsewhere; missing are those that it may not list
+	// at all.
+	namespace           string
+	namespaced, missing []string
+}
+
+// note tells what is missing in one line; empty where nothing is.
+func (l limits) note() string {
+	var out []string
+	if len(l.views) > 0 {
+		out = append(out, enumerated(l.views)+" are those that you may see")
+	}
+	if len(l.namespaced) > 0 {
+		out = append(out, enumerated(l.namespaced)+" are those of namespace "+l.namespace)
+	}
+	if len(l.missing) > 0 {
+		out = append(out, enumerated(l.missing)+" are left out")
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return "note: you may not list the whole hub: " + strings.Join(out, "; ")
+}
+
+// enumerated returns "a, b and c".
+func enumerated(in []string) string {
+	if len(in) < 2 {
+		return strings.Join(in, "")
+	}
+	return strings.Join(in[:len(in)-1], ", ") + " and " + in[len(in)-1]
+}
+
+// readable reads a kind for a bundle. Where the caller may not list it in every namespace, and the bundle is about clusters, which no
+// namespace has, it reads that of the command line; what the caller may not list there either is left out of what is only looked at.
+// Scores are in the namespaces of clusters, where a tenant has no rights.
+func (h *hub) readable(ctx context.Context, k kind, of reach) ([]client.Object, error) {
+	read, err := h.all(ctx, k, of.part(k))
+	if !apierrors.IsForbidden(err) || !k.namespaced || of.namespace != "" || !of.has(clusterKind()) {
+		return read, err
+	}
+	if k.kind == scoreKind().kind {
+		h.limited.missing = append(h.limited.missing, k.plural())
+		return nil, nil
+	}
+	read, err = h.all(ctx, k, part{namespace: h.namespace})
+	switch {
+	case err == nil:
+		h.limited.namespace, h.limited.namespaced = h.namespace, append(h.limited.namespaced, k.plural())
+		return read, nil
+	case apierrors.IsForbidden(err) && of.undecided:
+		h.limited.missing = append(h.limited.missing, k.plural())
+		return nil, nil
+	default:
+		return nil, err
+	}
+}
+
+// all reads every object of a part of a kind.
+func (h *hub) all(ctx context.Context, k kind, of part) ([]client.Object, error) {
+	var out []client.Object
+	_, err := h.each(ctx, k, of, func() { out = nil }, func(object client.Object) { out = append(out, object) })
+	return out, err
+}
