@@ -31,12 +31,15 @@ type search struct {
 	alone       *Case
 	runs, tries int
 	// guesses are the numbers that counted steps are likely to need.
-	guesses map[Step]int32
+	guesses map[Step]guess
 }
+
+// guess is a number that a counted step is likely to need, and the lowest that can help.
+type guess struct{ low, likely int32 }
 
 // Fix returns the fewest changes that were found to make a cluster selected which is not. The cluster exists.
 func (c Case) Fix(cluster fleet.ID) Fix {
-	s := &search{Case: c, id: cluster, guesses: map[Step]int32{}}
+	s := &search{Case: c, id: cluster, guesses: map[Step]guess{}}
 	s.Env = c.Env.Remembering()
 	result := s.try(nil)
 	switch verdictOf := result.Trace.Unranked(cluster); {
@@ -171,8 +174,8 @@ func pick(steps []Step, part int) []Step {
 
 // counted returns the way of one step with the highest number that can help. What is less will do as well, mostly; that is
 // looked for once the step is known to be a part of a fix, and a guess that is right saves most of the runs.
-func (s *search) counted(step Step, guess, high int32) []Step {
-	s.guesses[step] = guess
+func (s *search) counted(step Step, likely guess, high int32) []Step {
+	s.guesses[step] = likely
 	step.Number = high
 	return []Step{step}
 }
@@ -196,8 +199,8 @@ func (s *search) lowered(steps []Step) []Step {
 }
 
 // lowest returns a number up to high that works, and below which the next does not. That high does is known.
-func (s *search) lowest(guess, high int32, with func(number int32) []Step) int32 {
-	low := int32(1)
+func (s *search) lowest(from guess, high int32, with func(number int32) []Step) int32 {
+	low, guess := from.low, from.likely
 	if guess > low && guess < high {
 		switch {
 		case !s.works(with(guess)):

@@ -2,6 +2,8 @@ package explain_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +26,7 @@ func TestEveryFixIsProvedAndLeavesNothingOut(t *testing.T) {
 	fixed, none := 0, map[string]int{}
 	for seed := range uint64(worlds) {
 		for kind, w := range map[string]*enginetest.World{
-			"plain": enginetest.NewRandom(seed).World(2), "full": enginetest.NewRandom(seed).FullWorld(2),
+			"plain": enginetest.NewRandom(seed).World(2), "full": enginetest.NewRandom(seed).FullWorld(2), "ranked": ranked(seed),
 		} {
 			for _, key := range w.Keys() {
 				decide(w, key, env)
@@ -38,7 +40,7 @@ func TestEveryFixIsProvedAndLeavesNothingOut(t *testing.T) {
 					if !selectedAfter(w, key, env, name, fix.Steps) {
 						t.Errorf("%s: it does not select the cluster", at)
 					}
-					for _, part := range parts(fix.Steps) {
+					for _, part := range parts(w.Placements[key], fix.Steps) {
 						if selectedAfter(w, key, env, name, part) {
 							t.Errorf("%s: a part selects the cluster already: %s", at, explain.Fix{Steps: part})
 						}
@@ -51,6 +53,62 @@ func TestEveryFixIsProvedAndLeavesNothingOut(t *testing.T) {
 	if fixed < worlds {
 		t.Errorf("only %d fixes were found in %d worlds: they ask too little", fixed, 2*worlds)
 	}
+}
+
+// acts are what the text of a step may be: something to do, with its object and its value.
+var acts = regexp.MustCompile(`^(label \S+=\S*|remove label \S+|claim \S+=.*|remove claim \S+|bind set \S+ to namespace \S+|add set \S+ to spec\.clusterSets|` +
+	`add a (predicate|last tier) that names it in clusterNames|tolerate \S+:\w+|set numberOfClusters to \d+|give prioritizer \S+ weight -?\d+|` +
+	`have the provider of AddOnPlacementScore \S+ report \S+=-?\d+ for it|raise maxSkew of the spread over .+ to \d+|` +
+	`set failbackPolicy\.stabilizationSeconds to 0|wait until \S+)$`)
+
+// TestEveryFixIsAnAct holds that each step is something to do, never a number of points, and that what has no fix says why.
+func TestEveryFixIsAnAct(t *testing.T) {
+	env := enginetest.Env(t)
+	seen := map[explain.Action]int{}
+	for seed := range uint64(worlds) {
+		for _, w := range []*enginetest.World{enginetest.NewRandom(seed).World(2), enginetest.NewRandom(seed).FullWorld(2), ranked(seed)} {
+			for _, key := range w.Keys() {
+				decide(w, key, env)
+				for name, fix := range fixes(w, key, env) {
+					if len(fix.Steps) == 0 && fix.None == "" {
+						t.Errorf("world %d, %s, %s: neither a fix nor a reason", seed, key, name)
+					}
+					for _, step := range fix.Steps {
+						seen[step.Action]++
+						if !acts.MatchString(step.Text) || strings.Contains(step.Text, "point") {
+							t.Errorf("world %d, %s, %s: %q is no act", seed, key, name, step.Text)
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("steps: %v", seen)
+	for _, action := range []explain.Action{
+		explain.Label, explain.Bind, explain.Tolerate, explain.Admit, explain.Ask, explain.SetScore, explain.SetWeight,
+	} {
+		if seen[action] == 0 {
+			t.Errorf("no fix has a step %s: the worlds ask too little", action)
+		}
+	}
+}
+
+// ranked returns a world whose clusters differ in the scores of two add-ons alone, for a placement that wants some of them.
+func ranked(seed uint64) *enginetest.World {
+	random := rand.New(rand.NewPCG(seed, 0))
+	placement := enginetest.Placement("ns", "p").Obj()
+	placement.Spec.NumberOfClusters = new(int32(1 + random.IntN(3)))
+	w := enginetest.NewWorld(enginetest.Set("s").Obj(), placement).Bind("ns", "s")
+	for i := range 6 {
+		name := fmt.Sprintf("c%d", i)
+		w.Add(enginetest.Cluster(name).In("s").Obj())
+		w.Add(enginetest.Score(name, "cost").Value("low", int32(random.IntN(201)-100)).Obj())
+		w.Add(enginetest.Score(name, "speed").Value("high", int32(random.IntN(201)-100)).Obj())
+	}
+	for _, score := range []explain.Step{{Key: "AddOn/cost/low", Number: int32(1 + random.IntN(3))}, {Key: "AddOn/speed/high", Number: 1}} {
+		weigh(placement, score)
+	}
+	return w
 }
 
 // decide decides a placement and stores the decision.
@@ -74,8 +132,8 @@ func fixes(w *enginetest.World, key fleet.Key, env *celenv.Env) map[string]expla
 	return out
 }
 
-// parts returns steps without each one of them, and with each number one less.
-func parts(steps []explain.Step) [][]explain.Step {
+// parts returns steps without each one of them, and with each number one less, unless that is the weight that the prioritizer has.
+func parts(p *clusterv1beta1.Placement, steps []explain.Step) [][]explain.Step {
 	var out [][]explain.Step
 	for part := range 1<<len(steps) - 1 {
 		var kept []explain.Step
@@ -87,7 +145,10 @@ func parts(steps []explain.Step) [][]explain.Step {
 		out = append(out, kept)
 	}
 	for i, step := range steps {
-		if step.Number > 1 {
+		if step.Action == explain.SetWeight && step.Number-1 == weight(p, step.Key) {
+			continue
+		}
+		if step.Number > 1 || step.Action == explain.SetScore {
 			less := slices.Clone(steps)
 			less[i].Number--
 			out = append(out, less)
@@ -124,6 +185,8 @@ func take(w *enginetest.World, key fleet.Key, cluster string, step explain.Step)
 		p.Spec.Tolerations = append(p.Spec.Tolerations, clusterv1beta1.Toleration{
 			Key: step.Key, Value: step.Value, Effect: clusterv1.TaintEffect(step.Effect), Operator: clusterv1beta1.TolerationOpEqual,
 		})
+	case explain.SetWeight:
+		weigh(p, step)
 	case explain.Ask:
 		p.Spec.NumberOfClusters = new(step.Number)
 	case explain.Skew:
@@ -156,28 +219,64 @@ func takeElsewhere(w *enginetest.World, p *clusterv1beta1.Placement, c *clusterv
 		w.Bind(p.Namespace, step.Value)
 	case explain.Wait:
 		w.Now = *step.At
-	case explain.Points:
-		score(w, p, c.Name, int(step.Number))
+	case explain.SetScore:
+		report(w, c.Name, step)
 	}
 }
 
-// score gives a cluster points by add-on scores that the placement ranks by, each of them at most 10 times 100.
-func score(w *enginetest.World, p *clusterv1beta1.Placement, cluster string, points int) {
-	for i := 0; points > 0; i++ {
-		weight, value := 1, min(points, 100)
-		if points >= 1000 {
-			weight, value = 10, 100
+// report changes a score of a cluster, which is valid from then on.
+func report(w *enginetest.World, cluster string, step explain.Step) {
+	out := enginetest.Score(cluster, step.Key).Value(step.Value, step.Number).Obj()
+	if before := w.Scores[enginetest.ScoreKey{Cluster: cluster, Resource: step.Key}]; before != nil {
+		for _, item := range before.Status.Scores {
+			if item.Name != step.Value {
+				out.Status.Scores = append(out.Status.Scores, item)
+			}
 		}
-		points -= weight * value
-		resource := fmt.Sprintf("points-%d", i)
-		w.Add(enginetest.Score(cluster, resource).Value("points", int32(value)).Obj())
-		p.Spec.PrioritizerPolicy.Configurations = append(p.Spec.PrioritizerPolicy.Configurations, clusterv1beta1.PrioritizerConfig{
-			Weight: new(int32(weight)),
-			ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{
-				Type: clusterv1beta1.ScoreCoordinateTypeAddOn, AddOn: &clusterv1beta1.AddOnScore{ResourceName: resource, ScoreName: "points"},
-			},
-		})
+		if until := before.Status.ValidUntil; until != nil && !until.Time.Before(w.Now) {
+			out.Status.ValidUntil = until
+		}
 	}
+	w.Add(out)
+}
+
+// coordinate returns the prioritizer of a name.
+func coordinate(name string) clusterv1beta1.ScoreCoordinate {
+	if parts := strings.SplitN(name, "/", 3); len(parts) == 3 {
+		return clusterv1beta1.ScoreCoordinate{
+			Type: clusterv1beta1.ScoreCoordinateTypeAddOn, AddOn: &clusterv1beta1.AddOnScore{ResourceName: parts[1], ScoreName: parts[2]},
+		}
+	}
+	return clusterv1beta1.ScoreCoordinate{Type: clusterv1beta1.ScoreCoordinateTypeBuiltIn, BuiltIn: name}
+}
+
+// listed returns where a placement lists a prioritizer; -1 where it does not.
+func listed(p *clusterv1beta1.Placement, name string) int {
+	of := coordinate(name)
+	return slices.IndexFunc(p.Spec.PrioritizerPolicy.Configurations, func(config clusterv1beta1.PrioritizerConfig) bool {
+		found := config.ScoreCoordinate
+		return found.BuiltIn == of.BuiltIn && (of.AddOn == nil) == (found.AddOn == nil) && (of.AddOn == nil || *found.AddOn == *of.AddOn)
+	})
+}
+
+// weight returns the weight of a prioritizer that counts.
+func weight(p *clusterv1beta1.Placement, name string) int32 {
+	at := listed(p, name)
+	if at < 0 || p.Spec.PrioritizerPolicy.Configurations[at].Weight == nil {
+		return 1
+	}
+	return *p.Spec.PrioritizerPolicy.Configurations[at].Weight
+}
+
+// weigh gives a prioritizer of a placement a weight.
+func weigh(p *clusterv1beta1.Placement, step explain.Step) {
+	policy := &p.Spec.PrioritizerPolicy
+	if at := listed(p, step.Key); at >= 0 {
+		policy.Configurations[at].Weight = new(step.Number)
+		return
+	}
+	of := coordinate(step.Key)
+	policy.Configurations = append(policy.Configurations, clusterv1beta1.PrioritizerConfig{ScoreCoordinate: &of, Weight: new(step.Number)})
 }
 
 // TestWhatCannotBeFixedSaysWhy holds the answers for clusters that no change of them or of the placement selects.
@@ -204,14 +303,14 @@ func TestWhatCannotBeFixedSaysWhy(t *testing.T) {
 	}
 }
 
-// TestAFixNamesNoSetThatIsNotSeen, also where the cluster is in that set.
+// TestAFixNamesNoSetThatIsNotSeen, also where the cluster is in that set, or the set is bound.
 func TestAFixNamesNoSetThatIsNotSeen(t *testing.T) {
 	env := enginetest.Env(t)
 	key := fleet.Key{Namespace: "ns", Name: "p"}
 	w := enginetest.NewWorld(enginetest.Placement(key.Namespace, key.Name).Obj(), enginetest.Set("hidden").Obj(),
 		enginetest.Cluster("c").In("hidden").Obj())
-	c := explain.Case{Snapshot: w.Snapshot(), Placement: w.Placements[key], Env: env}
-	id, _ := c.Snapshot.ID("c")
+	bound := enginetest.NewWorld(enginetest.Placement(key.Namespace, key.Name).Obj(), enginetest.Set("hidden").Obj(), enginetest.Cluster("c").Obj()).
+		Bind(key.Namespace, "hidden")
 	for name, tc := range map[string]struct {
 		sees func(string) bool
 		want string
@@ -219,12 +318,15 @@ func TestAFixNamesNoSetThatIsNotSeen(t *testing.T) {
 		"who sees all":     {nil, "hidden"},
 		"who sees nothing": {func(string) bool { return false }, "none: there is no ManagedClusterSet to be seen that it could be in"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			c.SeesSet = tc.sees
-			got := c.Fix(id).String()
-			if !strings.Contains(got, tc.want) || tc.sees != nil && strings.Contains(got, "hidden") {
-				t.Errorf("the fix is %q, want one of %q", got, tc.want)
-			}
-		})
+		for kind, w := range map[string]*enginetest.World{"with the cluster": w, "bound": bound} {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				c := explain.Case{Snapshot: w.Snapshot(), Placement: w.Placements[key], Env: env, SeesSet: tc.sees}
+				id, _ := c.Snapshot.ID("c")
+				got := c.Fix(id).String()
+				if !strings.Contains(got, tc.want) || tc.sees != nil && strings.Contains(got, "hidden") {
+					t.Errorf("the fix is %q, want one of %q", got, tc.want)
+				}
+			})
+		}
 	}
 }

@@ -17,8 +17,8 @@ const (
 	Unlabel Action = "Unlabel"
 	Claim   Action = "Claim"
 	Unclaim Action = "Unclaim"
-	// Points adds Number to the cluster's total score, whichever prioritizer they come from.
-	Points Action = "Points"
+	// SetScore has the provider of AddOnPlacementScore Key report Number as score Value of the cluster.
+	SetScore Action = "SetScore"
 	// Bind binds set Value to the namespace of the placement.
 	Bind Action = "Bind"
 	// Include adds set Value to spec.clusterSets.
@@ -30,6 +30,8 @@ const (
 	Tolerate Action = "Tolerate"
 	// Ask raises numberOfClusters to Number.
 	Ask Action = "Ask"
+	// SetWeight gives prioritizer Key the weight Number.
+	SetWeight Action = "SetWeight"
 	// Skew raises maxSkew of spread constraint Index to Number.
 	Skew Action = "Skew"
 	// FailBack lets clusters of earlier tiers take over at once.
@@ -71,7 +73,9 @@ func (f Fix) String() string {
 }
 
 // counts says whether the step has a number that is as low as it can be.
-func (s Step) counts() bool { return s.Action == Points || s.Action == Ask || s.Action == Skew }
+func (s Step) counts() bool {
+	return s.Action == SetScore || s.Action == SetWeight || s.Action == Ask || s.Action == Skew
+}
 
 func (s Step) same(other Step) bool {
 	return s.Action == other.Action && s.Key == other.Key && s.Value == other.Value && s.Effect == other.Effect && s.Index == other.Index
@@ -88,8 +92,8 @@ func (s Step) worded(w wording) Step {
 		s.Text = fmt.Sprintf("claim %s=%s", s.Key, s.Value)
 	case Unclaim:
 		s.Text = "remove claim " + s.Key
-	case Points:
-		s.Text = fmt.Sprintf("needs %d more %s", s.Number, plural(s.Number, "point"))
+	case SetScore:
+		s.Text = fmt.Sprintf("have the provider of AddOnPlacementScore %s report %s=%d for it", s.Key, s.Value, s.Number)
 	case Bind:
 		s.Text = fmt.Sprintf("bind set %s to namespace %s", s.Value, w.namespace)
 	case Include:
@@ -101,7 +105,9 @@ func (s Step) worded(w wording) Step {
 	case Tolerate:
 		s.Text = "tolerate " + TaintText(s.Key, s.Value, s.Effect)
 	case Ask:
-		s.Text = fmt.Sprintf("ask for %d clusters", s.Number)
+		s.Text = fmt.Sprintf("set numberOfClusters to %d", s.Number)
+	case SetWeight:
+		s.Text = fmt.Sprintf("give prioritizer %s weight %d", s.Key, s.Number)
 	case Skew:
 		s.Text = fmt.Sprintf("raise maxSkew of the spread over %s to %d", w.topology(s.Index), s.Number)
 	case FailBack:

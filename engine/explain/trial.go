@@ -2,6 +2,7 @@ package explain
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -21,12 +22,12 @@ type Case struct {
 	// Past is what the placement remembers, as plan.ReadLedger reads it.
 	Past ledger.Ledger
 	Env  *celenv.Env
-	// SeesSet says of which sets, beside those that are bound, fixes may speak; nil stands for all.
+	// SeesSet says which sets fixes may name; nil stands for all.
 	SeesSet func(set string) bool
 }
 
-// extra is the resource and the score by which points are added that no prioritizer gives. No object can have this name.
-const extra = "extra points"
+// addOnPrefix begins the names of prioritizers by add-on scores.
+const addOnPrefix = "AddOn/"
 
 // trial is a case in which steps are made for one cluster.
 type trial struct {
@@ -34,7 +35,8 @@ type trial struct {
 	cluster   *clusterv1.ManagedCluster
 	placement *clusterv1beta1.Placement
 	now       time.Time
-	points    int32
+	// scores are those that add-ons report of the cluster, by resource.
+	scores func(resource string) *fleet.Score
 	// reworked says that the spec was changed, which is the user's own doing: no removal is held back then.
 	reworked bool
 }
@@ -59,29 +61,39 @@ func (c Case) run(cluster string, steps []Step) *engine.Result {
 	t := &trial{
 		edit: c.Snapshot.Edit(), now: c.Snapshot.Now,
 		cluster: c.Snapshot.Cluster(id).Object.DeepCopy(), placement: c.Placement.DeepCopy(),
+		scores: func(resource string) *fleet.Score { return c.Snapshot.Score(id, resource) },
 	}
 	for _, step := range steps {
 		t.take(step)
 	}
 	t.edit.SetCluster(fleet.NewCluster(t.cluster))
 	compiled, faults := program.Compile(t.placement, c.Env)
-	if compiled != nil && t.points > 0 {
-		t.score(compiled)
-	}
 	past := c.Past
 	past.SameSpec = past.SameSpec && !t.reworked
 	key := fleet.Key{Namespace: c.Placement.Namespace, Name: c.Placement.Name}
 	return engine.Decide(t.edit.Snapshot().At(t.now), key, compiled, faults, past)
 }
 
-// score adds a prioritizer that gives the points to the cluster, and nothing to any other.
-func (t *trial) score(p *program.Program) {
-	t.edit.SetScore(t.cluster.Name, &fleet.Score{
-		Resource: extra, Items: []clusterv1alpha1.AddOnPlacementScoreItem{{Name: extra, Value: 1}},
-	})
-	p.Prioritizers = append(slices.Clone(p.Prioritizers), program.Prioritizer{
-		Kind: program.AddOn, Weight: int64(t.points), Resource: extra, Score: extra,
-	})
+// report changes a score of the cluster, as its provider would: the other scores stay, and what was out of date is not any more.
+func (t *trial) report(step Step) {
+	out := &fleet.Score{Resource: step.Key}
+	if before := t.scores(step.Key); before != nil {
+		out.Items = slices.DeleteFunc(slices.Clone(before.Items), func(item clusterv1alpha1.AddOnPlacementScoreItem) bool {
+			return item.Name == step.Value
+		})
+		if !before.Expired(t.now) {
+			out.ValidUntil = before.ValidUntil
+		}
+	}
+	out.Items = append(out.Items, clusterv1alpha1.AddOnPlacementScoreItem{Name: step.Value, Value: step.Number})
+	t.edit.SetScore(t.cluster.Name, out)
+	earlier := t.scores
+	t.scores = func(resource string) *fleet.Score {
+		if resource == step.Key {
+			return out
+		}
+		return earlier(resource)
+	}
 }
 
 // take makes one step.
@@ -96,8 +108,8 @@ func (t *trial) take(step Step) {
 		delete(t.cluster.Labels, step.Key)
 	case Claim, Unclaim:
 		t.claim(step)
-	case Points:
-		t.points += step.Number
+	case SetScore:
+		t.report(step)
 	case Bind:
 		t.edit.Bind(t.placement.Namespace, step.Value)
 	case Wait:
@@ -136,6 +148,8 @@ func (t *trial) rework(step Step) {
 		})
 	case Ask:
 		spec.NumberOfClusters = new(step.Number)
+	case SetWeight:
+		weigh(&spec.PrioritizerPolicy, step.Key, step.Number)
 	case Skew:
 		spec.SpreadPolicy.SpreadConstraints[step.Index].MaxSkew = step.Number
 	case FailBack:
@@ -143,6 +157,37 @@ func (t *trial) rework(step Step) {
 	default:
 		panic("explain: a step without an effect: " + string(step.Action))
 	}
+}
+
+// weigh gives a prioritizer a weight, where it is listed or at the end of the list.
+func weigh(policy *clusterv1beta1.PrioritizerPolicy, name string, weight int32) {
+	coordinate := coordinateOf(name)
+	for i, config := range policy.Configurations {
+		if config.ScoreCoordinate != nil && nameOf(*config.ScoreCoordinate) == name {
+			policy.Configurations[i].Weight = new(weight)
+			return
+		}
+	}
+	policy.Configurations = append(policy.Configurations, clusterv1beta1.PrioritizerConfig{ScoreCoordinate: &coordinate, Weight: new(weight)})
+}
+
+// nameOf returns the name of a prioritizer as program.Prioritizer has it.
+func nameOf(in clusterv1beta1.ScoreCoordinate) string {
+	if in.AddOn != nil {
+		return addOnPrefix + in.AddOn.ResourceName + "/" + in.AddOn.ScoreName
+	}
+	return in.BuiltIn
+}
+
+// coordinateOf returns the prioritizer of a name.
+func coordinateOf(name string) clusterv1beta1.ScoreCoordinate {
+	if coordinate, ok := strings.CutPrefix(name, addOnPrefix); ok {
+		resource, score, _ := strings.Cut(coordinate, "/") // no resource has a slash in its name
+		return clusterv1beta1.ScoreCoordinate{
+			Type: clusterv1beta1.ScoreCoordinateTypeAddOn, AddOn: &clusterv1beta1.AddOnScore{ResourceName: resource, ScoreName: score},
+		}
+	}
+	return clusterv1beta1.ScoreCoordinate{Type: clusterv1beta1.ScoreCoordinateTypeBuiltIn, BuiltIn: name}
 }
 
 // unusedTier returns a name that no tier has.

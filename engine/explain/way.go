@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/program"
@@ -18,9 +20,11 @@ import (
 
 const (
 	// maxWays is how many ways on from one verdict are followed: the shortest.
-	maxWays = 4
+	maxWays = 6
 	// maxTiers is how many tiers a placement may have.
 	maxTiers = 16
+	// bestScore and maxWeight are the most that an add-on may report and that a prioritizer may count.
+	bestScore, maxWeight = 100, 10
 	// anything is the value of a label that only has to be there.
 	anything = "yes"
 )
@@ -61,21 +65,18 @@ func (s *search) cluster(result *engine.Result) *fleet.Cluster {
 }
 
 // intoSets returns how the cluster gets into a set that the placement may choose from: into one that is bound, or by
-// binding one that has it. Sets that are not bound are named to whoever sees them.
+// binding one that has it. A set that the reader may not see is never named, bound or not.
 func (s *search) intoSets(trace *engine.Trace, cluster *fleet.Cluster) [][]Step {
 	var out [][]Step
 	asked := trace.Program.ClusterSets
 	bound := trace.Snapshot.Bound(trace.Program.Key.Namespace)
 	for set := range trace.Snapshot.Sets() {
 		selector, ok := set.Selector()
-		if !ok {
+		if !ok || !s.seesSet(set.Name) {
 			continue
 		}
 		var reach []Step
 		if !slices.Contains(bound, set.Name) {
-			if s.SeesSet != nil && !s.SeesSet(set.Name) {
-				continue
-			}
 			reach = append(reach, Step{Action: Bind, Value: set.Name})
 		}
 		if len(asked) > 0 && !slices.Contains(asked, set.Name) {
@@ -88,6 +89,9 @@ func (s *search) intoSets(trace *engine.Trace, cluster *fleet.Cluster) [][]Step 
 	}
 	return out
 }
+
+// seesSet reports whether a fix may name a set.
+func (s *search) seesSet(name string) bool { return s.SeesSet == nil || s.SeesSet(name) }
 
 // meeting returns for each predicate without unmet expressions how the cluster comes to match it.
 func meeting(predicates []program.Predicate, cluster *fleet.Cluster) [][]Step {
@@ -181,7 +185,7 @@ func (s *search) uncapped(result *engine.Result, argument verdict.Argument) [][]
 			continue
 		}
 		skew := bounded(int64(max(term.MaxSkew, 1)))
-		out = append(out, s.counted(Step{Action: Skew, Index: i}, skew+1, skew+bounded(int64(result.Selected))+1))
+		out = append(out, s.counted(Step{Action: Skew, Index: i}, guess{1, skew + 1}, skew+bounded(int64(result.Selected))+1))
 	}
 	return append(out, s.winning(result)...)
 }
@@ -207,8 +211,11 @@ func (s *search) elsewhere(result *engine.Result, topology program.Topology) [][
 		}
 	}
 	action := Label
-	if topology.Source == fleet.Claim {
+	switch {
+	case topology.Source == fleet.Claim:
 		action = Claim
+	case topology.Key == clusterv1beta2.ClusterSetLabel: // its domains are sets
+		maps.DeleteFunc(counts, func(set string, _ int) bool { return !s.seesSet(set) })
 	}
 	own := s.Snapshot.Name(s.id)
 	var out [][]Step
@@ -236,36 +243,82 @@ func waiting(argument verdict.Argument) [][]Step {
 	return append(out, []Step{{Action: FailBack}})
 }
 
-// winning returns how a cluster that others beat gets a place: by more points, by standing with the others where a taint
-// put it after them, or by asking for more clusters.
+// winning returns how a cluster that others beat gets a place: by a toleration where a taint put it after them, by a higher score
+// of an add-on, by more weight of what it is better at, or by more clusters.
 func (s *search) winning(result *engine.Result) [][]Step {
 	trace := result.Trace
-	var out [][]Step
-	if missing, most := s.missing(trace); most > 0 {
-		out = append(out, s.counted(Step{Action: Points}, missing, most))
+	out := tolerating(s.cluster(result), trace.Program.Tolerations, "")
+	if ranking := trace.Ranking; len(ranking.Chosen) > 0 && ranking.Ranks(s.id) {
+		out = append(out, s.scoring(trace), s.weighing(trace))
 	}
-	out = append(out, tolerating(s.cluster(result), trace.Program.Tolerations, "")...)
 	if trace.Program.Limited {
 		from := bounded(int64(trace.Program.Wanted)) + 1
 		rank, all := trace.Ranking.Rank(s.id).Position, bounded(int64(len(trace.Ranking.Candidates)+result.Selected))
-		out = append(out, s.counted(Step{Action: Ask}, bounded(int64(rank)), max(from, all)))
+		out = append(out, s.counted(Step{Action: Ask}, guess{1, bounded(int64(rank))}, max(from, all)))
 	}
 	return out
 }
 
-// missing returns how many points the cluster lacks to be chosen, as a guess, and how many no cluster can be ahead by.
-func (s *search) missing(trace *engine.Trace) (guess, most int32) {
-	if len(trace.Ranking.Chosen) == 0 || !trace.Ranking.Ranks(s.id) {
-		return 0, 0
-	}
+// missing returns how many points the cluster lacks to be chosen, as a guess.
+func (s *search) missing(trace *engine.Trace) int64 {
 	rank := trace.Ranking.Rank(s.id)
-	guess = bounded(rank.Cut - rank.Score)
+	out := rank.Cut - rank.Score
 	if last, ok := trace.Ranking.Last(); ok && s.Snapshot.Name(last) < s.Snapshot.Name(s.id) {
-		guess++
+		out++
 	}
-	least, highest := slices.Min(trace.Ranking.Totals), slices.Max(trace.Ranking.Totals)
-	return guess, bounded(highest - least + 200*trace.Program.SpreadWeight + 1)
+	return max(1, out)
 }
+
+// scoring returns the step by which the add-on that counts most ranks the cluster higher; none where no score is high enough.
+func (s *search) scoring(trace *engine.Trace) []Step {
+	var by program.Prioritizer
+	for _, prioritizer := range trace.Program.Prioritizers {
+		if prioritizer.Kind == program.AddOn && prioritizer.Weight > by.Weight {
+			by = prioritizer
+		}
+	}
+	if by.Weight == 0 {
+		return nil
+	}
+	current := int32(0)
+	if found := trace.Snapshot.Score(s.id, by.Resource); found != nil && !found.Expired(trace.Snapshot.Now) {
+		current, _ = found.Value(by.Score)
+	}
+	likely := int64(current) + needed(s.missing(trace), by.Weight)
+	if likely > bestScore {
+		return nil
+	}
+	return s.counted(Step{Action: SetScore, Key: by.Resource, Value: by.Score}, guess{current + 1, int32(likely)}, bestScore)
+}
+
+// weighing returns the step by which the prioritizer counts more that prefers the cluster most to the one that was chosen last; none
+// where no weight is high enough.
+func (s *search) weighing(trace *engine.Trace) []Step {
+	ranking := trace.Ranking
+	last, ok := ranking.Last()
+	if !ok {
+		return nil
+	}
+	own, other := slices.Index(ranking.Candidates, s.id), slices.Index(ranking.Candidates, last)
+	var by program.Prioritizer
+	most := int64(0)
+	for _, column := range ranking.Columns {
+		if ahead := int64(column.Values[own]) - int64(column.Values[other]); ahead > most {
+			by, most = column.Prioritizer, ahead
+		}
+	}
+	if most == 0 {
+		return nil
+	}
+	likely := by.Weight + needed(s.missing(trace), most)
+	if likely > maxWeight {
+		return nil
+	}
+	return s.counted(Step{Action: SetWeight, Key: by.Name()}, guess{int32(by.Weight) + 1, int32(likely)}, maxWeight)
+}
+
+// needed returns how many steps of a size make a distance.
+func needed(distance, size int64) int64 { return (distance + size - 1) / size }
 
 // bounded returns a number as a step holds it. What is more than that is out of reach anyway.
 func bounded(number int64) int32 {
