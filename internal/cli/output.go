@@ -59,7 +59,8 @@ func exampleOf(form string) string {
 	}
 }
 
-// expressionPrinter parses an expression. Keys that an object lacks are empty, as with kubectl.
+// expressionPrinter parses an expression. Keys that an object lacks are empty, as with kubectl. The printers are cli-runtime's;
+// genericclioptions, which would choose among them, links kustomize. The templates make the linker keep every exported method.
 func expressionPrinter(form, expression string) (rowsPrinter, error) {
 	var printer printers.ResourcePrinter
 	switch form {
