@@ -129,6 +129,7 @@ func (p *plant) startParts(ctx context.Context, manifests, objects manifest.Set)
 		if err := p.awaitManager(ctx); err != nil {
 			return err
 		}
+		return others.InstallDecided(ctx, p.admin)
 	}
 	return others.Install(ctx, p.admin)
 }

@@ -23,6 +23,12 @@ const (
 	pollInterval = 50 * time.Millisecond
 
 	definitionGroup = "apiextensions.k8s.io"
+	clusterGroup    = "cluster.open-cluster-management.io"
+
+	// decideLimit is how long InstallDecided waits for the decision of one placement, and decideLimitAll for those of all. A
+	// placement that the manager is not to decide takes decideLimit.
+	decideLimit    = 5 * time.Second
+	decideLimitAll = 20 * time.Second
 )
 
 func definitionResource() schema.GroupVersionResource {
@@ -34,11 +40,23 @@ type installer struct {
 	client    dynamic.Interface
 	discovery discovery.DiscoveryInterface
 	mapper    meta.RESTMapper
+	// wait is how long it may still wait for decisions of placements; 0 where no manager runs.
+	wait time.Duration
+}
+
+// InstallDecided is Install where a manager runs: it stores a placement once the one before is decided, since what a placement
+// selects depends on the decisions before it. So the same manifests give the same decisions on every new hub.
+func (s Set) InstallDecided(ctx context.Context, config *rest.Config) error {
+	return s.install(ctx, config, decideLimitAll)
 }
 
 // Install applies the set and returns when everything in it is stored and every
 // custom resource in it is served and listed in discovery.
 func (s Set) Install(ctx context.Context, config *rest.Config) error {
+	return s.install(ctx, config, 0)
+}
+
+func (s Set) install(ctx context.Context, config *rest.Config, wait time.Duration) error {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("creating a client: %w", err)
@@ -47,7 +65,7 @@ func (s Set) Install(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("creating a discovery client: %w", err)
 	}
-	i := &installer{client: client, discovery: found}
+	i := &installer{client: client, discovery: found, wait: wait}
 	for _, definition := range s.definitions {
 		if err := i.apply(ctx, definition, definitionResource(), ""); err != nil {
 			return err
@@ -75,6 +93,9 @@ func (i *installer) applyMapped(ctx context.Context, o object) error {
 	if namespace == "" && mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 		namespace = metav1.NamespaceDefault
 	}
+	if i.wait > 0 && o.GroupVersionKind().Group == clusterGroup && o.GetKind() == "Placement" {
+		return i.applyPlacement(ctx, o, mapping.Resource, namespace)
+	}
 	if !o.reported() {
 		return i.apply(ctx, o, mapping.Resource, namespace)
 	}
@@ -94,7 +115,33 @@ func (i *installer) applyMapped(ctx context.Context, o object) error {
 func (o object) reported() bool {
 	_, has := o.Object["status"]
 	kind := o.GroupVersionKind()
-	return has && kind.Group == "cluster.open-cluster-management.io" && (kind.Kind == "ManagedCluster" || kind.Kind == "AddOnPlacementScore")
+	return has && kind.Group == clusterGroup && (kind.Kind == "ManagedCluster" || kind.Kind == "AddOnPlacementScore")
+}
+
+// applyPlacement applies a placement and waits until its conditions are about what is stored, or until decideLimit has passed.
+func (i *installer) applyPlacement(ctx context.Context, o object, resource schema.GroupVersionResource, namespace string) error {
+	if err := i.apply(ctx, o, resource, namespace); err != nil {
+		return err
+	}
+	began := time.Now()
+	defer func() { i.wait -= time.Since(began) }()
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, min(decideLimit, i.wait), true, func(ctx context.Context) (bool, error) {
+		stored, err := i.client.Resource(resource).Namespace(namespace).Get(ctx, o.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return false, fmt.Errorf("reading %s: %w", o, err)
+		}
+		conditions, _, err := unstructured.NestedSlice(stored.Object, "status", "conditions")
+		for _, c := range conditions {
+			if condition, _ := c.(map[string]any); condition["observedGeneration"] == stored.GetGeneration() {
+				return true, err
+			}
+		}
+		return false, err
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return nil
+	}
+	return err
 }
 
 func (i *installer) applyStatus(ctx context.Context, o object, resource schema.GroupVersionResource, namespace string) error {
