@@ -20,10 +20,13 @@ type Definition struct {
 	Labels           []Label
 }
 
-// Label is a label of a metric, with every value that it can have.
+// Label is a label of a metric.
 type Label struct {
-	Name   string
+	Name string
+	// Values are all values that it can have; empty where they are no fixed set.
 	Values []string
+	// Any describes the values of a label without a fixed set.
+	Any string
 }
 
 // Definitions returns every metric of Berth, by name.

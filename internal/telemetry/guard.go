@@ -23,7 +23,7 @@ func NewGuard(registry prometheus.Registerer, found func() []guard.Unguarded) {
 func newGuard(c *catalogue, found func() []guard.Unguarded) *guarded {
 	return &guarded{found: found, unguarded: c.asked("berth_role_unguarded",
 		"1 for ClusterRoles that are on the hub while the admission guard that they rely on is not, else 0.",
-		Label{"role", guard.Roles()})}
+		Label{Name: "role", Values: guard.Roles()})}
 }
 
 // Describe implements prometheus.Collector.

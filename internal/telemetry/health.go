@@ -74,7 +74,7 @@ func newHealth(c *catalogue, state func() HealthState) *Health {
 		state: state,
 		clusters: c.asked("berth_clusters",
 			"ManagedClusters by what is reported of their health: available, unavailable, unreachable or unreported.",
-			Label{"health", []string{available, unavailable, unreachable, unreported}}),
+			Label{Name: "health", Values: []string{available, unavailable, unreachable, unreported}}),
 		suspended: c.asked("berth_health_suspended",
 			"1 while so many clusters are silent that the hub is suspected and nobody is newly reported or tainted, else 0."),
 		clock: c.asked("berth_health_manager_clock_suspected",
@@ -83,7 +83,7 @@ func newHealth(c *catalogue, state func() HealthState) *Health {
 			"ManagedClusters that never joined or are denied and were selected at the start, so that no such cluster is tainted until --taint-unjoined is given."),
 		taints: c.counter("berth_health_taints_total",
 			"Taints about health that were written, by key without its domain and by change: added or removed.",
-			Label{"taint", []string{unreachable, unavailable, denied}}, Label{"change", []string{added, removed}}),
+			Label{Name: "taint", Values: []string{unreachable, unavailable, denied}}, Label{Name: "change", Values: []string{added, removed}}),
 	}
 }
 

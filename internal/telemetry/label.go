@@ -87,34 +87,40 @@ func causes() []string {
 	}
 }
 
-// saying is a condition that a placement can have, with a reason.
-type saying struct{ condition, name string }
+// conditionReason is a condition that a placement can have, with a reason.
+type conditionReason struct{ condition, reason string }
 
-func sayings() []saying {
-	return []saying{
-		{clusterv1beta1.PlacementConditionSatisfied, clusterv1beta1.ReasonAllDecisionsScheduled},
+func conditionReasons() []conditionReason {
+	return append(problemReasons(),
+		conditionReason{clusterv1beta1.PlacementConditionSatisfied, clusterv1beta1.ReasonAllDecisionsScheduled},
+		conditionReason{clusterv1beta1.PlacementConditionMisconfigured, clusterv1beta1.ReasonSucceedConfigured},
+		conditionReason{clusterv1beta1.PlacementConditionHeld, clusterv1beta1.ReasonNothingHeld},
+		conditionReason{clusterv1beta1.PlacementConditionScoresExpired, clusterv1beta1.ReasonScoresFresh},
+	)
+}
+
+// problemReasons are the conditions that report a problem.
+func problemReasons() []conditionReason {
+	return []conditionReason{
 		{clusterv1beta1.PlacementConditionSatisfied, clusterv1beta1.ReasonNotAllDecisionsScheduled},
 		{clusterv1beta1.PlacementConditionSatisfied, clusterv1beta1.ReasonNoManagedClusterSetBindings},
 		{clusterv1beta1.PlacementConditionSatisfied, clusterv1beta1.ReasonNoIntersection},
 		{clusterv1beta1.PlacementConditionSatisfied, clusterv1beta1.ReasonAllManagedClusterSetsEmpty},
 		{clusterv1beta1.PlacementConditionSatisfied, clusterv1beta1.ReasonNoManagedClusterMatched},
 		{clusterv1beta1.PlacementConditionMisconfigured, clusterv1beta1.ReasonMisconfigured},
-		{clusterv1beta1.PlacementConditionMisconfigured, clusterv1beta1.ReasonSucceedConfigured},
 		{clusterv1beta1.PlacementConditionHeld, clusterv1beta1.ReasonBudgetSpent},
-		{clusterv1beta1.PlacementConditionHeld, clusterv1beta1.ReasonNothingHeld},
 		{clusterv1beta1.PlacementConditionScoresExpired, clusterv1beta1.ReasonScoresExpired},
-		{clusterv1beta1.PlacementConditionScoresExpired, clusterv1beta1.ReasonScoresFresh},
 	}
 }
 
 // conditionLabels are the labels of what is told apart by a condition and its reason.
-func conditionLabels() []Label {
-	conditions, names := Label{Name: "type"}, Label{Name: "reason"}
-	for _, r := range sayings() {
+func conditionLabels(of []conditionReason) []Label {
+	conditions, reasons := Label{Name: "type"}, Label{Name: "reason"}
+	for _, r := range of {
 		if !slices.Contains(conditions.Values, r.condition) {
 			conditions.Values = append(conditions.Values, r.condition)
 		}
-		names.Values = append(names.Values, r.name)
+		reasons.Values = append(reasons.Values, r.reason)
 	}
-	return []Label{conditions, names}
+	return []Label{conditions, reasons}
 }

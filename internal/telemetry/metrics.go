@@ -1,5 +1,6 @@
 // Package telemetry owns every metric and event that Berth emits, by name. It reads results and plans, and refuses to
-// influence them. No metric has a label whose values grow with the number of clusters or placements.
+// influence them. No metric has a label whose values grow with the number of clusters or placements; those of a namespace
+// are at most 1,001.
 package telemetry
 
 import (
@@ -42,7 +43,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 
 func newMetrics(c *catalogue) *Metrics {
 	theirs := prometheus.ExponentialBuckets(1e-6, 10, 10)
-	name := Label{"name", []string{placementScheduling}}
+	name := Label{Name: "name", Values: []string{placementScheduling}}
 	m := &Metrics{
 		scheduling: c.histogram("scheduling_scheduling_duration_seconds",
 			"How long deciding a placement takes, in seconds, without reading and writing.", theirs, name).WithLabelValues(placementScheduling),
@@ -50,22 +51,22 @@ func newMetrics(c *catalogue) *Metrics {
 			"How long writing what was decided takes, in seconds, where there was something to write.", theirs, name).WithLabelValues(placementScheduling),
 		stages: c.histogram("berth_stage_duration_seconds",
 			"How long a stage of an evaluation takes, in seconds: to decide, to plan the writes, to write where there is something to write.",
-			prometheus.ExponentialBuckets(1e-5, 4, 12), Label{"stage", stages()}),
+			prometheus.ExponentialBuckets(1e-5, 4, 12), Label{Name: "stage", Values: stages()}),
 		latency: c.histogram("berth_event_to_decision_seconds",
 			"How long it takes from the first change that woke a placement until what was decided is stored, in seconds, retries included.",
 			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}).WithLabelValues(),
 		evaluations: c.counter("berth_placement_evaluations_total",
-			"Placements decided, by outcome: unchanged, changed, kept (misconfigured) or failed (a write failed).", Label{"outcome", outcomes()}),
+			"Placements decided, by outcome: unchanged, changed, kept (misconfigured) or failed (a write failed).", Label{Name: "outcome", Values: outcomes()}),
 		decisions: c.counter("berth_decisions_total",
 			"Clusters that came into a placement's decisions, left them, or moved out of a decision group above its bound, by change: added, removed or regrouped.",
-			Label{"change", []string{added, removed, regrouped}}),
+			Label{Name: "change", Values: []string{added, removed, regrouped}}),
 		changes: c.counter("berth_decision_changes_total",
-			"Changes of which clusters a placement has selected or of the groups that they are in, by the kind of what woke the placement first.", Label{"cause", causes()}),
+			"Changes of which clusters a placement has selected or of the groups that they are in, by the kind of what woke the placement first.", Label{Name: "cause", Values: causes()}),
 		writes: c.counter("berth_plan_writes_total",
 			"Planned writes that were tried, by the kind of object, the verb and the result: stored, superseded (somebody else wrote in between) or failed.",
-			Label{"kind", []string{kindSlice, kindPlacement}}, Label{"verb", verbNames()}, Label{"result", results()}),
+			Label{Name: "kind", Values: []string{kindSlice, kindPlacement}}, Label{Name: "verb", Values: verbNames()}, Label{Name: "result", Values: results()}),
 		conditions: c.counter("berth_placement_condition_changes_total",
-			"Changes of a placement's conditions, by type and the reason that it changed to.", conditionLabels()...),
+			"Changes of a placement's conditions, by type and the reason that it changed to.", conditionLabels(conditionReasons())...),
 		released: c.counter("berth_released_removals_total",
 			"Selected clusters that were dropped at the expense of a disruption policy.").WithLabelValues(),
 		orphaned: c.gauge("berth_orphaned_slices",
@@ -90,8 +91,8 @@ func (m *Metrics) begin() {
 			m.writes.WithLabelValues(kindOf(verb), verb.String(), result)
 		}
 	}
-	for _, r := range sayings() {
-		m.conditions.WithLabelValues(r.condition, r.name)
+	for _, r := range conditionReasons() {
+		m.conditions.WithLabelValues(r.condition, r.reason)
 	}
 	for _, stage := range stages() {
 		m.stages.WithLabelValues(stage)

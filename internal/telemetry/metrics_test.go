@@ -118,6 +118,7 @@ func TestStandings(t *testing.T) {
 	}
 	p, q := fleet.Key{Namespace: "ns", Name: "p"}, fleet.Key{Namespace: "ns", Name: "q"}
 	const satisfied, wrong = "berth_placements reason=AllDecisionsScheduled type=PlacementSatisfied", "berth_placements reason=Misconfigured type=PlacementMisconfigured"
+	const wrongHere = "berth_namespace_placements namespace=ns reason=Misconfigured type=PlacementMisconfigured"
 	for _, step := range []struct {
 		what string
 		do   func()
@@ -126,10 +127,10 @@ func TestStandings(t *testing.T) {
 		{"one comes", func() { m.Stands(p, 3, says("PlacementSatisfied", "AllDecisionsScheduled")) }, map[string]float64{"berth_held_removals": 3, satisfied: 1}},
 		{"another comes", func() {
 			m.Stands(q, 4, says("PlacementSatisfied", "AllDecisionsScheduled", "PlacementMisconfigured", "Misconfigured"))
-		}, map[string]float64{"berth_held_removals": 7, satisfied: 2, wrong: 1}},
-		{"the first stays", func() { m.Stands(p, 3, says("PlacementSatisfied", "AllDecisionsScheduled")) }, map[string]float64{"berth_held_removals": 7, satisfied: 2, wrong: 1}},
+		}, map[string]float64{"berth_held_removals": 7, satisfied: 2, wrong: 1, wrongHere: 1}},
+		{"the first stays", func() { m.Stands(p, 3, says("PlacementSatisfied", "AllDecisionsScheduled")) }, map[string]float64{"berth_held_removals": 7, satisfied: 2, wrong: 1, wrongHere: 1}},
 		{"somebody else says something of it", func() { m.Stands(p, 5, says("PlacementSatisfied", "Perhaps", "Liked", "AllDecisionsScheduled")) }, map[string]float64{
-			"berth_held_removals": 9, satisfied: 1, wrong: 1,
+			"berth_held_removals": 9, satisfied: 1, wrong: 1, wrongHere: 1,
 		}},
 		{"the other goes", func() { m.Left(q) }, map[string]float64{"berth_held_removals": 5}},
 		{"it is still gone", func() { m.Left(q) }, map[string]float64{"berth_held_removals": 5}},
@@ -171,7 +172,17 @@ func TestGuardMetric(t *testing.T) {
 // a label can have a series, unless it first has to happen.
 func TestDefinitions(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	telemetry.NewMetrics(registry)
+	problems := telemetry.NewMetrics(registry)
+	for _, metric := range telemetry.Definitions() {
+		if metric.Name != "berth_namespace_placements" {
+			continue
+		}
+		for _, reason := range metric.Labels[2].Values {
+			for _, condition := range metric.Labels[1].Values {
+				problems.Stands(fleet.Key{Namespace: "ns", Name: condition + reason}, 0, []metav1.Condition{{Type: condition, Reason: reason}})
+			}
+		}
+	}
 	telemetry.NewHealth(registry, func() telemetry.HealthState { return telemetry.HealthState{} })
 	telemetry.NewCertificate(registry, func() (time.Time, bool) { return time.Time{}, true })
 	telemetry.NewGuard(registry, func() []guard.Unguarded { return nil })
@@ -199,6 +210,9 @@ func TestDefinitions(t *testing.T) {
 		var names []string
 		for _, label := range d.Labels {
 			names = append(names, label.Name)
+			if label.Any != "" {
+				continue
+			}
 			of := d.Name + " " + label.Name
 			got := slices.Compact(slices.Sorted(slices.Values(values[of])))
 			if diff := cmp.Diff(slices.Sorted(slices.Values(label.Values)), got); diff != "" {

@@ -10,18 +10,19 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// standings counts how placements stand, over all of them. It remembers each one to take it off again.
+// standings counts how placements stand, over all of them and by namespace. It remembers each one to take it off again.
 type standings struct {
 	mu         sync.Mutex
 	known      map[fleet.Key]standing
 	held       prometheus.Gauge
 	placements *prometheus.GaugeVec
+	namespaces *namespaces
 }
 
-// standing is how one placement stands: how many clusters it holds, and what its conditions say.
+// standing is how one placement stands: how many clusters it holds, and what its conditions report.
 type standing struct {
-	held    int
-	sayings []saying
+	held       int
+	conditions []conditionReason
 }
 
 func newStandings(c *catalogue) *standings {
@@ -30,10 +31,11 @@ func newStandings(c *catalogue) *standings {
 		held: c.gauge("berth_held_removals",
 			"Selected clusters that would be dropped and are held by a disruption policy, over all placements.").WithLabelValues(),
 		placements: c.gauge("berth_placements",
-			"Placements that are decided, by type and reason of a condition that they have.", conditionLabels()...),
+			"Placements that are decided, by type and reason of a condition that they have.", conditionLabels(conditionReasons())...),
+		namespaces: newNamespaces(c),
 	}
-	for _, r := range sayings() {
-		s.placements.WithLabelValues(r.condition, r.name)
+	for _, r := range conditionReasons() {
+		s.placements.WithLabelValues(r.condition, r.reason)
 	}
 	return s
 }
@@ -43,28 +45,30 @@ func (s *standings) set(key fleet.Key, now standing) {
 	defer s.mu.Unlock()
 	before := s.known[key]
 	s.held.Add(float64(now.held - before.held))
-	for _, r := range before.sayings {
-		s.placements.WithLabelValues(r.condition, r.name).Dec()
+	for _, r := range before.conditions {
+		s.placements.WithLabelValues(r.condition, r.reason).Dec()
+		s.namespaces.add(key.Namespace, r, -1)
 	}
-	for _, r := range now.sayings {
-		s.placements.WithLabelValues(r.condition, r.name).Inc()
+	for _, r := range now.conditions {
+		s.placements.WithLabelValues(r.condition, r.reason).Inc()
+		s.namespaces.add(key.Namespace, r, 1)
 	}
-	if s.known[key] = now; now.held == 0 && len(now.sayings) == 0 {
+	if s.known[key] = now; now.held == 0 && len(now.conditions) == 0 {
 		delete(s.known, key)
 	}
 }
 
-// Stands records how a placement stands, as far as is stored: how many clusters it holds, and its conditions. Those that
-// are not Berth's do not count.
+// Stands records how a placement stands, as far as is stored: how many clusters it holds, and its conditions. Conditions
+// that Berth does not write do not count.
 func (m *Metrics) Stands(key fleet.Key, held int, conditions []metav1.Condition) {
 	now := standing{held: held}
 	for _, condition := range conditions {
-		if r := (saying{condition.Type, condition.Reason}); slices.Contains(sayings(), r) {
-			now.sayings = append(now.sayings, r)
+		if r := (conditionReason{condition.Type, condition.Reason}); slices.Contains(conditionReasons(), r) {
+			now.conditions = append(now.conditions, r)
 		}
 	}
 	m.standings.set(key, now)
 }
 
-// Left forgets how a placement stood that is gone or left to others.
+// Left forgets how a placement stood that is gone or left to another controller.
 func (m *Metrics) Left(key fleet.Key) { m.standings.set(key, standing{}) }

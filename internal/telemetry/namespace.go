@@ -1,0 +1,110 @@
+package telemetry
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const (
+	// maxNamespaces is how many namespaces have series of their own.
+	maxNamespaces = 1000
+	// OtherNamespaces is the label of all namespaces beyond these. It is the name of no namespace.
+	OtherNamespaces = "_other"
+)
+
+// namespaces counts by namespace the placements with a condition that reports a problem. A namespace without such
+// placements has no series. It is a prometheus.Collector.
+type namespaces struct {
+	desc *prometheus.Desc
+
+	mu     sync.Mutex
+	counts map[string]problems
+}
+
+// problems is how many placements of a namespace have each condition. Every count is above 0.
+type problems map[conditionReason]int
+
+func newNamespaces(c *catalogue) *namespaces {
+	labels := append([]Label{{
+		Name: "namespace", Any: "the 1,000 namespaces with the most such placements; `" + OtherNamespaces + "` adds up all others",
+	}}, conditionLabels(problemReasons())...)
+	out := &namespaces{
+		desc: c.asked("berth_namespace_placements",
+			"Placements that are not satisfied, misconfigured, held or ranked by expired scores, by namespace, type and reason of the condition. "+
+				"A namespace without any has no series.", labels...),
+		counts: map[string]problems{},
+	}
+	c.collectors = append(c.collectors, out)
+	return out
+}
+
+// add adds to the count of a condition in a namespace. Conditions that report no problem do not count.
+func (n *namespaces) add(namespace string, r conditionReason, delta int) {
+	if !slices.Contains(problemReasons(), r) {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	of, ok := n.counts[namespace]
+	if !ok {
+		of = problems{}
+		n.counts[namespace] = of
+	}
+	if of[r] += delta; of[r] == 0 {
+		delete(of, r)
+	}
+	if len(of) == 0 {
+		delete(n.counts, namespace)
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (n *namespaces) Describe(to chan<- *prometheus.Desc) { to <- n.desc }
+
+// Collect implements prometheus.Collector.
+func (n *namespaces) Collect(to chan<- prometheus.Metric) {
+	for namespace, of := range n.shown() {
+		for r, count := range of {
+			to <- prometheus.MustNewConstMetric(n.desc, prometheus.GaugeValue, float64(count), namespace, r.condition, r.reason)
+		}
+	}
+}
+
+// shown returns the counts by label: those of the namespaces with the most placements, and the sum of all others. Namespaces
+// with equally many are shown in the order of their names.
+func (n *namespaces) shown() map[string]problems {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	names := slices.Collect(maps.Keys(n.counts))
+	if len(names) > maxNamespaces {
+		slices.SortFunc(names, func(a, b string) int {
+			return cmp.Or(cmp.Compare(n.counts[b].total(), n.counts[a].total()), cmp.Compare(a, b))
+		})
+	}
+	out := make(map[string]problems, min(len(names), maxNamespaces+1))
+	for at, name := range names {
+		label := name
+		if at >= maxNamespaces {
+			label = OtherNamespaces
+		}
+		if out[label] == nil {
+			out[label] = problems{}
+		}
+		for r, count := range n.counts[name] {
+			out[label][r] += count
+		}
+	}
+	return out
+}
+
+func (p problems) total() int {
+	out := 0
+	for _, count := range p {
+		out += count
+	}
+	return out
+}
