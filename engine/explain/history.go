@@ -36,8 +36,11 @@ type Change struct {
 	Selected int `json:"selected"`
 	Added    int `json:"added"`
 	Removed  int `json:"removed"`
-	// Regrouped counts the clusters that stayed selected and had to leave a decision group above its bound.
-	Regrouped int `json:"regrouped,omitempty"`
+	// Restored counts the clusters whose PlacementDecision another client deleted, so that it was stored again.
+	Restored int `json:"restored,omitempty"`
+	// Regrouped counts the clusters that stayed selected and had to change their decision group; RegroupReason says why.
+	Regrouped     int    `json:"regrouped,omitempty"`
+	RegroupReason string `json:"regroupReason,omitempty"`
 	// Moves and RegroupedClusters name them, by cluster. More counts those that were not kept, Hidden those that the reader
 	// may not see.
 	Moves             []Move   `json:"moves"`
@@ -46,11 +49,12 @@ type Change struct {
 	Hidden            int      `json:"hidden,omitempty"`
 }
 
-// Move is a cluster that came or went.
+// Move is a cluster that came, went, or was put back.
 type Move struct {
 	Cluster string `json:"cluster"`
-	// Added says that it came; otherwise it went.
-	Added bool `json:"added"`
+	// Added says that it came, Restored that it was put back; otherwise it went.
+	Added    bool `json:"added"`
+	Restored bool `json:"restored,omitempty"`
 	// Before and After are what the run before and this one said of it. Before is absent where that run is not known.
 	Before *State `json:"before,omitempty"`
 	After  *State `json:"after,omitempty"`

@@ -23,10 +23,14 @@ type diff struct {
 	present map[string][]int
 	// stored are the clusters of all stored slices, whether readers see them yet or not.
 	stored map[string]struct{}
+	// own are the stored slices, but those of a deleted placement of the same name.
+	own []*clusterv1beta1.PlacementDecision
 	// told is what is stored of clusters of which the result shows nothing.
 	told map[string]clusterv1beta1.ClusterDecision
 	// due is when to write, where nothing but scores has changed and they were written a short time ago; zero elsewhere.
 	due time.Time
+	// dropped are the fields that the API server does not store.
+	dropped Dropped
 }
 
 // change is one slice, wanted and stored; stored is nil where it is new.
@@ -44,15 +48,18 @@ type change struct {
 }
 
 func newDiff(result *engine.Result, stored Stored, now time.Time) *diff {
-	d := &diff{result: result, placement: stored.Placement, wanted: map[string]int{}, present: map[string][]int{}, stored: map[string]struct{}{}}
+	d := &diff{
+		result: result, placement: stored.Placement, wanted: map[string]int{}, present: map[string][]int{}, stored: map[string]struct{}{},
+		dropped: stored.Dropped,
+	}
 	byNumber := map[int]*clusterv1beta1.PlacementDecision{}
-	own := make([]*clusterv1beta1.PlacementDecision, 0, len(stored.Slices))
+	d.own = make([]*clusterv1beta1.PlacementDecision, 0, len(stored.Slices))
 	for _, slice := range stored.Slices {
 		if stored.ofFormer(slice) {
 			d.former = append(d.former, slice)
 			continue
 		}
-		own = append(own, slice)
+		d.own = append(d.own, slice)
 		owner, number, named := Owner(slice)
 		if named && owner == result.Key {
 			byNumber[number] = slice
@@ -86,7 +93,7 @@ func newDiff(result *engine.Result, stored Stored, now time.Time) *diff {
 	}
 	slices.SortFunc(d.surplus, byName)
 	slices.SortFunc(d.former, byName)
-	d.remember(own)
+	d.remember(d.own)
 	d.due = d.wait(now)
 	return d
 }
@@ -253,21 +260,4 @@ func (d *diff) filled(stored *clusterv1beta1.PlacementDecision, names []string) 
 	out := stored.DeepCopy()
 	out.Status.Decisions = d.decisions(names)
 	return out
-}
-
-// moves returns the clusters that come and go over all stored slices, sorted.
-func (d *diff) moves() (added, removed []string) {
-	for name := range d.wanted {
-		if _, was := d.stored[name]; !was {
-			added = append(added, name)
-		}
-	}
-	for name := range d.stored {
-		if _, stays := d.wanted[name]; !stays {
-			removed = append(removed, name)
-		}
-	}
-	slices.Sort(added)
-	slices.Sort(removed)
-	return added, removed
 }

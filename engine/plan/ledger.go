@@ -52,7 +52,7 @@ func readSince(in []clusterv1beta1.ClustersSince) map[string]time.Time {
 
 // pledge returns the placement with what the result pays for clusters that go, and whether that is to be stored before
 // they do. It is, too, where somebody else is paid for by what is stored: that cluster would else be free to go later.
-func pledge(result *engine.Result, stored *clusterv1beta1.Placement) (pledged *clusterv1beta1.Placement, due bool) {
+func pledge(result *engine.Result, stored *clusterv1beta1.Placement, dropped Dropped) (pledged *clusterv1beta1.Placement, due bool) {
 	before := stored.Status.Disruption
 	if before == nil {
 		before = &clusterv1beta1.DisruptionStatus{}
@@ -66,7 +66,8 @@ func pledge(result *engine.Result, stored *clusterv1beta1.Placement) (pledged *c
 	}
 	out := stored.DeepCopy()
 	out.Status.Disruption = disruption(result.Ledger, result.Ledger.Releasing, before.Held)
-	return out, true
+	dropped.placement(&out.Status)
+	return out, !equality.Semantic.DeepEqual(out.Status, stored.Status)
 }
 
 // disruption returns the account of a disruption policy as a status has it; nil where there is nothing to account for.

@@ -56,6 +56,9 @@ func (d *diff) decisions(names []string) []clusterv1beta1.ClusterDecision {
 	for _, name := range names {
 		out = append(out, d.entry(name))
 	}
+	if len(d.dropped.Decision) > 0 {
+		out = append([]clusterv1beta1.ClusterDecision{}, d.dropped.decisions(out)...)
+	}
 	slices.SortFunc(out, func(a, b clusterv1beta1.ClusterDecision) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ClusterName, b.ClusterName))
 	})

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,10 +64,22 @@ type Plan struct {
 	Writes []Write
 	// Added and Removed name the clusters that come and go, sorted, held against what was stored.
 	Added, Removed []string
-	// Regrouped name the clusters that stay and had to leave a group above its bound, sorted.
-	Regrouped []string
+	// Restored name the added clusters whose slice another client deleted, sorted: the status of the placement lists it.
+	Restored []string
+	// Regrouped name the clusters that stay and had to change their decision group, sorted, and RegroupReason says why. It is
+	// empty where no cluster had to.
+	Regrouped     []string
+	RegroupReason string
 	// LookAgain is when to make a plan again, since scores that have changed are not to be written before; zero for never.
 	LookAgain time.Time
+}
+
+// Newcomers returns the added clusters that are not restored, sorted.
+func (p Plan) Newcomers() []string {
+	return slices.DeleteFunc(slices.Clone(p.Added), func(name string) bool {
+		_, restored := slices.BinarySearch(p.Restored, name)
+		return restored
+	})
 }
 
 // Empty says whether there is nothing to write.
@@ -80,6 +93,8 @@ type Stored struct {
 	// Former is the uid of a deleted placement of the same name whose slices are still there; empty where there is none.
 	// The garbage collector deletes them one after the other. Plans delete them at once, so that no reader sees a part for long.
 	Former types.UID
+	// Dropped are the fields that the API server does not store. They are neither written nor compared.
+	Dropped Dropped
 }
 
 // ofFormer says whether a stored slice belongs to a deleted placement of the same name.
@@ -94,15 +109,16 @@ func Diff(result *engine.Result, stored Stored, now time.Time) Plan {
 	d := newDiff(result, stored, now)
 	out := Plan{Key: result.Key, LookAgain: d.due}
 	out.Added, out.Removed = d.moves()
-	out.Regrouped = result.Regrouped
+	out.Restored = d.restored(out.Added)
+	out.Regrouped, out.RegroupReason = d.regrouped()
 	placement := stored.Placement
-	if pledged, due := pledge(result, placement); due {
+	if pledged, due := pledge(result, placement, stored.Dropped); due {
 		placement = pledged
 		out.Writes = append(out.Writes, Write{Verb: Pledge, Placement: pledged})
 	}
-	slices := d.writes()
-	out.Writes = append(out.Writes, slices...)
-	if reported, due := report(result, placement, now, d.scored(slices)); due {
+	written := d.writes()
+	out.Writes = append(out.Writes, written...)
+	if reported, due := report(result, placement, now, d.scored(written), stored.Dropped); due {
 		out.Writes = append(out.Writes, Write{Verb: Report, Placement: reported})
 	}
 	return out

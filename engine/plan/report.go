@@ -13,8 +13,10 @@ import (
 )
 
 // report returns the placement with the status that the result gives it, and whether that differs from what is
-// stored. The time of a condition moves only with its status. Scored says that the plan writes scores.
-func report(result *engine.Result, stored *clusterv1beta1.Placement, now time.Time, scored bool) (reported *clusterv1beta1.Placement, due bool) {
+// stored. The time of a condition moves only with its status. Scored says that the plan writes scores. What is dropped is left out.
+func report(
+	result *engine.Result, stored *clusterv1beta1.Placement, now time.Time, scored bool, dropped Dropped,
+) (reported *clusterv1beta1.Placement, due bool) {
 	out := stored.DeepCopy()
 	out.Status.NumberOfSelectedClusters = int32(result.Selected) //nolint:gosec // bounded by the number of clusters
 	out.Status.DecisionGroups = groups(result, stored.Name)
@@ -32,6 +34,7 @@ func report(result *engine.Result, stored *clusterv1beta1.Placement, now time.Ti
 	if result.Decided && result.Held.Type == "" {
 		meta.RemoveStatusCondition(&out.Status.Conditions, clusterv1beta1.PlacementConditionHeld)
 	}
+	dropped.placement(&out.Status)
 	return out, !equality.Semantic.DeepEqual(out.Status, stored.Status)
 }
 

@@ -23,6 +23,9 @@ func (a *assembly) addGuards() error {
 // warnings returns what /readyz?verbose warns of.
 func (a *assembly) warnings() []string {
 	var out []string
+	for _, lack := range a.hub.Finding().Lacks {
+		out = append(out, lack.String())
+	}
 	for _, unguarded := range a.guards.Unguarded() {
 		out = append(out, unguarded.String())
 	}

@@ -40,6 +40,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/placement"
 	"github.com/berth-project/berth/internal/controller/setrole"
 	"github.com/berth-project/berth/internal/guard"
+	"github.com/berth-project/berth/internal/preflight"
 	"github.com/berth-project/berth/internal/record"
 	"github.com/berth-project/berth/internal/telemetry"
 	"github.com/berth-project/berth/internal/version"
@@ -78,6 +79,8 @@ type assembly struct {
 	leases *health.LeaseWatch
 	// tainted is closed by the health controller once clusters that never joined are tainted; nil where it does not run.
 	tainted chan struct{}
+	// hub knows what the hub lacks.
+	hub *preflight.Monitor
 	// guards knows which roles lack the guard that they rely on.
 	guards *guard.Monitor
 }
@@ -93,7 +96,7 @@ func controllerNames() []string {
 func addPlacement(_ context.Context, a *assembly) error {
 	return placement.Add(a.mgr, placement.Options{
 		Workers: a.options.Workers, Clock: clock.RealClock{}, Metrics: telemetry.NewMetrics(metrics.Registry),
-		Record: a.record, Env: a.env, BuiltIn: a.options.runs(clusterset.Name), Tainted: a.tainted,
+		Record: a.record, Env: a.env, BuiltIn: a.options.runs(clusterset.Name), Tainted: a.tainted, Hub: a.hub,
 	})
 }
 
@@ -137,7 +140,8 @@ func run(ctx context.Context, options Options, restConfig *rest.Config, lock res
 	if err != nil {
 		return err
 	}
-	if err := preflight(ctx, restConfig); err != nil {
+	hub, err := options.preflightHub(ctx, restConfig)
+	if err != nil {
 		return err
 	}
 	leases := health.NewLeaseWatch()
@@ -154,7 +158,7 @@ func run(ctx context.Context, options Options, restConfig *rest.Config, lock res
 		return err
 	}
 	remembered := record.New(record.Options{Clock: clock.RealClock{}, Reader: mgr.GetAPIReader(), Env: env})
-	if err := (&assembly{mgr: newProbes(mgr), options: options, env: env, record: remembered, leases: leases}).add(ctx); err != nil {
+	if err := (&assembly{mgr: newProbes(mgr), options: options, env: env, record: remembered, leases: leases, hub: hub}).add(ctx); err != nil {
 		return err
 	}
 	mgr.GetLogger().Info("starting", "version", version.Version(), "workers", options.Workers)
@@ -166,6 +170,9 @@ func run(ctx context.Context, options Options, restConfig *rest.Config, lock res
 
 // add adds all that is to run.
 func (a *assembly) add(ctx context.Context) error {
+	if err := a.addPreflight(); err != nil {
+		return err
+	}
 	if err := a.addGuards(); err != nil {
 		return err
 	}

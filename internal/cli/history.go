@@ -166,7 +166,7 @@ func addChanges(to *table, changes []explain.Change) {
 			to.row(at, move.Cluster, moved(move), cause)
 		}
 		for _, cluster := range change.RegroupedClusters {
-			to.row(at, cluster, "regrouped: its decision group was too large", cause)
+			to.row(at, cluster, "regrouped: "+change.RegroupReason, cause)
 		}
 		if rest := change.More + change.Hidden; rest > 0 {
 			to.row(at, fmt.Sprintf("(%d others)", rest), "", cause)
@@ -176,6 +176,9 @@ func addChanges(to *table, changes []explain.Change) {
 
 // moved says how a cluster came or went.
 func moved(move explain.Move) string {
+	if move.Restored {
+		return "restored: its PlacementDecision was deleted"
+	}
 	out := "removed"
 	if move.Added {
 		out = "added"

@@ -152,7 +152,7 @@ func (d decision) moves(before []metav1.Condition) []move {
 		out = d.joined(out, "added", name)
 	}
 	if len(d.plan.Regrouped) > 0 {
-		out = append(out, move{key: d.key, change: "regrouped", clusters: d.plan.Regrouped, why: "their decision group was too large"})
+		out = append(out, move{key: d.key, change: "regrouped", clusters: d.plan.Regrouped, why: d.plan.RegroupReason})
 	}
 	for _, after := range d.placement.Status.Conditions {
 		was := none

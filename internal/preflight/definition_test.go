@@ -1,8 +1,9 @@
-package app
+package preflight
 
 import (
 	"io/fs"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,15 +35,119 @@ func shipped(t *testing.T) map[string]*apiextensionsv1.CustomResourceDefinition 
 	return out
 }
 
-func TestBerthsOwnDefinitionsLackNothing(t *testing.T) {
+// lacksOf returns what a definition lacks, as text.
+func lacksOf(t *testing.T, definition *apiextensionsv1.CustomResourceDefinition, need need) []string {
+	t.Helper()
+	want, err := need.schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, lack := range need.lacks(definition, want) {
+		out = append(out, lack.What)
+	}
+	return out
+}
+
+func TestOwnDefinitionsLackNothing(t *testing.T) {
 	definitions := shipped(t)
 	for _, need := range needs() {
-		if missing := lacks(definitions[need.resource], need); len(missing) > 0 {
+		if missing := lacksOf(t, definitions[need.resource], need); len(missing) > 0 {
 			t.Errorf("%s lacks %v", need.resource, missing)
+		}
+		want, err := need.schema()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, field := range need.required {
+			first, _, _ := strings.Cut(field, ".")
+			empty := &apiextensionsv1.JSONSchemaProps{}
+			if got := missing(want, empty, "", first); len(got) != 1 || !known(want, strings.Split(field, ".")) {
+				t.Errorf("%s: the required field %s is in no definition", need.resource, field)
+			}
 		}
 	}
 	if len(definitions) != len(needs()) {
-		t.Errorf("%d definitions are shipped and %d looked at", len(definitions), len(needs()))
+		t.Errorf("%d definitions are shipped and %d compared", len(definitions), len(needs()))
+	}
+}
+
+// known says whether a schema has a field.
+func known(schema *apiextensionsv1.JSONSchemaProps, path []string) bool {
+	if len(path) == 0 {
+		return true
+	}
+	child, ok := items(schema).Properties[path[0]]
+	return ok && known(&child, path[1:])
+}
+
+// TestEveryFieldIsCompared takes each field out of each definition that Berth ships, and expects that it is named.
+func TestEveryFieldIsCompared(t *testing.T) {
+	fields := 0
+	for _, need := range needs() {
+		schema, err := need.schema()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths(schema, nil) {
+			fields++
+			have := schema.DeepCopy()
+			remove(have, path)
+			if diff := cmp.Diff([]string{strings.Join(path, ".")}, missing(schema, have, "", path[0])); diff != "" {
+				t.Errorf("%s without %v (-want +got):\n%s", need.resource, path, diff)
+			}
+		}
+	}
+	if fields < 100 {
+		t.Errorf("only %d fields were tried", fields)
+	}
+}
+
+// paths returns the path of every field below spec and status.
+func paths(schema *apiextensionsv1.JSONSchemaProps, prefix []string) [][]string {
+	var out [][]string
+	for name, child := range items(schema).Properties {
+		if len(prefix) == 0 && name != "spec" && name != "status" {
+			continue
+		}
+		path := append(slices.Clone(prefix), name)
+		out = append(append(out, path), paths(&child, path)...)
+	}
+	return out
+}
+
+// remove takes a field out of a schema.
+func remove(schema *apiextensionsv1.JSONSchemaProps, path []string) {
+	schema = items(schema)
+	if len(path) == 1 {
+		delete(schema.Properties, path[0])
+		return
+	}
+	child := schema.Properties[path[0]]
+	remove(&child, path[1:])
+	schema.Properties[path[0]] = child
+}
+
+func TestWhatFollowsFromAMissingField(t *testing.T) {
+	cases := map[string]struct {
+		resource, field string
+		required        bool
+		off, effect     string
+	}{
+		"Berth decides nothing without the claims":     {clusters, "status.clusterClaims", true, "", "no placement is decided"},
+		"nor where a parent of a required field lacks": {placements, "spec.prioritizerPolicy", true, "", "no placement is decided"},
+		"tiers are not given":                          {placements, "spec.tiers", false, "", "as if it were not given"},
+		"the account of a budget is not stored":        {placements, "status.disruption", false, "", "is not stored"},
+		"bindings are not reported":                    {bindings, "status.conditions", false, "binding", "the controller binding does not run"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			at := slices.IndexFunc(needs(), func(n need) bool { return n.resource == tc.resource })
+			got := needs()[at].lack(tc.resource+"."+group, tc.field)
+			if got.Required != tc.required || got.Off != tc.off || !strings.Contains(got.String(), tc.effect) {
+				t.Errorf("got %+v: %s", got, got)
+			}
+		})
 	}
 }
 
@@ -79,7 +184,7 @@ func TestWhatADefinitionLacksIsNamed(t *testing.T) {
 			for i := range definition.Spec.Versions {
 				tc.prune(&definition.Spec.Versions[i])
 			}
-			if diff := cmp.Diff(tc.want, lacks(definition, needs()[at])); diff != "" {
+			if diff := cmp.Diff(tc.want, lacksOf(t, definition, needs()[at])); diff != "" {
 				t.Errorf("lacks (-want +got):\n%s", diff)
 			}
 		})

@@ -23,17 +23,18 @@ type Change struct {
 	Causes     []explain.Cause
 	MoreCauses int
 	Selected   int
-	// Added, Removed and Regrouped count every cluster; Moves name some that came or went.
-	Added, Removed, Regrouped int
-	Moves                     []Move
-	// RegroupedClusters name some that had to leave a group above its bound, sorted.
+	// Added, Removed, Restored and Regrouped count every cluster; Moves name some that came, went or were put back.
+	Added, Removed, Restored, Regrouped int
+	Moves                               []Move
+	// RegroupedClusters name some that had to change their decision group, sorted, and RegroupReason says why.
 	RegroupedClusters []string
+	RegroupReason     string
 }
 
-// Move is a cluster that came or went.
+// Move is a cluster that came, went, or was put back.
 type Move struct {
-	Cluster string
-	Added   bool
+	Cluster         string
+	Added, Restored bool
 	// Before and After are the verdicts of two runs; nil where there is none.
 	Before, After *Finding
 }
@@ -49,15 +50,16 @@ type Finding struct {
 func (t *Turn) change(written plan.Plan, now time.Time) Change {
 	out := Change{
 		At: now.UTC(), Generation: t.last.Placement.Generation, Causes: t.woken.named, MoreCauses: t.woken.more,
-		Selected: t.last.Result.Selected, Added: len(written.Added), Removed: len(written.Removed), Regrouped: len(written.Regrouped),
+		Selected: t.last.Result.Selected, Added: len(written.Newcomers()), Removed: len(written.Removed),
+		Restored: len(written.Restored), Regrouped: len(written.Regrouped), RegroupReason: written.RegroupReason,
 	}
 	for _, side := range []struct {
-		names []string
-		added bool
-	}{{written.Removed, false}, {written.Added, true}} {
+		names           []string
+		added, restored bool
+	}{{names: written.Removed}, {names: written.Restored, restored: true}, {names: written.Newcomers(), added: true}} {
 		for _, name := range side.names[:min(len(side.names), maxMoves-len(out.Moves))] {
 			out.Moves = append(out.Moves, Move{
-				Cluster: name, Added: side.added, Before: finding(t.before.Result, name), After: finding(t.last.Result, name),
+				Cluster: name, Added: side.added, Restored: side.restored, Before: finding(t.before.Result, name), After: finding(t.last.Result, name),
 			})
 		}
 	}
@@ -87,9 +89,9 @@ func passed(moves []Move) string {
 		case move.After != nil && move.After.Code == verdict.Expired:
 			return "a toleration ran out"
 		case move.Before != nil && move.Before.Code == verdict.Held:
-			return "the disruption policy let go of who was held"
+			return "spec.disruptionPolicy allowed a held cluster to be dropped"
 		case move.Added && move.Before != nil && move.Before.Code == verdict.Waiting:
-			return "a cluster of an earlier tier had waited for long enough"
+			return "spec.failbackPolicy let a cluster of an earlier tier replace one of a later tier"
 		}
 	}
 	return "something that was decided for a time ran out"
@@ -99,7 +101,8 @@ func passed(moves []Move) string {
 func (c *Change) Told(sees func(string) bool, cluster string) explain.Change {
 	out := explain.Change{
 		At: c.At, Generation: c.Generation, Causes: []explain.Cause{}, MoreCauses: c.MoreCauses,
-		Selected: c.Selected, Added: c.Added, Removed: c.Removed, Regrouped: c.Regrouped, Moves: []explain.Move{}, More: c.unnamed(),
+		Selected: c.Selected, Added: c.Added, Removed: c.Removed,
+		Restored: c.Restored, Regrouped: c.Regrouped, RegroupReason: c.RegroupReason, Moves: []explain.Move{}, More: c.unnamed(),
 	}
 	for _, cause := range c.Causes {
 		out.Causes = append(out.Causes, cause.To(sees))
@@ -110,7 +113,7 @@ func (c *Change) Told(sees func(string) bool, cluster string) explain.Change {
 			out.Hidden++
 		case seen && (cluster == "" || cluster == move.Cluster):
 			out.Moves = append(out.Moves, explain.Move{
-				Cluster: move.Cluster, Added: move.Added, Before: move.Before.told(sees), After: move.After.told(sees),
+				Cluster: move.Cluster, Added: move.Added, Restored: move.Restored, Before: move.Before.told(sees), After: move.After.told(sees),
 			})
 		}
 	}
@@ -128,7 +131,7 @@ func (c *Change) Told(sees func(string) bool, cluster string) explain.Change {
 
 // unnamed counts the clusters that the change moved and does not name.
 func (c *Change) unnamed() int {
-	return c.Added + c.Removed + c.Regrouped - len(c.Moves) - len(c.RegroupedClusters)
+	return c.Added + c.Removed + c.Restored + c.Regrouped - len(c.Moves) - len(c.RegroupedClusters)
 }
 
 // mayMove says whether a change moved a cluster, or may have, since it does not name all.
@@ -182,11 +185,15 @@ func (c *Change) Fields() []any {
 	for _, cause := range c.Causes {
 		causes = append(causes, cause.String())
 	}
-	var came, went []string
+	var came, went, back []string
 	found := map[string]int{}
 	for _, move := range c.Moves {
-		if move.Added {
+		switch {
+		case move.Added:
 			came = append(came, move.Cluster)
+			continue
+		case move.Restored:
+			back = append(back, move.Cluster)
 			continue
 		}
 		went = append(went, move.Cluster)
@@ -199,7 +206,7 @@ func (c *Change) Fields() []any {
 	return []any{
 		"generation", c.Generation, "causes", causes, "moreCauses", c.MoreCauses,
 		"addedClusters", came[:min(maxNamed, len(came))], "removedClusters", went[:min(maxNamed, len(went))],
-		"removedFor", verdicts, "regroupedClusters", c.RegroupedClusters[:min(maxNamed, len(c.RegroupedClusters))],
+		"restoredClusters", back[:min(maxNamed, len(back))], "removedFor", verdicts, "regroupedClusters", c.RegroupedClusters[:min(maxNamed, len(c.RegroupedClusters))],
 	}
 }
 

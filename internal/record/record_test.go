@@ -200,6 +200,37 @@ func TestAGroupThatWasCutIsOneEntry(t *testing.T) {
 	}
 }
 
+// TestASliceThatWasPutBackIsRestored holds that clusters whose slice another client deleted are neither added nor removed in the
+// history, and that the entry says why others changed their group.
+func TestASliceThatWasPutBackIsRestored(t *testing.T) {
+	b := newBench(t)
+	b.Lead(b.world)
+	b.decide(true)
+	b.clock.Step(time.Minute)
+	c, _ := b.world.Look(key, b.clock.Now())
+	turn := b.Turn(key)
+	turn.Decided(c, decide(key, c))
+	change, _ := turn.Stored(plan.Plan{
+		Added: []string{"a", "b"}, Restored: []string{"b"}, Regrouped: []string{"c"}, RegroupReason: plan.RegroupStrategy,
+	})
+	if fields := fmt.Sprint(change.Fields()); !strings.Contains(fields, "addedClusters [a]") || !strings.Contains(fields, "restoredClusters [b]") {
+		t.Errorf("fields %s", fields)
+	}
+	got, err := b.History(key, start.Add(time.Second), "", all)
+	if err != nil || len(got.Changes) != 1 {
+		t.Fatalf("%d changes, error %v, want one", len(got.Changes), err)
+	}
+	one := got.Changes[0]
+	told := fmt.Sprintf("%d added, %d restored, %d removed, %d regrouped: %s", one.Added, one.Restored, one.Removed, one.Regrouped, one.RegroupReason)
+	if want := "1 added, 1 restored, 0 removed, 1 regrouped: spec.decisionStrategy changed"; told != want {
+		t.Errorf("%s, want %s", told, want)
+	}
+	if moves := fmt.Sprintf("%s %t %t, %s %t %t", one.Moves[0].Cluster, one.Moves[0].Added, one.Moves[0].Restored,
+		one.Moves[1].Cluster, one.Moves[1].Added, one.Moves[1].Restored); len(one.Moves) != 2 || moves != "a true false, b false true" {
+		t.Errorf("moves %s", moves)
+	}
+}
+
 // TestAnswers is the run that decided, one that is made again where that is not known, and what is not stored of either.
 func TestAnswers(t *testing.T) {
 	b := newBench(t)

@@ -36,6 +36,7 @@ func Definitions() []Definition {
 	newHealth(c, nil)
 	newCertificate(c, nil)
 	newGuard(c, nil)
+	newPreflight(c, nil)
 	return slices.SortedFunc(slices.Values(c.definitions), func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
 }
 

@@ -63,9 +63,10 @@ func Describe(before *clusterv1beta1.Placement, result *engine.Result, p plan.Pl
 	if before.Status.NumberOfSelectedClusters == 0 {
 		event.Reason, event.Action, verb = ReasonDecisionCreate, ActionDecisionCreated, "created"
 	}
-	event.Note = cut(fmt.Sprintf("Decisions of placement %s in namespace %s are %s: %d selected%s%s%s%s",
-		before.Name, before.Namespace, verb, result.Selected, held(result), names(", added", p.Added, ""),
-		names(", removed", p.Removed, reasons(result.Trace, p.Removed)), names(", regrouped", p.Regrouped, ": their group was too large")))
+	event.Note = cut(fmt.Sprintf("Decisions of placement %s in namespace %s are %s: %d selected%s%s%s%s%s",
+		before.Name, before.Namespace, verb, result.Selected, held(result), names(", added", p.Newcomers(), ""),
+		names(", restored", p.Restored, ": their PlacementDecision was deleted"),
+		names(", removed", p.Removed, reasons(result.Trace, p.Removed)), names(", regrouped", p.Regrouped, ": "+p.RegroupReason)))
 	return event, true
 }
 

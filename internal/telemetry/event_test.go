@@ -64,17 +64,24 @@ func TestDescribe(t *testing.T) {
 			},
 		},
 		"a group that was too large": {
-			selected: 3, result: &engine.Result{Selected: 2}, plan: plan.Plan{Removed: []string{"z"}, Regrouped: []string{"b"}},
+			selected: 3, result: &engine.Result{Selected: 2}, plan: plan.Plan{Removed: []string{"z"}, Regrouped: []string{"b"}, RegroupReason: plan.RegroupTooLarge},
 			want: telemetry.Event{
 				Type: "Normal", Reason: "DecisionUpdate", Action: "DecisionUpdated",
-				Note: about + "updated: 2 selected, removed 1 (z), regrouped 1 (b: their group was too large)",
+				Note: about + "updated: 2 selected, removed 1 (z), regrouped 1 (b: their decision group was too large)",
 			},
 		},
 		"regrouped alone": {
-			selected: 2, result: &engine.Result{Selected: 2}, plan: plan.Plan{Regrouped: []string{"b"}},
+			selected: 2, result: &engine.Result{Selected: 2}, plan: plan.Plan{Regrouped: []string{"b"}, RegroupReason: plan.RegroupTooLarge},
 			want: telemetry.Event{
 				Type: "Normal", Reason: "DecisionUpdate", Action: "DecisionUpdated",
-				Note: about + "updated: 2 selected, regrouped 1 (b: their group was too large)",
+				Note: about + "updated: 2 selected, regrouped 1 (b: their decision group was too large)",
+			},
+		},
+		"a slice that was deleted by hand": {
+			selected: 3, result: &engine.Result{Selected: 4}, plan: plan.Plan{Added: []string{"a", "b", "c"}, Restored: []string{"a", "b"}},
+			want: telemetry.Event{
+				Type: "Normal", Reason: "DecisionUpdate", Action: "DecisionUpdated",
+				Note: about + "updated: 4 selected, added 1 (c), restored 2 (a, b: their PlacementDecision was deleted)",
 			},
 		},
 		"labels only": {selected: 2, result: &engine.Result{Selected: 2}, plan: plan.Plan{Writes: make([]plan.Write, 2)}},

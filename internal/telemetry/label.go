@@ -38,7 +38,9 @@ func results() []string { return []string{string(Stored), string(Superseded), st
 const (
 	added   = "added"
 	removed = "removed"
-	// regrouped is a cluster that stays selected and had to leave a group above its bound.
+	// restored is a cluster whose PlacementDecision another client deleted.
+	restored = "restored"
+	// regrouped is a cluster that stays selected and had to change its group.
 	regrouped = "regrouped"
 )
 

@@ -58,8 +58,8 @@ func newMetrics(c *catalogue) *Metrics {
 		evaluations: c.counter("berth_placement_evaluations_total",
 			"Placements decided, by outcome: unchanged, changed, kept (misconfigured) or failed (a write failed).", Label{Name: "outcome", Values: outcomes()}),
 		decisions: c.counter("berth_decisions_total",
-			"Clusters that came into a placement's decisions, left them, or moved out of a decision group above its bound, by change: added, removed or regrouped.",
-			Label{Name: "change", Values: []string{added, removed, regrouped}}),
+			"Clusters that came into a placement's decisions, left them, were put back, or had to change their decision group, by change: added, removed, restored or regrouped.",
+			Label{Name: "change", Values: []string{added, removed, restored, regrouped}}),
 		changes: c.counter("berth_decision_changes_total",
 			"Changes of which clusters a placement has selected or of the groups that they are in, by the kind of what woke the placement first.", Label{Name: "cause", Values: causes()}),
 		writes: c.counter("berth_plan_writes_total",
@@ -80,7 +80,7 @@ func newMetrics(c *catalogue) *Metrics {
 // begin lets every series that can be begin at zero: the first failure is a rise then, which a rate shows.
 func (m *Metrics) begin() {
 	for vec, values := range map[*prometheus.CounterVec][]string{
-		m.evaluations: outcomes(), m.decisions: {added, removed, regrouped}, m.changes: causes(),
+		m.evaluations: outcomes(), m.decisions: {added, removed, restored, regrouped}, m.changes: causes(),
 	} {
 		for _, value := range values {
 			vec.WithLabelValues(value)
@@ -133,7 +133,8 @@ func (m *Metrics) Wrote(p plan.Plan, done int, next Result) {
 
 // Applied records a plan that was applied in full.
 func (m *Metrics) Applied(result *engine.Result, p plan.Plan) {
-	m.decisions.WithLabelValues(added).Add(float64(len(p.Added)))
+	m.decisions.WithLabelValues(added).Add(float64(len(p.Added) - len(p.Restored)))
+	m.decisions.WithLabelValues(restored).Add(float64(len(p.Restored)))
 	m.decisions.WithLabelValues(removed).Add(float64(len(p.Removed)))
 	m.decisions.WithLabelValues(regrouped).Add(float64(len(p.Regrouped)))
 	for _, name := range p.Removed {

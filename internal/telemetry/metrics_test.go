@@ -18,6 +18,7 @@ import (
 	"github.com/berth-project/berth/engine/ledger"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/internal/guard"
+	"github.com/berth-project/berth/internal/preflight"
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
@@ -186,6 +187,7 @@ func TestDefinitions(t *testing.T) {
 	telemetry.NewHealth(registry, func() telemetry.HealthState { return telemetry.HealthState{} })
 	telemetry.NewCertificate(registry, func() (time.Time, bool) { return time.Time{}, true })
 	telemetry.NewGuard(registry, func() []guard.Unguarded { return nil })
+	telemetry.NewPreflight(registry, func() preflight.Finding { return preflight.Finding{} })
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -127,8 +127,8 @@ func unused(t *testing.T, used sets.Set[cell]) error {
 	return nil
 }
 
-// TestEveryRuleIsNeeded takes the tour without one rule after the other: it fails, and what is refused is for want of that
-// rule.
+// TestEveryRuleIsNeeded takes the tour without one rule after the other: it fails, and what is refused, or what the manager
+// names as missing at its start, is for want of that rule.
 func TestEveryRuleIsNeeded(t *testing.T) {
 	shared.AllowViews(t)
 	admin := hubtest.NewClient(t, shared.Config())
@@ -145,10 +145,18 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 				defer store(t, admin, role) // also where the test ends early, or all others would fail for want of this rule
 				tour := prepare(t, fmt.Sprintf("without-%d-%d", r, i))
 				err := tour.take()
-				if _, refused := tour.via.seen(); err == nil || !refused.wants(cells([]rbacv1.PolicyRule{rule})) {
+				want := cells([]rbacv1.PolicyRule{rule})
+				if _, refused := tour.via.seen(); err == nil || !refused.wants(want) && !named(tour.manager.Log(), want) {
 					t.Errorf("without the rule the tour ends with %v, the first refusal is %+v; want one for want of it", err, refused)
 				}
 			})
 		}
 	}
+}
+
+// named says whether a log names a permission as missing.
+func named(log string, of []cell) bool {
+	return slices.ContainsFunc(of, func(c cell) bool {
+		return strings.Contains(log, "the permission to "+c.verb+" "+c.resource)
+	})
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// TestOneEventPerChange makes changes that touch one slice, three slices, none, and only the conditions. Each that
-// moves a cluster is told once, with the clusters; so is a mistake; what moves nobody is not told.
+// TestOneEventPerChange makes changes that touch one slice, three slices, none, and only the conditions, and deletes a slice. Each
+// that moves a cluster, to another group alone too, has one event with the clusters; so has a mistake; any other has none.
 func TestOneEventPerChange(t *testing.T) {
 	m := running(t)
 	f := newFleet(t, 5)
@@ -46,6 +46,8 @@ func TestOneEventPerChange(t *testing.T) {
 	f.says("wide", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse, "Succeedconfigured")
 	f.join(5)
 	f.decides("wide", f.names(2, 3, 4, 5)...)
+	f.delete(&clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "p-decision-1"}})
+	f.decides("p", f.names(2, 3)...)
 	m.idle(t, 0)
 
 	decisions := "Decisions of placement %s in namespace " + f.namespace + " are %s"
@@ -53,7 +55,9 @@ func TestOneEventPerChange(t *testing.T) {
 		"p Normal DecisionCreate DecisionCreated: " + fmt.Sprintf(decisions, "p", "created: 2 selected, added 2 ("+f.name(0)+", "+f.name(1)+")"),
 		"p Normal DecisionUpdate DecisionUpdated: " + fmt.Sprintf(decisions, "p", "updated: 2 selected, added 1 ("+f.name(2)+"), removed 1 ("+f.name(0)+": taint drain:NoSelect 1)"),
 		"p Normal DecisionUpdate DecisionUpdated: " + fmt.Sprintf(decisions, "p", "updated: 2 selected, added 1 ("+f.name(3)+"), removed 1 ("+f.name(1)+": taint drain:NoSelect 1)"),
+		"p Normal DecisionUpdate DecisionUpdated: " + fmt.Sprintf(decisions, "p", "updated: 2 selected, restored 2 ("+f.name(2)+", "+f.name(3)+": their PlacementDecision was deleted)"),
 		"wide Normal DecisionCreate DecisionCreated: " + fmt.Sprintf(decisions, "wide", "created: 3 selected, added 3 ("+f.name(2)+", "+f.name(3)+", "+f.name(4)+")"),
+		"wide Normal DecisionUpdate DecisionUpdated: " + fmt.Sprintf(decisions, "wide", "updated: 3 selected, regrouped 2 ("+f.name(3)+", "+f.name(4)+": spec.decisionStrategy changed)"),
 		"wide Normal DecisionUpdate DecisionUpdated: " + fmt.Sprintf(decisions, "wide", "updated: 4 selected, added 1 ("+f.name(5)+")"),
 		"wide Warning PlacementMisconfigured DecisionKept: The last decisions are kept: " + mistake,
 	}

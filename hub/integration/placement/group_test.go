@@ -72,7 +72,7 @@ func TestAPercentageGroupThatIsTooLargeIsCutOnce(t *testing.T) {
 		for _, event := range list.Items {
 			told = append(told, event.Note)
 		}
-		regrouped := fmt.Sprintf(", regrouped 7 (%s: their group was too large)", strings.Join(f.names(3, 4, 5, 6, 7, 8, 9), ", "))
+		regrouped := fmt.Sprintf(", regrouped 7 (%s: their decision group was too large)", strings.Join(f.names(3, 4, 5, 6, 7, 8, 9), ", "))
 		if len(told) != 2 || !slices.ContainsFunc(told, func(note string) bool { return strings.HasSuffix(note, regrouped) }) {
 			return fmt.Errorf("events %q, want two, of which one ends with %q", told, regrouped)
 		}

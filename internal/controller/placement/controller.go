@@ -54,6 +54,16 @@ type Options struct {
 	// Tainted is closed once the informer of clusters has shown that those that are not to be selected are tainted. Nothing is
 	// decided before, for a while. Nil: nothing is waited for.
 	Tainted <-chan struct{}
+	// Hub says what the hub lacks; nil means nothing.
+	Hub Hub
+}
+
+// Hub says what a hub lacks of what the controller needs.
+type Hub interface {
+	// Decides says whether the hub has what decisions need, and which fields of statuses it drops.
+	Decides() (dropped plan.Dropped, ok bool)
+	// Changed is sent to when Decides returns something else than before.
+	Changed() <-chan struct{}
 }
 
 // Add adds the controller to a manager.
@@ -61,7 +71,7 @@ func Add(mgr manager.Manager, options Options) error {
 	source := newSource(mgr.GetCache(), options)
 	decider := &reconciler{
 		client: mgr.GetClient(), world: source.world, scores: source.scores, record: options.Record,
-		clock: options.Clock, metrics: options.Metrics, recorder: mgr.GetEventRecorder("placement-controller"),
+		hub: options.Hub, clock: options.Clock, metrics: options.Metrics, recorder: mgr.GetEventRecorder("placement-controller"),
 		overtaken: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstConflict, lastRetry),
 	}
 	loop, err := controller.New(Name, mgr, controller.Options{
@@ -89,6 +99,7 @@ type reconciler struct {
 	world    *live.World
 	scores   *gathering
 	record   *record.Record
+	hub      Hub
 	clock    clock.WithTicker
 	metrics  *telemetry.Metrics
 	recorder events.EventRecorder
@@ -102,6 +113,11 @@ type reconciler struct {
 // Reconcile decides a placement and stores what was decided.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	key := requested(request)
+	dropped, decides := r.lacks()
+	if !decides {
+		r.release(request)
+		return reconcile.Result{RequeueAfter: lackingRetry}, nil
+	}
 	r.scores.drop(key) // before the case is gathered, as the turn begins: nothing may count as answered that was not seen
 	turn := r.record.Turn(key)
 	c, ok := r.world.Gather(key, r.clock.Now())
@@ -111,7 +127,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.release(request)
 		return r.finish(ctx, request, time.Time{}, r.revoke(ctx, key))
 	}
-	again, err := r.decide(ctx, request, c, turn)
+	again, err := r.decide(ctx, request, lacking(c, dropped), turn)
 	return r.finish(ctx, request, again, err)
 }
 
@@ -162,7 +178,8 @@ func (r *reconciler) decide(ctx context.Context, request reconcile.Request, c li
 	if !writes.Empty() {
 		r.answered(turn, change, moved)
 		fields := []any{
-			"selected", result.Selected, "added", len(writes.Added), "removed", len(writes.Removed), "regrouped", len(writes.Regrouped),
+			"selected", result.Selected, "added", len(writes.Newcomers()), "removed", len(writes.Removed),
+			"restored", len(writes.Restored), "regrouped", len(writes.Regrouped),
 			"held", holding(c, result), "writes", len(writes.Writes), "reason", result.Satisfied.Reason,
 		}
 		if moved {

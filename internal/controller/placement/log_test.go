@@ -31,7 +31,7 @@ func TestAChangeIsOneLine(t *testing.T) {
 		line := map[string]any{
 			"logger": "", "level": 0.0, "msg": "decided", "selected": 2.0, "held": 0.0, "reason": "AllDecisionsScheduled",
 			"generation": 1.0, "moreCauses": 0.0, "removedClusters": []any{}, "removedFor": []any{},
-			"regrouped": 0.0, "regroupedClusters": []any{},
+			"restored": 0.0, "restoredClusters": []any{}, "regrouped": 0.0, "regroupedClusters": []any{},
 		}
 		maps.Copy(line, changes)
 		return []map[string]any{line}

@@ -40,10 +40,12 @@ type source struct {
 	synced func() bool
 	// tainted is closed once clusters that never joined are tainted; nil: nothing is waited for.
 	tainted <-chan struct{}
+	// hub says when the hub has other definitions; nil: never.
+	hub Hub
 }
 
 func newSource(cache cache.Cache, options Options) *source {
-	s := &source{cache: cache, clock: options.Clock, record: options.Record, tainted: options.Tainted}
+	s := &source{cache: cache, clock: options.Clock, record: options.Record, tainted: options.Tainted, hub: options.Hub}
 	s.scores = newGathering(options.Clock, s.enqueue)
 	s.world = live.New(options.Env, s.wake, s.scored)
 	if options.BuiltIn {
@@ -128,13 +130,20 @@ func (s *source) enqueue(key fleet.Key) {
 	s.queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: key.Name}})
 }
 
+// audit audits the world now and then, and wakes every placement once the hub has other definitions.
 func (s *source) audit(ctx context.Context) {
 	ticker := s.clock.NewTicker(auditEvery)
 	defer ticker.Stop()
+	var changed <-chan struct{} // nil: nothing is ever received
+	if s.hub != nil {
+		changed = s.hub.Changed()
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-changed:
+			s.world.Refresh(refreshed)
 		case <-ticker.C():
 			s.world.Audit()
 		}

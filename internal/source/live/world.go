@@ -84,6 +84,18 @@ func (w *World) Ready() {
 	}
 }
 
+// Refresh wakes every placement, since the manager decides or writes otherwise than before.
+func (w *World) Refresh(what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.ready {
+		return
+	}
+	for key := range w.placements {
+		w.wake(key, explain.Cause{Kind: kindManager, What: what})
+	}
+}
+
 // editing returns the edit for one more change.
 func (w *World) editing() *fleet.Edit {
 	w.changes++

@@ -1,0 +1,96 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+// Why clusters change their decision group.
+const (
+	// RegroupTooLarge says that their group was above its bound.
+	RegroupTooLarge = "their decision group was too large"
+	// RegroupStrategy says that the groups are divided by another strategy.
+	RegroupStrategy = "spec.decisionStrategy changed"
+)
+
+// moves returns the clusters that come and go over all stored slices, sorted.
+func (d *diff) moves() (added, removed []string) {
+	for name := range d.wanted {
+		if _, was := d.stored[name]; !was {
+			added = append(added, name)
+		}
+	}
+	for name := range d.stored {
+		if _, stays := d.wanted[name]; !stays {
+			removed = append(removed, name)
+		}
+	}
+	slices.Sort(added)
+	slices.Sort(removed)
+	return added, removed
+}
+
+// restored returns those of the added clusters, sorted, whose slice is not stored and was: the status of the placement lists it.
+func (d *diff) restored(added []string) []string {
+	if len(added) == 0 {
+		return nil
+	}
+	gone := map[int]bool{}
+	for _, c := range d.changes {
+		if name := SliceName(d.placement.Name, c.target.number); c.stored == nil && d.reported(name) {
+			gone[c.target.number] = true
+		}
+	}
+	var out []string
+	for _, name := range added {
+		if gone[d.wanted[name]] {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// reported says whether the stored status of the placement lists a slice.
+func (d *diff) reported(slice string) bool {
+	for _, group := range d.placement.Status.DecisionGroups {
+		if slices.Contains(group.Decisions, slice) {
+			return true
+		}
+	}
+	return false
+}
+
+// regrouped returns the clusters that stay and had to change their decision group, sorted, and why. Where a group before them
+// goes, groups get another index, and no cluster changes its group.
+func (d *diff) regrouped() (names []string, reason string) {
+	if len(d.result.Regrouped) > 0 {
+		return d.result.Regrouped, RegroupTooLarge
+	}
+	former := map[string]fleet.Slice{} // by cluster, of slices that were filled under another strategy
+	for _, slice := range d.own {
+		if was := ReadSlice(slice); was.Strategy != "" && was.Strategy != d.result.Fingerprint {
+			for _, name := range was.Clusters {
+				former[name] = was
+			}
+		}
+	}
+	if len(former) == 0 || !d.result.Decided {
+		return nil, ""
+	}
+	for _, slice := range d.result.Slices() {
+		for _, name := range slice.Clusters {
+			if was, ok := former[name]; ok && !sameGroup(was, slice) {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil, ""
+	}
+	slices.Sort(names)
+	return names, RegroupStrategy
+}
+
+// sameGroup says whether two slices are of one decision group.
+func sameGroup(a, b fleet.Slice) bool { return a.Group == b.Group && a.GroupIndex == b.GroupIndex }

@@ -1,0 +1,196 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/berth-project/berth/config"
+)
+
+const group = "cluster.open-cluster-management.io"
+
+// The resources whose definitions are compared.
+const (
+	clusters   = "managedclusters"
+	sets       = "managedclustersets"
+	bindings   = "managedclustersetbindings"
+	scores     = "addonplacementscores"
+	decisions  = "placementdecisions"
+	placements = "placements"
+)
+
+// need is a version of a resource that Berth reads or writes. An API server drops fields that its definition lacks without
+// a word, so a missing one would look like a user's choice.
+type need struct {
+	resource, version string
+	// required are the fields without which Berth decides nothing. Every other field that Berth ships is compared too.
+	required []string
+}
+
+func needs() []need {
+	return []need{
+		{clusters, "v1", []string{
+			"spec.taints.key", "spec.taints.effect", "spec.taints.value", "spec.taints.timeAdded",
+			"spec.leaseDurationSeconds", "status.allocatable", "status.capacity", "status.clusterClaims", "status.conditions",
+		}},
+		{sets, "v1beta2", []string{"spec.clusterSelector.selectorType", "spec.clusterSelector.labelSelector"}},
+		{bindings, "v1beta2", []string{"spec.clusterSet"}},
+		{scores, "v1alpha1", []string{"status.scores.name", "status.scores.value", "status.validUntil"}},
+		{decisions, "v1beta1", []string{"status.decisions.clusterName", "status.decisions.reason"}},
+		{placements, "v1beta1", []string{
+			"spec.clusterSets", "spec.numberOfClusters", "spec.tolerations.tolerationSeconds",
+			"spec.predicates.requiredClusterSelector.labelSelector",
+			"spec.predicates.requiredClusterSelector.claimSelector",
+			"spec.predicates.requiredClusterSelector.celSelector.celExpressions",
+			"spec.prioritizerPolicy.mode", "spec.prioritizerPolicy.configurations.scoreCoordinate.addOn", "spec.spreadPolicy",
+			"spec.decisionStrategy.groupStrategy.decisionGroups.groupClusterSelector",
+			"spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup",
+			"status.conditions", "status.numberOfSelectedClusters", "status.decisionGroups.clusterCount",
+		}},
+	}
+}
+
+// reporters are the controllers that only write a status, by the field without which they have nothing to write.
+func reporters() map[string]string {
+	return map[string]string{bindings + " status.conditions": "binding", sets + " status.conditions": "clusterset"}
+}
+
+// definitions compares the definitions of the hub with those that Berth ships.
+func definitions(ctx context.Context, hub client.Reader) ([]Lack, error) {
+	var out []Lack
+	for _, need := range needs() {
+		name := need.resource + "." + group
+		definition := &apiextensionsv1.CustomResourceDefinition{}
+		err := hub.Get(ctx, client.ObjectKey{Name: name}, definition)
+		if apierrors.IsNotFound(err) {
+			out = append(out, Lack{Kind: KindDefinition, What: "the definition of " + name, Required: true})
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the definition of %s: %w", name, err)
+		}
+		want, err := need.schema()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, need.lacks(definition, want)...)
+	}
+	return out, nil
+}
+
+// schema returns the schema that Berth ships.
+func (n need) schema() (*apiextensionsv1.JSONSchemaProps, error) {
+	data, err := fs.ReadFile(config.CRDs(), group+"_"+n.resource+".yaml")
+	if err != nil {
+		return nil, fmt.Errorf("reading the definition of %s that Berth ships: %w", n.resource, err)
+	}
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.Unmarshal(data, definition); err != nil {
+		return nil, fmt.Errorf("reading the definition of %s that Berth ships: %w", n.resource, err)
+	}
+	version := n.served(definition)
+	if version == nil || version.Schema == nil {
+		return nil, fmt.Errorf("reading the definition of %s that Berth ships: there is no version %s", n.resource, n.version) //nolint:err113 // a broken build
+	}
+	return version.Schema.OpenAPIV3Schema, nil
+}
+
+// served returns the version of a definition that is needed; nil where it is not served.
+func (n need) served(definition *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinitionVersion {
+	at := slices.IndexFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return v.Name == n.version && v.Served
+	})
+	if at < 0 {
+		return nil
+	}
+	return &definition.Spec.Versions[at]
+}
+
+// lacks returns what a definition lacks of the schema that Berth ships.
+func (n need) lacks(definition *apiextensionsv1.CustomResourceDefinition, want *apiextensionsv1.JSONSchemaProps) []Lack {
+	version := n.served(definition)
+	if version == nil {
+		return []Lack{{Kind: KindDefinition, What: fmt.Sprintf("version %s of %s", n.version, definition.Name), Required: true}}
+	}
+	have := &apiextensionsv1.JSONSchemaProps{}
+	if version.Schema != nil && version.Schema.OpenAPIV3Schema != nil {
+		have = version.Schema.OpenAPIV3Schema
+	}
+	var out []Lack
+	for _, top := range []string{"spec", "status"} {
+		for _, field := range missing(want, have, "", top) {
+			out = append(out, n.lack(definition.Name, field))
+		}
+	}
+	if version.Subresources == nil || version.Subresources.Status == nil {
+		out = append(out, Lack{
+			Kind: KindDefinition, What: fmt.Sprintf("the status subresource in %s of %s", n.version, definition.Name), Required: true,
+		})
+	}
+	return out
+}
+
+// missing returns the paths of the fields that a schema wants below a path and another has not, sorted. A field that is
+// missing stands for all below it.
+func missing(want, have *apiextensionsv1.JSONSchemaProps, prefix, name string) []string {
+	want, have = items(want), items(have)
+	wanted, ok := want.Properties[name]
+	if !ok || keepsUnknown(have) {
+		return nil
+	}
+	path := strings.TrimPrefix(prefix+"."+name, ".")
+	had, ok := have.Properties[name]
+	if !ok {
+		return []string{path}
+	}
+	var out []string
+	for child := range items(&wanted).Properties {
+		out = append(out, missing(&wanted, &had, path, child)...)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// items returns the schema of the items where a schema is that of a list.
+func items(schema *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
+	for schema.Items != nil && schema.Items.Schema != nil {
+		schema = schema.Items.Schema
+	}
+	return schema
+}
+
+func keepsUnknown(schema *apiextensionsv1.JSONSchemaProps) bool {
+	return schema.XPreserveUnknownFields != nil && *schema.XPreserveUnknownFields
+}
+
+// lack returns what follows from a field that a definition lacks.
+func (n need) lack(definition, field string) Lack {
+	out := Lack{
+		Kind: KindField, What: fmt.Sprintf("field %s in %s of %s", field, n.version, definition),
+		resource: n.resource, field: field,
+		Required: slices.ContainsFunc(n.required, func(required string) bool { return within(required, field) || within(field, required) }),
+	}
+	switch controller, reports := reporters()[n.resource+" "+field]; {
+	case out.Required:
+	case reports:
+		out.Off, out.Effect = controller, "the controller "+controller+" does not run"
+	case within(field, "status"):
+		out.Effect = "what it reports is not stored"
+	default:
+		out.Effect = "the API server drops what users write there, and clusters are chosen as if it were not given"
+	}
+	return out
+}
+
+// within says whether a field is another one, or is below it.
+func within(field, other string) bool {
+	return field == other || strings.HasPrefix(field, other+".")
+}

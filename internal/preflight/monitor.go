@@ -1,0 +1,189 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/berth-project/berth/engine/plan"
+)
+
+const (
+	// interval is how often the generations of the definitions are read.
+	interval = 10 * time.Second
+	// accessEvery is how often permissions are asked for though no definition changed.
+	accessEvery = 5 * time.Minute
+	// timeout bounds one look at the hub.
+	timeout = time.Minute
+)
+
+// Options says what the manager is to run.
+type Options struct {
+	// Runs says whether a part of the manager runs: a controller by its name, or one of the parts above.
+	Runs func(part string) bool
+	// Namespace is where the manager keeps its lease and its certificate.
+	Namespace string
+	Clock     clock.WithTicker
+}
+
+// Monitor compares a hub with what Berth needs, at the start and while the manager runs. It is safe for concurrent use.
+type Monitor struct {
+	hub     client.Client
+	options Options
+	changed chan struct{}
+
+	mu          sync.Mutex
+	finding     Finding
+	generations []int64
+	asked       time.Time
+}
+
+// New returns a monitor of a hub, which it has not looked at.
+func New(hub *rest.Config, options Options) (*Monitor, error) {
+	kinds := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{apiextensionsv1.AddToScheme, scheme.AddToScheme} {
+		if err := add(kinds); err != nil {
+			return nil, fmt.Errorf("registering types: %w", err)
+		}
+	}
+	reader, err := client.New(hub, client.Options{Scheme: kinds})
+	if err != nil {
+		return nil, fmt.Errorf("reaching the hub: %w", err)
+	}
+	return &Monitor{hub: reader, options: options, changed: make(chan struct{}, 1)}, nil
+}
+
+// Check looks at the hub and returns what it lacks.
+func (m *Monitor) Check(ctx context.Context) (Finding, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	before, err := m.generation(ctx)
+	if err != nil {
+		return Finding{}, err
+	}
+	lacks, err := definitions(ctx, m.hub)
+	if err != nil {
+		return Finding{}, err
+	}
+	refused, err := reviewAll(ctx, m.hub, accesses(m.options.Runs, m.options.Namespace))
+	if err != nil {
+		return Finding{}, err
+	}
+	found := Finding{Lacks: append(lacks, refused...)}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.finding, m.generations, m.asked = found, before, m.options.Clock.Now()
+	return found, nil
+}
+
+// generation returns the generation of each definition, 0 where there is none.
+func (m *Monitor) generation(ctx context.Context) ([]int64, error) {
+	var out []int64
+	for _, need := range needs() {
+		definition := &metav1.PartialObjectMetadata{}
+		definition.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+		err := m.hub.Get(ctx, client.ObjectKey{Name: need.resource + "." + group}, definition)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("reading the generation of the definition of %s: %w", need.resource, err)
+		}
+		out = append(out, definition.Generation)
+	}
+	return out, nil
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica warns.
+func (*Monitor) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable: it looks at the hub again whenever a definition changed, and now and then.
+func (m *Monitor) Start(ctx context.Context) error {
+	m.report(ctx, Finding{}, m.Finding())
+	ticker := m.options.Clock.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+			m.look(ctx)
+		}
+	}
+}
+
+// look looks at the hub where it is due, and logs what changed. What cannot be read changes nothing.
+func (m *Monitor) look(ctx context.Context) {
+	before := m.Finding()
+	due, err := m.due(ctx)
+	if err == nil && !due {
+		return
+	}
+	var now Finding
+	if err == nil {
+		now, err = m.Check(ctx)
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			log.FromContext(ctx).Info("WARNING: what the hub has cannot be compared with what Berth needs; trying again later", "cause", err.Error(), "interval", interval)
+		}
+		return
+	}
+	m.report(ctx, before, now)
+	if before.Required() == now.Required() && reflect.DeepEqual(before.Dropped(), now.Dropped()) {
+		return
+	}
+	select {
+	case m.changed <- struct{}{}:
+	default: // the placements are to be decided again already
+	}
+}
+
+// due says whether a definition changed since the last look, or the permissions are to be asked for again.
+func (m *Monitor) due(ctx context.Context) (bool, error) {
+	now, err := m.generation(ctx)
+	if err != nil {
+		return false, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !slices.Equal(now, m.generations) || m.options.Clock.Since(m.asked) >= accessEvery, nil
+}
+
+func (*Monitor) report(ctx context.Context, before, now Finding) {
+	for _, lack := range now.Lacks {
+		if !slices.Contains(before.Lacks, lack) {
+			log.FromContext(ctx).Info("WARNING: "+lack.String(), "kind", lack.Kind)
+		}
+	}
+	for _, lack := range before.Lacks {
+		if !slices.Contains(now.Lacks, lack) {
+			log.FromContext(ctx).Info("the hub has what it lacked", "kind", lack.Kind, "what", lack.What)
+		}
+	}
+}
+
+// Finding returns what the hub lacked when it was last looked at. It is read-only.
+func (m *Monitor) Finding() Finding {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.finding
+}
+
+// Decides says whether the hub has what Berth decides nothing without, and which fields of statuses it drops.
+func (m *Monitor) Decides() (dropped plan.Dropped, ok bool) {
+	found := m.Finding()
+	return found.Dropped(), found.Required() == ""
+}
+
+// Changed is sent to when Decides returns something else than before.
+func (m *Monitor) Changed() <-chan struct{} { return m.changed }

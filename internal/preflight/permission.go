@@ -1,0 +1,209 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// The parts of the manager that need permissions beside its controllers.
+const (
+	PartManager  = "manager"
+	PartLease    = "leader election"
+	PartWebhooks = "webhooks"
+	PartServing  = "certificate"
+	PartGuards   = "guards"
+	// PartPlacement is the controller without which no placement is decided.
+	PartPlacement = "placement"
+)
+
+// reviews is how many permissions are asked for at once.
+const reviews = 8
+
+const (
+	admission = "admissionregistration.k8s.io"
+	rbac      = "rbac.authorization.k8s.io"
+	system    = "berth-system"
+)
+
+// permission is what a part of the manager may do, several resources, names and verbs at once, each separated by commas.
+type permission struct {
+	part, group, resources, names, namespace, verbs string
+}
+
+// permissions are those that config/rbac gives, by the part that needs them.
+func permissions() []permission {
+	return []permission{
+		{part: PartManager, group: "apiextensions.k8s.io", resources: "customresourcedefinitions", verbs: "get"},
+		{part: PartLease, group: "coordination.k8s.io", resources: "leases", namespace: system, verbs: "get,create,update"},
+		{part: PartPlacement, group: group, resources: "managedclusters,managedclustersets,managedclustersetbindings,addonplacementscores,placements", verbs: "list,watch"},
+		{part: PartPlacement, group: group, resources: "placements/status,placements/finalizers,placementdecisions/status", verbs: "update"},
+		{part: PartPlacement, group: group, resources: "placementdecisions", verbs: "list,watch,create,patch,delete"},
+		{part: PartPlacement, group: "events.k8s.io", resources: "events", verbs: "create,patch"},
+		{part: "clusterset", group: group, resources: "managedclusters", verbs: "list,watch"},
+		{part: "clusterset", group: group, resources: "managedclustersets", verbs: "list,watch,create,patch"},
+		{part: "clusterset", group: group, resources: "managedclustersets/status", verbs: "patch"},
+		{part: "binding", group: group, resources: "managedclustersets,managedclustersetbindings", verbs: "list,watch"},
+		{part: "binding", group: group, resources: "managedclustersetbindings/status", verbs: "patch"},
+		{part: "grant", resources: "serviceaccounts", verbs: "list,watch"},
+		{part: "grant", group: group, resources: "managedclustersetbindings", verbs: "list,watch,create,delete"},
+		{part: "grant", group: group, resources: "managedclustersets", verbs: "list,watch"},
+		{part: "grant", group: group, resources: "managedclustersets/bind", verbs: "create"},
+		{part: "grant", group: rbac, resources: "clusterroles,clusterrolebindings", verbs: "list,watch"},
+		{part: "views", group: group, resources: "managedclusters,managedclustersets", verbs: "list,watch"},
+		{part: "views", group: rbac, resources: "clusterroles,clusterrolebindings", verbs: "list,watch"},
+		{part: "views", group: "authentication.k8s.io", resources: "tokenreviews", verbs: "create"},
+		{part: "views", group: "authorization.k8s.io", resources: "subjectaccessreviews", verbs: "create"},
+		{part: "views", resources: "configmaps", names: "extension-apiserver-authentication", namespace: "kube-system", verbs: "get,list,watch"},
+		{part: "setrole", group: group, resources: "managedclustersets", verbs: "get,list,watch"},
+		{part: "setrole", group: group, resources: "managedclustersets/bind,managedclustersets/join,managedclusters/label", verbs: "create"},
+		{part: "setrole", group: group, resources: "managedclusters", verbs: "get,list,watch,update,patch,delete"},
+		{part: "setrole", group: group, resources: "managedclusters/setadmin", verbs: "get,update,patch,delete"},
+		{part: "setrole", group: rbac, resources: "clusterroles", verbs: "list,watch,create,patch"},
+		{part: "health", group: group, resources: "managedclusters", verbs: "list,watch,patch"},
+		{part: "health", group: group, resources: "managedclusters/status,managedclustersets/status", verbs: "patch"},
+		{part: "health", group: group, resources: "managedclusters/taint", verbs: "update"},
+		{part: "health", group: group, resources: "managedclustersets", verbs: "list,watch"},
+		{part: "health", group: group, resources: "placementdecisions", verbs: "list"},
+		{part: "health", group: "coordination.k8s.io", resources: "leases", names: "managed-cluster-lease", verbs: "get,list,watch,create,patch"},
+		{part: "health", group: "events.k8s.io", resources: "events", verbs: "create,patch"},
+		{part: PartWebhooks, resources: "namespaces", verbs: "get"},
+		{part: PartWebhooks, group: group, resources: "managedclustersets", verbs: "get,list,watch"},
+		{part: PartWebhooks, group: "authorization.k8s.io", resources: "subjectaccessreviews", verbs: "create"},
+		{part: PartServing, group: admission, resources: "mutatingwebhookconfigurations,validatingwebhookconfigurations", names: "berth", verbs: "get,create,patch"},
+		{part: PartServing, group: "apiregistration.k8s.io", resources: "apiservices", names: "v1.view." + group, verbs: "get,create,patch"},
+		{part: PartServing, resources: "secrets", names: "berth-serving", namespace: system, verbs: "get,create,patch"},
+		{
+			part: PartGuards, group: admission, resources: "validatingadmissionpolicies,validatingadmissionpolicybindings",
+			names: "berth-bindings,berth-set-roles,berth-set-admins", verbs: "get",
+		},
+		{part: PartGuards, group: rbac, resources: "clusterroles", verbs: "list,watch"},
+	}
+}
+
+// access is one request that is to be allowed, and the parts that make it.
+type access struct {
+	authorizationv1.ResourceAttributes
+
+	parts []string
+}
+
+// accesses returns what some parts of the manager ask of the API server, each once.
+func accesses(runs func(part string) bool, namespace string) []access {
+	var out []access
+	index := map[authorizationv1.ResourceAttributes]int{}
+	for _, p := range permissions() {
+		if !runs(p.part) {
+			continue
+		}
+		for _, asked := range p.expand(namespace) {
+			at, known := index[asked]
+			if !known {
+				at = len(out)
+				index[asked], out = at, append(out, access{ResourceAttributes: asked})
+			}
+			if !slices.Contains(out[at].parts, p.part) {
+				out[at].parts = append(out[at].parts, p.part)
+			}
+		}
+	}
+	return out
+}
+
+// expand returns the single requests of a permission. namespace is where the manager keeps its own objects.
+func (p permission) expand(namespace string) []authorizationv1.ResourceAttributes {
+	in := p.namespace
+	if in == system {
+		in = namespace
+	}
+	var out []authorizationv1.ResourceAttributes
+	for resource := range strings.SplitSeq(p.resources, ",") {
+		resource, sub, _ := strings.Cut(resource, "/")
+		for name := range strings.SplitSeq(p.names, ",") {
+			for verb := range strings.SplitSeq(p.verbs, ",") {
+				out = append(out, authorizationv1.ResourceAttributes{
+					Group: p.group, Resource: resource, Subresource: sub, Name: name, Namespace: in, Verb: verb,
+				})
+			}
+		}
+	}
+	return out
+}
+
+// reviewAll asks the API server for each permission, by reviews of the manager's own access.
+func reviewAll(ctx context.Context, hub client.Client, asked []access) ([]Lack, error) {
+	refused := make([]bool, len(asked))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(reviews)
+	for at := range asked {
+		group.Go(func() error {
+			review := &authorizationv1.SelfSubjectAccessReview{
+				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &asked[at].ResourceAttributes},
+			}
+			switch err := hub.Create(ctx, review); {
+			case apierrors.IsForbidden(err): // nothing is known then, and each refusal shows by itself
+				return nil
+			case err != nil:
+				return fmt.Errorf("asking for permission to %s: %w", asked[at].text(), err)
+			}
+			refused[at] = !review.Status.Allowed
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	var out []Lack
+	for at, is := range refused {
+		if is {
+			out = append(out, asked[at].lacks()...)
+		}
+	}
+	return out, nil
+}
+
+// lacks returns what follows for each part from a permission that is not given. A controller that may not watch what it
+// decides from cannot run. Any other part does what it may.
+func (a access) lacks() []Lack {
+	out := make([]Lack, 0, len(a.parts))
+	for _, part := range a.parts {
+		lack := Lack{Kind: KindPermission, What: "the permission to " + a.text(), Effect: part + " cannot do this part of its work"}
+		switch reads := a.Verb == "list" || a.Verb == "watch"; {
+		case reads && part == PartPlacement:
+			lack.Required = true
+		case reads && slices.Contains(optional(), part):
+			lack.Off, lack.Effect = part, "the controller "+part+" does not run"
+		}
+		out = append(out, lack)
+	}
+	return out
+}
+
+// optional are the controllers that the manager can run without.
+func optional() []string {
+	return []string{"clusterset", "binding", "grant", "views", "setrole", "health"}
+}
+
+// text renders the request, such as "patch managedclusters/status.cluster.open-cluster-management.io".
+func (a access) text() string {
+	out := a.Verb + " " + a.Resource
+	if a.Subresource != "" {
+		out += "/" + a.Subresource
+	}
+	if a.Group != "" {
+		out += "." + a.Group
+	}
+	if a.Name != "" {
+		out += " " + a.Name
+	}
+	if a.Namespace != "" {
+		out += " in namespace " + a.Namespace
+	}
+	return out
+}
