@@ -104,6 +104,9 @@ func (t *Trace) refused() int {
 // maxHeld is how many held clusters the condition names.
 const maxHeld = 10
 
+// heldFollows says what follows for clusters that are held.
+const heldFollows = "They stay selected until its budget is free again or they qualify again"
+
 // Held returns PlacementHeld as it may be told to somebody who sees some of the clusters; a placement without a disruption
 // policy has none.
 func (t *Trace) Held(sees func(cluster string) bool) Condition {
@@ -128,8 +131,8 @@ func (t *Trace) Held(sees func(cluster string) bool) Condition {
 		names = append(names, "...")
 	}
 	out.Status, out.Reason = metav1.ConditionTrue, clusterv1beta1.ReasonBudgetSpent
-	out.Message = bounded(fmt.Sprintf("%d selected ManagedClusters would be dropped and are held by spec.disruptionPolicy: %s",
-		len(ids), strings.Join(names, ", ")))
+	out.Message = bounded(fmt.Sprintf("%d selected ManagedClusters would be dropped and are held by spec.disruptionPolicy: %s. %s",
+		len(ids), strings.Join(names, ", "), heldFollows))
 	return out
 }
 
@@ -138,12 +141,14 @@ func (t *Trace) scoresExpired() Condition {
 	var expired []string
 	for _, column := range t.Ranking.Columns {
 		if count := column.Expired - t.passing(column); count > 0 {
-			expired = append(expired, fmt.Sprintf("%s: %d scores are out of date", column.Prioritizer.Name(), count))
+			expired = append(expired, fmt.Sprintf("%s: %d scores are out of date and count as 0 until AddOnPlacementScore %s is updated in the namespaces of their clusters",
+				column.Prioritizer.Name(), count, column.Prioritizer.Resource))
 		}
 	}
 	asked := t.asked()
 	for _, resource := range slices.Sorted(maps.Keys(asked)) {
-		expired = append(expired, fmt.Sprintf("scores(%q): %d are out of date", resource, asked[resource]))
+		expired = append(expired, fmt.Sprintf("scores(%q): %d are out of date and left out until AddOnPlacementScore %s is updated in the namespaces of their clusters",
+			resource, asked[resource], resource))
 	}
 	if len(expired) == 0 {
 		return Condition{

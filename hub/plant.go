@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -51,6 +52,8 @@ type plant struct {
 	log      *logfile.File
 	parts    *supervise.Group
 	admin    *rest.Config
+	// stopping is true once the parts are told to stop.
+	stopping atomic.Bool
 }
 
 // start brings the parts up in order. It returns the first failure of any part,
@@ -88,7 +91,7 @@ func (p *plant) startParts(ctx context.Context, manifests, objects manifest.Set)
 	if err := embed.StampVersion(); err != nil {
 		return err
 	}
-	logs := embed.Logs{Writer: terminal.NewWriter(p.log), Verbosity: p.opts.Verbosity, Fatal: p.parts.Fail}
+	logs := embed.Logs{Writer: terminal.NewWriter(p.log), Verbosity: p.opts.Verbosity, Fatal: p.parts.Fail, Stopping: p.stopping.Load}
 	if err := logs.Route(); err != nil {
 		return err
 	}
@@ -161,6 +164,7 @@ func (p *plant) awaitManager(ctx context.Context) error {
 
 // stop stops the parts that run and closes what they shared.
 func (p *plant) stop(ctx context.Context) error {
+	p.stopping.Store(true)
 	err := p.parts.Stop(ctx)
 	// The API server has closed its listener already, unless it never ran.
 	_ = p.listener.Close()

@@ -1,6 +1,7 @@
 // Package apiserver holds the manifests that make the views known to an API server, as files in the binary.
 //
-// It owns the files, cluster.yaml for a cluster among them, and refuses to know who applies them.
+// It owns the files, cluster.yaml for a cluster among them, and refuses to know who applies them. What is in its own folder may be
+// applied as a whole to a cluster; local holds what takes the place of cluster.yaml on a hub in one process.
 package apiserver
 
 import (
@@ -14,7 +15,7 @@ const ServerName = "berth-views.berth-system.svc"
 //go:embed access.yaml
 var access string
 
-//go:embed access.yaml local.yaml
+//go:embed access.yaml local/service.yaml
 var local embed.FS
 
 //go:embed apiservice.yaml

@@ -1,7 +1,10 @@
 package apiserver_test
 
 import (
+	"bytes"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,5 +31,35 @@ func TestServerNameIsThatOfTheRegisteredService(t *testing.T) {
 	}
 	if _, open := object.Object["spec"].(map[string]any)["insecureSkipTLSVerify"]; open {
 		t.Error("the views are to be trusted by whatever certificate")
+	}
+}
+
+// TestTheFolderIsThatOfACluster: applied as a whole, as an upgrade does, the folder stores each object once, and no Service that leads
+// the API server to its own machine.
+func TestTheFolderIsThatOfACluster(t *testing.T) {
+	files, err := filepath.Glob("*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("files %v: %v", files, err)
+	}
+	in := map[string]string{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for document := range bytes.SplitSeq(data, []byte("\n---\n")) {
+			object := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal(document, &object.Object); err != nil {
+				t.Fatal(err)
+			}
+			name := object.GetKind() + " " + object.GetName()
+			if first, twice := in[name]; twice {
+				t.Errorf("%s is in %s and in %s", name, first, file)
+			}
+			in[name] = file
+			if kind, _, _ := unstructured.NestedString(object.Object, "spec", "type"); kind == "ExternalName" {
+				t.Errorf("%s in %s is for a hub in one process", name, file)
+			}
+		}
 	}
 }

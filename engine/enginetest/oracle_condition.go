@@ -88,7 +88,7 @@ func (r *run) heldCondition(next memory) engine.Condition {
 		if len(held) > 10 {
 			held = append(held[:10], "...")
 		}
-		out.Message += strings.Join(held, ", ")
+		out.Message += strings.Join(held, ", ") + ". They stay selected until its budget is free again or they qualify again"
 	}
 	return out
 }
@@ -99,7 +99,8 @@ func (r *run) expired(last *view, asked inquiry) engine.Condition {
 	for _, prioritizer := range slices.SortedFunc(maps.Keys(r.weight), byResource) {
 		resource, score, addOn := strings.Cut(prioritizer, "/")
 		if n := last.outdated(resource, score); addOn && r.weight[prioritizer] != 0 && n > 0 {
-			problems = append(problems, fmt.Sprintf("AddOn/%s: %d scores are out of date", prioritizer, n))
+			problems = append(problems, fmt.Sprintf("AddOn/%s: %d scores are out of date and count as 0 until AddOnPlacementScore %s is updated in the namespaces of their clusters",
+				prioritizer, n, resource))
 		}
 	}
 	all := inquiry{}
@@ -112,7 +113,8 @@ func (r *run) expired(last *view, asked inquiry) engine.Condition {
 		}
 	}
 	for _, resource := range slices.Sorted(maps.Keys(all)) {
-		problems = append(problems, fmt.Sprintf("scores(%q): %d are out of date", resource, len(all[resource])))
+		problems = append(problems, fmt.Sprintf("scores(%q): %d are out of date and left out until AddOnPlacementScore %s is updated in the namespaces of their clusters",
+			resource, len(all[resource]), resource))
 	}
 	out := engine.Condition{Type: "PlacementScoresExpired"}
 	switch {

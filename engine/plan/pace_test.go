@@ -106,7 +106,7 @@ func TestABudgetIsPaidBeforeAnybodyGoes(t *testing.T) {
 		}
 	}
 	held := meta.FindStatusCondition(w.Placements[key].Status.Conditions, clusterv1beta1.PlacementConditionHeld)
-	if want := "1 selected ManagedClusters would be dropped and are held by spec.disruptionPolicy: c"; held == nil || held.Message != want {
+	if want := "1 selected ManagedClusters would be dropped and are held by spec.disruptionPolicy: c. They stay selected until its budget is free again or they qualify again"; held == nil || held.Message != want {
 		t.Errorf("condition %v, want %q", held, want)
 	}
 	for _, object := range fit("c") {

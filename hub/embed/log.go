@@ -1,10 +1,14 @@
 package embed
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
+	"net/url"
 	"runtime"
 	"strconv"
 	_ "unsafe" // for go:linkname
@@ -14,6 +18,8 @@ import (
 	"google.golang.org/grpc/grpclog"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
+
+	"github.com/berth-project/berth/internal/quiet"
 )
 
 // Logs says where the components' logs go.
@@ -25,6 +31,18 @@ type Logs struct {
 	// Fatal is told when a component calls a fatal log function, which would have
 	// ended the process. The calling goroutine ends instead.
 	Fatal func(error)
+	// Stopping says whether the hub was told to stop. From then on an error that only says so is information. Nil: never.
+	Stopping func() bool
+}
+
+// expected says whether an error only follows from stopping: work that was canceled, a server or a connection that was closed, a
+// request that was not answered.
+func (l Logs) expected(err error) bool {
+	if l.Stopping == nil || !l.Stopping() {
+		return false
+	}
+	unanswered := &url.Error{}
+	return errors.Is(err, context.Canceled) || errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) || errors.As(err, &unanswered)
 }
 
 // Route sends all of Kubernetes' logs there. It changes process globals, so it
@@ -36,7 +54,7 @@ func (l Logs) Route() error {
 		return fmt.Errorf("setting the log level: %w", err)
 	}
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(l.Writer), textlogger.Verbosity(l.Verbosity)))
-	klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true))
+	klog.SetLoggerWithOptions(quiet.Logger(logger, l.expected), klog.ContextualLogger(true))
 	// gRPC reports each connection it opens and closes; only errors matter here.
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, l.Writer))
 	etcdClientLogger = zap.New(l.etcdCore()).Named("etcd-client")
@@ -68,7 +86,37 @@ func (l Logs) etcdCore() zapcore.Core {
 	}
 	format := zap.NewProductionEncoderConfig()
 	format.EncodeTime = zapcore.ISO8601TimeEncoder
-	return zapcore.NewCore(zapcore.NewConsoleEncoder(format), zapcore.Lock(zapcore.AddSync(l.Writer)), level)
+	return quietCore{zapcore.NewCore(zapcore.NewConsoleEncoder(format), zapcore.Lock(zapcore.AddSync(l.Writer)), level), l.expected}
+}
+
+// quietCore writes as information the errors that are expected.
+type quietCore struct {
+	zapcore.Core
+
+	expected func(error) bool
+}
+
+// With implements zapcore.Core.
+func (c quietCore) With(fields []zapcore.Field) zapcore.Core {
+	return quietCore{c.Core.With(fields), c.expected}
+}
+
+// Check implements zapcore.Core.
+func (c quietCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if c.Enabled(entry.Level) {
+		return checked.AddCore(entry, c)
+	}
+	return checked
+}
+
+// Write implements zapcore.Core.
+func (c quietCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
+	for _, field := range fields {
+		if err, ok := field.Interface.(error); ok && entry.Level == zapcore.ErrorLevel && c.expected(err) {
+			entry.Level = zapcore.InfoLevel
+		}
+	}
+	return c.Core.Write(entry, fields)
 }
 
 // fatalHook replaces zap's exit and panic.

@@ -14,17 +14,18 @@ import (
 )
 
 // setLog sends every log line of the process, those of the client library included, to the logger that the options
-// name, or to standard error.
-func setLog(options Options) {
+// name, or to standard error. It returns the logger.
+func setLog(options Options) logr.Logger {
 	if !options.Logger.IsZero() {
 		ctrl.SetLogger(options.Logger)
-		return
+		return options.Logger
 	}
 	if err := options.NewLogger(); err != nil {
-		return // validated before
+		return ctrl.Log // validated before
 	}
 	ctrl.SetLogger(options.Logger)
 	klog.SetLogger(options.Logger)
+	return options.Logger
 }
 
 // NewLogger sets Logger to one that writes to standard error, as LogFormat and LogLevel say.

@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 
@@ -24,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
@@ -41,6 +43,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/setrole"
 	"github.com/berth-project/berth/internal/guard"
 	"github.com/berth-project/berth/internal/preflight"
+	"github.com/berth-project/berth/internal/quiet"
 	"github.com/berth-project/berth/internal/record"
 	"github.com/berth-project/berth/internal/telemetry"
 	"github.com/berth-project/berth/internal/version"
@@ -106,7 +109,7 @@ func Run(ctx context.Context, options Options) error {
 	if err := options.validate(); err != nil {
 		return err
 	}
-	setLog(options)
+	options.Logger = setLog(options)
 	restConfig, err := hubConfig(options)
 	if err != nil {
 		return err
@@ -149,7 +152,7 @@ func run(ctx context.Context, options Options, restConfig *rest.Config, lock res
 	if err != nil {
 		return err
 	}
-	mgr, err := ctrl.NewManager(restConfig, managerOptions(options, scheme, caches, lock))
+	mgr, err := ctrl.NewManager(restConfig, managerOptions(ctx, options, scheme, caches, lock))
 	if err != nil {
 		return fmt.Errorf("making the manager: %w", err)
 	}
@@ -226,11 +229,13 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-func managerOptions(options Options, scheme *runtime.Scheme, caches cache.Options, lock resourcelock.Interface) ctrl.Options {
+func managerOptions(ctx context.Context, options Options, scheme *runtime.Scheme, caches cache.Options, lock resourcelock.Interface) ctrl.Options {
 	return ctrl.Options{
-		Scheme:                              scheme,
+		Scheme: scheme,
+		// What goes wrong once the manager is told to stop follows from that; what matters is in the error that it ends with.
+		Logger:                              quiet.Logger(options.Logger, func(error) bool { return ctx.Err() != nil }),
 		Cache:                               caches,
-		Metrics:                             metricsserver.Options{BindAddress: options.MetricsAddress},
+		Metrics:                             metricsOptions(options),
 		HealthProbeBindAddress:              off, // see probes
 		PprofBindAddress:                    options.ProfileAddress,
 		LeaderElection:                      options.LeaderElection,
@@ -242,4 +247,14 @@ func managerOptions(options Options, scheme *runtime.Scheme, caches cache.Option
 		RetryPeriod:                         &options.RetryPeriod,
 		Controller:                          config.Controller{SkipNameValidation: new(true), UsePriorityQueue: new(false)},
 	}
+}
+
+// metricsOptions returns how metrics are served. The certificate is one that the server makes for itself.
+func metricsOptions(options Options) metricsserver.Options {
+	out := metricsserver.Options{BindAddress: options.MetricsAddress}
+	if options.MetricsSecure {
+		out.SecureServing, out.FilterProvider = true, filters.WithAuthenticationAndAuthorization
+		out.TLSOpts = []func(*tls.Config){func(config *tls.Config) { config.MinVersion = tls.VersionTLS13 }}
+	}
+	return out
 }

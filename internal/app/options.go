@@ -30,6 +30,8 @@ type Options struct {
 	Burst int
 	// MetricsAddress and HealthAddress are host:port to listen on; "0" is off.
 	MetricsAddress, HealthAddress string
+	// MetricsSecure serves metrics over TLS, to callers whose token is allowed to get /metrics.
+	MetricsSecure bool
 	// ProfileAddress is host:port that serves what pprof reads, under /debug/pprof: it asks nobody who he is, so the host must be
 	// a loopback one. "0" is off.
 	ProfileAddress string
@@ -91,6 +93,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "requests per second to the API server; below 0: no bound")
 	flags.IntVar(&o.Burst, "kube-api-burst", o.Burst, "requests at once to the API server")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "host:port that serves /metrics; 0: off")
+	flags.BoolVar(&o.MetricsSecure, "metrics-secure", o.MetricsSecure,
+		"serve /metrics over TLS, to callers with a token that may get it, as the ClusterRole system:monitoring allows")
 	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress, "host:port that serves /healthz and /readyz; 0: off")
 	flags.StringVar(&o.ProfileAddress, "profile-bind-address", o.ProfileAddress,
 		"host:port on a loopback address that serves profiles under /debug/pprof; 0: off")

@@ -48,6 +48,8 @@ func (o *Options) needs(part string) bool {
 		return o.LeaderElection
 	case preflight.PartWebhooks:
 		return o.Webhooks.on()
+	case preflight.PartMetrics:
+		return o.MetricsSecure && o.MetricsAddress != off
 	case preflight.PartServing:
 		return (o.Webhooks.on() || o.viewed()) && o.Certificate.Certificate == ""
 	case "views":

@@ -19,6 +19,7 @@ const (
 	PartWebhooks = "webhooks"
 	PartServing  = "certificate"
 	PartGuards   = "guards"
+	PartMetrics  = "metrics"
 	// PartPlacement is the controller without which no placement is decided.
 	PartPlacement = "placement"
 )
@@ -83,6 +84,8 @@ func permissions() []permission {
 			part: PartGuards, group: admission, resources: "validatingadmissionpolicies,validatingadmissionpolicybindings",
 			names: "berth-bindings,berth-set-roles,berth-set-admins", verbs: "get",
 		},
+		{part: PartMetrics, group: "authentication.k8s.io", resources: "tokenreviews", verbs: "create"},
+		{part: PartMetrics, group: "authorization.k8s.io", resources: "subjectaccessreviews", verbs: "create"},
 		{part: PartGuards, group: rbac, resources: "clusterroles", verbs: "list,watch"},
 	}
 }

@@ -34,6 +34,7 @@ type hubManager struct {
 func newManager() *hubManager {
 	options := app.DefaultOptions()
 	options.MetricsAddress, options.HealthAddress = off, off
+	options.MetricsSecure = true // as the API server serves its own
 	options.Views.Address, options.Webhooks.Address = freeAddress, freeAddress
 	options.Health.Simulate = true
 	options.Identity = "berth-hub" // its data folder is locked against a second one

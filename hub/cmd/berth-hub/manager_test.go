@@ -40,7 +40,7 @@ func TestEveryManagerFlagIsForwarded(t *testing.T) {
 
 // differing are the flags whose default is another one in berth-hub.
 func differing() []string {
-	return []string{"health-probe-bind-address", "metrics-bind-address", "simulate", "view-bind-address", "webhook-bind-address"}
+	return []string{"health-probe-bind-address", "metrics-bind-address", "metrics-secure", "simulate", "view-bind-address", "webhook-bind-address"}
 }
 
 // TestForwardedFlags: what is given reaches the manager.

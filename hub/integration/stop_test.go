@@ -1,0 +1,87 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// errorLine is a line of the log at the level of an error, as klog, zap, gRPC and slog write it.
+var errorLine = regexp.MustCompile(`^(E[0-9]{4} |.*\tERROR\t|.*\terror\t|.*\bERROR: |.*\blevel=ERROR\b)`)
+
+// TestAnOrderlyStopLogsNoError stops a hub by a signal while its manager watches a fleet, and a client too.
+func TestAnOrderlyStopLogsNoError(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	hub := hubtest.New(t, hubtest.Options{DataDir: dir, Manager: true, Args: []string{
+		"--metrics-bind-address=" + hubtest.FreeAddress(t), "--health-probe-bind-address=" + hubtest.FreeAddress(t),
+	}})
+	admin := hubtest.NewClient(t, hub.Config())
+	for _, object := range []client.Object{
+		&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "prod"}},
+		&clusterv1beta2.ManagedClusterSetBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "prod"}, Spec: clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: "prod"},
+		},
+		&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
+			Name: "eu-1", Labels: map[string]string{clusterv1beta2.ClusterSetLabel: "prod"}, Annotations: map[string]string{clusterv1.SimulatedAnnotationKey: "true"},
+		}},
+		&clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}},
+	} {
+		if err := admin.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		web := &clusterv1beta1.Placement{}
+		if err := admin.Get(ctx, client.ObjectKey{Namespace: "default", Name: "web"}, web); err != nil {
+			return err
+		}
+		if web.Status.NumberOfSelectedClusters != 1 {
+			return fmt.Errorf("%d clusters are selected, want 1", web.Status.NumberOfSelectedClusters)
+		}
+		return nil
+	})
+	path := filepath.Join(dir, "hub.log")
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	watch, err := hub.Client(t).CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	if err := syscall.Kill(hub.PID(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-hub.Done()
+	log, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(log[before.Size():])) {
+		if errorLine.MatchString(line) {
+			t.Errorf("the log of the stop has an error: %s", line)
+		}
+	}
+	for line := range strings.Lines(hub.Output()) {
+		if errorLine.MatchString(line) {
+			t.Errorf("the hub printed an error: %s", line)
+		}
+	}
+	if t.Failed() {
+		t.Logf("the whole log of the stop:\n%s", log[before.Size():])
+	}
+}
