@@ -98,7 +98,7 @@ func (n need) schema() (*apiextensionsv1.JSONSchemaProps, error) {
 	}
 	version := n.served(definition)
 	if version == nil || version.Schema == nil {
-		return nil, fmt.Errorf("reading the definition of %s that Berth ships: there is no version %s", n.resource, n.version) //nolint:err113 // a broken build
+		return nil, fmt.Errorf("reading the definition of %s that Berth ships: there is no version %s", n.resource, n.version)
 	}
 	return version.Schema.OpenAPIV3Schema, nil
 }
