@@ -73,6 +73,9 @@ func allocatable(object *clusterv1.ManagedCluster, name clusterv1.ResourceName) 
 	if !ok || !hasCapacity {
 		return Allocatable{}
 	}
+	if amount.IsZero() { // "0e700" is zero times more than any float, which would be no number
+		return Allocatable{Known: true}
+	}
 	// A quantity may be larger than any float; an infinite one could not be compared with others.
 	return Allocatable{Amount: min(max(amount.AsApproximateFloat64(), -math.MaxFloat64), math.MaxFloat64), Known: true}
 }

@@ -2,9 +2,11 @@ package scenario
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,6 +53,9 @@ func Read(name string, data []byte) (*Scenario, error) {
 		}
 	}
 	if len(faults) > 0 {
+		slices.SortStableFunc(faults, func(a, b file.Fault) int { // the validator goes through fields in no order
+			return cmp.Or(cmp.Compare(a.Place.Line, b.Place.Line), strings.Compare(a.Err.Error(), b.Err.Error()))
+		})
 		return nil, faults
 	}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(content, out); err != nil {
