@@ -111,6 +111,28 @@ func TestAnEvaluationOverItsLimitIsTooCostly(t *testing.T) {
 	}
 }
 
+// TestAQuantityOfMillionsOfDigitsIsNeverMade: to compare such a quantity takes minutes and gigabytes, however short its text is.
+func TestAQuantityOfMillionsOfDigitsIsNeverMade(t *testing.T) {
+	for number, want := range map[string]celenv.Answer{
+		"1e18": celenv.Yes, "1E": celenv.Yes, "1e+1000": celenv.Yes, "1e-1000": celenv.No,
+		"e700000010": celenv.TooCostly, "0.1e-700000000": celenv.TooCostly, "1E99999999999999999999": celenv.TooCostly, "1e-1001": celenv.TooCostly,
+	} {
+		for _, text := range []string{
+			`quantity("` + number + `").isGreaterThan(quantity("1"))`,
+			`isQuantity("` + number + `") && quantity(["` + number + `"][0]).compareTo(quantity("1")) > 0`,
+		} {
+			expression, err := enginetest.Env(t).Compile(text)
+			if err != nil {
+				t.Errorf("%s: %v", text, err)
+				continue
+			}
+			if got := expression.Eval(subject()).Answer; got != want {
+				t.Errorf("%s: %v, want %v", text, got, want)
+			}
+		}
+	}
+}
+
 func TestLimits(t *testing.T) {
 	if celenv.ExpressionCost != 1_000_000 || celenv.SelectorCost != 10_000_000 {
 		t.Errorf("limits %d and %d, want a million for an expression and ten for a selector", celenv.ExpressionCost, celenv.SelectorCost)

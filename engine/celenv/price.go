@@ -1,6 +1,8 @@
 package celenv
 
 import (
+	"errors"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -49,8 +51,11 @@ func prices(patterns func(string) uint64) map[string]price {
 			out[name] = weights(by)
 		}
 	}
-	for _, name := range []string{"duration", "timestamp", "isURL", "url", "isSemver", "semver", "isQuantity", "quantity"} {
+	for _, name := range []string{"duration", "timestamp", "isURL", "url", "isSemver", "semver"} {
 		out[name] = func(args []ref.Val) uint64 { return 10 + 2*length(args[0]) }
+	}
+	for _, name := range []string{"isQuantity", "quantity"} {
+		out[name] = priceOfQuantity
 	}
 	for _, name := range []string{"getHost", "getHostname", "getPort", "getScheme", "getEscapedPath", "getQuery"} {
 		out[name] = func(args []ref.Val) uint64 { return 2 + urlWeight(args[0]) }
@@ -97,6 +102,23 @@ func weights(by uint64) price {
 		}
 		return saturated(by * total)
 	}
+}
+
+// largestExponent is the largest power of ten that a quantity may have, either way. A quantity is compared and added digit by digit:
+// "e700000010", ten characters, would be a number of 700,000,010 digits. The largest suffix, E, is ten to the power of 18.
+const largestExponent = 1000
+
+// priceOfQuantity is immense where the text has a larger exponent than any amount needs, so that no such quantity is made.
+func priceOfQuantity(args []ref.Val) uint64 {
+	if text, ok := args[0].(types.String); ok {
+		if at := strings.LastIndexAny(string(text), "eE"); at >= 0 && at < len(text)-1 {
+			exponent, err := strconv.Atoi(string(text[at+1:]))
+			if errors.Is(err, strconv.ErrRange) || err == nil && max(exponent, -exponent) > largestExponent {
+				return immense
+			}
+		}
+	}
+	return 10 + 2*length(args[0])
 }
 
 // lesser is the price of a comparison: values of different sizes differ at once.
