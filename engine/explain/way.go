@@ -288,7 +288,7 @@ func (s *search) scoring(trace *engine.Trace) []Step {
 	if likely > bestScore {
 		return nil
 	}
-	return s.counted(Step{Action: SetScore, Key: by.Resource, Value: by.Score}, guess{current + 1, int32(likely)}, bestScore)
+	return s.counted(Step{Action: SetScore, Key: by.Resource, Value: by.Score}, guess{current + 1, bounded(likely)}, bestScore)
 }
 
 // weighing returns the step by which the prioritizer counts more that prefers the cluster most to the one that was chosen last; none
@@ -314,7 +314,7 @@ func (s *search) weighing(trace *engine.Trace) []Step {
 	if likely > maxWeight {
 		return nil
 	}
-	return s.counted(Step{Action: SetWeight, Key: by.Name()}, guess{int32(by.Weight) + 1, int32(likely)}, maxWeight)
+	return s.counted(Step{Action: SetWeight, Key: by.Name()}, guess{bounded(by.Weight) + 1, bounded(likely)}, maxWeight)
 }
 
 // needed returns how many steps of a size make a distance.

@@ -35,7 +35,7 @@ func (o *Options) preflightHub(ctx context.Context, hub *rest.Config) (*prefligh
 	for _, name := range found.Off() {
 		off = append(off, "-"+name)
 	}
-	o.Controllers = append(off, slices.Clone(o.Controllers)...)
+	o.Controllers = slices.Concat(off, o.Controllers)
 	return monitor, nil
 }
 

@@ -127,6 +127,11 @@ func (d *describe) run(ctx context.Context) error {
 	if err := d.addPast(ctx, found); err != nil {
 		return err
 	}
+	return d.write(found)
+}
+
+// write prints what was found, one object below the other.
+func (d *describe) write(found []described) error {
 	return emit(d.world.streams.Out, func(w io.Writer) error {
 		on := screen{colours: screenOf(d.world.streams.Out, os.Getenv).colours} // nothing is cut here
 		for i, object := range found {

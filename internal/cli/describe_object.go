@@ -115,7 +115,7 @@ func (d described) writeHistory(w io.Writer) error {
 func (d described) writeEvents(w io.Writer, now time.Time) error {
 	if d.noEvents != nil {
 		printf(w, "Events:   not known: %s\n", d.noEvents)
-		return nil
+		return nil //nolint:nilerr // the error is what is printed
 	}
 	list := factList{title: "Events", columns: []string{"TYPE", "REASON", "AGE", "FROM", "MESSAGE"}}
 	for _, event := range d.events {

@@ -329,7 +329,7 @@ func (g *get) table(w io.Writer) *table {
 		at++
 	}
 	if g.output == "wide" {
-		out.last = append(optional, wide...)
+		out.last = slices.Concat(optional, wide)
 	} else {
 		out.optional = optional
 	}

@@ -128,7 +128,7 @@ func TestMisuseOfGetAndTree(t *testing.T) {
 		"nothing to get":            {[]string{"get"}, "say what to show: placements, clusters, sets or groups\nSee 'kubectl berth get --help'."},
 		"an unknown kind":           {[]string{"get", "pods"}, `unknown kind "pods": use placements, clusters, sets or groups`},
 		"two names":                 {[]string{"get", "pl", "a", "b"}, `unexpected argument "b": one name at a time, or -l for several`},
-		"an unknown output":         {[]string{"get", "pl", "-o", "xml"}, `unknown output "xml": use table, wide, json, yaml, name, jsonpath=..., go-template=... or custom-columns=...`},
+		"an unknown output":         {[]string{"get", "pl", "-o", "xml"}, `unknown output "xml": use table, wide, json, yaml, name, jsonpath=PATH, go-template=TEMPLATE or custom-columns=TITLE:PATH`},
 		"a name everywhere":         {[]string{"get", "pl", "a", "-A"}, "a name is looked up in one namespace: give -n instead of -A"},
 		"one namespace and all":     {[]string{"get", "pl", "-A", "-n", "shop"}, "-A is every namespace and -n is one"},
 		"a name and labels":         {[]string{"get", "pl", "a", "-l", "b=c"}, "give a name or -l, not both"},

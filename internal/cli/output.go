@@ -25,7 +25,7 @@ func outputs() []string {
 	}
 }
 
-var errUnknownOutput = errors.New("use table, wide, json, yaml, name, jsonpath=..., go-template=... or custom-columns=...")
+var errUnknownOutput = errors.New("use table, wide, json, yaml, name, jsonpath=PATH, go-template=TEMPLATE or custom-columns=TITLE:PATH")
 
 // completeOutput reads the form of the output; the printer is nil for the forms without an expression.
 func completeOutput(output string) (rowsPrinter, error) {

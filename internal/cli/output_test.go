@@ -52,7 +52,7 @@ func TestGetPrintsAsKubectlDoes(t *testing.T) {
 // TestOutputsThatAreRefused holds that a wrong expression is named, before anything is read.
 func TestOutputsThatAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct{ args, want string }{
-		"an unknown form":        {"-o xml", `unknown output "xml": use table, wide, json, yaml, name, jsonpath=..., go-template=... or custom-columns=...`},
+		"an unknown form":        {"-o xml", `unknown output "xml": use table, wide, json, yaml, name, jsonpath=PATH, go-template=TEMPLATE or custom-columns=TITLE:PATH`},
 		"a form alone":           {"-o custom-columns", "-o custom-columns needs an expression after the =, such as -o custom-columns=NAME:.metadata.name,SELECTED:.selected"},
 		"nothing after the sign": {"-o jsonpath=", "-o jsonpath needs an expression after the =, such as -o jsonpath='{.items[*].metadata.name}'"},
 		"a broken JSONPath":      {"-o jsonpath={.items[", "-o jsonpath: "},

@@ -44,8 +44,12 @@ func TestMisspeltWordsAreAnsweredWithTheNearest(t *testing.T) {
 func TestKindsAreSpeltAsKubectlSpellsThem(t *testing.T) {
 	want := look(t, "get", "cluster", "eu-2")
 	for _, spelling := range [][]string{
-		{"clusters", "eu-2"}, {"managedcluster/eu-2"}, {"mcl/eu-2"}, {"ManagedClusters", "eu-2"},
-		{"managedclusters.cluster.open-cluster-management.io/eu-2"}, {"managedclusters.v1.cluster.open-cluster-management.io", "eu-2"},
+		{"clusters", "eu-2"},
+		{"managedcluster/eu-2"},
+		{"mcl/eu-2"},
+		{"ManagedClusters", "eu-2"},
+		{"managedclusters.cluster.open-cluster-management.io/eu-2"},
+		{"managedclusters.v1.cluster.open-cluster-management.io", "eu-2"},
 	} {
 		if got := look(t, append([]string{"get"}, spelling...)...); got != want || got.code != cli.ExitOK {
 			t.Errorf("get %q: got %+v, want %+v", spelling, got, want)

@@ -64,7 +64,7 @@ func follow(t *testing.T, page string) {
 	if err != nil {
 		t.Error(err)
 	}
-	if err := runner.Stop(); err != nil {
+	if err := runner.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(text, followed); diff != "" && !*update {

@@ -44,24 +44,24 @@ func Parse(page string) []Part {
 	return out
 }
 
-// changing are the parts of an output that differ from run to run, and what stands for them.
-var changing = []struct {
-	pattern *regexp.Regexp
-	as      string
-}{
-	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`), "TIME"},
-	{regexp.MustCompile(`\b(\d+(\.\d+)?(ms|[smhd]))+\b`), "AGE"},
-	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "ADDRESS"},
-	{regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`), "UID"},
-	{regexp.MustCompile(` {2,}`), "  "}, // the width of a column follows what is in it
-	{regexp.MustCompile(`(?m) +$`), ""},
-}
+// What differs from run to run in an output.
+var (
+	times     = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
+	ages      = regexp.MustCompile(`\b(\d+(\.\d+)?(ms|[smhd]))+\b`)
+	addresses = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	uids      = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
+	gaps      = regexp.MustCompile(` {2,}`) // the width of a column follows what is in it
+	ends      = regexp.MustCompile(`(?m) +$`)
+)
 
 // Same says whether two outputs are the same but for times, ages, ports, UIDs and the width of columns.
 func Same(a, b string) bool { return stable(a) == stable(b) }
 
 func stable(text string) string {
-	for _, change := range changing {
+	for _, change := range []struct {
+		pattern *regexp.Regexp
+		as      string
+	}{{times, "TIME"}, {ages, "AGE"}, {addresses, "ADDRESS"}, {uids, "UID"}, {gaps, "  "}, {ends, ""}} {
 		text = change.pattern.ReplaceAllString(text, change.as)
 	}
 	return text

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const page = "# Page\n\n```console\n$ echo one\none\n$ cat <<END\n> two\n> END\ntwo\n```\n\n```\n$ not run\n```\nend\n"
+const page = "# Page\n\n```console\n$ echo one; #\none\n$ cat <<END\n> two\n> END\ntwo\n```\n\n```\n$ not run\n```\nend\n"
 
 func TestParse(t *testing.T) {
 	var commands, printed []string
@@ -22,7 +22,7 @@ func TestParse(t *testing.T) {
 	if diff := cmp.Diff(page, text.String()); diff != "" {
 		t.Errorf("the parts do not make up the page (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"echo one", "cat <<END\ntwo\nEND"}, commands); diff != "" {
+	if diff := cmp.Diff([]string{"echo one; #", "cat <<END\ntwo\nEND"}, commands); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"one\n", "two\n"}, printed); diff != "" {
@@ -71,7 +71,7 @@ func TestRun(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("page (-want +got):\n%s", diff)
 			}
-			if err := runner.Stop(); err != nil {
+			if err := runner.Stop(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})

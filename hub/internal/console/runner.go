@@ -8,10 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 const (
@@ -85,24 +88,27 @@ func (r *Runner) run(ctx context.Context, part Part) (printed string, err error)
 		return "", err
 	}
 	if r.options.Once {
-		time.Sleep(settling)
+		pass(ctx, settling)
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.options.Limit)
-	defer cancel()
-	for {
+	err = wait.PollUntilContextTimeout(ctx, pause, r.options.Limit, true, func(ctx context.Context) (bool, error) {
 		got, err := r.output(ctx, part.Command)
-		if ctx.Err() != nil {
-			return printed, nil
+		if ctx.Err() != nil { // it was cut short
+			return false, err
 		}
 		printed = r.hide(got)
-		if err != nil || r.options.Once || Same(printed, part.Printed) {
-			return printed, err
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+		return r.options.Once || Same(printed, part.Printed), err
+	})
+	if wait.Interrupted(err) {
+		err = nil
 	}
+	return printed, err
+}
+
+// pass lets some time pass.
+func pass(ctx context.Context, long time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, long)
+	defer cancel()
+	<-ctx.Done()
 }
 
 // output returns what a command prints to both of its outputs. It is an error only where it could not be run.
@@ -123,7 +129,7 @@ func (r *Runner) hide(text string) string {
 }
 
 func (r *Runner) command(ctx context.Context, line string) *exec.Cmd {
-	command := exec.CommandContext(ctx, "bash", "-c", line)
+	command := exec.CommandContext(ctx, "bash", "-c", line) //nolint:gosec // pages are of this repository
 	command.Dir, command.Env = r.options.Folder, r.options.Environment
 	return command
 }
@@ -166,38 +172,41 @@ func (r *Runner) start(ctx context.Context, line, want string) (string, error) {
 	if r.options.Once {
 		limit = starting
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	for {
+	err := wait.PollUntilContextTimeout(ctx, pause, limit, false, func(context.Context) (bool, error) {
 		select {
 		case err := <-b.ended:
 			b.ended <- err
-			return r.hide(b.text()), fmt.Errorf("%s has ended: %w: %s", line, err, b.text())
-		case <-ctx.Done():
-			return r.hide(b.text()), nil
-		case <-time.After(pause):
+			return false, fmt.Errorf("%s has ended: %w: %s", line, err, b.text())
+		default:
+			return !r.options.Once && Same(r.hide(b.text()), want), nil
 		}
-		if printed := r.hide(b.text()); !r.options.Once && Same(printed, want) {
-			return printed, nil
-		}
+	})
+	if wait.Interrupted(err) {
+		err = nil
 	}
+	return r.hide(b.text()), err
 }
 
 // Stop interrupts what runs in the background, the latest first, and waits until it has ended.
-func (r *Runner) Stop() error {
+func (r *Runner) Stop(ctx context.Context) error {
 	var errs []error
-	for n := len(r.background) - 1; n >= 0; n-- {
-		b := r.background[n]
-		if err := b.process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			errs = append(errs, fmt.Errorf("stopping %s: %w", b.line, err))
-			continue
-		}
-		select {
-		case <-b.ended:
-		case <-time.After(stopLimit):
-			errs = append(errs, fmt.Errorf("stopping %s: still running after %s, so it was killed", b.line, stopLimit), b.process.Kill())
-		}
+	for _, b := range slices.Backward(r.background) {
+		errs = append(errs, b.stop(ctx))
 	}
 	r.background = nil
 	return errors.Join(errs...)
+}
+
+func (b *background) stop(ctx context.Context) error {
+	if err := b.process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stopping %s: %w", b.line, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, stopLimit)
+	defer cancel()
+	select {
+	case <-b.ended: // an interrupted command ends with an error
+		return nil
+	case <-ctx.Done():
+		return errors.Join(fmt.Errorf("stopping %s: still running after %s, so it was killed", b.line, stopLimit), b.process.Kill())
+	}
 }

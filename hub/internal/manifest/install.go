@@ -40,8 +40,6 @@ type installer struct {
 	client    dynamic.Interface
 	discovery discovery.DiscoveryInterface
 	mapper    meta.RESTMapper
-	// wait is how long it may still wait for decisions of placements; 0 where no manager runs.
-	wait time.Duration
 }
 
 // InstallDecided is Install where a manager runs: it stores a placement once the one before is decided, since what a placement
@@ -65,7 +63,7 @@ func (s Set) install(ctx context.Context, config *rest.Config, wait time.Duratio
 	if err != nil {
 		return fmt.Errorf("creating a discovery client: %w", err)
 	}
-	i := &installer{client: client, discovery: found, wait: wait}
+	i := &installer{client: client, discovery: found}
 	for _, definition := range s.definitions {
 		if err := i.apply(ctx, definition, definitionResource(), ""); err != nil {
 			return err
@@ -74,16 +72,18 @@ func (s Set) install(ctx context.Context, config *rest.Config, wait time.Duratio
 	if err := i.awaitServed(ctx, s.definitions); err != nil {
 		return err
 	}
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
 	for _, o := range s.others {
-		if err := i.applyMapped(ctx, o); err != nil {
+		if err := i.applyMapped(ctx, waiting, o); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// applyMapped applies an object of a kind known to discovery.
-func (i *installer) applyMapped(ctx context.Context, o object) error {
+// applyMapped applies an object of a kind known to discovery. It waits for decisions until waiting ends.
+func (i *installer) applyMapped(ctx, waiting context.Context, o object) error {
 	kind := o.GroupVersionKind()
 	mapping, err := i.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
@@ -93,8 +93,8 @@ func (i *installer) applyMapped(ctx context.Context, o object) error {
 	if namespace == "" && mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 		namespace = metav1.NamespaceDefault
 	}
-	if i.wait > 0 && o.GroupVersionKind().Group == clusterGroup && o.GetKind() == "Placement" {
-		return i.applyPlacement(ctx, o, mapping.Resource, namespace)
+	if waiting.Err() == nil && o.GroupVersionKind().Group == clusterGroup && o.GetKind() == "Placement" {
+		return i.applyPlacement(ctx, waiting, o, mapping.Resource, namespace)
 	}
 	if !o.reported() {
 		return i.apply(ctx, o, mapping.Resource, namespace)
@@ -118,14 +118,13 @@ func (o object) reported() bool {
 	return has && kind.Group == clusterGroup && (kind.Kind == "ManagedCluster" || kind.Kind == "AddOnPlacementScore")
 }
 
-// applyPlacement applies a placement and waits until its conditions are about what is stored, or until decideLimit has passed.
-func (i *installer) applyPlacement(ctx context.Context, o object, resource schema.GroupVersionResource, namespace string) error {
+// applyPlacement applies a placement and waits until its conditions are about what is stored, until decideLimit has passed, or
+// until waiting ends.
+func (i *installer) applyPlacement(ctx, waiting context.Context, o object, resource schema.GroupVersionResource, namespace string) error {
 	if err := i.apply(ctx, o, resource, namespace); err != nil {
 		return err
 	}
-	began := time.Now()
-	defer func() { i.wait -= time.Since(began) }()
-	err := wait.PollUntilContextTimeout(ctx, pollInterval, min(decideLimit, i.wait), true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(waiting, pollInterval, decideLimit, true, func(ctx context.Context) (bool, error) {
 		stored, err := i.client.Resource(resource).Namespace(namespace).Get(ctx, o.GetName(), metav1.GetOptions{})
 		if err != nil {
 			return false, fmt.Errorf("reading %s: %w", o, err)
@@ -138,7 +137,7 @@ func (i *installer) applyPlacement(ctx context.Context, o object, resource schem
 		}
 		return false, err
 	})
-	if wait.Interrupted(err) && ctx.Err() == nil {
+	if ctx.Err() == nil && (wait.Interrupted(err) || waiting.Err() != nil) {
 		return nil
 	}
 	return err
