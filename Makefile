@@ -15,6 +15,7 @@ TOOLS := hack/tools/go.mod hack/tools/go.sum
 GOLANGCI_LINT := bin/golangci-lint
 CONTROLLER_GEN := bin/controller-gen
 BENCHSTAT := bin/benchstat
+VALE := bin/vale
 PROMETHEUS := bin/prometheus
 
 # How often each benchmark of the engine runs: benchstat needs several runs to tell a difference from noise.
@@ -22,6 +23,9 @@ COUNT ?= 6
 
 # Flags of go test. A machine under load gets the time it needs: nothing here is a timed test.
 TESTFLAGS ?= -timeout 30m
+
+# The prose that Vale lints. hack/vale/vale.ini lists the exceptions.
+PROSE := README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs
 
 # The wire format that existing clients use, where it lies beside this checkout.
 WIRE_CHECK := $(wildcard ../shared/wire/check)
@@ -52,8 +56,9 @@ ifneq ($(WIRE_CHECK),)
 endif
 
 .PHONY: lint
-lint: $(GOLANGCI_LINT) ## Lint the code, and check that the linter still sees what it must.
-	go run ./hack/lint $(GOLANGCI_LINT)
+lint: $(GOLANGCI_LINT) $(VALE) ## Lint the code and the prose, and check that the linters still report what they must.
+	go run ./hack/lint $(GOLANGCI_LINT) $(VALE)
+	$(VALE) --config hack/vale/vale.ini $(PROSE)
 	$(call in_each_module,lint,$(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml --allow-parallel-runners ./...)
 
 .PHONY: test
@@ -112,7 +117,8 @@ bench-engine: $(BENCHSTAT) ## Run the benchmarks of the engine and summarise the
 $(GOLANGCI_LINT): PACKAGE := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 $(CONTROLLER_GEN): PACKAGE := sigs.k8s.io/controller-tools/cmd/controller-gen
 $(BENCHSTAT): PACKAGE := golang.org/x/perf/cmd/benchstat
-$(GOLANGCI_LINT) $(CONTROLLER_GEN) $(BENCHSTAT): $(TOOLS)
+$(VALE): PACKAGE := github.com/vale-cli/vale/v3/cmd/vale
+$(GOLANGCI_LINT) $(CONTROLLER_GEN) $(BENCHSTAT) $(VALE): $(TOOLS)
 	@echo "building $(@F)"
 	cd hack/tools && go build -o $(abspath $@) $(PACKAGE)
 	@touch $@

@@ -1,13 +1,15 @@
-// Command lint proves that the linter still sees what it must: it runs golangci-lint over a small tree of planted
-// violations, laid out like this repository, and fails when one is not reported, or when an import is refused that is not
-// marked.
+// Command lint proves that the linters still report what they must. It runs golangci-lint over a small tree of planted
+// violations, laid out like this repository, and Vale over planted Markdown. It fails when a linter misses a planted
+// violation, refuses an unmarked import, or reports unmarked prose.
 //
-// A planted file names what it violates in comments of the form
+// A planted file names its violations in comments of the form
 //
 //	// want depguard: list 'engine'
+//	<!-- want Berth.People: 'Nobody' -->
 //
-// which ask for an issue in that file, from that linter, whose text holds what follows. The tree lies under testdata, where
-// no build looks; it is copied elsewhere, and stubs are written for what it imports, so that it needs no network.
+// Each requires an issue in that file, from that linter or rule, whose message contains the text. The tree lies under
+// testdata, which no build reads. The Go files are copied elsewhere, with stubs for their imports, so that linting needs no
+// network.
 package main
 
 import (
@@ -23,17 +25,18 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: lint GOLANGCI_LINT, at the root of the repository")
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: lint GOLANGCI_LINT VALE, at the root of the repository")
 		os.Exit(2)
 	}
-	if err := run(context.Background(), os.Args[1]); err != nil {
+	ctx := context.Background()
+	if err := errors.Join(checkProse(ctx, os.Args[2]), checkCode(ctx, os.Args[1])); err != nil {
 		fmt.Fprintf(os.Stderr, "lint: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, linter string) error {
+func checkCode(ctx context.Context, linter string) error {
 	linter, err := filepath.Abs(linter)
 	if err != nil {
 		return err
@@ -42,14 +45,14 @@ func run(ctx context.Context, linter string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tree) //nolint:errcheck // a temporary folder that stays harms nobody
+	defer os.RemoveAll(tree) //nolint:errcheck // a temporary folder that stays does no harm
 	if tree, err = filepath.EvalSymlinks(tree); err != nil {
 		return err
 	}
 	if err := plant(tree); err != nil {
 		return fmt.Errorf("copying the planted tree: %w", err)
 	}
-	wants, err := readWants(tree)
+	wants, err := readWants(tree, ".go", "// want ")
 	if err != nil {
 		return fmt.Errorf("reading the planted violations: %w", err)
 	}
@@ -67,22 +70,23 @@ func run(ctx context.Context, linter string) error {
 // want is a planted violation.
 type want struct{ file, linter, text string }
 
-// issue is what golangci-lint reports; file is relative to the planted tree.
+// issue is what a linter reports; file is relative to the planted tree.
 type issue struct{ file, linter, text string }
 
 func (w want) meets(i issue) bool {
 	return i.file == w.file && i.linter == w.linter && strings.Contains(i.text, w.text)
 }
 
-func readWants(tree string) ([]want, error) {
+// readWants reads the marks in files with an extension. A mark is the rest of a line after its opening.
+func readWants(tree, ext, opening string) ([]want, error) {
 	var wants []want
-	err := walkGo(tree, func(path string, data []byte) error {
+	err := walk(tree, ext, func(path string, data []byte) error {
 		for line := range strings.Lines(string(data)) {
-			_, comment, found := strings.Cut(line, "// want ")
+			_, comment, found := strings.Cut(line, opening)
 			if !found {
 				continue
 			}
-			linter, text, found := strings.Cut(strings.TrimSpace(comment), ": ")
+			linter, text, found := strings.Cut(strings.TrimSuffix(strings.TrimSpace(comment), " -->"), ": ")
 			if !found {
 				return fmt.Errorf("%s: %q is not of the form \"want linter: text\"", path, comment)
 			}
@@ -136,15 +140,20 @@ func compare(wants []want, issues []issue) error {
 	unwanted := 0
 	for _, i := range issues {
 		wanted := slices.ContainsFunc(wants, func(w want) bool { return w.meets(i) })
-		if !wanted && (i.linter == "depguard" || i.linter == "typecheck") {
+		if !wanted && mustBeMarked(i.linter) {
 			unwanted++
 			fmt.Fprintf(os.Stderr, "%s: %s reported without reason: %s\n", i.file, i.linter, i.text)
 		}
 	}
 	if missed+unwanted > 0 {
-		return fmt.Errorf("%d of %d planted violations were not reported, %d imports were refused without reason",
+		return fmt.Errorf("%d of %d planted violations were not reported, %d issues were reported without reason",
 			missed, len(wants), unwanted)
 	}
 	fmt.Printf("lint: all %d planted violations were reported\n", len(wants))
 	return nil
+}
+
+// mustBeMarked returns whether an issue without a mark is a failure: a refused import, or prose.
+func mustBeMarked(linter string) bool {
+	return linter == "depguard" || linter == "typecheck" || strings.HasPrefix(linter, "Berth.")
 }

@@ -59,7 +59,7 @@ func plant(tree string) error {
 
 func importsOf(tree string) (map[string]bool, error) {
 	imports := map[string]bool{}
-	err := walkGo(tree, func(name string, data []byte) error {
+	err := walk(tree, ".go", func(name string, data []byte) error {
 		file, err := parser.ParseFile(token.NewFileSet(), name, data, parser.ImportsOnly)
 		if err != nil {
 			return err
@@ -118,10 +118,10 @@ func write(path, content string) error {
 	return os.WriteFile(path, []byte(content), 0o600)
 }
 
-// walkGo visits the Go files below a folder, with their paths relative to it.
-func walkGo(tree string, visit func(name string, data []byte) error) error {
+// walk visits the files with an extension below a folder, with their paths relative to it.
+func walk(tree, ext string, visit func(name string, data []byte) error) error {
 	return filepath.WalkDir(tree, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || filepath.Ext(name) != ".go" {
+		if err != nil || entry.IsDir() || filepath.Ext(name) != ext {
 			return err
 		}
 		data, err := os.ReadFile(filepath.Clean(name))
