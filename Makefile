@@ -25,7 +25,7 @@ COUNT ?= 6
 TESTFLAGS ?= -timeout 30m
 
 # The prose that Vale lints. hack/vale/vale.ini lists the exceptions.
-PROSE := README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs examples
+PROSE := README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs examples hub/README.md
 
 # The wire format that existing clients use, where it lies beside this checkout.
 WIRE_CHECK := $(wildcard ../shared/wire/check)
