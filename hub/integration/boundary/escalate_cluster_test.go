@@ -119,6 +119,27 @@ func TestLabelsAndAnnotationsAreBounded(t *testing.T) {
 	}
 }
 
+// TestNoClusterReportsAQuantityThatCannotBeRead: a quantity with millions of digits behind the point takes every client that
+// reads the cluster minutes and gigabytes.
+func TestNoClusterReportsAQuantityThatCannotBeRead(t *testing.T) {
+	boss := root(t)
+	path := must(t, clusters, cluster(unique("cluster"), "")) + "/status"
+	report := func(field, amount string) answer {
+		return boss.merge(t, path, `{"status":{"`+field+`":{"memory":`+amount+`}}}`)
+	}
+	for _, field := range []string{"allocatable", "capacity"} {
+		for _, amount := range []string{`"0.1e-700000000"`, `"1E+99999"`, `"1e-1000"`} {
+			got := report(field, amount)
+			if got.Code != http.StatusUnprocessableEntity || !strings.Contains(got.Message, "an exponent has three digits at most") {
+				t.Errorf("%s %s: %d: %s, want it refused", field, amount, got.Code, got.Message)
+			}
+		}
+		for _, amount := range []string{`"64Gi"`, `"1e3"`, `"1E"`, `"1Ei"`, `"1500m"`, `4`, `"1e-9"`} {
+			report(field, amount).ok(t)
+		}
+	}
+}
+
 // TestAcceptingAClusterNamedLikeATeamsNamespace would let the cluster's agent work among the team's objects.
 func TestAcceptingAClusterNamedLikeATeamsNamespace(t *testing.T) {
 	boss := root(t)
