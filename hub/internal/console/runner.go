@@ -138,7 +138,8 @@ func (r *Runner) command(ctx context.Context, line string) *exec.Cmd {
 type background struct {
 	line    string
 	process *os.Process
-	ended   chan error
+	ended   chan struct{}
+	err     error // set before ended closes
 
 	mu      sync.Mutex
 	printed bytes.Buffer
@@ -160,13 +161,16 @@ func (b *background) text() string {
 // start starts a command and returns what it has printed once that is what the page says, or once the limit has passed.
 func (r *Runner) start(ctx context.Context, line, want string) (string, error) {
 	command := r.command(context.WithoutCancel(ctx), "exec "+line)
-	b := &background{line: line, ended: make(chan error, 1)}
+	b := &background{line: line, ended: make(chan struct{})}
 	command.Stdout, command.Stderr = b, b
 	if err := command.Start(); err != nil {
 		return "", fmt.Errorf("starting %s: %w", line, err)
 	}
 	b.process = command.Process
-	go func() { b.ended <- command.Wait() }()
+	go func() {
+		b.err = command.Wait()
+		close(b.ended)
+	}()
 	r.background = append(r.background, b)
 	limit := r.options.Limit
 	if r.options.Once {
@@ -174,9 +178,8 @@ func (r *Runner) start(ctx context.Context, line, want string) (string, error) {
 	}
 	err := wait.PollUntilContextTimeout(ctx, pause, limit, false, func(context.Context) (bool, error) {
 		select {
-		case err := <-b.ended:
-			b.ended <- err
-			return false, fmt.Errorf("%s has ended: %w: %s", line, err, b.text())
+		case <-b.ended:
+			return false, fmt.Errorf("%s has ended: %w: %s", line, b.err, b.text())
 		default:
 			return !r.options.Once && Same(r.hide(b.text()), want), nil
 		}

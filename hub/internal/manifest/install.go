@@ -138,7 +138,7 @@ func (i *installer) applyPlacement(ctx, waiting context.Context, o object, resou
 		return false, err
 	})
 	if ctx.Err() == nil && (wait.Interrupted(err) || waiting.Err() != nil) {
-		return nil
+		err = nil
 	}
 	return err
 }
