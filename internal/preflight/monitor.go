@@ -23,10 +23,14 @@ import (
 const (
 	// interval is how often the generations of the definitions are read.
 	interval = 10 * time.Second
-	// accessEvery is how often permissions are asked for though no definition changed.
+	// accessEvery is how often permissions are asked for though no definition changed, where all that is required is there.
 	accessEvery = 5 * time.Minute
 	// timeout bounds one look at the hub.
 	timeout = time.Minute
+	// confirmations is how often a permission that is refused anew is asked for again before it counts as missing, and
+	// confirmEvery how long after the last time: an API server refuses what it has not read the roles for.
+	confirmations = 5
+	confirmEvery  = time.Second
 )
 
 // Options says what the manager is to run.
@@ -77,7 +81,7 @@ func (m *Monitor) Check(ctx context.Context) (Finding, error) {
 	if err != nil {
 		return Finding{}, err
 	}
-	refused, err := reviewAll(ctx, m.hub, accesses(m.options.Runs, m.options.Namespace))
+	refused, err := m.refused(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
@@ -86,6 +90,23 @@ func (m *Monitor) Check(ctx context.Context) (Finding, error) {
 	defer m.mu.Unlock()
 	m.finding, m.generations, m.asked = found, before, m.options.Clock.Now()
 	return found, nil
+}
+
+// refused returns the permissions that are missing: those that were missing before, and those that stay refused.
+func (m *Monitor) refused(ctx context.Context) ([]Lack, error) {
+	before := m.Finding()
+	for attempt := 0; ; attempt++ {
+		refused, err := reviewAll(ctx, m.hub, accesses(m.options.Runs, m.options.Namespace))
+		known := !slices.ContainsFunc(refused, func(lack Lack) bool { return !slices.Contains(before.Lacks, lack) })
+		if err != nil || known || attempt == confirmations {
+			return refused, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-m.options.Clock.After(confirmEvery):
+		}
+	}
 }
 
 // generation returns the generation of each definition, 0 where there is none.
@@ -156,7 +177,11 @@ func (m *Monitor) due(ctx context.Context) (bool, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return !slices.Equal(now, m.generations) || m.options.Clock.Since(m.asked) >= accessEvery, nil
+	every := accessEvery
+	if m.finding.Required() != "" {
+		every = interval
+	}
+	return !slices.Equal(now, m.generations) || m.options.Clock.Since(m.asked) >= every, nil
 }
 
 func (*Monitor) report(ctx context.Context, before, now Finding) {
