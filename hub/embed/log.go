@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"runtime"
 	"strconv"
+	"strings"
 	_ "unsafe" // for go:linkname
 
 	"go.uber.org/zap"
@@ -35,14 +36,17 @@ type Logs struct {
 	Stopping func() bool
 }
 
+// lateRequests begins the message of a server some of whose requests, such as watches, outlive its grace. It has no error.
+const lateRequests = "Failed to shutdown server: "
+
 // expected says whether an error only follows from stopping: work that was canceled, a server or a connection that was closed, a
-// request that was not answered.
-func (l Logs) expected(err error) bool {
+// request that was not answered, or that was cut off.
+func (l Logs) expected(err error, message string) bool {
 	if l.Stopping == nil || !l.Stopping() {
 		return false
 	}
 	unanswered := &url.Error{}
-	return errors.Is(err, context.Canceled) || errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) || errors.As(err, &unanswered)
+	return strings.HasPrefix(message, lateRequests) || errors.Is(err, context.Canceled) || errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) || errors.As(err, &unanswered)
 }
 
 // Route sends all of Kubernetes' logs there. It changes process globals, so it
@@ -93,7 +97,7 @@ func (l Logs) etcdCore() zapcore.Core {
 type quietCore struct {
 	zapcore.Core
 
-	expected func(error) bool
+	expected func(err error, message string) bool
 }
 
 // With implements zapcore.Core.
@@ -112,7 +116,7 @@ func (c quietCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *za
 // Write implements zapcore.Core.
 func (c quietCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	for _, field := range fields {
-		if err, ok := field.Interface.(error); ok && entry.Level == zapcore.ErrorLevel && c.expected(err) {
+		if err, ok := field.Interface.(error); ok && entry.Level == zapcore.ErrorLevel && c.expected(err, entry.Message) {
 			entry.Level = zapcore.InfoLevel
 		}
 	}

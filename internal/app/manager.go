@@ -233,7 +233,7 @@ func managerOptions(ctx context.Context, options Options, scheme *runtime.Scheme
 	return ctrl.Options{
 		Scheme: scheme,
 		// What goes wrong once the manager is told to stop follows from that; what matters is in the error that it ends with.
-		Logger:                              quiet.Logger(options.Logger, func(error) bool { return ctx.Err() != nil }),
+		Logger:                              quiet.Logger(options.Logger, func(error, string) bool { return ctx.Err() != nil }),
 		Cache:                               caches,
 		Metrics:                             metricsOptions(options),
 		HealthProbeBindAddress:              off, // see probes

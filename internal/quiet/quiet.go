@@ -5,7 +5,7 @@ package quiet
 import "github.com/go-logr/logr"
 
 // Logger returns a logger that writes as information the errors that are expected. Expected may be called from any goroutine.
-func Logger(logger logr.Logger, expected func(error) bool) logr.Logger {
+func Logger(logger logr.Logger, expected func(err error, message string) bool) logr.Logger {
 	inner := logger.GetSink()
 	if deep, ok := inner.(logr.CallDepthLogSink); ok {
 		inner = deep.WithCallDepth(1) // the one of the methods below
@@ -16,7 +16,7 @@ func Logger(logger logr.Logger, expected func(error) bool) logr.Logger {
 type sink struct {
 	logr.LogSink
 
-	expected func(error) bool
+	expected func(err error, message string) bool
 }
 
 // Init implements logr.LogSink. The wrapped one is ready already.
@@ -29,7 +29,7 @@ func (s *sink) Info(level int, message string, pairs ...any) {
 
 // Error implements logr.LogSink.
 func (s *sink) Error(err error, message string, pairs ...any) {
-	if s.expected(err) {
+	if s.expected(err, message) {
 		s.LogSink.Info(0, message, append([]any{"cause", text(err)}, pairs...)...)
 		return
 	}
