@@ -29,8 +29,8 @@ const (
 	timeout = time.Minute
 	// confirmations is how often a permission that is refused anew is asked for again before it counts as missing, and
 	// confirmEvery how long after the last time: an API server refuses what it has not read the roles for.
-	confirmations = 5
-	confirmEvery  = time.Second
+	confirmations = 10
+	confirmEvery  = 200 * time.Millisecond
 )
 
 // Options says what the manager is to run.
