@@ -124,6 +124,7 @@ func (i *installer) applyPlacement(ctx, waiting context.Context, o object, resou
 	if err := i.apply(ctx, o, resource, namespace); err != nil {
 		return err
 	}
+	seen := 0 // twice: the manager counts a decision for others a moment after it can be read
 	err := wait.PollUntilContextTimeout(waiting, pollInterval, decideLimit, true, func(ctx context.Context) (bool, error) {
 		stored, err := i.client.Resource(resource).Namespace(namespace).Get(ctx, o.GetName(), metav1.GetOptions{})
 		if err != nil {
@@ -132,7 +133,8 @@ func (i *installer) applyPlacement(ctx, waiting context.Context, o object, resou
 		conditions, _, err := unstructured.NestedSlice(stored.Object, "status", "conditions")
 		for _, c := range conditions {
 			if condition, _ := c.(map[string]any); condition["observedGeneration"] == stored.GetGeneration() {
-				return true, err
+				seen++
+				return seen == 2, err
 			}
 		}
 		return false, err
