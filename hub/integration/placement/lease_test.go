@@ -49,7 +49,7 @@ func wholeHub(t *testing.T, data string, args ...string) *hubtest.Hub {
 func TestAHubGoesOnWhereItsLeaseIsLost(t *testing.T) {
 	alone(t)
 	metrics := hubtest.FreeAddress(t)
-	hub := wholeHub(t, filepath.Join(t.TempDir(), "data"), "--metrics-bind-address="+metrics)
+	hub := wholeHub(t, filepath.Join(t.TempDir(), "data"), "--metrics-bind-address="+metrics, "--metrics-secure=false")
 	f := newFleetOn(t, hub, 2)
 	f.placement("before", number(2))
 	f.decides("before", f.upTo(2)...)

@@ -215,11 +215,11 @@ func TestClustersOfADeletedSliceKeepTheirPlace(t *testing.T) {
 	for i := range 3 { // by name they come first
 		f.join(i)
 	}
-	before := m.idle(t, 0).Sum("berth_decisions_total", `change="added"`)
+	before := m.idle(t, 0).Sum("berth_decisions_total", `change="restored"`)
 	f.delete(&clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "p-decision-1"}})
 	hubtest.Eventually(t, soon, func(ctx context.Context) error {
 		read, err := m.Measured(ctx)
-		if err == nil && read.Sum("berth_decisions_total", `change="added"`) < before+3 {
+		if err == nil && read.Sum("berth_decisions_total", `change="restored"`) < before+3 {
 			err = fmt.Errorf("not restored yet")
 		}
 		return err
