@@ -39,6 +39,9 @@ type Logs struct {
 // lateRequests begins the message of a server some of whose requests, such as watches, outlive its grace. It has no error.
 const lateRequests = "Failed to shutdown server: "
 
+// noViews is in the error of an API server that reads the OpenAPI of the views after the manager that serves them has stopped.
+const noViews = "loading OpenAPI spec for "
+
 // expected says whether an error only follows from stopping: work that was canceled, a server or a connection that was closed, a
 // request that was not answered, or that was cut off.
 func (l Logs) expected(err error, message string) bool {
@@ -46,7 +49,7 @@ func (l Logs) expected(err error, message string) bool {
 		return false
 	}
 	unanswered := &url.Error{}
-	return strings.HasPrefix(message, lateRequests) || errors.Is(err, context.Canceled) || errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) || errors.As(err, &unanswered)
+	return strings.HasPrefix(message, lateRequests) || err != nil && strings.Contains(err.Error(), noViews) || errors.Is(err, context.Canceled) || errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) || errors.As(err, &unanswered)
 }
 
 // Route sends all of Kubernetes' logs there. It changes process globals, so it
