@@ -6,6 +6,7 @@ package review
 
 import (
 	"context"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -24,7 +25,7 @@ import (
 type Case[T any] struct {
 	// Old is what is stored; nil when the object is created.
 	Old *T
-	// New is what is to be stored.
+	// New is what is to be stored, without its status.
 	New  *T
 	User authenticationv1.UserInfo
 }
@@ -70,10 +71,25 @@ func decode[T any](request admission.Request) (Case[T], error) {
 	default:
 		return c, fmt.Errorf("reviewing the operation %s: only creations and updates are reviewed", request.Operation)
 	}
-	if err := json.Unmarshal(request.Object.Raw, c.New); err != nil {
+	if err := json.Unmarshal(withoutStatus(request.Object.Raw), c.New); err != nil {
 		return c, fmt.Errorf("reading the object: %w", err)
 	}
 	return c, nil
+}
+
+// withoutStatus returns an object without its status. The API server stores none from such a request, and removes it only
+// after mutating webhooks: a quantity in it, such as "0.1e-700000000", may take minutes and gigabytes to parse.
+func withoutStatus(object []byte) []byte {
+	var fields map[string]stdjson.RawMessage
+	if err := stdjson.Unmarshal(object, &fields); err != nil || fields["status"] == nil {
+		return object
+	}
+	delete(fields, "status")
+	out, err := stdjson.Marshal(fields)
+	if err != nil {
+		return object // it was JSON, so that it is JSON again
+	}
+	return out
 }
 
 // refusal turns an error into a response. One of ours is logged, since the user can do nothing about it.

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/internal/webhook/review"
 )
@@ -32,7 +33,7 @@ var (
 )
 
 // ask sends a request as the API server does and returns the answer.
-func ask(t *testing.T, request admissionv1.AdmissionRequest, decide review.Decide[set]) *admissionv1.AdmissionResponse {
+func ask[T any](t *testing.T, request admissionv1.AdmissionRequest, decide review.Decide[T]) *admissionv1.AdmissionResponse {
 	t.Helper()
 	request.UID = "1"
 	asked := admissionv1.AdmissionReview{Request: &request}
@@ -75,6 +76,21 @@ func TestHandlerHandsOverTheCase(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"mind the gap"}, answer.Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+// TestTheStatusOfARequestIsNotRead: the API server stores none from it, and to parse a quantity in it may take minutes.
+func TestTheStatusOfARequestIsNotRead(t *testing.T) {
+	object := runtime.RawExtension{Raw: []byte(`{"metadata":{"name":"c1"},"status":{"allocatable":{"memory":"0.1e-700000000"},"capacity":"x"}}`)}
+	answer := ask(t, admissionv1.AdmissionRequest{Operation: admissionv1.Create, Object: object},
+		func(_ context.Context, c review.Case[clusterv1.ManagedCluster]) (review.Answer, error) {
+			if c.New.Name != "c1" || c.New.Status.Allocatable != nil {
+				t.Errorf("case is about %q with %v, want c1 without a status", c.New.Name, c.New.Status.Allocatable)
+			}
+			return review.Answer{}, nil
+		})
+	if !answer.Allowed {
+		t.Errorf("answer = %v, want it allowed", answer.Result)
 	}
 }
 
