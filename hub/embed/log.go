@@ -48,8 +48,11 @@ func (l Logs) expected(err error, message string) bool {
 	if l.Stopping == nil || !l.Stopping() {
 		return false
 	}
+	if strings.HasPrefix(message, lateRequests) || err != nil && strings.Contains(err.Error(), noViews) {
+		return true
+	}
 	unanswered := &url.Error{}
-	return strings.HasPrefix(message, lateRequests) || err != nil && strings.Contains(err.Error(), noViews) || errors.Is(err, context.Canceled) || errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) || errors.As(err, &unanswered)
+	return errors.Is(err, context.Canceled) || errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) || errors.As(err, &unanswered)
 }
 
 // Route sends all of Kubernetes' logs there. It changes process globals, so it
