@@ -24,8 +24,8 @@ type Figure struct {
 	Name  string  `json:"figure"`
 	Value float64 `json:"value"`
 	Unit  Unit    `json:"unit,omitempty"`
-	// From is what the value was made from, for the reader.
-	From string `json:"from,omitempty"`
+	// Detail is what the value was made from, for the reader.
+	Detail string `json:"from,omitempty"`
 }
 
 // String returns the value with its unit, in three digits or so.

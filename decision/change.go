@@ -17,7 +17,7 @@ type Change struct {
 func (c Change) Empty() bool { return len(c.Added)+len(c.Removed)+len(c.Regrouped) == 0 }
 
 // Diff returns what changed from one reading to another.
-func Diff(before, after Set) Change {
+func Diff(before, after Decisions) Change {
 	var out Change
 	for key, cluster := range after.Clusters() {
 		old, was := before.GroupOf(cluster)
@@ -28,7 +28,7 @@ func Diff(before, after Set) Change {
 			out.Regrouped = append(out.Regrouped, cluster)
 		}
 	}
-	for cluster := range before.of {
+	for cluster := range before.groupIndex {
 		if !after.Has(cluster) {
 			out.Removed = append(out.Removed, cluster)
 		}

@@ -39,11 +39,11 @@ func ExampleFromLister() {
 
 // The client of controller-runtime fills a list; the list is all that is needed.
 func ExampleOfList() {
-	read := func(ctx context.Context, reader client.Reader, namespace, placement string) (decision.Set, error) {
+	read := func(ctx context.Context, reader client.Reader, namespace, placement string) (decision.Decisions, error) {
 		var list clusterv1beta1.PlacementDecisionList
 		err := reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: decision.Selector(placement)})
 		if err != nil {
-			return decision.Set{}, fmt.Errorf("listing decisions: %w", err)
+			return decision.Decisions{}, fmt.Errorf("listing decisions: %w", err)
 		}
 		return decision.OfList(&list), nil
 	}
@@ -67,7 +67,7 @@ func ExampleFromClient() {
 		fmt.Println(err)
 		return
 	}
-	for cluster := range set.Names() {
+	for cluster := range set.ClusterNames() {
 		fmt.Println(cluster)
 	}
 	// Output:
@@ -76,9 +76,9 @@ func ExampleFromClient() {
 }
 
 // A cluster that moves is in two slices for a moment. It is selected all the while, and counts once.
-func ExampleSet_Torn() {
+func ExampleDecisions_Inconsistent() {
 	set := decision.Of(slice(1, "0", "canary", "eu-1", "eu-2"), slice(2, "1", "", "eu-2", "us-1"))
-	fmt.Println(set.Len(), set.Torn(), set.Tears())
+	fmt.Println(set.Len(), set.Inconsistent(), set.Inconsistencies())
 	// Output:
 	// 3 true [cluster eu-2 is in two slices]
 }

@@ -29,30 +29,30 @@ func Selector(placement string) labels.Selector {
 }
 
 // FromLister reads what a placement decided from a cache. Reading asks nobody, so it is as old as the cache.
-func FromLister(lister Lister, placement string) (Set, error) {
+func FromLister(lister Lister, placement string) (Decisions, error) {
 	found, err := lister.List(Selector(placement))
 	if err != nil {
-		return Set{}, fmt.Errorf("listing the decisions of placement %s: %w", placement, err)
+		return Decisions{}, fmt.Errorf("listing the decisions of placement %s: %w", placement, err)
 	}
-	return read(found), nil
+	return fromSlices(found), nil
 }
 
 // FromClient reads what a placement decided from a server, page by page where the server divides the list.
-func FromClient(ctx context.Context, client Client, placement string) (Set, error) {
+func FromClient(ctx context.Context, client Client, placement string) (Decisions, error) {
 	options := metav1.ListOptions{LabelSelector: Selector(placement).String()}
 	var found []*clusterv1beta1.PlacementDecision
 	for range maxPages {
 		list, err := client.List(ctx, options)
 		if err != nil {
-			return Set{}, fmt.Errorf("listing the decisions of placement %s: %w", placement, err)
+			return Decisions{}, fmt.Errorf("listing the decisions of placement %s: %w", placement, err)
 		}
 		for i := range list.Items {
 			found = append(found, &list.Items[i])
 		}
 		if list.Continue == "" {
-			return read(found), nil
+			return fromSlices(found), nil
 		}
 		options.Continue = list.Continue
 	}
-	return Set{}, fmt.Errorf("listing the decisions of placement %s: the list has more than %d pages", placement, maxPages)
+	return Decisions{}, fmt.Errorf("listing the decisions of placement %s: the list has more than %d pages", placement, maxPages)
 }

@@ -21,7 +21,7 @@ type Tracker struct {
 // tracked is one placement.
 type tracked struct {
 	slices map[string]*clusterv1beta1.PlacementDecision
-	taken  Set
+	taken  Decisions
 }
 
 // NewTracker returns a tracker that knows of nothing.
@@ -76,14 +76,14 @@ func (t *Tracker) remove(id types.NamespacedName) {
 
 // Take returns what a placement has decided, and what changed since it was taken last. A placement of which no slice is
 // left is forgotten with it.
-func (t *Tracker) Take(placement types.NamespacedName) (Set, Change) {
+func (t *Tracker) Take(placement types.NamespacedName) (Decisions, Change) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
 	found := t.placements[placement]
 	if found == nil {
-		return Set{}, Change{}
+		return Decisions{}, Change{}
 	}
-	now := read(slices.Collect(maps.Values(found.slices)))
+	now := fromSlices(slices.Collect(maps.Values(found.slices)))
 	change := Diff(found.taken, now)
 	found.taken = now
 	if len(found.slices) == 0 {

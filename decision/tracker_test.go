@@ -17,7 +17,7 @@ var (
 	shop = types.NamespacedName{Namespace: "shop", Name: "api"}
 )
 
-func TestTrackerTellsEachChangeOnce(t *testing.T) {
+func TestTrackerReturnsEachChangeOnce(t *testing.T) {
 	tracker := decision.NewTracker()
 	if diff := cmp.Diff([]types.NamespacedName{web}, tracker.Update(slice(1, "0", "", "a", "b"))); diff != "" {
 		t.Errorf("placements (-want +got):\n%s", diff)

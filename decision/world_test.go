@@ -27,7 +27,7 @@ type reader struct {
 	seen map[string]bool
 }
 
-func (r *reader) read() decision.Set { return decision.Of(r.world.Listed(r.key)...) }
+func (r *reader) read() decision.Decisions { return decision.Of(r.world.Listed(r.key)...) }
 
 // write lets one write happen, tells the tracker, and holds it against a reading.
 func (r *reader) write(t *testing.T, write plan.Write) {
@@ -57,8 +57,8 @@ func (r *reader) write(t *testing.T, write plan.Write) {
 	}
 }
 
-// carryOut applies a plan write by write and checks each reading on the way. It returns how many were torn.
-func (r *reader) carryOut(t *testing.T, made plan.Plan) int {
+// apply applies a plan write by write and checks each reading on the way. It returns how many were torn.
+func (r *reader) apply(t *testing.T, made plan.Plan) int {
 	t.Helper()
 	before := r.read()
 	end := r.world.Copy()
@@ -70,10 +70,10 @@ func (r *reader) carryOut(t *testing.T, made plan.Plan) int {
 	for i, write := range made.Writes {
 		r.write(t, write)
 		now := r.read()
-		if now.Torn() {
+		if now.Inconsistent() {
 			torn++
 		}
-		for name := range before.Names() {
+		for name := range before.ClusterNames() {
 			if after.Has(name) && !now.Has(name) {
 				t.Fatalf("%s: %s stays selected, and is missing after write %d of %d", r.at, name, i+1, len(made.Writes))
 			}
@@ -82,12 +82,12 @@ func (r *reader) carryOut(t *testing.T, made plan.Plan) int {
 	return torn
 }
 
-// rest checks a reading after a plan was carried out.
-func (r *reader) rest(t *testing.T) {
+// checkAtRest checks a reading after a plan was carried out.
+func (r *reader) checkAtRest(t *testing.T) {
 	t.Helper()
 	now := r.read()
-	if now.Torn() {
-		t.Fatalf("%s: torn at rest: %v", r.at, now.Tears())
+	if now.Inconsistent() {
+		t.Fatalf("%s: torn at rest: %v", r.at, now.Inconsistencies())
 	}
 	if told := now.Disagreements(r.world.Placements[r.key]); len(told) > 0 {
 		t.Fatalf("%s: the status disagrees at rest: %v", r.at, told)
@@ -95,7 +95,7 @@ func (r *reader) rest(t *testing.T) {
 	if len(r.seen) != now.Len() {
 		t.Fatalf("%s: the changes add up to %d clusters, %d are selected", r.at, len(r.seen), now.Len())
 	}
-	for name := range now.Names() {
+	for name := range now.ClusterNames() {
 		if !r.seen[name] {
 			t.Fatalf("%s: no change told of %s", r.at, name)
 		}
@@ -124,9 +124,9 @@ func TestReadingsOfAFleetThatChanges(t *testing.T) {
 		}
 		for event := range events {
 			r.at = fmt.Sprintf("seed %d, event %d", seed, event)
-			torn += r.carryOut(t, plan.Diff(live.Decide(key), live.World.Stored(key), live.World.Now))
-			r.rest(t)
-			live.Decided(key)
+			torn += r.apply(t, plan.Diff(live.Decide(key), live.World.Stored(key), live.World.Now))
+			r.checkAtRest(t)
+			live.SlicesChanged(key)
 			random.Event(live)
 			if live.World.Placements[key] == nil {
 				break

@@ -15,9 +15,9 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// TestHowOftenMemoryIsAskedFor bounds the allocations of what happens all the time in a fleet of 10,000: unlike times, they
+// TestAllocations bounds the allocations of what happens all the time in a fleet of 10,000: unlike times, they
 // are the same on every machine.
-func TestHowOftenMemoryIsAskedFor(t *testing.T) {
+func TestAllocations(t *testing.T) {
 	for name, tc := range map[string]struct {
 		of    func(w *enginetest.World) func()
 		world func() *enginetest.World
@@ -74,7 +74,7 @@ func heartbeat(w *enginetest.World) func() {
 // decided returns a world once what its placement gets is stored.
 func decided(tb testing.TB, w *enginetest.World) *enginetest.World {
 	tb.Helper()
-	for _, write := range plan.Diff(enginetest.Decide(tb, w), w.Stored(enginetest.Only(tb, w)), w.Now).Writes {
+	for _, write := range plan.Diff(enginetest.Decide(tb, w), w.Stored(enginetest.OnlyPlacement(tb, w)), w.Now).Writes {
 		w.Apply(write)
 	}
 	return w

@@ -41,8 +41,8 @@ func (t *Trace) satisfied() Condition {
 			"No valid ManagedClusterSetBindings found in placement namespace")
 	case len(s.eligible) == 0:
 		return unsatisfied(clusterv1beta1.ReasonNoIntersection,
-			fmt.Sprintf("None of ManagedClusterSets [%s] is bound to placement namespace", strings.Join(s.asked, ",")))
-	case s.candidates.None() && len(s.broken) == 0:
+			fmt.Sprintf("None of ManagedClusterSets [%s] is bound to placement namespace", strings.Join(s.requested, ",")))
+	case s.candidates.None() && len(s.unreadable) == 0:
 		return unsatisfied(clusterv1beta1.ReasonAllManagedClusterSetsEmpty,
 			fmt.Sprintf("All ManagedClusterSets [%s] have no member ManagedCluster", strings.Join(s.eligible, ",")))
 	case p.Limited && selected == p.Wanted || !p.Limited && selected > 0:
@@ -51,49 +51,49 @@ func (t *Trace) satisfied() Condition {
 			Reason: clusterv1beta1.ReasonAllDecisionsScheduled, Message: "All cluster decisions scheduled",
 		}
 	case selected == 0:
-		return unsatisfied(clusterv1beta1.ReasonNoManagedClusterMatched, t.unmatched())
+		return unsatisfied(clusterv1beta1.ReasonNoManagedClusterMatched, t.unmatchedMessage())
 	default:
 		return unsatisfied(clusterv1beta1.ReasonNotAllDecisionsScheduled,
-			fmt.Sprintf("%d cluster decisions unscheduled", p.Wanted-selected)+t.blocked())
+			fmt.Sprintf("%d cluster decisions unscheduled", p.Wanted-selected)+t.blockedMessage())
 	}
 }
 
-// unmatched says why nobody is selected: the last stage that drops anybody.
-func (t *Trace) unmatched() string {
-	if blocked := t.blocked(); blocked != "" {
+// unmatchedMessage says why nobody is selected: the last stage that drops anybody.
+func (t *Trace) unmatchedMessage() string {
+	if blocked := t.blockedMessage(); blocked != "" {
 		return "No ManagedCluster can be selected" + blocked
 	}
-	if refused := t.refused(); refused > 0 {
+	if refused := t.rejectedByTaints(); refused > 0 {
 		return fmt.Sprintf("Each of the %d ManagedClusters that match the cluster predicates has a taint that is not tolerated", refused)
 	}
-	if t.tiered.Fell.Any() || t.tiered.Guests.Any() {
+	if t.tiered.Rejected.Any() || t.tiered.RetainedOnly.Any() {
 		return "No ManagedCluster that matches the cluster predicates is in any of the tiers"
 	}
 	return "No ManagedCluster matches any of the cluster predicate"
 }
 
-// blocked says how many candidates anti-affinity and the hard spread constraints keep out; empty where they keep none.
-func (t *Trace) blocked() string {
+// blockedMessage says how many candidates anti-affinity and the hard spread constraints keep out; empty where they keep none.
+func (t *Trace) blockedMessage() string {
 	var out strings.Builder
-	for _, block := range t.Ranking.Blocks() {
+	for _, block := range t.Ranking.BlockingTerms() {
 		fmt.Fprintf(&out, "; %s keeps out %d ManagedClusters", block.Constraint, block.Clusters)
 	}
 	return out.String()
 }
 
-// refused counts the clusters that a taint drops and that match a predicate by more than being selected, so that the
+// rejectedByTaints counts the clusters that a taint drops and that match a predicate by more than being selected, so that the
 // count is the same once they are not.
-func (t *Trace) refused() int {
+func (t *Trace) rejectedByTaints() int {
 	count := 0
 	note := func(id fleet.ID) {
-		if _, held := t.matched.Held[id]; !held && !t.scope.held.Test(id) && !t.tiered.Guests.Test(id) {
+		if _, held := t.matched.Held[id]; !held && !t.scope.held.Test(id) && !t.tiered.RetainedOnly.Test(id) {
 			count++
 		}
 	}
-	for id := range t.tolerated.Fell.EachSet() {
+	for id := range t.tolerated.Rejected.EachSet() {
 		note(id)
 	}
-	for id := range t.tolerated.Guests.EachSet() {
+	for id := range t.tolerated.RetainedOnly.EachSet() {
 		if !t.Ranking.Has(id) {
 			note(id)
 		}
@@ -101,11 +101,11 @@ func (t *Trace) refused() int {
 	return count
 }
 
-// maxHeld is how many held clusters the condition names.
-const maxHeld = 10
+// maxHeldNames is how many held clusters the condition names.
+const maxHeldNames = 10
 
-// heldFollows says what follows for clusters that are held.
-const heldFollows = "They stay selected until its budget is free again or they qualify again"
+// heldConsequence says what follows for clusters that are held.
+const heldConsequence = "They stay selected until its budget is free again or they qualify again"
 
 // Held returns PlacementHeld as it may be told to somebody who sees some of the clusters; a placement without a disruption
 // policy has none.
@@ -114,7 +114,7 @@ func (t *Trace) Held(sees func(cluster string) bool) Condition {
 		Type: clusterv1beta1.PlacementConditionHeld, Status: metav1.ConditionFalse,
 		Reason: clusterv1beta1.ReasonNothingHeld, Message: "No selected ManagedCluster is held by spec.disruptionPolicy",
 	}
-	ids := t.Ranking.Holds()
+	ids := t.Ranking.HeldClusters()
 	switch {
 	case t.Program.Budget == nil:
 		return Condition{}
@@ -123,7 +123,7 @@ func (t *Trace) Held(sees func(cluster string) bool) Condition {
 	}
 	var names []string
 	for _, id := range ids {
-		if name := t.Snapshot.Name(id); len(names) < maxHeld && sees(name) {
+		if name := t.Snapshot.Name(id); len(names) < maxHeldNames && sees(name) {
 			names = append(names, name)
 		}
 	}
@@ -131,8 +131,8 @@ func (t *Trace) Held(sees func(cluster string) bool) Condition {
 		names = append(names, "...")
 	}
 	out.Status, out.Reason = metav1.ConditionTrue, clusterv1beta1.ReasonBudgetSpent
-	out.Message = bounded(fmt.Sprintf("%d selected ManagedClusters would be dropped and are held by spec.disruptionPolicy: %s. %s",
-		len(ids), strings.Join(names, ", "), heldFollows))
+	out.Message = truncated(fmt.Sprintf("%d selected ManagedClusters would be dropped and are held by spec.disruptionPolicy: %s. %s",
+		len(ids), strings.Join(names, ", "), heldConsequence))
 	return out
 }
 
@@ -140,12 +140,12 @@ func (t *Trace) Held(sees func(cluster string) bool) Condition {
 func (t *Trace) scoresExpired() Condition {
 	var expired []string
 	for _, column := range t.Ranking.Columns {
-		if count := column.Expired - t.passing(column); count > 0 {
+		if count := column.Expired - t.expiredRetained(column); count > 0 {
 			expired = append(expired, fmt.Sprintf("%s: %d scores are out of date and count as 0 until AddOnPlacementScore %s is updated in the namespaces of their clusters",
 				column.Prioritizer.Name(), count, column.Prioritizer.Resource))
 		}
 	}
-	asked := t.asked()
+	asked := t.expiredInExpressions()
 	for _, resource := range slices.Sorted(maps.Keys(asked)) {
 		expired = append(expired, fmt.Sprintf("scores(%q): %d are out of date and left out until AddOnPlacementScore %s is updated in the namespaces of their clusters",
 			resource, asked[resource], resource))
@@ -158,14 +158,14 @@ func (t *Trace) scoresExpired() Condition {
 	}
 	return Condition{
 		Type: clusterv1beta1.PlacementConditionScoresExpired, Status: metav1.ConditionTrue,
-		Reason: clusterv1beta1.ReasonScoresExpired, Message: bounded(strings.Join(expired, "; ")),
+		Reason: clusterv1beta1.ReasonScoresExpired, Message: truncated(strings.Join(expired, "; ")),
 	}
 }
 
-// asked counts the scores out of date that expressions asked for, by resource. Tiers ask those too that passed the
+// expiredInExpressions counts the scores out of date that expressions asked for, by resource. Tiers ask those too that passed the
 // predicates only because they were selected; where they are no more, they will not be asked again.
-func (t *Trace) asked() map[string]int {
-	if !t.matched.Asked.AnyExpired() && !t.tiered.Asked.AnyExpired() && !t.grouped.AnyExpired() {
+func (t *Trace) expiredInExpressions() map[string]int {
+	if !t.matched.ScoreReads.AnyExpired() && !t.tiered.ScoreReads.AnyExpired() && !t.grouped.AnyExpired() {
 		return nil
 	}
 	gone := t.scope.held.Clone()
@@ -175,19 +175,19 @@ func (t *Trace) asked() map[string]int {
 	for _, id := range t.Ranking.Chosen {
 		gone.Clear(id)
 	}
-	return filter.Expired(&t.matched.Asked, t.tiered.Asked.Without(gone), &t.grouped)
+	return filter.Expired(&t.matched.ScoreReads, t.tiered.ScoreReads.Without(gone), &t.grouped)
 }
 
-// passing counts the guests that are not selected among those whose score is out of date. They are candidates no more,
+// expiredRetained counts the guests that are not selected among those whose score is out of date. They are candidates no more,
 // so a message that counted them would change by itself.
-func (t *Trace) passing(column score.Column) int {
+func (t *Trace) expiredRetained(column score.Column) int {
 	if column.Expired == 0 {
 		return 0
 	}
 	count := 0
-	for id := range t.guests().EachSet() {
+	for id := range t.retainedOnly().EachSet() {
 		found := t.Snapshot.Score(id, column.Prioritizer.Resource)
-		if found == nil || t.Ranking.Has(id) || !t.Ranking.Ranks(id) || !found.Expired(t.Snapshot.Now) {
+		if found == nil || t.Ranking.Has(id) || !t.Ranking.IsCandidate(id) || !found.Expired(t.Snapshot.Now) {
 			continue
 		}
 		if _, given := found.Value(column.Prioritizer.Score); given {
@@ -200,7 +200,7 @@ func (t *Trace) passing(column score.Column) int {
 func unsatisfied(reason, message string) Condition {
 	return Condition{
 		Type: clusterv1beta1.PlacementConditionSatisfied, Status: metav1.ConditionFalse,
-		Reason: reason, Message: bounded(message),
+		Reason: reason, Message: truncated(message),
 	}
 }
 
@@ -218,20 +218,20 @@ func misconfigured(problem string) Condition {
 		return out
 	}
 	out.Status, out.Reason = metav1.ConditionTrue, clusterv1beta1.ReasonMisconfigured
-	out.Message = bounded(problem)
+	out.Message = truncated(problem)
 	return out
 }
 
-// describe renders the faults of a spec, each after the part that it is blamed on.
-func describe(faults field.ErrorList) string {
+// faultMessage renders the faults of a spec, each after the part that it is blamed on.
+func faultMessage(faults field.ErrorList) string {
 	out := make([]string, 0, len(faults))
 	for _, fault := range faults {
-		out = append(out, blame(fault.Field)+":"+fault.Error())
+		out = append(out, pluginOf(fault.Field)+":"+fault.Error())
 	}
 	return strings.Join(out, "; ")
 }
 
-func blame(path string) string {
+func pluginOf(path string) string {
 	for prefix, plugin := range map[string]string{
 		"spec.predicates": pluginPredicate, "spec.tolerations": pluginTaint,
 		"spec.prioritizerPolicy": pluginScore, "spec.decisionStrategy": pluginGroup,
@@ -245,9 +245,9 @@ func blame(path string) string {
 	return pluginPlacement
 }
 
-// bounded returns a message as it is stored: with the control characters that expressions and names hold spelled out, and
+// truncated returns a message as it is stored: with the control characters that expressions and names hold spelled out, and
 // no longer than a condition may be.
-func bounded(message string) string {
+func truncated(message string) string {
 	message = escape.Lines(message)
 	if len(message) <= maxMessage {
 		return message

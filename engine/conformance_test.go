@@ -22,8 +22,8 @@ const (
 	nothingDone = "Satisfied=False NotAllDecisionsScheduled: Nothing is decided while the placement is misconfigured"
 )
 
-// told puts a result into lines that a reader of a test can check.
-func told(result *engine.Result) []string {
+// messages puts a result into lines that a reader of a test can check.
+func messages(result *engine.Result) []string {
 	var out []string
 	for _, slice := range result.Slices() {
 		names := strings.Join(slice.Clusters, " ")
@@ -68,17 +68,17 @@ func prior(number int, clusters ...string) *clusterv1beta1.PlacementDecision {
 	return enginetest.Slice("ns", "p", number, clusters...).Obj()
 }
 
-// scene is a world and what its placement must come to.
-type scene struct {
+// scenario is a world and what its placement must come to.
+type scenario struct {
 	world *enginetest.World
 	want  []string
 }
 
-func play(t *testing.T, scenes map[string]scene) {
+func runScenarios(t *testing.T, scenes map[string]scenario) {
 	t.Helper()
 	for name, tc := range scenes {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, told(enginetest.Decide(t, tc.world))); diff != "" {
+			if diff := cmp.Diff(tc.want, messages(enginetest.Decide(t, tc.world))); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
 		})
@@ -89,7 +89,7 @@ func TestConformanceGroupsAndSlices(t *testing.T) {
 	canaries := func() []*enginetest.ClusterBuilder {
 		return slices.Concat(labelled(numbered("eu", 10), "canary", "eu"), labelled(numbered("us", 10), "canary", "us"), numbered("w", 290))
 	}
-	play(t, map[string]scene{
+	runScenarios(t, map[string]scenario{
 		"1: a namespace without a binding gets one empty slice": {
 			world: enginetest.NewWorld(placement().Obj()),
 			want: []string{
@@ -150,7 +150,7 @@ func names(prefix string, from, to int) []string {
 
 func TestConformanceNumbers(t *testing.T) {
 	three := func(p *enginetest.PlacementBuilder) *enginetest.World { return world(p, numbered("c", 3)...) }
-	play(t, map[string]scene{
+	runScenarios(t, map[string]scenario{
 		"11: no clusters wanted is satisfied": {three(placement().Number(0)), []string{`1 in ""#0:`, satisfied, noMistake}},
 		"11: fewer than nothing is a mistake and keeps what was decided": {
 			three(placement().Number(-1)).Add(prior(1, "c001")),
@@ -174,7 +174,7 @@ func TestConformanceNumbers(t *testing.T) {
 
 func TestConformanceReasons(t *testing.T) {
 	empty := enginetest.Set("empty").Obj()
-	play(t, map[string]scene{
+	runScenarios(t, map[string]scenario{
 		"a binding of a set that does not exist does not count": {
 			enginetest.NewWorld(placement().Obj()).Bind("ns", "gone"),
 			[]string{
@@ -220,7 +220,7 @@ func TestConformanceMistakesNeverEvict(t *testing.T) {
 	broken := enginetest.Set("all").Type("Telepathy").Obj()
 	brokenSays := `Misconfigured=True Misconfigured: ManagedClusterSet:all: spec.clusterSelector.selectorType: Unsupported value: "Telepathy": ` +
 		`supported values: "ExclusiveClusterSetLabel", "LabelSelector", "ExclusiveLabel"`
-	play(t, map[string]scene{
+	runScenarios(t, map[string]scenario{
 		"12: a missing label key is no match": {
 			world(placement().CEL(`managedCluster.metadata.labels["env"] == "prod"`),
 				enginetest.Cluster("a").Label("env", "prod"), enginetest.Cluster("b")).Add(prior(1, "a", "b")),
@@ -268,7 +268,7 @@ func TestConformanceClaims(t *testing.T) {
 	clusters := []*enginetest.ClusterBuilder{
 		enginetest.Cluster("a").Claim("version", "v1.26.8+rke2r1"), enginetest.Cluster("b").Claim("version", "v1.27.0"), enginetest.Cluster("c"),
 	}
-	play(t, map[string]scene{
+	runScenarios(t, map[string]scenario{
 		"13: a claim value need not be a label value": {
 			world(placement().Claims(enginetest.Wants("version", "In", "v1.26.8+rke2r1")), clusters...), []string{`1 in ""#0: a`, satisfied, noMistake},
 		},
@@ -286,7 +286,7 @@ func TestConformanceTaints(t *testing.T) {
 	ifNew := func(name string) *enginetest.ClusterBuilder {
 		return enginetest.Cluster(name).Taint("drain", clusterv1.TaintEffectNoSelectIfNew, at)
 	}
-	play(t, map[string]scene{
+	runScenarios(t, map[string]scenario{
 		"9: a toleration is over at the very second": {
 			world(placement().Tolerate(enginetest.TolerateFor("gpu", "", 60)), enginetest.Cluster("c").Taint("gpu", "NoSelect", at)).
 				At(at.Add(60 * time.Second)),
@@ -309,7 +309,7 @@ func TestConformanceTaints(t *testing.T) {
 
 func TestAFailedWriteIsInTheNextPlanAgain(t *testing.T) {
 	w := world(placement(), numbered("c", 150)...)
-	key := enginetest.Only(t, w)
+	key := enginetest.OnlyPlacement(t, w)
 	writes := plan.Diff(enginetest.Decide(t, w), w.Stored(key), w.Now).Writes
 	w.Apply(writes[0]) // the second write fails, so the report is never written
 	var got []string
@@ -321,7 +321,7 @@ func TestAFailedWriteIsInTheNextPlanAgain(t *testing.T) {
 	}
 }
 
-func TestTheResultSaysWhenToLookAgain(t *testing.T) {
+func TestResultHasTheInstantToDecideAgain(t *testing.T) {
 	at := enginetest.Epoch
 	for name, tc := range map[string]struct {
 		world *enginetest.World
@@ -334,7 +334,7 @@ func TestTheResultSaysWhenToLookAgain(t *testing.T) {
 		"never for a score that nobody asks for": {world(placement(), enginetest.Cluster("a")).Add(enginetest.Score("a", "r").Value("s", 1).ValidUntil(at.Add(time.Minute)).Obj()), time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := enginetest.Decide(t, tc.world).LookAgain; !got.Equal(tc.want) {
+			if got := enginetest.Decide(t, tc.world).RecheckAt; !got.Equal(tc.want) {
 				t.Errorf("LookAgain = %v, want %v", got, tc.want)
 			}
 		})
@@ -344,11 +344,11 @@ func TestTheResultSaysWhenToLookAgain(t *testing.T) {
 func TestAMistakeAmidAChangeOfStrategyDoesNotEndIt(t *testing.T) {
 	w := world(placement().Mode("Loose"), numbered("c", 2)...).
 		Add(enginetest.Slice("ns", "p", 1, "c000").Strategy("new").Obj()).Add(enginetest.Slice("ns", "p", 2, "c001").Strategy("old").Obj())
-	for _, write := range plan.Diff(enginetest.Decide(t, w), w.Stored(enginetest.Only(t, w)), w.Now).Writes {
+	for _, write := range plan.Diff(enginetest.Decide(t, w), w.Stored(enginetest.OnlyPlacement(t, w)), w.Now).Writes {
 		w.Apply(write)
 	}
 	w.Add(placement().Obj())
-	if diff := cmp.Diff([]string{`1 in ""#0: c000 c001`, satisfied, noMistake}, told(enginetest.Decide(t, w))); diff != "" {
+	if diff := cmp.Diff([]string{`1 in ""#0: c000 c001`, satisfied, noMistake}, messages(enginetest.Decide(t, w))); diff != "" {
 		t.Errorf("result once the mistake is mended (-want +got):\n%s", diff)
 	}
 }

@@ -23,15 +23,15 @@ type Result struct {
 	Fingerprint string
 	// Selected is the number of clusters in all groups.
 	Selected int
-	// Reluctant is how many of them have a PreferNoSelect taint that is not tolerated.
-	Reluctant int
-	// Shown is what readers are shown of each selected cluster, by name; clusters that are not in it show nothing. Where
+	// Penalized is how many of them have a PreferNoSelect taint that is not tolerated.
+	Penalized int
+	// Details is what readers are shown of each selected cluster, by name; clusters that are not in it show nothing. Where
 	// nothing was decided it means nothing: what is stored stays.
-	Shown map[string]Shown
+	Details map[string]Detail
 	// ByScore says that decisions are shown with their scores and in the order of these, rewritten for nothing but changed
-	// scores once per ScoreEvery at most.
-	ByScore    bool
-	ScoreEvery time.Duration
+	// scores once per ScoreInterval at most.
+	ByScore       bool
+	ScoreInterval time.Duration
 	// Satisfied and Misconfigured are conditions that every placement has. Where nothing was decided, Satisfied only
 	// serves a placement that never had one.
 	Satisfied, Misconfigured Condition
@@ -39,16 +39,16 @@ type Result struct {
 	// serves a placement once it is True for the first time. Where nothing was decided they mean nothing: what is stored
 	// stays.
 	Held, ScoresExpired Condition
-	// LookAgain is the earliest instant at which the result may change though no object does; zero for never.
-	LookAgain time.Time
+	// RecheckAt is the earliest instant at which the result may change though no object does; zero for never.
+	RecheckAt time.Time
 	// Ledger is what the placement is to remember. Where nothing was decided it means nothing: what is stored stays.
 	Ledger ledger.Ledger
 	// Trace says how the result came about.
 	Trace *Trace
 }
 
-// Shown is what readers are shown of a selected cluster beside its name.
-type Shown struct {
+// Detail is what readers are shown of a selected cluster beside its name.
+type Detail struct {
 	// Tier is the name of its tier.
 	Tier  string
 	Score int64

@@ -92,7 +92,7 @@ func BenchmarkTen(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			w := ten(tc.environments...)
-			naive := naively(b, w)
+			naive := measureOracle(b, w)
 			s, program := w.Snapshot(), enginetest.Program(b, w)
 			b.ReportAllocs()
 			for b.Loop() {
@@ -101,15 +101,15 @@ func BenchmarkTen(b *testing.B) {
 					b.Fatalf("selected %d of %d, want 10 of %d", got.Selected, len(got.Trace.Ranking.Candidates), tc.candidates)
 				}
 			}
-			naive.beside(b, 100)
+			naive.compare(b, 100)
 		})
 	}
 }
 
-// BenchmarkEverybody selects nearly 10,000 of 10,500 clusters into 100 slices. It fails where the oracle does not take twenty times as long for
+// BenchmarkAllClusters selects nearly 10,000 of 10,500 clusters into 100 slices. It fails where the oracle does not take twenty times as long for
 // a tenth of them; for all it would take a minute.
-func BenchmarkEverybody(b *testing.B) {
-	naive := naively(b, measured(b, placement(), 1_000))
+func BenchmarkAllClusters(b *testing.B) {
+	naive := measureOracle(b, measured(b, placement(), 1_000))
 	w := measured(b, placement(), 10_500)
 	s, program := w.Snapshot(), enginetest.Program(b, w)
 	b.ReportAllocs()
@@ -118,7 +118,7 @@ func BenchmarkEverybody(b *testing.B) {
 			b.Fatalf("%d slices, want 100", len(got))
 		}
 	}
-	naive.beside(b, 20)
+	naive.compare(b, 20)
 }
 
 // elsewhere is what another placement has selected: every third cluster.
@@ -148,16 +148,16 @@ func BenchmarkExpression(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			w := measured(b, tc.placement.CEL(tc.next(0)).Tolerate(enginetest.Tolerates("gpu", "")), 10_000)
-			naive := naively(b, w)
-			s, env, placement := w.Snapshot(), enginetest.Env(b), w.Placements[enginetest.Only(b, w)]
+			naive := measureOracle(b, w)
+			s, env, placement := w.Snapshot(), enginetest.Env(b), w.Placements[enginetest.OnlyPlacement(b, w)]
 			b.ReportAllocs()
 			for n := 0; b.Loop(); n++ {
 				placement.Spec.Predicates[0].RequiredClusterSelector.CelSelector.CelExpressions[0] = tc.next(n)
-				if got := enginetest.Answer(s, placement, env).Selected; got != tc.want {
+				if got := enginetest.DecidePlacement(s, placement, env).Selected; got != tc.want {
 					b.Fatalf("selected %d, want %d", got, tc.want)
 				}
 			}
-			naive.beside(b, tc.least)
+			naive.compare(b, tc.least)
 		})
 	}
 }
@@ -206,13 +206,13 @@ func BenchmarkSpread(b *testing.B) {
 		"apart in 10,000 zones":      {apart, 10_000, []int32{1_000}},
 	} {
 		sample := spread(b, 300, min(tc.zones, 100), 40, tc.policy)
-		if want, got := oracle(b).Decide(sample, enginetest.Only(b, sample)), enginetest.After(sample, enginetest.Decide(b, sample)); want.JSON() != got.JSON() {
+		if want, got := oracle(b).Decide(sample, enginetest.OnlyPlacement(b, sample)), enginetest.OutcomeAfter(sample, enginetest.Decide(b, sample)); want.JSON() != got.JSON() {
 			b.Fatalf("%s: a sample is decided otherwise by the oracle (-oracle +engine):\n%s", name, cmp.Diff(want, got))
 		}
 		for _, wanted := range tc.wanted {
 			plain := spreadOut(b, 10_000, tc.zones, wanted, clusterv1beta1.SpreadPolicy{})
 			for when, run := range spreadOut(b, 10_000, tc.zones, wanted, tc.policy) {
-				b.Run(fmt.Sprintf("%s/%d/%s", name, wanted, when), func(b *testing.B) { against(b, plain[when], run, int(wanted)) })
+				b.Run(fmt.Sprintf("%s/%d/%s", name, wanted, when), func(b *testing.B) { compareTimes(b, plain[when], run, int(wanted)) })
 			}
 		}
 	}
@@ -236,7 +236,7 @@ func BenchmarkWorst(b *testing.B) {
 			if got := plain(); got != want {
 				b.Fatalf("the plain choice selects %d, want %d", got, want)
 			}
-			if ratio := against(b, plain, run, selected); ratio > tc.most {
+			if ratio := compareTimes(b, plain, run, selected); ratio > tc.most {
 				b.Errorf("it takes %.3g times as long as a plain choice, want %g at most", ratio, tc.most)
 			}
 		})
@@ -257,8 +257,8 @@ func spreadOut(b *testing.B, clusters, zones int, wanted int32, policy clusterv1
 	}
 }
 
-// against times runs that select so many, and reports and returns how many times as long they take as plain ones beside them.
-func against(b *testing.B, plain, run func() int, want int) (ratio float64) {
+// compareTimes times runs that select so many, and reports and returns how many times as long they take as plain ones beside them.
+func compareTimes(b *testing.B, plain, run func() int, want int) (ratio float64) {
 	b.Helper()
 	b.ReportAllocs()
 	var beside, taken time.Duration
@@ -288,24 +288,24 @@ func oracle(b *testing.B) *enginetest.Oracle {
 	return out
 }
 
-// naive is how long the oracle took for a decision.
-type naive time.Duration
+// oracleTime is how long the oracle took for a decision.
+type oracleTime time.Duration
 
-// naively has the oracle decide the only placement of a world, and fails where the engine decides otherwise.
-func naively(b *testing.B, w *enginetest.World) naive {
+// measureOracle has the oracle decide the only placement of a world, and fails where the engine decides otherwise.
+func measureOracle(b *testing.B, w *enginetest.World) oracleTime {
 	b.Helper()
-	oracle, key := oracle(b), enginetest.Only(b, w)
+	oracle, key := oracle(b), enginetest.OnlyPlacement(b, w)
 	start := time.Now()
 	want := oracle.Decide(w, key)
 	taken := time.Since(start)
-	if got := enginetest.After(w, enginetest.Decide(b, w)); want.JSON() != got.JSON() {
+	if got := enginetest.OutcomeAfter(w, enginetest.Decide(b, w)); want.JSON() != got.JSON() {
 		b.Fatalf("the oracle decides otherwise (-oracle +engine):\n%s", cmp.Diff(want, got))
 	}
-	return naive(taken)
+	return oracleTime(taken)
 }
 
-// beside reports how many times as long the oracle took as what was just measured, and fails where that is less than least.
-func (n naive) beside(b *testing.B, least float64) {
+// compare reports how many times as long the oracle took as what was just measured, and fails where that is less than least.
+func (n oracleTime) compare(b *testing.B, least float64) {
 	b.Helper()
 	ratio := float64(n) * float64(b.N) / float64(b.Elapsed())
 	b.ReportMetric(ratio, "x-oracle")
@@ -329,7 +329,7 @@ func BenchmarkEdit(b *testing.B) {
 				e.SetCluster(c[n%2])
 				s = e.Snapshot()
 			}
-			if got := s.Holding(fleet.TermExists).Count(); got != clusters {
+			if got := s.ClustersWith(fleet.TermExists).Count(); got != clusters {
 				b.Fatalf("%d clusters, want %d", got, clusters)
 			}
 		})

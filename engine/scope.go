@@ -11,24 +11,24 @@ import (
 
 // scope is which clusters a placement may choose from, before it chooses.
 type scope struct {
-	// asked is spec.clusterSets; valid are the bound sets that exist, eligible those of them that are asked for.
-	asked, valid, eligible []string
+	// requested is spec.clusterSets; valid are the bound sets that exist, eligible those of them that are asked for.
+	requested, valid, eligible []string
 	// candidates are the clusters of the eligible sets that are not being deleted, and the held.
 	candidates *bitset.BitSet
 	// held are incumbents that stay since their set cannot be read.
 	held *bitset.BitSet
-	// broken are the eligible sets that cannot be read.
-	broken []*fleet.Set
+	// unreadable are the eligible sets that cannot be read.
+	unreadable []*fleet.Set
 }
 
-// reach works out the scope. Incumbents that no readable set has are held while one of the sets is broken: they may
+// reachable works out the scope. Incumbents that no readable set has are held while one of the sets is broken: they may
 // be members of it.
-func reach(s *fleet.Snapshot, namespace string, asked []string, incumbents *bitset.BitSet) scope {
-	bound, named := s.Bound(namespace), fleet.Naming(asked)
+func reachable(s *fleet.Snapshot, namespace string, asked []string, incumbents *bitset.BitSet) scope {
+	bound, named := s.BoundSets(namespace), fleet.SetNameFilter(asked)
 	names := make([]string, 2*len(bound))
 	out := scope{
-		asked: asked, valid: names[:0:len(bound)], eligible: names[len(bound):len(bound)],
-		candidates: bitset.New(s.Size()), held: s.Nobody(),
+		requested: asked, valid: names[:0:len(bound)], eligible: names[len(bound):len(bound)],
+		candidates: bitset.New(s.IDLimit()), held: s.EmptySet(),
 	}
 	for _, name := range bound {
 		set, exists := s.Set(name)
@@ -40,21 +40,21 @@ func reach(s *fleet.Snapshot, namespace string, asked []string, incumbents *bits
 			continue
 		}
 		out.eligible = append(out.eligible, name)
-		if set.Good() {
+		if set.Valid() {
 			set.AddMembers(s, out.candidates)
 		} else {
-			out.broken = append(out.broken, set)
+			out.unreadable = append(out.unreadable, set)
 		}
 	}
-	if len(out.broken) > 0 {
+	if len(out.unreadable) > 0 {
 		out.held = incumbents.Difference(out.candidates)
-		s.Holding(fleet.TermExists).KeepIn(out.held)
+		s.ClustersWith(fleet.TermExists).IntersectInto(out.held)
 		out.candidates.InPlaceUnion(out.held)
 	}
-	leaving := s.Holding(fleet.TermTerminating)
-	leaving.DropFrom(out.candidates)
+	leaving := s.ClustersWith(fleet.TermTerminating)
+	leaving.RemoveFrom(out.candidates)
 	if out.held.Any() {
-		leaving.DropFrom(out.held)
+		leaving.RemoveFrom(out.held)
 	}
 	return out
 }
@@ -67,17 +67,17 @@ func (s scope) readable() *bitset.BitSet {
 	return s.candidates.Difference(s.held)
 }
 
-// fault says what is wrong with the sets; empty where nothing is.
-func (s scope) fault() string {
+// problem says what is wrong with the sets; empty where nothing is.
+func (s scope) problem() string {
 	var out []string
-	for _, set := range s.broken {
-		out = append(out, "ManagedClusterSet:"+set.Name+": "+set.Faults.ToAggregate().Error())
+	for _, set := range s.unreadable {
+		out = append(out, "ManagedClusterSet:"+set.Name+": "+set.Errors.ToAggregate().Error())
 	}
 	return strings.Join(out, "; ")
 }
 
-// why returns the verdict on a cluster that is not a candidate.
-func (s scope) why(c *fleet.Cluster) verdict.Verdict {
+// verdict returns the verdict on a cluster that is not a candidate.
+func (s scope) verdict(c *fleet.Cluster) verdict.Verdict {
 	if c.Terminating() {
 		return verdict.Verdict{Code: verdict.Terminating}
 	}

@@ -19,30 +19,30 @@ type Trace struct {
 	Ranking *selection.Ranking
 
 	scope     scope
-	matched   filter.Matched
-	tiered    filter.Tiered
-	tolerated filter.Tolerated
+	matched   filter.PredicateResult
+	tiered    filter.TierResult
+	tolerated filter.TaintResult
 	// grouped are the scores that the expressions of groups asked for.
-	grouped filter.Asked
+	grouped filter.ScoreReads
 	kept    *bitset.BitSet
 }
 
 // Verdict returns the answer for one cluster of the snapshot; the zero Verdict for an ID that no cluster of it has.
 func (t *Trace) Verdict(id fleet.ID) verdict.Verdict {
-	out := t.Unranked(id)
-	if out.Code == verdict.Beaten {
+	out := t.VerdictWithoutRank(id)
+	if out.Code == verdict.Outranked {
 		out.Argument = t.Ranking.Rank(id)
 	}
 	return out
 }
 
-// Unranked is Verdict without the rank of a cluster that was beaten, which costs a look at all candidates.
-func (t *Trace) Unranked(id fleet.ID) verdict.Verdict {
+// VerdictWithoutRank is Verdict without the rank of a cluster that was beaten, which costs a look at all candidates.
+func (t *Trace) VerdictWithoutRank(id fleet.ID) verdict.Verdict {
 	switch {
 	case t.Snapshot.Cluster(id) == nil:
 		return verdict.Verdict{}
 	case t.Ranking == nil && !t.scope.candidates.Test(id):
-		return t.scope.why(t.Snapshot.Cluster(id))
+		return t.scope.verdict(t.Snapshot.Cluster(id))
 	case t.Ranking == nil:
 		return t.undecided(id)
 	case t.Ranking.Has(id):
@@ -51,7 +51,7 @@ func (t *Trace) Unranked(id fleet.ID) verdict.Verdict {
 	if fell, ok := t.filtered(id); ok {
 		return fell
 	}
-	return t.Ranking.Loss(id)
+	return t.Ranking.Rejection(id)
 }
 
 // filtered returns the verdict on a cluster that a filter dropped, or that was out of reach before. Ok is false where
@@ -59,13 +59,13 @@ func (t *Trace) Unranked(id fleet.ID) verdict.Verdict {
 func (t *Trace) filtered(id fleet.ID) (fell verdict.Verdict, ok bool) {
 	switch cluster := t.Snapshot.Cluster(id); {
 	case !t.scope.candidates.Test(id):
-		return t.scope.why(cluster), true
+		return t.scope.verdict(cluster), true
 	case !t.matched.In.Test(id):
-		return t.matched.Why(cluster, id), true
-	case t.tiered.Fell.Test(id):
+		return t.matched.Verdict(cluster, id), true
+	case t.tiered.Rejected.Test(id):
 		return verdict.Verdict{Code: verdict.OutsideTiers}, true
-	case t.tolerated.Fell.Test(id):
-		return t.tolerated.Why(id), true
+	case t.tolerated.Rejected.Test(id):
+		return t.tolerated.Verdict(id), true
 	default:
 		return verdict.Verdict{}, false
 	}
@@ -74,9 +74,9 @@ func (t *Trace) filtered(id fleet.ID) (fell verdict.Verdict, ok bool) {
 // selected returns the verdict on a cluster that is selected: in doubt, held by the disruption policy, or both.
 func (t *Trace) selected(id fleet.ID) verdict.Verdict {
 	var hold verdict.Hold
-	hold.Problem = t.doubt(id)
+	hold.Problem = t.uncertainty(id)
 	if until, held := t.Ranking.Held(id); held {
-		hold.Fell, hold.Until = t.loss(id), until
+		hold.Underlying, hold.Until = t.underlying(id), until
 	}
 	if hold == (verdict.Hold{}) {
 		return verdict.Verdict{Code: verdict.Selected}
@@ -84,26 +84,26 @@ func (t *Trace) selected(id fleet.ID) verdict.Verdict {
 	return verdict.Verdict{Code: verdict.Held, Argument: hold}
 }
 
-// doubt says why nobody can tell whether a selected cluster qualifies; empty where somebody can.
-func (t *Trace) doubt(id fleet.ID) string {
+// uncertainty says why nobody can tell whether a selected cluster qualifies; empty where somebody can.
+func (t *Trace) uncertainty(id fleet.ID) string {
 	if problem, held := t.matched.Held[id]; held {
 		return problem
 	}
 	if t.scope.held.Test(id) {
-		return t.scope.fault()
+		return t.scope.problem()
 	}
 	return t.tiered.Held[id]
 }
 
-// loss returns the verdict that a held cluster would have.
-func (t *Trace) loss(id fleet.ID) verdict.Code {
+// underlying returns the verdict that a held cluster would have.
+func (t *Trace) underlying(id fleet.ID) verdict.Code {
 	if fell, ok := t.filtered(id); ok {
 		return fell.Code
 	}
-	if t.Ranking.Barred(id) {
-		return verdict.Capped
+	if t.Ranking.Ineligible(id) {
+		return verdict.ConstraintBlocked
 	}
-	return verdict.Beaten
+	return verdict.Outranked
 }
 
 // Sets returns the sets that the placement may choose from and that have a cluster, by name.
@@ -123,15 +123,15 @@ func (t *Trace) Tier(id fleet.ID) string {
 	if t.Ranking == nil || !t.matched.In.Test(id) {
 		return ""
 	}
-	if tier, ok := t.tiered.Of(id, t.Ranking.Has(id)); ok && tier < len(t.Program.Tiers) {
+	if tier, ok := t.tiered.TierOf(id, t.Ranking.Has(id)); ok && tier < len(t.Program.Tiers) {
 		return t.Program.Tiers[tier].Name
 	}
 	return ""
 }
 
-// Reluctant says whether a cluster passed the filters with a PreferNoSelect taint that is not tolerated.
-func (t *Trace) Reluctant(id fleet.ID) bool {
-	return t.tolerated.Demoted != nil && t.tolerated.Demoted.Test(id)
+// Penalized says whether a cluster passed the filters with a PreferNoSelect taint that is not tolerated.
+func (t *Trace) Penalized(id fleet.ID) bool {
+	return t.tolerated.Penalized != nil && t.tolerated.Penalized.Test(id)
 }
 
 func (t *Trace) undecided(id fleet.ID) verdict.Verdict {
@@ -141,11 +141,11 @@ func (t *Trace) undecided(id fleet.ID) verdict.Verdict {
 	return verdict.Verdict{Code: verdict.Undecided}
 }
 
-// Tally counts the verdicts on every cluster of the snapshot.
-func (t *Trace) Tally() map[verdict.Code]int {
+// CountVerdicts counts the verdicts on every cluster of the snapshot.
+func (t *Trace) CountVerdicts() map[verdict.Code]int {
 	out := map[verdict.Code]int{}
 	for id := range t.Snapshot.Clusters() {
-		out[t.Unranked(id).Code]++
+		out[t.VerdictWithoutRank(id).Code]++
 	}
 	return out
 }

@@ -73,8 +73,8 @@ func Start(ctx context.Context, opts Options) (*Hub, error) {
 }
 
 // start claims the process and brings the parts up in a locked folder.
-func start(ctx context.Context, opts Options, dir *datadir.Dir, manifests, objects manifest.Set) (*Hub, error) {
-	keys, err := issue(dir.Path(datadir.PKIFolder), clock.RealClock{})
+func start(ctx context.Context, opts Options, dir *datadir.Dir, manifests, objects manifest.Bundle) (*Hub, error) {
+	keys, err := issueKeys(dir.Path(datadir.PKIFolder), clock.RealClock{})
 	if err != nil {
 		return nil, err
 	}
@@ -89,17 +89,17 @@ func start(ctx context.Context, opts Options, dir *datadir.Dir, manifests, objec
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	plant := &plant{opts: opts, dir: dir, keys: keys, listener: listener, log: log, parts: supervise.New()}
+	plant := &controlPlane{opts: opts, dir: dir, keys: keys, listener: listener, log: log, parts: supervise.New()}
 	if err := plant.start(ctx, manifests, objects); err != nil {
 		// What stopping reports is a consequence of the error at hand.
 		_ = plant.stop(context.WithoutCancel(ctx))
 		return nil, err
 	}
-	return watch(ctx, plant), nil
+	return newHub(ctx, plant), nil
 }
 
-// watch returns the hub and stops the plant when it is over.
-func watch(ctx context.Context, plant *plant) *Hub {
+// newHub returns the hub and stops the plant when it is over.
+func newHub(ctx context.Context, plant *controlPlane) *Hub {
 	lifetime, cancel := context.WithCancel(ctx)
 	hub := &Hub{kubeconfig: plant.dir.Path(datadir.AdminKubeconfig), config: plant.admin, cancel: cancel, done: make(chan struct{})}
 	go func() {

@@ -54,7 +54,7 @@ func TestManagerRunsAsItsIdentityAndItsFailureStopsTheHub(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			user, err := whoAmI(ctx, config)
+			user, err := currentUser(ctx, config)
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ func TestManagerRunsAsItsIdentityAndItsFailureStopsTheHub(t *testing.T) {
 			return errBoom
 		},
 		ManagerReady: func(ctx context.Context, admin *rest.Config) error {
-			user, err := whoAmI(ctx, admin)
+			user, err := currentUser(ctx, admin)
 			admins <- user
 			return err
 		},
@@ -105,7 +105,7 @@ func TestManagerRunsAsItsIdentityAndItsFailureStopsTheHub(t *testing.T) {
 	}
 }
 
-func whoAmI(ctx context.Context, config *rest.Config) (authenticationv1.UserInfo, error) {
+func currentUser(ctx context.Context, config *rest.Config) (authenticationv1.UserInfo, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return authenticationv1.UserInfo{}, err

@@ -23,8 +23,8 @@ type keys struct {
 	signing                                pki.KeyFiles
 }
 
-// issue opens the authorities in dir and makes all other certificates anew.
-func issue(dir string, clock clock.PassiveClock) (*keys, error) {
+// issueKeys opens the authorities in dir and makes all other certificates anew.
+func issueKeys(dir string, clock clock.PassiveClock) (*keys, error) {
 	var err error
 	k := &keys{}
 	for name, authority := range map[string]**pki.Authority{usersAuthority: &k.users, "proxies-ca": &k.proxies, "etcd-ca": &k.etcd} {

@@ -21,8 +21,8 @@ const (
 )
 
 var (
-	errNoUser  = errors.New("name the user: --user jane")
-	errMasters = errors.New("no kubeconfig is written for the group " + admins + ", which no role limits; " + datadir.AdminKubeconfig + " in the data folder is the administrator's")
+	errNoUser       = errors.New("name the user: --user jane")
+	errMastersGroup = errors.New("no kubeconfig is written for the group " + mastersGroup + ", which no role limits; " + datadir.AdminKubeconfig + " in the data folder is the administrator's")
 )
 
 // Kubeconfig describes a kubeconfig for a user of a hub: what the user may do is what roles give to the name and the groups.
@@ -32,8 +32,8 @@ type Kubeconfig struct {
 	// Path is the file to write, replaced if it is there.
 	Path     string
 	Identity Identity
-	// For is how long the certificate lives: a minute to a year.
-	For time.Duration
+	// Lifetime is how long the certificate lives: a minute to a year.
+	Lifetime time.Duration
 }
 
 // Write writes the file, readable by its owner only, with a certificate that the hub's authority signs, and returns when the
@@ -58,7 +58,7 @@ func (k Kubeconfig) Write(clock clock.PassiveClock) (end time.Time, err error) {
 	if err != nil {
 		return end, err
 	}
-	pair, err := users.ClientUntil(now, now.Add(k.For), k.Identity.User, k.Identity.Groups...)
+	pair, err := users.ClientUntil(now, now.Add(k.Lifetime), k.Identity.User, k.Identity.Groups...)
 	if err != nil {
 		return end, err
 	}
@@ -70,12 +70,12 @@ func (k Kubeconfig) validate() error {
 	switch {
 	case k.Identity.User == "":
 		return errNoUser
-	case slices.Contains(k.Identity.Groups, admins):
-		return errMasters
+	case slices.Contains(k.Identity.Groups, mastersGroup):
+		return errMastersGroup
 	case slices.Contains(k.Identity.Groups, ""):
 		return errors.New("a group has no name")
-	case k.For < minKubeconfigLife || k.For > maxKubeconfigLife:
-		return fmt.Errorf("a certificate lives from %s to %s, not %s", minKubeconfigLife, maxKubeconfigLife, k.For)
+	case k.Lifetime < minKubeconfigLife || k.Lifetime > maxKubeconfigLife:
+		return fmt.Errorf("a certificate lives from %s to %s, not %s", minKubeconfigLife, maxKubeconfigLife, k.Lifetime)
 	default:
 		return nil
 	}

@@ -54,7 +54,7 @@ func groups(t testing.TB, text string) rollout.Groups {
 	return out
 }
 
-// statuses reads statuses such as "a=Failed@5m b=ToApply@-": how long ago, or nobody knows when. Without @ it is now.
+// statuses reads statuses such as "a=Failed@5m b=StateToApply@-": how long ago, or nobody knows when. Without @ it is now.
 func statuses(t testing.TB, text string) []rollout.Status {
 	t.Helper()
 	var out []rollout.Status
@@ -85,7 +85,7 @@ type want struct {
 	until string
 }
 
-func said(step rollout.Step) want {
+func wantOf(step rollout.Step) want {
 	out := want{
 		phase: step.Phase, apply: strings.Join(step.Apply, " "), keep: strings.Join(step.Keep, " "), wait: strings.Join(step.Wait, " "),
 		timed: strings.Join(step.TimedOut, " "), remove: strings.Join(step.Removed, " "),
@@ -107,7 +107,7 @@ func check(t *testing.T, vectors map[string]vector) {
 	for name, v := range vectors {
 		t.Run(name, func(t *testing.T) {
 			step := rollout.Next(strategy(t, v.strategy), groups(t, v.groups), statuses(t, v.statuses), now)
-			if diff := cmp.Diff(v.want, said(step), cmp.AllowUnexported(want{})); diff != "" {
+			if diff := cmp.Diff(v.want, wantOf(step), cmp.AllowUnexported(want{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -21,7 +21,7 @@
 //
 //  1. Read the decision (package decision), and hand over all its groups. Where a reading is torn, ask again with the next.
 //  2. Give a status for every cluster that has something of the rollout, selected or not, current or outdated: who has a
-//     status and is selected no longer is removed. A cluster whose copy is not the current one is ToApply.
+//     status and is selected no longer is removed. A cluster whose copy is not the current one is StateToApply.
 //  3. Stamp every status with the time at which it was entered (Since), and keep that while the state stays. Without it
 //     no deadline passes, and a cluster that succeeded has soaked.
 //  4. Apply to the clusters in Step.Apply, and have them stamped Progressing before asking again: a cluster that is not

@@ -32,8 +32,8 @@ func ExampleNext() {
 	}}
 	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 	step := rollout.Next(strategy, groups, []rollout.Status{
-		{Cluster: "eu-1", State: rollout.Succeeded, Since: at},
-		{Cluster: "eu-2", State: rollout.Failed, Since: at},
+		{Cluster: "eu-1", State: rollout.StateSucceeded, Since: at},
+		{Cluster: "eu-2", State: rollout.StateFailed, Since: at},
 	}, at)
 
 	fmt.Println(step.Phase, "-", step.Message())
@@ -91,7 +91,7 @@ func (c *controller) reconcile(ctx context.Context, placement *clusterv1beta1.Pl
 			return 0, fmt.Errorf("cleaning up on %s: %w", cluster, err)
 		}
 	}
-	if !set.Torn() { // groups may be about to change: the write that ends it calls again
+	if !set.Inconsistent() { // groups may be about to change: the write that ends it calls again
 		for _, cluster := range step.Apply {
 			if err := c.store.Apply(ctx, cluster, now); err != nil {
 				return 0, fmt.Errorf("applying to %s: %w", cluster, err)
@@ -119,7 +119,7 @@ func (m memory) Statuses(context.Context) ([]rollout.Status, error) {
 }
 
 func (m memory) Apply(_ context.Context, cluster string, now time.Time) error {
-	m.copies[cluster] = rollout.Status{Cluster: cluster, State: rollout.Succeeded, Since: now}
+	m.copies[cluster] = rollout.Status{Cluster: cluster, State: rollout.StateSucceeded, Since: now}
 	return nil
 }
 
@@ -138,7 +138,7 @@ func Example_controller() {
 	lister := oneSlice{"eu-1", "eu-2"}
 	c := &controller{slices: lister, strategy: &clusterv1alpha1.RolloutStrategy{
 		Type: clusterv1alpha1.Progressive, Progressive: &clusterv1alpha1.RolloutProgressive{MaxConcurrency: intstr.FromInt32(1)},
-	}, store: memory{copies: map[string]rollout.Status{"us-9": {Cluster: "us-9", State: rollout.Succeeded}}}}
+	}, store: memory{copies: map[string]rollout.Status{"us-9": {Cluster: "us-9", State: rollout.StateSucceeded}}}}
 
 	placement := &clusterv1beta1.Placement{}
 	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)

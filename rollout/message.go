@@ -12,26 +12,26 @@ import (
 // something happened.
 func (s Step) Message() string {
 	switch s.Phase {
-	case Misconfigured:
+	case PhaseMisconfigured:
 		return "The strategy cannot be followed: " + s.Errors.ToAggregate().Error()
-	case Undecided:
+	case PhaseUndecided:
 		return "The placement has decided nothing yet"
-	case Empty:
+	case PhaseEmpty:
 		return "The placement selects no cluster, so there is nothing to roll out"
-	case Breached:
+	case PhaseBreached:
 		return fmt.Sprintf("%s of %d failed, more than may: no further one starts", clusters(s.Failures), s.Total)
-	case Advancing:
+	case PhaseAdvancing:
 		return fmt.Sprintf("Starting %s, %d of %d under way then", clusters(len(s.Apply)), s.InFlight, s.Total)
-	case Finished:
+	case PhaseFinished:
 		if s.Failures > 0 {
 			return fmt.Sprintf("Rolled out to all of %s but %d that failed", clusters(s.Total), s.Failures)
 		}
 		return "Rolled out to " + clusters(s.Total)
-	case Paused:
+	case PhasePaused:
 		return fmt.Sprintf("Paused with %s to start", clusters(len(s.Wait)))
-	case Unapproved:
+	case PhaseUnapproved:
 		return fmt.Sprintf("Group %s waits for approval, with it %s", s.Group, clusters(len(s.Wait)))
-	case Watching:
+	case PhaseSoaking:
 		return fmt.Sprintf("%s succeeded and watched, %d to start", clusters(s.InFlight), len(s.Wait))
 	default:
 		return fmt.Sprintf("%s under way, %d to start", clusters(s.InFlight), len(s.Wait))
@@ -89,8 +89,8 @@ func Reference(to clusterv1alpha1.MandatoryDecisionGroup) string {
 	return fmt.Sprintf("groupIndex %d", to.GroupIndex)
 }
 
-// points says whether a reference points to a group.
-func points(to clusterv1alpha1.MandatoryDecisionGroup, key decision.GroupKey) bool {
+// refersTo says whether a reference points to a group.
+func refersTo(to clusterv1alpha1.MandatoryDecisionGroup, key decision.GroupKey) bool {
 	if to.GroupName != "" {
 		return to.GroupName == key.Name
 	}
@@ -101,7 +101,7 @@ func points(to clusterv1alpha1.MandatoryDecisionGroup, key decision.GroupKey) bo
 func unmatched(references []clusterv1alpha1.MandatoryDecisionGroup, groups []decision.Group) []clusterv1alpha1.MandatoryDecisionGroup {
 	var out []clusterv1alpha1.MandatoryDecisionGroup
 	for _, to := range references {
-		found := slices.ContainsFunc(groups, func(group decision.Group) bool { return points(to, group.GroupKey) })
+		found := slices.ContainsFunc(groups, func(group decision.Group) bool { return refersTo(to, group.GroupKey) })
 		if !found && !slices.Contains(out, to) {
 			out = append(out, to)
 		}

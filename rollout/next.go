@@ -15,19 +15,19 @@ import (
 func Next(strategy *clusterv1alpha1.RolloutStrategy, groups Groups, statuses []Status, now time.Time) Step {
 	r, errs := compile(strategy, nil)
 	size, err := parse(groups.ClustersPerDecisionGroup, field.NewPath("clustersPerDecisionGroup"))
-	w := walk{rules: r, now: now, errs: appended(errs, err)}
+	w := planner{rules: r, now: now, errs: appendError(errs, err)}
 	if len(w.errs) > 0 {
 		w.deadline = never // a mistake gives up nobody
 	}
-	w.arrange(groups.Groups)
-	w.judge(statuses)
-	w.limit(size)
+	w.orderGroups(groups.Groups)
+	w.classify(statuses)
+	w.checkLimits(size)
 	w.start()
 	return w.step(groups.Groups)
 }
 
-// stage is a group in the order of the rollout.
-type stage struct {
+// groupState is a group in the order of the rollout.
+type groupState struct {
 	key       decision.GroupKey
 	mandatory bool
 	clusters  []string
@@ -37,36 +37,36 @@ type stage struct {
 	pending, inFlight, failures int
 }
 
-func (s *stage) size() int  { return s.last - s.first }
-func (s *stage) done() bool { return s.pending+s.inFlight == 0 }
+func (s *groupState) size() int  { return s.last - s.first }
+func (s *groupState) done() bool { return s.pending+s.inFlight == 0 }
 
-// walk is one Next at work.
-type walk struct {
+// planner is one Next at work.
+type planner struct {
 	rules
 
 	now    time.Time
 	errs   field.ErrorList
-	stages []stage
+	groups []groupState
 	// verdicts are by stage; left come after them, by name.
 	verdicts []Verdict
-	left     []string
-	// room is how many clusters may hold a place, inFlight how many did before anybody starts.
-	room, inFlight, failures int
-	breached                 bool
+	removed  []string
+	// inFlightLimit is how many clusters may hold a place, inFlight how many did before anybody starts.
+	inFlightLimit, inFlight, failures int
+	breached                          bool
 }
 
-// arrange puts the groups in the order of the rollout: the mandatory ones as the strategy lists them, then by index.
-func (w *walk) arrange(groups []decision.Group) {
+// orderGroups puts the groups in the order of the rollout: the mandatory ones as the strategy lists them, then by index.
+func (w *planner) orderGroups(groups []decision.Group) {
 	sorted := slices.Clone(groups)
 	slices.SortStableFunc(sorted, func(a, b decision.Group) int { return a.Compare(b.GroupKey) })
 	taken := make([]bool, len(sorted))
 	add := func(i int, mandatory bool) {
 		taken[i] = true
-		w.stages = append(w.stages, stage{key: sorted[i].GroupKey, mandatory: mandatory, clusters: ordered(sorted[i].Clusters)})
+		w.groups = append(w.groups, groupState{key: sorted[i].GroupKey, mandatory: mandatory, clusters: sortedNames(sorted[i].Clusters)})
 	}
 	for _, to := range w.mandatory {
 		for i := range sorted {
-			if !taken[i] && points(to, sorted[i].GroupKey) {
+			if !taken[i] && refersTo(to, sorted[i].GroupKey) {
 				add(i, true)
 			}
 		}
@@ -78,18 +78,18 @@ func (w *walk) arrange(groups []decision.Group) {
 	}
 }
 
-// ordered returns names sorted.
-func ordered(names []string) []string {
+// sortedNames returns names sorted.
+func sortedNames(names []string) []string {
 	if slices.IsSorted(names) {
 		return names
 	}
 	return slices.Sorted(slices.Values(names))
 }
 
-// judge gives every cluster the code that its status alone tells, and counts.
-func (w *walk) judge(statuses []Status) {
+// classify gives every cluster the code that its status alone tells, and counts.
+func (w *planner) classify(statuses []Status) {
 	total := 0
-	for _, s := range w.stages {
+	for _, s := range w.groups {
 		total += len(s.clusters)
 	}
 	w.verdicts = make([]Verdict, 0, total)
@@ -99,18 +99,18 @@ func (w *walk) judge(statuses []Status) {
 			known[status.Cluster] = i
 		}
 	}
-	for i := range w.stages {
-		s := &w.stages[i]
+	for i := range w.groups {
+		s := &w.groups[i]
 		s.first = len(w.verdicts)
 		for _, cluster := range s.clusters {
-			status := Status{State: ToApply}
-			if position, has := known[cluster]; has && position == placed {
+			status := Status{State: StateToApply}
+			if position, has := known[cluster]; has && position == hasVerdict {
 				continue
 			} else if has {
 				status = statuses[position]
 			}
-			known[cluster] = placed
-			code, until := status.verdict(w.rules, w.now)
+			known[cluster] = hasVerdict
+			code, until := status.code(w.rules, w.now)
 			w.verdicts = append(w.verdicts, Verdict{cluster, s.key, code, until})
 			s.count(code)
 		}
@@ -119,15 +119,15 @@ func (w *walk) judge(statuses []Status) {
 		w.failures += s.failures
 	}
 	for cluster, position := range known {
-		if position != placed {
-			w.left = append(w.left, cluster)
+		if position != hasVerdict {
+			w.removed = append(w.removed, cluster)
 		}
 	}
-	slices.Sort(w.left)
+	slices.Sort(w.removed)
 }
 
-// placed marks a cluster that has its verdict.
-const placed = -1
+// hasVerdict marks a cluster that has its verdict.
+const hasVerdict = -1
 
 // worse says whether of two statuses of one cluster the first counts: the one further from success, else the earlier. A
 // status without a time counts after one that has a time.
@@ -138,7 +138,7 @@ func worse(a, b Status) bool {
 	return !a.Since.IsZero() && (b.Since.IsZero() || a.Since.Before(b.Since))
 }
 
-func (s *stage) count(code Code) {
+func (s *groupState) count(code Code) {
 	switch code {
 	case pending:
 		s.pending++
@@ -150,15 +150,15 @@ func (s *stage) count(code Code) {
 	}
 }
 
-// limit finds out how many clusters may be under way, and whether too many failed.
-func (w *walk) limit(size threshold) {
+// checkLimits finds out how many clusters may be under way, and whether too many failed.
+func (w *planner) checkLimits(size threshold) {
 	total := len(w.verdicts)
-	w.room = total
+	w.inFlightLimit = total
 	if w.kind == clusterv1alpha1.Progressive {
-		w.room = w.places(size)
+		w.inFlightLimit = w.maxConcurrency(size)
 		w.breached = w.failures > w.maxFailures.of(total)
 	}
-	for _, s := range w.stages {
+	for _, s := range w.groups {
 		switch {
 		case s.mandatory:
 			w.breached = w.breached || s.failures > 0
@@ -168,11 +168,11 @@ func (w *walk) limit(size threshold) {
 	}
 }
 
-// places returns how many clusters may be under way. A percentage is of the clusters outside the mandatory groups; the
+// maxConcurrency returns how many clusters may be under way. A percentage is of the clusters outside the mandatory groups; the
 // size of a group, which stands in where nothing is said, is a share of all.
-func (w *walk) places(size threshold) int {
+func (w *planner) maxConcurrency(size threshold) int {
 	total, base := len(w.verdicts), 0
-	for _, s := range w.stages {
+	for _, s := range w.groups {
 		if !s.mandatory {
 			base += s.size()
 		}
@@ -190,12 +190,12 @@ func (w *walk) places(size threshold) int {
 }
 
 // start gives every cluster that has not started its code: it starts, or waits for something.
-func (w *walk) start() {
-	free := w.room - w.inFlight
+func (w *planner) start() {
+	free := w.inFlightLimit - w.inFlight
 	blocked := false
-	for i := range w.stages {
-		s := &w.stages[i]
-		hold := w.hold(s, blocked)
+	for i := range w.groups {
+		s := &w.groups[i]
+		hold := w.waitReason(s, blocked)
 		for j := s.first; j < s.last; j++ {
 			v := &w.verdicts[j]
 			switch {
@@ -211,12 +211,12 @@ func (w *walk) start() {
 			}
 		}
 		unapproved := hold == WaitsForApproval && s.pending > 0 && w.ordered()
-		blocked = blocked || unapproved || w.gated(s.mandatory) && !s.done()
+		blocked = blocked || unapproved || w.blocksLaterGroups(s.mandatory) && !s.done()
 	}
 }
 
-// hold returns what keeps a whole stage from starting; pending where nothing does.
-func (w *walk) hold(s *stage, blocked bool) Code {
+// waitReason returns what keeps a whole stage from starting; pending where nothing does.
+func (w *planner) waitReason(s *groupState, blocked bool) Code {
 	switch {
 	case len(w.errs) > 0:
 		return WaitsForStrategy

@@ -22,7 +22,7 @@ func BenchmarkNext(b *testing.B) {
 				group := &in.Groups[len(in.Groups)-1]
 				group.Clusters = append(group.Clusters, name)
 				if i < size/2 {
-					known = append(known, rollout.Status{Cluster: name, State: rollout.Succeeded, Since: now})
+					known = append(known, rollout.Status{Cluster: name, State: rollout.StateSucceeded, Since: now})
 				}
 			}
 			s := strategy(b, `{type: Progressive, progressive: {maxConcurrency: 10%, maxFailures: 5%, progressDeadline: 30m}}`)

@@ -50,8 +50,8 @@ func TestStrategiesThatCannotBeFollowed(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			step := rollout.Next(s, groups(t, "0:a,b 1:c"), statuses(t, "a=Succeeded b=Progressing@9h d=Failed"), now)
-			want := want{phase: rollout.Misconfigured, keep: "a b", wait: "c", remove: "d"}
-			if diff := cmp.Diff(want, said(step), cmp.AllowUnexported(want)); diff != "" {
+			want := want{phase: rollout.PhaseMisconfigured, keep: "a b", wait: "c", remove: "d"}
+			if diff := cmp.Diff(want, wantOf(step), cmp.AllowUnexported(want)); diff != "" {
 				t.Errorf("step (-want +got):\n%s", diff)
 			}
 			if len(step.Errors) != len(tc.want) || !strings.HasPrefix(step.Message(), "The strategy cannot be followed: ") {
@@ -63,7 +63,7 @@ func TestStrategiesThatCannotBeFollowed(t *testing.T) {
 
 func TestASizeThatCannotBeRead(t *testing.T) {
 	step := rollout.Next(nil, groups(t, "size=many 0:a"), nil, now)
-	if step.Phase != rollout.Misconfigured || len(step.Errors) != 1 || !strings.HasPrefix(step.Errors[0].Error(), `clustersPerDecisionGroup: Invalid value: "many": `) {
+	if step.Phase != rollout.PhaseMisconfigured || len(step.Errors) != 1 || !strings.HasPrefix(step.Errors[0].Error(), `clustersPerDecisionGroup: Invalid value: "many": `) {
 		t.Errorf("got %s, %v", step.Phase, step.Errors)
 	}
 }

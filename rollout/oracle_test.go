@@ -18,15 +18,15 @@ import (
 
 // oracle decides who starts by asking for each cluster anew what the contract says, in no clever way.
 type oracle struct {
-	moment
+	situation
 
 	config      clusterv1alpha1.RolloutConfig
 	mandatory   []clusterv1alpha1.MandatoryDecisionGroup
 	concurrency intstr.IntOrString
 }
 
-func newOracle(m moment) oracle {
-	o := oracle{moment: m}
+func newOracle(m situation) oracle {
+	o := oracle{situation: m}
 	switch m.strategy.Type {
 	case clusterv1alpha1.Progressive:
 		p := m.strategy.Progressive
@@ -62,8 +62,8 @@ func (o oracle) refers(list []clusterv1alpha1.MandatoryDecisionGroup, group deci
 	return false
 }
 
-// line is every group in the order of the rollout.
-func (o oracle) line() []decision.Group {
+// orderedGroups is every group in the order of the rollout.
+func (o oracle) orderedGroups() []decision.Group {
 	var out []decision.Group
 	for _, to := range o.mandatory {
 		for index := range 100 {
@@ -92,18 +92,18 @@ func (o oracle) failed(cluster string) bool {
 		deadline, _ := time.ParseDuration(o.config.ProgressDeadline)
 		late = !s.Since.IsZero() && o.now.Sub(s.Since) >= deadline
 	}
-	return s.State == rollout.Failed || s.State == rollout.TimeOut || s.State == rollout.Progressing && late
+	return s.State == rollout.StateFailed || s.State == rollout.StateTimedOut || s.State == rollout.StateProgressing && late
 }
 
 func (o oracle) underWay(cluster string) bool {
 	s := o.statuses[cluster]
-	soaking := s.State == rollout.Succeeded && !s.Since.IsZero() && o.now.Sub(s.Since) < o.config.MinSuccessTime.Duration
-	return soaking || s.State == rollout.Progressing && !o.failed(cluster)
+	soaking := s.State == rollout.StateSucceeded && !s.Since.IsZero() && o.now.Sub(s.Since) < o.config.MinSuccessTime.Duration
+	return soaking || s.State == rollout.StateProgressing && !o.failed(cluster)
 }
 
 func (o oracle) toStart(cluster string) bool {
 	s, known := o.statuses[cluster]
-	return !known || s.State == rollout.ToApply
+	return !known || s.State == rollout.StateToApply
 }
 
 func (o oracle) count(clusters []string, is func(string) bool) int {
@@ -118,7 +118,7 @@ func (o oracle) count(clusters []string, is func(string) bool) int {
 
 func (o oracle) all() []string {
 	var out []string
-	for _, group := range o.line() {
+	for _, group := range o.orderedGroups() {
 		out = append(out, group.Clusters...)
 	}
 	return out
@@ -128,7 +128,7 @@ func (o oracle) breached() bool {
 	if o.strategy.Type == clusterv1alpha1.Progressive && o.count(o.all(), o.failed) > share(o.config.MaxFailures, len(o.all())) {
 		return true
 	}
-	for _, group := range o.line() {
+	for _, group := range o.orderedGroups() {
 		failed := o.count(group.Clusters, o.failed)
 		if o.refers(o.mandatory, group) && failed > 0 {
 			return true
@@ -146,7 +146,7 @@ func (o oracle) places() int {
 		return all
 	}
 	rest := 0
-	for _, group := range o.line() {
+	for _, group := range o.orderedGroups() {
 		if !o.refers(o.mandatory, group) {
 			rest += len(group.Clusters)
 		}
@@ -181,7 +181,7 @@ func (o oracle) starts() []string {
 	if o.strategy.Paused || o.breached() {
 		return nil
 	}
-	for _, group := range o.line() {
+	for _, group := range o.orderedGroups() {
 		for _, cluster := range group.Clusters {
 			free := o.count(o.all(), o.underWay)+len(out) < o.places()
 			if o.toStart(cluster) && o.approved(group) && free {
@@ -199,14 +199,14 @@ func (o oracle) starts() []string {
 func TestNextDoesWhatTheContractSays(t *testing.T) {
 	phases := map[rollout.Phase]int{}
 	started := 0
-	follow(t, func(t *testing.T, at string, _ random, m moment) {
+	follow(t, func(t *testing.T, at string, _ random, m situation) {
 		step, o := m.next(), newOracle(m)
 		phases[step.Phase]++
 		started += len(step.Apply)
 		if diff := cmp.Diff(o.starts(), step.Apply, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: %s: starts (-oracle +next):\n%s", at, step.Phase, diff)
 		}
-		if breached := step.Phase == rollout.Breached; breached != (o.breached() && step.Total > 0) {
+		if breached := step.Phase == rollout.PhaseBreached; breached != (o.breached() && step.Total > 0) {
 			t.Errorf("%s: phase %s, breached for the oracle: %t", at, step.Phase, o.breached())
 		}
 		if step.Total > 0 && step.MaxConcurrency != o.places() {
@@ -214,7 +214,7 @@ func TestNextDoesWhatTheContractSays(t *testing.T) {
 		}
 	})
 	for _, phase := range []rollout.Phase{
-		rollout.Undecided, rollout.Empty, rollout.Breached, rollout.Advancing, rollout.Finished, rollout.Paused, rollout.Waiting, rollout.Watching, rollout.Unapproved,
+		rollout.PhaseUndecided, rollout.PhaseEmpty, rollout.PhaseBreached, rollout.PhaseAdvancing, rollout.PhaseFinished, rollout.PhasePaused, rollout.PhaseWaiting, rollout.PhaseSoaking, rollout.PhaseUnapproved,
 	} {
 		if phases[phase] < 50 {
 			t.Errorf("only %d moments are %s: these histories show little", phases[phase], phase)

@@ -76,8 +76,8 @@ func (r random) strategy(deadline bool) *clusterv1alpha1.RolloutStrategy {
 	}
 }
 
-// held adds a pause or approvals to a strategy, at times.
-func (r random) held(s *clusterv1alpha1.RolloutStrategy) *clusterv1alpha1.RolloutStrategy {
+// withApproval adds a pause or approvals to a strategy, at times.
+func (r random) withApproval(s *clusterv1alpha1.RolloutStrategy) *clusterv1alpha1.RolloutStrategy {
 	s.Paused = r.chance(10)
 	if r.chance(30) {
 		s.Approval = &clusterv1alpha1.RolloutApproval{Required: r.references(), Approved: r.references()}
@@ -107,15 +107,15 @@ func (r random) groups() rollout.Groups {
 	return out
 }
 
-// moment is all that a step depends on.
-type moment struct {
+// situation is all that a step depends on.
+type situation struct {
 	strategy *clusterv1alpha1.RolloutStrategy
 	groups   rollout.Groups
 	statuses map[string]rollout.Status
 	now      time.Time
 }
 
-func (m moment) list() []rollout.Status {
+func (m situation) list() []rollout.Status {
 	var out []rollout.Status
 	for _, status := range m.statuses {
 		out = append(out, status)
@@ -123,30 +123,30 @@ func (m moment) list() []rollout.Status {
 	return out
 }
 
-func (m moment) next() rollout.Step {
+func (m situation) next() rollout.Step {
 	return rollout.Next(m.strategy, m.groups, m.list(), m.now)
 }
 
 // tick lets something happen: clusters report, recover, are left out; time passes; the placement changes.
-func (r random) tick(m *moment) {
+func (r random) tick(m *situation) {
 	m.now = m.now.Add(time.Duration(r.IntN(10)) * time.Minute)
 	for cluster, status := range m.statuses {
 		if r.chance(60) {
 			continue
 		}
 		switch n := r.IntN(100); {
-		case status.State == rollout.Progressing && n < 60:
-			status.State = rollout.Succeeded
-		case status.State == rollout.Progressing && n < 85:
-			status.State = rollout.Failed
-		case status.State == rollout.Failed && n < 20:
-			status.State = rollout.Progressing
+		case status.State == rollout.StateProgressing && n < 60:
+			status.State = rollout.StateSucceeded
+		case status.State == rollout.StateProgressing && n < 85:
+			status.State = rollout.StateFailed
+		case status.State == rollout.StateFailed && n < 20:
+			status.State = rollout.StateProgressing
 		case n < 3:
-			status.State = rollout.Skip
+			status.State = rollout.StateSkip
 		case n < 6:
-			status.State = rollout.ToApply
+			status.State = rollout.StateToApply
 		case n < 8:
-			status.State = rollout.TimeOut
+			status.State = rollout.StateTimedOut
 		default:
 			continue
 		}
@@ -162,18 +162,18 @@ func (r random) tick(m *moment) {
 }
 
 // follow calls check at every moment of random histories, before what the step says is done.
-func follow(t *testing.T, check func(t *testing.T, at string, r random, m moment)) {
+func follow(t *testing.T, check func(t *testing.T, at string, r random, m situation)) {
 	t.Helper()
 	for seed := range uint64(histories) {
 		r := newRandom(seed)
-		m := moment{r.held(r.strategy(false)), r.groups(), map[string]rollout.Status{}, now}
+		m := situation{r.withApproval(r.strategy(false)), r.groups(), map[string]rollout.Status{}, now}
 		for tick := range ticks {
 			check(t, fmt.Sprintf("seed %d, tick %d", seed, tick), r, m)
 			if t.Failed() {
 				return
 			}
 			for _, cluster := range m.next().Apply {
-				m.statuses[cluster] = rollout.Status{Cluster: cluster, State: rollout.Progressing, Since: m.now}
+				m.statuses[cluster] = rollout.Status{Cluster: cluster, State: rollout.StateProgressing, Since: m.now}
 			}
 			r.tick(&m)
 		}
@@ -181,7 +181,7 @@ func follow(t *testing.T, check func(t *testing.T, at string, r random, m moment
 }
 
 func TestEveryClusterIsInOneList(t *testing.T) {
-	follow(t, func(t *testing.T, at string, _ random, m moment) {
+	follow(t, func(t *testing.T, at string, _ random, m situation) {
 		step := m.next()
 		count := map[string]int{}
 		for _, list := range [][]string{step.Apply, step.Keep, step.Wait, step.TimedOut, step.Removed} {
@@ -215,8 +215,8 @@ func TestEveryClusterIsInOneList(t *testing.T) {
 	})
 }
 
-func TestNobodyStartsBeyondTheLimit(t *testing.T) {
-	follow(t, func(t *testing.T, at string, _ random, m moment) {
+func TestNoClusterStartsBeyondTheLimit(t *testing.T) {
+	follow(t, func(t *testing.T, at string, _ random, m situation) {
 		if step := m.next(); len(step.Apply) > 0 && step.InFlight > step.MaxConcurrency {
 			t.Errorf("%s: %d start, %d under way then, at most %d may", at, len(step.Apply), step.InFlight, step.MaxConcurrency)
 		}
@@ -224,9 +224,9 @@ func TestNobodyStartsBeyondTheLimit(t *testing.T) {
 }
 
 func TestEachStepDependsOnItsArgumentsAlone(t *testing.T) {
-	follow(t, func(t *testing.T, at string, r random, m moment) {
+	follow(t, func(t *testing.T, at string, r random, m situation) {
 		first := m.next()
-		again := moment{m.strategy.DeepCopy(), m.groups, m.statuses, m.now}
+		again := situation{m.strategy.DeepCopy(), m.groups, m.statuses, m.now}
 		again.groups.Groups = slices.Clone(m.groups.Groups)
 		r.Shuffle(len(again.groups.Groups), func(i, j int) {
 			again.groups.Groups[i], again.groups.Groups[j] = again.groups.Groups[j], again.groups.Groups[i]
@@ -242,21 +242,21 @@ func TestEachStepDependsOnItsArgumentsAlone(t *testing.T) {
 
 // TestSkipNeverBlocks leaves out one cluster more: whoever else would start still does.
 func TestSkipNeverBlocks(t *testing.T) {
-	follow(t, func(t *testing.T, at string, r random, m moment) {
+	follow(t, func(t *testing.T, at string, r random, m situation) {
 		before := m.next()
 		if before.Total == 0 {
 			return
 		}
 		skipped := before.Verdicts[r.IntN(before.Total)].Cluster
 		status, had := m.statuses[skipped]
-		m.statuses[skipped] = rollout.Status{Cluster: skipped, State: rollout.Skip, Since: m.now}
+		m.statuses[skipped] = rollout.Status{Cluster: skipped, State: rollout.StateSkip, Since: m.now}
 		after := m.next()
 		for _, cluster := range before.Apply {
 			if cluster != skipped && !contains(after.Apply, cluster) {
 				t.Errorf("%s: with %s left out, %s does not start: %s", at, skipped, cluster, codes(after))
 			}
 		}
-		if before.Phase != rollout.Breached && after.Phase == rollout.Breached {
+		if before.Phase != rollout.PhaseBreached && after.Phase == rollout.PhaseBreached {
 			t.Errorf("%s: leaving out %s breached the rollout", at, skipped)
 		}
 		delete(m.statuses, skipped)
@@ -266,8 +266,8 @@ func TestSkipNeverBlocks(t *testing.T) {
 	})
 }
 
-func TestAStepSaysWhenToLookAgain(t *testing.T) {
-	follow(t, func(t *testing.T, at string, _ random, m moment) {
+func TestAStepHasTheInstantOfTheNextChange(t *testing.T) {
+	follow(t, func(t *testing.T, at string, _ random, m situation) {
 		step := m.next()
 		if step.Until.IsZero() {
 			return
@@ -276,7 +276,7 @@ func TestAStepSaysWhenToLookAgain(t *testing.T) {
 			t.Errorf("%s: look again at %s, which is not after %s", at, step.Until, m.now)
 		}
 		for _, cluster := range step.Apply {
-			m.statuses[cluster] = rollout.Status{Cluster: cluster, State: rollout.Progressing, Since: m.now}
+			m.statuses[cluster] = rollout.Status{Cluster: cluster, State: rollout.StateProgressing, Since: m.now}
 		}
 		then := m.next()
 		m.now = step.Until.Add(-time.Nanosecond)

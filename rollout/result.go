@@ -7,11 +7,11 @@ import (
 )
 
 // step sorts the verdicts into lists and says where the rollout stands.
-func (w *walk) step(groups []decision.Group) Step {
+func (w *planner) step(groups []decision.Group) Step {
 	out := Step{
 		Verdicts: w.verdicts, Group: decision.GroupKey{Index: decision.NoIndex},
-		Total: len(w.verdicts), InFlight: w.inFlight, Failures: w.failures, MaxConcurrency: w.room,
-		Unmatched: unmatched(w.named(), groups), Errors: w.errs,
+		Total: len(w.verdicts), InFlight: w.inFlight, Failures: w.failures, MaxConcurrency: w.inFlightLimit,
+		Unmatched: unmatched(w.references(), groups), Errors: w.errs,
 	}
 	for _, v := range w.verdicts {
 		switch v.Code {
@@ -32,14 +32,14 @@ func (w *walk) step(groups []decision.Group) Step {
 	}
 	code := Left
 	if len(groups) > 0 {
-		out.Removed = w.left
+		out.Removed = w.removed
 	} else {
-		out.Wait, code = w.left, WaitsForDecision
+		out.Wait, code = w.removed, WaitsForDecision
 	}
-	for _, name := range w.left {
+	for _, name := range w.removed {
 		out.Verdicts = append(out.Verdicts, Verdict{Cluster: name, Group: decision.GroupKey{Index: decision.NoIndex}, Code: code})
 	}
-	for _, s := range w.stages {
+	for _, s := range w.groups {
 		if !s.done() {
 			out.Group = s.key
 			break
@@ -50,31 +50,31 @@ func (w *walk) step(groups []decision.Group) Step {
 }
 
 // phase returns the first phase that applies.
-func (w *walk) phase(s Step) Phase {
+func (w *planner) phase(s Step) Phase {
 	switch {
 	case len(w.errs) > 0:
-		return Misconfigured
-	case len(w.stages) == 0:
-		return Undecided
+		return PhaseMisconfigured
+	case len(w.groups) == 0:
+		return PhaseUndecided
 	case s.Total == 0:
-		return Empty
+		return PhaseEmpty
 	case w.breached:
-		return Breached
+		return PhaseBreached
 	case len(s.Apply) > 0:
-		return Advancing
+		return PhaseAdvancing
 	case len(s.Wait) == 0 && s.InFlight == 0:
-		return Finished
+		return PhaseFinished
 	case w.paused && len(s.Wait) > 0:
-		return Paused
+		return PhasePaused
 	case s.InFlight == 0:
-		return Unapproved
+		return PhaseUnapproved
 	}
 	for _, v := range s.Verdicts {
 		if v.Code == UnderWay {
-			return Waiting
+			return PhaseWaiting
 		}
 	}
-	return Watching
+	return PhaseSoaking
 }
 
 // earliest returns the earlier of two instants; the zero time is none.

@@ -36,14 +36,14 @@ func (t threshold) of(total int) int {
 
 // rules is a strategy as it is followed.
 type rules struct {
-	kind        clusterv1alpha1.RolloutType
-	soak        time.Duration
-	deadline    time.Duration
-	maxFailures threshold
-	concurrency threshold
-	mandatory   []clusterv1alpha1.MandatoryDecisionGroup
-	paused      bool
-	approval    *clusterv1alpha1.RolloutApproval
+	kind           clusterv1alpha1.RolloutType
+	minSuccessTime time.Duration
+	deadline       time.Duration
+	maxFailures    threshold
+	concurrency    threshold
+	mandatory      []clusterv1alpha1.MandatoryDecisionGroup
+	paused         bool
+	approval       *clusterv1alpha1.RolloutApproval
 }
 
 // Validate returns what of a strategy cannot be followed: where it is, and what to write instead. A strategy that has no
@@ -69,7 +69,7 @@ func compile(strategy *clusterv1alpha1.RolloutStrategy, path *field.Path) (rules
 		if all := strategy.All; all != nil {
 			errs = out.configure(all.RolloutConfig, path.Child("all"))
 		}
-		out.soak = 0
+		out.minSuccessTime = 0
 	case clusterv1alpha1.Progressive:
 		if progressive := strategy.Progressive; progressive != nil {
 			at := path.Child("progressive")
@@ -77,7 +77,7 @@ func compile(strategy *clusterv1alpha1.RolloutStrategy, path *field.Path) (rules
 			errs = append(errs, out.require(progressive.MandatoryDecisionGroups, at)...)
 			var err *field.Error
 			out.concurrency, err = parse(progressive.MaxConcurrency, at.Child("maxConcurrency"))
-			errs = appended(errs, err)
+			errs = appendError(errs, err)
 		}
 	case clusterv1alpha1.ProgressivePerGroup:
 		if perGroup := strategy.ProgressivePerGroup; perGroup != nil {
@@ -100,15 +100,15 @@ func compile(strategy *clusterv1alpha1.RolloutStrategy, path *field.Path) (rules
 // configure reads what all types have in common.
 func (r *rules) configure(config clusterv1alpha1.RolloutConfig, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if r.soak = config.MinSuccessTime.Duration; r.soak < 0 {
-		errs = append(errs, field.Invalid(path.Child("minSuccessTime"), r.soak.String(), "must not be negative; write 0 to wait for nothing"))
+	if r.minSuccessTime = config.MinSuccessTime.Duration; r.minSuccessTime < 0 {
+		errs = append(errs, field.Invalid(path.Child("minSuccessTime"), r.minSuccessTime.String(), "must not be negative; write 0 to wait for nothing"))
 	}
 	var err *field.Error
 	if r.deadline, err = deadline(config.ProgressDeadline, path.Child("progressDeadline")); err != nil {
 		errs = append(errs, err)
 	}
 	r.maxFailures, err = parse(config.MaxFailures, path.Child("maxFailures"))
-	return appended(errs, err)
+	return appendError(errs, err)
 }
 
 // require reads the mandatory groups.
@@ -117,7 +117,7 @@ func (r *rules) require(groups clusterv1alpha1.MandatoryDecisionGroups, path *fi
 	return references(r.mandatory, path.Child("mandatoryDecisionGroups"))
 }
 
-func appended(errs field.ErrorList, err *field.Error) field.ErrorList {
+func appendError(errs field.ErrorList, err *field.Error) field.ErrorList {
 	if err == nil {
 		return errs
 	}
@@ -167,8 +167,8 @@ func parse(from intstr.IntOrString, path *field.Path) (threshold, *field.Error) 
 // ordered says whether clusters start in the order of their groups.
 func (r rules) ordered() bool { return r.kind != clusterv1alpha1.All }
 
-// gated says whether all of a group must be done before a later group starts.
-func (r rules) gated(mandatory bool) bool {
+// blocksLaterGroups says whether all of a group must be done before a later group starts.
+func (r rules) blocksLaterGroups(mandatory bool) bool {
 	return mandatory || r.kind == clusterv1alpha1.ProgressivePerGroup
 }
 
@@ -178,13 +178,13 @@ func (r rules) approved(key decision.GroupKey) bool {
 		return true
 	}
 	in := func(references []clusterv1alpha1.MandatoryDecisionGroup) bool {
-		return slices.ContainsFunc(references, func(to clusterv1alpha1.MandatoryDecisionGroup) bool { return points(to, key) })
+		return slices.ContainsFunc(references, func(to clusterv1alpha1.MandatoryDecisionGroup) bool { return refersTo(to, key) })
 	}
 	return len(r.approval.Required) > 0 && !in(r.approval.Required) || in(r.approval.Approved)
 }
 
-// named returns every reference that the strategy makes.
-func (r rules) named() []clusterv1alpha1.MandatoryDecisionGroup {
+// references returns every reference that the strategy makes.
+func (r rules) references() []clusterv1alpha1.MandatoryDecisionGroup {
 	out := slices.Clone(r.mandatory)
 	if r.approval != nil {
 		out = append(append(out, r.approval.Required...), r.approval.Approved...)

@@ -24,22 +24,24 @@ type State string
 
 // The states. Any other counts as Progressing.
 const (
-	// ToApply says that the cluster does not have the change: it is new, or has an older one.
-	ToApply State = "ToApply"
-	// Progressing says that the cluster has been given the change and has not yet taken it.
-	Progressing State = "Progressing"
-	// Succeeded says that the cluster has taken the change.
-	Succeeded State = "Succeeded"
-	// Failed says that the cluster could not take the change. It may yet recover.
-	Failed State = "Failed"
-	// TimeOut says that the caller found the cluster to be overdue. Next finds that out by itself too.
-	TimeOut State = "TimeOut"
-	// Skip says that the cluster is to be left out; it counts as done.
-	Skip State = "Skip"
+	// StateToApply says that the cluster does not have the change: it is new, or has an older one.
+	StateToApply State = "ToApply"
+	// StateProgressing says that the cluster has been given the change and has not yet taken it.
+	StateProgressing State = "Progressing"
+	// StateSucceeded says that the cluster has taken the change.
+	StateSucceeded State = "Succeeded"
+	// StateFailed says that the cluster could not take the change. It may yet recover.
+	StateFailed State = "Failed"
+	// StateTimedOut says that the caller found the cluster to be overdue. Next finds that out by itself too.
+	StateTimedOut State = "TimeOut"
+	// StateSkip says that the cluster is to be left out; it counts as done.
+	StateSkip State = "Skip"
 )
 
 // States lists every state.
-func States() []State { return []State{ToApply, Progressing, Succeeded, Failed, TimeOut, Skip} }
+func States() []State {
+	return []State{StateToApply, StateProgressing, StateSucceeded, StateFailed, StateTimedOut, StateSkip}
+}
 
 // Status is how far the change has come on one cluster, and since when.
 type Status struct {
@@ -53,38 +55,38 @@ type Status struct {
 // severity orders states by how far they are from success.
 func (s State) severity() int {
 	switch s {
-	case Skip:
+	case StateSkip:
 		return 0
-	case Succeeded:
+	case StateSucceeded:
 		return 1
-	case ToApply:
+	case StateToApply:
 		return 3
-	case Failed:
+	case StateFailed:
 		return 4
-	case TimeOut:
+	case StateTimedOut:
 		return 5
 	default: // Progressing, and what is unknown
 		return 2
 	}
 }
 
-// verdict returns what a state means at an instant.
-func (s Status) verdict(r rules, now time.Time) (Code, time.Time) {
+// code returns what a state means at an instant.
+func (s Status) code(r rules, now time.Time) (Code, time.Time) {
 	switch s.State {
-	case ToApply:
+	case StateToApply:
 		return pending, time.Time{}
-	case Skip:
+	case StateSkip:
 		return Skipped, time.Time{}
-	case TimeOut:
+	case StateTimedOut:
 		return TimedOut, time.Time{}
-	case Succeeded:
-		if until := s.Since.Add(r.soak); !s.Since.IsZero() && now.Before(until) {
+	case StateSucceeded:
+		if until := s.Since.Add(r.minSuccessTime); !s.Since.IsZero() && now.Before(until) {
 			return Soaking, until
 		}
 		return Done, time.Time{}
 	default: // Failed, Progressing, and what is unknown
 		code := UnderWay
-		if s.State == Failed {
+		if s.State == StateFailed {
 			code = Failing
 		}
 		if r.deadline == never || s.Since.IsZero() {

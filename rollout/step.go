@@ -67,28 +67,28 @@ func Codes() []Code {
 type Phase string
 
 const (
-	// Misconfigured says that the strategy cannot be followed: Step.Errors tells why. Nothing starts, nothing is given up.
-	Misconfigured Phase = "Misconfigured"
-	// Undecided says that there is no group at all. A placement that has decided has one at least, though it may be empty;
+	// PhaseMisconfigured says that the strategy cannot be followed: Step.Errors tells why. Nothing starts, nothing is given up.
+	PhaseMisconfigured Phase = "Misconfigured"
+	// PhaseUndecided says that there is no group at all. A placement that has decided has one at least, though it may be empty;
 	// so nothing is known, and nobody is removed.
-	Undecided Phase = "Undecided"
-	// Empty says that the placement selects nobody. It is no success: nothing was rolled out.
-	Empty Phase = "Empty"
-	// Breached says that more clusters failed than may. Nothing starts until enough have recovered or left, or the
+	PhaseUndecided Phase = "Undecided"
+	// PhaseEmpty says that the placement selects nobody. It is no success: nothing was rolled out.
+	PhaseEmpty Phase = "Empty"
+	// PhaseBreached says that more clusters failed than may. Nothing starts until enough have recovered or left, or the
 	// strategy permits more.
-	Breached Phase = "Breached"
-	// Advancing says that clusters start with this step.
-	Advancing Phase = "Advancing"
-	// Finished says that every cluster has the change, was skipped, or failed within what is tolerated.
-	Finished Phase = "Finished"
-	// Paused says that clusters are still to be started, and somebody paused the rollout.
-	Paused Phase = "Paused"
-	// Waiting says that clusters are under way that must first succeed.
-	Waiting Phase = "Waiting"
-	// Watching says that all clusters under way have succeeded and are watched for minSuccessTime.
-	Watching Phase = "Watching"
-	// Unapproved says that nothing is under way, and the next group waits for approval.
-	Unapproved Phase = "Unapproved"
+	PhaseBreached Phase = "Breached"
+	// PhaseAdvancing says that clusters start with this step.
+	PhaseAdvancing Phase = "Advancing"
+	// PhaseFinished says that every cluster has the change, was skipped, or failed within what is tolerated.
+	PhaseFinished Phase = "Finished"
+	// PhasePaused says that clusters are still to be started, and somebody paused the rollout.
+	PhasePaused Phase = "Paused"
+	// PhaseWaiting says that clusters are under way that must first succeed.
+	PhaseWaiting Phase = "Waiting"
+	// PhaseSoaking says that all clusters under way have succeeded and are watched for minSuccessTime.
+	PhaseSoaking Phase = "Watching"
+	// PhaseUnapproved says that nothing is under way, and the next group waits for approval.
+	PhaseUnapproved Phase = "Unapproved"
 )
 
 // Verdict is what is done with one cluster.
@@ -137,5 +137,5 @@ type Step struct {
 
 // Ended says whether nothing happens any more unless somebody intervenes or a cluster changes by itself.
 func (s Step) Ended() bool {
-	return s.Phase == Finished || s.Phase == Empty || s.Phase == Breached && s.InFlight == 0
+	return s.Phase == PhaseFinished || s.Phase == PhaseEmpty || s.Phase == PhaseBreached && s.InFlight == 0
 }

@@ -24,8 +24,8 @@ var errBound = errors.New("not a bound")
 // Bound is what a figure may be at most or at least. Exactly one of both is set.
 type Bound struct {
 	Figure string   `json:"figure"`
-	Most   *float64 `json:"most,omitempty"`
-	Least  *float64 `json:"least,omitempty"`
+	Max    *float64 `json:"most,omitempty"`
+	Min    *float64 `json:"least,omitempty"`
 	// Runs is how often the figure was measured, Mean what came out on average, Spread the standard deviation.
 	Runs   int     `json:"runs"`
 	Mean   float64 `json:"mean"`
@@ -34,12 +34,12 @@ type Bound struct {
 	Margin float64 `json:"margin"`
 }
 
-// Book holds the bounds of every run, by the run's name.
-type Book map[string][]Bound
+// BoundsByRun holds the bounds of every run, by the run's name.
+type BoundsByRun map[string][]Bound
 
 // Read reads a book and checks that every bound follows from its evidence.
-func Read(data []byte) (Book, error) {
-	var out Book
+func Read(data []byte) (BoundsByRun, error) {
+	var out BoundsByRun
 	if err := yaml.UnmarshalStrict(data, &out); err != nil {
 		return nil, fmt.Errorf("reading bounds: %w", err)
 	}
@@ -59,16 +59,16 @@ func Read(data []byte) (Book, error) {
 }
 
 func (b Bound) check() error {
-	if (b.Most == nil) == (b.Least == nil) {
+	if (b.Max == nil) == (b.Min == nil) {
 		return fmt.Errorf("%w: give one of most and least", errBound)
 	}
 	if b.Runs < 1 || b.Spread < 0 || b.Margin < 0 {
 		return fmt.Errorf("%w: it needs at least one run, and a spread and a margin that are not negative", errBound)
 	}
 	room := math.Abs(b.Mean) * b.Margin
-	limit, follows := b.Most, b.Mean+room
+	limit, follows := b.Max, b.Mean+room
 	if limit == nil {
-		limit, follows = b.Least, b.Mean-room
+		limit, follows = b.Min, b.Mean-room
 	}
 	if math.Abs(*limit-follows) > rounding*math.Abs(follows) {
 		return fmt.Errorf("%w: %v does not follow from the mean %v and the margin %v, which give %.3g", errBound, *limit, b.Mean, b.Margin, follows)
@@ -76,45 +76,45 @@ func (b Bound) check() error {
 	return nil
 }
 
-// broken returns why a value breaks the bound, or "".
-func (b Bound) broken(value float64) string {
+// violation returns why a value breaks the bound, or "".
+func (b Bound) violation(value float64) string {
 	switch {
 	case math.IsNaN(value):
 		return "no number"
-	case b.Most != nil && value > *b.Most:
+	case b.Max != nil && value > *b.Max:
 		return "too high"
-	case b.Least != nil && value < *b.Least:
+	case b.Min != nil && value < *b.Min:
 		return "too low"
 	default:
 		return ""
 	}
 }
 
-// Verdict is a figure beside its bound.
-type Verdict struct {
+// Result is a figure beside its bound.
+type Result struct {
 	Run    string
 	Figure bench.Figure
 	// Bound is nil for a figure that is told and not judged.
 	Bound *Bound
-	// Broken says why the bound is broken, "" where it holds.
-	Broken string
+	// Violation says why the bound is broken, "" where it holds.
+	Violation string
 }
 
-// Judge holds all figures of a run against its bounds. Bounds whose figure is missing are broken, and come last.
-func (b Book) Judge(run string, figures []bench.Figure) []Verdict {
-	out := make([]Verdict, 0, len(figures))
+// Check holds all figures of a run against its bounds. Bounds whose figure is missing are broken, and come last.
+func (b BoundsByRun) Check(run string, figures []bench.Figure) []Result {
+	out := make([]Result, 0, len(figures))
 	missing := slices.Clone(b[run])
 	for _, figure := range figures {
-		verdict := Verdict{Run: run, Figure: figure}
+		verdict := Result{Run: run, Figure: figure}
 		if at := slices.IndexFunc(missing, func(b Bound) bool { return b.Figure == figure.Name }); at >= 0 {
 			found := missing[at]
 			missing = slices.Delete(missing, at, at+1)
-			verdict.Bound, verdict.Broken = &found, found.broken(figure.Value)
+			verdict.Bound, verdict.Violation = &found, found.violation(figure.Value)
 		}
 		out = append(out, verdict)
 	}
 	for _, left := range missing {
-		out = append(out, Verdict{Run: run, Figure: bench.Figure{Name: left.Figure, Value: math.NaN()}, Bound: &left, Broken: "not measured"})
+		out = append(out, Result{Run: run, Figure: bench.Figure{Name: left.Figure, Value: math.NaN()}, Bound: &left, Violation: "not measured"})
 	}
 	return out
 }

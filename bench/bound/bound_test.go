@@ -41,7 +41,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestCheck(t *testing.T) {
 	book, err := bound.Read([]byte(`run:
 - {figure: high, runs: 5, mean: 2, spread: 0, margin: 0.5, most: 3}
 - {figure: low, runs: 5, mean: 2, spread: 0, margin: 0.5, least: 1}
@@ -60,9 +60,9 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[string]string{}
-			for _, verdict := range book.Judge("run", []bench.Figure{{Name: "high", Value: tc.high}, {Name: "told", Value: 1e9}, {Name: "low", Value: tc.low}}) {
-				if verdict.Broken != "" {
-					got[verdict.Figure.Name] = verdict.Broken
+			for _, verdict := range book.Check("run", []bench.Figure{{Name: "high", Value: tc.high}, {Name: "told", Value: 1e9}, {Name: "low", Value: tc.low}}) {
+				if verdict.Violation != "" {
+					got[verdict.Figure.Name] = verdict.Violation
 				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -72,8 +72,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestTheBookIsInOrder reads the bounds that make bench uses.
-func TestTheBookIsInOrder(t *testing.T) {
+// TestRangespecIsValid reads the bounds that make bench uses.
+func TestRangespecIsValid(t *testing.T) {
 	data, err := os.ReadFile("../rangespec.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -24,8 +24,8 @@ import (
 
 const (
 	// readyLine is how berth-hub says that it is ready.
-	readyLine  = "export KUBECONFIG="
-	startLimit = 2 * time.Minute
+	readyLine    = "export KUBECONFIG="
+	startTimeout = 2 * time.Minute
 )
 
 // Hub is a running control plane, without a manager until StartManager.
@@ -40,7 +40,7 @@ type Hub struct {
 
 // Start starts the berth-hub in a folder of binaries and returns when it is ready.
 func Start(ctx context.Context, bin string) (*Hub, error) {
-	ready := &lineReader{found: make(chan string, 1)}
+	ready := &kubeconfigReader{found: make(chan string, 1)}
 	process, err := start(ctx, ready, filepath.Join(bin, "berth-hub"), "--ephemeral", "--stop-with-stdin", "--no-manager")
 	if err != nil {
 		return nil, err
@@ -54,13 +54,13 @@ func Start(ctx context.Context, bin string) (*Hub, error) {
 }
 
 func (h *Hub) connect(ctx context.Context, ready <-chan string) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	var kubeconfig string
 	select {
 	case kubeconfig = <-ready:
 	case <-h.Server.done:
-		return h.Server.ended()
+		return h.Server.exitError()
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for the hub: %w: %s", context.Cause(ctx), &h.Server.log)
 	}
@@ -111,8 +111,8 @@ func (h *Hub) writeKubeconfig(name string, data []byte) (string, error) {
 	return path, nil
 }
 
-// lineReader picks the kubeconfig from what a hub prints, and keeps nothing once it has it.
-type lineReader struct {
+// kubeconfigReader picks the kubeconfig from what a hub prints, and keeps nothing once it has it.
+type kubeconfigReader struct {
 	found chan string
 
 	mu   sync.Mutex
@@ -121,14 +121,14 @@ type lineReader struct {
 }
 
 // Write implements io.Writer for the process.
-func (l *lineReader) Write(data []byte) (int, error) {
+func (l *kubeconfigReader) Write(data []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.done {
 		return len(data), nil
 	}
 	l.text = append(l.text, data...)
-	l.text = l.text[max(0, len(l.text)-logLimit):]
+	l.text = l.text[max(0, len(l.text)-maxLogBytes):]
 	if _, rest, found := bytes.Cut(l.text, []byte(readyLine)); found {
 		if path, _, ended := bytes.Cut(rest, []byte("\n")); ended {
 			l.found <- string(path)

@@ -100,15 +100,15 @@ func TestUsageOfThisProcess(t *testing.T) {
 	}
 }
 
-func TestTheKubeconfigIsFoundHoweverItIsPrinted(t *testing.T) {
+func TestKubeconfigReaderReadsAnyWriteSize(t *testing.T) {
 	for name, pieces := range map[string][]string{
 		"at once":                    {"starting\nexport KUBECONFIG=/a/b\nready\n"},
 		"in pieces":                  {"export KUBE", "CONFIG=/a", "/b", "\n"},
-		"after more than is kept":    {strings.Repeat("x", 2*logLimit), "\nexport KUBECONFIG=/a/b\n"},
+		"after more than is kept":    {strings.Repeat("x", 2*maxLogBytes), "\nexport KUBECONFIG=/a/b\n"},
 		"twice, and only once taken": {"export KUBECONFIG=/a/b\n", "export KUBECONFIG=/c\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reader := &lineReader{found: make(chan string, 1)}
+			reader := &kubeconfigReader{found: make(chan string, 1)}
 			for _, piece := range pieces {
 				if n, err := reader.Write([]byte(piece)); n != len(piece) || err != nil {
 					t.Errorf("wrote %d of %d, %v", n, len(piece), err)

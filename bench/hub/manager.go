@@ -25,7 +25,7 @@ const managerNamespace, managerAccount = "berth-system", "berth"
 // metricsLimit is far more than a manager has to say.
 const metricsLimit = 64 << 20
 
-var errOpen = errors.New("the webhooks do not guard the hub")
+var errNotGuarded = errors.New("the webhooks do not guard the hub")
 
 // Manager is a running manager.
 type Manager struct {
@@ -100,11 +100,11 @@ func (h *Hub) awaitGuard(ctx context.Context, manager *Process) error {
 	if err != nil {
 		return err
 	}
-	last := errOpen
-	err = wait.PollUntilContextTimeout(ctx, pollInterval, startLimit, true, func(ctx context.Context) (bool, error) {
+	last := errNotGuarded
+	err = wait.PollUntilContextTimeout(ctx, pollInterval, startTimeout, true, func(ctx context.Context) (bool, error) {
 		select {
 		case <-manager.done:
-			return false, manager.ended()
+			return false, manager.exitError()
 		default:
 		}
 		wrong := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: accountNamespace, Name: "wrong"}}

@@ -70,12 +70,12 @@ func (r Requests) Since(earlier Requests) Requests {
 
 // Writes returns the kinds of writes among them, the most frequent first, and how many there were of all kinds. Leases,
 // which the control plane renews all the time, do not count.
-func (r Requests) Writes() (kinds []Request, sum float64) { return r.of(Request.isWrite) }
+func (r Requests) Writes() (kinds []Request, sum float64) { return r.filter(Request.isWrite) }
 
 // Reads returns the kinds of reads among them in the same way.
-func (r Requests) Reads() (kinds []Request, sum float64) { return r.of(Request.isRead) }
+func (r Requests) Reads() (kinds []Request, sum float64) { return r.filter(Request.isRead) }
 
-func (r Requests) of(asked func(Request) bool) (kinds []Request, sum float64) {
+func (r Requests) filter(asked func(Request) bool) (kinds []Request, sum float64) {
 	for request, count := range r {
 		if asked(request) && request.Resource != "leases" {
 			kinds = append(kinds, request)

@@ -12,33 +12,33 @@ import (
 )
 
 const (
-	// stopLimit is how long a process may take to end in its orderly way.
-	stopLimit = 30 * time.Second
-	// logLimit is how much of a log is kept: its end.
-	logLimit = 16 << 10
+	// stopTimeout is how long a process may take to end in its orderly way.
+	stopTimeout = 30 * time.Second
+	// maxLogBytes is how much of a log is kept: its end.
+	maxLogBytes = 16 << 10
 )
 
 // Process is a running process.
 type Process struct {
 	name    string
 	command *exec.Cmd
-	// tell tells the process to end, once: twice would be taken for impatience.
-	tell func() error
-	log  tail
-	done chan struct{}
-	err  error // set before done closes
+	// terminate tells the process to end, once: twice would be taken for impatience.
+	terminate func() error
+	log       logTail
+	done      chan struct{}
+	err       error // set before done closes
 }
 
 // start starts a program. It is told to stop when ctx ends or Stop is called.
 func start(ctx context.Context, stdout io.Writer, program string, args ...string) (*Process, error) {
 	p := &Process{name: filepath.Base(program), done: make(chan struct{})}
 	p.command = exec.CommandContext(ctx, program, args...) //nolint:gosec // the binaries to measure are whoever's who runs the benchmark
-	p.tell = sync.OnceValue(func() error { return p.command.Process.Signal(syscall.SIGTERM) })
-	p.command.Cancel = p.tell
-	p.command.WaitDelay = stopLimit
+	p.terminate = sync.OnceValue(func() error { return p.command.Process.Signal(syscall.SIGTERM) })
+	p.command.Cancel = p.terminate
+	p.command.WaitDelay = stopTimeout
 	p.command.Stderr = &p.log
 	p.command.Stdout = io.MultiWriter(stdout, &p.log)
-	dieWithParent(p.command)
+	killWithParent(p.command)
 	if _, err := p.command.StdinPipe(); err != nil { // it stays open for as long as this process lives
 		return nil, fmt.Errorf("creating the standard input of %s: %w", p.name, err)
 	}
@@ -64,8 +64,8 @@ func (p *Process) Running() bool {
 
 // Stop ends the process and waits for it. One that takes too long is killed.
 func (p *Process) Stop() {
-	_ = p.tell() // it fails only when the process is gone
-	limit := time.NewTimer(stopLimit)
+	_ = p.terminate() // it fails only when the process is gone
+	limit := time.NewTimer(stopTimeout)
 	defer limit.Stop()
 	select {
 	case <-p.done:
@@ -75,31 +75,31 @@ func (p *Process) Stop() {
 	}
 }
 
-// ended returns an error that says how the process has ended, with the end of its log.
-func (p *Process) ended() error {
+// exitError returns an error that says how the process has ended, with the end of its log.
+func (p *Process) exitError() error {
 	if p.err == nil {
 		return fmt.Errorf("%s has ended: %s", p.name, &p.log)
 	}
 	return fmt.Errorf("%s has ended: %w: %s", p.name, p.err, &p.log)
 }
 
-// tail keeps the end of what is written to it.
-type tail struct {
+// logTail keeps the end of what is written to it.
+type logTail struct {
 	mu   sync.Mutex
 	text []byte
 }
 
 // Write implements io.Writer for a process.
-func (t *tail) Write(data []byte) (int, error) {
+func (t *logTail) Write(data []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.text = append(t.text, data...)
-	t.text = t.text[max(0, len(t.text)-logLimit):]
+	t.text = t.text[max(0, len(t.text)-maxLogBytes):]
 	return len(data), nil
 }
 
 // String returns what is kept.
-func (t *tail) String() string {
+func (t *logTail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(t.text)

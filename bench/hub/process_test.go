@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestAProcessRunsUntilItIsToldToStop(t *testing.T) {
+func TestProcessRunsUntilStopped(t *testing.T) {
 	for name, stop := range map[string]func(*Process, context.CancelFunc){
 		"by Stop":                         func(p *Process, _ context.CancelFunc) { p.Stop() },
 		"by Stop, twice":                  func(p *Process, _ context.CancelFunc) { p.Stop(); p.Stop() },
@@ -26,39 +26,39 @@ func TestAProcessRunsUntilItIsToldToStop(t *testing.T) {
 			}
 			stop(p, cancel)
 			<-p.done
-			if err := p.ended().Error(); !strings.Contains(err, "terminated") && !strings.Contains(err, "canceled") {
+			if err := p.exitError().Error(); !strings.Contains(err, "terminated") && !strings.Contains(err, "canceled") {
 				t.Errorf("it says %q, want it ended by the signal, and not by the end of its input", err)
 			}
 		})
 	}
 }
 
-func TestAProcessThatFailsSaysWhy(t *testing.T) {
+func TestExitErrorContainsTheLog(t *testing.T) {
 	p, err := start(t.Context(), io.Discard, "sh", "-c", "echo no such luck >&2; exit 3")
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-p.done
 	p.Stop()
-	if got, want := p.ended().Error(), "sh has ended: exit status 3: no such luck\n"; got != want {
+	if got, want := p.exitError().Error(), "sh has ended: exit status 3: no such luck\n"; got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
 }
 
-func TestAProgramThatIsNotThereIsNamed(t *testing.T) {
+func TestMissingProgramIsNamed(t *testing.T) {
 	_, err := start(t.Context(), io.Discard, "/nowhere/berth-hub")
 	if err == nil || !strings.Contains(err.Error(), "starting /nowhere/berth-hub") {
 		t.Errorf("error %v", err)
 	}
 }
 
-func TestOnlyTheEndOfALogIsKept(t *testing.T) {
-	var log tail
+func TestLogTailKeepsTheEnd(t *testing.T) {
+	var log logTail
 	for range 10 {
-		_, _ = log.Write([]byte(strings.Repeat("x", logLimit/2)))
+		_, _ = log.Write([]byte(strings.Repeat("x", maxLogBytes/2)))
 	}
 	_, _ = log.Write([]byte("end"))
-	if got := log.String(); len(got) != logLimit || !strings.HasSuffix(got, "xend") {
-		t.Errorf("%d bytes are kept, want the last %d", len(got), logLimit)
+	if got := log.String(); len(got) != maxLogBytes || !strings.HasSuffix(got, "xend") {
+		t.Errorf("%d bytes are kept, want the last %d", len(got), maxLogBytes)
 	}
 }

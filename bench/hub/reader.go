@@ -39,18 +39,18 @@ func (h *Hub) StartReader(ctx context.Context) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for this program: %w", err)
 	}
-	ready := &awaited{text: []byte(readerLine), seen: make(chan struct{})}
+	ready := &textWaiter{text: []byte(readerLine), found: make(chan struct{})}
 	process, err := start(ctx, ready, own, "-"+ReaderFlag, kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	select {
-	case <-ready.seen:
+	case <-ready.found:
 		return process, nil
 	case <-process.done:
-		return nil, process.ended()
+		return nil, process.exitError()
 	case <-ctx.Done():
 		process.Stop()
 		return nil, fmt.Errorf("waiting for a reader: %w", context.Cause(ctx))
@@ -99,15 +99,15 @@ func Read(ctx context.Context, kubeconfig string, out io.Writer) error {
 		return fmt.Errorf("telling that all is read: %w", err)
 	}
 	for ctx.Err() == nil {
-		if since, err = drain(ctx, reader, since); err != nil {
+		if since, err = watchUntilClosed(ctx, reader, since); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// drain reads the watch of clusters until it ends, and returns up to when.
-func drain(ctx context.Context, reader client.WithWatch, since string) (string, error) {
+// watchUntilClosed reads the watch of clusters until it ends, and returns up to when.
+func watchUntilClosed(ctx context.Context, reader client.WithWatch, since string) (string, error) {
 	events, err := reader.Watch(ctx, &clusterv1.ManagedClusterList{}, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: since}})
 	if err != nil {
 		if ctx.Err() != nil {
@@ -127,10 +127,10 @@ func drain(ctx context.Context, reader client.WithWatch, since string) (string, 
 	return since, nil
 }
 
-// awaited waits for a text in what is written to it.
-type awaited struct {
-	text []byte
-	seen chan struct{}
+// textWaiter waits for a text in what is written to it.
+type textWaiter struct {
+	text  []byte
+	found chan struct{}
 
 	mu   sync.Mutex
 	last []byte
@@ -138,13 +138,13 @@ type awaited struct {
 }
 
 // Write implements io.Writer for a process.
-func (a *awaited) Write(data []byte) (int, error) {
+func (a *textWaiter) Write(data []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.last = append(a.last, data...)
 	if !a.done && bytes.Contains(a.last, a.text) {
 		a.done = true
-		close(a.seen)
+		close(a.found)
 	}
 	a.last = a.last[max(0, len(a.last)-len(a.text)):]
 	return len(data), nil

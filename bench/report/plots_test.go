@@ -16,7 +16,7 @@ import (
 
 func TestPlotsShowOnlyWhatWasMeasured(t *testing.T) {
 	data, err := report.Results{"1000x2000": []bench.Figure{
-		{Name: "cold: objects per second, beside the write limit", Unit: bench.Ratio, Value: 0.5, From: "61.5 /s / 123 /s"},
+		{Name: "cold: objects per second, beside the write limit", Unit: bench.Ratio, Value: 0.5, Detail: "61.5 /s / 123 /s"},
 	}}.JSON()
 	if err != nil {
 		t.Fatal(err)

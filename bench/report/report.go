@@ -13,8 +13,8 @@ import (
 	"github.com/berth-project/berth/bench/bound"
 )
 
-// Table writes a row per figure.
-func Table(out io.Writer, verdicts []bound.Verdict) error {
+// WriteTable writes a row per figure.
+func WriteTable(out io.Writer, verdicts []bound.Result) error {
 	rows := [][]string{{"run", "figure", "measured", "from", "bound", "mean ± spread in runs", ""}}
 	for _, v := range verdicts {
 		rows = append(rows, row(v))
@@ -38,16 +38,16 @@ func Table(out io.Writer, verdicts []bound.Verdict) error {
 	return nil
 }
 
-func row(v bound.Verdict) []string {
+func row(v bound.Result) []string {
 	measured, limit, evidence := v.Figure.String(), "", ""
 	if math.IsNaN(v.Figure.Value) {
 		measured = "-"
 	}
 	if b := v.Bound; b != nil {
 		limit = "at most "
-		value := b.Most
+		value := b.Max
 		if value == nil {
-			limit, value = "at least ", b.Least
+			limit, value = "at least ", b.Min
 		}
 		if math.IsNaN(v.Figure.Value) { // of no known unit
 			limit += fmt.Sprintf("%.3g", *value)
@@ -58,12 +58,12 @@ func row(v bound.Verdict) []string {
 	}
 	verdict := ""
 	switch {
-	case v.Broken != "":
-		verdict = "BROKEN: " + v.Broken
+	case v.Violation != "":
+		verdict = "BROKEN: " + v.Violation
 	case v.Bound != nil:
 		verdict = "ok"
 	}
-	return []string{v.Run, v.Figure.Name, measured, v.Figure.From, limit, evidence, verdict}
+	return []string{v.Run, v.Figure.Name, measured, v.Figure.Detail, limit, evidence, verdict}
 }
 
 func line(out *strings.Builder, row []string, width []int) {

@@ -15,11 +15,11 @@ import (
 func TestTable(t *testing.T) {
 	most, least := 1.5, 75.0
 	var got strings.Builder
-	err := report.Table(&got, []bound.Verdict{
-		{Run: "webhook", Figure: bench.Figure{Name: "a label, p50", Value: 1.023, Unit: bench.Ratio, From: "2 ms / 1.9 ms"}, Bound: &bound.Bound{Most: &most, Runs: 5, Mean: 1, Spread: 0.1}},
-		{Run: "webhook", Figure: bench.Figure{Name: "rate", Value: 12.34, Unit: bench.PerSecond}, Bound: &bound.Bound{Least: &least, Runs: 5, Mean: 100, Spread: 1}, Broken: "too low"},
+	err := report.WriteTable(&got, []bound.Result{
+		{Run: "webhook", Figure: bench.Figure{Name: "a label, p50", Value: 1.023, Unit: bench.Ratio, Detail: "2 ms / 1.9 ms"}, Bound: &bound.Bound{Max: &most, Runs: 5, Mean: 1, Spread: 0.1}},
+		{Run: "webhook", Figure: bench.Figure{Name: "rate", Value: 12.34, Unit: bench.PerSecond}, Bound: &bound.Bound{Min: &least, Runs: 5, Mean: 100, Spread: 1}, Violation: "too low"},
 		{Run: "cold", Figure: bench.Figure{Name: "memory", Value: 1234.5, Unit: bench.MiB}},
-		{Run: "cold", Figure: bench.Figure{Name: "gone", Value: math.NaN()}, Bound: &bound.Bound{Most: &most}, Broken: "not measured"},
+		{Run: "cold", Figure: bench.Figure{Name: "gone", Value: math.NaN()}, Bound: &bound.Bound{Max: &most}, Violation: "not measured"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -42,12 +42,12 @@ func TestEvidence(t *testing.T) {
 		values []float64
 		want   report.Evidence
 	}{
-		"one value has no spread": {[]float64{3}, report.Evidence{Runs: 1, Mean: 3, Low: 3, High: 3}},
-		"three values":            {[]float64{1, 3, 2}, report.Evidence{Runs: 3, Mean: 2, Spread: 1, Low: 1, High: 3}},
+		"one value has no spread": {[]float64{3}, report.Evidence{Runs: 1, Mean: 3, Min: 3, Max: 3}},
+		"three values":            {[]float64{1, 3, 2}, report.Evidence{Runs: 3, Mean: 2, Spread: 1, Min: 1, Max: 3}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := report.Of(tc.values)
+			got := report.Summarize(tc.values)
 			got.Mean, got.Spread = math.Round(got.Mean*1e9)/1e9, math.Round(got.Spread*1e9)/1e9
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("evidence (-want +got):\n%s", diff)

@@ -48,7 +48,7 @@ func (r Results) pair(run, figure string) (value, beside float64, ok bool) {
 			continue
 		}
 		var unit, other string
-		if _, err := fmt.Sscanf(measured.From, "%g %s / %g %s", &value, &unit, &beside, &other); err == nil && unit == other {
+		if _, err := fmt.Sscanf(measured.Detail, "%g %s / %g %s", &value, &unit, &beside, &other); err == nil && unit == other {
 			return value, beside, true
 		}
 	}

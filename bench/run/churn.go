@@ -21,22 +21,22 @@ type change struct {
 	// writes is how many writes it takes, and write makes one of them.
 	writes int
 	write  func(ctx context.Context, to client.Client, i int) error
-	// concern is whom it concerns.
-	concern concern
+	// affected is whom it concerns.
+	affected affectedCount
 }
 
-// moment is how often a change happens that takes a moment: the times are summed up, so that no single slow write decides.
-const moment = 5
+// changeRounds is how often a change happens that takes a moment: the times are summed up, so that no single slow write decides.
+const changeRounds = 5
 
 // measureChurn changes a fleet in several ways. After each, the same writes are made on the open side: those of whoever
 // caused it, and those of the manager.
-func measureChurn(ctx context.Context, t *tale) ([]bench.Figure, error) {
+func measureChurn(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
 	var out []bench.Figure
 	for _, step := range []struct {
-		next   func(ctx context.Context, t *tale, round int) (change, error)
+		next   func(ctx context.Context, t *hubRun, round int) (change, error)
 		rounds int
-	}{{taintOne, moment}, {relabelSome, moment}, {growSet, 1}, {scoreAll, 1}} {
-		var sum outcome
+	}{{taintOne, changeRounds}, {relabelSome, changeRounds}, {growSet, 1}, {scoreAll, 1}} {
+		var sum changeResult
 		var name string
 		for round := range step.rounds {
 			c, err := step.next(ctx, t, round)
@@ -44,73 +44,73 @@ func measureChurn(ctx context.Context, t *tale) ([]bench.Figure, error) {
 				return nil, err
 			}
 			name = c.name
-			t.say("%s: %d writes, which concern %d placements %d times", name, c.writes, c.concern.placements, c.concern.times)
-			if err := t.change(ctx, c, &sum); err != nil {
+			t.logf("%s: %d writes, which concern %d placements %d times", name, c.writes, c.affected.placements, c.affected.times)
+			if err := t.measureChange(ctx, c, &sum); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 		}
 		out = append(out, sum.figures(name)...)
 	}
-	wrong, err := t.wrong(ctx)
+	wrong, err := t.checkDecisions(ctx)
 	return append(out, wrong...), err
 }
 
-// outcome is what came of changes: how long it took until the last decision was written, how long the bare writes took, and
+// changeResult is what came of changes: how long it took until the last decision was written, how long the bare writes took, and
 // what was used.
-type outcome struct {
-	took, bare time.Duration
-	use
-	concern concern
+type changeResult struct {
+	duration, openDuration time.Duration
+	usage
+	affected affectedCount
 	// effective is how many writes changed something.
 	effective int
 }
 
-// change lets a change happen on the managed side, and then the same writes on the open one.
-func (t *tale) change(ctx context.Context, c change, sum *outcome) error {
-	before, err := t.managed.spent(ctx)
+// measureChange lets a change happen on the managed side, and then the same writes on the open one.
+func (t *hubRun) measureChange(ctx context.Context, c change, sum *changeResult) error {
+	before, err := t.managed.usage(ctx)
 	if err != nil {
 		return err
 	}
-	entries, took, err := t.happen(ctx, c)
+	entries, took, err := t.changeManaged(ctx, c)
 	if err != nil {
 		return err
 	}
-	after, err := t.managed.spent(ctx)
+	after, err := t.managed.usage(ctx)
 	if err != nil {
 		return err
 	}
-	sum.effective += effective(entries) // before the objects are stored elsewhere
-	bare, err := t.happenAgain(ctx, c, entries)
+	sum.effective += effectiveWrites(entries) // before the objects are stored elsewhere
+	bare, err := t.replayOnOpen(ctx, c, entries)
 	if err != nil {
 		return err
 	}
-	sum.took, sum.bare = sum.took+took, sum.bare+bare
+	sum.duration, sum.openDuration = sum.duration+took, sum.openDuration+bare
 	sum.add(after.since(before))
-	sum.concern.placements += c.concern.placements
-	sum.concern.times += c.concern.times
+	sum.affected.placements += c.affected.placements
+	sum.affected.times += c.affected.times
 	return nil
 }
 
-func (o *outcome) figures(name string) []bench.Figure {
+func (o *changeResult) figures(name string) []bench.Figure {
 	out := []bench.Figure{
 		{
-			Name: "last decision, beside the bare writes", Unit: bench.Ratio, Value: o.took.Seconds() / o.bare.Seconds(),
-			From: fmt.Sprintf("%s / %s", millis(o.took), millis(o.bare)),
+			Name: "last decision, beside the bare writes", Unit: bench.Ratio, Value: o.duration.Seconds() / o.openDuration.Seconds(),
+			Detail: fmt.Sprintf("%s / %s", millis(o.duration), millis(o.openDuration)),
 		},
 		{
-			Name: "evaluations, beside those concerned", Unit: bench.Ratio, Value: beside(o.evaluations, float64(o.concern.times)),
-			From: fmt.Sprintf("%.0f, %d placements concerned %d times", o.evaluations, o.concern.placements, o.concern.times),
+			Name: "evaluations, beside those concerned", Unit: bench.Ratio, Value: ratio(o.evaluations, float64(o.affected.times)),
+			Detail: fmt.Sprintf("%.0f, %d placements concerned %d times", o.evaluations, o.affected.placements, o.affected.times),
 		},
 		{
-			Name: "writes per changed decision", Unit: bench.Ratio, Value: beside(decisionWrites(o.requests), o.changed),
-			From: fmt.Sprintf("%.0f, %.0f changes", decisionWrites(o.requests), o.changed),
+			Name: "writes per changed decision", Unit: bench.Ratio, Value: ratio(decisionWrites(o.requests), o.changedPlacements),
+			Detail: fmt.Sprintf("%.0f, %.0f changes", decisionWrites(o.requests), o.changedPlacements),
 		},
 		{
-			Name: "writes, beside those that changed something", Unit: bench.Ratio, Value: beside(decisionWrites(o.requests), float64(o.effective)),
-			From: fmt.Sprintf("%.0f, %d changed something", decisionWrites(o.requests), o.effective),
+			Name: "writes, beside those that changed something", Unit: bench.Ratio, Value: ratio(decisionWrites(o.requests), float64(o.effective)),
+			Detail: fmt.Sprintf("%.0f, %d changed something", decisionWrites(o.requests), o.effective),
 		},
-		{Name: "events per changed decision", Unit: bench.Ratio, Value: beside(eventWrites(o.requests), o.changed)},
-		{Name: "CPU of the manager", Unit: bench.Seconds, Value: o.manager.Seconds(), From: fmt.Sprintf("%.2f s of the API server", o.server.Seconds())},
+		{Name: "events per changed decision", Unit: bench.Ratio, Value: ratio(eventWrites(o.requests), o.changedPlacements)},
+		{Name: "CPU of the manager", Unit: bench.Seconds, Value: o.manager.Seconds(), Detail: fmt.Sprintf("%.2f s of the API server", o.server.Seconds())},
 	}
 	for i := range out {
 		out[i].Name = name + ", " + out[i].Name
@@ -118,8 +118,8 @@ func (o *outcome) figures(name string) []bench.Figure {
 	return out
 }
 
-// beside is a ratio of counts: nothing beside nothing is 0, something beside nothing no number.
-func beside(count, other float64) float64 {
+// ratio is a ratio of counts: nothing beside nothing is 0, something beside nothing no number.
+func ratio(count, other float64) float64 {
 	switch {
 	case count == 0:
 		return 0
@@ -129,14 +129,14 @@ func beside(count, other float64) float64 {
 	return count / other
 }
 
-// happen lets a change happen on the managed side. It returns what was written of decisions, and how long it took until the
+// changeManaged lets a change happen on the managed side. It returns what was written of decisions, and how long it took until the
 // last was.
-func (t *tale) happen(ctx context.Context, c change) (map[journalKey][]version, time.Duration, error) {
+func (t *hubRun) changeManaged(ctx context.Context, c change) (map[objectKey][]objectVersion, time.Duration, error) {
 	clients, err := t.managed.clients()
 	if err != nil {
 		return nil, 0, err
 	}
-	journal, err := t.managed.journal(ctx)
+	journal, err := t.managed.recordWrites(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -144,7 +144,7 @@ func (t *tale) happen(ctx context.Context, c change) (map[journalKey][]version, 
 	err = inParallel(ctx, c.writes, func(ctx context.Context, hand, i int) error { return c.write(ctx, clients[hand], i) })
 	took := time.Since(began)
 	if err == nil {
-		err = t.managed.idle(ctx)
+		err = t.managed.awaitIdle(ctx)
 	}
 	entries, last, journalErr := journal.stop()
 	if err != nil {
@@ -153,18 +153,18 @@ func (t *tale) happen(ctx context.Context, c change) (map[journalKey][]version, 
 	return entries, max(took, last.Sub(began)), journalErr
 }
 
-// happenAgain makes the same writes on the open side, with as many who watch, and returns how long it took until the last was
+// replayOnOpen makes the same writes on the open side, with as many who watch, and returns how long it took until the last was
 // read by them, as on the managed side.
-func (t *tale) happenAgain(ctx context.Context, c change, entries map[journalKey][]version) (time.Duration, error) {
+func (t *hubRun) replayOnOpen(ctx context.Context, c change, entries map[objectKey][]objectVersion) (time.Duration, error) {
 	clients, err := t.open.clients()
 	if err != nil {
 		return 0, err
 	}
-	chapters, err := t.open.chapters(ctx, entries)
+	chapters, err := t.open.objectLogs(ctx, entries)
 	if err != nil {
 		return 0, err
 	}
-	journal, err := t.open.journal(ctx)
+	journal, err := t.open.recordWrites(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -173,18 +173,18 @@ func (t *tale) happenAgain(ctx context.Context, c change, entries map[journalKey
 		if i < c.writes {
 			return c.write(ctx, clients[hand], i)
 		}
-		return chapters[i-c.writes].write(ctx, clients[hand])
+		return chapters[i-c.writes].replay(ctx, clients[hand])
 	})
 	took := time.Since(began)
 	if err == nil {
-		err = t.open.idle(ctx)
+		err = t.open.awaitIdle(ctx)
 	}
 	_, last, journalErr := journal.stop()
 	return max(took, last.Sub(began)), errors.Join(err, journalErr)
 }
 
-// named is the metadata by which an object is found.
-func named(object client.Object) metav1.ObjectMeta {
+// objectName is the metadata by which an object is found.
+func objectName(object client.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// mostMoved is how many placements have chosen the cluster that is tainted, or as many as there are, and how many clusters
+	// maxAffected is how many placements have chosen the cluster that is tainted, or as many as there are, and how many clusters
 	// a set grows by at most.
-	mostMoved = 500
+	maxAffected = 500
 	// onePercent is one in so many.
 	onePercent = 100
 	taintKey   = "bench"
@@ -23,25 +23,25 @@ const (
 )
 
 // taintOne taints a cluster that many placements have chosen.
-func taintOne(ctx context.Context, t *tale, _ int) (change, error) {
-	at, err := t.popular(ctx, mostMoved)
+func taintOne(ctx context.Context, t *hubRun, _ int) (change, error) {
+	at, err := t.clusterWithDecisions(ctx, maxAffected)
 	if err != nil {
 		return change{}, err
 	}
 	cluster := t.clusters[at]
 	taints := []clusterv1.Taint{{Key: taintKey, Effect: clusterv1.TaintEffectNoSelect}}
-	all, err := askers(t.fleet, t.placed)
+	all, err := clusterMatchers(t.fleet, t.created)
 	return change{
 		name: "a taint", writes: 1,
 		write: func(ctx context.Context, to client.Client, _ int) error {
-			return patch(ctx, to, &clusterv1.ManagedCluster{ObjectMeta: named(cluster)}, map[string]any{"spec": map[string]any{"taints": taints}})
+			return patch(ctx, to, &clusterv1.ManagedCluster{ObjectMeta: objectName(cluster)}, map[string]any{"spec": map[string]any{"taints": taints}})
 		},
-		concern: concerned(all, 1, func(a asker, _ int) bool { return a.chooses(cluster) }),
+		affected: countAffected(all, 1, func(a clusterMatcher, _ int) bool { return a.matches(cluster) }),
 	}, err
 }
 
-// popular returns which cluster is chosen by as many placements as are asked for, or nearly so.
-func (t *tale) popular(ctx context.Context, asked int) (int, error) {
+// clusterWithDecisions returns which cluster is chosen by as many placements as are asked for, or nearly so.
+func (t *hubRun) clusterWithDecisions(ctx context.Context, asked int) (int, error) {
 	var stored clusterv1beta1.PlacementDecisionList
 	if err := t.managed.admin.List(ctx, &stored); err != nil {
 		return 0, fmt.Errorf("reading decisions: %w", err)
@@ -63,7 +63,7 @@ func (t *tale) popular(ctx context.Context, asked int) (int, error) {
 }
 
 // relabelSome gives one percent of the clusters to other teams, in each round another.
-func relabelSome(_ context.Context, t *tale, round int) (change, error) {
+func relabelSome(_ context.Context, t *hubRun, round int) (change, error) {
 	var moved []*clusterv1.ManagedCluster
 	for i := round; i < len(t.clusters); i += onePercent {
 		moved = append(moved, t.clusters[i])
@@ -73,11 +73,11 @@ func relabelSome(_ context.Context, t *tale, round int) (change, error) {
 }
 
 // growSet gives clusters of other sets to the second set.
-func growSet(_ context.Context, t *tale, _ int) (change, error) {
+func growSet(_ context.Context, t *hubRun, _ int) (change, error) {
 	set := t.fleet.Sets[min(1, len(t.fleet.Sets)-1)].Name
 	var moved []*clusterv1.ManagedCluster
 	for _, cluster := range t.clusters {
-		if cluster.Labels[clusterv1beta2.ClusterSetLabel] != set && len(moved) < min(mostMoved, len(t.clusters)/2) {
+		if cluster.Labels[clusterv1beta2.ClusterSetLabel] != set && len(moved) < min(maxAffected, len(t.clusters)/2) {
 			moved = append(moved, cluster)
 		}
 	}
@@ -86,26 +86,26 @@ func growSet(_ context.Context, t *tale, _ int) (change, error) {
 
 // relabel changes a label of some clusters, here and, when the change happens, where they are stored. It concerns those who
 // may choose one before or after, and not both.
-func (t *tale) relabel(name string, moved []*clusterv1.ManagedCluster, key string, value func(i int) string) (change, error) {
+func (t *hubRun) relabel(name string, moved []*clusterv1.ManagedCluster, key string, value func(i int) string) (change, error) {
 	before := make([]*clusterv1.ManagedCluster, 0, len(moved))
 	for i, cluster := range moved {
 		before = append(before, cluster.DeepCopy())
 		cluster.Labels[key] = value(i)
 	}
-	all, err := askers(t.fleet, t.placed)
+	all, err := clusterMatchers(t.fleet, t.created)
 	return change{
 		name: name, writes: len(moved),
 		write: func(ctx context.Context, to client.Client, i int) error {
 			labels := map[string]any{"metadata": map[string]any{"labels": map[string]any{key: moved[i].Labels[key]}}}
-			return patch(ctx, to, &clusterv1.ManagedCluster{ObjectMeta: named(moved[i])}, labels)
+			return patch(ctx, to, &clusterv1.ManagedCluster{ObjectMeta: objectName(moved[i])}, labels)
 		},
-		concern: concerned(all, len(moved), func(a asker, i int) bool { return a.chooses(before[i]) != a.chooses(moved[i]) }),
+		affected: countAffected(all, len(moved), func(a clusterMatcher, i int) bool { return a.matches(before[i]) != a.matches(moved[i]) }),
 	}, err
 }
 
 // scoreAll lets an add-on give every cluster another score.
-func scoreAll(_ context.Context, t *tale, _ int) (change, error) {
-	all, err := askers(t.fleet, t.placed)
+func scoreAll(_ context.Context, t *hubRun, _ int) (change, error) {
+	all, err := clusterMatchers(t.fleet, t.created)
 	return change{
 		name: "a score of every cluster", writes: len(t.fleet.Scores),
 		write: func(ctx context.Context, to client.Client, i int) error {
@@ -113,6 +113,6 @@ func scoreAll(_ context.Context, t *tale, _ int) (change, error) {
 			next := generate.Score(old.Namespace, -old.Status.Scores[0].Value) // what was best is worst
 			return patchStatus(ctx, to, next, map[string]any{"scores": next.Status.Scores})
 		},
-		concern: concerned(all, len(t.clusters), func(a asker, i int) bool { return a.ranksByScores && a.chooses(t.clusters[i]) }),
+		affected: countAffected(all, len(t.clusters), func(a clusterMatcher, i int) bool { return a.ranksByScores && a.matches(t.clusters[i]) }),
 	}, err
 }

@@ -11,16 +11,16 @@ import (
 	"github.com/berth-project/berth/bench/hub"
 )
 
-// waves is how many times so many placements come at once: between them the other side has its turn.
-const waves = 8
+// batches is how many times so many placements come at once: between them the other side has its turn.
+const batches = 8
 
 // measureCold measures how fast many placements are decided that come at once, beside the write limit: the same objects,
 // written by as many plain clients where there is no manager.
-func measureCold(ctx context.Context, t *tale) ([]bench.Figure, error) {
-	var used use
+func measureCold(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
+	var used usage
 	var limit time.Duration
-	for wave := range slices.Chunk(t.placed, len(t.placed)/waves) {
-		one, took, err := t.wave(ctx, wave)
+	for wave := range slices.Chunk(t.created, len(t.created)/batches) {
+		one, took, err := t.decideBatch(ctx, wave)
 		if err != nil {
 			return nil, err
 		}
@@ -31,48 +31,48 @@ func measureCold(ctx context.Context, t *tale) ([]bench.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects := len(t.placed) + stored
+	objects := len(t.created) + stored
 	rate, most := float64(objects)/used.wall.Seconds(), float64(objects)/limit.Seconds()
 	out := []bench.Figure{{
 		Name: "objects per second, beside the write limit", Unit: bench.Ratio, Value: rate / most,
-		From: fmt.Sprintf("%s / %s", bench.Format(rate, bench.PerSecond), bench.Format(most, bench.PerSecond)),
+		Detail: fmt.Sprintf("%s / %s", bench.Format(rate, bench.PerSecond), bench.Format(most, bench.PerSecond)),
 	}}
-	out = append(out, used.figures(len(t.placed))...)
-	out = append(out, frugality(used.requests, len(t.placed), stored)...)
-	wrong, err := t.wrong(ctx)
+	out = append(out, used.figures(len(t.created))...)
+	out = append(out, writesPerPlacement(used.requests, len(t.created), stored)...)
+	wrong, err := t.checkDecisions(ctx)
 	return append(out, wrong...), err
 }
 
-// frugality is how many writes a new placement takes: one to make each slice, one to fill it, one to label it, one for the
+// writesPerPlacement is how many writes a new placement takes: one to make each slice, one to fill it, one to label it, one for the
 // status, and one event.
-func frugality(answered hub.Requests, placements, stored int) []bench.Figure {
+func writesPerPlacement(answered hub.Requests, placements, stored int) []bench.Figure {
 	writes, events := decisionWrites(answered), eventWrites(answered)
 	return []bench.Figure{
 		{
 			Name: "writes, beside one a placement and three a slice", Unit: bench.Ratio, Value: writes / float64(placements+3*stored),
-			From: fmt.Sprintf("%.0f for %d placements and %d slices", writes, placements, stored),
+			Detail: fmt.Sprintf("%.0f for %d placements and %d slices", writes, placements, stored),
 		},
-		{Name: "events per placement", Unit: bench.Ratio, Value: events / float64(placements), From: fmt.Sprintf("%.0f", events)},
+		{Name: "events per placement", Unit: bench.Ratio, Value: events / float64(placements), Detail: fmt.Sprintf("%.0f", events)},
 	}
 }
 
-// wave lets a wave be decided on the managed side and writes the same on the open one. It returns what the first used, and
+// decideBatch lets a wave be decided on the managed side and writes the same on the open one. It returns what the first used, and
 // how long the second took.
-func (p *pair) wave(ctx context.Context, placements []*clusterv1beta1.Placement) (use, time.Duration, error) {
-	before, err := p.managed.spent(ctx)
+func (p *hubPair) decideBatch(ctx context.Context, placements []*clusterv1beta1.Placement) (usage, time.Duration, error) {
+	before, err := p.managed.usage(ctx)
 	if err != nil {
-		return use{}, 0, err
+		return usage{}, 0, err
 	}
 	took, err := p.managed.decideAll(ctx, placements)
 	if err != nil {
-		return use{}, 0, err
+		return usage{}, 0, err
 	}
-	if err := p.managed.idle(ctx); err != nil { // events come late
-		return use{}, 0, err
+	if err := p.managed.awaitIdle(ctx); err != nil { // events come late
+		return usage{}, 0, err
 	}
-	after, err := p.managed.spent(ctx)
+	after, err := p.managed.usage(ctx)
 	if err != nil {
-		return use{}, 0, err
+		return usage{}, 0, err
 	}
 	used := after.since(before)
 	used.wall = took
@@ -81,14 +81,14 @@ func (p *pair) wave(ctx context.Context, placements []*clusterv1beta1.Placement)
 }
 
 // decideAll lets many clients store placements, and returns how long it takes until all are decided.
-func (s *side) decideAll(ctx context.Context, placements []*clusterv1beta1.Placement) (time.Duration, error) {
+func (s *measuredHub) decideAll(ctx context.Context, placements []*clusterv1beta1.Placement) (time.Duration, error) {
 	clients, err := s.clients()
 	if err != nil {
 		return 0, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	follower, err := s.follow(ctx)
+	follower, err := s.watchDecisions(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -114,7 +114,7 @@ func (s *side) decideAll(ctx context.Context, placements []*clusterv1beta1.Place
 
 // copyAll lets as many clients store on the open side what the manager and its users have stored on the other, and
 // returns how long that takes.
-func (p *pair) copyAll(ctx context.Context, placements []*clusterv1beta1.Placement) (time.Duration, error) {
+func (p *hubPair) copyAll(ctx context.Context, placements []*clusterv1beta1.Placement) (time.Duration, error) {
 	decisions, err := p.managed.decisions(ctx, placements)
 	if err != nil {
 		return 0, err
@@ -125,20 +125,20 @@ func (p *pair) copyAll(ctx context.Context, placements []*clusterv1beta1.Placeme
 	}
 	began := time.Now()
 	err = inParallel(ctx, len(decisions), func(ctx context.Context, hand, i int) error {
-		asked, err := decisions[i].ask(ctx, clients[hand])
+		asked, err := decisions[i].createPlacement(ctx, clients[hand])
 		if err != nil {
 			return err
 		}
-		if err := decisions[i].answer(ctx, clients[hand], asked); err != nil {
+		if err := decisions[i].copyDecision(ctx, clients[hand], asked); err != nil {
 			return err
 		}
-		return decisions[i].report(ctx, clients[hand])
+		return decisions[i].copyEvents(ctx, clients[hand])
 	})
 	return time.Since(began), err
 }
 
 // countSlices counts the slices that are stored.
-func (p *pair) countSlices(ctx context.Context) (int, error) {
+func (p *hubPair) countSlices(ctx context.Context) (int, error) {
 	var stored clusterv1beta1.PlacementDecisionList
 	if err := p.open.admin.List(ctx, &stored); err != nil {
 		return 0, fmt.Errorf("counting slices: %w", err)

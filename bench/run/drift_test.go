@@ -9,73 +9,73 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// rehearsals is how many stories are rehearsed, in some of which placements that balance drift.
-const rehearsals = 3
+// simulations is how many stories are rehearsed, in some of which placements that balance drift.
+const simulations = 3
 
-// TestNobodyDriftsButByWhatOthersDecide lets everything happen to fleets that happens to those of a benchmark, in any order.
+// TestOnlyDependentPlacementsDrift lets everything happen to fleets that happens to those of a benchmark, in any order.
 // Once nobody is awake any more, whoever reads nothing of what others decide would be decided as it is stored, and so would
 // everybody else if all others still had what they had when it was last decided.
-func TestNobodyDriftsButByWhatOthersDecide(t *testing.T) {
+func TestOnlyDependentPlacementsDrift(t *testing.T) {
 	var sum drift
-	for seed := uint64(1); seed <= rehearsals; seed++ {
-		r := rehearse(t, seed)
-		r.churn()
-		got, err := r.drifted(r.stored)
+	for seed := uint64(1); seed <= simulations; seed++ {
+		r := newSimulatedHub(t, seed)
+		r.applyAll()
+		got, err := r.measureDrift(r.stored)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.alone.drifted > 0 {
-			t.Errorf("seed %d: %d of %d that read nothing of others were not woken", seed, got.alone.drifted, got.alone.placements)
+		if got.independent.drifted > 0 {
+			t.Errorf("seed %d: %d of %d that read nothing of others were not woken", seed, got.independent.drifted, got.independent.placements)
 		}
 		now, env := r.stored.Snapshot(), enginetest.Env(t)
 		for _, key := range r.stored.Keys() {
-			again := plan.Diff(enginetest.Answer(r.then(now, key), r.stored.Placements[key], env), r.stored.Stored(key), r.stored.Now)
+			again := plan.Diff(enginetest.DecidePlacement(r.snapshotAsDecided(now, key), r.stored.Placements[key], env), r.stored.Stored(key), r.stored.Now)
 			if !again.Empty() {
 				t.Errorf("seed %d: %s was not woken: with what others had decided then, the engine would add %v and remove %v", seed, key, again.Added, again.Removed)
 			}
 		}
 		sum.add(got)
 	}
-	if sum.alone.placements == 0 || sum.heeding.drifted == 0 {
+	if sum.independent.placements == 0 || sum.dependent.drifted == 0 {
 		t.Errorf("%+v: nobody has drifted, so nothing was told apart", sum)
 	}
 }
 
-// TestWhoWasForgottenIsCounted stores taints of which the manager hears nothing.
-func TestWhoWasForgottenIsCounted(t *testing.T) {
-	r := rehearse(t, 1)
+// TestMissedPlacementsAreCounted stores taints of which the manager hears nothing.
+func TestMissedPlacementsAreCounted(t *testing.T) {
+	r := newSimulatedHub(t, 1)
 	for name, cluster := range r.stored.Clusters {
 		tainted := cluster.DeepCopy()
 		tainted.Spec.Taints = enginetest.Cluster(name).Taint(taintKey, "NoSelect", enginetest.Epoch).Obj().Spec.Taints
 		r.stored.Add(tainted)
 	}
-	got, err := r.drifted(r.stored)
+	got, err := r.measureDrift(r.stored)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.alone.drifted == 0 || got.heeding.drifted == 0 || got.writes < got.alone.drifted+got.heeding.drifted {
+	if got.independent.drifted == 0 || got.dependent.drifted == 0 || got.writes < got.independent.drifted+got.dependent.drifted {
 		t.Errorf("%+v have drifted after all clusters were tainted, want some of both kinds, each a write at least", got)
 	}
 }
 
-// churn lets each change happen as often as to a hub, in any order.
-func (r *rehearsal) churn() {
+// applyAll lets each change happen as often as to a hub, in any order.
+func (r *simulatedHub) applyAll() {
 	r.t.Helper()
 	type event struct {
-		next  func(context.Context, *tale, int) (change, error)
+		next  func(context.Context, *hubRun, int) (change, error)
 		round int
 	}
 	events := []event{{growSet, 0}, {scoreAll, 0}}
-	for round := range moment {
+	for round := range changeRounds {
 		events = append(events, event{taintOne, round}, event{relabelSome, round})
 	}
 	for _, at := range r.random.Perm(len(events)) {
-		r.happen(events[at].next, events[at].round)
+		r.applyChange(events[at].next, events[at].round)
 	}
 }
 
-// then returns the fleet of now, in which all others have what they had when a placement was last decided.
-func (r *rehearsal) then(now *fleet.Snapshot, key fleet.Key) *fleet.Snapshot {
+// snapshotAsDecided returns the fleet of now, in which all others have what they had when a placement was last decided.
+func (r *simulatedHub) snapshotAsDecided(now *fleet.Snapshot, key fleet.Key) *fleet.Snapshot {
 	edit := now.Edit()
 	for other := range r.stored.Placements {
 		if other != key {
@@ -86,11 +86,11 @@ func (r *rehearsal) then(now *fleet.Snapshot, key fleet.Key) *fleet.Snapshot {
 }
 
 func (d *drift) add(other drift) {
-	d.heeding.add(other.heeding)
-	d.alone.add(other.alone)
+	d.dependent.add(other.dependent)
+	d.independent.add(other.independent)
 	d.writes += other.writes
 }
 
-func (t *tally) add(other tally) {
+func (t *driftCount) add(other driftCount) {
 	t.placements, t.drifted = t.placements+other.placements, t.drifted+other.drifted
 }

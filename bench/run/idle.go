@@ -9,40 +9,40 @@ import (
 	"github.com/berth-project/berth/bench"
 )
 
-// singles is how many placements are measured one by one.
-const singles = 200
+// singlePlacements is how many placements are measured one by one.
+const singlePlacements = 200
 
 // measureIdle measures how soon one placement is decided where nothing else happens, beside the same writes in sequence.
-func measureIdle(ctx context.Context, t *tale) ([]bench.Figure, error) {
-	before, err := t.managed.spent(ctx)
+func measureIdle(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
+	before, err := t.managed.usage(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m, err := t.single(ctx, t.take(singles))
+	m, err := t.measureSingle(ctx, t.takeSpares(singlePlacements))
 	if err != nil {
 		return nil, err
 	}
-	after, err := t.managed.spent(ctx)
+	after, err := t.managed.usage(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := m.decided.beside("decided, beside the same writes", m.raw)
-	out = append(out, m.whole.beside("stored and decided, beside the same writes", m.raw)...)
-	return append(out, after.since(before).figures(singles)...), nil
+	out := m.decided.ratios("decided, beside the same writes", m.open)
+	out = append(out, m.total.ratios("stored and decided, beside the same writes", m.open)...)
+	return append(out, after.since(before).figures(singlePlacements)...), nil
 }
 
-// moments is how long things took that were measured by turns.
-type moments struct {
+// latencies is how long things took that were measured by turns.
+type latencies struct {
 	// decided is from the answer to whoever stored a placement until it is decided, whole from his request on.
-	decided, whole sample
-	// raw is the same writes, in sequence, by a plain client on the open side.
-	raw sample
+	decided, total sample
+	// open is the same writes, in sequence, by a plain client on the open side.
+	open sample
 }
 
-// single stores placements one by one, waits for each to be decided, and writes the same on the open side.
-func (p *pair) single(ctx context.Context, placements []*clusterv1beta1.Placement) (moments, error) {
-	var out moments
-	follower, err := p.managed.follow(ctx)
+// measureSingle stores placements one by one, waits for each to be decided, and writes the same on the open side.
+func (p *hubPair) measureSingle(ctx context.Context, placements []*clusterv1beta1.Placement) (latencies, error) {
+	var out latencies
+	follower, err := p.managed.watchDecisions(ctx)
 	if err != nil {
 		return out, err
 	}
@@ -58,7 +58,7 @@ func (p *pair) single(ctx context.Context, placements []*clusterv1beta1.Placemen
 	return out, nil
 }
 
-func (p *pair) decideOne(ctx context.Context, follower *follower, placement *clusterv1beta1.Placement, m *moments) error {
+func (p *hubPair) decideOne(ctx context.Context, follower *decisionWatcher, placement *clusterv1beta1.Placement, m *latencies) error {
 	began := time.Now()
 	if err := p.managed.admin.Create(ctx, placement.DeepCopy()); err != nil {
 		return fmt.Errorf("storing a placement: %w", err)
@@ -67,18 +67,18 @@ func (p *pair) decideOne(ctx context.Context, follower *follower, placement *clu
 	if err := follower.awaitDecided(ctx, placement); err != nil {
 		return err
 	}
-	m.decided, m.whole = append(m.decided, time.Since(stored)), append(m.whole, time.Since(began))
+	m.decided, m.total = append(m.decided, time.Since(stored)), append(m.total, time.Since(began))
 	return nil
 }
 
-func (p *pair) copyOne(ctx context.Context, placement *clusterv1beta1.Placement, m *moments) error {
+func (p *hubPair) copyOne(ctx context.Context, placement *clusterv1beta1.Placement, m *latencies) error {
 	made, err := p.managed.decision(ctx, placement)
 	if err != nil {
 		return err
 	}
-	asked, err := made.ask(ctx, p.open.admin)
+	asked, err := made.createPlacement(ctx, p.open.admin)
 	if err != nil {
 		return err
 	}
-	return m.raw.timed(func() error { return made.answer(ctx, p.open.admin, asked) })
+	return m.open.time(func() error { return made.copyDecision(ctx, p.open.admin, asked) })
 }

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// memoryPoll is how often memory is read until it settles, memoryLimit for how long at most: the runtime of Go collects
+	// memoryPoll is how often memory is read until it settles, memoryTimeout for how long at most: the runtime of Go collects
 	// garbage at least every two minutes, and gives memory back a little at a time.
-	memoryPoll, memoryLimit = 5 * time.Second, 4 * time.Minute
-	// memoryCalm is how many readings in a row must be alike, memoryNoise how far they may be apart, as a share.
-	memoryCalm, memoryNoise = 26, 0.03
+	memoryPoll, memoryTimeout = 5 * time.Second, 4 * time.Minute
+	// stableReadings is how many readings in a row must be alike, readingTolerance how far they may be apart, as a share.
+	stableReadings, readingTolerance = 26, 0.03
 )
 
 // measureMemory measures what a manager holds once it has nothing to do.
-func measureMemory(ctx context.Context, t *tale) ([]bench.Figure, error) {
-	settled, took, err := t.managed.residentSettled(ctx)
+func measureMemory(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
+	settled, took, err := t.managed.stableMemory(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -29,25 +29,25 @@ func measureMemory(ctx context.Context, t *tale) ([]bench.Figure, error) {
 		return nil, err
 	}
 	return []bench.Figure{
-		{Name: "resident, settled", Unit: bench.MiB, Value: mib(settled), From: fmt.Sprintf("after %s", took.Round(time.Second))},
+		{Name: "resident, settled", Unit: bench.MiB, Value: mib(settled), Detail: fmt.Sprintf("after %s", took.Round(time.Second))},
 		{Name: "peak", Unit: bench.MiB, Value: mib(used.Peak)},
 	}, nil
 }
 
-// residentSettled returns the memory of the manager once it has not changed for a while, or after the limit.
-func (s *side) residentSettled(ctx context.Context) (bytes int64, took time.Duration, err error) {
+// stableMemory returns the memory of the manager once it has not changed for a while, or after the limit.
+func (s *measuredHub) stableMemory(ctx context.Context) (bytes int64, took time.Duration, err error) {
 	began, first, alike := time.Now(), int64(0), 0
-	err = wait.PollUntilContextTimeout(ctx, memoryPoll, memoryLimit, true, func(context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, memoryPoll, memoryTimeout, true, func(context.Context) (bool, error) {
 		used, err := s.manager.Usage()
 		if err != nil {
 			return false, err
 		}
 		bytes = used.Resident
-		if first == 0 || float64(max(bytes, first)-min(bytes, first)) > memoryNoise*float64(first) {
+		if first == 0 || float64(max(bytes, first)-min(bytes, first)) > readingTolerance*float64(first) {
 			first, alike = bytes, 0
 		}
 		alike++
-		return alike > memoryCalm, nil
+		return alike > stableReadings, nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
 		err = nil

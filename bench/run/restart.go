@@ -13,20 +13,20 @@ import (
 
 // measureRestart measures what a manager does that finds everything settled, beside a process that reads the same and does
 // nothing with it.
-func measureRestart(ctx context.Context, t *tale) ([]bench.Figure, error) {
+func measureRestart(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
 	t.managed.manager.Stop()
-	if err := t.managed.idle(ctx); err != nil {
+	if err := t.managed.awaitIdle(ctx); err != nil {
 		return nil, err
 	}
-	_, drifted, err := t.stored(ctx)
+	_, drifted, err := t.readHub(ctx)
 	if err != nil {
 		return nil, err
 	}
-	written, after, err := t.managed.startAgain(ctx, len(t.placed))
+	written, after, err := t.managed.restartManager(ctx, len(t.created))
 	if err != nil {
 		return nil, err
 	}
-	read, err := t.managed.reading(ctx)
+	read, err := t.managed.measureReader(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -34,20 +34,20 @@ func measureRestart(ctx context.Context, t *tale) ([]bench.Figure, error) {
 	return []bench.Figure{
 		{
 			Name: "decisions written beyond those that had drifted", Unit: bench.Requests,
-			Value: written - float64(drifted.writes), From: fmt.Sprintf("%d had", drifted.writes),
+			Value: written - float64(drifted.writes), Detail: fmt.Sprintf("%d had", drifted.writes),
 		},
 		{
 			Name: "CPU beyond decoding", Unit: bench.Seconds, Value: beyond,
-			From: fmt.Sprintf("%.2f s of the manager, %.2f s of a reader", after.manager.CPU.Seconds(), read.CPU.Seconds()),
+			Detail: fmt.Sprintf("%.2f s of the manager, %.2f s of a reader", after.manager.CPU.Seconds(), read.CPU.Seconds()),
 		},
 		{Name: "evaluations", Unit: bench.Requests, Value: after.evaluations},
 		{Name: "peak of the manager's memory", Unit: bench.MiB, Value: mib(after.manager.Peak)},
 	}, nil
 }
 
-// startAgain starts a manager, and returns once it has looked at so many placements and has nothing left to do: how much it
+// restartManager starts a manager, and returns once it has looked at so many placements and has nothing left to do: how much it
 // wrote of decisions, and what it has used.
-func (s *side) startAgain(ctx context.Context, placements int) (written float64, used spent, err error) {
+func (s *measuredHub) restartManager(ctx context.Context, placements int) (written float64, used usageSnapshot, err error) {
 	before, err := s.hub.Requests(ctx)
 	if err != nil {
 		return 0, used, err
@@ -55,15 +55,15 @@ func (s *side) startAgain(ctx context.Context, placements int) (written float64,
 	if s.manager, err = s.hub.StartManager(ctx); err != nil {
 		return 0, used, err
 	}
-	if err := errors.Join(s.looked(ctx, placements), s.idle(ctx)); err != nil {
+	if err := errors.Join(s.awaitEvaluated(ctx, placements), s.awaitIdle(ctx)); err != nil {
 		return 0, used, err
 	}
-	used, err = s.spent(ctx)
+	used, err = s.usage(ctx)
 	return decisionWrites(used.requests.Since(before)), used, err
 }
 
-// reading is what it takes to read everything.
-func (s *side) reading(ctx context.Context) (hub.Usage, error) {
+// measureReader is what it takes to read everything.
+func (s *measuredHub) measureReader(ctx context.Context) (hub.Usage, error) {
 	reader, err := s.hub.StartReader(ctx)
 	if err != nil {
 		return hub.Usage{}, err
@@ -72,9 +72,9 @@ func (s *side) reading(ctx context.Context) (hub.Usage, error) {
 	return reader.Usage()
 }
 
-// looked waits until a manager has looked at so many placements: it leads, and has read everything.
-func (s *side) looked(ctx context.Context, placements int) error {
-	err := wait.PollUntilContextTimeout(ctx, calm, idleLimit, true, func(ctx context.Context) (bool, error) {
+// awaitEvaluated waits until a manager has looked at so many placements: it leads, and has read everything.
+func (s *measuredHub) awaitEvaluated(ctx context.Context, placements int) error {
+	err := wait.PollUntilContextTimeout(ctx, idlePeriod, idleTimeout, true, func(ctx context.Context) (bool, error) {
 		told, err := s.manager.Metrics(ctx)
 		return told.Sum(evaluated) >= float64(placements), err
 	})

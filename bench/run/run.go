@@ -25,14 +25,14 @@ type Run struct {
 	// About says in a line what it measures.
 	About string
 	// Measure starts what it needs, measures, and stops it.
-	Measure func(context.Context, Setting) ([]bench.Figure, error)
+	Measure func(context.Context, Options) ([]bench.Figure, error)
 }
 
 // Stories of any size are told between these: a taint moves nobody where there is nobody else, and names end at five digits.
-const leastSize, mostSize = 100, 100_000
+const minSize, maxSize = 100, 100_000
 
-// Setting is what a run is given.
-type Setting struct {
+// Options is what a run is given.
+type Options struct {
 	// Bin is the folder with the binaries berth and berth-hub.
 	Bin string
 	// Progress is told what goes on.
@@ -41,31 +41,31 @@ type Setting struct {
 	Soak time.Duration
 }
 
-func (s Setting) say(format string, args ...any) { fmt.Fprintf(s.Progress, format+"\n", args...) }
+func (s Options) logf(format string, args ...any) { fmt.Fprintf(s.Progress, format+"\n", args...) }
 
-// All returns the runs that are measured unless others are asked for, in the order of the table.
-func All() []Run {
-	out := []Run{webhook(), bomb()}
+// Defaults returns the runs that are measured unless others are asked for, in the order of the table.
+func Defaults() []Run {
+	out := []Run{webhookRun(), costlyRun()}
 	for _, size := range [][2]int{{1_000, 1_000}, {5_000, 1_000}, {1_000, 10_000}, {10_000, 10_000}} {
-		out = append(out, story(size[0], size[1]))
+		out = append(out, sizeRun(size[0], size[1]))
 	}
-	return append(out, processes()...)
+	return append(out, engineRuns()...)
 }
 
-// Known returns every run that has a name of its own, those included that take too long to be measured unasked.
-func Known() []Run { return append(All(), soak()) }
+// Available returns every run that has a name of its own, those included that take too long to be measured unasked.
+func Available() []Run { return append(Defaults(), soakRun()) }
 
-// Named returns the run of a name: a known one, or the story of any size, such as 300x200 clusters and placements.
-func Named(name string) (Run, bool) {
-	known := Known()
+// Find returns the run of a name: a known one, or the story of any size, such as 300x200 clusters and placements.
+func Find(name string) (Run, bool) {
+	known := Available()
 	if at := slices.IndexFunc(known, func(r Run) bool { return r.Name == name }); at >= 0 {
 		return known[at], true
 	}
 	left, right, _ := strings.Cut(name, "x")
 	clusters, clustersErr := strconv.Atoi(left)
 	placements, placementsErr := strconv.Atoi(right)
-	if clustersErr != nil || placementsErr != nil || min(clusters, placements) < leastSize || max(clusters, placements) > mostSize {
+	if clustersErr != nil || placementsErr != nil || min(clusters, placements) < minSize || max(clusters, placements) > maxSize {
 		return Run{}, false
 	}
-	return story(clusters, placements), true
+	return sizeRun(clusters, placements), true
 }

@@ -35,28 +35,28 @@ func TestQuantiles(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, tc.sample.at(tc.share)); diff != "" {
+			if diff := cmp.Diff(tc.want, tc.sample.quantile(tc.share)); diff != "" {
 				t.Errorf("quantile (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestBesideIsWithThroughWithout(t *testing.T) {
-	got := sample{3 * time.Millisecond}.beside("a write", sample{2 * time.Millisecond})
+func TestRatios(t *testing.T) {
+	got := sample{3 * time.Millisecond}.ratios("a write", sample{2 * time.Millisecond})
 	want := []bench.Figure{
-		{Name: "a write, p50", Unit: bench.Ratio, Value: 1.5, From: "3.00 ms / 2.00 ms"},
-		{Name: "a write, p99", Unit: bench.Ratio, Value: 1.5, From: "3.00 ms / 2.00 ms"},
+		{Name: "a write, p50", Unit: bench.Ratio, Value: 1.5, Detail: "3.00 ms / 2.00 ms"},
+		{Name: "a write, p99", Unit: bench.Ratio, Value: 1.5, Detail: "3.00 ms / 2.00 ms"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("figures (-want +got):\n%s", diff)
 	}
 }
 
-func TestOnlyWhatSucceedsCounts(t *testing.T) {
+func TestOnlySuccessIsTimed(t *testing.T) {
 	errBoom := errors.New("boom")
 	var s sample
-	if err := s.timed(func() error { return errBoom }); !errors.Is(err, errBoom) || len(s) != 0 {
+	if err := s.time(func() error { return errBoom }); !errors.Is(err, errBoom) || len(s) != 0 {
 		t.Errorf("error %v, %d in the sample", err, len(s))
 	}
 }
@@ -89,8 +89,8 @@ func TestInParallelEndsWithTheFirstError(t *testing.T) {
 	}
 }
 
-// placed is a placement whose status is about the given generation; 0 is no status.
-func placed(name string, generation, observed int64) *clusterv1beta1.Placement {
+// placementAt is a placement whose status is about the given generation; 0 is no status.
+func placementAt(name string, generation, observed int64) *clusterv1beta1.Placement {
 	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Generation: generation}}
 	if observed > 0 {
 		out.Status.Conditions = []metav1.Condition{{Type: clusterv1beta1.PlacementConditionSatisfied, ObservedGeneration: observed}}
@@ -98,12 +98,12 @@ func placed(name string, generation, observed int64) *clusterv1beta1.Placement {
 	return out
 }
 
-func TestDecidedIsWhatIsReportedOfTheLatestGeneration(t *testing.T) {
+func TestDecidedReadsTheLatestGeneration(t *testing.T) {
 	type event struct {
 		kind   watch.EventType
 		object runtime.Object
 	}
-	a, b := placed("a", 1, 0), placed("b", 1, 0)
+	a, b := placementAt("a", 1, 0), placementAt("b", 1, 0)
 	errBoom := errors.New("boom")
 	cases := map[string]struct {
 		events []event
@@ -111,15 +111,15 @@ func TestDecidedIsWhatIsReportedOfTheLatestGeneration(t *testing.T) {
 		listed []*clusterv1beta1.Placement
 		want   error // nil: all are decided
 	}{
-		"both decided, in any order": {events: []event{{watch.Modified, placed("b", 1, 1)}, {watch.Modified, placed("a", 2, 2)}}},
-		"one has no status":          {events: []event{{watch.Modified, placed("b", 1, 1)}, {watch.Added, placed("a", 1, 0)}}, want: errBoom},
-		"one is about an older spec": {events: []event{{watch.Modified, placed("b", 1, 1)}, {watch.Modified, placed("a", 2, 1)}}, want: errBoom},
-		"another one is decided":     {events: []event{{watch.Modified, placed("b", 1, 1)}, {watch.Modified, placed("c", 1, 1)}}, want: errBoom},
-		"the watch fails":            {events: []event{{watch.Modified, placed("b", 1, 1)}, {watch.Error, &metav1.Status{}}}, want: errBoom},
+		"both decided, in any order": {events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Modified, placementAt("a", 2, 2)}}},
+		"one has no status":          {events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Added, placementAt("a", 1, 0)}}, want: errBoom},
+		"one is about an older spec": {events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Modified, placementAt("a", 2, 1)}}, want: errBoom},
+		"another one is decided":     {events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Modified, placementAt("c", 1, 1)}}, want: errBoom},
+		"the watch fails":            {events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Error, &metav1.Status{}}}, want: errBoom},
 		"the watch fails, and a second look finds the rest": {
-			events: []event{{watch.Modified, placed("b", 1, 1)}, {watch.Error, &metav1.Status{}}}, listed: []*clusterv1beta1.Placement{placed("a", 1, 1)},
+			events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Error, &metav1.Status{}}}, listed: []*clusterv1beta1.Placement{placementAt("a", 1, 1)},
 		},
-		"the watches end again and again": {listed: []*clusterv1beta1.Placement{placed("a", 1, 1)}, want: errWatch},
+		"the watches end again and again": {listed: []*clusterv1beta1.Placement{placementAt("a", 1, 1)}, want: errWatch},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestDecidedIsWhatIsReportedOfTheLatestGeneration(t *testing.T) {
 				}
 				return []clusterv1beta1.Placement{*tc.listed[0]}, ended, nil
 			}
-			if err := (&follower{again, events}).awaitDecided(t.Context(), a, b); !errors.Is(err, tc.want) {
+			if err := (&decisionWatcher{again, events}).awaitDecided(t.Context(), a, b); !errors.Is(err, tc.want) {
 				t.Errorf("error %v, want %v", err, tc.want)
 			}
 		})
@@ -145,7 +145,7 @@ func TestDecidedIsWhatIsReportedOfTheLatestGeneration(t *testing.T) {
 
 func TestEveryRunHasANameOfItsOwn(t *testing.T) {
 	known := map[string]bool{}
-	for _, r := range Known() {
+	for _, r := range Available() {
 		if r.Name == "" || r.About == "" || known[r.Name] {
 			t.Errorf("run %q, about %q", r.Name, r.About)
 		}
@@ -153,57 +153,57 @@ func TestEveryRunHasANameOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestAStoryIsOfAnySize(t *testing.T) {
+func TestSizeRunOfAnySize(t *testing.T) {
 	for name, want := range map[string]bool{
 		"webhook": true, "soak": true, "1000x10000": true, "300x200": true, "100x100": true,
 		"99x100": false, "100x100001": false, "x": false, "300": false, "300x": false, "300x200x100": false, "wormhole": false,
 	} {
-		if got, ok := Named(name); ok != want || ok && got.Name != name {
+		if got, ok := Find(name); ok != want || ok && got.Name != name {
 			t.Errorf("%q: run %q, %t, want one: %t", name, got.Name, ok, want)
 		}
 	}
 }
 
-func TestHoldersNameEveryRightOnce(t *testing.T) {
-	for _, h := range holders() {
+func TestLabelAgentsNameEveryPermissionOnce(t *testing.T) {
+	for _, h := range labelAgents() {
 		known := map[string]bool{"*": true} // asked about whoever holds what
 		for _, name := range h.names {
 			known[name] = true
 		}
-		if got := fmt.Sprint(len(known)); got != fmt.Sprint(h.rights) {
-			t.Errorf("%s: %s rights, want %v", h.name, got, h.rights)
+		if got := fmt.Sprint(len(known)); got != fmt.Sprint(h.permissions) {
+			t.Errorf("%s: %s rights, want %v", h.name, got, h.permissions)
 		}
 	}
 }
 
 func TestWritesThatChangeSomething(t *testing.T) {
-	slice := func(label string, clusters ...string) version {
+	slice := func(label string, clusters ...string) objectVersion {
 		out := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"l": label}}}
 		for _, name := range clusters {
 			out.Status.Decisions = append(out.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: name})
 		}
-		return version{object: out}
+		return objectVersion{object: out}
 	}
-	status := func(selected int32) version {
-		return version{object: &clusterv1beta1.Placement{Status: clusterv1beta1.PlacementStatus{NumberOfSelectedClusters: selected}}}
+	status := func(selected int32) objectVersion {
+		return objectVersion{object: &clusterv1beta1.Placement{Status: clusterv1beta1.PlacementStatus{NumberOfSelectedClusters: selected}}}
 	}
 	gone := slice("a", "c")
-	gone.gone = true
+	gone.deleted = true
 	cases := map[string]struct {
-		versions []version
+		versions []objectVersion
 		want     int
 	}{
 		"none":                                  {},
-		"a slice that is made and filled":       {[]version{slice("a"), slice("a", "c")}, 2},
-		"the same clusters once more":           {[]version{slice("a", "c"), slice("a", "c")}, 1},
-		"another label":                         {[]version{slice("a", "c"), slice("b", "c")}, 2},
-		"a slice that is deleted":               {[]version{slice("a", "c"), gone}, 2},
-		"a status, the same status, and back":   {[]version{status(1), status(1), status(2), status(1)}, 3},
-		"an event, which tells and is not read": {[]version{{object: &eventsv1.Event{}}}, 0},
+		"a slice that is made and filled":       {[]objectVersion{slice("a"), slice("a", "c")}, 2},
+		"the same clusters once more":           {[]objectVersion{slice("a", "c"), slice("a", "c")}, 1},
+		"another label":                         {[]objectVersion{slice("a", "c"), slice("b", "c")}, 2},
+		"a slice that is deleted":               {[]objectVersion{slice("a", "c"), gone}, 2},
+		"a status, the same status, and back":   {[]objectVersion{status(1), status(1), status(2), status(1)}, 3},
+		"an event, which tells and is not read": {[]objectVersion{{object: &eventsv1.Event{}}}, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := effective(map[journalKey][]version{{of: ofSlice}: tc.versions})
+			got := effectiveWrites(map[objectKey][]objectVersion{{kind: sliceKind}: tc.versions})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("writes (-want +got):\n%s", diff)
 			}

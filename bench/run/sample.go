@@ -11,14 +11,14 @@ import (
 // sample is how long each of many requests took.
 type sample []time.Duration
 
-// at returns the least duration that a share of the sample does not exceed.
-func (s sample) at(share float64) time.Duration {
+// quantile returns the least duration that a share of the sample does not exceed.
+func (s sample) quantile(share float64) time.Duration {
 	sorted := slices.Sorted(slices.Values(s))
 	return sorted[min(len(sorted)-1, int(share*float64(len(sorted))))]
 }
 
-// timed adds how long a step takes.
-func (s *sample) timed(step func() error) error {
+// time adds how long a step takes.
+func (s *sample) time(step func() error) error {
 	began := time.Now()
 	if err := step(); err != nil {
 		return err
@@ -27,17 +27,17 @@ func (s *sample) timed(step func() error) error {
 	return nil
 }
 
-// beside returns the ratios of a sample to one that was taken beside it, at the median and at the 99th percentile.
-func (s sample) beside(name string, other sample) []bench.Figure {
+// ratios returns the ratios of a sample to one that was taken beside it, at the median and at the 99th percentile.
+func (s sample) ratios(name string, other sample) []bench.Figure {
 	var out []bench.Figure
 	for _, quantile := range []struct {
 		name  string
 		share float64
 	}{{"p50", 0.50}, {"p99", 0.99}} {
-		with, without := s.at(quantile.share), other.at(quantile.share)
+		with, without := s.quantile(quantile.share), other.quantile(quantile.share)
 		out = append(out, bench.Figure{
 			Name: name + ", " + quantile.name, Unit: bench.Ratio, Value: float64(with) / float64(without),
-			From: fmt.Sprintf("%s / %s", millis(with), millis(without)),
+			Detail: fmt.Sprintf("%s / %s", millis(with), millis(without)),
 		})
 	}
 	return out

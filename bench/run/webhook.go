@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// rounds is how often each kind of write is measured, on each side.
-	rounds = 400
+	// writeRounds is how often each kind of write is measured, on each side.
+	writeRounds = 400
 	// readPoll is how often the clusters are read until they are as the manager leaves them.
 	readPoll = 100 * time.Millisecond
 	// freeLabel needs no right, guardedLabel one of its own.
@@ -26,8 +26,8 @@ const (
 	guardedLabel = "info.open-cluster-management.io/bench"
 )
 
-// webhook measures what being asked costs those who write.
-func webhook() Run {
+// webhookRun measures what being asked costs those who write.
+func webhookRun() Run {
 	return Run{
 		Name:    "webhook",
 		About:   "what a write costs on a hub with webhooks, beside the same write on a hub without",
@@ -35,82 +35,82 @@ func webhook() Run {
 	}
 }
 
-func measureWebhook(ctx context.Context, s Setting) ([]bench.Figure, error) {
-	f := generate.New(generate.Shape{Clusters: 200, Placements: rounds, Seed: 1})
-	s.say("webhook: starting two hubs with %d clusters", len(f.Clusters))
-	guarded, err := newWriter(ctx, s, f, true)
+func measureWebhook(ctx context.Context, s Options) ([]bench.Figure, error) {
+	f := generate.New(generate.Shape{Clusters: 200, Placements: writeRounds, Seed: 1})
+	s.logf("webhook: starting two hubs with %d clusters", len(f.Clusters))
+	guarded, err := newWriterHub(ctx, s, f, true)
 	if err != nil {
 		return nil, err
 	}
 	defer guarded.stop()
-	open, err := newWriter(ctx, s, f, false)
+	open, err := newWriterHub(ctx, s, f, false)
 	if err != nil {
 		return nil, err
 	}
 	defer open.stop()
 
 	var out []bench.Figure
-	for _, kind := range writes() {
-		s.say("webhook: %s, %d times on each", kind.name, rounds)
-		with, without, err := byTurns(ctx, kind, guarded, open)
+	for _, kind := range writeKinds() {
+		s.logf("webhook: %s, %d times on each", kind.name, writeRounds)
+		with, without, err := alternate(ctx, kind, guarded, open)
 		if err != nil {
 			return nil, fmt.Errorf("measuring %s: %w", kind.name, err)
 		}
-		out = append(out, with.beside(kind.name, without)...)
+		out = append(out, with.ratios(kind.name, without)...)
 	}
-	s.say("webhook: a thousand labels at once")
+	s.logf("webhook: a thousand labels at once")
 	many, err := measureLabels(ctx, guarded, open)
 	return append(out, many...), err
 }
 
-// writer is a side with those who write to it, and what they have stored.
-type writer struct {
-	*side
+// writerHub is a side with those who write to it, and what they have stored.
+type writerHub struct {
+	*measuredHub
 	fleet *generate.Fleet
 	// agent reports a cluster and labels it; team places; owner binds sets.
 	agent, team, owner client.Client
 	clusters           []*clusterv1.ManagedCluster
 }
 
-func newWriter(ctx context.Context, s Setting, f *generate.Fleet, managed bool) (*writer, error) {
-	made, err := newSide(ctx, s, f, managed)
+func newWriterHub(ctx context.Context, s Options, f *generate.Fleet, managed bool) (*writerHub, error) {
+	made, err := newMeasuredHub(ctx, s, f, managed)
 	if err != nil {
 		return nil, err
 	}
-	out := &writer{side: made, fleet: f}
-	if err := out.enter(ctx); err != nil {
+	out := &writerHub{measuredHub: made, fleet: f}
+	if err := out.createClients(ctx); err != nil {
 		made.stop()
 		return nil, err
 	}
 	return out, nil
 }
 
-// enter lets the writers in and reads what they are to change.
-func (w *writer) enter(ctx context.Context) error {
+// createClients lets the writers in and reads what they are to change.
+func (w *writerHub) createClients(ctx context.Context) error {
 	for name, account := range map[string]struct {
 		client *client.Client
 		rules  []rbacv1.PolicyRule
 	}{
 		"agent": {&w.agent, []rbacv1.PolicyRule{
-			rule("update", "managedclusters"), rule("update", "managedclusters/status"),
-			rule("create", "managedclusters/label", guardedLabel+":*"),
+			policyRule("update", "managedclusters"), policyRule("update", "managedclusters/status"),
+			policyRule("create", "managedclusters/label", guardedLabel+":*"),
 		}},
-		"team":  {&w.team, []rbacv1.PolicyRule{rule("create", "placements")}},
-		"owner": {&w.owner, []rbacv1.PolicyRule{rule("create", "managedclustersetbindings"), rule("create", "managedclustersets/bind")}},
+		"team":  {&w.team, []rbacv1.PolicyRule{policyRule("create", "placements")}},
+		"owner": {&w.owner, []rbacv1.PolicyRule{policyRule("create", "managedclustersetbindings"), policyRule("create", "managedclustersets/bind")}},
 	} {
-		made, err := w.account(ctx, name, account.rules...)
+		made, err := w.newAccount(ctx, name, account.rules...)
 		if err != nil {
 			return err
 		}
 		*account.client = made
 	}
-	return w.read(ctx)
+	return w.readClusters(ctx)
 }
 
-// read reads the clusters once the manager has taken the taints off those that are well: no agent may put them back.
-func (w *writer) read(ctx context.Context) error {
+// readClusters reads the clusters once the manager has taken the taints off those that are well: no agent may put them back.
+func (w *writerHub) readClusters(ctx context.Context) error {
 	var list clusterv1.ManagedClusterList
-	err := wait.PollUntilContextTimeout(ctx, readPoll, settleLimit, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, readPoll, noticeTimeout, true, func(ctx context.Context) (bool, error) {
 		list = clusterv1.ManagedClusterList{}
 		if err := w.admin.List(ctx, &list); err != nil {
 			return false, fmt.Errorf("reading the clusters: %w", err)
@@ -122,45 +122,45 @@ func (w *writer) read(ctx context.Context) error {
 		w.clusters = append(w.clusters, &list.Items[i])
 	}
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("waiting for the taints to go: %w", errUnsettled)
+		return fmt.Errorf("waiting for the taints to go: %w", errNotNoticed)
 	}
 	return err
 }
 
-func rule(verb, resource string, names ...string) rbacv1.PolicyRule {
+func policyRule(verb, resource string, names ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{clusterv1.GroupName}, Resources: []string{resource}, ResourceNames: names}
 }
 
-// write is one kind of write.
-type write struct {
+// writeKind is one kind of write.
+type writeKind struct {
 	name string
 	// do writes for the n-th time. What it returns is nil, or waits until the manager has done its part, which is not
 	// what is measured.
-	do func(ctx context.Context, w *writer, n int) (settle func(context.Context) error, err error)
+	do func(ctx context.Context, w *writerHub, n int) (settle func(context.Context) error, err error)
 }
 
-// writes are the kinds that are measured.
-func writes() []write {
-	return []write{
-		{"a plain label", func(ctx context.Context, w *writer, n int) (func(context.Context) error, error) {
-			return nil, w.label(ctx, n, freeLabel)
+// writeKinds are the kinds that are measured.
+func writeKinds() []writeKind {
+	return []writeKind{
+		{"a plain label", func(ctx context.Context, w *writerHub, n int) (func(context.Context) error, error) {
+			return nil, w.updateLabel(ctx, n, freeLabel)
 		}},
-		{"a reserved label", func(ctx context.Context, w *writer, n int) (func(context.Context) error, error) {
-			return nil, w.label(ctx, n, guardedLabel)
+		{"a reserved label", func(ctx context.Context, w *writerHub, n int) (func(context.Context) error, error) {
+			return nil, w.updateLabel(ctx, n, guardedLabel)
 		}},
-		{"a heartbeat", heartbeat},
-		{"a placement", place},
-		{"a binding", bind},
+		{"a heartbeat", updateStatus},
+		{"a placement", createPlacement},
+		{"a binding", createBinding},
 	}
 }
 
-func (w *writer) label(ctx context.Context, n int, key string) error {
+func (w *writerHub) updateLabel(ctx context.Context, n int, key string) error {
 	cluster := w.clusters[n%len(w.clusters)]
 	cluster.Labels[key] = fmt.Sprintf("turn-%d", n)
 	return w.agent.Update(ctx, cluster)
 }
 
-func heartbeat(ctx context.Context, w *writer, n int) (func(context.Context) error, error) {
+func updateStatus(ctx context.Context, w *writerHub, n int) (func(context.Context) error, error) {
 	cluster := w.clusters[n%len(w.clusters)]
 	for i := range cluster.Status.Conditions {
 		cluster.Status.Conditions[i].Message = fmt.Sprintf("turn %d", n)
@@ -168,18 +168,18 @@ func heartbeat(ctx context.Context, w *writer, n int) (func(context.Context) err
 	return nil, w.agent.Status().Update(ctx, cluster)
 }
 
-func place(ctx context.Context, w *writer, n int) (func(context.Context) error, error) {
+func createPlacement(ctx context.Context, w *writerHub, n int) (func(context.Context) error, error) {
 	placement := w.fleet.Placements[n].DeepCopy()
 	if err := w.team.Create(ctx, placement); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) error {
-		return w.settled(ctx, placement, func() bool { return len(placement.Status.Conditions) > 0 })
+		return w.awaitNoticed(ctx, placement, func() bool { return len(placement.Status.Conditions) > 0 })
 	}, nil
 }
 
-// bind binds what no other turn does: twenty sets to each namespace. The sets need not exist.
-func bind(ctx context.Context, w *writer, n int) (func(context.Context) error, error) {
+// createBinding binds what no other turn does: twenty sets to each namespace. The sets need not exist.
+func createBinding(ctx context.Context, w *writerHub, n int) (func(context.Context) error, error) {
 	const sets = 20
 	binding := &clusterv1beta2.ManagedClusterSetBinding{}
 	binding.Namespace = w.fleet.Namespaces[n/sets%len(w.fleet.Namespaces)]
@@ -189,15 +189,15 @@ func bind(ctx context.Context, w *writer, n int) (func(context.Context) error, e
 		return nil, err
 	}
 	return func(ctx context.Context) error {
-		return w.settled(ctx, binding, func() bool { return len(binding.Status.Conditions) > 0 })
+		return w.awaitNoticed(ctx, binding, func() bool { return len(binding.Status.Conditions) > 0 })
 	}, nil
 }
 
-// byTurns writes on both sides, which of them first by turns too. The first tenth warms up and does not count.
-func byTurns(ctx context.Context, kind write, guarded, open *writer) (with, without sample, err error) {
-	on := func(w *writer, n int, into *sample) error {
+// alternate writes on both sides, which of them first by turns too. The first tenth warms up and does not count.
+func alternate(ctx context.Context, kind writeKind, guarded, open *writerHub) (with, without sample, err error) {
+	on := func(w *writerHub, n int, into *sample) error {
 		var settle func(context.Context) error
-		err := into.timed(func() (err error) {
+		err := into.time(func() (err error) {
 			settle, err = kind.do(ctx, w, n)
 			return err
 		})
@@ -206,7 +206,7 @@ func byTurns(ctx context.Context, kind write, guarded, open *writer) (with, with
 		}
 		return settle(ctx)
 	}
-	for n := range rounds {
+	for n := range writeRounds {
 		first, second := func() error { return on(guarded, n, &with) }, func() error { return on(open, n, &without) }
 		if n%2 == 1 {
 			first, second = second, first
@@ -217,5 +217,5 @@ func byTurns(ctx context.Context, kind write, guarded, open *writer) (with, with
 			}
 		}
 	}
-	return with[rounds/10:], without[rounds/10:], nil
+	return with[writeRounds/10:], without[writeRounds/10:], nil
 }

@@ -13,42 +13,42 @@ import (
 )
 
 const (
-	// manyLabels is how many reserved labels one update changes.
-	manyLabels = 1000
-	// updates is how often it does.
-	updates = 10
-	prefix  = "info.open-cluster-management.io/"
+	// labelCount is how many reserved labels one update changes.
+	labelCount = 1000
+	// labelUpdates is how often it does.
+	labelUpdates   = 10
+	reservedPrefix = "info.open-cluster-management.io/"
 )
 
-// review is the request by which the manager asks about a right.
-var review = hub.Request{Verb: "POST", Group: "authorization.k8s.io", Resource: "subjectaccessreviews"} //nolint:gochecknoglobals // a constant that Go cannot spell
+// reviewRequest is the request by which the manager asks about a right.
+var reviewRequest = hub.Request{Verb: "POST", Group: "authorization.k8s.io", Resource: "subjectaccessreviews"} //nolint:gochecknoglobals // a constant that Go cannot spell
 
-// holder is an agent with the right to a thousand labels, held in one way.
-type holder struct {
+// labelAgent is an agent with the right to a thousand labels, held in one way.
+type labelAgent struct {
 	name string
 	// names are the resourceNames of its rule.
 	names []string
-	// rights is how many distinct rights the webhook has to ask about.
-	rights float64
+	// permissions is how many distinct rights the webhook has to ask about.
+	permissions float64
 }
 
-func holders() []holder {
-	each := make([]string, 0, manyLabels)
-	for i := range manyLabels {
+func labelAgents() []labelAgent {
+	each := make([]string, 0, labelCount)
+	for i := range labelCount {
 		each = append(each, labelKey(i)+":*")
 	}
-	return []holder{
+	return []labelAgent{
 		{"a thousand labels, one right", []string{"*"}, 1},
-		{"a thousand labels, a thousand rights", each, manyLabels + 1}, // the broadest is asked about first, once
+		{"a thousand labels, a thousand rights", each, labelCount + 1}, // the broadest is asked about first, once
 	}
 }
 
-func labelKey(i int) string { return fmt.Sprintf("%slabel-%04d", prefix, i) }
+func labelKey(i int) string { return fmt.Sprintf("%slabel-%04d", reservedPrefix, i) }
 
 // measureLabels lets agents change a thousand reserved labels at once, and counts what that makes the webhooks ask.
-func measureLabels(ctx context.Context, guarded, open *writer) ([]bench.Figure, error) {
+func measureLabels(ctx context.Context, guarded, open *writerHub) ([]bench.Figure, error) {
 	var out []bench.Figure
-	for i, holder := range holders() {
+	for i, holder := range labelAgents() {
 		with, reviews, err := guarded.changeLabels(ctx, holder, i)
 		if err != nil {
 			return nil, err
@@ -59,19 +59,19 @@ func measureLabels(ctx context.Context, guarded, open *writer) ([]bench.Figure, 
 		}
 		out = append(out,
 			bench.Figure{
-				Name: holder.name + ": reviews per right", Unit: bench.Ratio, Value: reviews / holder.rights,
-				From: fmt.Sprintf("%.0f reviews, %.0f distinct rights", reviews, holder.rights),
+				Name: holder.name + ": reviews per right", Unit: bench.Ratio, Value: reviews / holder.permissions,
+				Detail: fmt.Sprintf("%.0f reviews, %.0f distinct rights", reviews, holder.permissions),
 			},
-			with.beside(holder.name, without)[0],
+			with.ratios(holder.name, without)[0],
 		)
 	}
 	return out, nil
 }
 
 // changeLabels returns how long updates of all labels take, and how many reviews one of them causes at most.
-func (w *writer) changeLabels(ctx context.Context, h holder, number int) (took sample, reviews float64, err error) {
-	agent, err := w.account(ctx, fmt.Sprintf("labels-%d", number),
-		rule("update", "managedclusters"), rule("create", "managedclusters/label", h.names...))
+func (w *writerHub) changeLabels(ctx context.Context, h labelAgent, number int) (took sample, reviews float64, err error) {
+	agent, err := w.newAccount(ctx, fmt.Sprintf("labels-%d", number),
+		policyRule("update", "managedclusters"), policyRule("create", "managedclusters/label", h.names...))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -81,22 +81,22 @@ func (w *writer) changeLabels(ctx context.Context, h holder, number int) (took s
 	if err := w.admin.Create(ctx, cluster); err != nil {
 		return nil, 0, fmt.Errorf("storing a cluster: %w", err)
 	}
-	for n := range updates {
-		for i := range manyLabels {
+	for n := range labelUpdates {
+		for i := range labelCount {
 			cluster.Labels[labelKey(i)] = fmt.Sprintf("turn-%d", n)
 		}
 		before, err := w.hub.Requests(ctx)
 		if err != nil {
 			return nil, 0, err
 		}
-		if err := took.timed(func() error { return agent.Update(ctx, cluster) }); err != nil {
+		if err := took.time(func() error { return agent.Update(ctx, cluster) }); err != nil {
 			return nil, 0, fmt.Errorf("changing a thousand labels: %w", err)
 		}
 		after, err := w.hub.Requests(ctx)
 		if err != nil {
 			return nil, 0, err
 		}
-		reviews = max(reviews, after.Since(before)[review])
+		reviews = max(reviews, after.Since(before)[reviewRequest])
 	}
 	return took, reviews, nil
 }

@@ -34,9 +34,9 @@ func TestServerNameIsThatOfTheRegisteredService(t *testing.T) {
 	}
 }
 
-// TestTheFolderIsThatOfACluster: applied as a whole, as an upgrade does, the folder stores each object once, and no Service that leads
+// TestFolderMatchesACluster: applied as a whole, as an upgrade does, the folder stores each object once, and no Service that leads
 // the API server to its own machine.
-func TestTheFolderIsThatOfACluster(t *testing.T) {
+func TestFolderMatchesACluster(t *testing.T) {
 	files, err := filepath.Glob("*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("files %v: %v", files, err)

@@ -26,20 +26,20 @@ const (
 	// seconds of one core at most, which BenchmarkUnit holds every function to.
 	PlacementCost = 15_000_000
 
-	cachedExpressions = 4096
-	// longestCached is how long an expression may be that is kept once it is compiled.
-	longestCached = 1024
+	maxCachedExpressions = 4096
+	// maxCachedLength is how long an expression may be that is kept once it is compiled.
+	maxCachedLength = 1024
 )
 
 // Env compiles expressions and remembers those it has compiled, and what they came to, the least recently used being
 // forgotten first.
 type Env struct {
 	env *cel.Env
-	// plain reads an expression without writing out its macros.
-	plain  *parser.Parser
-	tariff *tariff
-	cache  *lru.Cache
-	memos  *lru.Cache
+	// macroFreeParser reads an expression without writing out its macros.
+	macroFreeParser *parser.Parser
+	costModel       *costModel
+	cache           *lru.Cache
+	results         *lru.Cache
 	// forgetful compiles for an Env that remembers, and room is how many outcomes that may keep yet, all its expressions
 	// together; both are nil for one that does not remember.
 	forgetful *Env
@@ -58,25 +58,25 @@ func New() (*Env, error) {
 		library.Lists(), library.Regex(), library.URLs(), library.Quantity(), library.IP(), library.CIDR(),
 		library.Format(), library.SemverLib(library.SemverVersion(1)),
 		scoresOption(), claimOption(), parseOption(),
-		cel.ParserExpressionSizeLimit(longestExpression), cel.ParserRecursionLimit(deepestExpression),
+		cel.ParserExpressionSizeLimit(maxExpressionLength), cel.ParserRecursionLimit(maxExpressionDepth),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("making the CEL environment: %w", err)
 	}
 	plain, err := parser.NewParser(parser.EnableOptionalSyntax(true),
-		parser.ExpressionSizeCodePointLimit(longestExpression), parser.MaxRecursionDepth(deepestExpression))
+		parser.ExpressionSizeCodePointLimit(maxExpressionLength), parser.MaxRecursionDepth(maxExpressionDepth))
 	if err != nil {
 		return nil, fmt.Errorf("making the CEL parser: %w", err)
 	}
-	tariff, err := newTariff(env)
+	tariff, err := newCostModel(env)
 	if err != nil {
 		return nil, fmt.Errorf("pricing the CEL functions: %w", err)
 	}
-	return &Env{env: env, plain: plain, tariff: tariff, cache: lru.New(cachedExpressions), memos: lru.New(rememberedExpressions)}, nil
+	return &Env{env: env, macroFreeParser: plain, costModel: tariff, cache: lru.New(maxCachedExpressions), results: lru.New(maxCachedResults)}, nil
 }
 
-// compiled is a cache entry: an expression, or why its text is none.
-type compiled struct {
+// cacheEntry is a cache entry: an expression, or why its text is none.
+type cacheEntry struct {
 	expression *Expression
 	err        error
 }
@@ -84,12 +84,12 @@ type compiled struct {
 // Compile checks and compiles an expression. It must yield a bool, or a value whose type is known only on a cluster.
 func (e *Env) Compile(text string) (*Expression, error) {
 	if hit, ok := e.cache.Get(text); ok {
-		entry, _ := hit.(compiled)
+		entry, _ := hit.(cacheEntry)
 		return entry.expression, entry.err
 	}
 	expression, err := e.compiled(text)
-	if len(text) <= longestCached || e.forgetful != nil {
-		e.cache.Add(text, compiled{expression, err})
+	if len(text) <= maxCachedLength || e.forgetful != nil {
+		e.cache.Add(text, cacheEntry{expression, err})
 	}
 	return expression, err
 }
@@ -103,21 +103,21 @@ func (e *Env) compiled(text string) (*Expression, error) {
 }
 
 func (e *Env) compile(text string) (*Expression, error) {
-	if err := e.writtenOut(text); err != nil {
+	if err := e.checkExpandedSize(text); err != nil {
 		return nil, fmt.Errorf("compilation failed: %w", err)
 	}
 	checked, issues := e.env.Compile(text)
 	if len(issues.Errors()) > 0 {
-		return nil, fmt.Errorf("compilation failed: %w", problems(issues, text))
+		return nil, fmt.Errorf("compilation failed: %w", formatErrors(issues, text))
 	}
 	if out := checked.OutputType(); !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("compilation failed: the expression yields %s, want bool", out)
 	}
-	program, err := e.env.Program(checked, cel.CustomDecorator(e.tariff.meter))
+	program, err := e.env.Program(checked, cel.CustomDecorator(e.costModel.decorate))
 	if err != nil {
 		return nil, fmt.Errorf("instantiation failed: %w", err)
 	}
-	return &Expression{Text: text, program: program, reads: readsOf(root(checked)), memos: e.memos}, nil
+	return &Expression{Text: text, program: program, reads: newReadSet(root(checked)), results: e.results}, nil
 }
 
 func root(checked *cel.Ast) ast.Expr { return checked.NativeRep().Expr() }

@@ -18,10 +18,10 @@ type Expression struct {
 	Text string
 
 	program cel.Program
-	reads   reads
+	reads   readSet
 	// memory is nil where nothing is remembered.
-	memory *memory
-	memos  *lru.Cache
+	memory  *memory
+	results *lru.Cache
 }
 
 // Answer is what an expression says of one cluster.
@@ -38,8 +38,8 @@ const (
 	TooCostly
 )
 
-// answers is how many there are.
-const answers = int(TooCostly) + 1
+// answerCount is how many there are.
+const answerCount = int(TooCostly) + 1
 
 // Outcome is the answer for one cluster, what it cost in CEL cost units, and the problem where it failed.
 type Outcome struct {
@@ -64,8 +64,8 @@ func (x *Expression) Eval(subject Subject) Outcome {
 	return x.eval(subject, x.reads.facets)
 }
 
-// EvalWhole is Eval on the whole object, for those who check that Eval reads all it must. It costs what Eval costs.
-func (x *Expression) EvalWhole(subject Subject) Outcome { return x.eval(subject, allFacets) }
+// EvalAllFacets is Eval on the whole object, for those who check that Eval reads all it must. It costs what Eval costs.
+func (x *Expression) EvalAllFacets(subject Subject) Outcome { return x.eval(subject, allFacets) }
 
 func (x *Expression) eval(subject Subject, facets Facet) Outcome {
 	in, err := newVariable(subject, facets)

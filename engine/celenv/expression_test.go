@@ -69,7 +69,7 @@ func TestEval(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, got := range []celenv.Outcome{expression.Eval(subject()), expression.EvalWhole(subject())} {
+			for _, got := range []celenv.Outcome{expression.Eval(subject()), expression.EvalAllFacets(subject())} {
 				got.Cost = 0
 				if diff := cmp.Diff(tc.want, got); diff != "" {
 					t.Errorf("outcome (-want +got):\n%s", diff)

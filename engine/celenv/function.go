@@ -22,7 +22,7 @@ type clusterValue struct {
 
 // newVariable returns the managedCluster variable with the given parts of the cluster.
 func newVariable(subject Subject, facets Facet) (out clusterValue, err error) {
-	form, err := object(subject.Cluster.Object, facets)
+	form, err := toUnstructured(subject.Cluster.Object, facets)
 	if err != nil {
 		return clusterValue{}, err
 	}
@@ -30,12 +30,12 @@ func newVariable(subject Subject, facets Facet) (out clusterValue, err error) {
 }
 
 // cost is what it cost to make the variable.
-func (v clusterValue) cost() uint64 { return 40 + 2*weight(v) }
+func (v clusterValue) cost() uint64 { return 40 + 2*valueSize(v) }
 
 // scoresOption is managedCluster.scores("resource"): the scores that the AddOnPlacementScore of that name in the
 // cluster's namespace holds, as a list of {name, value}. No such object is an error, and so is one that is out of date.
 func scoresOption() cel.EnvOption {
-	return ofCluster(scoresFunction, cel.ListType(cel.DynType), func(subject Subject, resource string) ref.Val {
+	return clusterFunction(scoresFunction, cel.ListType(cel.DynType), func(subject Subject, resource string) ref.Val {
 		found := subject.Score(resource)
 		switch {
 		case found == nil:
@@ -51,8 +51,8 @@ func scoresOption() cel.EnvOption {
 // claimOption is managedCluster.claim("name"): the value of the claim of that name, as claim selectors read it. No such
 // claim is an error.
 func claimOption() cel.EnvOption {
-	return ofCluster(claimFunction, cel.StringType, func(subject Subject, name string) ref.Val {
-		value, ok := subject.Cluster.Fact(fleet.Claim, name)
+	return clusterFunction(claimFunction, cel.StringType, func(subject Subject, name string) ref.Val {
+		value, ok := subject.Cluster.Value(fleet.Claim, name)
 		if !ok {
 			return types.NewErr("no claim %q", name)
 		}
@@ -60,8 +60,8 @@ func claimOption() cel.EnvOption {
 	})
 }
 
-// ofCluster is managedCluster.name("text").
-func ofCluster(name string, yields *cel.Type, of func(subject Subject, text string) ref.Val) cel.EnvOption {
+// clusterFunction is managedCluster.name("text").
+func clusterFunction(name string, yields *cel.Type, of func(subject Subject, text string) ref.Val) cel.EnvOption {
 	return cel.Function(name, cel.MemberOverload("cluster_"+name+"_string",
 		[]*cel.Type{clusterType(), cel.StringType}, yields,
 		cel.BinaryBinding(func(target, argument ref.Val) ref.Val {
@@ -100,12 +100,12 @@ func parseOption() cel.EnvOption {
 			if rest := text[decoder.InputOffset():]; strings.TrimSpace(string(rest)) != "" {
 				return types.NewErr("parsing JSON: text after the value")
 			}
-			return adapter{}.NativeToValue(plain(out))
+			return adapter{}.NativeToValue(convertNumbers(out))
 		})))
 }
 
-// plain turns the decoder's numbers into int64 where they are whole and float64 elsewhere.
-func plain(in any) any {
+// convertNumbers turns the decoder's numbers into int64 where they are whole and float64 elsewhere.
+func convertNumbers(in any) any {
 	switch value := in.(type) {
 	case json.Number:
 		if whole, err := value.Int64(); err == nil {
@@ -118,11 +118,11 @@ func plain(in any) any {
 		return number
 	case []any:
 		for i := range value {
-			value[i] = plain(value[i])
+			value[i] = convertNumbers(value[i])
 		}
 	case map[string]any:
 		for key := range value {
-			value[key] = plain(value[key])
+			value[key] = convertNumbers(value[key])
 		}
 	}
 	return in

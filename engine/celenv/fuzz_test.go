@@ -11,9 +11,9 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// oddClusters are clusters as no test of a single function has them, beside one that holds a text of the fuzzer's in every
+// unusualClusters are clusters as no test of a single function has them, beside one that holds a text of the fuzzer's in every
 // place that holds text.
-func oddClusters(text string) []*clusterv1.ManagedCluster {
+func unusualClusters(text string) []*clusterv1.ManagedCluster {
 	many := enginetest.Cluster("many")
 	for key := range strings.FieldsSeq("a b c d e f g h i j k l m n o p") {
 		many.Label(key, strings.Repeat(key, 63)).Claim(key, strings.Repeat(key, 1024))
@@ -60,7 +60,7 @@ func FuzzExpression(f *testing.F) {
 			}
 			return
 		}
-		for _, object := range oddClusters(data) {
+		for _, object := range unusualClusters(data) {
 			on := celenv.Subject{Cluster: fleet.NewCluster(object), Now: enginetest.Epoch, Score: func(resource string) *fleet.Score {
 				if resource != "load" {
 					return nil
@@ -74,7 +74,7 @@ func FuzzExpression(f *testing.F) {
 
 func checkOutcome(t *testing.T, cluster string, expression *celenv.Expression, on celenv.Subject) {
 	t.Helper()
-	first, second, whole := expression.Eval(on), expression.Eval(on), expression.EvalWhole(on)
+	first, second, whole := expression.Eval(on), expression.Eval(on), expression.EvalAllFacets(on)
 	if first != second {
 		t.Errorf("%s: first %+v, then %+v", cluster, first, second)
 	}

@@ -11,30 +11,30 @@ import (
 )
 
 const (
-	// longestExpression is how many characters an expression may have.
-	longestExpression = 16_384
-	// deepestExpression is how deep its parentheses, calls and operators may be nested.
-	deepestExpression = 250
-	// mostNodes is how many operations an expression may have once its macros are written out.
-	mostNodes = 50_000
-	// MostEffort is the most effort that the expressions of a placement may take to compile together: a fifth of a second of
+	// maxExpressionLength is how many characters an expression may have.
+	maxExpressionLength = 16_384
+	// maxExpressionDepth is how deep its parentheses, calls and operators may be nested.
+	maxExpressionDepth = 250
+	// maxNodes is how many operations an expression may have once its macros are written out.
+	maxNodes = 50_000
+	// MaxCompileCost is the most effort that the expressions of a placement may take to compile together: a fifth of a second of
 	// one core, which BenchmarkCompile holds it to.
-	MostEffort = 4_000_000
-	// largestPattern is how many instructions the pattern of matches() may come to where it is a constant.
-	largestPattern = 10_000
+	MaxCompileCost = 4_000_000
+	// maxPatternSize is how many instructions the pattern of matches() may come to where it is a constant.
+	maxPatternSize = 10_000
 )
 
 var errPattern = errors.New("the pattern of matches() is too large")
 
-// mostErrors is how many errors of an expression are reported. Each repeats the line that it is in.
-const mostErrors = 3
+// maxErrors is how many errors of an expression are reported. Each repeats the line that it is in.
+const maxErrors = 3
 
-// problems are the errors of a text, as many as are reported.
-func problems(of *cel.Issues, text string) error {
+// formatErrors are the errors of a text, as many as are reported.
+func formatErrors(of *cel.Issues, text string) error {
 	var out []string
 	source := common.NewTextSource(text)
 	for n, err := range of.Errors() {
-		if n == mostErrors {
+		if n == maxErrors {
 			out = append(out, fmt.Sprintf("and %d more errors", len(of.Errors())-n))
 			break
 		}
@@ -43,43 +43,43 @@ func problems(of *cel.Issues, text string) error {
 	return errors.New(strings.Join(out, "\n"))
 }
 
-// Effort is what a text takes to compile: its operations once macros are written out, times those of them that have a type
+// CompileCost is what a text takes to compile: its operations once macros are written out, times those of them that have a type
 // of their own to be found, since the checker goes through all such types at each operation. Measured on plain lists, a
 // unit takes some 50 nanoseconds. A text that cannot be parsed takes no effort: it goes no further.
-func (e *Env) Effort(text string) uint64 {
-	parsed, issues := e.plain.Parse(common.NewTextSource(text))
+func (e *Env) CompileCost(text string) uint64 {
+	parsed, issues := e.macroFreeParser.Parse(common.NewTextSource(text))
 	if len(issues.GetErrors()) > 0 {
 		return 0
 	}
-	return sizeOf(parsed.Expr()).effort()
+	return expressionSizeOf(parsed.Expr()).compileCost()
 }
 
-// MostEffortOf is an effort that a text does not exceed, without reading it: an operation has a character at least, where
+// CompileCostBound is an effort that a text does not exceed, without reading it: an operation has a character at least, where
 // no macro repeats it.
-func MostEffortOf(text string) uint64 {
+func CompileCostBound(text string) uint64 {
 	if strings.Contains(text, optMap) || strings.Contains(text, optFlatMap) {
-		return immense
+		return maxSize
 	}
-	return product(uint64(len(text)), uint64(len(text)))
+	return saturatedProduct(uint64(len(text)), uint64(len(text)))
 }
 
-// writtenOut refuses a text that has too many operations once its macros are written out, or takes too long to check.
+// checkExpandedSize refuses a text that has too many operations once its macros are written out, or takes too long to check.
 // optMap() and optFlatMap() repeat what they are called on, so that forty of them in a row are 2^40 operations of 700 bytes.
-func (e *Env) writtenOut(text string) error {
-	if MostEffortOf(text) <= MostEffort {
+func (e *Env) checkExpandedSize(text string) error {
+	if CompileCostBound(text) <= MaxCompileCost {
 		return nil
 	}
-	parsed, issues := e.plain.Parse(common.NewTextSource(text))
+	parsed, issues := e.macroFreeParser.Parse(common.NewTextSource(text))
 	if len(issues.GetErrors()) > 0 {
 		return nil // the compiler reports them
 	}
-	size := sizeOf(parsed.Expr())
-	if size.nodes > mostNodes {
-		return fmt.Errorf("the expression is too large: it has more than %d operations once its macros are written out", mostNodes)
+	size := expressionSizeOf(parsed.Expr())
+	if size.nodes > maxNodes {
+		return fmt.Errorf("the expression is too large: it has more than %d operations once its macros are written out", maxNodes)
 	}
-	if effort := size.effort(); effort > MostEffort {
+	if effort := size.compileCost(); effort > MaxCompileCost {
 		return fmt.Errorf("the expression is too large: its %d operations, %d of them calls, lists and maps, take an effort of %d to compile, and %d is allowed",
-			size.nodes, size.typed, effort, MostEffort)
+			size.nodes, size.calls, effort, MaxCompileCost)
 	}
 	return nil
 }
@@ -91,34 +91,34 @@ const (
 	macroSize = 8
 )
 
-// size is how many operations an expression has once its macros are written out, and how many of them have a type of their
+// expressionSize is how many operations an expression has once its macros are written out, and how many of them have a type of their
 // own to be found.
-type size struct{ nodes, typed uint64 }
+type expressionSize struct{ nodes, calls uint64 }
 
-func (s size) effort() uint64 { return product(s.nodes, s.typed) }
+func (s expressionSize) compileCost() uint64 { return saturatedProduct(s.nodes, s.calls) }
 
-func sizeOf(of ast.Expr) size {
-	total := size{nodes: 1}
+func expressionSizeOf(of ast.Expr) expressionSize {
+	total := expressionSize{nodes: 1}
 	switch of.Kind() {
 	case ast.CallKind, ast.ListKind, ast.MapKind:
-		total.typed = 1
+		total.calls = 1
 	default:
 	}
 	for n, child := range children(of) {
-		part := sizeOf(child)
-		if n == 0 && doubles(of) {
-			part = size{2 * part.nodes, 2 * part.typed}
+		part := expressionSizeOf(child)
+		if n == 0 && duplicatesTarget(of) {
+			part = expressionSize{2 * part.nodes, 2 * part.calls}
 		}
-		total = size{saturated(total.nodes + part.nodes), saturated(total.typed + part.typed)}
+		total = expressionSize{saturate(total.nodes + part.nodes), saturate(total.calls + part.calls)}
 	}
-	if doubles(of) {
-		total = size{saturated(total.nodes + macroSize), saturated(total.typed + macroSize)}
+	if duplicatesTarget(of) {
+		total = expressionSize{saturate(total.nodes + macroSize), saturate(total.calls + macroSize)}
 	}
 	return total
 }
 
-// doubles says whether a macro writes out what it is called on twice.
-func doubles(of ast.Expr) bool {
+// duplicatesTarget says whether a macro writes out what it is called on twice.
+func duplicatesTarget(of ast.Expr) bool {
 	if of.Kind() != ast.CallKind || !of.AsCall().IsMemberFunction() {
 		return false
 	}

@@ -13,13 +13,13 @@ import (
 // TestACallCostsByTheSizeOfWhatItReads evaluates every function on a text and on one ten times as long: what it costs grows
 // with it, so that no function is a way to work for nothing.
 func TestACallCostsByTheSizeOfWhatItReads(t *testing.T) {
-	small, large := laden(400), laden(4000)
+	small, large := largeSubject(400), largeSubject(4000)
 	flat := map[string]bool{ // they read nothing that grows
 		"steps": true, "arithmetic": true, "comparison": true, "dynamic": true, "labels": true, "conditions": true, "claim": true,
 		"scores": true, "list": true, "timestamp": true, "timestamp in zone": true, "ip": true, "ip canonical": true, "quantity": true,
 		"format precision": true, "parseJSON nested": true,
 	}
-	for name, text := range functions() {
+	for name, text := range functionCalls() {
 		expression, err := enginetest.Env(t).Compile(text)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -28,7 +28,7 @@ func TestACallCostsByTheSizeOfWhatItReads(t *testing.T) {
 		if !flat[name] && more < 4*less && more < celenv.ExpressionCost {
 			t.Errorf("%s costs %d units on 400 bytes and %d on 4000", name, less, more)
 		}
-		if whole := expression.EvalWhole(small).Cost; whole != less {
+		if whole := expression.EvalAllFacets(small).Cost; whole != less {
 			t.Errorf("%s costs %d units, and %d on the whole object", name, less, whole)
 		}
 	}
@@ -72,7 +72,7 @@ func TestACallIsPaidForBeforeItIsMade(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			on := laden(100_000)
+			on := largeSubject(100_000)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			got := compiled.Eval(on)
@@ -107,8 +107,8 @@ func TestCompilingIsBounded(t *testing.T) {
 				if _, err := env.Compile(tc.text); err == nil || !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("error %v, want %q", err, tc.want)
 				}
-				if strings.Contains(tc.want, "effort") && env.Effort(tc.text) <= celenv.MostEffort {
-					t.Errorf("the effort is %d, want more than %d", env.Effort(tc.text), celenv.MostEffort)
+				if strings.Contains(tc.want, "effort") && env.CompileCost(tc.text) <= celenv.MaxCompileCost {
+					t.Errorf("the effort is %d, want more than %d", env.CompileCost(tc.text), celenv.MaxCompileCost)
 				}
 			}
 		})

@@ -7,9 +7,9 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// object returns the JSON form of a ManagedCluster, cut down to the given facets. What is absent from the object's
+// toUnstructured returns the JSON form of a ManagedCluster, cut down to the given facets. What is absent from the object's
 // JSON is absent here, so that has() and a missing key behave as on the wire.
-func object(c *clusterv1.ManagedCluster, reads Facet) (map[string]any, error) {
+func toUnstructured(c *clusterv1.ManagedCluster, reads Facet) (map[string]any, error) {
 	out := map[string]any{"apiVersion": clusterv1.GroupVersion.String(), "kind": "ManagedCluster"}
 	var err error
 	if reads&metadataFacets != 0 {
@@ -32,7 +32,7 @@ func object(c *clusterv1.ManagedCluster, reads Facet) (map[string]any, error) {
 
 func metadata(c *clusterv1.ManagedCluster, reads Facet) (map[string]any, error) {
 	if reads&FacetMeta != 0 {
-		meta := fleet.PlainMeta(c)
+		meta := fleet.StableMetadata(c)
 		meta.Labels, meta.Annotations = c.Labels, c.Annotations
 		return runtime.DefaultUnstructuredConverter.ToUnstructured(&meta)
 	}

@@ -7,33 +7,33 @@ import (
 )
 
 const (
-	// longestPattern is how many bytes a regular expression may have.
-	longestPattern = 4096
+	// maxPatternLength is how many bytes a regular expression may have.
+	maxPatternLength = 4096
 	// cachedPatterns is how many weights of patterns are kept, those used last.
 	cachedPatterns = 1024
 )
 
-// rememberedPatterns returns patternWeight, which forgets the weights that were not used for longest.
-func rememberedPatterns() func(string) uint64 {
+// cachedPatternSize returns patternSize, which forgets the weights that were not used for longest.
+func cachedPatternSize() func(string) uint64 {
 	known := lru.New(cachedPatterns)
 	return func(pattern string) uint64 {
-		if len(pattern) > longestPattern {
-			return immense
+		if len(pattern) > maxPatternLength {
+			return maxSize
 		}
 		if hit, ok := known.Get(pattern); ok {
 			out, _ := hit.(uint64)
 			return out
 		}
-		out := patternWeight(pattern)
+		out := patternSize(pattern)
 		known.Add(pattern, out)
 		return out
 	}
 }
 
-// patternWeight returns how many instructions a regular expression comes to, roughly and rather too many: a repetition is
+// patternSize returns how many instructions a regular expression comes to, roughly and rather too many: a repetition is
 // written out as often as it may repeat, so that twelve bytes can come to a million. A text that is no pattern weighs what
 // it takes to find that out.
-func patternWeight(pattern string) uint64 {
+func patternSize(pattern string) uint64 {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		return 1 + uint64(len(pattern)) // the library refuses to write it out, too
@@ -44,10 +44,10 @@ func patternWeight(pattern string) uint64 {
 func instructions(of *syntax.Regexp) uint64 {
 	total := uint64(1 + len(of.Rune)/2)
 	for _, sub := range of.Sub {
-		total = saturated(total + instructions(sub))
+		total = saturate(total + instructions(sub))
 	}
 	if of.Op == syntax.OpRepeat {
-		return product(total, uint64(max(of.Min, of.Max, 1)+1))
+		return saturatedProduct(total, uint64(max(of.Min, of.Max, 1)+1))
 	}
 	return total
 }

@@ -15,14 +15,14 @@ import (
 )
 
 // forEachFullDecision decides every placement of n worlds in which placements ask for much.
-func forEachFullDecision(t *testing.T, n int, check func(t *testing.T, rig rig, at string, c decided)) {
+func forEachFullDecision(t *testing.T, n int, check func(t *testing.T, rig harness, at string, c decided)) {
 	t.Helper()
 	t.Parallel()
-	overSeeds(t, n, func(t *testing.T, rig rig, seed uint64, at string) {
+	overSeeds(t, n, func(t *testing.T, rig harness, seed uint64, at string) {
 		w := enginetest.NewRandom(seed + 3<<32).FullWorld(2)
 		s := w.Snapshot()
 		for _, key := range w.Keys() {
-			check(t, rig, at+" "+key.String(), decided{w, s, key, enginetest.Answer(s, w.Placements[key], rig.env)})
+			check(t, rig, at+" "+key.String(), decided{w, s, key, enginetest.DecidePlacement(s, w.Placements[key], rig.env)})
 		}
 	})
 }
@@ -35,20 +35,20 @@ type choice struct {
 	chosen   map[string]bool
 	before   map[string]bool
 	verdicts map[string]verdict.Verdict
-	standing map[string]enginetest.Standing
+	standing map[string]enginetest.CandidateState
 }
 
 // choice puts a decision together with what there was to choose from.
-func (c decided) choice(rig rig) choice {
+func (c decided) choice(rig harness) choice {
 	out := choice{
 		decided: c, spec: c.world.Placements[c.key].Spec, chosen: set(c.result.Clusters()), before: union(c.world, c.key),
-		verdicts: map[string]verdict.Verdict{}, standing: map[string]enginetest.Standing{},
+		verdicts: map[string]verdict.Verdict{}, standing: map[string]enginetest.CandidateState{},
 	}
 	for id, cluster := range c.snapshot.Clusters() {
 		out.verdicts[cluster.Name()] = c.result.Trace.Verdict(id)
 	}
 	if c.result.Decided {
-		out.standing = rig.oracle.Standings(c.world, c.key)
+		out.standing = rig.oracle.Candidates(c.world, c.key)
 	}
 	return out
 }
@@ -58,7 +58,7 @@ func (c choice) held() bool { return slices.ContainsFunc(sorted(c.chosen), c.isH
 
 func (c choice) isHeld(name string) bool {
 	hold, ok := c.verdicts[name].Argument.(verdict.Hold)
-	return ok && hold.Fell != 0
+	return ok && hold.Underlying != 0
 }
 
 // waits says whether any cluster waits to take over.
@@ -71,7 +71,7 @@ func (c choice) waits() bool {
 func (c choice) open() []string {
 	return slices.DeleteFunc(sorted(c.standing), func(name string) bool {
 		standing := c.standing[name]
-		return c.chosen[name] || !standing.Eligible || standing.Guest
+		return c.chosen[name] || !standing.Eligible || standing.RetainedOnly
 	})
 }
 
@@ -132,7 +132,7 @@ func sorted[V any](of map[string]V) []string {
 }
 
 func TestAHardMaxSkewIsNeverExceededUnlessClustersAreHeld(t *testing.T) {
-	forEachFullDecision(t, properties/2, func(t *testing.T, rig rig, at string, c decided) {
+	forEachFullDecision(t, properties/2, func(t *testing.T, rig harness, at string, c decided) {
 		choice := c.choice(rig)
 		if choice.held() || !c.result.Decided {
 			return
@@ -148,7 +148,7 @@ func TestAHardMaxSkewIsNeverExceededUnlessClustersAreHeld(t *testing.T) {
 }
 
 func TestASoftMaxSkewIsExceededOnlyWhereNoClusterOfTheSameStandingWouldLowerIt(t *testing.T) {
-	forEachFullDecision(t, properties/2, func(t *testing.T, rig rig, at string, c decided) {
+	forEachFullDecision(t, properties/2, func(t *testing.T, rig harness, at string, c decided) {
 		choice := c.choice(rig)
 		if choice.held() || choice.waits() || len(choice.spec.SpreadPolicy.AntiAffinity) > 0 || slices.ContainsFunc(choice.constraints(), isHard) {
 			return
@@ -158,7 +158,7 @@ func TestASoftMaxSkewIsExceededOnlyWhereNoClusterOfTheSameStandingWouldLowerIt(t
 				by, emptiest := choice.excess(name, i)
 				for _, other := range choice.open() {
 					a, b := choice.standing[name], choice.standing[other]
-					if by > 0 && slices.Contains(emptiest, choice.domain(other, i+1)) && a.Tier == b.Tier && a.Demoted == b.Demoted {
+					if by > 0 && slices.Contains(emptiest, choice.domain(other, i+1)) && a.Tier == b.Tier && a.Penalized == b.Penalized {
 						t.Errorf("%s: %s in place of %s would lower the excess of constraint %d from %d", at, other, name, i, by)
 					}
 				}
@@ -168,7 +168,7 @@ func TestASoftMaxSkewIsExceededOnlyWhereNoClusterOfTheSameStandingWouldLowerIt(t
 }
 
 func TestNoTwoSelectedClustersShareADomainOfATermUnlessOneIsHeld(t *testing.T) {
-	forEachFullDecision(t, properties/2, func(t *testing.T, rig rig, at string, c decided) {
+	forEachFullDecision(t, properties/2, func(t *testing.T, rig harness, at string, c decided) {
 		choice := c.choice(rig)
 		if !c.result.Decided {
 			return
@@ -190,7 +190,7 @@ func TestNoTwoSelectedClustersShareADomainOfATermUnlessOneIsHeld(t *testing.T) {
 }
 
 func TestNoClusterOfALaterTierIsNewlyChosenWhileOneOfAnEarlierTierIsLeftOutForNoReason(t *testing.T) {
-	forEachFullDecision(t, properties/2, func(t *testing.T, rig rig, at string, c decided) {
+	forEachFullDecision(t, properties/2, func(t *testing.T, rig harness, at string, c decided) {
 		choice := c.choice(rig)
 		if slices.ContainsFunc(choice.constraints(), isHard) {
 			return // what was in the way when a cluster was picked need not be at the end
@@ -200,7 +200,7 @@ func TestNoClusterOfALaterTierIsNewlyChosenWhileOneOfAnEarlierTierIsLeftOutForNo
 				if choice.before[fresh] || choice.before[left] || choice.standing[left].Tier >= choice.standing[fresh].Tier {
 					continue
 				}
-				if said := choice.verdicts[left]; said.Code != verdict.Waiting && !apart(said) {
+				if said := choice.verdicts[left]; said.Code != verdict.Waiting && !blockedByAntiAffinity(said) {
 					t.Errorf("%s: %s of tier %d is new and %s of tier %d is left out: %v", at, fresh, choice.standing[fresh].Tier,
 						left, choice.standing[left].Tier, said)
 				}
@@ -213,14 +213,14 @@ func isHard(of clusterv1beta1.SpreadConstraintsTerm) bool {
 	return of.WhenUnsatisfiable == clusterv1beta1.DoNotSchedule
 }
 
-// apart says whether anti-affinity keeps a cluster out.
-func apart(of verdict.Verdict) bool {
-	capped, ok := of.Argument.(verdict.Cap)
+// blockedByAntiAffinity says whether anti-affinity keeps a cluster out.
+func blockedByAntiAffinity(of verdict.Verdict) bool {
+	capped, ok := of.Argument.(verdict.Constraint)
 	return ok && strings.HasPrefix(capped.Constraint, "anti-affinity")
 }
 
-func TestNeverMoreClustersThanAskedForAreSelectedWhateverIsHeld(t *testing.T) {
-	forEachFullDecision(t, properties/2, func(t *testing.T, _ rig, at string, c decided) {
+func TestNeverMoreClustersThanWantedAreSelectedWithHeldOnes(t *testing.T) {
+	forEachFullDecision(t, properties/2, func(t *testing.T, _ harness, at string, c decided) {
 		wanted := c.world.Placements[c.key].Spec.NumberOfClusters
 		if c.result.Decided && wanted != nil && c.result.Selected > int(*wanted) {
 			t.Errorf("%s: selected %d, want at most %d", at, c.result.Selected, *wanted)
@@ -232,7 +232,7 @@ func TestNeverMoreClustersThanAskedForAreSelectedWhateverIsHeld(t *testing.T) {
 }
 
 func TestDecidingAgainUntilThePlacementLooksAgainWritesNothing(t *testing.T) {
-	forEachFullDecision(t, properties/2, func(t *testing.T, rig rig, at string, c decided) {
+	forEachFullDecision(t, properties/2, func(t *testing.T, rig harness, at string, c decided) {
 		if !c.result.Decided && strings.HasPrefix(c.result.Misconfigured.Message, "DecisionGroup:") {
 			return // the message counts who would be selected
 		}
@@ -243,10 +243,10 @@ func TestDecidingAgainUntilThePlacementLooksAgainWritesNothing(t *testing.T) {
 		}
 		for _, later := range []time.Duration{0, time.Second, time.Minute} {
 			after.Now = c.world.Now.Add(later)
-			if due(c.result.LookAgain, after.Now) || due(first.LookAgain, after.Now) {
+			if due(c.result.RecheckAt, after.Now) || due(first.RecheckAt, after.Now) {
 				return
 			}
-			again := enginetest.Answer(after.Snapshot(), after.Placements[c.key], rig.env)
+			again := enginetest.DecidePlacement(after.Snapshot(), after.Placements[c.key], rig.env)
 			for _, write := range plan.Diff(again, after.Stored(c.key), after.Now).Writes {
 				t.Errorf("%s: %v later still to %s: %s", at, later, write.Verb, cmp.Diff(after.Placements[c.key], write.Placement))
 			}
@@ -257,12 +257,12 @@ func TestDecidingAgainUntilThePlacementLooksAgainWritesNothing(t *testing.T) {
 func due(at, now time.Time) bool { return !at.IsZero() && !at.After(now) }
 
 func TestAPlacementWithoutTheNewerPartsIsDecidedTheSameWhateverItRemembers(t *testing.T) {
-	forEachDecision(t, properties, func(t *testing.T, rig rig, at string, c decided) {
+	forEachDecision(t, properties, func(t *testing.T, rig harness, at string, c decided) {
 		random := enginetest.NewRandom(uint64(len(at)))
 		other := c.world.Copy()
-		other.Add(random.Remembering(other, c.key))
-		again := enginetest.Answer(c.snapshot, other.Placements[c.key], rig.env)
-		want, got := enginetest.Said(c.result), enginetest.After(other, again)
+		other.Add(random.WithStatus(other, c.key))
+		again := enginetest.DecidePlacement(c.snapshot, other.Placements[c.key], rig.env)
+		want, got := enginetest.OutcomeOf(c.result), enginetest.OutcomeAfter(other, again)
 		if c.result.Decided && (got.Status.Disruption != nil || got.Status.Failback != nil) {
 			t.Errorf("%s: remembers %v and %v, want nothing", at, got.Status.Disruption, got.Status.Failback)
 		}

@@ -22,11 +22,11 @@ func Env(tb testing.TB) *celenv.Env {
 // Decide runs the engine for the only placement of a world.
 func Decide(tb testing.TB, w *World) *engine.Result {
 	tb.Helper()
-	return Answer(w.Snapshot(), w.Placements[Only(tb, w)], Env(tb))
+	return DecidePlacement(w.Snapshot(), w.Placements[OnlyPlacement(tb, w)], Env(tb))
 }
 
-// Only returns the only placement of a world.
-func Only(tb testing.TB, w *World) fleet.Key {
+// OnlyPlacement returns the only placement of a world.
+func OnlyPlacement(tb testing.TB, w *World) fleet.Key {
 	tb.Helper()
 	keys := w.Keys()
 	if len(keys) != 1 {
@@ -38,7 +38,7 @@ func Only(tb testing.TB, w *World) fleet.Key {
 // Program compiles the only placement of a world, which must be right.
 func Program(tb testing.TB, w *World) *program.Program {
 	tb.Helper()
-	compiled, faults := program.Compile(w.Placements[Only(tb, w)], Env(tb))
+	compiled, faults := program.Compile(w.Placements[OnlyPlacement(tb, w)], Env(tb))
 	if len(faults) > 0 {
 		tb.Fatal(faults.ToAggregate())
 	}

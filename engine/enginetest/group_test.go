@@ -16,7 +16,7 @@ import (
 
 // TestNoGroupIsAboveItsBoundAfterADecision holds in random worlds, whatever the slices held before.
 func TestNoGroupIsAboveItsBoundAfterADecision(t *testing.T) {
-	forEachDecision(t, properties, func(t *testing.T, _ rig, at string, c decided) {
+	forEachDecision(t, properties, func(t *testing.T, _ harness, at string, c decided) {
 		if !c.result.Decided {
 			return
 		}
@@ -73,7 +73,7 @@ func TestGrowingAndShrinkingInsideTheBoundMovesNoCluster(t *testing.T) {
 			s.resize(random, size)
 			want := s.leavers()
 			c := decided{s.world, s.world.Snapshot(), s.key, nil}
-			c.result = enginetest.Answer(c.snapshot, s.world.Placements[s.key], env)
+			c.result = enginetest.DecidePlacement(c.snapshot, s.world.Placements[s.key], env)
 			if diff := cmp.Diff(want, c.result.Regrouped); diff != "" {
 				t.Fatalf("%s: regrouped (-want +got):\n%s", at, diff)
 			}
@@ -90,7 +90,7 @@ func TestGrowingAndShrinkingInsideTheBoundMovesNoCluster(t *testing.T) {
 			} else {
 				cut++
 			}
-			if again := enginetest.Answer(s.world.Snapshot(), s.world.Placements[s.key], env); len(again.Regrouped) > 0 {
+			if again := enginetest.DecidePlacement(s.world.Snapshot(), s.world.Placements[s.key], env); len(again.Regrouped) > 0 {
 				t.Fatalf("%s: deciding again regroups %v", at, again.Regrouped)
 			}
 			size = min(400, size+random.IntN(size+12))

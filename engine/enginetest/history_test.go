@@ -23,7 +23,7 @@ const (
 // history follows one placement with a budget and a fail-back through outages, recoveries, changes of its spec and
 // crashes of the manager.
 type history struct {
-	rig
+	harness
 
 	random enginetest.Random
 	live   *enginetest.Live
@@ -42,24 +42,24 @@ type departure struct {
 	size int
 }
 
-func newHistory(rig rig, seed uint64, at string) *history {
+func newHistory(rig harness, seed uint64, at string) *history {
 	random := enginetest.NewRandom(seed + 5<<32)
 	w := random.FullWorld(1)
 	key := w.Keys()[0]
-	w.Add(random.Paced(w.Placements[key]))
-	return &history{rig: rig, random: random, live: enginetest.NewLive(w, rig.env), key: key, at: at}
+	w.Add(random.WithBudget(w.Placements[key]))
+	return &history{harness: rig, random: random, live: enginetest.NewLive(w, rig.env), key: key, at: at}
 }
 
 // forEachRun lets things happen and decides after each. Check looks at every decision, before it is carried out.
 func forEachRun(t *testing.T, n int, check func(t *testing.T, h *history, at string, c decided)) {
 	t.Helper()
 	t.Parallel()
-	overSeeds(t, n, func(t *testing.T, rig rig, seed uint64, at string) {
+	overSeeds(t, n, func(t *testing.T, rig harness, seed uint64, at string) {
 		h := newHistory(rig, seed, at)
 		for n := range eventsPerHistory {
 			event := "the start"
 			if n > 0 {
-				event = h.random.Happen(h.live)
+				event = h.random.HistoryEvent(h.live)
 			}
 			check(t, h, fmt.Sprintf("%s, event %d, %s", at, n, event), h.decide())
 			if t.Failed() {
@@ -74,9 +74,9 @@ func (h *history) decide() decided {
 	return decided{w, h.live.Snapshot.At(w.Now), h.key, h.live.Decide(h.key)}
 }
 
-// carryOut applies the plan of a decision, wholly or, at times, until a crash. It notes who is dropped, and calls after
+// apply applies the plan of a decision, wholly or, at times, until a crash. It notes who is dropped, and calls after
 // each write.
-func (h *history) carryOut(c decided, after func(write plan.Write)) {
+func (h *history) apply(c decided, after func(write plan.Write)) {
 	writes := c.plan().Writes
 	if h.random.Chance(25) {
 		writes = writes[:h.random.IntN(len(writes)+1)]
@@ -93,7 +93,7 @@ func (h *history) carryOut(c decided, after func(write plan.Write)) {
 		}
 		after(write)
 	}
-	h.live.Decided(h.key)
+	h.live.SlicesChanged(h.key)
 }
 
 // counted are the clusters whose departure the budget pays for: not those that are gone or out of reach, nor those that a
@@ -146,7 +146,7 @@ func (h *history) allowed() (allowed, went int) {
 
 func TestInNoStretchOfTimeAreMoreClustersDroppedThanTheBudgetAllows(t *testing.T) {
 	forEachRun(t, histories, func(t *testing.T, h *history, at string, c decided) {
-		h.carryOut(c, func(write plan.Write) {
+		h.apply(c, func(write plan.Write) {
 			if allowed, went := h.allowed(); went > allowed {
 				t.Errorf("%s: %d clusters were dropped within the interval at %s %s, want at most %d: %v",
 					at, went, write.Verb, named(write), allowed, h.dropped)
@@ -155,9 +155,9 @@ func TestInNoStretchOfTimeAreMoreClustersDroppedThanTheBudgetAllows(t *testing.T
 	})
 }
 
-func TestNobodyLeavesUnpaidWhateverIsInterrupted(t *testing.T) {
+func TestNoClusterLeavesBeforeTheBudgetIsSpent(t *testing.T) {
 	forEachRun(t, histories, func(t *testing.T, h *history, at string, c decided) {
-		h.carryOut(c, func(write plan.Write) {
+		h.apply(c, func(write plan.Write) {
 			paid := 0
 			placement := c.world.Placements[c.key]
 			interval := placement.Spec.DisruptionPolicy.Interval.Duration
@@ -188,7 +188,7 @@ func TestACrashAfterAnyWriteNeverSpendsTwice(t *testing.T) {
 			for _, write := range writes[:stop] {
 				torn.Apply(write)
 			}
-			again := enginetest.Answer(torn.Snapshot(), torn.Placements[c.key], h.env)
+			again := enginetest.DecidePlacement(torn.Snapshot(), torn.Placements[c.key], h.env)
 			for _, write := range plan.Diff(again, torn.Stored(c.key), torn.Now).Writes {
 				torn.Apply(write)
 			}
@@ -196,7 +196,7 @@ func TestACrashAfterAnyWriteNeverSpendsTwice(t *testing.T) {
 				t.Errorf("%s, crash before write %d: %d spent in the end, want %d", at, stop, twice, once)
 			}
 		}
-		h.carryOut(c, func(plan.Write) {})
+		h.apply(c, func(plan.Write) {})
 	})
 }
 
@@ -209,9 +209,9 @@ func spent(w *enginetest.World, key fleet.Key) (sum int) {
 	return sum
 }
 
-func TestWhoWasHeldFirstIsReleasedFirst(t *testing.T) {
+func TestTheClusterHeldFirstIsReleasedFirst(t *testing.T) {
 	forEachRun(t, histories, func(t *testing.T, h *history, at string, c decided) {
-		choice := c.choice(h.rig)
+		choice := c.choice(h.harness)
 		past, next := heldSince(c.world.Placements[c.key]), map[string]time.Time{}
 		counted := h.counted(c)
 		after := c.world.Copy()
@@ -229,7 +229,7 @@ func TestWhoWasHeldFirstIsReleasedFirst(t *testing.T) {
 				}
 			}
 		}
-		h.carryOut(c, func(plan.Write) {})
+		h.apply(c, func(plan.Write) {})
 	})
 }
 
@@ -245,9 +245,9 @@ func heldSince(placement *clusterv1beta1.Placement) map[string]time.Time {
 	return out
 }
 
-func TestAClusterOfAnEarlierTierDisplacesNobodyBeforeItHasQualifiedForLongEnough(t *testing.T) {
+func TestAClusterOfAnEarlierTierDisplacesNoneBeforeItHasQualifiedForLongEnough(t *testing.T) {
 	forEachRun(t, histories, func(t *testing.T, h *history, at string, c decided) {
-		choice := c.choice(h.rig)
+		choice := c.choice(h.harness)
 		past := plan.ReadLedger(c.world.Placements[c.key])
 		stable := time.Duration(*choice.spec.FailbackPolicy.StabilizationSeconds) * time.Second
 		waiting := map[string]time.Time{}
@@ -267,7 +267,7 @@ func TestAClusterOfAnEarlierTierDisplacesNobodyBeforeItHasQualifiedForLongEnough
 				t.Errorf("%s: %v displace %s", at, fresh, name)
 			}
 		}
-		h.carryOut(c, func(plan.Write) {})
+		h.apply(c, func(plan.Write) {})
 	})
 }
 
@@ -284,7 +284,7 @@ func (h *history) displaced(c choice, fresh []string) []string {
 				delete(without.Clusters, other)
 			}
 		}
-		again := enginetest.Answer(without.Snapshot(), without.Placements[c.key], h.env)
+		again := enginetest.DecidePlacement(without.Snapshot(), without.Placements[c.key], h.env)
 		return len(without.Clusters) == len(c.world.Clusters) || !slices.Contains(again.Clusters(), name)
 	})
 }

@@ -44,17 +44,17 @@ func NewLive(w *World, env *celenv.Env) *Live {
 func (l *Live) Decide(key fleet.Key) *engine.Result {
 	s := l.Snapshot.At(l.World.Now)
 	defer func() {
-		if s.Nobody().Len() > 0 {
+		if s.EmptySet().Len() > 0 {
 			panic("enginetest: a run wrote to the empty set that all share")
 		}
 	}()
 	return engine.Decide(s, key, l.programs[key], l.faults[key], plan.ReadLedger(l.World.Placements[key]))
 }
 
-// Balanced says whether other placements' decisions count for a placement. They wake nobody, by design.
-func (l *Live) Balanced(key fleet.Key) bool {
+// UsesBalance says whether other placements' decisions count for a placement. They wake nobody, by design.
+func (l *Live) UsesBalance(key fleet.Key) bool {
 	compiled := l.programs[key]
-	return compiled != nil && compiled.Scores(program.Balance)
+	return compiled != nil && compiled.HasPrioritizer(program.Balance)
 }
 
 func (l *Live) edit(change func(e *fleet.Edit)) {
@@ -90,31 +90,31 @@ func (l *Live) DeleteCluster(name string) {
 func (l *Live) SetSet(object *clusterv1beta2.ManagedClusterSet) {
 	l.World.Add(object)
 	l.edit(func(e *fleet.Edit) { e.SetSet(fleet.NewSet(object)) })
-	l.reput(l.index.Using(object.Name))
+	l.reindex(l.index.BySet(object.Name))
 }
 
 // DeleteSet removes a set.
 func (l *Live) DeleteSet(name string) {
 	delete(l.World.Sets, name)
 	l.edit(func(e *fleet.Edit) { e.DeleteSet(name) })
-	l.reput(l.index.Using(name))
+	l.reindex(l.index.BySet(name))
 }
 
 // Bind binds a set to a namespace.
 func (l *Live) Bind(namespace, set string) {
 	l.World.Bind(namespace, set)
 	l.edit(func(e *fleet.Edit) { e.Bind(namespace, set) })
-	l.reput(l.index.InNamespace(namespace))
+	l.reindex(l.index.ByNamespace(namespace))
 }
 
 // Unbind removes a binding.
 func (l *Live) Unbind(namespace, set string) {
 	delete(l.World.Bindings[namespace], set)
 	l.edit(func(e *fleet.Edit) { e.Unbind(namespace, set) })
-	l.reput(l.index.InNamespace(namespace))
+	l.reindex(l.index.ByNamespace(namespace))
 }
 
-func (l *Live) reput(keys []fleet.Key) {
+func (l *Live) reindex(keys []fleet.Key) {
 	for _, key := range keys {
 		l.index.Put(l.Snapshot, key, l.programs[key])
 	}
@@ -126,7 +126,7 @@ func (l *Live) SetScore(object *clusterv1alpha1.AddOnPlacementScore) {
 	l.World.Add(object)
 	changed := false
 	l.edit(func(e *fleet.Edit) { changed = e.SetScore(object.Namespace, fleet.NewScore(object)) })
-	l.scored(object.Namespace, object.Name, changed)
+	l.scoreChanged(object.Namespace, object.Name, changed)
 }
 
 // DeleteScore removes an add-on score.
@@ -134,10 +134,10 @@ func (l *Live) DeleteScore(key ScoreKey) {
 	delete(l.World.Scores, key)
 	changed := false
 	l.edit(func(e *fleet.Edit) { changed = e.DeleteScore(key.Cluster, key.Resource) })
-	l.scored(key.Cluster, key.Resource, changed)
+	l.scoreChanged(key.Cluster, key.Resource, changed)
 }
 
-func (l *Live) scored(cluster, resource string, changed bool) {
+func (l *Live) scoreChanged(cluster, resource string, changed bool) {
 	if id, known := l.Snapshot.ID(cluster); known && changed {
 		l.wake(l.index.ScoreChanged(l.Snapshot.Cluster(id), resource))
 	}
@@ -148,15 +148,15 @@ func (l *Live) SetPlacement(object *clusterv1beta1.Placement) {
 	l.World.Add(object)
 	key := fleet.Key{Namespace: object.Namespace, Name: object.Name}
 	l.programs[key], l.faults[key] = program.Compile(object, l.env)
-	l.reput([]fleet.Key{key})
+	l.reindex([]fleet.Key{key})
 }
 
-// Decided tells that the slices of a placement have changed.
-func (l *Live) Decided(key fleet.Key) {
+// SlicesChanged tells that the slices of a placement have changed.
+func (l *Live) SlicesChanged(key fleet.Key) {
 	l.edit(func(e *fleet.Edit) { e.SetSlices(key, l.World.decided()[key]) })
 	l.Woken[key] = true
 	for other := range l.World.Placements {
-		if l.Balanced(other) {
+		if l.UsesBalance(other) {
 			l.Woken[other] = true
 		}
 	}

@@ -26,23 +26,23 @@ const (
 	neverDoes = "never alone"
 )
 
-// scene is a placement that has selected a and b, of four clusters in the set that its namespace has.
-type scene struct {
+// tableCase is a placement that has selected a and b, of four clusters in the set that its namespace has.
+type tableCase struct {
 	placement *enginetest.PlacementBuilder
 	world     *enginetest.World
 }
 
-func newScene() scene {
+func newTableCase() tableCase {
 	p := enginetest.Placement("ns", "p").Number(2).Decided()
 	w := enginetest.NewWorld(enginetest.Set("all").Obj(), enginetest.Slice("ns", "p", 1, "a", "b").Obj()).Bind("ns", "all")
-	s := scene{p, w}
+	s := tableCase{p, w}
 	return s.with(in("a"), in("b"), in("c"), in("d"))
 }
 
 func in(name string) *enginetest.ClusterBuilder { return enginetest.Cluster(name).In("all") }
 
 // with adds or replaces clusters.
-func (s scene) with(clusters ...*enginetest.ClusterBuilder) scene {
+func (s tableCase) with(clusters ...*enginetest.ClusterBuilder) tableCase {
 	for _, cluster := range clusters {
 		s.world.Add(cluster.Obj())
 	}
@@ -50,7 +50,7 @@ func (s scene) with(clusters ...*enginetest.ClusterBuilder) scene {
 }
 
 // moves says whether deciding changes who is selected.
-func (s scene) moves(t *testing.T) bool {
+func (s tableCase) moves(t *testing.T) bool {
 	t.Helper()
 	w := s.world.Copy()
 	w.Add(s.placement.Obj())
@@ -60,7 +60,7 @@ func (s scene) moves(t *testing.T) bool {
 }
 
 // column returns where in the table a change belongs: what it does without a policy, and with one that drops nobody.
-func column(t *testing.T, change func() scene) string {
+func column(t *testing.T, change func() tableCase) string {
 	t.Helper()
 	held := change()
 	held.placement.Budget("0", time.Hour)
@@ -75,72 +75,72 @@ func column(t *testing.T, change func() scene) string {
 }
 
 // changes are the rows of the table.
-func changes() map[string]func() scene {
+func changes() map[string]func() tableCase {
 	long := enginetest.Epoch.Add(-time.Hour)
-	return map[string]func() scene{
-		"the spec": func() scene {
-			s := newScene()
+	return map[string]func() tableCase{
+		"the spec": func() tableCase {
+			s := newTableCase()
 			s.placement = enginetest.Placement("ns", "p").Number(2).Labels("env", "prod")
 			return s.with(in("c").Label("env", "prod"))
 		},
-		"a cluster is deleted, or gone": func() scene { return newScene().with(in("a").Terminating()) },
-		"the namespace loses its permission: a binding or a set goes": func() scene {
-			s := newScene()
+		"a cluster is deleted, or gone": func() tableCase { return newTableCase().with(in("a").Terminating()) },
+		"the namespace loses its permission: a binding or a set goes": func() tableCase {
+			s := newTableCase()
 			s.world.Bindings = nil
 			return s
 		},
-		"membership of sets, by a label of the cluster": func() scene {
-			return newScene().with(enginetest.Cluster("a").In("elsewhere"))
+		"membership of sets, by a label of the cluster": func() tableCase {
+			return newTableCase().with(enginetest.Cluster("a").In("elsewhere"))
 		},
-		"labels, claims, expressions: no predicate or tier matches any more": func() scene {
-			s := newScene().with(in("b").Label("env", "prod"), in("c").Label("env", "prod"))
+		"labels, claims, expressions: no predicate or tier matches any more": func() tableCase {
+			s := newTableCase().with(in("b").Label("env", "prod"), in("c").Label("env", "prod"))
 			s.placement.Labels("env", "prod")
 			return s
 		},
-		"a taint that is not tolerated": func() scene {
-			return newScene().with(in("a").Taint("down", clusterv1.TaintEffectNoSelect, long))
+		"a taint that is not tolerated": func() tableCase {
+			return newTableCase().with(in("a").Taint("down", clusterv1.TaintEffectNoSelect, long))
 		},
-		"the time of a toleration is up": func() scene {
-			s := newScene().with(in("a").Taint("down", clusterv1.TaintEffectNoSelect, long))
+		"the time of a toleration is up": func() tableCase {
+			s := newTableCase().with(in("a").Taint("down", clusterv1.TaintEffectNoSelect, long))
 			s.placement.Tolerate(enginetest.TolerateFor("down", clusterv1.TaintEffectNoSelect, 60))
 			return s
 		},
-		"NoSelectIfNew, PreferNoSelect while Steady counts": func() scene {
-			return newScene().with(in("a").Taint("full", clusterv1.TaintEffectNoSelectIfNew, long),
+		"NoSelectIfNew, PreferNoSelect while Steady counts": func() tableCase {
+			return newTableCase().with(in("a").Taint("full", clusterv1.TaintEffectNoSelectIfNew, long),
 				in("b").Taint("old", clusterv1.TaintEffectPreferNoSelect, long))
 		},
-		"a better score, of a candidate or of an add-on": func() scene {
-			s := newScene()
+		"a better score, of a candidate or of an add-on": func() tableCase {
+			s := newTableCase()
 			s.placement.AddOn("load", "cpu", 3)
 			s.world.Add(enginetest.Score("c", "load").Value("cpu", 100).Obj())
 			return s
 		},
-		"balance: what other placements select": func() scene {
-			s := newScene()
+		"balance: what other placements select": func() tableCase {
+			s := newTableCase()
 			s.world.Add(enginetest.Slice("ns", "other", 1, "a", "b").Obj())
 			return s
 		},
-		"clusters of an earlier tier recover": func() scene {
-			s := newScene()
+		"clusters of an earlier tier recover": func() tableCase {
+			s := newTableCase()
 			s.placement.TierOf("first", "c").TierOf("second", "a", "b", "d").Failback(60).Waiting(long, "c")
 			return s
 		},
-		"a constraint is exceeded by what exists (spread, anti-affinity)": func() scene {
-			s := newScene().with(in("a").Label("zone", "x"), in("b").Label("zone", "x"), in("c").Label("zone", "y"))
+		"a constraint is exceeded by what exists (spread, anti-affinity)": func() tableCase {
+			s := newTableCase().with(in("a").Label("zone", "x"), in("b").Label("zone", "x"), in("c").Label("zone", "y"))
 			s.placement.Apart(label, "zone")
 			return s
 		},
-		"a new cluster that ranks no better": func() scene { return newScene().with(in("a0")) },
-		"a free place": func() scene {
-			s := newScene()
+		"a new cluster that ranks no better": func() tableCase { return newTableCase().with(in("a0")) },
+		"a free place": func() tableCase {
+			s := newTableCase()
 			s.placement.Number(3)
 			return s
 		},
 	}
 }
 
-// TestWhatMovesADecisionIsWhatThePageSays holds the table of the page to what the engine does, row by row.
-func TestWhatMovesADecisionIsWhatThePageSays(t *testing.T) {
+// TestTheMovesTableOfTheDocsHolds holds the table of the page to what the engine does, row by row.
+func TestTheMovesTableOfTheDocsHolds(t *testing.T) {
 	got := map[string]string{}
 	for name, change := range changes() {
 		got[name] = column(t, change)
@@ -152,7 +152,7 @@ func TestWhatMovesADecisionIsWhatThePageSays(t *testing.T) {
 
 // TestARecoveredTierMovesNothingBeforeItsTime is the condition that the table puts on that row.
 func TestARecoveredTierMovesNothingBeforeItsTime(t *testing.T) {
-	s := newScene()
+	s := newTableCase()
 	s.placement.TierOf("first", "c").TierOf("second", "a", "b", "d").Failback(60).Waiting(enginetest.Epoch.Add(-59*time.Second), "c")
 	if s.moves(t) {
 		t.Error("a cluster that has qualified for 59 of 60 seconds displaces another")

@@ -17,8 +17,8 @@ import (
 // smallWorlds is how many worlds are held against every subset of their clusters.
 const smallWorlds = 5_000
 
-// small is a world with so few clusters that every subset of them can be looked at.
-type small struct {
+// smallFleet is a world with so few clusters that every subset of them can be looked at.
+type smallFleet struct {
 	choice
 
 	names []string
@@ -50,23 +50,23 @@ func smallWorld(r enginetest.Random, ask func(b *enginetest.PlacementBuilder)) *
 }
 
 // overSmallWorlds decides worlds in which the placement asks for something.
-func overSmallWorlds(t *testing.T, ask func(r enginetest.Random, b *enginetest.PlacementBuilder), check func(at string, s small)) {
+func overSmallWorlds(t *testing.T, ask func(r enginetest.Random, b *enginetest.PlacementBuilder), check func(at string, s smallFleet)) {
 	t.Helper()
 	t.Parallel()
-	overSeeds(t, smallWorlds, func(t *testing.T, rig rig, seed uint64, at string) {
+	overSeeds(t, smallWorlds, func(t *testing.T, rig harness, seed uint64, at string) {
 		r := enginetest.NewRandom(seed + 7<<32)
 		w := smallWorld(r, func(b *enginetest.PlacementBuilder) { ask(r, b) })
-		snapshot, key := w.Snapshot(), enginetest.Only(t, w)
-		c := decided{w, snapshot, key, enginetest.Answer(snapshot, w.Placements[key], rig.env)}
+		snapshot, key := w.Snapshot(), enginetest.OnlyPlacement(t, w)
+		c := decided{w, snapshot, key, enginetest.DecidePlacement(snapshot, w.Placements[key], rig.env)}
 		if !c.result.Decided {
 			t.Fatalf("%s: %s", at, c.result.Misconfigured.Message)
 		}
-		check(at, newSmall(c.choice(rig)))
+		check(at, newSmallFleet(c.choice(rig)))
 	})
 }
 
-func newSmall(c choice) small {
-	s := small{choice: c, names: sorted(c.standing)}
+func newSmallFleet(c choice) smallFleet {
+	s := smallFleet{choice: c, names: sorted(c.standing)}
 	for _, term := range c.spec.SpreadPolicy.AntiAffinity {
 		var of []string
 		for _, name := range s.names {
@@ -86,7 +86,7 @@ func newSmall(c choice) small {
 }
 
 // fits says whether a subset, given as bits, keeps every term.
-func (s small) fits(subset uint) bool {
+func (s smallFleet) fits(subset uint) bool {
 	if wanted := s.spec.NumberOfClusters; wanted != nil && bits.OnesCount(subset) > int(*wanted) {
 		return false
 	}
@@ -111,7 +111,7 @@ func (s small) fits(subset uint) bool {
 }
 
 // count says how many clusters of a subset are in each domain.
-func (s small) count(domains []string, subset uint) map[string]int {
+func (s smallFleet) count(domains []string, subset uint) map[string]int {
 	out := map[string]int{}
 	for i, domain := range domains {
 		out[domain] += int(subset >> i & 1)
@@ -130,13 +130,13 @@ type worth struct {
 }
 
 // worth of a subset: how many clusters it has, of which tiers and standings, and their scores.
-func (s small) worth(subset uint) worth {
+func (s smallFleet) worth(subset uint) worth {
 	var out worth
 	for i, name := range s.names {
 		if subset>>i&1 == 1 {
 			standing := s.standing[name]
 			kind := 2 * standing.Tier
-			if standing.Demoted {
+			if standing.Penalized {
 				kind++
 			}
 			out.size++
@@ -154,7 +154,7 @@ func compare(a, b worth) int {
 }
 
 // best is the worth of the best subset.
-func (s small) best() worth {
+func (s smallFleet) best() worth {
 	best := worth{}
 	for left := range uint(1) << len(s.names) {
 		subset := uint(1)<<len(s.names) - 1 - left // large ones first, so that few are looked at twice
@@ -169,7 +169,7 @@ func (s small) best() worth {
 }
 
 // made is the choice of the engine as a subset.
-func (s small) made() uint {
+func (s smallFleet) made() uint {
 	subset := uint(0)
 	for i, name := range s.names {
 		if s.chosen[name] {
@@ -182,7 +182,7 @@ func (s small) made() uint {
 func TestAntiAffinityOverOneKeySelectsTheBestOfAllSelections(t *testing.T) {
 	overSmallWorlds(t, func(r enginetest.Random, b *enginetest.PlacementBuilder) {
 		b.Apart(one(r))
-	}, func(at string, s small) {
+	}, func(at string, s smallFleet) {
 		if best, made := s.best(), s.worth(s.made()); compare(best, made) != 0 || !s.fits(s.made()) {
 			t.Errorf("%s: made %+v of %v, want %+v", at, made, sorted(s.chosen), best)
 		}
@@ -194,7 +194,7 @@ func TestHardSpreadSelectsAsManyClustersAsIsPossible(t *testing.T) {
 		for i, key := range []string{"a", "b"}[:1+r.IntN(2)] {
 			b.Even(clusterv1beta1.TopologyKeyTypeLabel, key, int32(1+r.IntN(3)), i == 0 || r.Chance(80))
 		}
-	}, func(at string, s small) {
+	}, func(at string, s smallFleet) {
 		s.dropSoft()
 		if best, made := s.best(), s.worth(s.made()); best.size != made.size || !s.fits(s.made()) {
 			t.Errorf("%s: selected %v, %d of %d", at, sorted(s.chosen), made.size, best.size)
@@ -203,7 +203,7 @@ func TestHardSpreadSelectsAsManyClustersAsIsPossible(t *testing.T) {
 }
 
 // dropSoft leaves only hard constraints in what fits.
-func (s *small) dropSoft() {
+func (s *smallFleet) dropSoft() {
 	for i, constraint := range slices.Backward(s.constraints()) {
 		if constraint.WhenUnsatisfiable != clusterv1beta1.DoNotSchedule {
 			s.even, s.skews = slices.Delete(s.even, i, i+1), slices.Delete(s.skews, i, i+1)
@@ -256,7 +256,7 @@ func TestHowFarCrossingAntiAffinityIsFromTheBest(t *testing.T) {
 		if r.Chance(40) {
 			b.Apart(clusterv1beta1.TopologyKeyTypeClaim, "c")
 		}
-	}, func(at string, s small) {
+	}, func(at string, s smallFleet) {
 		if !s.fits(s.made()) {
 			t.Errorf("%s: %v does not keep the terms", at, sorted(s.chosen))
 		}
@@ -272,7 +272,7 @@ func TestHowFarAntiAffinityAcrossHardSpreadIsFromTheBest(t *testing.T) {
 		if r.Chance(40) {
 			b.Even(clusterv1beta1.TopologyKeyTypeLabel, "b", 1, true)
 		}
-	}, func(at string, s small) {
+	}, func(at string, s smallFleet) {
 		if !s.fits(s.made()) {
 			t.Errorf("%s: %v does not keep the terms", at, sorted(s.chosen))
 		}

@@ -32,20 +32,20 @@ type run struct {
 	env  *celenv.Env
 	spec clusterv1beta1.PlacementSpec
 
-	prior []earlier
+	prior []storedSlice
 	// incumbents are the clusters that are in the decisions and exist.
 	incumbents map[string]bool
-	past       memory
+	memory     memory
 	weight     map[string]int
-	// apart are the terms of anti-affinity, even the constraints of spread; paths are the domains of every cluster.
-	apart, even []topology
-	paths       map[string][]string
-	said        map[question]reply
-	views       map[string]*view
+	// antiAffinity are the terms of anti-affinity, even the constraints of spread; paths are the domains of every cluster.
+	antiAffinity, spread []topology
+	paths                map[string][]string
+	evaluated            map[evaluationKey]evaluation
+	views                map[string]*view
 }
 
-// earlier is one slice as it is stored.
-type earlier struct {
+// storedSlice is one slice as it is stored.
+type storedSlice struct {
 	number, index   int
 	group, strategy string
 	clusters        []string
@@ -54,25 +54,25 @@ type earlier struct {
 
 // Decide returns what is right for one placement of a world.
 func (o *Oracle) Decide(w *World, key fleet.Key) Outcome {
-	if wrong(w.Placements[key], o.env) {
-		return o.reader(w, key).keep(words(w.Placements[key], o.env))
+	if invalid(w.Placements[key], o.env) {
+		return o.newRun(w, key).keep(faultMessage(w.Placements[key], o.env))
 	}
 	return o.run(w, key).decide()
 }
 
-// reader is a run that knows what is stored and not what is asked for.
-func (o *Oracle) reader(w *World, key fleet.Key) *run {
+// newRun is a run that knows what is stored and not what is asked for.
+func (o *Oracle) newRun(w *World, key fleet.Key) *run {
 	r := &run{
 		w: w, key: key, env: o.env, spec: w.Placements[key].Spec, incumbents: map[string]bool{},
-		said: map[question]reply{}, views: map[string]*view{},
+		evaluated: map[evaluationKey]evaluation{}, views: map[string]*view{},
 	}
 	r.readPrior()
 	return r
 }
 
 func (o *Oracle) run(w *World, key fleet.Key) *run {
-	r := o.reader(w, key)
-	r.past, r.weight = recall(w.Placements[key], w.Now), weights(r.spec.PrioritizerPolicy)
+	r := o.newRun(w, key)
+	r.memory, r.weight = readMemory(w.Placements[key], w.Now), weights(r.spec.PrioritizerPolicy)
 	r.terms()
 	return r
 }
@@ -86,7 +86,7 @@ func (r *run) readPrior() {
 		if err != nil || index < 0 {
 			index = -1
 		}
-		slice := earlier{
+		slice := storedSlice{
 			number: number, index: index,
 			group:    object.Labels[clusterv1beta1.DecisionGroupNameLabel],
 			strategy: object.Annotations[strategyAnnotation],
@@ -100,7 +100,7 @@ func (r *run) readPrior() {
 		}
 		r.prior = append(r.prior, slice)
 	}
-	slices.SortFunc(r.prior, func(a, b earlier) int {
+	slices.SortFunc(r.prior, func(a, b storedSlice) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.index, b.index), cmp.Compare(a.group, b.group),
 			cmp.Compare(a.strategy, b.strategy), slices.Compare(a.clusters, b.clusters))
 	})
@@ -127,7 +127,7 @@ func (r *run) priorStrategy() string {
 
 // keep leaves the decisions alone, save for clusters that the namespace cannot reach any more.
 func (r *run) keep(problem string) Outcome {
-	scope := r.reach(nil, r.incumbents)
+	scope := r.candidateScope(nil, r.incumbents)
 	stay := map[string]bool{}
 	verdicts := map[string]string{}
 	for name, cluster := range r.w.Clusters {
@@ -153,37 +153,37 @@ func (r *run) keep(problem string) Outcome {
 
 // decide goes through the stages: who may be chosen, who should be, who may leave for that, and in which groups.
 func (r *run) decide() Outcome {
-	first := r.look(r.incumbents)
-	if first.dead != "" {
-		out := r.keep(first.dead)
-		out.LookAgain = earliest(first.matched)
+	first := r.view(r.incumbents)
+	if first.failure != "" {
+		out := r.keep(first.failure)
+		out.RecheckAt = earliest(first.matched)
 		return out
 	}
-	chosen, next := r.pace(first, r.settle(first))
-	last := r.look(chosen)
-	again := slices.Concat(first.again, releases(next), r.takeovers(next))
+	chosen, next := r.throttle(first, r.stabilize(first))
+	last := r.view(chosen)
+	again := slices.Concat(first.rechecks, releases(next), r.failbackTimes(next))
 	members := first.membership(chosen)
-	again = append(again, members.again...)
-	if members.dead != "" {
-		out := r.keep(members.dead)
-		out.LookAgain = earliest(again)
+	again = append(again, members.rechecks...)
+	if members.failure != "" {
+		out := r.keep(members.failure)
+		out.RecheckAt = earliest(again)
 		return out
 	}
-	judged := r.judge(first, last, next, chosen)
+	judged := r.verdicts(first, last, next, chosen)
 	out := Outcome{
 		Decided: true, Selected: len(chosen), Verdicts: judged.verdicts,
 		Satisfied:     r.satisfied(last, judged, len(chosen)),
 		Misconfigured: misconfiguredIs(strings.Join(first.scope.problems, "; ")),
-		LookAgain:     earliest(again),
+		RecheckAt:     earliest(again),
 	}
 	out.Groups, out.Regrouped = members.groups(chosen)
 	for name := range chosen {
-		if first.in[name] && r.reluctant(name) {
-			out.Reluctant++
+		if first.in[name] && r.hasPenalty(name) {
+			out.Penalized++
 		}
 	}
 	r.store(&out, fingerprint(r.spec.DecisionStrategy.GroupStrategy), r.entries(last))
-	r.storeConditions(&out, out.Satisfied, out.Misconfigured, r.heldCondition(next), r.expired(last, members.asked))
+	r.storeConditions(&out, out.Satisfied, out.Misconfigured, r.heldCondition(next), r.expiredCondition(last, members.expired))
 	r.storeMemory(&out, next)
 	return out
 }

@@ -30,22 +30,22 @@ func (r *run) allows(selected int) int {
 	return number
 }
 
-// pace holds back as many of those who would be dropped as the budget demands. It returns who is chosen then, and what
+// throttle holds back as many of those who would be dropped as the budget demands. It returns who is chosen then, and what
 // is to be remembered.
-func (r *run) pace(first *view, ideal map[string]bool) (chosen map[string]bool, next memory) {
+func (r *run) throttle(first *view, ideal map[string]bool) (chosen map[string]bool, next memory) {
 	chosen, next = ideal, memory{sameSpec: true, held: map[string]time.Time{}, release: map[string]time.Time{}}
 	var held, paid []string
 	if r.spec.DisruptionPolicy != nil {
-		chosen, next.spent, held, paid = r.afford(first, ideal)
+		chosen, next.spent, held, paid = r.spendBudget(first, ideal)
 	}
-	last := r.look(chosen)
+	last := r.view(chosen)
 	next.waiting = r.waiting(last, first)
 	if len(held) == 0 {
 		return chosen, next
 	}
 	after := *r
-	after.past, after.views = memory{sameSpec: true, waiting: next.waiting}, map[string]*view{}
-	for name := range minus(chosen, after.settle(last.as(&after))) {
+	after.memory, after.views = memory{sameSpec: true, waiting: next.waiting}, map[string]*view{}
+	for name := range minus(chosen, after.stabilize(last.as(&after))) {
 		next.held[name] = r.heldSince(name)
 		if slices.Contains(paid, name) {
 			next.held[name] = ceil(r.w.Now) // it was picked again, and its turn is over
@@ -58,21 +58,21 @@ func (r *run) pace(first *view, ideal map[string]bool) (chosen map[string]bool, 
 // as returns the view for another run, which remembers other things.
 func (v *view) as(r *run) *view {
 	out := *v
-	out.poll = &poll{run: r}
+	out.evaluator = &evaluator{run: r}
 	return &out
 }
 
 // heldSince is from when on a cluster that is held now is held.
 func (r *run) heldSince(name string) time.Time {
-	if from, known := r.past.held[name]; known {
+	if from, known := r.memory.held[name]; known {
 		return from
 	}
 	return ceil(r.w.Now)
 }
 
-// afford releases as many of the row as the budget has room for, and says who is left of it, and who is paid for.
-func (r *run) afford(first *view, ideal map[string]bool) (chosen map[string]bool, spent []payment, held, paid []string) {
-	paid, row := r.leavers(first, ideal)
+// spendBudget releases as many of the row as the budget has room for, and says who is left of it, and who is paid for.
+func (r *run) spendBudget(first *view, ideal map[string]bool) (chosen map[string]bool, spent []payment, held, paid []string) {
+	paid, row := r.removals(first, ideal)
 	spent = r.redate(len(paid))
 	active := 0
 	for _, payment := range spent {
@@ -81,7 +81,7 @@ func (r *run) afford(first *view, ideal map[string]bool) (chosen map[string]bool
 		}
 	}
 	before := len(r.incumbents)
-	if r.past.sameSpec && active > 0 && len(r.past.held)+len(r.past.releasing) > 0 {
+	if r.memory.sameSpec && active > 0 && len(r.memory.held)+len(r.memory.releasing) > 0 {
 		before = 0 // the held may have made them more
 	}
 	room := func(size int) int { return min(len(row), max(0, r.allows(size)-active)) }
@@ -94,33 +94,33 @@ func (r *run) afford(first *view, ideal map[string]bool) (chosen map[string]bool
 	return chosen, r.pay(spent, len(released)), row[len(released):], append(paid, released...)
 }
 
-// leavers are the incumbents that would be dropped: those that are paid for, and the row of those that are not, first
+// removals are the incumbents that would be dropped: those that are paid for, and the row of those that are not, first
 // held first. Those who are gone or out of reach, and those dropped by a change of the spec, leave for free.
-func (r *run) leavers(first *view, ideal map[string]bool) (paid, row []string) {
+func (r *run) removals(first *view, ideal map[string]bool) (paid, row []string) {
 	for _, name := range names(minus(r.incumbents, ideal)) {
-		_, held := r.past.held[name]
+		_, held := r.memory.held[name]
 		switch {
 		case !first.scope.candidates[name]:
-		case r.past.releasing[name]:
+		case r.memory.releasing[name]:
 			paid = append(paid, name)
-		case r.past.sameSpec || held:
+		case r.memory.sameSpec || held:
 			row = append(row, name)
 		}
 	}
-	line(first, row, r.heldSince)
+	sortForRemoval(first, row, r.heldSince)
 	return paid, row
 }
 
-// line puts clusters in the order in which they leave.
-func line(first *view, row []string, since func(string) time.Time) {
+// sortForRemoval puts clusters in the order in which they leave.
+func sortForRemoval(first *view, row []string, since func(string) time.Time) {
 	slices.SortFunc(row, func(a, b string) int {
-		return cmp.Or(since(a).Compare(since(b)), cmp.Compare(one01(first.in[a]), one01(first.in[b])), cmp.Compare(a, b))
+		return cmp.Or(since(a).Compare(since(b)), cmp.Compare(toInt(first.in[a]), toInt(first.in[b])), cmp.Compare(a, b))
 	})
 }
 
 // redate dates payments for clusters that leave only now anew: the newest are taken to be theirs.
 func (r *run) redate(leaving int) []payment {
-	spent := slices.Clone(r.past.spent)
+	spent := slices.Clone(r.memory.spent)
 	for i, left := len(spent)-1, leaving; i >= 0 && left > 0; i-- {
 		taken := min(left, spent[i].count)
 		spent[i].count -= taken
@@ -175,7 +175,7 @@ func (r *run) release(first *view, ideal map[string]bool, row []string, room int
 // schedule works out when each of the held may leave, one after the other, if nothing else changes.
 func (r *run) schedule(first *view, next memory, slots int) {
 	row := slices.Collect(maps.Keys(next.held))
-	line(first, row, func(name string) time.Time { return next.held[name] })
+	sortForRemoval(first, row, func(name string) time.Time { return next.held[name] })
 	var ends []time.Time
 	for _, spent := range next.spent {
 		for range spent.count {

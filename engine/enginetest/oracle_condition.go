@@ -13,12 +13,12 @@ import (
 )
 
 // satisfied goes down the table of PlacementSatisfied.
-func (r *run) satisfied(last *view, said judged, selected int) engine.Condition {
+func (r *run) satisfied(last *view, said verdicts, selected int) engine.Condition {
 	wanted := -1
 	if r.spec.NumberOfClusters != nil {
 		wanted = int(*r.spec.NumberOfClusters)
 	}
-	scope, inTheWay := last.scope, r.inTheWay(said)
+	scope, inTheWay := last.scope, r.blockedMessage(said)
 	switch {
 	case len(scope.valid) == 0:
 		return satisfiedIs("False", "NoManagedClusterSetBindings", "No valid ManagedClusterSetBindings found in placement namespace")
@@ -32,10 +32,10 @@ func (r *run) satisfied(last *view, said judged, selected int) engine.Condition 
 		return satisfiedIs("True", "AllDecisionsScheduled", "All cluster decisions scheduled")
 	case selected == 0 && inTheWay != "":
 		return satisfiedIs("False", "NoManagedClusterMatched", "No ManagedCluster can be selected"+inTheWay)
-	case selected == 0 && last.refused > 0:
+	case selected == 0 && last.rejectedByTaints > 0:
 		return satisfiedIs("False", "NoManagedClusterMatched", "Each of the "+
-			count(last.refused, "ManagedClusters that match the cluster predicates has a taint that is not tolerated"))
-	case selected == 0 && slices.Contains(slices.Collect(maps.Values(last.fell)), "OutsideTiers"):
+			count(last.rejectedByTaints, "ManagedClusters that match the cluster predicates has a taint that is not tolerated"))
+	case selected == 0 && slices.Contains(slices.Collect(maps.Values(last.rejected)), "OutsideTiers"):
 		return satisfiedIs("False", "NoManagedClusterMatched", "No ManagedCluster that matches the cluster predicates is in any of the tiers")
 	case selected == 0:
 		return satisfiedIs("False", "NoManagedClusterMatched", "No ManagedCluster matches any of the cluster predicate")
@@ -46,12 +46,12 @@ func (r *run) satisfied(last *view, said judged, selected int) engine.Condition 
 	}
 }
 
-// inTheWay lists the terms that keep clusters out, whatever their rank.
-func (r *run) inTheWay(said judged) string {
+// blockedMessage lists the terms that keep clusters out, whatever their rank.
+func (r *run) blockedMessage(said verdicts) string {
 	out := &strings.Builder{}
-	for _, term := range slices.Concat(r.apart, r.even) {
-		if n := said.capped[term.words]; n > 0 {
-			fmt.Fprintf(out, "; %s keeps out %d ManagedClusters", term.words, n)
+	for _, term := range slices.Concat(r.antiAffinity, r.spread) {
+		if n := said.blocked[term.text]; n > 0 {
+			fmt.Fprintf(out, "; %s keeps out %d ManagedClusters", term.text, n)
 		}
 	}
 	return out.String()
@@ -93,8 +93,8 @@ func (r *run) heldCondition(next memory) engine.Condition {
 	return out
 }
 
-// expired counts the scores that are out of date, by prioritizer and by what expressions ask for.
-func (r *run) expired(last *view, asked inquiry) engine.Condition {
+// expiredCondition counts the scores that are out of date, by prioritizer and by what expressions ask for.
+func (r *run) expiredCondition(last *view, asked clustersByResource) engine.Condition {
 	var problems []string
 	for _, prioritizer := range slices.SortedFunc(maps.Keys(r.weight), byResource) {
 		resource, score, addOn := strings.Cut(prioritizer, "/")
@@ -103,8 +103,8 @@ func (r *run) expired(last *view, asked inquiry) engine.Condition {
 				prioritizer, n, resource))
 		}
 	}
-	all := inquiry{}
-	for _, some := range []inquiry{last.asked, asked} {
+	all := clustersByResource{}
+	for _, some := range []clustersByResource{last.expired, asked} {
 		for resource, clusters := range some {
 			if all[resource] == nil {
 				all[resource] = map[string]bool{}
@@ -138,7 +138,7 @@ func (v *view) outdated(resource, score string) int {
 			continue
 		}
 		for _, item := range object.Status.Scores {
-			n += one01(item.Name == score)
+			n += toInt(item.Name == score)
 		}
 	}
 	return n

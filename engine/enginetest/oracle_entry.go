@@ -22,7 +22,7 @@ type entries struct {
 // entries are those of a new decision: tiers and totals are those of the next run.
 func (r *run) entries(last *view) entries {
 	out := entries{of: map[string]clusterv1beta1.ClusterDecision{}, scored: r.spec.SortBy == "Score", rate: rate(r.spec.ScoreRateLimit)}
-	for name := range last.seats {
+	for name := range last.selected {
 		entry := clusterv1beta1.ClusterDecision{ClusterName: name, Reason: last.tierName(name)}
 		if out.scored && last.in[name] {
 			entry.Score = int64(last.total[name])
@@ -98,7 +98,7 @@ func (r *run) storeScores(out *Outcome, shown entries) {
 		for _, slice := range out.Slices {
 			slice.Status.Decisions = stored[slice.Name]
 		}
-		out.PlanAgain = next
+		out.ScoresDue = next
 	}
 }
 

@@ -14,17 +14,17 @@ func (r *run) stabilization() time.Duration {
 	return time.Duration(*policy.StabilizationSeconds) * time.Second
 }
 
-// overtaken are the clusters that may be chosen, have no seat, and are of an earlier tier than one that has.
-func (v *view) overtaken() []string {
+// recovered are the clusters that may be chosen, have no seat, and are of an earlier tier than one that has.
+func (v *view) recovered() []string {
 	latest := -1
-	for name := range v.seats {
+	for name := range v.selected {
 		if v.eligible(name) {
 			latest = max(latest, v.tier[name])
 		}
 	}
 	var out []string
 	for _, name := range names(v.in) {
-		if v.eligible(name) && !v.seats[name] && v.tier[name] < latest {
+		if v.eligible(name) && !v.selected[name] && v.tier[name] < latest {
 			out = append(out, name)
 		}
 	}
@@ -37,7 +37,7 @@ func (v *view) unstable(sameSpec bool, waiting map[string]time.Time) map[string]
 	if v.stabilization() == 0 || !sameSpec {
 		return out
 	}
-	for _, name := range v.overtaken() {
+	for _, name := range v.recovered() {
 		if from, known := waiting[name]; !known || v.w.Now.Before(from.Add(v.stabilization())) {
 			out[name] = true
 		}
@@ -51,7 +51,7 @@ func (r *run) waiting(last, first *view) map[string]time.Time {
 	if r.stabilization() == 0 {
 		return out
 	}
-	line := last.overtaken()
+	line := last.recovered()
 	slices.SortFunc(line, func(a, b string) int {
 		if first.precedes(a, b) {
 			return -1
@@ -59,7 +59,7 @@ func (r *run) waiting(last, first *view) map[string]time.Time {
 		return 1
 	})
 	for _, name := range line[:min(1000, len(line))] {
-		from, known := r.past.waiting[name]
+		from, known := r.memory.waiting[name]
 		if !known {
 			from = ceil(r.w.Now)
 		}
@@ -68,8 +68,8 @@ func (r *run) waiting(last, first *view) map[string]time.Time {
 	return out
 }
 
-// takeovers are the instants at which somebody has waited for long enough.
-func (r *run) takeovers(next memory) []time.Time {
+// failbackTimes are the instants at which somebody has waited for long enough.
+func (r *run) failbackTimes(next memory) []time.Time {
 	var out []time.Time
 	for _, from := range next.waiting {
 		if at := from.Add(r.stabilization()); at.After(r.w.Now) {

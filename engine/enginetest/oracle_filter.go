@@ -14,7 +14,7 @@ import (
 func (v *view) predicates() {
 	costly := map[string]bool{}
 	for i, predicate := range v.spec.Predicates {
-		ballot := v.ballot(predicate.RequiredClusterSelector, minus(v.scope.candidates, v.scope.held))
+		ballot := v.evaluateSelector(predicate.RequiredClusterSelector, minus(v.scope.candidates, v.scope.held))
 		for name, answer := range ballot.answers {
 			switch answer {
 			case celenv.Yes:
@@ -24,17 +24,17 @@ func (v *view) predicates() {
 			case celenv.No, celenv.Failed:
 			}
 		}
-		v.blame(fmt.Sprintf("Predicate:predicates[%d]", i), ballot)
+		v.recordFailure(fmt.Sprintf("Predicate:predicates[%d]", i), ballot)
 	}
 	for name := range v.scope.candidates {
 		switch {
 		case v.in[name]:
 		case v.scope.held[name]:
-			v.in[name], v.guests[name] = true, true
+			v.in[name], v.retainedOnly[name] = true, true
 		case len(v.spec.Predicates) == 0:
 			v.in[name] = true
-		case costly[name] && v.seats[name]:
-			v.in[name], v.held[name], v.guests[name] = true, true, true
+		case costly[name] && v.selected[name]:
+			v.in[name], v.held[name], v.retainedOnly[name] = true, true, true
 		case costly[name]:
 			v.drop(name, "TooCostly")
 		default:
@@ -52,22 +52,22 @@ func (r *run) selects(selector clusterv1beta1.ClusterSelector, name string) bool
 // taints drops the clusters with a taint that is not tolerated.
 func (v *view) taints() {
 	for _, name := range names(v.in) {
-		why, ends := v.standing(name)
+		why, ends := v.taintVerdict(name)
 		if why == "" {
-			v.again = append(v.again, ends...)
+			v.rechecks = append(v.rechecks, ends...)
 			continue
 		}
 		v.drop(name, why)
-		if !v.guests[name] {
-			v.refused++
+		if !v.retainedOnly[name] {
+			v.rejectedByTaints++
 		}
 	}
 }
 
-// standing says what the first taint that is not tolerated makes of a cluster, or when the tolerations end.
-func (v *view) standing(name string) (verdict string, ends []time.Time) {
+// taintVerdict says what the first taint that is not tolerated makes of a cluster, or when the tolerations end.
+func (v *view) taintVerdict(name string) (verdict string, ends []time.Time) {
 	for _, taint := range v.w.Clusters[name].Spec.Taints {
-		if taint.Effect == "NoSelectIfNew" && v.seats[name] {
+		if taint.Effect == "NoSelectIfNew" && v.selected[name] {
 			continue
 		}
 		forever, until := v.tolerance(taint)
@@ -84,14 +84,14 @@ func (v *view) standing(name string) (verdict string, ends []time.Time) {
 	return "", ends
 }
 
-// demoted says whether a cluster ranks after all others: it has a PreferNoSelect taint that is not tolerated, and it has
+// penalized says whether a cluster ranks after all others: it has a PreferNoSelect taint that is not tolerated, and it has
 // no seat of a placement that wants to stay where it is.
-func (v *view) demoted(name string) bool {
-	return v.reluctant(name) && (!v.seats[name] || v.weight["Steady"] <= 0)
+func (v *view) penalized(name string) bool {
+	return v.hasPenalty(name) && (!v.selected[name] || v.weight["Steady"] <= 0)
 }
 
-// reluctant says whether a cluster has a PreferNoSelect taint that is not tolerated.
-func (r *run) reluctant(name string) bool {
+// hasPenalty says whether a cluster has a PreferNoSelect taint that is not tolerated.
+func (r *run) hasPenalty(name string) bool {
 	for _, taint := range r.w.Clusters[name].Spec.Taints {
 		forever, until := r.tolerance(taint)
 		if taint.Effect == "PreferNoSelect" && !forever && !r.w.Now.Before(until) {

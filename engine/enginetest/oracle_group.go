@@ -12,14 +12,14 @@ import (
 
 const limit = 100
 
-// seat is where a cluster is put: in which group, and in which slice of it. A slice of 0 is none yet.
-type seat struct {
-	group home
+// assignment is where a cluster is put: in which group, and in which slice of it. A slice of 0 is none yet.
+type assignment struct {
+	group groupKey
 	slice int
 }
 
-// home tells groups apart: by name, and by index while it is being worked out.
-type home struct {
+// groupKey tells groups apart: by name, and by index while it is being worked out.
+type groupKey struct {
 	name  string
 	index int
 }
@@ -27,17 +27,17 @@ type home struct {
 // groups seats every chosen cluster, where it sat if it may stay, and names those that had to leave their group.
 func (m *membership) groups(chosen map[string]bool) (groups []Group, regrouped []string) {
 	strategy := m.spec.DecisionStrategy.GroupStrategy
-	seats := map[string]seat{}
+	seats := map[string]assignment{}
 	if !m.strategyChanged(strategy) {
-		seats = m.stay(chosen)
+		seats = m.keepMembers(chosen)
 	}
 	if len(seats) == 0 {
-		m.seatAnew(seats, chosen, strategy)
+		m.assignAll(seats, chosen, strategy)
 	} else {
-		regrouped = spill(seats, GroupBound(strategy, len(chosen)))
-		m.seatNewcomers(seats, chosen, strategy)
+		regrouped = removeOverflow(seats, GroupBound(strategy, len(chosen)))
+		m.assignNewcomers(seats, chosen, strategy)
 	}
-	return arranged(seats, strategy), regrouped
+	return orderGroups(seats, strategy), regrouped
 }
 
 func (r *run) strategyChanged(strategy clusterv1beta1.GroupStrategy) bool {
@@ -49,22 +49,22 @@ func (r *run) strategyChanged(strategy clusterv1beta1.GroupStrategy) bool {
 	return false
 }
 
-// stay seats the clusters that sit in the lowest slice which they are in and whose group they still belong to. Of a
+// keepMembers seats the clusters that sit in the lowest slice which they are in and whose group they still belong to. Of a
 // number that two slices have, the first has it; of a slice that is too full, the first clusters by name stay in it.
-func (m *membership) stay(chosen map[string]bool) map[string]seat {
-	seats := map[string]seat{}
+func (m *membership) keepMembers(chosen map[string]bool) map[string]assignment {
+	seats := map[string]assignment{}
 	taken := map[int]bool{}
 	for _, slice := range m.prior {
 		if slice.index < 0 {
 			continue
 		}
-		group := home{slice.group, m.position(slice.index)}
+		group := groupKey{slice.group, m.position(slice.index)}
 		var here []string
 		for _, name := range slice.clusters {
 			if _, seated := seats[name]; seated || !chosen[name] || !m.belongs(name, slice.group) {
 				continue
 			}
-			seats[name] = seat{group: group}
+			seats[name] = assignment{group: group}
 			here = append(here, name)
 		}
 		if len(here) == 0 || slice.number < 1 || taken[slice.number] {
@@ -73,7 +73,7 @@ func (m *membership) stay(chosen map[string]bool) map[string]seat {
 		taken[slice.number] = true
 		slices.Sort(here)
 		for _, name := range here[:min(limit, len(here))] {
-			seats[name] = seat{group, slice.number}
+			seats[name] = assignment{group, slice.number}
 		}
 	}
 	return seats
@@ -98,8 +98,8 @@ func nameOf(claim int, strategy clusterv1beta1.GroupStrategy) string {
 	return strategy.DecisionGroups[claim].GroupName
 }
 
-// seatAnew cuts the clusters of each predefined group, then all others, into groups of the length.
-func (m *membership) seatAnew(seats map[string]seat, chosen map[string]bool, strategy clusterv1beta1.GroupStrategy) {
+// assignAll cuts the clusters of each predefined group, then all others, into groups of the length.
+func (m *membership) assignAll(seats map[string]assignment, chosen map[string]bool, strategy clusterv1beta1.GroupStrategy) {
 	index := 0
 	for claim := 0; claim <= len(strategy.DecisionGroups); claim++ {
 		var mine []string
@@ -112,7 +112,7 @@ func (m *membership) seatAnew(seats map[string]seat, chosen map[string]bool, str
 			if i > 0 && i%length(strategy, len(chosen)) == 0 {
 				index++
 			}
-			seats[name] = seat{group: home{nameOf(claim, strategy), index}}
+			seats[name] = assignment{group: groupKey{nameOf(claim, strategy), index}}
 		}
 		if len(mine) > 0 {
 			index++
@@ -120,8 +120,8 @@ func (m *membership) seatAnew(seats map[string]seat, chosen map[string]bool, str
 	}
 }
 
-// spill takes the seats of the last by name of each group above the bound, and returns their names.
-func spill(seats map[string]seat, bound int) []string {
+// removeOverflow takes the seats of the last by name of each group above the bound, and returns their names.
+func removeOverflow(seats map[string]assignment, bound int) []string {
 	var out []string
 	for _, members := range groupsOf(seats) {
 		for i, name := range members {
@@ -136,8 +136,8 @@ func spill(seats map[string]seat, bound int) []string {
 }
 
 // groupsOf returns the members of each group by name.
-func groupsOf(seats map[string]seat) map[home][]string {
-	out := map[home][]string{}
+func groupsOf(seats map[string]assignment) map[groupKey][]string {
+	out := map[groupKey][]string{}
 	for name, seat := range seats {
 		out[seat.group] = append(out[seat.group], name)
 	}
@@ -147,8 +147,8 @@ func groupsOf(seats map[string]seat) map[home][]string {
 	return out
 }
 
-// seatNewcomers gives each a group of its name: the last with room, else the first with room, else a new one.
-func (m *membership) seatNewcomers(seats map[string]seat, chosen map[string]bool, strategy clusterv1beta1.GroupStrategy) {
+// assignNewcomers gives each a group of its name: the last with room, else the first with room, else a new one.
+func (m *membership) assignNewcomers(seats map[string]assignment, chosen map[string]bool, strategy clusterv1beta1.GroupStrategy) {
 	length := length(strategy, len(chosen))
 	for _, name := range names(chosen) {
 		if _, seated := seats[name]; seated {
@@ -175,14 +175,14 @@ func (m *membership) seatNewcomers(seats map[string]seat, chosen map[string]bool
 		case last >= 0:
 			index = first
 		}
-		seats[name] = seat{group: home{wanted, index}}
+		seats[name] = assignment{group: groupKey{wanted, index}}
 	}
 }
 
-// arranged puts the groups in order and gives everybody a slice.
-func arranged(seats map[string]seat, strategy clusterv1beta1.GroupStrategy) []Group {
+// orderGroups puts the groups in order and gives everybody a slice.
+func orderGroups(seats map[string]assignment, strategy clusterv1beta1.GroupStrategy) []Group {
 	members := groupsOf(seats)
-	order := make([]home, 0, len(members))
+	order := make([]groupKey, 0, len(members))
 	for group := range members {
 		order = append(order, group)
 	}
@@ -194,7 +194,7 @@ func arranged(seats map[string]seat, strategy clusterv1beta1.GroupStrategy) []Gr
 		}
 		return len(strategy.DecisionGroups)
 	}
-	slices.SortFunc(order, func(a, b home) int {
+	slices.SortFunc(order, func(a, b groupKey) int {
 		return cmp.Or(cmp.Compare(rank(a.name), rank(b.name)), cmp.Compare(a.index, b.index))
 	})
 	used := map[int]bool{}
@@ -202,17 +202,17 @@ func arranged(seats map[string]seat, strategy clusterv1beta1.GroupStrategy) []Gr
 		used[seat.slice] = true
 	}
 	if len(order) == 0 {
-		return []Group{{Slices: []Numbered{{1, []string{}}}}}
+		return []Group{{Slices: []NumberedSlice{{1, []string{}}}}}
 	}
 	var out []Group
 	for _, group := range order {
-		out = append(out, Group{group.name, sliced(members[group], seats, used)})
+		out = append(out, Group{group.name, cutSlices(members[group], seats, used)})
 	}
 	return out
 }
 
-// sliced fills the slices that a group has, lowest number first, then opens new ones of the lowest free numbers.
-func sliced(members []string, seats map[string]seat, used map[int]bool) []Numbered {
+// cutSlices fills the slices that a group has, lowest number first, then opens new ones of the lowest free numbers.
+func cutSlices(members []string, seats map[string]assignment, used map[int]bool) []NumberedSlice {
 	held := map[int][]string{}
 	var loose []string
 	for _, name := range members {
@@ -236,19 +236,19 @@ func sliced(members []string, seats map[string]seat, used map[int]bool) []Number
 		}
 		held[number] = append(held[number], name)
 	}
-	var out []Numbered
+	var out []NumberedSlice
 	for number, members := range held {
 		slices.Sort(members)
-		out = append(out, Numbered{number, members})
+		out = append(out, NumberedSlice{number, members})
 	}
-	slices.SortFunc(out, func(a, b Numbered) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(out, func(a, b NumberedSlice) int { return cmp.Compare(a.Number, b.Number) })
 	return out
 }
 
 // inOrderOfGroups are the stored slices, group after group.
-func (r *run) inOrderOfGroups() []earlier {
+func (r *run) inOrderOfGroups() []storedSlice {
 	out := slices.Clone(r.prior)
-	slices.SortStableFunc(out, func(a, b earlier) int {
+	slices.SortStableFunc(out, func(a, b storedSlice) int {
 		return cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(a.group, b.group), cmp.Compare(a.number, b.number))
 	})
 	return out
@@ -257,15 +257,15 @@ func (r *run) inOrderOfGroups() []earlier {
 // keptGroups are the groups as they are stored, with only the clusters that stay, each once. What has no number of its
 // own, or no room in its slice, gets a new slice in the same group.
 func (r *run) keptGroups(stay map[string]bool) []Group {
-	seats := map[string]seat{}
+	seats := map[string]assignment{}
 	used := map[int]bool{}
-	var order []home
+	var order []groupKey
 	for _, slice := range r.inOrderOfGroups() {
-		group := home{slice.group, slice.index}
+		group := groupKey{slice.group, slice.index}
 		var here []string
 		for _, name := range slice.clusters {
 			if _, seated := seats[name]; !seated && stay[name] {
-				seats[name] = seat{group: group}
+				seats[name] = assignment{group: group}
 				here = append(here, name)
 			}
 		}
@@ -278,15 +278,15 @@ func (r *run) keptGroups(stay map[string]bool) []Group {
 		}
 		used[slice.number] = true
 		for _, name := range here[:min(limit, len(here))] {
-			seats[name] = seat{group, slice.number}
+			seats[name] = assignment{group, slice.number}
 		}
 	}
 	var out []Group
 	for _, group := range order {
-		out = append(out, Group{group.name, sliced(groupsOf(seats)[group], seats, used)})
+		out = append(out, Group{group.name, cutSlices(groupsOf(seats)[group], seats, used)})
 	}
 	if len(out) == 0 {
-		return []Group{{Slices: []Numbered{{1, []string{}}}}}
+		return []Group{{Slices: []NumberedSlice{{1, []string{}}}}}
 	}
 	return out
 }

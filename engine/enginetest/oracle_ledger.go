@@ -39,8 +39,8 @@ func ceil(at time.Time) time.Time {
 	return at
 }
 
-// recall reads the memory from the status of a placement. Nonsense is read as what does the least harm.
-func recall(placement *clusterv1beta1.Placement, now time.Time) memory {
+// readMemory reads the memory from the status of a placement. Nonsense is read as what does the least harm.
+func readMemory(placement *clusterv1beta1.Placement, now time.Time) memory {
 	out := memory{releasing: map[string]bool{}, held: map[string]time.Time{}, waiting: map[string]time.Time{}}
 	satisfied := meta.FindStatusCondition(placement.Status.Conditions, "PlacementSatisfied")
 	out.sameSpec = satisfied != nil && satisfied.ObservedGeneration == placement.Generation
@@ -79,7 +79,7 @@ func since(in []clusterv1beta1.ClustersSince, out map[string]time.Time) {
 
 // storeMemory puts the memory into the status.
 func (r *run) storeMemory(out *Outcome, next memory) {
-	disruption := &clusterv1beta1.DisruptionStatus{Held: lists(next.held)}
+	disruption := &clusterv1beta1.DisruptionStatus{Held: sinceLists(next.held)}
 	for _, spent := range next.spent {
 		disruption.Spent = append(disruption.Spent, clusterv1beta1.DisruptionSpent{
 			At: metav1.NewTime(spent.at), Count: int32(spent.count), //nolint:gosec // worlds are small
@@ -90,12 +90,12 @@ func (r *run) storeMemory(out *Outcome, next memory) {
 		out.Status.Disruption = disruption
 	}
 	if len(next.waiting) > 0 {
-		out.Status.Failback = &clusterv1beta1.FailbackStatus{Waiting: lists(next.waiting)}
+		out.Status.Failback = &clusterv1beta1.FailbackStatus{Waiting: sinceLists(next.waiting)}
 	}
 }
 
-// lists puts clusters of the same instant together.
-func lists(in map[string]time.Time) []clusterv1beta1.ClustersSince {
+// sinceLists puts clusters of the same instant together.
+func sinceLists(in map[string]time.Time) []clusterv1beta1.ClustersSince {
 	var out []clusterv1beta1.ClustersSince
 	for _, name := range slices.Sorted(maps.Keys(in)) {
 		at := slices.IndexFunc(out, func(some clusterv1beta1.ClustersSince) bool { return some.Since.Time.Equal(in[name]) })

@@ -9,7 +9,7 @@ import (
 
 // membership is which predefined groups the chosen clusters may be in.
 type membership struct {
-	*poll
+	*evaluator
 
 	strategy clusterv1beta1.GroupStrategy
 	// answers are those of each group.
@@ -19,13 +19,13 @@ type membership struct {
 // membership asks every group about every chosen cluster, with what the filters left to spend.
 func (v *view) membership(chosen map[string]bool) *membership {
 	out := &membership{
-		poll:     &poll{run: v.run, spent: v.spent, asked: inquiry{}},
-		strategy: v.spec.DecisionStrategy.GroupStrategy,
+		evaluator: &evaluator{run: v.run, spent: v.spent, expired: clustersByResource{}},
+		strategy:  v.spec.DecisionStrategy.GroupStrategy,
 	}
 	for i, group := range out.strategy.DecisionGroups {
-		ballot := out.ballot(asSelector(group.ClusterSelector), chosen)
+		ballot := out.evaluateSelector(asSelector(group.ClusterSelector), chosen)
 		out.answers = append(out.answers, ballot.answers)
-		out.blame(fmt.Sprintf("DecisionGroup:decisionGroups[%d]", i), ballot)
+		out.recordFailure(fmt.Sprintf("DecisionGroup:decisionGroups[%d]", i), ballot)
 	}
 	return out
 }

@@ -2,8 +2,8 @@ package enginetest
 
 import "slices"
 
-// tally counts clusters in domains while they are picked.
-type tally struct {
+// domainCounter counts clusters in domains while they are picked.
+type domainCounter struct {
 	*view
 
 	// children are the domains in each domain, count is how many clusters are chosen in each.
@@ -12,9 +12,9 @@ type tally struct {
 	chosen   map[string]bool
 }
 
-// tally counts some clusters in the domains of those that may be chosen.
-func (v *view) tally(chosen map[string]bool) *tally {
-	t := &tally{view: v, children: map[string]map[string]bool{}, count: map[string]int{}, chosen: map[string]bool{}}
+// counter counts some clusters in the domains of those that may be chosen.
+func (v *view) counter(chosen map[string]bool) *domainCounter {
+	t := &domainCounter{view: v, children: map[string]map[string]bool{}, count: map[string]int{}, chosen: map[string]bool{}}
 	for name := range v.in {
 		if !v.eligible(name) {
 			continue
@@ -33,15 +33,15 @@ func (v *view) tally(chosen map[string]bool) *tally {
 	return t
 }
 
-func (t *tally) take(name string) {
+func (t *domainCounter) take(name string) {
 	t.chosen[name] = true
 	for _, domain := range t.paths[name] {
 		t.count[domain]++
 	}
 }
 
-// above returns by how much the i-th domain of a path exceeds the emptiest beside it, itself included.
-func (t *tally) above(path []string, i int) int {
+// skew returns by how much the i-th domain of a path exceeds the emptiest beside it, itself included.
+func (t *domainCounter) skew(path []string, i int) int {
 	least := t.count[path[i+1]]
 	for sibling := range t.children[path[i]] {
 		least = min(least, t.count[sibling])
@@ -49,8 +49,8 @@ func (t *tally) above(path []string, i int) int {
 	return t.count[path[i+1]] - least
 }
 
-// rival returns the first by name of the chosen that have the cluster's value for a term; empty where none has.
-func (t *tally) rival(term topology, name string) string {
+// takenBy returns the first by name of the chosen that have the cluster's value for a term; empty where none has.
+func (t *domainCounter) takenBy(term topology, name string) string {
 	first := ""
 	mine, _ := term.value(t.w.Clusters[name])
 	for other := range t.chosen {
@@ -62,46 +62,46 @@ func (t *tally) rival(term topology, name string) string {
 }
 
 // allowed says whether a cluster may join the chosen.
-func (t *tally) allowed(name string) bool {
+func (t *domainCounter) allowed(name string) bool {
 	if !t.eligible(name) {
 		return false
 	}
-	for _, term := range t.apart {
-		if t.rival(term, name) != "" {
+	for _, term := range t.antiAffinity {
+		if t.takenBy(term, name) != "" {
 			return false
 		}
 	}
-	for i, constraint := range t.even {
-		if constraint.hard && t.above(t.paths[name], i)+1 > constraint.skew {
+	for i, constraint := range t.spread {
+		if constraint.hard && t.skew(t.paths[name], i)+1 > constraint.skew {
 			return false
 		}
 	}
 	return true
 }
 
-// merit is where a cluster stands beside the chosen: the list that is less is better.
-func (t *tally) merit(name string) []int {
+// rankBeside is where a cluster stands beside the chosen: the list that is less is better.
+func (t *domainCounter) rankBeside(name string) []int {
 	rank, path := t.rank(name), t.paths[name]
 	out := rank[:2:2] // tier and demotion
-	for i, constraint := range t.even {
+	for i, constraint := range t.spread {
 		if !constraint.hard {
-			out = append(out, max(0, t.above(path, i)+1-constraint.skew))
+			out = append(out, max(0, t.skew(path, i)+1-constraint.skew))
 		}
 	}
 	spread := 0
-	for i, constraint := range t.even {
-		share := 100 - 200*min(t.above(path, i), constraint.skew)/constraint.skew
-		spread += share << (len(t.even) - 1 - i)
+	for i, constraint := range t.spread {
+		share := 100 - 200*min(t.skew(path, i), constraint.skew)/constraint.skew
+		spread += share << (len(t.spread) - 1 - i)
 	}
-	if len(t.even) > 0 {
-		spread /= 1<<len(t.even) - 1
+	if len(t.spread) > 0 {
+		spread /= 1<<len(t.spread) - 1
 	}
 	return append(out, rank[2]-t.weight["Spread"]*spread, rank[3])
 }
 
 // pick takes some clusters as chosen, whatever stands against it, and adds the best of others one by one.
 func (v *view) pick(forced, from map[string]bool) map[string]bool {
-	t := v.tally(forced)
+	t := v.counter(forced)
 	order := names(from)
 	for v.wants(len(t.chosen)) {
 		best, merit := "", []int(nil)
@@ -109,7 +109,7 @@ func (v *view) pick(forced, from map[string]bool) map[string]bool {
 			if t.chosen[name] || !t.allowed(name) {
 				continue
 			}
-			if mine := t.merit(name); best == "" || slices.Compare(mine, merit) < 0 {
+			if mine := t.rankBeside(name); best == "" || slices.Compare(mine, merit) < 0 {
 				best, merit = name, mine
 			}
 		}
@@ -129,19 +129,19 @@ func (r *run) wants(chosen int) bool {
 // choose picks the clusters for a view. Where some must wait, they are let in only beside those who would stay without
 // them, and beside those for whom somebody has to go, or would go next.
 func (v *view) choose() map[string]bool {
-	waits := v.unstable(v.past.sameSpec, v.past.waiting)
+	waits := v.unstable(v.memory.sameSpec, v.memory.waiting)
 	picked := v.pick(nil, minus(v.in, waits))
 	if len(waits) == 0 {
 		return picked
 	}
-	firm := both(picked, v.seats)
+	firm := both(picked, v.selected)
 	var come []string
 	leave := 0
 	for _, name := range names(v.in) {
-		if v.eligible(name) && v.seats[name] && !picked[name] {
+		if v.eligible(name) && v.selected[name] && !picked[name] {
 			leave++
 		}
-		if picked[name] && !v.seats[name] {
+		if picked[name] && !v.selected[name] {
 			come = append(come, name)
 		}
 	}
@@ -151,7 +151,7 @@ func (v *view) choose() map[string]bool {
 		}
 		return 1
 	})
-	stay := names(both(picked, v.seats))
+	stay := names(both(picked, v.selected))
 	for i, name := range come {
 		if i < leave || slices.ContainsFunc(stay, func(stays string) bool { return v.precedes(name, stays) }) {
 			firm[name] = true
@@ -160,13 +160,13 @@ func (v *view) choose() map[string]bool {
 	return v.pick(firm, v.in)
 }
 
-// settle chooses again, each time as the run after would, until the choice confirms itself. Choices that lead to each
+// stabilize chooses again, each time as the run after would, until the choice confirms itself. Choices that lead to each
 // other in a circle are all the same; the one whose names come first is taken.
-func (r *run) settle(first *view) map[string]bool {
+func (r *run) stabilize(first *view) map[string]bool {
 	const rounds = 16
 	made := []map[string]bool{first.choose()}
 	for len(made) < rounds {
-		next := r.look(made[len(made)-1]).choose()
+		next := r.view(made[len(made)-1]).choose()
 		for i, before := range made {
 			if slices.Equal(names(before), names(next)) {
 				return slices.MinFunc(made[i:], func(a, b map[string]bool) int { return slices.Compare(names(a), names(b)) })

@@ -14,8 +14,8 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// reach is which clusters a placement may choose from.
-type reach struct {
+// scope is which clusters a placement may choose from.
+type scope struct {
 	valid, eligible []string
 	// candidates include the held: those that are selected, may be members of a set that cannot be read, and are of no
 	// other.
@@ -24,9 +24,9 @@ type reach struct {
 	problems []string
 }
 
-// reach works out the scope from all sets that are bound, or those of them that are asked for.
-func (r *run) reach(asked []string, seats map[string]bool) reach {
-	out := reach{candidates: map[string]bool{}, held: map[string]bool{}}
+// candidateScope works out the scope from all sets that are bound, or those of them that are asked for.
+func (r *run) candidateScope(asked []string, seats map[string]bool) scope {
+	out := scope{candidates: map[string]bool{}, held: map[string]bool{}}
 	for _, name := range slices.Sorted(maps.Keys(r.w.Bindings[r.key.Namespace])) {
 		set := r.w.Sets[name]
 		if set == nil {
@@ -38,7 +38,7 @@ func (r *run) reach(asked []string, seats map[string]bool) reach {
 		}
 		out.eligible = append(out.eligible, name)
 		if unreadable(set) {
-			out.problems = append(out.problems, "ManagedClusterSet:"+name+": "+fleet.NewSet(set).Faults.ToAggregate().Error())
+			out.problems = append(out.problems, "ManagedClusterSet:"+name+": "+fleet.NewSet(set).Errors.ToAggregate().Error())
 			continue
 		}
 		for cluster, object := range r.w.Clusters {

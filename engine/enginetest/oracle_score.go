@@ -45,15 +45,15 @@ func (v *view) score() {
 // rank is where a cluster stands in the order of choice, as far as that does not depend on who else is picked: the list
 // that is less goes first.
 func (v *view) rank(name string) []int {
-	return []int{v.tier[name], one01(v.demoted(name)), -v.total[name], v.unseated(name)}
+	return []int{v.tier[name], toInt(v.penalized(name)), -v.total[name], v.newcomerRank(name)}
 }
 
-// unseated is 1 for a cluster that others of the same total go before, since they are selected already and Balance counts.
-func (v *view) unseated(name string) int {
-	return one01(v.weight["Balance"] != 0 && !v.seats[name])
+// newcomerRank is 1 for a cluster that others of the same total go before, since they are selected already and Balance counts.
+func (v *view) newcomerRank(name string) int {
+	return toInt(v.weight["Balance"] != 0 && !v.selected[name])
 }
 
-func one01(yes bool) int {
+func toInt(yes bool) int {
 	if yes {
 		return 1
 	}
@@ -100,9 +100,9 @@ func (v *view) balance(weight int) map[string]int {
 	out := map[string]int{}
 	for name := range v.in {
 		switch {
-		case v.seats[name] && weight < 0:
+		case v.selected[name] && weight < 0:
 			out[name] = -100
-		case v.seats[name] || most == 0:
+		case v.selected[name] || most == 0:
 			out[name] = 100
 		default:
 			out[name] = 2 * int(math.Trunc(100*(0.5-float64(len(chosen[name]))/float64(most))))
@@ -114,7 +114,7 @@ func (v *view) balance(weight int) map[string]int {
 func (v *view) steady(weight int) map[string]int {
 	out := map[string]int{}
 	for name := range v.in {
-		if v.seats[name] && weight > 0 {
+		if v.selected[name] && weight > 0 {
 			out[name] = 100
 		}
 	}
@@ -132,7 +132,7 @@ func (v *view) allocatable(resource clusterv1.ResourceName) map[string]int {
 		}
 	}
 	least, most := math.Inf(1), math.Inf(-1)
-	for _, name := range v.lasting() {
+	for _, name := range v.notRetained() {
 		if a, known := amount[name]; known {
 			least, most = min(least, a), max(most, a)
 		}
@@ -149,11 +149,11 @@ func (v *view) allocatable(resource clusterv1.ResourceName) map[string]int {
 	return out
 }
 
-// lasting returns the clusters that do not pass only since they are selected, or all where there are none.
-func (v *view) lasting() []string {
+// notRetained returns the clusters that do not pass only since they are selected, or all where there are none.
+func (v *view) notRetained() []string {
 	var out []string
 	for name := range v.in {
-		if guest := v.guests[name] || v.seats[name] && v.refusedIfNew(name); !guest {
+		if guest := v.retainedOnly[name] || v.selected[name] && v.rejectedIfNew(name); !guest {
 			out = append(out, name)
 		}
 	}
@@ -163,11 +163,11 @@ func (v *view) lasting() []string {
 	return out
 }
 
-// refusedIfNew says whether a cluster would not be let in, were it not selected.
-func (v *view) refusedIfNew(name string) bool {
+// rejectedIfNew says whether a cluster would not be let in, were it not selected.
+func (v *view) rejectedIfNew(name string) bool {
 	other := *v
-	other.seats = nil
-	verdict, _ := other.standing(name)
+	other.selected = nil
+	verdict, _ := other.taintVerdict(name)
 	return verdict != ""
 }
 
@@ -185,7 +185,7 @@ func (v *view) addOn(prioritizer string) map[string]int {
 				}
 				out[name] = int(item.Value)
 				if until != nil {
-					v.again = append(v.again, until.Add(time.Nanosecond))
+					v.rechecks = append(v.rechecks, until.Add(time.Nanosecond))
 				}
 			}
 		}

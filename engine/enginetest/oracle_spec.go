@@ -17,8 +17,8 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// wrong says whether a spec cannot be followed.
-func wrong(placement *clusterv1beta1.Placement, env *celenv.Env) bool {
+// invalid says whether a spec cannot be followed.
+func invalid(placement *clusterv1beta1.Placement, env *celenv.Env) bool {
 	spec := placement.Spec
 	if len(placement.Name) > 63 || spec.NumberOfClusters != nil && *spec.NumberOfClusters < 0 {
 		return true
@@ -37,17 +37,17 @@ func wrong(placement *clusterv1beta1.Placement, env *celenv.Env) bool {
 		return true
 	}
 	for _, predicate := range spec.Predicates {
-		if wrongSelector(predicate.RequiredClusterSelector, env) {
+		if invalidSelector(predicate.RequiredClusterSelector, env) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(spec.Tolerations, wrongToleration) || wrongPolicy(spec.PrioritizerPolicy) ||
-		wrongStrategy(spec.DecisionStrategy.GroupStrategy, env) || wrongTiers(spec.Tiers, env) || wrongPace(spec) ||
-		wrongSpread(spec.SpreadPolicy) || wrongOrder(spec)
+	return slices.ContainsFunc(spec.Tolerations, invalidToleration) || invalidPolicy(spec.PrioritizerPolicy) ||
+		invalidStrategy(spec.DecisionStrategy.GroupStrategy, env) || invalidTiers(spec.Tiers, env) || invalidBudget(spec) ||
+		invalidSpread(spec.SpreadPolicy) || invalidOrder(spec)
 }
 
-// words returns the text of the condition for a spec that is wrong: only the engine knows its own words.
-func words(placement *clusterv1beta1.Placement, env *celenv.Env) string {
+// faultMessage returns the text of the condition for a spec that is wrong: only the engine knows its own words.
+func faultMessage(placement *clusterv1beta1.Placement, env *celenv.Env) string {
 	_, faults := program.Compile(placement, env)
 	var out []string
 	for _, fault := range faults {
@@ -75,12 +75,12 @@ func words(placement *clusterv1beta1.Placement, env *celenv.Env) string {
 	return strings.Join(out, "; ")
 }
 
-func wrongLabels(selector metav1.LabelSelector) bool {
+func invalidLabels(selector metav1.LabelSelector) bool {
 	_, err := metav1.LabelSelectorAsSelector(&selector)
 	return err != nil
 }
 
-func wrongClaims(selector clusterv1beta1.ClusterClaimSelector) bool {
+func invalidClaims(selector clusterv1beta1.ClusterClaimSelector) bool {
 	if _, nameless := selector.MatchClaims[""]; nameless {
 		return true
 	}
@@ -104,7 +104,7 @@ func wrongClaims(selector clusterv1beta1.ClusterClaimSelector) bool {
 	return false
 }
 
-func wrongToleration(toleration clusterv1beta1.Toleration) bool {
+func invalidToleration(toleration clusterv1beta1.Toleration) bool {
 	switch toleration.Operator {
 	case "", "Equal":
 		if toleration.Key == "" {
@@ -120,7 +120,7 @@ func wrongToleration(toleration clusterv1beta1.Toleration) bool {
 	return !slices.Contains([]string{"", "NoSelect", "PreferNoSelect", "NoSelectIfNew"}, string(toleration.Effect))
 }
 
-func wrongPolicy(policy clusterv1beta1.PrioritizerPolicy) bool {
+func invalidPolicy(policy clusterv1beta1.PrioritizerPolicy) bool {
 	if !slices.Contains([]string{"", "Additive", "Exact"}, string(policy.Mode)) {
 		return true
 	}
@@ -155,9 +155,9 @@ func coordinate(in clusterv1beta1.ScoreCoordinate) (name string, ok bool) {
 
 var groupName = regexp.MustCompile(`^[a-zA-Z0-9][-A-Za-z0-9_.]{0,61}[a-zA-Z0-9]$`)
 
-func wrongStrategy(strategy clusterv1beta1.GroupStrategy, env *celenv.Env) bool {
+func invalidStrategy(strategy clusterv1beta1.GroupStrategy, env *celenv.Env) bool {
 	for _, group := range strategy.DecisionGroups {
-		if !groupName.MatchString(group.GroupName) || wrongSelector(asSelector(group.ClusterSelector), env) {
+		if !groupName.MatchString(group.GroupName) || invalidSelector(asSelector(group.ClusterSelector), env) {
 			return true
 		}
 	}

@@ -27,19 +27,19 @@ func TestMain(m *testing.M) {
 }
 
 // overSeeds runs check for every seed below n, or for the one that the flag names, on every core.
-func overSeeds(t *testing.T, n int, check func(t *testing.T, rig rig, seed uint64, at string)) {
+func overSeeds(t *testing.T, n int, check func(t *testing.T, rig harness, seed uint64, at string)) {
 	t.Helper()
 	at := func(seed uint64) string {
 		return fmt.Sprintf("seed %d (go test ./engine/enginetest -run '^%s$' -seed %d)", seed, t.Name(), seed)
 	}
 	if *seed > 0 {
-		check(t, newRig(t), *seed, at(*seed))
+		check(t, newHarness(t), *seed, at(*seed))
 		return
 	}
 	var wg sync.WaitGroup
 	workers := runtime.GOMAXPROCS(0)
 	for worker := range workers {
-		rig := newRig(t)
+		rig := newHarness(t)
 		wg.Go(func() {
 			for i := worker; i < n && !t.Failed(); i += workers {
 				one := uint64(i + 1)
@@ -56,13 +56,13 @@ func overSeeds(t *testing.T, n int, check func(t *testing.T, rig rig, seed uint6
 	wg.Wait()
 }
 
-// rig is what a worker needs; nothing in it is shared.
-type rig struct {
+// harness is what a worker needs; nothing in it is shared.
+type harness struct {
 	env    *celenv.Env
 	oracle *enginetest.Oracle
 }
 
-func newRig(t testing.TB) rig {
+func newHarness(t testing.TB) harness {
 	t.Helper()
 	env, err := celenv.New()
 	if err != nil {
@@ -72,27 +72,27 @@ func newRig(t testing.TB) rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return rig{env, oracle}
+	return harness{env, oracle}
 }
 
 func TestTheEngineDecidesRandomWorldsAsTheOracleDoes(t *testing.T) {
 	t.Parallel()
-	overSeeds(t, *worlds, func(t *testing.T, rig rig, seed uint64, at string) {
+	overSeeds(t, *worlds, func(t *testing.T, rig harness, seed uint64, at string) {
 		w := enginetest.NewRandom(seed).World(2)
 		s := w.Snapshot()
 		for _, key := range w.Keys() {
-			same(t, at+" "+key.String(), rig.oracle.Decide(w, key), enginetest.Engine(w, s, key, rig.env))
+			same(t, at+" "+key.String(), rig.oracle.Decide(w, key), enginetest.EngineOutcome(w, s, key, rig.env))
 		}
 	})
 }
 
 func TestTheEngineDecidesFullWorldsAsTheOracleDoes(t *testing.T) {
 	t.Parallel()
-	overSeeds(t, *worlds, func(t *testing.T, rig rig, seed uint64, at string) {
+	overSeeds(t, *worlds, func(t *testing.T, rig harness, seed uint64, at string) {
 		w := enginetest.NewRandom(seed).FullWorld(2)
 		s := w.Snapshot()
 		for _, key := range w.Keys() {
-			same(t, at+" "+key.String(), rig.oracle.Decide(w, key), enginetest.Engine(w, s, key, rig.env))
+			same(t, at+" "+key.String(), rig.oracle.Decide(w, key), enginetest.EngineOutcome(w, s, key, rig.env))
 		}
 	})
 }

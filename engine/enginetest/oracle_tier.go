@@ -11,13 +11,13 @@ import (
 func (v *view) tiers() {
 	matched := map[string]bool{}
 	for i, tier := range v.spec.Tiers {
-		ballot := v.ballot(tier.ClusterSelector, minus(v.in, matched))
+		ballot := v.evaluateSelector(tier.ClusterSelector, minus(v.in, matched))
 		for name, answer := range ballot.answers {
 			_, placed := v.tier[name]
 			switch {
 			case answer == celenv.Yes:
 				matched[name] = true
-			case answer != celenv.TooCostly || !v.seats[name]:
+			case answer != celenv.TooCostly || !v.selected[name]:
 				continue
 			case !placed:
 				v.held[name] = true
@@ -26,7 +26,7 @@ func (v *view) tiers() {
 				v.tier[name] = i
 			}
 		}
-		v.blame(fmt.Sprintf("Tiers:tiers[%d]", i), ballot)
+		v.recordFailure(fmt.Sprintf("Tiers:tiers[%d]", i), ballot)
 	}
 	if len(v.spec.Tiers) == 0 {
 		return // everybody is in tier 0
@@ -39,7 +39,7 @@ func (v *view) tiers() {
 		case !placed:
 			v.drop(name, "OutsideTiers")
 		case !matched[name]:
-			v.guests[name] = true
+			v.retainedOnly[name] = true
 		}
 	}
 }

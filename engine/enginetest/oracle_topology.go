@@ -10,8 +10,8 @@ import (
 
 // topology is one term that keeps clusters apart.
 type topology struct {
-	// words name the term as messages do.
-	words string
+	// text name the term as messages do.
+	text  string
 	claim bool
 	key   string
 	// skew and hard are those of a spread constraint.
@@ -19,25 +19,25 @@ type topology struct {
 	hard bool
 }
 
-func of(what string, kind clusterv1beta1.TopologyKeyType, key string) topology {
+func newTopology(what string, kind clusterv1beta1.TopologyKeyType, key string) topology {
 	source := "label"
 	if kind == "Claim" {
 		source = "claim"
 	}
-	return topology{words: what + " over " + source + " " + key, claim: kind == "Claim", key: key}
+	return topology{text: what + " over " + source + " " + key, claim: kind == "Claim", key: key}
 }
 
 // terms reads the anti-affinity terms, each value of which may be chosen once, and the spread constraints that count:
 // soft ones need a number of clusters.
 func (r *run) terms() {
 	for _, term := range r.spec.SpreadPolicy.AntiAffinity {
-		r.apart = append(r.apart, of("anti-affinity", term.TopologyKeyType, term.TopologyKey))
+		r.antiAffinity = append(r.antiAffinity, newTopology("anti-affinity", term.TopologyKeyType, term.TopologyKey))
 	}
 	for _, constraint := range r.spec.SpreadPolicy.SpreadConstraints {
-		t := of("spread", constraint.TopologyKeyType, constraint.TopologyKey)
+		t := newTopology("spread", constraint.TopologyKeyType, constraint.TopologyKey)
 		t.skew, t.hard = max(1, int(constraint.MaxSkew)), constraint.WhenUnsatisfiable == "DoNotSchedule"
 		if t.hard || r.spec.NumberOfClusters != nil {
-			r.even = append(r.even, t)
+			r.spread = append(r.spread, t)
 		}
 	}
 	r.paths = map[string][]string{}
@@ -62,7 +62,7 @@ func (t topology) value(cluster *clusterv1.ManagedCluster) (value string, has bo
 
 // lacks returns the first term for whose sake a cluster is never chosen, since it has no value for it.
 func (r *run) lacks(name string) (term topology, lacks bool) {
-	for _, t := range slices.Concat(r.apart, r.even) {
+	for _, t := range slices.Concat(r.antiAffinity, r.spread) {
 		if _, has := t.value(r.w.Clusters[name]); !has && (t.hard || t.skew == 0) {
 			return t, true
 		}
@@ -82,7 +82,7 @@ const root = "/"
 // path returns the domains that a cluster is in, from the root down, one for each constraint.
 func (r *run) path(name string) []string {
 	out := []string{root}
-	for _, constraint := range r.even {
+	for _, constraint := range r.spread {
 		step := "lacks"
 		if value, has := constraint.value(r.w.Clusters[name]); has {
 			step = strconv.Quote(value)

@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// judged is what is said of every cluster, and how many of them each hard term keeps out.
-type judged struct {
+// verdicts is what is said of every cluster, and how many of them each hard term keeps out.
+type verdicts struct {
 	verdicts map[string]string
-	capped   map[string]int
+	blocked  map[string]int
 }
 
-// judge says what became of every cluster.
-func (r *run) judge(first, last *view, next memory, chosen map[string]bool) judged {
-	out := judged{verdicts: map[string]string{}, capped: map[string]int{}}
-	beside := last.tally(chosen)
+// verdicts says what became of every cluster.
+func (r *run) verdicts(first, last *view, next memory, chosen map[string]bool) verdicts {
+	out := verdicts{verdicts: map[string]string{}, blocked: map[string]int{}}
+	beside := last.counter(chosen)
 	waits := last.unstable(true, next.waiting)
 	for name := range r.w.Clusters {
 		_, held := next.held[name]
 		switch {
 		case chosen[name] && held:
-			out.verdicts[name] = "Held" + until(next.release[name]) + ", else " + r.otherwise(first, name)
+			out.verdicts[name] = "Held" + until(next.release[name]) + ", else " + r.underlying(first, name)
 		case chosen[name] && (first.held[name] || first.scope.held[name]):
 			out.verdicts[name] = "Held"
 		case chosen[name]:
 			out.verdicts[name] = "Selected"
 		case !first.in[name]:
-			out.verdicts[name] = first.fell[name]
+			out.verdicts[name] = first.rejected[name]
 		case waits[name]:
 			out.verdicts[name] = "Waiting" + until(r.since(next, name).Add(r.stabilization()))
 		case last.in[name]:
-			out.verdicts[name] = r.cap(first, beside, name, out.capped)
+			out.verdicts[name] = r.rejection(first, beside, name, out.blocked)
 		default:
 			out.verdicts[name] = "Beaten" // it was a candidate only since it was selected
 		}
@@ -39,10 +39,10 @@ func (r *run) judge(first, last *view, next memory, chosen map[string]bool) judg
 	return out
 }
 
-// otherwise is what a cluster that the budget holds would be told.
-func (r *run) otherwise(first *view, name string) string {
+// underlying is what a cluster that the budget holds would be told.
+func (r *run) underlying(first *view, name string) string {
 	if !first.in[name] {
-		return first.fell[name]
+		return first.rejected[name]
 	}
 	if _, lacks := r.lacks(name); lacks {
 		return "Capped"
@@ -66,41 +66,41 @@ func (r *run) since(next memory, name string) time.Time {
 	return ceil(r.w.Now)
 }
 
-// cap says what keeps a candidate from standing beside the chosen, if it is not just that others are better.
-func (r *run) cap(first *view, beside *tally, name string, count map[string]int) string {
+// rejection says what keeps a candidate from standing beside the chosen, if it is not just that others are better.
+func (r *run) rejection(first *view, beside *domainCounter, name string, count map[string]int) string {
 	if term, lacks := r.lacks(name); lacks {
-		count[term.words]++
-		return r.cappedBy(term, name)
+		count[term.text]++
+		return r.blockedBy(term, name)
 	}
-	if !r.wants(len(beside.chosen)) && !first.goesBeforeOne(name, beside.chosen) {
+	if !r.wants(len(beside.chosen)) && !first.precedesAny(name, beside.chosen) {
 		return "Beaten"
 	}
-	for _, term := range r.apart {
-		if rival := beside.rival(term, name); rival != "" {
-			count[term.words]++
-			return r.cappedBy(term, name) + " of " + rival
+	for _, term := range r.antiAffinity {
+		if rival := beside.takenBy(term, name); rival != "" {
+			count[term.text]++
+			return r.blockedBy(term, name) + " of " + rival
 		}
 	}
 	for _, hard := range []bool{true, false} {
-		for i, constraint := range r.even {
-			if constraint.hard != hard || beside.above(r.paths[name], i)+1 <= constraint.skew {
+		for i, constraint := range r.spread {
+			if constraint.hard != hard || beside.skew(r.paths[name], i)+1 <= constraint.skew {
 				continue
 			}
 			if hard {
-				count[constraint.words]++
+				count[constraint.text]++
 			}
-			return r.cappedBy(constraint, name)
+			return r.blockedBy(constraint, name)
 		}
 	}
 	return "Beaten"
 }
 
-func (r *run) cappedBy(term topology, name string) string {
+func (r *run) blockedBy(term topology, name string) string {
 	value, has := term.value(r.w.Clusters[name])
-	return fmt.Sprintf("Capped by %s: %q %v", term.words, value, has)
+	return fmt.Sprintf("Capped by %s: %q %v", term.text, value, has)
 }
 
-// goesBeforeOne says whether a cluster precedes one of the chosen that may be chosen.
-func (v *view) goesBeforeOne(name string, chosen map[string]bool) bool {
+// precedesAny says whether a cluster precedes one of the chosen that may be chosen.
+func (v *view) precedesAny(name string, chosen map[string]bool) bool {
 	return slices.ContainsFunc(names(chosen), func(other string) bool { return v.eligible(other) && v.precedes(name, other) })
 }

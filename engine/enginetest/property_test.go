@@ -19,14 +19,14 @@ import (
 var properties = 2_000
 
 // forEachDecision decides every placement of n random worlds.
-func forEachDecision(t *testing.T, n int, check func(t *testing.T, rig rig, at string, c decided)) {
+func forEachDecision(t *testing.T, n int, check func(t *testing.T, rig harness, at string, c decided)) {
 	t.Helper()
 	t.Parallel()
-	overSeeds(t, n, func(t *testing.T, rig rig, seed uint64, at string) {
+	overSeeds(t, n, func(t *testing.T, rig harness, seed uint64, at string) {
 		w := enginetest.NewRandom(seed + 1<<32).World(2)
 		s := w.Snapshot()
 		for _, key := range w.Keys() {
-			check(t, rig, at+" "+key.String(), decided{w, s, key, enginetest.Answer(s, w.Placements[key], rig.env)})
+			check(t, rig, at+" "+key.String(), decided{w, s, key, enginetest.DecidePlacement(s, w.Placements[key], rig.env)})
 		}
 	})
 }
@@ -40,11 +40,11 @@ type decided struct {
 }
 
 // again decides once more, from the slices of the result.
-func (c decided) again(t *testing.T, rig rig) *engine.Result {
+func (c decided) again(t *testing.T, rig harness) *engine.Result {
 	t.Helper()
 	e := c.snapshot.Edit()
 	e.SetSlices(c.key, c.result.Slices())
-	return enginetest.Answer(e.Snapshot(), c.world.Placements[c.key], rig.env)
+	return enginetest.DecidePlacement(e.Snapshot(), c.world.Placements[c.key], rig.env)
 }
 
 // plan returns the writes and applies none.
@@ -75,7 +75,7 @@ func set(names []string) map[string]bool {
 }
 
 func TestDecidingAgainMovesNothing(t *testing.T) {
-	forEachDecision(t, properties, func(t *testing.T, rig rig, at string, c decided) {
+	forEachDecision(t, properties, func(t *testing.T, rig harness, at string, c decided) {
 		again := c.again(t, rig)
 		if diff := cmp.Diff(c.result.Slices(), again.Slices()); diff != "" {
 			t.Errorf("%s: slices (-first +again):\n%s", at, diff)
@@ -84,20 +84,20 @@ func TestDecidingAgainMovesNothing(t *testing.T) {
 }
 
 func TestAPlanThatWasCarriedOutLeavesNothingToWrite(t *testing.T) {
-	forEachDecision(t, properties, func(t *testing.T, rig rig, at string, c decided) {
+	forEachDecision(t, properties, func(t *testing.T, rig harness, at string, c decided) {
 		after := c.world.Copy()
 		for _, write := range c.plan().Writes {
 			after.Apply(write)
 		}
-		result := enginetest.Answer(after.Snapshot(), after.Placements[c.key], rig.env)
+		result := enginetest.DecidePlacement(after.Snapshot(), after.Placements[c.key], rig.env)
 		for _, write := range plan.Diff(result, after.Stored(c.key), after.Now.Add(time.Second)).Writes {
 			t.Errorf("%s: still to %s: %s", at, write.Verb, cmp.Diff(after.Placements[c.key], write.Placement))
 		}
 	})
 }
 
-func TestNeverMoreClustersThanAskedForAreSelected(t *testing.T) {
-	forEachDecision(t, properties, func(t *testing.T, _ rig, at string, c decided) {
+func TestNeverMoreClustersThanWantedAreSelected(t *testing.T) {
+	forEachDecision(t, properties, func(t *testing.T, _ harness, at string, c decided) {
 		wanted := c.world.Placements[c.key].Spec.NumberOfClusters
 		if c.result.Decided && wanted != nil && c.result.Selected > int(*wanted) {
 			t.Errorf("%s: selected %d, want at most %d", at, c.result.Selected, *wanted)
@@ -109,7 +109,7 @@ func TestNeverMoreClustersThanAskedForAreSelected(t *testing.T) {
 }
 
 func TestAMisconfiguredPlacementKeepsEveryReachableCluster(t *testing.T) {
-	forEachDecision(t, properties, func(t *testing.T, _ rig, at string, c decided) {
+	forEachDecision(t, properties, func(t *testing.T, _ harness, at string, c decided) {
 		if c.result.Decided {
 			return
 		}
@@ -140,13 +140,13 @@ func reachable(w *enginetest.World, namespace string) func(name string) bool {
 	return func(name string) bool {
 		object := w.Clusters[name]
 		return object != nil && object.DeletionTimestamp == nil && slices.ContainsFunc(sets, func(s *fleet.Set) bool {
-			return !s.Good() || s.Has(fleet.NewCluster(object))
+			return !s.Valid() || s.Has(fleet.NewCluster(object))
 		})
 	}
 }
 
-func TestNoReaderMissesAClusterThatStaysNorCountsMoreThanBeforeAndAfterAllow(t *testing.T) {
-	forEachDecision(t, properties, func(t *testing.T, _ rig, at string, c decided) {
+func TestNoReaderMissesAClusterThatStaysOrCountsTooMany(t *testing.T) {
+	forEachDecision(t, properties, func(t *testing.T, _ harness, at string, c decided) {
 		after := c.world.Copy()
 		before, wanted := listed(c.world, c.key), set(c.result.Clusters())
 		most := max(len(before), len(wanted))
@@ -179,7 +179,7 @@ func named(write plan.Write) string {
 }
 
 func TestSlicesAreUniqueAndHoldAtMostAHundred(t *testing.T) {
-	forEachDecision(t, properties, func(t *testing.T, _ rig, at string, c decided) {
+	forEachDecision(t, properties, func(t *testing.T, _ harness, at string, c decided) {
 		numbers := map[int]bool{}
 		for index, group := range c.result.Groups {
 			if len(group.Slices) == 0 {
@@ -212,7 +212,7 @@ func TestSlicesAreUniqueAndHoldAtMostAHundred(t *testing.T) {
 }
 
 func TestASliceWhoseClustersDoNotMoveIsWrittenAtMostOnce(t *testing.T) {
-	forEachDecision(t, properties, func(t *testing.T, _ rig, at string, c decided) {
+	forEachDecision(t, properties, func(t *testing.T, _ harness, at string, c decided) {
 		home := map[string]int{}
 		copies := map[string]int{}
 		for _, slice := range c.world.SlicesOf(c.key) {
@@ -227,7 +227,7 @@ func TestASliceWhoseClustersDoNotMoveIsWrittenAtMostOnce(t *testing.T) {
 		}
 		writes := map[string]int{}
 		for _, write := range c.plan().Writes {
-			if write.Verb == plan.Fill || write.Verb == plan.Create {
+			if write.Verb == plan.UpdateDecisions || write.Verb == plan.Create {
 				writes[write.Slice.Name]++
 			}
 		}

@@ -49,7 +49,7 @@ func (r Random) World(placements int) *World {
 			w.Add(slice)
 		}
 	}
-	return w.At(r.moment())
+	return w.At(r.wholeSecond())
 }
 
 // size is mostly small, at times up to 40, and rarely more than one slice holds.
@@ -76,8 +76,10 @@ func clusterName(i int) string { return fmt.Sprintf("c%03d", i) }
 
 func (r Random) setName() string { return one(r, "s1", "s1", "s2", "s3", "gone") }
 
-// moment is an instant within the seconds that taints, tolerations and scores are about.
-func (r Random) moment() time.Time { return Epoch.Add(time.Duration(r.IntN(40)) * 10 * time.Second) }
+// wholeSecond is an instant within the seconds that taints, tolerations and scores are about.
+func (r Random) wholeSecond() time.Time {
+	return Epoch.Add(time.Duration(r.IntN(40)) * 10 * time.Second)
+}
 
 func (r Random) label() (key, value string) {
 	key = one(r, "region", "env", "tier")
@@ -127,7 +129,7 @@ func (r Random) cluster(name string) *clusterv1.ManagedCluster {
 }
 
 func (r Random) taint(b *ClusterBuilder) {
-	added := r.moment()
+	added := r.wholeSecond()
 	if r.Chance(15) {
 		added = time.Time{}
 	}
@@ -216,7 +218,7 @@ func (r Random) score(cluster string) *clusterv1alpha1.AddOnPlacementScore {
 		}
 	}
 	if r.Chance(40) {
-		b.ValidUntil(r.moment())
+		b.ValidUntil(r.wholeSecond())
 	}
 	return b.Obj()
 }

@@ -27,7 +27,7 @@ func (r Random) placement(namespace, name string) *clusterv1beta1.Placement {
 	r.policy(b)
 	r.strategy(b)
 	if wrong {
-		r.mistake(b)
+		r.makeInvalid(b)
 	}
 	return b.Obj()
 }
@@ -129,8 +129,8 @@ func (r Random) strategy(b *PlacementBuilder) {
 	}
 }
 
-// mistake makes a placement wrong in one way.
-func (r Random) mistake(b *PlacementBuilder) {
+// makeInvalid makes a placement wrong in one way.
+func (r Random) makeInvalid(b *PlacementBuilder) {
 	switch r.IntN(12) {
 	case 0:
 		b.Number(-1)

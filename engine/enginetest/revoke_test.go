@@ -35,12 +35,12 @@ func unmanaged() map[string]func(w *enginetest.World, c decided) plan.Stored {
 	}
 }
 
-// TestRevokeTakesOutWhatTheNamespaceMayNotReachAndNothingElse holds the plans for placements that Berth does not decide against the
+// TestRevokeRemovesOnlyUnreachableClusters holds the plans for placements that Berth does not decide against the
 // world's own idea of reach, one cluster at a time.
-func TestRevokeTakesOutWhatTheNamespaceMayNotReachAndNothingElse(t *testing.T) {
+func TestRevokeRemovesOnlyUnreachableClusters(t *testing.T) {
 	for name, leave := range unmanaged() {
 		t.Run(name, func(t *testing.T) {
-			forEachDecision(t, properties/4, func(t *testing.T, _ rig, at string, c decided) {
+			forEachDecision(t, properties/4, func(t *testing.T, _ harness, at string, c decided) {
 				w := c.world.Copy()
 				stored := leave(w, c)
 				before := w.SlicesOf(c.key)
@@ -96,8 +96,8 @@ func TestSlicesGoWithTheirPlacementAtOnce(t *testing.T) {
 		stored plan.Stored
 		want   []string
 	}{
-		"the placement is gone":                          {plan.Stored{Former: "uid"}, []string{"delete p-decision-1"}},
-		"another placement of the name was known before": {plan.Stored{Former: "other"}, nil},
+		"the placement is gone":                          {plan.Stored{FormerUID: "uid"}, []string{"delete p-decision-1"}},
+		"another placement of the name was known before": {plan.Stored{FormerUID: "other"}, nil},
 		"the placement waits for its slices":             {plan.Stored{Placement: waiting}, []string{"delete p-decision-1"}},
 		"the placement waits for something else":         {plan.Stored{Placement: held}, nil},
 		"the placement leaves its slices behind":         {plan.Stored{Placement: orphaning}, nil},

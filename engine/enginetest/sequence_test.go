@@ -16,7 +16,7 @@ const eventsPerSequence = 50
 
 // sequence follows one world through its events.
 type sequence struct {
-	rig
+	harness
 	random enginetest.Random
 	event  func(*enginetest.Live) string
 	live   *enginetest.Live
@@ -26,16 +26,16 @@ type sequence struct {
 	at   string
 }
 
-func newSequence(rig rig, seed uint64, at string) *sequence {
+func newSequence(rig harness, seed uint64, at string) *sequence {
 	random := enginetest.NewRandom(seed)
 	return &sequence{
-		rig: rig, random: random, event: random.Event, live: enginetest.NewLive(random.World(2), rig.env),
+		harness: rig, random: random, event: random.Event, live: enginetest.NewLive(random.World(2), rig.env),
 		last: map[fleet.Key]*engine.Result{}, said: map[fleet.Key]string{}, at: at,
 	}
 }
 
 // newFullSequence is one in which placements ask for much and remember things.
-func newFullSequence(rig rig, seed uint64, at string) *sequence {
+func newFullSequence(rig harness, seed uint64, at string) *sequence {
 	q := newSequence(rig, seed, at)
 	q.event, q.live = q.random.FullEvent, enginetest.NewLive(q.random.FullWorld(2), rig.env)
 	return q
@@ -56,14 +56,14 @@ func (q *sequence) step() string {
 	for _, write := range writes[:did] {
 		q.live.World.Apply(write)
 	}
-	q.live.Decided(key)
+	q.live.SlicesChanged(key)
 	return fmt.Sprintf("%d of %d writes of %s", did, len(writes), key)
 }
 
 // due says whether a placement is to be decided again. What it dates and does not get stored is dated anew.
 func (q *sequence) due(key fleet.Key) bool {
 	last := q.last[key]
-	if last == nil || q.live.Woken[key] || !last.LookAgain.IsZero() && !last.LookAgain.After(q.live.World.Now) {
+	if last == nil || q.live.Woken[key] || !last.RecheckAt.IsZero() && !last.RecheckAt.After(q.live.World.Now) {
 		return true
 	}
 	spec := q.live.World.Placements[key].Spec
@@ -71,8 +71,8 @@ func (q *sequence) due(key fleet.Key) bool {
 	return dates && (!last.Decided || !plan.Diff(last, q.live.World.Stored(key), q.live.World.Now).Empty())
 }
 
-// settle decides whoever is due and holds everybody against the oracle.
-func (q *sequence) settle(t *testing.T, after string) {
+// checkAll decides whoever is due and holds everybody against the oracle.
+func (q *sequence) checkAll(t *testing.T, after string) {
 	t.Helper()
 	w := q.live.World
 	for _, key := range w.Keys() {
@@ -84,11 +84,11 @@ func (q *sequence) settle(t *testing.T, after string) {
 			if want.JSON() != got.JSON() {
 				t.Errorf("%s: %s after %s (-oracle +engine):\n%s", q.at, key, after, cmp.Diff(want, got))
 			}
-			q.said[key] = got.Core().JSON()
+			q.said[key] = got.WithoutStored().JSON()
 			continue
 		}
-		if want := want.Core(); want.JSON() != q.said[key] {
-			got := enginetest.Said(q.last[key]).Core()
+		if want := want.WithoutStored(); want.JSON() != q.said[key] {
+			got := enginetest.OutcomeOf(q.last[key]).WithoutStored()
 			t.Errorf("%s: %s was not woken by: %s (-oracle +engine):\n%s", q.at, key, after, cmp.Diff(want, got))
 		}
 	}
@@ -97,27 +97,27 @@ func (q *sequence) settle(t *testing.T, after string) {
 
 // outcome puts the result in force into words, with what its plan would leave behind.
 func (q *sequence) outcome(key fleet.Key) enginetest.Outcome {
-	return enginetest.After(q.live.World, q.last[key])
+	return enginetest.OutcomeAfter(q.live.World, q.last[key])
 }
 
 func TestTheEngineFollowsRandomEventsAsTheOracleDoes(t *testing.T) {
 	t.Parallel()
-	overSeeds(t, *sequences, func(t *testing.T, rig rig, seed uint64, at string) {
+	overSeeds(t, *sequences, func(t *testing.T, rig harness, seed uint64, at string) {
 		newSequence(rig, seed, at).follow(t)
 	})
 }
 
 func TestTheEngineFollowsOutagesAndRecoveriesAsTheOracleDoes(t *testing.T) {
 	t.Parallel()
-	overSeeds(t, *sequences/2, func(t *testing.T, rig rig, seed uint64, at string) {
+	overSeeds(t, *sequences/2, func(t *testing.T, rig harness, seed uint64, at string) {
 		newFullSequence(rig, seed, at).follow(t)
 	})
 }
 
 func (q *sequence) follow(t *testing.T) {
 	t.Helper()
-	q.settle(t, "the start")
+	q.checkAll(t, "the start")
 	for n := 0; n < eventsPerSequence && !t.Failed(); n++ {
-		q.settle(t, fmt.Sprintf("event %d, %s", n, q.step()))
+		q.checkAll(t, fmt.Sprintf("event %d, %s", n, q.step()))
 	}
 }

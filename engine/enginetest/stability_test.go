@@ -15,8 +15,8 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// carryOut applies the writes of a decision to its world.
-func (c decided) carryOut() {
+// apply applies the writes of a decision to its world.
+func (c decided) apply() {
 	for _, write := range c.plan().Writes {
 		c.world.Apply(write)
 	}
@@ -35,14 +35,14 @@ func where(groups []fleet.Slice) map[string]fleet.Slice {
 
 func TestAClusterThatStaysKeepsItsSliceAndItsGroupWhileOthersComeAndGo(t *testing.T) {
 	t.Parallel()
-	overSeeds(t, properties, func(t *testing.T, rig rig, seed uint64, at string) {
+	overSeeds(t, properties, func(t *testing.T, rig harness, seed uint64, at string) {
 		random := enginetest.NewRandom(seed + 2<<32)
 		live := enginetest.NewLive(random.World(1), rig.env)
 		w := live.World
 		key := w.Keys()[0]
 		first := decided{w, live.Snapshot, key, live.Decide(key)}
-		first.carryOut()
-		live.Decided(key)
+		first.apply()
+		live.SlicesChanged(key)
 		unchanged := maps.Clone(w.Clusters)
 		for range 4 {
 			random.ClusterEvent(live)
@@ -69,8 +69,8 @@ func TestAClusterThatStaysKeepsItsSliceAndItsGroupWhileOthersComeAndGo(t *testin
 	})
 }
 
-func TestACrashAfterAnyWriteIsMendedByDecidingAgainAndNobodyIsMissed(t *testing.T) {
-	forEachDecision(t, properties/4, func(t *testing.T, rig rig, at string, c decided) {
+func TestDecidingAgainRepairsACrashAfterAnyWrite(t *testing.T) {
+	forEachDecision(t, properties/4, func(t *testing.T, rig harness, at string, c decided) {
 		writes := c.plan().Writes
 		for stop := range writes {
 			torn := c.world.Copy()
@@ -78,9 +78,9 @@ func TestACrashAfterAnyWriteIsMendedByDecidingAgainAndNobodyIsMissed(t *testing.
 				torn.Apply(write)
 			}
 			again := decided{torn, torn.Snapshot(), c.key, nil}
-			again.result = enginetest.Answer(again.snapshot, torn.Placements[c.key], rig.env)
+			again.result = enginetest.DecidePlacement(again.snapshot, torn.Placements[c.key], rig.env)
 			at := fmt.Sprintf("%s, crash before write %d", at, stop)
-			same(t, at, rig.oracle.Decide(torn, c.key), enginetest.After(torn, again.result))
+			same(t, at, rig.oracle.Decide(torn, c.key), enginetest.OutcomeAfter(torn, again.result))
 			steady(t, at, again)
 		}
 	})
@@ -104,11 +104,11 @@ func steady(t *testing.T, at string, c decided) {
 	}
 }
 
-// TestWhatOtherPlacementsDecideDisplacesNobody holds where nothing but Balance and Steady ranks. Beside others a newcomer
+// TestOtherPlacementsDisplaceNoCluster holds where nothing but Balance and Steady ranks. Beside others a newcomer
 // that they rank better may be chosen once what counted against it is gone.
-func TestWhatOtherPlacementsDecideDisplacesNobody(t *testing.T) {
+func TestOtherPlacementsDisplaceNoCluster(t *testing.T) {
 	held := 0
-	forEachDecision(t, properties, func(t *testing.T, rig rig, at string, c decided) {
+	forEachDecision(t, properties, func(t *testing.T, rig harness, at string, c decided) {
 		if rankedByOthers(t, rig, c.world.Placements[c.key]) {
 			return
 		}
@@ -125,7 +125,7 @@ func TestWhatOtherPlacementsDecideDisplacesNobody(t *testing.T) {
 			}
 			e.SetSlices(fleet.Key{Namespace: "others", Name: fmt.Sprint(i)}, []fleet.Slice{{Number: 1, Clusters: names}})
 		}
-		again := enginetest.Answer(e.Snapshot(), c.world.Placements[c.key], rig.env)
+		again := enginetest.DecidePlacement(e.Snapshot(), c.world.Placements[c.key], rig.env)
 		if diff := cmp.Diff(c.result.Slices(), again.Slices()); diff != "" {
 			t.Errorf("%s: slices (-before +after others decided):\n%s", at, diff)
 		}
@@ -136,7 +136,7 @@ func TestWhatOtherPlacementsDecideDisplacesNobody(t *testing.T) {
 }
 
 // rankedByOthers says whether anything but Balance, Steady and a placement's own choices ranks clusters for it.
-func rankedByOthers(t *testing.T, rig rig, placement *clusterv1beta1.Placement) bool {
+func rankedByOthers(t *testing.T, rig harness, placement *clusterv1beta1.Placement) bool {
 	t.Helper()
 	compiled, faults := program.Compile(placement, rig.env)
 	return len(faults) == 0 && slices.ContainsFunc(compiled.Prioritizers, func(p program.Prioritizer) bool {
@@ -145,7 +145,7 @@ func rankedByOthers(t *testing.T, rig rig, placement *clusterv1beta1.Placement) 
 }
 
 func TestResultsDoNotDependOnTheOrderInWhichASnapshotWasFilled(t *testing.T) {
-	forEachDecision(t, properties, func(t *testing.T, rig rig, at string, c decided) {
+	forEachDecision(t, properties, func(t *testing.T, rig harness, at string, c decided) {
 		e := fleet.Empty().Edit()
 		random := enginetest.NewRandom(uint64(len(at)))
 		names := slices.Sorted(maps.Keys(c.world.Clusters))
@@ -176,16 +176,16 @@ func TestResultsDoNotDependOnTheOrderInWhichASnapshotWasFilled(t *testing.T) {
 			}
 			e.SetSlices(key, read)
 		}
-		got := enginetest.Answer(e.Snapshot().At(c.world.Now), c.world.Placements[c.key], rig.env)
-		if want, got := enginetest.Said(c.result), enginetest.Said(got); want.JSON() != got.JSON() {
+		got := enginetest.DecidePlacement(e.Snapshot().At(c.world.Now), c.world.Placements[c.key], rig.env)
+		if want, got := enginetest.OutcomeOf(c.result), enginetest.OutcomeOf(got); want.JSON() != got.JSON() {
 			t.Errorf("%s (-in order +shuffled):\n%s", at, cmp.Diff(want, got))
 		}
 	})
 }
 
 func TestASnapshotNeverChangesAndEditsOfOneSnapshotAreIndependent(t *testing.T) {
-	forEachDecision(t, properties/4, func(t *testing.T, rig rig, at string, c decided) {
-		want := enginetest.Said(c.result).JSON()
+	forEachDecision(t, properties/4, func(t *testing.T, rig harness, at string, c decided) {
+		want := enginetest.OutcomeOf(c.result).JSON()
 		var branches []*enginetest.Live
 		for i := range 3 {
 			live := enginetest.NewLive(c.world.Copy(), rig.env)
@@ -196,12 +196,12 @@ func TestASnapshotNeverChangesAndEditsOfOneSnapshotAreIndependent(t *testing.T) 
 			}
 			branches = append(branches, live)
 		}
-		if got := enginetest.Said(enginetest.Answer(c.snapshot, c.world.Placements[c.key], rig.env)).JSON(); got != want {
+		if got := enginetest.OutcomeOf(enginetest.DecidePlacement(c.snapshot, c.world.Placements[c.key], rig.env)).JSON(); got != want {
 			t.Errorf("%s: the snapshot changed:\n%s\n%s", at, want, got)
 		}
 		for i, live := range branches {
 			want := rig.oracle.Decide(live.World, c.key)
-			same(t, fmt.Sprintf("%s, branch %d", at, i), want, enginetest.After(live.World, live.Decide(c.key)))
+			same(t, fmt.Sprintf("%s, branch %d", at, i), want, enginetest.OutcomeAfter(live.World, live.Decide(c.key)))
 		}
 	})
 }

@@ -208,11 +208,11 @@ func (w *World) Apply(write plan.Write) {
 		panic("enginetest: cannot " + write.Verb.String() + " " + write.Slice.Name)
 	case write.Verb == plan.Create:
 		w.Slices[name] = write.Slice
-	case write.Verb == plan.Fill:
+	case write.Verb == plan.UpdateDecisions:
 		next := stored.DeepCopy()
 		next.Status = *write.Slice.Status.DeepCopy()
 		w.Slices[name] = next
-	case write.Verb == plan.Mark:
+	case write.Verb == plan.UpdateMetadata:
 		next := write.Slice.DeepCopy()
 		next.Status = stored.Status
 		w.Slices[name] = next

@@ -14,11 +14,11 @@ import (
 
 // Text returns a text in one line, with every control character spelled out: ESC as ^[ and a carriage return as \r, as
 // kubectl prints them, and the others as \n, \t or \u009b. Bytes that are not UTF-8 become the replacement character.
-func Text(text string) string { return replaced(text, Control) }
+func Text(text string) string { return escapeRunes(text, Control) }
 
 // Lines does the same for a text of several lines: line feeds and tabs stay.
 func Lines(text string) string {
-	return replaced(text, func(r rune) bool { return Control(r) && r != '\n' && r != '\t' })
+	return escapeRunes(text, func(r rune) bool { return Control(r) && r != '\n' && r != '\t' })
 }
 
 // Control reports whether a terminal or an editor may do something else with a rune than show it: the control characters
@@ -27,14 +27,14 @@ func Control(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
-func replaced(text string, control func(rune) bool) string {
+func escapeRunes(text string, control func(rune) bool) string {
 	if utf8.ValidString(text) && strings.IndexFunc(text, control) < 0 {
 		return text
 	}
 	var out strings.Builder
 	for _, r := range text {
 		if control(r) {
-			out.WriteString(spelled(r))
+			out.WriteString(escapeRune(r))
 		} else {
 			out.WriteRune(r)
 		}
@@ -42,9 +42,9 @@ func replaced(text string, control func(rune) bool) string {
 	return out.String()
 }
 
-// spelled returns what is shown for a control character. But for ESC it is what JSON spells, so that a JSON document
+// escapeRune returns what is shown for a control character. But for ESC it is what JSON spells, so that a JSON document
 // stays the same document: it never holds ESC as such.
-func spelled(r rune) string {
+func escapeRune(r rune) string {
 	switch {
 	case r == '\x1b':
 		return "^["

@@ -31,18 +31,18 @@ type Cluster struct {
 	Constraint *Constraint `json:"constraint,omitempty"`
 	// Until is when a hold ends or a wait does; absent where neither is so, or it never will.
 	Until *time.Time `json:"until,omitempty"`
-	// Would is the verdict that a held cluster would have.
-	Would string `json:"would,omitempty"`
+	// Underlying is the verdict that a held cluster would have.
+	Underlying string `json:"would,omitempty"`
 	// Tier is the name of the tier that the cluster is in.
 	Tier string `json:"tier,omitempty"`
-	// Reluctant says that a PreferNoSelect taint that is not tolerated ranks the cluster after all without one.
-	Reluctant bool `json:"reluctant,omitempty"`
+	// Penalized says that a PreferNoSelect taint that is not tolerated ranks the cluster after all without one.
+	Penalized bool `json:"reluctant,omitempty"`
 	// Scores, Total and Rank are those of a cluster that passed every filter; Rank counts from 1 and is 0 for others.
 	Scores []Score `json:"scores,omitempty"`
 	Total  int64   `json:"total,omitempty"`
 	Rank   int     `json:"rank,omitempty"`
-	// Beaten says by whom a cluster that others beat is beaten, and by how much.
-	Beaten *Beaten `json:"beaten,omitempty"`
+	// Outranked says by whom a cluster that others beat is beaten, and by how much.
+	Outranked *Outranked `json:"beaten,omitempty"`
 	// Fix is what would make the cluster selected. It is there where it was asked for.
 	Fix *Fix `json:"fix,omitempty"`
 }
@@ -94,70 +94,70 @@ type Score struct {
 	Weight      int64  `json:"weight"`
 }
 
-// Beaten is the distance to the last cluster that was chosen, which may be 0 where the order of names decided.
-type Beaten struct {
+// Outranked is the distance to the last cluster that was chosen, which may be 0 where the order of names decided.
+type Outranked struct {
 	// By is absent where the reader may not see that cluster.
 	By     string `json:"by,omitempty"`
 	Points int64  `json:"points"`
 }
 
 // cluster tells the story of one cluster. What it says of others is limited to those that the reader sees.
-func (r *report) cluster(id fleet.ID, sees func(string) bool) Cluster {
+func (r *explainer) cluster(id fleet.ID, sees func(string) bool) Cluster {
 	found := r.verdict(id)
 	out := Cluster{
-		Name: r.trace.Snapshot.Name(id), Verdict: found.Code.String(), Selected: found.Code.In(),
-		Sets: r.trace.Sets(id), Tier: r.trace.Tier(id), Reluctant: r.trace.Reluctant(id),
+		Name: r.trace.Snapshot.Name(id), Verdict: found.Code.String(), Selected: found.Code.IsSelected(),
+		Sets: r.trace.Sets(id), Tier: r.trace.Tier(id), Penalized: r.trace.Penalized(id),
 	}
 	if group, ok := r.groups[out.Name]; ok {
 		out.Group = &group
 	}
-	r.place(id, &out)
-	r.argue(id, found, &out, sees)
+	r.addScores(id, &out)
+	r.addReason(id, found, &out, sees)
 	if found.Code != verdict.Selected && found.Code != verdict.Kept {
-		out.Why = Why(discreet(found, sees))
+		out.Why = Why(redacted(found, sees))
 	}
-	if found.Code == verdict.Beaten && r.last == nil {
+	if found.Code == verdict.Outranked && r.last == nil {
 		out.Why = "no cluster is wanted"
 	}
 	return out
 }
 
 // verdict returns the verdict with the rank of one that was beaten.
-func (r *report) verdict(id fleet.ID) verdict.Verdict {
-	out := r.trace.Unranked(id)
-	if out.Code == verdict.Beaten {
+func (r *explainer) verdict(id fleet.ID) verdict.Verdict {
+	out := r.trace.VerdictWithoutRank(id)
+	if out.Code == verdict.Outranked {
 		out.Argument = verdict.Rank{
-			Position: r.ranks[id], Score: r.trace.Ranking.Totals[r.at[id]], Cut: r.trace.Ranking.Cut, Demoted: r.trace.Reluctant(id),
+			Position: r.ranks[id], Score: r.trace.Ranking.Totals[r.positions[id]], Cut: r.trace.Ranking.Cut, Penalized: r.trace.Penalized(id),
 		}
 	}
 	return out
 }
 
-// discreet leaves out of a verdict what names a cluster that the reader may not see.
-func discreet(v verdict.Verdict, sees func(string) bool) verdict.Verdict {
-	if argument, ok := v.Argument.(verdict.Cap); ok && argument.By != "" && !sees(argument.By) {
-		argument.By = "another cluster"
+// redacted leaves out of a verdict what names a cluster that the reader may not see.
+func redacted(v verdict.Verdict, sees func(string) bool) verdict.Verdict {
+	if argument, ok := v.Argument.(verdict.Constraint); ok && argument.TakenBy != "" && !sees(argument.TakenBy) {
+		argument.TakenBy = "another cluster"
 		v.Argument = argument
 	}
 	return v
 }
 
-// place tells the scores of a candidate and where they put it.
-func (r *report) place(id fleet.ID, out *Cluster) {
+// addScores tells the scores of a candidate and where they put it.
+func (r *explainer) addScores(id fleet.ID, out *Cluster) {
 	rank, candidate := r.ranks[id]
 	if !candidate {
 		return
 	}
-	ranking, at := r.trace.Ranking, r.at[id]
+	ranking, at := r.trace.Ranking, r.positions[id]
 	out.Rank, out.Total = rank, ranking.Totals[at]
 	for _, column := range ranking.Columns {
 		by := column.Prioritizer
-		out.Scores = append(out.Scores, Score{Prioritizer: by.Name(), Raw: r.raw(by, id), Value: int64(column.Values[at]), Weight: by.Weight})
+		out.Scores = append(out.Scores, Score{Prioritizer: by.Name(), Raw: r.rawText(by, id), Value: int64(column.Values[at]), Weight: by.Weight})
 	}
 }
 
-// argue tells what a verdict came to by.
-func (r *report) argue(id fleet.ID, found verdict.Verdict, out *Cluster, sees func(string) bool) {
+// addReason tells what a verdict came to by.
+func (r *explainer) addReason(id fleet.ID, found verdict.Verdict, out *Cluster, sees func(string) bool) {
 	switch argument := found.Argument.(type) {
 	case verdict.Mismatches:
 		for _, clause := range argument {
@@ -165,36 +165,36 @@ func (r *report) argue(id fleet.ID, found verdict.Verdict, out *Cluster, sees fu
 		}
 	case verdict.Taint:
 		out.Taint = r.taint(id, argument)
-	case verdict.Cap:
+	case verdict.Constraint:
 		out.Constraint = &Constraint{Text: argument.Constraint, Domain: argument.Domain, Lacks: argument.Lacks}
-		if argument.By != "" && sees(argument.By) {
-			out.Constraint.By = argument.By
+		if argument.TakenBy != "" && sees(argument.TakenBy) {
+			out.Constraint.By = argument.TakenBy
 		}
 	case verdict.Wait:
-		out.Until = instantOrNone(argument.Until)
+		out.Until = timeOrNil(argument.Until)
 	case verdict.Hold:
-		out.Until = instantOrNone(argument.Until)
-		if argument.Fell != 0 {
-			out.Would = argument.Fell.String()
+		out.Until = timeOrNil(argument.Until)
+		if argument.Underlying != 0 {
+			out.Underlying = argument.Underlying.String()
 		}
 	case verdict.Rank:
 		if r.last == nil {
 			return
 		}
-		out.Beaten = &Beaten{Points: argument.Cut - argument.Score}
+		out.Outranked = &Outranked{Points: argument.Cut - argument.Score}
 		if sees(r.last.Cluster) {
-			out.Beaten.By = r.last.Cluster
+			out.Outranked.By = r.last.Cluster
 		}
 	}
 }
 
 // clause adds to a clause what the cluster has instead.
-func (r *report) clause(id fleet.ID, in verdict.Clause) Clause {
+func (r *explainer) clause(id fleet.ID, in verdict.Clause) Clause {
 	out := Clause{Predicate: in.Predicate, Text: in.Text, Problem: in.Problem}
 	cluster := r.trace.Snapshot.Cluster(id)
 	for _, requirement := range r.trace.Program.Predicates[in.Predicate].Selector {
 		if requirement.String() == in.Text && !requirement.Matches(cluster) {
-			value, has := cluster.Fact(requirement.Source, requirement.Key)
+			value, has := cluster.Value(requirement.Source, requirement.Key)
 			out.Has, out.Lacks = value, !has
 			break
 		}
@@ -202,11 +202,11 @@ func (r *report) clause(id fleet.ID, in verdict.Clause) Clause {
 	return out
 }
 
-func (r *report) taint(id fleet.ID, in verdict.Taint) *Taint {
-	out := &Taint{Text: TaintText(in.Key, in.Value, in.Effect), ExpiredAt: instantOrNone(in.ExpiredAt)}
+func (r *explainer) taint(id fleet.ID, in verdict.Taint) *Taint {
+	out := &Taint{Text: TaintText(in.Key, in.Value, in.Effect), ExpiredAt: timeOrNil(in.ExpiredAt)}
 	for _, taint := range r.trace.Snapshot.Cluster(id).Object.Spec.Taints {
 		if taint.Key == in.Key && string(taint.Effect) == in.Effect {
-			out.Since = instantOrNone(taint.TimeAdded.Time)
+			out.Since = timeOrNil(taint.TimeAdded.Time)
 		}
 	}
 	out.Nearest = nearest(in, r.trace.Program.Tolerations)
@@ -226,7 +226,7 @@ func nearest(taint verdict.Taint, tolerations []program.Toleration) string {
 		away, why := 3, "has another value and another effect"
 		switch {
 		case value && effect:
-			away, why = 0, "lasts "+lasting(toleration.Seconds)
+			away, why = 0, "lasts "+durationText(toleration.Seconds)
 		case effect:
 			away, why = 1, "has another value"
 		case value:
@@ -239,7 +239,7 @@ func nearest(taint verdict.Taint, tolerations []program.Toleration) string {
 	return best
 }
 
-func lasting(seconds *int64) string {
+func durationText(seconds *int64) string {
 	if seconds == nil {
 		return "for ever"
 	}
@@ -260,7 +260,7 @@ func tolerationText(in program.Toleration) string {
 	return key
 }
 
-func instantOrNone(at time.Time) *time.Time {
+func timeOrNil(at time.Time) *time.Time {
 	if at.IsZero() {
 		return nil
 	}

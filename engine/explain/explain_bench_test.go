@@ -14,9 +14,9 @@ import (
 // large is how many clusters the benchmarks look at.
 const large = 10_000
 
-// vast is a placement over many clusters in 5 regions, 50 zones and a few sets, decided once. The cluster "odd" lacks
+// largeFleet is a placement over many clusters in 5 regions, 50 zones and a few sets, decided once. The cluster "odd" lacks
 // everything, has taints and comes last by name and by score.
-func vast(b *testing.B, p *enginetest.PlacementBuilder) (*enginetest.World, explain.Case) {
+func largeFleet(b *testing.B, p *enginetest.PlacementBuilder) (*enginetest.World, explain.Case) {
 	b.Helper()
 	w := enginetest.NewWorld(p.Obj(), enginetest.Set("all").Obj(), enginetest.Set("other").Obj(), enginetest.Set("third").Obj()).Bind("ns", "all")
 	for i := range large {
@@ -29,7 +29,7 @@ func vast(b *testing.B, p *enginetest.PlacementBuilder) (*enginetest.World, expl
 	}
 	w.Add(enginetest.Cluster("odd").CPU("1").Memory("1Gi").Taint("gpu", clusterv1.TaintEffectNoSelect, enginetest.Epoch).
 		Taint("old", clusterv1.TaintEffectNoSelect, enginetest.Epoch).Obj())
-	env, key := enginetest.Env(b), enginetest.Only(b, w)
+	env, key := enginetest.Env(b), enginetest.OnlyPlacement(b, w)
 	decide(w, key, env)
 	return w, explain.Case{Snapshot: w.Snapshot(), Placement: w.Placements[key], Past: plan.ReadLedger(w.Placements[key]), Env: env}
 }
@@ -55,8 +55,8 @@ func placements() map[string]*enginetest.PlacementBuilder {
 func BenchmarkExplanation(b *testing.B) {
 	for name, p := range placements() {
 		b.Run(name, func(b *testing.B) {
-			w, c := vast(b, p)
-			result := enginetest.Answer(c.Snapshot, c.Placement, c.Env)
+			w, c := largeFleet(b, p)
+			result := enginetest.DecidePlacement(c.Snapshot, c.Placement, c.Env)
 			b.ReportAllocs()
 			for b.Loop() {
 				if got := explain.Of(result, c.Placement, nil); len(got.Clusters) != len(w.Clusters) {
@@ -70,7 +70,7 @@ func BenchmarkExplanation(b *testing.B) {
 func BenchmarkFix(b *testing.B) {
 	for name, p := range placements() {
 		b.Run(name, func(b *testing.B) {
-			_, c := vast(b, p)
+			_, c := largeFleet(b, p)
 			id, _ := c.Snapshot.ID("odd")
 			b.ReportAllocs()
 			var fix explain.Fix

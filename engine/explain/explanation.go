@@ -77,7 +77,7 @@ func Of(result *engine.Result, placement *clusterv1beta1.Placement, sees func(cl
 	if wanted := placement.Spec.NumberOfClusters; wanted != nil {
 		out.Wanted = new(int(*wanted))
 	}
-	r := newReport(result)
+	r := newExplainer(result)
 	out.Prioritizers = r.prioritizers()
 	if sees == nil {
 		sees = func(string) bool { return true }
@@ -86,7 +86,7 @@ func Of(result *engine.Result, placement *clusterv1beta1.Placement, sees func(cl
 	if r.last != nil && sees(r.last.Cluster) {
 		out.Cut = r.last
 	}
-	for _, id := range r.everybody() {
+	for _, id := range r.clustersByName() {
 		name := r.trace.Snapshot.Name(id)
 		if !sees(name) {
 			out.Hidden++

@@ -20,7 +20,7 @@ import (
 // one returns what is said of the cluster "c" in a world of one placement.
 func one(t *testing.T, w *enginetest.World) explain.Cluster {
 	t.Helper()
-	of := explain.Of(enginetest.Decide(t, w), w.Placements[enginetest.Only(t, w)], nil)
+	of := explain.Of(enginetest.Decide(t, w), w.Placements[enginetest.OnlyPlacement(t, w)], nil)
 	found, ok := of.Find("c")
 	if !ok {
 		t.Fatal("nothing is said of the cluster")
@@ -41,7 +41,7 @@ const costly = `has(managedCluster.metadata.labels.much) ? [1,2,3,4,5,6,7,8,9,10
 	`[1,2,3,4,5,6,7,8,9,10].all(c, [1,2,3,4,5,6,7,8,9,10].all(d, [1,2,3,4,5,6,7,8,9,10].all(e, [1,2,3,4,5,6,7,8,9,10].all(f, ` +
 	`a + b + c + d + e + f > 0)))))) : true`
 
-func TestStoryOfACluster(t *testing.T) {
+func TestExplanationOfACluster(t *testing.T) {
 	p := func() *enginetest.PlacementBuilder { return enginetest.Placement("ns", "p").Mode("Exact") }
 	c := func() *enginetest.ClusterBuilder { return enginetest.Cluster("c").In("s") }
 	at := enginetest.Epoch.Add(10 * time.Minute)
@@ -111,8 +111,8 @@ func TestStoryOfACluster(t *testing.T) {
 				Add(enginetest.Score("c", "load").Value("cpu", 10).Obj()).Add(enginetest.Score("d", "load").Value("cpu", 30).Obj()),
 			explain.Cluster{
 				Name: "c", Verdict: "Beaten", Why: "others rank higher; the last selected has score 60", Sets: sets, Total: 20, Rank: 2,
-				Scores: []explain.Score{{Prioritizer: "AddOn/load/cpu", Raw: "10", Value: 10, Weight: 2}},
-				Beaten: &explain.Beaten{By: "d", Points: 40},
+				Scores:    []explain.Score{{Prioritizer: "AddOn/load/cpu", Raw: "10", Value: 10, Weight: 2}},
+				Outranked: &explain.Outranked{By: "d", Points: 40},
 			},
 		},
 		"not wanted": {in(p().Number(0), c()), explain.Cluster{Name: "c", Verdict: "Beaten", Why: "no cluster is wanted", Sets: sets, Rank: 1}},
@@ -129,7 +129,7 @@ func TestStoryOfACluster(t *testing.T) {
 				Add(enginetest.Slice("ns", "p", 1, "c").Obj()).At(at),
 			explain.Cluster{
 				Name: "c", Verdict: "Held", Selected: true, Why: "Mismatch, the disruption policy drops it at 2026-03-01T13:00:00Z", Sets: sets,
-				Group: &explain.Group{}, Would: "Mismatch", Until: new(enginetest.Epoch.Add(time.Hour)),
+				Group: &explain.Group{}, Underlying: "Mismatch", Until: new(enginetest.Epoch.Add(time.Hour)),
 			},
 		},
 		"kept": {
@@ -178,9 +178,9 @@ func TestRawInputs(t *testing.T) {
 	}
 }
 
-// TestExplanationsAreWholeAndDiscreet explains the decisions of random worlds: every cluster has exactly one verdict, those
+// TestExplanationsAreCompleteAndRedacted explains the decisions of random worlds: every cluster has exactly one verdict, those
 // shown as selected are those of the result, in rows as in the list, and no cluster that the reader may not see is named.
-func TestExplanationsAreWholeAndDiscreet(t *testing.T) {
+func TestExplanationsAreCompleteAndRedacted(t *testing.T) {
 	env := enginetest.Env(t)
 	for seed := range uint64(300) {
 		for kind, w := range map[string]*enginetest.World{
@@ -188,7 +188,7 @@ func TestExplanationsAreWholeAndDiscreet(t *testing.T) {
 		} {
 			for _, key := range w.Keys() {
 				at := fmt.Sprintf("%s world %d, %s", kind, seed, key)
-				result := enginetest.Answer(w.Snapshot(), w.Placements[key], env)
+				result := enginetest.DecidePlacement(w.Snapshot(), w.Placements[key], env)
 				of := explain.Of(result, w.Placements[key], nil)
 				if diff := cmp.Diff(sorted(result.Clusters()), of.Chosen()); diff != "" {
 					t.Errorf("%s: chosen (-want +got):\n%s", at, diff)
@@ -196,7 +196,7 @@ func TestExplanationsAreWholeAndDiscreet(t *testing.T) {
 				if missing := unexplained(w, &of); len(missing) > 0 {
 					t.Errorf("%s: without one verdict: %v", at, missing)
 				}
-				if names := betrayed(t, w, of, func(sees func(string) bool) explain.Explanation {
+				if names := leakedNames(t, w, of, func(sees func(string) bool) explain.Explanation {
 					return explain.Of(result, w.Placements[key], sees)
 				}); len(names) > 0 {
 					t.Errorf("%s: told of %v", at, names)
@@ -237,9 +237,9 @@ func unexplained(w *enginetest.World, of *explain.Explanation) []string {
 
 var clusterNames = regexp.MustCompile(`c[0-9]{3}`)
 
-// betrayed returns the hidden clusters that are named to one who sees every other one, beside those that the reader knows
+// leakedNames returns the hidden clusters that are named to one who sees every other one, beside those that the reader knows
 // already: from the spec of the placement, or from the clusters that are seen.
-func betrayed(t *testing.T, w *enginetest.World, all explain.Explanation, of func(sees func(string) bool) explain.Explanation) []string {
+func leakedNames(t *testing.T, w *enginetest.World, all explain.Explanation, of func(sees func(string) bool) explain.Explanation) []string {
 	t.Helper()
 	hidden := map[string]bool{}
 	var known strings.Builder

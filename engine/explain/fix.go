@@ -42,8 +42,8 @@ func (c Case) Fix(cluster fleet.ID) Fix {
 	s := &search{Case: c, id: cluster, guesses: map[Step]guess{}}
 	s.Env = c.Env.Remembering()
 	result := s.try(nil)
-	switch verdictOf := result.Trace.Unranked(cluster); {
-	case verdictOf.Code.In():
+	switch verdictOf := result.Trace.VerdictWithoutRank(cluster); {
+	case verdictOf.Code.IsSelected():
 		return Fix{None: "it is selected"}
 	case verdictOf.Code == verdict.Terminating:
 		return Fix{None: "it is being deleted"}
@@ -53,7 +53,7 @@ func (c Case) Fix(cluster fleet.ID) Fix {
 	s.prepare()
 	steps := s.find()
 	if steps == nil {
-		return Fix{None: unfixed(result.Trace.Unranked(cluster).Code)}
+		return Fix{None: notFixable(result.Trace.VerdictWithoutRank(cluster).Code)}
 	}
 	w := wording{namespace: c.Placement.Namespace, spread: c.Placement.Spec.SpreadPolicy.SpreadConstraints}
 	for i := range steps {
@@ -70,11 +70,11 @@ func (s *search) prepare() {
 		return
 	}
 	s.alone = new(s.Case)
-	s.alone.Snapshot = s.Snapshot.Alone(s.id)
+	s.alone.Snapshot = s.Snapshot.OnlyCluster(s.id)
 }
 
-// unfixed says why no fix was found for a cluster with a verdict.
-func unfixed(code verdict.Code) string {
+// notFixable says why no fix was found for a cluster with a verdict.
+func notFixable(code verdict.Code) string {
 	if code == verdict.OutsideSets {
 		return "there is no ManagedClusterSet to be seen that it could be in"
 	}
@@ -84,7 +84,7 @@ func unfixed(code verdict.Code) string {
 // find returns the steps of a fix; nil where none was found.
 func (s *search) find() []Step {
 	open := [][]Step{nil}
-	maxRuns := max(leastRuns, maxLooks/max(1, int(s.Snapshot.Size())))
+	maxRuns := max(leastRuns, maxLooks/max(1, int(s.Snapshot.IDLimit())))
 	for len(open) > 0 && s.runs < maxRuns && s.tries < maxTries {
 		steps := open[0]
 		open = open[1:]
@@ -130,7 +130,7 @@ func (s *search) name() string { return s.Snapshot.Name(s.id) }
 
 // verdict returns the verdict of a run, whichever clusters it was with.
 func (s *search) verdict(result *engine.Result) verdict.Verdict {
-	return result.Trace.Unranked(s.in(result))
+	return result.Trace.VerdictWithoutRank(s.in(result))
 }
 
 // in returns the number that the cluster has in a run.
@@ -140,7 +140,7 @@ func (s *search) in(result *engine.Result) fleet.ID {
 }
 
 func (s *search) selects(result *engine.Result) bool {
-	return result.Decided && s.verdict(result).Code.In()
+	return result.Decided && s.verdict(result).Code.IsSelected()
 }
 
 func (s *search) works(steps []Step) bool { return s.selects(s.try(steps)) }

@@ -55,14 +55,14 @@ func TestEveryFixIsProvedAndLeavesNothingOut(t *testing.T) {
 	}
 }
 
-// acts are what the text of a step may be: something to do, with its object and its value.
-var acts = regexp.MustCompile(`^(label \S+=\S*|remove label \S+|claim \S+=.*|remove claim \S+|bind set \S+ to namespace \S+|add set \S+ to spec\.clusterSets|` +
+// fixPattern are what the text of a step may be: something to do, with its object and its value.
+var fixPattern = regexp.MustCompile(`^(label \S+=\S*|remove label \S+|claim \S+=.*|remove claim \S+|bind set \S+ to namespace \S+|add set \S+ to spec\.clusterSets|` +
 	`add a (predicate|last tier) that names it in clusterNames|tolerate \S+:\w+|set numberOfClusters to \d+|give prioritizer \S+ weight -?\d+|` +
 	`have the provider of AddOnPlacementScore \S+ report \S+=-?\d+ for it|raise maxSkew of the spread over .+ to \d+|` +
 	`set failbackPolicy\.stabilizationSeconds to 0|wait until \S+)$`)
 
-// TestEveryFixIsAnAct holds that each step is something to do, never a number of points, and that what has no fix says why.
-func TestEveryFixIsAnAct(t *testing.T) {
+// TestEveryFixIsAnAction holds that each step is something to do, never a number of points, and that what has no fix says why.
+func TestEveryFixIsAnAction(t *testing.T) {
 	env := enginetest.Env(t)
 	seen := map[explain.Action]int{}
 	for seed := range uint64(worlds) {
@@ -75,7 +75,7 @@ func TestEveryFixIsAnAct(t *testing.T) {
 					}
 					for _, step := range fix.Steps {
 						seen[step.Action]++
-						if !acts.MatchString(step.Text) || strings.Contains(step.Text, "point") {
+						if !fixPattern.MatchString(step.Text) || strings.Contains(step.Text, "point") {
 							t.Errorf("world %d, %s, %s: %q is no act", seed, key, name, step.Text)
 						}
 					}
@@ -113,7 +113,7 @@ func ranked(seed uint64) *enginetest.World {
 
 // decide decides a placement and stores the decision.
 func decide(w *enginetest.World, key fleet.Key, env *celenv.Env) {
-	result := enginetest.Answer(w.Snapshot(), w.Placements[key], env)
+	result := enginetest.DecidePlacement(w.Snapshot(), w.Placements[key], env)
 	for _, write := range plan.Diff(result, w.Stored(key), w.Now).Writes {
 		w.Apply(write)
 	}
@@ -122,10 +122,10 @@ func decide(w *enginetest.World, key fleet.Key, env *celenv.Env) {
 // fixes returns the fix of every cluster that is not selected.
 func fixes(w *enginetest.World, key fleet.Key, env *celenv.Env) map[string]explain.Fix {
 	c := explain.Case{Snapshot: w.Snapshot(), Placement: w.Placements[key], Past: plan.ReadLedger(w.Placements[key]), Env: env}
-	result := enginetest.Answer(c.Snapshot, c.Placement, env)
+	result := enginetest.DecidePlacement(c.Snapshot, c.Placement, env)
 	out := map[string]explain.Fix{}
 	for id, cluster := range c.Snapshot.Clusters() {
-		if !result.Trace.Verdict(id).Code.In() {
+		if !result.Trace.Verdict(id).Code.IsSelected() {
 			out[cluster.Name()] = c.Fix(id)
 		}
 	}
@@ -160,15 +160,15 @@ func parts(p *clusterv1beta1.Placement, steps []explain.Step) [][]explain.Step {
 func selectedAfter(w *enginetest.World, key fleet.Key, env *celenv.Env, cluster string, steps []explain.Step) bool {
 	changed := w.Copy()
 	for _, step := range steps {
-		take(changed, key, cluster, step)
+		takeStep(changed, key, cluster, step)
 	}
-	result := enginetest.Answer(changed.Snapshot(), changed.Placements[key], env)
+	result := enginetest.DecidePlacement(changed.Snapshot(), changed.Placements[key], env)
 	id, _ := result.Trace.Snapshot.ID(cluster)
-	return result.Decided && result.Trace.Verdict(id).Code.In()
+	return result.Decided && result.Trace.Verdict(id).Code.IsSelected()
 }
 
-// take makes a step by changing objects.
-func take(w *enginetest.World, key fleet.Key, cluster string, step explain.Step) {
+// takeStep makes a step by changing objects.
+func takeStep(w *enginetest.World, key fleet.Key, cluster string, step explain.Step) {
 	c, p := w.Clusters[cluster].DeepCopy(), w.Placements[key].DeepCopy()
 	w.Clusters[cluster], w.Placements[key] = c, p
 	named := clusterv1beta1.ClusterSelector{ClusterNames: []string{cluster}}
@@ -195,12 +195,12 @@ func take(w *enginetest.World, key fleet.Key, cluster string, step explain.Step)
 		p.Spec.FailbackPolicy.StabilizationSeconds = new(int32(0))
 	default:
 		p.Generation = generation
-		takeElsewhere(w, p, c, step)
+		takePlacementStep(w, p, c, step)
 	}
 }
 
-// takeElsewhere makes a step that leaves the placement as it is.
-func takeElsewhere(w *enginetest.World, p *clusterv1beta1.Placement, c *clusterv1.ManagedCluster, step explain.Step) {
+// takePlacementStep makes a step that leaves the placement as it is.
+func takePlacementStep(w *enginetest.World, p *clusterv1beta1.Placement, c *clusterv1.ManagedCluster, step explain.Step) {
 	drop := func(claim clusterv1.ManagedClusterClaim) bool { return claim.Name == step.Key }
 	switch step.Action { //nolint:exhaustive // the others change the placement
 	case explain.Label:
@@ -292,7 +292,7 @@ func TestWhatCannotBeFixedSaysWhy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := enginetest.NewWorld(enginetest.Set("s").Obj(), tc.placement.Obj(), tc.cluster.Obj()).Bind("ns", "s")
-			key := enginetest.Only(t, w)
+			key := enginetest.OnlyPlacement(t, w)
 			decide(w, key, env)
 			c := explain.Case{Snapshot: w.Snapshot(), Placement: w.Placements[key], Past: plan.ReadLedger(w.Placements[key]), Env: env}
 			id, _ := c.Snapshot.ID("c")
@@ -303,8 +303,8 @@ func TestWhatCannotBeFixedSaysWhy(t *testing.T) {
 	}
 }
 
-// TestAFixNamesNoSetThatIsNotSeen, also where the cluster is in that set, or the set is bound.
-func TestAFixNamesNoSetThatIsNotSeen(t *testing.T) {
+// TestAFixNamesNoHiddenSet, also where the cluster is in that set, or the set is bound.
+func TestAFixNamesNoHiddenSet(t *testing.T) {
 	env := enginetest.Env(t)
 	key := fleet.Key{Namespace: "ns", Name: "p"}
 	w := enginetest.NewWorld(enginetest.Placement(key.Namespace, key.Name).Obj(), enginetest.Set("hidden").Obj(),
@@ -320,7 +320,7 @@ func TestAFixNamesNoSetThatIsNotSeen(t *testing.T) {
 	} {
 		for kind, w := range map[string]*enginetest.World{"with the cluster": w, "bound": bound} {
 			t.Run(name+", "+kind, func(t *testing.T) {
-				c := explain.Case{Snapshot: w.Snapshot(), Placement: w.Placements[key], Env: env, SeesSet: tc.sees}
+				c := explain.Case{Snapshot: w.Snapshot(), Placement: w.Placements[key], Env: env, SetVisible: tc.sees}
 				id, _ := c.Snapshot.ID("c")
 				got := c.Fix(id).String()
 				if !strings.Contains(got, tc.want) || tc.sees != nil && strings.Contains(got, "hidden") {

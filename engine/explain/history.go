@@ -104,18 +104,18 @@ func (c Cause) Cluster() string {
 	}
 }
 
-// To returns the cause as somebody may see it: without the name of a cluster that he may not.
-func (c Cause) To(sees func(cluster string) bool) Cause {
+// Redacted returns the cause as somebody may see it: without the name of a cluster that he may not.
+func (c Cause) Redacted(sees func(cluster string) bool) Cause {
 	if cluster := c.Cluster(); cluster != "" && !sees(cluster) {
 		c.Namespace, c.Name = "", ""
 	}
 	return c
 }
 
-// Stated returns a verdict with its reason, without what names a cluster that the reader may not see.
-func Stated(v verdict.Verdict, sees func(cluster string) bool) State {
-	out := State{Verdict: v.Code.String(), Why: Why(discreet(v, sees))}
-	if v.Code == verdict.Beaten && v.Argument == nil {
+// StateOf returns a verdict with its reason, without what names a cluster that the reader may not see.
+func StateOf(v verdict.Verdict, sees func(cluster string) bool) State {
+	out := State{Verdict: v.Code.String(), Why: Why(redacted(v, sees))}
+	if v.Code == verdict.Outranked && v.Argument == nil {
 		out.Why = "others rank higher"
 	}
 	return out

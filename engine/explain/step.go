@@ -113,7 +113,7 @@ func (s Step) worded(w wording) Step {
 	case FailBack:
 		s.Text = "set failbackPolicy.stabilizationSeconds to 0"
 	case Wait:
-		s.Text = "wait until " + instant(*s.At)
+		s.Text = "wait until " + timeText(*s.At)
 	}
 	return s
 }

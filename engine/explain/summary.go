@@ -25,10 +25,10 @@ type Row struct {
 	Clusters []*Cluster
 }
 
-// nearestFirst are the verdicts, those first that are nearest to being selected.
-func nearestFirst() []verdict.Code {
+// rowOrder are the verdicts, those first that are nearest to being selected.
+func rowOrder() []verdict.Code {
 	return []verdict.Code{
-		verdict.Selected, verdict.Held, verdict.Kept, verdict.Beaten, verdict.Waiting, verdict.Capped, verdict.Expired,
+		verdict.Selected, verdict.Held, verdict.Kept, verdict.Outranked, verdict.Waiting, verdict.ConstraintBlocked, verdict.Expired,
 		verdict.Tainted, verdict.OutsideTiers, verdict.TooCostly, verdict.Mismatch, verdict.OutsideSets, verdict.Terminating,
 		verdict.Undecided,
 	}
@@ -50,11 +50,11 @@ func (e *Explanation) Rows() []Row {
 		found[key].Clusters = append(found[key].Clusters, cluster)
 	}
 	places := map[string]int{}
-	for i, code := range nearestFirst() {
+	for i, code := range rowOrder() {
 		places[code.String()] = i
 	}
 	for _, row := range out {
-		if row.Verdict == verdict.Beaten.String() {
+		if row.Verdict == verdict.Outranked.String() {
 			slices.SortStableFunc(row.Clusters, func(a, b *Cluster) int { return cmp.Compare(a.Rank, b.Rank) })
 		}
 	}
@@ -74,7 +74,7 @@ func (r *Row) compare(other *Row) int {
 // reason returns what the clusters of a row have in common.
 func (e *Explanation) reason(cluster *Cluster) string {
 	switch {
-	case cluster.Beaten != nil:
+	case cluster.Outranked != nil:
 		return ""
 	case cluster.Verdict == verdict.Selected.String() && cluster.Group != nil && e.grouped():
 		return cluster.Group.String()
@@ -115,14 +115,14 @@ func merged(rows []*Row) []Row {
 	return out
 }
 
-// Behind says in a few words what a cluster that others beat lacks to the last of them; empty for any other cluster.
-func (c *Cluster) Behind() string {
-	if c.Beaten == nil {
+// Shortfall says in a few words what a cluster that others beat lacks to the last of them; empty for any other cluster.
+func (c *Cluster) Shortfall() string {
+	if c.Outranked == nil {
 		return ""
 	}
-	by := cmp.Or(c.Beaten.By, "another cluster")
-	switch points := c.Beaten.Points; {
-	case c.Reluctant:
+	by := cmp.Or(c.Outranked.By, "another cluster")
+	switch points := c.Outranked.Points; {
+	case c.Penalized:
 		return "behind " + by + " for a PreferNoSelect taint"
 	case points > 0:
 		return fmt.Sprintf("%d %s short of %s", points, plural(points, "point"), by)
@@ -135,8 +135,8 @@ func (c *Cluster) Behind() string {
 	}
 }
 
-// Trouble returns the conditions that a reader should know of, each in a line: those that are not as they should be.
-func (e *Explanation) Trouble() []string {
+// Problems returns the conditions that a reader should know of, each in a line: those that are not as they should be.
+func (e *Explanation) Problems() []string {
 	var out []string
 	for _, c := range e.Conditions {
 		wrong := c.Status == metav1.ConditionTrue

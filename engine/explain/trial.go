@@ -22,8 +22,8 @@ type Case struct {
 	// Past is what the placement remembers, as plan.ReadLedger reads it.
 	Past ledger.Ledger
 	Env  *celenv.Env
-	// SeesSet says which sets fixes may name; nil stands for all.
-	SeesSet func(set string) bool
+	// SetVisible says which sets fixes may name; nil stands for all.
+	SetVisible func(set string) bool
 }
 
 // addOnPrefix begins the names of prioritizers by add-on scores.

@@ -42,11 +42,11 @@ func (s *search) ways(result *engine.Result) [][]Step {
 		out = intoTiers(result.Trace.Program, s.cluster(result))
 	case verdict.Tainted, verdict.Expired:
 		out = tolerating(s.cluster(result), result.Trace.Program.Tolerations, clusterv1.TaintEffectPreferNoSelect)
-	case verdict.Capped:
+	case verdict.ConstraintBlocked:
 		out = s.uncapped(result, found.Argument)
 	case verdict.Waiting:
 		out = waiting(found.Argument)
-	case verdict.Beaten:
+	case verdict.Outranked:
 		out = s.winning(result)
 	default:
 		return nil
@@ -69,7 +69,7 @@ func (s *search) cluster(result *engine.Result) *fleet.Cluster {
 func (s *search) intoSets(trace *engine.Trace, cluster *fleet.Cluster) [][]Step {
 	var out [][]Step
 	asked := trace.Program.ClusterSets
-	bound := trace.Snapshot.Bound(trace.Program.Key.Namespace)
+	bound := trace.Snapshot.BoundSets(trace.Program.Key.Namespace)
 	for set := range trace.Snapshot.Sets() {
 		selector, ok := set.Selector()
 		if !ok || !s.seesSet(set.Name) {
@@ -91,7 +91,7 @@ func (s *search) intoSets(trace *engine.Trace, cluster *fleet.Cluster) [][]Step 
 }
 
 // seesSet reports whether a fix may name a set.
-func (s *search) seesSet(name string) bool { return s.SeesSet == nil || s.SeesSet(name) }
+func (s *search) seesSet(name string) bool { return s.SetVisible == nil || s.SetVisible(name) }
 
 // meeting returns for each predicate without unmet expressions how the cluster comes to match it.
 func meeting(predicates []program.Predicate, cluster *fleet.Cluster) [][]Step {
@@ -170,7 +170,7 @@ func tolerated(taint clusterv1.Taint, tolerations []program.Toleration) bool {
 // uncapped returns how a cluster gets past anti-affinity or a spread constraint: into a domain that has room, or by a
 // skew that allows it.
 func (s *search) uncapped(result *engine.Result, argument verdict.Argument) [][]Step {
-	limit, ok := argument.(verdict.Cap)
+	limit, ok := argument.(verdict.Constraint)
 	if !ok {
 		return nil
 	}
@@ -238,7 +238,7 @@ func emptiest(counts map[string]int) (domain string, ok bool) {
 func waiting(argument verdict.Argument) [][]Step {
 	var out [][]Step
 	if wait, ok := argument.(verdict.Wait); ok && !wait.Until.IsZero() {
-		out = append(out, []Step{{Action: Wait, At: instantOrNone(wait.Until)}})
+		out = append(out, []Step{{Action: Wait, At: timeOrNil(wait.Until)}})
 	}
 	return append(out, []Step{{Action: FailBack}})
 }
@@ -248,7 +248,7 @@ func waiting(argument verdict.Argument) [][]Step {
 func (s *search) winning(result *engine.Result) [][]Step {
 	trace := result.Trace
 	out := tolerating(s.cluster(result), trace.Program.Tolerations, "")
-	if ranking := trace.Ranking; len(ranking.Chosen) > 0 && ranking.Ranks(s.id) {
+	if ranking := trace.Ranking; len(ranking.Chosen) > 0 && ranking.IsCandidate(s.id) {
 		out = append(out, s.scoring(trace), s.weighing(trace))
 	}
 	if trace.Program.Limited {

@@ -13,17 +13,17 @@ import (
 func Why(v verdict.Verdict) string {
 	switch argument := v.Argument.(type) {
 	case verdict.Mismatches:
-		return clauses(argument)
+		return clausesText(argument)
 	case verdict.Taint:
-		return taint(argument)
-	case verdict.Cap:
-		return capped(argument)
+		return taintReason(argument)
+	case verdict.Constraint:
+		return constraintText(argument)
 	case verdict.Wait:
-		return "in an earlier tier again, takes over at " + instant(argument.Until)
+		return "in an earlier tier again, takes over at " + timeText(argument.Until)
 	case verdict.Rank:
 		return fmt.Sprintf("others rank higher; the last selected has score %d", argument.Cut)
 	case verdict.Hold:
-		return held(argument)
+		return holdText(argument)
 	}
 	switch v.Code {
 	case verdict.OutsideSets:
@@ -39,8 +39,8 @@ func Why(v verdict.Verdict) string {
 	}
 }
 
-// clauses renders the clause that fell of each predicate.
-func clauses(in verdict.Mismatches) string {
+// clausesText renders the clause that fell of each predicate.
+func clausesText(in verdict.Mismatches) string {
 	var out []string
 	for _, clause := range in {
 		text := "not " + clause.Text
@@ -54,35 +54,35 @@ func clauses(in verdict.Mismatches) string {
 	return strings.Join(out, " and ")
 }
 
-func taint(in verdict.Taint) string {
+func taintReason(in verdict.Taint) string {
 	text := "taint " + TaintText(in.Key, in.Value, in.Effect)
 	if !in.ExpiredAt.IsZero() {
-		text += ", tolerated until " + instant(in.ExpiredAt)
+		text += ", tolerated until " + timeText(in.ExpiredAt)
 	}
 	return text
 }
 
-func capped(in verdict.Cap) string {
+func constraintText(in verdict.Constraint) string {
 	switch {
 	case in.Lacks:
 		return in.Constraint + ", which it lacks"
-	case in.By != "":
-		return fmt.Sprintf("%s: %s has %s already", in.Constraint, in.By, in.Domain)
+	case in.TakenBy != "":
+		return fmt.Sprintf("%s: %s has %s already", in.Constraint, in.TakenBy, in.Domain)
 	default:
 		return fmt.Sprintf("%s: %s has enough", in.Constraint, in.Domain)
 	}
 }
 
-// held renders why a cluster stays though it would go, or though nobody can tell.
-func held(in verdict.Hold) string {
-	if in.Fell == 0 {
+// holdText renders why a cluster stays though it would go, or though nobody can tell.
+func holdText(in verdict.Hold) string {
+	if in.Underlying == 0 {
 		return in.Problem
 	}
-	text := in.Fell.String() + ", the disruption policy drops it "
+	text := in.Underlying.String() + ", the disruption policy drops it "
 	if in.Until.IsZero() {
 		text += "never"
 	} else {
-		text += "at " + instant(in.Until)
+		text += "at " + timeText(in.Until)
 	}
 	if in.Problem != "" {
 		text = in.Problem + "; " + text
@@ -90,7 +90,7 @@ func held(in verdict.Hold) string {
 	return text
 }
 
-func instant(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+func timeText(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
 // TaintText renders a taint as kubectl does, such as "gpu=true:NoSelect".
 func TaintText(key, value, effect string) string {

@@ -32,72 +32,72 @@ func (e *Evaluation) Exceeded() bool { return e.spent > e.limit }
 // Spent is what all expressions have cost so far.
 func (e *Evaluation) Spent() uint64 { return e.spent }
 
-// Fallen is what the expressions of one predicate did to the clusters that its selector matches.
-type Fallen struct {
-	snapshot  *fleet.Snapshot
-	evaluated uint
-	tolls     []toll
-	// excess says how the cost limit of the placement was exceeded; empty where it was not.
-	excess string
+// Rejected is what the expressions of one predicate did to the clusters that its selector matches.
+type Rejected struct {
+	snapshot     *fleet.Snapshot
+	evaluated    uint
+	byExpression []rejections
+	// limitExceeded says how the cost limit of the placement was exceeded; empty where it was not.
+	limitExceeded string
 	// problems are those that no run knows: of expressions that read scores, and where the budget ran out.
 	problems map[fleet.ID]string
 }
 
-// toll is the clusters that fell to one expression, and how.
-type toll struct {
-	celenv.Split
+// rejections is the clusters that fell to one expression, and how.
+type rejections struct {
+	celenv.OutcomesByAnswer
 
 	// run knows the problems of those on which the expression failed or was too costly; nil where there are none.
 	run *celenv.Run
 }
 
-// fall is the expression that dropped a cluster, and how.
-type fall struct {
+// rejection is the expression that dropped a cluster, and how.
+type rejection struct {
 	expression int
 	outcome    celenv.Outcome
 }
 
-// Narrow drops from in every cluster that a predicate does not match, and says how each fell that fell to an expression.
+// Filter drops from in every cluster that a predicate does not match, and says how each fell that fell to an expression.
 // Those that the selector drops are not listed, since the requirement that fell can be read off it. Clusters go by name,
 // so that a limit is exceeded at the same cluster every time; those after it stay in. What scores they ask for is noted in
 // asked.
-func (e *Evaluation) Narrow(predicate program.Predicate, in *bitset.BitSet, asked *Asked) Fallen {
-	predicate.Selector.Narrow(e.snapshot, in)
+func (e *Evaluation) Filter(predicate program.Predicate, in *bitset.BitSet, asked *ScoreReads) Rejected {
+	predicate.Selector.Filter(e.snapshot, in)
 	if len(predicate.Expressions) == 0 {
-		return Fallen{}
+		return Rejected{}
 	}
 	work := e.start(predicate.Expressions, asked)
-	if out, ok := work.recall(in); ok {
+	if out, ok := work.fromCache(in); ok {
 		return out
 	}
 	return work.evaluate(in)
 }
 
 // evaluate drops from in every cluster that one of the expressions does not accept.
-func (r *running) evaluate(in *bitset.BitSet) Fallen {
+func (r *predicateRun) evaluate(in *bitset.BitSet) Rejected {
 	ids := r.snapshot.ByName(in)
-	out := Fallen{snapshot: r.snapshot, evaluated: in.Count(), tolls: make([]toll, 0, len(r.runs))}
+	out := Rejected{snapshot: r.snapshot, evaluated: in.Count(), byExpression: make([]rejections, 0, len(r.runs))}
 	for _, run := range r.runs {
-		out.tolls = append(out.tolls, toll{celenv.NewSplit(), run})
+		out.byExpression = append(out.byExpression, rejections{celenv.NewOutcomesByAnswer(), run})
 	}
 	yielded := r.spent
 	for n, id := range ids {
-		fell, ok := r.first(id)
+		fell, ok := r.firstRejection(id)
 		yielded = r.yield(yielded)
 		if r.Exceeded() {
-			out.excess = fmt.Sprintf("celExpressions[%d]: the expressions of a placement may cost %d units in one decision, and these had cost %d "+
-				"after %d of %d clusters: %s", r.at, r.limit, r.spent, n+1, len(ids), excessAdvice)
+			out.limitExceeded = fmt.Sprintf("celExpressions[%d]: the expressions of a placement may cost %d units in one decision, and these had cost %d "+
+				"after %d of %d clusters: %s", r.at, r.limit, r.spent, n+1, len(ids), costAdvice)
 			break
 		}
 		if ok {
 			in.Clear(id)
-			out.note(id, fell)
+			out.add(id, fell)
 		}
 	}
 	for _, run := range r.runs {
-		run.Keep()
+		run.Store()
 	}
-	return out.lean()
+	return out.compact()
 }
 
 // yieldCost is how many cost units are spent before other goroutines get a turn: less than a millisecond of one core. Go takes
@@ -113,37 +113,37 @@ func (e *Evaluation) yield(yielded uint64) uint64 {
 	return e.spent
 }
 
-// excessAdvice is what to do about expressions that cost too much.
-const excessAdvice = "select by labels, claims or names instead, make them simpler, or divide the placement. " +
+// costAdvice is what to do about expressions that cost too much.
+const costAdvice = "select by labels, claims or names instead, make them simpler, or divide the placement. " +
 	"The decisions stay as they are, and it is tried again once something that the placement reads changes"
 
-// recall is evaluate where every outcome is known from before, and the cost limits are out of reach. Ok is false elsewhere,
+// fromCache is evaluate where every outcome is known from before, and the cost limits are out of reach. Ok is false elsewhere,
 // and nothing is changed.
-func (r *running) recall(in *bitset.BitSet) (out Fallen, ok bool) {
+func (r *predicateRun) fromCache(in *bitset.BitSet) (out Rejected, ok bool) {
 	if len(r.runs) > celenv.SelectorCost/celenv.ExpressionCost {
-		return Fallen{}, false
+		return Rejected{}, false
 	}
 	cost, left := uint64(0), in
-	out = Fallen{snapshot: r.snapshot, evaluated: in.Count(), tolls: make([]toll, 0, len(r.runs))}
+	out = Rejected{snapshot: r.snapshot, evaluated: in.Count(), byExpression: make([]rejections, 0, len(r.runs))}
 	for _, run := range r.runs {
-		said, ok := run.Known(left)
+		said, ok := run.Cached(left)
 		if !ok {
-			return Fallen{}, false
+			return Rejected{}, false
 		}
 		cost, left = cost+said.Cost, said.Clusters[celenv.Yes]
-		out.tolls = append(out.tolls, toll{said, run})
+		out.byExpression = append(out.byExpression, rejections{said, run})
 	}
 	if r.spent+cost > r.limit {
-		return Fallen{}, false
+		return Rejected{}, false
 	}
 	r.spent += cost
 	in.InPlaceIntersection(left)
-	return out.lean(), true
+	return out.compact(), true
 }
 
-// note notes how a cluster fell.
-func (f *Fallen) note(id fleet.ID, fell fall) {
-	to := f.tolls[fell.expression]
+// add notes how a cluster fell.
+func (f *Rejected) add(id fleet.ID, fell rejection) {
+	to := f.byExpression[fell.expression]
 	to.Clusters[fell.outcome.Answer].Set(id)
 	if problem := fell.outcome.Problem; to.run.Problem(id) != problem {
 		if f.problems == nil {
@@ -153,10 +153,10 @@ func (f *Fallen) note(id fleet.ID, fell fall) {
 	}
 }
 
-// lean returns what fell without what nobody asks for any more.
-func (f Fallen) lean() Fallen {
-	for i := range f.tolls {
-		to := &f.tolls[i]
+// compact returns what fell without what nobody asks for any more.
+func (f Rejected) compact() Rejected {
+	for i := range f.byExpression {
+		to := &f.byExpression[i]
 		to.Clusters[celenv.Yes] = nil
 		if to.Clusters[celenv.Failed].None() && to.Clusters[celenv.TooCostly].None() {
 			to.run = nil
@@ -165,92 +165,92 @@ func (f Fallen) lean() Fallen {
 	return f
 }
 
-// of returns how a cluster fell. Ok is false where it fell to no expression.
-func (f *Fallen) of(id fleet.ID) (fell fall, ok bool) {
-	for i, to := range f.tolls {
+// rejectionOf returns how a cluster fell. Ok is false where it fell to no expression.
+func (f *Rejected) rejectionOf(id fleet.ID) (fell rejection, ok bool) {
+	for i, to := range f.byExpression {
 		for _, answer := range []celenv.Answer{celenv.No, celenv.Failed, celenv.TooCostly} {
 			if to.Clusters[answer].Test(id) {
-				return fall{i, celenv.Outcome{Answer: answer, Problem: f.problem(to, id)}}, true
+				return rejection{i, celenv.Outcome{Answer: answer, Problem: f.problem(to, id)}}, true
 			}
 		}
 	}
-	return fall{}, false
+	return rejection{}, false
 }
 
 // problem returns what came of an expression on a cluster; empty where it is just false.
-func (f *Fallen) problem(to toll, id fleet.ID) string {
+func (f *Rejected) problem(to rejections, id fleet.ID) string {
 	if problem, kept := f.problems[id]; kept || to.run == nil {
 		return problem
 	}
 	return to.run.Problem(id)
 }
 
-// running is the expressions of one predicate at work.
-type running struct {
+// predicateRun is the expressions of one predicate at work.
+type predicateRun struct {
 	*Evaluation
-	asked *Asked
-	runs  []*celenv.Run
+	scoreReads *ScoreReads
+	runs       []*celenv.Run
 	// at is the expression that was evaluated last.
 	at int
 }
 
-func (e *Evaluation) start(expressions []*celenv.Expression, asked *Asked) *running {
-	out := &running{Evaluation: e, asked: asked}
+func (e *Evaluation) start(expressions []*celenv.Expression, asked *ScoreReads) *predicateRun {
+	out := &predicateRun{Evaluation: e, scoreReads: asked}
 	for _, expression := range expressions {
 		out.runs = append(out.runs, expression.Run(e.snapshot))
 	}
 	return out
 }
 
-// first returns the first expression that does not accept a cluster. Ok is false where all do.
-func (r *running) first(id fleet.ID) (fell fall, ok bool) {
+// firstRejection returns the first expression that does not accept a cluster. Ok is false where all do.
+func (r *predicateRun) firstRejection(id fleet.ID) (fell rejection, ok bool) {
 	left := uint64(celenv.SelectorCost)
 	for i, run := range r.runs {
 		if left == 0 {
-			return fall{i, celenv.Outcome{Answer: celenv.TooCostly, Problem: "the expressions together ran over their cost limit"}}, true
+			return rejection{i, celenv.Outcome{Answer: celenv.TooCostly, Problem: "the expressions together ran over their cost limit"}}, true
 		}
 		outcome := run.Eval(id, func() celenv.Subject { return r.subject(id) })
 		left -= min(left, outcome.Cost)
 		r.spent, r.at = r.spent+outcome.Cost, i
 		if r.Exceeded() || outcome.Answer != celenv.Yes {
-			return fall{i, outcome}, true
+			return rejection{i, outcome}, true
 		}
 	}
-	return fall{}, false
+	return rejection{}, false
 }
 
 // subject is a cluster as expressions see it.
-func (r *running) subject(id fleet.ID) celenv.Subject {
+func (r *predicateRun) subject(id fleet.ID) celenv.Subject {
 	return celenv.Subject{
 		Cluster: r.snapshot.Cluster(id), Now: r.snapshot.Now,
-		Score: func(resource string) *fleet.Score { return r.asked.score(r.snapshot, id, resource) },
+		Score: func(resource string) *fleet.Score { return r.scoreReads.read(r.snapshot, id, resource) },
 	}
 }
 
-// Dead says why nothing can be decided: an expression fails on every cluster, in the words of the first of them by name, or
+// FailsEverywhere says why nothing can be decided: an expression fails on every cluster, in the words of the first of them by name, or
 // the expressions cost more than they may. It is empty where neither is so.
 // The list and the index are where the predicate stands in the spec, such as "predicates" and 0.
-func (f *Fallen) Dead(list string, index int) string {
-	if f.excess != "" {
-		return fmt.Sprintf("%s[%d].%s", list, index, f.excess)
+func (f *Rejected) FailsEverywhere(list string, index int) string {
+	if f.limitExceeded != "" {
+		return fmt.Sprintf("%s[%d].%s", list, index, f.limitExceeded)
 	}
 	failed := &bitset.BitSet{}
-	for _, to := range f.tolls {
+	for _, to := range f.byExpression {
 		failed.InPlaceUnion(to.Clusters[celenv.Failed])
 	}
 	if f.evaluated == 0 || failed.Count() < f.evaluated {
 		return ""
 	}
-	fell, _ := f.of(f.snapshot.ByName(failed)[0])
+	fell, _ := f.rejectionOf(f.snapshot.ByName(failed)[0])
 	return fmt.Sprintf("%s[%d].celExpressions[%d]: %s on every one of %d clusters",
 		list, index, fell.expression, fell.outcome.Problem, f.evaluated)
 }
 
 // TooCostly yields the clusters on which an expression ran over its cost limit, each with the problem, in no order that
 // means anything.
-func (f *Fallen) TooCostly() iter.Seq2[fleet.ID, string] {
+func (f *Rejected) TooCostly() iter.Seq2[fleet.ID, string] {
 	return func(yield func(fleet.ID, string) bool) {
-		for _, to := range f.tolls {
+		for _, to := range f.byExpression {
 			for id := range to.Clusters[celenv.TooCostly].EachSet() {
 				if !yield(id, f.problem(to, id)) {
 					return

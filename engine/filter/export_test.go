@@ -1,4 +1,4 @@
 package filter
 
-// Leave is how much the evaluation of a run may still cost.
-func (m *Matched) Leave(cost uint64) { m.evaluation.limit = m.evaluation.spent + cost }
+// LimitCost is how much the evaluation of a run may still cost.
+func (m *PredicateResult) LimitCost(cost uint64) { m.evaluation.limit = m.evaluation.spent + cost }

@@ -11,50 +11,50 @@ import (
 	"github.com/berth-project/berth/engine/verdict"
 )
 
-// Matched is what the predicates said.
-type Matched struct {
+// PredicateResult is what the predicates said.
+type PredicateResult struct {
 	// In holds the clusters that pass.
 	In *bitset.BitSet
 	// Held names the clusters that pass only because they were selected before and an expression ran over its cost
 	// limit on them, each with the problem.
 	Held map[fleet.ID]string
-	// Dead names the first expression that failed on every cluster it was evaluated on, or at which the expressions had
+	// FailsEverywhere names the first expression that failed on every cluster it was evaluated on, or at which the expressions had
 	// cost more than they may; empty where none did. Nothing can be decided by it.
-	Dead string
-	// Asked are the scores that expressions asked for.
-	Asked Asked
+	FailsEverywhere string
+	// ScoreReads are the scores that expressions asked for.
+	ScoreReads ScoreReads
 
 	incumbents *bitset.BitSet
 	evaluation Evaluation
-	predicates []matched
+	predicates []predicateOutcome
 }
 
-// matched is what one predicate said.
-type matched struct {
+// predicateOutcome is what one predicate said.
+type predicateOutcome struct {
 	predicate program.Predicate
-	fell      Fallen
+	rejected  Rejected
 }
 
 // Predicates narrows scope to the clusters that at least one predicate matches. It reads names, labels, claims and
 // whatever the expressions read. An incumbent on which an expression is too costly stays and is held; a newcomer falls.
-func Predicates(s *fleet.Snapshot, p *program.Program, scope, incumbents *bitset.BitSet) Matched {
-	out := Matched{incumbents: incumbents, evaluation: NewEvaluation(s)}
+func Predicates(s *fleet.Snapshot, p *program.Program, scope, incumbents *bitset.BitSet) PredicateResult {
+	out := PredicateResult{incumbents: incumbents, evaluation: NewEvaluation(s)}
 	if len(p.Predicates) == 0 {
 		out.In = scope.Clone()
 		return out
 	}
-	out.predicates = make([]matched, 0, len(p.Predicates))
+	out.predicates = make([]predicateOutcome, 0, len(p.Predicates))
 	for i, predicate := range p.Predicates {
 		in := scope.Clone()
-		fell := out.evaluation.Narrow(predicate, in, &out.Asked)
-		out.hold(fell)
-		out.Dead = cmp.Or(out.Dead, fell.Dead("predicates", i))
+		fell := out.evaluation.Filter(predicate, in, &out.ScoreReads)
+		out.holdIncumbents(fell)
+		out.FailsEverywhere = cmp.Or(out.FailsEverywhere, fell.FailsEverywhere("predicates", i))
 		if out.In == nil {
 			out.In = in
 		} else {
 			out.In.InPlaceUnion(in)
 		}
-		out.predicates = append(out.predicates, matched{predicate, fell})
+		out.predicates = append(out.predicates, predicateOutcome{predicate, fell})
 		if out.evaluation.Exceeded() {
 			break
 		}
@@ -70,10 +70,10 @@ func Predicates(s *fleet.Snapshot, p *program.Program, scope, incumbents *bitset
 }
 
 // Evaluation returns what evaluates the expressions of the stages that follow, within what is left.
-func (m *Matched) Evaluation() *Evaluation { return &m.evaluation }
+func (m *PredicateResult) Evaluation() *Evaluation { return &m.evaluation }
 
-// hold notes the incumbents on which an expression was too costly.
-func (m *Matched) hold(fell Fallen) {
+// holdIncumbents notes the incumbents on which an expression was too costly.
+func (m *PredicateResult) holdIncumbents(fell Rejected) {
 	for id, problem := range fell.TooCostly() {
 		if !m.incumbents.Test(id) {
 			continue
@@ -85,13 +85,13 @@ func (m *Matched) hold(fell Fallen) {
 	}
 }
 
-// Why returns the verdict on a cluster that no predicate matched.
-func (m *Matched) Why(c *fleet.Cluster, id fleet.ID) verdict.Verdict {
+// Verdict returns the verdict on a cluster that no predicate matched.
+func (m *PredicateResult) Verdict(c *fleet.Cluster, id fleet.ID) verdict.Verdict {
 	out := verdict.Verdict{Code: verdict.Mismatch}
 	var clauses verdict.Mismatches
 	for i, ran := range m.predicates {
 		clause := verdict.Clause{Predicate: i}
-		if fall, ok := ran.fell.of(id); ok {
+		if fall, ok := ran.rejected.rejectionOf(id); ok {
 			clause.Text, clause.Problem = ran.predicate.Expressions[fall.expression].Text, fall.outcome.Problem
 			if fall.outcome.Answer == celenv.TooCostly {
 				out.Code = verdict.TooCostly

@@ -27,40 +27,40 @@ func TestPredicates(t *testing.T) {
 		incumbent bool
 		want      verdict.Verdict
 	}{
-		"no predicate matches everything": {placement: place(), want: verdict.Verdict{Code: verdict.Selected}},
-		"the empty predicate does too":    {placement: place().Predicate(clusterv1beta1.ClusterSelector{}), want: verdict.Verdict{Code: verdict.Selected}},
-		"one of two predicates is enough": {placement: place().Predicate(us).Predicate(eu), want: verdict.Verdict{Code: verdict.Selected}},
+		"no predicate matches everything": {placement: placement(), want: verdict.Verdict{Code: verdict.Selected}},
+		"the empty predicate does too":    {placement: placement().Predicate(clusterv1beta1.ClusterSelector{}), want: verdict.Verdict{Code: verdict.Selected}},
+		"one of two predicates is enough": {placement: placement().Predicate(us).Predicate(eu), want: verdict.Verdict{Code: verdict.Selected}},
 		"every part of a predicate must hold": {
-			placement: place().Predicate(cel(eu, `false`)),
+			placement: placement().Predicate(cel(eu, `false`)),
 			want:      mismatch(verdict.Clause{Text: "false"}),
 		},
 		"each predicate says which clause fell": {
-			placement: place().Predicate(us).Predicate(cel(eu, `true`, `1 > 2`)),
+			placement: placement().Predicate(us).Predicate(cel(eu, `true`, `1 > 2`)),
 			want:      mismatch(verdict.Clause{Text: "label region=us"}, verdict.Clause{Predicate: 1, Text: "1 > 2"}),
 		},
 		"a cluster on which an expression fails is no match, with the problem": {
-			placement: place().CEL(`managedCluster.metadata.labels.env == "prod"`),
+			placement: placement().CEL(`managedCluster.metadata.labels.env == "prod"`),
 			want:      mismatch(verdict.Clause{Text: `managedCluster.metadata.labels.env == "prod"`, Problem: "no such key: env"}),
 		},
 		"a value that turns out to be no bool is no match": {
-			placement: place().CEL(`has(managedCluster.metadata.labels.env) ? true : managedCluster.metadata.labels.region`),
+			placement: placement().CEL(`has(managedCluster.metadata.labels.env) ? true : managedCluster.metadata.labels.region`),
 			want: mismatch(verdict.Clause{
 				Text:    `has(managedCluster.metadata.labels.env) ? true : managedCluster.metadata.labels.region`,
 				Problem: "the expression did not yield a bool",
 			}),
 		},
 		"a newcomer on which an expression is too costly is not admitted": {
-			placement: place().CEL(costly),
+			placement: placement().CEL(costly),
 			want: verdict.Verdict{Code: verdict.TooCostly, Argument: verdict.Mismatches{
 				{Text: costly, Problem: "the evaluation ran over its cost limit"},
 			}},
 		},
 		"an incumbent on which an expression is too costly is held": {
-			placement: place().CEL(costly), incumbent: true,
+			placement: placement().CEL(costly), incumbent: true,
 			want: verdict.Verdict{Code: verdict.Held, Argument: verdict.Hold{Problem: "the evaluation ran over its cost limit"}},
 		},
 		"a costly expression does not matter where another predicate matches": {
-			placement: place().CEL(costly).Predicate(eu), incumbent: true, want: verdict.Verdict{Code: verdict.Selected},
+			placement: placement().CEL(costly).Predicate(eu), incumbent: true, want: verdict.Verdict{Code: verdict.Selected},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestPredicates(t *testing.T) {
 	}
 }
 
-func place() *enginetest.PlacementBuilder { return enginetest.Placement("ns", "p") }
+func placement() *enginetest.PlacementBuilder { return enginetest.Placement("ns", "p") }
 
 func mismatch(clauses ...verdict.Clause) verdict.Verdict {
 	return verdict.Verdict{Code: verdict.Mismatch, Argument: verdict.Mismatches(clauses)}

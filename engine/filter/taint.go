@@ -11,21 +11,21 @@ import (
 	"github.com/berth-project/berth/engine/verdict"
 )
 
-// forever is the longest time that tolerationSeconds can mean; more is no limit.
-const forever = 100 * 365 * 24 * 3600
+// maxTolerationSeconds is the longest time that tolerationSeconds can mean; more is no limit.
+const maxTolerationSeconds = 100 * 365 * 24 * 3600
 
-// Tolerated is what the taints said.
-type Tolerated struct {
+// TaintResult is what the taints said.
+type TaintResult struct {
 	// In holds the clusters that pass. It is read-only: where nobody falls it may be the set that Taints was given.
 	In *bitset.BitSet
-	// Fell are the clusters that a taint keeps out.
-	Fell *bitset.BitSet
+	// Rejected are the clusters that a taint keeps out.
+	Rejected *bitset.BitSet
 	// Until is the earliest instant at which a toleration of a cluster that passed runs out; zero where none will.
 	Until time.Time
-	// Guests are the incumbents that passed and would not as newcomers.
-	Guests *bitset.BitSet
-	// Demoted are the clusters that passed with a PreferNoSelect taint that is not tolerated.
-	Demoted *bitset.BitSet
+	// RetainedOnly are the incumbents that passed and would not as newcomers.
+	RetainedOnly *bitset.BitSet
+	// Penalized are the clusters that passed with a PreferNoSelect taint that is not tolerated.
+	Penalized *bitset.BitSet
 
 	snapshot    *fleet.Snapshot
 	tolerations []program.Toleration
@@ -34,53 +34,53 @@ type Tolerated struct {
 
 // Taints leaves out of in every cluster with a taint that is not tolerated. It reads taints and, for NoSelectIfNew, the
 // placement's own decisions. PreferNoSelect keeps nobody out; it demotes.
-func Taints(s *fleet.Snapshot, p *program.Program, in, incumbents *bitset.BitSet) Tolerated {
-	out := Tolerated{
-		In: in, Fell: s.Nobody(), Guests: s.Nobody(), Demoted: s.Nobody(),
+func Taints(s *fleet.Snapshot, p *program.Program, in, incumbents *bitset.BitSet) TaintResult {
+	out := TaintResult{
+		In: in, Rejected: s.EmptySet(), RetainedOnly: s.EmptySet(), Penalized: s.EmptySet(),
 		snapshot: s, tolerations: p.Tolerations, incumbents: incumbents,
 	}
 	tainted := in.Clone()
-	s.Holding(fleet.TermTainted).KeepIn(tainted)
+	s.ClustersWith(fleet.TermTainted).IntersectInto(tainted)
 	if tainted.None() {
 		return out
 	}
-	out.Fell, out.Guests, out.Demoted = tainted, &bitset.BitSet{}, &bitset.BitSet{}
+	out.Rejected, out.RetainedOnly, out.Penalized = tainted, &bitset.BitSet{}, &bitset.BitSet{}
 	for id := range tainted.EachSet() {
-		out.weigh(id)
+		out.admit(id)
 	}
-	out.In = in.Difference(out.Fell)
+	out.In = in.Difference(out.Rejected)
 	return out
 }
 
-// weigh takes a cluster with taints out of those that fell, if it passes.
-func (t *Tolerated) weigh(id fleet.ID) {
-	stands := t.standing(id, t.incumbents.Test(id))
-	if stands.fell != nil {
+// admit takes a cluster with taints out of those that fell, if it passes.
+func (t *TaintResult) admit(id fleet.ID) {
+	stands := t.check(id, t.incumbents.Test(id))
+	if stands.rejectedBy != nil {
 		return
 	}
-	t.Fell.Clear(id)
+	t.Rejected.Clear(id)
 	t.Until = earliest(t.Until, stands.until)
-	t.Demoted.SetTo(id, stands.demoted)
-	t.Guests.SetTo(id, t.standing(id, false).fell != nil)
+	t.Penalized.SetTo(id, stands.penalized)
+	t.RetainedOnly.SetTo(id, t.check(id, false).rejectedBy != nil)
 }
 
-// Why returns the verdict on a cluster that a taint keeps out.
-func (t *Tolerated) Why(id fleet.ID) verdict.Verdict {
-	stands := t.standing(id, t.incumbents.Test(id))
-	return stands.span.verdict(*stands.fell)
+// Verdict returns the verdict on a cluster that a taint keeps out.
+func (t *TaintResult) Verdict(id fleet.ID) verdict.Verdict {
+	stands := t.check(id, t.incumbents.Test(id))
+	return stands.span.verdict(*stands.rejectedBy)
 }
 
-// standing is what the taints of a cluster make of it: until when nothing changes (zero: for ever), whether it is
+// taintCheck is what the taints of a cluster make of it: until when nothing changes (zero: for ever), whether it is
 // demoted, and which taint keeps it out, if one does, and how long it was tolerated.
-type standing struct {
-	until   time.Time
-	demoted bool
-	fell    *clusterv1.Taint
-	span    Span
+type taintCheck struct {
+	until      time.Time
+	penalized  bool
+	rejectedBy *clusterv1.Taint
+	span       Span
 }
 
-func (t *Tolerated) standing(id fleet.ID, incumbent bool) standing {
-	var out standing
+func (t *TaintResult) check(id fleet.ID, incumbent bool) taintCheck {
+	var out taintCheck
 	taints := t.snapshot.Cluster(id).Object.Spec.Taints
 	for i, taint := range taints {
 		if taint.Effect == clusterv1.TaintEffectNoSelectIfNew && incumbent {
@@ -91,9 +91,9 @@ func (t *Tolerated) standing(id fleet.ID, incumbent bool) standing {
 		case span.Tolerated:
 			out.until = earliest(out.until, span.Until)
 		case taint.Effect == clusterv1.TaintEffectPreferNoSelect:
-			out.demoted = true
+			out.penalized = true
 		default:
-			return standing{fell: &taints[i], span: span}
+			return taintCheck{rejectedBy: &taints[i], span: span}
 		}
 	}
 	return out
@@ -114,7 +114,7 @@ func Toleration(taint clusterv1.Taint, tolerations []program.Toleration, now tim
 		if !matches(toleration, taint) {
 			continue
 		}
-		if toleration.Seconds == nil || *toleration.Seconds > forever {
+		if toleration.Seconds == nil || *toleration.Seconds > maxTolerationSeconds {
 			return Span{Tolerated: true}
 		}
 		if *toleration.Seconds <= 0 {

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	never   = clusterv1.TaintEffectNoSelect
-	rather  = clusterv1.TaintEffectPreferNoSelect
-	ifNew   = clusterv1.TaintEffectNoSelectIfNew
-	minute  = 60
-	forever = int64(1) << 40
+	never     = clusterv1.TaintEffectNoSelect
+	preferNot = clusterv1.TaintEffectPreferNoSelect
+	ifNew     = clusterv1.TaintEffectNoSelectIfNew
+	minute    = 60
+	forever   = int64(1) << 40
 )
 
 func TestToleration(t *testing.T) {
@@ -98,7 +98,7 @@ func TestTaints(t *testing.T) {
 		"an untainted cluster passes":                                         {cluster: c(), want: verdict.Selected},
 		"NoSelect keeps a newcomer out":                                       {cluster: c(taint(never)), want: verdict.Tainted},
 		"NoSelect takes an incumbent out":                                     {cluster: c(taint(never)), incumbent: true, want: verdict.Tainted},
-		"PreferNoSelect keeps nobody out":                                     {cluster: c(taint(rather)), want: verdict.Selected},
+		"PreferNoSelect keeps nobody out":                                     {cluster: c(taint(preferNot)), want: verdict.Selected},
 		"NoSelectIfNew keeps a newcomer out":                                  {cluster: c(taint(ifNew)), want: verdict.Tainted},
 		"NoSelectIfNew lets an incumbent be":                                  {cluster: c(taint(ifNew)), incumbent: true, want: verdict.Selected},
 		"NoSelectIfNew can be tolerated":                                      {cluster: c(taint(ifNew)), tolerations: []clusterv1beta1.Toleration{limited}, want: verdict.Selected},

@@ -15,17 +15,17 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// told is what the tiers said of every cluster, by name. A cluster whose tier depends on whether it is selected has
+// tierOutcome is what the tiers said of every cluster, by name. A cluster whose tier depends on whether it is selected has
 // both, the one as an incumbent first.
-type told struct {
+type tierOutcome struct {
 	Tiers        map[string]string
 	Fell, Guests []string
 	Held         map[string]string
 	Dead         string
 }
 
-// stage is a placement with tiers on a fleet of four: a and b in eu, c in us, d with no label at all and the score load.
-type stage struct {
+// tierCase is a placement with tiers on a fleet of four: a and b in eu, c in us, d with no label at all and the score load.
+type tierCase struct {
 	predicates []clusterv1beta1.ClusterSelector
 	tiers      []clusterv1beta1.ClusterSelector
 	// incumbents are selected; those of held are, too, and their set cannot be read.
@@ -34,8 +34,8 @@ type stage struct {
 	leave *uint64
 }
 
-func (st stage) world() *enginetest.World {
-	p := place()
+func (st tierCase) world() *enginetest.World {
+	p := placement()
 	for _, predicate := range st.predicates {
 		p.Predicate(predicate)
 	}
@@ -50,7 +50,7 @@ func (st stage) world() *enginetest.World {
 		enginetest.Score("d", "load").Value("cpu", 1).ValidUntil(enginetest.Epoch.Add(time.Hour)).Obj())
 }
 
-func (st stage) play(t *testing.T) (told, filter.Matched) {
+func (st tierCase) run(t *testing.T) (tierOutcome, filter.PredicateResult) {
 	t.Helper()
 	w := st.world()
 	s, p := w.Snapshot(), enginetest.Program(t, w)
@@ -63,9 +63,9 @@ func (st stage) play(t *testing.T) (told, filter.Matched) {
 		return out
 	}
 	held := bits(st.held)
-	matched := filter.Predicates(s, p, s.Holding(fleet.TermExists).Bits().Difference(held), bits(slices.Concat(st.incumbents, st.held)))
+	matched := filter.Predicates(s, p, s.ClustersWith(fleet.TermExists).BitSet().Difference(held), bits(slices.Concat(st.incumbents, st.held)))
 	if st.leave != nil {
-		matched.Leave(*st.leave)
+		matched.LimitCost(*st.leave)
 	}
 	in := matched.In.Union(held)
 	before := in.Clone()
@@ -77,20 +77,20 @@ func (st stage) play(t *testing.T) (told, filter.Matched) {
 		}
 		return out
 	}
-	out := told{Tiers: map[string]string{}, Fell: named(said.Fell), Guests: named(said.Guests), Held: map[string]string{}, Dead: said.Dead}
+	out := tierOutcome{Tiers: map[string]string{}, Fell: named(said.Rejected), Guests: named(said.RetainedOnly), Held: map[string]string{}, Dead: said.FailsEverywhere}
 	for id := range before.EachSet() {
-		out.Tiers[s.Name(id)] = both(said.Of(id, true))(said.Of(id, false))
+		out.Tiers[s.Name(id)] = inTier(said.TierOf(id, true))(said.TierOf(id, false))
 	}
 	for id, problem := range said.Held {
 		out.Held[s.Name(id)] = problem
 	}
-	if diff := cmp.Diff(named(before.Difference(said.Fell)), named(said.In)); diff != "" {
+	if diff := cmp.Diff(named(before.Difference(said.Rejected)), named(said.In)); diff != "" {
 		t.Errorf("who is left (-want +got):\n%s", diff)
 	}
 	return out, matched
 }
 
-func both(tier int, in bool) func(int, bool) string {
+func inTier(tier int, in bool) func(int, bool) string {
 	word := func(tier int, in bool) string {
 		if !in {
 			return "none"
@@ -126,68 +126,68 @@ func TestTiers(t *testing.T) {
 	of := func(a, b, c, d string) map[string]string { return map[string]string{"a": a, "b": b, "c": c, "d": d} }
 	nobody := map[string]string{}
 	for name, tc := range map[string]struct {
-		stage stage
-		want  told
+		stage tierCase
+		want  tierOutcome
 	}{
-		"no tiers put everybody in one": {stage{}, told{Tiers: of("0", "0", "0", "0"), Held: nobody}},
+		"no tiers put everybody in one": {tierCase{}, tierOutcome{Tiers: of("0", "0", "0", "0"), Held: nobody}},
 		"everybody is in the first that matches": {
-			stage{tiers: list(region("us"), region("eu"), every)}, told{Tiers: of("1", "1", "0", "2"), Held: nobody},
+			tierCase{tiers: list(region("us"), region("eu"), every)}, tierOutcome{Tiers: of("1", "1", "0", "2"), Held: nobody},
 		},
 		"who is in none falls": {
-			stage{tiers: list(region("us"), byName("a", "nobody"))},
-			told{Tiers: of("1", "none", "0", "none"), Fell: []string{"b", "d"}, Held: nobody},
+			tierCase{tiers: list(region("us"), byName("a", "nobody"))},
+			tierOutcome{Tiers: of("1", "none", "0", "none"), Fell: []string{"b", "d"}, Held: nobody},
 		},
-		"a claim by its value": {stage{tiers: list(claimed, every)}, told{Tiers: of("0", "1", "1", "1"), Held: nobody}},
+		"a claim by its value": {tierCase{tiers: list(claimed, every)}, tierOutcome{Tiers: of("0", "1", "1", "1"), Held: nobody}},
 		"nobody comes back whom the predicates dropped": {
-			stage{predicates: list(region("eu")), tiers: list(region("us"), every)},
-			told{Tiers: map[string]string{"a": "1", "b": "1"}, Held: nobody},
+			tierCase{predicates: list(region("eu")), tiers: list(region("us"), every)},
+			tierOutcome{Tiers: map[string]string{"a": "1", "b": "1"}, Held: nobody},
 		},
 		"an expression that fails on some does not match them": {
-			stage{tiers: list(byCEL(`managedCluster.metadata.labels.region == "eu"`), every)}, told{Tiers: of("0", "0", "1", "1"), Held: nobody},
+			tierCase{tiers: list(byCEL(`managedCluster.metadata.labels.region == "eu"`), every)}, tierOutcome{Tiers: of("0", "0", "1", "1"), Held: nobody},
 		},
 		"an expression that fails on all it ran on is dead, by its tier": {
-			stage{tiers: list(region("eu"), byCEL(`true`, `managedCluster.metadata.labels.misspelt == "x"`), every)},
-			told{Tiers: of("0", "0", "2", "2"), Held: nobody, Dead: "tiers[1].celExpressions[1]: no such key: misspelt on every one of 2 clusters"},
+			tierCase{tiers: list(region("eu"), byCEL(`true`, `managedCluster.metadata.labels.misspelt == "x"`), every)},
+			tierOutcome{Tiers: of("0", "0", "2", "2"), Held: nobody, Dead: "tiers[1].celExpressions[1]: no such key: misspelt on every one of 2 clusters"},
 		},
 		"an expression is run on those alone that no earlier tier has": {
-			stage{tiers: list(byName("a", "b", "c"), byCEL(`managedCluster.metadata.labels.region == "eu"`), every)},
-			told{Tiers: of("0", "0", "0", "2"), Held: nobody, Dead: "tiers[1].celExpressions[0]: no such key: labels on every one of 1 clusters"},
+			tierCase{tiers: list(byName("a", "b", "c"), byCEL(`managedCluster.metadata.labels.region == "eu"`), every)},
+			tierOutcome{Tiers: of("0", "0", "0", "2"), Held: nobody, Dead: "tiers[1].celExpressions[0]: no such key: labels on every one of 1 clusters"},
 		},
 		"a newcomer on which an expression is too costly is in the next tier": {
-			stage{tiers: list(byCEL(costly), every)}, told{Tiers: of("0 or 1", "0", "0", "1"), Held: nobody},
+			tierCase{tiers: list(byCEL(costly), every)}, tierOutcome{Tiers: of("0 or 1", "0", "0", "1"), Held: nobody},
 		},
 		"an incumbent on which an expression is too costly is in its tier, and no guest of it": {
-			stage{tiers: list(byCEL(costly), every), incumbents: []string{"a", "b"}},
-			told{Tiers: of("0 or 1", "0", "0", "1"), Held: map[string]string{"a": tooCostly}},
+			tierCase{tiers: list(byCEL(costly), every), incumbents: []string{"a", "b"}},
+			tierOutcome{Tiers: of("0 or 1", "0", "0", "1"), Held: map[string]string{"a": tooCostly}},
 		},
 		"an incumbent that no tier would have as a newcomer is a guest": {
-			stage{tiers: list(byName("d"), byCEL(costly)), incumbents: []string{"a"}},
-			told{Tiers: of("1 or none", "1", "1", "0"), Held: map[string]string{"a": tooCostly}, Guests: []string{"a"}},
+			tierCase{tiers: list(byName("d"), byCEL(costly)), incumbents: []string{"a"}},
+			tierOutcome{Tiers: of("1 or none", "1", "1", "0"), Held: map[string]string{"a": tooCostly}, Guests: []string{"a"}},
 		},
 		"a newcomer that no other tier has falls": {
-			stage{tiers: list(byCEL(costly), byName("d"))}, told{Tiers: of("0 or none", "0", "0", "1"), Fell: []string{"a"}, Held: nobody},
+			tierCase{tiers: list(byCEL(costly), byName("d"))}, tierOutcome{Tiers: of("0 or none", "0", "0", "1"), Fell: []string{"a"}, Held: nobody},
 		},
 		"too costly in two tiers is the first of them": {
-			stage{tiers: list(region("us"), byCEL(costly), byCEL(costly), every), incumbents: []string{"a"}},
-			told{Tiers: of("1 or 3", "1", "0", "3"), Held: map[string]string{"a": tooCostly}},
+			tierCase{tiers: list(region("us"), byCEL(costly), byCEL(costly), every), incumbents: []string{"a"}},
+			tierOutcome{Tiers: of("1 or 3", "1", "0", "3"), Held: map[string]string{"a": tooCostly}},
 		},
 		"who is held by a set is in the tier that matches": {
-			stage{predicates: list(region("eu")), tiers: list(region("us"), every), held: []string{"c"}},
-			told{Tiers: map[string]string{"a": "1", "b": "1", "c": "0"}, Held: nobody},
+			tierCase{predicates: list(region("eu")), tiers: list(region("us"), every), held: []string{"c"}},
+			tierOutcome{Tiers: map[string]string{"a": "1", "b": "1", "c": "0"}, Held: nobody},
 		},
 		"who is held by a set and in no tier is after the last": {
-			stage{tiers: list(region("us"), region("eu")), held: []string{"d"}}, told{Tiers: of("1", "1", "0", "2"), Held: nobody},
+			tierCase{tiers: list(region("us"), region("eu")), held: []string{"d"}}, tierOutcome{Tiers: of("1", "1", "0", "2"), Held: nobody},
 		},
 		"who is held by a set counts where an expression ran": {
-			stage{predicates: list(byName("a")), tiers: list(byCEL(`managedCluster.metadata.labels.misspelt == "x"`), every), held: []string{"c"}},
-			told{
+			tierCase{predicates: list(byName("a")), tiers: list(byCEL(`managedCluster.metadata.labels.misspelt == "x"`), every), held: []string{"c"}},
+			tierOutcome{
 				Tiers: map[string]string{"a": "1", "c": "1"}, Held: nobody,
 				Dead: "tiers[0].celExpressions[0]: no such key: misspelt on every one of 2 clusters",
 			},
 		},
 		"what the predicates spent, the tiers do not have": {
-			stage{tiers: list(byCEL(`managedCluster.metadata.name < "c"`), every), incumbents: []string{"c"}, leave: new(uint64(100))},
-			told{
+			tierCase{tiers: list(byCEL(`managedCluster.metadata.name < "c"`), every), incumbents: []string{"c"}, leave: new(uint64(100))},
+			tierOutcome{
 				Tiers: of("0", "0", "0", "0"), Held: nobody,
 				Dead: "tiers[0].celExpressions[0]: the expressions of a placement may cost 100 units in one decision, and these had cost 166 after 2 of 4 clusters: " +
 					"select by labels, claims or names instead, make them simpler, or divide the placement. " +
@@ -196,7 +196,7 @@ func TestTiers(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, _ := tc.stage.play(t)
+			got, _ := tc.stage.run(t)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("told (-want +got):\n%s", diff)
 			}
@@ -206,9 +206,9 @@ func TestTiers(t *testing.T) {
 
 func TestWhoIsSelectedChangesNoOtherTier(t *testing.T) {
 	tiers := []clusterv1beta1.ClusterSelector{byCEL(costly), byCEL(costly, `managedCluster.metadata.name != "b"`), byCEL(`managedCluster.metadata.name < "d"`)}
-	want, _ := stage{tiers: tiers}.play(t)
+	want, _ := tierCase{tiers: tiers}.run(t)
 	for _, incumbents := range [][]string{{"a"}, {"a", "b", "c", "d"}} {
-		got, _ := stage{tiers: tiers, incumbents: incumbents}.play(t)
+		got, _ := tierCase{tiers: tiers, incumbents: incumbents}.run(t)
 		if diff := cmp.Diff(want.Tiers, got.Tiers); diff != "" {
 			t.Errorf("tiers where %v are selected (-nobody +them):\n%s", incumbents, diff)
 		}

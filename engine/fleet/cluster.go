@@ -27,10 +27,10 @@ type Allocatable struct {
 }
 
 // Amounts is one resource of all clusters. It is kept apart from them, so that reading it of many is fast.
-type Amounts struct{ of column[Allocatable] }
+type Amounts struct{ column column[Allocatable] }
 
 // Of returns the resource of one cluster.
-func (a *Amounts) Of(id ID) Allocatable { return a.of.at(id) }
+func (a *Amounts) Of(id ID) Allocatable { return a.column.at(id) }
 
 // NewCluster reads a ManagedCluster. The caller must not change the object afterwards.
 func NewCluster(object *clusterv1.ManagedCluster) *Cluster {
@@ -42,8 +42,8 @@ func NewCluster(object *clusterv1.ManagedCluster) *Cluster {
 	}
 }
 
-// Next reads a later state of a cluster. What is the same in both is held once.
-func (c *Cluster) Next(object *clusterv1.ManagedCluster) *Cluster {
+// WithObject reads a later state of a cluster. What is the same in both is held once.
+func (c *Cluster) WithObject(object *clusterv1.ManagedCluster) *Cluster {
 	out := &Cluster{Object: object, Claims: c.Claims, CPU: c.CPU, Memory: c.Memory}
 	if !sameSlice(c.Object.Status.ClusterClaims, object.Status.ClusterClaims) {
 		out.Claims = claims(object)
@@ -54,8 +54,8 @@ func (c *Cluster) Next(object *clusterv1.ManagedCluster) *Cluster {
 	return out
 }
 
-// NewMember reads of a ManagedCluster what sets read: its name and its labels.
-func NewMember(object *clusterv1.ManagedCluster) *Cluster {
+// NewClusterFromLabels reads of a ManagedCluster what sets read: its name and its labels.
+func NewClusterFromLabels(object *clusterv1.ManagedCluster) *Cluster {
 	return NewCluster(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: object.Name, Labels: object.Labels}})
 }
 
@@ -86,17 +86,17 @@ func (c *Cluster) Name() string { return c.Object.Name }
 // Terminating says whether the cluster is being deleted.
 func (c *Cluster) Terminating() bool { return !c.Object.DeletionTimestamp.IsZero() }
 
-// Fact returns the value of a label or claim, or the name, which has no key. Ok is false where the cluster lacks it.
-func (c *Cluster) Fact(source Source, key string) (value string, ok bool) {
+// Value returns the value of a label or claim, or the name, which has no key. Ok is false where the cluster lacks it.
+func (c *Cluster) Value(source Source, key string) (value string, ok bool) {
 	if source == Name {
 		return c.Name(), true
 	}
-	value, ok = c.facts(source)[key]
+	value, ok = c.values(source)[key]
 	return value, ok
 }
 
-// facts returns the labels or the claims, none for no cluster.
-func (c *Cluster) facts(source Source) map[string]string {
+// values returns the labels or the claims, none for no cluster.
+func (c *Cluster) values(source Source) map[string]string {
 	switch {
 	case c == nil:
 		return nil
@@ -121,8 +121,8 @@ func (c *Cluster) terms() []Term {
 		out = append(out, TermTerminating)
 	}
 	for _, source := range []Source{Label, Claim} {
-		for key, value := range c.facts(source) {
-			out = append(out, TermKey(source, key), TermPair(source, key, value))
+		for key, value := range c.values(source) {
+			out = append(out, TermKey(source, key), TermKeyValue(source, key, value))
 		}
 	}
 	slices.Sort(out)
@@ -135,41 +135,41 @@ func ChangedTerms(before, after *Cluster) []Term {
 	if sameTerms(before, after) {
 		return nil
 	}
-	out := minus(before.terms(), after.terms())
-	out = append(out, minus(after.terms(), before.terms())...)
-	out = append(out, told(before, after)...)
+	out := difference(before.terms(), after.terms())
+	out = append(out, difference(after.terms(), before.terms())...)
+	out = append(out, transientTerms(before, after)...)
 	slices.Sort(out)
 	return out
 }
 
-// told returns the terms of two states of a cluster that no snapshot keeps: its name where it comes or goes, and every
+// transientTerms returns the terms of two states of a cluster that no snapshot keeps: its name where it comes or goes, and every
 // key whose value is not the same in both.
-func told(before, after *Cluster) []Term {
+func transientTerms(before, after *Cluster) []Term {
 	var out []Term
 	switch {
 	case before == nil:
-		out = append(out, TermNamed(after.Name()))
+		out = append(out, TermName(after.Name()))
 	case after == nil:
-		out = append(out, TermNamed(before.Name()))
+		out = append(out, TermName(before.Name()))
 	}
 	for _, source := range []Source{Label, Claim} {
-		was, is := before.facts(source), after.facts(source)
+		was, is := before.values(source), after.values(source)
 		for key, value := range was {
 			if now, stays := is[key]; !stays || now != value {
-				out = append(out, TermValue(source, key))
+				out = append(out, TermChangedValue(source, key))
 			}
 		}
 		for key := range is {
 			if _, stood := was[key]; !stood {
-				out = append(out, TermValue(source, key))
+				out = append(out, TermChangedValue(source, key))
 			}
 		}
 	}
 	return out
 }
 
-// minus returns what is in a and not in b; both are sorted.
-func minus(a, b []Term) []Term {
+// difference returns what is in a and not in b; both are sorted.
+func difference(a, b []Term) []Term {
 	return slices.DeleteFunc(a, func(term Term) bool {
 		_, found := slices.BinarySearch(b, term)
 		return found

@@ -20,7 +20,7 @@ func (s *Snapshot) Edit() *Edit {
 	next.terms = *clone(s.terms)
 	next.sets = *clone(s.sets)
 	next.bindings = *clone(s.bindings)
-	next.placed = *clone(s.placed)
+	next.decisions = *clone(s.decisions)
 	next.free = slices.Clone(s.free)
 	return &Edit{next: &next}
 }
@@ -34,8 +34,8 @@ func clone[K ~string, V any](m btree.Map[K, V]) *btree.Map[K, V] {
 func (e *Edit) Snapshot() *Snapshot {
 	out := e.next
 	e.next = nil
-	if out.alphabet == nil {
-		out.alphabet = newAlphabet(out)
+	if out.nameOrder == nil {
+		out.nameOrder = newNameOrder(out)
 	}
 	return out
 }
@@ -47,14 +47,14 @@ func (e *Edit) SetCluster(c *Cluster) (before *Cluster) {
 	return old.cluster
 }
 
-// SetObject adds or replaces a cluster as it is stored. What it says as it did before is held once. It returns what it
+// SetManagedCluster adds or replaces a cluster as it is stored. What it says as it did before is held once. It returns what it
 // replaced, or nil, and in which facets the two differ.
-func (e *Edit) SetObject(object *clusterv1.ManagedCluster) (before, after *Cluster, changed Facet) {
+func (e *Edit) SetManagedCluster(object *clusterv1.ManagedCluster) (before, after *Cluster, changed Facet) {
 	id, old := e.row(object.Name)
 	if old.cluster == nil {
 		after = NewCluster(object)
 	} else {
-		after = old.cluster.Next(object)
+		after = old.cluster.WithObject(object)
 	}
 	return old.cluster, after, e.replace(id, old, after)
 }
@@ -62,8 +62,8 @@ func (e *Edit) SetObject(object *clusterv1.ManagedCluster) (before, after *Clust
 // replace puts a cluster into a row, and returns the facets in which it differs from the one before.
 func (e *Edit) replace(id ID, old *row, c *Cluster) (changed Facet) {
 	e.next.rows.set(e, id, &row{cluster: c, scores: old.scores})
-	e.measure(id, c.CPU, c.Memory)
-	changed = e.mark(id, old.cluster, c)
+	e.setAllocatable(id, c.CPU, c.Memory)
+	changed = e.markChanged(id, old.cluster, c)
 	if changed&TermFacets != 0 {
 		e.reindex(id, old.cluster, c)
 	}
@@ -78,14 +78,14 @@ func (e *Edit) DeleteCluster(name string) (before *Cluster) {
 	}
 	old := e.next.rows.at(id)
 	e.next.rows.set(e, id, &row{scores: old.scores})
-	e.measure(id, Allocatable{}, Allocatable{})
+	e.setAllocatable(id, Allocatable{}, Allocatable{})
 	e.reindex(id, old.cluster, nil)
-	e.release(id)
+	e.releaseID(id)
 	return old.cluster
 }
 
-// measure keeps what a cluster can allocate.
-func (e *Edit) measure(id ID, cpu, memory Allocatable) {
+// setAllocatable keeps what a cluster can allocate.
+func (e *Edit) setAllocatable(id ID, cpu, memory Allocatable) {
 	if e.next.cpu.at(id) != cpu {
 		e.next.cpu.set(e, id, cpu)
 	}
@@ -124,7 +124,7 @@ func (e *Edit) DeleteScore(cluster, resource string) bool {
 	}
 	scores := slices.Delete(slices.Clone(old.scores), at, at+1)
 	e.next.rows.set(e, id, &row{cluster: old.cluster, scores: scores})
-	e.release(id)
+	e.releaseID(id)
 	return true
 }
 
@@ -136,15 +136,15 @@ func (e *Edit) DeleteSet(name string) { e.next.sets.Delete(name) }
 
 // Bind records that a namespace has a binding of the given name.
 func (e *Edit) Bind(namespace, set string) {
-	sets := e.bound(namespace)
+	sets := e.ownBoundSets(namespace)
 	if at, found := slices.BinarySearch(sets, set); !found {
-		e.next.bindings.Set(namespace, bound{e, slices.Insert(sets, at, set)})
+		e.next.bindings.Set(namespace, boundSets{e, slices.Insert(sets, at, set)})
 	}
 }
 
-// bound returns the sets that a namespace binds, in a list that this edit may change: many bindings of one edit do not copy
+// ownBoundSets returns the sets that a namespace binds, in a list that this edit may change: many bindings of one edit do not copy
 // it each.
-func (e *Edit) bound(namespace string) []string {
+func (e *Edit) ownBoundSets(namespace string) []string {
 	found, _ := e.next.bindings.Get(namespace)
 	if found.owner == e {
 		return found.sets
@@ -154,14 +154,14 @@ func (e *Edit) bound(namespace string) []string {
 
 // Unbind records that a namespace no longer has a binding of the given name.
 func (e *Edit) Unbind(namespace, set string) {
-	sets := e.bound(namespace)
+	sets := e.ownBoundSets(namespace)
 	at, found := slices.BinarySearch(sets, set)
 	switch {
 	case !found:
 	case len(sets) == 1:
 		e.next.bindings.Delete(namespace)
 	default:
-		e.next.bindings.Set(namespace, bound{e, slices.Delete(sets, at, at+1)})
+		e.next.bindings.Set(namespace, boundSets{e, slices.Delete(sets, at, at+1)})
 	}
 }
 
@@ -173,23 +173,23 @@ func (e *Edit) SetSlices(key Key, in []Slice) bool {
 		return false
 	}
 	before := e.next.Incumbents(key)
-	after := e.intern(in)
-	e.count(before, after.all)
+	after := e.internSlices(in)
+	e.updateDecisionCounts(before, after.all)
 	if len(in) == 0 {
-		e.next.placed.Delete(key.String())
+		e.next.decisions.Delete(key.String())
 	} else {
-		e.next.placed.Set(key.String(), after)
+		e.next.decisions.Set(key.String(), after)
 	}
 	return true
 }
 
-// intern returns slices with numbers for names, making those that are new. The slices are its own.
-func (e *Edit) intern(in []Slice) *decided {
+// internSlices returns slices with numbers for names, making those that are new. The slices are its own.
+func (e *Edit) internSlices(in []Slice) *placementDecisions {
 	count := 0
 	for _, slice := range in {
 		count += len(slice.Clusters)
 	}
-	out, ids := &decided{slices: in, members: make([][]uint32, len(in))}, make([]uint32, 0, count)
+	out, ids := &placementDecisions{slices: in, members: make([][]uint32, len(in))}, make([]uint32, 0, count)
 	for n, slice := range in {
 		first := len(ids)
 		for _, name := range slice.Clusters {
@@ -202,39 +202,39 @@ func (e *Edit) intern(in []Slice) *decided {
 	return out
 }
 
-// count moves the number of choices of every cluster in before and after.
-func (e *Edit) count(before, after Crowd) {
-	for id := range after.Each() {
+// updateDecisionCounts moves the number of choices of every cluster in before and after.
+func (e *Edit) updateDecisionCounts(before, after IDSet) {
+	for id := range after.All() {
 		if !before.Has(id) {
-			e.choose(id, +1)
+			e.addDecisionCount(id, +1)
 		}
 	}
-	for id := range before.Each() {
+	for id := range before.All() {
 		if !after.Has(id) {
-			e.choose(id, -1)
-			e.release(id)
+			e.addDecisionCount(id, -1)
+			e.releaseID(id)
 		}
 	}
 }
 
-// choose counts that a cluster is chosen once more, or once less. Where nobody is chosen as often as the most were, the
+// addDecisionCount counts that a cluster is chosen once more, or once less. Where nobody is chosen as often as the most were, the
 // cluster was the last of them, and is chosen once less now.
-func (e *Edit) choose(id ID, by int32) {
-	before := e.next.chosen.at(id)
+func (e *Edit) addDecisionCount(id ID, by int32) {
+	before := e.next.decisionCounts.at(id)
 	after := before + by
-	e.next.chosen.set(e, id, after)
-	e.tally(before, -1)
-	e.tally(after, +1)
-	if after > e.next.most || e.next.tally.at(ID(e.next.most)) == 0 { //nolint:gosec // nobody is chosen less often than never
-		e.next.most = after
+	e.next.decisionCounts.set(e, id, after)
+	e.addToHistogram(before, -1)
+	e.addToHistogram(after, +1)
+	if after > e.next.maxDecisionCount || e.next.histogram.at(ID(e.next.maxDecisionCount)) == 0 { //nolint:gosec // nobody is chosen less often than never
+		e.next.maxDecisionCount = after
 	}
 }
 
-// tally moves the number of clusters that are chosen count times. Those never chosen are not counted.
-func (e *Edit) tally(count, by int32) {
+// addToHistogram moves the number of clusters that are chosen count times. Those never chosen are not counted.
+func (e *Edit) addToHistogram(count, by int32) {
 	if count > 0 {
 		at := ID(count)
-		e.next.tally.set(e, at, e.next.tally.at(at)+by)
+		e.next.histogram.set(e, at, e.next.histogram.at(at)+by)
 	}
 }
 
@@ -243,30 +243,30 @@ func (e *Edit) row(name string) (ID, *row) {
 	if id, ok := e.next.ID(name); ok {
 		return id, e.next.rows.at(id)
 	}
-	id := e.next.size
+	id := e.next.idLimit
 	if last := len(e.next.free) - 1; last >= 0 {
 		id, e.next.free = e.next.free[last], e.next.free[:last]
 	} else {
-		e.next.size++
+		e.next.idLimit++
 	}
 	made := &row{}
 	e.next.rows.set(e, id, made)
 	e.next.ids.Set(name, id)
-	e.next.known.add(e, name, id)
-	e.next.alphabet = nil
+	e.next.nameIndex.add(e, name, id)
+	e.next.nameOrder = nil
 	return id, made
 }
 
-// release frees an ID to which nothing refers any more.
-func (e *Edit) release(id ID) {
+// releaseID frees an ID to which nothing refers any more.
+func (e *Edit) releaseID(id ID) {
 	old := e.next.rows.at(id)
-	if old.cluster != nil || len(old.scores) > 0 || e.next.chosen.at(id) > 0 {
+	if old.cluster != nil || len(old.scores) > 0 || e.next.decisionCounts.at(id) > 0 {
 		return
 	}
 	name := e.next.Name(id)
 	e.next.ids.Delete(name)
-	e.next.known.remove(e, name)
-	e.next.alphabet = nil
+	e.next.nameIndex.remove(e, name)
+	e.next.nameOrder = nil
 	e.next.rows.set(e, id, nil)
 	e.next.free = append(e.next.free, id)
 }
@@ -276,33 +276,33 @@ func (e *Edit) reindex(id ID, before, after *Cluster) {
 	if sameTerms(before, after) {
 		return
 	}
-	for _, term := range minus(before.terms(), after.terms()) {
-		e.clear(term, id)
+	for _, term := range difference(before.terms(), after.terms()) {
+		e.removeFromTerm(term, id)
 	}
-	for _, term := range minus(after.terms(), before.terms()) {
-		e.own(term).add(id)
+	for _, term := range difference(after.terms(), before.terms()) {
+		e.ownTerm(term).add(id)
 	}
 }
 
-func (e *Edit) clear(term Term, id ID) {
-	holding := e.own(term)
+func (e *Edit) removeFromTerm(term Term, id ID) {
+	holding := e.ownTerm(term)
 	holding.remove(id)
 	if holding.Count() == 0 {
 		e.next.terms.Delete(term)
 	}
 }
 
-// own returns the clusters of a term as a crowd that this edit may change.
-func (e *Edit) own(term Term) *Crowd {
+// ownTerm returns the clusters of a term as a crowd that this edit may change.
+func (e *Edit) ownTerm(term Term) *IDSet {
 	found, ok := e.next.terms.Get(term)
 	switch {
 	case !ok:
 		found = &posting{owner: e}
 	case found.owner == e:
-		return &found.Crowd
+		return &found.IDSet
 	default:
-		found = &posting{owner: e, Crowd: found.clone()}
+		found = &posting{owner: e, IDSet: found.clone()}
 	}
 	e.next.terms.Set(term, found)
-	return &found.Crowd
+	return &found.IDSet
 }

@@ -35,8 +35,8 @@ const (
 	allFacets  = 1<<facetCount - 1
 )
 
-// Each yields the facets one by one.
-func (f Facet) Each() iter.Seq[Facet] {
+// All yields the facets one by one.
+func (f Facet) All() iter.Seq[Facet] {
 	return func(yield func(Facet) bool) {
 		for n := range facetCount {
 			if facet := Facet(1 << n); f&facet != 0 && !yield(facet) {
@@ -66,19 +66,19 @@ func ChangedFacets(a, b *clusterv1.ManagedCluster) Facet {
 	return out
 }
 
-// sameMeta compares all of the metadata that PlainMeta has.
+// sameMeta compares all of the metadata that StableMetadata has.
 func sameMeta(a, b *metav1.ObjectMeta) bool {
 	return a.Name == b.Name && a.GenerateName == b.GenerateName && a.Namespace == b.Namespace &&
 		a.SelfLink == b.SelfLink && //nolint:staticcheck // nobody sets it, and expressions read what there is
 		a.UID == b.UID && a.Generation == b.Generation &&
 		a.CreationTimestamp.Equal(&b.CreationTimestamp) && a.DeletionTimestamp.Equal(b.DeletionTimestamp) &&
-		samePointed(a.DeletionGracePeriodSeconds, b.DeletionGracePeriodSeconds) &&
+		samePointer(a.DeletionGracePeriodSeconds, b.DeletionGracePeriodSeconds) &&
 		slices.Equal(a.Finalizers, b.Finalizers) && slices.EqualFunc(a.OwnerReferences, b.OwnerReferences, sameOwner)
 }
 
 func sameOwner(a, b metav1.OwnerReference) bool {
 	return a.APIVersion == b.APIVersion && a.Kind == b.Kind && a.Name == b.Name && a.UID == b.UID &&
-		samePointed(a.Controller, b.Controller) && samePointed(a.BlockOwnerDeletion, b.BlockOwnerDeletion)
+		samePointer(a.Controller, b.Controller) && samePointer(a.BlockOwnerDeletion, b.BlockOwnerDeletion)
 }
 
 func sameSpec(a, b *clusterv1.ManagedClusterSpec) bool {
@@ -101,7 +101,7 @@ func sameNamespaces(a, b []clusterv1.ClusterSetManagedNamespaceConfig) bool {
 	return len(a)+len(b) == 0 || equality.Semantic.DeepEqual(a, b)
 }
 
-func samePointed[T comparable](a, b *T) bool {
+func samePointer[T comparable](a, b *T) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 
@@ -113,61 +113,63 @@ func sameSlice[T comparable](a, b []T) bool {
 // sameText says whether two quantities are written alike: expressions read text, and to them 1Gi is not 1073741824.
 func sameText(a, b resource.Quantity) bool { return a == b || a.String() == b.String() }
 
-// PlainMeta is the metadata of a cluster without labels and annotations, and without what moves at every write.
-func PlainMeta(c *clusterv1.ManagedCluster) metav1.ObjectMeta {
+// StableMetadata is the metadata of a cluster without labels and annotations, and without what moves at every write.
+func StableMetadata(c *clusterv1.ManagedCluster) metav1.ObjectMeta {
 	meta := c.ObjectMeta
 	meta.Labels, meta.Annotations, meta.ManagedFields, meta.ResourceVersion = nil, nil, nil, ""
 	return meta
 }
 
-// States tells states of one facet of the clusters from each other.
-type States struct{ of column[*Edit] }
+// FacetVersions tells states of one facet of the clusters from each other.
+type FacetVersions struct{ column column[*Edit] }
 
-// States returns the states of each of some facets, in their order.
-func (s *Snapshot) States(of Facet) []States {
-	var out []States
+// FacetVersions returns the states of each of some facets, in their order.
+func (s *Snapshot) FacetVersions(of Facet) []FacetVersions {
+	var out []FacetVersions
 	for n := range facetCount {
 		if of&(1<<n) != 0 {
-			out = append(out, States{s.states[n]})
+			out = append(out, FacetVersions{s.facetVersions[n]})
 		}
 	}
 	return out
 }
 
-// Of returns what names the state of a cluster's facet: the edit that made it. Two that are the same, of one ID, are of
+// At returns what names the state of a cluster's facet: the edit that made it. Two that are the same, of one ID, are of
 // equal facets, whichever snapshots they are from.
-func (s *States) Of(id ID) *Edit { return s.of.at(id) }
+func (s *FacetVersions) At(id ID) *Edit { return s.column.at(id) }
 
 // Equal says whether the states of all clusters are the same at another time, as far as can be told at once.
-func (s States) Equal(other States) bool { return slices.Equal(s.of.pages, other.of.pages) }
+func (s FacetVersions) Equal(other FacetVersions) bool {
+	return slices.Equal(s.column.pages, other.column.pages)
+}
 
-// Keep leaves in a set those clusters whose states are what they were before. It looks only at those near a cluster whose
+// RetainUnchanged leaves in a set those clusters whose states are what they were before. It looks only at those near a cluster whose
 // state has changed.
-func (s States) Keep(before States, in *bitset.BitSet) {
-	for n, page := range s.of.pages {
-		if n < len(before.of.pages) && page == before.of.pages[n] {
+func (s FacetVersions) RetainUnchanged(before FacetVersions, in *bitset.BitSet) {
+	for n, page := range s.column.pages {
+		if n < len(before.column.pages) && page == before.column.pages[n] {
 			continue
 		}
 		for i, state := range page.cells {
-			if id := ID(n*pageSize + i); state != before.of.at(id) {
+			if id := ID(n*pageSize + i); state != before.column.at(id) {
 				in.Clear(id)
 			}
 		}
 	}
-	for id, more := in.NextSet(ID(len(s.of.pages) * pageSize)); more; id, more = in.NextSet(id) {
+	for id, more := in.NextSet(ID(len(s.column.pages) * pageSize)); more; id, more = in.NextSet(id) {
 		in.Clear(id)
 	}
 }
 
-// mark notes that an edit changed facets of a cluster, and returns which.
-func (e *Edit) mark(id ID, before, after *Cluster) (changed Facet) {
+// markChanged notes that an edit changed facets of a cluster, and returns which.
+func (e *Edit) markChanged(id ID, before, after *Cluster) (changed Facet) {
 	changed = allFacets
 	if before != nil {
 		changed = ChangedFacets(before.Object, after.Object)
 	}
 	for n := range facetCount {
 		if changed&(1<<n) != 0 {
-			e.next.states[n].set(e, id, e)
+			e.next.facetVersions[n].set(e, id, e)
 		}
 	}
 	return changed

@@ -13,7 +13,7 @@ import (
 // TestEveryFieldIsOfAFacet changes one field after the other: a field that was forgotten would leave expressions with
 // what they said before.
 func TestEveryFieldIsOfAFacet(t *testing.T) {
-	for name, change := range changes(reflect.TypeFor[clusterv1.ManagedCluster](), "") {
+	for name, change := range fieldChanges(reflect.TypeFor[clusterv1.ManagedCluster](), "") {
 		unread := name == ".ObjectMeta.ResourceVersion" || name == ".TypeMeta.Kind" || name == ".TypeMeta.APIVersion"
 		before, after := &clusterv1.ManagedCluster{}, &clusterv1.ManagedCluster{}
 		change(reflect.ValueOf(after).Elem())
@@ -30,11 +30,11 @@ func TestEveryFieldIsOfAFacet(t *testing.T) {
 	}
 }
 
-// changes returns for each field below a type what gives it another value.
-func changes(of reflect.Type, name string) map[string]func(reflect.Value) {
+// fieldChanges returns for each field below a type what gives it another value.
+func fieldChanges(of reflect.Type, name string) map[string]func(reflect.Value) {
 	out := map[string]func(reflect.Value){}
 	below := func(of reflect.Type, name string, at func(reflect.Value) reflect.Value) {
-		for field, change := range changes(of, name) {
+		for field, change := range fieldChanges(of, name) {
 			out[field] = func(v reflect.Value) { change(at(v)) }
 		}
 	}
@@ -90,13 +90,13 @@ func TestNextHoldsWhatIsTheSameOnce(t *testing.T) {
 		ClusterClaims: []clusterv1.ManagedClusterClaim{{Name: "a", Value: "b"}},
 	}}
 	c := NewCluster(object)
-	same := c.Next(object.DeepCopy())
+	same := c.WithObject(object.DeepCopy())
 	if reflect.ValueOf(c.Claims).Pointer() != reflect.ValueOf(same.Claims).Pointer() {
 		t.Error("the claims are held twice")
 	}
 	differs := object.DeepCopy()
 	differs.Status.ClusterClaims[0].Value = "c"
-	if got := c.Next(differs).Claims["a"]; got != "c" {
+	if got := c.WithObject(differs).Claims["a"]; got != "c" {
 		t.Errorf("claim a is %q, want c", got)
 	}
 }

@@ -32,11 +32,11 @@ func onSnapshot(selector fleet.Selector, clusters ...*clusterv1.ManagedCluster) 
 		edit.SetCluster(fleet.NewCluster(cluster))
 	}
 	snapshot := edit.Snapshot()
-	in := snapshot.Nobody().Clone()
+	in := snapshot.EmptySet().Clone()
 	for id := range snapshot.Clusters() {
 		in.Set(id)
 	}
-	selector.Narrow(snapshot, in)
+	selector.Filter(snapshot, in)
 	out := map[string]bool{}
 	for _, id := range snapshot.ByName(in) {
 		out[snapshot.Name(id)] = true

@@ -33,11 +33,11 @@ func NameSelector(names []string, path *field.Path) (Selector, field.ErrorList) 
 	if len(faults) > 0 {
 		return nil, faults
 	}
-	return Selector{requirement(Name, "", metav1.LabelSelectorOpIn, names)}, nil
+	return Selector{newRequirement(Name, "", metav1.LabelSelectorOpIn, names)}, nil
 }
 
-// named returns the clusters of these names, those that are only spoken of included.
-func (s *Snapshot) named(names []string) Crowd {
+// clustersNamed returns the clusters of these names, those that are only spoken of included.
+func (s *Snapshot) clustersNamed(names []string) IDSet {
 	ids := make([]uint32, 0, len(names))
 	for _, name := range names {
 		if id, ok := s.ID(name); ok {

@@ -35,8 +35,8 @@ func TestNamesNarrow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			selector := named(t, tc.names...)
-			in := s.Holding(fleet.TermExists).Bits()
-			selector.Narrow(s, in)
+			in := s.ClustersWith(fleet.TermExists).BitSet()
+			selector.Filter(s, in)
 			var narrowed, matched []string
 			for id, cluster := range s.Clusters() {
 				if in.Test(id) {
@@ -71,12 +71,12 @@ func TestALongListShowsItsBeginning(t *testing.T) {
 func TestWhatIsToldOfAChange(t *testing.T) {
 	c := func() *enginetest.ClusterBuilder { return enginetest.Cluster("c").Label("a", "1").Claim("z", "1") }
 	terms := map[fleet.Term]string{
-		fleet.TermExists: "exists", fleet.TermNamed("c"): "named c", fleet.TermTainted: "tainted",
-		fleet.TermKey(fleet.Label, "a"): "has a", fleet.TermPair(fleet.Label, "a", "1"): "a=1", fleet.TermPair(fleet.Label, "a", "2"): "a=2",
-		fleet.TermKey(fleet.Label, "b"): "has b", fleet.TermPair(fleet.Label, "b", ""): "b=",
-		fleet.TermKey(fleet.Claim, "z"): "has claim z", fleet.TermPair(fleet.Claim, "z", "1"): "claim z=1",
-		fleet.TermValue(fleet.Label, "a"): "value of a", fleet.TermValue(fleet.Label, "b"): "value of b",
-		fleet.TermValue(fleet.Claim, "z"): "value of claim z",
+		fleet.TermExists: "exists", fleet.TermName("c"): "named c", fleet.TermTainted: "tainted",
+		fleet.TermKey(fleet.Label, "a"): "has a", fleet.TermKeyValue(fleet.Label, "a", "1"): "a=1", fleet.TermKeyValue(fleet.Label, "a", "2"): "a=2",
+		fleet.TermKey(fleet.Label, "b"): "has b", fleet.TermKeyValue(fleet.Label, "b", ""): "b=",
+		fleet.TermKey(fleet.Claim, "z"): "has claim z", fleet.TermKeyValue(fleet.Claim, "z", "1"): "claim z=1",
+		fleet.TermChangedValue(fleet.Label, "a"): "value of a", fleet.TermChangedValue(fleet.Label, "b"): "value of b",
+		fleet.TermChangedValue(fleet.Claim, "z"): "value of claim z",
 	}
 	all := map[string]bool{"exists": true, "named c": true, "has a": true, "a=1": true, "has claim z": true, "claim z=1": true, "value of a": true, "value of claim z": true}
 	for name, tc := range map[string]struct {
@@ -111,8 +111,8 @@ func TestWhatIsToldOfAChange(t *testing.T) {
 
 func TestWhatIsToldIsNotKept(t *testing.T) {
 	s := enginetest.NewWorld(enginetest.Cluster("c").Label("a", "1").Obj()).Snapshot()
-	for _, term := range []fleet.Term{fleet.TermNamed("c"), fleet.TermValue(fleet.Label, "a")} {
-		if s.Holding(term).Count() > 0 {
+	for _, term := range []fleet.Term{fleet.TermName("c"), fleet.TermChangedValue(fleet.Label, "a")} {
+		if s.ClustersWith(term).Count() > 0 {
 			t.Errorf("the snapshot keeps the term %q", term)
 		}
 	}

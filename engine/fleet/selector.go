@@ -26,8 +26,8 @@ type Requirement struct {
 	// Values is sorted and distinct; empty for Exists and DoesNotExist.
 	Values []string
 
-	key   Term
-	pairs []Term
+	key       Term
+	keyValues []Term
 }
 
 // LabelSelector compiles a selector over labels. Keys and values must be valid for labels, since no label could
@@ -42,13 +42,13 @@ func LabelSelector(selector metav1.LabelSelector, path *field.Path) (Selector, f
 			faults = append(faults, field.Invalid(at, value, err.Error()))
 			continue
 		}
-		out = append(out, requirement(Label, key, metav1.LabelSelectorOpIn, []string{value}))
+		out = append(out, newRequirement(Label, key, metav1.LabelSelectorOpIn, []string{value}))
 	}
 	for i, expression := range selector.MatchExpressions {
 		at := path.Child("matchExpressions").Index(i)
-		made, errs := claimOrLabel(Label, expression, at)
+		made, errs := compileExpression(Label, expression, at)
 		if len(errs) == 0 {
-			errs = labelSyntax(expression, at)
+			errs = validateLabelSyntax(expression, at)
 		}
 		faults = append(faults, errs...)
 		out = append(out, made)
@@ -68,10 +68,10 @@ func ClaimSelector(selector clusterv1beta1.ClusterClaimSelector, path *field.Pat
 		if name == "" {
 			faults = append(faults, field.Required(path.Child("matchClaims"), "name the claim to look at"))
 		}
-		out = append(out, requirement(Claim, name, metav1.LabelSelectorOpIn, []string{selector.MatchClaims[name]}))
+		out = append(out, newRequirement(Claim, name, metav1.LabelSelectorOpIn, []string{selector.MatchClaims[name]}))
 	}
 	for i, expression := range selector.MatchExpressions {
-		made, errs := claimOrLabel(Claim, expression, path.Child("matchExpressions").Index(i))
+		made, errs := compileExpression(Claim, expression, path.Child("matchExpressions").Index(i))
 		faults = append(faults, errs...)
 		out = append(out, made)
 	}
@@ -81,7 +81,7 @@ func ClaimSelector(selector clusterv1beta1.ClusterClaimSelector, path *field.Pat
 	return out, nil
 }
 
-func claimOrLabel(source Source, e metav1.LabelSelectorRequirement, path *field.Path) (Requirement, field.ErrorList) {
+func compileExpression(source Source, e metav1.LabelSelectorRequirement, path *field.Path) (Requirement, field.ErrorList) {
 	var faults field.ErrorList
 	if e.Key == "" {
 		faults = append(faults, field.Required(path.Child("key"), "name the "+source.String()+" to look at"))
@@ -100,10 +100,10 @@ func claimOrLabel(source Source, e metav1.LabelSelectorRequirement, path *field.
 			metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist,
 		}))
 	}
-	return requirement(source, e.Key, e.Operator, e.Values), faults
+	return newRequirement(source, e.Key, e.Operator, e.Values), faults
 }
 
-func labelSyntax(e metav1.LabelSelectorRequirement, path *field.Path) field.ErrorList {
+func validateLabelSyntax(e metav1.LabelSelectorRequirement, path *field.Path) field.ErrorList {
 	operators := map[metav1.LabelSelectorOperator]selection.Operator{
 		metav1.LabelSelectorOpIn: selection.In, metav1.LabelSelectorOpNotIn: selection.NotIn,
 		metav1.LabelSelectorOpExists: selection.Exists, metav1.LabelSelectorOpDoesNotExist: selection.DoesNotExist,
@@ -114,14 +114,14 @@ func labelSyntax(e metav1.LabelSelectorRequirement, path *field.Path) field.Erro
 	return nil
 }
 
-func requirement(source Source, key string, operator metav1.LabelSelectorOperator, values []string) Requirement {
+func newRequirement(source Source, key string, operator metav1.LabelSelectorOperator, values []string) Requirement {
 	values = slices.Compact(slices.Sorted(slices.Values(values)))
 	out := Requirement{Source: source, Key: key, Operator: operator, Values: values, key: TermKey(source, key)}
 	for _, value := range values {
 		if source == Name {
-			out.pairs = append(out.pairs, TermNamed(value))
+			out.keyValues = append(out.keyValues, TermName(value))
 		} else {
-			out.pairs = append(out.pairs, TermPair(source, key, value))
+			out.keyValues = append(out.keyValues, TermKeyValue(source, key, value))
 		}
 	}
 	return out
@@ -129,12 +129,12 @@ func requirement(source Source, key string, operator metav1.LabelSelectorOperato
 
 // Matches says whether the requirement holds for one cluster.
 func (r Requirement) Matches(c *Cluster) bool {
-	value, ok := c.Fact(r.Source, r.Key)
+	value, ok := c.Value(r.Source, r.Key)
 	switch r.Operator {
 	case metav1.LabelSelectorOpIn:
-		return ok && r.lists(value)
+		return ok && r.hasValue(value)
 	case metav1.LabelSelectorOpNotIn:
-		return !ok || !r.lists(value)
+		return !ok || !r.hasValue(value)
 	case metav1.LabelSelectorOpExists:
 		return ok
 	case metav1.LabelSelectorOpDoesNotExist:
@@ -144,7 +144,7 @@ func (r Requirement) Matches(c *Cluster) bool {
 	}
 }
 
-func (r Requirement) lists(value string) bool {
+func (r Requirement) hasValue(value string) bool {
 	_, found := slices.BinarySearch(r.Values, value)
 	return found
 }
@@ -154,60 +154,60 @@ func (s Selector) Matches(c *Cluster) bool {
 	return !slices.ContainsFunc(s, func(r Requirement) bool { return !r.Matches(c) })
 }
 
-// Narrow removes from in every cluster for which the requirement does not hold.
-func (r Requirement) Narrow(s *Snapshot, in *bitset.BitSet) {
+// Filter removes from in every cluster for which the requirement does not hold.
+func (r Requirement) Filter(s *Snapshot, in *bitset.BitSet) {
 	switch r.Operator {
 	case metav1.LabelSelectorOpIn:
-		r.having(s).KeepIn(in)
+		r.clustersWithValue(s).IntersectInto(in)
 	case metav1.LabelSelectorOpNotIn:
-		for _, pair := range r.pairs {
-			s.Holding(pair).DropFrom(in)
+		for _, pair := range r.keyValues {
+			s.ClustersWith(pair).RemoveFrom(in)
 		}
 	case metav1.LabelSelectorOpExists:
-		s.Holding(r.key).KeepIn(in)
+		s.ClustersWith(r.key).IntersectInto(in)
 	case metav1.LabelSelectorOpDoesNotExist:
-		s.Holding(r.key).DropFrom(in)
+		s.ClustersWith(r.key).RemoveFrom(in)
 	default:
 		panic("fleet: requirement with operator " + string(r.Operator) + " was never compiled")
 	}
 }
 
-// having returns the clusters that have one of the values.
-func (r Requirement) having(s *Snapshot) Crowd {
+// clustersWithValue returns the clusters that have one of the values.
+func (r Requirement) clustersWithValue(s *Snapshot) IDSet {
 	if r.Source == Name {
-		return s.named(r.Values)
+		return s.clustersNamed(r.Values)
 	}
-	if len(r.pairs) == 1 {
-		return s.Holding(r.pairs[0])
+	if len(r.keyValues) == 1 {
+		return s.ClustersWith(r.keyValues[0])
 	}
-	out := bitset.New(s.size)
-	for _, pair := range r.pairs {
-		s.Holding(pair).AddTo(out)
+	out := bitset.New(s.idLimit)
+	for _, pair := range r.keyValues {
+		s.ClustersWith(pair).AddTo(out)
 	}
-	return Crowd{many: out}
+	return IDSet{bits: out}
 }
 
-// Narrow removes from in every cluster that the selector does not match.
-func (s Selector) Narrow(snapshot *Snapshot, in *bitset.BitSet) {
+// Filter removes from in every cluster that the selector does not match.
+func (s Selector) Filter(snapshot *Snapshot, in *bitset.BitSet) {
 	for _, r := range s {
-		r.Narrow(snapshot, in)
+		r.Filter(snapshot, in)
 	}
 }
 
-// Reads returns the terms whose change on a cluster can change whether the selector matches it.
-func (s Selector) Reads() []Term {
+// DependsOn returns the terms whose change on a cluster can change whether the selector matches it.
+func (s Selector) DependsOn() []Term {
 	var out []Term
 	positive := false
 	for _, r := range s {
 		switch r.Operator {
 		case metav1.LabelSelectorOpIn:
 			positive = true
-			out = append(out, r.pairs...)
+			out = append(out, r.keyValues...)
 		case metav1.LabelSelectorOpExists:
 			positive = true
 			out = append(out, r.key)
 		case metav1.LabelSelectorOpNotIn:
-			out = append(out, r.pairs...)
+			out = append(out, r.keyValues...)
 		case metav1.LabelSelectorOpDoesNotExist:
 			out = append(out, r.key)
 		}
@@ -218,8 +218,8 @@ func (s Selector) Reads() []Term {
 	return out
 }
 
-// shown is how many values a requirement shows of itself; a list of names may have a thousand.
-const shown = 20
+// maxShownValues is how many values a requirement shows of itself; a list of names may have a thousand.
+const maxShownValues = 20
 
 // String renders the requirement as a user would write it, such as "label region in (eu, us)".
 func (r Requirement) String() string {
@@ -232,9 +232,9 @@ func (r Requirement) String() string {
 		if len(r.Values) == 1 {
 			return subject + "=" + r.Values[0]
 		}
-		return fmt.Sprintf("%s in (%s)", subject, r.list())
+		return fmt.Sprintf("%s in (%s)", subject, r.valueList())
 	case metav1.LabelSelectorOpNotIn:
-		return fmt.Sprintf("%s not in (%s)", subject, r.list())
+		return fmt.Sprintf("%s not in (%s)", subject, r.valueList())
 	case metav1.LabelSelectorOpExists:
 		return subject + " exists"
 	default:
@@ -242,9 +242,9 @@ func (r Requirement) String() string {
 	}
 }
 
-func (r Requirement) list() string {
-	if len(r.Values) <= shown {
+func (r Requirement) valueList() string {
+	if len(r.Values) <= maxShownValues {
 		return strings.Join(r.Values, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(r.Values[:shown], ", "), len(r.Values)-shown)
+	return fmt.Sprintf("%s and %d more", strings.Join(r.Values[:maxShownValues], ", "), len(r.Values)-maxShownValues)
 }

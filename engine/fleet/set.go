@@ -11,11 +11,11 @@ import (
 // Set is what the engine reads of one ManagedClusterSet: the rule that says which clusters are its members.
 type Set struct {
 	Name string
-	// Faults says why the members cannot be told; empty for a good set.
-	Faults field.ErrorList
+	// Errors says why the members cannot be told; empty for a good set.
+	Errors field.ErrorList
 
-	selector Selector
-	nobody   bool
+	selector    Selector
+	matchesNone bool
 }
 
 // ExclusiveLabel returns the label whose clusters are the members of an exclusive set. ok is false for sets that share clusters.
@@ -38,62 +38,62 @@ func NewSet(object *clusterv1beta2.ManagedClusterSet) *Set {
 	path := field.NewPath("spec", "clusterSelector")
 	switch selector.SelectorType {
 	case "", clusterv1beta2.ExclusiveClusterSetLabel:
-		set.selector = Selector{requirement(Label, clusterv1beta2.ClusterSetLabel, metav1.LabelSelectorOpIn, []string{object.Name})}
+		set.selector = Selector{newRequirement(Label, clusterv1beta2.ClusterSetLabel, metav1.LabelSelectorOpIn, []string{object.Name})}
 	case clusterv1beta2.LabelSelector:
 		if selector.LabelSelector == nil {
-			set.nobody = true
+			set.matchesNone = true
 			break
 		}
-		set.selector, set.Faults = LabelSelector(*selector.LabelSelector, path.Child("labelSelector"))
+		set.selector, set.Errors = LabelSelector(*selector.LabelSelector, path.Child("labelSelector"))
 	case clusterv1beta2.ExclusiveLabel:
 		if selector.ExclusiveLabel == nil {
-			set.Faults = field.ErrorList{field.Required(path.Child("exclusiveLabel"), "give the key and value that make a member")}
+			set.Errors = field.ErrorList{field.Required(path.Child("exclusiveLabel"), "give the key and value that make a member")}
 			break
 		}
 		label := *selector.ExclusiveLabel
-		set.selector = Selector{requirement(Label, label.Key, metav1.LabelSelectorOpIn, []string{label.Value})}
+		set.selector = Selector{newRequirement(Label, label.Key, metav1.LabelSelectorOpIn, []string{label.Value})}
 	default:
-		set.Faults = field.ErrorList{field.NotSupported(path.Child("selectorType"), selector.SelectorType, []clusterv1beta2.SelectorType{
+		set.Errors = field.ErrorList{field.NotSupported(path.Child("selectorType"), selector.SelectorType, []clusterv1beta2.SelectorType{
 			clusterv1beta2.ExclusiveClusterSetLabel, clusterv1beta2.LabelSelector, clusterv1beta2.ExclusiveLabel,
 		})}
 	}
 	return set
 }
 
-// Good says whether the set's members can be told.
-func (s *Set) Good() bool { return len(s.Faults) == 0 }
+// Valid says whether the set's members can be told.
+func (s *Set) Valid() bool { return len(s.Errors) == 0 }
 
 // Has says whether a cluster is a member. A set with faults has no members.
 func (s *Set) Has(c *Cluster) bool {
-	return s.Good() && !s.nobody && s.selector.Matches(c)
+	return s.Valid() && !s.matchesNone && s.selector.Matches(c)
 }
 
 // AddMembers adds to in every member of the set.
 func (s *Set) AddMembers(snapshot *Snapshot, in *bitset.BitSet) {
-	if !s.Good() || s.nobody {
+	if !s.Valid() || s.matchesNone {
 		return
 	}
 	if len(s.selector) == 1 && s.selector[0].Operator == metav1.LabelSelectorOpIn {
-		s.selector[0].having(snapshot).AddTo(in)
+		s.selector[0].clustersWithValue(snapshot).AddTo(in)
 		return
 	}
-	members := snapshot.Holding(TermExists).Bits()
-	s.selector.Narrow(snapshot, members)
+	members := snapshot.ClustersWith(TermExists).BitSet()
+	s.selector.Filter(snapshot, members)
 	in.InPlaceUnion(members)
 }
 
 // Selector returns what a cluster must match to be a member. Ok is false where nobody can be one, or the set has faults.
-func (s *Set) Selector() (selector Selector, ok bool) { return s.selector, s.Good() && !s.nobody }
+func (s *Set) Selector() (selector Selector, ok bool) { return s.selector, s.Valid() && !s.matchesNone }
 
-// Reads returns the terms whose change on a cluster can change whether it is a member, or, where the set cannot be
+// DependsOn returns the terms whose change on a cluster can change whether it is a member, or, where the set cannot be
 // read, whether it may be one.
-func (s *Set) Reads() []Term {
+func (s *Set) DependsOn() []Term {
 	switch {
-	case !s.Good():
+	case !s.Valid():
 		return []Term{TermExists}
-	case s.nobody:
+	case s.matchesNone:
 		return nil
 	default:
-		return s.selector.Reads()
+		return s.selector.DependsOn()
 	}
 }

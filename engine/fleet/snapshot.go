@@ -15,27 +15,27 @@ type Snapshot struct {
 	// Now is the instant for which decisions are made. Set it with At.
 	Now time.Time
 
-	// nobody is the empty set.
-	nobody *bitset.BitSet
+	// emptySet is the empty set.
+	emptySet *bitset.BitSet
 	// ids are the names in order, known what finds the ID of a name and the name of an ID.
-	ids      btree.Map[string, ID]
-	known    directory
-	alphabet *alphabet
-	rows     column[*row]
-	cpu      column[Allocatable]
-	memory   column[Allocatable]
-	states   [facetCount]column[*Edit]
-	size     ID
-	free     []ID
-	terms    btree.Map[Term, *posting]
-	sets     btree.Map[string, *Set]
-	bindings btree.Map[string, bound]
-	placed   btree.Map[string, *decided]
-	chosen   column[int32]
-	// tally is how many clusters are chosen so often, by how often; those never chosen do not count. most is the highest
+	ids            btree.Map[string, ID]
+	nameIndex      nameIndex
+	nameOrder      *nameOrder
+	rows           column[*row]
+	cpu            column[Allocatable]
+	memory         column[Allocatable]
+	facetVersions  [facetCount]column[*Edit]
+	idLimit        ID
+	free           []ID
+	terms          btree.Map[Term, *posting]
+	sets           btree.Map[string, *Set]
+	bindings       btree.Map[string, boundSets]
+	decisions      btree.Map[string, *placementDecisions]
+	decisionCounts column[int32]
+	// histogram is how many clusters are chosen so often, by how often; those never chosen do not count. most is the highest
 	// count that a cluster has.
-	tally column[int32]
-	most  int32
+	histogram        column[int32]
+	maxDecisionCount int32
 }
 
 // row is all that a snapshot knows of one cluster name. Rows are replaced, never changed.
@@ -47,12 +47,12 @@ type row struct {
 // posting is the clusters for which a term holds. It belongs to the edit that made it.
 type posting struct {
 	owner *Edit
-	Crowd
+	IDSet
 }
 
 // Empty returns a snapshot with nothing in it.
 func Empty() *Snapshot {
-	return &Snapshot{nobody: &bitset.BitSet{}, alphabet: &alphabet{}, known: directory{seed: maphash.MakeSeed()}}
+	return &Snapshot{emptySet: &bitset.BitSet{}, nameOrder: &nameOrder{}, nameIndex: nameIndex{seed: maphash.MakeSeed()}}
 }
 
 // At returns the same fleet at another instant.
@@ -62,28 +62,28 @@ func (s *Snapshot) At(now time.Time) *Snapshot {
 	return &out
 }
 
-// Size is the number of IDs in use or free: every ID is below it.
-func (s *Snapshot) Size() uint { return s.size }
+// IDLimit is the number of IDs in use or free: every ID is below it.
+func (s *Snapshot) IDLimit() uint { return s.idLimit }
 
-// Holding returns the clusters for which a term holds.
-func (s *Snapshot) Holding(term Term) Crowd {
+// ClustersWith returns the clusters for which a term holds.
+func (s *Snapshot) ClustersWith(term Term) IDSet {
 	if found, ok := s.terms.Get(term); ok {
-		return found.Crowd
+		return found.IDSet
 	}
-	return Crowd{}
+	return IDSet{}
 }
 
-// Nobody returns the empty set. It is read-only: all who have nobody to name share it, in this snapshot and others.
-func (s *Snapshot) Nobody() *bitset.BitSet { return s.nobody }
+// EmptySet returns the empty set. It is read-only: all who have nobody to name share it, in this snapshot and others.
+func (s *Snapshot) EmptySet() *bitset.BitSet { return s.emptySet }
 
 // ID returns the number of a name. Ok is false where the snapshot does not know it.
 func (s *Snapshot) ID(name string) (id ID, ok bool) {
-	_, id, ok = s.known.find(name)
+	_, id, ok = s.nameIndex.find(name)
 	return id, ok
 }
 
 // Name returns the name that has an ID, or "" where none has.
-func (s *Snapshot) Name(id ID) string { return s.known.names.at(id) }
+func (s *Snapshot) Name(id ID) string { return s.nameIndex.names.at(id) }
 
 // Cluster returns a cluster by ID, or nil where no such cluster exists (its scores or decisions may).
 func (s *Snapshot) Cluster(id ID) *Cluster {
@@ -121,15 +121,15 @@ func (s *Snapshot) Sets() iter.Seq[*Set] {
 	}
 }
 
-// Bound returns the names of the sets that a namespace's bindings name, sorted, whether they exist or not.
-func (s *Snapshot) Bound(namespace string) []string {
+// BoundSets returns the names of the sets that a namespace's bindings name, sorted, whether they exist or not.
+func (s *Snapshot) BoundSets(namespace string) []string {
 	found, _ := s.bindings.Get(namespace)
 	return found.sets
 }
 
-// Naming returns what says whether a set is one of those that a placement asks for: each is where it asks for none in
+// SetNameFilter returns what says whether a set is one of those that a placement asks for: each is where it asks for none in
 // particular.
-func Naming(asked []string) func(set string) bool {
+func SetNameFilter(asked []string) func(set string) bool {
 	if len(asked) == 0 {
 		return func(string) bool { return true }
 	}
@@ -140,49 +140,49 @@ func Naming(asked []string) func(set string) bool {
 	}
 }
 
-// bound is the sets that a namespace binds, sorted. They are read-only but for the edit that made them.
-type bound struct {
+// boundSets is the sets that a namespace binds, sorted. They are read-only but for the edit that made them.
+type boundSets struct {
 	owner *Edit
 	sets  []string
 }
 
 // Slices returns the decisions of a placement so far, by number.
 func (s *Snapshot) Slices(key Key) []Slice {
-	if found, ok := s.placed.Get(key.String()); ok {
-		return found.named(s)
+	if found, ok := s.decisions.Get(key.String()); ok {
+		return found.withNames(s)
 	}
 	return nil
 }
 
 // Incumbents returns the clusters that a placement has selected. One that no longer exists may be among them.
-func (s *Snapshot) Incumbents(key Key) Crowd {
-	if found, ok := s.placed.Get(key.String()); ok {
+func (s *Snapshot) Incumbents(key Key) IDSet {
+	if found, ok := s.decisions.Get(key.String()); ok {
 		return found.all
 	}
-	return Crowd{}
+	return IDSet{}
 }
 
-// Chosen returns how many placements have selected a cluster.
-func (s *Snapshot) Chosen(id ID) int { return int(s.chosen.at(id)) }
+// DecisionCount returns how many placements have selected a cluster.
+func (s *Snapshot) DecisionCount(id ID) int { return int(s.decisionCounts.at(id)) }
 
-// MostChosen returns the highest Chosen of any cluster when one choice is taken away from each of except.
-func (s *Snapshot) MostChosen(except Crowd) int {
-	clusters := s.tally.at(ID(s.most)) //nolint:gosec // nobody is chosen less often than never
-	for id := range except.Each() {
-		if s.chosen.at(id) == s.most {
+// MaxDecisionCount returns the highest Chosen of any cluster when one choice is taken away from each of except.
+func (s *Snapshot) MaxDecisionCount(except IDSet) int {
+	clusters := s.histogram.at(ID(s.maxDecisionCount)) //nolint:gosec // nobody is chosen less often than never
+	for id := range except.All() {
+		if s.decisionCounts.at(id) == s.maxDecisionCount {
 			clusters--
 		}
 	}
-	if clusters > 0 || s.most == 0 {
-		return int(s.most)
+	if clusters > 0 || s.maxDecisionCount == 0 {
+		return int(s.maxDecisionCount)
 	}
-	return int(s.most) - 1
+	return int(s.maxDecisionCount) - 1
 }
 
 // Clusters yields every cluster with its ID, in no order that means anything.
 func (s *Snapshot) Clusters() iter.Seq2[ID, *Cluster] {
 	return func(yield func(ID, *Cluster) bool) {
-		for id := range s.Holding(TermExists).Each() {
+		for id := range s.ClustersWith(TermExists).All() {
 			if !yield(id, s.Cluster(id)) {
 				return
 			}
@@ -190,9 +190,9 @@ func (s *Snapshot) Clusters() iter.Seq2[ID, *Cluster] {
 	}
 }
 
-// Alone returns the fleet as it were if a cluster that exists were its only one, and nothing had been decided: the sets and
+// OnlyCluster returns the fleet as it were if a cluster that exists were its only one, and nothing had been decided: the sets and
 // bindings, the cluster and what add-ons say of it. Its ID may be another there.
-func (s *Snapshot) Alone(id ID) *Snapshot {
+func (s *Snapshot) OnlyCluster(id ID) *Snapshot {
 	edit := Empty().Edit()
 	edit.next.sets, edit.next.bindings = *clone(s.sets), *clone(s.bindings)
 	r := s.rows.at(id)

@@ -6,7 +6,7 @@ import "strconv"
 // without a certain value. The snapshot keeps for each term the set of clusters for which it holds. Two terms are
 // the same thing exactly when they are the same string; its form is private to this package.
 //
-// TermNamed and TermValue are told and never kept: ChangedTerms has them, Holding does not know them. Kept, they would
+// TermName and TermChangedValue are told and never kept: ChangedTerms has them, Holding does not know them. Kept, they would
 // be one set for every cluster.
 type Term string
 
@@ -51,18 +51,18 @@ func TermKey(source Source, key string) Term {
 	return Term("l" + key)
 }
 
-// TermPair is the term "has a label (claim) of this key with this value". The name of a claim may hold any character, so its
+// TermKeyValue is the term "has a label (claim) of this key with this value". The name of a claim may hold any character, so its
 // length says where it ends.
-func TermPair(source Source, key, value string) Term {
+func TermKeyValue(source Source, key, value string) Term {
 	if source == Claim {
 		return Term("C" + strconv.Itoa(len(key)) + ":" + key + value)
 	}
 	return Term("L" + key + "\x00" + value)
 }
 
-// TermNamed is the term "is the cluster of this name". It is told where that cluster comes or goes.
-func TermNamed(name string) Term { return Term("n" + name) }
+// TermName is the term "is the cluster of this name". It is told where that cluster comes or goes.
+func TermName(name string) Term { return Term("n" + name) }
 
-// TermValue is the term "has the value that it has for the label (claim) of this key". It is told where the value
+// TermChangedValue is the term "has the value that it has for the label (claim) of this key". It is told where the value
 // changes, comes or goes.
-func TermValue(source Source, key string) Term { return "v" + TermKey(source, key) }
+func TermChangedValue(source Source, key string) Term { return "v" + TermKey(source, key) }

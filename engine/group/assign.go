@@ -46,8 +46,8 @@ type Input struct {
 	Selected []fleet.ID
 	// Prior is what was decided before, by number.
 	Prior []fleet.Slice
-	// Asked is where it is noted which scores expressions ask for. It may be nil.
-	Asked *filter.Asked
+	// ScoreReads is where it is noted which scores expressions ask for. It may be nil.
+	ScoreReads *filter.ScoreReads
 	// Evaluation evaluates the expressions. Nil stands for one that may cost as much as a decision may.
 	Evaluation *filter.Evaluation
 }
@@ -71,99 +71,99 @@ func Assign(in Input) Assignment {
 		return Assignment{Failed: a.failed}
 	}
 	if !a.strategyChanged() {
-		a.keep()
+		a.keepPrior()
 	}
-	if len(a.pools) == 0 {
-		a.fresh()
+	if len(a.groups) == 0 {
+		a.assignAll()
 	} else {
-		a.spill()
-		a.join()
-		a.arrange()
+		a.trimOversized()
+		a.placeNewcomers()
+		a.sortGroups()
 	}
-	return Assignment{Groups: number(a.pools), Regrouped: a.regrouped}
+	return Assignment{Groups: fillAll(a.groups), Regrouped: a.regrouped}
 }
 
-// assignment is the work of one Assign.
-type assignment struct {
+// assigner is the work of one Assign.
+type assigner struct {
 	Input
 	length int
-	// claim is, per selected cluster, the first predefined group that matches it; absent where none does, and nil, as named
+	// firstMatch is, per selected cluster, the first predefined group that matches it; absent where none does, and nil, as named
 	// is, where no group is predefined.
-	claim map[fleet.ID]int
-	// named is, per group name, the selected clusters that a predefined group of that name matches, or on which its
+	firstMatch map[fleet.ID]int
+	// allowedByName is, per group name, the selected clusters that a predefined group of that name matches, or on which its
 	// expressions are too costly to tell: those may stay, and none of them may come.
-	named  map[string]*bitset.BitSet
-	failed string
+	allowedByName map[string]*bitset.BitSet
+	failed        string
 	// newcomers are the selected clusters that have no group yet, by name.
 	newcomers []fleet.ID
 	// regrouped are the newcomers that had to leave a group above its bound, sorted.
 	regrouped []string
-	pools     []*pool
+	groups    []*partialGroup
 }
 
-// pool is a group in the making: its slices with the clusters that stay, and the clusters that have no slice yet.
-type pool struct {
+// partialGroup is a group in the making: its slices with the clusters that stay, and the clusters that have no slice yet.
+type partialGroup struct {
 	name string
 	// index orders the pools of one name.
-	index  int
-	slices []Slice
-	loose  []string
+	index    int
+	slices   []Slice
+	unplaced []string
 }
 
-func (p *pool) size() int { return Group{Slices: p.slices}.Size() + len(p.loose) }
+func (p *partialGroup) size() int { return Group{Slices: p.slices}.Size() + len(p.unplaced) }
 
-func newAssignment(in Input) *assignment {
-	a := &assignment{
+func newAssignment(in Input) *assigner {
+	a := &assigner{
 		Input:     in,
-		length:    in.Strategy.Length(len(in.Selected)),
+		length:    in.Strategy.GroupSize(len(in.Selected)),
 		newcomers: in.Selected,
 	}
 	if len(in.Strategy.Groups) == 0 {
 		return a
 	}
-	a.claim, a.named = map[fleet.ID]int{}, map[string]*bitset.BitSet{}
+	a.firstMatch, a.allowedByName = map[fleet.ID]int{}, map[string]*bitset.BitSet{}
 	selected := &bitset.BitSet{}
 	for _, id := range in.Selected {
 		selected.Set(id)
 	}
-	a.match(selected)
+	a.matchGroups(selected)
 	return a
 }
 
-// match works out which clusters each predefined group matches. The expressions of a group run on every selected
+// matchGroups works out which clusters each predefined group matches. The expressions of a group run on every selected
 // cluster, also on those that an earlier group claims: such a cluster may be in the later group, and stay there.
-func (a *assignment) match(selected *bitset.BitSet) {
-	evaluation, asked := a.Evaluation, cmp.Or(a.Asked, &filter.Asked{})
+func (a *assigner) matchGroups(selected *bitset.BitSet) {
+	evaluation, asked := a.Evaluation, cmp.Or(a.ScoreReads, &filter.ScoreReads{})
 	if evaluation == nil {
 		evaluation = new(filter.NewEvaluation(a.Snapshot))
 	}
 	for i, group := range a.Strategy.Groups {
 		matching := selected.Clone()
-		fell := evaluation.Narrow(group.Predicate, matching, asked)
-		a.failed = cmp.Or(a.failed, fell.Dead("decisionGroups", i))
+		fell := evaluation.Filter(group.Predicate, matching, asked)
+		a.failed = cmp.Or(a.failed, fell.FailsEverywhere("decisionGroups", i))
 		if evaluation.Exceeded() {
 			return
 		}
 		for id := range matching.EachSet() {
-			if _, taken := a.claim[id]; !taken {
-				a.claim[id] = i
+			if _, taken := a.firstMatch[id]; !taken {
+				a.firstMatch[id] = i
 			}
 		}
 		for id := range fell.TooCostly() {
 			matching.Set(id)
 		}
-		if same := a.named[group.Name]; same != nil {
+		if same := a.allowedByName[group.Name]; same != nil {
 			matching.InPlaceUnion(same)
 		}
-		a.named[group.Name] = matching
+		a.allowedByName[group.Name] = matching
 	}
 }
 
-// fresh assigns every cluster anew: each predefined group takes those it matches that none before it took, cut into
+// assignAll assigns every cluster anew: each predefined group takes those it matches that none before it took, cut into
 // groups of the strategy's length; then the clusters without a claim. Groups of one name end up side by side, as they do
 // when they are kept: the decisions alone do not show which of two entries of the spec a group comes from.
-func (a *assignment) fresh() {
-	for claim, ids := range a.claims() {
+func (a *assigner) assignAll() {
+	for claim, ids := range a.selectedByGroup() {
 		name := ""
 		if claim < len(a.Strategy.Groups) {
 			name = a.Strategy.Groups[claim].Name
@@ -172,25 +172,25 @@ func (a *assignment) fresh() {
 			continue
 		}
 		for chunk := range slices.Chunk(a.names(ids), a.length) {
-			a.pools = append(a.pools, &pool{name: name, index: len(a.pools), loose: chunk})
+			a.groups = append(a.groups, &partialGroup{name: name, index: len(a.groups), unplaced: chunk})
 		}
 	}
-	a.arrange()
-	if len(a.pools) == 0 {
-		a.pools = []*pool{{}}
+	a.sortGroups()
+	if len(a.groups) == 0 {
+		a.groups = []*partialGroup{{}}
 	}
 }
 
-// claims returns the clusters that each predefined group claims, and last those that none does.
-func (a *assignment) claims() [][]fleet.ID {
+// selectedByGroup returns the clusters that each predefined group claims, and last those that none does.
+func (a *assigner) selectedByGroup() [][]fleet.ID {
 	unclaimed := len(a.Strategy.Groups)
 	out := make([][]fleet.ID, unclaimed+1)
-	if len(a.claim) == 0 {
+	if len(a.firstMatch) == 0 {
 		out[unclaimed] = a.Selected
 		return out
 	}
 	for _, id := range a.Selected {
-		claim, claimed := a.claim[id]
+		claim, claimed := a.firstMatch[id]
 		if !claimed {
 			claim = unclaimed
 		}
@@ -200,7 +200,7 @@ func (a *assignment) claims() [][]fleet.ID {
 }
 
 // names returns the names of clusters, in their order.
-func (a *assignment) names(of []fleet.ID) []string {
+func (a *assigner) names(of []fleet.ID) []string {
 	out := make([]string, 0, len(of))
 	for _, id := range of {
 		out = append(out, a.Snapshot.Name(id))
@@ -208,9 +208,9 @@ func (a *assignment) names(of []fleet.ID) []string {
 	return out
 }
 
-// number gives every cluster without a slice one: a slice of its group with room, lowest number first, or a new one
+// fillAll gives every cluster without a slice one: a slice of its group with room, lowest number first, or a new one
 // with the lowest free number.
-func number(pools []*pool) []Group {
+func fillAll(pools []*partialGroup) []Group {
 	used := map[int]bool{}
 	for _, pool := range pools {
 		for _, slice := range pool.slices {
@@ -227,13 +227,13 @@ func number(pools []*pool) []Group {
 	}
 	out := make([]Group, 0, len(pools))
 	for _, pool := range pools {
-		out = append(out, pool.filled(free))
+		out = append(out, pool.fillSlices(free))
 	}
 	return out
 }
 
-func (p *pool) filled(free func() int) Group {
-	loose := p.loose
+func (p *partialGroup) fillSlices(free func() int) Group {
+	loose := p.unplaced
 	slices.Sort(loose)
 	for i := range p.slices {
 		room := min(SliceLimit-len(p.slices[i].Clusters), len(loose))

@@ -30,43 +30,43 @@ func TestGroupsByExpression(t *testing.T) {
 		why   string
 	}{
 		"an expression claims those for whom it is true, and not those on whom it fails": {
-			world: fleet(p().Group("canary", byCEL(isCanary)), "a b X"), want: []string{"1 canary#0: X", "2 #1: a b"},
+			world: worldOf(p().Group("canary", byCEL(isCanary)), "a b X"), want: []string{"1 canary#0: X", "2 #1: a b"},
 		},
 		"an expression comes after the selector": {
-			world: fleet(p().Group("canary", canaries), "a X Y"), want: []string{"1 canary#0: X", "2 #1: Y a"},
+			world: worldOf(p().Group("canary", canaries), "a X Y"), want: []string{"1 canary#0: X", "2 #1: Y a"},
 		},
 		"every expression must hold": {
-			world: fleet(p().Group("canary", byCEL(isCanary, `managedCluster.metadata.name == "Y"`)), "a X Y"),
+			world: worldOf(p().Group("canary", byCEL(isCanary, `managedCluster.metadata.name == "Y"`)), "a X Y"),
 			want:  []string{"1 canary#0: Y", "2 #1: X a"},
 		},
 		"a cluster that an expression no longer claims leaves": {
-			world: fleet(p().Group("canary", byCEL(isCanary)), "a X", at(1, "a X").Group("canary", 0)),
+			world: worldOf(p().Group("canary", byCEL(isCanary)), "a X", at(1, "a X").Group("canary", 0)),
 			want:  []string{"1 canary#0: X", "2 #1: a"},
 		},
 		"a claim by value": {
-			world: fleet(p().Group("none", clusterv1beta1.GroupClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchClaims: map[string]string{"a": "b"}}}), "a"),
+			world: worldOf(p().Group("none", clusterv1beta1.GroupClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchClaims: map[string]string{"a": "b"}}}), "a"),
 			want:  []string{"1 #0: a"},
 		},
 		"a newcomer on which an expression is too costly is not claimed": {
-			world: fleet(p().Group("canary", byCEL(costly)), "a b X"), want: []string{"1 canary#0: a", "2 #1: X b"},
+			world: worldOf(p().Group("canary", byCEL(costly)), "a b X"), want: []string{"1 canary#0: a", "2 #1: X b"},
 		},
 		"a cluster on which an expression is too costly stays in a group of that name": {
-			world: fleet(p().Group("canary", byCEL(costly)), "a b X", at(4, "X").Group("canary", 0), at(5, "b").Group("", 1)),
+			world: worldOf(p().Group("canary", byCEL(costly)), "a b X", at(4, "X").Group("canary", 0), at(5, "b").Group("", 1)),
 			want:  []string{"4 canary#0: X a", "5 #1: b"},
 		},
 		"and where it is in the unnamed group, there": {
-			world: fleet(p().Group("canary", byCEL(costly)), "a b X", at(4, "X b")), want: []string{"1 canary#0: a", "4 #1: X b"},
+			world: worldOf(p().Group("canary", byCEL(costly)), "a b X", at(4, "X b")), want: []string{"1 canary#0: a", "4 #1: X b"},
 		},
 		"and not in a group of another name": {
-			world: fleet(p().Group("canary", byCEL(costly)).GroupByLabel("other", "no", "body"), "a X", at(4, "X").Group("other", 0)),
+			world: worldOf(p().Group("canary", byCEL(costly)).GroupByLabel("other", "no", "body"), "a X", at(4, "X").Group("other", 0)),
 			want:  []string{"1 canary#0: a", "2 #1: X"},
 		},
 		"a cluster that an earlier group claims stays in the later one that it is in": {
-			world: fleet(p().Group("one", byCEL(isCanary)).Group("two", byCEL(isCanary)), "a X", at(1, "X").Group("two", 0), at(2, "a").Group("", 1)),
+			world: worldOf(p().Group("one", byCEL(isCanary)).Group("two", byCEL(isCanary)), "a X", at(1, "X").Group("two", 0), at(2, "a").Group("", 1)),
 			want:  []string{"1 two#0: X", "2 #1: a"},
 		},
 		"an expression that fails on everybody keeps all where they are": {
-			world: fleet(p().Group("canary", byCEL(isCanary)).Group("odd", byCEL(`managedCluster.metadata.labels.misspelt == "x"`)), "a b X",
+			world: worldOf(p().Group("canary", byCEL(isCanary)).Group("odd", byCEL(`managedCluster.metadata.labels.misspelt == "x"`)), "a b X",
 				at(1, "X a")).At(enginetest.Epoch.Add(time.Minute)),
 			want: []string{"1 #0: X a"}, why: "Misconfigured: DecisionGroup:decisionGroups[1].celExpressions[0]: no such key: misspelt on every one of 3 clusters",
 		},
@@ -74,22 +74,22 @@ func TestGroupsByExpression(t *testing.T) {
 			world: func() *enginetest.World {
 				odd := byCEL(`managedCluster.metadata.labels.misspelt == "x"`)
 				odd.LabelSelector = enginetest.LabelIs("canary", "yes")
-				return fleet(p().Group("canary", byCEL(isCanary)).Group("odd", odd), "a X Y")
+				return worldOf(p().Group("canary", byCEL(isCanary)).Group("odd", odd), "a X Y")
 			}(),
 			want: []string{"1 #0:"}, why: dead,
 		},
 		"an expression fails on nobody where nobody is selected": {
-			world: fleet(p().Number(0).Group("odd", byCEL(`managedCluster.metadata.labels.misspelt == "x"`)), "a"), want: []string{"1 #0:"},
+			world: worldOf(p().Number(0).Group("odd", byCEL(`managedCluster.metadata.labels.misspelt == "x"`)), "a"), want: []string{"1 #0:"},
 		},
 		"a change of an expression starts anew": {
-			world: fleet(p().PerGroup("2").Group("canary", byCEL(isCanary)), "a b c X",
+			world: worldOf(p().PerGroup("2").Group("canary", byCEL(isCanary)), "a b c X",
 				at(3, "a").Strategy(fingerprint(t, p().PerGroup("2").Group("canary", byCEL(isCanary, `true`)))), at(4, "b c").Group("", 1)),
 			want: []string{"1 canary#0: X", "2 #1: a b", "3 #2: c"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := enginetest.Decide(t, tc.world)
-			if diff := cmp.Diff(tc.want, told(result)); diff != "" {
+			if diff := cmp.Diff(tc.want, groupLines(result)); diff != "" {
 				t.Errorf("slices (-want +got):\n%s", diff)
 			}
 			why := ""
@@ -111,7 +111,7 @@ func fingerprint(t *testing.T, p *enginetest.PlacementBuilder) string {
 func TestGroupsLookAgainWhenAScoreRunsOut(t *testing.T) {
 	asks := p().Group("loaded", byCEL(`managedCluster.scores("load").size() > 0`))
 	until := enginetest.Epoch.Add(time.Minute)
-	w := fleet(asks, "a b").Add(enginetest.Score("a", "load").Value("cpu", 1).ValidUntil(until).Obj())
+	w := worldOf(asks, "a b").Add(enginetest.Score("a", "load").Value("cpu", 1).ValidUntil(until).Obj())
 	for name, tc := range map[string]struct {
 		at    time.Time
 		want  []string
@@ -123,11 +123,11 @@ func TestGroupsLookAgainWhenAScoreRunsOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := enginetest.Decide(t, w.Copy().At(tc.at))
-			if diff := cmp.Diff(tc.want, told(result)); diff != "" {
+			if diff := cmp.Diff(tc.want, groupLines(result)); diff != "" {
 				t.Errorf("slices (-want +got):\n%s", diff)
 			}
-			if !result.LookAgain.Equal(tc.again) {
-				t.Errorf("look again at %v, want %v", result.LookAgain, tc.again)
+			if !result.RecheckAt.Equal(tc.again) {
+				t.Errorf("look again at %v, want %v", result.RecheckAt, tc.again)
 			}
 		})
 	}

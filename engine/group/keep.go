@@ -17,8 +17,8 @@ func Keep(s *fleet.Snapshot, prior []fleet.Slice, stay *bitset.BitSet) []Group {
 	slices.SortStableFunc(ordered, func(a, b fleet.Slice) int {
 		return cmp.Or(cmp.Compare(a.GroupIndex, b.GroupIndex), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Number, b.Number))
 	})
-	var pools []*pool
-	var last groupID
+	var pools []*partialGroup
+	var last groupKey
 	seen, taken := map[string]bool{}, map[int]bool{}
 	for _, slice := range ordered {
 		var names []string
@@ -31,13 +31,13 @@ func Keep(s *fleet.Snapshot, prior []fleet.Slice, stay *bitset.BitSet) []Group {
 		if len(names) == 0 {
 			continue
 		}
-		if group := (groupID{slice.GroupIndex, slice.Group}); len(pools) == 0 || group != last {
-			pools, last = append(pools, &pool{name: slice.Group}), group
+		if group := (groupKey{slice.GroupIndex, slice.Group}); len(pools) == 0 || group != last {
+			pools, last = append(pools, &partialGroup{name: slice.Group}), group
 		}
 		pools[len(pools)-1].retain(slice.Number, names, taken)
 	}
 	if len(pools) == 0 {
-		pools = []*pool{{}}
+		pools = []*partialGroup{{}}
 	}
-	return number(pools)
+	return fillAll(pools)
 }

@@ -23,7 +23,7 @@ func TestLength(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			strategy := enginetest.Program(t, enginetest.NewWorld(p().PerGroup(tc.perGroup).Obj())).Groups
-			if got := strategy.Length(tc.total); got != tc.want {
+			if got := strategy.GroupSize(tc.total); got != tc.want {
 				t.Errorf("length %d, want %d", got, tc.want)
 			}
 		})

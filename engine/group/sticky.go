@@ -11,28 +11,28 @@ import (
 
 // strategyChanged says whether the prior slices were filled under another strategy. A slice that does not say counts
 // as filled under this one.
-func (a *assignment) strategyChanged() bool {
+func (a *assigner) strategyChanged() bool {
 	return slices.ContainsFunc(a.Prior, func(s fleet.Slice) bool {
 		return s.Strategy != "" && s.Strategy != a.Strategy.Fingerprint
 	})
 }
 
-// groupID tells prior groups apart.
-type groupID struct {
+// groupKey tells prior groups apart.
+type groupKey struct {
 	index int
 	name  string
 }
 
-// keep makes the pools out of the prior slices: each cluster that is still selected and still qualifies stays where
+// keepPrior makes the pools out of the prior slices: each cluster that is still selected and still qualifies stays where
 // it is, in the lowest slice that has it. Pools and slices without such a cluster are dropped. From here on the indexes of
 // the pools are their positions: a stored index is only compared, since adding to it could overflow.
-func (a *assignment) keep() {
+func (a *assigner) keepPrior() {
 	if len(a.Prior) == 0 {
 		return
 	}
-	selected, missing := nameIndex{names: a.names(a.Selected)}, bitset.New(uint(len(a.Selected)))
+	selected, missing := sortedNames{names: a.names(a.Selected)}, bitset.New(uint(len(a.Selected)))
 	missing.FlipRange(0, uint(len(a.Selected)))
-	pools, taken := map[groupID]*pool{}, map[int]bool{}
+	pools, taken := map[groupKey]*partialGroup{}, map[int]bool{}
 	for _, slice := range a.Prior {
 		if slice.GroupIndex < 0 {
 			continue
@@ -48,10 +48,10 @@ func (a *assignment) keep() {
 		if len(stay) == 0 {
 			continue
 		}
-		group := groupID{slice.GroupIndex, slice.Group}
+		group := groupKey{slice.GroupIndex, slice.Group}
 		if pools[group] == nil {
-			pools[group] = &pool{name: slice.Group, index: slice.GroupIndex}
-			a.pools = append(a.pools, pools[group])
+			pools[group] = &partialGroup{name: slice.Group, index: slice.GroupIndex}
+			a.groups = append(a.groups, pools[group])
 		}
 		pools[group].retain(slice.Number, stay, taken)
 	}
@@ -59,20 +59,20 @@ func (a *assignment) keep() {
 	for at := range missing.EachSet() {
 		a.newcomers = append(a.newcomers, a.Selected[at])
 	}
-	a.arrange()
-	for i, pool := range a.pools {
+	a.sortGroups()
+	for i, pool := range a.groups {
 		pool.index = i
 	}
 }
 
-// nameIndex finds names in a sorted list. Names that are looked up in order are found without a search.
-type nameIndex struct {
+// sortedNames finds names in a sorted list. Names that are looked up in order are found without a search.
+type sortedNames struct {
 	names []string
 	next  uint
 }
 
 // find returns the position of a name.
-func (r *nameIndex) find(name string) (at uint, ok bool) {
+func (r *sortedNames) find(name string) (at uint, ok bool) {
 	if r.next >= uint(len(r.names)) || r.names[r.next] != name {
 		found, ok := slices.BinarySearch(r.names, name)
 		if !ok {
@@ -87,37 +87,37 @@ func (r *nameIndex) find(name string) (at uint, ok bool) {
 // retain puts the clusters that stay into the slice they are in, and marks its number as taken. A slice over the limit
 // keeps its first by name. A cluster without room, or whose slice has no number that a slice of the placement may have,
 // stays in the group and gets another slice: an object of another writer counts as a slice if it has the label.
-func (p *pool) retain(number int, stay []string, taken map[int]bool) {
+func (p *partialGroup) retain(number int, stay []string, taken map[int]bool) {
 	if number < 1 || taken[number] {
-		p.loose = append(p.loose, stay...)
+		p.unplaced = append(p.unplaced, stay...)
 		return
 	}
 	taken[number] = true
 	slices.Sort(stay)
 	room := min(SliceLimit, len(stay))
 	p.slices = append(p.slices, Slice{Number: number, Clusters: slices.Clone(stay[:room])})
-	p.loose = append(p.loose, stay[room:]...)
+	p.unplaced = append(p.unplaced, stay[room:]...)
 }
 
 // qualifies says whether a cluster may stay in a group of this name: a predefined group of the name still matches it,
 // or the group is unnamed and no predefined group claims it.
-func (a *assignment) qualifies(id fleet.ID, name string) bool {
+func (a *assigner) qualifies(id fleet.ID, name string) bool {
 	if name == "" {
-		_, claimed := a.claim[id]
+		_, claimed := a.firstMatch[id]
 		return !claimed
 	}
-	matching := a.named[name]
+	matching := a.allowedByName[name]
 	return matching != nil && matching.Test(id)
 }
 
-// spill turns the last by name of every group above its bound into newcomers, just enough to come down to the bound.
-func (a *assignment) spill() {
-	bound := a.Strategy.Bound(a.length)
-	for _, pool := range a.pools {
+// trimOversized turns the last by name of every group above its bound into newcomers, just enough to come down to the bound.
+func (a *assigner) trimOversized() {
+	bound := a.Strategy.MaxGroupSize(a.length)
+	for _, pool := range a.groups {
 		if pool.size() <= bound {
 			continue
 		}
-		names := slices.Clone(pool.loose)
+		names := slices.Clone(pool.unplaced)
 		for _, slice := range pool.slices {
 			names = append(names, slice.Clusters...)
 		}
@@ -140,64 +140,64 @@ func (a *assignment) spill() {
 }
 
 // drop removes names, which is sorted, from the pool.
-func (p *pool) drop(names []string) {
+func (p *partialGroup) drop(names []string) {
 	dropped := func(name string) bool {
 		_, found := slices.BinarySearch(names, name)
 		return found
 	}
-	p.loose = slices.DeleteFunc(p.loose, dropped)
+	p.unplaced = slices.DeleteFunc(p.unplaced, dropped)
 	for i := range p.slices {
 		p.slices[i].Clusters = slices.DeleteFunc(p.slices[i].Clusters, dropped)
 	}
 	p.slices = slices.DeleteFunc(p.slices, func(s Slice) bool { return len(s.Clusters) == 0 })
 }
 
-// vacancy is a group with room for some more clusters.
-type vacancy struct {
-	pool *pool
+// openGroup is a group with room for some more clusters.
+type openGroup struct {
+	pool *partialGroup
 	room int
 }
 
-// join gives every newcomer a group of the name that claims it: the last with room, else the first with room, else a
+// placeNewcomers gives every newcomer a group of the name that claims it: the last with room, else the first with room, else a
 // new one.
-func (a *assignment) join() {
-	vacant := a.vacancies()
+func (a *assigner) placeNewcomers() {
+	vacant := a.openGroups()
 	for _, id := range a.newcomers {
 		name := ""
-		if claim, claimed := a.claim[id]; claimed {
+		if claim, claimed := a.firstMatch[id]; claimed {
 			name = a.Strategy.Groups[claim].Name
 		}
 		if len(vacant[name]) == 0 {
-			opened := &pool{name: name, index: len(a.pools)}
-			a.pools = append(a.pools, opened)
-			vacant[name] = []vacancy{{opened, a.length}}
+			opened := &partialGroup{name: name, index: len(a.groups)}
+			a.groups = append(a.groups, opened)
+			vacant[name] = []openGroup{{opened, a.length}}
 		}
 		next := &vacant[name][0]
-		next.pool.loose = append(next.pool.loose, a.Snapshot.Name(id))
+		next.pool.unplaced = append(next.pool.unplaced, a.Snapshot.Name(id))
 		if next.room--; next.room == 0 {
 			vacant[name] = vacant[name][1:]
 		}
 	}
 }
 
-// vacancies returns, per name, the groups with room in the order in which newcomers join them: the last group of the
+// openGroups returns, per name, the groups with room in the order in which newcomers join them: the last group of the
 // name, then the others from the first. A group that is opened later is the last of its name until it is full, when no
 // other has room any more, so the order holds while newcomers join.
-func (a *assignment) vacancies() map[string][]vacancy {
-	last := map[string]*pool{}
-	for _, pool := range a.pools {
+func (a *assigner) openGroups() map[string][]openGroup {
+	last := map[string]*partialGroup{}
+	for _, pool := range a.groups {
 		last[pool.name] = pool
 	}
-	out := make(map[string][]vacancy, len(last))
-	add := func(pool *pool) {
+	out := make(map[string][]openGroup, len(last))
+	add := func(pool *partialGroup) {
 		if room := a.length - pool.size(); room > 0 {
-			out[pool.name] = append(out[pool.name], vacancy{pool, room})
+			out[pool.name] = append(out[pool.name], openGroup{pool, room})
 		}
 	}
 	for _, pool := range last {
 		add(pool)
 	}
-	for _, pool := range a.pools {
+	for _, pool := range a.groups {
 		if pool != last[pool.name] {
 			add(pool)
 		}
@@ -205,8 +205,8 @@ func (a *assignment) vacancies() map[string][]vacancy {
 	return out
 }
 
-// arrange puts the pools in order: named ones as the spec names them, then the unnamed; those of one name by index.
-func (a *assignment) arrange() {
+// sortGroups puts the pools in order: named ones as the spec names them, then the unnamed; those of one name by index.
+func (a *assigner) sortGroups() {
 	ranks := make(map[string]int, len(a.Strategy.Groups))
 	for i, group := range slices.Backward(a.Strategy.Groups) {
 		ranks[group.Name] = i
@@ -217,7 +217,7 @@ func (a *assignment) arrange() {
 		}
 		return len(a.Strategy.Groups)
 	}
-	slices.SortStableFunc(a.pools, func(x, y *pool) int {
+	slices.SortStableFunc(a.groups, func(x, y *partialGroup) int {
 		return cmp.Or(cmp.Compare(rank(x.name), rank(y.name)), cmp.Compare(x.index, y.index))
 	})
 }

@@ -15,20 +15,20 @@ var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // at is so many seconds after the epoch.
 func at(seconds float64) time.Time { return epoch.Add(time.Duration(seconds * float64(time.Second))) }
 
-func spent(pairs ...float64) []ledger.Spend {
-	var out []ledger.Spend
+func removals(pairs ...float64) []ledger.Removal {
+	var out []ledger.Removal
 	for i := 0; i < len(pairs); i += 2 {
-		out = append(out, ledger.Spend{At: at(pairs[i]), Count: int(pairs[i+1])})
+		out = append(out, ledger.Removal{At: at(pairs[i]), Count: int(pairs[i+1])})
 	}
 	return out
 }
 
-// two lets go of two clusters a minute.
-var two = program.Budget{Count: 2, Interval: time.Minute}
+// budgetOfTwo lets go of two clusters a minute.
+var budgetOfTwo = program.Budget{Count: 2, Interval: time.Minute}
 
 func TestStampsAreWholeSecondsAndNeverEarly(t *testing.T) {
 	for after, want := range map[float64]float64{0: 0, 0.001: 1, 0.999: 1, 1: 1} {
-		if got := ledger.Stamp(at(after)); !got.Equal(at(want)) {
+		if got := ledger.RoundUp(at(after)); !got.Equal(at(want)) {
 			t.Errorf("stamp of %v is %v, want %v", at(after), got, at(want))
 		}
 	}
@@ -48,28 +48,28 @@ func TestRoom(t *testing.T) {
 	for name, tc := range map[string]struct {
 		budget   program.Budget
 		selected int
-		spent    []ledger.Spend
+		spent    []ledger.Removal
 		now      float64
 		want     int
 	}{
-		"nothing was spent":                              {budget: two, want: 2},
-		"a part was spent":                               {budget: two, spent: spent(0, 1), want: 1},
-		"all was spent":                                  {budget: two, spent: spent(-30, 1, 0, 1)},
-		"more was spent than is allowed now":             {budget: two, spent: spent(0, 7)},
-		"a spend counts until its interval is over":      {budget: two, spent: spent(0, 2), now: 59.999},
-		"and not at its very end":                        {budget: two, spent: spent(0, 2), now: 60, want: 2},
-		"a spend of an unknown instant counts as now":    {budget: two, spent: []ledger.Spend{{Count: 1}}, want: 1},
-		"a spend of the future counts":                   {budget: two, spent: spent(500, 1), want: 1},
-		"a spend of nothing does not":                    {budget: two, spent: spent(0, -3), want: 2},
+		"nothing was spent":                              {budget: budgetOfTwo, want: 2},
+		"a part was spent":                               {budget: budgetOfTwo, spent: removals(0, 1), want: 1},
+		"all was spent":                                  {budget: budgetOfTwo, spent: removals(-30, 1, 0, 1)},
+		"more was spent than is allowed now":             {budget: budgetOfTwo, spent: removals(0, 7)},
+		"a spend counts until its interval is over":      {budget: budgetOfTwo, spent: removals(0, 2), now: 59.999},
+		"and not at its very end":                        {budget: budgetOfTwo, spent: removals(0, 2), now: 60, want: 2},
+		"a spend of an unknown instant counts as now":    {budget: budgetOfTwo, spent: []ledger.Removal{{Count: 1}}, want: 1},
+		"a spend of the future counts":                   {budget: budgetOfTwo, spent: removals(500, 1), want: 1},
+		"a spend of nothing does not":                    {budget: budgetOfTwo, spent: removals(0, -3), want: 2},
 		"a percentage rounds up":                         {budget: program.Budget{Count: 10, Percent: true, Interval: time.Minute}, selected: 11, want: 2},
 		"a percentage of nobody":                         {budget: program.Budget{Count: 10, Percent: true, Interval: time.Minute}},
 		"0 lets nobody go, however many there are":       {budget: program.Budget{Interval: time.Minute}, selected: 100},
 		"0 % lets nobody go either":                      {budget: program.Budget{Percent: true, Interval: time.Minute}, selected: 100},
 		"100 % lets everybody go":                        {budget: program.Budget{Count: 100, Percent: true, Interval: time.Minute}, selected: 7, want: 7},
-		"a number does not depend on how many there are": {budget: two, selected: 1, want: 2},
+		"a number does not depend on how many there are": {budget: budgetOfTwo, selected: 1, want: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := ledger.Room(tc.budget, tc.selected, tc.spent, at(tc.now)); got != tc.want {
+			if got := ledger.Allowance(tc.budget, tc.selected, tc.spent, at(tc.now)); got != tc.want {
 				t.Errorf("room for %d, want %d", got, tc.want)
 			}
 		})
@@ -77,30 +77,30 @@ func TestRoom(t *testing.T) {
 }
 
 func TestPay(t *testing.T) {
-	var many, merged []ledger.Spend
+	var many, merged []ledger.Removal
 	for i := range 70 {
-		many = append(many, ledger.Spend{At: at(float64(i)), Count: 1})
+		many = append(many, ledger.Removal{At: at(float64(i)), Count: 1})
 	}
-	merged = append(merged, ledger.Spend{At: at(7), Count: 8})
-	merged = append(append(merged, many[8:]...), ledger.Spend{At: at(70), Count: 5})
+	merged = append(merged, ledger.Removal{At: at(7), Count: 8})
+	merged = append(append(merged, many[8:]...), ledger.Removal{At: at(70), Count: 5})
 	hour := program.Budget{Count: 2, Interval: time.Hour}
 	for name, tc := range map[string]struct {
-		spent  []ledger.Spend
+		spent  []ledger.Removal
 		budget program.Budget
 		now    float64
-		want   []ledger.Spend
+		want   []ledger.Removal
 	}{
-		"the first":                           {budget: two, want: spent(0, 5)},
-		"one more":                            {budget: two, spent: spent(-10, 1), want: spent(-10, 1, 0, 5)},
-		"in the same second":                  {budget: two, spent: spent(-10, 1, 1, 1), now: 0.3, want: spent(-10, 1, 1, 6)},
-		"two in the same second are one":      {budget: two, spent: spent(0, 1, 0, 2), want: spent(0, 8)},
-		"what no longer counts is forgotten":  {budget: two, spent: spent(-60, 1, -59, 1), want: spent(-59, 1, 0, 5)},
-		"what is of the future stays behind":  {budget: two, spent: spent(9, 1), want: spent(0, 5, 9, 1)},
-		"an unknown instant becomes now":      {budget: two, spent: []ledger.Spend{{Count: 2}}, want: spent(0, 7)},
+		"the first":                           {budget: budgetOfTwo, want: removals(0, 5)},
+		"one more":                            {budget: budgetOfTwo, spent: removals(-10, 1), want: removals(-10, 1, 0, 5)},
+		"in the same second":                  {budget: budgetOfTwo, spent: removals(-10, 1, 1, 1), now: 0.3, want: removals(-10, 1, 1, 6)},
+		"two in the same second are one":      {budget: budgetOfTwo, spent: removals(0, 1, 0, 2), want: removals(0, 8)},
+		"what no longer counts is forgotten":  {budget: budgetOfTwo, spent: removals(-60, 1, -59, 1), want: removals(-59, 1, 0, 5)},
+		"what is of the future stays behind":  {budget: budgetOfTwo, spent: removals(9, 1), want: removals(0, 5, 9, 1)},
+		"an unknown instant becomes now":      {budget: budgetOfTwo, spent: []ledger.Removal{{Count: 2}}, want: removals(0, 7)},
 		"beyond 64 the oldest count as later": {budget: hour, spent: many, now: 70, want: merged},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, ledger.Pay(tc.spent, 5, tc.budget, at(tc.now))); diff != "" {
+			if diff := cmp.Diff(tc.want, ledger.RecordRemovals(tc.spent, 5, tc.budget, at(tc.now))); diff != "" {
 				t.Errorf("spent (-want +got):\n%s", diff)
 			}
 		})
@@ -110,38 +110,38 @@ func TestPay(t *testing.T) {
 func TestReleases(t *testing.T) {
 	for name, tc := range map[string]struct {
 		budget program.Budget
-		spent  []ledger.Spend
+		spent  []ledger.Removal
 		now    float64
 		want   []float64
 	}{
-		"two at once, two when these are over": {budget: two, spent: spent(-10, 2), want: []float64{50, 50, 110, 110, 170}},
-		"each place on its own":                {budget: two, spent: spent(-50, 1, -10, 1), want: []float64{10, 50, 70, 110, 130}},
-		"more is spent than there are places":  {budget: two, spent: spent(-50, 3, -40, 1, -10, 1), want: []float64{20, 50, 80, 110, 140}},
-		"what no longer counts does not":       {budget: two, spent: spent(-90, 5, -10, 2), want: []float64{50, 50, 110, 110, 170}},
-		"one place":                            {budget: program.Budget{Count: 1, Interval: time.Minute}, spent: spent(0, 1), want: []float64{60, 120, 180, 240, 300}},
-		"a percentage of the ten selected":     {budget: program.Budget{Count: 11, Percent: true, Interval: time.Minute}, spent: spent(0, 2), want: []float64{60, 60, 120, 120, 180}},
-		"a clock that went back":               {budget: two, spent: spent(100, 1, 200, 1), want: []float64{160, 220, 260, 280, 320}},
-		"a place is free but for the held":     {budget: two, spent: spent(0, 1), now: 1, want: []float64{60, 120, 180, 240, 300}},
+		"two at once, two when these are over": {budget: budgetOfTwo, spent: removals(-10, 2), want: []float64{50, 50, 110, 110, 170}},
+		"each place on its own":                {budget: budgetOfTwo, spent: removals(-50, 1, -10, 1), want: []float64{10, 50, 70, 110, 130}},
+		"more is spent than there are places":  {budget: budgetOfTwo, spent: removals(-50, 3, -40, 1, -10, 1), want: []float64{20, 50, 80, 110, 140}},
+		"what no longer counts does not":       {budget: budgetOfTwo, spent: removals(-90, 5, -10, 2), want: []float64{50, 50, 110, 110, 170}},
+		"one place":                            {budget: program.Budget{Count: 1, Interval: time.Minute}, spent: removals(0, 1), want: []float64{60, 120, 180, 240, 300}},
+		"a percentage of the ten selected":     {budget: program.Budget{Count: 11, Percent: true, Interval: time.Minute}, spent: removals(0, 2), want: []float64{60, 60, 120, 120, 180}},
+		"a clock that went back":               {budget: budgetOfTwo, spent: removals(100, 1, 200, 1), want: []float64{160, 220, 260, 280, 320}},
+		"a place is free but for the held":     {budget: budgetOfTwo, spent: removals(0, 1), now: 1, want: []float64{60, 120, 180, 240, 300}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var want []time.Time
 			for _, seconds := range tc.want {
 				want = append(want, at(seconds))
 			}
-			if diff := cmp.Diff(want, ledger.Releases(tc.budget, 10, 5, tc.spent, at(tc.now))); diff != "" {
+			if diff := cmp.Diff(want, ledger.ReleaseTimes(tc.budget, 10, 5, tc.spent, at(tc.now))); diff != "" {
 				t.Errorf("releases (-want +got):\n%s", diff)
 			}
 		})
 	}
-	never := ledger.Releases(program.Budget{Interval: time.Minute}, 10, 2, nil, epoch)
+	never := ledger.ReleaseTimes(program.Budget{Interval: time.Minute}, 10, 2, nil, epoch)
 	if diff := cmp.Diff(make([]time.Time, 2), never); diff != "" {
 		t.Errorf("releases of a budget of 0 (-want +got):\n%s", diff)
 	}
 }
 
 func TestDated(t *testing.T) {
-	in := []ledger.Spend{{Count: 3}, {At: at(-5), Count: 2}, {At: at(-9)}, {At: at(-7), Count: 1}}
-	if diff := cmp.Diff(spent(-7, 1, -5, 2, 1, 3), ledger.Dated(in, at(0.5))); diff != "" {
+	in := []ledger.Removal{{Count: 3}, {At: at(-5), Count: 2}, {At: at(-9)}, {At: at(-7), Count: 1}}
+	if diff := cmp.Diff(removals(-7, 1, -5, 2, 1, 3), ledger.WithTimes(in, at(0.5))); diff != "" {
 		t.Errorf("spent (-want +got):\n%s", diff)
 	}
 	if !in[0].At.IsZero() {
@@ -151,19 +151,19 @@ func TestDated(t *testing.T) {
 
 func TestWhoIsPaidForAndLeavesOnlyNowIsDatedAnew(t *testing.T) {
 	for name, tc := range map[string]struct {
-		spent []ledger.Spend
+		spent []ledger.Removal
 		count int
-		want  []ledger.Spend
+		want  []ledger.Removal
 	}{
-		"nobody":                        {spent(-90, 1, -20, 2), 0, spent(-90, 1, -20, 2)},
-		"the newest":                    {spent(-30, 1, -20, 2), 1, spent(-30, 1, -20, 1, 0, 1)},
-		"more than the newest":          {spent(-30, 2, -20, 2), 3, spent(-30, 1, 0, 3)},
-		"more than there are":           {spent(-20, 1), 3, spent(0, 3)},
-		"in the second they were paid":  {spent(0, 3), 3, spent(0, 3)},
-		"what no longer counts is gone": {spent(-90, 2, -80, 1), 1, spent(0, 1)},
+		"nobody":                        {removals(-90, 1, -20, 2), 0, removals(-90, 1, -20, 2)},
+		"the newest":                    {removals(-30, 1, -20, 2), 1, removals(-30, 1, -20, 1, 0, 1)},
+		"more than the newest":          {removals(-30, 2, -20, 2), 3, removals(-30, 1, 0, 3)},
+		"more than there are":           {removals(-20, 1), 3, removals(0, 3)},
+		"in the second they were paid":  {removals(0, 3), 3, removals(0, 3)},
+		"what no longer counts is gone": {removals(-90, 2, -80, 1), 1, removals(0, 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, ledger.Redate(tc.spent, tc.count, two, at(0))); diff != "" {
+			if diff := cmp.Diff(tc.want, ledger.Redate(tc.spent, tc.count, budgetOfTwo, at(0))); diff != "" {
 				t.Errorf("spent (-want +got):\n%s", diff)
 			}
 		})

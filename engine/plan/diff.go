@@ -19,16 +19,16 @@ type diff struct {
 	former []*clusterv1beta1.PlacementDecision
 	// wanted is the slice number that each selected cluster is to be in.
 	wanted map[string]int
-	// present is the slice numbers that readers see each cluster in.
-	present map[string][]int
+	// listedIn is the slice numbers that readers see each cluster in.
+	listedIn map[string][]int
 	// stored are the clusters of all stored slices, whether readers see them yet or not.
 	stored map[string]struct{}
 	// own are the stored slices, but those of a deleted placement of the same name.
 	own []*clusterv1beta1.PlacementDecision
-	// told is what is stored of clusters of which the result shows nothing.
-	told map[string]clusterv1beta1.ClusterDecision
-	// due is when to write, where nothing but scores has changed and they were written a short time ago; zero elsewhere.
-	due time.Time
+	// storedEntries is what is stored of clusters of which the result shows nothing.
+	storedEntries map[string]clusterv1beta1.ClusterDecision
+	// scoresDue is when to write, where nothing but scores has changed and they were written a short time ago; zero elsewhere.
+	scoresDue time.Time
 	// dropped are the fields that the API server does not store.
 	dropped Dropped
 }
@@ -39,8 +39,8 @@ type change struct {
 	stored *clusterv1beta1.PlacementDecision
 	// listed says that readers see the stored slice: it bears the label of the placement, by which they list.
 	listed bool
-	// now are the distinct clusters that readers see in the stored slice, sorted.
-	now []string
+	// listedClusters are the distinct clusters that readers see in the stored slice, sorted.
+	listedClusters []string
 	// moving are the stored clusters that are to be in another slice and are not there yet.
 	moving []string
 	// growth is by how many distinct clusters the first write of the slice makes the decisions larger.
@@ -49,7 +49,7 @@ type change struct {
 
 func newDiff(result *engine.Result, stored Stored, now time.Time) *diff {
 	d := &diff{
-		result: result, placement: stored.Placement, wanted: map[string]int{}, present: map[string][]int{}, stored: map[string]struct{}{},
+		result: result, placement: stored.Placement, wanted: map[string]int{}, listedIn: map[string][]int{}, stored: map[string]struct{}{},
 		dropped: stored.Dropped,
 	}
 	byNumber := map[int]*clusterv1beta1.PlacementDecision{}
@@ -70,8 +70,8 @@ func newDiff(result *engine.Result, stored Stored, now time.Time) *diff {
 		for _, name := range Clusters(slice) {
 			d.stored[name] = struct{}{}
 		}
-		for _, name := range d.seen(slice) {
-			d.present[name] = append(d.present[name], number)
+		for _, name := range d.listedClusters(slice) {
+			d.listedIn[name] = append(d.listedIn[name], number)
 		}
 	}
 	for _, slice := range result.Slices() {
@@ -80,7 +80,7 @@ func newDiff(result *engine.Result, stored Stored, now time.Time) *diff {
 			stored: byNumber[slice.Number],
 		}
 		if c.stored != nil {
-			c.listed, c.now = d.listed(c.stored), d.seen(c.stored)
+			c.listed, c.listedClusters = d.listed(c.stored), d.listedClusters(c.stored)
 		}
 		for _, name := range slice.Clusters {
 			d.wanted[name] = slice.Number
@@ -93,8 +93,8 @@ func newDiff(result *engine.Result, stored Stored, now time.Time) *diff {
 	}
 	slices.SortFunc(d.surplus, byName)
 	slices.SortFunc(d.former, byName)
-	d.remember(d.own)
-	d.due = d.wait(now)
+	d.readEntries(d.own)
+	d.scoresDue = d.nextScores(now)
 	return d
 }
 
@@ -105,27 +105,27 @@ func (d *diff) listed(slice *clusterv1beta1.PlacementDecision) bool {
 	return slice.Labels[clusterv1beta1.PlacementLabel] == d.placement.Name
 }
 
-// seen returns the clusters that readers see in a stored slice, sorted, each once.
-func (d *diff) seen(slice *clusterv1beta1.PlacementDecision) []string {
+// listedClusters returns the clusters that readers see in a stored slice, sorted, each once.
+func (d *diff) listedClusters(slice *clusterv1beta1.PlacementDecision) []string {
 	if !d.listed(slice) {
 		return nil
 	}
 	return slices.Compact(slices.Sorted(slices.Values(Clusters(slice))))
 }
 
-// weigh finds out who leaves the slice for another, and by how much its first write grows the decisions.
-func (d *diff) weigh(c *change) {
-	for _, name := range c.now {
+// measureGrowth finds out who leaves the slice for another, and by how much its first write grows the decisions.
+func (d *diff) measureGrowth(c *change) {
+	for _, name := range c.listedClusters {
 		number, stays := d.wanted[name]
 		switch {
 		case !stays:
 			c.growth--
-		case number != c.target.number && !slices.Contains(d.present[name], number):
+		case number != c.target.number && !slices.Contains(d.listedIn[name], number):
 			c.moving = append(c.moving, name)
 		}
 	}
 	for _, name := range c.target.clusters {
-		if len(d.present[name]) == 0 {
+		if len(d.listedIn[name]) == 0 {
 			c.growth++
 		}
 	}
@@ -142,26 +142,26 @@ func (d *diff) writes() []Write {
 	for _, slice := range d.former {
 		out = append(out, Write{Verb: Delete, Slice: slice})
 	}
-	out = append(append(out, d.shrink()...), d.single()...)
+	out = append(append(out, d.removeUnwanted()...), d.removeDuplicates()...)
 	for i := range d.changes {
-		d.weigh(&d.changes[i])
-		out = append(out, d.prepare(d.changes[i])...)
+		d.measureGrowth(&d.changes[i])
+		out = append(out, d.createUnlisted(d.changes[i])...)
 	}
 	for _, grows := range []bool{false, true} {
 		for _, c := range d.changes {
 			if grows == (c.growth > 0) {
-				out = append(out, d.show(c)...)
+				out = append(out, d.publish(c)...)
 			}
 		}
 	}
 	for _, c := range d.changes {
-		if c.listed && !c.target.marked(c.stored, d.placement) {
-			out = append(out, d.mark(c))
+		if c.listed && !c.target.hasMetadata(c.stored, d.placement) {
+			out = append(out, d.updateMetadata(c))
 		}
 	}
 	for _, c := range d.changes {
 		if len(c.moving) > 0 {
-			out = append(out, Write{Verb: Fill, Slice: d.filled(c.stored, c.target.clusters)})
+			out = append(out, Write{Verb: UpdateDecisions, Slice: d.withDecisions(c.stored, c.target.clusters)})
 		}
 	}
 	for _, slice := range d.surplus {
@@ -170,43 +170,43 @@ func (d *diff) writes() []Write {
 	return out
 }
 
-// prepare returns the writes that no reader sees yet: they store the decisions of a slice that bears no label of the placement.
-func (d *diff) prepare(c change) []Write {
+// createUnlisted returns the writes that no reader sees yet: they store the decisions of a slice that bears no label of the placement.
+func (d *diff) createUnlisted(c change) []Write {
 	switch {
 	case c.stored == nil:
 		return []Write{{Verb: Create, Slice: c.target.object(d.placement, d.decisions(c.target.clusters))}}
 	case !c.listed:
-		return d.fill(c)
+		return d.updateDecisions(c)
 	default:
 		return nil
 	}
 }
 
-// show returns the first write of a slice that readers see, if it needs one.
-func (d *diff) show(c change) []Write {
+// publish returns the first write of a slice that readers see, if it needs one.
+func (d *diff) publish(c change) []Write {
 	if c.listed {
-		return d.fill(c)
+		return d.updateDecisions(c)
 	}
-	return []Write{d.mark(c)}
+	return []Write{d.updateMetadata(c)}
 }
 
-// mark returns the write of the labels, the annotations and the owner of a slice.
-func (d *diff) mark(c change) Write {
+// updateMetadata returns the write of the labels, the annotations and the owner of a slice.
+func (d *diff) updateMetadata(c change) Write {
 	object := c.stored.DeepCopy()
 	if object == nil {
 		object = c.target.object(d.placement, d.decisions(c.target.clusters))
 	}
-	c.target.mark(object, d.placement)
-	return Write{Verb: Mark, Slice: object}
+	c.target.setMetadata(object, d.placement)
+	return Write{Verb: UpdateMetadata, Slice: object}
 }
 
-// shrink takes the clusters that nobody wants out of the surplus slices, so that no reader counts them while other
+// removeUnwanted takes the clusters that nobody wants out of the surplus slices, so that no reader counts them while other
 // slices grow: a slice with nobody else is deleted at once, one with clusters that move on is cut down to them.
-func (d *diff) shrink() []Write {
+func (d *diff) removeUnwanted() []Write {
 	var out []Write
 	var late []*clusterv1beta1.PlacementDecision
 	for _, slice := range d.surplus {
-		all := d.seen(slice)
+		all := d.listedClusters(slice)
 		stay := slices.DeleteFunc(slices.Clone(all), func(name string) bool {
 			_, stays := d.wanted[name]
 			return !stays
@@ -216,7 +216,7 @@ func (d *diff) shrink() []Write {
 			out = append(out, Write{Verb: Delete, Slice: slice})
 			continue
 		case len(stay) < len(all):
-			out = append(out, Write{Verb: Fill, Slice: d.filled(slice, stay)})
+			out = append(out, Write{Verb: UpdateDecisions, Slice: d.withDecisions(slice, stay)})
 		}
 		late = append(late, slice)
 	}
@@ -224,39 +224,39 @@ func (d *diff) shrink() []Write {
 	return out
 }
 
-// single takes clusters that nobody wants and that are in several slices, as an interrupted plan may leave them, out
+// removeDuplicates takes clusters that nobody wants and that are in several slices, as an interrupted plan may leave them, out
 // of all but the last. Else the write of the first slice, which brings others in their place, would grow the decisions.
-func (d *diff) single() []Write {
+func (d *diff) removeDuplicates() []Write {
 	var out []Write
 	seen := map[string]bool{}
 	for i := range slices.Backward(d.changes) {
 		c := &d.changes[i]
-		all := len(c.now)
-		c.now = slices.DeleteFunc(c.now, func(name string) bool {
+		all := len(c.listedClusters)
+		c.listedClusters = slices.DeleteFunc(c.listedClusters, func(name string) bool {
 			_, stays := d.wanted[name]
 			again := seen[name]
 			seen[name] = !stays
 			return again && !stays
 		})
-		if len(c.now) < all {
-			c.stored = d.filled(c.stored, c.now)
-			out = append(out, Write{Verb: Fill, Slice: c.stored})
+		if len(c.listedClusters) < all {
+			c.stored = d.withDecisions(c.stored, c.listedClusters)
+			out = append(out, Write{Verb: UpdateDecisions, Slice: c.stored})
 		}
 	}
 	return out
 }
 
-// fill returns the first write of the decisions of a stored slice, if it needs one.
-func (d *diff) fill(c change) []Write {
+// updateDecisions returns the first write of the decisions of a stored slice, if it needs one.
+func (d *diff) updateDecisions(c change) []Write {
 	names := append(slices.Clone(c.target.clusters), c.moving...)
-	next := d.filled(c.stored, names)
-	if !d.due.IsZero() || c.stored.Status.Decisions != nil && slices.Equal(c.stored.Status.Decisions, next.Status.Decisions) {
+	next := d.withDecisions(c.stored, names)
+	if !d.scoresDue.IsZero() || c.stored.Status.Decisions != nil && slices.Equal(c.stored.Status.Decisions, next.Status.Decisions) {
 		return nil
 	}
-	return []Write{{Verb: Fill, Slice: next}}
+	return []Write{{Verb: UpdateDecisions, Slice: next}}
 }
 
-func (d *diff) filled(stored *clusterv1beta1.PlacementDecision, names []string) *clusterv1beta1.PlacementDecision {
+func (d *diff) withDecisions(stored *clusterv1beta1.PlacementDecision, names []string) *clusterv1beta1.PlacementDecision {
 	out := stored.DeepCopy()
 	out.Status.Decisions = d.decisions(names)
 	return out

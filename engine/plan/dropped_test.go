@@ -11,8 +11,8 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// TestWhatIsDroppedIsNotWrittenAgain applies a plan as an API server does that drops fields. The next plan has nothing to write.
-func TestWhatIsDroppedIsNotWrittenAgain(t *testing.T) {
+// TestDroppedFieldsAreNotWrittenAgain applies a plan as an API server does that drops fields. The next plan has nothing to write.
+func TestDroppedFieldsAreNotWrittenAgain(t *testing.T) {
 	dropped := plan.Dropped{
 		Placement: []string{"numberOfReluctantClusters", "disruption", "conditions.message", "decisionGroups.decisions"},
 		Decision:  []string{"decisions.score"},
@@ -24,7 +24,7 @@ func TestWhatIsDroppedIsNotWrittenAgain(t *testing.T) {
 		Add(enginetest.Cluster("a").In("all").Obj()).
 		Add(enginetest.Cluster("b").In("all").Taint("old", "PreferNoSelect", time.Time{}).Obj())
 	result := enginetest.Decide(t, w)
-	stored := w.Stored(enginetest.Only(t, w))
+	stored := w.Stored(enginetest.OnlyPlacement(t, w))
 	stored.Dropped = dropped
 	first := plan.Diff(result, stored, w.Now)
 	next := plan.Stored{Dropped: dropped}
@@ -37,7 +37,7 @@ func TestWhatIsDroppedIsNotWrittenAgain(t *testing.T) {
 					t.Errorf("the message of %s is written", condition.Type)
 				}
 			}
-		case write.Verb == plan.Mark:
+		case write.Verb == plan.UpdateMetadata:
 			next.Slices = []*clusterv1beta1.PlacementDecision{write.Slice}
 		}
 	}

@@ -22,7 +22,7 @@ func ReadLedger(stored *clusterv1beta1.Placement) ledger.Ledger {
 	out := ledger.Ledger{SameSpec: satisfied != nil && satisfied.ObservedGeneration == stored.Generation}
 	if disruption := stored.Status.Disruption; disruption != nil {
 		for _, spent := range disruption.Spent {
-			out.Spent = append(out.Spent, ledger.Spend{At: spent.At.Time, Count: int(spent.Count)})
+			out.Removals = append(out.Removals, ledger.Removal{At: spent.At.Time, Count: int(spent.Count)})
 		}
 		out.Releasing = slices.Compact(slices.Sorted(slices.Values(disruption.Releasing)))
 		out.Held = readSince(disruption.Held)
@@ -50,9 +50,9 @@ func readSince(in []clusterv1beta1.ClustersSince) map[string]time.Time {
 	return out
 }
 
-// pledge returns the placement with what the result pays for clusters that go, and whether that is to be stored before
+// budgetUpdate returns the placement with what the result pays for clusters that go, and whether that is to be stored before
 // they do. It is, too, where somebody else is paid for by what is stored: that cluster would else be free to go later.
-func pledge(result *engine.Result, stored *clusterv1beta1.Placement, dropped Dropped) (pledged *clusterv1beta1.Placement, due bool) {
+func budgetUpdate(result *engine.Result, stored *clusterv1beta1.Placement, dropped Dropped) (pledged *clusterv1beta1.Placement, due bool) {
 	before := stored.Status.Disruption
 	if before == nil {
 		before = &clusterv1beta1.DisruptionStatus{}
@@ -73,7 +73,7 @@ func pledge(result *engine.Result, stored *clusterv1beta1.Placement, dropped Dro
 // disruption returns the account of a disruption policy as a status has it; nil where there is nothing to account for.
 func disruption(of ledger.Ledger, releasing []string, held []clusterv1beta1.ClustersSince) *clusterv1beta1.DisruptionStatus {
 	out := &clusterv1beta1.DisruptionStatus{Releasing: releasing, Held: held}
-	for _, spent := range of.Spent {
+	for _, spent := range of.Removals {
 		out.Spent = append(out.Spent, clusterv1beta1.DisruptionSpent{
 			At: metav1.NewTime(spent.At), Count: int32(min(spent.Count, math.MaxInt32)), //nolint:gosec // it is bounded
 		})
@@ -89,11 +89,11 @@ func failback(of ledger.Ledger) *clusterv1beta1.FailbackStatus {
 	if len(of.Waiting) == 0 {
 		return nil
 	}
-	return &clusterv1beta1.FailbackStatus{Waiting: since(of.Waiting)}
+	return &clusterv1beta1.FailbackStatus{Waiting: sinceList(of.Waiting)}
 }
 
-// since lists clusters by the instant from which something is true of them, then by name.
-func since(in map[string]time.Time) []clusterv1beta1.ClustersSince {
+// sinceList lists clusters by the instant from which something is true of them, then by name.
+func sinceList(in map[string]time.Time) []clusterv1beta1.ClustersSince {
 	names := slices.SortedFunc(maps.Keys(in), func(a, b string) int {
 		return cmp.Or(in[a].Compare(in[b]), cmp.Compare(a, b))
 	})

@@ -31,7 +31,7 @@ func TestReadLedger(t *testing.T) {
 		"decided for another spec":               {status: satisfied(1)},
 		"decided for this spec":                  {status: satisfied(2), want: ledger.Ledger{SameSpec: true}},
 		"an account of nothing is no account":    {status: clusterv1beta1.PlacementStatus{Disruption: &clusterv1beta1.DisruptionStatus{}}, want: ledger.Ledger{Held: map[string]time.Time{}}},
-		"a spend without an instant is as it is": {status: clusterv1beta1.PlacementStatus{Disruption: &clusterv1beta1.DisruptionStatus{Spent: []clusterv1beta1.DisruptionSpent{{Count: 2}}}}, want: ledger.Ledger{Spent: []ledger.Spend{{Count: 2}}, Held: map[string]time.Time{}}},
+		"a spend without an instant is as it is": {status: clusterv1beta1.PlacementStatus{Disruption: &clusterv1beta1.DisruptionStatus{Spent: []clusterv1beta1.DisruptionSpent{{Count: 2}}}}, want: ledger.Ledger{Removals: []ledger.Removal{{Count: 2}}, Held: map[string]time.Time{}}},
 		"who is named twice counts from the earlier instant, and nobody from none": {
 			status: clusterv1beta1.PlacementStatus{
 				Disruption: &clusterv1beta1.DisruptionStatus{
@@ -42,7 +42,7 @@ func TestReadLedger(t *testing.T) {
 				Failback: &clusterv1beta1.FailbackStatus{Waiting: []clusterv1beta1.ClustersSince{since(second, "w")}},
 			},
 			want: ledger.Ledger{
-				Spent: []ledger.Spend{{At: first, Count: 3}}, Releasing: []string{"x", "y"},
+				Removals: []ledger.Removal{{At: first, Count: 3}}, Releasing: []string{"x", "y"},
 				Held: map[string]time.Time{"a": second, "b": first}, Waiting: map[string]time.Time{"w": second},
 			},
 		},

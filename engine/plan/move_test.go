@@ -12,12 +12,12 @@ import (
 // stored returns a world as it is once a plan for it is carried out.
 func stored(t *testing.T, w *enginetest.World) (placement *clusterv1beta1.Placement, slices []*clusterv1beta1.PlacementDecision) {
 	t.Helper()
-	placement = w.Placements[enginetest.Only(t, w)]
-	for _, write := range plan.Diff(enginetest.Decide(t, w), w.Stored(enginetest.Only(t, w)), w.Now).Writes {
+	placement = w.Placements[enginetest.OnlyPlacement(t, w)]
+	for _, write := range plan.Diff(enginetest.Decide(t, w), w.Stored(enginetest.OnlyPlacement(t, w)), w.Now).Writes {
 		switch {
 		case write.Placement != nil:
 			placement = write.Placement
-		case write.Verb == plan.Mark:
+		case write.Verb == plan.UpdateMetadata:
 			slices = append(slices, write.Slice)
 		}
 	}
@@ -69,7 +69,7 @@ func TestMovesAreNamedForWhatTheyAre(t *testing.T) {
 			for _, slice := range slices {
 				w.Add(slice)
 			}
-			found := plan.Diff(enginetest.Decide(t, w), w.Stored(enginetest.Only(t, w)), w.Now)
+			found := plan.Diff(enginetest.Decide(t, w), w.Stored(enginetest.OnlyPlacement(t, w)), w.Now)
 			got := "added " + strings.Join(found.Newcomers(), " ") + ", restored " + strings.Join(found.Restored, " ") +
 				", removed " + strings.Join(found.Removed, " ") + ", regrouped " + strings.Join(found.Regrouped, " ")
 			if found.RegroupReason != "" {

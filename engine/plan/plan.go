@@ -16,31 +16,31 @@ import (
 type Verb uint8
 
 const (
-	// Pledge replaces the account of the disruption policy in the status of the placement, before the first cluster goes
+	// UpdateBudget replaces the account of the disruption policy in the status of the placement, before the first cluster goes
 	// that it pays for.
-	Pledge Verb = iota + 1
+	UpdateBudget Verb = iota + 1
 	// Create stores a new slice without the label of its placement, then its status. Readers see it once a Mark has followed.
 	Create
-	// Fill replaces the status of a slice.
-	Fill
-	// Mark replaces the labels, annotations and owner of a slice.
-	Mark
+	// UpdateDecisions replaces the status of a slice.
+	UpdateDecisions
+	// UpdateMetadata replaces the labels, annotations and owner of a slice.
+	UpdateMetadata
 	// Delete removes a slice.
 	Delete
-	// Report replaces the status of the placement.
-	Report
+	// UpdateStatus replaces the status of the placement.
+	UpdateStatus
 )
 
 // String returns the verb's name.
 func (v Verb) String() string {
 	switch v {
-	case Pledge:
+	case UpdateBudget:
 		return "pledge"
 	case Create:
 		return "create"
-	case Fill:
+	case UpdateDecisions:
 		return "fill"
-	case Mark:
+	case UpdateMetadata:
 		return "mark"
 	case Delete:
 		return "delete"
@@ -70,8 +70,8 @@ type Plan struct {
 	// empty where no cluster had to.
 	Regrouped     []string
 	RegroupReason string
-	// LookAgain is when to make a plan again, since scores that have changed are not to be written before; zero for never.
-	LookAgain time.Time
+	// RecheckAt is when to make a plan again, since scores that have changed are not to be written before; zero for never.
+	RecheckAt time.Time
 }
 
 // Newcomers returns the added clusters that are not restored, sorted.
@@ -90,9 +90,9 @@ func (p Plan) Empty() bool { return len(p.Writes) == 0 }
 type Stored struct {
 	Placement *clusterv1beta1.Placement
 	Slices    []*clusterv1beta1.PlacementDecision
-	// Former is the uid of a deleted placement of the same name whose slices are still there; empty where there is none.
+	// FormerUID is the uid of a deleted placement of the same name whose slices are still there; empty where there is none.
 	// The garbage collector deletes them one after the other. Plans delete them at once, so that no reader sees a part for long.
-	Former types.UID
+	FormerUID types.UID
 	// Dropped are the fields that the API server does not store. They are neither written nor compared.
 	Dropped Dropped
 }
@@ -100,26 +100,26 @@ type Stored struct {
 // ofFormer says whether a stored slice belongs to a deleted placement of the same name.
 func (s Stored) ofFormer(slice *clusterv1beta1.PlacementDecision) bool {
 	controller := metav1.GetControllerOf(slice)
-	return s.Former != "" && controller != nil && controller.UID == s.Former
+	return s.FormerUID != "" && controller != nil && controller.UID == s.FormerUID
 }
 
 // Diff returns the writes that make what is stored what the result says: first what pays for clusters that go, then the
 // slices, then the status that reports it all. now dates what changes.
 func Diff(result *engine.Result, stored Stored, now time.Time) Plan {
 	d := newDiff(result, stored, now)
-	out := Plan{Key: result.Key, LookAgain: d.due}
+	out := Plan{Key: result.Key, RecheckAt: d.scoresDue}
 	out.Added, out.Removed = d.moves()
 	out.Restored = d.restored(out.Added)
 	out.Regrouped, out.RegroupReason = d.regrouped()
 	placement := stored.Placement
-	if pledged, due := pledge(result, placement, stored.Dropped); due {
+	if pledged, due := budgetUpdate(result, placement, stored.Dropped); due {
 		placement = pledged
-		out.Writes = append(out.Writes, Write{Verb: Pledge, Placement: pledged})
+		out.Writes = append(out.Writes, Write{Verb: UpdateBudget, Placement: pledged})
 	}
 	written := d.writes()
 	out.Writes = append(out.Writes, written...)
-	if reported, due := report(result, placement, now, d.scored(written), stored.Dropped); due {
-		out.Writes = append(out.Writes, Write{Verb: Report, Placement: reported})
+	if reported, due := statusUpdate(result, placement, now, d.writesScores(written), stored.Dropped); due {
+		out.Writes = append(out.Writes, Write{Verb: UpdateStatus, Placement: reported})
 	}
 	return out
 }

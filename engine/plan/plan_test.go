@@ -44,8 +44,8 @@ func slice(number int, names ...string) *enginetest.SliceBuilder {
 func fills(t *testing.T, w *enginetest.World) []string {
 	t.Helper()
 	var out []string
-	for _, write := range plan.Diff(enginetest.Decide(t, w), w.Stored(enginetest.Only(t, w)), w.Now).Writes {
-		if write.Slice == nil || write.Verb == plan.Mark {
+	for _, write := range plan.Diff(enginetest.Decide(t, w), w.Stored(enginetest.OnlyPlacement(t, w)), w.Now).Writes {
+		if write.Slice == nil || write.Verb == plan.UpdateMetadata {
 			continue
 		}
 		line := write.Verb.String() + " " + write.Slice.Name
@@ -149,7 +149,7 @@ func TestASliceIsListedOnlyWithItsDecisions(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			key := enginetest.Only(t, tc.world)
+			key := enginetest.OnlyPlacement(t, tc.world)
 			var got []string
 			for _, write := range plan.Diff(enginetest.Decide(t, tc.world), tc.world.Stored(key), tc.world.Now).Writes {
 				tc.world.Apply(write)
@@ -181,8 +181,8 @@ func TestSlicesOfAFormerPlacementGoFirst(t *testing.T) {
 		return out
 	}
 	w := hub(p(), []string{"a", "b"}, owned(2, "b"), owned(1, "a", "x"))
-	stored := w.Stored(enginetest.Only(t, w))
-	stored.Former = "former"
+	stored := w.Stored(enginetest.OnlyPlacement(t, w))
+	stored.FormerUID = "former"
 	var got []string
 	for _, write := range plan.Diff(enginetest.Decide(t, w), stored, w.Now).Writes {
 		w.Apply(write)
@@ -196,11 +196,11 @@ func TestSlicesOfAFormerPlacementGoFirst(t *testing.T) {
 	}
 }
 
-func TestWhatOthersWroteOnASliceStays(t *testing.T) {
+func TestMetadataOfOtherWritersStays(t *testing.T) {
 	stored := slice(1, "a").Obj()
 	stored.Labels["team"], stored.Annotations = "mine", map[string]string{"note": "mine"}
 	w := hub(p(), []string{"a"}, stored)
-	key := enginetest.Only(t, w)
+	key := enginetest.OnlyPlacement(t, w)
 	for _, write := range plan.Diff(enginetest.Decide(t, w), w.Stored(key), w.Now).Writes {
 		w.Apply(write)
 	}
@@ -235,7 +235,7 @@ func TestOwner(t *testing.T) {
 
 func TestAddedAndRemovedAreHeldAgainstWhatWasStored(t *testing.T) {
 	w := hub(p(), []string{"a", "c", "b"}, slice(1, "b", "x").Obj())
-	got := plan.Diff(enginetest.Decide(t, w), w.Stored(enginetest.Only(t, w)), w.Now)
+	got := plan.Diff(enginetest.Decide(t, w), w.Stored(enginetest.OnlyPlacement(t, w)), w.Now)
 	if diff := cmp.Diff([][]string{{"a", "c"}, {"x"}}, [][]string{got.Added, got.Removed}); diff != "" {
 		t.Errorf("added, removed (-want +got):\n%s", diff)
 	}

@@ -10,16 +10,16 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// Written says whether Berth wrote a stored slice: each has the annotation of the group strategy. Slices of other schedulers
+// WrittenByBerth says whether Berth wrote a stored slice: each has the annotation of the group strategy. Slices of other schedulers
 // do not.
-func Written(slice *clusterv1beta1.PlacementDecision) bool {
+func WrittenByBerth(slice *clusterv1beta1.PlacementDecision) bool {
 	return slice.Annotations[StrategyAnnotation] != ""
 }
 
 // Orphaned says whether a slice stays once its placement is gone: Berth wrote it and no placement controls it, as after a deletion
 // that orphans. What a placement controls, the garbage collector deletes.
 func Orphaned(slice *clusterv1beta1.PlacementDecision) bool {
-	return Written(slice) && metav1.GetControllerOf(slice) == nil
+	return WrittenByBerth(slice) && metav1.GetControllerOf(slice) == nil
 }
 
 // Orphans returns the orphaned slices that are left of a placement once a plan is carried out, by name.
@@ -43,7 +43,7 @@ func Revoke(s *fleet.Snapshot, key fleet.Key, stored Stored) Plan {
 	out := Plan{Key: key}
 	var fills, deletes []Write
 	for _, slice := range slices.SortedFunc(slices.Values(stored.Slices), byName) {
-		if !Written(slice) {
+		if !WrittenByBerth(slice) {
 			continue
 		}
 		revoked := engine.Revoked(s, key.Namespace, Clusters(slice))
@@ -51,7 +51,7 @@ func Revoke(s *fleet.Snapshot, key fleet.Key, stored Stored) Plan {
 			return slices.Contains(revoked, entry.ClusterName)
 		})
 		switch {
-		case stored.collected(slice):
+		case stored.garbage(slice):
 			deletes = append(deletes, Write{Verb: Delete, Slice: slice})
 			continue // these clusters were not revoked
 		case len(left) == 0 && stored.Placement == nil && Orphaned(slice):
@@ -59,7 +59,7 @@ func Revoke(s *fleet.Snapshot, key fleet.Key, stored Stored) Plan {
 		case len(revoked) > 0:
 			next := slice.DeepCopy()
 			next.Status.Decisions = left
-			fills = append(fills, Write{Verb: Fill, Slice: next})
+			fills = append(fills, Write{Verb: UpdateDecisions, Slice: next})
 		}
 		out.Removed = append(out.Removed, revoked...)
 	}
@@ -69,9 +69,9 @@ func Revoke(s *fleet.Snapshot, key fleet.Key, stored Stored) Plan {
 	return out
 }
 
-// collected says whether a slice goes with its placement: the placement is gone, or waits in its deletion for its slices to go
+// garbage says whether a slice goes with its placement: the placement is gone, or waits in its deletion for its slices to go
 // first.
-func (s Stored) collected(slice *clusterv1beta1.PlacementDecision) bool {
+func (s Stored) garbage(slice *clusterv1beta1.PlacementDecision) bool {
 	return s.ofFormer(slice) || s.Placement != nil && !s.Placement.DeletionTimestamp.IsZero() &&
 		slices.Contains(s.Placement.Finalizers, metav1.FinalizerDeleteDependents) && metav1.IsControlledBy(slice, s.Placement)
 }

@@ -78,14 +78,14 @@ func (t target) object(placement *clusterv1beta1.Placement, decisions []clusterv
 	out := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
 		Namespace: placement.Namespace, Name: SliceName(placement.Name, t.number),
 	}}
-	t.mark(out, placement)
+	t.setMetadata(out, placement)
 	delete(out.Labels, clusterv1beta1.PlacementLabel)
 	out.Status.Decisions = decisions
 	return out
 }
 
-// mark sets the metadata that Berth owns on a slice, and leaves the rest.
-func (t target) mark(object *clusterv1beta1.PlacementDecision, placement *clusterv1beta1.Placement) {
+// setMetadata sets the metadata that Berth owns on a slice, and leaves the rest.
+func (t target) setMetadata(object *clusterv1beta1.PlacementDecision, placement *clusterv1beta1.Placement) {
 	labels, annotations := maps.Clone(object.Labels), maps.Clone(object.Annotations)
 	if labels == nil {
 		labels = map[string]string{}
@@ -107,10 +107,10 @@ func (t target) mark(object *clusterv1beta1.PlacementDecision, placement *cluste
 	}
 }
 
-// marked says whether a stored slice already has the metadata it is to have.
-func (t target) marked(object *clusterv1beta1.PlacementDecision, placement *clusterv1beta1.Placement) bool {
+// hasMetadata says whether a stored slice already has the metadata it is to have.
+func (t target) hasMetadata(object *clusterv1beta1.PlacementDecision, placement *clusterv1beta1.Placement) bool {
 	want := &clusterv1beta1.PlacementDecision{ObjectMeta: object.ObjectMeta}
-	t.mark(want, placement)
+	t.setMetadata(want, placement)
 	return maps.Equal(want.Labels, object.Labels) && maps.Equal(want.Annotations, object.Annotations) &&
 		metav1.IsControlledBy(object, placement)
 }

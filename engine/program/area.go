@@ -9,151 +9,151 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// area is a set of clusters in terms of facts.
-type area struct {
-	number  uint64
-	set     *fleet.Set
-	members conjunction
+// indexedSet is a set of clusters in terms of facts.
+type indexedSet struct {
+	id       uint64
+	set      *fleet.Set
+	selector conjunction
 	// empty is set where nobody is a member, or nobody can tell.
 	empty bool
 	// scopes are those that have it.
 	scopes map[*scope]struct{}
 }
 
-// holds says when a changing cluster is a member, being deleted or not.
-func (a *area) holds() times {
+// membership says when a changing cluster is a member, being deleted or not.
+func (a *indexedSet) membership() transition {
 	if a.empty {
 		return never
 	}
-	return a.members.holds()
+	return a.selector.holds()
 }
 
 // scope is what placements may choose from. Those whose bound sets come to the same share it.
 type scope struct {
-	// turn is the last change that was looked at. member and reached are when its cluster is in one of the sets, and in
+	// changeSeq is the last change that was looked at. member and reached are when its cluster is in one of the sets, and in
 	// one of the reachable ones; few is whether the sets have few candidates, once that is counted.
-	turn            uint64
-	member, reached times
-	few, counted    bool
-	// broken is set where one of the sets cannot be read, so that nobody can tell who is a member.
-	broken bool
+	changeSeq                uint64
+	membership, reachability transition
+	atMostOne, counted       bool
+	// hasInvalidSet is set where one of the sets cannot be read, so that nobody can tell who is a member.
+	hasInvalidSet bool
 
-	number uint64
-	text   string
+	id  uint64
+	key string
 	// sets are those that the placements may choose from.
-	sets []*area
+	sets []*indexedSet
 	// reachable are all bound sets, where the placements may have to keep what they have: they keep any cluster that the
 	// namespace can reach. Nil elsewhere.
-	reachable []*area
-	readers   shelf
+	reachable     []*indexedSet
+	subscriptions bucket
 }
 
-// scope returns what the placements of a namespace may choose from that ask for some of its sets, or for none in
+// scopeOf returns what the placements of a namespace may choose from that ask for some of its sets, or for none in
 // particular, and, where they keep, what they may keep.
-func (x *Index) scope(s *fleet.Snapshot, namespace string, asked []string, keep bool) *scope {
+func (x *Index) scopeOf(s *fleet.Snapshot, namespace string, asked []string, keep bool) *scope {
 	var out scope
-	named := fleet.Naming(asked)
-	for _, name := range s.Bound(namespace) {
+	named := fleet.SetNameFilter(asked)
+	for _, name := range s.BoundSets(namespace) {
 		set, exists := s.Set(name)
 		chosen := named(name)
 		if !exists || !chosen && !keep {
 			continue
 		}
-		found := x.area(set)
+		found := x.setOf(set)
 		if chosen {
 			out.sets = append(out.sets, found)
 		}
 		if keep {
 			out.reachable = append(out.reachable, found)
 		}
-		out.broken = out.broken || !set.Good()
+		out.hasInvalidSet = out.hasInvalidSet || !set.Valid()
 	}
-	text := x.text[:0]
-	for _, areas := range [][]*area{out.sets, out.reachable} {
+	text := x.buffer[:0]
+	for _, areas := range [][]*indexedSet{out.sets, out.reachable} {
 		text = binary.AppendUvarint(text, uint64(len(areas)))
 		for _, a := range areas {
-			text = binary.AppendUvarint(text, a.number)
+			text = binary.AppendUvarint(text, a.id)
 		}
 	}
-	x.text = text
+	x.buffer = text
 	known := x.scopes[string(text)]
 	if known == nil {
 		known = &out
-		known.number, known.text = x.facts.number(), string(text)
-		x.scopes[known.text] = known
-		for _, a := range known.areas() {
+		known.id, known.key = x.facts.nextID(), string(text)
+		x.scopes[known.key] = known
+		for _, a := range known.allSets() {
 			a.scopes[known] = struct{}{}
 		}
 	}
 	return known
 }
 
-func (x *Index) area(set *fleet.Set) *area {
-	known := x.areas[set]
+func (x *Index) setOf(set *fleet.Set) *indexedSet {
+	known := x.sets[set]
 	if known == nil {
-		known = &area{number: x.facts.number(), set: set, empty: true, scopes: map[*scope]struct{}{}}
+		known = &indexedSet{id: x.facts.nextID(), set: set, empty: true, scopes: map[*scope]struct{}{}}
 		if selector, ok := set.Selector(); ok {
-			known.members, known.empty = x.facts.conjunction(selector), false
+			known.selector, known.empty = x.facts.conjunction(selector), false
 		}
-		x.areas[set] = known
-		for _, l := range known.members {
+		x.sets[set] = known
+		for _, l := range known.selector {
 			l.sets++
-			l.users++
+			l.refs++
 		}
 	}
 	return known
 }
 
-// drop forgets a scope, and areas that no other has.
-func (x *Index) drop(s *scope) {
-	delete(x.scopes, s.text)
-	for _, a := range s.areas() {
-		if delete(a.scopes, s); len(a.scopes) > 0 || x.areas[a.set] == nil {
+// dropScope forgets a scope, and areas that no other has.
+func (x *Index) dropScope(s *scope) {
+	delete(x.scopes, s.key)
+	for _, a := range s.allSets() {
+		if delete(a.scopes, s); len(a.scopes) > 0 || x.sets[a.set] == nil {
 			continue
 		}
-		delete(x.areas, a.set)
-		for _, l := range a.members {
+		delete(x.sets, a.set)
+		for _, l := range a.selector {
 			l.sets--
-			x.facts.quit(l.fact)
+			x.facts.release(l.fact)
 		}
 	}
 }
 
-// areas returns all that the scope has, some of them twice.
-func (s *scope) areas() []*area { return slices.Concat(s.sets, s.reachable) }
+// allSets returns all that the scope has, some of them twice.
+func (s *scope) allSets() []*indexedSet { return slices.Concat(s.sets, s.reachable) }
 
-// look works out when a changing cluster is a member.
-func (s *scope) look(c *change) {
-	if s.turn != c.turn {
-		s.turn, s.counted = c.turn, false
-		s.member, s.reached = among(s.sets, c), among(s.reachable, c)
+// evaluate works out when a changing cluster is a member.
+func (s *scope) evaluate(c *clusterChange) {
+	if s.changeSeq != c.changeSeq {
+		s.changeSeq, s.counted = c.changeSeq, false
+		s.membership, s.reachability = among(s.sets, c), among(s.reachable, c)
 	}
 }
 
 // among says when one of the areas has a cluster that is not being deleted.
-func among(areas []*area, c *change) times {
+func among(areas []*indexedSet, c *clusterChange) transition {
 	out := never
 	for _, a := range areas {
-		out |= a.holds()
+		out |= a.membership()
 	}
 	return out & c.present
 }
 
-// moves says whether the sets read something that changes of a cluster.
-func (s *scope) moves() bool {
-	return slices.ContainsFunc(s.areas(), func(a *area) bool { return a.members.reads() })
+// readsChange says whether the sets read something that changes of a cluster.
+func (s *scope) readsChange() bool {
+	return slices.ContainsFunc(s.allSets(), func(a *indexedSet) bool { return a.selector.readsChange() })
 }
 
-// fewCandidates says whether the sets have at most one cluster, so that a change may have made the first or taken
+// atMostOneCandidate says whether the sets have at most one cluster, so that a change may have made the first or taken
 // the last: a placement tells its user which it is, nobody to choose from or nobody who matches.
-func (s *scope) fewCandidates(of *fleet.Snapshot) bool {
+func (s *scope) atMostOneCandidate(of *fleet.Snapshot) bool {
 	if !s.counted {
 		candidates := &bitset.BitSet{}
 		for _, a := range s.sets {
 			a.set.AddMembers(of, candidates)
 		}
-		of.Holding(fleet.TermTerminating).DropFrom(candidates)
-		s.few, s.counted = candidates.Count() <= 1, true
+		of.ClustersWith(fleet.TermTerminating).RemoveFrom(candidates)
+		s.atMostOne, s.counted = candidates.Count() <= 1, true
 	}
-	return s.few
+	return s.atMostOne
 }

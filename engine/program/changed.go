@@ -7,21 +7,21 @@ import "github.com/berth-project/berth/engine/fleet"
 // good until the index is used again.
 func (x *Index) ClusterChanged(s *fleet.Snapshot, before, after *fleet.Cluster) []fleet.Key {
 	c := compare(s, before, after)
-	rest := x.rest(&c)
-	if !c.everybody() && !c.labels && len(rest) == 0 { // a heartbeat
+	rest := x.otherBuckets(&c)
+	if !c.affectsAll() && !c.labels && len(rest) == 0 { // a heartbeat
 		return nil
 	}
-	x.look(&c, before, after)
-	defer x.facts.forget()
-	if c.everybody() || x.movesMembers() {
+	x.begin(&c, before, after)
+	defer x.facts.reset()
+	if c.affectsAll() || x.mayMoveMembers() {
 		x.visitScopes(&c)
 	}
-	if !c.everybody() {
-		x.visitFewest(&c, x.concerned(rest), x.gated(), x.choosing())
+	if !c.affectsAll() {
+		x.visitSmallest(&c, x.factBuckets(rest), x.guardBuckets(), x.scopeBuckets())
 	}
-	out := x.touched()
-	if c.arrives {
-		out = x.countingAnother(&c)
+	out := x.takeTouched()
+	if c.createdOrDeleted {
+		out = x.appendCounting(&c)
 	}
 	return out
 }
@@ -29,48 +29,48 @@ func (x *Index) ClusterChanged(s *fleet.Snapshot, before, after *fleet.Cluster) 
 // ScoreChanged returns the placements that a change of one add-on score of a cluster can touch, each once and in no
 // order. c is nil where there is no such cluster. The list is the index's own: it is good until the index is used again.
 func (x *Index) ScoreChanged(c *fleet.Cluster, resource string) []fleet.Key {
-	if c == nil || len(x.scores.on(resource))+len(x.scores.on(anyScore)) == 0 {
+	if c == nil || len(x.scores.get(resource))+len(x.scores.get(anyScore)) == 0 {
 		return nil
 	}
 	same := compare(nil, c, c)
-	x.look(&same, c, c)
-	defer x.facts.forget()
+	x.begin(&same, c, c)
+	defer x.facts.reset()
 	for _, name := range []string{resource, anyScore} {
-		for _, r := range x.scores.on(name) {
-			r.scope.look(&same)
-			if r.scope.broken || r.scope.member&r.passes() != never {
+		for _, r := range x.scores.get(name) {
+			r.scope.evaluate(&same)
+			if r.scope.hasInvalidSet || r.scope.membership&r.passes() != never {
 				x.found = append(x.found, r)
 			}
 		}
 	}
-	return x.touched()
+	return x.takeTouched()
 }
 
-// look begins to look at a change. It ends with facts.forget.
-func (x *Index) look(c *change, was, is *fleet.Cluster) {
-	x.turn++
-	c.turn = x.turn
-	x.facts.look(was, is)
+// begin begins to look at a change. It ends with facts.forget.
+func (x *Index) begin(c *clusterChange, was, is *fleet.Cluster) {
+	x.changeSeq++
+	c.changeSeq = x.changeSeq
+	x.facts.evaluate(was, is)
 }
 
-// rest returns the readers of what changes, apart from facts: no list is empty.
-func (x *Index) rest(c *change) []shelf {
-	var out []shelf
-	add := func(given bool, list shelf) {
+// otherBuckets returns the readers of what changes, apart from facts: no list is empty.
+func (x *Index) otherBuckets(c *clusterChange) []bucket {
+	var out []bucket
+	add := func(given bool, list bucket) {
 		if given && len(list) > 0 {
 			out = append(out, list)
 		}
 	}
 	add(c.cpu, x.cpu)
 	add(c.memory, x.memory)
-	for facet := range c.facets.Each() {
-		add(true, x.facets.on(facet))
+	for facet := range c.facets.All() {
+		add(true, x.facets.get(facet))
 	}
 	return out
 }
 
-// movesMembers says whether a cluster may come into a set or leave it.
-func (x *Index) movesMembers() bool {
+// mayMoveMembers says whether a cluster may come into a set or leave it.
+func (x *Index) mayMoveMembers() bool {
 	for _, f := range x.facts.changed {
 		if f.sets > 0 {
 			return true
@@ -81,57 +81,57 @@ func (x *Index) movesMembers() bool {
 
 // visitScopes visits all who see a cluster come into their sets or leave them, and, where the change matters to everybody, all
 // who may choose the cluster.
-func (x *Index) visitScopes(c *change) {
+func (x *Index) visitScopes(c *clusterChange) {
 	for _, s := range x.scopes {
-		s.look(c)
-		if s.member.differs() || s.reached.differs() || s.broken && s.moves() || c.everybody() && (s.broken || s.member|s.reached != never) {
-			x.visit(c, s.readers)
+		s.evaluate(c)
+		if s.membership.changes() || s.reachability.changes() || s.hasInvalidSet && s.readsChange() || c.affectsAll() && (s.hasInvalidSet || s.membership|s.reachability != never) {
+			x.visit(c, s.subscriptions)
 		}
 	}
 }
 
-// concerned returns the readers of the facts that change, and the rest.
-func (x *Index) concerned(rest []shelf) []shelf {
-	out := x.lists.concerned[:0]
+// factBuckets returns the readers of the facts that change, and the rest.
+func (x *Index) factBuckets(rest []bucket) []bucket {
+	out := x.lists.factBuckets[:0]
 	out = append(out, rest...)
 	for _, f := range x.facts.changed {
-		out = append(out, f.readers)
+		out = append(out, f.subscriptions)
 	}
-	x.lists.concerned = out
+	x.lists.factBuckets = out
 	return out
 }
 
-// gated returns the readers to whom a change of the cluster can matter, as far as their gates tell.
-func (x *Index) gated() []shelf {
-	out := x.lists.gated[:0]
-	out = append(out, x.open)
+// guardBuckets returns the readers to whom a change of the cluster can matter, as far as their gates tell.
+func (x *Index) guardBuckets() []bucket {
+	out := x.lists.guardBuckets[:0]
+	out = append(out, x.unguarded)
 	for _, f := range x.facts.held {
-		out = append(out, f.gated)
+		out = append(out, f.guarded)
 	}
-	x.lists.gated = out
+	x.lists.guardBuckets = out
 	return out
 }
 
-// choosing returns the readers who may have the cluster in one of their sets.
-func (x *Index) choosing() []shelf {
-	out := x.lists.choosing[:0]
-	for _, a := range x.areas {
-		if !a.set.Good() || a.holds() != never {
+// scopeBuckets returns the readers who may have the cluster in one of their sets.
+func (x *Index) scopeBuckets() []bucket {
+	out := x.lists.scopeBuckets[:0]
+	for _, a := range x.sets {
+		if !a.set.Valid() || a.membership() != never {
 			for s := range a.scopes {
-				out = append(out, s.readers)
+				out = append(out, s.subscriptions)
 			}
 		}
 	}
-	x.lists.choosing = out
+	x.lists.scopeBuckets = out
 	return out
 }
 
-// visitFewest visits the readers in one of several collections: whoever is touched is in each of them, or saw the cluster come
+// visitSmallest visits the readers in one of several collections: whoever is touched is in each of them, or saw the cluster come
 // into a set or leave it.
-func (x *Index) visitFewest(c *change, of ...[]shelf) {
-	fewest, least := of[0], size(of[0])
+func (x *Index) visitSmallest(c *clusterChange, of ...[]bucket) {
+	fewest, least := of[0], totalSize(of[0])
 	for _, lists := range of[1:] {
-		if n := size(lists); n < least {
+		if n := totalSize(lists); n < least {
 			fewest, least = lists, n
 		}
 	}
@@ -140,7 +140,7 @@ func (x *Index) visitFewest(c *change, of ...[]shelf) {
 	}
 }
 
-func size(lists []shelf) int {
+func totalSize(lists []bucket) int {
 	out := 0
 	for _, list := range lists {
 		out += len(list)
@@ -149,38 +149,38 @@ func size(lists []shelf) int {
 }
 
 // visit finds out who of some readers is touched. Each is asked once.
-func (x *Index) visit(c *change, list shelf) {
+func (x *Index) visit(c *clusterChange, list bucket) {
 	for _, r := range list {
-		if r.turn == c.turn {
+		if r.changeSeq == c.changeSeq {
 			continue
 		}
-		if r.turn = c.turn; r.touchedBy(c) {
+		if r.changeSeq = c.changeSeq; r.touchedBy(c) {
 			x.found = append(x.found, r)
 		}
 	}
 }
 
-// touched returns the placements of the readers that were found.
-func (x *Index) touched() []fleet.Key {
+// takeTouched returns the placements of the readers that were found.
+func (x *Index) takeTouched() []fleet.Key {
 	x.keys = x.keys[:0]
 	for _, r := range x.found {
-		x.keys = append(x.keys, r.members...)
+		x.keys = append(x.keys, r.placements...)
 	}
 	clear(x.found)
 	x.found = x.found[:0]
 	return x.keys
 }
 
-// countingAnother returns the placements that are touched, and those that may not choose a cluster which comes or goes and
+// appendCounting returns the placements that are touched, and those that may not choose a cluster which comes or goes and
 // count it all the same.
-func (x *Index) countingAnother(c *change) []fleet.Key {
-	for _, r := range x.counting {
-		r.scope.look(c)
-		if r.scope.broken || r.scope.reached.differs() || r.scope.member != never {
+func (x *Index) appendCounting(c *clusterChange) []fleet.Key {
+	for _, r := range x.countsRemovals {
+		r.scope.evaluate(c)
+		if r.scope.hasInvalidSet || r.scope.reachability.changes() || r.scope.membership != never {
 			continue // whether they are touched is known
 		}
-		for _, key := range r.members {
-			if c.countsAnother(key) {
+		for _, key := range r.placements {
+			if c.countsAsRemoval(key) {
 				x.keys = append(x.keys, key)
 			}
 		}

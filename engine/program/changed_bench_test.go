@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	crowd      = 10_000
+	fleetSize  = 10_000
 	namespaced = 20
 )
 
@@ -40,8 +40,8 @@ func BenchmarkClusterChanged(b *testing.B) {
 		}, 1000},
 	} {
 		b.Run(name, func(b *testing.B) {
-			f := newCrowd(b, tc.labels)
-			n := naive{f.snapshot, fleet.NewCluster(labelled(0).Obj()), fleet.NewCluster(tc.change(labelled(0)).Obj())}
+			f := newBenchFleet(b, tc.labels)
+			n := naiveIndex{f.snapshot, fleet.NewCluster(labelledCluster(0).Obj()), fleet.NewCluster(tc.change(labelledCluster(0)).Obj())}
 			began := time.Now()
 			want := f.scan(n)
 			scanned := time.Since(began)
@@ -69,7 +69,7 @@ func BenchmarkPut(b *testing.B) {
 			index, env := program.NewIndex(), enginetest.Env(b)
 			var one *program.Program
 			for i := range placements {
-				one = crowding(b, env, p().Predicate(clusterv1beta1.ClusterSelector{LabelSelector: metav1.LabelSelector{
+				one = compileFor(b, env, p().Predicate(clusterv1beta1.ClusterSelector{LabelSelector: metav1.LabelSelector{
 					MatchExpressions: []metav1.LabelSelectorRequirement{
 						enginetest.Wants("stage", metav1.LabelSelectorOpIn, "prod"),
 						enginetest.Wants("team", metav1.LabelSelectorOpNotIn, fmt.Sprint(i)),
@@ -91,28 +91,28 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
-// crowded is a fleet of many placements.
-type crowded struct {
+// benchFleet is a fleet of many placements.
+type benchFleet struct {
 	snapshot *fleet.Snapshot
 	index    *program.Index
 	programs map[fleet.Key]*program.Program
 }
 
-// newCrowd returns a fleet of which each placement selects by one of so many labels.
-func newCrowd(b *testing.B, labels int) crowded {
+// newBenchFleet returns a fleet of which each placement selects by one of so many labels.
+func newBenchFleet(b *testing.B, labels int) benchFleet {
 	b.Helper()
 	w := enginetest.NewWorld(enginetest.Set("all").Obj())
-	for i := range crowd {
-		w.Add(labelled(i).Obj())
+	for i := range fleetSize {
+		w.Add(labelledCluster(i).Obj())
 	}
-	for i := range crowd / namespaced {
+	for i := range fleetSize / namespaced {
 		w.Bind(fmt.Sprintf("ns-%d", i), "all")
 	}
-	out := crowded{w.Snapshot(), program.NewIndex(), map[fleet.Key]*program.Program{}}
+	out := benchFleet{w.Snapshot(), program.NewIndex(), map[fleet.Key]*program.Program{}}
 	env := enginetest.Env(b)
-	for i := range crowd {
+	for i := range fleetSize {
 		selected := enginetest.LabelIs(fmt.Sprintf("key-%d", i%labels), fmt.Sprintf("value-%d", i/labels%10))
-		compiled := crowding(b, env, enginetest.Placement(fmt.Sprintf("ns-%d", i/namespaced), fmt.Sprintf("p-%d", i)).
+		compiled := compileFor(b, env, enginetest.Placement(fmt.Sprintf("ns-%d", i/namespaced), fmt.Sprintf("p-%d", i)).
 			Predicate(clusterv1beta1.ClusterSelector{LabelSelector: selected}))
 		out.index.Put(out.snapshot, compiled.Key, compiled)
 		out.programs[compiled.Key] = compiled
@@ -120,7 +120,7 @@ func newCrowd(b *testing.B, labels int) crowded {
 	return out
 }
 
-func crowding(b *testing.B, env *celenv.Env, placement *enginetest.PlacementBuilder) *program.Program {
+func compileFor(b *testing.B, env *celenv.Env, placement *enginetest.PlacementBuilder) *program.Program {
 	b.Helper()
 	out, faults := program.Compile(placement.Obj(), env)
 	if len(faults) > 0 {
@@ -129,8 +129,8 @@ func crowding(b *testing.B, env *celenv.Env, placement *enginetest.PlacementBuil
 	return out
 }
 
-// labelled is a cluster with ten labels of ten values each.
-func labelled(i int) *enginetest.ClusterBuilder {
+// labelledCluster is a cluster with ten labels of ten values each.
+func labelledCluster(i int) *enginetest.ClusterBuilder {
 	out := c(fmt.Sprintf("c%05d", i))
 	for key := range 10 {
 		out.Label(fmt.Sprintf("key-%d", key), fmt.Sprintf("value-%d", i%10))
@@ -139,7 +139,7 @@ func labelled(i int) *enginetest.ClusterBuilder {
 	return out
 }
 
-func (f crowded) scan(n naive) map[fleet.Key]bool {
+func (f benchFleet) scan(n naiveIndex) map[fleet.Key]bool {
 	out := map[fleet.Key]bool{}
 	for key, p := range f.programs {
 		if n.touches(key, p) {

@@ -46,8 +46,8 @@ func TestAChangeTouchesWhomANaiveScanFinds(t *testing.T) {
 
 // scan asks every placement whether it sees what one event did to one cluster.
 func scan(live *enginetest.Live, before *fleet.Snapshot, env *celenv.Env) map[fleet.Key]bool {
-	n := naive{fleet: live.Snapshot}
-	for id := range max(before.Size(), live.Snapshot.Size()) {
+	n := naiveIndex{fleet: live.Snapshot}
+	for id := range max(before.IDLimit(), live.Snapshot.IDLimit()) {
 		if was, is := before.Cluster(id), live.Snapshot.Cluster(id); was != is {
 			n.before, n.after = was, is
 		}

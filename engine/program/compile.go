@@ -47,7 +47,7 @@ func Compile(placement *clusterv1beta1.Placement, env *celenv.Env) (*Program, fi
 	faults = append(faults, errs...)
 	out.Spread, errs = compileSpread(spec.SpreadPolicy.SpreadConstraints, path.Child("spreadPolicy", "spreadConstraints"))
 	faults = append(faults, errs...)
-	out.Spread = binding(out.Spread, out.Limited)
+	out.Spread = effectiveConstraints(out.Spread, out.Limited)
 	out.AntiAffinity, errs = compileAntiAffinity(spec.SpreadPolicy.AntiAffinity, path.Child("spreadPolicy", "antiAffinity"))
 	faults = append(faults, errs...)
 	out.Tolerations, errs = compileTolerations(spec.Tolerations, path.Child("tolerations"))

@@ -17,13 +17,13 @@ import (
 
 // most are the limits of the expressions of a placement.
 const (
-	mostExpressions = 256
-	mostCharacters  = 65_536
-	longest         = 16_384
+	maxExpressions      = 256
+	maxCharacters       = 65_536
+	maxExpressionLength = 16_384
 )
 
-// filled repeats a part, with its number in place of #, between a head and a tail, as often as fits into so many characters.
-func filled(characters int, head, part, joint, tail string) string {
+// textOf repeats a part, with its number in place of #, between a head and a tail, as often as fits into so many characters.
+func textOf(characters int, head, part, joint, tail string) string {
 	var out strings.Builder
 	out.WriteString(head)
 	for i := 0; ; i++ {
@@ -40,10 +40,10 @@ func filled(characters int, head, part, joint, tail string) string {
 	return out.String()
 }
 
-// large are expressions of so many characters that take long to compile for their length, by what they are made of.
-func large() map[string]func(characters int) string {
+// largeExpressions are expressions of so many characters that take long to compile for their length, by what they are made of.
+func largeExpressions() map[string]func(characters int) string {
 	of := func(head, part, joint, tail string) func(int) string {
-		return func(characters int) string { return filled(characters-len("255>0||"), head, part, joint, tail) }
+		return func(characters int) string { return textOf(characters-len("255>0||"), head, part, joint, tail) }
 	}
 	return map[string]func(int) string{
 		"alternatives": of("", `"#" in managedCluster.metadata.labels`, " || ", ""),
@@ -66,7 +66,7 @@ func large() map[string]func(characters int) string {
 			return `optional.of(1)` + strings.Repeat(`.optMap(x,x)`, min(characters/13, 9)) + `.hasValue()`
 		},
 		"lists-of-optionals": func(characters int) string {
-			return filled(characters/2, "optional.of([", `[]`, ",", "])") + strings.Repeat(`.optMap(x,x)`, min(characters/26, 6)) + `.hasValue()`
+			return textOf(characters/2, "optional.of([", `[]`, ",", "])") + strings.Repeat(`.optMap(x,x)`, min(characters/26, 6)) + `.hasValue()`
 		},
 	}
 }
@@ -77,14 +77,14 @@ const compileLimit = 2 * time.Second
 // BenchmarkCompile measures placements that take long to compile: the largest of each kind that is accepted, and the
 // largest that there can be, which is refused. It fails where one takes a core longer than its limit.
 func BenchmarkCompile(b *testing.B) {
-	for kind, of := range large() {
-		for _, count := range []int{1, mostCharacters / longest, mostExpressions} {
-			characters := min(longest, mostCharacters/count)
-			b.Run(fmt.Sprintf("%s/%d/largest", kind, count), func(b *testing.B) { compiling(b, expressing(count, of(characters))) })
+	for kind, of := range largeExpressions() {
+		for _, count := range []int{1, maxCharacters / maxExpressionLength, maxExpressions} {
+			characters := min(maxExpressionLength, maxCharacters/count)
+			b.Run(fmt.Sprintf("%s/%d/largest", kind, count), func(b *testing.B) { compileAll(b, placementWith(count, of(characters))) })
 			b.Run(fmt.Sprintf("%s/%d/accepted", kind, count), func(b *testing.B) {
 				for ; characters > 40; characters = characters * 9 / 10 {
-					if placement := expressing(count, of(characters)); !refused(b, placement) {
-						compiling(b, placement)
+					if placement := placementWith(count, of(characters)); !isRefused(b, placement) {
+						compileAll(b, placement)
 						return
 					}
 				}
@@ -94,8 +94,8 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// expressing returns a placement with so many expressions of a text, no two alike.
-func expressing(count int, text string) *clusterv1beta1.Placement {
+// placementWith returns a placement with so many expressions of a text, no two alike.
+func placementWith(count int, text string) *clusterv1beta1.Placement {
 	var texts []string
 	for i := range count {
 		texts = append(texts, fmt.Sprintf("%d>0||", i)+text)
@@ -107,13 +107,13 @@ func expressing(count int, text string) *clusterv1beta1.Placement {
 	return out
 }
 
-// refused says whether a placement is refused for its size alone.
-func refused(b *testing.B, placement *clusterv1beta1.Placement) bool {
+// isRefused says whether a placement is refused for its size alone.
+func isRefused(b *testing.B, placement *clusterv1beta1.Placement) bool {
 	_, faults := program.Compile(placement, enginetest.Env(b))
 	return len(faults) > 0 && (faults[0].Type == field.ErrorTypeForbidden || strings.Contains(faults[0].Detail, "too large") || strings.Contains(faults[0].Detail, "exceeds limit"))
 }
 
-func compiling(b *testing.B, placement *clusterv1beta1.Placement) {
+func compileAll(b *testing.B, placement *clusterv1beta1.Placement) {
 	b.ReportAllocs()
 	best := time.Duration(math.MaxInt64)
 	for b.Loop() {

@@ -13,18 +13,18 @@ import (
 // an order of no meaning.
 func TestNothingIsLeftOfPlacementsThatAreGone(t *testing.T) {
 	x := NewIndex()
-	s := bound("one", "two")
+	s := snapshotWith("one", "two")
 	var keys []fleet.Key
 	for n := range 60 {
 		key := fleet.Key{Namespace: fmt.Sprintf("ns-%d", n%3), Name: fmt.Sprint(n)}
 		keys = append(keys, key)
-		x.Put(s, key, kind(n))
+		x.Put(s, key, programOfKind(n))
 	}
-	s = bound("one", "three")
+	s = snapshotWith("one", "three")
 	for n, key := range keys[:40] {
-		x.Put(s, key, kind(n/2))
+		x.Put(s, key, programOfKind(n/2))
 	}
-	if got := len(x.InNamespace("ns-1")); x.Len() != 60 || got != 20 {
+	if got := len(x.ByNamespace("ns-1")); x.Len() != 60 || got != 20 {
 		t.Fatalf("%d placements, %d in a namespace, want 60 and 20", x.Len(), got)
 	}
 	for n := range keys {
@@ -32,10 +32,10 @@ func TestNothingIsLeftOfPlacementsThatAreGone(t *testing.T) {
 	}
 	x.Remove(keys[0])
 	for what, left := range map[string]int{
-		"placements": x.Len(), "namespaces": len(x.namespaces), "bindings": len(x.binding), "areas": len(x.areas),
-		"scopes": len(x.scopes), "readers": len(x.readers), "facts": len(x.facts.answers), "scores": len(x.scores),
-		"open readers": len(x.open), "readers of cpu": len(x.cpu), "readers of memory": len(x.memory), "counting readers": len(x.counting),
-		"readers of labels": len(x.facets.on(celenv.FacetLabels)),
+		"placements": x.Len(), "namespaces": len(x.namespaces), "bindings": len(x.namespacesBySet), "areas": len(x.sets),
+		"scopes": len(x.scopes), "readers": len(x.subscriptions), "facts": len(x.facts.byKey), "scores": len(x.scores),
+		"open readers": len(x.unguarded), "readers of cpu": len(x.cpu), "readers of memory": len(x.memory), "counting readers": len(x.countsRemovals),
+		"readers of labels": len(x.facets.get(celenv.FacetLabels)),
 	} {
 		if left != 0 {
 			t.Errorf("%d %s are left", left, what)
@@ -43,8 +43,8 @@ func TestNothingIsLeftOfPlacementsThatAreGone(t *testing.T) {
 	}
 }
 
-// bound returns a fleet of no cluster where three namespaces bind some sets.
-func bound(sets ...string) *fleet.Snapshot {
+// snapshotWith returns a fleet of no cluster where three namespaces bind some sets.
+func snapshotWith(sets ...string) *fleet.Snapshot {
 	edit := fleet.Empty().Edit()
 	for _, name := range sets {
 		set := &clusterv1beta2.ManagedClusterSet{}
@@ -57,8 +57,8 @@ func bound(sets ...string) *fleet.Snapshot {
 	return edit.Snapshot()
 }
 
-// kind returns one of some programs that read different things, nil among them.
-func kind(n int) *Program {
+// programOfKind returns one of some programs that read different things, nil among them.
+func programOfKind(n int) *Program {
 	out := &Program{}
 	switch n % 6 {
 	case 0:

@@ -22,44 +22,44 @@ import (
 // to one goroutine at a time, and to ask it is to use it.
 type Index struct {
 	namespaces map[string]*namespace
-	// binding are the namespaces that bind a set of a name.
-	binding map[string]map[string]struct{}
-	size    int
+	// namespacesBySet are the namespaces that bind a set of a name.
+	namespacesBySet map[string]map[string]struct{}
+	size            int
 
-	areas   map[*fleet.Set]*area
-	scopes  map[string]*scope
-	readers map[string]*reader
-	facts   facts
-	// open are the readers that have no gates, counting those to whom matters that a cluster is selected which they may not
+	sets          map[*fleet.Set]*indexedSet
+	scopes        map[string]*scope
+	subscriptions map[string]*subscription
+	facts         factTable
+	// unguarded are the readers that have no gates, counting those to whom matters that a cluster is selected which they may not
 	// choose; the others are by what they read apart from facts.
-	open, counting, cpu, memory shelf
-	facets                      shelves[celenv.Facet]
-	scores                      shelves[string]
+	unguarded, countsRemovals, cpu, memory bucket
+	facets                                 buckets[celenv.Facet]
+	scores                                 buckets[string]
 
-	// turn is how many changes were looked at.
-	turn uint64
+	// changeSeq is how many changes were looked at.
+	changeSeq uint64
 	// found are the readers that the last change touches, keys the placements, lists where readers were looked for, and text
 	// is what was written last. They are kept so that their memory is used again.
-	found []*reader
-	keys  []fleet.Key
-	lists struct{ concerned, gated, choosing []shelf }
-	text  []byte
+	found  []*subscription
+	keys   []fleet.Key
+	lists  struct{ factBuckets, guardBuckets, scopeBuckets []bucket }
+	buffer []byte
 }
 
 // namespace is a namespace with placements.
 type namespace struct {
 	// sets are the names of all sets that it binds.
 	sets []string
-	// seats are its placements by name.
-	seats map[string]seat
+	// slots are its placements by name.
+	slots map[string]slot
 }
 
 // NewIndex returns an index of no placements.
 func NewIndex() *Index {
 	return &Index{
-		namespaces: map[string]*namespace{}, binding: map[string]map[string]struct{}{},
-		areas: map[*fleet.Set]*area{}, scopes: map[string]*scope{}, readers: map[string]*reader{},
-		facts: facts{answers: map[question]*fact{}}, facets: shelves[celenv.Facet]{}, scores: shelves[string]{},
+		namespaces: map[string]*namespace{}, namespacesBySet: map[string]map[string]struct{}{},
+		sets: map[*fleet.Set]*indexedSet{}, scopes: map[string]*scope{}, subscriptions: map[string]*subscription{},
+		facts: factTable{byKey: map[factKey]*fact{}}, facets: buckets[celenv.Facet]{}, scores: buckets[string]{},
 	}
 }
 
@@ -68,35 +68,35 @@ func NewIndex() *Index {
 func (x *Index) Put(s *fleet.Snapshot, key fleet.Key, p *Program) {
 	in := x.namespaces[key.Namespace]
 	if in == nil {
-		in = &namespace{seats: map[string]seat{}}
+		in = &namespace{slots: map[string]slot{}}
 		x.namespaces[key.Namespace] = in
 	}
-	x.bind(key.Namespace, in, s.Bound(key.Namespace))
-	next := x.join(x.reading(s, key.Namespace, p), key)
-	old, replaced := in.seats[key.Name]
-	in.seats[key.Name] = next
+	x.setBindings(key.Namespace, in, s.BoundSets(key.Namespace))
+	next := x.addPlacement(x.dependenciesOf(s, key.Namespace, p), key)
+	old, replaced := in.slots[key.Name]
+	in.slots[key.Name] = next
 	if replaced {
-		x.leave(old)
+		x.removePlacement(old)
 	} else {
 		x.size++
 	}
 }
 
-// bind notes which sets a namespace binds.
-func (x *Index) bind(name string, in *namespace, sets []string) {
+// setBindings notes which sets a namespace binds.
+func (x *Index) setBindings(name string, in *namespace, sets []string) {
 	if slices.Equal(in.sets, sets) {
 		return
 	}
 	for _, set := range in.sets {
-		if delete(x.binding[set], name); len(x.binding[set]) == 0 {
-			delete(x.binding, set)
+		if delete(x.namespacesBySet[set], name); len(x.namespacesBySet[set]) == 0 {
+			delete(x.namespacesBySet, set)
 		}
 	}
 	for _, set := range sets {
-		if x.binding[set] == nil {
-			x.binding[set] = map[string]struct{}{}
+		if x.namespacesBySet[set] == nil {
+			x.namespacesBySet[set] = map[string]struct{}{}
 		}
-		x.binding[set][name] = struct{}{}
+		x.namespacesBySet[set][name] = struct{}{}
 	}
 	in.sets = sets
 }
@@ -107,15 +107,15 @@ func (x *Index) Remove(key fleet.Key) {
 	if in == nil {
 		return
 	}
-	old, known := in.seats[key.Name]
+	old, known := in.slots[key.Name]
 	if !known {
 		return
 	}
 	x.size--
-	delete(in.seats, key.Name)
-	x.leave(old)
-	if len(in.seats) == 0 {
-		x.bind(key.Namespace, in, nil)
+	delete(in.slots, key.Name)
+	x.removePlacement(old)
+	if len(in.slots) == 0 {
+		x.setBindings(key.Namespace, in, nil)
 		delete(x.namespaces, key.Namespace)
 	}
 }
@@ -123,11 +123,11 @@ func (x *Index) Remove(key fleet.Key) {
 // Len returns the number of placements.
 func (x *Index) Len() int { return x.size }
 
-// InNamespace returns the placements of a namespace, sorted.
-func (x *Index) InNamespace(name string) []fleet.Key {
+// ByNamespace returns the placements of a namespace, sorted.
+func (x *Index) ByNamespace(name string) []fleet.Key {
 	var out []fleet.Key
 	if in := x.namespaces[name]; in != nil {
-		for placement := range in.seats {
+		for placement := range in.slots {
 			out = append(out, fleet.Key{Namespace: name, Name: placement})
 		}
 	}
@@ -135,12 +135,12 @@ func (x *Index) InNamespace(name string) []fleet.Key {
 	return out
 }
 
-// Using returns the placements of the namespaces that bind a set of this name, sorted, whether it exists or not. They
+// BySet returns the placements of the namespaces that bind a set of this name, sorted, whether it exists or not. They
 // include those that ask for other sets only: what they say of themselves depends on whether any bound set exists.
-func (x *Index) Using(set string) []fleet.Key {
+func (x *Index) BySet(set string) []fleet.Key {
 	var out []fleet.Key
-	for namespace := range x.binding[set] {
-		out = append(out, x.InNamespace(namespace)...)
+	for namespace := range x.namespacesBySet[set] {
+		out = append(out, x.ByNamespace(namespace)...)
 	}
 	slices.SortFunc(out, fleet.Key.Compare)
 	return out

@@ -9,16 +9,16 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// naive says whom a change of a cluster touches without an index: it reads one placement from beginning to end.
-type naive struct {
+// naiveIndex says whom a change of a cluster touches without an index: it reads one placement from beginning to end.
+type naiveIndex struct {
 	fleet         *fleet.Snapshot
 	before, after *fleet.Cluster
 }
 
 // touches says whether a placement would see the change. p is nil where it does not compile.
-func (n naive) touches(key fleet.Key, p *program.Program) bool {
+func (n naiveIndex) touches(key fleet.Key, p *program.Program) bool {
 	var bound, chosen []*fleet.Set
-	for _, name := range n.fleet.Bound(key.Namespace) {
+	for _, name := range n.fleet.BoundSets(key.Namespace) {
 		if set, ok := n.fleet.Set(name); ok {
 			bound = append(bound, set)
 			if p == nil || len(p.ClusterSets) == 0 || slices.Contains(p.ClusterSets, name) {
@@ -31,7 +31,7 @@ func (n naive) touches(key fleet.Key, p *program.Program) bool {
 		bound = chosen
 	}
 	switch {
-	case slices.ContainsFunc(bound, func(set *fleet.Set) bool { return !set.Good() }):
+	case slices.ContainsFunc(bound, func(set *fleet.Set) bool { return !set.Valid() }):
 		return n.concerns(bound, p)
 	case keeps && among(bound, n.before) != among(bound, n.after):
 		return true
@@ -53,17 +53,17 @@ func (n naive) touches(key fleet.Key, p *program.Program) bool {
 }
 
 // concerns says whether anything changes that is read, whatever comes of it.
-func (n naive) concerns(bound []*fleet.Set, p *program.Program) bool {
+func (n naiveIndex) concerns(bound []*fleet.Set, p *program.Program) bool {
 	var terms []fleet.Term
 	for _, set := range bound {
-		terms = append(terms, set.Reads()...)
+		terms = append(terms, set.DependsOn()...)
 	}
 	if p != nil {
 		for _, predicate := range selectors(p) {
-			terms = append(terms, predicate.Selector.Reads()...)
+			terms = append(terms, predicate.Selector.DependsOn()...)
 		}
 		for _, topology := range topologies(p) {
-			terms = append(terms, fleet.TermValue(topology.Source, topology.Key))
+			terms = append(terms, fleet.TermChangedValue(topology.Source, topology.Key))
 		}
 	}
 	read := func(term fleet.Term) bool { return slices.Contains(terms, term) }
@@ -75,19 +75,19 @@ func (n naive) concerns(bound []*fleet.Set, p *program.Program) bool {
 }
 
 // allSee says whether the taints change.
-func (n naive) allSee() bool {
+func (n naiveIndex) allSee() bool {
 	return !equality.Semantic.DeepEqual(n.before.Object.Spec.Taints, n.after.Object.Spec.Taints)
 }
 
-func (n naive) reads(p *program.Program) bool {
+func (n naiveIndex) reads(p *program.Program) bool {
 	return fleet.ChangedFacets(n.before.Object, n.after.Object)&p.Facets() != 0 ||
-		n.before.CPU != n.after.CPU && p.Scores(program.AllocatableCPU) ||
-		n.before.Memory != n.after.Memory && p.Scores(program.AllocatableMemory)
+		n.before.CPU != n.after.CPU && p.HasPrioritizer(program.AllocatableCPU) ||
+		n.before.Memory != n.after.Memory && p.HasPrioritizer(program.AllocatableMemory)
 }
 
 // divides says whether other tiers or groups match the cluster, another predicate does before an expression, or the cluster
 // is in another domain.
-func (n naive) divides(p *program.Program) bool {
+func (n naiveIndex) divides(p *program.Program) bool {
 	for _, topology := range topologies(p) {
 		was, had := topology.Domain(n.before)
 		is, has := topology.Domain(n.after)
@@ -105,7 +105,7 @@ func (n naive) divides(p *program.Program) bool {
 }
 
 // counts says whether a cluster comes or goes that is selected and may not be, and a percentage is one of all selected.
-func (n naive) counts(key fleet.Key, p *program.Program) bool {
+func (n naiveIndex) counts(key fleet.Key, p *program.Program) bool {
 	one := n.after
 	if one == nil {
 		one = n.before
@@ -114,7 +114,7 @@ func (n naive) counts(key fleet.Key, p *program.Program) bool {
 	return p.Budget != nil && p.Budget.Percent && (n.before == nil || n.after == nil) && known && n.fleet.Incumbents(key).Has(id)
 }
 
-func (n naive) fewCandidates(chosen []*fleet.Set) bool {
+func (n naiveIndex) fewCandidates(chosen []*fleet.Set) bool {
 	candidates := 0
 	for _, cluster := range n.fleet.Clusters() {
 		if among(chosen, cluster) {

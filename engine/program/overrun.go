@@ -9,8 +9,8 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// Basis is what expressions of a program are evaluated on.
-type Basis struct {
+// EvaluationInput is what expressions of a program are evaluated on.
+type EvaluationInput struct {
 	Snapshot *fleet.Snapshot
 	// Groups says that groups are evaluated, and Spent what predicates and tiers have cost by then; else these are.
 	Groups bool
@@ -26,36 +26,36 @@ type overrun struct {
 	problem string
 	// until is when a score that was read goes out of date; zero for never.
 	until                   time.Time
-	states                  []fleet.States
+	states                  []fleet.FacetVersions
 	scope, incumbents, held *bitset.BitSet
 	// scores are those of each cluster of the scope, resource by resource.
 	scores []*fleet.Score
 }
 
-// Overrun remembers that the expressions cost more than they may, and until when that holds though nothing changes. It is
+// RecordOverrun remembers that the expressions cost more than they may, and until when that holds though nothing changes. It is
 // safe for concurrent use. A program that computes the names of scores cannot say what it reads, so it remembers nothing.
-func (p *Program) Overrun(on Basis, problem string, until time.Time) {
+func (p *Program) RecordOverrun(on EvaluationInput, problem string, until time.Time) {
 	scores, known := p.scoresOf(on)
 	if !known {
 		return
 	}
-	p.exceeded.Store(&overrun{
-		groups: on.Groups, spent: on.Spent, problem: problem, until: until, states: on.Snapshot.States(p.selects()), scores: scores,
+	p.overrun.Store(&overrun{
+		groups: on.Groups, spent: on.Spent, problem: problem, until: until, states: on.Snapshot.FacetVersions(p.selectorFacets()), scores: scores,
 		scope: on.Scope.Clone(), incumbents: on.Incumbents.Clone(), held: on.Held.Clone(),
 	})
 }
 
-// Overran returns the problem and the instant that were remembered, where nothing that was evaluated has changed since. The placement need not be evaluated again to exceed its limit again.
-func (p *Program) Overran(on Basis) (problem string, until time.Time, ok bool) {
-	was := p.exceeded.Load()
+// LastOverrun returns the problem and the instant that were remembered, where nothing that was evaluated has changed since. The placement need not be evaluated again to exceed its limit again.
+func (p *Program) LastOverrun(on EvaluationInput) (problem string, until time.Time, ok bool) {
+	was := p.overrun.Load()
 	if was == nil || was.groups != on.Groups || was.spent != on.Spent || !was.until.IsZero() && !on.Snapshot.Now.Before(was.until) ||
 		!was.scope.Equal(on.Scope) || !was.incumbents.Equal(on.Incumbents) || !was.held.Equal(on.Held) {
 		return "", time.Time{}, false
 	}
 	same := on.Scope.Union(on.Held)
 	count := same.Count()
-	for n, states := range on.Snapshot.States(p.selects()) {
-		states.Keep(was.states[n], same)
+	for n, states := range on.Snapshot.FacetVersions(p.selectorFacets()) {
+		states.RetainUnchanged(was.states[n], same)
 	}
 	scores, _ := p.scoresOf(on)
 	if same.Count() < count || !slices.Equal(scores, was.scores) {
@@ -64,11 +64,13 @@ func (p *Program) Overran(on Basis) (problem string, until time.Time, ok bool) {
 	return was.problem, was.until, true
 }
 
-// selects returns the parts of a cluster that selectors and expressions read.
-func (p *Program) selects() fleet.Facet { return p.Facets() | fleet.FacetLabels | fleet.FacetClaims }
+// selectorFacets returns the parts of a cluster that selectors and expressions read.
+func (p *Program) selectorFacets() fleet.Facet {
+	return p.Facets() | fleet.FacetLabels | fleet.FacetClaims
+}
 
 // scoresOf returns the scores that expressions can read. Known is false where they compute which.
-func (p *Program) scoresOf(on Basis) (out []*fleet.Score, known bool) {
+func (p *Program) scoresOf(on EvaluationInput) (out []*fleet.Score, known bool) {
 	for expression := range p.expressions() {
 		names, all := expression.Scores()
 		if all {

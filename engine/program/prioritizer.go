@@ -86,11 +86,11 @@ func compilePrioritizers(in clusterv1beta1.PrioritizerPolicy, path *field.Path) 
 	}
 	spread = weights[Prioritizer{Kind: Spread}]
 	delete(weights, Prioritizer{Kind: Spread})
-	return ordered(weights), spread, faults
+	return sortedPrioritizers(weights), spread, faults
 }
 
-// ordered lists the prioritizers that count, in the order in which traces show them.
-func ordered(weights map[Prioritizer]int64) []Prioritizer {
+// sortedPrioritizers lists the prioritizers that count, in the order in which traces show them.
+func sortedPrioritizers(weights map[Prioritizer]int64) []Prioritizer {
 	var out []Prioritizer
 	for prioritizer, weight := range weights {
 		if weight != 0 {

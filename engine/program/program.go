@@ -40,17 +40,17 @@ type Program struct {
 	ByScore    bool
 	ScoreEvery time.Duration
 
-	exceeded atomic.Pointer[overrun]
+	overrun atomic.Pointer[overrun]
 }
 
-// Scores says whether one of the prioritizers is of the given kind.
-func (p *Program) Scores(kind Kind) bool {
+// HasPrioritizer says whether one of the prioritizers is of the given kind.
+func (p *Program) HasPrioritizer(kind Kind) bool {
 	return slices.ContainsFunc(p.Prioritizers, func(by Prioritizer) bool { return by.Kind == kind })
 }
 
-// mayBeKept says whether a run of the program can end with what was decided before: where expressions may turn out to
+// mayKeepDecisions says whether a run of the program can end with what was decided before: where expressions may turn out to
 // fail on every cluster.
-func (p *Program) mayBeKept() bool {
+func (p *Program) mayKeepDecisions() bool {
 	for range p.expressions() {
 		return true
 	}
@@ -87,12 +87,12 @@ func (p *Program) selectors() iter.Seq[Predicate] {
 				return
 			}
 		}
-		p.divisions()(yield)
+		p.divisionSelectors()(yield)
 	}
 }
 
-// divisions yields the selectors of tiers and groups.
-func (p *Program) divisions() iter.Seq[Predicate] {
+// divisionSelectors yields the selectors of tiers and groups.
+func (p *Program) divisionSelectors() iter.Seq[Predicate] {
 	return func(yield func(Predicate) bool) {
 		for _, tier := range p.Tiers {
 			if !yield(tier.Predicate) {

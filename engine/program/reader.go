@@ -6,94 +6,94 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// reader is all placements that read the same: a change touches all of them or none.
-type reader struct {
-	// turn is the last change that was looked at. It stands beside what is asked first.
-	turn uint64
-	reading
+// subscription is all placements that read the same: a change touches all of them or none.
+type subscription struct {
+	// changeSeq is the last change that was looked at. It stands beside what is asked first.
+	changeSeq uint64
+	dependencies
 
-	text    string
-	members []fleet.Key
-	places  []place
+	key        string
+	placements []fleet.Key
+	positions  []position
 }
 
-// seat is where a placement is among those that read the same.
-type seat struct {
-	*reader
-	at int
+// slot is where a placement is among those that read the same.
+type slot struct {
+	*subscription
+	index int
 }
 
-// join puts a placement among those that read the same.
-func (x *Index) join(read reading, key fleet.Key) seat {
-	x.text = read.appendText(x.text[:0])
-	found := x.readers[string(x.text)]
+// addPlacement puts a placement among those that read the same.
+func (x *Index) addPlacement(read dependencies, key fleet.Key) slot {
+	x.buffer = read.appendKey(x.buffer[:0])
+	found := x.subscriptions[string(x.buffer)]
 	if found == nil {
-		found = &reader{reading: read, text: string(x.text)}
-		x.readers[found.text] = found
-		x.file(found)
+		found = &subscription{dependencies: read, key: string(x.buffer)}
+		x.subscriptions[found.key] = found
+		x.subscribe(found)
 	}
-	found.members = append(found.members, key)
-	return seat{found, len(found.members) - 1}
+	found.placements = append(found.placements, key)
+	return slot{found, len(found.placements) - 1}
 }
 
-// leave takes a placement from its seat, which the last one gets.
-func (x *Index) leave(s seat) {
-	last := len(s.members) - 1
-	if s.at != last {
-		filler := s.members[last]
-		s.members[s.at] = filler
-		x.namespaces[filler.Namespace].seats[filler.Name] = s
+// removePlacement takes a placement from its seat, which the last one gets.
+func (x *Index) removePlacement(s slot) {
+	last := len(s.placements) - 1
+	if s.index != last {
+		filler := s.placements[last]
+		s.placements[s.index] = filler
+		x.namespaces[filler.Namespace].slots[filler.Name] = s
 	}
-	s.members[last] = fleet.Key{}
-	if s.members = s.members[:last]; last > 0 {
+	s.placements[last] = fleet.Key{}
+	if s.placements = s.placements[:last]; last > 0 {
 		return
 	}
-	delete(x.readers, s.text)
-	x.discard(s.reader)
+	delete(x.subscriptions, s.key)
+	x.unsubscribe(s.subscription)
 }
 
-// file puts a reader on the shelf of everything it reads.
-func (x *Index) file(r *reader) {
-	r.file(&r.scope.readers)
+// subscribe puts a reader on the shelf of everything it reads.
+func (x *Index) subscribe(r *subscription) {
+	r.addTo(&r.scope.subscriptions)
 	for f := range r.facts() {
-		f.users++
-		r.file(&f.readers)
+		f.refs++
+		r.addTo(&f.subscriptions)
 	}
-	if gates, ok := r.gates(); ok {
+	if gates, ok := r.guards(); ok {
 		for _, l := range gates {
-			r.file(&l.gated)
+			r.addTo(&l.guarded)
 		}
 	} else {
-		r.file(&x.open)
+		r.addTo(&x.unguarded)
 	}
-	if r.traits.has(byCPU) {
-		r.file(&x.cpu)
+	if r.traits.has(readsCPU) {
+		r.addTo(&x.cpu)
 	}
-	if r.traits.has(byMemory) {
-		r.file(&x.memory)
+	if r.traits.has(readsMemory) {
+		r.addTo(&x.memory)
 	}
-	if r.traits.has(counting) {
-		r.file(&x.counting)
+	if r.traits.has(countsRemovals) {
+		r.addTo(&x.countsRemovals)
 	}
-	for facet := range r.facets.Each() {
-		r.file(x.facets.at(facet))
+	for facet := range r.facets.All() {
+		r.addTo(x.facets.getOrCreate(facet))
 	}
 	for _, score := range r.scores {
-		r.file(x.scores.at(score))
+		r.addTo(x.scores.getOrCreate(score))
 	}
-	r.places = slices.Clone(r.places) // there are many readers: they hold no more than they need
+	r.positions = slices.Clone(r.positions) // there are many readers: they hold no more than they need
 }
 
-// discard forgets a reader, and what nobody else reads.
-func (x *Index) discard(r *reader) {
-	r.unfile()
+// unsubscribe forgets a reader, and what nobody else reads.
+func (x *Index) unsubscribe(r *subscription) {
+	r.removeFromAll()
 	for f := range r.facts() {
-		x.facts.quit(f)
+		x.facts.release(f)
 	}
 	for _, score := range r.scores {
-		x.scores.tidy(score)
+		x.scores.deleteIfEmpty(score)
 	}
-	if s := r.scope; len(s.readers) == 0 {
-		x.drop(s)
+	if s := r.scope; len(s.subscriptions) == 0 {
+		x.dropScope(s)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// reading is all that decides whether a change of a cluster touches a placement.
-type reading struct {
+// dependencies is all that decides whether a change of a cluster touches a placement.
+type dependencies struct {
 	scope *scope
 	// predicates are those of the spec, divisions those of tiers and groups.
 	predicates, divisions []conjunction
@@ -28,56 +28,56 @@ type trait uint8
 const (
 	// compiled placements have a program.
 	compiled trait = 1 << iota
-	// keeping ones may have to keep what they have.
-	keeping
-	// holding ones may hold a cluster that passes no predicate: held by the disruption policy, it stays and counts until
+	// mayKeep ones may have to keep what they have.
+	mayKeep
+	// mayHold ones may hold a cluster that passes no predicate: held by the disruption policy, it stays and counts until
 	// its turn comes, or until it is no member any more.
-	holding
-	// counting ones may drop a percentage of all that are selected.
-	counting
-	// switching ones have expressions after the selectors of predicates.
-	switching
-	// byCPU and byMemory read what clusters can allocate.
-	byCPU
-	byMemory
+	mayHold
+	// countsRemovals ones may drop a percentage of all that are selected.
+	countsRemovals
+	// hasExpressions ones have expressions after the selectors of predicates.
+	hasExpressions
+	// readsCPU and readsMemory read what clusters can allocate.
+	readsCPU
+	readsMemory
 )
 
 // anyScore stands for a name that is computed. No resource is called so.
 const anyScore = ""
 
-// reading returns what a placement of a namespace reads. p is nil where the placement does not compile.
-func (x *Index) reading(s *fleet.Snapshot, namespace string, p *Program) reading {
+// dependenciesOf returns what a placement of a namespace reads. p is nil where the placement does not compile.
+func (x *Index) dependenciesOf(s *fleet.Snapshot, namespace string, p *Program) dependencies {
 	if p == nil {
-		return reading{scope: x.scope(s, namespace, nil, true), traits: keeping}.wary()
+		return dependencies{scope: x.scopeOf(s, namespace, nil, true), traits: mayKeep}.conservative()
 	}
-	out := reading{
-		scope:      x.scope(s, namespace, p.ClusterSets, p.mayBeKept()),
+	out := dependencies{
+		scope:      x.scopeOf(s, namespace, p.ClusterSets, p.mayKeepDecisions()),
 		predicates: x.facts.conjunctions(slices.Values(p.Predicates)),
-		divisions:  x.facts.conjunctions(p.divisions()),
+		divisions:  x.facts.conjunctions(p.divisionSelectors()),
 		facets:     p.Facets(), scores: p.scores(), traits: p.traits(),
 	}
 	for topology := range p.topologies() {
-		out.topologies = append(out.topologies, x.facts.of(question{source: topology.Source, about: sameValue, key: topology.Key}))
+		out.topologies = append(out.topologies, x.facts.getOrCreate(factKey{source: topology.Source, aspect: valueKept, key: topology.Key}))
 	}
-	return out.wary()
+	return out.conservative()
 }
 
-// wary returns a reading that reads all that changes of a cluster, where nobody can tell who is a member.
-func (r reading) wary() reading {
-	if r.scope.broken {
-		r.traits |= byCPU | byMemory
+// conservative returns a reading that reads all that changes of a cluster, where nobody can tell who is a member.
+func (r dependencies) conservative() dependencies {
+	if r.scope.hasInvalidSet {
+		r.traits |= readsCPU | readsMemory
 	}
 	return r
 }
 
 func (p *Program) traits() trait {
 	out := compiled
-	out.add(keeping, p.mayBeKept())
-	out.add(holding, p.Budget != nil)
-	out.add(counting, p.Budget != nil && p.Budget.Percent)
-	out.add(switching, slices.ContainsFunc(p.Predicates, func(p Predicate) bool { return len(p.Expressions) > 0 }))
-	out.add(byCPU, p.Scores(AllocatableCPU))
-	out.add(byMemory, p.Scores(AllocatableMemory))
+	out.add(mayKeep, p.mayKeepDecisions())
+	out.add(mayHold, p.Budget != nil)
+	out.add(countsRemovals, p.Budget != nil && p.Budget.Percent)
+	out.add(hasExpressions, slices.ContainsFunc(p.Predicates, func(p Predicate) bool { return len(p.Expressions) > 0 }))
+	out.add(readsCPU, p.HasPrioritizer(AllocatableCPU))
+	out.add(readsMemory, p.HasPrioritizer(AllocatableMemory))
 	return out
 }
 
@@ -111,7 +111,7 @@ func (p *Program) scores() []string {
 }
 
 // facts yields every fact that is read, apart from those of sets.
-func (r *reading) facts() iter.Seq[*fact] {
+func (r *dependencies) facts() iter.Seq[*fact] {
 	return func(yield func(*fact) bool) {
 		for _, list := range [][]conjunction{r.predicates, r.divisions} {
 			for _, c := range list {
@@ -130,15 +130,15 @@ func (r *reading) facts() iter.Seq[*fact] {
 	}
 }
 
-// gates returns facts without one of which no change matters that leaves the cluster in its sets. Ok is false where there
+// guards returns facts without one of which no change matters that leaves the cluster in its sets. Ok is false where there
 // are none.
-func (r *reading) gates() (gates conjunction, ok bool) {
-	reads := r.traits.has(byCPU|byMemory) || r.facets != 0 || len(r.divisions)+len(r.topologies) > 0
-	if len(r.predicates) == 0 || r.scope.broken || r.traits.has(holding) && reads {
+func (r *dependencies) guards() (gates conjunction, ok bool) {
+	reads := r.traits.has(readsCPU|readsMemory) || r.facets != 0 || len(r.divisions)+len(r.topologies) > 0
+	if len(r.predicates) == 0 || r.scope.hasInvalidSet || r.traits.has(mayHold) && reads {
 		return nil, false
 	}
 	for _, c := range r.predicates {
-		gate := c.gate()
+		gate := c.guard()
 		if gate == nil {
 			return nil, false
 		}
@@ -147,9 +147,9 @@ func (r *reading) gates() (gates conjunction, ok bool) {
 	return gates, true
 }
 
-// appendText appends a text that two readings share exactly when they are the same.
-func (r *reading) appendText(to []byte) []byte {
-	to = binary.AppendUvarint(to, r.scope.number)
+// appendKey appends a text that two readings share exactly when they are the same.
+func (r *dependencies) appendKey(to []byte) []byte {
+	to = binary.AppendUvarint(to, r.scope.id)
 	to = append(to, byte(r.traits))
 	to = binary.AppendUvarint(to, uint64(r.facets))
 	for _, list := range [][]conjunction{r.predicates, r.divisions} {
@@ -157,13 +157,13 @@ func (r *reading) appendText(to []byte) []byte {
 		for _, c := range list {
 			to = binary.AppendUvarint(to, uint64(len(c)))
 			for _, l := range c {
-				to = append(binary.AppendUvarint(to, l.number), bit(l.none)<<1|bit(l.last))
+				to = append(binary.AppendUvarint(to, l.id), bit(l.negated)<<1|bit(l.last))
 			}
 		}
 	}
 	to = binary.AppendUvarint(to, uint64(len(r.topologies)))
 	for _, f := range r.topologies {
-		to = binary.AppendUvarint(to, f.number)
+		to = binary.AppendUvarint(to, f.id)
 	}
 	for _, score := range r.scores {
 		to = append(binary.AppendUvarint(to, uint64(len(score))), score...)

@@ -46,16 +46,16 @@ func TestPlacementsShareAReaderExactlyWhereTheyReadTheSame(t *testing.T) {
 		{Prioritizers: []Prioritizer{{Kind: AllocatableCPU}}},
 		{Prioritizers: []Prioritizer{{Kind: AllocatableMemory}}},
 	}
-	x, s := NewIndex(), bound("one", "two")
+	x, s := NewIndex(), snapshotWith("one", "two")
 	for n, p := range append(programs, programs...) {
 		x.Put(s, fleet.Key{Namespace: fmt.Sprintf("ns-%d", n%3), Name: fmt.Sprint(n)}, p)
 	}
-	if len(x.readers) != len(programs) {
-		t.Errorf("%d readers, want %d", len(x.readers), len(programs))
+	if len(x.subscriptions) != len(programs) {
+		t.Errorf("%d readers, want %d", len(x.subscriptions), len(programs))
 	}
-	for _, r := range x.readers {
-		if len(r.members) != 2 {
-			t.Errorf("%v read the same, want two", r.members)
+	for _, r := range x.subscriptions {
+		if len(r.placements) != 2 {
+			t.Errorf("%v read the same, want two", r.placements)
 		}
 	}
 }

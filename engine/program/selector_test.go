@@ -11,13 +11,13 @@ import (
 	"github.com/berth-project/berth/engine/enginetest"
 )
 
-func selecting(selector clusterv1beta1.ClusterSelector) change {
+func withSelector(selector clusterv1beta1.ClusterSelector) specOption {
 	return func(spec *clusterv1beta1.PlacementSpec) {
 		spec.Predicates = append(spec.Predicates, clusterv1beta1.ClusterPredicate{RequiredClusterSelector: selector})
 	}
 }
 
-func numbered(n int) []string {
+func numberedNames(n int) []string {
 	var out []string
 	for i := range n {
 		out = append(out, fmt.Sprintf("c%04d", i))
@@ -31,27 +31,29 @@ func TestSelectorsAreRefused(t *testing.T) {
 		shape = "must be the name of a cluster: at most 253 lower case letters, digits, '-' or '.', each part between dots beginning and " +
 			"ending with a letter or digit"
 	)
-	named := func(names ...string) change { return selecting(clusterv1beta1.ClusterSelector{ClusterNames: names}) }
-	refuse(t, map[string]refusal{
+	named := func(names ...string) specOption {
+		return withSelector(clusterv1beta1.ClusterSelector{ClusterNames: names})
+	}
+	checkErrors(t, map[string]wantError{
 		"names are fine":                  {named("c1", "eu.c2", "c1"), nil},
-		"a thousand names are fine":       {named(numbered(1000)...), nil},
-		"a thousand and one are too many": {named(numbered(1001)...), []string{at + `clusterNames: Too many: 1001: must have at most 1000 items`}},
-		"names that no cluster can have": {named("", "c1", "C_2", ofLength(254)), []string{
+		"a thousand names are fine":       {named(numberedNames(1000)...), nil},
+		"a thousand and one are too many": {named(numberedNames(1001)...), []string{at + `clusterNames: Too many: 1001: must have at most 1000 items`}},
+		"names that no cluster can have": {named("", "c1", "C_2", textOfLength(254)), []string{
 			at + `clusterNames[0]: Invalid value: "": ` + shape, at + `clusterNames[2]: Invalid value: "C_2": ` + shape,
-			at + `clusterNames[3]: Invalid value: "` + ofLength(254) + `": ` + shape,
+			at + `clusterNames[3]: Invalid value: "` + textOfLength(254) + `": ` + shape,
 		}},
 		"any claim and any value are fine": {
-			selecting(clusterv1beta1.ClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchClaims: map[string]string{"a b/c": "v1.26.8+rke2r1", "u": ""}}}), nil,
+			withSelector(clusterv1beta1.ClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchClaims: map[string]string{"a b/c": "v1.26.8+rke2r1", "u": ""}}}), nil,
 		},
 		"a claim without a name": {
-			selecting(clusterv1beta1.ClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchClaims: map[string]string{"": "x"}}}),
+			withSelector(clusterv1beta1.ClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchClaims: map[string]string{"": "x"}}}),
 			[]string{at + `claimSelector.matchClaims: Required value: name the claim to look at`},
 		},
 	})
 }
 
 func TestASelectorIsReadInOrder(t *testing.T) {
-	selector := compiled(t, selecting(clusterv1beta1.ClusterSelector{
+	selector := compiled(t, withSelector(clusterv1beta1.ClusterSelector{
 		ClusterNames:  []string{"b", "a", "b"},
 		LabelSelector: enginetest.LabelIs("region", "eu"),
 		ClaimSelector: clusterv1beta1.ClusterClaimSelector{

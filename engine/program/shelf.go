@@ -1,66 +1,66 @@
 package program
 
-// shelf lists readers that a change may concern, each as often as it was filed. Filing and taking out cost the same however
+// bucket lists readers that a change may concern, each as often as it was filed. Filing and taking out cost the same however
 // long it is. No order is to be had from it.
-type shelf []*reader
+type bucket []*subscription
 
-// place is where a reader is filed.
-type place struct {
-	on *shelf
-	at int
+// position is where a reader is filed.
+type position struct {
+	bucket *bucket
+	index  int
 }
 
-// file puts the reader on a shelf.
-func (r *reader) file(on *shelf) {
-	r.places = append(r.places, place{on, len(*on)})
+// addTo puts the reader on a shelf.
+func (r *subscription) addTo(on *bucket) {
+	r.positions = append(r.positions, position{on, len(*on)})
 	*on = append(*on, r)
 }
 
-// unfile takes the reader from all its shelves: the last of a shelf fills the gap.
-func (r *reader) unfile() {
-	for len(r.places) > 0 {
-		p := r.places[len(r.places)-1]
-		r.places = r.places[:len(r.places)-1]
-		last := len(*p.on) - 1
-		if filler := (*p.on)[last]; p.at != last {
-			(*p.on)[p.at] = filler
-			filler.moved(place{p.on, last}, p.at)
+// removeFromAll takes the reader from all its shelves: the last of a shelf fills the gap.
+func (r *subscription) removeFromAll() {
+	for len(r.positions) > 0 {
+		p := r.positions[len(r.positions)-1]
+		r.positions = r.positions[:len(r.positions)-1]
+		last := len(*p.bucket) - 1
+		if filler := (*p.bucket)[last]; p.index != last {
+			(*p.bucket)[p.index] = filler
+			filler.moved(position{p.bucket, last}, p.index)
 		}
-		(*p.on)[last] = nil
-		if *p.on = (*p.on)[:last]; last == 0 {
-			*p.on = nil
-		}
-	}
-}
-
-func (r *reader) moved(from place, to int) {
-	for i := range r.places {
-		if r.places[i] == from {
-			r.places[i].at = to
+		(*p.bucket)[last] = nil
+		if *p.bucket = (*p.bucket)[:last]; last == 0 {
+			*p.bucket = nil
 		}
 	}
 }
 
-// shelves are shelves by what is read. They appear and go with their readers.
-type shelves[K comparable] map[K]*shelf
+func (r *subscription) moved(from position, to int) {
+	for i := range r.positions {
+		if r.positions[i] == from {
+			r.positions[i].index = to
+		}
+	}
+}
 
-func (s shelves[K]) at(key K) *shelf {
+// buckets are shelves by what is read. They appear and go with their readers.
+type buckets[K comparable] map[K]*bucket
+
+func (s buckets[K]) getOrCreate(key K) *bucket {
 	if s[key] == nil {
-		s[key] = new(shelf)
+		s[key] = new(bucket)
 	}
 	return s[key]
 }
 
-// on returns the readers at a key.
-func (s shelves[K]) on(key K) shelf {
+// get returns the readers at a key.
+func (s buckets[K]) get(key K) bucket {
 	if found := s[key]; found != nil {
 		return *found
 	}
 	return nil
 }
 
-func (s shelves[K]) tidy(key K) {
-	if len(s.on(key)) == 0 {
+func (s buckets[K]) deleteIfEmpty(key K) {
+	if len(s.get(key)) == 0 {
 		delete(s, key)
 	}
 }

@@ -24,24 +24,24 @@ func checkSize(spec *clusterv1beta1.PlacementSpec, env *celenv.Env, path *field.
 	characters, atMost := 0, uint64(0)
 	for _, text := range texts {
 		characters += utf8.RuneCountInString(text)
-		atMost += celenv.MostEffortOf(text)
+		atMost += celenv.CompileCostBound(text)
 	}
 	if len(texts) > maxExpressions || characters > maxCharacters {
 		return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
 			"it has %d CEL expressions of %d characters in all: at most %d expressions and %d characters are allowed; "+sizeAdvice,
 			len(texts), characters, maxExpressions, maxCharacters))}
 	}
-	if atMost <= celenv.MostEffort {
+	if atMost <= celenv.MaxCompileCost {
 		return nil
 	}
 	effort := uint64(0)
 	for _, text := range texts {
-		effort += env.Effort(text)
+		effort += env.CompileCost(text)
 	}
-	if effort > celenv.MostEffort {
+	if effort > celenv.MaxCompileCost {
 		return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
 			"its %d CEL expressions take an effort of %d to compile, and %d is allowed: the operations of each expression, times those that are calls, lists or maps; "+sizeAdvice,
-			len(texts), effort, celenv.MostEffort))}
+			len(texts), effort, celenv.MaxCompileCost))}
 	}
 	return nil
 }

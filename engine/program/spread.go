@@ -23,7 +23,7 @@ func (t Topology) String() string { return t.Source.String() + " " + t.Key }
 
 // Domain returns the value that puts a cluster in its domain. Ok is false where the cluster lacks the label or claim.
 func (t Topology) Domain(c *fleet.Cluster) (value string, ok bool) {
-	return c.Fact(t.Source, t.Key)
+	return c.Value(t.Source, t.Key)
 }
 
 // Constraint is one of spec.spreadPolicy.spreadConstraints.
@@ -42,7 +42,7 @@ func compileSpread(in []clusterv1beta1.SpreadConstraintsTerm, path *field.Path) 
 	}
 	var out []Constraint
 	var faults field.ErrorList
-	topologies := distinct{}
+	topologies := topologySet{}
 	for i, term := range in {
 		at := path.Index(i)
 		topology, errs := topologies.add(term.TopologyKey, term.TopologyKeyType, at)
@@ -66,7 +66,7 @@ func compileAntiAffinity(in []clusterv1beta1.AntiAffinityTerm, path *field.Path)
 	}
 	var out []Topology
 	var faults field.ErrorList
-	topologies := distinct{}
+	topologies := topologySet{}
 	for i, term := range in {
 		topology, errs := topologies.add(term.TopologyKey, term.TopologyKeyType, path.Index(i))
 		out, faults = append(out, topology), append(faults, errs...)
@@ -74,10 +74,10 @@ func compileAntiAffinity(in []clusterv1beta1.AntiAffinityTerm, path *field.Path)
 	return out, faults
 }
 
-// distinct are topologies of which each may be named once: a second term over the same could never bind.
-type distinct map[Topology]bool
+// topologySet are topologies of which each may be named once: a second term over the same could never bind.
+type topologySet map[Topology]bool
 
-func (d distinct) add(key string, of clusterv1beta1.TopologyKeyType, path *field.Path) (Topology, field.ErrorList) {
+func (d topologySet) add(key string, of clusterv1beta1.TopologyKeyType, path *field.Path) (Topology, field.ErrorList) {
 	var faults field.ErrorList
 	if key == "" {
 		faults = append(faults, field.Required(path.Child("topologyKey"), "name the label or claim whose values are the domains"))
@@ -101,8 +101,8 @@ func (d distinct) add(key string, of clusterv1beta1.TopologyKeyType, path *field
 	return out, faults
 }
 
-// binding returns the constraints that have an effect: a soft one has none where every cluster is wanted.
-func binding(constraints []Constraint, limited bool) []Constraint {
+// effectiveConstraints returns the constraints that have an effect: a soft one has none where every cluster is wanted.
+func effectiveConstraints(constraints []Constraint, limited bool) []Constraint {
 	if limited {
 		return constraints
 	}

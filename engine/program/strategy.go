@@ -32,9 +32,9 @@ type Group struct {
 	Predicate
 }
 
-// Length returns how many of total clusters a group takes: the count, or the percentage rounded up. A length that is
+// GroupSize returns how many of total clusters a group takes: the count, or the percentage rounded up. A length that is
 // not positive or exceeds the total becomes the total.
-func (s Strategy) Length(total int) int {
+func (s Strategy) GroupSize(total int) int {
 	length := s.Count
 	if s.Percent {
 		length = (s.Count*total + 99) / 100
@@ -45,10 +45,10 @@ func (s Strategy) Length(total int) int {
 	return length
 }
 
-// Bound returns how many clusters a group of a length may hold before the last of them have to leave. A length that is a
+// MaxGroupSize returns how many clusters a group of a length may hold before the last of them have to leave. A length that is a
 // percentage moves with the total, which alone is no reason to move a cluster: the bound is half as much again, and at
 // least one more.
-func (s Strategy) Bound(length int) int {
+func (s Strategy) MaxGroupSize(length int) int {
 	if !s.Percent {
 		return length
 	}
@@ -63,7 +63,7 @@ func compileStrategy(in clusterv1beta1.GroupStrategy, env *celenv.Env, path *fie
 		made, errs := compileGroup(group, env, at)
 		out.Groups, faults = append(out.Groups, made), append(faults, errs...)
 	}
-	count, percent, err := length(in.ClustersPerDecisionGroup)
+	count, percent, err := parseGroupSize(in.ClustersPerDecisionGroup)
 	if err != nil {
 		faults = append(faults, field.Invalid(path.Child("clustersPerDecisionGroup"), in.ClustersPerDecisionGroup.String(), err.Error()))
 	}
@@ -86,9 +86,9 @@ func compileGroup(in clusterv1beta1.DecisionGroup, env *celenv.Env, path *field.
 	return Group{Name: in.GroupName, Predicate: selector}, append(faults, errs...)
 }
 
-// length reads how many clusters a group may have. A count of 0 is no limit: that is how a strategy reads that does not say, and
+// parseGroupSize reads how many clusters a group may have. A count of 0 is no limit: that is how a strategy reads that does not say, and
 // one from before 0 was refused at admission.
-func length(in intstr.IntOrString) (count int, percent bool, err error) {
+func parseGroupSize(in intstr.IntOrString) (count int, percent bool, err error) {
 	if in == (intstr.IntOrString{}) {
 		return 0, false, nil
 	}

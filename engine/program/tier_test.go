@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/engine/enginetest"
 )
 
-func tiered(tiers ...clusterv1beta1.ClusterTier) change {
+func withTiers(tiers ...clusterv1beta1.ClusterTier) specOption {
 	return func(spec *clusterv1beta1.PlacementSpec) { spec.Tiers = tiers }
 }
 
@@ -31,15 +31,15 @@ func TestTiersAreRefused(t *testing.T) {
 		ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchClaims: map[string]string{"": ""}},
 		CelSelector:   clusterv1beta1.ClusterCelSelector{CelExpressions: []string{`true`, `1`}},
 	}
-	refuse(t, map[string]refusal{
-		"sixteen are fine":         {tiered(tiers(16)...), nil},
-		"seventeen are too many":   {tiered(tiers(17)...), []string{"spec.tiers: Too many: 17: must have at most 16 items"}},
-		"a name of 63 is fine":     {tiered(tier(ofLength(63))), nil},
-		"a name of 64 is too long": {tiered(tier(ofLength(64))), []string{`spec.tiers[0].name: Invalid value: "` + ofLength(64) + `": ` + shape}},
-		"a name with a space":      {tiered(tier("a b")), []string{`spec.tiers[0].name: Invalid value: "a b": ` + shape}},
-		"no name":                  {tiered(tier("a"), tier("")), []string{"spec.tiers[1].name: Required value: name the tier, such as primary"}},
-		"one name twice":           {tiered(tier("a"), tier("b"), tier("a")), []string{`spec.tiers[2].name: Duplicate value: "a"`}},
-		"a selector that is wrong in two ways": {tiered(wrong), []string{
+	checkErrors(t, map[string]wantError{
+		"sixteen are fine":         {withTiers(tiers(16)...), nil},
+		"seventeen are too many":   {withTiers(tiers(17)...), []string{"spec.tiers: Too many: 17: must have at most 16 items"}},
+		"a name of 63 is fine":     {withTiers(tier(textOfLength(63))), nil},
+		"a name of 64 is too long": {withTiers(tier(textOfLength(64))), []string{`spec.tiers[0].name: Invalid value: "` + textOfLength(64) + `": ` + shape}},
+		"a name with a space":      {withTiers(tier("a b")), []string{`spec.tiers[0].name: Invalid value: "a b": ` + shape}},
+		"no name":                  {withTiers(tier("a"), tier("")), []string{"spec.tiers[1].name: Required value: name the tier, such as primary"}},
+		"one name twice":           {withTiers(tier("a"), tier("b"), tier("a")), []string{`spec.tiers[2].name: Duplicate value: "a"`}},
+		"a selector that is wrong in two ways": {withTiers(wrong), []string{
 			"spec.tiers[0].clusterSelector.claimSelector.matchClaims: Required value: name the claim to look at",
 			`spec.tiers[0].clusterSelector.celSelector.celExpressions[1]: Invalid value: "1": compilation failed: the expression yields int, want bool`,
 		}},
@@ -52,7 +52,7 @@ func TestTiersKeepTheirOrder(t *testing.T) {
 	us := tier("a-us")
 	us.ClusterSelector.ClusterNames = []string{"us1"}
 	var got []string
-	for _, tier := range compiled(t, tiered(eu, us, tier("rest"))).Tiers {
+	for _, tier := range compiled(t, withTiers(eu, us, tier("rest"))).Tiers {
 		text := tier.Name
 		for _, requirement := range tier.Selector {
 			text += ": " + requirement.String()

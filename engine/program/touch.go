@@ -9,31 +9,31 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// change is what changed of one cluster, as far as placements read it.
-type change struct {
-	// turn tells changes apart.
-	turn  uint64
-	fleet *fleet.Snapshot
+// clusterChange is what changed of one cluster, as far as placements read it.
+type clusterChange struct {
+	// changeSeq tells changes apart.
+	changeSeq uint64
+	fleet     *fleet.Snapshot
 	// cluster is the cluster after the change, or before it where it is gone.
 	cluster *fleet.Cluster
 	// present is when the cluster exists and is not being deleted.
-	present times
-	// arrives is set where the cluster comes or goes, taints where its taints change, labels where its labels or claims may.
-	arrives, taints, labels bool
-	cpu, memory             bool
-	facets                  celenv.Facet
+	present transition
+	// createdOrDeleted is set where the cluster comes or goes, taints where its taints change, labels where its labels or claims may.
+	createdOrDeleted, taints, labels bool
+	cpu, memory                      bool
+	facets                           celenv.Facet
 }
 
-func compare(s *fleet.Snapshot, was, is *fleet.Cluster) change {
-	out := change{fleet: s, cluster: is}
+func compare(s *fleet.Snapshot, was, is *fleet.Cluster) clusterChange {
+	out := clusterChange{fleet: s, cluster: is}
 	if was != nil && !was.Terminating() {
-		out.present |= earlier
+		out.present |= holdsBefore
 	}
 	if is != nil && !is.Terminating() {
-		out.present |= later
+		out.present |= holdsAfter
 	}
 	if was == nil || is == nil {
-		out.arrives, out.labels = true, true
+		out.createdOrDeleted, out.labels = true, true
 		if is == nil {
 			out.cluster = was
 		}
@@ -46,36 +46,38 @@ func compare(s *fleet.Snapshot, was, is *fleet.Cluster) change {
 	return out
 }
 
-// everybody says whether the change matters to all who may choose the cluster, whatever they select by.
-func (c *change) everybody() bool { return c.arrives || c.taints || c.present.differs() }
+// affectsAll says whether the change matters to all who may choose the cluster, whatever they select by.
+func (c *clusterChange) affectsAll() bool {
+	return c.createdOrDeleted || c.taints || c.present.changes()
+}
 
 // touchedBy says whether the placements would see the change: the cluster becomes a candidate that passes the
 // predicates or ceases to be one, it is one and something else that the placements read has changed, or it is the
 // first candidate or was the last. While a set cannot be read, incumbents that no other set has are held whatever the
 // predicates say of them, so nothing is left out.
-func (r *reader) touchedBy(c *change) bool {
+func (r *subscription) touchedBy(c *clusterChange) bool {
 	s := r.scope
-	s.look(c)
+	s.evaluate(c)
 	switch {
-	case s.broken:
-		return c.everybody() || s.moves() || r.reads(c)
-	case s.reached.differs():
+	case s.hasInvalidSet:
+		return c.affectsAll() || s.readsChange() || r.reads(c)
+	case s.reachability.changes():
 		return true
-	case !r.traits.has(compiled) || s.member == never:
+	case !r.traits.has(compiled) || s.membership == never:
 		return false
 	}
-	passes, holds := s.member&r.passes(), r.traits.has(holding)
+	passes, holds := s.membership&r.passes(), r.traits.has(mayHold)
 	switch {
-	case passes.differs():
+	case passes.changes():
 		return true
-	case s.member.differs():
-		return holds || s.fewCandidates(c.fleet)
+	case s.membership.changes():
+		return holds || s.atMostOneCandidate(c.fleet)
 	}
-	return (passes == always || holds) && (c.taints || r.readsRest(c) || r.divides() || r.switches())
+	return (passes == always || holds) && (c.taints || r.readsOther(c) || r.changesDivision() || r.changesPredicate())
 }
 
 // passes says when a cluster passes a predicate, as far as selectors tell: an expression may yet drop it.
-func (r *reading) passes() times {
+func (r *dependencies) passes() transition {
 	if len(r.predicates) == 0 {
 		return always
 	}
@@ -87,38 +89,38 @@ func (r *reading) passes() times {
 }
 
 // reads says whether anything changes that is read, whatever comes of it.
-func (r *reading) reads(c *change) bool {
-	if r.readsRest(c) {
+func (r *dependencies) reads(c *clusterChange) bool {
+	if r.readsOther(c) {
 		return true
 	}
 	for f := range r.facts() {
-		if f.held.differs() {
+		if f.state.changes() {
 			return true
 		}
 	}
 	return false
 }
 
-// readsRest says whether something changes that is read and is no fact.
-func (r *reading) readsRest(c *change) bool {
-	return c.facets&r.facets != 0 || c.cpu && r.traits.has(byCPU) || c.memory && r.traits.has(byMemory)
+// readsOther says whether something changes that is read and is no fact.
+func (r *dependencies) readsOther(c *clusterChange) bool {
+	return c.facets&r.facets != 0 || c.cpu && r.traits.has(readsCPU) || c.memory && r.traits.has(readsMemory)
 }
 
-// divides says whether other tiers or groups match the cluster now, or it is in another domain.
-func (r *reading) divides() bool {
-	return slices.ContainsFunc(r.topologies, func(f *fact) bool { return f.held.differs() }) ||
-		slices.ContainsFunc(r.divisions, conjunction.differs)
+// changesDivision says whether other tiers or groups match the cluster now, or it is in another domain.
+func (r *dependencies) changesDivision() bool {
+	return slices.ContainsFunc(r.topologies, func(f *fact) bool { return f.state.changes() }) ||
+		slices.ContainsFunc(r.divisions, conjunction.changes)
 }
 
-// switches says whether the cluster now meets the selectors of other predicates. That matters where expressions come
+// changesPredicate says whether the cluster now meets the selectors of other predicates. That matters where expressions come
 // after selectors.
-func (r *reading) switches() bool {
-	return r.traits.has(switching) && slices.ContainsFunc(r.predicates, conjunction.differs)
+func (r *dependencies) changesPredicate() bool {
+	return r.traits.has(hasExpressions) && slices.ContainsFunc(r.predicates, conjunction.changes)
 }
 
-// countsAnother says whether a cluster that the placement may not choose counts all the same as it comes or goes: a
+// countsAsRemoval says whether a cluster that the placement may not choose counts all the same as it comes or goes: a
 // percentage in the disruption policy is one of all that are selected, whether they may stay or not.
-func (c *change) countsAnother(of fleet.Key) bool {
+func (c *clusterChange) countsAsRemoval(of fleet.Key) bool {
 	id, known := c.fleet.ID(c.cluster.Name())
 	return known && c.fleet.Incumbents(of).Has(id)
 }

@@ -17,13 +17,13 @@ func addOn(in Input, out *Column) {
 			out.Expired++
 		default:
 			out.Values[i] = value
-			out.lookAgain(found.ValidUntil)
+			out.noteExpiry(found.ValidUntil)
 		}
 	}
 }
 
-// lookAgain notes that a value counts up to and including validUntil.
-func (c *Column) lookAgain(validUntil time.Time) {
+// noteExpiry notes that a value counts up to and including validUntil.
+func (c *Column) noteExpiry(validUntil time.Time) {
 	if validUntil.IsZero() {
 		return
 	}

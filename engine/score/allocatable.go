@@ -11,14 +11,14 @@ import (
 // for the most, and 100 for each where all have the same. It reads status.allocatable and capacity. A cluster that
 // does not say counts 0, the middle. Guests are measured by the others, and by each other only where there are none.
 func allocatable(in Input, of fleet.Amounts, values []int32) {
-	least, most := measure(in, &of)
+	least, most := allocatableRange(in, &of)
 	for i, id := range in.Candidates {
 		switch has := of.Of(id); {
 		case !has.Known:
 		case least >= most || has.Amount >= most:
-			values[i] = best
+			values[i] = maxScore
 		case has.Amount <= least:
-			values[i] = worst
+			values[i] = minScore
 		default:
 			share := (has.Amount/2 - least/2) / (most/2 - least/2) // halves, so that no difference is infinite
 			values[i] = int32((share - 0.5) * 2 * 100)
@@ -26,13 +26,13 @@ func allocatable(in Input, of fleet.Amounts, values []int32) {
 	}
 }
 
-// measure returns the least and the most of a resource that a candidate has; least exceeds most where none says.
-func measure(in Input, of *fleet.Amounts) (least, most float64) {
+// allocatableRange returns the least and the most of a resource that a candidate has; least exceeds most where none says.
+func allocatableRange(in Input, of *fleet.Amounts) (least, most float64) {
 	least, most = math.Inf(1), math.Inf(-1)
-	everybody := in.Guests.None() || !slices.ContainsFunc(in.Candidates, func(id fleet.ID) bool { return !in.Guests.Test(id) })
+	everybody := in.RetainedOnly.None() || !slices.ContainsFunc(in.Candidates, func(id fleet.ID) bool { return !in.RetainedOnly.Test(id) })
 	for _, id := range in.Candidates {
 		has := of.Of(id)
-		if !has.Known || !everybody && in.Guests.Test(id) {
+		if !has.Known || !everybody && in.RetainedOnly.Test(id) {
 			continue
 		}
 		if has.Amount < least {

@@ -5,23 +5,23 @@ package score
 // Balance can give for its weight, so that Balance alone never moves a decision.
 func balance(in Input, weight int64, values []int32) {
 	stored := in.Snapshot.Incumbents(in.Key)
-	most := in.Snapshot.MostChosen(stored)
+	most := in.Snapshot.MaxDecisionCount(stored)
 	value := func(others int) int32 {
 		if most == 0 {
-			return best
+			return maxScore
 		}
 		return 2 * int32(100*(0.5-float64(others)/float64(most)))
 	}
 	for i, id := range in.Candidates {
-		values[i] = value(in.Snapshot.Chosen(id))
+		values[i] = value(in.Snapshot.DecisionCount(id))
 	}
-	for i := range in.Positions(stored.Each()) {
-		values[i] = value(in.Snapshot.Chosen(in.Candidates[i]) - 1)
+	for i := range in.Positions(stored.All()) {
+		values[i] = value(in.Snapshot.DecisionCount(in.Candidates[i]) - 1)
 	}
 	for i := range in.Positions(in.Incumbents.EachSet()) {
-		values[i] = best
+		values[i] = maxScore
 		if weight < 0 {
-			values[i] = worst
+			values[i] = minScore
 		}
 	}
 }

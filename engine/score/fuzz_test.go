@@ -32,7 +32,7 @@ func FuzzQuantity(f *testing.F) {
 			cluster.Status.Capacity = cluster.Status.Allocatable
 			w.Add(cluster)
 		}
-		got, _ := scores(w, program.Prioritizer{Kind: program.AllocatableMemory, Weight: 1})
+		got, _ := scoresOf(w, program.Prioritizer{Kind: program.AllocatableMemory, Weight: 1})
 		if got["silent"] != 0 {
 			t.Errorf("a cluster that does not say gets %d, want 0", got["silent"])
 		}

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	best  = 100
-	worst = -100
+	maxScore = 100
+	minScore = -100
 )
 
 // Input is what prioritizers may look at.
@@ -25,11 +25,11 @@ type Input struct {
 	// Incumbents are the clusters that the placement has selected so far, or would have in a run that is tried out: the
 	// snapshot may say otherwise.
 	Incumbents *bitset.BitSet
-	// Guests are the candidates that passed a filter only because they are incumbents. Once dropped they are candidates
+	// RetainedOnly are the candidates that passed a filter only because they are incumbents. Once dropped they are candidates
 	// no more, so no value of another cluster may depend on them.
-	Guests *bitset.BitSet
-	// Demoted are the candidates with a PreferNoSelect taint that is not tolerated. No score reads it; selection does.
-	Demoted *bitset.BitSet
+	RetainedOnly *bitset.BitSet
+	// Penalized are the candidates with a PreferNoSelect taint that is not tolerated. No score reads it; selection does.
+	Penalized *bitset.BitSet
 }
 
 // Positions yields, in order, the positions of the candidates that are among clusters, which come in order of their IDs.
@@ -64,15 +64,15 @@ type Column struct {
 	Expired int
 }
 
-// Fixed says whether a prioritizer gives the same candidates the same values whoever of them is selected, as long as none
+// IndependentOfSelection says whether a prioritizer gives the same candidates the same values whoever of them is selected, as long as none
 // is a guest.
-func Fixed(by program.Prioritizer) bool {
+func IndependentOfSelection(by program.Prioritizer) bool {
 	return by.Kind != program.Balance && by.Kind != program.Steady
 }
 
-// Of scores every candidate by one prioritizer. The values go into room, which has a zero for each candidate and is the
+// Compute scores every candidate by one prioritizer. The values go into room, which has a zero for each candidate and is the
 // column's from then on.
-func Of(in Input, by program.Prioritizer, room []int32) Column {
+func Compute(in Input, by program.Prioritizer, room []int32) Column {
 	out := Column{Prioritizer: by, Values: room}
 	switch by.Kind {
 	case program.Balance:

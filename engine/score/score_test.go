@@ -14,22 +14,22 @@ import (
 	"github.com/berth-project/berth/engine/score"
 )
 
-// scores returns what a prioritizer gives to each cluster of a world, all of them candidates of ns/p.
-func scores(w *enginetest.World, by program.Prioritizer, guests ...string) (values map[string]int64, column score.Column) {
+// scoresOf returns what a prioritizer gives to each cluster of a world, all of them candidates of ns/p.
+func scoresOf(w *enginetest.World, by program.Prioritizer, guests ...string) (values map[string]int64, column score.Column) {
 	s := w.Snapshot()
 	key := fleet.Key{Namespace: "ns", Name: "p"}
-	in := score.Input{Snapshot: s, Key: key, Incumbents: &bitset.BitSet{}, Guests: &bitset.BitSet{}}
+	in := score.Input{Snapshot: s, Key: key, Incumbents: &bitset.BitSet{}, RetainedOnly: &bitset.BitSet{}}
 	for id := range s.Clusters() {
 		in.Candidates = append(in.Candidates, id)
 	}
-	for id := range s.Incumbents(key).Each() {
+	for id := range s.Incumbents(key).All() {
 		in.Incumbents.Set(id)
 	}
 	for _, name := range guests {
 		id, _ := s.ID(name)
-		in.Guests.Set(id)
+		in.RetainedOnly.Set(id)
 	}
-	column = score.Of(in, by, make([]int32, len(in.Candidates)))
+	column = score.Compute(in, by, make([]int32, len(in.Candidates)))
 	values = map[string]int64{}
 	for i, id := range in.Candidates {
 		values[s.Name(id)] = int64(column.Values[i])
@@ -45,12 +45,12 @@ func worldOf(clusters ...*enginetest.ClusterBuilder) *enginetest.World {
 	return w
 }
 
-func abc() *enginetest.World {
+func threeClusters() *enginetest.World {
 	return worldOf(enginetest.Cluster("c1"), enginetest.Cluster("c2"), enginetest.Cluster("c3"))
 }
 
-// chosen adds decisions of other placements, one for each list.
-func chosen(w *enginetest.World, lists ...[]string) *enginetest.World {
+// withDecisions adds decisions of other placements, one for each list.
+func withDecisions(w *enginetest.World, lists ...[]string) *enginetest.World {
 	for i, list := range lists {
 		w.Add(enginetest.Slice("elsewhere", string(rune('a'+i)), 1, list...).Obj())
 	}
@@ -76,39 +76,39 @@ func TestFormulas(t *testing.T) {
 		guests []string
 		want   map[string]int64
 	}{
-		"Balance without decisions gives all 100": {world: abc(), by: balance, want: map[string]int64{"c1": 100, "c2": 100, "c3": 100}},
+		"Balance without decisions gives all 100": {world: threeClusters(), by: balance, want: map[string]int64{"c1": 100, "c2": 100, "c3": 100}},
 		"6: Balance with 2, 1 and 1 decisions": {
-			world: chosen(abc(), []string{"c1", "c2"}, []string{"c1", "c3"}), by: balance, want: map[string]int64{"c1": -100, "c2": 0, "c3": 0},
+			world: withDecisions(threeClusters(), []string{"c1", "c2"}, []string{"c1", "c3"}), by: balance, want: map[string]int64{"c1": -100, "c2": 0, "c3": 0},
 		},
 		"6: Balance with 3, 1 and 0 decisions": {
-			world: chosen(abc(), []string{"c1", "c2"}, []string{"c1"}, []string{"c1"}), by: balance,
+			world: withDecisions(threeClusters(), []string{"c1", "c2"}, []string{"c1"}, []string{"c1"}), by: balance,
 			want: map[string]int64{"c1": -100, "c2": 32, "c3": 100},
 		},
 		"Balance truncates toward zero before it doubles": {
-			world: chosen(abc(), []string{"c1", "c2"}, []string{"c1", "c2"}, []string{"c1"}), by: balance,
+			world: withDecisions(threeClusters(), []string{"c1", "c2"}, []string{"c1", "c2"}, []string{"c1"}), by: balance,
 			want: map[string]int64{"c1": -100, "c2": -32, "c3": 100},
 		},
 		"Balance counts a placement once, however its slices are torn": {
-			world: chosen(abc(), []string{"c1", "c1", "c2"}).Add(enginetest.Slice("elsewhere", "a", 2, "c1").Obj()), by: balance,
+			world: withDecisions(threeClusters(), []string{"c1", "c1", "c2"}).Add(enginetest.Slice("elsewhere", "a", 2, "c1").Obj()), by: balance,
 			want: map[string]int64{"c1": -100, "c2": -100, "c3": 100},
 		},
 		"Balance measures by the most chosen of all clusters, candidate or gone": {
-			world: chosen(abc(), []string{"gone", "c1"}, []string{"gone"}), by: balance, want: map[string]int64{"c1": 0, "c2": 100, "c3": 100},
+			world: withDecisions(threeClusters(), []string{"gone", "c1"}, []string{"gone"}), by: balance, want: map[string]int64{"c1": 0, "c2": 100, "c3": 100},
 		},
 		"Balance leaves the placement's own decisions out": {
-			world: abc().Add(enginetest.Slice("ns", "p", 1, "c1", "c2").Obj()), by: balance, want: map[string]int64{"c1": 100, "c2": 100, "c3": 100},
+			world: threeClusters().Add(enginetest.Slice("ns", "p", 1, "c1", "c2").Obj()), by: balance, want: map[string]int64{"c1": 100, "c2": 100, "c3": 100},
 		},
 		"Balance gives an incumbent the best there is": {
-			world: chosen(abc(), []string{"c1", "c2"}, []string{"c1"}).Add(mine), by: balance, want: map[string]int64{"c1": 100, "c2": 0, "c3": 100},
+			world: withDecisions(threeClusters(), []string{"c1", "c2"}, []string{"c1"}).Add(mine), by: balance, want: map[string]int64{"c1": 100, "c2": 0, "c3": 100},
 		},
 		"Balance gives an incumbent the best there is for a negative weight": {
-			world: chosen(abc(), []string{"c2"}).Add(mine), by: against, want: map[string]int64{"c1": -100, "c2": -100, "c3": 100},
+			world: withDecisions(threeClusters(), []string{"c2"}).Add(mine), by: against, want: map[string]int64{"c1": -100, "c2": -100, "c3": 100},
 		},
 		"7: Steady gives an incumbent 100 and others 0": {
-			world: abc().Add(mine), by: program.Prioritizer{Kind: program.Steady, Weight: 1}, want: map[string]int64{"c1": 100, "c2": 0, "c3": 0},
+			world: threeClusters().Add(mine), by: program.Prioritizer{Kind: program.Steady, Weight: 1}, want: map[string]int64{"c1": 100, "c2": 0, "c3": 0},
 		},
 		"Steady with a negative weight counts as nothing": {
-			world: abc().Add(mine), by: program.Prioritizer{Kind: program.Steady, Weight: -1}, want: map[string]int64{"c1": 0, "c2": 0, "c3": 0},
+			world: threeClusters().Add(mine), by: program.Prioritizer{Kind: program.Steady, Weight: -1}, want: map[string]int64{"c1": 0, "c2": 0, "c3": 0},
 		},
 		"8: allocatable 10, 20 and 30":      {world: sized("10", "20", "30"), by: cpu, want: map[string]int64{"c1": -100, "c2": 0, "c3": 100}},
 		"8: all have the same":              {world: sized("10", "10"), by: memory, want: map[string]int64{"c1": 100, "c2": 100}},
@@ -118,7 +118,7 @@ func TestFormulas(t *testing.T) {
 			world: sized("10", "30").Add(enginetest.Cluster("c3").Allocatable(clusterv1.ResourceCPU, "99").Obj()), by: cpu,
 			want: map[string]int64{"c1": -100, "c2": 100, "c3": 0},
 		},
-		"nobody says what it has": {world: abc(), by: cpu, want: map[string]int64{"c1": 0, "c2": 0, "c3": 0}},
+		"nobody says what it has": {world: threeClusters(), by: cpu, want: map[string]int64{"c1": 0, "c2": 0, "c3": 0}},
 		"a guest does not stretch the scale of the others": {
 			world: sized("10", "20", "90"), by: cpu, guests: []string{"c3"}, want: map[string]int64{"c1": -100, "c2": 100, "c3": 100},
 		},
@@ -131,7 +131,7 @@ func TestFormulas(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, _ := scores(tc.world, tc.by, tc.guests...)
+			got, _ := scoresOf(tc.world, tc.by, tc.guests...)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("scores (-want +got):\n%s", diff)
 			}
@@ -149,7 +149,7 @@ func TestAddOnScores(t *testing.T) {
 		Add(enginetest.Score("stale", "r").Value("t", 9).ValidUntil(at.Add(-1)).Obj()).
 		Add(enginetest.Score("edge", "r").Value("s", 8).ValidUntil(at).Obj()).
 		Add(enginetest.Score("wild", "r").Value("s", 1000).Obj())
-	got, column := scores(w, program.Prioritizer{Kind: program.AddOn, Resource: "r", Score: "s", Weight: 1})
+	got, column := scoresOf(w, program.Prioritizer{Kind: program.AddOn, Resource: "r", Score: "s", Weight: 1})
 	want := map[string]int64{"plain": 7, "none": 0, "unnamed": 0, "old": 0, "edge": 8, "wild": 1000, "stale": 0}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("scores (-want +got):\n%s", diff)

@@ -8,6 +8,6 @@ func steady(in Input, weight int64, values []int32) {
 		return
 	}
 	for i := range in.Positions(in.Incumbents.EachSet()) {
-		values[i] = best
+		values[i] = maxScore
 	}
 }

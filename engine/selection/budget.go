@@ -11,20 +11,20 @@ import (
 	"github.com/berth-project/berth/engine/ledger"
 )
 
-// pace is what becomes of the ideal choice once the disruption policy has had its say.
-type pace struct {
+// throttled is what becomes of the ideal choice once the disruption policy has had its say.
+type throttled struct {
 	chosen *bitset.BitSet
 	// held are those of the chosen that would be dropped, in the order in which they will be.
 	held []fleet.ID
 	// since is the instant from which each of them is held, until that at which it is let go; zero for never.
 	since, until map[fleet.ID]time.Time
 	// spent and releasing are what is to be remembered.
-	spent     []ledger.Spend
+	spent     []ledger.Removal
 	releasing []string
 }
 
-// memo returns since when each cluster is held, by name.
-func (p *pace) memo(s *fleet.Snapshot) map[string]time.Time {
+// heldByName returns since when each cluster is held, by name.
+func (p *throttled) heldByName(s *fleet.Snapshot) map[string]time.Time {
 	if len(p.held) == 0 {
 		return nil
 	}
@@ -35,30 +35,30 @@ func (p *pace) memo(s *fleet.Snapshot) map[string]time.Time {
 	return out
 }
 
-// pace lets as many incumbents go as the budget has room for, and keeps the others.
-func (r *race) pace(ideal *bitset.BitSet) pace {
+// throttle lets as many incumbents go as the budget has room for, and keeps the others.
+func (r *chooser) throttle(ideal *bitset.BitSet) throttled {
 	if r.program.Budget == nil {
-		return pace{chosen: ideal}
+		return throttled{chosen: ideal}
 	}
-	e := r.exodus(ideal)
+	e := r.removals(ideal)
 	late := int(e.paid.Count())
-	out := pace{chosen: ideal, spent: ledger.Redate(r.Past.Spent, late, *r.program.Budget, r.Snapshot.Now)}
+	out := throttled{chosen: ideal, spent: ledger.Redate(r.Past.Removals, late, *r.program.Budget, r.Snapshot.Now)}
 	released := r.release(e, &out)
 	if len(released) > 0 {
-		out.spent = ledger.Pay(out.spent, len(released), *r.program.Budget, r.Snapshot.Now)
+		out.spent = ledger.RecordRemovals(out.spent, len(released), *r.program.Budget, r.Snapshot.Now)
 	}
 	for _, id := range released {
 		e.paid.Set(id)
 	}
 	out.releasing = r.names(e.paid)
 	if len(released) < len(e.queue) {
-		r.hold(&out, e)
+		r.holdRest(&out, e)
 	}
 	return out
 }
 
-// exodus is the incumbents that the ideal choice is without.
-type exodus struct {
+// removals is the incumbents that the ideal choice is without.
+type removals struct {
 	ideal *bitset.BitSet
 	// stay are the incumbents that neither leave for free nor are paid for.
 	stay *bitset.BitSet
@@ -68,10 +68,10 @@ type exodus struct {
 	queue []fleet.ID
 }
 
-// exodus sorts out who leaves for free: clusters that the placement may not choose from any more and, after a change of
+// removals sorts out who leaves for free: clusters that the placement may not choose from any more and, after a change of
 // the spec, everybody who was not held before.
-func (r *race) exodus(ideal *bitset.BitSet) exodus {
-	out := exodus{ideal: ideal, stay: r.Incumbents.Intersection(r.Scope), paid: &bitset.BitSet{}}
+func (r *chooser) removals(ideal *bitset.BitSet) removals {
+	out := removals{ideal: ideal, stay: r.Incumbents.Intersection(r.Scope), paid: &bitset.BitSet{}}
 	since := map[fleet.ID]time.Time{}
 	for id := range out.stay.Difference(ideal).EachSet() {
 		name := r.Snapshot.Name(id)
@@ -88,17 +88,17 @@ func (r *race) exodus(ideal *bitset.BitSet) exodus {
 			out.queue = append(out.queue, id)
 		}
 	}
-	r.line(out.queue, since)
+	r.sortForRemoval(out.queue, since)
 	return out
 }
 
-// line puts clusters in the order in which they leave: first held first, of those the ones that do not qualify any more,
+// sortForRemoval puts clusters in the order in which they leave: first held first, of those the ones that do not qualify any more,
 // then by name.
-func (r *race) line(in []fleet.ID, since map[fleet.ID]time.Time) {
+func (r *chooser) sortForRemoval(in []fleet.ID, since map[fleet.ID]time.Time) {
 	slices.SortFunc(in, func(a, b fleet.ID) int {
-		_, qualifiesA := r.among(a)
-		_, qualifiesB := r.among(b)
-		return cmp.Or(since[a].Compare(since[b]), first(!qualifiesA, !qualifiesB),
+		_, qualifiesA := r.positionOf(a)
+		_, qualifiesB := r.positionOf(b)
+		return cmp.Or(since[a].Compare(since[b]), trueFirst(!qualifiesA, !qualifiesB),
 			cmp.Compare(r.Snapshot.Name(a), r.Snapshot.Name(b)))
 	})
 }
@@ -106,15 +106,15 @@ func (r *race) line(in []fleet.ID, since map[fleet.ID]time.Time) {
 // release finds out who of the queue leaves now, and who is chosen then. A percentage is one of the clusters that are
 // selected: before, or in the end where those are more, never of a choice that is not made. For the sake of those in the
 // end nobody leaves who would be chosen again at once: that frees no place.
-func (r *race) release(e exodus, out *pace) (released []fleet.ID) {
+func (r *chooser) release(e removals, out *throttled) (released []fleet.ID) {
 	room := func(selected *bitset.BitSet) int {
-		return ledger.Room(*r.program.Budget, int(selected.Count()), out.spent, r.Snapshot.Now)
+		return ledger.Allowance(*r.program.Budget, int(selected.Count()), out.spent, r.Snapshot.Now)
 	}
-	least := min(len(e.queue), room(r.before(out.spent)))
-	out.chosen = r.without(e, least)
+	least := min(len(e.queue), room(r.percentageBase(out.spent)))
+	out.chosen = r.chooseAfterRemoving(e, least)
 	for most := min(len(e.queue), room(out.chosen)); least < most; {
 		middle := (least + most + 1) / 2
-		chosen := r.without(e, middle)
+		chosen := r.chooseAfterRemoving(e, middle)
 		if middle > room(chosen) || slices.ContainsFunc(e.queue[:middle], chosen.Test) {
 			most = middle - 1
 		} else {
@@ -124,54 +124,54 @@ func (r *race) release(e exodus, out *pace) (released []fleet.ID) {
 	return e.queue[:least]
 }
 
-// before returns who was selected before, as a percentage counts them: nobody where that cannot be told. Where some were dropped within the
+// percentageBase returns who was selected before, as a percentage counts them: nobody where that cannot be told. Where some were dropped within the
 // interval while others were held, or are about to be, the selected may be more than they were: newcomers came and the held
 // stayed. If these counted, the next run would release more though nothing has changed.
-func (r *race) before(spent []ledger.Spend) *bitset.BitSet {
+func (r *chooser) percentageBase(spent []ledger.Removal) *bitset.BitSet {
 	stayed := len(r.Past.Held)+len(r.Past.Releasing) > 0
-	if r.Past.SameSpec && stayed && ledger.Active(spent, *r.program.Budget, r.Snapshot.Now) > 0 {
-		return r.Snapshot.Nobody()
+	if r.Past.SameSpec && stayed && ledger.CountActive(spent, *r.program.Budget, r.Snapshot.Now) > 0 {
+		return r.Snapshot.EmptySet()
 	}
 	return r.Incumbents
 }
 
-// without returns who is chosen when the first of the queue leave.
-func (r *race) without(e exodus, released int) *bitset.BitSet {
+// chooseAfterRemoving returns who is chosen when the first of the queue leave.
+func (r *chooser) chooseAfterRemoving(e removals, released int) *bitset.BitSet {
 	if released == len(e.queue) {
 		return e.ideal
 	}
-	return r.first().pick(r.kept(e, released), r.Snapshot.Nobody())
+	return r.firstPass().pick(r.keptIncumbents(e, released), r.Snapshot.EmptySet())
 }
 
-// kept returns the incumbents that stay when the first of the queue leave. Where fewer clusters are wanted than would
+// keptIncumbents returns the incumbents that stay when the first of the queue leave. Where fewer clusters are wanted than would
 // stay, more of the queue leave for free.
-func (r *race) kept(e exodus, released int) *bitset.BitSet {
+func (r *chooser) keptIncumbents(e removals, released int) *bitset.BitSet {
 	out := e.stay.Clone()
-	gone := max(released, int(out.Count())-r.seats)
+	gone := max(released, int(out.Count())-r.wanted)
 	for _, id := range e.queue[:min(gone, len(e.queue))] {
 		out.Clear(id)
 	}
 	return out
 }
 
-// hold finds out who of the chosen the next run would drop, since when each is held and until when. Whoever was paid for
+// holdRest finds out who of the chosen the next run would drop, since when each is held and until when. Whoever was paid for
 // and is chosen again all the same, since it stands beside those that are held, has had its turn.
-func (r *race) hold(out *pace, e exodus) {
+func (r *chooser) holdRest(out *throttled, e removals) {
 	ideal := e.ideal
-	if !same(out.chosen, r.Incumbents) || !r.Past.SameSpec {
-		ideal = r.settle(out.chosen, true)
+	if !equalSets(out.chosen, r.Incumbents) || !r.Past.SameSpec {
+		ideal = r.stabilize(out.chosen, true)
 	}
 	out.since, out.until = map[fleet.ID]time.Time{}, map[fleet.ID]time.Time{}
 	for id := range out.chosen.Difference(ideal).EachSet() {
 		out.held = append(out.held, id)
 		out.since[id] = ledger.Since(r.Past.Held, r.Snapshot.Name(id), r.Snapshot.Now)
 		if e.paid.Test(id) {
-			out.since[id] = ledger.Stamp(r.Snapshot.Now)
+			out.since[id] = ledger.RoundUp(r.Snapshot.Now)
 		}
 	}
-	r.line(out.held, out.since)
+	r.sortForRemoval(out.held, out.since)
 	selected := int(out.chosen.Count())
-	for i, at := range ledger.Releases(*r.program.Budget, selected, len(out.held), out.spent, r.Snapshot.Now) {
+	for i, at := range ledger.ReleaseTimes(*r.program.Budget, selected, len(out.held), out.spent, r.Snapshot.Now) {
 		out.until[out.held[i]] = at
 	}
 }

@@ -15,13 +15,13 @@ type tree struct {
 	spread       []program.Constraint
 	candidates   []fleet.ID
 	// divisions are those of the terms: anti-affinity first, then the constraints.
-	divisions []fleet.Division
+	divisions []fleet.Domains
 	domains   []domain
 	// leafOf is, per candidate, its leaf, or outside where it must not be chosen, since it lacks what a hard constraint or
 	// anti-affinity divides by.
 	leafOf []int
-	// below finds a domain by what it is a part of and its part. It is made once a cluster is chosen that has no leaf.
-	below map[place]int
+	// byKey finds a domain by what it is a part of and its part. It is made once a cluster is chosen that has no leaf.
+	byKey map[domainKey]int
 }
 
 // outside is the leaf of a candidate that has none, and what the root is a part of.
@@ -29,14 +29,14 @@ const outside = -1
 
 // domain is a part of the candidates. The root has level 0. Parts come after the domain that they are parts of.
 type domain struct {
-	place
+	domainKey
 
 	level int
 	parts []int
 }
 
-// place tells the parts of a domain from each other: by the part of the division that they are in.
-type place struct{ parent, part int }
+// domainKey tells the parts of a domain from each other: by the part of the division that they are in.
+type domainKey struct{ parent, part int }
 
 // newTree divides candidates. It returns nil where nothing divides them.
 func newTree(s *fleet.Snapshot, candidates []fleet.ID, p *program.Program) *tree {
@@ -45,22 +45,22 @@ func newTree(s *fleet.Snapshot, candidates []fleet.ID, p *program.Program) *tree
 	}
 	t := &tree{
 		antiAffinity: p.AntiAffinity, spread: p.Spread, candidates: candidates,
-		domains: []domain{{place: place{parent: outside}}}, leafOf: make([]int, len(candidates)),
+		domains: []domain{{domainKey: domainKey{parent: outside}}}, leafOf: make([]int, len(candidates)),
 	}
 	for _, topology := range p.AntiAffinity {
-		t.divisions = append(t.divisions, s.Division(topology.Source, topology.Key))
+		t.divisions = append(t.divisions, s.Domains(topology.Source, topology.Key))
 	}
 	for _, constraint := range p.Spread {
-		t.divisions = append(t.divisions, s.Division(constraint.Source, constraint.Key))
+		t.divisions = append(t.divisions, s.Domains(constraint.Source, constraint.Key))
 	}
-	t.plant()
+	t.build()
 	return t
 }
 
-// plant makes the domains, level by level.
-func (t *tree) plant() {
+// build makes the domains, level by level.
+func (t *tree) build() {
 	for i, id := range t.candidates {
-		if _, lacks := t.lacking(id); lacks {
+		if _, lacks := t.missingTerm(id); lacks {
 			t.leafOf[i] = outside
 		}
 	}
@@ -70,7 +70,7 @@ func (t *tree) plant() {
 	if len(t.spread) > 0 {
 		return
 	}
-	only := t.part(place{})
+	only := t.addDomain(domainKey{})
 	for i, at := range t.leafOf {
 		if at != outside {
 			t.leafOf[i] = only
@@ -82,54 +82,54 @@ func (t *tree) plant() {
 // in, so a domain has one part in the making at a time.
 func (t *tree) split(level int) {
 	making := make([]int, len(t.domains))
-	for _, i := range t.byPart(t.even(level)) {
+	for _, i := range t.positionsByPart(t.spreadDivision(level)) {
 		at := t.leafOf[i]
 		if at == outside {
 			continue
 		}
-		part := t.even(level).Part(t.candidates[i])
+		part := t.spreadDivision(level).Of(t.candidates[i])
 		if making[at] == 0 || t.domains[making[at]].part != part {
-			making[at] = t.part(place{at, part})
+			making[at] = t.addDomain(domainKey{at, part})
 		}
 		t.leafOf[i] = making[at]
 	}
 }
 
-// even returns the division of a spread constraint.
-func (t *tree) even(level int) fleet.Division { return t.divisions[len(t.antiAffinity)+level] }
+// spreadDivision returns the division of a spread constraint.
+func (t *tree) spreadDivision(level int) fleet.Domains { return t.divisions[len(t.antiAffinity)+level] }
 
-// byPart returns the positions of the candidates, those of each part of a division side by side.
-func (t *tree) byPart(of fleet.Division) []int {
+// positionsByPart returns the positions of the candidates, those of each part of a division side by side.
+func (t *tree) positionsByPart(of fleet.Domains) []int {
 	next := make([]int, of.Count()+1)
 	for _, id := range t.candidates {
-		next[of.Part(id)+1]++
+		next[of.Of(id)+1]++
 	}
 	for part := range of.Count() {
 		next[part+1] += next[part]
 	}
 	out := make([]int, len(t.candidates))
 	for i, id := range t.candidates {
-		part := of.Part(id)
+		part := of.Of(id)
 		out[next[part]] = i
 		next[part]++
 	}
 	return out
 }
 
-// part adds the domain at a place.
-func (t *tree) part(at place) int {
+// addDomain adds the domain at a place.
+func (t *tree) addDomain(at domainKey) int {
 	made := len(t.domains)
-	t.domains = append(t.domains, domain{place: at, level: t.domains[at.parent].level + 1})
+	t.domains = append(t.domains, domain{domainKey: at, level: t.domains[at.parent].level + 1})
 	t.domains[at.parent].parts = append(t.domains[at.parent].parts, made)
 	return made
 }
 
-// lacking returns the first term whose label or claim a cluster must have and lacks. Terms are numbered: anti-affinity
+// missingTerm returns the first term whose label or claim a cluster must have and lacks. Terms are numbered: anti-affinity
 // first, then the constraints. Ok is false where it lacks none.
-func (t *tree) lacking(id fleet.ID) (term int, ok bool) {
+func (t *tree) missingTerm(id fleet.ID) (term int, ok bool) {
 	for i, division := range t.divisions {
 		must := i < len(t.antiAffinity) || t.spread[i-len(t.antiAffinity)].Hard
-		if must && division.Part(id) == 0 {
+		if must && division.Of(id) == 0 {
 			return i, true
 		}
 	}
@@ -164,18 +164,18 @@ func (t *tree) path(leaf int) []int {
 	return out
 }
 
-// trail returns the domains that a cluster without a leaf would be in, the outermost first, as far as there are such.
-func (t *tree) trail(id fleet.ID) []int {
-	if t.below == nil {
-		t.below = make(map[place]int, len(t.domains))
+// knownPath returns the domains that a cluster without a leaf would be in, the outermost first, as far as there are such.
+func (t *tree) knownPath(id fleet.ID) []int {
+	if t.byKey == nil {
+		t.byKey = make(map[domainKey]int, len(t.domains))
 		for at, domain := range t.domains {
-			t.below[domain.place] = at
+			t.byKey[domain.domainKey] = at
 		}
 	}
 	out := make([]int, 0, len(t.spread))
 	at := 0
 	for level := range t.spread {
-		next, known := t.below[place{at, t.even(level).Part(id)}]
+		next, known := t.byKey[domainKey{at, t.spreadDivision(level).Of(id)}]
 		if !known {
 			break
 		}

@@ -20,8 +20,8 @@ func stable(seconds int32) shape {
 
 func TestAnEarlierTierTakesOverOnceItHasQualifiedForLongEnough(t *testing.T) {
 	const homes, rented = "h1 tier=home\nh2 tier=home", "r1 tier=rented\nr2 tier=rented"
-	w := hub(rented, nil, wanted(2), tiers("home", "rented"), stable(60))
-	key := enginetest.Only(t, w)
+	w := fleetWith(rented, nil, wanted(2), tiers("home", "rented"), stable(60))
+	key := enginetest.OnlyPlacement(t, w)
 	run := func(after time.Duration) []string {
 		t.Helper()
 		w.At(enginetest.Epoch.Add(after))
@@ -57,14 +57,14 @@ func TestAnEarlierTierTakesOverOnceItHasQualifiedForLongEnough(t *testing.T) {
 	}
 }
 
-func TestWhoTakesAFreePlaceDisplacesNobodyByThat(t *testing.T) {
+func TestAClusterThatTakesAFreePlaceDisplacesNone(t *testing.T) {
 	for name, tc := range map[string]struct{ clusters, want, later string }{
 		"a free place does not wait":                            {"h tier=home\nr tier=rented cpu=5\ns tier=rented cpu=1", "h r", "h r"},
 		"save where the next in line would displace an earlier": {"h tier=home\nr tier=rented cpu=1\ns tier=rented cpu=5", "r s", "h s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := hub(tc.clusters, []string{"r"}, wanted(2), tiers("home", "rented"), stable(60), exact, byCPU(1))
-			key := enginetest.Only(t, w)
+			w := fleetWith(tc.clusters, []string{"r"}, wanted(2), tiers("home", "rented"), stable(60), exact, byCPU(1))
+			key := enginetest.OnlyPlacement(t, w)
 			w.Placements[key].Status = enginetest.Placement("ns", "p").Decided().Obj().Status
 			for after, want := range []string{tc.want, tc.want, tc.later} {
 				w.At(enginetest.Epoch.Add(time.Duration(after) * 30 * time.Second))
@@ -79,23 +79,23 @@ func TestWhoTakesAFreePlaceDisplacesNobodyByThat(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsIsToldUntilWhen(t *testing.T) {
-	w := hub("h tier=home\nr tier=rented", []string{"r"}, wanted(1), tiers("home", "rented"), stable(60))
-	placement := w.Placements[enginetest.Only(t, w)]
+func TestAWaitingClusterHasAnEnd(t *testing.T) {
+	w := fleetWith("h tier=home\nr tier=rented", []string{"r"}, wanted(1), tiers("home", "rented"), stable(60))
+	placement := w.Placements[enginetest.OnlyPlacement(t, w)]
 	result := decide(t, w) // the spec is new: nobody waits
 	if diff := cmp.Diff([]string{"h"}, result.Clusters()); diff != "" {
 		t.Errorf("after a change of the spec (-want +got):\n%s", diff)
 	}
 	for _, write := range plan.Diff(result, w.Stored(result.Key), w.Now).Writes {
-		if write.Verb == plan.Report {
+		if write.Verb == plan.UpdateStatus {
 			w.Apply(write) // as if only the status had been stored for this very spec
 		}
 	}
 	result = decide(t, w)
-	if diff := cmp.Diff(map[string]string{"h": "Waiting until 1m0s"}, say(result)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"h": "Waiting until 1m0s"}, verdicts(result)); diff != "" {
 		t.Errorf("verdicts of %s (-want +got):\n%s", placement.Name, diff)
 	}
-	if want := enginetest.Epoch.Add(time.Minute); !result.LookAgain.Equal(want) {
-		t.Errorf("looks again at %v, want %v", result.LookAgain, want)
+	if want := enginetest.Epoch.Add(time.Minute); !result.RecheckAt.Equal(want) {
+		t.Errorf("looks again at %v, want %v", result.RecheckAt, want)
 	}
 }

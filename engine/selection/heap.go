@@ -3,8 +3,8 @@ package selection
 // heap is a binary heap of numbers, the first by some order on top. The order is given each time.
 type heap []int
 
-// lead puts the first on top of numbers in any order. That is no heap yet, and all that is needed until the first is taken.
-func (h heap) lead(by func(a, b int) int) {
+// bestFirst puts the first on top of numbers in any order. That is no heap yet, and all that is needed until the first is taken.
+func (h heap) bestFirst(by func(a, b int) int) {
 	for i := range h {
 		if by(h[i], h[0]) < 0 {
 			h[i], h[0] = h[0], h[i]
@@ -12,8 +12,8 @@ func (h heap) lead(by func(a, b int) int) {
 	}
 }
 
-// order makes a heap of numbers in any order.
-func (h heap) order(by func(a, b int) int) {
+// init makes a heap of numbers in any order.
+func (h heap) init(by func(a, b int) int) {
 	for i := len(h)/2 - 1; i >= 0; i-- {
 		h.sink(i, by)
 	}

@@ -17,35 +17,35 @@ import (
 // Steady has one, a cluster that is already selected is not demoted: a taint that only advises evicts nobody.
 type order struct {
 	candidates []fleet.ID
-	// places are those of the names, by ID.
-	places []int32
+	// nameOrder are those of the names, by ID.
+	nameOrder []int32
 	// tiers is nil where there are none.
-	tiers           []int
-	totals          []int64
-	demoted, seated *bitset.BitSet
-	// ranked says that something goes before the scores.
-	ranked bool
+	tiers                 []int
+	totals                []int64
+	penalized, incumbents *bitset.BitSet
+	// precedence says that something goes before the scores.
+	precedence bool
 }
 
-func newOrder(r *round) order {
+func newOrder(r *pass) order {
 	out := order{
-		candidates: r.Candidates, places: r.Snapshot.Places(), tiers: r.tiers(), totals: make([]int64, len(r.Candidates)),
-		demoted: r.Demoted, seated: r.Snapshot.Nobody(),
+		candidates: r.Candidates, nameOrder: r.Snapshot.NameRanks(), tiers: r.tiers(), totals: make([]int64, len(r.Candidates)),
+		penalized: r.Penalized, incumbents: r.Snapshot.EmptySet(),
 	}
-	if r.program.Scores(program.Balance) {
-		out.seated = r.incumbents
+	if r.program.HasPrioritizer(program.Balance) {
+		out.incumbents = r.incumbents
 	}
-	if r.Demoted.Any() && slices.ContainsFunc(r.program.Prioritizers, func(by program.Prioritizer) bool {
+	if r.Penalized.Any() && slices.ContainsFunc(r.program.Prioritizers, func(by program.Prioritizer) bool {
 		return by.Kind == program.Steady && by.Weight > 0
 	}) {
-		out.demoted = r.Demoted.Difference(r.incumbents)
+		out.penalized = r.Penalized.Difference(r.incumbents)
 	}
-	out.ranked = out.tiers != nil || out.demoted.Any()
+	out.precedence = out.tiers != nil || out.penalized.Any()
 	return out
 }
 
 func (o *order) compare(a, b int) int {
-	if c := o.byStanding(a, b); c != 0 {
+	if c := o.byTierAndTaint(a, b); c != 0 {
 		return c
 	}
 	if c := cmp.Compare(o.totals[b], o.totals[a]); c != 0 {
@@ -54,30 +54,30 @@ func (o *order) compare(a, b int) int {
 	return o.byName(a, b)
 }
 
-// byStanding compares what goes before every score: the tier, and whether a taint advises against the cluster.
-func (o *order) byStanding(a, b int) int {
-	if !o.ranked {
+// byTierAndTaint compares what goes before every score: the tier, and whether a taint advises against the cluster.
+func (o *order) byTierAndTaint(a, b int) int {
+	if !o.precedence {
 		return 0
 	}
 	if o.tiers != nil && o.tiers[a] != o.tiers[b] {
 		return cmp.Compare(o.tiers[a], o.tiers[b])
 	}
-	return first(!o.isDemoted(a), !o.isDemoted(b))
+	return trueFirst(!o.isPenalized(a), !o.isPenalized(b))
 }
 
 // byName breaks ties of the same score: clusters that are seated first, then names.
 func (o *order) byName(a, b int) int {
 	x, y := o.candidates[a], o.candidates[b]
-	if c := first(o.seated.Test(x), o.seated.Test(y)); c != 0 {
+	if c := trueFirst(o.incumbents.Test(x), o.incumbents.Test(y)); c != 0 {
 		return c
 	}
-	return cmp.Compare(o.places[x], o.places[y])
+	return cmp.Compare(o.nameOrder[x], o.nameOrder[y])
 }
 
-func (o *order) isDemoted(position int) bool { return o.demoted.Test(o.candidates[position]) }
+func (o *order) isPenalized(position int) bool { return o.penalized.Test(o.candidates[position]) }
 
-// first puts what holds before what does not.
-func first(a, b bool) int {
+// trueFirst puts what holds before what does not.
+func trueFirst(a, b bool) int {
 	switch {
 	case a == b:
 		return 0
@@ -101,7 +101,7 @@ func (o *order) top(n int, shut *bitset.BitSet) []int {
 			kept = append(kept, i)
 		case len(kept) < n:
 			kept.push(i, worst)
-		case n == 0 || !o.ranked && o.totals[i] < o.totals[kept[0]]:
+		case n == 0 || !o.precedence && o.totals[i] < o.totals[kept[0]]:
 		case o.compare(i, kept[0]) < 0:
 			kept[0] = i
 			kept.sink(0, worst)

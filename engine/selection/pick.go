@@ -10,10 +10,10 @@ import (
 //
 // It is greedy: a seat once given is not taken back. Finding the largest allowed choice, or that of the highest total, is
 // a search without a bound where anti-affinity over several topologies crosses.
-func (r *round) pick(forced, without *bitset.BitSet) *bitset.BitSet {
-	out := bitset.New(r.Snapshot.Size())
+func (r *pass) pick(forced, without *bitset.BitSet) *bitset.BitSet {
+	out := bitset.New(r.Snapshot.IDLimit())
 	out.InPlaceUnion(forced)
-	left, shut := r.seats-int(forced.Count()), r.shut(forced, without)
+	left, shut := r.wanted-int(forced.Count()), r.excluded(forced, without)
 	if r.tree == nil {
 		for _, i := range r.order.top(left, shut) {
 			out.Set(r.Candidates[i])
@@ -31,12 +31,12 @@ func (r *round) pick(forced, without *bitset.BitSet) *bitset.BitSet {
 	return out
 }
 
-// shut returns those whom a pick does not choose.
-func (r *round) shut(forced, without *bitset.BitSet) *bitset.BitSet {
-	if r.missing.None() && without.None() && forced.None() {
-		return r.Snapshot.Nobody()
+// excluded returns those whom a pick does not choose.
+func (r *pass) excluded(forced, without *bitset.BitSet) *bitset.BitSet {
+	if r.absent.None() && without.None() && forced.None() {
+		return r.Snapshot.EmptySet()
 	}
-	out := r.missing.Union(without)
+	out := r.absent.Union(without)
 	out.InPlaceUnion(forced)
 	return out
 }
@@ -44,35 +44,35 @@ func (r *round) shut(forced, without *bitset.BitSet) *bitset.BitSet {
 // greedy is the work of one pick. What clusters are chosen by beside their place in the order is the same for all of one
 // profile, so a choice looks at the best candidate of each profile, of which there are few.
 type greedy struct {
-	*round
+	*pass
 
-	tally *tally
-	// open are the candidates that may yet be chosen, per leaf; most leaves are never touched, so only those in heaped are
+	counts *domainCounts
+	// remaining are the candidates that may yet be chosen, per leaf; most leaves are never touched, so only those in heaped are
 	// more than led by their best.
-	open    []heap
-	heaped  bitset.BitSet
-	buckets *buckets
+	remaining []heap
+	isHeap    bitset.BitSet
+	buckets   *buckets
 }
 
-func newGreedy(r *round, forced, shut *bitset.BitSet) *greedy {
-	g := &greedy{round: r, tally: newTally(r.tree, r.missing), open: make([]heap, len(r.tree.domains))}
+func newGreedy(r *pass, forced, shut *bitset.BitSet) *greedy {
+	g := &greedy{pass: r, counts: newDomainCounts(r.tree, r.absent), remaining: make([]heap, len(r.tree.domains))}
 	room := make(heap, len(r.Candidates))
 	for leaf, size := range r.tree.sizes() {
-		g.open[leaf], room = room[:0:size], room[size:]
+		g.remaining[leaf], room = room[:0:size], room[size:]
 	}
 	for i, leaf := range r.tree.leafOf {
 		if leaf != outside && !shut.Test(r.Candidates[i]) {
-			g.open[leaf] = append(g.open[leaf], i)
+			g.remaining[leaf] = append(g.remaining[leaf], i)
 		}
 	}
-	for _, open := range g.open {
-		open.lead(r.order.compare)
+	for _, open := range g.remaining {
+		open.bestFirst(r.order.compare)
 	}
 	for id := range forced.EachSet() {
-		g.tally.add(id)
+		g.counts.add(id)
 	}
-	g.buckets = newBuckets(r.tree, g.tally, r.order.compare)
-	g.buckets.fill(g.open)
+	g.buckets = newBuckets(r.tree, g.counts, r.order.compare)
+	g.buckets.fill(g.remaining)
 	return g
 }
 
@@ -84,7 +84,7 @@ func (g *greedy) next() (position int, ok bool) {
 		if !ok {
 			return 0, false
 		}
-		free := g.tally.free(g.Candidates[best])
+		free := g.counts.allowed(g.Candidates[best])
 		g.take(best, free)
 		if free {
 			return best, true
@@ -94,13 +94,13 @@ func (g *greedy) next() (position int, ok bool) {
 
 // best returns the candidate with the best bid. Ok is false where the hard constraints allow none.
 func (g *greedy) best() (position int, ok bool) {
-	best := bid{barred: true}
-	for _, number := range g.buckets.of[0] {
-		if bid := g.bid(&g.buckets.all[number]); g.ahead(bid, best) {
+	best := candidate{blocked: true}
+	for _, number := range g.buckets.byDomain[0] {
+		if bid := g.candidateOf(&g.buckets.byNumber[number]); g.precedes(bid, best) {
 			best = bid
 		}
 	}
-	return best.head, !best.barred
+	return best.position, !best.blocked
 }
 
 // take takes the best candidate of a leaf out of it and counts it, where it is chosen. The buckets of the domains around it
@@ -108,18 +108,18 @@ func (g *greedy) best() (position int, ok bool) {
 func (g *greedy) take(position int, chosen bool) {
 	leaf := g.tree.leafOf[position]
 	g.eachAbove(leaf, g.buckets.detach)
-	if !g.heaped.Test(uint(leaf)) {
-		g.heaped.Set(uint(leaf))
-		g.open[leaf].order(g.order.compare)
+	if !g.isHeap.Test(uint(leaf)) {
+		g.isHeap.Set(uint(leaf))
+		g.remaining[leaf].init(g.order.compare)
 	}
-	g.open[leaf].pop(g.order.compare)
+	g.remaining[leaf].pop(g.order.compare)
 	if chosen {
-		g.tally.add(g.Candidates[position])
+		g.counts.add(g.Candidates[position])
 	}
-	if len(g.open[leaf]) == 0 {
-		g.buckets.of[leaf] = nil
+	if len(g.remaining[leaf]) == 0 {
+		g.buckets.byDomain[leaf] = nil
 	} else {
-		g.buckets.all[leaf].head = g.open[leaf][0]
+		g.buckets.byNumber[leaf].best = g.remaining[leaf][0]
 	}
 	for at := leaf; at != 0; at = g.tree.domains[at].parent {
 		g.buckets.attach(at)

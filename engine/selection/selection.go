@@ -32,90 +32,90 @@ type Input struct {
 
 // Choose scores the candidates and chooses.
 func Choose(in Input, p *program.Program) *Ranking {
-	r := newRace(in, p)
-	ideal := r.settle(in.Incumbents, in.Past.SameSpec)
-	return newRanking(r, r.pace(ideal))
+	r := newChooser(in, p)
+	ideal := r.stabilize(in.Incumbents, in.Past.SameSpec)
+	return newRanking(r, r.throttle(ideal))
 }
 
-// race is the choosing of one placement.
-type race struct {
+// chooser is the choosing of one placement.
+type chooser struct {
 	Input
 
 	program *program.Program
-	// seats is how many clusters are wanted.
-	seats int
+	// wanted is how many clusters are wanted.
+	wanted int
 	// tree is nil where nothing divides the candidates.
 	tree *tree
-	// rounds are those worked out so far; the first is that of the incumbents.
-	rounds []*round
+	// passes are those worked out so far; the first is that of the incumbents.
+	passes []*pass
 }
 
-func newRace(in Input, p *program.Program) *race {
-	r := &race{Input: in, program: p, seats: math.MaxInt, tree: newTree(in.Snapshot, in.Candidates, p)}
+func newChooser(in Input, p *program.Program) *chooser {
+	r := &chooser{Input: in, program: p, wanted: math.MaxInt, tree: newTree(in.Snapshot, in.Candidates, p)}
 	if p.Limited {
-		r.seats = p.Wanted
+		r.wanted = p.Wanted
 	}
-	r.round(in.Incumbents)
+	r.passFor(in.Incumbents)
 	return r
 }
 
-func (r *race) first() *round { return r.rounds[0] }
+func (r *chooser) firstPass() *pass { return r.passes[0] }
 
-// among returns the position of a candidate. Ok is false where the cluster is none.
-func (r *race) among(id fleet.ID) (position int, ok bool) {
+// positionOf returns the position of a candidate. Ok is false where the cluster is none.
+func (r *chooser) positionOf(id fleet.ID) (position int, ok bool) {
 	return slices.BinarySearch(r.Candidates, id)
 }
 
 // eligible says whether the candidate at a position has all that it must have to be chosen.
-func (r *race) eligible(position int) bool {
+func (r *chooser) eligible(position int) bool {
 	return r.tree == nil || r.tree.leafOf[position] != outside
 }
 
-// round is the candidates as a run sees them that starts from given incumbents: who of them is one, scored and in order.
-type round struct {
-	*race
+// pass is the candidates as a run sees them that starts from given incumbents: who of them is one, scored and in order.
+type pass struct {
+	*chooser
 
 	incumbents *bitset.BitSet
-	// missing are the candidates that are none in this round: those let in only while they are incumbents.
-	missing *bitset.BitSet
+	// absent are the candidates that are none in this round: those let in only while they are incumbents.
+	absent  *bitset.BitSet
 	columns []score.Column
 	order   order
 }
 
-// round returns the round of some incumbents.
-func (r *race) round(incumbents *bitset.BitSet) *round {
-	for _, known := range r.rounds {
-		if same(known.incumbents, incumbents) {
+// passFor returns the round of some incumbents.
+func (r *chooser) passFor(incumbents *bitset.BitSet) *pass {
+	for _, known := range r.passes {
+		if equalSets(known.incumbents, incumbents) {
 			return known
 		}
 	}
-	out := &round{race: r, incumbents: incumbents, missing: r.strangers(incumbents)}
+	out := &pass{chooser: r, incumbents: incumbents, absent: r.absentGuests(incumbents)}
 	out.order = newOrder(out)
-	out.rank()
-	r.rounds = append(r.rounds, out)
+	out.score()
+	r.passes = append(r.passes, out)
 	return out
 }
 
-// strangers returns the guests that are not among some incumbents. They are read-only.
-func (r *race) strangers(incumbents *bitset.BitSet) *bitset.BitSet {
-	if r.Guests.None() {
-		return r.Snapshot.Nobody()
+// absentGuests returns the guests that are not among some incumbents. They are read-only.
+func (r *chooser) absentGuests(incumbents *bitset.BitSet) *bitset.BitSet {
+	if r.RetainedOnly.None() {
+		return r.Snapshot.EmptySet()
 	}
-	return r.Guests.Difference(incumbents)
+	return r.RetainedOnly.Difference(incumbents)
 }
 
-// absent says whether the candidate at a position is none in this round.
-func (r *round) absent(position int) bool { return r.missing.Test(r.Candidates[position]) }
+// isAbsent says whether the candidate at a position is none in this round.
+func (r *pass) isAbsent(position int) bool { return r.absent.Test(r.Candidates[position]) }
 
-// rank scores the candidates of the round. The totals of those that are absent mean nothing.
-func (r *round) rank() {
+// score scores the candidates of the round. The totals of those that are absent mean nothing.
+func (r *pass) score() {
 	in := r.Input.Input
 	in.Incumbents = r.incumbents
 	var positions []int
-	if r.missing.Any() {
+	if r.absent.Any() {
 		in.Candidates = nil
 		for i, id := range r.Candidates {
-			if !r.absent(i) {
+			if !r.isAbsent(i) {
 				positions, in.Candidates = append(positions, i), append(in.Candidates, id)
 			}
 		}
@@ -140,13 +140,13 @@ func (r *round) rank() {
 
 // column returns what a prioritizer says in the round: what it said in the first, where it cannot have changed. There is
 // room for its values.
-func (r *round) column(in score.Input, prioritizer int, room []int32) score.Column {
+func (r *pass) column(in score.Input, prioritizer int, room []int32) score.Column {
 	by := r.program.Prioritizers[prioritizer]
-	if len(r.rounds) > 0 && r.Guests.None() && score.Fixed(by) {
-		return r.first().columns[prioritizer]
+	if len(r.passes) > 0 && r.RetainedOnly.None() && score.IndependentOfSelection(by) {
+		return r.firstPass().columns[prioritizer]
 	}
-	return score.Of(in, by, room)
+	return score.Compute(in, by, room)
 }
 
-// same says whether two sets have the same members.
-func same(a, b *bitset.BitSet) bool { return a == b || a.SymmetricDifferenceCardinality(b) == 0 }
+// equalSets says whether two sets have the same members.
+func equalSets(a, b *bitset.BitSet) bool { return a == b || a.SymmetricDifferenceCardinality(b) == 0 }

@@ -61,7 +61,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-func TestRankOfTheBeaten(t *testing.T) {
+func TestRankOfTheOutranked(t *testing.T) {
 	w := enginetest.NewWorld(p().AddOn("r", "s", 1).Obj(), enginetest.Set("all").Obj()).Bind("ns", "all")
 	for name, value := range map[string]int32{"a": 30, "b": 40, "c": 50, "d": 90} {
 		cluster := enginetest.Cluster(name).In("all")
@@ -76,15 +76,15 @@ func TestRankOfTheBeaten(t *testing.T) {
 		got[cluster.Name()] = result.Trace.Verdict(id)
 	}
 	want := map[string]verdict.Verdict{
-		"a": {Code: verdict.Beaten, Argument: verdict.Rank{Position: 3, Score: 130, Cut: 150}},
-		"b": {Code: verdict.Beaten, Argument: verdict.Rank{Position: 2, Score: 140, Cut: 150}},
+		"a": {Code: verdict.Outranked, Argument: verdict.Rank{Position: 3, Score: 130, Cut: 150}},
+		"b": {Code: verdict.Outranked, Argument: verdict.Rank{Position: 2, Score: 140, Cut: 150}},
 		"c": {Code: verdict.Selected},
-		"d": {Code: verdict.Beaten, Argument: verdict.Rank{Position: 4, Score: 190, Cut: 150, Demoted: true}},
+		"d": {Code: verdict.Outranked, Argument: verdict.Rank{Position: 4, Score: 190, Cut: 150, Penalized: true}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("verdicts (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[verdict.Code]int{verdict.Selected: 1, verdict.Beaten: 3}, result.Trace.Tally()); diff != "" {
+	if diff := cmp.Diff(map[verdict.Code]int{verdict.Selected: 1, verdict.Outranked: 3}, result.Trace.CountVerdicts()); diff != "" {
 		t.Errorf("tally (-want +got):\n%s", diff)
 	}
 }

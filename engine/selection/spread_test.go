@@ -23,9 +23,9 @@ func wanted(n int32) shape {
 	return func(s *clusterv1beta1.PlacementSpec) { s.NumberOfClusters = &n }
 }
 
-// over spreads over labels, each the next level; a key that begins with ! is a hard constraint, one that begins with @ is
+// spreadOver spreads over labels, each the next level; a key that begins with ! is a hard constraint, one that begins with @ is
 // that of a claim.
-func over(maxSkew int32, keys ...string) shape {
+func spreadOver(maxSkew int32, keys ...string) shape {
 	return func(s *clusterv1beta1.PlacementSpec) {
 		for _, key := range keys {
 			term := clusterv1beta1.SpreadConstraintsTerm{TopologyKeyType: clusterv1beta1.TopologyKeyTypeLabel, MaxSkew: maxSkew}
@@ -41,7 +41,7 @@ func over(maxSkew int32, keys ...string) shape {
 	}
 }
 
-func apart(keys ...string) shape {
+func antiAffinity(keys ...string) shape {
 	return func(s *clusterv1beta1.PlacementSpec) {
 		for _, key := range keys {
 			s.SpreadPolicy.AntiAffinity = append(s.SpreadPolicy.AntiAffinity, clusterv1beta1.AntiAffinityTerm{
@@ -112,8 +112,8 @@ func parse(text string) []*clusterv1.ManagedCluster {
 	return out
 }
 
-// hub is a world of the placement ns/p, with a shape and incumbents.
-func hub(clusters string, incumbents []string, shapes ...shape) *enginetest.World {
+// fleetWith is a world of the placement ns/p, with a shape and incumbents.
+func fleetWith(clusters string, incumbents []string, shapes ...shape) *enginetest.World {
 	p := enginetest.Placement("ns", "p").Obj()
 	for _, shape := range shapes {
 		shape(&p.Spec)
@@ -151,92 +151,92 @@ func TestSpread(t *testing.T) {
 		want      string
 	}{
 		"without a constraint names decide":      {regions, []shape{wanted(2)}, "", "e1 e2"},
-		"the emptiest domain goes first":         {regions, []shape{wanted(2), over(1, "region")}, "", "e1 u1"},
-		"rounds go on while there is room":       {regions, []shape{wanted(4), over(1, "region")}, "", "e1 e2 u1 u2"},
-		"soft constraints are broken for a seat": {regions, []shape{wanted(5), over(1, "region")}, "", "e1 e2 e3 u1 u2"},
-		"hard ones are not":                      {regions, []shape{wanted(6), over(1, "!region")}, "", "e1 e2 e3 u1 u2"},
-		"hard ones choose without a number too":  {regions, []shape{over(1, "!region")}, "", "e1 e2 e3 u1 u2"},
-		"soft ones need a number":                {regions, []shape{over(1, "region")}, "", "e1 e2 e3 e4 u1 u2"},
-		"maxSkew is how much fuller one may be":  {regions, []shape{over(2, "!region")}, "", "e1 e2 e3 e4 u1 u2"},
+		"the emptiest domain goes first":         {regions, []shape{wanted(2), spreadOver(1, "region")}, "", "e1 u1"},
+		"rounds go on while there is room":       {regions, []shape{wanted(4), spreadOver(1, "region")}, "", "e1 e2 u1 u2"},
+		"soft constraints are broken for a seat": {regions, []shape{wanted(5), spreadOver(1, "region")}, "", "e1 e2 e3 u1 u2"},
+		"hard ones are not":                      {regions, []shape{wanted(6), spreadOver(1, "!region")}, "", "e1 e2 e3 u1 u2"},
+		"hard ones choose without a number too":  {regions, []shape{spreadOver(1, "!region")}, "", "e1 e2 e3 u1 u2"},
+		"soft ones need a number":                {regions, []shape{spreadOver(1, "region")}, "", "e1 e2 e3 e4 u1 u2"},
+		"maxSkew is how much fuller one may be":  {regions, []shape{spreadOver(2, "!region")}, "", "e1 e2 e3 e4 u1 u2"},
 		"zones are balanced within regions": {
 			"e1 region=eu zone=1\ne2 region=eu zone=1\ne3 region=eu zone=2\nu1 region=us zone=1\nu2 region=us zone=2",
-			[]shape{wanted(4), over(1, "region", "zone")},
+			[]shape{wanted(4), spreadOver(1, "region", "zone")},
 			"", "e1 e3 u1 u2",
 		},
 		"a zone of the same name in another region is another": {
 			"a region=eu zone=1\nb region=us zone=1\nc region=us zone=2",
-			[]shape{wanted(2), over(1, "region", "zone")},
+			[]shape{wanted(2), spreadOver(1, "region", "zone")},
 			"", "a b",
 		},
 		"of two constraints the first counts more": {
 			"a region=eu zone=1\nb region=us zone=1\nc region=eu zone=2\nd region=eu zone=3",
-			[]shape{wanted(2), over(1, "region", "zone")},
+			[]shape{wanted(2), spreadOver(1, "region", "zone")},
 			"", "a b",
 		},
 		"claims divide as labels do": {
-			"a @region=eu\nb @region=eu\nc @region=us", []shape{wanted(2), over(1, "@region")}, "", "a c",
+			"a @region=eu\nb @region=eu\nc @region=us", []shape{wanted(2), spreadOver(1, "@region")}, "", "a c",
 		},
 		"clusters without the key are a domain of their own": {
-			"a region=eu\nb region=eu\nc\nd\ne region=", []shape{wanted(3), over(1, "region")}, "", "a c e",
+			"a region=eu\nb region=eu\nc\nd\ne region=", []shape{wanted(3), spreadOver(1, "region")}, "", "a c e",
 		},
 		"clusters without the key of a hard constraint are not chosen": {
-			"a region=eu\nb\nc region=us", []shape{over(1, "!region")}, "", "a c",
+			"a region=eu\nb\nc region=us", []shape{spreadOver(1, "!region")}, "", "a c",
 		},
 		"only domains of those that passed the filters count": {
-			"a region=eu\nb region=eu\nc region=us bad", []shape{over(1, "!region")}, "", "a b",
+			"a region=eu\nb region=eu\nc region=us bad", []shape{spreadOver(1, "!region")}, "", "a b",
 		},
 		"an excess goes before every score": {
-			"a region=eu cpu=9\nb region=eu cpu=8\nc region=us cpu=1", []shape{wanted(2), over(1, "region"), byCPU(10)}, "", "a c",
+			"a region=eu cpu=9\nb region=eu cpu=8\nc region=us cpu=1", []shape{wanted(2), spreadOver(1, "region"), byCPU(10)}, "", "a c",
 		},
 		"within maxSkew a score may be worth more": {
-			"a region=eu cpu=9\nb region=eu cpu=8\nc region=us cpu=1", []shape{wanted(2), over(2, "region"), byCPU(10)}, "", "a b",
+			"a region=eu cpu=9\nb region=eu cpu=8\nc region=us cpu=1", []shape{wanted(2), spreadOver(2, "region"), byCPU(10)}, "", "a b",
 		},
 		"and the spread less or more by its weight": {
 			"a region=eu cpu=9\nb region=eu cpu=8\nc region=us cpu=1",
-			[]shape{wanted(2), over(2, "region"), byCPU(10), prefer(clusterv1beta1.PrioritizerSpread, 10)},
+			[]shape{wanted(2), spreadOver(2, "region"), byCPU(10), prefer(clusterv1beta1.PrioritizerSpread, 10)},
 			"", "a b",
 		},
 		"with a weight that suffices": {
 			"a region=eu cpu=9\nb region=eu cpu=8\nc region=us cpu=1",
-			[]shape{wanted(2), over(2, "region"), byCPU(5), prefer(clusterv1beta1.PrioritizerSpread, 10)},
+			[]shape{wanted(2), spreadOver(2, "region"), byCPU(5), prefer(clusterv1beta1.PrioritizerSpread, 10)},
 			"", "a c",
 		},
 		"in Exact mode the spread is no score unless listed": {
-			"a region=eu cpu=9\nb region=eu cpu=8\nc region=us cpu=1", []shape{wanted(2), over(2, "region"), exact, byCPU(1)}, "", "a b",
+			"a region=eu cpu=9\nb region=eu cpu=8\nc region=us cpu=1", []shape{wanted(2), spreadOver(2, "region"), exact, byCPU(1)}, "", "a b",
 		},
 		"listed, it is": {
 			"a region=eu cpu=9\nb region=eu cpu=8\nc region=us cpu=7",
-			[]shape{wanted(2), over(2, "region"), exact, byCPU(1), prefer(clusterv1beta1.PrioritizerSpread, 2)},
+			[]shape{wanted(2), spreadOver(2, "region"), exact, byCPU(1), prefer(clusterv1beta1.PrioritizerSpread, 2)},
 			"", "a c",
 		},
 		"a tier goes before the spread": {
-			"a region=eu tier=x\nb region=eu tier=x\nc region=us tier=y", []shape{wanted(2), over(1, "region"), tiers("x", "y")}, "", "a b",
+			"a region=eu tier=x\nb region=eu tier=x\nc region=us tier=y", []shape{wanted(2), spreadOver(1, "region"), tiers("x", "y")}, "", "a b",
 		},
 		"a hard constraint goes before the tier": {
-			"a region=eu tier=x\nb region=eu tier=x\nc region=us tier=y", []shape{wanted(2), over(1, "!region"), tiers("x", "y")}, "", "a c",
+			"a region=eu tier=x\nb region=eu tier=x\nc region=us tier=y", []shape{wanted(2), spreadOver(1, "!region"), tiers("x", "y")}, "", "a c",
 		},
 		"PreferNoSelect goes before the spread": {
-			"a region=eu\nb region=eu\nc region=us old", []shape{wanted(2), over(1, "region")}, "", "a b",
+			"a region=eu\nb region=eu\nc region=us old", []shape{wanted(2), spreadOver(1, "region")}, "", "a b",
 		},
-		"an incumbent stays where its domain has a seat": {regions, []shape{wanted(2), over(1, "region")}, "e4 u2", "e4 u2"},
-		"one too many in a domain goes":                  {regions, []shape{wanted(2), over(1, "region")}, "e3 e4", "e3 u1"},
-		"nobody is wanted":                               {regions, []shape{wanted(0), over(1, "region"), apart("zone")}, "", ""},
-		"anti-affinity puts one in each domain":          {regions, []shape{apart("region")}, "", "e1 u1"},
-		"and keeps who is there":                         {regions, []shape{apart("region")}, "e3 u2", "e3 u2"},
-		"as many as are wanted":                          {regions, []shape{wanted(1), apart("region")}, "", "e1"},
-		"anti-affinity over two topologies crosses":      {regions, []shape{apart("region", "zone")}, "", "e1"},
-		"the empty value is a domain like any other":     {"a zone=\nb zone=\nc zone=1\nd", []shape{apart("zone")}, "", "a c"},
+		"an incumbent stays where its domain has a seat": {regions, []shape{wanted(2), spreadOver(1, "region")}, "e4 u2", "e4 u2"},
+		"one too many in a domain goes":                  {regions, []shape{wanted(2), spreadOver(1, "region")}, "e3 e4", "e3 u1"},
+		"nobody is wanted":                               {regions, []shape{wanted(0), spreadOver(1, "region"), antiAffinity("zone")}, "", ""},
+		"anti-affinity puts one in each domain":          {regions, []shape{antiAffinity("region")}, "", "e1 u1"},
+		"and keeps who is there":                         {regions, []shape{antiAffinity("region")}, "e3 u2", "e3 u2"},
+		"as many as are wanted":                          {regions, []shape{wanted(1), antiAffinity("region")}, "", "e1"},
+		"anti-affinity over two topologies crosses":      {regions, []shape{antiAffinity("region", "zone")}, "", "e1"},
+		"the empty value is a domain like any other":     {"a zone=\nb zone=\nc zone=1\nd", []shape{antiAffinity("zone")}, "", "a c"},
 		"anti-affinity within a spread": {
 			"a region=eu host=1\nb region=eu host=2\nc region=us host=1\nd region=us host=2",
-			[]shape{wanted(2), over(1, "region"), apart("host")},
+			[]shape{wanted(2), spreadOver(1, "region"), antiAffinity("host")},
 			"", "a d",
 		},
 		"a better one takes the place of an incumbent of its domain": {
-			"a zone=1 cpu=1\nb zone=1 cpu=9\nc zone=2 cpu=5", []shape{apart("zone"), byCPU(10)}, "a c", "b c",
+			"a zone=1 cpu=1\nb zone=1 cpu=9\nc zone=2 cpu=5", []shape{antiAffinity("zone"), byCPU(10)}, "a c", "b c",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result := decide(t, hub(tc.clusters, strings.Fields(tc.incumbent), tc.shapes...))
+			result := decide(t, fleetWith(tc.clusters, strings.Fields(tc.incumbent), tc.shapes...))
 			if got := strings.Join(slices.Sorted(slices.Values(result.Clusters())), " "); got != tc.want {
 				t.Errorf("chosen %q, want %q; %s", got, tc.want, result.Misconfigured.Message)
 			}
@@ -244,17 +244,17 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// say renders what becomes of each cluster that is not just selected.
-func say(result *engine.Result) map[string]string {
+// verdicts renders what becomes of each cluster that is not just selected.
+func verdicts(result *engine.Result) map[string]string {
 	out := map[string]string{}
 	for id, cluster := range result.Trace.Snapshot.Clusters() {
 		switch v := result.Trace.Verdict(id); argument := v.Argument.(type) {
-		case verdict.Cap:
-			out[cluster.Name()] = fmt.Sprintf("%s: %s, domain %q, lacks %v, by %q", v.Code, argument.Constraint, argument.Domain, argument.Lacks, argument.By)
+		case verdict.Constraint:
+			out[cluster.Name()] = fmt.Sprintf("%s: %s, domain %q, lacks %v, by %q", v.Code, argument.Constraint, argument.Domain, argument.Lacks, argument.TakenBy)
 		case verdict.Wait:
 			out[cluster.Name()] = fmt.Sprintf("%s until %s", v.Code, argument.Until.Sub(enginetest.Epoch))
 		case verdict.Hold:
-			out[cluster.Name()] = fmt.Sprintf("%s: %s, problem %q, until %s", v.Code, argument.Fell, argument.Problem, argument.Until.Sub(enginetest.Epoch))
+			out[cluster.Name()] = fmt.Sprintf("%s: %s, problem %q, until %s", v.Code, argument.Underlying, argument.Problem, argument.Until.Sub(enginetest.Epoch))
 		default:
 			if v.Code != verdict.Selected {
 				out[cluster.Name()] = v.Code.String()
@@ -273,7 +273,7 @@ func TestWhatKeepsAClusterOut(t *testing.T) {
 	}{
 		"anti-affinity": {
 			"a zone=1\nb zone=1\nc",
-			[]shape{wanted(2), apart("zone")},
+			[]shape{wanted(2), antiAffinity("zone")},
 			map[string]string{
 				"b": `Capped: anti-affinity over label zone, domain "1", lacks false, by "a"`,
 				"c": `Capped: anti-affinity over label zone, domain "", lacks true, by ""`,
@@ -282,7 +282,7 @@ func TestWhatKeepsAClusterOut(t *testing.T) {
 		},
 		"a hard constraint": {
 			"a region=eu\nb region=eu\nc region=eu\nd region=us\ne",
-			[]shape{wanted(5), over(1, "!region")},
+			[]shape{wanted(5), spreadOver(1, "!region")},
 			map[string]string{
 				"c": `Capped: spread over label region, domain "eu", lacks false, by ""`,
 				"e": `Capped: spread over label region, domain "", lacks true, by ""`,
@@ -291,25 +291,25 @@ func TestWhatKeepsAClusterOut(t *testing.T) {
 		},
 		"a soft constraint does, for who would else have a place": {
 			"a region=eu\nb region=eu\nc region=eu\nd region=us\ne region=eu",
-			[]shape{wanted(3), over(1, "region")},
+			[]shape{wanted(3), spreadOver(1, "region")},
 			map[string]string{"c": `Capped: spread over label region, domain "eu", lacks false, by ""`, "e": "Beaten"},
 			"All cluster decisions scheduled",
 		},
 		"so does the lack of its key": {
 			"a\nb\nc\nd region=us",
-			[]shape{wanted(3), over(1, "region")},
+			[]shape{wanted(3), spreadOver(1, "region")},
 			map[string]string{"c": `Capped: spread over label region, domain "", lacks true, by ""`},
 			"All cluster decisions scheduled",
 		},
 		"each counts once, for the first that keeps it out": {
 			"a zone=1 region=eu\nb zone=1 region=eu\nc zone=2 region=eu",
-			[]shape{wanted(5), over(1, "!region"), apart("zone")},
+			[]shape{wanted(5), spreadOver(1, "!region"), antiAffinity("zone")},
 			map[string]string{"b": `Capped: anti-affinity over label zone, domain "1", lacks false, by "a"`},
 			"3 cluster decisions unscheduled; anti-affinity over label zone keeps out 1 ManagedClusters",
 		},
 		"everybody": {
 			"a\nb",
-			[]shape{wanted(2), apart("zone")},
+			[]shape{wanted(2), antiAffinity("zone")},
 			map[string]string{
 				"a": `Capped: anti-affinity over label zone, domain "", lacks true, by ""`,
 				"b": `Capped: anti-affinity over label zone, domain "", lacks true, by ""`,
@@ -327,8 +327,8 @@ func TestWhatKeepsAClusterOut(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result := decide(t, hub(tc.clusters, nil, tc.shapes...))
-			if diff := cmp.Diff(tc.want, say(result)); diff != "" {
+			result := decide(t, fleetWith(tc.clusters, nil, tc.shapes...))
+			if diff := cmp.Diff(tc.want, verdicts(result)); diff != "" {
 				t.Errorf("verdicts (-want +got):\n%s", diff)
 			}
 			if result.Satisfied.Message != tc.says {

@@ -35,16 +35,16 @@ const (
 	// Expired says that a taint was tolerated for a time that is over. The argument is a Taint.
 	Expired
 
-	// Capped says that the cluster passed every filter, that it would have a place by its rank, and that it must not or
+	// ConstraintBlocked says that the cluster passed every filter, that it would have a place by its rank, and that it must not or
 	// should not take it beside those that are selected: anti-affinity or spread is in the way. The argument is a Cap.
-	Capped
+	ConstraintBlocked
 
 	// Waiting says that the cluster passed every filter, is of an earlier tier than a selected one, and has not qualified
 	// for long enough to displace it. The argument is a Wait.
 	Waiting
 
-	// Beaten says that the cluster passed every filter and that others rank before it. The argument is a Rank.
-	Beaten
+	// Outranked says that the cluster passed every filter and that others rank before it. The argument is a Rank.
+	Outranked
 
 	// Held says that the cluster stays selected although the run would drop it or could not tell whether it still
 	// qualifies: the disruption policy does not let it go yet, an expression ran over its cost limit, or the set that it
@@ -79,11 +79,11 @@ func (c Code) String() string {
 		return "Tainted"
 	case Expired:
 		return "Expired"
-	case Capped:
+	case ConstraintBlocked:
 		return "Capped"
 	case Waiting:
 		return "Waiting"
-	case Beaten:
+	case Outranked:
 		return "Beaten"
 	case Held:
 		return "Held"
@@ -96,8 +96,8 @@ func (c Code) String() string {
 	}
 }
 
-// In says whether a cluster with this code is in the decisions.
-func (c Code) In() bool { return c == Selected || c == Held || c == Kept }
+// IsSelected says whether a cluster with this code is in the decisions.
+func (c Code) IsSelected() bool { return c == Selected || c == Held || c == Kept }
 
 // Verdict is the answer for one cluster. Argument is nil where the code documents none.
 type Verdict struct {
@@ -130,15 +130,15 @@ type Taint struct {
 	ExpiredAt time.Time
 }
 
-// Cap says what keeps a cluster from standing beside those that are selected.
-type Cap struct {
+// Constraint says what keeps a cluster from standing beside those that are selected.
+type Constraint struct {
 	// Constraint is what is in the way, such as "anti-affinity over label zone" or "spread over label region".
 	Constraint string
 	// Domain is the value of the label or claim that puts the cluster in its domain. Lacks is set where it has none.
 	Domain string
 	Lacks  bool
-	// By is the selected cluster that takes up the domain, the first by name; empty for spread.
-	By string
+	// TakenBy is the selected cluster that takes up the domain, the first by name; empty for spread.
+	TakenBy string
 }
 
 // Wait says how long a cluster of an earlier tier waits.
@@ -153,8 +153,8 @@ type Rank struct {
 	Position int
 	// Score is the cluster's total, Cut the total of the last cluster selected.
 	Score, Cut int64
-	// Demoted is set where a PreferNoSelect taint that is not tolerated ranks the cluster after all without one.
-	Demoted bool
+	// Penalized is set where a PreferNoSelect taint that is not tolerated ranks the cluster after all without one.
+	Penalized bool
 }
 
 // Hold says why a cluster is held.
@@ -162,16 +162,16 @@ type Hold struct {
 	// Problem is why nobody can tell whether the cluster qualifies; empty where it is the disruption policy alone that
 	// holds it.
 	Problem string
-	// Fell is the verdict that the cluster would have if the disruption policy did not hold it; the zero Code where it
+	// Underlying is the verdict that the cluster would have if the disruption policy did not hold it; the zero Code where it
 	// does not.
-	Fell Code
+	Underlying Code
 	// Until is when the disruption policy lets the cluster go, if nothing changes; zero for never, and where Fell is zero.
 	Until time.Time
 }
 
 func (Mismatches) argument() {}
 func (Taint) argument()      {}
-func (Cap) argument()        {}
+func (Constraint) argument() {}
 func (Wait) argument()       {}
 func (Rank) argument()       {}
 func (Hold) argument()       {}

@@ -86,7 +86,7 @@ func TestAdmission(t *testing.T) {
 		"a binding without a spec":             {object: binding + "}", want: "spec.clusterSet: Invalid value: must be the same as metadata.name"},
 		"a status on a binding that was wrong": {object: binding + "spec: {clusterSet: a}, status: {conditions: []}}", old: binding + "spec: {clusterSet: b}}"},
 	}
-	kinds := served(t)
+	kinds := servedKinds(t)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			obj := parse(t, tc.object)
@@ -136,7 +136,7 @@ func TestDefaults(t *testing.T) {
 			want:   cluster + "spec: {hubAcceptsClient: true, leaseDurationSeconds: 60}}",
 		},
 	}
-	kinds := served(t)
+	kinds := servedKinds(t)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, want := parse(t, tc.object), parse(t, tc.want)

@@ -56,16 +56,16 @@ func definitions(t *testing.T) map[string]*apiextensions.CustomResourceDefinitio
 	return out
 }
 
-// kind is one served version of a CRD.
-type kind struct {
+// servedKind is one served version of a CRD.
+type servedKind struct {
 	schema   *structuralschema.Structural
 	strategy rest.RESTCreateUpdateStrategy
 }
 
-// served returns every kind in every version.
-func served(t *testing.T) map[schema.GroupVersionKind]kind {
+// servedKinds returns every kind in every version.
+func servedKinds(t *testing.T) map[schema.GroupVersionKind]servedKind {
 	t.Helper()
-	out := map[schema.GroupVersionKind]kind{}
+	out := map[schema.GroupVersionKind]servedKind{}
 	for _, crd := range definitions(t) {
 		for _, version := range crd.Spec.Versions {
 			gvk := schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind}
@@ -82,7 +82,7 @@ func served(t *testing.T) map[schema.GroupVersionKind]kind {
 				t.Fatal(err)
 			}
 			namespaced := crd.Spec.Scope == apiextensions.NamespaceScoped
-			out[gvk] = kind{
+			out[gvk] = servedKind{
 				schema:   structural,
 				strategy: customresource.NewStrategy(unstructuredTyper{}, namespaced, gvk, validator, nil, structural, nil, nil, nil),
 			}
@@ -93,7 +93,7 @@ func served(t *testing.T) map[schema.GroupVersionKind]kind {
 
 // admit does to an object what the server does on creation, or on update when old is given. The object changes as the
 // stored one would: unknown fields go, defaults come.
-func (k kind) admit(t *testing.T, obj, old *unstructured.Unstructured) field.ErrorList {
+func (k servedKind) admit(t *testing.T, obj, old *unstructured.Unstructured) field.ErrorList {
 	t.Helper()
 	k.normalise(obj)
 	if old == nil {
@@ -105,7 +105,7 @@ func (k kind) admit(t *testing.T, obj, old *unstructured.Unstructured) field.Err
 	return k.strategy.ValidateUpdate(t.Context(), obj, old)
 }
 
-func (k kind) normalise(obj *unstructured.Unstructured) {
+func (k servedKind) normalise(obj *unstructured.Unstructured) {
 	pruning.Prune(obj.Object, k.schema, true)
 	defaulting.PruneNonNullableNullsWithoutDefaults(obj.Object, k.schema)
 	defaulting.Default(obj.Object, k.schema)

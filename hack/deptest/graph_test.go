@@ -44,8 +44,8 @@ func load(t *testing.T) graph {
 	}
 }
 
-// own returns the packages in the given trees, sorted.
-func (g graph) own(from, except []string) []string {
+// packagesIn returns the packages in the given trees, sorted.
+func (g graph) packagesIn(from, except []string) []string {
 	in := func(pkg string, trees []string) bool {
 		return slices.ContainsFunc(trees, func(tree string) bool { return below(pkg, tree) })
 	}
@@ -58,8 +58,8 @@ func (g graph) own(from, except []string) []string {
 	return out
 }
 
-// chain returns the shortest way from a package to one in the given trees, or nil.
-func (g graph) chain(from string, trees []string) []string {
+// importChain returns the shortest way from a package to one in the given trees, or nil.
+func (g graph) importChain(from string, trees []string) []string {
 	before := map[string]string{from: ""}
 	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
 		pkg := queue[0]
@@ -88,10 +88,10 @@ func TestChain(t *testing.T) {
 		"b": {Imports: []string{"c"}},
 		"c": {Imports: []string{"d/e"}},
 	}
-	if got, want := g.chain("a", []string{"d"}), []string{"a", "c", "d/e"}; !slices.Equal(got, want) {
+	if got, want := g.importChain("a", []string{"d"}), []string{"a", "c", "d/e"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if got := g.chain("a", []string{"d/f"}); got != nil {
+	if got := g.importChain("a", []string{"d/f"}); got != nil {
 		t.Errorf("got %v, want nothing", got)
 	}
 }

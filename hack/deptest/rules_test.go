@@ -13,20 +13,20 @@ func below(pkg, root string) bool {
 	return pkg == root || strings.HasPrefix(pkg, root+"/")
 }
 
-// reach forbids packages to depend, however indirectly, on others.
-type reach struct {
+// importBan forbids packages to depend, however indirectly, on others.
+type importBan struct {
 	from   []string // package trees of this repository
 	except []string // trees among those that may
 	never  []string // package trees
 	reason string
 }
 
-func TestReach(t *testing.T) {
+func TestTransitiveImports(t *testing.T) {
 	surfaces := []string{
 		berth + "internal/controller", berth + "internal/webhook", berth + "internal/apiserver",
 		berth + "internal/cli", berth + "internal/console",
 	}
-	rules := map[string]reach{
+	rules := map[string]importBan{
 		"the engine has no client": {
 			from:   []string{berth + "engine"},
 			never:  []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "google.golang.org/grpc"},
@@ -74,7 +74,7 @@ func TestReach(t *testing.T) {
 		},
 	}
 	for _, surface := range surfaces {
-		rules[strings.TrimPrefix(surface, berth)+" knows no sibling"] = reach{
+		rules[strings.TrimPrefix(surface, berth)+" knows no sibling"] = importBan{
 			from:   []string{surface},
 			never:  slices.DeleteFunc(slices.Clone(surfaces), func(other string) bool { return other == surface }),
 			reason: "surfaces share through engine/, internal/source and internal/apply",
@@ -83,12 +83,12 @@ func TestReach(t *testing.T) {
 	graph := load(t)
 	for name, rule := range rules {
 		t.Run(name, func(t *testing.T) {
-			packages := graph.own(rule.from, rule.except)
+			packages := graph.packagesIn(rule.from, rule.except)
 			if len(packages) == 0 {
 				t.Skipf("no package in %v yet", rule.from)
 			}
 			for _, pkg := range packages {
-				if chain := graph.chain(pkg, rule.never); chain != nil {
+				if chain := graph.importChain(pkg, rule.never); chain != nil {
 					t.Errorf("%s\n%s", strings.Join(chain, "\n  imports "), rule.reason)
 				}
 			}
@@ -96,9 +96,9 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// TestDirect holds what our own packages import themselves. Apimachinery reaches net/http and klog, so banning those from
+// TestDirectImports holds what our own packages import themselves. Apimachinery reaches net/http and klog, so banning those from
 // the whole graph would ban apimachinery; what matters is that no code of ours uses them.
-func TestDirect(t *testing.T) {
+func TestDirectImports(t *testing.T) {
 	rules := map[string]struct {
 		from, except []string // package trees of this repository
 		trees        []string // what they must not import, or with allowed, all that they may beside the standard library
@@ -113,7 +113,7 @@ func TestDirect(t *testing.T) {
 		},
 		"a rollout is decided from values": {
 			from:   []string{berth + "rollout"},
-			except: []string{berth + "rollout/rehearsal"},
+			except: []string{berth + "rollout/simulation"},
 			trees:  []string{"context", "os", "net", "log", "io/ioutil", "syscall", "sync", "math/rand", "crypto/rand", "k8s.io/klog"},
 			reason: "each step depends on its arguments alone, so a controller that restarts goes on where it was",
 		},
@@ -133,7 +133,7 @@ func TestDirect(t *testing.T) {
 	graph := load(t)
 	for name, rule := range rules {
 		t.Run(name, func(t *testing.T) {
-			for _, pkg := range graph.own(rule.from, rule.except) {
+			for _, pkg := range graph.packagesIn(rule.from, rule.except) {
 				for _, imported := range graph[pkg].Imports {
 					bad := slices.ContainsFunc(rule.trees, func(tree string) bool { return below(imported, tree) })
 					if rule.allowed {
@@ -160,7 +160,7 @@ func TestEngineOrder(t *testing.T) {
 		}
 	}
 	graph := load(t)
-	for _, pkg := range graph.own([]string{berth + "engine"}, nil) {
+	for _, pkg := range graph.packagesIn([]string{berth + "engine"}, nil) {
 		own, known := rank[pkg]
 		if !known {
 			t.Errorf("%s has no rank; give it one here and in the design", pkg)

@@ -49,7 +49,7 @@ func checkCode(ctx context.Context, linter string) error {
 	if tree, err = filepath.EvalSymlinks(tree); err != nil {
 		return err
 	}
-	if err := plant(tree); err != nil {
+	if err := buildTree(tree); err != nil {
 		return fmt.Errorf("copying the planted tree: %w", err)
 	}
 	wants, err := readWants(tree, ".go", "// want ")
@@ -73,7 +73,7 @@ type want struct{ file, linter, text string }
 // issue is what a linter reports; file is relative to the planted tree.
 type issue struct{ file, linter, text string }
 
-func (w want) meets(i issue) bool {
+func (w want) matches(i issue) bool {
 	return i.file == w.file && i.linter == w.linter && strings.Contains(i.text, w.text)
 }
 
@@ -132,14 +132,14 @@ func report(ctx context.Context, linter, tree, module string) ([]issue, error) {
 func compare(wants []want, issues []issue) error {
 	missed := 0
 	for _, w := range wants {
-		if !slices.ContainsFunc(issues, w.meets) {
+		if !slices.ContainsFunc(issues, w.matches) {
 			missed++
 			fmt.Fprintf(os.Stderr, "%s: %s did not report %q\n", w.file, w.linter, w.text)
 		}
 	}
 	unwanted := 0
 	for _, i := range issues {
-		wanted := slices.ContainsFunc(wants, func(w want) bool { return w.meets(i) })
+		wanted := slices.ContainsFunc(wants, func(w want) bool { return w.matches(i) })
 		if !wanted && mustBeMarked(i.linter) {
 			unwanted++
 			fmt.Fprintf(os.Stderr, "%s: %s reported without reason: %s\n", i.file, i.linter, i.text)

@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// quota is the size the database may reach, etcd's advised maximum.
-	quota = 8 << 30
+	// quotaBytes is the size the database may reach, etcd's advised maximum.
+	quotaBytes = 8 << 30
 	// snapshotCount bounds the entries that raft keeps in memory and replays.
 	snapshotCount = 10_000
-	// slowRequest is worth a line in the log.
-	slowRequest = time.Second
+	// slowRequestThreshold is worth a line in the log.
+	slowRequestThreshold = time.Second
 )
 
 var errDamaged = errors.New("damaged")
@@ -42,8 +42,8 @@ type EtcdOptions struct {
 // Etcd is a running etcd server.
 type Etcd struct {
 	server *etcd.Etcd
-	// broken delivers the first fatal log call.
-	broken <-chan error
+	// fatal delivers the first fatal log call.
+	fatal <-chan error
 }
 
 // StartEtcd starts etcd and returns once it serves. Data that cannot be read is
@@ -76,7 +76,7 @@ func StartEtcd(ctx context.Context, opts EtcdOptions, logs Logs) (*Etcd, error) 
 		if r.err != nil {
 			return nil, startError(opts, r.err)
 		}
-		return serving(ctx, r.server, broken)
+		return awaitServing(ctx, r.server, broken)
 	case <-ctx.Done():
 		return nil, fmt.Errorf("starting etcd: %w", ctx.Err())
 	}
@@ -87,11 +87,11 @@ type result struct {
 	err    error
 }
 
-// serving waits until etcd answers.
-func serving(ctx context.Context, server *etcd.Etcd, broken <-chan error) (*Etcd, error) {
+// awaitServing waits until etcd answers.
+func awaitServing(ctx context.Context, server *etcd.Etcd, broken <-chan error) (*Etcd, error) {
 	select {
 	case <-server.Server.ReadyNotify():
-		return &Etcd{server: server, broken: broken}, nil
+		return &Etcd{server: server, fatal: broken}, nil
 	case err := <-broken:
 		return nil, dataError(server.Config().Dir, err)
 	case err := <-server.Err():
@@ -111,7 +111,7 @@ func (e *Etcd) Endpoint() string {
 // etcd is left as it is: closing waits for the goroutines that broke.
 func (e *Etcd) Run(ctx context.Context) error {
 	select {
-	case err := <-e.broken:
+	case err := <-e.fatal:
 		return err
 	case err := <-e.server.Err():
 		return fmt.Errorf("serving: %w", err)
@@ -138,11 +138,11 @@ func (o EtcdOptions) config() *etcd.Config {
 	cfg.ClientTLSInfo.TrustedCAFile = o.CA
 	cfg.ClientTLSInfo.ClientCertAuth = true
 	cfg.TlsMinVersion = "TLS1.3"
-	cfg.QuotaBackendBytes = quota
+	cfg.QuotaBackendBytes = quotaBytes
 	cfg.SnapshotCount = snapshotCount
 	cfg.UnsafeNoFsync = o.NoFsync
 	cfg.EnableGRPCGateway = false
-	cfg.WarningUnaryRequestDuration = slowRequest
+	cfg.WarningUnaryRequestDuration = slowRequestThreshold
 	return cfg
 }
 

@@ -20,7 +20,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
-	"github.com/berth-project/berth/internal/quiet"
+	"github.com/berth-project/berth/internal/expectederror"
 )
 
 // Logs says where the components' logs go.
@@ -36,11 +36,11 @@ type Logs struct {
 	Stopping func() bool
 }
 
-// lateRequests begins the message of a server some of whose requests, such as watches, outlive its grace. It has no error.
-const lateRequests = "Failed to shutdown server: "
+// lateShutdown begins the message of a server some of whose requests, such as watches, outlive its grace. It has no error.
+const lateShutdown = "Failed to shutdown server: "
 
-// noViews is in the error of an API server that reads the OpenAPI of the views after the manager that serves them has stopped.
-const noViews = "loading OpenAPI spec for "
+// missingOpenAPI is in the error of an API server that reads the OpenAPI of the views after the manager that serves them has stopped.
+const missingOpenAPI = "loading OpenAPI spec for "
 
 // expected says whether an error only follows from stopping: work that was canceled, a server or a connection that was closed, a
 // request that was not answered, or that was cut off.
@@ -48,7 +48,7 @@ func (l Logs) expected(err error, message string) bool {
 	if l.Stopping == nil || !l.Stopping() {
 		return false
 	}
-	if strings.HasPrefix(message, lateRequests) || err != nil && strings.Contains(err.Error(), noViews) {
+	if strings.HasPrefix(message, lateShutdown) || err != nil && strings.Contains(err.Error(), missingOpenAPI) {
 		return true
 	}
 	unanswered := &url.Error{}
@@ -64,7 +64,7 @@ func (l Logs) Route() error {
 		return fmt.Errorf("setting the log level: %w", err)
 	}
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(l.Writer), textlogger.Verbosity(l.Verbosity)))
-	klog.SetLoggerWithOptions(quiet.Logger(logger, l.expected), klog.ContextualLogger(true))
+	klog.SetLoggerWithOptions(expectederror.Logger(logger, l.expected), klog.ContextualLogger(true))
 	// gRPC reports each connection it opens and closes; only errors matter here.
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, l.Writer))
 	etcdClientLogger = zap.New(l.etcdCore()).Named("etcd-client")
@@ -96,23 +96,23 @@ func (l Logs) etcdCore() zapcore.Core {
 	}
 	format := zap.NewProductionEncoderConfig()
 	format.EncodeTime = zapcore.ISO8601TimeEncoder
-	return quietCore{zapcore.NewCore(zapcore.NewConsoleEncoder(format), zapcore.Lock(zapcore.AddSync(l.Writer)), level), l.expected}
+	return demotingCore{zapcore.NewCore(zapcore.NewConsoleEncoder(format), zapcore.Lock(zapcore.AddSync(l.Writer)), level), l.expected}
 }
 
-// quietCore writes as information the errors that are expected.
-type quietCore struct {
+// demotingCore writes as information the errors that are expected.
+type demotingCore struct {
 	zapcore.Core
 
 	expected func(err error, message string) bool
 }
 
 // With implements zapcore.Core.
-func (c quietCore) With(fields []zapcore.Field) zapcore.Core {
-	return quietCore{c.Core.With(fields), c.expected}
+func (c demotingCore) With(fields []zapcore.Field) zapcore.Core {
+	return demotingCore{c.Core.With(fields), c.expected}
 }
 
 // Check implements zapcore.Core.
-func (c quietCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+func (c demotingCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
 	if c.Enabled(entry.Level) {
 		return checked.AddCore(entry, c)
 	}
@@ -120,7 +120,7 @@ func (c quietCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *za
 }
 
 // Write implements zapcore.Core.
-func (c quietCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
+func (c demotingCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	for _, field := range fields {
 		if err, ok := field.Interface.(error); ok && entry.Level == zapcore.ErrorLevel && c.expected(err, entry.Message) {
 			entry.Level = zapcore.InfoLevel

@@ -30,7 +30,7 @@ func Binary(ctx context.Context) (string, error) {
 	if path := os.Getenv(binaryVariable); path != "" {
 		return filepath.Abs(path)
 	}
-	return build(ctx, "berth-hub", program)
+	return buildBinary(ctx, "berth-hub", program)
 }
 
 // ManagerBinary returns the path of an up-to-date berth, plain or with the race
@@ -41,30 +41,30 @@ func ManagerBinary(ctx context.Context, race bool) (string, error) {
 	if path := os.Getenv(managerVariable); path != "" {
 		return filepath.Abs(path)
 	}
-	root := filepath.Join(here(), "..", "..")
+	root := filepath.Join(packageDir(), "..", "..")
 	if race {
-		return build(ctx, "berth-race", "./cmd/berth", "-C", root, "-race")
+		return buildBinary(ctx, "berth-race", "./cmd/berth", "-C", root, "-race")
 	}
-	return build(ctx, "berth", "./cmd/berth", "-C", root)
+	return buildBinary(ctx, "berth", "./cmd/berth", "-C", root)
 }
 
 // PluginBinary returns the path of an up-to-date kubectl-berth, built like ManagerBinary's.
 func PluginBinary(ctx context.Context) (string, error) {
-	return build(ctx, "kubectl-berth", "./cmd/kubectl-berth", "-C", filepath.Join(here(), "..", ".."))
+	return buildBinary(ctx, "kubectl-berth", "./cmd/kubectl-berth", "-C", filepath.Join(packageDir(), "..", ".."))
 }
 
-// build builds a package into the user's cache folder, one build at a time, and
+// buildBinary builds a package into the user's cache folder, one build at a time, and
 // returns the path of the program.
-func build(ctx context.Context, name, from string, flags ...string) (string, error) {
+func buildBinary(ctx context.Context, name, from string, flags ...string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("finding the cache folder: %w", err)
 	}
-	dir := filepath.Join(cache, "berth", "hubtest", checkout())
+	dir := filepath.Join(cache, "berth", "hubtest", checkoutID())
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("creating the cache folder: %w", err)
 	}
-	unlock, err := lock(filepath.Join(dir, "lock"))
+	unlock, err := lockBuild(filepath.Join(dir, "lock"))
 	if err != nil {
 		return "", err
 	}
@@ -77,21 +77,21 @@ func build(ctx context.Context, name, from string, flags ...string) (string, err
 	return path, nil
 }
 
-// here returns the folder of this package in the checkout that it was built from.
-func here() string {
+// packageDir returns the folder of this package in the checkout that it was built from.
+func packageDir() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Dir(file)
 }
 
-// checkout tells apart the builds of several checkouts of this module.
-func checkout() string {
+// checkoutID tells apart the builds of several checkouts of this module.
+func checkoutID() string {
 	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(here())) // a hash never fails
+	_, _ = hash.Write([]byte(packageDir())) // a hash never fails
 	return strconv.FormatUint(hash.Sum64(), 16)
 }
 
-// lock keeps the test binaries of other packages from building at the same time.
-func lock(path string) (func(), error) {
+// lockBuild keeps the test binaries of other packages from building at the same time.
+func lockBuild(path string) (func(), error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the build lock: %w", err)

@@ -24,11 +24,11 @@ import (
 )
 
 const (
-	// crews is how many goroutines play the agents of a fleet.
-	crews = 4
-	// beats is how often an agent renews its lease within the lease's period: more
+	// fleetWorkers is how many goroutines play the agents of a fleet.
+	fleetWorkers = 4
+	// renewalsPerLease is how often an agent renews its lease within the lease's period: more
 	// often than real ones, since a test may share its machine.
-	beats = 4
+	renewalsPerLease = 4
 )
 
 // FleetOptions says what a fleet is like. The zero value of a field is a sensible
@@ -36,13 +36,13 @@ const (
 type FleetOptions struct {
 	// Clusters is how many there are.
 	Clusters int
-	// Lease is the period of their leases, in seconds; 1 where it is 0. A cluster is
+	// LeaseSeconds is the period of their leases, in seconds; 1 where it is 0. A cluster is
 	// unreachable when it has been silent for five of them.
-	Lease int32
+	LeaseSeconds int32
 	// Labels returns the labels of a cluster by its number.
 	Labels func(number int) map[string]string
-	// Ahead is by how much the clocks of the agents are ahead.
-	Ahead time.Duration
+	// ClockSkew is by how much the clocks of the agents are ahead.
+	ClockSkew time.Duration
 }
 
 // Fleet is a number of clusters that were accepted and have joined, each with a
@@ -50,11 +50,11 @@ type FleetOptions struct {
 // renews the lease that the hub has made, and sees to it that the cluster is
 // reported as it is. There is nothing behind them. It is safe for concurrent use.
 type Fleet struct {
-	client client.Client
-	clock  clock.PassiveClock
-	prefix string
-	ahead  time.Duration
-	agents []*agent
+	client    client.Client
+	clock     clock.PassiveClock
+	prefix    string
+	clockSkew time.Duration
+	agents    []*agent
 }
 
 // agent is the agent of one cluster.
@@ -62,10 +62,10 @@ type agent struct {
 	name string
 
 	mu sync.Mutex
-	// dead agents do nothing; sick ones report that their cluster is not available.
-	dead, sick bool
-	// failed is why the last beat failed, if it did.
-	failed error
+	// stopped agents do nothing; sick ones report that their cluster is not available.
+	stopped, unavailable bool
+	// lastErr is why the last beat failed, if it did.
+	lastErr error
 }
 
 // NewFleet stores a fleet and lets its agents live until the end of the test, when
@@ -82,16 +82,16 @@ func NewFleet(t testing.TB, hub *Hub, opts FleetOptions) *Fleet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &Fleet{client: to, clock: clock.RealClock{}, prefix: hub.Namespace(t), ahead: opts.Ahead}
-	opts.Lease = max(opts.Lease, 1)
+	f := &Fleet{client: to, clock: clock.RealClock{}, prefix: hub.Namespace(t), clockSkew: opts.ClockSkew}
+	opts.LeaseSeconds = max(opts.LeaseSeconds, 1)
 	for number := range opts.Clusters {
 		f.join(t, number, opts)
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	var living sync.WaitGroup
-	period := time.Duration(opts.Lease) * time.Second / beats
-	for crew := range crews {
-		living.Go(func() { wait.UntilWithContext(ctx, func(ctx context.Context) { f.beat(ctx, crew) }, period) })
+	period := time.Duration(opts.LeaseSeconds) * time.Second / renewalsPerLease
+	for crew := range fleetWorkers {
+		living.Go(func() { wait.UntilWithContext(ctx, func(ctx context.Context) { f.runAgents(ctx, crew) }, period) })
 	}
 	t.Cleanup(func() {
 		stop()
@@ -106,7 +106,7 @@ func (f *Fleet) join(t testing.TB, number int, opts FleetOptions) {
 	t.Helper()
 	name := f.Name(number)
 	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	cluster.Spec.LeaseDurationSeconds, cluster.Spec.HubAcceptsClient = opts.Lease, true
+	cluster.Spec.LeaseDurationSeconds, cluster.Spec.HubAcceptsClient = opts.LeaseSeconds, true
 	if opts.Labels != nil {
 		cluster.Labels = maps.Clone(opts.Labels(number))
 	}
@@ -119,7 +119,7 @@ func (f *Fleet) join(t testing.TB, number int, opts FleetOptions) {
 	for _, condition := range []metav1.Condition{
 		{Type: clusterv1.ManagedClusterConditionHubAccepted, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonHubClusterAdminAccepted},
 		{Type: clusterv1.ManagedClusterConditionJoined, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterJoined},
-		health(false),
+		availableCondition(false),
 	} {
 		meta.SetStatusCondition(&cluster.Status.Conditions, condition)
 	}
@@ -129,8 +129,8 @@ func (f *Fleet) join(t testing.TB, number int, opts FleetOptions) {
 	f.agents = append(f.agents, &agent{name: name})
 }
 
-// health is what an agent reports of its cluster.
-func health(sick bool) metav1.Condition {
+// availableCondition is what an agent reports of its cluster.
+func availableCondition(sick bool) metav1.Condition {
 	if sick {
 		return metav1.Condition{
 			Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionFalse,
@@ -147,8 +147,8 @@ func health(sick bool) metav1.Condition {
 func (f *Fleet) remove(t testing.TB) {
 	ctx := context.WithoutCancel(t.Context())
 	for _, a := range f.agents {
-		if t.Failed() && a.failed != nil {
-			t.Logf("the last beat of %s failed: %v", a.name, a.failed)
+		if t.Failed() && a.lastErr != nil {
+			t.Logf("the last beat of %s failed: %v", a.name, a.lastErr)
 		}
 		// The hub may be gone by now, on purpose; then so is all that it held.
 		_ = f.client.Delete(ctx, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: a.name}})
@@ -166,52 +166,52 @@ func (f *Fleet) Number(name string) int {
 	return slices.IndexFunc(f.agents, func(a *agent) bool { return a.name == name })
 }
 
-// Kill ends the agents of some clusters. Once it returns, they are silent.
-func (f *Fleet) Kill(numbers ...int) {
+// StopAgents ends the agents of some clusters. Once it returns, they are silent.
+func (f *Fleet) StopAgents(numbers ...int) {
 	for _, number := range numbers {
-		f.agents[number].is(true, false)
+		f.agents[number].setState(true, false)
 	}
 }
 
-// Revive lets the agents of some clusters live again, and report that they are
+// StartAgents lets the agents of some clusters live again, and report that they are
 // available.
-func (f *Fleet) Revive(numbers ...int) {
+func (f *Fleet) StartAgents(numbers ...int) {
 	for _, number := range numbers {
-		f.agents[number].is(false, false)
+		f.agents[number].setState(false, false)
 	}
 }
 
-// Sicken lets the agents of some clusters live, and report that they are not
+// ReportUnavailable lets the agents of some clusters live, and report that they are not
 // available.
-func (f *Fleet) Sicken(numbers ...int) {
+func (f *Fleet) ReportUnavailable(numbers ...int) {
 	for _, number := range numbers {
-		f.agents[number].is(false, true)
+		f.agents[number].setState(false, true)
 	}
 }
 
-func (a *agent) is(dead, sick bool) {
+func (a *agent) setState(dead, sick bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.dead, a.sick = dead, sick
+	a.stopped, a.unavailable = dead, sick
 }
 
-// beat does what every agent of a crew has to do.
-func (f *Fleet) beat(ctx context.Context, crew int) {
-	for number := crew; number < len(f.agents); number += crews {
-		f.agents[number].beat(ctx, f.client, f.clock.Now().Add(f.ahead))
+// runAgents does what every agent of a crew has to do.
+func (f *Fleet) runAgents(ctx context.Context, crew int) {
+	for number := crew; number < len(f.agents); number += fleetWorkers {
+		f.agents[number].heartbeat(ctx, f.client, f.clock.Now().Add(f.clockSkew))
 	}
 }
 
-// beat renews the lease and corrects the report. A hub that does not answer, or has
+// heartbeat renews the lease and corrects the report. A hub that does not answer, or has
 // made no lease yet, is asked again next time.
-func (a *agent) beat(ctx context.Context, hub client.Client, now time.Time) {
+func (a *agent) heartbeat(ctx context.Context, hub client.Client, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.dead {
+	if a.stopped {
 		return
 	}
-	if a.failed = a.renew(ctx, hub, now); a.failed == nil {
-		a.failed = a.report(ctx, hub)
+	if a.lastErr = a.renew(ctx, hub, now); a.lastErr == nil {
+		a.lastErr = a.report(ctx, hub)
 	}
 }
 
@@ -226,7 +226,7 @@ func (a *agent) report(ctx context.Context, hub client.Client) error {
 	if err := hub.Get(ctx, client.ObjectKey{Name: a.name}, cluster); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if !meta.SetStatusCondition(&cluster.Status.Conditions, health(a.sick)) {
+	if !meta.SetStatusCondition(&cluster.Status.Conditions, availableCondition(a.unavailable)) {
 		return nil
 	}
 	if err := hub.Status().Update(ctx, cluster); err != nil && !apierrors.IsConflict(err) {

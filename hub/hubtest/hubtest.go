@@ -35,11 +35,11 @@ import (
 )
 
 const (
-	startLimit = 2 * time.Minute
-	stopLimit  = 30 * time.Second
+	startTimeout = 2 * time.Minute
+	stopTimeout  = 30 * time.Second
 )
 
-var errStopLimit = errors.New("still running, so it was killed")
+var errStopTimeout = errors.New("still running, so it was killed")
 
 // Options configures a test's hub. The zero value is a hub with Berth's own
 // resource definitions, no manager, and a data folder that vanishes.
@@ -61,7 +61,7 @@ type Options struct {
 type Hub struct {
 	command    *exec.Cmd
 	stdin      io.Closer
-	output     *output
+	output     *hubOutput
 	kubeconfig string
 	config     *rest.Config
 	done       chan struct{}
@@ -112,7 +112,7 @@ func Start(ctx context.Context, opts Options) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	args, cleanup, err := opts.args()
 	if err != nil {
@@ -162,7 +162,7 @@ func (o Options) args() (args []string, cleanup func(), err error) {
 
 // launch starts the process. Its context carries no end: stopping is for Stop.
 func launch(ctx context.Context, binary string, args []string) (*Hub, error) {
-	hub := &Hub{output: newOutput(), done: make(chan struct{})}
+	hub := &Hub{output: newHubOutput(), done: make(chan struct{})}
 	hub.command = exec.CommandContext(context.WithoutCancel(ctx), binary, args...)
 	hub.command.Stdout = hub.output
 	hub.command.Stderr = hub.output
@@ -220,17 +220,17 @@ func (h *Hub) Output() string { return h.output.String() }
 // Stop ends the hub in its orderly way and waits for it. It returns an error if
 // the hub failed, now or earlier; a hub that Kill ended has not failed.
 func (h *Hub) Stop() error {
-	_ = h.stdin.Close()                                                 // closed already when the process is gone
-	ctx, cancel := context.WithTimeout(context.Background(), stopLimit) //nolint:forbidigo // runs after the test's context has ended
+	_ = h.stdin.Close()                                                   // closed already when the process is gone
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout) //nolint:forbidigo // runs after the test's context has ended
 	defer cancel()
 	var late error
 	select {
 	case <-h.done:
 	case <-ctx.Done():
-		late = errStopLimit
+		late = errStopTimeout
 		h.Kill()
 	}
-	if late == nil && (h.err == nil || killed(h.err)) {
+	if late == nil && (h.err == nil || wasKilled(h.err)) {
 		return nil
 	}
 	return fmt.Errorf("stopping the hub: %w: %s", errors.Join(late, h.err), h.output)

@@ -9,10 +9,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// KubeconfigOf writes a client configuration to a file and returns its path. The
+// WriteKubeconfig writes a client configuration to a file and returns its path. The
 // file goes with the hub's data, so that a process which outlives the test that
 // started it can read it again.
-func (h *Hub) KubeconfigOf(t testing.TB, config *rest.Config) string {
+func (h *Hub) WriteKubeconfig(t testing.TB, config *rest.Config) string {
 	t.Helper()
 	out := api.NewConfig()
 	out.Clusters["hub"] = &api.Cluster{

@@ -5,5 +5,5 @@ import "os"
 // longVariable asks for the long variants of tests, as make long does.
 const longVariable = "BERTH_LONG"
 
-// Long reports whether the long variants of tests are wanted: those that take minutes or hours.
-func Long() bool { return os.Getenv(longVariable) == "1" }
+// LongTests reports whether the long variants of tests are wanted: those that take minutes or hours.
+func LongTests() bool { return os.Getenv(longVariable) == "1" }

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// endLimit is far more than a process needs that ends by itself.
-	endLimit = 2 * time.Minute
-	// most is how much of a log a failing test shows.
-	most = 8000
+	// exitTimeout is far more than a process needs that ends by itself.
+	exitTimeout = 2 * time.Minute
+	// maxLogBytes is how much of a log a failing test shows.
+	maxLogBytes = 8000
 )
 
 var errRunning = errors.New("still running")
@@ -37,8 +37,8 @@ type ManagerOptions struct {
 	TaintUnjoined bool
 	// Args are further flags, which win over those that every manager gets.
 	Args []string
-	// MayFail is for tests that give the manager reason to log errors and refusals.
-	MayFail bool
+	// AllowErrors is for tests that give the manager reason to log errors and refusals.
+	AllowErrors bool
 	// Shared managers outlive the test: whoever started one stops it, and inspects
 	// it at the end of every test that uses it.
 	Shared bool
@@ -46,16 +46,16 @@ type ManagerOptions struct {
 
 // Manager is a running manager process.
 type Manager struct {
-	// Metrics and Webhooks are the addresses that it serves them on.
-	Metrics, Webhooks string
+	// MetricsAddress and Webhooks are the addresses that it serves them on.
+	MetricsAddress, WebhookAddress string
 
-	command *exec.Cmd
-	log     journal
-	mayFail bool
-	// inspected is how much of the log Inspect has seen.
-	inspected int
-	late      error
-	done      chan struct{}
+	command     *exec.Cmd
+	log         outputBuffer
+	allowErrors bool
+	// checkedBytes is how much of the log Inspect has seen.
+	checkedBytes int
+	stopErr      error
+	done         chan struct{}
 }
 
 // ManagerConfig returns a client configuration for the service account that a
@@ -85,12 +85,12 @@ func StartManager(t testing.TB, hub *Hub, opts ManagerOptions) *Manager {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &Manager{Metrics: FreeAddress(t), mayFail: opts.MayFail, done: make(chan struct{})}
+	m := &Manager{MetricsAddress: FreeAddress(t), allowErrors: opts.AllowErrors, done: make(chan struct{})}
 	if opts.Webhooks {
-		m.Webhooks = FreeAddress(t)
+		m.WebhookAddress = FreeAddress(t)
 	}
 	if opts.Kubeconfig == "" {
-		opts.Kubeconfig = hub.KubeconfigOf(t, hub.ManagerConfig(t))
+		opts.Kubeconfig = hub.WriteKubeconfig(t, hub.ManagerConfig(t))
 	}
 	m.command = exec.Command(binary, m.args(opts)...) //nolint:noctx // a shared manager outlives the test
 	m.command.Stdout, m.command.Stderr = &m.log, &m.log
@@ -105,7 +105,7 @@ func StartManager(t testing.TB, hub *Hub, opts ManagerOptions) *Manager {
 	if !opts.Shared {
 		t.Cleanup(func() {
 			m.Stop()
-			m.Inspect(t)
+			m.CheckLog(t)
 		})
 	}
 	return m
@@ -113,11 +113,11 @@ func StartManager(t testing.TB, hub *Hub, opts ManagerOptions) *Manager {
 
 func (m *Manager) args(opts ManagerOptions) []string {
 	out := []string{
-		"manager", "--kubeconfig=" + opts.Kubeconfig, "--metrics-bind-address=" + m.Metrics, "--health-probe-bind-address=0",
+		"manager", "--kubeconfig=" + opts.Kubeconfig, "--metrics-bind-address=" + m.MetricsAddress, "--health-probe-bind-address=0",
 		"--leader-elect=false", "--log-format=text", "--kube-api-qps=-1",
 	}
 	if opts.Webhooks {
-		out = append(out, "--webhook-bind-address="+m.Webhooks, "--webhook-url=https://"+m.Webhooks)
+		out = append(out, "--webhook-bind-address="+m.WebhookAddress, "--webhook-url=https://"+m.WebhookAddress)
 	}
 	if !opts.TaintUnjoined {
 		out = append(out, "--taint-unjoined=false")
@@ -149,16 +149,16 @@ func (m *Manager) Log() string { return m.log.String() }
 // Tail returns the end of the log.
 func (m *Manager) Tail() string {
 	log := m.Log()
-	return log[max(0, len(log)-most):]
+	return log[max(0, len(log)-maxLogBytes):]
 }
 
 // Done closes when the process has ended; the log is complete then.
 func (m *Manager) Done() <-chan struct{} { return m.done }
 
-// Ended waits for the process to end by itself and returns its exit code.
-func (m *Manager) Ended(t testing.TB) int {
+// WaitExit waits for the process to end by itself and returns its exit code.
+func (m *Manager) WaitExit(t testing.TB) int {
 	t.Helper()
-	Eventually(t, endLimit, func(context.Context) error {
+	Eventually(t, exitTimeout, func(context.Context) error {
 		select {
 		case <-m.done:
 			return nil
@@ -186,48 +186,48 @@ func (m *Manager) Kill() {
 // Stop ends the process in its orderly way and waits for its end. One that takes
 // too long is killed; Inspect tells. Stopping what has ended does nothing.
 func (m *Manager) Stop() {
-	_ = m.command.Process.Signal(syscall.SIGTERM)                       // it fails only when the process is gone
-	ctx, cancel := context.WithTimeout(context.Background(), stopLimit) //nolint:forbidigo // runs after the test's context has ended
+	_ = m.command.Process.Signal(syscall.SIGTERM)                         // it fails only when the process is gone
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout) //nolint:forbidigo // runs after the test's context has ended
 	defer cancel()
 	select {
 	case <-m.done:
 	case <-ctx.Done():
-		m.late = errStopLimit
+		m.stopErr = errStopTimeout
 		m.Kill()
 	}
 }
 
-// Inspect fails the test where the manager has raced, panicked or not ended in
+// CheckLog fails the test where the manager has raced, panicked or not ended in
 // time since it was last inspected, and, unless it may, where it has logged an
 // error or a refusal. A test that fails anyhow shows the end of the log.
-func (m *Manager) Inspect(t testing.TB) {
+func (m *Manager) CheckLog(t testing.TB) {
 	t.Helper()
-	if m.late != nil {
-		t.Errorf("stopping the manager: %v", m.late)
+	if m.stopErr != nil {
+		t.Errorf("stopping the manager: %v", m.stopErr)
 	}
 	signs := []string{"WARNING: DATA RACE", "panic:"}
-	if !m.mayFail {
+	if !m.allowErrors {
 		signs = append(signs, "level=ERROR", "forbidden")
 	}
 	log := m.Log()
 	log = log[:strings.LastIndexByte(log, '\n')+1] // whole lines
-	at := m.inspected
+	at := m.checkedBytes
 	for line := range strings.Lines(log[at:]) {
 		for _, sign := range signs {
-			if strings.Contains(line, sign) && !cutOff(line) {
-				t.Errorf("the manager's log:\n%s", log[at:min(len(log), at+len(line)+most/4)])
+			if strings.Contains(line, sign) && !isShutdownError(line) {
+				t.Errorf("the manager's log:\n%s", log[at:min(len(log), at+len(line)+maxLogBytes/4)])
 			}
 		}
 		at += len(line)
 	}
-	m.inspected = at
+	m.checkedBytes = at
 	if t.Failed() {
 		t.Logf("the end of the manager's log:\n%s", m.Tail())
 	}
 }
 
-// cutOff says whether an error is that of a manager that is told to end: what was under way is canceled, what was read for
+// isShutdownError says whether an error is that of a manager that is told to end: what was under way is canceled, what was read for
 // the first time is not read to its end.
-func cutOff(line string) bool {
+func isShutdownError(line string) bool {
 	return strings.Contains(line, context.Canceled.Error()) || strings.Contains(line, "Informer to sync")
 }

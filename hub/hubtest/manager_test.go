@@ -7,23 +7,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// recorder is a test that only notes how it failed.
-type recorder struct {
+// recordingTB is a test that only notes how it failed.
+type recordingTB struct {
 	testing.TB
 	failures []string
 }
 
-func (*recorder) Helper() {}
+func (*recordingTB) Helper() {}
 
-func (r *recorder) Failed() bool { return len(r.failures) > 0 }
+func (r *recordingTB) Failed() bool { return len(r.failures) > 0 }
 
-func (*recorder) Logf(string, ...any) {}
+func (*recordingTB) Logf(string, ...any) {}
 
-func (r *recorder) Errorf(format string, args ...any) {
+func (r *recordingTB) Errorf(format string, args ...any) {
 	r.failures = append(r.failures, fmt.Sprintf(format, args...))
 }
 
-func TestInspect(t *testing.T) {
+func TestCheckLog(t *testing.T) {
 	const failed = "level=ERROR msg=x\n"
 	cases := map[string]struct {
 		mayFail bool
@@ -47,12 +47,12 @@ func TestInspect(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			m := &Manager{mayFail: tc.mayFail}
+			m := &Manager{allowErrors: tc.mayFail}
 			_, _ = m.log.Write([]byte(tc.before))
-			m.Inspect(&recorder{TB: t})
+			m.CheckLog(&recordingTB{TB: t})
 			_, _ = m.log.Write([]byte(tc.log))
-			told := &recorder{TB: t}
-			m.Inspect(told)
+			told := &recordingTB{TB: t}
+			m.CheckLog(told)
 			if diff := cmp.Diff(tc.want, len(told.failures)); diff != "" {
 				t.Errorf("failures (-want +got):\n%s%q", diff, told.failures)
 			}
@@ -60,9 +60,9 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-func TestInspectTellsOfAManagerThatDidNotEnd(t *testing.T) {
-	told := &recorder{TB: t}
-	(&Manager{late: errStopLimit}).Inspect(told)
+func TestCheckLogReportsAManagerThatKeepsRunning(t *testing.T) {
+	told := &recordingTB{TB: t}
+	(&Manager{stopErr: errStopTimeout}).CheckLog(told)
 	if !told.Failed() {
 		t.Error("a manager that had to be killed passed")
 	}

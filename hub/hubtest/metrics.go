@@ -77,9 +77,9 @@ func (m Metrics) Writes(counts func(group, resource string) bool) map[string]flo
 	return out
 }
 
-// Measured returns the manager's metrics.
-func (m *Manager) Measured(ctx context.Context) (Metrics, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.Metrics+"/metrics", http.NoBody)
+// ReadMetrics returns the manager's metrics.
+func (m *Manager) ReadMetrics(ctx context.Context) (Metrics, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.MetricsAddress+"/metrics", http.NoBody)
 	if err != nil {
 		return nil, fmt.Errorf("asking for metrics: %w", err)
 	}
@@ -95,8 +95,8 @@ func (m *Manager) Measured(ctx context.Context) (Metrics, error) {
 	return parseMetrics(body)
 }
 
-// Measured returns the API server's metrics.
-func (h *Hub) Measured(t testing.TB) Metrics {
+// ReadMetrics returns the API server's metrics.
+func (h *Hub) ReadMetrics(t testing.TB) Metrics {
 	t.Helper()
 	body, err := h.Client(t).Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
 	if err != nil {

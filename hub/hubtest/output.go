@@ -10,19 +10,19 @@ import (
 // readyLine is how berth-hub says that it is ready.
 const readyLine = "export KUBECONFIG="
 
-// output collects what a hub prints and picks the kubeconfig from it.
-type output struct {
-	journal
+// hubOutput collects what a hub prints and picks the kubeconfig from it.
+type hubOutput struct {
+	outputBuffer
 	kubeconfig chan string
 	found      bool
 }
 
-func newOutput() *output {
-	return &output{kubeconfig: make(chan string, 1)}
+func newHubOutput() *hubOutput {
+	return &hubOutput{kubeconfig: make(chan string, 1)}
 }
 
 // Write implements io.Writer for the process.
-func (o *output) Write(data []byte) (int, error) {
+func (o *hubOutput) Write(data []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.text.Write(data)
@@ -33,7 +33,7 @@ func (o *output) Write(data []byte) (int, error) {
 }
 
 // scan looks for the ready line, once it is complete.
-func (o *output) scan() {
+func (o *hubOutput) scan() {
 	_, rest, ok := strings.Cut(o.text.String(), readyLine)
 	if !ok {
 		return
@@ -45,12 +45,12 @@ func (o *output) scan() {
 }
 
 // String returns everything printed so far.
-func (o *output) String() string {
-	return strings.TrimSpace(o.journal.String())
+func (o *hubOutput) String() string {
+	return strings.TrimSpace(o.outputBuffer.String())
 }
 
-// killed tells whether a process ended by SIGKILL.
-func killed(err error) bool {
+// wasKilled tells whether a process ended by SIGKILL.
+func wasKilled(err error) bool {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
 		return false

@@ -19,8 +19,8 @@ type ProxyOptions struct {
 	Shared bool
 	// Handle handles a request; forward passes it on. Nil passes all of them on.
 	Handle func(w http.ResponseWriter, r *http.Request, forward http.Handler)
-	// Answered sees what the API server answers, before the manager does.
-	Answered func(*http.Response) error
+	// OnResponse sees what the API server answers, before the manager does.
+	OnResponse func(*http.Response) error
 }
 
 // Proxy stands between one manager and the API server. It acts as the manager's service account, and lets in whoever
@@ -51,7 +51,7 @@ func NewProxy(t testing.TB, hub *Hub, opts ProxyOptions) *Proxy {
 		Transport:      transport,
 		FlushInterval:  -1, // watches
 		ErrorLog:       log.New(io.Discard, "", 0),
-		ModifyResponse: opts.Answered,
+		ModifyResponse: opts.OnResponse,
 	}
 	server := httptest.NewUnstartedServer(forward)
 	if opts.Handle != nil {
@@ -61,7 +61,7 @@ func NewProxy(t testing.TB, hub *Hub, opts ProxyOptions) *Proxy {
 	server.StartTLS()
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	config := &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
-	out := &Proxy{Kubeconfig: hub.KubeconfigOf(t, config), server: server}
+	out := &Proxy{Kubeconfig: hub.WriteKubeconfig(t, config), server: server}
 	if !opts.Shared {
 		t.Cleanup(out.Stop)
 	}
@@ -70,9 +70,9 @@ func NewProxy(t testing.TB, hub *Hub, opts ProxyOptions) *Proxy {
 
 // Stop ends the proxy.
 func (p *Proxy) Stop() {
-	p.BreakOff()
+	p.CloseConnections()
 	p.server.Close()
 }
 
-// BreakOff closes every connection of the manager, also those in use.
-func (p *Proxy) BreakOff() { p.server.CloseClientConnections() }
+// CloseConnections closes every connection of the manager, also those in use.
+func (p *Proxy) CloseConnections() { p.server.CloseClientConnections() }

@@ -13,8 +13,8 @@ import (
 	"github.com/berth-project/berth/config/apiserver"
 )
 
-// AllowViews lets everybody ask for the views, as an installation does.
-func (h *Hub) AllowViews(t testing.TB) {
+// GrantViews lets everybody ask for the views, as an installation does.
+func (h *Hub) GrantViews(t testing.TB) {
 	t.Helper()
 	for document := range strings.SplitSeq(apiserver.Access(), "\n---\n") {
 		var object client.Object = &rbacv1.ClusterRole{}
@@ -27,24 +27,24 @@ func (h *Hub) AllowViews(t testing.TB) {
 		if err := yaml.Unmarshal([]byte(document), object); err != nil {
 			t.Fatal(err)
 		}
-		h.ensure(t, object)
+		h.createIfMissing(t, object)
 	}
 }
 
-// LeadToViews makes the Service by which the API server reaches the views of a manager that is not in it, which is on
+// CreateViewService makes the Service by which the API server reaches the views of a manager that is not in it, which is on
 // this machine.
-func (h *Hub) LeadToViews(t testing.TB) {
+func (h *Hub) CreateViewService(t testing.TB) {
 	t.Helper()
 	const namespace = "berth-system"
-	h.ensure(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
-	h.ensure(t, &corev1.Service{
+	h.createIfMissing(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	h.createIfMissing(t, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "berth-views"},
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
 	})
 }
 
-// ensure creates an object unless it is there.
-func (h *Hub) ensure(t testing.TB, object client.Object) {
+// createIfMissing creates an object unless it is there.
+func (h *Hub) createIfMissing(t testing.TB, object client.Object) {
 	t.Helper()
 	if err := NewClient(t, h.Config()).Create(t.Context(), object); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)

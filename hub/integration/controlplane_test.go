@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	errThere     = errors.New("still there")
+	errPresent   = errors.New("still there")
 	errNotDenied = errors.New("not denied yet")
 )
 
@@ -33,12 +33,12 @@ func boatClient(t *testing.T, namespace string) dynamic.ResourceInterface {
 	return client.Resource(schema.GroupVersionResource{Group: "test.berth.dev", Version: "v1", Resource: "boats"}).Namespace(namespace)
 }
 
-// gone returns nil once err says that an object is not there.
-func gone(err error) error {
+// expectNotFound returns nil once err says that an object is not there.
+func expectNotFound(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	return errors.Join(errThere, err)
+	return errors.Join(errPresent, err)
 }
 
 func TestManifestsAreInstalled(t *testing.T) {
@@ -51,7 +51,7 @@ func TestManifestsAreInstalled(t *testing.T) {
 	}
 }
 
-func TestServerTellsItsRelease(t *testing.T) {
+func TestServerReportsItsRelease(t *testing.T) {
 	version, err := shared.Client(t).Discovery().ServerVersion()
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestServerTellsItsRelease(t *testing.T) {
 
 func TestNamespaceGetsItsAccountAndAuthority(t *testing.T) {
 	client, namespace := shared.Client(t), shared.Namespace(t)
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		_, accountErr := client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
 		authority, authorityErr := client.CoreV1().ConfigMaps(namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
 		if err := errors.Join(accountErr, authorityErr); err != nil {
@@ -88,11 +88,11 @@ func TestNamespaceDeletionEmptiesIt(t *testing.T) {
 	if err := client.CoreV1().Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		_, err := client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
-		return gone(err)
+		return expectNotFound(err)
 	})
-	if _, err := boatClient(t, namespace).Get(t.Context(), "dinghy", metav1.GetOptions{}); gone(err) != nil {
+	if _, err := boatClient(t, namespace).Get(t.Context(), "dinghy", metav1.GetOptions{}); expectNotFound(err) != nil {
 		t.Errorf("boat outlived its namespace: %v", err)
 	}
 }
@@ -114,9 +114,9 @@ func TestOwnedObjectsFollowTheirOwner(t *testing.T) {
 	if err := boatClient(t, namespace).Delete(t.Context(), "owner", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		_, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, "owned", metav1.GetOptions{})
-		return gone(err)
+		return expectNotFound(err)
 	})
 }
 
@@ -136,7 +136,7 @@ func TestClusterRolesAggregate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		role, err := roles.Get(ctx, "test-whole", metav1.GetOptions{})
 		if err == nil && len(role.Rules) != 1 {
 			err = fmt.Errorf("rules = %v, want those of test-piece", role.Rules)
@@ -145,7 +145,7 @@ func TestClusterRolesAggregate(t *testing.T) {
 	})
 }
 
-func TestUsersMayOnlyDoWhatRolesSay(t *testing.T) {
+func TestUsersAreLimitedByRoles(t *testing.T) {
 	namespace := shared.Namespace(t)
 	admin := shared.Client(t)
 	user, err := kubernetes.NewForConfig(shared.ConfigFor(t, "jane", "developers"))
@@ -164,7 +164,7 @@ func TestUsersMayOnlyDoWhatRolesSay(t *testing.T) {
 	if _, err := admin.RbacV1().RoleBindings(namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		_, err := maps.List(ctx, metav1.ListOptions{})
 		return err
 	})
@@ -173,7 +173,7 @@ func TestUsersMayOnlyDoWhatRolesSay(t *testing.T) {
 	}
 }
 
-func TestStrangersSeeHealthOnly(t *testing.T) {
+func TestAnonymousUsersSeeHealthOnly(t *testing.T) {
 	stranger, err := kubernetes.NewForConfig(rest.AnonymousClientConfig(shared.Config()))
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func TestBindingsAreGuardedWithoutWebhooks(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: set}, Spec: clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: set},
 		}
 	}
-	hubtest.Eventually(t, soon, func(ctx context.Context) error { // roles and policies are taken up a moment late
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { // roles and policies are taken up a moment late
 		return editor.Create(ctx, binding("mine"))
 	})
 	refused := func(what string, err error) {
@@ -77,8 +77,8 @@ func TestBindingsAreGuardedWithoutWebhooks(t *testing.T) {
 	}
 }
 
-// TestWithoutAManagerNoRoleReliesOnWebhooks holds what --no-manager installs.
-func TestWithoutAManagerNoRoleReliesOnWebhooks(t *testing.T) {
+// TestNoManagerInstallsNoWebhookRoles holds what --no-manager installs.
+func TestNoManagerInstallsNoWebhookRoles(t *testing.T) {
 	roles := shared.Client(t).RbacV1().ClusterRoles()
 	if _, err := roles.Get(t.Context(), "berth:managedcluster:creator", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the role that needs webhooks: %v, want it not installed", err)
@@ -88,8 +88,8 @@ func TestWithoutAManagerNoRoleReliesOnWebhooks(t *testing.T) {
 	}
 }
 
-// TestTheManagerWarnsOfRolesWithoutTheirGuard: in its log, in a metric and where a person looks at its readiness, which it keeps.
-func TestTheManagerWarnsOfRolesWithoutTheirGuard(t *testing.T) {
+// TestManagerWarnsOfRolesWithoutGuard: in its log, in a metric and where a person looks at its readiness, which it keeps.
+func TestManagerWarnsOfRolesWithoutGuard(t *testing.T) {
 	admin := hubtest.NewClient(t, shared.Config())
 	creator := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "berth:managedcluster:creator"}}
 	if err := admin.Create(t.Context(), creator); err != nil {
@@ -103,9 +103,9 @@ func TestTheManagerWarnsOfRolesWithoutTheirGuard(t *testing.T) {
 	address := hubtest.FreeAddress(t)
 	manager := hubtest.StartManager(t, shared, hubtest.ManagerOptions{Args: []string{"--health-probe-bind-address=" + address}})
 	const warning = "the ClusterRole berth:managedcluster:creator is not guarded"
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		ready, err := page(ctx, "http://"+address+"/readyz?verbose")
-		metrics, also := page(ctx, "http://"+manager.Metrics+"/metrics")
+		metrics, also := page(ctx, "http://"+manager.MetricsAddress+"/metrics")
 		switch {
 		case err != nil || also != nil:
 			return errors.Join(err, also)

@@ -18,8 +18,8 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// stopLimit is what a hub may take to stop in an orderly way.
-const stopLimit = 10 * time.Second
+// stopTimeout is what a hub may take to stop in an orderly way.
+const stopTimeout = 10 * time.Second
 
 // refused starts a hub that must not start and checks that it says why, without a
 // stack trace.
@@ -56,9 +56,9 @@ func exists(t *testing.T, hub *hubtest.Hub, name string) {
 	}
 }
 
-// TestDataOutlivesTheHub goes through the life of one data folder: an orderly
+// TestDataSurvivesRestarts goes through the life of one data folder: an orderly
 // stop, a crash, and damage.
-func TestDataOutlivesTheHub(t *testing.T) {
+func TestDataSurvivesRestarts(t *testing.T) {
 	opts := hubtest.Options{DataDir: filepath.Join(t.TempDir(), "data")}
 	first := hubtest.New(t, opts)
 	create(t, first, "written-before-stop")
@@ -102,8 +102,8 @@ func terminate(t *testing.T, hub *hubtest.Hub) {
 	<-hub.Done()
 	took := time.Since(begin)
 	t.Logf("stopped in %s", took.Round(time.Millisecond))
-	if took > stopLimit {
-		t.Errorf("stopping took %s, want at most %s", took, stopLimit)
+	if took > stopTimeout {
+		t.Errorf("stopping took %s, want at most %s", took, stopTimeout)
 	}
 	if err := hub.Stop(); err != nil {
 		t.Error(err)

@@ -13,8 +13,8 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// soon is far more than the control plane needs for anything.
-const soon = 30 * time.Second
+// testTimeout is far more than the control plane needs for anything.
+const testTimeout = 30 * time.Second
 
 var shared *hubtest.Hub
 

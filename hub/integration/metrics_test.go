@@ -17,8 +17,8 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// TestMetricsOfAHubAreForThoseWhoMayGetThem scrapes the manager of a hub, as Prometheus would.
-func TestMetricsOfAHubAreForThoseWhoMayGetThem(t *testing.T) {
+// TestMetricsNeedPermission scrapes the manager of a hub, as Prometheus would.
+func TestMetricsNeedPermission(t *testing.T) {
 	address := hubtest.FreeAddress(t)
 	hub := hubtest.New(t, hubtest.Options{Manager: true, Args: []string{"--metrics-bind-address=" + address}})
 	client := hub.Client(t)
@@ -55,7 +55,7 @@ func TestMetricsOfAHubAreForThoseWhoMayGetThem(t *testing.T) {
 		{"a scraper that may get the API server's metrics", hub.Config().Host, allowed, http.StatusOK, "apiserver_request_total"},
 		{"a caller of the API server without a token", hub.Config().Host, "", http.StatusUnauthorized, ""},
 	} {
-		hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 			request, err := http.NewRequestWithContext(ctx, http.MethodGet, step.url+"/metrics", http.NoBody)
 			if err != nil {
 				return err

@@ -43,7 +43,7 @@ func TestAnOrderlyStopLogsNoError(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		web := &clusterv1beta1.Placement{}
 		if err := admin.Get(ctx, client.ObjectKey{Namespace: "default", Name: "web"}, web); err != nil {
 			return err

@@ -33,33 +33,33 @@ func serviceAccountUser(namespace, name string) string {
 	return "system:serviceaccount:" + namespace + ":" + name
 }
 
-// Right is what is asked for: a verb on a resource, "resource" or "resource/subresource", of an API group.
-type Right struct {
+// Permission is what is asked for: a verb on a resource, "resource" or "resource/subresource", of an API group.
+type Permission struct {
 	Verb, Group, Resource string
 }
 
-// Names is a set of object names: some, or every one, those to come included.
-type Names struct {
+// NameSet is a set of object names: some, or every one, those to come included.
+type NameSet struct {
 	All   bool
 	Names sets.Set[string]
 }
 
 // Has says whether a name is in the set.
-func (n Names) Has(name string) bool { return n.All || n.Names.Has(name) }
+func (n NameSet) Has(name string) bool { return n.All || n.Names.Has(name) }
 
 // Index knows the ClusterRoles and ClusterRoleBindings of a hub. Its methods may be called from any goroutine.
 type Index struct {
-	mu    sync.RWMutex
-	rules map[string][]rbacv1.PolicyRule
-	// bound holds the bindings by name, bySubject the names of the bindings that name a subject.
-	bound     map[string]*rbacv1.ClusterRoleBinding
+	mu          sync.RWMutex
+	rulesByRole map[string][]rbacv1.PolicyRule
+	// bindings holds the bindings by name, bySubject the names of the bindings that name a subject.
+	bindings  map[string]*rbacv1.ClusterRoleBinding
 	bySubject map[string]sets.Set[string]
 }
 
 // NewIndex returns an index of no roles.
 func NewIndex() *Index {
 	return &Index{
-		rules: map[string][]rbacv1.PolicyRule{}, bound: map[string]*rbacv1.ClusterRoleBinding{},
+		rulesByRole: map[string][]rbacv1.PolicyRule{}, bindings: map[string]*rbacv1.ClusterRoleBinding{},
 		bySubject: map[string]sets.Set[string]{},
 	}
 }
@@ -68,14 +68,14 @@ func NewIndex() *Index {
 func (x *Index) SetRole(role *rbacv1.ClusterRole) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.rules[role.Name] = role.Rules
+	x.rulesByRole[role.Name] = role.Rules
 }
 
 // DeleteRole forgets a ClusterRole. Bindings to it grant nothing.
 func (x *Index) DeleteRole(name string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	delete(x.rules, name)
+	delete(x.rulesByRole, name)
 }
 
 // SetBinding records a ClusterRoleBinding.
@@ -83,9 +83,9 @@ func (x *Index) SetBinding(binding *rbacv1.ClusterRoleBinding) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.unbind(binding.Name)
-	x.bound[binding.Name] = binding
+	x.bindings[binding.Name] = binding
 	for _, subject := range binding.Subjects {
-		key := keyOf(subject)
+		key := subjectKey(subject)
 		if x.bySubject[key] == nil {
 			x.bySubject[key] = sets.New[string]()
 		}
@@ -101,13 +101,13 @@ func (x *Index) DeleteBinding(name string) {
 }
 
 func (x *Index) unbind(name string) {
-	binding, known := x.bound[name]
+	binding, known := x.bindings[name]
 	if !known {
 		return
 	}
-	delete(x.bound, name)
+	delete(x.bindings, name)
 	for _, subject := range binding.Subjects {
-		key := keyOf(subject)
+		key := subjectKey(subject)
 		x.bySubject[key].Delete(name)
 		if x.bySubject[key].Len() == 0 {
 			delete(x.bySubject, key)
@@ -115,19 +115,19 @@ func (x *Index) unbind(name string) {
 	}
 }
 
-// Names returns the names of the objects on which a subject has a right.
-func (x *Index) Names(who Subject, right Right) Names {
+// AllowedNames returns the names of the objects on which a subject has a right.
+func (x *Index) AllowedNames(who Subject, right Permission) NameSet {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	out := Names{Names: sets.New[string]()}
+	out := NameSet{Names: sets.New[string]()}
 	for _, key := range who.keys() {
 		for name := range x.bySubject[key] {
-			for _, rule := range x.rules[x.bound[name].RoleRef.Name] {
-				if !right.within(rule) {
+			for _, rule := range x.rulesByRole[x.bindings[name].RoleRef.Name] {
+				if !right.grantedBy(rule) {
 					continue
 				}
 				if len(rule.ResourceNames) == 0 {
-					return Names{All: true}
+					return NameSet{All: true}
 				}
 				out.Names.Insert(rule.ResourceNames...)
 			}
@@ -136,18 +136,18 @@ func (x *Index) Names(who Subject, right Right) Names {
 	return out
 }
 
-// within says whether a rule is about the right, names of objects aside.
-func (r Right) within(rule rbacv1.PolicyRule) bool {
-	return has(rule.Verbs, r.Verb) && has(rule.APIGroups, r.Group) && r.resourceIn(rule.Resources)
+// grantedBy says whether a rule is about the right, names of objects aside.
+func (r Permission) grantedBy(rule rbacv1.PolicyRule) bool {
+	return contains(rule.Verbs, r.Verb) && contains(rule.APIGroups, r.Group) && r.matchesResource(rule.Resources)
 }
 
-// resourceIn follows RBAC: "*" is every resource, "*/sub" is that subresource of each.
-func (r Right) resourceIn(resources []string) bool {
+// matchesResource follows RBAC: "*" is every resource, "*/sub" is that subresource of each.
+func (r Permission) matchesResource(resources []string) bool {
 	_, subresource, nested := strings.Cut(r.Resource, "/")
-	return has(resources, r.Resource) || nested && slices.Contains(resources, "*/"+subresource)
+	return contains(resources, r.Resource) || nested && slices.Contains(resources, "*/"+subresource)
 }
 
-func has(list []string, what string) bool {
+func contains(list []string, what string) bool {
 	return slices.Contains(list, what) || slices.Contains(list, rbacv1.ResourceAll)
 }
 
@@ -160,7 +160,7 @@ func (s Subject) keys() []string {
 	return out
 }
 
-func keyOf(subject rbacv1.Subject) string {
+func subjectKey(subject rbacv1.Subject) string {
 	switch subject.Kind {
 	case rbacv1.GroupKind:
 		return groupKey(subject.Name)

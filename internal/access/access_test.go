@@ -13,7 +13,7 @@ import (
 
 const group = "cluster.open-cluster-management.io"
 
-var bind = access.Right{Verb: "create", Group: group, Resource: "managedclustersets/bind"}
+var bind = access.Permission{Verb: "create", Group: group, Resource: "managedclustersets/bind"}
 
 func role(name string, rules ...rbacv1.PolicyRule) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
@@ -30,7 +30,7 @@ func rule(verb, apiGroup, resource string, names ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{apiGroup}, Resources: []string{resource}, ResourceNames: names}
 }
 
-func TestNames(t *testing.T) {
+func TestAllowedNames(t *testing.T) {
 	account := rbacv1.Subject{Kind: "ServiceAccount", Namespace: "team", Name: "placement"}
 	everyAccount := rbacv1.Subject{Kind: "Group", Name: "system:serviceaccounts"}
 	teamAccounts := rbacv1.Subject{Kind: "Group", Name: "system:serviceaccounts:team"}
@@ -39,29 +39,29 @@ func TestNames(t *testing.T) {
 	for sentence, test := range map[string]struct {
 		rule    rbacv1.PolicyRule
 		subject rbacv1.Subject
-		want    access.Names
+		want    access.NameSet
 	}{
-		"a rule with names grants those":             {rule("create", group, "managedclustersets/bind", "dev", "test"), account, access.Names{Names: sets.New("dev", "test")}},
-		"a rule without names grants all":            {rule("create", group, "managedclustersets/bind"), account, access.Names{All: true}},
-		"a literal star among the names is no glob":  {rule("create", group, "managedclustersets/bind", "*"), account, access.Names{Names: sets.New("*")}},
-		"every verb includes this one":               {rule("*", group, "managedclustersets/bind", "dev"), account, access.Names{Names: sets.New("dev")}},
-		"every group includes this one":              {rule("create", "*", "managedclustersets/bind", "dev"), account, access.Names{Names: sets.New("dev")}},
-		"every resource includes subresources":       {rule("create", group, "*", "dev"), account, access.Names{Names: sets.New("dev")}},
-		"a subresource of every resource":            {rule("create", group, "*/bind", "dev"), account, access.Names{Names: sets.New("dev")}},
-		"the resource itself is not its subresource": {rule("create", group, "managedclustersets", "dev"), account, access.Names{Names: sets.New[string]()}},
-		"another subresource grants nothing":         {rule("create", group, "managedclustersets/join", "dev"), account, access.Names{Names: sets.New[string]()}},
-		"another verb grants nothing":                {rule("get", group, "managedclustersets/bind", "dev"), account, access.Names{Names: sets.New[string]()}},
-		"another group grants nothing":               {rule("create", "apps", "managedclustersets/bind", "dev"), account, access.Names{Names: sets.New[string]()}},
-		"a group of all service accounts counts":     {rule("create", group, "managedclustersets/bind", "dev"), everyAccount, access.Names{Names: sets.New("dev")}},
-		"a group of the namespace's accounts counts": {rule("create", group, "managedclustersets/bind", "dev"), teamAccounts, access.Names{Names: sets.New("dev")}},
-		"an account named as a user counts":          {rule("create", group, "managedclustersets/bind", "dev"), asUser, access.Names{Names: sets.New("dev")}},
-		"what another subject may is no right":       {rule("create", group, "managedclustersets/bind", "dev"), stranger, access.Names{Names: sets.New[string]()}},
+		"a rule with names grants those":             {rule("create", group, "managedclustersets/bind", "dev", "test"), account, access.NameSet{Names: sets.New("dev", "test")}},
+		"a rule without names grants all":            {rule("create", group, "managedclustersets/bind"), account, access.NameSet{All: true}},
+		"a literal star among the names is no glob":  {rule("create", group, "managedclustersets/bind", "*"), account, access.NameSet{Names: sets.New("*")}},
+		"every verb includes this one":               {rule("*", group, "managedclustersets/bind", "dev"), account, access.NameSet{Names: sets.New("dev")}},
+		"every group includes this one":              {rule("create", "*", "managedclustersets/bind", "dev"), account, access.NameSet{Names: sets.New("dev")}},
+		"every resource includes subresources":       {rule("create", group, "*", "dev"), account, access.NameSet{Names: sets.New("dev")}},
+		"a subresource of every resource":            {rule("create", group, "*/bind", "dev"), account, access.NameSet{Names: sets.New("dev")}},
+		"the resource itself is not its subresource": {rule("create", group, "managedclustersets", "dev"), account, access.NameSet{Names: sets.New[string]()}},
+		"another subresource grants nothing":         {rule("create", group, "managedclustersets/join", "dev"), account, access.NameSet{Names: sets.New[string]()}},
+		"another verb grants nothing":                {rule("get", group, "managedclustersets/bind", "dev"), account, access.NameSet{Names: sets.New[string]()}},
+		"another group grants nothing":               {rule("create", "apps", "managedclustersets/bind", "dev"), account, access.NameSet{Names: sets.New[string]()}},
+		"a group of all service accounts counts":     {rule("create", group, "managedclustersets/bind", "dev"), everyAccount, access.NameSet{Names: sets.New("dev")}},
+		"a group of the namespace's accounts counts": {rule("create", group, "managedclustersets/bind", "dev"), teamAccounts, access.NameSet{Names: sets.New("dev")}},
+		"an account named as a user counts":          {rule("create", group, "managedclustersets/bind", "dev"), asUser, access.NameSet{Names: sets.New("dev")}},
+		"what another subject may is no right":       {rule("create", group, "managedclustersets/bind", "dev"), stranger, access.NameSet{Names: sets.New[string]()}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			index := access.NewIndex()
 			index.SetRole(role("r", test.rule))
 			index.SetBinding(binding("r", test.subject))
-			got := index.Names(access.ServiceAccount("team", "placement"), bind)
+			got := index.AllowedNames(access.ServiceAccount("team", "placement"), bind)
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("names (-want +got):\n%s", diff)
 			}
@@ -81,11 +81,11 @@ func TestGrantsEnd(t *testing.T) {
 			index := access.NewIndex()
 			index.SetRole(role("r", rule("create", group, "managedclustersets/bind", "dev")))
 			index.SetBinding(binding("r", account))
-			if !index.Names(access.ServiceAccount("team", "placement"), bind).Has("dev") {
+			if !index.AllowedNames(access.ServiceAccount("team", "placement"), bind).Has("dev") {
 				t.Fatal("there is no grant to end")
 			}
 			end(index)
-			if index.Names(access.ServiceAccount("team", "placement"), bind).Has("dev") {
+			if index.AllowedNames(access.ServiceAccount("team", "placement"), bind).Has("dev") {
 				t.Error("the grant did not end")
 			}
 		})

@@ -23,13 +23,13 @@ import (
 	viewconfig "github.com/berth-project/berth/config/apiserver"
 	"github.com/berth-project/berth/internal/apiserver/history"
 	"github.com/berth-project/berth/internal/apiserver/leader"
-	"github.com/berth-project/berth/internal/apiserver/sight"
+	"github.com/berth-project/berth/internal/apiserver/visibility"
 	"github.com/berth-project/berth/internal/source/informer"
 )
 
 var (
-	errUnfilled   = errors.New("serving the views: the caches were not filled")
-	errNotServing = errors.New("the views are not served yet")
+	errCachesNotSynced = errors.New("serving the views: the caches were not filled")
+	errNotServing      = errors.New("the views are not served yet")
 )
 
 // Add lets a manager serve the views, whether it leads or not. The manager is ready once it does.
@@ -43,7 +43,7 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	}
 	led := leader.New(leader.Options{
 		Hub: mgr.GetConfig(), Reader: mgr.GetAPIReader(), Writer: mgr.GetClient(), Namespace: options.Namespace, Address: options.Address,
-		ServerName: viewconfig.ServerName, Trusted: authorities(mgr.GetAPIReader()), Clock: options.Clock,
+		ServerName: viewconfig.ServerName, CABundle: authorities(mgr.GetAPIReader()), Clock: options.Clock,
 	})
 	r := &runner{mgr: mgr, options: options, past: past, synced: synced, leader: led}
 	if err := errors.Join(mgr.Add(r), mgr.Add(led), mgr.AddReadyzCheck(Name, r.check)); err != nil {
@@ -81,7 +81,7 @@ func (r *runner) Start(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil // told to stop
 		}
-		return errUnfilled
+		return errCachesNotSynced
 	}
 	select {
 	case <-r.options.Certificate.Ready():
@@ -128,16 +128,16 @@ func follow(ctx context.Context, informers cache.Cache, past *history.History) (
 	var synced []toolscache.InformerSynced
 	for _, add := range []func() (toolscache.InformerSynced, error){
 		func() (toolscache.InformerSynced, error) {
-			return stage(ctx, informers, past, &clusterv1.ManagedCluster{}, (*sight.Edit).SetCluster, (*sight.Edit).DeleteCluster)
+			return stage(ctx, informers, past, &clusterv1.ManagedCluster{}, (*visibility.Edit).SetCluster, (*visibility.Edit).DeleteCluster)
 		},
 		func() (toolscache.InformerSynced, error) {
-			return stage(ctx, informers, past, &clusterv1beta2.ManagedClusterSet{}, (*sight.Edit).SetSet, (*sight.Edit).DeleteSet)
+			return stage(ctx, informers, past, &clusterv1beta2.ManagedClusterSet{}, (*visibility.Edit).SetSet, (*visibility.Edit).DeleteSet)
 		},
 		func() (toolscache.InformerSynced, error) {
-			return stage(ctx, informers, past, &rbacv1.ClusterRole{}, (*sight.Edit).SetRole, (*sight.Edit).DeleteRole)
+			return stage(ctx, informers, past, &rbacv1.ClusterRole{}, (*visibility.Edit).SetRole, (*visibility.Edit).DeleteRole)
 		},
 		func() (toolscache.InformerSynced, error) {
-			return stage(ctx, informers, past, &rbacv1.ClusterRoleBinding{}, (*sight.Edit).SetBinding, (*sight.Edit).DeleteBinding)
+			return stage(ctx, informers, past, &rbacv1.ClusterRoleBinding{}, (*visibility.Edit).SetBinding, (*visibility.Edit).DeleteBinding)
 		},
 	} {
 		has, err := add()
@@ -152,9 +152,9 @@ func follow(ctx context.Context, informers cache.Cache, past *history.History) (
 // stage stages every change of one kind.
 func stage[T client.Object](
 	ctx context.Context, informers cache.Cache, past *history.History, kind T,
-	set func(*sight.Edit, T), remove func(*sight.Edit, string),
+	set func(*visibility.Edit, T), remove func(*visibility.Edit, string),
 ) (toolscache.InformerSynced, error) {
-	return informer.Follow(ctx, informers, kind,
-		func(object T) { past.Stage(func(e *sight.Edit) { set(e, object) }) },
-		func(name string) { past.Stage(func(e *sight.Edit) { remove(e, name) }) })
+	return informer.Watch(ctx, informers, kind,
+		func(object T) { past.Stage(func(e *visibility.Edit) { set(e, object) }) },
+		func(name string) { past.Stage(func(e *visibility.Edit) { remove(e, name) }) })
 }

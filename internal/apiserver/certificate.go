@@ -16,33 +16,33 @@ import (
 
 var errNoCertificate = errors.New("there is none")
 
-// serving returns how the server serves.
-func serving(options Options) (*server.SecureServingInfo, error) {
-	provider := &given{config: &tls.Config{MinVersion: tls.VersionTLS13}, source: options.Certificate}
-	options.Certificate.TLS(provider.config)
+// secureServing returns how the server serves.
+func secureServing(options Options) (*server.SecureServingInfo, error) {
+	provider := &certificateProvider{config: &tls.Config{MinVersion: tls.VersionTLS13}, source: options.Certificate}
+	options.Certificate.ConfigureTLS(provider.config)
 	if _, _, err := provider.content(); err != nil {
 		return nil, fmt.Errorf("getting a certificate for the views: %w", err)
 	}
 	return &server.SecureServingInfo{Listener: options.Listener, MinTLSVersion: tls.VersionTLS13, Cert: provider}, nil
 }
 
-// given is a certificate that others keep fresh.
-type given struct {
+// certificateProvider is a certificate that others keep fresh.
+type certificateProvider struct {
 	config *tls.Config
 	source certificate.Source
 }
 
 // Name implements dynamiccertificates.CertKeyContentProvider.
-func (*given) Name() string { return Name }
+func (*certificateProvider) Name() string { return Name }
 
 // AddListener implements dynamiccertificates.Notifier.
-func (g *given) AddListener(listener dynamiccertificates.Listener) {
+func (g *certificateProvider) AddListener(listener dynamiccertificates.Listener) {
 	g.source.OnChange(listener.Enqueue)
 }
 
 // CurrentCertKeyContent implements dynamiccertificates.CertKeyContentProvider. Where there is no certificate at the
 // moment it returns nothing, and the server keeps the last.
-func (g *given) CurrentCertKeyContent() (chain, key []byte) {
+func (g *certificateProvider) CurrentCertKeyContent() (chain, key []byte) {
 	chain, key, err := g.content()
 	if err != nil {
 		return nil, nil
@@ -50,7 +50,7 @@ func (g *given) CurrentCertKeyContent() (chain, key []byte) {
 	return chain, key
 }
 
-func (g *given) content() (chain, key []byte, err error) {
+func (g *certificateProvider) content() (chain, key []byte, err error) {
 	if g.config.GetCertificate == nil {
 		return nil, nil, errNoCertificate
 	}

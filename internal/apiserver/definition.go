@@ -51,8 +51,8 @@ func readDefinitions() (definitions, error) {
 	return out, nil
 }
 
-// columns returns what a resource looks like as a table.
-func (d definitions) columns(resource string) (rest.TableConvertor, error) {
+// tableConvertor returns what a resource looks like as a table.
+func (d definitions) tableConvertor(resource string) (rest.TableConvertor, error) {
 	out, err := tableconvertor.New(d[resource].AdditionalPrinterColumns)
 	if err != nil {
 		return nil, fmt.Errorf("reading the columns of %s: %w", resource, err)
@@ -60,10 +60,10 @@ func (d definitions) columns(resource string) (rest.TableConvertor, error) {
 	return out, nil
 }
 
-// describe lets the server publish the schemas as OpenAPI v2 and v3. The API server merges both documents with those of
+// configureOpenAPI lets the server publish the schemas as OpenAPI v2 and v3. The API server merges both documents with those of
 // every other API, so a schema that v2 cannot express would fail the document of the whole hub.
-func (d definitions) describe(config *server.Config, scheme *runtime.Scheme) error {
-	v3, err := d.structural()
+func (d definitions) configureOpenAPI(config *server.Config, scheme *runtime.Scheme) error {
+	v3, err := d.structuralSchemas()
 	if err != nil {
 		return err
 	}
@@ -72,8 +72,8 @@ func (d definitions) describe(config *server.Config, scheme *runtime.Scheme) err
 		v2[resource] = openapiv2.ToStructuralOpenAPIV2(schema)
 	}
 	namer := openapi.NewDefinitionNamer(scheme)
-	config.OpenAPIConfig = server.DefaultOpenAPIConfig(schemas(v2), namer)
-	config.OpenAPIV3Config = server.DefaultOpenAPIV3Config(schemas(v3), namer)
+	config.OpenAPIConfig = server.DefaultOpenAPIConfig(openAPIDefinitions(v2), namer)
+	config.OpenAPIV3Config = server.DefaultOpenAPIV3Config(openAPIDefinitions(v3), namer)
 	config.OpenAPIConfig.Info.Title, config.OpenAPIV3Config.Info.Title = Name, Name
 	name := func(model string) (string, spec.Extensions) {
 		if strings.Contains(model, "/") { // a type of ours goes by its path in Go
@@ -82,15 +82,15 @@ func (d definitions) describe(config *server.Config, scheme *runtime.Scheme) err
 		return namer.GetDefinitionName(model)
 	}
 	config.OpenAPIConfig.GetDefinitionName, config.OpenAPIV3Config.GetDefinitionName = name, name
-	config.OpenAPIV3Config.Definitions = schemas(v3)(func(model string) spec.Ref {
+	config.OpenAPIV3Config.Definitions = openAPIDefinitions(v3)(func(model string) spec.Ref {
 		published, _ := name(model)
 		return spec.MustCreateRef("#/components/schemas/" + common.EscapeJsonPointer(published))
 	})
 	return nil
 }
 
-// structural returns the schemas in the form in which the API server publishes those of its custom resources.
-func (d definitions) structural() (map[string]*structural.Structural, error) {
+// structuralSchemas returns the schemas in the form in which the API server publishes those of its custom resources.
+func (d definitions) structuralSchemas() (map[string]*structural.Structural, error) {
 	out := map[string]*structural.Structural{}
 	for resource, version := range d {
 		internal := &apiextensions.JSONSchemaProps{}
@@ -106,14 +106,14 @@ func (d definitions) structural() (map[string]*structural.Structural, error) {
 	return out, nil
 }
 
-// schemas returns the definitions that a document is made of: the given ones, their lists, and those of Kubernetes itself.
-func schemas(of map[string]*structural.Structural) common.GetOpenAPIDefinitions {
+// openAPIDefinitions returns the definitions that a document is made of: the given ones, their lists, and those of Kubernetes itself.
+func openAPIDefinitions(of map[string]*structural.Structural) common.GetOpenAPIDefinitions {
 	return func(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 		out := maps.Clone(generated.GetOpenAPIDefinitions(ref))
 		add := func(resource string, one, list any) {
 			name := util.GetCanonicalTypeName(one)
-			out[name] = object(of[resource], ref)
-			out[util.GetCanonicalTypeName(list)] = listOf(name, ref)
+			out[name] = objectDefinition(of[resource], ref)
+			out[util.GetCanonicalTypeName(list)] = listDefinition(name, ref)
 		}
 		add("managedclusters", &clusterv1.ManagedCluster{}, &clusterv1.ManagedClusterList{})
 		add("managedclustersets", &clusterv1beta2.ManagedClusterSet{}, &clusterv1beta2.ManagedClusterSetList{})
@@ -121,15 +121,15 @@ func schemas(of map[string]*structural.Structural) common.GetOpenAPIDefinitions 
 	}
 }
 
-// object returns the OpenAPI definition of an object, where metadata is a reference.
-func object(schema *structural.Structural, ref common.ReferenceCallback) common.OpenAPIDefinition {
+// objectDefinition returns the OpenAPI definition of an object, where metadata is a reference.
+func objectDefinition(schema *structural.Structural, ref common.ReferenceCallback) common.OpenAPIDefinition {
 	out := schema.ToKubeOpenAPI()
 	metadata := metav1.ObjectMeta{}.OpenAPIModelName()
 	out.Properties["metadata"] = reference(metadata, ref)
 	return common.OpenAPIDefinition{Schema: *out, Dependencies: []string{metadata}}
 }
 
-func listOf(item string, ref common.ReferenceCallback) common.OpenAPIDefinition {
+func listDefinition(item string, ref common.ReferenceCallback) common.OpenAPIDefinition {
 	metadata := metav1.ListMeta{}.OpenAPIModelName()
 	items := reference(item, ref)
 	text := *spec.StringProperty()

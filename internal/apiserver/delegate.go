@@ -20,33 +20,33 @@ import (
 )
 
 const (
-	// trust is the ConfigMap in kube-system where the hub says whom its aggregated servers may trust.
-	trust = "extension-apiserver-authentication"
-	// answerLife is how long an answer of the hub is believed.
-	answerLife = 5 * time.Second
-	// reviewLimit bounds one question to the hub.
-	reviewLimit = 10 * time.Second
+	// authConfigMap is the ConfigMap in kube-system where the hub says whom its aggregated servers may trust.
+	authConfigMap = "extension-apiserver-authentication"
+	// authCacheTTL is how long an answer of the hub is believed.
+	authCacheTTL = 5 * time.Second
+	// reviewTimeout bounds one question to the hub.
+	reviewTimeout = 10 * time.Second
 )
 
-// retry is how a question that the hub did not answer is asked again.
-func retry() *wait.Backoff {
+// retryBackoff is how a question that the hub did not answer is asked again.
+func retryBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.5, Jitter: 0.2, Steps: 5}
 }
 
-// delegate lets the hub say who calls, and whether he may call at all. Nobody comes in unnamed.
-func delegate(ctx context.Context, hub *clientrest.Config, config *server.Config) error {
+// delegateAuth lets the hub say who calls, and whether he may call at all. Nobody comes in unnamed.
+func delegateAuth(ctx context.Context, hub *clientrest.Config, config *server.Config) error {
 	client, err := kubernetes.NewForConfig(hub)
 	if err != nil {
 		return fmt.Errorf("reaching the hub: %w", err)
 	}
-	if err := authenticate(ctx, client, config); err != nil {
+	if err := configureAuthentication(ctx, client, config); err != nil {
 		return err
 	}
 	asked, err := authorizerfactory.DelegatingAuthorizerConfig{
 		SubjectAccessReviewClient: client.AuthorizationV1(),
-		AllowCacheTTL:             answerLife,
-		DenyCacheTTL:              answerLife,
-		WebhookRetryBackoff:       retry(),
+		AllowCacheTTL:             authCacheTTL,
+		DenyCacheTTL:              authCacheTTL,
+		WebhookRetryBackoff:       retryBackoff(),
 	}.New()
 	if err != nil {
 		return fmt.Errorf("delegating authorization: %w", err)
@@ -55,16 +55,16 @@ func delegate(ctx context.Context, hub *clientrest.Config, config *server.Config
 	return nil
 }
 
-// authenticate trusts the hub's front proxy to name the caller, and beside it the hub's client certificates and tokens.
-func authenticate(ctx context.Context, client kubernetes.Interface, config *server.Config) error {
-	proxy, err := proxyTrust(client)
+// configureAuthentication trusts the hub's front proxy to name the caller, and beside it the hub's client certificates and tokens.
+func configureAuthentication(ctx context.Context, client kubernetes.Interface, config *server.Config) error {
+	proxy, err := newRequestHeaderController(client)
 	if err != nil {
 		return err
 	}
 	if err := proxy.RunOnce(ctx); err != nil {
 		return fmt.Errorf("reading whom the hub trusts: %w", err)
 	}
-	users, err := authority(client, "client-ca", "client-ca-file")
+	users, err := caFromConfigMap(client, "client-ca", "client-ca-file")
 	if err != nil {
 		return err
 	}
@@ -78,9 +78,9 @@ func authenticate(ctx context.Context, client kubernetes.Interface, config *serv
 	}
 	who, _, err := authenticatorfactory.DelegatingAuthenticatorConfig{
 		TokenAccessReviewClient:            client.AuthenticationV1(),
-		TokenAccessReviewTimeout:           reviewLimit,
-		WebhookRetryBackoff:                retry(),
-		CacheTTL:                           answerLife,
+		TokenAccessReviewTimeout:           reviewTimeout,
+		WebhookRetryBackoff:                retryBackoff(),
+		CacheTTL:                           authCacheTTL,
 		ClientCertificateCAContentProvider: users,
 		RequestHeaderConfig:                headers,
 	}.New()
@@ -90,7 +90,7 @@ func authenticate(ctx context.Context, client kubernetes.Interface, config *serv
 	config.Authentication = server.AuthenticationInfo{Authenticator: who, RequestHeaderConfig: headers}
 	// Serving runs the providers that it is given, and so keeps the trust abreast of the ConfigMap.
 	trusted := []dynamiccertificates.CAContentProvider{users, proxy}
-	config.SecureServing.Listener = newPatient(ctx, config.SecureServing.Listener, trusted)
+	config.SecureServing.Listener = newGatedListener(ctx, config.SecureServing.Listener, trusted)
 	for _, provider := range trusted {
 		if err := config.Authentication.ApplyClientCert(provider, config.SecureServing); err != nil {
 			return fmt.Errorf("trusting client certificates: %w", err)
@@ -99,23 +99,23 @@ func authenticate(ctx context.Context, client kubernetes.Interface, config *serv
 	return nil
 }
 
-func proxyTrust(client kubernetes.Interface) (*options.DynamicRequestHeaderController, error) {
-	signers, err := authority(client, "front-proxy-ca", "requestheader-client-ca-file")
+func newRequestHeaderController(client kubernetes.Interface) (*options.DynamicRequestHeaderController, error) {
+	signers, err := caFromConfigMap(client, "front-proxy-ca", "requestheader-client-ca-file")
 	if err != nil {
 		return nil, err
 	}
 	return &options.DynamicRequestHeaderController{
 		ConfigMapCAController: signers,
 		RequestHeaderAuthRequestController: headerrequest.NewRequestHeaderAuthRequestController(
-			trust, metav1.NamespaceSystem, client,
+			authConfigMap, metav1.NamespaceSystem, client,
 			"requestheader-username-headers", "requestheader-uid-headers", "requestheader-group-headers",
 			"requestheader-extra-headers-prefix", "requestheader-allowed-names",
 		),
 	}, nil
 }
 
-func authority(client kubernetes.Interface, purpose, key string) (*dynamiccertificates.ConfigMapCAController, error) {
-	out, err := dynamiccertificates.NewDynamicCAFromConfigMapController(purpose, metav1.NamespaceSystem, trust, key, client)
+func caFromConfigMap(client kubernetes.Interface, purpose, key string) (*dynamiccertificates.ConfigMapCAController, error) {
+	out, err := dynamiccertificates.NewDynamicCAFromConfigMapController(purpose, metav1.NamespaceSystem, authConfigMap, key, client)
 	if err != nil {
 		return nil, fmt.Errorf("following the authority %s: %w", purpose, err)
 	}

@@ -19,8 +19,8 @@ const (
 	setModel     = "github.com/berth-project/berth/api/cluster/v1beta2.ManagedClusterSet"
 )
 
-// described returns a server configuration that publishes the schemas of the views.
-func described(t *testing.T) *server.Config {
+// newOpenAPIConfig returns a server configuration that publishes the schemas of the views.
+func newOpenAPIConfig(t *testing.T) *server.Config {
 	t.Helper()
 	definitions, err := readDefinitions()
 	if err != nil {
@@ -31,7 +31,7 @@ func described(t *testing.T) *server.Config {
 		t.Fatal(err)
 	}
 	config := server.NewConfig(serializer.NewCodecFactory(scheme))
-	if err := definitions.describe(config, scheme); err != nil {
+	if err := definitions.configureOpenAPI(config, scheme); err != nil {
 		t.Fatal(err)
 	}
 	config.OpenAPIConfig.Info.Version = "v1" // the server fills it in
@@ -41,7 +41,7 @@ func described(t *testing.T) *server.Config {
 // TestOpenAPIV2IsValidInBothForms encodes the published schemas as an API server that aggregates them does. One schema
 // that OpenAPI v2 does not have fails the document of the whole hub.
 func TestOpenAPIV2IsValidInBothForms(t *testing.T) {
-	swagger, err := builder.BuildOpenAPIDefinitionsForResources(described(t).OpenAPIConfig, clusterModel, clusterModel+"List", setModel, setModel+"List")
+	swagger, err := builder.BuildOpenAPIDefinitionsForResources(newOpenAPIConfig(t).OpenAPIConfig, clusterModel, clusterModel+"List", setModel, setModel+"List")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,12 +58,12 @@ func TestOpenAPIV2IsValidInBothForms(t *testing.T) {
 		}
 	}
 	for name, schema := range swagger.Definitions {
-		checkSpecified(t, name, schema)
+		checkSchema(t, name, schema)
 	}
 }
 
-// checkSpecified fails the test where an object of the views is published without what kubectl explain prints.
-func checkSpecified(t *testing.T, name string, schema spec.Schema) {
+// checkSchema fails the test where an object of the views is published without what kubectl explain prints.
+func checkSchema(t *testing.T, name string, schema spec.Schema) {
 	t.Helper()
 	if _, object := schema.Properties["spec"]; !object {
 		return
@@ -79,7 +79,7 @@ func checkSpecified(t *testing.T, name string, schema spec.Schema) {
 
 // TestOpenAPIV3IsValidInBothForms does the same for OpenAPI v3, which keeps what v2 does not have.
 func TestOpenAPIV3IsValidInBothForms(t *testing.T) {
-	schemas, err := builder3.BuildOpenAPIDefinitionsForResources(described(t).OpenAPIV3Config, clusterModel, clusterModel+"List", setModel, setModel+"List")
+	schemas, err := builder3.BuildOpenAPIDefinitionsForResources(newOpenAPIConfig(t).OpenAPIV3Config, clusterModel, clusterModel+"List", setModel, setModel+"List")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestOpenAPIV3IsValidInBothForms(t *testing.T) {
 		t.Errorf("encoding the document as protobuf: %v", err)
 	}
 	for name, schema := range schemas {
-		checkSpecified(t, name, *schema)
+		checkSchema(t, name, *schema)
 	}
 	if !strings.Contains(string(document), `"x-kubernetes-int-or-string":true`) {
 		t.Error("the document does not allow quantities as numbers")

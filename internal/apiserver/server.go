@@ -22,10 +22,10 @@ import (
 	"k8s.io/utils/clock"
 
 	viewv1 "github.com/berth-project/berth/api/view/v1"
-	"github.com/berth-project/berth/internal/apiserver/answer"
 	"github.com/berth-project/berth/internal/apiserver/history"
 	"github.com/berth-project/berth/internal/apiserver/leader"
 	"github.com/berth-project/berth/internal/apiserver/limit"
+	"github.com/berth-project/berth/internal/apiserver/placementapi"
 	"github.com/berth-project/berth/internal/apiserver/storage"
 	"github.com/berth-project/berth/internal/certificate"
 	"github.com/berth-project/berth/internal/record"
@@ -35,10 +35,10 @@ import (
 const Name = "views"
 
 const (
-	// requestLimit bounds every request but a watch, and how long the end waits for them.
-	requestLimit = 30 * time.Second
-	// watchGrace is what watchers have to go away at the end.
-	watchGrace = time.Second
+	// requestTimeout bounds every request but a watch, and how long the end waits for them.
+	requestTimeout = 30 * time.Second
+	// watchTerminationGrace is what watchers have to go away at the end.
+	watchTerminationGrace = time.Second
 )
 
 // Options configures the server.
@@ -68,22 +68,22 @@ func newServer(ctx context.Context, hub *clientrest.Config, options Options, pas
 	config.FeatureGate = utilfeature.DefaultFeatureGate
 	config.LoopbackClientConfig = &clientrest.Config{} // nothing here calls itself
 	config.EnableIndex, config.EnableProfiling, config.EnableMetrics = false, false, false
-	config.RequestTimeout, config.ShutdownWatchTerminationGracePeriod = requestLimit, watchGrace
+	config.RequestTimeout, config.ShutdownWatchTerminationGracePeriod = requestTimeout, watchTerminationGrace
 	config.ExternalAddress = options.Listener.Addr().String()
-	if config.SecureServing, err = serving(options); err != nil {
+	if config.SecureServing, err = secureServing(options); err != nil {
 		return nil, err
 	}
-	if err := delegate(ctx, hub, config); err != nil {
+	if err := delegateAuth(ctx, hub, config); err != nil {
 		return nil, err
 	}
 	definitions, err := readDefinitions()
 	if err != nil {
 		return nil, err
 	}
-	if err := definitions.describe(config, scheme); err != nil {
+	if err := definitions.configureOpenAPI(config, scheme); err != nil {
 		return nil, err
 	}
-	handle(config, answer.New(answer.Options{
+	addPlacementHandlers(config, placementapi.New(placementapi.Options{
 		Record: options.Record, Past: past, Authorizer: config.Authorization.Authorizer, Serializer: codecs, Leader: leader,
 	}))
 	out, err := config.Complete(nil).New(Name, server.NewEmptyDelegate())
@@ -100,17 +100,17 @@ func newServer(ctx context.Context, hub *clientrest.Config, options Options, pas
 	return out, nil
 }
 
-// handle lets what is asked of placements be answered behind the same guards as the views. What OCM's debug server answers
+// addPlacementHandlers lets what is asked of placements be answered behind the same guards as the views. What OCM's debug server answers
 // is allowed by the placement alone, so it goes past the question whether the caller may use the path.
-func handle(config *server.Config, answers *answer.Handler) {
+func addPlacementHandlers(config *server.Config, answers *placementapi.Handler) {
 	config.BuildHandlerChainFunc = func(views http.Handler, c *server.Config) http.Handler {
 		debug := genericapifilters.WithAuthentication(
-			answers.Debug(), c.Authentication.Authenticator, answer.Unnamed(), c.Authentication.APIAudiences, c.Authentication.RequestHeaderConfig)
+			answers.DebugHandler(), c.Authentication.Authenticator, placementapi.UnauthorizedHandler(), c.Authentication.APIAudiences, c.Authentication.RequestHeaderConfig)
 		debug = filters.WithMaxInFlightLimit(debug, c.MaxRequestsInFlight, c.MaxMutatingRequestsInFlight, c.LongRunningFunc)
 		debug = filters.WithPanicRecovery(genericapifilters.WithRequestInfo(debug, c.RequestInfoResolver), c.RequestInfoResolver)
-		guarded := server.DefaultBuildHandlerChain(answers.Before(views), c)
+		guarded := server.DefaultBuildHandlerChain(answers.Wrap(views), c)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if strings.HasPrefix(r.URL.Path, answer.DebugPath) {
+			if strings.HasPrefix(r.URL.Path, placementapi.DebugPath) {
 				debug.ServeHTTP(w, r)
 				return
 			}
@@ -135,17 +135,17 @@ func newScheme() (*runtime.Scheme, error) {
 }
 
 func newGroup(scheme *runtime.Scheme, codecs serializer.CodecFactory, definitions definitions, past *history.History, clock clock.WithTicker) (*server.APIGroupInfo, error) {
-	clusters, err := definitions.columns("managedclusters")
+	clusters, err := definitions.tableConvertor("managedclusters")
 	if err != nil {
 		return nil, err
 	}
-	sets, err := definitions.columns("managedclustersets")
+	sets, err := definitions.tableConvertor("managedclustersets")
 	if err != nil {
 		return nil, err
 	}
 	from := storage.Source{History: past, Clock: clock, Watches: limit.NewCounter(storage.MaxWatchesEach, storage.MaxWatches)}
 	group := server.NewDefaultAPIGroupInfo(viewv1.GroupName, scheme, metav1.ParameterCodec, codecs)
-	group.NegotiatedSerializer = textual{codecs}
+	group.NegotiatedSerializer = textCodecs{codecs}
 	group.VersionedResourcesStorageMap[viewv1.SchemeGroupVersion.Version] = map[string]rest.Storage{
 		"managedclusters":    storage.Clusters(from, clusters),
 		"managedclustersets": storage.Sets(from, sets),
@@ -153,13 +153,13 @@ func newGroup(scheme *runtime.Scheme, codecs serializer.CodecFactory, definition
 	return &group, nil
 }
 
-// textual is a codec factory without the binary formats, which the types of the views do not have.
-type textual struct {
+// textCodecs is a codec factory without the binary formats, which the types of the views do not have.
+type textCodecs struct {
 	serializer.CodecFactory
 }
 
 // SupportedMediaTypes implements runtime.NegotiatedSerializer.
-func (t textual) SupportedMediaTypes() []runtime.SerializerInfo {
+func (t textCodecs) SupportedMediaTypes() []runtime.SerializerInfo {
 	var out []runtime.SerializerInfo
 	for _, info := range t.CodecFactory.SupportedMediaTypes() {
 		if info.MediaType == runtime.ContentTypeJSON || info.MediaType == runtime.ContentTypeYAML {

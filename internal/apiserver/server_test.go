@@ -34,13 +34,13 @@ func TestTypesHaveOneName(t *testing.T) {
 	}
 }
 
-func TestOnlyTextIsSpoken(t *testing.T) {
+func TestOnlyTextMediaTypesAreServed(t *testing.T) {
 	scheme, err := newScheme()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, info := range (textual{serializer.NewCodecFactory(scheme)}).SupportedMediaTypes() {
+	for _, info := range (textCodecs{serializer.NewCodecFactory(scheme)}).SupportedMediaTypes() {
 		got = append(got, info.MediaType)
 	}
 	if diff := cmp.Diff([]string{"application/json", "application/yaml"}, got); diff != "" {
@@ -53,7 +53,7 @@ func TestSchemasAreThoseOfTheDefinitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := described(t)
+	config := newOpenAPIConfig(t)
 	published := config.OpenAPIConfig.GetDefinitions(func(string) spec.Ref { return spec.Ref{} })
 	for kind, resource := range map[string]string{clusterModel: "managedclusters", setModel: "managedclustersets"} {
 		if got, want := published[kind].Schema.Description, definitions[resource].Schema.OpenAPIV3Schema.Description; got != want || got == "" {
@@ -68,27 +68,27 @@ func TestSchemasAreThoseOfTheDefinitions(t *testing.T) {
 	}
 }
 
-// source is a certificate that a test changes.
-type source struct {
+// fakeSource is a certificate that a test changes.
+type fakeSource struct {
 	pair    *tls.Certificate
 	err     error
 	changed func()
 }
 
-func (s *source) TLS(config *tls.Config) {
+func (s *fakeSource) ConfigureTLS(config *tls.Config) {
 	config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.pair, s.err }
 }
 
-func (s *source) Ready() <-chan struct{} { return nil }
+func (s *fakeSource) Ready() <-chan struct{} { return nil }
 
-func (s *source) Until() (end time.Time, ok bool) { return time.Time{}, false }
+func (s *fakeSource) NotAfter() (end time.Time, ok bool) { return time.Time{}, false }
 
-func (s *source) OnChange(call func()) { s.changed = call }
+func (s *fakeSource) OnChange(call func()) { s.changed = call }
 
-// listener counts how often it is told.
-type listener int
+// enqueueCounter counts how often it is told.
+type enqueueCounter int
 
-func (l *listener) Enqueue() { *l++ }
+func (l *enqueueCounter) Enqueue() { *l++ }
 
 func pair(t *testing.T) *tls.Certificate {
 	t.Helper()
@@ -105,8 +105,8 @@ func pair(t *testing.T) *tls.Certificate {
 
 // TestCertificate serves with whatever certificate the source has at the moment, and with the last while it has none.
 func TestCertificate(t *testing.T) {
-	from, told := &source{pair: pair(t)}, listener(0)
-	info, err := serving(Options{Certificate: from})
+	from, told := &fakeSource{pair: pair(t)}, enqueueCounter(0)
+	info, err := secureServing(Options{Certificate: from})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestCertificate(t *testing.T) {
 
 func TestNoCertificate(t *testing.T) {
 	errBoom := errors.New("boom")
-	if _, err := serving(Options{Certificate: &source{err: errBoom}}); !errors.Is(err, errBoom) {
+	if _, err := secureServing(Options{Certificate: &fakeSource{err: errBoom}}); !errors.Is(err, errBoom) {
 		t.Errorf("serving = %v, want %v", err, errBoom)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/berth-project/berth/internal/controller/placement"
 )
 
-// off is the address of what is not to listen.
-const off = "0"
+// addressOff is the address of what is not to listen.
+const addressOff = "0"
 
 // ViewOptions says how the manager serves the views: the aggregated API that shows everybody the sets and clusters that
 // he may see.
@@ -39,13 +39,13 @@ func (o *ViewOptions) addFlags(flags *pflag.FlagSet) {
 		"port of the Service berth-views under which the API server reaches the views; 0: the one in config/apiserver")
 }
 
-// viewed says whether the views are served.
-func (o *Options) viewed() bool {
-	return o.runs(apiserver.Name) && (o.Views.Listener != nil || o.Views.Address != "" && o.Views.Address != off)
+// servesViews says whether the views are served.
+func (o *Options) servesViews() bool {
+	return o.runsController(apiserver.Name) && (o.Views.Listener != nil || o.Views.Address != "" && o.Views.Address != addressOff)
 }
 
-func addViews(ctx context.Context, a *assembly) error {
-	if !a.options.viewed() {
+func addViews(ctx context.Context, a *managerBuilder) error {
+	if !a.options.servesViews() {
 		return nil
 	}
 	listener := a.options.Views.Listener
@@ -56,16 +56,16 @@ func addViews(ctx context.Context, a *assembly) error {
 		}
 	}
 	options := apiserver.Options{
-		Listener: listener, Certificate: a.source, Clock: clock.RealClock{}, Record: a.record, Namespace: a.options.LeaderElectionNamespace,
+		Listener: listener, Certificate: a.certificates, Clock: clock.RealClock{}, Record: a.record, Namespace: a.options.LeaderElectionNamespace,
 	}
-	if a.options.LeaderElection && a.options.runs(placement.Name) {
-		options.Address = a.advertised(ctx, listener.Addr())
+	if a.options.LeaderElection && a.options.runsController(placement.Name) {
+		options.Address = a.advertisedAddress(ctx, listener.Addr())
 	}
 	return apiserver.Add(ctx, a.mgr, options)
 }
 
-// advertised returns host:port under which other replicas reach a listener; empty where that cannot be told.
-func (a *assembly) advertised(ctx context.Context, listener net.Addr) string {
+// advertisedAddress returns host:port under which other replicas reach a listener; empty where that cannot be told.
+func (a *managerBuilder) advertisedAddress(ctx context.Context, listener net.Addr) string {
 	if given := a.options.Views.AdvertiseAddress; given != "" {
 		return given
 	}

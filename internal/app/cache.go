@@ -19,7 +19,7 @@ import (
 	"github.com/berth-project/berth/internal/controller/grant"
 	"github.com/berth-project/berth/internal/controller/health"
 	"github.com/berth-project/berth/internal/source/informer"
-	"github.com/berth-project/berth/internal/source/slim"
+	"github.com/berth-project/berth/internal/source/transform"
 	"github.com/berth-project/berth/internal/source/wire"
 )
 
@@ -45,7 +45,7 @@ func newCaches(hub *rest.Config, scheme *runtime.Scheme, leases *health.LeaseWat
 // cacheOptions keeps out of memory what no loop reads, and what is held already: service accounts that grant nothing,
 // leases of others than clusters, and what is slimmed of the others.
 func cacheOptions() cache.Options {
-	slimmer := slim.New()
+	slimmer := transform.New()
 	return cache.Options{
 		DefaultTransform: slimmer.Object,
 		ByObject: map[client.Object]cache.ByObject{

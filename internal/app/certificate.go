@@ -17,7 +17,7 @@ import (
 	"github.com/berth-project/berth/config"
 	viewconfig "github.com/berth-project/berth/config/apiserver"
 	"github.com/berth-project/berth/internal/certificate"
-	"github.com/berth-project/berth/internal/certificate/registration"
+	"github.com/berth-project/berth/internal/certificate/cabundle"
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
@@ -25,35 +25,35 @@ var errNoCertificate = errors.New("there is no certificate yet")
 
 // addCertificateFlags binds to flags what servers for the API server serve with.
 func addCertificateFlags(flags *pflag.FlagSet, files *certificate.Files) {
-	flags.StringVar(&files.Certificate, "tls-cert-file", files.Certificate,
+	flags.StringVar(&files.CertFile, "tls-cert-file", files.CertFile,
 		"certificate to serve webhooks and views with, read again when it changes; empty: one of the manager's own")
-	flags.StringVar(&files.Key, "tls-private-key-file", files.Key, "key of the certificate")
-	flags.StringVar(&files.Authorities, "tls-ca-file", files.Authorities,
+	flags.StringVar(&files.KeyFile, "tls-private-key-file", files.KeyFile, "key of the certificate")
+	flags.StringVar(&files.CAFile, "tls-ca-file", files.CAFile,
 		"authorities that the API server is to trust for the certificate; empty with --tls-cert-file: somebody else registers webhooks and views")
 }
 
 // addCertificate readies what servers for the API server serve with, where there are any, and lets the API server know of
 // these servers and whom to trust there.
-func (a *assembly) addCertificate() error {
+func (a *managerBuilder) addCertificate() error {
 	var served []fs.FS
-	if a.options.Webhooks.on() {
+	if a.options.Webhooks.enabled() {
 		served = append(served, config.Webhooks())
 	}
-	if a.options.viewed() {
+	if a.options.servesViews() {
 		served = append(served, viewconfig.Registration())
 	}
 	if len(served) == 0 {
 		return nil
 	}
-	address := registration.Address{URL: a.options.Webhooks.URL, Port: a.options.Views.ServicePort}
-	registered, err := registration.New(a.mgr.GetClient(), address, served...)
+	address := cabundle.Address{URL: a.options.Webhooks.URL, Port: a.options.Views.ServicePort}
+	registered, err := cabundle.New(a.mgr.GetClient(), address, served...)
 	if err != nil {
 		return err
 	}
 	if err := a.newCertificate(registered); err != nil {
 		return err
 	}
-	telemetry.NewCertificate(metrics.Registry, a.source.Until)
+	telemetry.NewCertificate(metrics.Registry, a.certificates.NotAfter)
 	if err := a.mgr.AddReadyzCheck("certificate", a.checkCertificate); err != nil {
 		return fmt.Errorf("adding the readiness check: %w", err)
 	}
@@ -61,43 +61,43 @@ func (a *assembly) addCertificate() error {
 }
 
 // newCertificate makes the source of certificates.
-func (a *assembly) newCertificate(registered *registration.Registration) (err error) {
-	registrar := &registrar{Registration: registered, applied: func() {}}
-	if a.options.Registered != nil {
-		registrar.applied = sync.OnceFunc(a.options.Registered)
+func (a *managerBuilder) newCertificate(registered *cabundle.Publisher) (err error) {
+	registrar := &registrar{Publisher: registered, applied: func() {}}
+	if a.options.OnRegistered != nil {
+		registrar.applied = sync.OnceFunc(a.options.OnRegistered)
 	}
-	if a.options.Certificate.Certificate != "" {
-		a.source, err = certificate.NewFile(a.mgr, a.options.Certificate, registered.Hosts(), clock.RealClock{}, registrar)
+	if a.options.Certificate.CertFile != "" {
+		a.certificates, err = certificate.NewFile(a.mgr, a.options.Certificate, registered.Hosts(), clock.RealClock{}, registrar)
 		return err
 	}
-	hosts, err := hosts(a.mgr.GetClient(), registered)
+	hosts, err := certificateHosts(a.mgr.GetClient(), registered)
 	if err != nil {
 		return err
 	}
-	a.source, err = certificate.NewOwn(a.mgr, a.options.LeaderElectionNamespace, hosts, clock.RealClock{}, registrar)
+	a.certificates, err = certificate.NewSelfSigned(a.mgr, a.options.LeaderElectionNamespace, hosts, clock.RealClock{}, registrar)
 	return err
 }
 
 // registrar calls a function after each time that the servers are registered.
 type registrar struct {
-	*registration.Registration
+	*cabundle.Publisher
 
 	applied func()
 }
 
-// Apply implements certificate.Registrar.
+// Apply implements certificate.CAPublisher.
 func (r *registrar) Apply(ctx context.Context, authorities []byte) error {
-	if err := r.Registration.Apply(ctx, authorities); err != nil {
+	if err := r.Publisher.Apply(ctx, authorities); err != nil {
 		return err //nolint:wrapcheck // the registration says what it could not store
 	}
 	r.applied()
 	return nil
 }
 
-// hosts returns whom a certificate of the manager's own is for: what is registered, and whatever could be, so that it
+// certificateHosts returns whom a certificate of the manager's own is for: what is registered, and whatever could be, so that it
 // stays the same when something is turned on.
-func hosts(writer client.Client, registered *registration.Registration) ([]string, error) {
-	all, err := registration.New(writer, registration.Address{}, config.Webhooks(), viewconfig.Registration())
+func certificateHosts(writer client.Client, registered *cabundle.Publisher) ([]string, error) {
+	all, err := cabundle.New(writer, cabundle.Address{}, config.Webhooks(), viewconfig.Registration())
 	if err != nil {
 		return nil, err
 	}
@@ -105,9 +105,9 @@ func hosts(writer client.Client, registered *registration.Registration) ([]strin
 }
 
 // checkCertificate says whether servers have something to serve with.
-func (a *assembly) checkCertificate(*http.Request) error {
+func (a *managerBuilder) checkCertificate(*http.Request) error {
 	select {
-	case <-a.source.Ready():
+	case <-a.certificates.Ready():
 		return nil
 	default:
 		return errNoCertificate

@@ -11,28 +11,28 @@ import (
 
 	"github.com/berth-project/berth/config"
 	viewconfig "github.com/berth-project/berth/config/apiserver"
-	"github.com/berth-project/berth/internal/certificate/registration"
+	"github.com/berth-project/berth/internal/certificate/cabundle"
 )
 
-// TestWhomACertificateIsFor holds that a certificate fits every way in which the API server may ask, whether it is the
+// TestCertificateHosts holds that a certificate fits every way in which the API server may ask, whether it is the
 // manager's own or the one of the optional manifest.
-func TestWhomACertificateIsFor(t *testing.T) {
+func TestCertificateHosts(t *testing.T) {
 	services := []string{"berth-views.berth-system.svc", "berth.berth-system.svc"}
 	for sentence, test := range map[string]struct {
-		address registration.Address
+		address cabundle.Address
 		want    []string
 	}{
-		"by Services":                 {registration.Address{}, []string{"127.0.0.1", services[0], services[1], "localhost"}},
-		"by an address of this host":  {registration.Address{URL: "https://127.0.0.1:9443"}, []string{"127.0.0.1", services[0], services[1], "localhost"}},
-		"by an address of another":    {registration.Address{URL: "https://hub.test"}, []string{"127.0.0.1", services[0], services[1], "hub.test", "localhost"}},
-		"by another port of the view": {registration.Address{Port: 8443}, []string{"127.0.0.1", services[0], services[1], "localhost"}},
+		"by Services":                 {cabundle.Address{}, []string{"127.0.0.1", services[0], services[1], "localhost"}},
+		"by an address of this host":  {cabundle.Address{URL: "https://127.0.0.1:9443"}, []string{"127.0.0.1", services[0], services[1], "localhost"}},
+		"by an address of another":    {cabundle.Address{URL: "https://hub.test"}, []string{"127.0.0.1", services[0], services[1], "hub.test", "localhost"}},
+		"by another port of the view": {cabundle.Address{Port: 8443}, []string{"127.0.0.1", services[0], services[1], "localhost"}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			registered, err := registration.New(nil, test.address, config.Webhooks())
+			registered, err := cabundle.New(nil, test.address, config.Webhooks())
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := hosts(nil, registered)
+			got, err := certificateHosts(nil, registered)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -41,7 +41,7 @@ func TestWhomACertificateIsFor(t *testing.T) {
 			}
 		})
 	}
-	all, err := registration.New(nil, registration.Address{}, config.Webhooks(), viewconfig.Registration())
+	all, err := cabundle.New(nil, cabundle.Address{}, config.Webhooks(), viewconfig.Registration())
 	if err != nil {
 		t.Fatal(err)
 	}

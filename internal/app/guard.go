@@ -11,8 +11,8 @@ import (
 )
 
 // addGuards adds what warns of roles whose guard is missing.
-func (a *assembly) addGuards() error {
-	a.guards = &guard.Monitor{Roles: a.mgr.GetClient(), Hub: a.mgr.GetAPIReader(), Serving: a.options.Webhooks.on(), Clock: clock.RealClock{}}
+func (a *managerBuilder) addGuards() error {
+	a.guards = &guard.Monitor{Roles: a.mgr.GetClient(), Hub: a.mgr.GetAPIReader(), Serving: a.options.Webhooks.enabled(), Clock: clock.RealClock{}}
 	telemetry.NewGuard(metrics.Registry, a.guards.Unguarded)
 	if err := a.mgr.Add(a.guards); err != nil {
 		return fmt.Errorf("adding the guards: %w", err)
@@ -21,9 +21,9 @@ func (a *assembly) addGuards() error {
 }
 
 // warnings returns what /readyz?verbose warns of.
-func (a *assembly) warnings() []string {
+func (a *managerBuilder) warnings() []string {
 	var out []string
-	for _, lack := range a.hub.Finding().Lacks {
+	for _, lack := range a.preflight.Report().Missing {
 		out = append(out, lack.String())
 	}
 	for _, unguarded := range a.guards.Unguarded() {

@@ -22,27 +22,27 @@ type HealthOptions struct {
 	UnreachableLimit int
 	// TaintUnjoined taints also clusters that no agent has ever reported, so that they are not selected before they join. Where
 	// it is not given, it is on unless that would evict clusters that are selected.
-	TaintUnjoined Choice
+	TaintUnjoined OptionalBool
 	// Simulate reports clusters as accepted, joined and available that are annotated as simulated.
 	Simulate bool
 }
 
-// Choice is a flag that remembers whether it was given. It implements pflag.Value.
-type Choice struct{ On, Given bool }
+// OptionalBool is a flag that remembers whether it was given. It implements pflag.Value.
+type OptionalBool struct{ Value, Changed bool }
 
 // String returns the value.
-func (c *Choice) String() string { return strconv.FormatBool(c.On) }
+func (c *OptionalBool) String() string { return strconv.FormatBool(c.Value) }
 
 // Type names the type of the flag.
-func (*Choice) Type() string { return "bool" }
+func (*OptionalBool) Type() string { return "bool" }
 
 // Set sets the value as given.
-func (c *Choice) Set(text string) error {
+func (c *OptionalBool) Set(text string) error {
 	on, err := strconv.ParseBool(text)
 	if err != nil {
 		return fmt.Errorf("%q is neither true nor false", text)
 	}
-	*c = Choice{On: on, Given: true}
+	*c = OptionalBool{Value: on, Changed: true}
 	return nil
 }
 
@@ -56,34 +56,34 @@ func (o *HealthOptions) addFlags(flags *pflag.FlagSet) {
 		"report clusters with the annotation "+clusterv1.SimulatedAnnotationKey+"=true, which have no agent, as accepted, joined and available")
 }
 
-// unjoined returns what becomes of clusters that no agent has ever reported.
-func (o *HealthOptions) unjoined() health.Unjoined {
+// unjoinedPolicy returns what becomes of clusters that no agent has ever reported.
+func (o *HealthOptions) unjoinedPolicy() health.Unjoined {
 	switch {
-	case !o.TaintUnjoined.Given && o.TaintUnjoined.On:
+	case !o.TaintUnjoined.Changed && o.TaintUnjoined.Value:
 		return health.TaintUnlessSelected
-	case o.TaintUnjoined.On:
+	case o.TaintUnjoined.Value:
 		return health.TaintUnjoined
 	default:
 		return health.TaintReportedOnly
 	}
 }
 
-// registration returns what admission does about clusters that have not joined. Without the health controller nothing would
+// registrationPolicy returns what admission does about clusters that have not joined. Without the health controller nothing would
 // take their taint off, so nothing puts it on, whatever is stored.
-func (o *Options) registration(sets client.Reader) managedcluster.Registration {
-	if !o.runs(health.Name) {
-		return managedcluster.Registration{}
+func (o *Options) registrationPolicy(sets client.Reader) managedcluster.JoinOptions {
+	if !o.runsController(health.Name) {
+		return managedcluster.JoinOptions{}
 	}
-	out := managedcluster.Registration{Simulates: o.Health.Simulate}
-	if o.Health.unjoined() != health.TaintReportedOnly {
+	out := managedcluster.JoinOptions{Simulates: o.Health.Simulate}
+	if o.Health.unjoinedPolicy() != health.TaintReportedOnly {
 		out.TaintsUnjoined = managedcluster.TaintsUnjoined(sets)
 	}
 	return out
 }
 
-func addHealth(_ context.Context, a *assembly) error {
+func addHealth(_ context.Context, a *managerBuilder) error {
 	options := a.options.Health
 	return health.Add(a.mgr, health.Options{
-		Limit: options.UnreachableLimit, Unjoined: options.unjoined(), Simulate: options.Simulate, Tainted: a.tainted, Leases: a.leases, Clock: clock.RealClock{}, Registry: metrics.Registry,
+		Limit: options.UnreachableLimit, Unjoined: options.unjoinedPolicy(), Simulate: options.Simulate, Tainted: a.tainted, Leases: a.leases, Clock: clock.RealClock{}, Registry: metrics.Registry,
 	})
 }

@@ -18,9 +18,9 @@ const (
 	keepAlive = 30 * time.Second
 )
 
-// lease returns the lock that the leader holds. It records no events: the lease itself says who holds it, since when,
+// newLeaseLock returns the lock that the leader holds. It records no events: the lease itself says who holds it, since when,
 // and how often it changed hands.
-func lease(hub *rest.Config, options Options) (resourcelock.Interface, error) {
+func newLeaseLock(hub *rest.Config, options Options) (resourcelock.Interface, error) {
 	holder := options.Identity
 	if holder == "" {
 		host, err := os.Hostname()

@@ -12,11 +12,11 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-func TestWhoHoldsTheLease(t *testing.T) {
+func TestLeaseHolder(t *testing.T) {
 	holder := func(identity string) string {
 		options := DefaultOptions()
 		options.Identity = identity
-		lock, err := lease(&rest.Config{Host: "https://hub.example"}, options)
+		lock, err := newLeaseLock(&rest.Config{Host: "https://hub.example"}, options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,9 +33,9 @@ func TestWhoHoldsTheLease(t *testing.T) {
 	}
 }
 
-// TestTheLeaseWaitsForNoOtherRequest: the requests of the controllers are held back by a rate limit, and share connections;
+// TestLeaseRequestsAreIndependent: the requests of the controllers are held back by a rate limit, and share connections;
 // those for the lease have neither in common with them.
-func TestTheLeaseWaitsForNoOtherRequest(t *testing.T) {
+func TestLeaseRequestsAreIndependent(t *testing.T) {
 	connections := map[string]string{}
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		connections[r.URL.Path] = r.RemoteAddr
@@ -52,7 +52,7 @@ func TestTheLeaseWaitsForNoOtherRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	config.QPS, config.RateLimiter = 1, flowcontrol.NewFakeNeverRateLimiter()
-	lock, err := lease(config, DefaultOptions())
+	lock, err := newLeaseLock(config, DefaultOptions())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/berth-project/berth/internal/terminal"
 )
 
-// setLog sends every log line of the process, those of the client library included, to the logger that the options
+// configureLogging sends every log line of the process, those of the client library included, to the logger that the options
 // name, or to standard error. It returns the logger.
-func setLog(options Options) logr.Logger {
+func configureLogging(options Options) logr.Logger {
 	if !options.Logger.IsZero() {
 		ctrl.SetLogger(options.Logger)
 		return options.Logger
@@ -30,7 +30,7 @@ func setLog(options Options) logr.Logger {
 
 // NewLogger sets Logger to one that writes to standard error, as LogFormat and LogLevel say.
 func (o *Options) NewLogger() error {
-	least, err := level(o.LogLevel)
+	least, err := parseLevel(o.LogLevel)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func newLogger(to io.Writer, format string, least slog.Level) logr.Logger {
 	return logr.FromSlogHandler(slog.NewJSONHandler(lines, settings))
 }
 
-func level(name string) (slog.Level, error) {
+func parseLevel(name string) (slog.Level, error) {
 	var out slog.Level
 	if err := out.UnmarshalText([]byte(name)); err != nil {
 		return 0, fmt.Errorf("reading the log level %q: %w", name, err)

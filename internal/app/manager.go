@@ -41,9 +41,9 @@ import (
 	"github.com/berth-project/berth/internal/controller/health"
 	"github.com/berth-project/berth/internal/controller/placement"
 	"github.com/berth-project/berth/internal/controller/setrole"
+	"github.com/berth-project/berth/internal/expectederror"
 	"github.com/berth-project/berth/internal/guard"
 	"github.com/berth-project/berth/internal/preflight"
-	"github.com/berth-project/berth/internal/quiet"
 	"github.com/berth-project/berth/internal/record"
 	"github.com/berth-project/berth/internal/telemetry"
 	"github.com/berth-project/berth/internal/version"
@@ -53,11 +53,11 @@ import (
 func controllers() []controllerEntry {
 	return []controllerEntry{
 		{placement.Name, addPlacement},
-		{clusterset.Name, func(_ context.Context, a *assembly) error { return clusterset.Add(a.mgr, clock.RealClock{}) }},
-		{binding.Name, func(ctx context.Context, a *assembly) error { return binding.Add(ctx, a.mgr, clock.RealClock{}) }},
-		{grant.Name, func(_ context.Context, a *assembly) error { return grant.Add(a.mgr) }},
+		{clusterset.Name, func(_ context.Context, a *managerBuilder) error { return clusterset.Add(a.mgr, clock.RealClock{}) }},
+		{binding.Name, func(ctx context.Context, a *managerBuilder) error { return binding.Add(ctx, a.mgr, clock.RealClock{}) }},
+		{grant.Name, func(_ context.Context, a *managerBuilder) error { return grant.Add(a.mgr) }},
 		{apiserver.Name, addViews},
-		{setrole.Name, func(ctx context.Context, a *assembly) error {
+		{setrole.Name, func(ctx context.Context, a *managerBuilder) error {
 			return setrole.Add(ctx, a.mgr, setrole.Options{Clock: clock.RealClock{}, Guarded: a.guards.SetAdminsInForce})
 		}},
 		{health.Name, addHealth},
@@ -66,15 +66,15 @@ func controllers() []controllerEntry {
 
 type controllerEntry struct {
 	name string
-	add  func(context.Context, *assembly) error
+	add  func(context.Context, *managerBuilder) error
 }
 
-// assembly is a manager while it is put together.
-type assembly struct {
+// managerBuilder is a manager while it is put together.
+type managerBuilder struct {
 	mgr     *probes
 	options Options
-	// source is what servers for the API server serve with; nil where there are none.
-	source certificate.Source
+	// certificates is what servers for the API server serve with; nil where there are none.
+	certificates certificate.Source
 	// env is what the expressions of placements are compiled in, record what the manager remembers of their decisions.
 	env    *celenv.Env
 	record *record.Record
@@ -82,8 +82,8 @@ type assembly struct {
 	leases *health.LeaseWatch
 	// tainted is closed by the health controller once clusters that never joined are tainted; nil where it does not run.
 	tainted chan struct{}
-	// hub knows what the hub lacks.
-	hub *preflight.Monitor
+	// preflight knows what the hub lacks.
+	preflight *preflight.Monitor
 	// guards knows which roles lack the guard that they rely on.
 	guards *guard.Monitor
 }
@@ -96,10 +96,10 @@ func controllerNames() []string {
 	return out
 }
 
-func addPlacement(_ context.Context, a *assembly) error {
+func addPlacement(_ context.Context, a *managerBuilder) error {
 	return placement.Add(a.mgr, placement.Options{
 		Workers: a.options.Workers, Clock: clock.RealClock{}, Metrics: telemetry.NewMetrics(metrics.Registry),
-		Record: a.record, Env: a.env, BuiltIn: a.options.runs(clusterset.Name), Tainted: a.tainted, Hub: a.hub,
+		Record: a.record, Env: a.env, BuiltIn: a.options.runsController(clusterset.Name), Tainted: a.tainted, Hub: a.preflight,
 	})
 }
 
@@ -109,18 +109,18 @@ func Run(ctx context.Context, options Options) error {
 	if err := options.validate(); err != nil {
 		return err
 	}
-	options.Logger = setLog(options)
+	options.Logger = configureLogging(options)
 	restConfig, err := hubConfig(options)
 	if err != nil {
 		return err
 	}
-	lock, err := lease(restConfig, options)
+	lock, err := newLeaseLock(restConfig, options)
 	if err != nil {
 		return err
 	}
-	defer ownMetrics()()
-	ctx, term, lost := newTerm(ctx, lock, options, clock.RealClock{})
-	defer term.end()
+	defer isolateMetrics()()
+	ctx, term, lost := newLeaderLock(ctx, lock, options, clock.RealClock{})
+	defer term.close()
 	restConfig.Wrap(transport.ContextCanceller(lost, ErrLeaseLost))
 	err = run(ctx, options, restConfig, term)
 	if lost.Err() != nil {
@@ -129,9 +129,9 @@ func Run(ctx context.Context, options Options) error {
 	return err
 }
 
-// ownMetrics lets a manager register its metrics apart from those of the process, until the function that it returns is
+// isolateMetrics lets a manager register its metrics apart from those of the process, until the function that it returns is
 // called: the next manager registers the same ones again.
-func ownMetrics() (restore func()) {
+func isolateMetrics() (restore func()) {
 	before := metrics.Registry
 	metrics.Registry = telemetry.NewRegistry(before, legacyregistry.DefaultGatherer)
 	return func() { metrics.Registry = before }
@@ -161,7 +161,7 @@ func run(ctx context.Context, options Options, restConfig *rest.Config, lock res
 		return err
 	}
 	remembered := record.New(record.Options{Clock: clock.RealClock{}, Reader: mgr.GetAPIReader(), Env: env})
-	if err := (&assembly{mgr: newProbes(mgr), options: options, env: env, record: remembered, leases: leases, hub: hub}).add(ctx); err != nil {
+	if err := (&managerBuilder{mgr: newProbes(mgr), options: options, env: env, record: remembered, leases: leases, preflight: hub}).addAll(ctx); err != nil {
 		return err
 	}
 	mgr.GetLogger().Info("starting", "version", version.Version(), "workers", options.Workers)
@@ -171,8 +171,8 @@ func run(ctx context.Context, options Options, restConfig *rest.Config, lock res
 	return nil
 }
 
-// add adds all that is to run.
-func (a *assembly) add(ctx context.Context) error {
+// addAll adds all that is to run.
+func (a *managerBuilder) addAll(ctx context.Context) error {
 	if err := a.addPreflight(); err != nil {
 		return err
 	}
@@ -182,19 +182,19 @@ func (a *assembly) add(ctx context.Context) error {
 	if err := a.addCertificate(); err != nil {
 		return err
 	}
-	if a.options.runs(health.Name) {
+	if a.options.runsController(health.Name) {
 		a.tainted = make(chan struct{})
 	}
 	for _, entry := range controllers() {
-		if !a.options.runs(entry.name) {
+		if !a.options.runsController(entry.name) {
 			continue
 		}
 		if err := entry.add(ctx, a); err != nil {
 			return err
 		}
 	}
-	if !a.options.runs(health.Name) {
-		if err := health.AddOff(a.mgr, clock.RealClock{}); err != nil {
+	if !a.options.runsController(health.Name) {
+		if err := health.AddDisabled(a.mgr, clock.RealClock{}); err != nil {
 			return err
 		}
 	}
@@ -233,10 +233,10 @@ func managerOptions(ctx context.Context, options Options, scheme *runtime.Scheme
 	return ctrl.Options{
 		Scheme: scheme,
 		// What goes wrong once the manager is told to stop follows from that; what matters is in the error that it ends with.
-		Logger:                              quiet.Logger(options.Logger, func(error, string) bool { return ctx.Err() != nil }),
+		Logger:                              expectederror.Logger(options.Logger, func(error, string) bool { return ctx.Err() != nil }),
 		Cache:                               caches,
 		Metrics:                             metricsOptions(options),
-		HealthProbeBindAddress:              off, // see probes
+		HealthProbeBindAddress:              addressOff, // see probes
 		PprofBindAddress:                    options.ProfileAddress,
 		LeaderElection:                      options.LeaderElection,
 		LeaderElectionID:                    leaseName,

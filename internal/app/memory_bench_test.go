@@ -24,7 +24,7 @@ import (
 	"github.com/berth-project/berth/engine/explain"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
-	"github.com/berth-project/berth/internal/apiserver/sight"
+	"github.com/berth-project/berth/internal/apiserver/visibility"
 	"github.com/berth-project/berth/internal/generate"
 	"github.com/berth-project/berth/internal/record"
 	"github.com/berth-project/berth/internal/source/live"
@@ -49,16 +49,16 @@ func BenchmarkMemory(b *testing.B) {
 type memory struct {
 	b       *testing.B
 	clock   *clocktesting.FakeClock
-	world   *live.World
-	views   *sight.World
+	state   *live.State
+	views   *visibility.Snapshot
 	record  *record.Record
 	caches  cache.Options
 	stores  []toolscache.Store
 	woken   []fleet.Key
 	version int
 
-	held  uint64
-	parts []part
+	heapBytes uint64
+	parts     []part
 }
 
 type part struct {
@@ -75,10 +75,10 @@ func newMemory(b *testing.B) *memory {
 	m := &memory{b: b, clock: clocktesting.NewFakeClock(generate.Epoch), caches: cacheOptions()}
 	m.record = record.New(record.Options{Clock: m.clock, Env: env})
 	wake := func(key fleet.Key, cause explain.Cause) {
-		m.record.Woken(key, cause)
+		m.record.AddCause(key, cause)
 		m.woken = append(m.woken, key)
 	}
-	m.world = live.New(env, wake, wake)
+	m.state = live.New(env, wake, wake)
 	return m
 }
 
@@ -88,23 +88,23 @@ func (m *memory) fill(f *generate.Fleet) {
 	clusters := cached[clusterv1.ManagedCluster](m, f.Clusters)
 	m.measure("clusters in the cache")
 	for _, object := range clusters {
-		m.world.SetCluster(object)
+		m.state.SetCluster(object)
 	}
 	m.measure("clusters in the world")
 	for _, object := range f.Sets {
-		m.world.SetSet(nil, object)
+		m.state.SetSet(nil, object)
 	}
 	for _, object := range f.Bindings {
-		m.world.SetBinding(object)
+		m.state.SetBinding(object)
 	}
 	m.measure("sets and bindings")
 	placements := cached[clusterv1beta1.Placement](m, f.Placements)
 	m.measure("placements in the cache")
 	for _, object := range placements {
-		m.world.SetPlacement(object)
+		m.state.SetPlacement(object)
 	}
 	m.measure("programs")
-	m.world.Ready()
+	m.state.Ready()
 	m.measure("index, queue")
 	if len(m.woken) != len(f.Placements) {
 		m.b.Fatalf("%d placements are to be decided, want %d", len(m.woken), len(f.Placements))
@@ -117,11 +117,11 @@ func (m *memory) fill(f *generate.Fleet) {
 	m.measure("decisions")
 	m.record = record.New(record.Options{Clock: m.clock})
 	m.measure("freed with the record")
-	edit := sight.Nothing().Edit(1)
+	edit := visibility.Empty().Edit(1)
 	for _, object := range clusters {
 		edit.SetCluster(object)
 	}
-	m.views, _ = edit.World()
+	m.views, _ = edit.Snapshot()
 	m.measure("views")
 	runtime.KeepAlive(f)
 }
@@ -178,12 +178,12 @@ func received[T any, P interface {
 
 // decide decides a placement, and lets what is written come back as an answer and through the caches.
 func (m *memory) decide(key fleet.Key, decisions, placements toolscache.Store) {
-	turn := m.record.Turn(key)
-	c, ok := m.world.Gather(key, m.clock.Now())
+	turn := m.record.Begin(key)
+	c, ok := m.state.Gather(key, m.clock.Now())
 	if !ok {
 		m.b.Fatalf("%s is not to be decided", key)
 	}
-	defer m.world.Settle(key, false)
+	defer m.state.Finish(key, false)
 	result := engine.Schedule(c.Snapshot, c.Program, plan.ReadLedger(c.Stored.Placement))
 	turn.Decided(c, result)
 	writes := plan.Diff(result, c.Stored, m.clock.Now())
@@ -192,16 +192,16 @@ func (m *memory) decide(key fleet.Key, decisions, placements toolscache.Store) {
 		if write.Slice != nil {
 			slice := write.Slice.DeepCopy()
 			slice.UID, slice.ResourceVersion = types.UID(fmt.Sprintf("0b7f4e5c-0000-4000-9000-%012d", m.version)), strconv.Itoa(m.version)
-			m.world.Stored(received[clusterv1beta1.PlacementDecision](m, nil, slice))
-			m.world.SetSlice(received[clusterv1beta1.PlacementDecision](m, decisions, slice))
+			m.state.AfterWrite(received[clusterv1beta1.PlacementDecision](m, nil, slice))
+			m.state.SetSlice(received[clusterv1beta1.PlacementDecision](m, decisions, slice))
 		} else {
 			placement := write.Placement.DeepCopy()
 			placement.ResourceVersion = strconv.Itoa(m.version)
-			m.world.Reported(received[clusterv1beta1.Placement](m, nil, placement))
-			m.world.SetPlacement(received[clusterv1beta1.Placement](m, placements, placement))
+			m.state.AfterStatusWrite(received[clusterv1beta1.Placement](m, nil, placement))
+			m.state.SetPlacement(received[clusterv1beta1.Placement](m, placements, placement))
 		}
 	}
-	m.world.Kept(c.Stored, writes)
+	m.state.AfterApply(c.Stored, writes)
 	turn.Stored(writes)
 }
 
@@ -212,9 +212,9 @@ func (m *memory) measure(name string) {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	if name != "" {
-		m.parts = append(m.parts, part{name, int64(stats.HeapAlloc) - int64(m.held)})
+		m.parts = append(m.parts, part{name, int64(stats.HeapAlloc) - int64(m.heapBytes)})
 	}
-	m.held = stats.HeapAlloc
+	m.heapBytes = stats.HeapAlloc
 }
 
 func (m *memory) table() {

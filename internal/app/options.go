@@ -49,12 +49,12 @@ type Options struct {
 	// Views says how the views are served.
 	Views ViewOptions
 	// Webhooks says how requests are admitted.
-	Webhooks Webhooks
+	Webhooks WebhookOptions
 	// Certificate holds what webhooks and views are served with; empty paths mean a certificate of the manager's own. With
 	// one from files and no authorities, somebody else lets the API server know of webhooks and views.
 	Certificate certificate.Files
-	// Registered, if given, is called once the API server has been told of webhooks and views, and whom to trust there.
-	Registered func()
+	// OnRegistered, if given, is called once the API server has been told of webhooks and views, and whom to trust there.
+	OnRegistered func()
 	// Logger takes all log lines; the zero Logger means standard error, as LogFormat and LogLevel say.
 	Logger logr.Logger
 	// LogFormat is "json" or "text"; LogLevel is "debug", "info", "warn" or "error".
@@ -70,15 +70,15 @@ func DefaultOptions() Options {
 		Burst:                   2000,
 		MetricsAddress:          "127.0.0.1:8081",
 		HealthAddress:           "127.0.0.1:8082",
-		ProfileAddress:          off,
+		ProfileAddress:          addressOff,
 		LeaderElection:          true,
 		LeaderElectionNamespace: "berth-system",
 		LeaseDuration:           15 * time.Second,
 		RenewDeadline:           10 * time.Second,
 		RetryPeriod:             2 * time.Second,
-		Health:                  HealthOptions{UnreachableLimit: 55, TaintUnjoined: Choice{On: true}},
-		Views:                   ViewOptions{Address: off},
-		Webhooks:                Webhooks{Address: off},
+		Health:                  HealthOptions{UnreachableLimit: 55, TaintUnjoined: OptionalBool{Value: true}},
+		Views:                   ViewOptions{Address: addressOff},
+		Webhooks:                WebhookOptions{Address: addressOff},
 		LogFormat:               "json",
 		LogLevel:                "info",
 	}
@@ -126,11 +126,11 @@ func (o *Options) validate() error {
 	limit := o.Health.UnreachableLimit
 	check(limit >= 1 && limit <= 100, "--unreachable-limit %d: must be a percentage, 1 to 100", limit)
 	check(slices.Contains([]string{"json", "text"}, o.LogFormat), "--log-format %q: must be json or text", o.LogFormat)
-	_, err := level(o.LogLevel)
+	_, err := parseLevel(o.LogLevel)
 	check(err == nil, "--log-level %q: must be debug, info, warn or error", o.LogLevel)
 	files := o.Certificate
-	check((files.Certificate == "") == (files.Key == ""), "--tls-cert-file %q and --tls-private-key-file %q: give both or none", files.Certificate, files.Key)
-	check(files.Authorities == "" || files.Certificate != "", "--tls-ca-file %q: is of no use without --tls-cert-file", files.Authorities)
+	check((files.CertFile == "") == (files.KeyFile == ""), "--tls-cert-file %q and --tls-private-key-file %q: give both or none", files.CertFile, files.KeyFile)
+	check(files.CAFile == "" || files.CertFile != "", "--tls-ca-file %q: is of no use without --tls-cert-file", files.CAFile)
 	address, err := url.Parse(o.Webhooks.URL)
 	check(o.Webhooks.URL == "" || err == nil && address.Scheme == "https" && address.Host != "", "--webhook-url %q: must be an https URL", o.Webhooks.URL)
 	check(o.Views.ServicePort >= 0 && o.Views.ServicePort <= 65535, "--view-service-port %d: must be 0 to 65535", o.Views.ServicePort)
@@ -145,26 +145,26 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// Served tells which servers for the API server run, and whether the manager decides that clusters that never joined are
+// EnabledServers tells which servers for the API server run, and whether the manager decides that clusters that never joined are
 // tainted: it stores that on the set `global`.
-type Served struct{ Webhooks, Views, TaintsUnjoined bool }
+type EnabledServers struct{ Webhooks, Views, TaintsUnjoined bool }
 
-// Serves returns which servers for the API server run.
-func (o *Options) Serves() Served {
-	return Served{
-		Webhooks: o.Webhooks.on(), Views: o.viewed(),
-		TaintsUnjoined: o.runs(health.Name) && o.runs(clusterset.Name) && o.Health.unjoined() != health.TaintReportedOnly,
+// EnabledServers returns which servers for the API server run.
+func (o *Options) EnabledServers() EnabledServers {
+	return EnabledServers{
+		Webhooks: o.Webhooks.enabled(), Views: o.servesViews(),
+		TaintsUnjoined: o.runsController(health.Name) && o.runsController(clusterset.Name) && o.Health.unjoinedPolicy() != health.TaintReportedOnly,
 	}
 }
 
 // loopback says whether nobody on another host reaches an address. One that is off is reached by nobody.
 func loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
-	return address == off || err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
+	return address == addressOff || err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
 }
 
-// runs says whether a controller is to run: the first entry that names it decides, else "*".
-func (o *Options) runs(name string) bool {
+// runsController says whether a controller is to run: the first entry that names it decides, else "*".
+func (o *Options) runsController(name string) bool {
 	for _, entry := range o.Controllers {
 		switch entry {
 		case name:

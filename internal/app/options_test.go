@@ -14,7 +14,7 @@ func TestWhichControllersRun(t *testing.T) {
 	}
 	for flag, want := range cases {
 		options := Options{Controllers: strings.Split(flag, ",")}
-		if got := options.runs("placement"); got != want {
+		if got := options.runsController("placement"); got != want {
 			t.Errorf("--controllers=%s: the placement loop runs: %v, want %v", flag, got, want)
 		}
 	}

@@ -39,7 +39,7 @@ func (p *probes) AddReadyzCheck(name string, check healthz.Checker) error {
 
 // serve serves /healthz and /readyz on an address, if any, with all checks that were added before the manager starts.
 func (p *probes) serve(ctx context.Context, address string, warnings func() []string) error {
-	if address == "" || address == off {
+	if address == "" || address == addressOff {
 		return nil
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
@@ -48,7 +48,7 @@ func (p *probes) serve(ctx context.Context, address string, warnings func() []st
 	}
 	server := &manager.Server{
 		Name: "health probe", Listener: listener,
-		Server: &http.Server{Handler: p.handler(warnings), ReadHeaderTimeout: webhookGrace, IdleTimeout: webhookIdle},
+		Server: &http.Server{Handler: p.handler(warnings), ReadHeaderTimeout: webhookTimeout, IdleTimeout: webhookIdleTimeout},
 	}
 	if err := p.Add(server); err != nil {
 		return fmt.Errorf("adding the probes: %w", err)
@@ -60,7 +60,7 @@ func (p *probes) handler(warnings func() []string) http.Handler {
 	mux := http.NewServeMux()
 	for path, handler := range map[string]http.Handler{
 		"/healthz": &healthz.Handler{Checks: p.live},
-		"/readyz":  warned(&healthz.Handler{Checks: p.ready}, warnings),
+		"/readyz":  withWarnings(&healthz.Handler{Checks: p.ready}, warnings),
 	} {
 		mux.Handle(path, http.StripPrefix(path, handler))
 		mux.Handle(path+"/", http.StripPrefix(path, handler))
@@ -68,8 +68,8 @@ func (p *probes) handler(warnings func() []string) http.Handler {
 	return mux
 }
 
-// warned writes warnings before what a handler answers to a request for details.
-func warned(next http.Handler, warnings func() []string) http.Handler {
+// withWarnings writes warnings before what a handler answers to a request for details.
+func withWarnings(next http.Handler, warnings func() []string) http.Handler {
 	return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 		if _, verbose := request.URL.Query()["verbose"]; verbose {
 			response = &warningWriter{response, warnings()}

@@ -16,19 +16,19 @@ import (
 	"github.com/berth-project/berth/internal/webhook/binding"
 	"github.com/berth-project/berth/internal/webhook/clusterset"
 	"github.com/berth-project/berth/internal/webhook/managedcluster"
+	"github.com/berth-project/berth/internal/webhook/permission"
 	"github.com/berth-project/berth/internal/webhook/placement"
-	"github.com/berth-project/berth/internal/webhook/right"
 )
 
 const (
-	// webhookGrace bounds how long the end waits for requests, and how long a caller may take to say what it wants.
-	webhookGrace = 10 * time.Second
-	// webhookIdle keeps the API server's connections open between requests.
-	webhookIdle = 90 * time.Second
+	// webhookTimeout bounds how long the end waits for requests, and how long a caller may take to say what it wants.
+	webhookTimeout = 10 * time.Second
+	// webhookIdleTimeout keeps the API server's connections open between requests.
+	webhookIdleTimeout = 90 * time.Second
 )
 
-// Webhooks configures admission. Its zero value is off: then nobody may count on any of its rules.
-type Webhooks struct {
+// WebhookOptions configures admission. Its zero value is off: then nobody may count on any of its rules.
+type WebhookOptions struct {
 	// Address is the host:port to listen on; "" and "0" are off.
 	Address string
 	// Listener takes the place of Address where the manager is part of another program.
@@ -38,16 +38,18 @@ type Webhooks struct {
 }
 
 // addFlags binds the options to flags.
-func (o *Webhooks) addFlags(flags *pflag.FlagSet) {
+func (o *WebhookOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Address, "webhook-bind-address", o.Address, "host:port that serves admission webhooks; 0: off, and what they guard is open")
 	flags.StringVar(&o.URL, "webhook-url", o.URL, "https URL under which the API server reaches the webhooks; empty: the Service in config/webhook")
 }
 
-func (o *Webhooks) on() bool { return o.Listener != nil || o.Address != "" && o.Address != off }
+func (o *WebhookOptions) enabled() bool {
+	return o.Listener != nil || o.Address != "" && o.Address != addressOff
+}
 
 // addWebhooks serves the webhooks, if they are to be served, on every replica, whether it leads or not.
-func (a *assembly) addWebhooks(ctx context.Context) error {
-	if !a.options.Webhooks.on() {
+func (a *managerBuilder) addWebhooks(ctx context.Context) error {
+	if !a.options.Webhooks.enabled() {
 		return nil
 	}
 	paths := a.routes()
@@ -59,30 +61,30 @@ func (a *assembly) addWebhooks(ctx context.Context) error {
 		}
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"h2", "http/1.1"}}
-	a.source.TLS(config)
+	a.certificates.ConfigureTLS(config)
 	server := &manager.Server{
-		Name: "webhooks", Listener: tls.NewListener(listener, config), ShutdownTimeout: new(webhookGrace),
+		Name: "webhooks", Listener: tls.NewListener(listener, config), ShutdownTimeout: new(webhookTimeout),
 		Server: &http.Server{
 			Handler: paths, BaseContext: func(net.Listener) context.Context { return ctx },
-			ReadHeaderTimeout: webhookGrace, IdleTimeout: webhookIdle, TLSConfig: config,
+			ReadHeaderTimeout: webhookTimeout, IdleTimeout: webhookIdleTimeout, TLSConfig: config,
 		},
 	}
-	if err := a.mgr.Add(certified{server, a.source.Ready()}); err != nil {
+	if err := a.mgr.Add(deferredServer{server, a.certificates.Ready()}); err != nil {
 		return fmt.Errorf("adding the webhooks: %w", err)
 	}
 	return nil
 }
 
-// certified is a server that serves once there is a certificate. Callers wait until then: the API server may know of it
+// deferredServer is a server that serves once there is a certificate. Callers wait until then: the API server may know of it
 // from an earlier run, and would take an error for a refusal.
-type certified struct {
+type deferredServer struct {
 	*manager.Server
 
 	ready <-chan struct{}
 }
 
 // Start implements manager.Runnable.
-func (s certified) Start(ctx context.Context) error {
+func (s deferredServer) Start(ctx context.Context) error {
 	select {
 	case <-s.ready:
 		return s.Server.Start(ctx) //nolint:wrapcheck // it is the server's own
@@ -92,12 +94,12 @@ func (s certified) Start(ctx context.Context) error {
 }
 
 // routes serves each webhook under the path that config/webhook names, and measures it.
-func (a *assembly) routes() http.Handler {
+func (a *managerBuilder) routes() http.Handler {
 	mgr, env := a.mgr, a.env
-	rights := right.Reviews{Client: mgr.GetClient()}
+	rights := permission.SubjectAccessReviewer{Client: mgr.GetClient()}
 	measured := webhook.NewServer(webhook.Options{}) // its routes only; it never starts
-	measured.Register("/mutate-managedcluster", managedcluster.Mutating(rights, clock.RealClock{}, a.options.registration(mgr.GetAPIReader())))
-	measured.Register("/mutate-managedclustersetbinding", binding.Naming())
+	measured.Register("/mutate-managedcluster", managedcluster.Mutating(rights, clock.RealClock{}, a.options.registrationPolicy(mgr.GetAPIReader())))
+	measured.Register("/mutate-managedclustersetbinding", binding.ValidatingName())
 	measured.Register("/validate-managedcluster", managedcluster.Validating(rights, mgr.GetAPIReader()))
 	measured.Register("/validate-managedclusterset", clusterset.Validating(mgr.GetAPIReader(), mgr.GetClient()))
 	measured.Register("/validate-managedclustersetbinding", binding.Validating(rights))

@@ -26,18 +26,18 @@ import (
 const (
 	// Timeout bounds each request.
 	Timeout = 30 * time.Second
-	// maxTogether is how many requests of one plan are on their way at the same time.
-	maxTogether = 10
+	// maxConcurrent is how many requests of one plan are on their way at the same time.
+	maxConcurrent = 10
 )
 
 // Journal is told of every slice as it will be, right before the API server is asked to store it, and of every object
 // right after the API server stored or deleted it. Where the second does not follow the first, nobody knows whether it
 // was stored. It may be called from several goroutines, for different slices.
 type Journal interface {
-	Trying(slice *clusterv1beta1.PlacementDecision)
-	Stored(slice *clusterv1beta1.PlacementDecision)
-	Removed(slice *clusterv1beta1.PlacementDecision)
-	Reported(placement *clusterv1beta1.Placement)
+	BeforeWrite(slice *clusterv1beta1.PlacementDecision)
+	AfterWrite(slice *clusterv1beta1.PlacementDecision)
+	AfterDelete(slice *clusterv1beta1.PlacementDecision)
+	AfterStatusWrite(placement *clusterv1beta1.Placement)
 }
 
 // Applied is what was done of a plan.
@@ -50,12 +50,12 @@ type Applied struct {
 
 // Apply executes a plan. What was written before an error stays written, and the journal knows of it.
 func Apply(ctx context.Context, to client.Client, p plan.Plan, journal Journal) (Applied, error) {
-	run := run{client: to, journal: journal, latest: map[string]*clusterv1beta1.PlacementDecision{}}
+	run := execution{client: to, journal: journal, latest: map[string]*clusterv1beta1.PlacementDecision{}}
 	done := 0
 	for rest := p.Writes; len(rest) > 0; {
-		batch := rest[:together(rest)]
+		batch := rest[:batchSize(rest)]
 		rest = rest[len(batch):]
-		written, err := run.all(ctx, batch)
+		written, err := run.writeAll(ctx, batch)
 		done += written
 		if err != nil {
 			return Applied{Slices: run.latest, Writes: done}, err
@@ -64,12 +64,12 @@ func Apply(ctx context.Context, to client.Client, p plan.Plan, journal Journal) 
 	return Applied{Slices: run.latest, Writes: done}, nil
 }
 
-// together returns how many of the next writes are sent at the same time: all that label slices, or all that delete some, up to
+// batchSize returns how many of the next writes are sent at the same time: all that label slices, or all that delete some, up to
 // the next write that does anything else. The API has no request that changes several slices, and a reader who lists them
 // meanwhile sees a part. So that moment is kept short.
-func together(writes []plan.Write) int {
+func batchSize(writes []plan.Write) int {
 	verb := writes[0].Verb
-	if verb != plan.Mark && verb != plan.Delete {
+	if verb != plan.UpdateMetadata && verb != plan.Delete {
 		return 1
 	}
 	for i, write := range writes {
@@ -80,15 +80,15 @@ func together(writes []plan.Write) int {
 	return len(writes)
 }
 
-// Superseded says whether an error means no more than that somebody else was faster: the next plan, made from what
+// IsConflict says whether an error means no more than that somebody else was faster: the next plan, made from what
 // then is, will do. A namespace that is being deleted is such a case: its placement is about to go.
-func Superseded(err error) bool {
+func IsConflict(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) ||
 		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// run is the state of one Apply: the slices and the placement as their last write returned them.
-type run struct {
+// execution is the state of one Apply: the slices and the placement as their last write returned them.
+type execution struct {
 	client    client.Client
 	journal   Journal
 	placement *clusterv1beta1.Placement
@@ -97,9 +97,9 @@ type run struct {
 	latest map[string]*clusterv1beta1.PlacementDecision
 }
 
-// all carries out writes of different slices at the same time, and returns how many were done. One that fails keeps no other
+// writeAll carries out writes of different slices at the same time, and returns how many were done. One that fails keeps no other
 // from it.
-func (r *run) all(ctx context.Context, writes []plan.Write) (done int, err error) {
+func (r *execution) writeAll(ctx context.Context, writes []plan.Write) (done int, err error) {
 	if len(writes) == 1 {
 		if err := r.write(ctx, writes[0]); err != nil {
 			return 0, err
@@ -108,7 +108,7 @@ func (r *run) all(ctx context.Context, writes []plan.Write) (done int, err error
 	}
 	var count atomic.Int64
 	var group errgroup.Group
-	group.SetLimit(maxTogether)
+	group.SetLimit(maxConcurrent)
 	for _, write := range writes {
 		group.Go(func() error {
 			err := r.write(ctx, write)
@@ -122,32 +122,32 @@ func (r *run) all(ctx context.Context, writes []plan.Write) (done int, err error
 	return int(count.Load()), err
 }
 
-func (r *run) write(ctx context.Context, w plan.Write) error {
+func (r *execution) write(ctx context.Context, w plan.Write) error {
 	switch w.Verb {
 	case plan.Create:
-		if err := r.create(ctx, w.Slice); err != nil {
+		if err := r.createSlice(ctx, w.Slice); err != nil {
 			return err
 		}
-		return r.fill(ctx, w.Slice)
-	case plan.Fill:
-		return r.fill(ctx, w.Slice)
-	case plan.Mark:
-		return r.mark(ctx, w.Slice)
+		return r.updateDecisions(ctx, w.Slice)
+	case plan.UpdateDecisions:
+		return r.updateDecisions(ctx, w.Slice)
+	case plan.UpdateMetadata:
+		return r.patchMetadata(ctx, w.Slice)
 	case plan.Delete:
-		return r.remove(ctx, w.Slice)
-	case plan.Pledge, plan.Report:
-		return r.report(ctx, w.Placement)
+		return r.deleteSlice(ctx, w.Slice)
+	case plan.UpdateBudget, plan.UpdateStatus:
+		return r.updateStatus(ctx, w.Placement)
 	default:
 		panic(fmt.Sprintf("apply: write with verb %d", w.Verb))
 	}
 }
 
-func (r *run) create(ctx context.Context, want *clusterv1beta1.PlacementDecision) error {
+func (r *execution) createSlice(ctx context.Context, want *clusterv1beta1.PlacementDecision) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	object := want.DeepCopy()
 	object.Status.Decisions = nil // the API server drops the status of a new object
-	r.journal.Trying(object.DeepCopy())
+	r.journal.BeforeWrite(object.DeepCopy())
 	if err := r.client.Create(ctx, object); err != nil {
 		return fmt.Errorf("creating PlacementDecision %s: %w", want.Name, err)
 	}
@@ -155,13 +155,13 @@ func (r *run) create(ctx context.Context, want *clusterv1beta1.PlacementDecision
 	return nil
 }
 
-func (r *run) fill(ctx context.Context, want *clusterv1beta1.PlacementDecision) error {
+func (r *execution) updateDecisions(ctx context.Context, want *clusterv1beta1.PlacementDecision) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	next := r.base(want).DeepCopy()
+	next := r.newest(want).DeepCopy()
 	next.Status = want.Status
-	r.journal.Trying(next)
-	object := &clusterv1beta1.PlacementDecision{ObjectMeta: fence(next), Status: want.Status}
+	r.journal.BeforeWrite(next)
+	object := &clusterv1beta1.PlacementDecision{ObjectMeta: versioned(next), Status: want.Status}
 	if err := r.client.Status().Update(ctx, object); err != nil {
 		return fmt.Errorf("writing the decisions of PlacementDecision %s: %w", want.Name, err)
 	}
@@ -169,10 +169,10 @@ func (r *run) fill(ctx context.Context, want *clusterv1beta1.PlacementDecision) 
 	return nil
 }
 
-func (r *run) mark(ctx context.Context, want *clusterv1beta1.PlacementDecision) error {
+func (r *execution) patchMetadata(ctx context.Context, want *clusterv1beta1.PlacementDecision) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	base := r.base(want)
+	base := r.newest(want)
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"labels": want.Labels, "annotations": want.Annotations, "ownerReferences": want.OwnerReferences,
 		"uid": base.UID, "resourceVersion": base.ResourceVersion,
@@ -182,8 +182,8 @@ func (r *run) mark(ctx context.Context, want *clusterv1beta1.PlacementDecision) 
 	}
 	next := want.DeepCopy()
 	next.Status = base.Status
-	r.journal.Trying(next)
-	object := &clusterv1beta1.PlacementDecision{ObjectMeta: fence(base)}
+	r.journal.BeforeWrite(next)
+	object := &clusterv1beta1.PlacementDecision{ObjectMeta: versioned(base)}
 	if err := r.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return fmt.Errorf("labelling PlacementDecision %s: %w", want.Name, err)
 	}
@@ -191,37 +191,37 @@ func (r *run) mark(ctx context.Context, want *clusterv1beta1.PlacementDecision) 
 	return nil
 }
 
-func (r *run) remove(ctx context.Context, slice *clusterv1beta1.PlacementDecision) error {
+func (r *execution) deleteSlice(ctx context.Context, slice *clusterv1beta1.PlacementDecision) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	object := r.base(slice)
+	object := r.newest(slice)
 	fence := client.Preconditions(metav1.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion})
 	if err := r.client.Delete(ctx, object, fence); err != nil && !apierrors.IsNotFound(err) { // another may have deleted it first
 		return fmt.Errorf("deleting PlacementDecision %s: %w", slice.Name, err)
 	}
 	r.remember(object)
-	r.journal.Removed(object)
+	r.journal.AfterDelete(object)
 	return nil
 }
 
-func (r *run) report(ctx context.Context, want *clusterv1beta1.Placement) error {
+func (r *execution) updateStatus(ctx context.Context, want *clusterv1beta1.Placement) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	base := want
 	if r.placement != nil {
 		base = r.placement
 	}
-	object := &clusterv1beta1.Placement{ObjectMeta: fence(base), Status: want.Status}
+	object := &clusterv1beta1.Placement{ObjectMeta: versioned(base), Status: want.Status}
 	if err := r.client.Status().Update(ctx, object); err != nil {
 		return fmt.Errorf("writing the status of Placement %s/%s: %w", want.Namespace, want.Name, err)
 	}
 	r.placement = object
-	r.journal.Reported(object)
+	r.journal.AfterStatusWrite(object)
 	return nil
 }
 
-// base returns the newest state of a slice that this run knows of. It is read-only.
-func (r *run) base(slice *clusterv1beta1.PlacementDecision) *clusterv1beta1.PlacementDecision {
+// newest returns the newest state of a slice that this run knows of. It is read-only.
+func (r *execution) newest(slice *clusterv1beta1.PlacementDecision) *clusterv1beta1.PlacementDecision {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if latest, ok := r.latest[slice.Name]; ok {
@@ -230,20 +230,20 @@ func (r *run) base(slice *clusterv1beta1.PlacementDecision) *clusterv1beta1.Plac
 	return slice
 }
 
-func (r *run) remember(slice *clusterv1beta1.PlacementDecision) {
+func (r *execution) remember(slice *clusterv1beta1.PlacementDecision) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.latest[slice.Name] = slice
 }
 
-func (r *run) stored(object *clusterv1beta1.PlacementDecision) {
+func (r *execution) stored(object *clusterv1beta1.PlacementDecision) {
 	r.remember(object)
-	r.journal.Stored(object)
+	r.journal.AfterWrite(object)
 }
 
-// fence names an object as it was looked at: the API server refuses to write another one, or another state of it. A write
+// versioned names an object as it was looked at: the API server refuses to write another one, or another state of it. A write
 // of the status takes nothing else from it, and costs the API server less than a patch that says the same.
-func fence(object client.Object) metav1.ObjectMeta {
+func versioned(object client.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
 	}

@@ -23,34 +23,34 @@ import (
 
 var errBoom = errors.New("boom")
 
-// server answers every write with the next resourceVersion, until the one that fails. It writes down what it is asked
+// fakeServer answers every write with the next resourceVersion, until the one that fails. It writes down what it is asked
 // and what the journal hears, in order.
-type server struct {
+type fakeServer struct {
 	client.Client // nil: what is not expected panics
 
-	t     *testing.T
-	said  []string
-	count int
-	fails int // the write that fails, from 1; 0: none
-	// gone says that what is to be deleted is not there.
-	gone bool
-	// meets, where it is set, holds every write until as many are on their way.
-	meets *sync.WaitGroup
-	mu    sync.Mutex
+	t      *testing.T
+	log    []string
+	count  int
+	failAt int // the write that fails, from 1; 0: none
+	// notFound says that what is to be deleted is not there.
+	notFound bool
+	// barrier, where it is set, holds every write until as many are on their way.
+	barrier *sync.WaitGroup
+	mu      sync.Mutex
 }
 
-func (s *server) answer(ctx context.Context, what string, object client.Object) error {
+func (s *fakeServer) respond(ctx context.Context, what string, object client.Object) error {
 	if deadline, ok := ctx.Deadline(); !ok || deadline.IsZero() {
 		s.t.Errorf("%s has no deadline", what)
 	}
-	if s.meets != nil {
-		s.meets.Done()
-		s.meets.Wait()
+	if s.barrier != nil {
+		s.barrier.Done()
+		s.barrier.Wait()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.said = append(s.said, what)
-	if s.count++; s.count == s.fails {
+	s.log = append(s.log, what)
+	if s.count++; s.count == s.failAt {
 		return errBoom
 	}
 	object.SetUID("uid")
@@ -58,32 +58,32 @@ func (s *server) answer(ctx context.Context, what string, object client.Object) 
 	return nil
 }
 
-func (s *server) Create(ctx context.Context, object client.Object, _ ...client.CreateOption) error {
-	return s.answer(ctx, "create "+object.GetName(), object)
+func (s *fakeServer) Create(ctx context.Context, object client.Object, _ ...client.CreateOption) error {
+	return s.respond(ctx, "create "+object.GetName(), object)
 }
 
-func (s *server) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
+func (s *fakeServer) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
 	var with client.DeleteOptions
 	with.ApplyOptions(options)
-	err := s.answer(ctx, fmt.Sprintf("delete %s if %s@%s", object.GetName(), *with.Preconditions.UID, *with.Preconditions.ResourceVersion), object)
-	if s.gone {
+	err := s.respond(ctx, fmt.Sprintf("delete %s if %s@%s", object.GetName(), *with.Preconditions.UID, *with.Preconditions.ResourceVersion), object)
+	if s.notFound {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "placementdecisions"}, object.GetName())
 	}
 	return err
 }
 
-func (s *server) Status() client.SubResourceWriter { return statusOf{nil, s} }
+func (s *fakeServer) Status() client.SubResourceWriter { return fakeStatus{nil, s} }
 
-type statusOf struct {
+type fakeStatus struct {
 	client.SubResourceWriter
-	server *server
+	server *fakeServer
 }
 
-func (s statusOf) Update(ctx context.Context, object client.Object, _ ...client.SubResourceUpdateOption) error {
-	return s.server.answer(ctx, fmt.Sprintf("update status of %s if %s@%s", object.GetName(), object.GetUID(), object.GetResourceVersion()), object)
+func (s fakeStatus) Update(ctx context.Context, object client.Object, _ ...client.SubResourceUpdateOption) error {
+	return s.server.respond(ctx, fmt.Sprintf("update status of %s if %s@%s", object.GetName(), object.GetUID(), object.GetResourceVersion()), object)
 }
 
-func (s *server) Patch(ctx context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
+func (s *fakeServer) Patch(ctx context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	body, err := patch.Data(object)
 	if err != nil {
 		s.t.Fatal(err)
@@ -94,35 +94,35 @@ func (s *server) Patch(ctx context.Context, object client.Object, patch client.P
 	if err := json.Unmarshal(body, &fence); err != nil {
 		s.t.Fatal(err)
 	}
-	return s.answer(ctx, fmt.Sprintf("patch %s if %s@%s", object.GetName(), fence.Metadata.UID, fence.Metadata.ResourceVersion), object)
+	return s.respond(ctx, fmt.Sprintf("patch %s if %s@%s", object.GetName(), fence.Metadata.UID, fence.Metadata.ResourceVersion), object)
 }
 
-func (s *server) Trying(slice *clusterv1beta1.PlacementDecision) {
+func (s *fakeServer) BeforeWrite(slice *clusterv1beta1.PlacementDecision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.said = append(s.said, fmt.Sprintf("trying %s %v", slice.Name, plan.Clusters(slice)))
+	s.log = append(s.log, fmt.Sprintf("trying %s %v", slice.Name, plan.Clusters(slice)))
 }
 
-func (s *server) Stored(slice *clusterv1beta1.PlacementDecision) {
+func (s *fakeServer) AfterWrite(slice *clusterv1beta1.PlacementDecision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.said = append(s.said, "stored "+slice.Name+"@"+slice.ResourceVersion)
+	s.log = append(s.log, "stored "+slice.Name+"@"+slice.ResourceVersion)
 }
 
-func (s *server) Removed(slice *clusterv1beta1.PlacementDecision) {
+func (s *fakeServer) AfterDelete(slice *clusterv1beta1.PlacementDecision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.said = append(s.said, "removed "+slice.Name)
+	s.log = append(s.log, "removed "+slice.Name)
 }
 
-func (s *server) Reported(placement *clusterv1beta1.Placement) {
+func (s *fakeServer) AfterStatusWrite(placement *clusterv1beta1.Placement) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.said = append(s.said, "reported "+placement.Name+"@"+placement.ResourceVersion)
+	s.log = append(s.log, "reported "+placement.Name+"@"+placement.ResourceVersion)
 }
 
-// writes are one of each kind, and two of one slice.
-func writes() plan.Plan {
+// samplePlan are one of each kind, and two of one slice.
+func samplePlan() plan.Plan {
 	slice := func(number int, version string, clusters ...string) *clusterv1beta1.PlacementDecision {
 		out := enginetest.Slice("ns", "p", number, clusters...).Obj()
 		out.UID, out.ResourceVersion = "old", version
@@ -131,18 +131,18 @@ func writes() plan.Plan {
 	placement := enginetest.Placement("ns", "p").Obj()
 	placement.UID, placement.ResourceVersion = "owner", "7"
 	return plan.Plan{Writes: []plan.Write{
-		{Verb: plan.Pledge, Placement: placement},
+		{Verb: plan.UpdateBudget, Placement: placement},
 		{Verb: plan.Create, Slice: slice(1, "", "a")},
-		{Verb: plan.Fill, Slice: slice(2, "5", "b")},
-		{Verb: plan.Mark, Slice: slice(2, "5", "stale")},
+		{Verb: plan.UpdateDecisions, Slice: slice(2, "5", "b")},
+		{Verb: plan.UpdateMetadata, Slice: slice(2, "5", "stale")},
 		{Verb: plan.Delete, Slice: slice(3, "6")},
-		{Verb: plan.Report, Placement: placement},
+		{Verb: plan.UpdateStatus, Placement: placement},
 	}}
 }
 
-func TestEveryWriteIsFencedByWhatItWasMadeFrom(t *testing.T) {
-	s := &server{t: t}
-	written, err := apply.Apply(t.Context(), s, writes(), s)
+func TestEveryWriteHasAPrecondition(t *testing.T) {
+	s := &fakeServer{t: t}
+	written, err := apply.Apply(t.Context(), s, samplePlan(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,19 +156,19 @@ func TestEveryWriteIsFencedByWhatItWasMadeFrom(t *testing.T) {
 		"delete p-decision-3 if old@6", "removed p-decision-3",
 		"update status of p if uid@101", "reported p@107",
 	}
-	if diff := cmp.Diff(want, s.said); diff != "" {
+	if diff := cmp.Diff(want, s.log); diff != "" {
 		t.Errorf("asked and told (-want +got):\n%s", diff)
 	}
-	if len(written.Slices) != 3 || written.Slices["p-decision-2"].ResourceVersion != "105" || written.Writes != len(writes().Writes) {
+	if len(written.Slices) != 3 || written.Slices["p-decision-2"].ResourceVersion != "105" || written.Writes != len(samplePlan().Writes) {
 		t.Errorf("written %+v, want all, and three slices, the second as it was stored last", written)
 	}
 }
 
-func TestApplyingStopsAtTheFirstWriteThatFails(t *testing.T) {
+func TestApplyStopsAtTheFirstError(t *testing.T) {
 	const all = 7
 	for at := 1; at <= all; at++ {
-		s := &server{t: t, fails: at}
-		written, err := apply.Apply(t.Context(), s, writes(), s)
+		s := &fakeServer{t: t, failAt: at}
+		written, err := apply.Apply(t.Context(), s, samplePlan(), s)
 		if !errors.Is(err, errBoom) {
 			t.Errorf("write %d fails: error %v, want it reported", at, err)
 		}
@@ -180,25 +180,25 @@ func TestApplyingStopsAtTheFirstWriteThatFails(t *testing.T) {
 			t.Errorf("request %d fails: %d writes count as done, want %d", at, written.Writes, want)
 		}
 		told := 0
-		for _, line := range s.said {
+		for _, line := range s.log {
 			if line[:6] == "stored" || line[:6] == "remove" || line[:6] == "report" {
 				told++
 			}
 		}
 		if told != at-1 {
-			t.Errorf("write %d fails: the journal was told of %d: %v", at, told, s.said)
+			t.Errorf("write %d fails: the journal was told of %d: %v", at, told, s.log)
 		}
 	}
 }
 
-// TestLabelsAndDeletionsAreSentTogether: the server answers none of three writes before all are on their way, so that whoever
+// TestLabelsAndDeletionsAreSentConcurrently: the server answers none of three writes before all are on their way, so that whoever
 // lists the slices sees a part of them for as short as can be.
-func TestLabelsAndDeletionsAreSentTogether(t *testing.T) {
-	for _, verb := range []plan.Verb{plan.Mark, plan.Delete} {
-		s := &server{t: t, meets: &sync.WaitGroup{}}
+func TestLabelsAndDeletionsAreSentConcurrently(t *testing.T) {
+	for _, verb := range []plan.Verb{plan.UpdateMetadata, plan.Delete} {
+		s := &fakeServer{t: t, barrier: &sync.WaitGroup{}}
 		var p plan.Plan
 		for number := range 3 {
-			s.meets.Add(1)
+			s.barrier.Add(1)
 			p.Writes = append(p.Writes, plan.Write{Verb: verb, Slice: enginetest.Slice("ns", "p", 1+number).Obj()})
 		}
 		written, err := apply.Apply(t.Context(), s, p, s)
@@ -208,28 +208,28 @@ func TestLabelsAndDeletionsAreSentTogether(t *testing.T) {
 	}
 }
 
-func TestAFailureAmongWritesThatAreSentTogetherKeepsNoOtherFromIt(t *testing.T) {
-	s := &server{t: t, fails: 2}
+func TestAFailureStopsNoConcurrentWrite(t *testing.T) {
+	s := &fakeServer{t: t, failAt: 2}
 	var p plan.Plan
 	for number := range 3 {
 		p.Writes = append(p.Writes, plan.Write{Verb: plan.Delete, Slice: enginetest.Slice("ns", "p", 1+number).Obj()})
 	}
-	p.Writes = append(p.Writes, plan.Write{Verb: plan.Report, Placement: enginetest.Placement("ns", "p").Obj()})
+	p.Writes = append(p.Writes, plan.Write{Verb: plan.UpdateStatus, Placement: enginetest.Placement("ns", "p").Obj()})
 	written, err := apply.Apply(t.Context(), s, p, s)
 	if !errors.Is(err, errBoom) || written.Writes != 2 || s.count != 3 {
 		t.Errorf("error %v after %d of %d writes, want two deletions done and no report", err, written.Writes, s.count)
 	}
 }
 
-func TestASliceThatIsGoneIsDeleted(t *testing.T) {
-	s := &server{t: t, gone: true}
+func TestMissingSliceCountsAsDeleted(t *testing.T) {
+	s := &fakeServer{t: t, notFound: true}
 	written, err := apply.Apply(t.Context(), s, plan.Plan{Writes: []plan.Write{{Verb: plan.Delete, Slice: enginetest.Slice("ns", "p", 1).Obj()}}}, s)
 	if err != nil || written.Writes != 1 {
 		t.Errorf("error %v after %d writes, want the deletion to be done: another was faster", err, written.Writes)
 	}
 }
 
-func TestSuperseded(t *testing.T) {
+func TestIsConflict(t *testing.T) {
 	slices := schema.GroupResource{Group: clusterv1beta1.GroupVersion.Group, Resource: "placementdecisions"}
 	closing := apierrors.NewForbidden(slices, "p-decision-1", errBoom)
 	closing.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
@@ -247,7 +247,7 @@ func TestSuperseded(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := apply.Superseded(fmt.Errorf("writing: %w", tc.err)); got != tc.want {
+			if got := apply.IsConflict(fmt.Errorf("writing: %w", tc.err)); got != tc.want {
 				t.Errorf("superseded %v, want %v", got, tc.want)
 			}
 		})

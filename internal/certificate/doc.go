@@ -1,4 +1,4 @@
-// Package certificate owns what the manager serves TLS with, to the API server only: webhooks and views alike. Either
+// Package certificate owns what the manager serves ConfigureTLS with, to the API server only: webhooks and views alike. Either
 // files that somebody else keeps fresh, such as cert-manager, or a certificate of its own in a Secret.
 //
 // A certificate of its own is made with client-go's cert package, together with an authority that signs nothing else
@@ -28,37 +28,37 @@ import (
 )
 
 const (
-	// life is how long a certificate is valid.
-	life = 90 * 24 * time.Hour
-	// overlap is how long the next certificate waits until everybody trusts it: longer than any replica needs to look.
-	overlap = 2 * time.Minute
-	// look is how often what is stored is read, and registered again.
-	look = 10 * time.Second
-	// hurry is how often it is looked at while there is nothing to serve.
-	hurry = 100 * time.Millisecond
-	// closing is how long before its end a certificate gives way to the next, though that has not waited long enough.
-	closing = 3 * look
+	// lifetime is how long a certificate is valid.
+	lifetime = 90 * 24 * time.Hour
+	// trustDelay is how long the next certificate waits until everybody trusts it: longer than any replica needs to look.
+	trustDelay = 2 * time.Minute
+	// pollInterval is how often what is stored is read, and registered again.
+	pollInterval = 10 * time.Second
+	// startPollInterval is how often it is looked at while there is nothing to serve.
+	startPollInterval = 100 * time.Millisecond
+	// expiryMargin is how long before its end a certificate gives way to the next, though that has not waited long enough.
+	expiryMargin = 3 * pollInterval
 )
 
-// Registrar stores for the API server how it reaches the servers, and which authorities it trusts there. Authorities are
+// CAPublisher stores for the API server how it reaches the servers, and which authorities it trusts there. Authorities are
 // PEM. The writing methods are called again and again, mostly with the same.
-type Registrar interface {
+type CAPublisher interface {
 	// Apply stores both.
 	Apply(ctx context.Context, authorities []byte) error
-	// Trust replaces the authorities of what is stored, and leaves alone how the servers are reached.
-	Trust(ctx context.Context, authorities []byte) error
-	// Trusted returns the authorities that are stored, of each object by itself. What is not stored is left out.
-	Trusted(ctx context.Context) ([][]byte, error)
+	// UpdateCABundles replaces the authorities of what is stored, and leaves alone how the servers are reached.
+	UpdateCABundles(ctx context.Context, authorities []byte) error
+	// CABundles returns the authorities that are stored, of each object by itself. What is not stored is left out.
+	CABundles(ctx context.Context) ([][]byte, error)
 }
 
 // Source is a certificate that stays fresh.
 type Source interface {
-	// TLS lets a server serve with the certificate, and with each later one.
-	TLS(config *tls.Config)
+	// ConfigureTLS lets a server serve with the certificate, and with each later one.
+	ConfigureTLS(config *tls.Config)
 	// Ready closes once there is a certificate.
 	Ready() <-chan struct{}
-	// Until returns when the certificate ends. Ok is false while there is none.
-	Until() (end time.Time, ok bool)
+	// NotAfter returns when the certificate ends. Ok is false while there is none.
+	NotAfter() (end time.Time, ok bool)
 	// OnChange calls a function after each change of the certificate. It must not block.
 	OnChange(call func())
 }

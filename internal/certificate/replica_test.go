@@ -20,7 +20,7 @@ import (
 )
 
 // issueAt makes a pair of the manager's form, faster, at an instant.
-func issueAt(t *testing.T, now time.Time, names ...string) *pair {
+func issueAt(t *testing.T, now time.Time, names ...string) *keyPair {
 	t.Helper()
 	authorityKey, serverKey := newKey(t), newKey(t)
 	serial, err := cryptorand.Int(cryptorand.Reader, big.NewInt(1<<62))
@@ -29,7 +29,7 @@ func issueAt(t *testing.T, now time.Time, names ...string) *pair {
 	}
 	signer := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "authority " + serial.String()}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: now.Add(-backdated), NotAfter: now.Add(life), KeyUsage: x509.KeyUsageCertSign,
+		NotBefore: now.Add(-backdated), NotAfter: now.Add(lifetime), KeyUsage: x509.KeyUsageCertSign,
 	}
 	leaf := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "server"}, NotBefore: signer.NotBefore, NotAfter: signer.NotAfter,
@@ -57,7 +57,7 @@ func issueAt(t *testing.T, now time.Time, names ...string) *pair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := parse(chain.Bytes(), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	out, err := parseWithCA(chain.Bytes(), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,27 +73,27 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 	return out
 }
 
-// replicas are several managers that share a Secret and an API server. The first of them leads.
-type replicas struct {
+// replicaSet are several managers that share a Secret and an API server. The first of them leads.
+type replicaSet struct {
 	t        *testing.T
 	clock    *clocktesting.FakeClock
-	secret   *hub
-	api      *registered
-	all      []*Own
+	secret   *fakeHub
+	api      *fakeAPIServer
+	all      []*SelfSigned
 	rotated  int
-	previous *pair
+	previous *keyPair
 }
 
-func (r *replicas) start(names ...string) {
-	r.all = append(r.all, &Own{
-		served: newServed(), names: names, clock: r.clock, registrar: registrar{r.api, names},
-		store: store{reader: r.secret, writer: r.secret, key: types.NamespacedName{Namespace: "ns", Name: secretName}},
-		issue: func(names []string) (*pair, error) { return issueAt(r.t, r.clock.Now(), names...), nil },
+func (r *replicaSet) start(names ...string) {
+	r.all = append(r.all, &SelfSigned{
+		served: newServed(), names: names, clock: r.clock, publisher: fakePublisher{r.api, names},
+		store: secretStore{reader: r.secret, writer: r.secret, key: types.NamespacedName{Namespace: "ns", Name: secretName}},
+		issue: func(names []string) (*keyPair, error) { return issueAt(r.t, r.clock.Now(), names...), nil },
 	})
 }
 
-// answered fails the test where the API server does not trust what a replica serves, by the name that it asks for.
-func (r *replicas) answered(seed uint64, after string) {
+// checkTrusted fails the test where the API server does not trust what a replica serves, by the name that it asks for.
+func (r *replicaSet) checkTrusted(seed uint64, after string) {
 	r.t.Helper()
 	if r.api.names == nil {
 		return
@@ -103,14 +103,14 @@ func (r *replicas) answered(seed uint64, after string) {
 		if served == nil {
 			continue // it is not ready, so no request reaches it
 		}
-		if !served.trusted(r.api.authorities, r.clock.Now()) || !r.clock.Now().Before(served.until) {
+		if !served.trusted(r.api.authorities, r.clock.Now()) || !r.clock.Now().Before(served.notAfter) {
 			r.t.Fatalf("seed %d, %s: replica %d of %d serves a pair that the API server does not trust", seed, after, number, len(r.all))
 		}
 		if !served.covers(r.api.names) {
 			r.t.Fatalf("seed %d, %s: the API server asks for %v, replica %d serves a pair for %v", seed, after, r.api.names, number, served.names())
 		}
 	}
-	if current := r.all[0].pair.Load(); !current.same(r.previous) {
+	if current := r.all[0].pair.Load(); !current.equal(r.previous) {
 		r.previous = current
 		r.rotated++
 	}
@@ -122,7 +122,7 @@ func TestEveryPairServedIsTrusted(t *testing.T) {
 	rotated := 0
 	for seed := range uint64(6) {
 		random := rand.New(rand.NewPCG(seed, 20))
-		r := &replicas{t: t, clock: clocktesting.NewFakeClock(time.Unix(1e9, 0)), secret: &hub{}, api: &registered{}}
+		r := &replicaSet{t: t, clock: clocktesting.NewFakeClock(time.Unix(1e9, 0)), secret: &fakeHub{}, api: &fakeAPIServer{}}
 		wanted := []string{"svc"}
 		r.start(wanted...)
 		for range 25 {
@@ -155,11 +155,11 @@ func TestEveryPairServedIsTrusted(t *testing.T) {
 				}
 			case 6:
 				event = "days pass"
-				r.pass(seed, "before days pass", 2*overlap, random) // a replica that is asleep meanwhile reads nothing
+				r.advance(seed, "before days pass", 2*trustDelay, random) // a replica that is asleep meanwhile reads nothing
 				r.clock.Step(time.Duration(random.IntN(20)) * 24 * time.Hour)
-				r.pass(seed, event, 2*overlap, random)
+				r.advance(seed, event, 2*trustDelay, random)
 			}
-			r.pass(seed, event, time.Duration(random.IntN(6))*time.Minute, random)
+			r.advance(seed, event, time.Duration(random.IntN(6))*time.Minute, random)
 		}
 		rotated += r.rotated
 	}
@@ -168,24 +168,24 @@ func TestEveryPairServedIsTrusted(t *testing.T) {
 	}
 }
 
-// pass lets time pass. Within each ten seconds every replica reads the Secret once and the leader leads once, in any order.
-func (r *replicas) pass(seed uint64, event string, period time.Duration, random *rand.Rand) {
+// advance lets time pass. Within each ten seconds every replica reads the Secret once and the leader leads once, in any order.
+func (r *replicaSet) advance(seed uint64, event string, period time.Duration, random *rand.Rand) {
 	r.t.Helper()
 	ctx := context.WithoutCancel(r.t.Context())
-	for passed := time.Duration(0); passed <= period; passed += look {
-		r.clock.Step(look / 2)
+	for passed := time.Duration(0); passed <= period; passed += pollInterval {
+		r.clock.Step(pollInterval / 2)
 		for _, turn := range random.Perm(len(r.all) + 1) {
 			var err error
 			if turn == len(r.all) {
 				err = r.all[0].renew(ctx)
 			} else {
-				err = r.all[turn].read(ctx)
+				err = r.all[turn].syncStored(ctx)
 			}
 			if err != nil {
 				r.t.Fatalf("seed %d, %s: %v", seed, event, err)
 			}
-			r.answered(seed, event)
+			r.checkTrusted(seed, event)
 		}
-		r.clock.Step(look / 2)
+		r.clock.Step(pollInterval / 2)
 	}
 }

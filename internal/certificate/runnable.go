@@ -9,18 +9,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// everywhere is a runnable of every replica, whether it leads or not.
-type everywhere func(context.Context) error
+// everyReplica is a runnable of every replica, whether it leads or not.
+type everyReplica func(context.Context) error
 
 // Start implements manager.Runnable.
-func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
+func (e everyReplica) Start(ctx context.Context) error { return e(ctx) }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (everywhere) NeedLeaderElection() bool { return false }
+func (everyReplica) NeedLeaderElection() bool { return false }
 
-// add lets every replica follow, and the leader lead.
-func add(mgr manager.Manager, follow, lead func(context.Context) error) error {
-	for _, runnable := range []manager.Runnable{everywhere(follow), manager.RunnableFunc(lead)} {
+// addRunnables lets every replica follow, and the leader lead.
+func addRunnables(mgr manager.Manager, follow, lead func(context.Context) error) error {
+	for _, runnable := range []manager.Runnable{everyReplica(follow), manager.RunnableFunc(lead)} {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding the certificate: %w", err)
 		}

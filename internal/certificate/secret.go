@@ -13,74 +13,74 @@ import (
 // +kubebuilder:rbac:groups="",namespace=berth-system,resources=secrets,resourceNames=berth-serving,verbs=get;create;patch
 
 const (
-	secretName = "berth-serving"
-	owner      = "berth-certificate"
-	// placer owns nothing in the Secret, so that it takes nothing away from one that is there already.
-	placer = "berth-certificate-place"
+	secretName   = "berth-serving"
+	fieldManager = "berth-certificate"
+	// creatorFieldManager owns nothing in the Secret, so that it takes nothing away from one that is there already.
+	creatorFieldManager = "berth-certificate-place"
 
 	nextCertificate = "next.crt"
 	nextKey         = "next.key"
-	authoritiesKey  = "ca.crt"
+	caKey           = "ca.crt"
 	revokedKey      = "revoked.crt"
 )
 
-// store keeps the state in a Secret.
-type store struct {
+// secretStore keeps the state in a Secret.
+type secretStore struct {
 	// reader must read from the API server, not from a cache.
 	reader client.Reader
 	writer client.Client
 	key    types.NamespacedName
 }
 
-// open loads a state that is to be changed. Where there is no Secret it makes an empty one: of two that store their first
+// loadOrCreate loads a state that is to be changed. Where there is no Secret it makes an empty one: of two that store their first
 // certificate at the same time, the fence of save holds the later one off only if there is something to fence.
-func (s store) open(ctx context.Context) (out state, version string, err error) {
+func (s secretStore) loadOrCreate(ctx context.Context) (out rotationState, version string, err error) {
 	out, version, err = s.load(ctx)
 	if err != nil || version != "" {
 		return out, version, err
 	}
-	if err := s.writer.Apply(ctx, corev1apply.Secret(s.key.Name, s.key.Namespace), client.FieldOwner(placer)); err != nil {
-		return state{}, "", fmt.Errorf("making the Secret %s: %w", s.key, err)
+	if err := s.writer.Apply(ctx, corev1apply.Secret(s.key.Name, s.key.Namespace), client.FieldOwner(creatorFieldManager)); err != nil {
+		return rotationState{}, "", fmt.Errorf("making the Secret %s: %w", s.key, err)
 	}
 	return s.load(ctx)
 }
 
 // load returns the state, and the version of the Secret, "" where there is none. What cannot be read of it counts as
 // absent, so that a Secret that somebody spoilt is mended.
-func (s store) load(ctx context.Context) (out state, version string, err error) {
+func (s secretStore) load(ctx context.Context) (out rotationState, version string, err error) {
 	secret := &corev1.Secret{}
 	if err := s.reader.Get(ctx, s.key, secret); err != nil {
 		if client.IgnoreNotFound(err) == nil {
-			return state{}, "", nil
+			return rotationState{}, "", nil
 		}
-		return state{}, "", fmt.Errorf("reading the Secret %s: %w", s.key, err)
+		return rotationState{}, "", fmt.Errorf("reading the Secret %s: %w", s.key, err)
 	}
-	read := func(certificate, key string) *pair {
-		out, err := parse(secret.Data[certificate], secret.Data[key])
+	read := func(certificate, key string) *keyPair {
+		out, err := parseWithCA(secret.Data[certificate], secret.Data[key])
 		if err != nil {
 			return nil
 		}
 		return out
 	}
-	out = state{
+	out = rotationState{
 		current: read(corev1.TLSCertKey, corev1.TLSPrivateKeyKey),
 		next:    read(nextCertificate, nextKey),
 		revoked: secret.Data[revokedKey],
 	}
-	out.retired = parseAuthorities(secret.Data[authoritiesKey])
-	for _, known := range []*pair{out.current, out.next} {
+	out.retired = parseCAs(secret.Data[caKey])
+	for _, known := range []*keyPair{out.current, out.next} {
 		if known != nil {
-			out.retired = except(out.retired, known.authority)
+			out.retired = withoutCA(out.retired, known.caBundle)
 		}
 	}
 	return out, secret.ResourceVersion, nil
 }
 
 // save stores a state, unless the Secret has changed since the given version.
-func (s store) save(ctx context.Context, state state, version string) error {
+func (s secretStore) save(ctx context.Context, state rotationState, version string) error {
 	secret := corev1apply.Secret(s.key.Name, s.key.Namespace).WithResourceVersion(version).
-		WithData(map[string][]byte{authoritiesKey: state.authorities()})
-	put := func(p *pair, certificate, key string) {
+		WithData(map[string][]byte{caKey: state.caBundle()})
+	put := func(p *keyPair, certificate, key string) {
 		if p != nil {
 			secret.WithData(map[string][]byte{certificate: p.certificate, key: p.key})
 		}
@@ -90,7 +90,7 @@ func (s store) save(ctx context.Context, state state, version string) error {
 	if state.revoked != nil {
 		secret.WithData(map[string][]byte{revokedKey: state.revoked})
 	}
-	if err := s.writer.Apply(ctx, secret, client.FieldOwner(owner), client.ForceOwnership); err != nil {
+	if err := s.writer.Apply(ctx, secret, client.FieldOwner(fieldManager), client.ForceOwnership); err != nil {
 		return fmt.Errorf("writing the Secret %s: %w", s.key, err)
 	}
 	return nil

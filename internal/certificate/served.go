@@ -12,7 +12,7 @@ var errNotYet = errors.New("there is no certificate yet; the leader makes it")
 
 // served is what servers serve with at the moment. It implements Source.
 type served struct {
-	pair  atomic.Pointer[pair]
+	pair  atomic.Pointer[keyPair]
 	once  sync.Once
 	ready chan struct{}
 
@@ -22,8 +22,8 @@ type served struct {
 
 func newServed() *served { return &served{ready: make(chan struct{})} }
 
-// TLS implements Source.
-func (s *served) TLS(config *tls.Config) {
+// ConfigureTLS implements Source.
+func (s *served) ConfigureTLS(config *tls.Config) {
 	config.MinVersion = max(config.MinVersion, tls.VersionTLS12)
 	config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		current := s.pair.Load()
@@ -37,13 +37,13 @@ func (s *served) TLS(config *tls.Config) {
 // Ready implements Source.
 func (s *served) Ready() <-chan struct{} { return s.ready }
 
-// Until implements Source.
-func (s *served) Until() (end time.Time, ok bool) {
+// NotAfter implements Source.
+func (s *served) NotAfter() (end time.Time, ok bool) {
 	current := s.pair.Load()
 	if current == nil {
 		return time.Time{}, false
 	}
-	return current.until, true
+	return current.notAfter, true
 }
 
 // OnChange implements Source.
@@ -54,8 +54,8 @@ func (s *served) OnChange(call func()) {
 }
 
 // serve serves with a pair from now on, if there is one. It says whether that is another one.
-func (s *served) serve(current *pair) bool {
-	if current == nil || current.same(s.pair.Load()) {
+func (s *served) serve(current *keyPair) bool {
+	if current == nil || current.equal(s.pair.Load()) {
 		return false
 	}
 	s.pair.Store(current)

@@ -8,9 +8,9 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-// apply returns what is stored after a plan: each write changes the part of an object that it would change on a
+// applyPlan returns what is stored after a plan: each write changes the part of an object that it would change on a
 // server, and nothing else. What was stored before stays as it is.
-func apply(p plan.Plan, before plan.Stored) (*clusterv1beta1.Placement, []*clusterv1beta1.PlacementDecision) {
+func applyPlan(p plan.Plan, before plan.Stored) (*clusterv1beta1.Placement, []*clusterv1beta1.PlacementDecision) {
 	placement := before.Placement
 	stored := make(map[string]*clusterv1beta1.PlacementDecision, len(before.Slices))
 	for _, slice := range before.Slices {
@@ -20,18 +20,18 @@ func apply(p plan.Plan, before plan.Stored) (*clusterv1beta1.Placement, []*clust
 		switch write.Verb {
 		case plan.Create:
 			stored[write.Slice.Name] = write.Slice
-		case plan.Fill:
+		case plan.UpdateDecisions:
 			next := stored[write.Slice.Name].DeepCopy()
 			next.Status = write.Slice.Status
 			stored[next.Name] = next
-		case plan.Mark:
+		case plan.UpdateMetadata:
 			next := stored[write.Slice.Name].DeepCopy()
 			next.Labels, next.Annotations = write.Slice.Labels, write.Slice.Annotations
 			next.OwnerReferences = write.Slice.OwnerReferences
 			stored[next.Name] = next
 		case plan.Delete:
 			delete(stored, write.Slice.Name)
-		case plan.Pledge, plan.Report:
+		case plan.UpdateBudget, plan.UpdateStatus:
 			placement = placement.DeepCopy()
 			placement.Status = write.Placement.Status
 		}

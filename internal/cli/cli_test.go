@@ -23,18 +23,18 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
-// outcome is what a command line did.
-type outcome struct {
+// result is what a command line did.
+type result struct {
 	code        int
 	out, errOut string
 }
 
-func run(t *testing.T, stdin string, args ...string) outcome {
+func run(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	code := cli.Run(t.Context(), args, genericiooptions.IOStreams{In: strings.NewReader(stdin), Out: &out, ErrOut: &errOut},
 		clocktesting.NewFakePassiveClock(now))
-	return outcome{code, out.String(), errOut.String()}
+	return result{code, out.String(), errOut.String()}
 }
 
 // golden holds got against a golden file, or writes it.
@@ -151,18 +151,18 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 	}
 }
 
-// failing is a writer that cannot be written to.
-type failing struct{ err error }
+// failingWriter is a writer that cannot be written to.
+type failingWriter struct{ err error }
 
-func (f failing) Write([]byte) (int, error) { return 0, f.err }
+func (f failingWriter) Write([]byte) (int, error) { return 0, f.err }
 
 var errBoom = errors.New("boom")
 
-func write(t *testing.T, err error, args ...string) outcome {
+func write(t *testing.T, err error, args ...string) result {
 	t.Helper()
 	var errOut bytes.Buffer
-	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: failing{err}, ErrOut: &errOut}
-	return outcome{code: cli.Run(t.Context(), args, streams, clocktesting.NewFakePassiveClock(now)), errOut: errOut.String()}
+	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: failingWriter{err}, ErrOut: &errOut}
+	return result{code: cli.Run(t.Context(), args, streams, clocktesting.NewFakePassiveClock(now)), errOut: errOut.String()}
 }
 
 func TestWritingFails(t *testing.T) {
@@ -172,24 +172,24 @@ func TestWritingFails(t *testing.T) {
 	}
 }
 
-func TestReaderGoesAwayInSilence(t *testing.T) {
+func TestClosedPipeIsSilent(t *testing.T) {
 	broken := &os.PathError{Op: "write", Path: "|1", Err: errPipe}
 	for _, args := range [][]string{{"simulate", "-f", example("outage")}, {"version"}} {
-		if got := write(t, broken, args...); got != (outcome{}) {
+		if got := write(t, broken, args...); got != (result{}) {
 			t.Errorf("%q: got %+v, want silence", args, got)
 		}
 	}
 }
 
-// panicking is a reader whose author made a mistake.
-type panicking struct{}
+// panickingReader is a reader whose author made a mistake.
+type panickingReader struct{}
 
-func (panicking) Read([]byte) (int, error) { panic("out of cheese") }
+func (panickingReader) Read([]byte) (int, error) { panic("out of cheese") }
 
 // TestPanicIsReported holds that a defect of Berth comes with its stack, which is all that a report of it needs.
 func TestPanicIsReported(t *testing.T) {
 	var errOut bytes.Buffer
-	streams := genericiooptions.IOStreams{In: panicking{}, Out: io.Discard, ErrOut: &errOut}
+	streams := genericiooptions.IOStreams{In: panickingReader{}, Out: io.Discard, ErrOut: &errOut}
 	code := cli.Run(t.Context(), []string{"simulate", "-f", "-"}, streams, clocktesting.NewFakePassiveClock(now))
 	if code != cli.ExitRefused || !strings.Contains(errOut.String(), "please report it") || !strings.Contains(errOut.String(), "panicking.Read") {
 		t.Errorf("exit code %d, standard error:\n%s", code, errOut.String())

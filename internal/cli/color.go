@@ -14,23 +14,23 @@ import (
 // defaultWidth is that of a terminal which does not tell.
 const defaultWidth = 80
 
-// tone is what a cell of a table means; on a screen with colours it has one.
-type tone int
+// textStyle is what a cell of a table means; on a screen with colours it has one.
+type textStyle int
 
 const (
-	plain tone = iota
-	good
-	doubtful
-	bad
-	faint
+	stylePlain textStyle = iota
+	styleGood
+	styleWarning
+	styleBad
+	styleFaint
 )
 
-// colourEnd ends a colour.
-const colourEnd = "\x1b[0m"
+// colorReset ends a colour.
+const colorReset = "\x1b[0m"
 
-// begin returns the sequence that begins the colour of a tone, "" where it has none.
-func (t tone) begin() string {
-	codes := map[tone]string{good: "32", doubtful: "33", bad: "31", faint: "2"}
+// startSequence returns the sequence that begins the colour of a tone, "" where it has none.
+func (t textStyle) startSequence() string {
+	codes := map[textStyle]string{styleGood: "32", styleWarning: "33", styleBad: "31", styleFaint: "2"}
 	if codes[t] == "" {
 		return ""
 	}
@@ -38,19 +38,19 @@ func (t tone) begin() string {
 }
 
 // paint returns a text in one line in the colour of its tone.
-func (t tone) paint(text string) painted {
+func (t textStyle) paint(text string) painted {
 	text = escape.Text(text)
-	begin := t.begin()
+	begin := t.startSequence()
 	if begin == "" || text == "" {
 		return painted(text)
 	}
-	return painted(begin + text + colourEnd)
+	return painted(begin + text + colorReset)
 }
 
 // screen is what is known of the place that a command writes to. Its zero value, a file or a pipe, has neither colours
 // nor an edge.
 type screen struct {
-	colours bool
+	colors bool
 	// width is how many characters a line holds; 0 for any number.
 	width int
 }
@@ -71,19 +71,19 @@ func newScreen(terminal bool, width int, getenv func(string) string) screen {
 		return screen{width: columns}
 	}
 	colours := getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
-	return screen{colours: colours, width: cmp.Or(width, columns, defaultWidth)}
+	return screen{colors: colours, width: cmp.Or(width, columns, defaultWidth)}
 }
 
-// descriptor is what a file has and a buffer has not.
-type descriptor interface{ Fd() uintptr }
+// fileDescriptor is what a file has and a buffer has not.
+type fileDescriptor interface{ Fd() uintptr }
 
 func isTerminal(w io.Writer) bool {
-	file, ok := w.(descriptor)
+	file, ok := w.(fileDescriptor)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 func terminalWidth(w io.Writer) int {
-	file, ok := w.(descriptor)
+	file, ok := w.(fileDescriptor)
 	if !ok {
 		return 0
 	}
@@ -94,8 +94,8 @@ func terminalWidth(w io.Writer) int {
 	return width
 }
 
-// cut shortens a text to a number of characters.
-func cut(text string, width int) string {
+// truncate shortens a text to a number of characters.
+func truncate(text string, width int) string {
 	const more = "..."
 	runes := []rune(text)
 	if len(runes) <= width {

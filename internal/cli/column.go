@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// gap is between columns. Flexible ones are cut to what is comfortable before others are left out, and to the
+	// columnGap is between columns. Flexible ones are cut to what is comfortable before others are left out, and to the
 	// narrowest only if that does not help.
-	gap         = 3
-	comfortable = 26
-	narrowest   = 12
+	columnGap      = 3
+	preferredWidth = 26
+	minWidth       = 12
 )
 
 // cell is one cell of a table.
 type cell struct {
-	text string
-	tone tone
+	text  string
+	style textStyle
 }
 
 // table writes rows in aligned columns. Rows that come after a Flush keep the columns of those before.
@@ -34,8 +34,8 @@ type table struct {
 	flexible []int
 	// optional are the columns that are left out there, the first first.
 	optional []int
-	// last are the columns that are left out where even that is not enough.
-	last []int
+	// dropLast are the columns that are left out where even that is not enough.
+	dropLast []int
 
 	rows   [][]cell
 	widths []int
@@ -56,7 +56,7 @@ func (t *table) row(texts ...string) {
 func (t *table) add(cells []cell) {
 	shown := make([]cell, 0, len(cells))
 	for _, c := range cells {
-		shown = append(shown, cell{escape.Text(c.text), c.tone})
+		shown = append(shown, cell{escape.Text(c.text), c.style})
 	}
 	t.rows = append(t.rows, shown)
 }
@@ -91,34 +91,34 @@ func (t *table) limits() []int {
 	if t.screen.width == 0 {
 		return out
 	}
-	t.squeeze(out, comfortable)
+	t.shrink(out, preferredWidth)
 	t.drop(out, t.optional)
-	t.squeeze(out, narrowest)
-	if t.over(out) <= 0 {
+	t.shrink(out, minWidth)
+	if t.excess(out) <= 0 {
 		return out
 	}
-	t.drop(out, t.last)
+	t.drop(out, t.dropLast)
 	for _, i := range t.flexible { // there may be room now
 		if i < len(out) && out[i] >= 0 {
 			out[i] = t.widths[i]
 		}
 	}
-	t.squeeze(out, narrowest)
+	t.shrink(out, minWidth)
 	return out
 }
 
 // drop leaves out columns, the first first, until the rest fits.
 func (t *table) drop(widths, columns []int) {
 	for _, i := range columns {
-		if i < len(widths) && t.over(widths) > 0 {
+		if i < len(widths) && t.excess(widths) > 0 {
 			widths[i] = -1
 		}
 	}
 }
 
-// squeeze takes from the flexible columns, always from the widest, what is too much, and leaves each a minimum.
-func (t *table) squeeze(widths []int, least int) {
-	for over := t.over(widths); over > 0; over-- {
+// shrink takes from the flexible columns, always from the widest, what is too much, and leaves each a minimum.
+func (t *table) shrink(widths []int, least int) {
+	for over := t.excess(widths); over > 0; over-- {
 		widest := -1
 		for _, i := range t.flexible {
 			if i < len(widths) && widths[i] > least && (widest < 0 || widths[i] > widths[widest]) {
@@ -132,12 +132,12 @@ func (t *table) squeeze(widths []int, least int) {
 	}
 }
 
-// over returns by how many characters the widest row is too long.
-func (t *table) over(widths []int) int {
-	out := len(t.indent) - gap - t.screen.width
+// excess returns by how many characters the widest row is too long.
+func (t *table) excess(widths []int) int {
+	out := len(t.indent) - columnGap - t.screen.width
 	for _, width := range widths {
 		if width >= 0 {
-			out += width + gap
+			out += width + columnGap
 		}
 	}
 	return out
@@ -150,13 +150,13 @@ func (t *table) write(out *strings.Builder, row []cell, limits []int) {
 		if limits[i] < 0 {
 			continue
 		}
-		text := cut(c.text, limits[i])
+		text := truncate(c.text, limits[i])
 		length := utf8.RuneCountInString(text)
-		if t.screen.colours {
-			text = string(c.tone.paint(text))
+		if t.screen.colors {
+			text = string(c.style.paint(text))
 		}
 		out.WriteString(strings.Repeat(" ", blank) + text)
-		blank = limits[i] - length + gap
+		blank = limits[i] - length + columnGap
 	}
 	out.WriteByte('\n')
 }

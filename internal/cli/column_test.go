@@ -65,9 +65,9 @@ func TestRowsThatComeLaterKeepTheColumns(t *testing.T) {
 func TestColoursLeaveTheColumnsAlone(t *testing.T) {
 	var out strings.Builder
 	table := newTable(&out, "")
-	table.screen = screen{colours: true}
-	table.add([]cell{{"True", good}, {"x", plain}})
-	table.add([]cell{{"False", bad}, {"y", faint}})
+	table.screen = screen{colors: true}
+	table.add([]cell{{"True", styleGood}, {"x", stylePlain}})
+	table.add([]cell{{"False", styleBad}, {"y", styleFaint}})
 	if err := table.Flush(); err != nil {
 		t.Fatal(err)
 	}

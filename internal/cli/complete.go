@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// completionLimit is how long the hub may take to name what could be meant; then those that it has named will do.
-	completionLimit = 2 * time.Second
+	// completionTimeout is how long the hub may take to name what could be meant; then those that it has named will do.
+	completionTimeout = 2 * time.Second
 	// maxSuggestions is how many names a shell is offered.
 	maxSuggestions = 1000
 )
 
-// complete lets a shell complete the values of a flag, which is there.
-func complete(cmd *cobra.Command, flag string, by cobra.CompletionFunc) {
+// registerCompletion lets a shell complete the values of a flag, which is there.
+func registerCompletion(cmd *cobra.Command, flag string, by cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, by); err != nil {
 		panic("cli: " + err.Error())
 	}
@@ -30,27 +30,27 @@ func complete(cmd *cobra.Command, flag string, by cobra.CompletionFunc) {
 
 // completeFlags lets a shell complete the values of the flags of a hub, of --output, and of those that name clusters.
 func (f *hubFlags) completeFlags(cmd *cobra.Command, outputs []string, ofClusters ...string) {
-	complete(cmd, "output", completeOutputs(outputs))
+	registerCompletion(cmd, "output", completeOutputs(outputs))
 	f.completeHubFlags(cmd, ofClusters...)
 }
 
 // completeHubFlags does so for a command without --output.
 func (f *hubFlags) completeHubFlags(cmd *cobra.Command, ofClusters ...string) {
-	complete(cmd, "namespace", f.completeAll(namespaceKind()))
-	complete(cmd, "context", f.completeConfig(func(in clientcmdapi.Config) []string { return sortedKeys(in.Contexts) }))
-	complete(cmd, "user", f.completeConfig(func(in clientcmdapi.Config) []string { return sortedKeys(in.AuthInfos) }))
+	registerCompletion(cmd, "namespace", f.completeAll(namespaceKind()))
+	registerCompletion(cmd, "context", f.completeConfig(func(in clientcmdapi.Config) []string { return sortedKeys(in.Contexts) }))
+	registerCompletion(cmd, "user", f.completeConfig(func(in clientcmdapi.Config) []string { return sortedKeys(in.AuthInfos) }))
 	if !slices.Contains(ofClusters, "cluster") {
-		complete(cmd, "cluster", f.completeConfig(func(in clientcmdapi.Config) []string { return sortedKeys(in.Clusters) }))
+		registerCompletion(cmd, "cluster", f.completeConfig(func(in clientcmdapi.Config) []string { return sortedKeys(in.Clusters) }))
 	}
 	for _, flag := range ofClusters {
-		complete(cmd, flag, f.completeAll(clusterKind()))
+		registerCompletion(cmd, flag, f.completeAll(clusterKind()))
 	}
 }
 
 // completeOutputs names forms. What goes on after a = gets no space.
 func completeOutputs(outputs []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
-		found := starting(slices.Clone(outputs), start)
+		found := withPrefix(slices.Clone(outputs), start)
 		if slices.ContainsFunc(found, func(form string) bool { return !strings.HasSuffix(form, "=") }) {
 			return found, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -65,7 +65,7 @@ func (f *hubFlags) completeConfig(entries func(clientcmdapi.Config) []string) co
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return starting(entries(raw), start), cobra.ShellCompDirectiveNoFileComp
+		return withPrefix(entries(raw), start), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
@@ -78,7 +78,7 @@ func (f *hubFlags) completeDeletion(cmd *cobra.Command, _ []string, start string
 		case !named:
 			out = append(out, k.singular()+"/")
 		case k.is(word) && k.kind != scoreKind().kind:
-			for _, found := range f.suggest(cmd.Context(), k, name) {
+			for _, found := range f.suggestNames(cmd.Context(), k, name) {
 				out = append(out, word+"/"+found)
 			}
 		}
@@ -86,13 +86,13 @@ func (f *hubFlags) completeDeletion(cmd *cobra.Command, _ []string, start string
 	if named {
 		return out, cobra.ShellCompDirectiveDefault
 	}
-	return starting(out, start), cobra.ShellCompDirectiveNoSpace
+	return withPrefix(out, start), cobra.ShellCompDirectiveNoSpace
 }
 
 // completeAll names what there is of a kind, whatever was named already.
 func (f *hubFlags) completeAll(k kind) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
-		return f.suggest(cmd.Context(), k, start), cobra.ShellCompDirectiveNoFileComp
+		return f.suggestNames(cmd.Context(), k, start), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
@@ -111,8 +111,8 @@ func (f *hubFlags) completeOne(k kind) cobra.CompletionFunc {
 func (f *hubFlags) completePlacement(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
 	placement := placementKind()
 	if len(args) == 0 {
-		out := starting([]string{placement.singular()}, start)
-		return append(out, f.suggest(cmd.Context(), placement, start)...), cobra.ShellCompDirectiveNoFileComp
+		out := withPrefix([]string{placement.singular()}, start)
+		return append(out, f.suggestNames(cmd.Context(), placement, start)...), cobra.ShellCompDirectiveNoFileComp
 	}
 	if placement.is(args[0]) {
 		args = args[1:]
@@ -125,13 +125,13 @@ func (f *hubFlags) completeGet(cmd *cobra.Command, args []string, start string) 
 	var out []string
 	switch len(args) {
 	case 0:
-		for _, g := range glances() {
+		for _, g := range resourcePrinters() {
 			out = append(out, g.plural())
 		}
-		out = starting(out, start)
+		out = withPrefix(out, start)
 	case 1:
-		if g, known := glanceOf(args[0]); known {
-			out = f.suggest(cmd.Context(), g.object, start)
+		if g, known := resourcePrinterFor(args[0]); known {
+			out = f.suggestNames(cmd.Context(), g.object, start)
 		}
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
@@ -140,25 +140,25 @@ func (f *hubFlags) completeGet(cmd *cobra.Command, args []string, start string) 
 // completeTree names the kind that has a tree, then clusters.
 func (f *hubFlags) completeTree(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
-		return starting([]string{"cluster"}, start), cobra.ShellCompDirectiveNoFileComp
+		return withPrefix([]string{"cluster"}, start), cobra.ShellCompDirectiveNoFileComp
 	}
 	return f.completeOne(clusterKind())(cmd, args[1:], start)
 }
 
-func starting(in []string, with string) []string {
+func withPrefix(in []string, with string) []string {
 	return slices.DeleteFunc(in, func(name string) bool { return !strings.HasPrefix(name, with) })
 }
 
-// suggest returns the names of objects on the hub that begin in a certain way. Whatever goes wrong, there is only less to
+// suggestNames returns the names of objects on the hub that begin in a certain way. Whatever goes wrong, there is only less to
 // suggest: a shell has no place for errors, and its user no patience.
-func (f *hubFlags) suggest(ctx context.Context, k kind, start string) []string {
-	ctx, cancel := context.WithTimeout(ctx, completionLimit)
+func (f *hubFlags) suggestNames(ctx context.Context, k kind, start string) []string {
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
 	var found suggestions
 	finished := make(chan struct{})
 	go func() { // on its own, since what logs a user in need not heed the context
 		defer close(finished)
-		f.collect(ctx, k, start, &found)
+		f.collectNames(ctx, k, start, &found)
 	}()
 	select {
 	case <-finished:
@@ -167,14 +167,14 @@ func (f *hubFlags) suggest(ctx context.Context, k kind, start string) []string {
 	return found.sorted()
 }
 
-// collect reads names from the hub until it has all, enough, or no more time.
-func (f *hubFlags) collect(ctx context.Context, k kind, start string, into *suggestions) {
-	h, err := f.open(io.Discard, nil)
+// collectNames reads names from the hub until it has all, enough, or no more time.
+func (f *hubFlags) collectNames(ctx context.Context, k kind, start string, into *suggestions) {
+	h, err := f.connect(io.Discard, nil)
 	if err != nil {
 		return
 	}
-	h.views = true
-	of := part{}
+	h.useViews = true
+	of := listFilter{}
 	if k.namespaced {
 		of.namespace = h.namespace
 	}
@@ -184,7 +184,7 @@ func (f *hubFlags) collect(ctx context.Context, k kind, start string, into *sugg
 		out.SetGroupVersionKind(gvk)
 		return out
 	}
-	_, _ = h.each(ctx, k, of, func() {}, func(object client.Object) { // what was read before an error is worth having
+	_, _ = h.eachObject(ctx, k, of, func() {}, func(object client.Object) { // what was read before an error is worth having
 		if strings.HasPrefix(object.GetName(), start) {
 			into.add(object.GetName())
 		}

@@ -59,8 +59,8 @@ func TestEveryFlagCompletes(t *testing.T) {
 	}
 }
 
-// TestShellsAreOffered holds what a shell is offered without a hub.
-func TestShellsAreOffered(t *testing.T) {
+// TestCompletionValues holds what a shell is offered without a hub.
+func TestCompletionValues(t *testing.T) {
 	t.Setenv("KUBECONFIG", "testdata/kubeconfig.yaml")
 	for name, tc := range map[string]struct{ args, want string }{
 		"kinds":                      {"get ", "placements\nclusters\nsets\ngroups\n:4\n"},

@@ -35,7 +35,7 @@ func newCompletion(streams genericiooptions.IOStreams) *cobra.Command {
 			if err != nil {
 				return usageError{cmd, err}
 			}
-			return emit(streams.Out, script)
+			return writeBuffered(streams.Out, script)
 		},
 		DisableFlagsInUseLine: true,
 	}

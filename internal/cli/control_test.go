@@ -108,7 +108,7 @@ func TestControlCharactersOfObjectsReachNoTerminal(t *testing.T) {
 				shown++
 			}
 			if form == "json" || form == "yaml" {
-				holdsText(t, strings.Join(args, " "), form, got.out)
+				checkEscaped(t, strings.Join(args, " "), form, got.out)
 			}
 		}
 	}
@@ -117,8 +117,8 @@ func TestControlCharactersOfObjectsReachNoTerminal(t *testing.T) {
 	}
 }
 
-// holdsText fails the test where data is not the data that it was.
-func holdsText(t *testing.T, command, form, out string) {
+// checkEscaped fails the test where data is not the data that it was.
+func checkEscaped(t *testing.T, command, form, out string) {
 	t.Helper()
 	if out == "" {
 		return
@@ -131,25 +131,25 @@ func holdsText(t *testing.T, command, form, out string) {
 	if err != nil {
 		t.Errorf("%s: %v\n%s", command, err, out)
 	}
-	if noted := notes(value); len(noted) > 0 && slices.ContainsFunc(noted, func(note string) bool { return note != hostile }) {
+	if noted := collectNotes(value); len(noted) > 0 && slices.ContainsFunc(noted, func(note string) bool { return note != hostile }) {
 		t.Errorf("%s: the annotations are %q, want them as they were", command, noted)
 	}
 }
 
-// notes returns the annotations called note in some data.
-func notes(in any) []string {
+// collectNotes returns the annotations called note in some data.
+func collectNotes(in any) []string {
 	var out []string
 	switch value := in.(type) {
 	case []any:
 		for _, item := range value {
-			out = append(out, notes(item)...)
+			out = append(out, collectNotes(item)...)
 		}
 	case map[string]any:
 		for key, item := range value {
 			if text, ok := item.(string); ok && key == "note" {
 				out = append(out, text)
 			}
-			out = append(out, notes(item)...)
+			out = append(out, collectNotes(item)...)
 		}
 	}
 	return out

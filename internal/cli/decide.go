@@ -19,11 +19,11 @@ type decision struct {
 	// placement and slices are what a hub would hold afterwards; slices are by number.
 	placement *clusterv1beta1.Placement
 	slices    []*clusterv1beta1.PlacementDecision
-	// again says that there were decisions before.
-	again bool
+	// hadDecisions says that there were decisions before.
+	hadDecisions bool
 	// result is nil where nothing was decided; idle then says why.
-	result *engine.Result
-	idle   string
+	result     *engine.Result
+	skipReason string
 	// plan is what would be written.
 	plan plan.Plan
 }
@@ -43,9 +43,9 @@ func decide(bundle *file.Bundle, now time.Time) []decision {
 // decideOne decides a placement of a bundle on a snapshot, and returns the snapshot with what was decided.
 func decideOne(bundle *file.Bundle, snapshot *fleet.Snapshot, placement *clusterv1beta1.Placement) (decision, *fleet.Snapshot) {
 	key := file.KeyOf(placement)
-	made := decision{key: key, placement: placement, slices: bundle.Decisions[key], idle: idle(placement)}
-	made.again = len(made.slices) > 0
-	if made.idle != "" {
+	made := decision{key: key, placement: placement, slices: bundle.Decisions[key], skipReason: skipReason(placement)}
+	made.hadDecisions = len(made.slices) > 0
+	if made.skipReason != "" {
 		return made, snapshot
 	}
 	made.result = engine.Decide(snapshot, key, bundle.Programs[key], bundle.Faults[key], plan.ReadLedger(placement))
@@ -55,8 +55,8 @@ func decideOne(bundle *file.Bundle, snapshot *fleet.Snapshot, placement *cluster
 	return made, edit.Snapshot()
 }
 
-// idle says why the manager leaves a placement alone; empty where it does not.
-func idle(placement *clusterv1beta1.Placement) string {
+// skipReason says why the manager leaves a placement alone; empty where it does not.
+func skipReason(placement *clusterv1beta1.Placement) string {
 	switch {
 	case placement.DeletionTimestamp != nil:
 		return "it is being deleted"
@@ -76,7 +76,7 @@ func (d *decision) store(now time.Time) {
 		stored.Placement.UID = ownerUID(d.placement, d.slices)
 	}
 	d.plan = plan.Diff(d.result, stored, now)
-	d.placement, d.slices = apply(d.plan, plan.Stored{Placement: d.placement, Slices: d.slices})
+	d.placement, d.slices = applyPlan(d.plan, plan.Stored{Placement: d.placement, Slices: d.slices})
 }
 
 // ownerUID returns the uid that slices know their placement by; empty where none does.

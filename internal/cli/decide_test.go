@@ -27,7 +27,7 @@ func TestPlacementThatDoesNotCompile(t *testing.T) {
 	set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{}}
 	placement := &clusterv1beta1.Placement{ObjectMeta: meta("shop", "web")}
 	placement.Spec.NumberOfClusters = ptr.To[int32](-1)
-	bundle, err := file.Assemble(file.Objects{
+	bundle, err := file.NewCompiledBundle(file.Objects{
 		Clusters: []*clusterv1.ManagedCluster{{ObjectMeta: meta("", "a")}, {ObjectMeta: meta("", "b")}},
 		Sets:     []*clusterv1beta2.ManagedClusterSet{set},
 		Bindings: []*clusterv1beta2.ManagedClusterSetBinding{{

@@ -29,18 +29,18 @@ const describeExamples = `  kubectl berth describe placement web -n shop
   kubectl berth describe managedcluster/eu-1
   kubectl berth describe set gold -f fleet.yaml`
 
-// describe is the command line of `kubectl berth describe`.
-type describe struct {
-	world *world
+// describeOptions is the command line of `kubectl berth describe`.
+type describeOptions struct {
+	source *fleetSource
 
 	// kind and name are what the command line means; an empty name is every object of the kind.
-	kind      describedKind
+	kind      describableKind
 	name      string
 	namespace string
 }
 
 func newDescribe(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	d := &describe{world: newWorld(streams, clock)}
+	d := &describeOptions{source: newFleetSource(streams, clock)}
 	cmd := &cobra.Command{
 		Use:               "describe placement|cluster|set|binding [NAME] [flags]",
 		Short:             "Show all that is known of a placement, cluster, set or binding",
@@ -55,30 +55,30 @@ func newDescribe(streams genericiooptions.IOStreams, clock clock.PassiveClock) *
 		},
 		DisableFlagsInUseLine: true,
 	}
-	d.world.addFlags(cmd.Flags())
-	d.world.hubFlags.completeHubFlags(cmd)
+	d.source.addFlags(cmd.Flags())
+	d.source.hubFlags.completeHubFlags(cmd)
 	return cmd
 }
 
 // completeArguments names kinds, then objects of one.
-func (d *describe) completeArguments(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+func (d *describeOptions) completeArguments(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
 	var out []string
 	switch len(args) {
 	case 0:
-		for _, described := range describedKinds() {
+		for _, described := range describableKinds() {
 			out = append(out, described.kind.plural())
 		}
-		out = starting(out, start)
+		out = withPrefix(out, start)
 	case 1:
-		if described, known := describedBy(args[0]); known {
-			out = d.world.hubFlags.suggest(cmd.Context(), described.kind, start)
+		if described, known := describableKindFor(args[0]); known {
+			out = d.source.hubFlags.suggestNames(cmd.Context(), described.kind, start)
 		}
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
 // complete reads the arguments.
-func (d *describe) complete(args []string) error {
+func (d *describeOptions) complete(args []string) error {
 	const most = 2
 	args = kindAndName(args)
 	switch {
@@ -90,9 +90,9 @@ func (d *describe) complete(args []string) error {
 		d.name = args[1]
 	}
 	var known bool
-	if d.kind, known = describedBy(args[0]); !known {
+	if d.kind, known = describableKindFor(args[0]); !known {
 		var all [][]string
-		for _, described := range describedKinds() {
+		for _, described := range describableKinds() {
 			all = append(all, described.kind.names)
 		}
 		return unknownKind(args[0], "use placement, cluster, set or binding", all...)
@@ -100,45 +100,45 @@ func (d *describe) complete(args []string) error {
 	return nil
 }
 
-func (d *describe) run(ctx context.Context) error {
+func (d *describeOptions) run(ctx context.Context) error {
 	var err error
 	if d.kind.kind.namespaced {
-		if d.namespace, err = d.world.namespace(); err != nil {
+		if d.namespace, err = d.source.namespace(); err != nil {
 			return err
 		}
 	}
-	of := reach{kinds: d.kind.reads, namespace: d.namespace, undecided: true}
+	of := scope{kinds: d.kind.reads, namespace: d.namespace, uncompiled: true}
 	if d.kind.kind.kind == clusterKind().kind {
 		of.cluster = d.name
 	}
-	bundle, err := d.world.bundle(ctx, of)
+	bundle, err := d.source.load(ctx, of)
 	if err != nil {
 		return err
 	}
-	var found []described
-	for _, object := range d.kind.describe(bundle, d.world.clock.Now()) {
+	var found []description
+	for _, object := range d.kind.describe(bundle, d.source.clock.Now()) {
 		if (d.name == "" || object.name == d.name) && (d.namespace == "" || !d.kind.kind.namespaced || object.namespace == d.namespace) {
 			found = append(found, object)
 		}
 	}
 	if len(found) == 0 {
-		return d.nothing()
+		return d.reportEmpty()
 	}
-	if err := d.addPast(ctx, found); err != nil {
+	if err := d.addHistory(ctx, found); err != nil {
 		return err
 	}
 	return d.write(found)
 }
 
 // write prints what was found, one object below the other.
-func (d *describe) write(found []described) error {
-	return emit(d.world.streams.Out, func(w io.Writer) error {
-		on := screen{colours: screenOf(d.world.streams.Out, os.Getenv).colours} // nothing is cut here
+func (d *describeOptions) write(found []description) error {
+	return writeBuffered(d.source.streams.Out, func(w io.Writer) error {
+		on := screen{colors: screenOf(d.source.streams.Out, os.Getenv).colors} // nothing is cut here
 		for i, object := range found {
 			if i > 0 {
 				fmt.Fprint(w, "\n\n")
 			}
-			if err := object.write(w, on, d.world.clock.Now()); err != nil {
+			if err := object.write(w, on, d.source.clock.Now()); err != nil {
 				return err
 			}
 		}
@@ -146,71 +146,73 @@ func (d *describe) write(found []described) error {
 	})
 }
 
-// nothing reports that there is nothing to describe.
-func (d *describe) nothing() error {
+// reportEmpty reports that there is nothing to describe.
+func (d *describeOptions) reportEmpty() error {
 	where := ""
 	switch {
 	case d.namespace != "":
 		where = " in the namespace " + d.namespace
-	case d.world.offline():
+	case d.source.offline():
 		where = " in the files"
 	}
 	if d.name != "" {
 		return fmt.Errorf("there is no %s %q%s", d.kind.kind.singular(), d.name, where)
 	}
-	_, err := fmt.Fprintf(d.world.streams.ErrOut, "no %s%s\n", d.kind.kind.plural(), where)
+	_, err := fmt.Fprintf(d.source.streams.ErrOut, "no %s%s\n", d.kind.kind.plural(), where)
 	return err
 }
 
-// maxPast is how many objects are described together with what happened to them: each takes two requests.
-const maxPast = 20
+// maxWithHistory is how many objects are described together with what happened to them: each takes two requests.
+const maxWithHistory = 20
 
-// addPast adds what happened to objects of a hub last.
-func (d *describe) addPast(ctx context.Context, to []described) error {
-	if d.world.offline() || len(to) > maxPast {
+// addHistory adds what happened to objects of a hub last.
+func (d *describeOptions) addHistory(ctx context.Context, to []description) error {
+	if d.source.offline() || len(to) > maxWithHistory {
 		return nil
 	}
-	h, err := d.world.open()
+	h, err := d.source.connect()
 	if err != nil {
 		return err
 	}
 	defer h.progress.done()
 	for i := range to {
 		object := &to[i]
-		object.past = true
+		object.showHistory = true
 		h.progress.update("the events of "+object.name, 0)
 		if d.kind.kind.kind == placementKind().kind {
-			object.history, object.noHistory = h.lastChanges(ctx, object.namespace, object.name)
+			object.history, object.historyErr = h.history(ctx, object.namespace, object.name)
 		}
-		object.events, object.noEvents = h.events(ctx, d.kind.kind, object.namespace, object.name)
+		object.events, object.eventsErr = h.events(ctx, d.kind.kind, object.namespace, object.name)
 	}
 	return nil
 }
 
-// fact is a line of a description: a name, and what is known. More values of one name stand below each other.
-type fact struct {
+// descriptionField is a line of a description: a name, and what is known. More values of one name stand below each other.
+type descriptionField struct {
 	title  string
 	values []string
 }
 
-func factOf(title string, values ...string) fact { return fact{title, values} }
+func newField(title string, values ...string) descriptionField {
+	return descriptionField{title, values}
+}
 
-// factsOf shows a map as kubectl does, a line for each entry.
-func factsOf(title string, of map[string]string) fact {
-	out := fact{title: title}
+// mapField shows a map as kubectl does, a line for each entry.
+func mapField(title string, of map[string]string) descriptionField {
+	out := descriptionField{title: title}
 	for _, key := range sortedKeys(of) {
 		out.values = append(out.values, key+"="+of[key])
 	}
 	return out
 }
 
-// writeFacts writes facts in two columns; what is empty is <none>, as in kubectl.
-func writeFacts(w io.Writer, in []fact) error {
+// writeFields writes facts in two columns; what is empty is <none>, as in kubectl.
+func writeFields(w io.Writer, in []descriptionField) error {
 	shown := newTable(w, "")
 	for _, f := range in {
 		title := f.title + ":"
 		if strings.Join(f.values, "") == "" {
-			shown.row(title, absent)
+			shown.row(title, noneText)
 			continue
 		}
 		for _, value := range f.values {

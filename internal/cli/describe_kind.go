@@ -12,17 +12,17 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-// describedKind is a kind of object that `describe` shows.
-type describedKind struct {
+// describableKind is a kind of object that `describe` shows.
+type describableKind struct {
 	kind kind
 	// reads are the kinds that a description is made from.
 	reads []kind
 	// describe returns a description of every object of the kind.
-	describe func(bundle *file.Bundle, now time.Time) []described
+	describe func(bundle *file.Bundle, now time.Time) []description
 }
 
-func describedKinds() []describedKind {
-	return []describedKind{
+func describableKinds() []describableKind {
+	return []describableKind{
 		{placementKind(), []kind{placementKind(), decisionKind()}, describePlacements},
 		{clusterKind(), []kind{clusterKind(), setKind(), decisionKind()}, describeClusters},
 		{setKind(), []kind{clusterKind(), setKind(), bindingKind()}, describeSets},
@@ -30,21 +30,21 @@ func describedKinds() []describedKind {
 	}
 }
 
-// describedBy returns the kind that a word names.
-func describedBy(word string) (describedKind, bool) {
-	for _, described := range describedKinds() {
+// describableKindFor returns the kind that a word names.
+func describableKindFor(word string) (describableKind, bool) {
+	for _, described := range describableKinds() {
 		if described.kind.is(word) {
 			return described, true
 		}
 	}
-	return describedKind{}, false
+	return describableKind{}, false
 }
 
-// general returns the facts that every object has.
-func general(object metav1.Object, now time.Time) []fact {
-	out := []fact{factOf("Name", object.GetName())}
+// metadataFields returns the facts that every object has.
+func metadataFields(object metav1.Object, now time.Time) []descriptionField {
+	out := []descriptionField{newField("Name", object.GetName())}
 	if object.GetNamespace() != "" {
-		out = append(out, factOf("Namespace", object.GetNamespace()))
+		out = append(out, newField("Namespace", object.GetNamespace()))
 	}
 	annotations := map[string]string{}
 	for key, value := range object.GetAnnotations() {
@@ -52,42 +52,42 @@ func general(object metav1.Object, now time.Time) []fact {
 			annotations[key] = value
 		}
 	}
-	out = append(out, factsOf("Labels", object.GetLabels()), factsOf("Annotations", annotations))
-	if at := created(object); at != nil {
-		out = append(out, factOf("Created", since(at, now)))
+	out = append(out, mapField("Labels", object.GetLabels()), mapField("Annotations", annotations))
+	if at := creationTime(object); at != nil {
+		out = append(out, newField("Created", formatSince(at, now)))
 	}
 	if at := object.GetDeletionTimestamp(); at != nil {
-		out = append(out, factOf("Deleted", since(known(*at), now)))
+		out = append(out, newField("Deleted", formatSince(timeOrNil(*at), now)))
 	}
 	return out
 }
 
-// since shows an instant, and how long ago it was.
-func since(at *metav1.Time, now time.Time) string {
+// formatSince shows an instant, and how long ago it was.
+func formatSince(at *metav1.Time, now time.Time) string {
 	if at == nil {
 		return ""
 	}
 	return fmt.Sprintf("%s (%s ago)", at.UTC().Format(time.RFC3339), age(at, now))
 }
 
-func describePlacements(bundle *file.Bundle, now time.Time) []described {
-	var out []described
+func describePlacements(bundle *file.Bundle, now time.Time) []description {
+	var out []description
 	for _, placement := range bundle.Placements {
 		stored := bundle.Decisions[file.KeyOf(placement)]
-		of := placementFactOf(placement, stored)
-		object := described{
+		of := newPlacementInfo(placement, stored)
+		object := description{
 			namespace: placement.Namespace, name: placement.Name, conditions: placement.Status.Conditions,
-			facts: append(general(placement, now),
-				factOf("Decided by Berth", cmp.Or(string(of.State), "yes")),
-				factOf("Cluster Sets", of.ClusterSets...),
-				factOf("Selected", of.share()),
-				factOf("Held", of.Held...),
-				factOf("Last Change", since(of.LastChange, now))),
-			lists: []factList{{title: "Decisions", columns: []string{"GROUP", "NAME", "SLICE", "CLUSTERS"}}},
+			fields: append(metadataFields(placement, now),
+				newField("Decided by Berth", cmp.Or(string(of.State), "yes")),
+				newField("Cluster Sets", of.ClusterSets...),
+				newField("Selected", of.selectedOfWanted()),
+				newField("Held", of.Held...),
+				newField("Last Change", formatSince(of.LastChange, now))),
+			tables: []descriptionTable{{title: "Decisions", columns: []string{"GROUP", "NAME", "SLICE", "CLUSTERS"}}},
 		}
 		for _, group := range groupsOf(stored) {
-			object.lists[0].rows = append(object.lists[0].rows, []string{
-				cmp.Or(group.index, none), cmp.Or(group.name, none), listed(group.slices), listed(sorted(group.clusters)),
+			object.tables[0].rows = append(object.tables[0].rows, []string{
+				cmp.Or(group.index, dash), cmp.Or(group.name, dash), joinOrDash(group.slices), joinOrDash(sorted(group.clusters)),
 			})
 		}
 		out = append(out, object)
@@ -95,15 +95,15 @@ func describePlacements(bundle *file.Bundle, now time.Time) []described {
 	return out
 }
 
-func describeClusters(bundle *file.Bundle, now time.Time) []described {
-	sets, chosen := compiledSets(bundle), choices(bundle)
-	var out []described
+func describeClusters(bundle *file.Bundle, now time.Time) []description {
+	sets, chosen := compiledSets(bundle), placementsByCluster(bundle)
+	var out []description
 	for _, cluster := range bundle.Clusters {
-		of := clusterFactOf(cluster, sets)
+		of := newClusterInfo(cluster, sets)
 		var taints, placements []string
 		for i, taint := range of.Taints {
-			if at := known(cluster.Spec.Taints[i].TimeAdded); at != nil {
-				taint += ", since " + since(at, now)
+			if at := timeOrNil(cluster.Spec.Taints[i].TimeAdded); at != nil {
+				taint += ", since " + formatSince(at, now)
 			}
 			taints = append(taints, taint)
 		}
@@ -117,50 +117,50 @@ func describeClusters(bundle *file.Bundle, now time.Time) []described {
 		slices.Sort(placements)
 		available := string(of.Available)
 		if of.Since != nil {
-			available += ", since " + since(of.Since, now)
+			available += ", since " + formatSince(of.Since, now)
 		}
-		out = append(out, described{
+		out = append(out, description{
 			name: cluster.Name, conditions: cluster.Status.Conditions,
-			facts: append(general(cluster, now),
-				factOf("Accepted", strconv.FormatBool(of.Accepted)),
-				factOf("Joined", strconv.FormatBool(of.Joined)),
-				factOf("Available", available),
-				factOf("Kubernetes", of.Version),
-				factOf("Allocatable", "cpu="+cores(of.CPU), "memory="+gibibytes(of.Memory)),
-				factOf("Sets", of.Sets...),
-				factOf("Taints", taints...),
-				factsOf("Claims", claims),
-				factOf("Chosen By", placements...)),
+			fields: append(metadataFields(cluster, now),
+				newField("Accepted", strconv.FormatBool(of.Accepted)),
+				newField("Joined", strconv.FormatBool(of.Joined)),
+				newField("Available", available),
+				newField("Kubernetes", of.Version),
+				newField("Allocatable", "cpu="+cores(of.CPU), "memory="+gibibytes(of.Memory)),
+				newField("Sets", of.Sets...),
+				newField("Taints", taints...),
+				mapField("Claims", claims),
+				newField("Chosen By", placements...)),
 		})
 	}
 	return out
 }
 
-func describeSets(bundle *file.Bundle, now time.Time) []described {
-	namespaces, claims, members := bindingsOf(bundle), claimsOf(bundle), membership(bundle)
-	var out []described
+func describeSets(bundle *file.Bundle, now time.Time) []description {
+	namespaces, claims, members := namespacesBySet(bundle), setsByExclusiveLabel(bundle), memberCounts(bundle)
+	var out []description
 	for _, set := range bundle.Sets {
-		of := setFactOf(set, claims)
-		out = append(out, described{
+		of := newSetInfo(set, claims)
+		out = append(out, description{
 			name: set.Name, conditions: set.Status.Conditions,
-			facts: append(general(set, now),
-				factOf("Selector Type", string(of.SelectorType)),
-				factOf("Selector", of.Selector),
-				factOf("Clusters", strconv.Itoa(members[set.Name])),
-				factOf("Bound To", sorted(namespaces[set.Name])...),
-				factOf("Conflicts", of.Conflicts...),
-				factOf("Fault", of.Fault)),
+			fields: append(metadataFields(set, now),
+				newField("Selector Type", string(of.SelectorType)),
+				newField("Selector", of.Selector),
+				newField("Clusters", strconv.Itoa(members[set.Name])),
+				newField("Bound To", sorted(namespaces[set.Name])...),
+				newField("Conflicts", of.Conflicts...),
+				newField("Fault", of.Fault)),
 		})
 	}
 	return out
 }
 
-func describeBindings(bundle *file.Bundle, now time.Time) []described {
-	var out []described
+func describeBindings(bundle *file.Bundle, now time.Time) []description {
+	var out []description
 	for _, binding := range bundle.Bindings {
-		out = append(out, described{
+		out = append(out, description{
 			namespace: binding.Namespace, name: binding.Name, conditions: binding.Status.Conditions,
-			facts: append(general(binding, now), factOf("Cluster Set", binding.Spec.ClusterSet)),
+			fields: append(metadataFields(binding, now), newField("Cluster Set", binding.Spec.ClusterSet)),
 		})
 	}
 	return out

@@ -20,46 +20,46 @@ import (
 )
 
 const (
-	// absent is what kubectl describe shows where there is nothing.
-	absent = "<none>"
+	// noneText is what kubectl describe shows where there is nothing.
+	noneText = "<none>"
 	// maxEvents and maxChanges are how much of the past is shown, the latest.
 	maxEvents, maxChanges = 20, 5
 )
 
-// described is all that is shown of one object.
-type described struct {
+// description is all that is shown of one object.
+type description struct {
 	namespace, name string
-	facts           []fact
+	fields          []descriptionField
 	conditions      []metav1.Condition
-	lists           []factList
+	tables          []descriptionTable
 
-	// past says that what happened was asked for: history and events are that, noHistory and noEvents say why it is not known.
-	past                bool
-	history             *explain.History
-	events              []corev1.Event
-	noHistory, noEvents error
+	// historyOptions says that what happened was asked for: history and events are that, historyErr and eventsErr say why it is not known.
+	showHistory           bool
+	history               *explain.History
+	events                []corev1.Event
+	historyErr, eventsErr error
 }
 
-// factList is a table in a description.
-type factList struct {
+// descriptionTable is a table in a description.
+type descriptionTable struct {
 	title   string
 	columns []string
 	rows    [][]string
 }
 
-func (d described) write(w io.Writer, on screen, now time.Time) error {
-	if err := writeFacts(w, d.facts); err != nil {
+func (d description) write(w io.Writer, on screen, now time.Time) error {
+	if err := writeFields(w, d.fields); err != nil {
 		return err
 	}
 	if err := d.writeConditions(w, on, now); err != nil {
 		return err
 	}
-	for _, list := range d.lists {
+	for _, list := range d.tables {
 		if err := list.write(w); err != nil {
 			return err
 		}
 	}
-	if !d.past {
+	if !d.showHistory {
 		return nil
 	}
 	if err := d.writeHistory(w); err != nil {
@@ -68,23 +68,23 @@ func (d described) write(w io.Writer, on screen, now time.Time) error {
 	return d.writeEvents(w, now)
 }
 
-func (d described) writeConditions(w io.Writer, on screen, now time.Time) error {
+func (d description) writeConditions(w io.Writer, on screen, now time.Time) error {
 	if len(d.conditions) == 0 {
-		return factList{title: "Conditions"}.write(w)
+		return descriptionTable{title: "Conditions"}.write(w)
 	}
 	fmt.Fprintln(w, "Conditions:")
 	shown := newTable(w, "  ")
 	shown.screen = on
 	shown.row("TYPE", "STATUS", "REASON", "SINCE", "MESSAGE")
 	for _, c := range d.conditions {
-		shown.row(c.Type, string(c.Status), c.Reason, age(known(c.LastTransitionTime), now), c.Message)
+		shown.row(c.Type, string(c.Status), c.Reason, age(timeOrNil(c.LastTransitionTime), now), c.Message)
 	}
 	return shown.Flush()
 }
 
-func (l factList) write(w io.Writer) error {
+func (l descriptionTable) write(w io.Writer) error {
 	if len(l.rows) == 0 {
-		_, err := fmt.Fprintf(w, "%s:   %s\n", l.title, absent)
+		_, err := fmt.Fprintf(w, "%s:   %s\n", l.title, noneText)
 		return err
 	}
 	fmt.Fprintf(w, "%s:\n", l.title)
@@ -96,15 +96,15 @@ func (l factList) write(w io.Writer) error {
 	return shown.Flush()
 }
 
-func (d described) writeHistory(w io.Writer) error {
-	if d.noHistory != nil {
-		printf(w, "Changes:   not known: %s\n", d.noHistory)
+func (d description) writeHistory(w io.Writer) error {
+	if d.historyErr != nil {
+		printf(w, "Changes:   not known: %s\n", d.historyErr)
 	}
 	if d.history == nil {
 		return nil
 	}
 	if len(d.history.Changes) == 0 {
-		return factList{title: "Changes"}.write(w)
+		return descriptionTable{title: "Changes"}.write(w)
 	}
 	fmt.Fprintln(w, "Changes:")
 	shown := newTable(w, "  ")
@@ -112,19 +112,19 @@ func (d described) writeHistory(w io.Writer) error {
 	return shown.Flush()
 }
 
-func (d described) writeEvents(w io.Writer, now time.Time) error {
-	if d.noEvents != nil {
-		printf(w, "Events:   not known: %s\n", d.noEvents)
+func (d description) writeEvents(w io.Writer, now time.Time) error {
+	if d.eventsErr != nil {
+		printf(w, "Events:   not known: %s\n", d.eventsErr)
 		return nil //nolint:nilerr // the error is what is printed
 	}
-	list := factList{title: "Events", columns: []string{"TYPE", "REASON", "AGE", "FROM", "MESSAGE"}}
+	list := descriptionTable{title: "Events", columns: []string{"TYPE", "REASON", "AGE", "FROM", "MESSAGE"}}
 	for _, event := range d.events {
 		at := eventTime(event)
 		from := event.ReportingController
 		if from == "" {
 			from = event.Source.Component
 		}
-		list.rows = append(list.rows, []string{event.Type, event.Reason, age(known(at), now), from, strings.TrimSpace(event.Message)})
+		list.rows = append(list.rows, []string{event.Type, event.Reason, age(timeOrNil(at), now), from, strings.TrimSpace(event.Message)})
 	}
 	return list.write(w)
 }
@@ -143,11 +143,11 @@ func eventTime(event corev1.Event) metav1.Time {
 	return out
 }
 
-// lastChanges returns the history of a placement, or why it is not known.
-func (h *hub) lastChanges(ctx context.Context, namespace, name string) (*explain.History, error) {
-	data, err := h.answer(ctx, namespace, name, "history", nil)
+// history returns the history of a placement, or why it is not known.
+func (h *hubClient) history(ctx context.Context, namespace, name string) (*explain.History, error) {
+	data, err := h.getView(ctx, namespace, name, "history", nil)
 	if err != nil {
-		return nil, h.unexplained(err, "reading the history")
+		return nil, h.viewError(err, "reading the history")
 	}
 	out := &explain.History{}
 	if err := json.Unmarshal(data, out); err != nil {
@@ -157,13 +157,13 @@ func (h *hub) lastChanges(ctx context.Context, namespace, name string) (*explain
 }
 
 // events returns the last events about an object, the latest last, or why they are not known.
-func (h *hub) events(ctx context.Context, k kind, namespace, name string) ([]corev1.Event, error) {
+func (h *hubClient) events(ctx context.Context, k kind, namespace, name string) ([]corev1.Event, error) {
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault // where events about objects without a namespace are
 	}
 	var list corev1.EventList
 	err := h.client.List(ctx, &list, &client.ListOptions{
-		Namespace: namespace, Limit: page,
+		Namespace: namespace, Limit: pageSize,
 		FieldSelector: fields.SelectorFromSet(fields.Set{"involvedObject.kind": k.kind, "involvedObject.name": name}),
 	})
 	if apierrors.IsForbidden(err) {

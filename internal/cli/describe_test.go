@@ -14,14 +14,14 @@ func TestDescribe(t *testing.T) {
 		"binding": {"binding", "global", "-n", "shop"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := look(t, append([]string{"describe"}, args...)...)
+			got := runGet(t, append([]string{"describe"}, args...)...)
 			if got.code != cli.ExitOK || got.errOut != "" {
 				t.Fatalf("got %+v", got)
 			}
 			golden(t, "describe-"+name+".txt", got.out)
 		})
 	}
-	all := look(t, "describe", "clusters")
+	all := runGet(t, "describe", "clusters")
 	if all.code != cli.ExitOK || strings.Count("\n"+all.out, "\nName:") < 3 {
 		t.Errorf("every cluster: got %+v", all)
 	}
@@ -39,7 +39,7 @@ func TestDescribeMisused(t *testing.T) {
 		"not there, -n": {[]string{"binding/x", "-n", "shop"}, `there is no binding "x" in the namespace shop`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := look(t, append([]string{"describe"}, tc.args...)...)
+			got := runGet(t, append([]string{"describe"}, tc.args...)...)
 			if got.code != cli.ExitRefused || got.out != "" || !strings.Contains(got.errOut, tc.want) {
 				t.Errorf("got %+v, want exit code 2 and %q", got, tc.want)
 			}

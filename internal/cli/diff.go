@@ -50,9 +50,9 @@ const diffExamples = `  # What would this merge request move?
   # What if a placement and a set were gone?
   kubectl berth diff --delete placement/shop/web --delete managedclusterset/gold`
 
-// diff is the command line of `kubectl berth diff`.
-type diff struct {
-	*world
+// diffOptions is the command line of `kubectl berth diff`.
+type diffOptions struct {
+	*fleetSource
 
 	changes, deletions, cordoned, drained, removed []string
 	now, output                                    string
@@ -60,7 +60,7 @@ type diff struct {
 }
 
 func newDiff(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	d := &diff{world: newWorld(streams, clock)}
+	d := &diffOptions{fleetSource: newFleetSource(streams, clock)}
 	cmd := &cobra.Command{
 		Use:     "diff [-f CHANGE...] [flags]",
 		Short:   "Say which clusters placements would gain and lose by a change",
@@ -87,20 +87,20 @@ func newDiff(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 	flags.StringVar(&d.now, "now", "", "`instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
 	flags.StringVarP(&d.output, "output", "o", "", "`form` of the answer: json (default: a summary)")
 	d.validate.add(cmd)
-	d.hubFlags.files = "--base"
+	d.hubFlags.filesFlag = "--base"
 	d.hubFlags.add(flags)
 	d.hubFlags.completeFlags(cmd, []string{"json"}, "cordon", "remove")
-	complete(cmd, "delete", d.hubFlags.completeDeletion)
+	registerCompletion(cmd, "delete", d.hubFlags.completeDeletion)
 	return cmd
 }
 
-// diffForm writes what moves in one of the forms.
-type diffForm func(w io.Writer, of *moves, on screen) error
+// diffPrinter writes what moves in one of the forms.
+type diffPrinter func(w io.Writer, of *diffReport, on screen) error
 
 // complete checks the flags.
-func (d *diff) complete() (diffForm, time.Time, error) {
+func (d *diffOptions) complete() (diffPrinter, time.Time, error) {
 	now, err := instantOf(d.now, d.clock)
-	form, known := map[string]diffForm{"": printMoves, "json": printMovesJSON}[d.output]
+	form, known := map[string]diffPrinter{"": printDiff, "json": printMovesJSON}[d.output]
 	switch {
 	case err != nil:
 		return nil, now, err
@@ -113,7 +113,7 @@ func (d *diff) complete() (diffForm, time.Time, error) {
 }
 
 // check checks what is to be changed, as far as the command line tells.
-func (d *diff) check() error {
+func (d *diffOptions) check() error {
 	for _, text := range d.drained {
 		if selector, err := labels.Parse(text); err != nil {
 			return fmt.Errorf("--drain %q is no label selector: %w", text, err)
@@ -135,7 +135,7 @@ func (d *diff) check() error {
 		return errors.New("--delete is empty: name an object, or a file of manifests")
 	}
 	for _, text := range d.deletions {
-		if _, _, err := objectNamed(text, ""); err != nil {
+		if _, _, err := parseReference(text, ""); err != nil {
 			return err
 		}
 	}
@@ -155,21 +155,21 @@ func (d *diff) check() error {
 var errEmptyChange = errors.New("the change holds no object that Berth knows; check that -f and --delete name manifests of clusters, sets, " +
 	"bindings, placements or scores")
 
-// movedError says that decisions move. It goes without words, since the result has told it.
-type movedError struct{}
+// decisionsChangedError says that decisions move. It goes without words, since the result has told it.
+type decisionsChangedError struct{}
 
-func (movedError) Error() string { return "decisions move" }
+func (decisionsChangedError) Error() string { return "decisions move" }
 
-func (d *diff) run(ctx context.Context, now time.Time, form diffForm) error {
+func (d *diffOptions) run(ctx context.Context, now time.Time, form diffPrinter) error {
 	d.validation = d.validate.Validation
-	change, err := d.change(ctx)
+	change, err := d.readChange(ctx)
 	if err != nil {
 		return err
 	}
 	if change.empty() {
 		return errEmptyChange
 	}
-	bundle, err := d.bundle(ctx, reach{})
+	bundle, err := d.load(ctx, scope{})
 	if err != nil {
 		return err
 	}
@@ -178,30 +178,30 @@ func (d *diff) run(ctx context.Context, now time.Time, form diffForm) error {
 	}
 	progress := newProgress(d.streams.ErrOut, d.clock)
 	defer progress.done()
-	base := newCourse(bundle, now, progress)
-	base.settle(base.order)
-	next := base.fork()
-	touched, err := next.make(change)
+	base := newSimulation(bundle, now, progress)
+	base.stabilize(base.order)
+	next := base.clone()
+	touched, err := next.applyChange(change)
 	if err != nil {
 		return err
 	}
-	next.settle(touched)
-	found := compareCourses(base, next)
+	next.stabilize(touched)
+	found := compareSimulations(base, next)
 	progress.done()
 	if err := printed(d.streams.Out, func(w io.Writer) error { return form(w, found, screenOf(d.streams.Out, os.Getenv)) }); err != nil {
 		return err
 	}
 	if found.Moved > 0 {
-		return movedError{}
+		return decisionsChangedError{}
 	}
 	return nil
 }
 
-// change reads what is to be changed.
-func (d *diff) change(ctx context.Context) (*proposal, error) {
+// readChange reads what is to be changed.
+func (d *diffOptions) readChange(ctx context.Context) (*proposal, error) {
 	namespace := d.hubFlags.namespace()
 	if !d.offline() {
-		h, err := d.open()
+		h, err := d.connect()
 		if err != nil {
 			return nil, err
 		}
@@ -212,7 +212,7 @@ func (d *diff) change(ctx context.Context) (*proposal, error) {
 		loader := file.Loader{Stdin: d.streams.In, Recursive: d.recursive, Namespace: namespace, Validation: d.validate.Validation}
 		bundle, err := loader.Load(ctx, names)
 		if err == nil {
-			remark(d.streams.ErrOut, bundle)
+			printWarnings(d.streams.ErrOut, bundle)
 		}
 		return bundle, err
 	}
@@ -225,7 +225,7 @@ func (d *diff) change(ctx context.Context) (*proposal, error) {
 	}
 	var files []string
 	for _, name := range d.deletions {
-		object, named, err := objectNamed(name, namespace)
+		object, named, err := parseReference(name, namespace)
 		switch {
 		case err != nil:
 			return nil, err

@@ -13,9 +13,9 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-// fleetOf is a fleet with placements of every kind: all of a region, the roomiest ten, some spread over zones, and some by an
+// benchmarkFleet is a fleet with placements of every kind: all of a region, the roomiest ten, some spread over zones, and some by an
 // expression.
-func fleetOf(clusters, placements int) file.Objects {
+func benchmarkFleet(clusters, placements int) file.Objects {
 	out := file.Objects{Sets: []*clusterv1beta2.ManagedClusterSet{enginetest.Set("all").Obj()}}
 	for i := range clusters {
 		out.Clusters = append(out.Clusters, enginetest.Cluster(fmt.Sprintf("c%05d", i)).In("all").Label("region", fmt.Sprintf("r%d", i%20)).
@@ -42,23 +42,23 @@ func fleetOf(clusters, placements int) file.Objects {
 
 // BenchmarkDiff decides a fleet for the first time, drains a region, and tells what moved.
 func BenchmarkDiff(b *testing.B) {
-	bundle, err := file.Assemble(fleetOf(10_000, 1_000))
+	bundle, err := file.NewCompiledBundle(benchmarkFleet(10_000, 1_000))
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
 		started := time.Now()
-		base := newCourse(bundle, enginetest.Epoch, nil)
-		base.settle(base.order)
+		base := newSimulation(bundle, enginetest.Epoch, nil)
+		base.stabilize(base.order)
 		settled := time.Now()
-		next := base.fork()
-		touched, err := next.make(&proposal{applied: &file.Bundle{}, drained: []string{"region=r7"}})
+		next := base.clone()
+		touched, err := next.applyChange(&proposal{applied: &file.Bundle{}, drained: []string{"region=r7"}})
 		if err != nil {
 			b.Fatal(err)
 		}
-		next.settle(touched)
-		if found := compareCourses(base, next); found.Moved != 50 {
+		next.stabilize(touched)
+		if found := compareSimulations(base, next); found.Moved != 50 {
 			b.Fatalf("%d placements moved, want 50", found.Moved)
 		}
 		b.ReportMetric(settled.Sub(started).Seconds(), "base-s")

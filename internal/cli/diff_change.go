@@ -27,10 +27,10 @@ const (
 	featureLabels = "feature.open-cluster-management.io/"
 )
 
-// object names an object that a change deletes.
-type object struct{ kind, namespace, name string }
+// objectReference names an object that a change deletes.
+type objectReference struct{ kind, namespace, name string }
 
-func (o object) String() string {
+func (o objectReference) String() string {
 	if o.namespace == "" {
 		return o.kind + "/" + o.name
 	}
@@ -40,7 +40,7 @@ func (o object) String() string {
 // proposal is what is to be changed.
 type proposal struct {
 	applied                    *file.Bundle
-	deleted                    []object
+	deleted                    []objectReference
 	cordoned, drained, removed []string
 	namespace                  string
 }
@@ -55,10 +55,10 @@ func deletable() []kind {
 	return []kind{clusterKind(), setKind(), bindingKind(), placementKind(), scoreKind()}
 }
 
-// objectNamed reads KIND/NAME or KIND/NAMESPACE/NAME, the kind by any of its names. Named is false for the name of a file.
-func objectNamed(text, namespace string) (out object, named bool, err error) {
+// parseReference reads KIND/NAME or KIND/NAMESPACE/NAME, the kind by any of its names. Named is false for the name of a file.
+func parseReference(text, namespace string) (out objectReference, named bool, err error) {
 	if _, err := os.Stat(text); err == nil || text == "-" {
-		return object{}, false, nil
+		return objectReference{}, false, nil
 	}
 	parts := strings.Split(text, "/")
 	at := slices.IndexFunc(deletable(), func(k kind) bool { return k.is(parts[0]) })
@@ -67,58 +67,58 @@ func objectNamed(text, namespace string) (out object, named bool, err error) {
 		for _, k := range deletable() {
 			all = append(all, k.names...)
 		}
-		return object{}, false, fmt.Errorf("--delete %s: there is no such file; or name an object: cluster/NAME, set/NAME, binding/NAMESPACE/NAME, "+
-			"placement/NAMESPACE/NAME or score/CLUSTER/NAME%s", text, suggest.Question(bareKind(parts[0]), all))
+		return objectReference{}, false, fmt.Errorf("--delete %s: there is no such file; or name an object: cluster/NAME, set/NAME, binding/NAMESPACE/NAME, "+
+			"placement/NAMESPACE/NAME or score/CLUSTER/NAME%s", text, suggest.DidYouMean(bareKind(parts[0]), all))
 	}
 	k := deletable()[at]
 	const scoped = 3
 	switch {
 	case slices.Contains(parts, ""):
 	case len(parts) == 2 && !k.namespaced:
-		return object{kind: k.singular(), name: parts[1]}, true, nil
+		return objectReference{kind: k.singular(), name: parts[1]}, true, nil
 	case len(parts) == 2 && k.kind != scoreKind().kind:
-		return object{k.singular(), cmp.Or(namespace, "default"), parts[1]}, true, nil
+		return objectReference{k.singular(), cmp.Or(namespace, "default"), parts[1]}, true, nil
 	case len(parts) == scoped && k.namespaced:
-		return object{k.singular(), parts[1], parts[2]}, true, nil
+		return objectReference{k.singular(), parts[1], parts[2]}, true, nil
 	}
 	want := parts[0] + "/NAME"
 	if k.namespaced {
 		want += " or " + parts[0] + "/NAMESPACE/NAME"
 	}
-	return object{}, false, fmt.Errorf("--delete %s: want %s", text, want)
+	return objectReference{}, false, fmt.Errorf("--delete %s: want %s", text, want)
 }
 
 // objectsOf names every object of a bundle.
-func objectsOf(in *file.Bundle) []object {
-	var out []object
+func objectsOf(in *file.Bundle) []objectReference {
+	var out []objectReference
 	for _, o := range in.Clusters {
-		out = append(out, object{kind: "cluster", name: o.Name})
+		out = append(out, objectReference{kind: "cluster", name: o.Name})
 	}
 	for _, o := range in.Sets {
-		out = append(out, object{kind: "set", name: o.Name})
+		out = append(out, objectReference{kind: "set", name: o.Name})
 	}
 	for _, o := range in.Bindings {
-		out = append(out, object{"binding", o.Namespace, o.Name})
+		out = append(out, objectReference{"binding", o.Namespace, o.Name})
 	}
 	for _, o := range in.Placements {
-		out = append(out, object{"placement", o.Namespace, o.Name})
+		out = append(out, objectReference{"placement", o.Namespace, o.Name})
 	}
 	for _, o := range in.Scores {
-		out = append(out, object{"score", o.Namespace, o.Name})
+		out = append(out, objectReference{"score", o.Namespace, o.Name})
 	}
 	return out
 }
 
-// maker makes a change in a course and notes which placements it can touch.
-type maker struct {
-	*course
+// changeApplier makes a change in a course and notes which placements it can touch.
+type changeApplier struct {
+	*simulation
 
 	touched map[fleet.Key]bool
 }
 
-// make makes a change and returns the placements that it can touch, in order.
-func (c *course) make(change *proposal) ([]fleet.Key, error) {
-	m := &maker{course: c, touched: map[fleet.Key]bool{}}
+// applyChange makes a change and returns the placements that it can touch, in order.
+func (c *simulation) applyChange(change *proposal) ([]fleet.Key, error) {
+	m := &changeApplier{simulation: c, touched: map[fleet.Key]bool{}}
 	for _, deleted := range change.deleted {
 		if err := m.delete(deleted); err != nil {
 			return nil, err
@@ -134,40 +134,40 @@ func (c *course) make(change *proposal) ([]fleet.Key, error) {
 	return slices.SortedFunc(maps.Keys(m.touched), fleet.Key.Compare), nil
 }
 
-func (m *maker) edit(change func(*fleet.Edit)) {
+func (m *changeApplier) edit(change func(*fleet.Edit)) {
 	edit := m.snapshot.Edit()
 	change(edit)
 	m.snapshot = edit.Snapshot()
 }
 
-func (m *maker) touch(keys []fleet.Key) {
+func (m *changeApplier) touch(keys []fleet.Key) {
 	for _, key := range keys {
 		m.touched[key] = true
 	}
 }
 
-// relearn touches placements of which the index has to know something new.
-func (m *maker) relearn(keys []fleet.Key) {
+// reindex touches placements of which the index has to know something new.
+func (m *changeApplier) reindex(keys []fleet.Key) {
 	m.touch(keys)
 	for _, key := range keys {
-		if seat := m.seats[key]; seat != nil {
+		if seat := m.placements[key]; seat != nil {
 			m.index.Put(m.snapshot, key, seat.program)
 		}
 	}
 }
 
 // apply makes what is applied. Sets and bindings come first, so that clusters find their way into them.
-func (m *maker) apply(in *file.Bundle) {
+func (m *changeApplier) apply(in *file.Bundle) {
 	for _, set := range in.Sets {
 		m.edit(func(e *fleet.Edit) { e.SetSet(fleet.NewSet(set)) })
-		m.relearn(m.index.Using(set.Name))
+		m.reindex(m.index.BySet(set.Name))
 	}
 	for _, binding := range in.Bindings {
 		m.edit(func(e *fleet.Edit) { e.Bind(binding.Namespace, binding.Name) })
-		m.relearn(m.index.InNamespace(binding.Namespace))
+		m.reindex(m.index.ByNamespace(binding.Namespace))
 	}
 	for _, cluster := range in.Clusters {
-		m.cluster(m.over(cluster))
+		m.cluster(m.mergeCluster(cluster))
 	}
 	for _, score := range in.Scores {
 		m.score(score.Namespace, score.Name, func(e *fleet.Edit) { e.SetScore(score.Namespace, fleet.NewScore(score)) })
@@ -177,8 +177,8 @@ func (m *maker) apply(in *file.Bundle) {
 	}
 }
 
-// over returns a cluster as it is once a manifest of it is applied.
-func (m *maker) over(manifest *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
+// mergeCluster returns a cluster as it is once a manifest of it is applied.
+func (m *changeApplier) mergeCluster(manifest *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
 	id, _ := m.snapshot.ID(manifest.Name)
 	before := m.snapshot.Cluster(id)
 	if before == nil || before.Name() != manifest.Name {
@@ -199,7 +199,7 @@ func (m *maker) over(manifest *clusterv1.ManagedCluster) *clusterv1.ManagedClust
 	return out
 }
 
-func (m *maker) cluster(object *clusterv1.ManagedCluster) {
+func (m *changeApplier) cluster(object *clusterv1.ManagedCluster) {
 	after := fleet.NewCluster(object)
 	var before *fleet.Cluster
 	m.edit(func(e *fleet.Edit) { before = e.SetCluster(after) })
@@ -207,7 +207,7 @@ func (m *maker) cluster(object *clusterv1.ManagedCluster) {
 }
 
 // score changes what an add-on says of a cluster.
-func (m *maker) score(cluster, resource string, change func(*fleet.Edit)) {
+func (m *changeApplier) score(cluster, resource string, change func(*fleet.Edit)) {
 	m.edit(change)
 	if id, known := m.snapshot.ID(cluster); known && m.snapshot.Cluster(id) != nil {
 		m.touch(m.index.ScoreChanged(m.snapshot.Cluster(id), resource))
@@ -215,10 +215,10 @@ func (m *maker) score(cluster, resource string, change func(*fleet.Edit)) {
 }
 
 // placement adds a placement or gives one that is there another spec.
-func (m *maker) placement(manifest *clusterv1beta1.Placement, compiled *program.Program) {
+func (m *changeApplier) placement(manifest *clusterv1beta1.Placement, compiled *program.Program) {
 	key := file.KeyOf(manifest)
-	next := &seat{placement: manifest, program: compiled}
-	if before := m.seats[key]; before != nil {
+	next := &storedPlacement{placement: manifest, program: compiled}
+	if before := m.placements[key]; before != nil {
 		next.slices = before.slices
 		next.placement = manifest.DeepCopy()
 		next.placement.Status, next.placement.UID = before.placement.Status, before.placement.UID
@@ -227,19 +227,19 @@ func (m *maker) placement(manifest *clusterv1beta1.Placement, compiled *program.
 			next.placement.Generation++
 		}
 	}
-	m.seats[key] = next
-	m.relearn([]fleet.Key{key})
+	m.placements[key] = next
+	m.reindex([]fleet.Key{key})
 }
 
 // find returns a cluster that a flag names.
-func (m *maker) find(flag, name string) (*fleet.Cluster, error) {
+func (m *changeApplier) find(flag, name string) (*fleet.Cluster, error) {
 	if id, known := m.snapshot.ID(name); known && m.snapshot.Cluster(id) != nil {
 		return m.snapshot.Cluster(id), nil
 	}
 	return nil, fmt.Errorf("%s %s: there is no such cluster", flag, name)
 }
 
-func (m *maker) cordon(in *proposal) error {
+func (m *changeApplier) cordon(in *proposal) error {
 	for _, name := range in.cordoned {
 		found, err := m.find("--cordon", name)
 		if err != nil {
@@ -250,7 +250,7 @@ func (m *maker) cordon(in *proposal) error {
 	return nil
 }
 
-func (m *maker) drain(in *proposal) error {
+func (m *changeApplier) drain(in *proposal) error {
 	for _, text := range in.drained {
 		selector, err := labels.Parse(text)
 		if err != nil {
@@ -272,15 +272,15 @@ func (m *maker) drain(in *proposal) error {
 	return nil
 }
 
-func (m *maker) taint(cluster *fleet.Cluster, key string, effect clusterv1.TaintEffect) {
+func (m *changeApplier) taint(cluster *fleet.Cluster, key string, effect clusterv1.TaintEffect) {
 	tainted := cluster.Object.DeepCopy()
 	tainted.Spec.Taints = append(tainted.Spec.Taints, clusterv1.Taint{Key: key, Effect: effect, TimeAdded: metav1.NewTime(m.snapshot.Now)})
 	m.cluster(tainted)
 }
 
-func (m *maker) remove(in *proposal) error {
+func (m *changeApplier) remove(in *proposal) error {
 	for _, name := range in.removed {
-		if err := m.delete(object{kind: "cluster", name: name}); err != nil {
+		if err := m.delete(objectReference{kind: "cluster", name: name}); err != nil {
 			return fmt.Errorf("--remove %s: there is no such cluster", name)
 		}
 	}
@@ -288,7 +288,7 @@ func (m *maker) remove(in *proposal) error {
 }
 
 // delete deletes an object that is there.
-func (m *maker) delete(o object) error {
+func (m *changeApplier) delete(o objectReference) error {
 	key := fleet.Key{Namespace: o.namespace, Name: o.name}
 	missing := fmt.Errorf("--delete %s: there is no such object", o)
 	switch o.kind {
@@ -304,18 +304,18 @@ func (m *maker) delete(o object) error {
 			return missing
 		}
 		m.edit(func(e *fleet.Edit) { e.DeleteSet(o.name) })
-		m.relearn(m.index.Using(o.name))
+		m.reindex(m.index.BySet(o.name))
 	case "binding":
-		if !slices.Contains(m.snapshot.Bound(o.namespace), o.name) {
+		if !slices.Contains(m.snapshot.BoundSets(o.namespace), o.name) {
 			return missing
 		}
 		m.edit(func(e *fleet.Edit) { e.Unbind(o.namespace, o.name) })
-		m.relearn(m.index.InNamespace(o.namespace))
+		m.reindex(m.index.ByNamespace(o.namespace))
 	case "placement":
-		if m.seats[key] == nil {
+		if m.placements[key] == nil {
 			return missing
 		}
-		delete(m.seats, key)
+		delete(m.placements, key)
 		m.index.Remove(key)
 		m.edit(func(e *fleet.Edit) { e.SetSlices(key, nil) })
 	default:
@@ -324,7 +324,7 @@ func (m *maker) delete(o object) error {
 	return nil
 }
 
-func (m *maker) deleteScore(o object, missing error) error {
+func (m *changeApplier) deleteScore(o objectReference, missing error) error {
 	id, known := m.snapshot.ID(o.namespace)
 	if !known || m.snapshot.Score(id, o.name) == nil {
 		return missing

@@ -20,8 +20,8 @@ import (
 // hardly ever anybody.
 const maxRounds = 10
 
-// seat is a placement with its decisions, as they are stored. It is replaced, never changed.
-type seat struct {
+// storedPlacement is a placement with its decisions, as they are stored. It is replaced, never changed.
+type storedPlacement struct {
 	placement *clusterv1beta1.Placement
 	slices    []*clusterv1beta1.PlacementDecision
 	// program is nil where the placement does not compile; faults then say why.
@@ -29,10 +29,10 @@ type seat struct {
 	faults  field.ErrorList
 }
 
-// course is a fleet and its placements on their way to where nothing moves.
-type course struct {
-	snapshot *fleet.Snapshot
-	seats    map[fleet.Key]*seat
+// simulation is a fleet and its placements on their way to where nothing moves.
+type simulation struct {
+	snapshot   *fleet.Snapshot
+	placements map[fleet.Key]*storedPlacement
 	// order is that of the seats: placements are decided one after the other and see each other.
 	order []fleet.Key
 	// index tells which placements a change can touch.
@@ -40,38 +40,40 @@ type course struct {
 	progress *progress
 }
 
-func newCourse(bundle *file.Bundle, now time.Time, progress *progress) *course {
-	out := &course{snapshot: bundle.Snapshot(now), seats: map[fleet.Key]*seat{}, index: program.NewIndex(), progress: progress}
+func newSimulation(bundle *file.Bundle, now time.Time, progress *progress) *simulation {
+	out := &simulation{snapshot: bundle.Snapshot(now), placements: map[fleet.Key]*storedPlacement{}, index: program.NewIndex(), progress: progress}
 	for _, placement := range bundle.Placements {
 		key := file.KeyOf(placement)
-		out.seats[key] = &seat{placement, bundle.Decisions[key], bundle.Programs[key], bundle.Faults[key]}
+		out.placements[key] = &storedPlacement{placement, bundle.Decisions[key], bundle.Programs[key], bundle.Faults[key]}
 		out.index.Put(out.snapshot, key, bundle.Programs[key])
 	}
 	out.reorder()
 	return out
 }
 
-func (c *course) reorder() { c.order = slices.SortedFunc(maps.Keys(c.seats), fleet.Key.Compare) }
+func (c *simulation) reorder() {
+	c.order = slices.SortedFunc(maps.Keys(c.placements), fleet.Key.Compare)
+}
 
-// fork returns a course that starts where this one is. It takes the index with it: this one makes no more changes.
-func (c *course) fork() *course {
+// clone returns a course that starts where this one is. It takes the index with it: this one makes no more changes.
+func (c *simulation) clone() *simulation {
 	out := *c
-	out.seats = maps.Clone(c.seats)
+	out.placements = maps.Clone(c.placements)
 	return &out
 }
 
-// run decides a placement as things are; nil where the manager leaves it alone.
-func (c *course) run(key fleet.Key) *engine.Result {
-	at := c.seats[key]
-	if at == nil || idle(at.placement) != "" {
+// evaluate decides a placement as things are; nil where the manager leaves it alone.
+func (c *simulation) evaluate(key fleet.Key) *engine.Result {
+	at := c.placements[key]
+	if at == nil || skipReason(at.placement) != "" {
 		return nil
 	}
 	return engine.Decide(c.snapshot, key, at.program, at.faults, plan.ReadLedger(at.placement))
 }
 
-// settle decides some placements, in order, and those that moved again, until none does. Others are not woken by that, as
+// stabilize decides some placements, in order, and those that moved again, until none does. Others are not woken by that, as
 // the manager does not wake them.
-func (c *course) settle(keys []fleet.Key) {
+func (c *simulation) stabilize(keys []fleet.Key) {
 	for range maxRounds {
 		var moved []fleet.Key
 		for i, key := range keys {
@@ -89,15 +91,15 @@ func (c *course) settle(keys []fleet.Key) {
 }
 
 // decide decides a placement, stores that, and says whether any decision has moved.
-func (c *course) decide(key fleet.Key) (moved bool) {
-	result := c.run(key)
+func (c *simulation) decide(key fleet.Key) (moved bool) {
+	result := c.evaluate(key)
 	if result == nil {
 		return false
 	}
-	at := c.seats[key]
+	at := c.placements[key]
 	made := decision{key: key, placement: at.placement, slices: at.slices, result: result}
 	made.store(c.snapshot.Now)
-	c.seats[key] = &seat{made.placement, made.slices, at.program, at.faults}
+	c.placements[key] = &storedPlacement{made.placement, made.slices, at.program, at.faults}
 	if len(made.plan.Writes) == 0 {
 		return false
 	}

@@ -31,15 +31,15 @@ func bundleOf(t *testing.T, w *enginetest.World) *file.Bundle {
 			})
 		}
 	}
-	out, err := file.Assemble(objects)
+	out, err := file.NewCompiledBundle(objects)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return out
 }
 
-// upheaval is a change of some of the clusters, sets, bindings and placements of a world.
-func upheaval(t *testing.T, seed uint64, w *enginetest.World) *proposal {
+// randomChange is a change of some of the clusters, sets, bindings and placements of a world.
+func randomChange(t *testing.T, seed uint64, w *enginetest.World) *proposal {
 	t.Helper()
 	r, other := enginetest.NewRandom(seed+1_000_000), enginetest.NewWorld()
 	next := enginetest.NewRandom(seed + 2_000_000).FullWorld(2)
@@ -62,39 +62,39 @@ func upheaval(t *testing.T, seed uint64, w *enginetest.World) *proposal {
 	for _, name := range slices.Sorted(maps.Keys(w.Clusters)) {
 		switch {
 		case r.Chance(10):
-			out.deleted = append(out.deleted, object{kind: "cluster", name: name})
+			out.deleted = append(out.deleted, objectReference{kind: "cluster", name: name})
 		case r.Chance(10) && other.Clusters[name] == nil:
 			out.cordoned = append(out.cordoned, name)
 		}
 	}
 	out.cordoned = slices.DeleteFunc(out.cordoned, func(name string) bool {
-		return slices.Contains(out.deleted, object{kind: "cluster", name: name})
+		return slices.Contains(out.deleted, objectReference{kind: "cluster", name: name})
 	})
 	return out
 }
 
-// TestWhatAChangeDoesNotTouchWouldNotMove decides everybody after a change, and wants that nobody moves who was left out:
+// TestPlacementsThatAChangeDoesNotTouchKeepTheirDecisions decides everybody after a change, and wants that nobody moves who was left out:
 // only placements that weigh Balance may, since what others decide wakes no placement.
-func TestWhatAChangeDoesNotTouchWouldNotMove(t *testing.T) {
+func TestPlacementsThatAChangeDoesNotTouchKeepTheirDecisions(t *testing.T) {
 	left, moved := 0, 0
 	for seed := range uint64(300) {
 		w := enginetest.NewRandom(seed).FullWorld(4)
-		base := newCourse(bundleOf(t, w), w.Now, nil)
-		base.settle(base.order)
-		next := base.fork()
-		touched, err := next.make(upheaval(t, seed, w))
+		base := newSimulation(bundleOf(t, w), w.Now, nil)
+		base.stabilize(base.order)
+		next := base.clone()
+		touched, err := next.applyChange(randomChange(t, seed, w))
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		next.settle(touched)
-		moved += compareCourses(base, next).Moved
+		next.stabilize(touched)
+		moved += compareSimulations(base, next).Moved
 		for _, key := range next.order {
-			at := next.seats[key]
-			if at.program == nil || at.program.Scores(program.Balance) || slices.Contains(touched, key) {
+			at := next.placements[key]
+			if at.program == nil || at.program.HasPrioritizer(program.Balance) || slices.Contains(touched, key) {
 				continue
 			}
 			left++
-			result := next.run(key)
+			result := next.evaluate(key)
 			if result == nil {
 				continue
 			}
@@ -109,11 +109,11 @@ func TestWhatAChangeDoesNotTouchWouldNotMove(t *testing.T) {
 	}
 }
 
-// TestManifestOfAClusterTakesItsPlace holds what of the cluster that is there stays.
-func TestManifestOfAClusterTakesItsPlace(t *testing.T) {
+// TestAppliedClusterKeepsWhatItsManifestLeavesOut holds what of the cluster that is there stays.
+func TestAppliedClusterKeepsWhatItsManifestLeavesOut(t *testing.T) {
 	stored := enginetest.Cluster("c").Label("region", "eu").Label("feature.open-cluster-management.io/addon-x", "available").
 		Claim("version", "1").Taint("gpu", clusterv1.TaintEffectNoSelect, enginetest.Epoch).Obj()
-	bundle, err := file.Assemble(file.Objects{Clusters: []*clusterv1.ManagedCluster{stored}})
+	bundle, err := file.NewCompiledBundle(file.Objects{Clusters: []*clusterv1.ManagedCluster{stored}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,8 +129,8 @@ func TestManifestOfAClusterTakesItsPlace(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &maker{course: newCourse(bundle, enginetest.Epoch, nil)}
-			got := m.over(tc.manifest)
+			m := &changeApplier{simulation: newSimulation(bundle, enginetest.Epoch, nil)}
+			got := m.mergeCluster(tc.manifest)
 			if text := fmt.Sprintf("%v %s %s", got.Labels, got.Status.ClusterClaims[0].Value, got.Spec.Taints[0].Key); text != tc.want {
 				t.Errorf("got %s, want %s", text, tc.want)
 			}

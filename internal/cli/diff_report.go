@@ -20,38 +20,38 @@ import (
 // diffKind is the kind of what -o json prints.
 const diffKind = "PlacementDiff"
 
-// moves is what a change does to all placements.
-type moves struct {
+// diffReport is what a change does to all placements.
+type diffReport struct {
 	Kind string `json:"kind"`
 	// Moved counts the placements whose decisions move, Lost and Gained their clusters in all.
 	Moved      int             `json:"moved"`
 	Lost       int             `json:"lost"`
 	Gained     int             `json:"gained"`
-	Placements []placementMove `json:"placements"`
+	Placements []placementDiff `json:"placements"`
 }
 
-// placementMove is what a change does to a placement.
-type placementMove struct {
+// placementDiff is what a change does to a placement.
+type placementDiff struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	// Before and After are absent where there is no such placement.
-	Before *standing `json:"before,omitempty"`
-	After  *standing `json:"after,omitempty"`
+	Before *placementSummary `json:"before,omitempty"`
+	After  *placementSummary `json:"after,omitempty"`
 	// Lost have the verdict after the change, Gained that before it; Regrouped are those in another group.
-	Lost      []clusterMove `json:"lost,omitempty"`
-	Gained    []clusterMove `json:"gained,omitempty"`
-	Regrouped []clusterMove `json:"regrouped,omitempty"`
+	Lost      []clusterDiff `json:"lost,omitempty"`
+	Gained    []clusterDiff `json:"gained,omitempty"`
+	Regrouped []clusterDiff `json:"regrouped,omitempty"`
 }
 
-// standing is how a placement stands.
-type standing struct {
+// placementSummary is how a placement stands.
+type placementSummary struct {
 	Selected  int    `json:"selected"`
 	Satisfied bool   `json:"satisfied"`
 	Reason    string `json:"reason,omitempty"`
 }
 
-// clusterMove is what a change does to a cluster of a placement.
-type clusterMove struct {
+// clusterDiff is what a change does to a cluster of a placement.
+type clusterDiff struct {
 	Cluster string `json:"cluster"`
 	// From and To are the decision groups; absent where the cluster is not selected.
 	From    string `json:"from,omitempty"`
@@ -60,13 +60,13 @@ type clusterMove struct {
 	Why     string `json:"why,omitempty"`
 }
 
-// compareCourses returns what differs between two courses that have settled.
-func compareCourses(before, after *course) *moves {
-	out := &moves{Kind: diffKind, Placements: []placementMove{}}
-	all := maps.Clone(before.seats)
-	maps.Copy(all, after.seats)
+// compareSimulations returns what differs between two courses that have settled.
+func compareSimulations(before, after *simulation) *diffReport {
+	out := &diffReport{Kind: diffKind, Placements: []placementDiff{}}
+	all := maps.Clone(before.placements)
+	maps.Copy(all, after.placements)
 	for _, key := range slices.SortedFunc(maps.Keys(all), fleet.Key.Compare) {
-		if before.seats[key] == after.seats[key] {
+		if before.placements[key] == after.placements[key] {
 			continue
 		}
 		found := comparePlacement(before, after, key)
@@ -81,47 +81,47 @@ func compareCourses(before, after *course) *moves {
 	return out
 }
 
-func comparePlacement(before, after *course, key fleet.Key) placementMove {
-	out := placementMove{Namespace: key.Namespace, Name: key.Name, Before: before.stands(key), After: after.stands(key)}
-	was, is := before.grouped(key), after.grouped(key)
+func comparePlacement(before, after *simulation, key fleet.Key) placementDiff {
+	out := placementDiff{Namespace: key.Namespace, Name: key.Name, Before: before.status(key), After: after.status(key)}
+	was, is := before.groupByCluster(key), after.groupByCluster(key)
 	for _, name := range slices.Sorted(maps.Keys(was)) {
 		switch to, stays := is[name]; {
 		case !stays:
-			out.Lost = append(out.Lost, clusterMove{Cluster: name, From: was[name]})
+			out.Lost = append(out.Lost, clusterDiff{Cluster: name, From: was[name]})
 		case to != was[name]:
-			out.Regrouped = append(out.Regrouped, clusterMove{Cluster: name, From: was[name], To: to})
+			out.Regrouped = append(out.Regrouped, clusterDiff{Cluster: name, From: was[name], To: to})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(is)) {
 		if _, stood := was[name]; !stood {
-			out.Gained = append(out.Gained, clusterMove{Cluster: name, To: is[name]})
+			out.Gained = append(out.Gained, clusterDiff{Cluster: name, To: is[name]})
 		}
 	}
-	after.argue(key, out.Lost)
-	before.argue(key, out.Gained)
+	after.addReasons(key, out.Lost)
+	before.addReasons(key, out.Gained)
 	return out
 }
 
-// stands returns how a placement stands; nil where there is none.
-func (c *course) stands(key fleet.Key) *standing {
-	at := c.seats[key]
+// status returns how a placement stands; nil where there is none.
+func (c *simulation) status(key fleet.Key) *placementSummary {
+	at := c.placements[key]
 	if at == nil {
 		return nil
 	}
-	out := &standing{Selected: len(c.grouped(key))}
+	out := &placementSummary{Selected: len(c.groupByCluster(key))}
 	if found := meta.FindStatusCondition(at.placement.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied); found != nil {
 		out.Satisfied, out.Reason = found.Status == "True", found.Reason
 	}
 	return out
 }
 
-// grouped returns the group of each selected cluster.
-func (c *course) grouped(key fleet.Key) map[string]string {
+// groupByCluster returns the group of each selected cluster.
+func (c *simulation) groupByCluster(key fleet.Key) map[string]string {
 	out := map[string]string{}
-	if c.seats[key] == nil {
+	if c.placements[key] == nil {
 		return out
 	}
-	for _, group := range groupsOf(c.seats[key].slices) {
+	for _, group := range groupsOf(c.placements[key].slices) {
 		text := "group " + cmp.Or(group.index, "?")
 		if group.name != "" {
 			text += ", " + group.name
@@ -133,36 +133,36 @@ func (c *course) grouped(key fleet.Key) map[string]string {
 	return out
 }
 
-// argue adds to clusters that are not selected in this course why they are not. Where nothing moves, a run finds again
+// addReasons adds to clusters that are not selected in this course why they are not. Where nothing moves, a run finds again
 // what the last one found.
-func (c *course) argue(key fleet.Key, clusters []clusterMove) {
+func (c *simulation) addReasons(key fleet.Key, clusters []clusterDiff) {
 	if len(clusters) == 0 {
 		return
 	}
-	result := c.run(key)
+	result := c.evaluate(key)
 	for i := range clusters {
-		clusters[i].Verdict, clusters[i].Why = c.why(key, result, clusters[i].Cluster)
+		clusters[i].Verdict, clusters[i].Why = c.reason(key, result, clusters[i].Cluster)
 	}
 }
 
-func (c *course) why(key fleet.Key, result *engine.Result, cluster string) (code, why string) {
+func (c *simulation) reason(key fleet.Key, result *engine.Result, cluster string) (code, why string) {
 	id, known := c.snapshot.ID(cluster)
 	switch {
-	case c.seats[key] == nil:
+	case c.placements[key] == nil:
 		return "", "there is no such placement"
 	case !known || c.snapshot.Cluster(id) == nil:
 		return "", "there is no such cluster"
 	case result == nil:
-		return "", "the placement is not decided: " + idle(c.seats[key].placement)
+		return "", "the placement is not decided: " + skipReason(c.placements[key].placement)
 	}
-	found := result.Trace.Unranked(id)
-	if found.Code == verdict.Beaten {
+	found := result.Trace.VerdictWithoutRank(id)
+	if found.Code == verdict.Outranked {
 		found.Argument = verdict.Rank{Cut: result.Trace.Ranking.Cut}
 	}
 	return found.Code.String(), explain.Why(found)
 }
 
-func printMovesJSON(w io.Writer, of *moves, _ screen) error {
+func printMovesJSON(w io.Writer, of *diffReport, _ screen) error {
 	data, err := json.MarshalIndent(of, "", "    ")
 	if err != nil {
 		return fmt.Errorf("encoding the result: %w", err)
@@ -171,15 +171,15 @@ func printMovesJSON(w io.Writer, of *moves, _ screen) error {
 	return err
 }
 
-// printMoves writes each placement that the change does something to, and one line about all.
-func printMoves(w io.Writer, of *moves, on screen) error {
+// printDiff writes each placement that the change does something to, and one line about all.
+func printDiff(w io.Writer, of *diffReport, on screen) error {
 	for _, p := range of.Placements {
 		printf(w, "%s/%s: %s\n", p.Namespace, p.Name, p.summary())
 		for _, part := range []struct {
 			sign  string
-			moves []clusterMove
+			moves []clusterDiff
 		}{{"-", p.Lost}, {"+", p.Gained}, {"~", p.Regrouped}} {
-			if err := tellRows(w, "  "+part.sign+" ", moveRows(part.sign, part.moves), on); err != nil {
+			if err := printVerdictRows(w, "  "+part.sign+" ", diffRows(part.sign, part.moves), on); err != nil {
 				return err
 			}
 		}
@@ -198,7 +198,7 @@ func printMoves(w io.Writer, of *moves, on screen) error {
 }
 
 // summary says in a line how the placement stands before and after.
-func (p placementMove) summary() string {
+func (p placementDiff) summary() string {
 	switch {
 	case p.Before == nil:
 		return fmt.Sprintf("new, %d selected, %s", p.After.Selected, p.After)
@@ -211,15 +211,15 @@ func (p placementMove) summary() string {
 	}
 }
 
-func (s standing) String() string {
+func (s placementSummary) String() string {
 	if s.Satisfied {
 		return "satisfied"
 	}
 	return fmt.Sprintf("not satisfied (%s)", cmp.Or(s.Reason, "never decided"))
 }
 
-// moveRows groups moves by verdict and reason, in the order of the first of each.
-func moveRows(sign string, in []clusterMove) []explain.Row {
+// diffRows groups moves by verdict and reason, in the order of the first of each.
+func diffRows(sign string, in []clusterDiff) []explain.Row {
 	type group struct{ verdict, why string }
 	at := map[group]int{}
 	var out []explain.Row

@@ -10,8 +10,8 @@ import (
 	"github.com/berth-project/berth/internal/cli"
 )
 
-// based writes the wide fleet to a file and returns its name.
-func based(t *testing.T) string {
+// baseFiles writes the wide fleet to a file and returns its name.
+func baseFiles(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "base.yaml")
 	if err := os.WriteFile(path, []byte(wideFleet()), 0o600); err != nil {
@@ -20,7 +20,7 @@ func based(t *testing.T) string {
 	return path
 }
 
-const smaller = `{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: Placement, metadata: {name: web, namespace: shop},
+const smallerPlacement = `{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: Placement, metadata: {name: web, namespace: shop},
  spec: {numberOfClusters: 3, predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {region: eu}}}}],
   prioritizerPolicy: {configurations: [{scoreCoordinate: {builtIn: ResourceAllocatableCPU}, weight: 2}]}}}
 `
@@ -31,7 +31,7 @@ func TestDiff(t *testing.T) {
 		args  []string
 		code  int
 	}{
-		"smaller":   {smaller, []string{"-f", "-"}, cli.ExitUnsatisfied},
+		"smaller":   {smallerPlacement, []string{"-f", "-"}, cli.ExitUnsatisfied},
 		"drain":     {"", []string{"--drain", "region=eu"}, cli.ExitUnsatisfied},
 		"remove":    {"", []string{"--remove", "eu-39"}, cli.ExitUnsatisfied},
 		"cordon":    {"", []string{"--cordon", "eu-39"}, cli.ExitOK},
@@ -42,7 +42,7 @@ func TestDiff(t *testing.T) {
 		for _, width := range []string{"80", "120"} {
 			t.Run(name+"/"+width, func(t *testing.T) {
 				t.Setenv("COLUMNS", width)
-				got := run(t, tc.stdin, append([]string{"diff", "--base", based(t)}, tc.args...)...)
+				got := run(t, tc.stdin, append([]string{"diff", "--base", baseFiles(t)}, tc.args...)...)
 				if got.code != tc.code || got.errOut != "" {
 					t.Fatalf("exit code %d, want %d; standard error:\n%s", got.code, tc.code, got.errOut)
 				}
@@ -53,7 +53,7 @@ func TestDiff(t *testing.T) {
 }
 
 func TestDiffAsData(t *testing.T) {
-	got := run(t, "", "diff", "--base", based(t), "--remove", "eu-39", "-o", "json")
+	got := run(t, "", "diff", "--base", baseFiles(t), "--remove", "eu-39", "-o", "json")
 	type clusterMove struct {
 		Cluster string `json:"cluster"`
 		From    string `json:"from"`
@@ -86,7 +86,7 @@ func TestDiffAsData(t *testing.T) {
 }
 
 func TestDiffMisused(t *testing.T) {
-	base := based(t)
+	base := baseFiles(t)
 	empty := filepath.Join(t.TempDir(), "empty.yaml")
 	if err := os.WriteFile(empty, []byte("# nothing\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -116,14 +116,14 @@ func TestDiffMisused(t *testing.T) {
 			slice("web-decision-1", "namespace: shop", "eu-01"), []string{"-f", "-"}, "the change holds PlacementDecisions: they are what follows from a change",
 		},
 		"a change that a hub refuses": {
-			strings.Replace(smaller, "numberOfClusters: 3", "numberOfClusters: -3", 1), []string{"-f", "-"}, "spec.numberOfClusters: Invalid value: -3",
+			strings.Replace(smallerPlacement, "numberOfClusters: 3", "numberOfClusters: -3", 1), []string{"-f", "-"}, "spec.numberOfClusters: Invalid value: -3",
 		},
 		"an empty pipe":         {"", []string{"-f", "-"}, "the change holds no object that Berth knows; check that -f and --delete name manifests"},
 		"an empty file":         {"", []string{"-f", empty}, "the change holds no object that Berth knows"},
 		"an empty deletion":     {"", []string{"--delete", empty}, "the change holds no object that Berth knows"},
 		"other objects only":    {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}", []string{"-f", "-"}, "the change holds no object that Berth knows"},
-		"one pipe, two uses":    {smaller, []string{"-f", "-", "--delete", "-"}, "standard input can be read once: give - to one of -f, --base and --delete only"},
-		"the base from a pipe":  {smaller, []string{"-f", "-", "--base", "-"}, "standard input can be read once"},
+		"one pipe, two uses":    {smallerPlacement, []string{"-f", "-", "--delete", "-"}, "standard input can be read once: give - to one of -f, --base and --delete only"},
+		"the base from a pipe":  {smallerPlacement, []string{"-f", "-", "--base", "-"}, "standard input can be read once"},
 		"a cordon of nothing":   {"", []string{"--cordon", ""}, "--cordon is empty: name a cluster"},
 		"a removal of nothing":  {"", []string{"--remove", ""}, "--remove is empty: name a cluster"},
 		"a deletion of nothing": {"", []string{"--delete", ""}, "--delete is empty: name an object"},
@@ -141,7 +141,7 @@ func TestDiffMisused(t *testing.T) {
 
 // TestDiffOfAnEmptyFileAndAFlag finds a change in the flag.
 func TestDiffOfAnEmptyFileAndAFlag(t *testing.T) {
-	if got := run(t, "", "diff", "--base", based(t), "-f", "-", "--cordon", "eu-39"); got.code != cli.ExitOK {
+	if got := run(t, "", "diff", "--base", baseFiles(t), "-f", "-", "--cordon", "eu-39"); got.code != cli.ExitOK {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -45,15 +45,15 @@ const explainPlacementExamples = `  # Why does this placement select what it sel
   # Everybody who was beaten by ten points or less
   kubectl berth explain placement web -n shop -o json | jq -r '.clusters[] | select(.beaten.points <= 10) | .name'`
 
-// explainPlacement is the command line of `kubectl berth explain`.
-type explainPlacement struct {
-	*world
+// explainOptions is the command line of `kubectl berth explain`.
+type explainOptions struct {
+	*fleetSource
 
 	now, output, cluster string
 }
 
 func newExplain(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	e := &explainPlacement{world: newWorld(streams, clock)}
+	e := &explainOptions{fleetSource: newFleetSource(streams, clock)}
 	cmd := &cobra.Command{
 		Use:               "explain [placement] NAME [flags]",
 		Short:             "Say why each cluster is selected by a placement or not",
@@ -83,12 +83,12 @@ func newExplain(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 	return cmd
 }
 
-// explainForm writes an explanation in one of the forms.
-type explainForm func(w io.Writer, of *explain.Explanation, on screen) error
+// explanationPrinter writes an explanation in one of the forms.
+type explanationPrinter func(w io.Writer, of *explain.Explanation, on screen) error
 
 // complete checks the flags.
-func (e *explainPlacement) complete(cmd *cobra.Command) (explainForm, time.Time, error) {
-	form, known := map[string]explainForm{"": tellSummary, "wide": tellWide, "json": tellJSON, "yaml": tellYAML}[e.output]
+func (e *explainOptions) complete(cmd *cobra.Command) (explanationPrinter, time.Time, error) {
+	form, known := map[string]explanationPrinter{"": printSummary, "wide": printWide, "json": tellJSON, "yaml": tellYAML}[e.output]
 	now, err := instantOf(e.now, e.clock)
 	switch {
 	case !known:
@@ -102,7 +102,7 @@ func (e *explainPlacement) complete(cmd *cobra.Command) (explainForm, time.Time,
 	case e.cluster != "" && e.output == "wide":
 		return nil, now, errors.New("--cluster tells more than -o wide does: leave one of them out")
 	case e.cluster != "" && e.output == "":
-		form = tellCluster
+		form = printClusterReport
 	}
 	return form, now, nil
 }
@@ -119,10 +119,10 @@ func instantOf(text string, clock clock.PassiveClock) (time.Time, error) {
 	return now, nil
 }
 
-func (e *explainPlacement) run(ctx context.Context, name string, now time.Time, form explainForm) error {
-	ask := func() (*explain.Explanation, error) { return e.askFiles(ctx, name, now) }
+func (e *explainOptions) run(ctx context.Context, name string, now time.Time, form explanationPrinter) error {
+	ask := func() (*explain.Explanation, error) { return e.explainFromFiles(ctx, name, now) }
 	if !e.offline() {
-		ask = func() (*explain.Explanation, error) { return e.askHub(ctx, name) }
+		ask = func() (*explain.Explanation, error) { return e.explainFromHub(ctx, name) }
 	}
 	found, err := ask()
 	if err != nil {
@@ -161,9 +161,9 @@ func tellYAML(w io.Writer, of *explain.Explanation, _ screen) error {
 	return err
 }
 
-// tellWide writes a table of every cluster, those first that are nearest to being selected. The names of prioritizers are
+// printWide writes a table of every cluster, those first that are nearest to being selected. The names of prioritizers are
 // short there.
-func tellWide(w io.Writer, of *explain.Explanation, on screen) error {
+func printWide(w io.Writer, of *explain.Explanation, on screen) error {
 	table := newTable(w, "")
 	table.screen = on
 	head := []string{"CLUSTER", "VERDICT", "RANK", "TOTAL"}
@@ -180,26 +180,26 @@ func tellWide(w io.Writer, of *explain.Explanation, on screen) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	return tellHidden(w, of)
+	return printHiddenCount(w, of)
 }
 
 func wideRow(c *explain.Cluster, prioritizers int) []cell {
-	out := []cell{{text: c.Name}, {c.Verdict, verdictTone(c.Verdict)}}
+	out := []cell{{text: c.Name}, {c.Verdict, verdictStyle(c.Verdict)}}
 	if c.Rank == 0 {
-		out = append(out, cell{text: none}, cell{text: none})
+		out = append(out, cell{text: dash}, cell{text: dash})
 	} else {
 		out = append(out, cell{text: fmt.Sprint(c.Rank)}, cell{text: fmt.Sprint(c.Total)})
 	}
 	for i := range prioritizers {
-		text := none
+		text := dash
 		if i < len(c.Scores) {
 			text = fmt.Sprintf("%d x %d", c.Scores[i].Value, c.Scores[i].Weight)
 		}
 		out = append(out, cell{text: text})
 	}
-	why := cmp.Or(c.Behind(), c.Why)
+	why := cmp.Or(c.Shortfall(), c.Why)
 	if c.Selected && c.Group != nil && *c.Group != (explain.Group{}) {
 		why = cmp.Or(why, c.Group.String())
 	}
-	return append(out, cell{text: cmp.Or(why, none)})
+	return append(out, cell{text: cmp.Or(why, dash)})
 }

@@ -13,47 +13,47 @@ import (
 // maxLabel is how wide the names of the facts of a story are.
 const maxLabel = 11
 
-// story is the facts about one cluster, written line by line.
-type story struct {
+// clusterReport is the facts about one cluster, written line by line.
+type clusterReport struct {
 	w     io.Writer
 	width int
 }
 
-// tellCluster writes the whole story of the one cluster of an explanation.
-func tellCluster(w io.Writer, of *explain.Explanation, on screen) error {
+// printClusterReport writes the whole story of the one cluster of an explanation.
+func printClusterReport(w io.Writer, of *explain.Explanation, on screen) error {
 	c := &of.Clusters[0]
-	s := story{w, max(narrow, cmp.Or(on.width, defaultWidth)-maxLabel-4)}
+	s := clusterReport{w, max(minLineWidth, cmp.Or(on.width, defaultWidth)-maxLabel-4)}
 	if of.Stale != "" {
 		for _, line := range wrapped("Stale: "+of.Stale, s.width+maxLabel+4) {
-			printf(w, "%s\n", on.paint(doubtful, line))
+			printf(w, "%s\n", on.paint(styleWarning, line))
 		}
 	}
-	printf(w, "%s in %s: %s\n", c.Name, of.Key(), on.paint(verdictTone(c.Verdict), c.Verdict))
-	tellReplayed(w, of)
+	printf(w, "%s in %s: %s\n", c.Name, of.Key(), on.paint(verdictStyle(c.Verdict), c.Verdict))
+	printReplayed(w, of)
 	if !of.Decided {
 		fmt.Fprintln(w, "  Nothing was decided: what was selected before stays.")
 	}
-	if c.Beaten == nil {
-		s.tell("why", c.Why)
+	if c.Outranked == nil {
+		s.field("why", c.Why)
 	}
 	s.filters(c)
 	if err := s.scores(w, c, on); err != nil {
 		return err
 	}
-	s.choice(of, c)
+	s.ranking(of, c)
 	if c.Fix != nil {
-		s.paint("fix", c.Fix.String(), func(line string) painted { return on.paint(good, line) })
+		s.paintedField("fix", c.Fix.String(), func(line string) painted { return on.paint(styleGood, line) })
 	}
 	return nil
 }
 
-// tell writes a fact, if there is one.
-func (s story) tell(label, text string) {
-	s.paint(label, text, plain.paint)
+// field writes a fact, if there is one.
+func (s clusterReport) field(label, text string) {
+	s.paintedField(label, text, stylePlain.paint)
 }
 
-// paint does the same with each line painted.
-func (s story) paint(label, text string, line func(string) painted) {
+// paintedField does the same with each line painted.
+func (s clusterReport) paintedField(label, text string, line func(string) painted) {
 	if text == "" {
 		return
 	}
@@ -64,18 +64,18 @@ func (s story) paint(label, text string, line func(string) painted) {
 }
 
 // filters tells what comes before any score.
-func (s story) filters(c *explain.Cluster) {
-	s.tell("sets", cmp.Or(strings.Join(c.Sets, ", "), "none that the placement may choose from"))
+func (s clusterReport) filters(c *explain.Cluster) {
+	s.field("sets", cmp.Or(strings.Join(c.Sets, ", "), "none that the placement may choose from"))
 	for _, clause := range c.Clauses {
-		s.tell(fmt.Sprintf("predicate %d", clause.Predicate), clauseText(clause))
+		s.field(fmt.Sprintf("predicate %d", clause.Predicate), clauseText(clause))
 	}
-	s.tell("tier", c.Tier)
+	s.field("tier", c.Tier)
 	if c.Taint != nil {
-		s.tell("taint", taintText(c.Taint))
-		s.tell("nearest", cmp.Or(c.Taint.Nearest, "no toleration is for its key"))
+		s.field("taint", taintText(c.Taint))
+		s.field("nearest", cmp.Or(c.Taint.Nearest, "no toleration is for its key"))
 	}
-	if c.Reluctant {
-		s.tell("taint", "a PreferNoSelect taint that is not tolerated puts it after all without one")
+	if c.Penalized {
+		s.field("taint", "a PreferNoSelect taint that is not tolerated puts it after all without one")
 	}
 }
 
@@ -104,13 +104,13 @@ func taintText(in *explain.Taint) string {
 }
 
 // scores writes what each prioritizer says.
-func (s story) scores(w io.Writer, c *explain.Cluster, on screen) error {
+func (s clusterReport) scores(w io.Writer, c *explain.Cluster, on screen) error {
 	if len(c.Scores) == 0 {
 		return nil
 	}
 	table := newTable(w, "    ")
 	table.screen, table.flexible = on, []int{1}
-	s.tell("scores", fmt.Sprintf("%d in all", c.Total))
+	s.field("scores", fmt.Sprintf("%d in all", c.Total))
 	table.row("PRIORITIZER", "SEEN", "VALUE", "WEIGHT", "POINTS")
 	for _, score := range c.Scores {
 		table.row(score.Prioritizer, score.Raw, fmt.Sprint(score.Value), fmt.Sprint(score.Weight), fmt.Sprint(score.Value*score.Weight))
@@ -118,28 +118,28 @@ func (s story) scores(w io.Writer, c *explain.Cluster, on screen) error {
 	return table.Flush()
 }
 
-// choice tells what came after the scores: who goes before the cluster, what keeps it apart, and how long.
-func (s story) choice(of *explain.Explanation, c *explain.Cluster) {
+// ranking tells what came after the scores: who goes before the cluster, what keeps it apart, and how long.
+func (s clusterReport) ranking(of *explain.Explanation, c *explain.Cluster) {
 	if c.Rank > 0 {
 		text := fmt.Sprint(c.Rank)
 		if of.Cut != nil && of.Cut.Cluster != c.Name {
 			text += fmt.Sprintf("; the cut is %s, rank %d with %s", of.Cut.Cluster, of.Cut.Rank, count(int(of.Cut.Total), "point"))
 		}
-		s.tell("rank", text)
+		s.field("rank", text)
 	}
-	s.tell("beaten", c.Behind())
+	s.field("beaten", c.Shortfall())
 	if in := c.Constraint; in != nil {
-		s.tell("constraint", in.Text)
-		s.tell("domain", cmp.Or(in.Domain, "none"))
-		s.tell("held by", in.By)
+		s.field("constraint", in.Text)
+		s.field("domain", cmp.Or(in.Domain, "none"))
+		s.field("held by", in.By)
 	}
-	if c.Would != "" {
-		s.tell("would be", c.Would)
+	if c.Underlying != "" {
+		s.field("would be", c.Underlying)
 	}
 	if c.Until != nil {
-		s.tell("until", c.Until.Format(time.RFC3339))
+		s.field("until", c.Until.Format(time.RFC3339))
 	}
 	if c.Group != nil {
-		s.tell("group", strings.TrimPrefix(c.Group.String(), "group "))
+		s.field("group", strings.TrimPrefix(c.Group.String(), "group "))
 	}
 }

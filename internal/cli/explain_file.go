@@ -17,9 +17,9 @@ import (
 // maxNamed is how many placements an error names.
 const maxNamed = 10
 
-// askFiles decides what is in the files and explains one placement of them.
-func (e *explainPlacement) askFiles(ctx context.Context, name string, now time.Time) (*explain.Explanation, error) {
-	bundle, err := e.bundle(ctx, reach{})
+// explainFromFiles decides what is in the files and explains one placement of them.
+func (e *explainOptions) explainFromFiles(ctx context.Context, name string, now time.Time) (*explain.Explanation, error) {
+	bundle, err := e.load(ctx, scope{})
 	if err != nil {
 		return nil, err
 	}
@@ -31,9 +31,9 @@ func (e *explainPlacement) askFiles(ctx context.Context, name string, now time.T
 		switch {
 		case d.key != key:
 		case d.result == nil:
-			return nil, fmt.Errorf("placement %s is not decided: %s", key, d.idle)
+			return nil, fmt.Errorf("placement %s is not decided: %s", key, d.skipReason)
 		default:
-			return e.explained(d)
+			return e.newExplanation(d)
 		}
 	}
 	return nil, fmt.Errorf("placement %s was not decided", key)
@@ -67,8 +67,8 @@ func placementIn(bundle *file.Bundle, namespace, name string) (fleet.Key, error)
 	}
 }
 
-// explained explains a decision; only one cluster of it, and with its fix, where one is asked for.
-func (e *explainPlacement) explained(d decision) (*explain.Explanation, error) {
+// newExplanation explains a decision; only one cluster of it, and with its fix, where one is asked for.
+func (e *explainOptions) newExplanation(d decision) (*explain.Explanation, error) {
 	out := explain.Of(d.result, d.placement, nil)
 	if e.cluster == "" {
 		return &out, nil

@@ -12,9 +12,9 @@ import (
 	"github.com/berth-project/berth/engine/explain"
 )
 
-// askHub lets the manager of a hub explain a placement.
-func (e *explainPlacement) askHub(ctx context.Context, name string) (*explain.Explanation, error) {
-	h, err := e.open()
+// explainFromHub lets the manager of a hub explain a placement.
+func (e *explainOptions) explainFromHub(ctx context.Context, name string) (*explain.Explanation, error) {
+	h, err := e.connect()
 	if err != nil {
 		return nil, err
 	}
@@ -24,14 +24,14 @@ func (e *explainPlacement) askHub(ctx context.Context, name string) (*explain.Ex
 }
 
 // explanation asks for the explanation of a placement: of one cluster with its fix where it is named, else of all.
-func (h *hub) explanation(ctx context.Context, namespace, name, cluster string) (*explain.Explanation, error) {
+func (h *hubClient) explanation(ctx context.Context, namespace, name, cluster string) (*explain.Explanation, error) {
 	var parameters url.Values
 	if cluster != "" {
 		parameters = url.Values{"cluster": {cluster}, "fix": {"true"}}
 	}
-	data, err := h.answer(ctx, namespace, name, "explanation", parameters)
+	data, err := h.getView(ctx, namespace, name, "explanation", parameters)
 	if err != nil {
-		return nil, h.unexplained(err, "explaining "+namespace+"/"+name)
+		return nil, h.viewError(err, "explaining "+namespace+"/"+name)
 	}
 	out := &explain.Explanation{}
 	if err := json.Unmarshal(data, out); err != nil {
@@ -43,8 +43,8 @@ func (h *hub) explanation(ctx context.Context, namespace, name, cluster string) 
 	return out, nil
 }
 
-// answer asks the manager for a part of what it knows of a placement.
-func (h *hub) answer(ctx context.Context, namespace, name, part string, parameters url.Values) ([]byte, error) {
+// getView asks the manager for a part of what it knows of a placement.
+func (h *hubClient) getView(ctx context.Context, namespace, name, part string, parameters url.Values) ([]byte, error) {
 	views, err := h.viewClient()
 	if err != nil {
 		return nil, err
@@ -60,13 +60,13 @@ func (h *hub) answer(ctx context.Context, namespace, name, part string, paramete
 	return answer.Raw()
 }
 
-// unexplained says why a hub did not answer, and what to do about it.
-func (h *hub) unexplained(err error, doing string) error {
+// viewError says why a hub did not answer, and what to do about it.
+func (h *hubClient) viewError(err error, doing string) error {
 	status, answered := errors.AsType[*apierrors.StatusError](err)
 	failed, unreachable := errors.AsType[*url.Error](err)
 	instead := ""
-	if h.files != "" {
-		instead = ", or read files with " + h.files
+	if h.filesFlag != "" {
+		instead = ", or read files with " + h.filesFlag
 	}
 	switch {
 	case unreachable:

@@ -17,19 +17,19 @@ import (
 
 const (
 	// maxReason is how long a reason may be, fewest how many clusters a line is to name, or all there are.
-	maxReason, fewest = 240, 3
-	// narrow is how many characters a line holds at least.
-	narrow = 40
+	maxReason, minNamed = 240, 3
+	// minLineWidth is how many characters a line holds at least.
+	minLineWidth = 40
 )
 
-// tellSummary writes what became of a placement, and the clusters by verdict.
-func tellSummary(w io.Writer, of *explain.Explanation, on screen) error {
-	width := max(narrow, cmp.Or(on.width, defaultWidth))
-	tellHead(w, of, on)
-	if err := tellRows(w, "", of.Rows(), on); err != nil {
+// printSummary writes what became of a placement, and the clusters by verdict.
+func printSummary(w io.Writer, of *explain.Explanation, on screen) error {
+	width := max(minLineWidth, cmp.Or(on.width, defaultWidth))
+	printSummaryHeader(w, of, on)
+	if err := printVerdictRows(w, "", of.Rows(), on); err != nil {
 		return err
 	}
-	if err := tellHidden(w, of); err != nil {
+	if err := printHiddenCount(w, of); err != nil {
 		return err
 	}
 	if of.Cut != nil && of.Wanted != nil && of.Selected >= *of.Wanted {
@@ -43,26 +43,26 @@ func tellSummary(w io.Writer, of *explain.Explanation, on screen) error {
 	return nil
 }
 
-// tellHead writes whether the placement has what it wants, and what else a reader should know first.
-func tellHead(w io.Writer, of *explain.Explanation, on screen) {
-	width := max(narrow, cmp.Or(on.width, defaultWidth))
+// printSummaryHeader writes whether the placement has what it wants, and what else a reader should know first.
+func printSummaryHeader(w io.Writer, of *explain.Explanation, on screen) {
+	width := max(minLineWidth, cmp.Or(on.width, defaultWidth))
 	if of.Stale != "" {
 		for _, line := range wrapped("Stale: "+of.Stale, width) {
-			printf(w, "%s\n", on.paint(doubtful, line))
+			printf(w, "%s\n", on.paint(styleWarning, line))
 		}
 	}
-	state, tone := "not satisfied", bad
+	state, tone := "not satisfied", styleBad
 	satisfied := of.Satisfied()
 	if satisfied.Status == metav1.ConditionTrue {
-		state, tone = "satisfied", good
+		state, tone = "satisfied", styleGood
 	}
 	selected := fmt.Sprintf("%d selected", of.Selected)
 	if of.Wanted != nil {
 		selected = fmt.Sprintf("%d of %d selected", of.Selected, *of.Wanted)
 	}
 	printf(w, "%s: %s, %s (%s)\n", of.Key(), on.paint(tone, state), selected, satisfied.Reason)
-	tellReplayed(w, of)
-	for _, trouble := range of.Trouble() {
+	printReplayed(w, of)
+	for _, trouble := range of.Problems() {
 		for _, line := range wrapped(trouble, width-2) {
 			printf(w, "  %s\n", line)
 		}
@@ -73,14 +73,14 @@ func tellHead(w io.Writer, of *explain.Explanation, on screen) {
 	fmt.Fprintln(w)
 }
 
-// tellReplayed says where an explanation is not that of the run which decided.
-func tellReplayed(w io.Writer, of *explain.Explanation) {
+// printReplayed says where an explanation is not that of the run which decided.
+func printReplayed(w io.Writer, of *explain.Explanation) {
 	if of.Replayed {
 		fmt.Fprintln(w, "  Decided again just now: the manager no longer holds the run itself.")
 	}
 }
 
-func tellHidden(w io.Writer, of *explain.Explanation) error {
+func printHiddenCount(w io.Writer, of *explain.Explanation) error {
 	if of.Hidden == 0 {
 		return nil
 	}
@@ -88,17 +88,17 @@ func tellHidden(w io.Writer, of *explain.Explanation) error {
 	return err
 }
 
-// tellRows writes rows, one or two lines each: the verdict, how many clusters have it, why, and as many of their names as
+// printVerdictRows writes rows, one or two lines each: the verdict, how many clusters have it, why, and as many of their names as
 // fit.
-func tellRows(w io.Writer, indent string, rows []explain.Row, on screen) error {
+func printVerdictRows(w io.Writer, indent string, rows []explain.Row, on screen) error {
 	verdicts, counts := 0, 0
 	for _, row := range rows {
 		verdicts, counts = max(verdicts, len(row.Verdict)), max(counts, len(strconv.Itoa(len(row.Clusters))))
 	}
 	blank := strings.Repeat(" ", len(indent)+verdicts+counts+4)
-	width := max(narrow, cmp.Or(on.width, defaultWidth)-len(blank))
+	width := max(minLineWidth, cmp.Or(on.width, defaultWidth)-len(blank))
 	for _, row := range rows {
-		head := fmt.Sprintf("%s%s%s  %*d  ", indent, on.paint(verdictTone(row.Verdict), row.Verdict), strings.Repeat(" ", verdicts-len(row.Verdict)), counts, len(row.Clusters))
+		head := fmt.Sprintf("%s%s%s  %*d  ", indent, on.paint(verdictStyle(row.Verdict), row.Verdict), strings.Repeat(" ", verdicts-len(row.Verdict)), counts, len(row.Clusters))
 		for _, line := range rowLines(row, width) {
 			if _, err := fmt.Fprintln(w, strings.TrimRight(head+escape.Text(line), " ")); err != nil {
 				return err
@@ -111,47 +111,47 @@ func tellRows(w io.Writer, indent string, rows []explain.Row, on screen) error {
 
 // rowLines returns the reason and the clusters of a row: on one line where a few clusters fit beside the reason.
 func rowLines(row explain.Row, width int) []string {
-	tokens := tokensOf(row)
-	why := cut(strings.Join(strings.Fields(row.Why), " "), maxReason)
+	tokens := clusterTexts(row)
+	why := truncate(strings.Join(strings.Fields(row.Why), " "), maxReason)
 	if why == "" {
-		return []string{fitted(tokens, width)}
+		return []string{fitNames(tokens, width)}
 	}
 	left := width - utf8.RuneCountInString(why) - 2
-	if left >= utf8.RuneCountInString(names(tokens, min(len(tokens), fewest))) {
-		return []string{why + ": " + fitted(tokens, left)}
+	if left >= utf8.RuneCountInString(names(tokens, min(len(tokens), minNamed))) {
+		return []string{why + ": " + fitNames(tokens, left)}
 	}
 	lines := wrapped(why+":", width)
-	return append(lines, fitted(tokens, width))
+	return append(lines, fitNames(tokens, width))
 }
 
-// tokensOf returns what is shown of each cluster: the name, and for one that others beat how far it is behind. By whom is
+// clusterTexts returns what is shown of each cluster: the name, and for one that others beat how far it is behind. By whom is
 // told where it is told first.
-func tokensOf(row explain.Row) []string {
+func clusterTexts(row explain.Row) []string {
 	var out []string
 	told := ""
 	for _, cluster := range row.Clusters {
-		behind := cluster.Behind()
+		behind := cluster.Shortfall()
 		by := ""
-		if cluster.Beaten != nil {
-			by = cluster.Beaten.By
+		if cluster.Outranked != nil {
+			by = cluster.Outranked.By
 		}
 		switch {
 		case behind == "":
 			out = append(out, cluster.Name)
-		case by != "" && by == told && cluster.Beaten.Points > 0 && !cluster.Reluctant:
-			out = append(out, fmt.Sprintf("%s (%d)", cluster.Name, cluster.Beaten.Points))
+		case by != "" && by == told && cluster.Outranked.Points > 0 && !cluster.Penalized:
+			out = append(out, fmt.Sprintf("%s (%d)", cluster.Name, cluster.Outranked.Points))
 		default:
 			out = append(out, fmt.Sprintf("%s (%s)", cluster.Name, behind))
 		}
-		if by != "" && cluster.Beaten.Points > 0 && !cluster.Reluctant {
+		if by != "" && cluster.Outranked.Points > 0 && !cluster.Penalized {
 			told = by
 		}
 	}
 	return out
 }
 
-// fitted lists as many tokens as a line holds, one at least, and how many more there are.
-func fitted(tokens []string, width int) string {
+// fitNames lists as many tokens as a line holds, one at least, and how many more there are.
+func fitNames(tokens []string, width int) string {
 	low, high := 1, len(tokens)
 	for low < high {
 		middle := (low + high + 1) / 2
@@ -181,24 +181,24 @@ func wrapped(text string, width int) []string {
 	return append(out, line)
 }
 
-// verdictTone returns how good a verdict is for a cluster that would be selected.
-func verdictTone(name string) tone {
+// verdictStyle returns how good a verdict is for a cluster that would be selected.
+func verdictStyle(name string) textStyle {
 	switch name {
 	case verdict.Selected.String(), verdict.Kept.String():
-		return good
-	case verdict.Held.String(), verdict.Waiting.String(), verdict.Beaten.String(), verdict.Capped.String():
-		return doubtful
+		return styleGood
+	case verdict.Held.String(), verdict.Waiting.String(), verdict.Outranked.String(), verdict.ConstraintBlocked.String():
+		return styleWarning
 	case verdict.Tainted.String(), verdict.Expired.String(), verdict.TooCostly.String():
-		return bad
+		return styleBad
 	default:
-		return faint
+		return styleFaint
 	}
 }
 
 // paint returns a text in one line, in the colour of a tone where the screen has colours.
-func (s screen) paint(t tone, text string) painted {
-	if !s.colours {
-		t = plain
+func (s screen) paint(t textStyle, text string) painted {
+	if !s.colors {
+		t = stylePlain
 	}
 	return t.paint(text)
 }

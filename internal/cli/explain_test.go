@@ -130,8 +130,8 @@ func TestExplainMisused(t *testing.T) {
 	}
 }
 
-// serve answers every request for the explanation of default/web.
-func serve(t *testing.T, code int, answer any) (address string) {
+// explanationServer answers every request for the explanation of default/web.
+func explanationServer(t *testing.T, code int, answer any) (address string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if want := "/apis/view.cluster.open-cluster-management.io/v1/namespaces/default/placements/web/explanation"; r.URL.Path != want {
@@ -155,10 +155,10 @@ func TestExplainedByTheHub(t *testing.T) {
 		Conditions: []explain.Condition{{Type: "PlacementSatisfied", Status: metav1.ConditionTrue, Reason: "AllDecisionsScheduled", Message: "All cluster decisions scheduled"}},
 		Clusters: []explain.Cluster{
 			{Name: "c1", Verdict: "Selected", Selected: true, Rank: 1, Total: 100, Group: &explain.Group{}},
-			{Name: "c2", Verdict: "Beaten", Rank: 3, Total: 80, Why: "others rank higher", Beaten: &explain.Beaten{Points: 10}},
+			{Name: "c2", Verdict: "Beaten", Rank: 3, Total: 80, Why: "others rank higher", Outranked: &explain.Outranked{Points: 10}},
 		},
 	}
-	got := run(t, "", "explain", "placement", "web", "--server", serve(t, http.StatusOK, told))
+	got := run(t, "", "explain", "placement", "web", "--server", explanationServer(t, http.StatusOK, told))
 	if got.code != cli.ExitOK || got.errOut != "" {
 		t.Fatalf("exit code %d, standard error:\n%s", got.code, got.errOut)
 	}
@@ -175,7 +175,7 @@ func TestExplainedByAnotherRun(t *testing.T) {
 	}
 	for name, args := range map[string][]string{"summary": nil, "cluster": {"--cluster", "c1"}} {
 		t.Run(name, func(t *testing.T) {
-			got := run(t, "", append([]string{"explain", "placement", "web", "--server", serve(t, http.StatusOK, told)}, args...)...)
+			got := run(t, "", append([]string{"explain", "placement", "web", "--server", explanationServer(t, http.StatusOK, told)}, args...)...)
 			if got.code != cli.ExitOK || got.errOut != "" {
 				t.Fatalf("exit code %d, standard error:\n%s", got.code, got.errOut)
 			}
@@ -221,7 +221,7 @@ func TestHubThatDoesNotExplain(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := run(t, "", "explain", "placement", "web", "--server", serve(t, int(tc.answer.Code), tc.answer), "--cluster", "c9")
+			got := run(t, "", "explain", "placement", "web", "--server", explanationServer(t, int(tc.answer.Code), tc.answer), "--cluster", "c9")
 			if got.code != cli.ExitRefused || got.out != "" || !strings.Contains(got.errOut, tc.want) {
 				t.Errorf("got %+v, want exit code 2 and %q on standard error", got, tc.want)
 			}

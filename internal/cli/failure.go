@@ -9,8 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// explain turns the error of a request into one that says what to do about it.
-func (h *hub) explain(err error, verb string, k kind, namespace string) error {
+// requestError turns the error of a request into one that says what to do about it.
+func (h *hubClient) requestError(err error, verb string, k kind, namespace string) error {
 	resource := k.version.WithResource(k.resource).GroupResource().String()
 	where := ""
 	switch {

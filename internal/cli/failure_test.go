@@ -12,10 +12,10 @@ import (
 
 var errBoom = errors.New("boom")
 
-// late is the error of a connection that took too long.
-type late struct{ error }
+// timeoutError is the error of a connection that took too long.
+type timeoutError struct{ error }
 
-func (late) Timeout() bool { return true }
+func (timeoutError) Timeout() bool { return true }
 
 func TestExplain(t *testing.T) {
 	resource := schema.GroupResource{Group: "cluster.open-cluster-management.io", Resource: "placements"}
@@ -30,7 +30,7 @@ func TestExplain(t *testing.T) {
 			"reading placements: the hub at https://hub cannot be reached: boom",
 		},
 		"the answer is late": {
-			&url.Error{Op: "Get", URL: "https://hub/apis", Err: late{errBoom}}, placementKind(), "",
+			&url.Error{Op: "Get", URL: "https://hub/apis", Err: timeoutError{errBoom}}, placementKind(), "",
 			`reading placements: the hub at https://hub did not answer in time: Get "https://hub/apis": boom`,
 		},
 		"there was no time to ask": {
@@ -64,13 +64,13 @@ func TestExplain(t *testing.T) {
 		"anything else": {errBoom, clusterKind(), "", "reading clusters: boom"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := &hub{host: "https://hub"}
-			if got := h.explain(tc.err, "list", tc.kind, tc.namespace).Error(); got != tc.want {
+			h := &hubClient{host: "https://hub"}
+			if got := h.requestError(tc.err, "list", tc.kind, tc.namespace).Error(); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})
 	}
-	if got := (&hub{}).explain(context.Canceled, "list", clusterKind(), ""); !errors.Is(got, context.Canceled) {
+	if got := (&hubClient{}).requestError(context.Canceled, "list", clusterKind(), ""); !errors.Is(got, context.Canceled) {
 		t.Errorf("got %v for what the user ended", got)
 	}
 }

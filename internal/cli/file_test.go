@@ -19,7 +19,7 @@ func TestFilesAreTakenAsTheyAre(t *testing.T) {
 		t.Errorf("simulate selects (-want +got):\n%s", diff)
 	}
 
-	scenario := written(t, "- expect: [{placement: p, count: 2}]")
+	scenario := scenarioFile(t, "- expect: [{placement: p, count: 2}]")
 	if got := run(t, "", "test", scenario); got.code != cli.ExitOK {
 		t.Errorf("test: %+v", got)
 	}

@@ -26,21 +26,21 @@ const (
 	maxFleet = 10_000
 )
 
-// generated is a fleet that is generated instead of read, or beside what is read.
-type generated struct {
+// generatedFleet is a fleet that is generated instead of read, or beside what is read.
+type generatedFleet struct {
 	clusters int
 	seed     uint64
 	printed  bool
 }
 
-func (g *generated) addFlags(to *pflag.FlagSet) {
+func (g *generatedFleet) addFlags(to *pflag.FlagSet) {
 	to.IntVar(&g.clusters, "fleet", 0, fmt.Sprintf("generate a fleet of that many clusters, at most `%d`, beside the files", maxFleet))
 	to.Uint64Var(&g.seed, "seed", 1, "`number` that the generated fleet follows from: the same one gives the same fleet")
 	to.BoolVar(&g.printed, "print-fleet", false, "print the generated fleet, as yaml or json, and decide nothing")
 }
 
 // check refuses what makes no sense together.
-func (g *generated) check(flags *pflag.FlagSet) error {
+func (g *generatedFleet) check(flags *pflag.FlagSet) error {
 	asked := flags.Changed("fleet")
 	switch {
 	case asked && (g.clusters < 1 || g.clusters > maxFleet):
@@ -59,7 +59,7 @@ func (g *generated) check(flags *pflag.FlagSet) error {
 }
 
 // add adds the fleet to what was read. Every namespace with a placement may choose from all of it.
-func (g *generated) add(to *file.Bundle) error {
+func (g *generatedFleet) add(to *file.Bundle) error {
 	if g.clusters == 0 {
 		return nil
 	}
@@ -69,9 +69,9 @@ func (g *generated) add(to *file.Bundle) error {
 		namespaces = append(namespaces, placement.Namespace)
 	}
 	slices.Sort(namespaces)
-	whole, bindings := generate.Whole(wholeFleet, slices.Compact(namespaces))
+	whole, bindings := generate.WholeFleetSet(wholeFleet, slices.Compact(namespaces))
 	drawn.Sets = append(drawn.Sets, whole)
-	if err := clash(to, drawn.Clusters, drawn.Sets, bindings); err != nil {
+	if err := nameConflict(to, drawn.Clusters, drawn.Sets, bindings); err != nil {
 		return err
 	}
 	to.Clusters = append(to.Clusters, drawn.Clusters...)
@@ -80,8 +80,8 @@ func (g *generated) add(to *file.Bundle) error {
 	return nil
 }
 
-// clash names the first object that is both given and generated.
-func clash(
+// nameConflict names the first object that is both given and generated.
+func nameConflict(
 	with *file.Bundle, clusters []*clusterv1.ManagedCluster, sets []*clusterv1beta2.ManagedClusterSet,
 	bindings []*clusterv1beta2.ManagedClusterSetBinding,
 ) error {
@@ -116,16 +116,16 @@ func sharedName[T metav1.Object](given, made []T, found *string) bool {
 	return true
 }
 
-// typed is an object as Go knows it.
-type typed interface {
+// typedObject is an object as Go knows it.
+type typedObject interface {
 	metav1.Object
 	runtime.Object
 }
 
 // fleetObjects returns the clusters, sets and bindings of a bundle as kubectl prints them.
-func fleetObjects(bundle *file.Bundle) list {
-	out := list{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, Items: []any{}}
-	include := func(object typed, version schema.GroupVersion, kind string) {
+func fleetObjects(bundle *file.Bundle) objectList {
+	out := objectList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, Items: []any{}}
+	include := func(object typedObject, version schema.GroupVersion, kind string) {
 		named := object.DeepCopyObject()
 		named.GetObjectKind().SetGroupVersionKind(version.WithKind(kind))
 		out.Items = append(out.Items, named)
@@ -143,7 +143,7 @@ func fleetObjects(bundle *file.Bundle) list {
 }
 
 // printFleet writes the generated part of what the placements that were read can choose from.
-func (g *generated) printFleet(w io.Writer, placements []*clusterv1beta1.Placement, form string) error {
+func (g *generatedFleet) printFleet(w io.Writer, placements []*clusterv1beta1.Placement, form string) error {
 	part := &file.Bundle{Placements: placements}
 	if err := g.add(part); err != nil {
 		return err

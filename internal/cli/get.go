@@ -62,9 +62,9 @@ const getExamples = `  # Are the placements of this namespace satisfied? Of all?
   # Clusters that nobody has chosen
   kubectl berth get clusters -o json | jq -r '.clusters[] | select(.placements == 0) | .name'`
 
-// get is the command line of `kubectl berth get`.
-type get struct {
-	world *world
+// getOptions is the command line of `kubectl berth get`.
+type getOptions struct {
+	source *fleetSource
 
 	all      bool
 	selector string
@@ -74,29 +74,29 @@ type get struct {
 	// noHeaders leaves the titles of columns out, showLabels adds a column of labels.
 	noHeaders, showLabels bool
 
-	// glance, name, labels and namespace are what the command line means.
-	glance    glance
+	// resource, name, labels and namespace are what the command line means.
+	resource  resourcePrinter
 	name      string
 	labels    labels.Selector
 	namespace string
-	// printer writes rows by the expression in output; nil where it has none.
-	printer rowsPrinter
+	// expressionPrinter writes rows by the expression in output; nil where it has none.
+	expressionPrinter rowsPrinter
 }
 
 func newGet(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	g := &get{world: newWorld(streams, clock)}
+	g := &getOptions{source: newFleetSource(streams, clock)}
 	cmd := &cobra.Command{
 		Use:               "get placements|clusters|sets|groups [NAME] [flags]",
 		Short:             "Show placements, clusters, sets or groups at a glance",
 		Long:              getLong,
 		Example:           getExamples,
-		ValidArgsFunction: g.world.hubFlags.completeGet,
+		ValidArgsFunction: g.source.hubFlags.completeGet,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := g.complete(args); err != nil {
 				return usageError{cmd, err}
 			}
 			if g.watch {
-				return g.follow(cmd.Context())
+				return g.watchRows(cmd.Context())
 			}
 			return g.run(cmd.Context())
 		},
@@ -110,19 +110,19 @@ func newGet(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra
 	flags.BoolVar(&g.showLabels, "show-labels", false, "add a column of labels to tables; for groups, those of the placement")
 	flags.StringVar(&g.sortBy, "sort-by", "", "`path` of the field to order by, such as .metadata.creationTimestamp or .selected (default: by name)")
 	flags.BoolVarP(&g.watch, "watch", "w", false, "after that, print every row that changes, until interrupted")
-	g.world.addFlags(flags)
-	g.world.hubFlags.completeFlags(cmd, outputs())
-	complete(cmd, "sort-by", cobra.FixedCompletions([]string{".metadata.name", ".metadata.namespace", ".metadata.creationTimestamp"},
+	g.source.addFlags(flags)
+	g.source.hubFlags.completeFlags(cmd, outputs())
+	registerCompletion(cmd, "sort-by", cobra.FixedCompletions([]string{".metadata.name", ".metadata.namespace", ".metadata.creationTimestamp"},
 		cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 // complete checks the command line.
-func (g *get) complete(args []string) error {
+func (g *getOptions) complete(args []string) error {
 	if err := g.completeArguments(args); err != nil {
 		return err
 	}
-	namespace := g.world.hubFlags.namespace()
+	namespace := g.source.hubFlags.namespace()
 	switch {
 	case g.all && g.name != "":
 		return errors.New("a name is looked up in one namespace: give -n instead of -A")
@@ -130,7 +130,7 @@ func (g *get) complete(args []string) error {
 		return errors.New("-A is every namespace and -n is one: give one of them")
 	case g.selector != "" && g.name != "":
 		return errors.New("give a name or -l, not both")
-	case g.watch && g.world.offline():
+	case g.watch && g.source.offline():
 		return errors.New("files do not change: --watch needs a hub, so leave out -f")
 	case g.watch && !slices.Contains([]string{"table", "wide", "name"}, g.output):
 		return fmt.Errorf("--watch prints rows: use it with -o table, wide or name, not %s", g.output)
@@ -138,7 +138,7 @@ func (g *get) complete(args []string) error {
 		return errors.New("--watch prints each row when it changes: leave out --sort-by")
 	}
 	var err error
-	if g.printer, err = completeOutput(g.output); err != nil {
+	if g.expressionPrinter, err = completeOutput(g.output); err != nil {
 		return err
 	}
 	if g.sortBy != "" {
@@ -152,7 +152,7 @@ func (g *get) complete(args []string) error {
 	return nil
 }
 
-func (g *get) completeArguments(args []string) error {
+func (g *getOptions) completeArguments(args []string) error {
 	const most = 2
 	args = kindAndName(args)
 	switch {
@@ -164,42 +164,42 @@ func (g *get) completeArguments(args []string) error {
 		g.name = args[1]
 	}
 	var known bool
-	if g.glance, known = glanceOf(args[0]); !known {
-		return unknownKind(args[0], "use placements, clusters, sets or groups", glanceNames()...)
+	if g.resource, known = resourcePrinterFor(args[0]); !known {
+		return unknownKind(args[0], "use placements, clusters, sets or groups", resourceNames()...)
 	}
 	return nil
 }
 
-// locate finds the namespace to look in; empty for all of them.
-func (g *get) locate() error {
-	if g.all || !g.glance.object.namespaced {
+// resolveNamespace finds the namespace to look in; empty for all of them.
+func (g *getOptions) resolveNamespace() error {
+	if g.all || !g.resource.object.namespaced {
 		return nil
 	}
 	var err error
-	g.namespace, err = g.world.namespace()
+	g.namespace, err = g.source.namespace()
 	return err
 }
 
-// reach is what must be read.
-func (g *get) reach() reach {
-	out := reach{kinds: g.glance.kinds, namespace: g.namespace, undecided: true}
-	if g.glance.object.kind == clusterKind().kind {
+// scope is what must be read.
+func (g *getOptions) scope() scope {
+	out := scope{kinds: g.resource.kinds, namespace: g.namespace, uncompiled: true}
+	if g.resource.object.kind == clusterKind().kind {
 		out.cluster = g.name
 	}
 	return out
 }
 
-func (g *get) run(ctx context.Context) error {
-	if err := g.locate(); err != nil {
+func (g *getOptions) run(ctx context.Context) error {
+	if err := g.resolveNamespace(); err != nil {
 		return err
 	}
-	bundle, err := g.world.bundle(ctx, g.reach())
+	bundle, err := g.source.load(ctx, g.scope())
 	if err != nil {
 		return err
 	}
-	rows := g.chosen(bundle)
+	rows := g.matchingRows(bundle)
 	if len(rows) == 0 {
-		if err := g.nothing(); err != nil {
+		if err := g.reportEmpty(); err != nil {
 			return err
 		}
 	}
@@ -208,11 +208,11 @@ func (g *get) run(ctx context.Context) error {
 			return err
 		}
 	}
-	return emit(g.world.streams.Out, func(w io.Writer) error { return g.write(w, rows) })
+	return writeBuffered(g.source.streams.Out, func(w io.Writer) error { return g.write(w, rows) })
 }
 
-// emit writes a result in one go, so that none is seen that is cut short by an error of ours.
-func emit(w io.Writer, write func(io.Writer) error) error {
+// writeBuffered writes a result in one go, so that none is seen that is cut short by an error of ours.
+func writeBuffered(w io.Writer, write func(io.Writer) error) error {
 	var out bytes.Buffer
 	if err := write(&out); err != nil {
 		return err
@@ -223,74 +223,74 @@ func emit(w io.Writer, write func(io.Writer) error) error {
 	return nil
 }
 
-// chosen returns the rows that are asked for.
-func (g *get) chosen(bundle *file.Bundle) []glanceRow {
-	return slices.DeleteFunc(g.glance.rows(bundle, g.world.clock.Now()), func(row glanceRow) bool {
+// matchingRows returns the rows that are asked for.
+func (g *getOptions) matchingRows(bundle *file.Bundle) []resourceRow {
+	return slices.DeleteFunc(g.resource.rows(bundle, g.source.clock.Now()), func(row resourceRow) bool {
 		return g.name != "" && row.name != g.name || g.namespace != "" && row.namespace != g.namespace ||
 			!g.labels.Matches(labels.Set(row.labels))
 	})
 }
 
-// nothing says that there is nothing to show: an error where something was asked for by name.
-func (g *get) nothing() error {
+// reportEmpty says that there is nothing to show: an error where something was asked for by name.
+func (g *getOptions) reportEmpty() error {
 	where := ""
 	switch {
 	case g.namespace != "":
 		where = " in the namespace " + g.namespace
-	case g.world.offline():
+	case g.source.offline():
 		where = " in the files"
 	}
 	if g.name != "" {
-		return fmt.Errorf("there is no %s %q%s", g.title(), g.name, where)
+		return fmt.Errorf("there is no %s %q%s", g.singular(), g.name, where)
 	}
-	fmt.Fprintf(g.world.streams.ErrOut, "no %s%s\n", g.glance.plural(), where)
+	fmt.Fprintf(g.source.streams.ErrOut, "no %s%s\n", g.resource.plural(), where)
 	return nil
 }
 
-// title is what a name names.
-func (g *get) title() string {
-	if g.glance.singular() == "group" {
+// singular is what a name names.
+func (g *getOptions) singular() string {
+	if g.resource.singular() == "group" {
 		return "group of a placement"
 	}
-	return g.glance.singular()
+	return g.resource.singular()
 }
 
-func (g *get) write(w io.Writer, rows []glanceRow) error {
-	if g.printer != nil {
-		return g.printer(w, g, rows)
+func (g *getOptions) write(w io.Writer, rows []resourceRow) error {
+	if g.expressionPrinter != nil {
+		return g.expressionPrinter(w, g, rows)
 	}
 	switch g.output {
 	case "name":
 		for _, row := range rows {
-			printf(w, "%s\n", row.title(g.glance))
+			printf(w, "%s\n", row.resourceName(g.resource))
 		}
 		return nil
 	case "json", "yaml":
-		return printFacts(w, g.output, g.glance.plural(), rows)
+		return printInfos(w, g.output, g.resource.plural(), rows)
 	default:
 		if len(rows) == 0 {
 			return nil
 		}
 		shown := g.table(w)
 		g.header(shown)
-		g.fill(shown, rows)
+		g.addRows(shown, rows)
 		return shown.Flush()
 	}
 }
 
-// title is what -o name prints.
-func (r glanceRow) title(g glance) string {
+// resourceName is what -o name prints.
+func (r resourceRow) resourceName(g resourcePrinter) string {
 	if g.resource == "" {
 		return r.path
 	}
 	return g.resource + "/" + r.name
 }
 
-// printFacts writes what is known of some things, as a list under what they are called.
-func printFacts(w io.Writer, form, title string, rows []glanceRow) error {
+// printInfos writes what is known of some things, as a list under what they are called.
+func printInfos(w io.Writer, form, title string, rows []resourceRow) error {
 	facts := []any{}
 	for _, row := range rows {
-		facts = append(facts, row.fact)
+		facts = append(facts, row.info)
 	}
 	return printData(w, form, map[string]any{title: facts})
 }
@@ -308,12 +308,12 @@ func printData(w io.Writer, form string, in any) error {
 }
 
 // table returns a table of the screen that the command writes to.
-func (g *get) table(w io.Writer) *table {
+func (g *getOptions) table(w io.Writer) *table {
 	out := newTable(w, "")
-	out.screen = screenOf(g.world.streams.Out, os.Getenv)
-	at := len(g.first())
+	out.screen = screenOf(g.source.streams.Out, os.Getenv)
+	at := len(g.nameColumns())
 	var optional, wide []int // the last go first
-	for _, c := range g.glance.columns {
+	for _, c := range g.resource.columns {
 		if c.wide && g.output != "wide" {
 			continue
 		}
@@ -329,7 +329,7 @@ func (g *get) table(w io.Writer) *table {
 		at++
 	}
 	if g.output == "wide" {
-		out.last = slices.Concat(optional, wide)
+		out.dropLast = slices.Concat(optional, wide)
 	} else {
 		out.optional = optional
 	}
@@ -339,24 +339,24 @@ func (g *get) table(w io.Writer) *table {
 	return out
 }
 
-// first returns the titles of the columns that name a thing.
-func (g *get) first() []string {
+// nameColumns returns the titles of the columns that name a thing.
+func (g *getOptions) nameColumns() []string {
 	var out []string
-	if g.glance.object.namespaced && g.namespace == "" {
+	if g.resource.object.namespaced && g.namespace == "" {
 		out = append(out, "NAMESPACE")
 	}
-	if g.glance.singular() == "group" {
+	if g.resource.singular() == "group" {
 		return append(out, "PLACEMENT")
 	}
 	return append(out, "NAME")
 }
 
-func (g *get) header(to *table) {
+func (g *getOptions) header(to *table) {
 	if g.noHeaders {
 		return
 	}
-	titles := g.first()
-	for _, c := range g.glance.columns {
+	titles := g.nameColumns()
+	for _, c := range g.resource.columns {
 		if !c.wide || g.output == "wide" {
 			titles = append(titles, c.title)
 		}
@@ -367,13 +367,13 @@ func (g *get) header(to *table) {
 	to.row(titles...)
 }
 
-func (g *get) fill(to *table, rows []glanceRow) {
+func (g *getOptions) addRows(to *table, rows []resourceRow) {
 	for _, row := range rows {
-		cells := texts(row.name)
-		if len(g.first()) > 1 {
-			cells = texts(row.namespace, row.name)
+		cells := plainCells(row.name)
+		if len(g.nameColumns()) > 1 {
+			cells = plainCells(row.namespace, row.name)
 		}
-		for i, c := range g.glance.columns {
+		for i, c := range g.resource.columns {
 			if !c.wide || g.output == "wide" {
 				cells = append(cells, row.cells[i])
 			}

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// states are placements that Berth does not decide, one that it does, and slices of others, whose placements are not Berth's business.
-const states = `
+// lifecycleObjects are placements that Berth does not decide, one that it does, and slices of others, whose placements are not Berth's business.
+const lifecycleObjects = `
 apiVersion: cluster.open-cluster-management.io/v1beta1
 kind: Placement
 metadata: {name: decided, namespace: shop}
@@ -48,8 +48,8 @@ metadata: {name: europe, namespace: shop, deletionTimestamp: "2026-11-20T09:00:0
 spec: {clusterSet: europe}
 `
 
-func TestGetShowsPlacementsThatBerthDoesNotDecide(t *testing.T) {
-	got := run(t, states, "get", "placements", "-f", "-")
+func TestGetShowsUndecidedPlacements(t *testing.T) {
+	got := run(t, lifecycleObjects, "get", "placements", "-f", "-")
 	var rows []string
 	for line := range strings.Lines(got.out) {
 		rows = append(rows, strings.Join(strings.Fields(line)[1:5], " "))
@@ -60,8 +60,8 @@ func TestGetShowsPlacementsThatBerthDoesNotDecide(t *testing.T) {
 	}
 }
 
-func TestABindingThatIsBeingDeletedIsNotShown(t *testing.T) {
-	got := run(t, states, "get", "sets", "-f", "-", "-o", "json")
+func TestTerminatingBindingIsHidden(t *testing.T) {
+	got := run(t, lifecycleObjects, "get", "sets", "-f", "-", "-o", "json")
 	if !strings.Contains(got.out, `"namespaces": []`) {
 		t.Errorf("the set is bound to a namespace that gives it up: %s%s", got.out, got.errOut)
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/berth-project/berth/internal/cli"
 )
 
-// look runs a command on the files in testdata/look.
-func look(t *testing.T, args ...string) outcome {
+// runGet runs a command on the files in testdata/look.
+func runGet(t *testing.T, args ...string) result {
 	t.Helper()
 	return run(t, "", append(args, "-f", "testdata/look")...)
 }
 
-// TestLook holds what each command shows on a screen of 80 and one of 120 columns, in a pipe, and as data.
-func TestLook(t *testing.T) {
+// TestGet holds what each command shows on a screen of 80 and one of 120 columns, in a pipe, and as data.
+func TestGet(t *testing.T) {
 	t.Setenv("NO_COLOR", "")
 	for name, args := range map[string][]string{
 		"placements":                {"get", "placements"},
@@ -34,7 +34,7 @@ func TestLook(t *testing.T) {
 		for screen, columns := range map[string]string{"80": "80", "120": "120", "pipe": ""} {
 			t.Run(name+"/"+screen, func(t *testing.T) {
 				t.Setenv("COLUMNS", columns)
-				got := look(t, args...)
+				got := runGet(t, args...)
 				if got.code != cli.ExitOK || got.errOut != "" {
 					t.Fatalf("got %+v", got)
 				}
@@ -47,7 +47,7 @@ func TestLook(t *testing.T) {
 		"tree": {"tree", "cluster", "eu-1"},
 	} {
 		t.Run(name+"/data", func(t *testing.T) {
-			asJSON, asYAML := look(t, append(args, "-o", "json")...), look(t, append(args, "-o", "yaml")...)
+			asJSON, asYAML := runGet(t, append(args, "-o", "json")...), runGet(t, append(args, "-o", "yaml")...)
 			golden(t, "look-"+name+".json.golden", asJSON.out)
 			converted, err := yaml.YAMLToJSON([]byte(asYAML.out))
 			if err != nil {
@@ -91,8 +91,8 @@ func TestGetFinds(t *testing.T) {
 		"groups by placement labels": {[]string{"gr", "-l", "tier=front"}, "shop/web/0\nshop/web/1\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := look(t, append([]string{"get", "-o", "name"}, tc.args...)...)
-			if got != (outcome{out: tc.want}) {
+			got := runGet(t, append([]string{"get", "-o", "name"}, tc.args...)...)
+			if got != (result{out: tc.want}) {
 				t.Errorf("got %+v, want %q", got, tc.want)
 			}
 		})
@@ -102,18 +102,18 @@ func TestGetFinds(t *testing.T) {
 func TestGetFindsNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args []string
-		want outcome
+		want result
 	}{
-		"no such cluster":          {[]string{"get", "cluster", "x"}, outcome{code: cli.ExitRefused, errOut: "error: there is no cluster \"x\" in the files\n"}},
-		"no such placement":        {[]string{"get", "pl", "x", "-n", "shop"}, outcome{code: cli.ExitRefused, errOut: "error: there is no placement \"x\" in the namespace shop\n"}},
-		"no such group":            {[]string{"get", "group", "x"}, outcome{code: cli.ExitRefused, errOut: "error: there is no group of a placement \"x\" in the files\n"}},
-		"nothing in the namespace": {[]string{"get", "pl", "-n", "empty"}, outcome{errOut: "no placements in the namespace empty\n"}},
-		"nothing, as data":         {[]string{"get", "pl", "-n", "empty", "-o", "json"}, outcome{out: "{\n    \"placements\": []\n}\n", errOut: "no placements in the namespace empty\n"}},
-		"nothing with the label":   {[]string{"get", "sets", "-l", "a=b"}, outcome{errOut: "no sets in the files\n"}},
-		"no tree":                  {[]string{"tree", "cluster", "x"}, outcome{code: cli.ExitRefused, errOut: "error: there is no cluster \"x\"\n"}},
+		"no such cluster":          {[]string{"get", "cluster", "x"}, result{code: cli.ExitRefused, errOut: "error: there is no cluster \"x\" in the files\n"}},
+		"no such placement":        {[]string{"get", "pl", "x", "-n", "shop"}, result{code: cli.ExitRefused, errOut: "error: there is no placement \"x\" in the namespace shop\n"}},
+		"no such group":            {[]string{"get", "group", "x"}, result{code: cli.ExitRefused, errOut: "error: there is no group of a placement \"x\" in the files\n"}},
+		"nothing in the namespace": {[]string{"get", "pl", "-n", "empty"}, result{errOut: "no placements in the namespace empty\n"}},
+		"nothing, as data":         {[]string{"get", "pl", "-n", "empty", "-o", "json"}, result{out: "{\n    \"placements\": []\n}\n", errOut: "no placements in the namespace empty\n"}},
+		"nothing with the label":   {[]string{"get", "sets", "-l", "a=b"}, result{errOut: "no sets in the files\n"}},
+		"no tree":                  {[]string{"tree", "cluster", "x"}, result{code: cli.ExitRefused, errOut: "error: there is no cluster \"x\"\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := look(t, tc.args...); got != tc.want {
+			if got := runGet(t, tc.args...); got != tc.want {
 				t.Errorf("got %+v, want %+v", got, tc.want)
 			}
 		})

@@ -13,8 +13,8 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-// glance is one kind of thing that `get` shows.
-type glance struct {
+// resourcePrinter is one kind of thing that `get` shows.
+type resourcePrinter struct {
 	// names are those by which it is called: the plural first, then the singular, then short ones.
 	names []string
 	// resource is what -o name puts before a name; empty where there is no such object.
@@ -25,11 +25,11 @@ type glance struct {
 	kinds   []kind
 	columns []column
 	// rows returns all there are, by namespace and name.
-	rows func(bundle *file.Bundle, now time.Time) []glanceRow
+	rows func(bundle *file.Bundle, now time.Time) []resourceRow
 }
 
-func (g glance) plural() string   { return g.names[0] }
-func (g glance) singular() string { return g.names[1] }
+func (g resourcePrinter) plural() string   { return g.names[0] }
+func (g resourcePrinter) singular() string { return g.names[1] }
 
 // column is a column of a table.
 type column struct {
@@ -38,58 +38,58 @@ type column struct {
 	wide, flexible, optional bool
 }
 
-// glanceRow is one thing.
-type glanceRow struct {
+// resourceRow is one thing.
+type resourceRow struct {
 	namespace, name string
 	labels          map[string]string
 	// path is what -o name prints where there is no resource.
 	path string
 	// cells are those of the columns.
 	cells []cell
-	// fact is what is known, as -o json and -o yaml print it. It changes only where the thing does: ages are in cells alone.
-	fact any
+	// info is what is known, as -o json and -o yaml print it. It changes only where the thing does: ages are in cells alone.
+	info any
 }
 
-// glances are the kinds of things that are shown.
-func glances() []glance {
-	return []glance{placementGlance(), clusterGlance(), setGlance(), groupGlance()}
+// resourcePrinters are the kinds of things that are shown.
+func resourcePrinters() []resourcePrinter {
+	return []resourcePrinter{placementPrinter(), clusterPrinter(), setPrinter(), groupPrinter()}
 }
 
-// glanceNames returns the names of each kind of thing that is shown.
-func glanceNames() [][]string {
+// resourceNames returns the names of each kind of thing that is shown.
+func resourceNames() [][]string {
 	var out [][]string
-	for _, g := range glances() {
+	for _, g := range resourcePrinters() {
 		out = append(out, g.names)
 	}
 	return out
 }
 
-// glanceOf returns what a name stands for.
-func glanceOf(name string) (glance, bool) {
+// resourcePrinterFor returns what a name stands for.
+func resourcePrinterFor(name string) (resourcePrinter, bool) {
 	name = bareKind(name)
-	for _, g := range glances() {
+	for _, g := range resourcePrinters() {
 		if slices.Contains(g.names, name) {
 			return g, true
 		}
 	}
-	return glance{}, false
+	return resourcePrinter{}, false
 }
 
 // age renders how long ago something was; "-" where it never was.
 func age(at *metav1.Time, now time.Time) string {
 	if at == nil || at.IsZero() {
-		return none
+		return dash
 	}
 	return duration.HumanDuration(max(0, now.Sub(at.Time)))
 }
 
-// created returns when an object was; nil for one that never was on a hub.
-func created(object metav1.Object) *metav1.Time {
+// creationTime returns when an object was; nil for one that never was on a hub.
+func creationTime(object metav1.Object) *metav1.Time {
 	at := object.GetCreationTimestamp()
-	return known(at)
+	return timeOrNil(at)
 }
 
-func known(at metav1.Time) *metav1.Time {
+func timeOrNil(at metav1.Time) *metav1.Time {
 	if at.IsZero() {
 		return nil
 	}
@@ -97,20 +97,20 @@ func known(at metav1.Time) *metav1.Time {
 	return &utc
 }
 
-// toneOf is that of a condition which is good when it is True.
-func toneOf(status metav1.ConditionStatus) tone {
+// conditionStyle is that of a condition which is good when it is True.
+func conditionStyle(status metav1.ConditionStatus) textStyle {
 	switch status {
 	case metav1.ConditionTrue:
-		return good
+		return styleGood
 	case metav1.ConditionFalse:
-		return bad
+		return styleBad
 	default:
-		return doubtful
+		return styleWarning
 	}
 }
 
-// listed renders names; "-" where there are none.
-func listed(in []string) string { return cmp.Or(strings.Join(in, ", "), none) }
+// joinOrDash renders names; "-" where there are none.
+func joinOrDash(in []string) string { return cmp.Or(strings.Join(in, ", "), dash) }
 
 // sorted returns an empty list rather than none, since readers of JSON range over it.
 func sorted(in []string) []string {
@@ -119,8 +119,8 @@ func sorted(in []string) []string {
 	return slices.Compact(out)
 }
 
-// texts returns cells that mean nothing in particular.
-func texts(in ...string) []cell {
+// plainCells returns cells that mean nothing in particular.
+func plainCells(in ...string) []cell {
 	out := make([]cell, 0, len(in))
 	for _, text := range in {
 		out = append(out, cell{text: text})

@@ -18,8 +18,8 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-// clusterFact is what is shown of a cluster.
-type clusterFact struct {
+// clusterInfo is what is shown of a cluster.
+type clusterInfo struct {
 	Name     string `json:"name"`
 	Accepted bool   `json:"accepted"`
 	Joined   bool   `json:"joined"`
@@ -37,8 +37,8 @@ type clusterFact struct {
 	Created *metav1.Time       `json:"created,omitempty"`
 }
 
-func clusterGlance() glance {
-	return glance{
+func clusterPrinter() resourcePrinter {
+	return resourcePrinter{
 		names:    clusterKind().names,
 		resource: "managedcluster." + clusterv1.GroupName,
 		object:   clusterKind(),
@@ -60,50 +60,50 @@ func clusterGlance() glance {
 	}
 }
 
-func clusterRows(bundle *file.Bundle, now time.Time) []glanceRow {
-	sets, chosen := compiledSets(bundle), choices(bundle)
-	out := make([]glanceRow, 0, len(bundle.Clusters))
+func clusterRows(bundle *file.Bundle, now time.Time) []resourceRow {
+	sets, chosen := compiledSets(bundle), placementsByCluster(bundle)
+	out := make([]resourceRow, 0, len(bundle.Clusters))
 	for _, cluster := range bundle.Clusters {
-		fact := clusterFactOf(cluster, sets)
+		fact := newClusterInfo(cluster, sets)
 		fact.Placements = len(chosen[cluster.Name])
-		out = append(out, glanceRow{name: cluster.Name, labels: cluster.Labels, cells: fact.cells(now), fact: fact})
+		out = append(out, resourceRow{name: cluster.Name, labels: cluster.Labels, cells: fact.cells(now), info: fact})
 	}
-	slices.SortFunc(out, func(a, b glanceRow) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(out, func(a, b resourceRow) int { return cmp.Compare(a.name, b.name) })
 	return out
 }
 
-func (f clusterFact) cells(now time.Time) []cell {
+func (f clusterInfo) cells(now time.Time) []cell {
 	// The hub's own taints go by their short names, which are no other's.
-	accepted, taints := cell{"true", good}, cell{text: strings.ReplaceAll(listed(f.Taints), clusterv1.GroupName+"/", "")}
+	accepted, taints := cell{"true", styleGood}, cell{text: strings.ReplaceAll(joinOrDash(f.Taints), clusterv1.GroupName+"/", "")}
 	if !f.Accepted {
-		accepted = cell{"false", bad}
+		accepted = cell{"false", styleBad}
 	}
 	if len(f.Taints) > 0 {
-		taints.tone = doubtful
+		taints.style = styleWarning
 	}
 	return []cell{
 		accepted,
-		{string(f.Available), toneOf(f.Available)},
+		{string(f.Available), conditionStyle(f.Available)},
 		{text: age(f.Since, now)},
 		taints,
-		{text: listed(f.Sets)},
+		{text: joinOrDash(f.Sets)},
 		{text: strconv.Itoa(f.Placements)},
 		{text: cores(f.CPU)},
 		{text: gibibytes(f.Memory)},
 		{text: age(f.Created, now)},
 		{text: strconv.FormatBool(f.Joined)},
-		{text: cmp.Or(f.Version, none)},
+		{text: cmp.Or(f.Version, dash)},
 	}
 }
 
-func clusterFactOf(cluster *clusterv1.ManagedCluster, sets []*fleet.Set) clusterFact {
-	out := clusterFact{
+func newClusterInfo(cluster *clusterv1.ManagedCluster, sets []*fleet.Set) clusterInfo {
+	out := clusterInfo{
 		Name: cluster.Name, Accepted: cluster.Spec.HubAcceptsClient, Available: metav1.ConditionUnknown, Taints: []string{},
-		Sets: setsOf(cluster, sets), Version: cluster.Status.Version.Kubernetes, Created: created(cluster),
+		Sets: setNamesOf(cluster, sets), Version: cluster.Status.Version.Kubernetes, Created: creationTime(cluster),
 		Joined: meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1.ManagedClusterConditionJoined),
 	}
 	if available := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable); available != nil {
-		out.Available, out.Since = available.Status, known(available.LastTransitionTime)
+		out.Available, out.Since = available.Status, timeOrNil(available.LastTransitionTime)
 	}
 	for _, taint := range cluster.Spec.Taints {
 		text := taint.Key
@@ -124,7 +124,7 @@ func clusterFactOf(cluster *clusterv1.ManagedCluster, sets []*fleet.Set) cluster
 // cores renders processor time: 12, 0.5.
 func cores(in *resource.Quantity) string {
 	if in == nil {
-		return none
+		return dash
 	}
 	const milli = 1000
 	return strconv.FormatFloat(float64(in.MilliValue())/milli, 'f', -1, 64)
@@ -133,7 +133,7 @@ func cores(in *resource.Quantity) string {
 // gibibytes renders memory: 512Gi, 0.5Gi.
 func gibibytes(in *resource.Quantity) string {
 	if in == nil {
-		return none
+		return dash
 	}
 	const gibi = 1 << 30
 	text := strconv.FormatFloat(float64(in.Value())/gibi, 'f', 1, 64)
@@ -150,8 +150,8 @@ func compiledSets(bundle *file.Bundle) []*fleet.Set {
 	return out
 }
 
-// setsOf names the sets that a cluster is in.
-func setsOf(cluster *clusterv1.ManagedCluster, sets []*fleet.Set) []string {
+// setNamesOf names the sets that a cluster is in.
+func setNamesOf(cluster *clusterv1.ManagedCluster, sets []*fleet.Set) []string {
 	out := []string{}
 	member := fleet.NewCluster(cluster)
 	for _, set := range sets {
@@ -162,8 +162,8 @@ func setsOf(cluster *clusterv1.ManagedCluster, sets []*fleet.Set) []string {
 	return out
 }
 
-// choices returns for each cluster the placements that have chosen it.
-func choices(bundle *file.Bundle) map[string]map[fleet.Key]struct{} {
+// placementsByCluster returns for each cluster the placements that have chosen it.
+func placementsByCluster(bundle *file.Bundle) map[string]map[fleet.Key]struct{} {
 	out := map[string]map[fleet.Key]struct{}{}
 	for key, stored := range bundle.Decisions {
 		for _, slice := range stored {

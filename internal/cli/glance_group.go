@@ -8,8 +8,8 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-// groupFact is what is shown of a decision group.
-type groupFact struct {
+// groupInfo is what is shown of a decision group.
+type groupInfo struct {
 	Namespace string `json:"namespace"`
 	Placement string `json:"placement"`
 	// Index is absent where the slices do not say.
@@ -20,8 +20,8 @@ type groupFact struct {
 	Slices []string `json:"slices"`
 }
 
-func groupGlance() glance {
-	return glance{
+func groupPrinter() resourcePrinter {
+	return resourcePrinter{
 		names:  []string{"groups", "group", "gr"},
 		object: placementKind(),
 		kinds:  []kind{placementKind(), decisionKind()},
@@ -32,19 +32,19 @@ func groupGlance() glance {
 	}
 }
 
-func groupRows(bundle *file.Bundle, _ time.Time) []glanceRow {
-	var out []glanceRow
+func groupRows(bundle *file.Bundle, _ time.Time) []resourceRow {
+	var out []resourceRow
 	for _, placement := range bundle.Placements {
 		for _, group := range groupsOf(bundle.Decisions[file.KeyOf(placement)]) {
-			fact := groupFact{
+			fact := groupInfo{
 				Namespace: placement.Namespace, Placement: placement.Name, Index: group.index, Name: group.name,
 				Clusters: sorted(group.clusters), Slices: group.slices,
 			}
-			out = append(out, glanceRow{
-				namespace: placement.Namespace, name: placement.Name, labels: placement.Labels, fact: fact,
-				path: placement.Namespace + "/" + placement.Name + "/" + cmp.Or(group.index, none),
-				cells: texts(cmp.Or(group.index, none), cmp.Or(group.name, none), strconv.Itoa(len(fact.Clusters)),
-					listed(fact.Clusters), listed(fact.Slices)),
+			out = append(out, resourceRow{
+				namespace: placement.Namespace, name: placement.Name, labels: placement.Labels, info: fact,
+				path: placement.Namespace + "/" + placement.Name + "/" + cmp.Or(group.index, dash),
+				cells: plainCells(cmp.Or(group.index, dash), cmp.Or(group.name, dash), strconv.Itoa(len(fact.Clusters)),
+					joinOrDash(fact.Clusters), joinOrDash(fact.Slices)),
 			})
 		}
 	}

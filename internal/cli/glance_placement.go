@@ -16,12 +16,12 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-// placementFact is what is shown of a placement.
-type placementFact struct {
+// placementInfo is what is shown of a placement.
+type placementInfo struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	// State is why Berth does not decide the placement; absent where it does.
-	State placementState `json:"state,omitempty"`
+	State lifecycleState `json:"state,omitempty"`
 	// Satisfied is True, False, or Unknown where nothing was decided yet.
 	Satisfied     metav1.ConditionStatus `json:"satisfied"`
 	Reason        string                 `json:"reason,omitempty"`
@@ -40,19 +40,19 @@ type placementFact struct {
 	Created    *metav1.Time `json:"created,omitempty"`
 }
 
-// placementState is why Berth does not decide a placement.
-type placementState string
+// lifecycleState is why Berth does not decide a placement.
+type lifecycleState string
 
 const (
 	// stateDisabled says that an annotation leaves the placement to another scheduler.
-	stateDisabled placementState = "Disabled"
+	stateDisabled lifecycleState = "Disabled"
 	// stateTerminating says that the placement is being deleted, and waits for a finalizer.
-	stateTerminating placementState = "Terminating"
+	stateTerminating lifecycleState = "Terminating"
 	// stateOrphaned says that the placement is gone, and that PlacementDecisions of it are left that nothing deletes.
-	stateOrphaned placementState = "Orphaned"
+	stateOrphaned lifecycleState = "Orphaned"
 )
 
-func stateOf(placement *clusterv1beta1.Placement) placementState {
+func stateOf(placement *clusterv1beta1.Placement) lifecycleState {
 	switch {
 	case !placement.DeletionTimestamp.IsZero():
 		return stateTerminating
@@ -63,8 +63,8 @@ func stateOf(placement *clusterv1beta1.Placement) placementState {
 	}
 }
 
-func placementGlance() glance {
-	return glance{
+func placementPrinter() resourcePrinter {
+	return resourcePrinter{
 		names:    placementKind().names,
 		resource: "placement." + clusterv1beta1.GroupName,
 		object:   placementKind(),
@@ -84,52 +84,52 @@ func placementGlance() glance {
 	}
 }
 
-func placementRows(bundle *file.Bundle, now time.Time) []glanceRow {
-	out := make([]glanceRow, 0, len(bundle.Placements))
+func placementRows(bundle *file.Bundle, now time.Time) []resourceRow {
+	out := make([]resourceRow, 0, len(bundle.Placements))
 	known := map[fleet.Key]bool{}
 	for _, placement := range bundle.Placements {
 		key := file.KeyOf(placement)
 		known[key] = true
-		out = append(out, placementRow(placementFactOf(placement, bundle.Decisions[key]), placement.Labels, now))
+		out = append(out, placementRow(newPlacementInfo(placement, bundle.Decisions[key]), placement.Labels, now))
 	}
 	for key, stored := range bundle.Decisions {
 		if !known[key] && slices.ContainsFunc(stored, plan.Orphaned) {
-			out = append(out, placementRow(orphanFactOf(key, stored), nil, now))
+			out = append(out, placementRow(newOrphanInfo(key, stored), nil, now))
 		}
 	}
-	slices.SortFunc(out, func(a, b glanceRow) int {
+	slices.SortFunc(out, func(a, b resourceRow) int {
 		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
 	})
 	return out
 }
 
-func placementRow(fact placementFact, labels map[string]string, now time.Time) glanceRow {
+func placementRow(fact placementInfo, labels map[string]string, now time.Time) resourceRow {
 	held := cell{text: strconv.Itoa(len(fact.Held))}
 	if len(fact.Held) > 0 {
-		held.tone = doubtful
+		held.style = styleWarning
 	}
-	reason := cell{text: cmp.Or(fact.Reason, none)}
+	reason := cell{text: cmp.Or(fact.Reason, dash)}
 	if fact.State != "" {
-		reason = cell{string(fact.State), doubtful}
+		reason = cell{string(fact.State), styleWarning}
 	}
-	return glanceRow{
-		namespace: fact.Namespace, name: fact.Name, labels: labels, fact: fact,
+	return resourceRow{
+		namespace: fact.Namespace, name: fact.Name, labels: labels, info: fact,
 		cells: []cell{
-			{string(fact.Satisfied), toneOf(fact.Satisfied)},
+			{string(fact.Satisfied), conditionStyle(fact.Satisfied)},
 			reason,
-			{text: fact.share()},
+			{text: fact.selectedOfWanted()},
 			{text: strconv.Itoa(fact.Groups)},
 			held,
 			{text: age(fact.LastChange, now)},
 			{text: age(fact.Created, now)},
-			{text: listed(fact.ClusterSets)},
-			{text: cmp.Or(fact.Message, none)},
+			{text: joinOrDash(fact.ClusterSets)},
+			{text: cmp.Or(fact.Message, dash)},
 		},
 	}
 }
 
-// share is how many clusters are selected of those wanted: 3/5, 3/all. Slices without a placement want nothing.
-func (f placementFact) share() string {
+// selectedOfWanted is how many clusters are selected of those wanted: 3/5, 3/all. Slices without a placement want nothing.
+func (f placementInfo) selectedOfWanted() string {
 	if f.State == stateOrphaned {
 		return strconv.Itoa(f.Selected)
 	}
@@ -139,11 +139,11 @@ func (f placementFact) share() string {
 	return fmt.Sprintf("%d/%d", f.Selected, *f.Wanted)
 }
 
-func placementFactOf(placement *clusterv1beta1.Placement, stored []*clusterv1beta1.PlacementDecision) placementFact {
-	out := placementFact{
+func newPlacementInfo(placement *clusterv1beta1.Placement, stored []*clusterv1beta1.PlacementDecision) placementInfo {
+	out := placementInfo{
 		Namespace: placement.Namespace, Name: placement.Name, State: stateOf(placement), Satisfied: metav1.ConditionUnknown,
 		Wanted: placement.Spec.NumberOfClusters, Held: []string{}, ClusterSets: sorted(placement.Spec.ClusterSets),
-		LastChange: lastChange(placement, stored), Created: created(placement),
+		LastChange: lastChange(placement, stored), Created: creationTime(placement),
 	}
 	conditions := placement.Status.Conditions
 	if satisfied := meta.FindStatusCondition(conditions, clusterv1beta1.PlacementConditionSatisfied); satisfied != nil {
@@ -164,9 +164,9 @@ func placementFactOf(placement *clusterv1beta1.Placement, stored []*clusterv1bet
 	return out
 }
 
-// orphanFactOf is what is shown of slices whose placement is gone.
-func orphanFactOf(key fleet.Key, stored []*clusterv1beta1.PlacementDecision) placementFact {
-	out := placementFact{
+// newOrphanInfo is what is shown of slices whose placement is gone.
+func newOrphanInfo(key fleet.Key, stored []*clusterv1beta1.PlacementDecision) placementInfo {
+	out := placementInfo{
 		Namespace: key.Namespace, Name: key.Name, State: stateOrphaned, Satisfied: metav1.ConditionUnknown,
 		Message: "the placement is gone, and nothing deletes its PlacementDecisions", Held: []string{}, ClusterSets: []string{},
 		LastChange: lastChange(&clusterv1beta1.Placement{}, stored),
@@ -176,7 +176,7 @@ func orphanFactOf(key fleet.Key, stored []*clusterv1beta1.PlacementDecision) pla
 }
 
 // count counts the clusters and the groups in slices.
-func (f *placementFact) count(stored []*clusterv1beta1.PlacementDecision) {
+func (f *placementInfo) count(stored []*clusterv1beta1.PlacementDecision) {
 	var selected []string
 	groups := groupsOf(stored)
 	for _, group := range groups {
@@ -204,5 +204,5 @@ func lastChange(placement *clusterv1beta1.Placement, stored []*clusterv1beta1.Pl
 			}
 		}
 	}
-	return known(latest)
+	return timeOrNil(latest)
 }

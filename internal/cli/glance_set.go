@@ -14,8 +14,8 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-// setFact is what is shown of a set.
-type setFact struct {
+// setInfo is what is shown of a set.
+type setInfo struct {
 	Name         string                      `json:"name"`
 	SelectorType clusterv1beta2.SelectorType `json:"selectorType"`
 	// Selector is what makes a cluster a member, in words of labels.
@@ -30,8 +30,8 @@ type setFact struct {
 	Created *metav1.Time `json:"created,omitempty"`
 }
 
-func setGlance() glance {
-	return glance{
+func setPrinter() resourcePrinter {
+	return resourcePrinter{
 		names:    setKind().names,
 		resource: "managedclusterset." + clusterv1beta2.GroupName,
 		object:   setKind(),
@@ -48,32 +48,32 @@ func setGlance() glance {
 	}
 }
 
-func setRows(bundle *file.Bundle, now time.Time) []glanceRow {
-	namespaces, claims := bindingsOf(bundle), claimsOf(bundle)
-	members := membership(bundle)
-	out := make([]glanceRow, 0, len(bundle.Sets))
+func setRows(bundle *file.Bundle, now time.Time) []resourceRow {
+	namespaces, claims := namespacesBySet(bundle), setsByExclusiveLabel(bundle)
+	members := memberCounts(bundle)
+	out := make([]resourceRow, 0, len(bundle.Sets))
 	for _, set := range bundle.Sets {
-		fact := setFactOf(set, claims)
+		fact := newSetInfo(set, claims)
 		fact.Clusters, fact.Namespaces = members[set.Name], sorted(namespaces[set.Name])
-		conflict := cell{text: cmp.Or(fact.Fault, listed(fact.Conflicts))}
-		if conflict.text != none {
-			conflict.tone = bad
+		conflict := cell{text: cmp.Or(fact.Fault, joinOrDash(fact.Conflicts))}
+		if conflict.text != dash {
+			conflict.style = styleBad
 		}
-		out = append(out, glanceRow{name: set.Name, labels: set.Labels, fact: fact, cells: []cell{
+		out = append(out, resourceRow{name: set.Name, labels: set.Labels, info: fact, cells: []cell{
 			{text: string(fact.SelectorType)},
 			{text: strconv.Itoa(fact.Clusters)},
-			{text: listed(fact.Namespaces)},
+			{text: joinOrDash(fact.Namespaces)},
 			conflict,
 			{text: age(fact.Created, now)},
-			{text: cmp.Or(fact.Selector, none)},
+			{text: cmp.Or(fact.Selector, dash)},
 		}})
 	}
-	slices.SortFunc(out, func(a, b glanceRow) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(out, func(a, b resourceRow) int { return cmp.Compare(a.name, b.name) })
 	return out
 }
 
-// bindingsOf returns the namespaces that each set is bound to.
-func bindingsOf(bundle *file.Bundle) map[string][]string {
+// namespacesBySet returns the namespaces that each set is bound to.
+func namespacesBySet(bundle *file.Bundle) map[string][]string {
 	out := map[string][]string{}
 	for _, binding := range bundle.Bindings {
 		if !binding.DeletionTimestamp.IsZero() {
@@ -84,8 +84,8 @@ func bindingsOf(bundle *file.Bundle) map[string][]string {
 	return out
 }
 
-// claimsOf returns the sets that claim each exclusive label.
-func claimsOf(bundle *file.Bundle) map[string][]string {
+// setsByExclusiveLabel returns the sets that claim each exclusive label.
+func setsByExclusiveLabel(bundle *file.Bundle) map[string][]string {
 	out := map[string][]string{}
 	for _, set := range bundle.Sets {
 		if label, exclusive := exclusiveLabel(set); exclusive {
@@ -95,8 +95,8 @@ func claimsOf(bundle *file.Bundle) map[string][]string {
 	return out
 }
 
-// membership counts the members of each set.
-func membership(bundle *file.Bundle) map[string]int {
+// memberCounts counts the members of each set.
+func memberCounts(bundle *file.Bundle) map[string]int {
 	out := map[string]int{}
 	sets := compiledSets(bundle)
 	for _, object := range bundle.Clusters {
@@ -110,11 +110,11 @@ func membership(bundle *file.Bundle) map[string]int {
 	return out
 }
 
-func setFactOf(set *clusterv1beta2.ManagedClusterSet, claims map[string][]string) setFact {
+func newSetInfo(set *clusterv1beta2.ManagedClusterSet, claims map[string][]string) setInfo {
 	selector := set.Spec.ClusterSelector
-	out := setFact{
+	out := setInfo{
 		Name: set.Name, SelectorType: cmp.Or(selector.SelectorType, clusterv1beta2.ExclusiveClusterSetLabel),
-		Conflicts: []string{}, Created: created(set),
+		Conflicts: []string{}, Created: creationTime(set),
 	}
 	label, exclusive := exclusiveLabel(set)
 	switch {
@@ -130,7 +130,7 @@ func setFactOf(set *clusterv1beta2.ManagedClusterSet, claims map[string][]string
 		out.Selector = "every cluster"
 	}
 	var faults []string
-	for _, fault := range fleet.NewSet(set).Faults {
+	for _, fault := range fleet.NewSet(set).Errors {
 		faults = append(faults, fault.Error())
 	}
 	out.Fault = strings.Join(faults, "; ")

@@ -31,8 +31,8 @@ const historyExamples = `  # What happened to this placement?
   # When did this cluster come and go, within the last hour?
   kubectl berth history placement web -n shop --cluster eu-7 --since 1h`
 
-// showHistory is the command line of `kubectl berth history`.
-type showHistory struct {
+// historyOptions is the command line of `kubectl berth history`.
+type historyOptions struct {
 	streams genericiooptions.IOStreams
 	clock   clock.PassiveClock
 	flags   *hubFlags
@@ -41,7 +41,7 @@ type showHistory struct {
 }
 
 func newHistory(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	s := &showHistory{streams: streams, clock: clock, flags: newHubFlags()}
+	s := &historyOptions{streams: streams, clock: clock, flags: newHubFlags()}
 	cmd := &cobra.Command{
 		Use:               "history [placement] NAME [flags]",
 		Short:             "Show how the decisions of a placement changed",
@@ -72,7 +72,7 @@ func newHistory(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 }
 
 // complete checks the flags and returns what to ask for.
-func (s *showHistory) complete(cmd *cobra.Command) (url.Values, error) {
+func (s *historyOptions) complete(cmd *cobra.Command) (url.Values, error) {
 	out := url.Values{}
 	switch s.output {
 	case "table", "json", "yaml":
@@ -99,16 +99,16 @@ func (s *showHistory) complete(cmd *cobra.Command) (url.Values, error) {
 	return out, nil
 }
 
-func (s *showHistory) run(ctx context.Context, name string, parameters url.Values) error {
-	h, err := s.flags.open(s.streams.ErrOut, newProgress(s.streams.ErrOut, s.clock))
+func (s *historyOptions) run(ctx context.Context, name string, parameters url.Values) error {
+	h, err := s.flags.connect(s.streams.ErrOut, newProgress(s.streams.ErrOut, s.clock))
 	if err != nil {
 		return err
 	}
 	h.progress.update("the history", 0)
-	data, err := h.answer(ctx, h.namespace, name, "history", parameters)
+	data, err := h.getView(ctx, h.namespace, name, "history", parameters)
 	h.progress.done()
 	if err != nil {
-		return h.unexplained(err, "reading the history of "+h.namespace+"/"+name)
+		return h.viewError(err, "reading the history of "+h.namespace+"/"+name)
 	}
 	found := &explain.History{}
 	if err := json.Unmarshal(data, found); err != nil {
@@ -128,7 +128,7 @@ func writeHistory(w io.Writer, of *explain.History, form string) error {
 	case "yaml":
 		data, err = marshalYAML(of)
 	default:
-		return tabulate(w, of)
+		return printHistory(w, of)
 	}
 	if err != nil {
 		return fmt.Errorf("encoding the history: %w", err)
@@ -137,8 +137,8 @@ func writeHistory(w io.Writer, of *explain.History, form string) error {
 	return err
 }
 
-// tabulate writes a row for each cluster that moved, the latest change first, and after them what is not shown.
-func tabulate(w io.Writer, of *explain.History) error {
+// printHistory writes a row for each cluster that moved, the latest change first, and after them what is not shown.
+func printHistory(w io.Writer, of *explain.History) error {
 	if len(of.Changes) == 0 {
 		_, err := io.WriteString(w, sprintf("No change of placement %s/%s is known since %s.\n", of.Namespace, of.Name, of.From.UTC().Format(time.RFC3339)))
 		return err
@@ -161,9 +161,9 @@ func tabulate(w io.Writer, of *explain.History) error {
 func addChanges(to *table, changes []explain.Change) {
 	to.row("TIME", "CLUSTER", "CHANGE", "CAUSE")
 	for _, change := range changes {
-		at, cause := change.At.UTC().Format(time.RFC3339), caused(change)
+		at, cause := change.At.UTC().Format(time.RFC3339), causesText(change)
 		for _, move := range change.Moves {
-			to.row(at, move.Cluster, moved(move), cause)
+			to.row(at, move.Cluster, moveText(move), cause)
 		}
 		for _, cluster := range change.RegroupedClusters {
 			to.row(at, cluster, "regrouped: "+change.RegroupReason, cause)
@@ -174,8 +174,8 @@ func addChanges(to *table, changes []explain.Change) {
 	}
 }
 
-// moved says how a cluster came or went.
-func moved(move explain.Move) string {
+// moveText says how a cluster came or went.
+func moveText(move explain.Move) string {
 	if move.Restored {
 		return "restored: its PlacementDecision was deleted"
 	}
@@ -201,7 +201,7 @@ func moved(move explain.Move) string {
 	return out
 }
 
-func caused(change explain.Change) string {
+func causesText(change explain.Change) string {
 	var out []string
 	for _, cause := range change.Causes {
 		out = append(out, cause.String())

@@ -66,7 +66,7 @@ func TestHistoryShowsNoControlCharacters(t *testing.T) {
 	for _, form := range []string{"table", "json", "yaml"} {
 		for _, of := range []*explain.History{of, empty} {
 			var out strings.Builder
-			streams := safe(genericiooptions.IOStreams{Out: &out})
+			streams := sanitizeStreams(genericiooptions.IOStreams{Out: &out})
 			if err := writeHistory(streams.Out, of, form); err != nil {
 				t.Fatal(err)
 			}

@@ -46,7 +46,7 @@ func bareKind(word string) string {
 
 // unknownKind reports a word that names no kind of several, with the nearest name of one of them.
 func unknownKind(word, usage string, kinds ...[]string) error {
-	return fmt.Errorf("unknown kind %q: %s%s", word, usage, suggest.Question(bareKind(word), slices.Concat(kinds...)))
+	return fmt.Errorf("unknown kind %q: %s%s", word, usage, suggest.DidYouMean(bareKind(word), slices.Concat(kinds...)))
 }
 
 // kindAndName returns arguments with KIND/NAME written as two.
@@ -116,8 +116,8 @@ func namespaceKind() kind {
 	}
 }
 
-// worldKinds are the kinds that decisions are made from.
-func worldKinds() []kind {
+// fleetKinds are the kinds that decisions are made from.
+func fleetKinds() []kind {
 	return []kind{clusterKind(), setKind(), bindingKind(), placementKind(), decisionKind(), scoreKind()}
 }
 
@@ -130,4 +130,4 @@ func eventKind() kind {
 }
 
 // kinds are all kinds that commands read.
-func kinds() []kind { return append(worldKinds(), namespaceKind(), eventKind()) }
+func kinds() []kind { return append(fleetKinds(), namespaceKind(), eventKind()) }

@@ -10,8 +10,8 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// list is a v1 List as kubectl prints it.
-type list struct {
+// objectList is a v1 List as kubectl prints it.
+type objectList struct {
 	metav1.TypeMeta `json:",inline"`
 
 	Items    []any           `json:"items"`
@@ -19,8 +19,8 @@ type list struct {
 }
 
 // objects returns every placement, each followed by its slices.
-func objects(decided []decision) list {
-	out := list{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, Items: []any{}}
+func objects(decided []decision) objectList {
+	out := objectList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, Items: []any{}}
 	version := clusterv1beta1.GroupVersion.String()
 	for _, d := range decided {
 		placement := *d.placement

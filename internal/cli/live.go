@@ -29,8 +29,8 @@ import (
 )
 
 const (
-	// page is how many objects are asked for at once.
-	page = 500
+	// pageSize is how many objects are asked for at once.
+	pageSize = 500
 	// maxRestarts is how often a list is read anew that the hub has forgotten in the middle.
 	maxRestarts = 3
 	// A command asks for a handful of lists and ends, so it may ask fast; the API server guards itself.
@@ -42,8 +42,8 @@ const (
 type hubFlags struct {
 	rules     *clientcmd.ClientConfigLoadingRules
 	overrides clientcmd.ConfigOverrides
-	// files is the flag of the command that names files to read instead of a hub; empty where it has none.
-	files string
+	// filesFlag is the flag of the command that names files to read instead of a hub; empty where it has none.
+	filesFlag string
 	// verbosity is the level of client-go's log.
 	verbosity int
 }
@@ -81,8 +81,8 @@ func (f *hubFlags) loader() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(f.rules, &f.overrides)
 }
 
-// hub is a hub that commands read.
-type hub struct {
+// hubClient is a hub that commands read.
+type hubClient struct {
 	client client.WithWatch
 	// config is how to reach it.
 	config *rest.Config
@@ -90,12 +90,12 @@ type hub struct {
 	host string
 	// namespace is that of the command line, or of the context.
 	namespace string
-	// files is the flag that names files to read instead; empty where the command has none.
-	files    string
-	progress *progress
-	// views says that the views are read where the caller may not list the hub; limited is what that left out.
-	views   bool
-	limited limits
+	// filesFlag is the flag that names files to read instead; empty where the command has none.
+	filesFlag string
+	progress  *progress
+	// useViews says that the views are read where the caller may not list the hub; limited is what that left out.
+	useViews     bool
+	restrictions restrictions
 }
 
 // errNoKubeconfig says that nothing tells where the hub is, and which flag reads files instead, if one does.
@@ -107,8 +107,8 @@ func errNoKubeconfig(files string) error {
 	return errors.New(text)
 }
 
-// open returns the hub that the flags mean, without talking to it. Its warnings and its progress go to errOut.
-func (f *hubFlags) open(errOut io.Writer, progress *progress) (*hub, error) {
+// connect returns the hub that the flags mean, without talking to it. Its warnings and its progress go to errOut.
+func (f *hubFlags) connect(errOut io.Writer, progress *progress) (*hubClient, error) {
 	if err := logRequests(f.verbosity, errOut); err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (f *hubFlags) open(errOut io.Writer, progress *progress) (*hub, error) {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	if len(raw.Clusters) == 0 && f.overrides.ClusterInfo.Server == "" && os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
-		return nil, errNoKubeconfig(f.files)
+		return nil, errNoKubeconfig(f.filesFlag)
 	}
 	config, err := loader.ClientConfig()
 	if err != nil {
@@ -139,7 +139,7 @@ func (f *hubFlags) open(errOut io.Writer, progress *progress) (*hub, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the hub: %w", err)
 	}
-	return &hub{client: made, config: config, host: config.Host, namespace: namespace, files: f.files, progress: progress}, nil
+	return &hubClient{client: made, config: config, host: config.Host, namespace: namespace, filesFlag: f.filesFlag, progress: progress}, nil
 }
 
 // logRequests lets client-go log its requests to a writer, if it is to log any.
@@ -187,27 +187,27 @@ func mapper() meta.RESTMapper {
 	return out
 }
 
-// part narrows what is read of a kind; its zero value is everything.
-type part struct {
+// listFilter narrows what is read of a kind; its zero value is everything.
+type listFilter struct {
 	namespace, name string
 	selector        labels.Selector
 }
 
-// each reads the objects of a kind page by page, all as they were at one instant, and returns the version of that
+// eachObject reads the objects of a kind page by page, all as they were at one instant, and returns the version of that
 // instant. A page that is too late, because the hub has forgotten the instant, starts the list anew: then reset is
 // called first.
-func (h *hub) each(ctx context.Context, k kind, of part, reset func(), add func(client.Object)) (string, error) {
+func (h *hubClient) eachObject(ctx context.Context, k kind, of listFilter, reset func(), add func(client.Object)) (string, error) {
 	for attempt := 1; ; attempt++ {
 		reset()
-		at, err := h.pages(ctx, k, of, add)
+		at, err := h.eachPage(ctx, k, of, add)
 		if err == nil || !apierrors.IsResourceExpired(err) || attempt == maxRestarts {
 			return at, err
 		}
 	}
 }
 
-func (h *hub) pages(ctx context.Context, k kind, of part, add func(client.Object)) (string, error) {
-	options := &client.ListOptions{Namespace: of.namespace, Limit: page, LabelSelector: of.selector}
+func (h *hubClient) eachPage(ctx context.Context, k kind, of listFilter, add func(client.Object)) (string, error) {
+	options := &client.ListOptions{Namespace: of.namespace, Limit: pageSize, LabelSelector: of.selector}
 	if of.name != "" {
 		options.Raw = &metav1.ListOptions{FieldSelector: "metadata.name=" + of.name}
 	}
@@ -215,7 +215,7 @@ func (h *hub) pages(ctx context.Context, k kind, of part, add func(client.Object
 	for {
 		h.progress.update(k.plural(), read)
 		list := k.list()
-		if err := h.list(ctx, k, list, options); err != nil {
+		if err := h.listPage(ctx, k, list, options); err != nil {
 			return "", err
 		}
 		err := meta.EachListItem(list, func(item runtime.Object) error {

@@ -22,42 +22,42 @@ const (
 	retryFirst, retryLast = time.Second, 30 * time.Second
 )
 
-// mirror is a part of a hub that is kept as the hub has it. It holds the objects of the hub and nothing else.
-type mirror struct {
-	hub   *hub
-	reach reach
+// watchCache is a part of a hub that is kept as the hub has it. It holds the objects of the hub and nothing else.
+type watchCache struct {
+	hub   *hubClient
+	scope scope
 
 	mu      sync.Mutex
 	objects map[string]map[client.ObjectKey]client.Object
 	// changed has a signal while something has changed that nobody has looked at; many changes make one signal.
 	changed chan struct{}
-	// pause waits before another attempt, or until the context ends.
-	pause func(context.Context, time.Duration)
+	// sleep waits before another attempt, or until the context ends.
+	sleep func(context.Context, time.Duration)
 }
 
-func newMirror(h *hub, of reach) *mirror {
-	return &mirror{
-		hub: h, reach: of, objects: map[string]map[client.ObjectKey]client.Object{}, changed: make(chan struct{}, 1), pause: pause,
+func newWatchCache(h *hubClient, of scope) *watchCache {
+	return &watchCache{
+		hub: h, scope: of, objects: map[string]map[client.ObjectKey]client.Object{}, changed: make(chan struct{}, 1), sleep: sleep,
 	}
 }
 
-// fill reads everything, and returns for each kind the version from which changes are to be asked for.
-func (m *mirror) fill(ctx context.Context) (map[string]string, error) {
+// listAll reads everything, and returns for each kind the version from which changes are to be asked for.
+func (m *watchCache) listAll(ctx context.Context) (map[string]string, error) {
 	defer m.hub.progress.done()
 	at := map[string]string{}
-	for _, k := range m.reach.kinds {
+	for _, k := range m.scope.kinds {
 		var err error
 		if at[k.kind], err = m.list(ctx, k); err != nil {
-			return nil, m.hub.explain(err, "list", k, m.reach.part(k).namespace)
+			return nil, m.hub.requestError(err, "list", k, m.scope.filter(k).namespace)
 		}
 	}
 	return at, nil
 }
 
 // list reads a kind and puts it in the place of what was known of it.
-func (m *mirror) list(ctx context.Context, k kind) (string, error) {
+func (m *watchCache) list(ctx context.Context, k kind) (string, error) {
 	var read map[client.ObjectKey]client.Object
-	at, err := m.hub.each(ctx, k, m.reach.part(k), func() { read = map[client.ObjectKey]client.Object{} }, func(object client.Object) {
+	at, err := m.hub.eachObject(ctx, k, m.scope.filter(k), func() { read = map[client.ObjectKey]client.Object{} }, func(object client.Object) {
 		read[client.ObjectKeyFromObject(object)] = object
 	})
 	if err != nil {
@@ -66,20 +66,20 @@ func (m *mirror) list(ctx context.Context, k kind) (string, error) {
 	m.mu.Lock()
 	m.objects[k.kind] = read
 	m.mu.Unlock()
-	m.signal()
+	m.notify()
 	return at, nil
 }
 
-func (m *mirror) signal() {
+func (m *watchCache) notify() {
 	select {
 	case m.changed <- struct{}{}:
 	default: // one is waiting already
 	}
 }
 
-// follow keeps a kind up to date until the context ends; then it returns nil. A watch that breaks is taken up where it
+// keepCurrent keeps a kind up to date until the context ends; then it returns nil. A watch that breaks is taken up where it
 // broke; one that the hub has forgotten begins with a new list.
-func (m *mirror) follow(ctx context.Context, k kind, at string) error {
+func (m *watchCache) keepCurrent(ctx context.Context, k kind, at string) error {
 	failures := 0
 	for {
 		next, seen, err := m.watch(ctx, k, at)
@@ -94,24 +94,24 @@ func (m *mirror) follow(ctx context.Context, k kind, at string) error {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // whoever ended the context knows
 		case err == nil:
-		case hopeless(err):
-			return m.hub.explain(err, "watch", k, m.reach.part(k).namespace)
+		case isPermanent(err):
+			return m.hub.requestError(err, "watch", k, m.scope.filter(k).namespace)
 		default:
 			if failures++; failures == maxFailures {
-				return fmt.Errorf("giving up after %d failures in a row: %w", failures, m.hub.explain(err, "watch", k, m.reach.part(k).namespace))
+				return fmt.Errorf("giving up after %d failures in a row: %w", failures, m.hub.requestError(err, "watch", k, m.scope.filter(k).namespace))
 			}
-			m.pause(ctx, min(retryLast, retryFirst<<(failures-1)))
+			m.sleep(ctx, min(retryLast, retryFirst<<(failures-1)))
 		}
 	}
 }
 
-// hopeless says that asking again gives the same answer.
-func hopeless(err error) bool {
+// isPermanent says that asking again gives the same answer.
+func isPermanent(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err)
 }
 
-// pause waits, or until the context ends.
-func pause(ctx context.Context, d time.Duration) {
+// sleep waits, or until the context ends.
+func sleep(ctx context.Context, d time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	<-ctx.Done()
@@ -121,8 +121,8 @@ var errWatchEnded = errors.New("the hub ended the watch at once")
 
 // watch follows a kind from a version on until the hub ends the watch, and returns the version that it came to, and
 // whether anything was seen.
-func (m *mirror) watch(ctx context.Context, k kind, at string) (next string, seen bool, err error) {
-	of := m.reach.part(k)
+func (m *watchCache) watch(ctx context.Context, k kind, at string) (next string, seen bool, err error) {
+	of := m.scope.filter(k)
 	options := &client.ListOptions{Namespace: of.namespace, Raw: &metav1.ListOptions{ResourceVersion: at, AllowWatchBookmarks: true}}
 	if of.name != "" {
 		options.Raw.FieldSelector = "metadata.name=" + of.name
@@ -141,7 +141,7 @@ func (m *mirror) watch(ctx context.Context, k kind, at string) (next string, see
 			return at, seen, fmt.Errorf("%T is no object", event.Object)
 		}
 		at, seen = object.GetResourceVersion(), true
-		m.take(k, event.Type, object)
+		m.handleEvent(k, event.Type, object)
 	}
 	if !seen {
 		return at, false, errWatchEnded
@@ -149,8 +149,8 @@ func (m *mirror) watch(ctx context.Context, k kind, at string) (next string, see
 	return at, true, nil
 }
 
-// take records an event.
-func (m *mirror) take(k kind, what watch.EventType, object client.Object) {
+// handleEvent records an event.
+func (m *watchCache) handleEvent(k kind, what watch.EventType, object client.Object) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch what {
@@ -162,20 +162,20 @@ func (m *mirror) take(k kind, what watch.EventType, object client.Object) {
 	default: // a bookmark says only how far the hub is
 		return
 	}
-	m.signal()
+	m.notify()
 }
 
 // bundle returns what is known now.
-func (m *mirror) bundle() (*file.Bundle, error) {
+func (m *watchCache) bundle() (*file.Bundle, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var objects file.Objects
-	for _, k := range m.reach.kinds {
+	for _, k := range m.scope.kinds {
 		for _, object := range m.objects[k.kind] {
-			if err := put(&objects, object); err != nil {
+			if err := addObject(&objects, object); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return file.Arrange(objects), nil
+	return file.NewBundle(objects), nil
 }

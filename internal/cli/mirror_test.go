@@ -17,51 +17,51 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
 
-// script is a hub that answers lists and watches as it is told, and notes what it is asked.
-type script struct {
+// fakeHub is a hub that answers lists and watches as it is told, and notes what it is asked.
+type fakeHub struct {
 	client.WithWatch
 
-	lists   []func(*clusterv1.ManagedClusterList) error
-	watches []func() (watch.Interface, error)
-	asked   []string
+	lists    []func(*clusterv1.ManagedClusterList) error
+	watches  []func() (watch.Interface, error)
+	requests []string
 }
 
-func (s *script) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
+func (s *fakeHub) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	options := (&client.ListOptions{}).ApplyOptions(opts)
-	s.asked = append(s.asked, strings.TrimSpace("list "+options.Continue))
+	s.requests = append(s.requests, strings.TrimSpace("list "+options.Continue))
 	answer := s.lists[0]
 	s.lists = s.lists[1:]
 	return answer(list.(*clusterv1.ManagedClusterList))
 }
 
-func (s *script) Watch(_ context.Context, _ client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
-	s.asked = append(s.asked, "watch from "+(&client.ListOptions{}).ApplyOptions(opts).Raw.ResourceVersion)
+func (s *fakeHub) Watch(_ context.Context, _ client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
+	s.requests = append(s.requests, "watch from "+(&client.ListOptions{}).ApplyOptions(opts).Raw.ResourceVersion)
 	answer := s.watches[0]
 	s.watches = s.watches[1:]
 	return answer()
 }
 
-func named(name, version string) *clusterv1.ManagedCluster {
+func namedCluster(name, version string) *clusterv1.ManagedCluster {
 	return &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}
 }
 
-// answer is a page of clusters.
-func answer(version, more string, names ...string) func(*clusterv1.ManagedClusterList) error {
+// listAnswer is a page of clusters.
+func listAnswer(version, more string, names ...string) func(*clusterv1.ManagedClusterList) error {
 	return func(list *clusterv1.ManagedClusterList) error {
 		list.ResourceVersion, list.Continue = version, more
 		for _, name := range names {
-			list.Items = append(list.Items, *named(name, version))
+			list.Items = append(list.Items, *namedCluster(name, version))
 		}
 		return nil
 	}
 }
 
-func refuse(err error) func(*clusterv1.ManagedClusterList) error {
+func listError(err error) func(*clusterv1.ManagedClusterList) error {
 	return func(*clusterv1.ManagedClusterList) error { return err }
 }
 
-// events is a watch that tells some and ends.
-func events(in ...watch.Event) func() (watch.Interface, error) {
+// watchEvents is a watch that tells some and ends.
+func watchEvents(in ...watch.Event) func() (watch.Interface, error) {
 	return func() (watch.Interface, error) {
 		stream := watch.NewFakeWithChanSize(len(in), false)
 		for _, event := range in {
@@ -72,7 +72,7 @@ func events(in ...watch.Event) func() (watch.Interface, error) {
 	}
 }
 
-func failing(err error) func() (watch.Interface, error) {
+func watchError(err error) func() (watch.Interface, error) {
 	return func() (watch.Interface, error) { return nil, err }
 }
 
@@ -85,39 +85,39 @@ func TestListsOfManyPages(t *testing.T) {
 		err   error
 	}{
 		"two pages": {
-			lists: []func(*clusterv1.ManagedClusterList) error{answer("7", "more", "a"), answer("7", "", "b")},
+			lists: []func(*clusterv1.ManagedClusterList) error{listAnswer("7", "more", "a"), listAnswer("7", "", "b")},
 			want:  []string{"a", "b"}, asked: []string{"list", "list more"},
 		},
 		"a page that comes too late starts anew": {
-			lists: []func(*clusterv1.ManagedClusterList) error{answer("7", "more", "a"), refuse(expired), answer("9", "", "b")},
+			lists: []func(*clusterv1.ManagedClusterList) error{listAnswer("7", "more", "a"), listError(expired), listAnswer("9", "", "b")},
 			want:  []string{"b"}, asked: []string{"list", "list more", "list"},
 		},
 		"a hub that is always too late": {
-			lists: []func(*clusterv1.ManagedClusterList) error{refuse(expired), refuse(expired), refuse(expired)},
+			lists: []func(*clusterv1.ManagedClusterList) error{listError(expired), listError(expired), listError(expired)},
 			asked: []string{"list", "list", "list"}, err: expired,
 		},
-		"another error ends it": {lists: []func(*clusterv1.ManagedClusterList) error{refuse(errBoom)}, asked: []string{"list"}, err: errBoom},
+		"another error ends it": {lists: []func(*clusterv1.ManagedClusterList) error{listError(errBoom)}, asked: []string{"list"}, err: errBoom},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &script{lists: tc.lists}
+			s := &fakeHub{lists: tc.lists}
 			var got []string
-			_, err := (&hub{client: s}).each(t.Context(), clusterKind(), part{}, func() { got = nil },
+			_, err := (&hubClient{client: s}).eachObject(t.Context(), clusterKind(), listFilter{}, func() { got = nil },
 				func(object client.Object) { got = append(got, object.GetName()) })
-			if !errors.Is(err, tc.err) || !cmp.Equal(tc.want, got) || !cmp.Equal(tc.asked, s.asked) {
-				t.Errorf("got %v and %v, asked %v; want %v and %v, asked %v", got, err, s.asked, tc.want, tc.err, tc.asked)
+			if !errors.Is(err, tc.err) || !cmp.Equal(tc.want, got) || !cmp.Equal(tc.asked, s.requests) {
+				t.Errorf("got %v and %v, asked %v; want %v and %v, asked %v", got, err, s.requests, tc.want, tc.err, tc.asked)
 			}
 		})
 	}
 }
 
-func TestFollow(t *testing.T) {
+func TestWatchCacheKeepsCurrent(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "managedclusters"}, "", errBoom)
 	expired := apierrors.NewResourceExpired("too late")
-	bookmark := watch.Event{Type: watch.Bookmark, Object: named("", "30")}
+	bookmark := watch.Event{Type: watch.Bookmark, Object: namedCluster("", "30")}
 	broken := func(times int) []func() (watch.Interface, error) {
 		var out []func() (watch.Interface, error)
 		for range times {
-			out = append(out, failing(errBoom))
+			out = append(out, watchError(errBoom))
 		}
 		return out
 	}
@@ -131,8 +131,8 @@ func TestFollow(t *testing.T) {
 	}{
 		"it takes up where it was": {
 			watches: []func() (watch.Interface, error){
-				events(watch.Event{Type: watch.Added, Object: named("b", "11")}, watch.Event{Type: watch.Deleted, Object: named("a", "12")}),
-				events(bookmark), failing(errBoom), events(watch.Event{Type: watch.Added, Object: named("c", "31")}), failing(forbidden),
+				watchEvents(watch.Event{Type: watch.Added, Object: namedCluster("b", "11")}, watch.Event{Type: watch.Deleted, Object: namedCluster("a", "12")}),
+				watchEvents(bookmark), watchError(errBoom), watchEvents(watch.Event{Type: watch.Added, Object: namedCluster("c", "31")}), watchError(forbidden),
 			},
 			want:   []string{"b", "c"},
 			asked:  []string{"watch from 10", "watch from 12", "watch from 30", "watch from 30", "watch from 31"},
@@ -140,51 +140,51 @@ func TestFollow(t *testing.T) {
 		},
 		"it lists anew what the hub has forgotten": {
 			watches: []func() (watch.Interface, error){
-				events(watch.Event{Type: watch.Error, Object: &expired.ErrStatus}), failing(expired), failing(forbidden),
+				watchEvents(watch.Event{Type: watch.Error, Object: &expired.ErrStatus}), watchError(expired), watchError(forbidden),
 			},
-			lists: []func(*clusterv1.ManagedClusterList) error{answer("40", "", "a", "d"), answer("50", "", "e")},
+			lists: []func(*clusterv1.ManagedClusterList) error{listAnswer("40", "", "a", "d"), listAnswer("50", "", "e")},
 			want:  []string{"e"}, asked: []string{"watch from 10", "list", "watch from 40", "list", "watch from 50"},
 			err: "reading clusters: the right to watch managedclusters",
 		},
 		"it gives up at last": {
 			watches: broken(maxFailures), want: []string{"a"},
-			asked:  slicesOf("watch from 10", maxFailures),
+			asked:  repeated("watch from 10", maxFailures),
 			waited: 91 * time.Second, err: "giving up after 8 failures in a row: reading clusters: boom",
 		},
 		"a hub that ends it at once fails": {
-			watches: append(append(broken(maxFailures-2), events()), events()), want: []string{"a"},
-			asked:  slicesOf("watch from 10", maxFailures),
+			watches: append(append(broken(maxFailures-2), watchEvents()), watchEvents()), want: []string{"a"},
+			asked:  repeated("watch from 10", maxFailures),
 			waited: 91 * time.Second, err: "giving up after 8 failures in a row: reading clusters: the hub ended the watch at once",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &script{lists: tc.lists, watches: tc.watches}
-			m := newMirror(&hub{client: s}, reach{kinds: []kind{clusterKind()}})
-			m.objects["ManagedCluster"] = map[client.ObjectKey]client.Object{{Name: "a"}: named("a", "10")}
+			s := &fakeHub{lists: tc.lists, watches: tc.watches}
+			m := newWatchCache(&hubClient{client: s}, scope{kinds: []kind{clusterKind()}})
+			m.objects["ManagedCluster"] = map[client.ObjectKey]client.Object{{Name: "a"}: namedCluster("a", "10")}
 			var waited time.Duration
-			m.pause = func(_ context.Context, d time.Duration) { waited += d }
-			err := m.follow(t.Context(), clusterKind(), "10")
+			m.sleep = func(_ context.Context, d time.Duration) { waited += d }
+			err := m.keepCurrent(t.Context(), clusterKind(), "10")
 			if err == nil || !strings.HasPrefix(err.Error(), tc.err) {
 				t.Errorf("got %v, want %s", err, tc.err)
 			}
 			got := sortedKeys(byName(m.objects["ManagedCluster"]))
-			if !cmp.Equal(tc.want, got) || !cmp.Equal(tc.asked, s.asked) || waited != tc.waited {
-				t.Errorf("got %v, asked %v, waited %v; want %v, asked %v, waited %v", got, s.asked, waited, tc.want, tc.asked, tc.waited)
+			if !cmp.Equal(tc.want, got) || !cmp.Equal(tc.asked, s.requests) || waited != tc.waited {
+				t.Errorf("got %v, asked %v, waited %v; want %v, asked %v, waited %v", got, s.requests, waited, tc.want, tc.asked, tc.waited)
 			}
 		})
 	}
 }
 
-func TestFollowEndsInPeace(t *testing.T) {
+func TestWatchEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	m := newMirror(&hub{client: &script{watches: []func() (watch.Interface, error){failing(ctx.Err())}}}, reach{kinds: []kind{clusterKind()}})
-	if err := m.follow(ctx, clusterKind(), "10"); err != nil {
+	m := newWatchCache(&hubClient{client: &fakeHub{watches: []func() (watch.Interface, error){watchError(ctx.Err())}}}, scope{kinds: []kind{clusterKind()}})
+	if err := m.keepCurrent(ctx, clusterKind(), "10"); err != nil {
 		t.Errorf("got %v", err)
 	}
 }
 
-func slicesOf(text string, times int) []string {
+func repeated(text string, times int) []string {
 	var out []string
 	for range times {
 		out = append(out, text)

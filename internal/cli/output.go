@@ -15,7 +15,7 @@ import (
 )
 
 // rowsPrinter writes rows by an expression of the user.
-type rowsPrinter func(w io.Writer, g *get, rows []glanceRow) error
+type rowsPrinter func(w io.Writer, g *getOptions, rows []resourceRow) error
 
 // outputs are the forms in which `get` writes rows. Those that end in = take an expression, or a file that holds one.
 func outputs() []string {
@@ -82,7 +82,7 @@ func expressionPrinter(form, expression string) (rowsPrinter, error) {
 		path.EnableJSONOutput(form == "jsonpath-as-json")
 		printer = path
 	}
-	return func(w io.Writer, g *get, rows []glanceRow) error {
+	return func(w io.Writer, g *getOptions, rows []resourceRow) error {
 		document, err := g.document(rows)
 		if err != nil {
 			return err
@@ -97,7 +97,7 @@ func expressionPrinter(form, expression string) (rowsPrinter, error) {
 
 // document returns what expressions are evaluated on: the rows as kubectl would have them, under items, and under the name of their
 // kind as -o json has them. Where one thing is named, its fields are those of the document too.
-func (g *get) document(rows []glanceRow) (map[string]any, error) {
+func (g *getOptions) document(rows []resourceRow) (map[string]any, error) {
 	items := make([]any, 0, len(rows))
 	out := map[string]any{}
 	for _, row := range rows {
@@ -112,12 +112,12 @@ func (g *get) document(rows []glanceRow) (map[string]any, error) {
 	if len(out) > 0 { // a list that holds itself has no end
 		return out, nil
 	}
-	return map[string]any{"items": items, g.glance.plural(): items}, nil
+	return map[string]any{"items": items, g.resource.plural(): items}, nil
 }
 
 // object returns what is known of a row, with metadata where kubectl users look for it.
-func (r glanceRow) object() (map[string]any, error) {
-	data, err := json.Marshal(r.fact)
+func (r resourceRow) object() (map[string]any, error) {
+	data, err := json.Marshal(r.info)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the result: %w", err)
 	}
@@ -147,7 +147,7 @@ func labelsOf(in map[string]string) map[string]any {
 // labelsCell shows labels as kubectl does.
 func labelsCell(in map[string]string) cell {
 	if len(in) == 0 {
-		return cell{text: none}
+		return cell{text: dash}
 	}
 	return cell{text: labels.FormatLabels(in)}
 }

@@ -13,15 +13,15 @@ func FuzzPaths(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	rows := []glanceRow{
-		{name: "a", labels: map[string]string{"a/b": "c"}, fact: map[string]any{"name": "a", "selected": 2, "held": []string{"x"}}},
-		{name: "b", fact: map[string]any{"name": "b", "memory": "64Gi", "nested": map[string]any{"list": []any{nil, true, 1.5}}}},
+	rows := []resourceRow{
+		{name: "a", labels: map[string]string{"a/b": "c"}, info: map[string]any{"name": "a", "selected": 2, "held": []string{"x"}}},
+		{name: "b", info: map[string]any{"name": "b", "memory": "64Gi", "nested": map[string]any{"list": []any{nil, true, 1.5}}}},
 	}
 	f.Fuzz(func(_ *testing.T, text string) {
 		for _, form := range []string{"jsonpath", "jsonpath-as-json", "custom-columns"} {
-			g := &get{glance: placementGlance()}
+			g := &getOptions{resource: placementPrinter()}
 			var err error
-			if g.printer, err = expressionPrinter(form, text); err == nil {
+			if g.expressionPrinter, err = expressionPrinter(form, text); err == nil {
 				_ = g.write(&strings.Builder{}, rows) // an error is as good as a result
 			}
 		}

@@ -38,12 +38,12 @@ func TestGetPrintsAsKubectlDoes(t *testing.T) {
 		"no titles":                       {"sets --no-headers west", "west   ExclusiveLabel   0   -   west-too   -\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := look(t, append([]string{"get"}, strings.Fields(tc.args)...)...); got != (outcome{out: tc.want}) {
+			if got := runGet(t, append([]string{"get"}, strings.Fields(tc.args)...)...); got != (result{out: tc.want}) {
 				t.Errorf("got %+v, want %q", got, tc.want)
 			}
 		})
 	}
-	got := look(t, "get", "pl", "--show-labels", "-n", "shop")
+	got := runGet(t, "get", "pl", "--show-labels", "-n", "shop")
 	if !strings.Contains(got.out, "   LABELS\n") || !strings.Contains(got.out, "   tier=front\n") || !strings.Contains(got.out, "   -\n") {
 		t.Errorf("labels: got %+v", got)
 	}
@@ -64,7 +64,7 @@ func TestOutputsThatAreRefused(t *testing.T) {
 		"a broken order":         {"--sort-by={.a", "--sort-by \"{.a\" is no path to a field"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := look(t, append([]string{"get", "pl"}, strings.Fields(tc.args)...)...)
+			got := runGet(t, append([]string{"get", "pl"}, strings.Fields(tc.args)...)...)
 			if got.code != cli.ExitRefused || got.out != "" || !strings.Contains(got.errOut, tc.want) {
 				t.Errorf("got %+v, want exit code 2 and %q on standard error", got, tc.want)
 			}
@@ -91,7 +91,7 @@ func TestWideStaysWithinTheScreen(t *testing.T) {
 	const columns = 100
 	t.Setenv("COLUMNS", "100")
 	for _, kind := range []string{"placements", "clusters", "sets", "groups"} {
-		for line := range strings.Lines(look(t, "get", kind, "-o", "wide", "--show-labels").out) {
+		for line := range strings.Lines(runGet(t, "get", kind, "-o", "wide", "--show-labels").out) {
 			if width := utf8.RuneCountInString(strings.TrimRight(line, "\n")); width > columns {
 				t.Errorf("get %s -o wide: %d characters: %s", kind, width, line)
 			}

@@ -68,10 +68,10 @@ func columnsPrinter(spec string) (rowsPrinter, error) {
 		}
 		columns = append(columns, pathColumn{title, path})
 	}
-	return func(w io.Writer, g *get, rows []glanceRow) error { return g.writeColumns(w, rows, columns) }, nil
+	return func(w io.Writer, g *getOptions, rows []resourceRow) error { return g.writeColumns(w, rows, columns) }, nil
 }
 
-func (g *get) writeColumns(w io.Writer, rows []glanceRow, columns []pathColumn) error {
+func (g *getOptions) writeColumns(w io.Writer, rows []resourceRow, columns []pathColumn) error {
 	shown := newTable(w, "")
 	if !g.noHeaders {
 		var titles []string
@@ -109,7 +109,7 @@ func valueText(values []any) string {
 }
 
 // sortBy orders rows by a field, those without it first.
-func sortBy(rows []glanceRow, text string) error {
+func sortBy(rows []resourceRow, text string) error {
 	path, err := fieldPath(text)
 	if err != nil {
 		return fmt.Errorf("--sort-by %w", err)
@@ -132,14 +132,14 @@ func sortBy(rows []glanceRow, text string) error {
 	if !known {
 		return errors.New("--sort-by " + text + ": nothing that is shown has such a field; -o json shows those there are")
 	}
-	slices.SortStableFunc(rows, func(a, b glanceRow) int { return compareValues(keys[a.key()], keys[b.key()]) })
+	slices.SortStableFunc(rows, func(a, b resourceRow) int { return compareValues(keys[a.key()], keys[b.key()]) })
 	return nil
 }
 
 // compareValues orders values of JSON: numbers and quantities by size, other texts by letters, and what is absent first.
 func compareValues(a, b any) int {
 	if a == nil || b == nil {
-		return cmp.Compare(rankOf(a), rankOf(b))
+		return cmp.Compare(presence(a), presence(b))
 	}
 	first, isNumber := a.(float64)
 	second, isNumberToo := b.(float64)
@@ -155,7 +155,7 @@ func compareValues(a, b any) int {
 	return cmp.Compare(x, y)
 }
 
-func rankOf(value any) int {
+func presence(value any) int {
 	if value == nil {
 		return 0
 	}

@@ -35,11 +35,11 @@ func sprintf(format string, args ...any) string {
 	return fmt.Sprintf(format, shown...)
 }
 
-// safe returns streams that pass on no control character but the sequences that commands write themselves: colours to the
+// sanitizeStreams returns streams that pass on no control character but the sequences that commands write themselves: colours to the
 // output, progress beside it. It is the last guard: it knows neither lines nor cells, which printf and tables do.
-func safe(streams genericiooptions.IOStreams) genericiooptions.IOStreams {
+func sanitizeStreams(streams genericiooptions.IOStreams) genericiooptions.IOStreams {
 	if streams.Out != nil {
-		streams.Out = terminal.NewWriter(streams.Out, colourEnd, good.begin(), doubtful.begin(), bad.begin(), faint.begin())
+		streams.Out = terminal.NewWriter(streams.Out, colorReset, styleGood.startSequence(), styleWarning.startSequence(), styleBad.startSequence(), styleFaint.startSequence())
 	}
 	if streams.ErrOut != nil {
 		streams.ErrOut = terminal.NewWriter(streams.ErrOut, eraseLine)

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// patience is how long a command works in silence, pace how often the line is rewritten at most.
-	patience = time.Second
-	pace     = 100 * time.Millisecond
+	// progressDelay is how long a command works in silence, pace how often the line is rewritten at most.
+	progressDelay    = time.Second
+	progressInterval = 100 * time.Millisecond
 
 	eraseLine = "\r\x1b[K"
 )
@@ -48,22 +48,22 @@ func (p *progress) update(things string, read int) {
 	now := p.clock.Now()
 	if p.started.IsZero() {
 		p.started = now
-		p.watch()
+		p.showAfterDelay()
 	}
 	p.text = fmt.Sprintf("reading %s: %s", things, thousands(read))
-	if now.Sub(p.started) >= patience && now.Sub(p.last) >= pace {
+	if now.Sub(p.started) >= progressDelay && now.Sub(p.last) >= progressInterval {
 		p.show(now)
 	}
 }
 
-// watch shows the line after a second even where nothing comes in until then.
-func (p *progress) watch() {
+// showAfterDelay shows the line after a second even where nothing comes in until then.
+func (p *progress) showAfterDelay() {
 	delayed, ok := p.clock.(clock.WithDelayedExecution)
 	if !ok {
 		return
 	}
-	due := p.started.Add(patience)
-	p.timer = delayed.AfterFunc(patience, func() {
+	due := p.started.Add(progressDelay)
+	p.timer = delayed.AfterFunc(progressDelay, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if !p.started.IsZero() && !p.shown {

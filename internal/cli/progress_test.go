@@ -8,51 +8,51 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// watched is a progress and what it has shown.
-type watched struct {
+// progressTest is a progress and what it has shown.
+type progressTest struct {
 	*progress
 
 	clock *clocktesting.FakeClock
 	out   *strings.Builder
 }
 
-func newWatched() watched {
+func newProgressTest() progressTest {
 	out := &strings.Builder{}
 	clock := clocktesting.NewFakeClock(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC))
-	return watched{&progress{out: out, clock: clock}, clock, out}
+	return progressTest{&progress{out: out, clock: clock}, clock, out}
 }
 
 func TestProgress(t *testing.T) {
 	for name, tc := range map[string]struct {
-		work func(watched)
+		work func(progressTest)
 		want string
 	}{
-		"what is quick shows nothing": {func(w watched) {
+		"what is quick shows nothing": {func(w progressTest) {
 			w.update("clusters", 0)
 			w.clock.Step(999 * time.Millisecond)
 			w.update("clusters", 500)
 			w.done()
 			w.clock.Step(time.Hour)
 		}, ""},
-		"what is slow to begin shows after a second": {func(w watched) {
+		"what is slow to begin shows after a second": {func(w progressTest) {
 			w.update("clusters", 0)
 			w.clock.Step(time.Second)
 		}, "\r\x1b[Kreading clusters: 0"},
-		"what takes long is counted, and erased": {func(w watched) {
+		"what takes long is counted, and erased": {func(w progressTest) {
 			w.update("clusters", 0)
 			w.clock.Step(time.Second)
 			w.clock.Step(time.Second)
 			w.update("clusters", 3500)
 			w.done()
 		}, "\r\x1b[Kreading clusters: 0\r\x1b[Kreading clusters: 3,500\r\x1b[K"},
-		"it does not flicker": {func(w watched) {
+		"it does not flicker": {func(w progressTest) {
 			w.update("clusters", 0)
 			w.clock.Step(time.Second)
 			for read := range 100 {
 				w.update("clusters", read)
 			}
 		}, "\r\x1b[Kreading clusters: 0"},
-		"each time starts anew": {func(w watched) {
+		"each time starts anew": {func(w progressTest) {
 			w.update("clusters", 0)
 			w.done()
 			w.clock.Step(time.Minute)
@@ -61,7 +61,7 @@ func TestProgress(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWatched()
+			w := newProgressTest()
 			tc.work(w)
 			if w.out.String() != tc.want {
 				t.Errorf("got %q, want %q", w.out.String(), tc.want)

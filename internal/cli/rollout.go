@@ -18,7 +18,7 @@ import (
 	reading "github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/internal/source/file"
 	"github.com/berth-project/berth/rollout"
-	"github.com/berth-project/berth/rollout/rehearsal"
+	"github.com/berth-project/berth/rollout/simulation"
 )
 
 const rolloutPlanLong = `Show how a strategy brings a change to the clusters of a placement, and write nothing.
@@ -56,15 +56,15 @@ const rolloutPlanExamples = `  # In which order would the clusters of placement 
   # How does it go when 5 % of the clusters fail and each takes about 10 minutes?
   kubectl berth rollout plan web -n shop --strategy strategy.yaml --simulate --failure-rate 0.05 --duration 10m --seed 7`
 
-// rolloutPlan is the command line of `kubectl berth rollout plan`.
-type rolloutPlan struct {
-	world *world
-	clock clock.PassiveClock
+// rolloutPlanOptions is the command line of `kubectl berth rollout plan`.
+type rolloutPlanOptions struct {
+	source *fleetSource
+	clock  clock.PassiveClock
 
 	strategyFile, statusFile string
 	output, now              string
 	simulate                 bool
-	fleet                    rehearsal.Fleet
+	fleet                    simulation.Fleet
 
 	// namespace and name are of the placement, empty where the command line does not say; at is the instant to plan for.
 	namespace, name string
@@ -83,13 +83,13 @@ func newRollout(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 }
 
 func newRolloutPlan(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	p := &rolloutPlan{world: newWorld(streams, clock), clock: clock}
+	p := &rolloutPlanOptions{source: newFleetSource(streams, clock), clock: clock}
 	cmd := &cobra.Command{
 		Use:               "plan [PLACEMENT] --strategy FILE [flags]",
 		Short:             "Show the waves of a rollout, its next step, or a whole one played",
 		Long:              rolloutPlanLong,
 		Example:           rolloutPlanExamples,
-		ValidArgsFunction: p.world.hubFlags.completeOne(placementKind()),
+		ValidArgsFunction: p.source.hubFlags.completeOne(placementKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := p.complete(cmd, args); err != nil {
 				return usageError{cmd, err}
@@ -109,17 +109,17 @@ func newRolloutPlan(streams genericiooptions.IOStreams, clock clock.PassiveClock
 	flags.DurationVar(&p.fleet.Duration, "duration", 5*time.Minute, "`time` that a cluster takes on average, with --simulate")
 	flags.Float64Var(&p.fleet.Spread, "spread", 0.5, "`share` of --duration that clusters take more or less, from 0 to 1, with --simulate")
 	flags.Uint64Var(&p.fleet.Seed, "seed", 1, "`number` that what becomes of each cluster is drawn by, with --simulate")
-	p.world.addFlags(flags)
-	p.world.hubFlags.completeFlags(cmd, []string{"table", "yaml", "json"})
+	p.source.addFlags(flags)
+	p.source.hubFlags.completeFlags(cmd, []string{"table", "yaml", "json"})
 	return cmd
 }
 
 // complete checks the command line.
-func (p *rolloutPlan) complete(cmd *cobra.Command, args []string) error {
+func (p *rolloutPlanOptions) complete(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return fmt.Errorf("unexpected argument %q: one placement is planned at a time", args[1])
 	}
-	p.namespace = p.world.hubFlags.namespace()
+	p.namespace = p.source.hubFlags.namespace()
 	if len(args) == 1 {
 		p.name = args[0]
 		if namespace, name, qualified := strings.Cut(p.name, "/"); qualified {
@@ -145,7 +145,7 @@ func (p *rolloutPlan) complete(cmd *cobra.Command, args []string) error {
 // maxDuration keeps what a play adds up to within the calendar.
 const maxDuration = 30 * 24 * time.Hour
 
-func (p *rolloutPlan) completeSimulation(cmd *cobra.Command) error {
+func (p *rolloutPlanOptions) completeSimulation(cmd *cobra.Command) error {
 	for _, name := range []string{"failure-rate", "hang-rate", "duration", "spread", "seed"} {
 		if !p.simulate && cmd.Flags().Changed(name) {
 			return fmt.Errorf("--%s is read with --simulate only", name)
@@ -163,7 +163,7 @@ func (p *rolloutPlan) completeSimulation(cmd *cobra.Command) error {
 	return nil
 }
 
-func (p *rolloutPlan) run(ctx context.Context) error {
+func (p *rolloutPlanOptions) run(ctx context.Context) error {
 	strategy, err := readStrategy(p.strategyFile)
 	if err != nil {
 		return err
@@ -180,10 +180,10 @@ func (p *rolloutPlan) run(ctx context.Context) error {
 	groups := rollout.Groups{
 		Groups: set.Groups(), ClustersPerDecisionGroup: placement.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup,
 	}
-	play := rehearsal.Play{Strategy: strategy, Groups: groups, Statuses: statuses, Fleet: p.fleet, Start: p.at}
+	play := simulation.Run{Strategy: strategy, Groups: groups, Statuses: statuses, Fleet: p.fleet, Start: p.at}
 	made := newRolloutReport(placement, play)
 	for _, to := range made.first.Unmatched {
-		printf(p.world.streams.ErrOut, "warning: the strategy names %s, which the placement does not have\n", rollout.Reference(to))
+		printf(p.source.streams.ErrOut, "warning: the strategy names %s, which the placement does not have\n", rollout.Reference(to))
 	}
 	switch {
 	case p.simulate:
@@ -197,32 +197,32 @@ func (p *rolloutPlan) run(ctx context.Context) error {
 	if err := made.print(&out, p.output); err != nil {
 		return err
 	}
-	if _, err := p.world.streams.Out.Write(out.Bytes()); err != nil {
+	if _, err := p.source.streams.Out.Write(out.Bytes()); err != nil {
 		return fmt.Errorf("writing the result: %w", err)
 	}
 	return nil
 }
 
 // read returns the placement and what it has decided.
-func (p *rolloutPlan) read(ctx context.Context) (*clusterv1beta1.Placement, reading.Set, error) {
+func (p *rolloutPlanOptions) read(ctx context.Context) (*clusterv1beta1.Placement, reading.Decisions, error) {
 	namespace := p.namespace
 	if namespace == "" {
 		var err error
-		if namespace, err = p.world.namespace(); err != nil {
-			return nil, reading.Set{}, err
+		if namespace, err = p.source.namespace(); err != nil {
+			return nil, reading.Decisions{}, err
 		}
 	}
-	bundle, err := p.world.bundle(ctx, reach{kinds: []kind{placementKind(), decisionKind()}, namespace: namespace})
+	bundle, err := p.source.load(ctx, scope{kinds: []kind{placementKind(), decisionKind()}, namespace: namespace})
 	if err != nil {
-		return nil, reading.Set{}, err
+		return nil, reading.Decisions{}, err
 	}
 	placement, err := p.choose(bundle.Placements, namespace)
 	if err != nil {
-		return nil, reading.Set{}, err
+		return nil, reading.Decisions{}, err
 	}
 	key := file.KeyOf(placement)
 	slices := bundle.Decisions[key]
-	if len(slices) == 0 && p.world.offline() {
+	if len(slices) == 0 && p.source.offline() {
 		for _, made := range decide(bundle, p.at) {
 			if made.key == key {
 				return made.placement, reading.Of(made.slices...), nil
@@ -233,7 +233,7 @@ func (p *rolloutPlan) read(ctx context.Context) (*clusterv1beta1.Placement, read
 }
 
 // choose returns the placement that the command line means.
-func (p *rolloutPlan) choose(from []*clusterv1beta1.Placement, namespace string) (*clusterv1beta1.Placement, error) {
+func (p *rolloutPlanOptions) choose(from []*clusterv1beta1.Placement, namespace string) (*clusterv1beta1.Placement, error) {
 	var found []*clusterv1beta1.Placement
 	var all []string
 	for _, placement := range from {
@@ -260,22 +260,22 @@ func (p *rolloutPlan) choose(from []*clusterv1beta1.Placement, namespace string)
 }
 
 // warn tells where there are no decisions, or they may be about to change.
-func (p *rolloutPlan) warn(placement *clusterv1beta1.Placement, set reading.Set) {
+func (p *rolloutPlanOptions) warn(placement *clusterv1beta1.Placement, set reading.Decisions) {
 	var signs []string
 	if len(set.Groups()) == 0 {
-		printf(p.world.streams.ErrOut, "warning: placement %s has decided nothing yet\n", file.KeyOf(placement))
+		printf(p.source.streams.ErrOut, "warning: placement %s has decided nothing yet\n", file.KeyOf(placement))
 	}
-	for _, tear := range set.Tears() {
+	for _, tear := range set.Inconsistencies() {
 		signs = append(signs, tear.String())
 	}
 	signs = append(signs, set.Disagreements(placement)...)
 	if len(signs) > 0 {
-		printf(p.world.streams.ErrOut, "warning: the decisions may be about to change: %s\n", names(signs, maxExamples))
+		printf(p.source.streams.ErrOut, "warning: the decisions may be about to change: %s\n", names(signs, maxExamples))
 	}
 }
 
-// openStrategy returns a strategy that nobody holds back, to see where it leads.
-func openStrategy(strategy *clusterv1alpha1.RolloutStrategy) *clusterv1alpha1.RolloutStrategy {
+// unheldStrategy returns a strategy that nobody holds back, to see where it leads.
+func unheldStrategy(strategy *clusterv1alpha1.RolloutStrategy) *clusterv1alpha1.RolloutStrategy {
 	out := strategy.DeepCopy()
 	out.Paused, out.Approval = false, nil
 	return out

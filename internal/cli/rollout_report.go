@@ -16,7 +16,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/internal/source/file"
 	"github.com/berth-project/berth/rollout"
-	"github.com/berth-project/berth/rollout/rehearsal"
+	"github.com/berth-project/berth/rollout/simulation"
 )
 
 // rolloutReport is what is printed of a rollout. Exactly one of Waves, Next and Timeline is set.
@@ -29,7 +29,7 @@ type rolloutReport struct {
 	Remarks        []string                    `json:"remarks,omitempty"`
 	Waves          []rolloutWave               `json:"waves,omitempty"`
 	Next           *rolloutNext                `json:"next,omitempty"`
-	Timeline       []rolloutMoment             `json:"timeline,omitempty"`
+	Timeline       []rolloutTimelineRow        `json:"timeline,omitempty"`
 	Outcome        string                      `json:"outcome,omitempty"`
 
 	// first is the step at the start.
@@ -58,8 +58,8 @@ type rolloutRow struct {
 	Clusters []string     `json:"clusters"`
 }
 
-// rolloutMoment is an instant of a play.
-type rolloutMoment struct {
+// rolloutTimelineRow is an instant of a play.
+type rolloutTimelineRow struct {
 	After     string        `json:"after"`
 	Phase     rollout.Phase `json:"phase"`
 	Started   []string      `json:"started,omitempty"`
@@ -69,7 +69,7 @@ type rolloutMoment struct {
 	UnderWay  int           `json:"underWay"`
 }
 
-func newRolloutReport(placement *clusterv1beta1.Placement, play rehearsal.Play) *rolloutReport {
+func newRolloutReport(placement *clusterv1beta1.Placement, play simulation.Run) *rolloutReport {
 	first := rollout.Next(play.Strategy, play.Groups, play.Statuses, play.Start)
 	return &rolloutReport{
 		Placement: file.KeyOf(placement).String(), Type: cmp.Or(play.Strategy.Type, clusterv1alpha1.All),
@@ -78,14 +78,14 @@ func newRolloutReport(placement *clusterv1beta1.Placement, play rehearsal.Play) 
 }
 
 // waves plays the rollout with clusters that all succeed after the same time, and notes who starts together.
-func (r *rolloutReport) waves(play rehearsal.Play) {
+func (r *rolloutReport) waves(play simulation.Run) {
 	strategy := play.Strategy
 	if strategy.Paused {
 		r.Remarks = append(r.Remarks, "paused: nobody starts until it is resumed")
 	}
-	play.Strategy, play.Fleet = openStrategy(strategy), rehearsal.Fleet{Duration: time.Second}
+	play.Strategy, play.Fleet = unheldStrategy(strategy), simulation.Fleet{Duration: time.Second}
 	r.Waves = []rolloutWave{}
-	for moment := range play.Moments() {
+	for moment := range play.Events() {
 		if len(moment.Step.Apply) == 0 {
 			continue
 		}
@@ -142,13 +142,13 @@ func stamp(at time.Time) *metav1.Time {
 }
 
 // timeline plays the rollout and notes every instant at which something happened.
-func (r *rolloutReport) timeline(play rehearsal.Play) {
-	r.Timeline = []rolloutMoment{}
+func (r *rolloutReport) timeline(play simulation.Run) {
+	r.Timeline = []rolloutTimelineRow{}
 	given := map[string]bool{}
 	last := r.first
 	took := time.Duration(0)
-	for moment := range play.Moments() {
-		row := rolloutMoment{
+	for moment := range play.Events() {
+		row := rolloutTimelineRow{
 			After: moment.At.Sub(play.Start).String(), Phase: moment.Step.Phase, Started: moment.Step.Apply,
 			Succeeded: moment.Succeeded, Failed: moment.Failed, UnderWay: moment.Step.InFlight,
 		}
@@ -220,7 +220,7 @@ func (r *rolloutReport) waveRows(table *table) {
 	table.row("WAVE", "COUNT", "GROUPS", "NEEDS-APPROVAL", "CLUSTERS")
 	for i, wave := range r.Waves {
 		table.row(strconv.Itoa(i+1), strconv.Itoa(len(wave.Clusters)), names(wave.Groups, maxExamples),
-			cmp.Or(names(wave.NeedsApproval, maxExamples), none), names(wave.Clusters, maxMembers))
+			cmp.Or(names(wave.NeedsApproval, maxExamples), dash), names(wave.Clusters, maxMembers))
 	}
 }
 
@@ -231,7 +231,7 @@ func (r *rolloutReport) nextRows(w io.Writer, table *table) {
 	}
 	table.row("CODE", "COUNT", "WHY", "UNTIL", "CLUSTERS")
 	for _, row := range r.Next.Verdicts {
-		until := none
+		until := dash
 		if row.Until != nil {
 			until = row.Until.UTC().Format(time.RFC3339)
 		}
@@ -243,14 +243,14 @@ func (r *rolloutReport) timelineRows(table *table) {
 	table.row("AFTER", "PHASE", "UNDER-WAY", "STARTED", "SUCCEEDED", "FAILED", "TIMED-OUT")
 	for _, row := range r.Timeline {
 		table.row(row.After, string(row.Phase), strconv.Itoa(row.UnderWay),
-			counted(row.Started), counted(row.Succeeded), counted(row.Failed), counted(row.TimedOut))
+			countAndNames(row.Started), countAndNames(row.Succeeded), countAndNames(row.Failed), countAndNames(row.TimedOut))
 	}
 }
 
-// counted returns how many clusters there are, and the first of them.
-func counted(clusters []string) string {
+// countAndNames returns how many clusters there are, and the first of them.
+func countAndNames(clusters []string) string {
 	if len(clusters) == 0 {
-		return none
+		return dash
 	}
 	return strings.Join([]string{strconv.Itoa(len(clusters)), names(clusters, maxExamples)}, ": ")
 }

@@ -22,7 +22,7 @@ func strategyFile(t *testing.T, text string) string {
 }
 
 // plan runs the command over the files in testdata.
-func plan(t *testing.T, args ...string) outcome {
+func plan(t *testing.T, args ...string) result {
 	t.Helper()
 	return run(t, "", append([]string{"rollout", "plan", "-f", rolloutFile("placement.yaml")}, args...)...)
 }

@@ -28,7 +28,7 @@ command line is wrong.`,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	streams = safe(streams)
+	streams = sanitizeStreams(streams)
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
@@ -49,7 +49,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, below.Name())
 		}
 	}
-	return usageError{cmd, fmt.Errorf("unknown command %q%s", args[0], suggest.Question(args[0], names))}
+	return usageError{cmd, fmt.Errorf("unknown command %q%s", args[0], suggest.DidYouMean(args[0], names))}
 }
 
 // flagError reports flags that cannot be read. Where a word before them names no command, their command is not known, and that
@@ -68,5 +68,5 @@ func flagError(cmd *cobra.Command, err error) error {
 			names = append(names, "--"+flag.Name)
 		}
 	})
-	return usageError{cmd, fmt.Errorf("%w%s", err, suggest.Question("--"+missing.GetSpecifiedName(), names))}
+	return usageError{cmd, fmt.Errorf("%w%s", err, suggest.DidYouMean("--"+missing.GetSpecifiedName(), names))}
 }

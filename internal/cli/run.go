@@ -52,7 +52,7 @@ func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams
 
 // Run runs the command line and returns the exit code.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, clock clock.PassiveClock) (code int) {
-	streams = safe(streams)
+	streams = sanitizeStreams(streams)
 	defer func() {
 		if broken := recover(); broken != nil {
 			fmt.Fprintf(streams.ErrOut, "error: Berth broke a rule of its own, which is a defect; please report it with the input and what follows: %v\n\n%s",
@@ -71,14 +71,14 @@ func report(err error, streams genericiooptions.IOStreams) int {
 	if err == nil || errors.Is(err, syscall.EPIPE) {
 		return ExitOK
 	}
-	if errors.Is(err, movedError{}) {
+	if errors.Is(err, decisionsChangedError{}) {
 		return ExitUnsatisfied
 	}
 	if unsatisfied, ok := errors.AsType[unsatisfiedError](err); ok {
 		fmt.Fprintf(streams.ErrOut, "%s\n", escape.Lines(unsatisfied.Error()))
 		return ExitUnsatisfied
 	}
-	if failed, ok := errors.AsType[failedError](err); ok {
+	if failed, ok := errors.AsType[scenariosFailedError](err); ok {
 		fmt.Fprintf(streams.ErrOut, "%s\n", escape.Lines(failed.Error()))
 		return ExitUnsatisfied
 	}

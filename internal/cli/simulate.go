@@ -71,8 +71,8 @@ const simulateExamples = `  # What would the placements in a folder select from 
   # The decisions themselves
   kubectl berth simulate -f fleet.yaml -o json | jq -r '.items[].status.decisions[]?.clusterName'`
 
-// simulate is the command line of `kubectl berth simulate`.
-type simulate struct {
+// simulateOptions is the command line of `kubectl berth simulate`.
+type simulateOptions struct {
 	streams genericiooptions.IOStreams
 	clock   clock.PassiveClock
 
@@ -84,11 +84,11 @@ type simulate struct {
 	output           string
 	requireSatisfied bool
 	validate         validateFlag
-	generated        generated
+	generated        generatedFleet
 }
 
 func newSimulate(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	s := &simulate{streams: streams, clock: clock}
+	s := &simulateOptions{streams: streams, clock: clock}
 	cmd := &cobra.Command{
 		Use:     "simulate -f FILE... [--fleet N] [flags]",
 		Short:   "Decide placements offline, from files",
@@ -114,58 +114,58 @@ func newSimulate(streams genericiooptions.IOStreams, clock clock.PassiveClock) *
 	flags.BoolVar(&s.requireSatisfied, "require-satisfied", false, "exit with 1 when a placement is not satisfied")
 	s.validate.add(cmd)
 	s.generated.addFlags(flags)
-	complete(cmd, "output", completeOutputs([]string{"table", "yaml", "json"}))
-	complete(cmd, "namespace", cobra.NoFileCompletions) // files have namespaces of their own
+	registerCompletion(cmd, "output", completeOutputs([]string{"table", "yaml", "json"}))
+	registerCompletion(cmd, "namespace", cobra.NoFileCompletions) // files have namespaces of their own
 	return cmd
 }
 
-// printer writes decisions in one of the forms.
-type printer func(w io.Writer, decided []decision) error
+// decisionPrinter writes decisions in one of the forms.
+type decisionPrinter func(w io.Writer, decided []decision) error
 
-// asked is what the flags ask for.
-type asked struct {
-	now   time.Time
-	stops []stop
-	form  printer
+// simulateInput is what the flags ask for.
+type simulateInput struct {
+	now      time.Time
+	instants []requestedInstant
+	form     decisionPrinter
 }
 
 // complete checks the flags.
-func (s *simulate) complete(flags *pflag.FlagSet) (asked, error) {
+func (s *simulateOptions) complete(flags *pflag.FlagSet) (simulateInput, error) {
 	if err := errors.Join(s.generated.check(flags), s.validate.Check()); err != nil {
-		return asked{}, err
+		return simulateInput{}, err
 	}
 	switch {
 	case len(s.files) > 0:
 	case s.generated.clusters == 0:
-		return asked{}, errors.New("nothing to read: give at least one file, folder or - with -f")
+		return simulateInput{}, errors.New("nothing to read: give at least one file, folder or - with -f")
 	case !s.generated.printed:
-		return asked{}, errors.New("a fleet alone has nothing to decide: give placements with -f, or see it with --print-fleet")
+		return simulateInput{}, errors.New("a fleet alone has nothing to decide: give placements with -f, or see it with --print-fleet")
 	}
-	form, known := map[string]printer{"table": printTable, "yaml": printYAML, "json": printJSON}[s.output]
+	form, known := map[string]decisionPrinter{"table": printTable, "yaml": printYAML, "json": printJSON}[s.output]
 	if !known {
-		return asked{}, fmt.Errorf("unknown output %q: use table, yaml or json", s.output)
+		return simulateInput{}, fmt.Errorf("unknown output %q: use table, yaml or json", s.output)
 	}
 	now := s.clock.Now()
 	if s.now != "" {
 		var err error
 		if now, err = time.Parse(time.RFC3339, s.now); err != nil {
-			return asked{}, fmt.Errorf("--now %q is not in RFC 3339 form, such as 2026-11-20T10:00:00Z", s.now)
+			return simulateInput{}, fmt.Errorf("--now %q is not in RFC 3339 form, such as 2026-11-20T10:00:00Z", s.now)
 		}
 	}
 	if len(s.at) > 0 {
 		now = now.Truncate(time.Second) // a hub keeps instants without fractions
 	}
-	stops, err := readStops(s.at, now)
-	return asked{now, stops, form}, err
+	stops, err := readInstants(s.at, now)
+	return simulateInput{now, stops, form}, err
 }
 
-func (s *simulate) run(ctx context.Context, of asked) error {
+func (s *simulateOptions) run(ctx context.Context, of simulateInput) error {
 	loader := file.Loader{Stdin: s.streams.In, Recursive: s.recursive, Namespace: s.namespace, Validation: s.validate.Validation}
 	bundle, err := loader.Load(ctx, s.files)
 	if err != nil {
 		return err
 	}
-	remark(s.streams.ErrOut, bundle)
+	printWarnings(s.streams.ErrOut, bundle)
 	if s.generated.printed {
 		return s.generated.printFleet(s.streams.Out, bundle.Placements, s.output)
 	}
@@ -190,8 +190,8 @@ func (s *simulate) run(ctx context.Context, of asked) error {
 }
 
 // decide writes what is decided now and at the stops, and returns who is not satisfied.
-func (s *simulate) decide(ctx context.Context, w io.Writer, bundle *file.Bundle, of asked) (unsatisfiedError, error) {
-	if len(of.stops) == 0 {
+func (s *simulateOptions) decide(ctx context.Context, w io.Writer, bundle *file.Bundle, of simulateInput) (unsatisfiedError, error) {
+	if len(of.instants) == 0 {
 		decided := decide(bundle, of.now)
 		return notSatisfied(decided), of.form(w, decided)
 	}
@@ -204,7 +204,7 @@ func (s *simulate) decide(ctx context.Context, w io.Writer, bundle *file.Bundle,
 			return nil, err
 		}
 	}
-	later, err := walk(ctx, moves, t, of.stops)
+	later, err := runInstants(ctx, moves, t, of.instants)
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func TestOutputFedBackIsAFixedPoint(t *testing.T) {
 		for _, form := range []string{"yaml", "json"} {
 			t.Run(filepath.Base(input)+"/"+form, func(t *testing.T) {
 				first := run(t, "", "simulate", "-f", input, "-o", form, "--validate", "ignore")
-				again := run(t, first.out+"\n---\n"+others(t, input, first.out),
+				again := run(t, first.out+"\n---\n"+otherObjects(t, input, first.out),
 					"simulate", "-f", "-", "-o", form, "--now", "2026-11-20T10:05:00Z", "--validate", "ignore")
 				if again.code != cli.ExitOK {
 					t.Fatalf("exit code %d, standard error:\n%s", again.code, again.errOut)
@@ -124,8 +124,8 @@ func TestOutputFedBackIsAFixedPoint(t *testing.T) {
 	}
 }
 
-// others returns the objects of an input that are neither placements nor the decisions of those placements.
-func others(t *testing.T, input, result string) string {
+// otherObjects returns the objects of an input that are neither placements nor the decisions of those placements.
+func otherObjects(t *testing.T, input, result string) string {
 	t.Helper()
 	placements := map[string]bool{}
 	for _, object := range items(t, result) {
@@ -205,7 +205,7 @@ func items(t *testing.T, text string) []item {
 	}
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "\n...\n", "\n---\n"), "%YAML 1.1\n")
 	for part := range strings.SplitSeq("\n"+text, "\n---") {
-		for _, part := range jsonInARow(part) {
+		for _, part := range splitJSON(part) {
 			data, err := yaml.YAMLToJSON([]byte(part))
 			if err != nil {
 				t.Fatal(err)
@@ -218,8 +218,8 @@ func items(t *testing.T, text string) []item {
 	return out
 }
 
-// jsonInARow cuts a document before each line that starts a JSON object.
-func jsonInARow(part string) []string {
+// splitJSON cuts a document before each line that starts a JSON object.
+func splitJSON(part string) []string {
 	return strings.Split(strings.ReplaceAll(part, "\n{", "\n\x00{"), "\x00")
 }
 
@@ -379,9 +379,9 @@ func TestNamespaceFlag(t *testing.T) {
 	}
 }
 
-// TestAGateNeverPassesForInputThatDecidesNothing holds that files without a placement, with an unknown kind of Berth's groups
+// TestInputWithoutAPlacementIsRefused holds that files without a placement, with an unknown kind of Berth's groups
 // or with an unknown field are refused by every command that a pipeline checks with.
-func TestAGateNeverPassesForInputThatDecidesNothing(t *testing.T) {
+func TestInputWithoutAPlacementIsRefused(t *testing.T) {
 	const group = "apiVersion: cluster.open-cluster-management.io/v1beta1\n"
 	for name, tc := range map[string]struct{ input, want string }{
 		"no placement":    {fleet, "no Placement is given"},
@@ -403,23 +403,23 @@ func TestAGateNeverPassesForInputThatDecidesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, form := range forms {
-				refuses(t, tc.want, run(t, "", "simulate", "-f", base, "-o", form, "--require-satisfied"))
+				checkRefused(t, tc.want, run(t, "", "simulate", "-f", base, "-o", form, "--require-satisfied"))
 			}
-			refuses(t, tc.want, run(t, "", "diff", "--base", base, "--remove", "a"))
-			refuses(t, strings.ReplaceAll(tc.want, "no Placement is given", "has no Placement"), run(t, "", "test", played))
+			checkRefused(t, tc.want, run(t, "", "diff", "--base", base, "--remove", "a"))
+			checkRefused(t, strings.ReplaceAll(tc.want, "no Placement is given", "has no Placement"), run(t, "", "test", played))
 		})
 	}
 }
 
-// refuses holds that a command was refused for a reason.
-func refuses(t *testing.T, reason string, got outcome) {
+// checkRefused holds that a command was refused for a reason.
+func checkRefused(t *testing.T, reason string, got result) {
 	t.Helper()
 	if got.code != cli.ExitRefused || strings.Contains(got.out, "1 passed") || !strings.Contains(got.errOut, reason) {
 		t.Errorf("exit code %d, standard output %q, standard error %q; want 2, and %q", got.code, got.out, got.errOut, reason)
 	}
 }
 
-func TestValidateSaysWhatBecomesOfUnknownFields(t *testing.T) {
+func TestValidateUnknownFields(t *testing.T) {
 	input := fleet + "\n---\napiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placment\nmetadata: {name: q}\n" + placement("p", "", "numberOfCluster: 3")
 	for level, want := range map[string][]string{
 		"warn": {

@@ -10,9 +10,9 @@ import (
 	"github.com/berth-project/berth/internal/cli"
 )
 
-// pace is a fleet whose decisions change by themselves: a toleration runs out for three clusters, which the disruption
+// timedFleet is a fleet whose decisions change by themselves: a toleration runs out for three clusters, which the disruption
 // policy lets go one every ten minutes.
-const pace = `
+const timedFleet = `
 {apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: a1, labels: {region: a}}, spec: {taints: [{key: dark, effect: NoSelect, timeAdded: "2026-11-20T09:59:00Z"}]}}
 ---
 {apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: a2, labels: {region: a}}, spec: {taints: [{key: dark, effect: NoSelect, timeAdded: "2026-11-20T09:59:00Z"}]}}
@@ -26,14 +26,14 @@ const pace = `
 {apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: b3, labels: {region: b}}}
 ` + "---" + fleet
 
-const slowly = "numberOfClusters: 3, tolerations: [{key: dark, operator: Exists, tolerationSeconds: 300}], " +
+const slowPlacementSpec = "numberOfClusters: 3, tolerations: [{key: dark, operator: Exists, tolerationSeconds: 300}], " +
 	"disruptionPolicy: {maxUnavailable: 1, interval: 10m}, predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [{key: region, operator: Exists}]}}}]"
 
-func paced() string {
-	return pace + placement("p", "", slowly) + slice("p-decision-1", "", "a1, reason: ''}, {clusterName: a2, reason: ''}, {clusterName: a3")
+func timedInput() string {
+	return timedFleet + placement("p", "", slowPlacementSpec) + slice("p-decision-1", "", "a1, reason: ''}, {clusterName: a2, reason: ''}, {clusterName: a3")
 }
 
-func TestTimeGoesBy(t *testing.T) {
+func TestSimulateAtInstants(t *testing.T) {
 	cases := map[string][]string{
 		"offsets":                  {"--at", "+5m", "--at", "+20m", "--at", "+1h"},
 		"instants in another zone": {"--at", "2026-11-20T11:05:00+01:00", "--at", "2026-11-20T12:00:00Z"},
@@ -42,7 +42,7 @@ func TestTimeGoesBy(t *testing.T) {
 	}
 	for name, args := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := run(t, paced(), append([]string{"simulate", "-f", "-"}, args...)...)
+			got := run(t, timedInput(), append([]string{"simulate", "-f", "-"}, args...)...)
 			if got.code != cli.ExitOK {
 				t.Fatalf("exit code %d, standard error:\n%s", got.code, got.errOut)
 			}
@@ -51,20 +51,20 @@ func TestTimeGoesBy(t *testing.T) {
 	}
 }
 
-// TestTheEndIsThatOfSteps goes to an instant in one go, and in a run for each step whose input is the output of the one
+// TestLastInstantEqualsTheSumOfSteps goes to an instant in one go, and in a run for each step whose input is the output of the one
 // before, as a hub that is restarted would.
-func TestTheEndIsThatOfSteps(t *testing.T) {
+func TestLastInstantEqualsTheSumOfSteps(t *testing.T) {
 	steps := []string{"10:00:00", "10:04:00", "10:05:00", "10:14:00", "10:24:00", "10:40:00"}
-	last := paced()
+	last := timedInput()
 	for _, at := range steps {
 		got := run(t, last, "simulate", "-f", "-", "-o", "yaml", "--now", "2026-11-20T"+at+"Z")
 		if got.code != cli.ExitOK {
 			t.Fatalf("at %s: %s", at, got.errOut)
 		}
-		last = pace + "\n---\n" + got.out
+		last = timedFleet + "\n---\n" + got.out
 	}
-	_, want, _ := strings.Cut(last, pace+"\n---\n")
-	got := run(t, paced(), "simulate", "-f", "-", "-o", "yaml", "--now", "2026-11-20T10:00:00Z", "--at", "+40m")
+	_, want, _ := strings.Cut(last, timedFleet+"\n---\n")
+	got := run(t, timedInput(), "simulate", "-f", "-", "-o", "yaml", "--now", "2026-11-20T10:00:00Z", "--at", "+40m")
 	if diff := cmp.Diff(want, got.out); diff != "" {
 		t.Errorf("the end (-by steps +in one go):\n%s", diff)
 	}
@@ -73,9 +73,9 @@ func TestTheEndIsThatOfSteps(t *testing.T) {
 	}
 }
 
-// TestATaintWithoutATimeIsThereSinceNow holds the toleration to the instant that a hub would have noted.
-func TestATaintWithoutATimeIsThereSinceNow(t *testing.T) {
-	input := strings.ReplaceAll(paced(), `, timeAdded: "2026-11-20T09:59:00Z"`, "")
+// TestTaintWithoutATimeStartsNow holds the toleration to the instant that a hub would have noted.
+func TestTaintWithoutATimeStartsNow(t *testing.T) {
+	input := strings.ReplaceAll(timedInput(), `, timeAdded: "2026-11-20T09:59:00Z"`, "")
 	for offset, want := range map[string]string{"+299s": "a1 a2 a3", "+300s": "a2 a3 b1"} {
 		got := run(t, input, "simulate", "-f", "-", "-o", "json", "--at", offset)
 		if diff := cmp.Diff(strings.Fields(want), decisions(t, got.out)["p"]); diff != "" {
@@ -85,7 +85,7 @@ func TestATaintWithoutATimeIsThereSinceNow(t *testing.T) {
 }
 
 func TestRequireSatisfiedLooksAtEveryInstant(t *testing.T) {
-	input := strings.ReplaceAll(paced(), "disruptionPolicy: {maxUnavailable: 1, interval: 10m}, ", "") +
+	input := strings.ReplaceAll(timedInput(), "disruptionPolicy: {maxUnavailable: 1, interval: 10m}, ", "") +
 		placement("q", "", "numberOfClusters: 2, tolerations: [{key: dark, operator: Exists, tolerationSeconds: 300}], predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {region: a}}}}]")
 	got := run(t, input, "simulate", "-f", "-", "--require-satisfied", "--at", "+1h")
 	const want = "1 placement not satisfied:\n  2026-11-20T11:00:00Z: default/q: NoManagedClusterMatched: "
@@ -97,7 +97,7 @@ func TestRequireSatisfiedLooksAtEveryInstant(t *testing.T) {
 	}
 }
 
-func TestAFleetIsGenerated(t *testing.T) {
+func TestGeneratedFleet(t *testing.T) {
 	input := placement("p", "namespace: shop", "numberOfClusters: 3") + placement("q", "namespace: shop", "clusterSets: [set-00]") + `
 ---
 {apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSetBinding, metadata: {name: set-00, namespace: shop}, spec: {clusterSet: set-00}}`
@@ -120,7 +120,7 @@ func TestAFleetIsGenerated(t *testing.T) {
 	}
 }
 
-func TestAFleetThatClashesIsRefused(t *testing.T) {
+func TestGeneratedFleetConflictIsRefused(t *testing.T) {
 	for kind, object := range map[string]string{
 		"ManagedCluster cluster-00001":           "apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: cluster-00001}",
 		"ManagedClusterSet fleet":                "apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSet, metadata: {name: fleet}",

@@ -14,29 +14,29 @@ import (
 )
 
 const (
-	// maxStops is how many instants a command line may ask for.
-	maxStops = 100
+	// maxRequestedInstants is how many instants a command line may ask for.
+	maxRequestedInstants = 100
 
-	nextStop = "next"
+	nextKeyword = "next"
 )
 
-// stop is an instant that --at asks for.
-type stop struct {
+// requestedInstant is an instant that --at asks for.
+type requestedInstant struct {
 	text string
 	// at is zero for the next instant at which the hub looks again.
 	at time.Time
 }
 
-// readStops reads the values of --at, which are in order. Offsets count from start.
-func readStops(values []string, start time.Time) ([]stop, error) {
-	if len(values) > maxStops {
-		return nil, fmt.Errorf("--at is given %d times: at most %d instants can be asked for", len(values), maxStops)
+// readInstants reads the values of --at, which are in order. Offsets count from start.
+func readInstants(values []string, start time.Time) ([]requestedInstant, error) {
+	if len(values) > maxRequestedInstants {
+		return nil, fmt.Errorf("--at is given %d times: at most %d instants can be asked for", len(values), maxRequestedInstants)
 	}
-	out := make([]stop, 0, len(values))
+	out := make([]requestedInstant, 0, len(values))
 	last := start
 	for _, value := range values {
-		if value == nextStop {
-			out = append(out, stop{text: value})
+		if value == nextKeyword {
+			out = append(out, requestedInstant{text: value})
 			continue
 		}
 		at, err := readInstant(value, start)
@@ -47,7 +47,7 @@ func readStops(values []string, start time.Time) ([]stop, error) {
 			return nil, fmt.Errorf("--at %s is before %s: give instants in order, from now on", value, instant(last))
 		}
 		last = at
-		out = append(out, stop{value, at})
+		out = append(out, requestedInstant{value, at})
 	}
 	return out, nil
 }
@@ -66,11 +66,11 @@ func readInstant(value string, start time.Time) (time.Time, error) {
 
 var errNothingNext = errors.New("nothing changes by itself any more")
 
-// reach advances to a stop. The error is errNothingNext where the hub never looks again.
-func (s stop) reach(ctx context.Context, t *timeline) ([]moment, error) {
+// advance advances to a stop. The error is errNothingNext where the hub never looks again.
+func (s requestedInstant) advance(ctx context.Context, t *timeline) ([]timelineStep, error) {
 	to := s.at
 	if to.IsZero() {
-		next, ok := t.next()
+		next, ok := t.nextInstant()
 		if !ok {
 			return nil, errNothingNext
 		}
@@ -82,12 +82,12 @@ func (s stop) reach(ctx context.Context, t *timeline) ([]moment, error) {
 	return t.advance(ctx, to)
 }
 
-// walk goes from stop to stop, writes what moves at each, and returns who was not satisfied at one of them. Where nothing
+// runInstants goes from stop to stop, writes what moves at each, and returns who was not satisfied at one of them. Where nothing
 // changes by itself any more, the stops after are of no use.
-func walk(ctx context.Context, w io.Writer, t *timeline, stops []stop) (unsatisfiedError, error) {
+func runInstants(ctx context.Context, w io.Writer, t *timeline, stops []requestedInstant) (unsatisfiedError, error) {
 	var unsatisfied unsatisfiedError
 	for _, s := range stops {
-		moments, err := s.reach(ctx, t)
+		moments, err := s.advance(ctx, t)
 		if errors.Is(err, errNothingNext) {
 			break
 		}
@@ -101,7 +101,7 @@ func walk(ctx context.Context, w io.Writer, t *timeline, stops []stop) (unsatisf
 			unsatisfied = append(unsatisfied, instant(t.now)+": "+line)
 		}
 	}
-	if next, ok := t.next(); ok {
+	if next, ok := t.nextInstant(); ok {
 		fmt.Fprintf(w, "\nthe next instant at which a decision may change by itself is %s\n", instant(next))
 	} else {
 		fmt.Fprintf(w, "\n%s\n", errNothingNext)
@@ -110,7 +110,7 @@ func walk(ctx context.Context, w io.Writer, t *timeline, stops []stop) (unsatisf
 }
 
 // printMoments writes what moved on the way to a stop.
-func printMoments(w io.Writer, s stop, at time.Time, moments []moment) error {
+func printMoments(w io.Writer, s requestedInstant, at time.Time, moments []timelineStep) error {
 	title := instant(at)
 	if s.text != title {
 		title += " (" + s.text + ")"
@@ -120,13 +120,13 @@ func printMoments(w io.Writer, s stop, at time.Time, moments []moment) error {
 	table.row("AT", "PLACEMENT", "CHANGE", "COUNT", "CLUSTERS", "WHY")
 	moved := false
 	for _, m := range moments {
-		for _, one := range m.moves {
+		for _, one := range m.changes {
 			moved = true
-			count := none
+			count := dash
 			if len(one.clusters) > 0 {
 				count = fmt.Sprint(len(one.clusters))
 			}
-			table.row(instant(m.at), one.key.String(), one.change, count, one.clustersText(), cut(strings.Join(strings.Fields(one.why), " "), maxReason))
+			table.row(instant(m.at), one.key.String(), one.change, count, one.clustersText(), truncate(strings.Join(strings.Fields(one.why), " "), maxReason))
 		}
 	}
 	if !moved {

@@ -7,9 +7,9 @@ import (
 	"github.com/berth-project/berth/internal/cli"
 )
 
-// TestMisspeltWordsAreAnsweredWithTheNearest holds that a misspelt command, flag or kind is named, with what it most likely
+// TestMisspeltWordsGetASuggestion holds that a misspelt command, flag or kind is named, with what it most likely
 // stands for, whatever else is on the command line.
-func TestMisspeltWordsAreAnsweredWithTheNearest(t *testing.T) {
+func TestMisspeltWordsGetASuggestion(t *testing.T) {
 	t.Setenv("KUBECONFIG", "/dev/null")
 	for name, tc := range map[string]struct {
 		args []string
@@ -42,7 +42,7 @@ func TestMisspeltWordsAreAnsweredWithTheNearest(t *testing.T) {
 
 // TestKindsAreSpeltAsKubectlSpellsThem holds that every spelling of a kind and a name that kubectl takes means the same.
 func TestKindsAreSpeltAsKubectlSpellsThem(t *testing.T) {
-	want := look(t, "get", "cluster", "eu-2")
+	want := runGet(t, "get", "cluster", "eu-2")
 	for _, spelling := range [][]string{
 		{"clusters", "eu-2"},
 		{"managedcluster/eu-2"},
@@ -51,11 +51,11 @@ func TestKindsAreSpeltAsKubectlSpellsThem(t *testing.T) {
 		{"managedclusters.cluster.open-cluster-management.io/eu-2"},
 		{"managedclusters.v1.cluster.open-cluster-management.io", "eu-2"},
 	} {
-		if got := look(t, append([]string{"get"}, spelling...)...); got != want || got.code != cli.ExitOK {
+		if got := runGet(t, append([]string{"get"}, spelling...)...); got != want || got.code != cli.ExitOK {
 			t.Errorf("get %q: got %+v, want %+v", spelling, got, want)
 		}
 	}
-	if got, want := look(t, "tree", "mcl/eu-1"), look(t, "tree", "cluster", "eu-1"); got != want || got.code != cli.ExitOK {
+	if got, want := runGet(t, "tree", "mcl/eu-1"), runGet(t, "tree", "cluster", "eu-1"); got != want || got.code != cli.ExitOK {
 		t.Errorf("tree mcl/eu-1: got %+v, want %+v", got, want)
 	}
 	want = run(t, wideFleet(), "explain", "placement", "web", "-n", "shop", "-f", "-")
@@ -69,7 +69,7 @@ func TestKindsAreSpeltAsKubectlSpellsThem(t *testing.T) {
 
 // TestDeleteTakesTheKindsOfKubectl holds that each name of a kind deletes the same object.
 func TestDeleteTakesTheKindsOfKubectl(t *testing.T) {
-	deleted := func(object string) outcome {
+	deleted := func(object string) result {
 		return run(t, "", "diff", "--base", "testdata/look", "--delete", object)
 	}
 	for want, spellings := range map[string][]string{

@@ -23,7 +23,7 @@ const (
 	maxMembers  = 20
 	maxExamples = 5
 
-	none = "-"
+	dash = "-"
 )
 
 // printTable writes a summary of all placements, then for each its groups and the verdicts on those not selected.
@@ -35,7 +35,7 @@ func printTable(w io.Writer, decided []decision) error {
 	table.row("PLACEMENT", "SATISFIED", "REASON", "SELECTED", "WANTED", "GROUPS")
 	for _, d := range decided {
 		condition := d.satisfied()
-		table.row(d.key.String(), string(condition.Status), cmp.Or(condition.Reason, none),
+		table.row(d.key.String(), string(condition.Status), cmp.Or(condition.Reason, dash),
 			strconv.Itoa(len(d.clusters())), d.wanted(), strconv.Itoa(len(d.groups())))
 	}
 	if err := table.Flush(); err != nil {
@@ -67,7 +67,7 @@ func (d decision) wanted() string {
 // print writes the section of one placement.
 func (d decision) print(w io.Writer) error {
 	printf(w, "\n%s\n", d.key)
-	for _, line := range d.remarks() {
+	for _, line := range d.notes() {
 		printf(w, "  %s\n", line)
 	}
 	if err := printGroups(w, d.groups()); err != nil || d.result == nil {
@@ -83,8 +83,8 @@ func printGroups(w io.Writer, groups []shownGroup) error {
 	table := newTable(w, "  ")
 	table.row("GROUP", "NAME", "COUNT", "CLUSTERS")
 	for _, group := range groups {
-		table.row(cmp.Or(group.index, none), cmp.Or(group.name, none),
-			strconv.Itoa(len(group.clusters)), cmp.Or(names(group.clusters, maxMembers), none))
+		table.row(cmp.Or(group.index, dash), cmp.Or(group.name, dash),
+			strconv.Itoa(len(group.clusters)), cmp.Or(names(group.clusters, maxMembers), dash))
 	}
 	return table.Flush()
 }
@@ -95,23 +95,23 @@ func (d decision) printVerdicts(w io.Writer) error {
 	rows := slices.DeleteFunc(of.Rows(), func(row explain.Row) bool {
 		return row.Verdict == verdict.Selected.String() || row.Verdict == verdict.Kept.String()
 	})
-	return tellRows(w, "  ", rows, screenOf(w, os.Getenv))
+	return printVerdictRows(w, "  ", rows, screenOf(w, os.Getenv))
 }
 
-// remarks returns what a reader should know before the groups.
-func (d decision) remarks() []string {
+// notes returns what a reader should know before the groups.
+func (d decision) notes() []string {
 	var out []string
 	if condition := d.satisfied(); condition.Status != metav1.ConditionTrue && condition.Message != "" {
 		out = append(out, condition.Message)
 	}
 	if d.result == nil {
-		return append(out, "not decided: "+d.idle)
+		return append(out, "not decided: "+d.skipReason)
 	}
 	wrong := meta.FindStatusCondition(d.placement.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured)
 	if wrong != nil && wrong.Status == metav1.ConditionTrue {
 		out = append(out, "misconfigured: "+wrong.Message)
 	}
-	if !d.again {
+	if !d.hadDecisions {
 		return out
 	}
 	for _, change := range []struct {

@@ -40,8 +40,8 @@ const testExamples = `  # Play one scenario
 // maxScenarios is how many files are played at most.
 const maxScenarios = 1000
 
-// test is the command line of `kubectl berth test`.
-type test struct {
+// testOptions is the command line of `kubectl berth test`.
+type testOptions struct {
 	streams   genericiooptions.IOStreams
 	recursive bool
 	output    string
@@ -49,14 +49,14 @@ type test struct {
 }
 
 func newTest(streams genericiooptions.IOStreams) *cobra.Command {
-	t := &test{streams: streams}
+	t := &testOptions{streams: streams}
 	cmd := &cobra.Command{
 		Use:     "test FILE... [flags]",
 		Short:   "Play scenarios and check what is decided",
 		Long:    testLong,
 		Example: testExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			form, known := map[string]reporter{"text": reportText, "json": reportJSON, "junit": reportJUnit}[t.output]
+			form, known := map[string]reportPrinter{"text": reportText, "json": reportJSON, "junit": reportJUnit}[t.output]
 			switch {
 			case len(args) == 0:
 				return usageError{cmd, errors.New("nothing to play: give at least one scenario, or a folder of them")}
@@ -72,25 +72,25 @@ func newTest(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.Flags().BoolVarP(&t.recursive, "recursive", "R", false, "play those in the folders below a folder too")
 	cmd.Flags().StringVarP(&t.output, "output", "o", "text", "`form` of the report: text, json or junit")
 	t.validate.add(cmd)
-	complete(cmd, "output", completeOutputs([]string{"text", "json", "junit"}))
+	registerCompletion(cmd, "output", completeOutputs([]string{"text", "json", "junit"}))
 	return cmd
 }
 
-// failedError says how many scenarios failed.
-type failedError string
+// scenariosFailedError says how many scenarios failed.
+type scenariosFailedError string
 
-func (e failedError) Error() string { return string(e) }
+func (e scenariosFailedError) Error() string { return string(e) }
 
-func (t *test) run(ctx context.Context, args []string, form reporter) error {
+func (t *testOptions) run(ctx context.Context, args []string, form reportPrinter) error {
 	rules, err := file.NewRules()
 	if err != nil {
 		return err
 	}
 	files, faults := t.files(args)
 	var report testReport
-	p := &player{rules: rules, validation: t.validate.Validation, warnings: t.streams.ErrOut}
+	p := &scenarioRunner{rules: rules, validation: t.validate.Validation, warnings: t.streams.ErrOut}
 	for _, name := range files {
-		if err := t.play(ctx, p, name, &report); err != nil {
+		if err := t.runFile(ctx, p, name, &report); err != nil {
 			wrong, isFault := errors.AsType[file.FaultsError](err)
 			if !isFault {
 				return err
@@ -109,14 +109,14 @@ func (t *test) run(ctx context.Context, args []string, form reporter) error {
 	case len(faults) > 0:
 		return faults
 	case failed > 0:
-		return failedError(fmt.Sprintf("%d of %s failed", failed, count(len(report.Scenarios), "scenario")))
+		return scenariosFailedError(fmt.Sprintf("%d of %s failed", failed, count(len(report.Scenarios), "scenario")))
 	default:
 		return nil
 	}
 }
 
-// play reads and plays a file, and adds what came of it.
-func (t *test) play(ctx context.Context, p *player, name string, to *testReport) error {
+// runFile reads and plays a file, and adds what came of it.
+func (t *testOptions) runFile(ctx context.Context, p *scenarioRunner, name string, to *testReport) error {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return unreadableScenario(name, err)
@@ -125,7 +125,7 @@ func (t *test) play(ctx context.Context, p *player, name string, to *testReport)
 	if err != nil {
 		return err
 	}
-	played, err := p.play(ctx, name, s)
+	played, err := p.run(ctx, name, s)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (t *test) play(ctx context.Context, p *player, name string, to *testReport)
 }
 
 // files returns the scenarios that the arguments stand for.
-func (t *test) files(args []string) ([]string, file.FaultsError) {
+func (t *testOptions) files(args []string) ([]string, file.FaultsError) {
 	var out []string
 	var faults file.FaultsError
 	for _, arg := range args {
@@ -147,23 +147,23 @@ func (t *test) files(args []string) ([]string, file.FaultsError) {
 			out = append(out, arg)
 			continue
 		}
-		found, err := t.below(arg)
+		found, err := t.scenarioFiles(arg)
 		if err != nil {
 			faults = append(faults, unreadableScenario(arg, err)...)
 		} else if len(found) == 0 {
-			faults = append(faults, file.Fault{Place: file.Place{File: arg}, Err: errors.New("has no scenario in it; -R looks in the folders below too")})
+			faults = append(faults, file.Fault{Position: file.Position{File: arg}, Err: errors.New("has no scenario in it; -R looks in the folders below too")})
 		}
 		out = append(out, found...)
 	}
 	if len(out) > maxScenarios {
-		first := file.Place{File: out[maxScenarios]}
-		return nil, file.FaultsError{{Place: first, Err: fmt.Errorf("is one too many: at most %d scenarios are played at once", maxScenarios)}}
+		first := file.Position{File: out[maxScenarios]}
+		return nil, file.FaultsError{{Position: first, Err: fmt.Errorf("is one too many: at most %d scenarios are played at once", maxScenarios)}}
 	}
 	return out, faults
 }
 
-// below returns the scenarios of a folder by name. A link to a folder is not followed, so that no circle is possible.
-func (t *test) below(folder string) ([]string, error) {
+// scenarioFiles returns the scenarios of a folder by name. A link to a folder is not followed, so that no circle is possible.
+func (t *testOptions) scenarioFiles(folder string) ([]string, error) {
 	var out []string
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -181,7 +181,7 @@ func (t *test) below(folder string) ([]string, error) {
 			return err
 		}
 		data, err := os.ReadFile(path) //nolint:gosec // the folder is the operator's to choose
-		if err == nil && scenario.Is(data) {
+		if err == nil && scenario.IsScenario(data) {
 			out = append(out, path)
 		}
 		return err
@@ -193,5 +193,5 @@ func unreadableScenario(name string, err error) file.FaultsError {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		name, err = path.Path, path.Err
 	}
-	return file.FaultsError{{Place: file.Place{File: name}, Err: fmt.Errorf("cannot be read: %w; check the path", err)}}
+	return file.FaultsError{{Position: file.Position{File: name}, Err: fmt.Errorf("cannot be read: %w; check the path", err)}}
 }

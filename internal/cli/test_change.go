@@ -19,8 +19,8 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-// change does what a step does to the objects, and decides everybody where it does anything.
-func (p *player) change(ctx context.Context, t *timeline, s *scenario.Scenario, at int) error {
+// applyStep does what a step does to the objects, and decides everybody where it does anything.
+func (p *scenarioRunner) applyStep(ctx context.Context, t *timeline, s *scenario.Scenario, at int) error {
 	step, path := &s.Steps[at], fmt.Sprintf("steps[%d].", at)
 	next := *t.bundle
 	next.Programs, next.Decisions = maps.Clone(next.Programs), maps.Clone(next.Decisions)
@@ -35,23 +35,23 @@ func (p *player) change(ctx context.Context, t *timeline, s *scenario.Scenario, 
 	}
 	for change := range step.Changes() {
 		changed = true
-		if err := p.edit(ctx, &next, s, path, change, metav1.NewTime(t.now)); err != nil {
+		if err := p.editClusters(ctx, &next, s, path, change, metav1.NewTime(t.now)); err != nil {
 			return err
 		}
 	}
 	if changed {
 		t.replace(&next)
-		t.decide(everyone)
+		t.decide(allPlacements)
 	}
 	return nil
 }
 
 // apply puts objects into the place of those of the same name.
-func (p *player) apply(ctx context.Context, to *file.Bundle, s *scenario.Scenario, path string, objects []map[string]any) error {
+func (p *scenarioRunner) apply(ctx context.Context, to *file.Bundle, s *scenario.Scenario, path string, objects []map[string]any) error {
 	if len(objects) == 0 {
 		return nil
 	}
-	loader := file.Loader{Rules: p.rules, Validation: p.validation, Namespace: s.Namespace, Given: s.Given(path, objects)}
+	loader := file.Loader{Rules: p.rules, Validation: p.validation, Namespace: s.Namespace, Parsed: s.Inputs(path, objects)}
 	made, err := loader.Load(ctx, nil)
 	if err != nil {
 		return err
@@ -59,20 +59,20 @@ func (p *player) apply(ctx context.Context, to *file.Bundle, s *scenario.Scenari
 	if len(made.Decisions) > 0 {
 		return file.FaultsError{s.Fault(path, "a PlacementDecision is for the placement to write; those from before belong into the base")}
 	}
-	remark(p.warnings, made)
-	to.Clusters = replaced(to.Clusters, made.Clusters, successor)
-	to.Sets = replaced(to.Sets, made.Sets, nil)
-	to.Bindings = replaced(to.Bindings, made.Bindings, nil)
-	to.Scores = replaced(to.Scores, made.Scores, nil)
-	to.Placements = replaced(to.Placements, made.Placements, edition)
+	printWarnings(p.warnings, made)
+	to.Clusters = replaceByName(to.Clusters, made.Clusters, mergeCluster)
+	to.Sets = replaceByName(to.Sets, made.Sets, nil)
+	to.Bindings = replaceByName(to.Bindings, made.Bindings, nil)
+	to.Scores = replaceByName(to.Scores, made.Scores, nil)
+	to.Placements = replaceByName(to.Placements, made.Placements, mergePlacement)
 	slices.SortFunc(to.Placements, func(a, b *clusterv1beta1.Placement) int { return file.KeyOf(a).Compare(file.KeyOf(b)) })
 	maps.Copy(to.Programs, made.Programs)
 	return nil
 }
 
-// replaced returns a list with some objects in the place of those of the same name. Merge makes the object that is stored
+// replaceByName returns a list with some objects in the place of those of the same name. Merge makes the object that is stored
 // of the one before and the one that is given; nil where what is given is stored.
-func replaced[T metav1.Object](list, made []T, merge func(before, given T) T) []T {
+func replaceByName[T metav1.Object](list, made []T, merge func(before, given T) T) []T {
 	out := slices.Clone(list)
 	at := make(map[string]int, len(out))
 	for i, object := range out {
@@ -92,9 +92,9 @@ func replaced[T metav1.Object](list, made []T, merge func(before, given T) T) []
 	return out
 }
 
-// successor is a cluster that was given anew: it reports what it did where nothing is given, and a taint that was there is
+// mergeCluster is a cluster that was given anew: it reports what it did where nothing is given, and a taint that was there is
 // as old as it was.
-func successor(before, given *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
+func mergeCluster(before, given *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
 	out := given.DeepCopy()
 	if equality.Semantic.DeepEqual(out.Status, clusterv1.ManagedClusterStatus{}) {
 		out.Status = before.Status
@@ -109,8 +109,8 @@ func successor(before, given *clusterv1.ManagedCluster) *clusterv1.ManagedCluste
 	return out
 }
 
-// edition is a placement that was given anew: its status stays, and another spec is another generation of it.
-func edition(before, given *clusterv1beta1.Placement) *clusterv1beta1.Placement {
+// mergePlacement is a placement that was given anew: its status stays, and another spec is another generation of it.
+func mergePlacement(before, given *clusterv1beta1.Placement) *clusterv1beta1.Placement {
 	out := given.DeepCopy()
 	out.Status, out.UID, out.Generation = before.Status, before.UID, before.Generation
 	if !equality.Semantic.DeepEqual(before.Spec, given.Spec) {
@@ -130,19 +130,19 @@ func remove(from *file.Bundle, what scenario.Reference, namespace string) error 
 	found := false
 	switch what.Kind {
 	case "ManagedCluster":
-		from.Clusters, found = dropped(from.Clusters, func(o *clusterv1.ManagedCluster) bool { return o.Name == what.Name })
+		from.Clusters, found = removeMatching(from.Clusters, func(o *clusterv1.ManagedCluster) bool { return o.Name == what.Name })
 	case "ManagedClusterSet":
-		from.Sets, found = dropped(from.Sets, func(o *clusterv1beta2.ManagedClusterSet) bool { return o.Name == what.Name })
+		from.Sets, found = removeMatching(from.Sets, func(o *clusterv1beta2.ManagedClusterSet) bool { return o.Name == what.Name })
 	case "ManagedClusterSetBinding":
-		from.Bindings, found = dropped(from.Bindings, func(o *clusterv1beta2.ManagedClusterSetBinding) bool {
+		from.Bindings, found = removeMatching(from.Bindings, func(o *clusterv1beta2.ManagedClusterSetBinding) bool {
 			return o.Namespace == key.Namespace && o.Name == key.Name
 		})
 	case "AddOnPlacementScore":
-		from.Scores, found = dropped(from.Scores, func(o *clusterv1alpha1.AddOnPlacementScore) bool {
+		from.Scores, found = removeMatching(from.Scores, func(o *clusterv1alpha1.AddOnPlacementScore) bool {
 			return o.Namespace == key.Namespace && o.Name == key.Name
 		})
 	case "Placement":
-		from.Placements, found = dropped(from.Placements, func(o *clusterv1beta1.Placement) bool { return file.KeyOf(o) == key })
+		from.Placements, found = removeMatching(from.Placements, func(o *clusterv1beta1.Placement) bool { return file.KeyOf(o) == key })
 		delete(from.Decisions, key)
 		delete(from.Programs, key)
 	}
@@ -152,21 +152,21 @@ func remove(from *file.Bundle, what scenario.Reference, namespace string) error 
 	return nil
 }
 
-// dropped returns a list without an object, and whether it was there.
-func dropped[T any](list []T, is func(T) bool) (rest []T, found bool) {
+// removeMatching returns a list without an object, and whether it was there.
+func removeMatching[T any](list []T, is func(T) bool) (rest []T, found bool) {
 	rest = slices.DeleteFunc(slices.Clone(list), is)
 	return rest, len(rest) < len(list)
 }
 
-// edit does a short form to the clusters that it chooses, and admits them again.
-func (p *player) edit(
+// editClusters does a short form to the clusters that it chooses, and admits them again.
+func (p *scenarioRunner) editClusters(
 	ctx context.Context, to *file.Bundle, s *scenario.Scenario, path string, change scenario.Change, now metav1.Time,
 ) error {
 	path += change.Path
-	var given []file.Given
+	var given []file.ParsedObject
 	missing := slices.Clone(change.Clusters)
 	for _, cluster := range to.Clusters {
-		if !change.Has(cluster) && !slices.Contains(change.Clusters, cluster.Name) {
+		if !change.MatchesLabels(cluster) && !slices.Contains(change.Clusters, cluster.Name) {
 			continue
 		}
 		missing = slices.DeleteFunc(missing, func(name string) bool { return name == cluster.Name })
@@ -177,7 +177,7 @@ func (p *player) edit(
 		if err != nil {
 			return fmt.Errorf("encoding the cluster %s: %w", next.Name, err)
 		}
-		given = append(given, file.Given{Place: s.Place(path), Content: content})
+		given = append(given, file.ParsedObject{Position: s.Place(path), Content: content})
 	}
 	switch {
 	case len(missing) > 0:
@@ -185,10 +185,10 @@ func (p *player) edit(
 	case len(given) == 0:
 		return file.FaultsError{s.Fault(path+".where", "no cluster has these labels")}
 	}
-	made, err := file.Loader{Rules: p.rules, Given: given}.Load(ctx, nil)
+	made, err := file.Loader{Rules: p.rules, Parsed: given}.Load(ctx, nil)
 	if err != nil {
 		return err
 	}
-	to.Clusters = replaced(to.Clusters, made.Clusters, nil)
+	to.Clusters = replaceByName(to.Clusters, made.Clusters, nil)
 	return nil
 }

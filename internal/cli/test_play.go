@@ -15,16 +15,16 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-// player plays scenarios one after the other.
-type player struct {
+// scenarioRunner plays scenarios one after the other.
+type scenarioRunner struct {
 	rules      *file.Rules
 	validation file.Validation
 	warnings   io.Writer
 }
 
-// play plays a scenario. The error is a file.FaultsError where the scenario is wrong.
-func (p *player) play(ctx context.Context, name string, s *scenario.Scenario) (caseReport, error) {
-	out := caseReport{File: name, Name: cmp.Or(s.Name, strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))}
+// run plays a scenario. The error is a file.FaultsError where the scenario is wrong.
+func (p *scenarioRunner) run(ctx context.Context, name string, s *scenario.Scenario) (scenarioReport, error) {
+	out := scenarioReport{File: name, Name: cmp.Or(s.Name, strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))}
 	bundle, err := p.base(ctx, name, s)
 	if err != nil {
 		return out, err
@@ -34,15 +34,15 @@ func (p *player) play(ctx context.Context, name string, s *scenario.Scenario) (c
 		key := file.KeyOf(placement)
 		before[key] = decision{slices: bundle.Decisions[key]}.clusters()
 	}
-	t := newTimeline(bundle, s.Begin())
+	t := newTimeline(bundle, s.StartTime())
 	for i := range s.Steps {
-		if _, err := t.advance(ctx, s.Instant(i)); err != nil {
+		if _, err := t.advance(ctx, s.StepTime(i)); err != nil {
 			return out, file.FaultsError{s.Fault(fmt.Sprintf("steps[%d]", i), err.Error())}
 		}
-		if err := p.change(ctx, t, s, i); err != nil {
+		if err := p.applyStep(ctx, t, s, i); err != nil {
 			return out, err
 		}
-		step, err := checked(t, s, i, before)
+		step, err := checkStep(t, s, i, before)
 		if err != nil {
 			return out, err
 		}
@@ -58,7 +58,7 @@ func (p *player) play(ctx context.Context, name string, s *scenario.Scenario) (c
 }
 
 // base returns what there is before the first step.
-func (p *player) base(ctx context.Context, name string, s *scenario.Scenario) (*file.Bundle, error) {
+func (p *scenarioRunner) base(ctx context.Context, name string, s *scenario.Scenario) (*file.Bundle, error) {
 	var files []string
 	for _, path := range s.Base.Files {
 		if !filepath.IsAbs(path) {
@@ -66,22 +66,22 @@ func (p *player) base(ctx context.Context, name string, s *scenario.Scenario) (*
 		}
 		files = append(files, path)
 	}
-	loader := file.Loader{Rules: p.rules, Validation: p.validation, Namespace: s.Namespace, Given: s.Given("base.objects", s.Base.Objects)}
+	loader := file.Loader{Rules: p.rules, Validation: p.validation, Namespace: s.Namespace, Parsed: s.Inputs("base.objects", s.Base.Objects)}
 	bundle, err := loader.Load(ctx, files)
 	if err != nil {
 		return nil, err
 	}
-	remark(p.warnings, bundle)
+	printWarnings(p.warnings, bundle)
 	if drawn := s.Base.Fleet; drawn != nil {
-		if err := (&generated{clusters: drawn.Clusters, seed: drawn.Seed}).add(bundle); err != nil {
+		if err := (&generatedFleet{clusters: drawn.Clusters, seed: drawn.Seed}).add(bundle); err != nil {
 			return nil, file.FaultsError{s.Fault("base.fleet", err.Error())}
 		}
 	}
 	return bundle, nil
 }
 
-// checked compares what is expected of a step with what came.
-func checked(t *timeline, s *scenario.Scenario, at int, before map[fleet.Key][]string) (stepReport, error) {
+// checkStep compares what is expected of a step with what came.
+func checkStep(t *timeline, s *scenario.Scenario, at int, before map[fleet.Key][]string) (stepReport, error) {
 	step := &s.Steps[at]
 	out := stepReport{Name: cmp.Or(step.Name, fmt.Sprintf("step %d", at+1)), At: "+" + step.Offset().String()}
 	for i := range step.Expect {

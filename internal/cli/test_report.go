@@ -12,11 +12,11 @@ import (
 
 // testReport is what came of some scenarios.
 type testReport struct {
-	Scenarios []caseReport `json:"scenarios"`
+	Scenarios []scenarioReport `json:"scenarios"`
 }
 
-// caseReport is what came of one.
-type caseReport struct {
+// scenarioReport is what came of one.
+type scenarioReport struct {
 	File  string       `json:"file"`
 	Name  string       `json:"name"`
 	Steps []stepReport `json:"steps"`
@@ -38,8 +38,8 @@ type failure struct {
 	Notes     []string `json:"notes,omitempty"`
 }
 
-// reporter writes a report in one of the forms.
-type reporter func(w io.Writer, report testReport) error
+// reportPrinter writes a report in one of the forms.
+type reportPrinter func(w io.Writer, report testReport) error
 
 func (r testReport) failed() int {
 	failed := 0
@@ -51,7 +51,7 @@ func (r testReport) failed() int {
 	return failed
 }
 
-func (c caseReport) failures() int {
+func (c scenarioReport) failures() int {
 	out := 0
 	for _, step := range c.Steps {
 		out += len(step.Failures)
@@ -90,7 +90,7 @@ func (f failure) text(file string) string {
 
 func reportJSON(w io.Writer, report testReport) error {
 	if report.Scenarios == nil {
-		report.Scenarios = []caseReport{}
+		report.Scenarios = []scenarioReport{}
 	}
 	data, err := json.MarshalIndent(report, "", "  ")
 	if err != nil {

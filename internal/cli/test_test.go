@@ -32,8 +32,8 @@ func TestFailedExpectations(t *testing.T) {
 	}
 }
 
-// written writes a scenario with some steps beside the fleet of the examples, and returns its name.
-func written(t *testing.T, steps string) string {
+// scenarioFile writes a scenario with some steps beside the fleet of the examples, and returns its name.
+func scenarioFile(t *testing.T, steps string) string {
 	t.Helper()
 	fleet, err := filepath.Abs(filepath.Join(scenarios, "fleet.yaml"))
 	if err != nil {
@@ -63,7 +63,7 @@ func TestScenariosThatAreRefused(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := run(t, "", "test", written(t, tc.steps))
+			got := run(t, "", "test", scenarioFile(t, tc.steps))
 			if got.code != cli.ExitRefused || !strings.Contains(got.errOut, tc.want) {
 				t.Errorf("exit code %d, want 2 and %q:\n%s", got.code, tc.want, got.errOut)
 			}
@@ -88,20 +88,20 @@ func TestChangesOfObjects(t *testing.T) {
 	}
 	for name, steps := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := run(t, "", "test", written(t, steps)); got.code != cli.ExitOK {
+			if got := run(t, "", "test", scenarioFile(t, steps)); got.code != cli.ExitOK {
 				t.Errorf("%+v", got)
 			}
 		})
 	}
 }
 
-func TestWhatIsPlayed(t *testing.T) {
+func TestScenarioFilesOfAFolder(t *testing.T) {
 	root := t.TempDir()
 	below := filepath.Join(root, "below")
 	if err := os.Mkdir(below, 0o750); err != nil {
 		t.Fatal(err)
 	}
-	good, err := os.ReadFile(written(t, "- {}"))
+	good, err := os.ReadFile(scenarioFile(t, "- {}"))
 	if err != nil {
 		t.Fatal(err)
 	}

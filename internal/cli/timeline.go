@@ -18,8 +18,8 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-// maxLooks is how many instants are looked at on the way to one that is asked for.
-const maxLooks = 1000
+// maxInstants is how many instants are looked at on the way to one that is asked for.
+const maxInstants = 1000
 
 // timeline is a hub in memory while time goes by: what it holds and what it decided last. It looks again when the manager
 // would: when something that it decided from runs out.
@@ -36,7 +36,7 @@ type timeline struct {
 func newTimeline(bundle *file.Bundle, now time.Time) *timeline {
 	t := &timeline{now: now}
 	t.replace(bundle)
-	t.decide(everyone)
+	t.decide(allPlacements)
 	return t
 }
 
@@ -45,14 +45,14 @@ func (t *timeline) replace(bundle *file.Bundle) {
 	own := *bundle
 	own.Clusters = make([]*clusterv1.ManagedCluster, 0, len(bundle.Clusters))
 	for _, cluster := range bundle.Clusters {
-		own.Clusters = append(own.Clusters, stamped(cluster, t.now))
+		own.Clusters = append(own.Clusters, withTaintTimes(cluster, t.now))
 	}
 	own.Placements, own.Decisions = slices.Clone(bundle.Placements), maps.Clone(bundle.Decisions)
 	t.bundle, t.snapshot, t.decided = &own, own.Snapshot(t.now), make([]decision, len(own.Placements))
 }
 
-// stamped returns a cluster whose taints all say since when they are there.
-func stamped(cluster *clusterv1.ManagedCluster, now time.Time) *clusterv1.ManagedCluster {
+// withTaintTimes returns a cluster whose taints all say since when they are there.
+func withTaintTimes(cluster *clusterv1.ManagedCluster, now time.Time) *clusterv1.ManagedCluster {
 	silent := func(taint clusterv1.Taint) bool { return taint.TimeAdded.IsZero() }
 	if !slices.ContainsFunc(cluster.Spec.Taints, silent) {
 		return cluster
@@ -66,11 +66,11 @@ func stamped(cluster *clusterv1.ManagedCluster, now time.Time) *clusterv1.Manage
 	return out
 }
 
-func everyone(decision) bool { return true }
+func allPlacements(decision) bool { return true }
 
 // decide decides the placements that are due, in order, and keeps what was decided.
-func (t *timeline) decide(due func(decision) bool) moment {
-	out := moment{at: t.now}
+func (t *timeline) decide(due func(decision) bool) timelineStep {
+	out := timelineStep{at: t.now}
 	t.snapshot = t.snapshot.At(t.now)
 	for i, before := range t.bundle.Placements {
 		if !due(t.decided[i]) {
@@ -78,16 +78,16 @@ func (t *timeline) decide(due func(decision) bool) moment {
 		}
 		var made decision
 		made, t.snapshot = decideOne(t.bundle, t.snapshot, before)
-		out.moves = append(out.moves, made.moves(before.Status.Conditions)...)
+		out.changes = append(out.changes, made.changes(before.Status.Conditions)...)
 		t.decided[i], t.bundle.Placements[i], t.bundle.Decisions[made.key] = made, made.placement, made.slices
 	}
 	return out
 }
 
-// next returns when the hub looks again, if nothing changes. Ok is false where it never does.
-func (t *timeline) next() (at time.Time, ok bool) {
+// nextInstant returns when the hub looks again, if nothing changes. Ok is false where it never does.
+func (t *timeline) nextInstant() (at time.Time, ok bool) {
 	for _, d := range t.decided {
-		if again := d.lookAgain(); again.After(t.now) && (at.IsZero() || again.Before(at)) {
+		if again := d.requeueAt(); again.After(t.now) && (at.IsZero() || again.Before(at)) {
 			at = again
 		}
 	}
@@ -96,86 +96,86 @@ func (t *timeline) next() (at time.Time, ok bool) {
 
 // advance lets time go by until an instant, which is not before now. At the instants on the way only those are decided
 // that look again then; in the end everybody is.
-func (t *timeline) advance(ctx context.Context, to time.Time) ([]moment, error) {
-	var out []moment
-	for range maxLooks {
+func (t *timeline) advance(ctx context.Context, to time.Time) ([]timelineStep, error) {
+	var out []timelineStep
+	for range maxInstants {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		at, ok := t.next()
+		at, ok := t.nextInstant()
 		if !ok || !at.Before(to) {
 			t.now = to
-			return append(out, t.decide(everyone)), nil
+			return append(out, t.decide(allPlacements)), nil
 		}
 		t.now = at
-		out = append(out, t.decide(func(d decision) bool { return d.lookAgain().Equal(at) }))
+		out = append(out, t.decide(func(d decision) bool { return d.requeueAt().Equal(at) }))
 	}
-	return nil, fmt.Errorf("more than %d instants at which decisions may change come before %s; take smaller steps", maxLooks, instant(to))
+	return nil, fmt.Errorf("more than %d instants at which decisions may change come before %s; take smaller steps", maxInstants, instant(to))
 }
 
-// lookAgain returns when a placement is to be decided again, if nothing changes; zero for never.
-func (d decision) lookAgain() time.Time {
+// requeueAt returns when a placement is to be decided again, if nothing changes; zero for never.
+func (d decision) requeueAt() time.Time {
 	if d.result == nil {
 		return time.Time{}
 	}
-	first, second := d.result.LookAgain, d.plan.LookAgain
+	first, second := d.result.RecheckAt, d.plan.RecheckAt
 	if first.IsZero() || !second.IsZero() && second.Before(first) {
 		return second
 	}
 	return first
 }
 
-// moment is what moved at an instant.
-type moment struct {
-	at    time.Time
-	moves []move
+// timelineStep is what moved at an instant.
+type timelineStep struct {
+	at      time.Time
+	changes []decisionChange
 }
 
-// move is a change of what is decided for one placement: of clusters for the same reason, or of a condition.
-type move struct {
+// decisionChange is a change of what is decided for one placement: of clusters for the same reason, or of a condition.
+type decisionChange struct {
 	key      fleet.Key
 	change   string
 	clusters []string
 	why      string
 }
 
-// moves returns what a decision changes.
-func (d decision) moves(before []metav1.Condition) []move {
+// changes returns what a decision changes.
+func (d decision) changes(before []metav1.Condition) []decisionChange {
 	if d.result == nil {
 		return nil
 	}
-	var out []move
+	var out []decisionChange
 	for _, name := range d.plan.Removed {
-		out = d.joined(out, "removed", name)
+		out = d.appendChange(out, "removed", name)
 	}
 	for _, name := range d.plan.Added {
-		out = d.joined(out, "added", name)
+		out = d.appendChange(out, "added", name)
 	}
 	if len(d.plan.Regrouped) > 0 {
-		out = append(out, move{key: d.key, change: "regrouped", clusters: d.plan.Regrouped, why: d.plan.RegroupReason})
+		out = append(out, decisionChange{key: d.key, change: "regrouped", clusters: d.plan.Regrouped, why: d.plan.RegroupReason})
 	}
 	for _, after := range d.placement.Status.Conditions {
-		was := none
+		was := dash
 		if old := meta.FindStatusCondition(before, after.Type); old != nil {
 			was = string(old.Status) + " " + old.Reason
 		}
 		if is := string(after.Status) + " " + after.Reason; is != was {
-			out = append(out, move{key: d.key, change: after.Type, why: was + " -> " + is})
+			out = append(out, decisionChange{key: d.key, change: after.Type, why: was + " -> " + is})
 		}
 	}
 	return out
 }
 
-// joined adds the move of a cluster to that of others which move for the same reason.
-func (d decision) joined(to []move, change, cluster string) []move {
+// appendChange adds the move of a cluster to that of others which move for the same reason.
+func (d decision) appendChange(to []decisionChange, change, cluster string) []decisionChange {
 	v, exists := d.verdict(cluster)
 	why := "is gone"
 	if exists {
 		why = verdictText(v)
 	}
-	at := slices.IndexFunc(to, func(m move) bool { return m.change == change && m.why == why })
+	at := slices.IndexFunc(to, func(m decisionChange) bool { return m.change == change && m.why == why })
 	if at < 0 {
-		return append(to, move{key: d.key, change: change, clusters: []string{cluster}, why: why})
+		return append(to, decisionChange{key: d.key, change: change, clusters: []string{cluster}, why: why})
 	}
 	to[at].clusters = append(to[at].clusters, cluster)
 	return to
@@ -203,6 +203,6 @@ func verdictText(v verdict.Verdict) string {
 }
 
 // clustersText lists the clusters of a move.
-func (m move) clustersText() string { return cmp.Or(names(m.clusters, maxExamples), none) }
+func (m decisionChange) clustersText() string { return cmp.Or(names(m.clusters, maxExamples), dash) }
 
 func instant(at time.Time) string { return at.UTC().Format(time.RFC3339) }

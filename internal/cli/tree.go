@@ -42,8 +42,8 @@ const treeExamples = `  # Whom does maintenance of a cluster touch?
   # From what was saved from a hub
   kubectl berth tree cluster eu-1 -f fleet.yaml -f namespaces.yaml`
 
-// treeFact is who put work on a cluster.
-type treeFact struct {
+// treeInfo is who put work on a cluster.
+type treeInfo struct {
 	Cluster string `json:"cluster"`
 	// Sets are those that the cluster is in, each with the namespaces that are bound to it.
 	Sets []treeSet `json:"sets"`
@@ -71,20 +71,20 @@ type treePlacement struct {
 	Bound bool `json:"bound"`
 }
 
-// tree is the command line of `kubectl berth tree`.
-type tree struct {
-	world  *world
+// treeOptions is the command line of `kubectl berth tree`.
+type treeOptions struct {
+	source *fleetSource
 	output string
 }
 
 func newTree(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	t := &tree{world: newWorld(streams, clock)}
+	t := &treeOptions{source: newFleetSource(streams, clock)}
 	cmd := &cobra.Command{
 		Use:               "tree cluster NAME [flags]",
 		Short:             "Show who put work on a cluster",
 		Long:              treeLong,
 		Example:           treeExamples,
-		ValidArgsFunction: t.world.hubFlags.completeTree,
+		ValidArgsFunction: t.source.hubFlags.completeTree,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args = kindAndName(args)
 			if err := t.complete(args); err != nil {
@@ -95,12 +95,12 @@ func newTree(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 		DisableFlagsInUseLine: true,
 	}
 	cmd.Flags().StringVarP(&t.output, "output", "o", "table", "`form` of the result: table, json or yaml")
-	t.world.addFlags(cmd.Flags())
-	t.world.hubFlags.completeFlags(cmd, []string{"table", "json", "yaml"})
+	t.source.addFlags(cmd.Flags())
+	t.source.hubFlags.completeFlags(cmd, []string{"table", "json", "yaml"})
 	return cmd
 }
 
-func (t *tree) complete(args []string) error {
+func (t *treeOptions) complete(args []string) error {
 	const wanted = 2
 	switch {
 	case len(args) == 0:
@@ -117,9 +117,9 @@ func (t *tree) complete(args []string) error {
 	return nil
 }
 
-func (t *tree) run(ctx context.Context, name string) error {
-	bundle, err := t.world.bundle(ctx, reach{
-		kinds: []kind{clusterKind(), setKind(), bindingKind(), decisionKind()}, cluster: name, undecided: true,
+func (t *treeOptions) run(ctx context.Context, name string) error {
+	bundle, err := t.source.load(ctx, scope{
+		kinds: []kind{clusterKind(), setKind(), bindingKind(), decisionKind()}, cluster: name, uncompiled: true,
 	})
 	if err != nil {
 		return err
@@ -128,23 +128,23 @@ func (t *tree) run(ctx context.Context, name string) error {
 	if at < 0 {
 		return fmt.Errorf("there is no cluster %q", name)
 	}
-	fact := treeFactOf(bundle, bundle.Clusters[at])
-	return emit(t.world.streams.Out, func(w io.Writer) error {
+	fact := newTreeInfo(bundle, bundle.Clusters[at])
+	return writeBuffered(t.source.streams.Out, func(w io.Writer) error {
 		if t.output != "table" {
 			return printData(w, t.output, fact)
 		}
-		return fact.print(w, screenOf(t.world.streams.Out, os.Getenv), t.world.clock.Now())
+		return fact.print(w, screenOf(t.source.streams.Out, os.Getenv), t.source.clock.Now())
 	})
 }
 
-func treeFactOf(bundle *file.Bundle, cluster *clusterv1.ManagedCluster) treeFact {
+func newTreeInfo(bundle *file.Bundle, cluster *clusterv1.ManagedCluster) treeInfo {
 	bound := map[string][]string{}
 	for _, binding := range bundle.Bindings {
 		bound[binding.Name] = append(bound[binding.Name], binding.Namespace)
 	}
-	out := treeFact{Cluster: cluster.Name, Sets: []treeSet{}, Placements: []treePlacement{}}
+	out := treeInfo{Cluster: cluster.Name, Sets: []treeSet{}, Placements: []treePlacement{}}
 	reaching, choosing := map[string]bool{}, map[string]bool{}
-	for _, set := range setsOf(cluster, compiledSets(bundle)) {
+	for _, set := range setNamesOf(cluster, compiledSets(bundle)) {
 		namespaces := sorted(bound[set])
 		for _, namespace := range namespaces {
 			reaching[namespace] = true
@@ -157,10 +157,10 @@ func treeFactOf(bundle *file.Bundle, cluster *clusterv1.ManagedCluster) treeFact
 	}
 	slices.SortFunc(keys, fleet.Key.Compare)
 	for _, key := range keys {
-		if slice := holder(bundle.Decisions[key], cluster.Name); slice != nil {
+		if slice := sliceWith(bundle.Decisions[key], cluster.Name); slice != nil {
 			choosing[key.Namespace] = true
 			out.Placements = append(out.Placements, treePlacement{
-				Namespace: key.Namespace, Name: strings.TrimPrefix(key.Name, "/"), Slice: slice.Name, NotBefore: created(slice),
+				Namespace: key.Namespace, Name: strings.TrimPrefix(key.Name, "/"), Slice: slice.Name, NotBefore: creationTime(slice),
 				Group:     slice.Labels[clusterv1beta1.DecisionGroupIndexLabel],
 				GroupName: slice.Labels[clusterv1beta1.DecisionGroupNameLabel], Bound: reaching[key.Namespace],
 			})
@@ -170,8 +170,8 @@ func treeFactOf(bundle *file.Bundle, cluster *clusterv1.ManagedCluster) treeFact
 	return out
 }
 
-// holder returns the slice that holds a cluster; nil where none does.
-func holder(stored []*clusterv1beta1.PlacementDecision, cluster string) *clusterv1beta1.PlacementDecision {
+// sliceWith returns the slice that holds a cluster; nil where none does.
+func sliceWith(stored []*clusterv1beta1.PlacementDecision, cluster string) *clusterv1beta1.PlacementDecision {
 	for _, slice := range stored {
 		if slices.Contains(plan.Clusters(slice), cluster) {
 			return slice
@@ -181,17 +181,17 @@ func holder(stored []*clusterv1beta1.PlacementDecision, cluster string) *cluster
 }
 
 // print draws the tree.
-func (f treeFact) print(w io.Writer, on screen, now time.Time) error {
+func (f treeInfo) print(w io.Writer, on screen, now time.Time) error {
 	printf(w, "%s: %s in %s; %s could choose it\n", f.Cluster, count(len(f.Placements), "placement"),
 		count(f.Namespaces, "namespace"), count(f.Reaching, "namespace"))
 	fmt.Fprintln(w, "\nSets")
 	sets := newTable(w, "  ")
 	sets.screen, sets.flexible = on, []int{1}
 	for _, set := range f.Sets {
-		sets.row(set.Name, "bound to "+listed(set.Namespaces))
+		sets.row(set.Name, "bound to "+joinOrDash(set.Namespaces))
 	}
 	if len(f.Sets) == 0 {
-		sets.row(none)
+		sets.row(dash)
 	}
 	if err := sets.Flush(); err != nil {
 		return err
@@ -208,7 +208,7 @@ func (f treeFact) print(w io.Writer, on screen, now time.Time) error {
 		placements.add(p.cells(now))
 	}
 	if len(f.Placements) == 0 {
-		placements.row("  " + none)
+		placements.row("  " + dash)
 	}
 	return placements.Flush()
 }
@@ -224,9 +224,9 @@ func (p treePlacement) cells(now time.Time) []cell {
 	if p.NotBefore != nil {
 		since = "at most " + duration.HumanDuration(max(0, now.Sub(p.NotBefore.Time)))
 	}
-	out := texts("    "+p.Name, group, since)
+	out := plainCells("    "+p.Name, group, since)
 	if !p.Bound {
-		out = append(out, cell{"no set of the cluster is bound here", doubtful})
+		out = append(out, cell{"no set of the cluster is bound here", styleWarning})
 	}
 	return out
 }

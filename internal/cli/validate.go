@@ -15,7 +15,7 @@ func (v *validateFlag) add(to *cobra.Command) {
 	to.Flags().StringVar((*string)(&v.Validation), "validate", string(file.Strict),
 		"`level` of checks for unknown fields and kinds: strict refuses them, warn drops them with a warning, ignore drops them")
 	levels := []string{string(file.Strict), string(file.Warn), string(file.Ignore)}
-	complete(to, "validate", cobra.FixedCompletions(levels, cobra.ShellCompDirectiveNoFileComp))
+	registerCompletion(to, "validate", cobra.FixedCompletions(levels, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // errNoPlacement is the answer to files that decide nothing: most likely they are the wrong ones.

@@ -27,7 +27,7 @@ clientVersion, as kubectl version does.`,
 				_, err := fmt.Fprintln(streams.Out, "kubectl-berth", version.String())
 				return err
 			case "json", "yaml":
-				return emit(streams.Out, func(w io.Writer) error {
+				return writeBuffered(streams.Out, func(w io.Writer) error {
 					return printData(w, output, map[string]kubeversion.Info{"clientVersion": version.Get()})
 				})
 			default:
@@ -36,7 +36,7 @@ clientVersion, as kubectl version does.`,
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`form` of the version: json or yaml (default: a line)")
-	complete(cmd, "output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	registerCompletion(cmd, "output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

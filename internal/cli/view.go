@@ -22,7 +22,7 @@ const viewPath = "/apis/view.cluster.open-cluster-management.io/v1"
 var errNoView = errors.New("there is no view of this kind")
 
 // viewClient returns a client for the views.
-func (h *hub) viewClient() (*rest.RESTClient, error) {
+func (h *hubClient) viewClient() (*rest.RESTClient, error) {
 	config := rest.CopyConfig(h.config)
 	config.NegotiatedSerializer = serializer.NewCodecFactory(h.client.Scheme()).WithoutConversion()
 	out, err := rest.UnversionedRESTClientFor(config)
@@ -32,12 +32,12 @@ func (h *hub) viewClient() (*rest.RESTClient, error) {
 	return out, nil
 }
 
-// viewed reports whether there is a view of a kind: of clusters and sets, which are of the whole hub.
-func (k kind) viewed() bool { return k.kind == clusterKind().kind || k.kind == setKind().kind }
+// hasView reports whether there is a view of a kind: of clusters and sets, which are of the whole hub.
+func (k kind) hasView() bool { return k.kind == clusterKind().kind || k.kind == setKind().kind }
 
 // viewPage reads a page of what the caller may see of a kind.
-func (h *hub) viewPage(ctx context.Context, k kind, into client.ObjectList, options *client.ListOptions) error {
-	if !k.viewed() {
+func (h *hubClient) viewPage(ctx context.Context, k kind, into client.ObjectList, options *client.ListOptions) error {
+	if !k.hasView() {
 		return errNoView
 	}
 	views, err := h.viewClient()
@@ -70,25 +70,25 @@ func fieldSelector(options *client.ListOptions) string {
 	return options.Raw.FieldSelector
 }
 
-// list reads a page of a kind: from the view of it where the caller may not list the hub. What is refused without a view stays
+// listPage reads a page of a kind: from the view of it where the caller may not list the hub. What is refused without a view stays
 // refused.
-func (h *hub) list(ctx context.Context, k kind, into client.ObjectList, options *client.ListOptions) error {
-	if slices.Contains(h.limited.views, k.plural()) {
+func (h *hubClient) listPage(ctx context.Context, k kind, into client.ObjectList, options *client.ListOptions) error {
+	if slices.Contains(h.restrictions.views, k.plural()) {
 		return h.viewPage(ctx, k, into, options)
 	}
 	err := h.client.List(ctx, into, options)
-	if !h.views || !apierrors.IsForbidden(err) {
+	if !h.useViews || !apierrors.IsForbidden(err) {
 		return err //nolint:wrapcheck // the caller says what was read
 	}
 	if h.viewPage(ctx, k, into, options) != nil {
 		return err //nolint:wrapcheck // the refusal says which right is missing
 	}
-	h.limited.views = append(h.limited.views, k.plural())
+	h.restrictions.views = append(h.restrictions.views, k.plural())
 	return nil
 }
 
-// limits are what a bundle lacks of a hub, since the caller may not list it.
-type limits struct {
+// restrictions are what a bundle lacks of a hub, since the caller may not list it.
+type restrictions struct {
 	// views are the kinds of which the caller got those that it may see.
 	views []string
 	// namespace is that of the kinds in namespaced, which the caller may not list elsewhere; missing are those that it may not list
@@ -98,16 +98,16 @@ type limits struct {
 }
 
 // note tells what is missing in one line; empty where nothing is.
-func (l limits) note() string {
+func (l restrictions) note() string {
 	var out []string
 	if len(l.views) > 0 {
-		out = append(out, enumerated(l.views)+" are those that you may see")
+		out = append(out, joinWithAnd(l.views)+" are those that you may see")
 	}
 	if len(l.namespaced) > 0 {
-		out = append(out, enumerated(l.namespaced)+" are those of namespace "+l.namespace)
+		out = append(out, joinWithAnd(l.namespaced)+" are those of namespace "+l.namespace)
 	}
 	if len(l.missing) > 0 {
-		out = append(out, enumerated(l.missing)+" are left out")
+		out = append(out, joinWithAnd(l.missing)+" are left out")
 	}
 	if len(out) == 0 {
 		return ""
@@ -115,42 +115,42 @@ func (l limits) note() string {
 	return "note: you may not list the whole hub: " + strings.Join(out, "; ")
 }
 
-// enumerated returns "a, b and c".
-func enumerated(in []string) string {
+// joinWithAnd returns "a, b and c".
+func joinWithAnd(in []string) string {
 	if len(in) < 2 {
 		return strings.Join(in, "")
 	}
 	return strings.Join(in[:len(in)-1], ", ") + " and " + in[len(in)-1]
 }
 
-// readable reads a kind for a bundle. Where the caller may not list it in every namespace, and the bundle is about clusters, which no
+// listReadable reads a kind for a bundle. Where the caller may not list it in every namespace, and the bundle is about clusters, which no
 // namespace has, it reads that of the command line; what the caller may not list there either is left out of what is only looked at.
 // Scores are in the namespaces of clusters, where a tenant has no rights.
-func (h *hub) readable(ctx context.Context, k kind, of reach) ([]client.Object, error) {
-	read, err := h.all(ctx, k, of.part(k))
-	if !apierrors.IsForbidden(err) || !k.namespaced || of.namespace != "" || !of.has(clusterKind()) {
+func (h *hubClient) listReadable(ctx context.Context, k kind, of scope) ([]client.Object, error) {
+	read, err := h.listAll(ctx, k, of.filter(k))
+	if !apierrors.IsForbidden(err) || !k.namespaced || of.namespace != "" || !of.includes(clusterKind()) {
 		return read, err
 	}
 	if k.kind == scoreKind().kind {
-		h.limited.missing = append(h.limited.missing, k.plural())
+		h.restrictions.missing = append(h.restrictions.missing, k.plural())
 		return nil, nil
 	}
-	read, err = h.all(ctx, k, part{namespace: h.namespace})
+	read, err = h.listAll(ctx, k, listFilter{namespace: h.namespace})
 	switch {
 	case err == nil:
-		h.limited.namespace, h.limited.namespaced = h.namespace, append(h.limited.namespaced, k.plural())
+		h.restrictions.namespace, h.restrictions.namespaced = h.namespace, append(h.restrictions.namespaced, k.plural())
 		return read, nil
-	case apierrors.IsForbidden(err) && of.undecided:
-		h.limited.missing = append(h.limited.missing, k.plural())
+	case apierrors.IsForbidden(err) && of.uncompiled:
+		h.restrictions.missing = append(h.restrictions.missing, k.plural())
 		return nil, nil
 	default:
 		return nil, err
 	}
 }
 
-// all reads every object of a part of a kind.
-func (h *hub) all(ctx context.Context, k kind, of part) ([]client.Object, error) {
+// listAll reads every object of a part of a kind.
+func (h *hubClient) listAll(ctx context.Context, k kind, of listFilter) ([]client.Object, error) {
 	var out []client.Object
-	_, err := h.each(ctx, k, of, func() { out = nil }, func(object client.Object) { out = append(out, object) })
+	_, err := h.eachObject(ctx, k, of, func() { out = nil }, func(object client.Object) { out = append(out, object) })
 	return out, err
 }

@@ -12,23 +12,23 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// breath is how long changes are gathered before what they changed is printed.
-const breath = 100 * time.Millisecond
+// batchDelay is how long changes are gathered before what they changed is printed.
+const batchDelay = 100 * time.Millisecond
 
-// follow prints the rows, and from then on each that changes, until the user interrupts it: then all is well. A row that
+// watchRows prints the rows, and from then on each that changes, until the user interrupts it: then all is well. A row that
 // is gone is printed once more, with a remark in the place of its first column.
-func (g *get) follow(ctx context.Context) error {
+func (g *getOptions) watchRows(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := g.locate(); err != nil {
+	if err := g.resolveNamespace(); err != nil {
 		return err
 	}
-	h, err := g.world.open()
+	h, err := g.source.connect()
 	if err != nil {
 		return err
 	}
-	m := newMirror(h, g.reach())
-	at, err := m.fill(ctx)
+	m := newWatchCache(h, g.scope())
+	at, err := m.listAll(ctx)
 	if ctx.Err() != nil {
 		return nil // interrupted
 	}
@@ -36,16 +36,16 @@ func (g *get) follow(ctx context.Context) error {
 		return err
 	}
 	h.progress = nil // from now on there is no waiting
-	failed := make(chan error, len(m.reach.kinds))
-	for _, k := range m.reach.kinds {
-		go func() { failed <- m.follow(ctx, k, at[k.kind]) }()
+	failed := make(chan error, len(m.scope.kinds))
+	for _, k := range m.scope.kinds {
+		go func() { failed <- m.keepCurrent(ctx, k, at[k.kind]) }()
 	}
-	return g.relate(ctx, m, failed)
+	return g.printChanges(ctx, m, failed)
 }
 
-// relate prints what changes in a mirror until the context ends or following fails.
-func (g *get) relate(ctx context.Context, m *mirror, failed <-chan error) error {
-	shown := newTeller(g)
+// printChanges prints what changes in a mirror until the context ends or following fails.
+func (g *getOptions) printChanges(ctx context.Context, m *watchCache, failed <-chan error) error {
+	shown := newChangePrinter(g)
 	for {
 		select {
 		case <-ctx.Done():
@@ -58,50 +58,50 @@ func (g *get) relate(ctx context.Context, m *mirror, failed <-chan error) error 
 		if err != nil {
 			return err
 		}
-		if err := shown.tell(g.chosen(bundle)); err != nil {
+		if err := shown.print(g.matchingRows(bundle)); err != nil {
 			return err
 		}
-		pause(ctx, breath)
+		sleep(ctx, batchDelay)
 	}
 }
 
-// teller prints rows that are new or changed.
-type teller struct {
-	get   *get
-	out   bytes.Buffer
-	table *table
-	known map[string]glanceRow
-	begun bool
+// changePrinter prints rows that are new or changed.
+type changePrinter struct {
+	get           *getOptions
+	out           bytes.Buffer
+	table         *table
+	printed       map[string]resourceRow
+	headerPrinted bool
 }
 
-func newTeller(g *get) *teller {
-	t := &teller{get: g, known: map[string]glanceRow{}}
+func newChangePrinter(g *getOptions) *changePrinter {
+	t := &changePrinter{get: g, printed: map[string]resourceRow{}}
 	t.table = g.table(&t.out)
 	return t
 }
 
 // key tells rows apart.
-func (r glanceRow) key() string { return r.namespace + "/" + r.name + " " + r.path }
+func (r resourceRow) key() string { return r.namespace + "/" + r.name + " " + r.path }
 
-// tell prints what differs from what was told before.
-func (t *teller) tell(rows []glanceRow) error {
-	var changed []glanceRow
-	there := make(map[string]glanceRow, len(rows))
+// print prints what differs from what was told before.
+func (t *changePrinter) print(rows []resourceRow) error {
+	var changed []resourceRow
+	there := make(map[string]resourceRow, len(rows))
 	for _, row := range rows {
 		there[row.key()] = row
-		if before, known := t.known[row.key()]; !known || !equality.Semantic.DeepEqual(before.fact, row.fact) {
+		if before, known := t.printed[row.key()]; !known || !equality.Semantic.DeepEqual(before.info, row.info) {
 			changed = append(changed, row)
 		}
 	}
-	changed = append(changed, t.gone(there)...)
-	t.known = there
+	changed = append(changed, t.deletedRows(there)...)
+	t.printed = there
 	if len(changed) == 0 {
 		return nil
 	}
 	if err := t.render(changed); err != nil {
 		return err
 	}
-	_, err := t.get.world.streams.Out.Write(t.out.Bytes())
+	_, err := t.get.source.streams.Out.Write(t.out.Bytes())
 	t.out.Reset()
 	if err != nil {
 		return fmt.Errorf("writing the result: %w", err)
@@ -109,33 +109,33 @@ func (t *teller) tell(rows []glanceRow) error {
 	return nil
 }
 
-// gone returns the rows that were told of and are no more, by name.
-func (t *teller) gone(there map[string]glanceRow) []glanceRow {
-	var out []glanceRow
-	for _, key := range sortedKeys(t.known) {
+// deletedRows returns the rows that were told of and are no more, by name.
+func (t *changePrinter) deletedRows(there map[string]resourceRow) []resourceRow {
+	var out []resourceRow
+	for _, key := range sortedKeys(t.printed) {
 		if _, still := there[key]; still {
 			continue
 		}
-		row := t.known[key]
+		row := t.printed[key]
 		cells := make([]cell, len(row.cells))
 		for i := range cells {
-			cells[i] = cell{none, faint}
+			cells[i] = cell{dash, styleFaint}
 		}
-		cells[0] = cell{"gone", faint}
+		cells[0] = cell{"gone", styleFaint}
 		row.cells = cells
 		out = append(out, row)
 	}
 	return out
 }
 
-func (t *teller) render(rows []glanceRow) error {
+func (t *changePrinter) render(rows []resourceRow) error {
 	if t.get.output == "name" {
 		return t.get.write(&t.out, rows)
 	}
-	if !t.begun {
+	if !t.headerPrinted {
 		t.get.header(t.table)
-		t.begun = true
+		t.headerPrinted = true
 	}
-	t.get.fill(t.table, rows)
+	t.get.addRows(t.table, rows)
 	return t.table.Flush()
 }

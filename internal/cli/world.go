@@ -21,9 +21,9 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-// world is where a command reads the fleet from: files where any are named, else a hub. Either gives a Bundle, so no
+// fleetSource is where a command reads the fleet from: files where any are named, else a hub. Either gives a Bundle, so no
 // command need know which it was.
-type world struct {
+type fleetSource struct {
 	streams genericiooptions.IOStreams
 	clock   clock.PassiveClock
 
@@ -34,83 +34,83 @@ type world struct {
 	validation file.Validation
 }
 
-func newWorld(streams genericiooptions.IOStreams, clock clock.PassiveClock) *world {
-	return &world{streams: streams, clock: clock, hubFlags: newHubFlags()}
+func newFleetSource(streams genericiooptions.IOStreams, clock clock.PassiveClock) *fleetSource {
+	return &fleetSource{streams: streams, clock: clock, hubFlags: newHubFlags()}
 }
 
 // addFlags adds -f, -R and the flags of kubectl, of which -n is one.
-func (w *world) addFlags(to *pflag.FlagSet) {
+func (w *fleetSource) addFlags(to *pflag.FlagSet) {
 	to.StringArrayVarP(&w.files, "filename", "f", nil, "`file` to read instead of a hub, or a folder, or - for standard input; may be repeated")
 	to.BoolVarP(&w.recursive, "recursive", "R", false, "read the folders below a folder too")
-	w.hubFlags.files = "-f"
+	w.hubFlags.filesFlag = "-f"
 	w.hubFlags.add(to)
 }
 
 // offline says whether files are read.
-func (w *world) offline() bool { return len(w.files) > 0 }
+func (w *fleetSource) offline() bool { return len(w.files) > 0 }
 
 // namespace returns the namespace that a command looks in. Files have no namespace of their own, so for them it is
 // empty, which stands for every one, unless the command line names one.
-func (w *world) namespace() (string, error) {
+func (w *fleetSource) namespace() (string, error) {
 	if w.offline() {
 		return w.hubFlags.namespace(), nil
 	}
-	h, err := w.open()
+	h, err := w.connect()
 	if err != nil {
 		return "", err
 	}
 	return h.namespace, nil
 }
 
-// open returns the hub, which must be closed by done.
-func (w *world) open() (*hub, error) {
-	return w.hubFlags.open(w.streams.ErrOut, newProgress(w.streams.ErrOut, w.clock))
+// connect returns the hub, which must be closed by done.
+func (w *fleetSource) connect() (*hubClient, error) {
+	return w.hubFlags.connect(w.streams.ErrOut, newProgress(w.streams.ErrOut, w.clock))
 }
 
-// reach is what a command needs to know; its zero value is everything. Files are read whole in any case.
-type reach struct {
+// scope is what a command needs to know; its zero value is everything. Files are read whole in any case.
+type scope struct {
 	// kinds are those that are read; everything that decisions are made from where none is named.
 	kinds []kind
 	// namespace narrows namespaced kinds, cluster narrows clusters; empty for every one.
 	namespace, cluster string
-	// undecided says that the bundle is only looked at, so that nothing need be compiled.
-	undecided bool
+	// uncompiled says that the bundle is only looked at, so that nothing need be compiled.
+	uncompiled bool
 }
 
-// wanted returns the kinds that are read.
-func (r reach) wanted() []kind {
+// kindsOrAll returns the kinds that are read.
+func (r scope) kindsOrAll() []kind {
 	if len(r.kinds) == 0 {
-		return worldKinds()
+		return fleetKinds()
 	}
 	return r.kinds
 }
 
-// has reports whether a kind is read.
-func (r reach) has(k kind) bool {
-	return slices.ContainsFunc(r.wanted(), func(wanted kind) bool { return wanted.kind == k.kind })
+// includes reports whether a kind is read.
+func (r scope) includes(k kind) bool {
+	return slices.ContainsFunc(r.kindsOrAll(), func(wanted kind) bool { return wanted.kind == k.kind })
 }
 
-// part returns what is read of a kind.
-func (r reach) part(k kind) part {
+// filter returns what is read of a kind.
+func (r scope) filter(k kind) listFilter {
 	switch {
 	case k.namespaced:
-		return part{namespace: r.namespace}
+		return listFilter{namespace: r.namespace}
 	case k.kind == clusterKind().kind:
-		return part{name: r.cluster}
+		return listFilter{name: r.cluster}
 	default:
-		return part{}
+		return listFilter{}
 	}
 }
 
-// bundle reads the fleet.
-func (w *world) bundle(ctx context.Context, of reach) (*file.Bundle, error) {
+// load reads the fleet.
+func (w *fleetSource) load(ctx context.Context, of scope) (*file.Bundle, error) {
 	if !w.offline() {
-		h, err := w.open()
+		h, err := w.connect()
 		if err != nil {
 			return nil, err
 		}
-		bundle, err := h.bundle(ctx, of)
-		if note := h.limited.note(); note != "" && err == nil {
+		bundle, err := h.load(ctx, of)
+		if note := h.restrictions.note(); note != "" && err == nil {
 			printf(w.streams.ErrOut, "%s\n", note)
 		}
 		return bundle, err
@@ -120,12 +120,12 @@ func (w *world) bundle(ctx context.Context, of reach) (*file.Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	remark(w.streams.ErrOut, bundle)
+	printWarnings(w.streams.ErrOut, bundle)
 	return bundle, nil
 }
 
-// remark tells what of some files was left out.
-func remark(w io.Writer, bundle *file.Bundle) {
+// printWarnings tells what of some files was left out.
+func printWarnings(w io.Writer, bundle *file.Bundle) {
 	for _, warning := range bundle.Warnings {
 		printf(w, "warning: %s\n", warning)
 	}
@@ -138,31 +138,31 @@ func remark(w io.Writer, bundle *file.Bundle) {
 	}
 }
 
-// bundle reads a part of a hub, kind by kind. Each kind is as it was at one instant; that of the next may be later, as
+// load reads a part of a hub, kind by kind. Each kind is as it was at one instant; that of the next may be later, as
 // it may be for the manager.
-func (h *hub) bundle(ctx context.Context, of reach) (*file.Bundle, error) {
+func (h *hubClient) load(ctx context.Context, of scope) (*file.Bundle, error) {
 	defer h.progress.done()
-	h.views = true
+	h.useViews = true
 	var objects file.Objects
-	for _, k := range of.wanted() {
-		read, err := h.readable(ctx, k, of)
+	for _, k := range of.kindsOrAll() {
+		read, err := h.listReadable(ctx, k, of)
 		if err != nil {
-			return nil, h.explain(err, "list", k, of.part(k).namespace)
+			return nil, h.requestError(err, "list", k, of.filter(k).namespace)
 		}
 		for _, object := range read {
-			if err := put(&objects, object); err != nil {
+			if err := addObject(&objects, object); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if of.undecided {
-		return file.Arrange(objects), nil
+	if of.uncompiled {
+		return file.NewBundle(objects), nil
 	}
-	return file.Assemble(objects)
+	return file.NewCompiledBundle(objects)
 }
 
-// put adds an object to those of its kind.
-func put(to *file.Objects, object client.Object) error {
+// addObject adds an object to those of its kind.
+func addObject(to *file.Objects, object client.Object) error {
 	switch typed := object.(type) {
 	case *clusterv1.ManagedCluster:
 		to.Clusters = append(to.Clusters, typed)

@@ -19,8 +19,8 @@ const (
 	features = 300
 	claims   = 40
 
-	leastClaims, mostClaims = 5, 20
-	mostFeatures            = 12
+	minClaims, maxClaims = 5, 20
+	maxFeatures          = 12
 )
 
 // Keys of the labels that every cluster has.
@@ -37,7 +37,7 @@ func stages() []string { return []string{"prod", "staging", "dev", "sandbox"} }
 
 func featureLabel(number int) string { return fmt.Sprintf("feature-%03d", number) }
 
-func (d *draw) cluster(number int, set string) *clusterv1.ManagedCluster {
+func (d *generator) cluster(number int, set string) *clusterv1.ManagedCluster {
 	region, cloud := fmt.Sprintf("region-%02d", d.region()), clouds()[d.cloud()]
 	labels := map[string]string{
 		clusterv1beta2.ClusterSetLabel: set,
@@ -46,7 +46,7 @@ func (d *draw) cluster(number int, set string) *clusterv1.ManagedCluster {
 		stageLabel:                     stages()[d.stage()],
 		teamLabel:                      fmt.Sprintf("team-%02d", d.team()),
 	}
-	for range d.IntN(mostFeatures + 1) {
+	for range d.IntN(maxFeatures + 1) {
 		labels[featureLabel(d.feature())] = fmt.Sprintf("v%d", d.IntN(3))
 	}
 	out := &clusterv1.ManagedCluster{
@@ -67,8 +67,8 @@ func (d *draw) cluster(number int, set string) *clusterv1.ManagedCluster {
 }
 
 // claims adds to what every cluster claims.
-func (d *draw) claims(of map[string]string) []clusterv1.ManagedClusterClaim {
-	for wanted := d.between(leastClaims, mostClaims); len(of) < wanted; {
+func (d *generator) claims(of map[string]string) []clusterv1.ManagedClusterClaim {
+	for wanted := d.between(minClaims, maxClaims); len(of) < wanted; {
 		number := d.claim()
 		for of[claimName(number)] != "" { // there are twice as many names as claims on a cluster
 			number = (number + 1) % claims
@@ -85,7 +85,7 @@ func (d *draw) claims(of map[string]string) []clusterv1.ManagedClusterClaim {
 func claimName(number int) string { return fmt.Sprintf("claim-%02d.example.org", number) }
 
 // resources are those of 3 to 200 machines, 20 to 95 percent of them free.
-func (d *draw) resources() (capacity, allocatable clusterv1.ResourceList) {
+func (d *generator) resources() (capacity, allocatable clusterv1.ResourceList) {
 	machines, free := d.between(3, 200), d.between(20, 95)
 	list := func(percent int) clusterv1.ResourceList {
 		return clusterv1.ResourceList{
@@ -108,7 +108,7 @@ func conditions() []metav1.Condition {
 }
 
 // taint taints some of the clusters.
-func (d *draw) taint(all []*clusterv1.ManagedCluster) {
+func (d *generator) taint(all []*clusterv1.ManagedCluster) {
 	for _, at := range d.Perm(len(all))[:len(all)*taintedPercent/100] {
 		key := clusterv1.ManagedClusterTaintUnreachable
 		if d.chance(50) {

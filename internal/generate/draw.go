@@ -6,27 +6,27 @@ import "math/rand/v2"
 // small.
 const skew = 1.1
 
-// draw is a source of everything that a fleet leaves to chance.
-type draw struct {
+// generator is a source of everything that a fleet leaves to chance.
+type generator struct {
 	*rand.Rand
 	region, cloud, stage, team, feature, claim func() int
 }
 
-func newDraw(seed uint64) *draw {
-	d := &draw{Rand: rand.New(rand.NewPCG(seed, 0xbe47))} //nolint:gosec // a benchmark must be repeatable, not secret
+func newGenerator(seed uint64) *generator {
+	d := &generator{Rand: rand.New(rand.NewPCG(seed, 0xbe47))} //nolint:gosec // a benchmark must be repeatable, not secret
 	d.region, d.cloud, d.stage = d.zipf(regions), d.zipf(len(clouds())), d.zipf(len(stages()))
 	d.team, d.feature, d.claim = d.zipf(teams), d.zipf(features), d.zipf(claims)
 	return d
 }
 
 // zipf returns a source of numbers below n, of which small ones are far more frequent.
-func (d *draw) zipf(n int) func() int {
+func (d *generator) zipf(n int) func() int {
 	source := rand.NewZipf(d.Rand, skew, 1, uint64(n-1)) //nolint:gosec // n is a size
 	return func() int { return int(source.Uint64()) }    //nolint:gosec // below n
 }
 
 // between returns a number from least to most, both included.
-func (d *draw) between(least, most int) int { return least + d.IntN(most-least+1) }
+func (d *generator) between(least, most int) int { return least + d.IntN(most-least+1) }
 
 // chance is true in so many of a hundred cases.
-func (d *draw) chance(percent int) bool { return d.IntN(100) < percent }
+func (d *generator) chance(percent int) bool { return d.IntN(100) < percent }

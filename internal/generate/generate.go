@@ -23,8 +23,8 @@ const (
 	placementsPerNamespace = 20
 	// setsPerNamespace is how many sets are bound to a namespace.
 	setsPerNamespace = 3
-	// aloneEvery is one in how many placements of a namespace ranks by nothing that others decide.
-	aloneEvery = 4
+	// noBalanceEvery is one in how many placements of a namespace ranks by nothing that others decide.
+	noBalanceEvery = 4
 	// taintedPercent of the clusters carry a taint.
 	taintedPercent = 2
 )
@@ -35,9 +35,9 @@ var Epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) //nolint:gochecknogloba
 // Shape says how large a fleet is.
 type Shape struct {
 	Clusters, Placements int
-	// Scored is how many of a hundred placements rank clusters by a score that an add-on gives. Above 0, every cluster has one.
-	Scored int
-	Seed   uint64
+	// ScoredPercent is how many of a hundred placements rank clusters by a score that an add-on gives. Above 0, every cluster has one.
+	ScoredPercent int
+	Seed          uint64
 }
 
 // Fleet is all that a hub holds, in the order in which it can be stored: what others name comes first. It is read-only;
@@ -54,7 +54,7 @@ type Fleet struct {
 
 // New draws the fleet of a shape.
 func New(shape Shape) *Fleet {
-	d := newDraw(shape.Seed)
+	d := newGenerator(shape.Seed)
 	out := &Fleet{}
 	for i := range atLeastOne(shape.Clusters / clustersPerSet) {
 		set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("set-%02d", i)}}
@@ -75,14 +75,14 @@ func New(shape Shape) *Fleet {
 	for i, selector := range selectors {
 		namespace, turn := out.Namespaces[i%len(out.Namespaces)], i/len(out.Namespaces)
 		placement := d.placement(namespace, fmt.Sprintf("app-%04d", i), selector)
-		if turn%aloneEvery == aloneEvery-1 {
-			rankAlone(placement)
+		if turn%noBalanceEvery == noBalanceEvery-1 {
+			rankWithoutBalance(placement)
 		}
 		out.Placements = append(out.Placements, placement)
 	}
-	if shape.Scored > 0 {
+	if shape.ScoredPercent > 0 {
 		out.Scores = d.scores(out.Clusters)
-		d.rankByScore(out.Placements, shape.Scored)
+		d.rankByScore(out.Placements, shape.ScoredPercent)
 	}
 	return out
 }
@@ -103,8 +103,8 @@ func (f *Fleet) bind(namespace string, turn int) {
 	}
 }
 
-// Whole returns a set that has every cluster, and a binding of it in each of some namespaces.
-func Whole(name string, namespaces []string) (*clusterv1beta2.ManagedClusterSet, []*clusterv1beta2.ManagedClusterSetBinding) {
+// WholeFleetSet returns a set that has every cluster, and a binding of it in each of some namespaces.
+func WholeFleetSet(name string, namespaces []string) (*clusterv1beta2.ManagedClusterSet, []*clusterv1beta2.ManagedClusterSetBinding) {
 	set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{
 		SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{},

@@ -19,22 +19,22 @@ import (
 	"github.com/berth-project/berth/internal/generate"
 )
 
-func thousand() *generate.Fleet {
+func thousandClusters() *generate.Fleet {
 	return generate.New(generate.Shape{Clusters: 1000, Placements: 1000, Seed: 7})
 }
 
 func TestTheSameShapeGivesTheSameFleet(t *testing.T) {
-	one, other := thousand(), thousand()
-	if !bytes.Equal(written(t, one), written(t, other)) {
+	one, other := thousandClusters(), thousandClusters()
+	if !bytes.Equal(encoded(t, one), encoded(t, other)) {
 		t.Errorf("two fleets of one shape (-one +other):\n%s", cmp.Diff(one, other))
 	}
 	foreign := generate.New(generate.Shape{Clusters: 1000, Placements: 1000, Seed: 8})
-	if bytes.Equal(written(t, one.Clusters), written(t, foreign.Clusters)) || bytes.Equal(written(t, one.Placements), written(t, foreign.Placements)) {
+	if bytes.Equal(encoded(t, one.Clusters), encoded(t, foreign.Clusters)) || bytes.Equal(encoded(t, one.Placements), encoded(t, foreign.Placements)) {
 		t.Error("another seed gives the same fleet")
 	}
 }
 
-func written(t *testing.T, what any) []byte {
+func encoded(t *testing.T, what any) []byte {
 	t.Helper()
 	out, err := json.Marshal(what)
 	if err != nil {
@@ -44,7 +44,7 @@ func written(t *testing.T, what any) []byte {
 }
 
 func TestClustersAreOfRealisticShape(t *testing.T) {
-	f := thousand()
+	f := thousandClusters()
 	tainted, byRegion := 0, map[string]int{}
 	for _, c := range f.Clusters {
 		if n := len(c.Status.ClusterClaims); n < 5 || n > 20 {
@@ -76,7 +76,7 @@ func TestClustersAreOfRealisticShape(t *testing.T) {
 	}
 }
 
-func TestEverySelectorIsDistinctAndMet(t *testing.T) {
+func TestEverySelectorIsDistinctAndMatches(t *testing.T) {
 	for name, shape := range map[string]generate.Shape{
 		"a thousand clusters":                      {Clusters: 1000, Placements: 1000, Seed: 7},
 		"more placements than there is to ask for": {Clusters: 3, Placements: 1000, Seed: 7},
@@ -92,7 +92,7 @@ func TestEverySelectorIsDistinctAndMet(t *testing.T) {
 					t.Errorf("%s and %s both ask for %s", other, p.Name, text)
 				}
 				known[text] = p.Name
-				if !slices.ContainsFunc(f.Clusters, meets(t, selector)) {
+				if !slices.ContainsFunc(f.Clusters, matches(t, selector)) {
 					t.Errorf("%s asks for %s, which no cluster meets", p.Name, text)
 				}
 			}
@@ -103,8 +103,8 @@ func TestEverySelectorIsDistinctAndMet(t *testing.T) {
 	}
 }
 
-// meets returns what tells whether a cluster has the labels and the claims that a selector asks for.
-func meets(t *testing.T, asked clusterv1beta1.ClusterSelector) func(*clusterv1.ManagedCluster) bool {
+// matches returns what tells whether a cluster has the labels and the claims that a selector asks for.
+func matches(t *testing.T, asked clusterv1beta1.ClusterSelector) func(*clusterv1.ManagedCluster) bool {
 	t.Helper()
 	byLabel, labelErr := metav1.LabelSelectorAsSelector(&asked.LabelSelector)
 	byClaim, claimErr := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: asked.ClaimSelector.MatchExpressions})
@@ -120,8 +120,8 @@ func meets(t *testing.T, asked clusterv1beta1.ClusterSelector) func(*clusterv1.M
 	}
 }
 
-func TestWhatIsDrawnCanBeStored(t *testing.T) {
-	f := thousand()
+func TestGeneratedObjectsAreValid(t *testing.T) {
+	f := thousandClusters()
 	env, err := celenv.New()
 	if err != nil {
 		t.Fatal(err)
@@ -144,19 +144,19 @@ func TestWhatIsDrawnCanBeStored(t *testing.T) {
 	}
 }
 
-// TestAFourthOfEveryNamespaceRanksAlone counts those that nothing which others decide can move.
-func TestAFourthOfEveryNamespaceRanksAlone(t *testing.T) {
+// TestAFourthOfEveryNamespaceRanksWithoutBalance counts those that nothing which others decide can move.
+func TestAFourthOfEveryNamespaceRanksWithoutBalance(t *testing.T) {
 	env, err := celenv.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := thousand()
+	f := thousandClusters()
 	alone := map[string]int{}
 	for _, p := range f.Placements {
 		compiled, _ := program.Compile(p, env)
 		switch {
-		case compiled.Scores(program.Balance):
-		case !compiled.Scores(program.Steady) || !compiled.Scores(program.AllocatableMemory):
+		case compiled.HasPrioritizer(program.Balance):
+		case !compiled.HasPrioritizer(program.Steady) || !compiled.HasPrioritizer(program.AllocatableMemory):
 			t.Errorf("%s ranks by %v, want what it has and what clusters offer", p.Name, compiled.Prioritizers)
 		default:
 			alone[p.Namespace]++
@@ -170,7 +170,7 @@ func TestAFourthOfEveryNamespaceRanksAlone(t *testing.T) {
 }
 
 func TestScoresChangeNothingElse(t *testing.T) {
-	plain, scored := thousand(), generate.New(generate.Shape{Clusters: 1000, Placements: 1000, Scored: 10, Seed: 7})
+	plain, scored := thousandClusters(), generate.New(generate.Shape{Clusters: 1000, Placements: 1000, ScoredPercent: 10, Seed: 7})
 	ranked := 0
 	for i, p := range scored.Placements {
 		configurations := p.Spec.PrioritizerPolicy.Configurations
@@ -185,7 +185,7 @@ func TestScoresChangeNothingElse(t *testing.T) {
 	if ranked < 50 || ranked > 200 {
 		t.Errorf("%d of 1000 placements rank by a score, want a tenth or so", ranked)
 	}
-	if !bytes.Equal(written(t, plain.Clusters), written(t, scored.Clusters)) || len(plain.Scores) != 0 || len(scored.Scores) != len(scored.Clusters) {
+	if !bytes.Equal(encoded(t, plain.Clusters), encoded(t, scored.Clusters)) || len(plain.Scores) != 0 || len(scored.Scores) != len(scored.Clusters) {
 		t.Errorf("%d scores without, %d with, want none and one for each of %d clusters, which are the same", len(plain.Scores), len(scored.Scores), len(scored.Clusters))
 	}
 	for i, score := range scored.Scores {

@@ -14,24 +14,24 @@ import (
 )
 
 // selectors draws as many selectors, each of which differs from all others and is met by a cluster at least.
-func (d *draw) selectors(all []*clusterv1.ManagedCluster, count int) []clusterv1beta1.ClusterSelector {
+func (d *generator) selectors(all []*clusterv1.ManagedCluster, count int) []clusterv1beta1.ClusterSelector {
 	known := map[string]bool{}
 	out := make([]clusterv1beta1.ClusterSelector, 0, count)
 	for i := range count {
 		next := d.selector(all[d.IntN(len(all))])
-		if known[text(next)] { // no team is called so: it asks for the same, in other words
+		if known[selectorKey(next)] { // no team is called so: it asks for the same, in other words
 			next.LabelSelector.MatchExpressions = append(next.LabelSelector.MatchExpressions, metav1.LabelSelectorRequirement{
 				Key: teamLabel, Operator: metav1.LabelSelectorOpNotIn, Values: []string{fmt.Sprintf("retired-%04d", i)},
 			})
 		}
-		known[text(next)] = true
+		known[selectorKey(next)] = true
 		out = append(out, next)
 	}
 	return out
 }
 
-// text tells selectors apart: keys of maps are sorted in it.
-func text(selector clusterv1beta1.ClusterSelector) string {
+// selectorKey tells selectors apart: keys of maps are sorted in it.
+func selectorKey(selector clusterv1beta1.ClusterSelector) string {
 	out, err := json.Marshal(selector)
 	if err != nil {
 		panic(fmt.Sprintf("generate: writing %+v: %v", selector, err)) // it holds strings alone
@@ -41,7 +41,7 @@ func text(selector clusterv1beta1.ClusterSelector) string {
 
 // selector draws a selector that a cluster meets: some of its labels, some with other values beside its own, at times
 // a label that it lacks, at times a claim.
-func (d *draw) selector(of *clusterv1.ManagedCluster) clusterv1beta1.ClusterSelector {
+func (d *generator) selector(of *clusterv1.ManagedCluster) clusterv1beta1.ClusterSelector {
 	var out clusterv1beta1.ClusterSelector
 	out.LabelSelector.MatchLabels = map[string]string{stageLabel: of.Labels[stageLabel]}
 	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(of.Labels)), func(key string) bool { return key == stageLabel })
@@ -62,7 +62,7 @@ func (d *draw) selector(of *clusterv1.ManagedCluster) clusterv1beta1.ClusterSele
 }
 
 // requirement draws one that a label meets.
-func (d *draw) requirement(key, value string) metav1.LabelSelectorRequirement {
+func (d *generator) requirement(key, value string) metav1.LabelSelectorRequirement {
 	if d.chance(20) {
 		return metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpExists}
 	}
@@ -75,7 +75,7 @@ func (d *draw) requirement(key, value string) metav1.LabelSelectorRequirement {
 }
 
 // placement draws one of the usual kinds: most want a few clusters, some want all, some care for room, some for groups.
-func (d *draw) placement(namespace, name string, selector clusterv1beta1.ClusterSelector) *clusterv1beta1.Placement {
+func (d *generator) placement(namespace, name string, selector clusterv1beta1.ClusterSelector) *clusterv1beta1.Placement {
 	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	out.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: selector}}
 	if d.chance(70) {
@@ -99,8 +99,8 @@ func rankBy(placement *clusterv1beta1.Placement, name string) {
 	})
 }
 
-// rankAlone lets a placement rank without Balance, so that nothing which others decide counts for it.
-func rankAlone(placement *clusterv1beta1.Placement) {
+// rankWithoutBalance lets a placement rank without Balance, so that nothing which others decide counts for it.
+func rankWithoutBalance(placement *clusterv1beta1.Placement) {
 	placement.Spec.PrioritizerPolicy.Mode = clusterv1beta1.PrioritizerPolicyModeExact
 	rankBy(placement, clusterv1beta1.PrioritizerSteady)
 	rankBy(placement, clusterv1beta1.PrioritizerResourceAllocatableMemory)

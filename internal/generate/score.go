@@ -14,14 +14,14 @@ const (
 	// ScoreName names the score in it.
 	ScoreName = "free"
 
-	leastScore, mostScore = -100, 100
+	minScore, maxScore = -100, 100
 )
 
 // scores draws the score of every cluster.
-func (d *draw) scores(of []*clusterv1.ManagedCluster) []*clusterv1alpha1.AddOnPlacementScore {
+func (d *generator) scores(of []*clusterv1.ManagedCluster) []*clusterv1alpha1.AddOnPlacementScore {
 	out := make([]*clusterv1alpha1.AddOnPlacementScore, 0, len(of))
 	for _, cluster := range of {
-		out = append(out, Score(cluster.Name, int32(d.between(leastScore, mostScore)))) //nolint:gosec // at most a hundred
+		out = append(out, Score(cluster.Name, int32(d.between(minScore, maxScore)))) //nolint:gosec // at most a hundred
 	}
 	return out
 }
@@ -34,7 +34,7 @@ func Score(cluster string, value int32) *clusterv1alpha1.AddOnPlacementScore {
 }
 
 // rankByScore lets so many of a hundred placements rank by the score.
-func (d *draw) rankByScore(placements []*clusterv1beta1.Placement, percent int) {
+func (d *generator) rankByScore(placements []*clusterv1beta1.Placement, percent int) {
 	for _, placement := range placements {
 		if !d.chance(percent) {
 			continue

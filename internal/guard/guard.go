@@ -43,8 +43,8 @@ func (u Unguarded) String() string {
 	return fmt.Sprintf("the ClusterRole %s is not guarded: %s; %s", u.Role, u.Risk, u.Remedy)
 }
 
-// reliance is a role that relies on a guard. Any one of the policy and the webhook will do; "" is none.
-type reliance struct {
+// guardedRole is a role that relies on a guard. Any one of the policy and the webhook will do; "" is none.
+type guardedRole struct {
 	role string
 	// labels find roles that are many; without labels the role is found by its name.
 	labels          client.MatchingLabels
@@ -55,8 +55,8 @@ type reliance struct {
 // levelLabel is on the roles of sets, with their level.
 const levelLabel = "cluster.open-cluster-management.io/clusterset-role"
 
-func reliances() []reliance {
-	return []reliance{
+func guardedRoles() []guardedRole {
+	return []guardedRole{
 		{
 			role: "berth:placement:editor", policy: bindings, webhook: "managedclustersetbindings.cluster.open-cluster-management.io",
 			risk: "editors of a namespace may bind any cluster set to it", remedy: "apply config/roles",
@@ -81,7 +81,7 @@ func reliances() []reliance {
 // Roles returns the names under which roles are reported.
 func Roles() []string {
 	var out []string
-	for _, reliance := range reliances() {
+	for _, reliance := range guardedRoles() {
 		out = append(out, reliance.role)
 	}
 	slices.Sort(out)
@@ -93,7 +93,7 @@ func Roles() []string {
 func Check(ctx context.Context, roles, hub client.Reader, serving bool) ([]Unguarded, error) {
 	var out []Unguarded
 	var faults []error
-	for _, reliance := range reliances() {
+	for _, reliance := range guardedRoles() {
 		unguarded, err := reliance.unguarded(ctx, roles, hub, serving)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("checking the guard of ClusterRole %s: %w", reliance.role, err))
@@ -105,7 +105,7 @@ func Check(ctx context.Context, roles, hub client.Reader, serving bool) ([]Ungua
 	return out, errors.Join(faults...)
 }
 
-func (r reliance) unguarded(ctx context.Context, roles, hub client.Reader, serving bool) (bool, error) {
+func (r guardedRole) unguarded(ctx context.Context, roles, hub client.Reader, serving bool) (bool, error) {
 	there, err := r.exists(ctx, roles)
 	if err != nil || !there {
 		return false, err
@@ -122,7 +122,7 @@ func (r reliance) unguarded(ctx context.Context, roles, hub client.Reader, servi
 	return err == nil && !holds && !serving, err
 }
 
-func (r reliance) exists(ctx context.Context, roles client.Reader) (bool, error) {
+func (r guardedRole) exists(ctx context.Context, roles client.Reader) (bool, error) {
 	if r.labels != nil {
 		list := &rbacv1.ClusterRoleList{}
 		if err := roles.List(ctx, list, r.labels, client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
@@ -130,18 +130,18 @@ func (r reliance) exists(ctx context.Context, roles client.Reader) (bool, error)
 		}
 		return len(list.Items) > 0, nil
 	}
-	return found(roles.Get(ctx, client.ObjectKey{Name: r.role}, &rbacv1.ClusterRole{}))
+	return exists(roles.Get(ctx, client.ObjectKey{Name: r.role}, &rbacv1.ClusterRole{}))
 }
 
 // PolicyInForce reports whether a ValidatingAdmissionPolicy is on the hub, fails closed, and is bound so that it denies.
 // The binding has the name of the policy, as those in config have.
 func PolicyInForce(ctx context.Context, hub client.Reader, name string) (bool, error) {
 	policy := &admissionv1.ValidatingAdmissionPolicy{}
-	if there, err := found(hub.Get(ctx, client.ObjectKey{Name: name}, policy)); err != nil || !there {
+	if there, err := exists(hub.Get(ctx, client.ObjectKey{Name: name}, policy)); err != nil || !there {
 		return false, err
 	}
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{}
-	if there, err := found(hub.Get(ctx, client.ObjectKey{Name: name}, binding)); err != nil || !there {
+	if there, err := exists(hub.Get(ctx, client.ObjectKey{Name: name}, binding)); err != nil || !there {
 		return false, err
 	}
 	closed := policy.Spec.FailurePolicy == nil || *policy.Spec.FailurePolicy == admissionv1.Fail
@@ -151,7 +151,7 @@ func PolicyInForce(ctx context.Context, hub client.Reader, name string) (bool, e
 
 func webhookInForce(ctx context.Context, hub client.Reader, name string) (bool, error) {
 	configuration := &admissionv1.ValidatingWebhookConfiguration{}
-	if there, err := found(hub.Get(ctx, client.ObjectKey{Name: webhooks}, configuration)); err != nil || !there {
+	if there, err := exists(hub.Get(ctx, client.ObjectKey{Name: webhooks}, configuration)); err != nil || !there {
 		return false, err
 	}
 	return slices.ContainsFunc(configuration.Webhooks, func(webhook admissionv1.ValidatingWebhook) bool {
@@ -159,6 +159,6 @@ func webhookInForce(ctx context.Context, hub client.Reader, name string) (bool, 
 	}), nil
 }
 
-func found(err error) (bool, error) {
+func exists(err error) (bool, error) {
 	return err == nil, client.IgnoreNotFound(err)
 }

@@ -26,7 +26,7 @@ import (
 
 var errBoom = errors.New("boom")
 
-func hub(t *testing.T, objects ...client.Object) client.WithWatch {
+func newClient(t *testing.T, objects ...client.Object) client.WithWatch {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(admissionv1.AddToScheme(scheme), rbacv1.AddToScheme(scheme)); err != nil {
@@ -93,8 +93,8 @@ func decoded(t *testing.T, data []byte) []client.Object {
 	}
 }
 
-// TestEveryRoleWithoutItsGuardIsFound takes one object away, or spoils it, and names the roles that are found then.
-func TestEveryRoleWithoutItsGuardIsFound(t *testing.T) {
+// TestUnguardedRolesAreReported takes one object away, or spoils it, and names the roles that are found then.
+func TestUnguardedRolesAreReported(t *testing.T) {
 	const editor, creator = "berth:placement:editor", "berth:managedcluster:creator"
 	const admins, binders = "berth:managedclusterset:admin:*", "berth:managedclusterset:binder:*"
 	policy, bound := &admissionv1.ValidatingAdmissionPolicy{}, &admissionv1.ValidatingAdmissionPolicyBinding{}
@@ -150,7 +150,7 @@ func TestEveryRoleWithoutItsGuardIsFound(t *testing.T) {
 					test.spoil(object)
 				}
 			}
-			reader := hub(t, objects...)
+			reader := newClient(t, objects...)
 			found, err := Check(t.Context(), reader, reader, test.serving)
 			if err != nil {
 				t.Fatal(err)
@@ -179,11 +179,11 @@ func kindOf(object client.Object) string {
 	}
 }
 
-// TestAGuardThatCannotBeReadIsNotInForce holds that a failure is reported as such, and changes nothing that was found.
-func TestAGuardThatCannotBeReadIsNotInForce(t *testing.T) {
+// TestAnUnreadableGuardIsAnError holds that a failure is reported as such, and changes nothing that was found.
+func TestAnUnreadableGuardIsAnError(t *testing.T) {
 	objects := slices.DeleteFunc(installed(t), func(object client.Object) bool { return object.GetName() == SetAdmins })
 	fails := false
-	reader := interceptor.NewClient(hub(t, objects...), interceptor.Funcs{
+	reader := interceptor.NewClient(newClient(t, objects...), interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 			if fails {
 				return errBoom
@@ -193,7 +193,7 @@ func TestAGuardThatCannotBeReadIsNotInForce(t *testing.T) {
 	})
 	clock := clocktesting.NewFakeClock(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC))
 	monitor := &Monitor{Roles: reader, Hub: reader, Clock: clock}
-	monitor.look(t.Context())
+	monitor.check(t.Context())
 	before := monitor.Unguarded()
 	if len(before) != 1 || before[0].String() == "" {
 		t.Fatalf("found %v, want the admins of sets", before)
@@ -205,7 +205,7 @@ func TestAGuardThatCannotBeReadIsNotInForce(t *testing.T) {
 	if _, err := Check(t.Context(), reader, reader, false); !errors.Is(err, errBoom) {
 		t.Errorf("Check = %v, want the failure", err)
 	}
-	monitor.look(t.Context())
+	monitor.check(t.Context())
 	if diff := cmp.Diff(before, monitor.Unguarded()); diff != "" {
 		t.Errorf("after a failure (-want +got):\n%s", diff)
 	}
@@ -220,7 +220,7 @@ func TestAGuardThatCannotBeReadIsNotInForce(t *testing.T) {
 	if _, err := monitor.SetAdminsInForce(t.Context()); err != nil {
 		t.Errorf("the answer is not used again: %v", err)
 	}
-	clock.Step(lifetime)
+	clock.Step(cacheTTL)
 	if _, err := monitor.SetAdminsInForce(t.Context()); !errors.Is(err, errBoom) {
 		t.Errorf("the answer is used for too long: %v", err)
 	}

@@ -14,8 +14,8 @@ import (
 const (
 	// interval is how often the hub is looked at.
 	interval = 5 * time.Minute
-	// lifetime is how long an answer about a policy is used again.
-	lifetime = 30 * time.Second
+	// cacheTTL is how long an answer about a policy is used again.
+	cacheTTL = 30 * time.Second
 )
 
 // Monitor looks at the hub at the start and now and then, and remembers what it found. It is safe for concurrent use.
@@ -29,7 +29,7 @@ type Monitor struct {
 	mu        sync.Mutex
 	unguarded []Unguarded
 	inForce   bool
-	asked     time.Time
+	checkedAt time.Time
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: every replica warns.
@@ -40,7 +40,7 @@ func (m *Monitor) Start(ctx context.Context) error {
 	ticker := m.Clock.NewTicker(interval)
 	defer ticker.Stop()
 	for {
-		m.look(ctx)
+		m.check(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -49,8 +49,8 @@ func (m *Monitor) Start(ctx context.Context) error {
 	}
 }
 
-// look logs what changed since it last looked. What cannot be read changes nothing.
-func (m *Monitor) look(ctx context.Context) {
+// check logs what changed since it last looked. What cannot be read changes nothing.
+func (m *Monitor) check(ctx context.Context) {
 	now, err := Check(ctx, m.Roles, m.Hub, m.Serving)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -85,12 +85,12 @@ func (m *Monitor) Unguarded() []Unguarded {
 func (m *Monitor) SetAdminsInForce(ctx context.Context) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if now := m.Clock.Now(); m.asked.IsZero() || now.Sub(m.asked) >= lifetime {
+	if now := m.Clock.Now(); m.checkedAt.IsZero() || now.Sub(m.checkedAt) >= cacheTTL {
 		inForce, err := PolicyInForce(ctx, m.Hub, SetAdmins)
 		if err != nil {
 			return false, err
 		}
-		m.inForce, m.asked = inForce, now
+		m.inForce, m.checkedAt = inForce, now
 	}
 	return m.inForce, nil
 }

@@ -27,16 +27,16 @@ const (
 	placements = "placements"
 )
 
-// need is a version of a resource that Berth reads or writes. An API server drops fields that its definition lacks without
+// requirement is a version of a resource that Berth reads or writes. An API server drops fields that its definition lacks without
 // a word, so a missing one would look like a user's choice.
-type need struct {
+type requirement struct {
 	resource, version string
 	// required are the fields without which Berth decides nothing. Every other field that Berth ships is compared too.
 	required []string
 }
 
-func needs() []need {
-	return []need{
+func requirements() []requirement {
+	return []requirement{
 		{clusters, "v1", []string{
 			"spec.taints.key", "spec.taints.effect", "spec.taints.value", "spec.taints.timeAdded",
 			"spec.leaseDurationSeconds", "status.allocatable", "status.capacity", "status.clusterClaims", "status.conditions",
@@ -58,20 +58,20 @@ func needs() []need {
 	}
 }
 
-// reporters are the controllers that only write a status, by the field without which they have nothing to write.
-func reporters() map[string]string {
+// statusOnlyControllers are the controllers that only write a status, by the field without which they have nothing to write.
+func statusOnlyControllers() map[string]string {
 	return map[string]string{bindings + " status.conditions": "binding", sets + " status.conditions": "clusterset"}
 }
 
 // definitions compares the definitions of the hub with those that Berth ships.
-func definitions(ctx context.Context, hub client.Reader) ([]Lack, error) {
-	var out []Lack
-	for _, need := range needs() {
+func definitions(ctx context.Context, hub client.Reader) ([]Missing, error) {
+	var out []Missing
+	for _, need := range requirements() {
 		name := need.resource + "." + group
 		definition := &apiextensionsv1.CustomResourceDefinition{}
 		err := hub.Get(ctx, client.ObjectKey{Name: name}, definition)
 		if apierrors.IsNotFound(err) {
-			out = append(out, Lack{Kind: KindDefinition, What: "the definition of " + name, Required: true})
+			out = append(out, Missing{Kind: KindDefinition, What: "the definition of " + name, Required: true})
 			continue
 		}
 		if err != nil {
@@ -81,13 +81,13 @@ func definitions(ctx context.Context, hub client.Reader) ([]Lack, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, need.lacks(definition, want)...)
+		out = append(out, need.missing(definition, want)...)
 	}
 	return out, nil
 }
 
 // schema returns the schema that Berth ships.
-func (n need) schema() (*apiextensionsv1.JSONSchemaProps, error) {
+func (n requirement) schema() (*apiextensionsv1.JSONSchemaProps, error) {
 	data, err := fs.ReadFile(config.CRDs(), group+"_"+n.resource+".yaml")
 	if err != nil {
 		return nil, fmt.Errorf("reading the definition of %s that Berth ships: %w", n.resource, err)
@@ -104,7 +104,7 @@ func (n need) schema() (*apiextensionsv1.JSONSchemaProps, error) {
 }
 
 // served returns the version of a definition that is needed; nil where it is not served.
-func (n need) served(definition *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinitionVersion {
+func (n requirement) served(definition *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinitionVersion {
 	at := slices.IndexFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
 		return v.Name == n.version && v.Served
 	})
@@ -114,24 +114,24 @@ func (n need) served(definition *apiextensionsv1.CustomResourceDefinition) *apie
 	return &definition.Spec.Versions[at]
 }
 
-// lacks returns what a definition lacks of the schema that Berth ships.
-func (n need) lacks(definition *apiextensionsv1.CustomResourceDefinition, want *apiextensionsv1.JSONSchemaProps) []Lack {
+// missing returns what a definition lacks of the schema that Berth ships.
+func (n requirement) missing(definition *apiextensionsv1.CustomResourceDefinition, want *apiextensionsv1.JSONSchemaProps) []Missing {
 	version := n.served(definition)
 	if version == nil {
-		return []Lack{{Kind: KindDefinition, What: fmt.Sprintf("version %s of %s", n.version, definition.Name), Required: true}}
+		return []Missing{{Kind: KindDefinition, What: fmt.Sprintf("version %s of %s", n.version, definition.Name), Required: true}}
 	}
 	have := &apiextensionsv1.JSONSchemaProps{}
 	if version.Schema != nil && version.Schema.OpenAPIV3Schema != nil {
 		have = version.Schema.OpenAPIV3Schema
 	}
-	var out []Lack
+	var out []Missing
 	for _, top := range []string{"spec", "status"} {
 		for _, field := range missing(want, have, "", top) {
-			out = append(out, n.lack(definition.Name, field))
+			out = append(out, n.missingField(definition.Name, field))
 		}
 	}
 	if version.Subresources == nil || version.Subresources.Status == nil {
-		out = append(out, Lack{
+		out = append(out, Missing{
 			Kind: KindDefinition, What: fmt.Sprintf("the status subresource in %s of %s", n.version, definition.Name), Required: true,
 		})
 	}
@@ -171,18 +171,18 @@ func keepsUnknown(schema *apiextensionsv1.JSONSchemaProps) bool {
 	return schema.XPreserveUnknownFields != nil && *schema.XPreserveUnknownFields
 }
 
-// lack returns what follows from a field that a definition lacks.
-func (n need) lack(definition, field string) Lack {
-	out := Lack{
+// missingField returns what follows from a field that a definition lacks.
+func (n requirement) missingField(definition, field string) Missing {
+	out := Missing{
 		Kind: KindField, What: fmt.Sprintf("field %s in %s of %s", field, n.version, definition),
 		resource: n.resource, field: field,
-		Required: slices.ContainsFunc(n.required, func(required string) bool { return within(required, field) || within(field, required) }),
+		Required: slices.ContainsFunc(n.required, func(required string) bool { return isOrBelow(required, field) || isOrBelow(field, required) }),
 	}
-	switch controller, reports := reporters()[n.resource+" "+field]; {
+	switch controller, reports := statusOnlyControllers()[n.resource+" "+field]; {
 	case out.Required:
 	case reports:
-		out.Off, out.Effect = controller, "the controller "+controller+" does not run"
-	case within(field, "status"):
+		out.DisabledController, out.Effect = controller, "the controller "+controller+" does not run"
+	case isOrBelow(field, "status"):
 		out.Effect = "what it reports is not stored"
 	default:
 		out.Effect = "the API server drops what users write there, and clusters are chosen as if it were not given"
@@ -190,7 +190,7 @@ func (n need) lack(definition, field string) Lack {
 	return out
 }
 
-// within says whether a field is another one, or is below it.
-func within(field, other string) bool {
+// isOrBelow says whether a field is another one, or is below it.
+func isOrBelow(field, other string) bool {
 	return field == other || strings.HasPrefix(field, other+".")
 }

@@ -35,24 +35,24 @@ func shipped(t *testing.T) map[string]*apiextensionsv1.CustomResourceDefinition 
 	return out
 }
 
-// lacksOf returns what a definition lacks, as text.
-func lacksOf(t *testing.T, definition *apiextensionsv1.CustomResourceDefinition, need need) []string {
+// missingFrom returns what a definition lacks, as text.
+func missingFrom(t *testing.T, definition *apiextensionsv1.CustomResourceDefinition, need requirement) []string {
 	t.Helper()
 	want, err := need.schema()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out []string
-	for _, lack := range need.lacks(definition, want) {
+	for _, lack := range need.missing(definition, want) {
 		out = append(out, lack.What)
 	}
 	return out
 }
 
-func TestOwnDefinitionsLackNothing(t *testing.T) {
+func TestShippedDefinitionsAreComplete(t *testing.T) {
 	definitions := shipped(t)
-	for _, need := range needs() {
-		if missing := lacksOf(t, definitions[need.resource], need); len(missing) > 0 {
+	for _, need := range requirements() {
+		if missing := missingFrom(t, definitions[need.resource], need); len(missing) > 0 {
 			t.Errorf("%s lacks %v", need.resource, missing)
 		}
 		want, err := need.schema()
@@ -62,29 +62,29 @@ func TestOwnDefinitionsLackNothing(t *testing.T) {
 		for _, field := range need.required {
 			first, _, _ := strings.Cut(field, ".")
 			empty := &apiextensionsv1.JSONSchemaProps{}
-			if got := missing(want, empty, "", first); len(got) != 1 || !known(want, strings.Split(field, ".")) {
+			if got := missing(want, empty, "", first); len(got) != 1 || !hasField(want, strings.Split(field, ".")) {
 				t.Errorf("%s: the required field %s is in no definition", need.resource, field)
 			}
 		}
 	}
-	if len(definitions) != len(needs()) {
-		t.Errorf("%d definitions are shipped and %d compared", len(definitions), len(needs()))
+	if len(definitions) != len(requirements()) {
+		t.Errorf("%d definitions are shipped and %d compared", len(definitions), len(requirements()))
 	}
 }
 
-// known says whether a schema has a field.
-func known(schema *apiextensionsv1.JSONSchemaProps, path []string) bool {
+// hasField says whether a schema has a field.
+func hasField(schema *apiextensionsv1.JSONSchemaProps, path []string) bool {
 	if len(path) == 0 {
 		return true
 	}
 	child, ok := items(schema).Properties[path[0]]
-	return ok && known(&child, path[1:])
+	return ok && hasField(&child, path[1:])
 }
 
 // TestEveryFieldIsCompared takes each field out of each definition that Berth ships, and expects that it is named.
 func TestEveryFieldIsCompared(t *testing.T) {
 	fields := 0
-	for _, need := range needs() {
+	for _, need := range requirements() {
 		schema, err := need.schema()
 		if err != nil {
 			t.Fatal(err)
@@ -128,7 +128,7 @@ func remove(schema *apiextensionsv1.JSONSchemaProps, path []string) {
 	schema.Properties[path[0]] = child
 }
 
-func TestWhatFollowsFromAMissingField(t *testing.T) {
+func TestEffectOfAMissingField(t *testing.T) {
 	cases := map[string]struct {
 		resource, field string
 		required        bool
@@ -142,16 +142,16 @@ func TestWhatFollowsFromAMissingField(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			at := slices.IndexFunc(needs(), func(n need) bool { return n.resource == tc.resource })
-			got := needs()[at].lack(tc.resource+"."+group, tc.field)
-			if got.Required != tc.required || got.Off != tc.off || !strings.Contains(got.String(), tc.effect) {
+			at := slices.IndexFunc(requirements(), func(n requirement) bool { return n.resource == tc.resource })
+			got := requirements()[at].missingField(tc.resource+"."+group, tc.field)
+			if got.Required != tc.required || got.DisabledController != tc.off || !strings.Contains(got.String(), tc.effect) {
 				t.Errorf("got %+v: %s", got, got)
 			}
 		})
 	}
 }
 
-func TestWhatADefinitionLacksIsNamed(t *testing.T) {
+func TestMissingFieldsAreNamed(t *testing.T) {
 	cases := map[string]struct {
 		prune func(*apiextensionsv1.CustomResourceDefinitionVersion)
 		want  []string
@@ -177,14 +177,14 @@ func TestWhatADefinitionLacksIsNamed(t *testing.T) {
 			nil,
 		},
 	}
-	at := slices.IndexFunc(needs(), func(n need) bool { return n.resource == "placements" })
+	at := slices.IndexFunc(requirements(), func(n requirement) bool { return n.resource == "placements" })
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			definition := shipped(t)["placements"]
 			for i := range definition.Spec.Versions {
 				tc.prune(&definition.Spec.Versions[i])
 			}
-			if diff := cmp.Diff(tc.want, lacksOf(t, definition, needs()[at])); diff != "" {
+			if diff := cmp.Diff(tc.want, missingFrom(t, definition, requirements()[at])); diff != "" {
 				t.Errorf("lacks (-want +got):\n%s", diff)
 			}
 		})

@@ -23,14 +23,14 @@ import (
 const (
 	// interval is how often the generations of the definitions are read.
 	interval = 10 * time.Second
-	// accessEvery is how often permissions are asked for though no definition changed, where all that is required is there.
-	accessEvery = 5 * time.Minute
+	// permissionInterval is how often permissions are asked for though no definition changed, where all that is required is there.
+	permissionInterval = 5 * time.Minute
 	// timeout bounds one look at the hub.
 	timeout = time.Minute
 	// confirmations is how often a permission that is refused anew is asked for again before it counts as missing, and
-	// confirmEvery how long after the last time: an API server refuses what it has not read the roles for.
-	confirmations = 10
-	confirmEvery  = 200 * time.Millisecond
+	// confirmInterval how long after the last time: an API server refuses what it has not read the roles for.
+	confirmations   = 10
+	confirmInterval = 200 * time.Millisecond
 )
 
 // Options says what the manager is to run.
@@ -48,10 +48,10 @@ type Monitor struct {
 	options Options
 	changed chan struct{}
 
-	mu          sync.Mutex
-	finding     Finding
-	generations []int64
-	asked       time.Time
+	mu                   sync.Mutex
+	report               Report
+	generations          []int64
+	permissionsCheckedAt time.Time
 }
 
 // New returns a monitor of a hub, which it has not looked at.
@@ -70,49 +70,49 @@ func New(hub *rest.Config, options Options) (*Monitor, error) {
 }
 
 // Check looks at the hub and returns what it lacks.
-func (m *Monitor) Check(ctx context.Context) (Finding, error) {
+func (m *Monitor) Check(ctx context.Context) (Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	before, err := m.generation(ctx)
+	before, err := m.readGenerations(ctx)
 	if err != nil {
-		return Finding{}, err
+		return Report{}, err
 	}
 	lacks, err := definitions(ctx, m.hub)
 	if err != nil {
-		return Finding{}, err
+		return Report{}, err
 	}
 	refused, err := m.refused(ctx)
 	if err != nil {
-		return Finding{}, err
+		return Report{}, err
 	}
-	found := Finding{Lacks: append(lacks, refused...)}
+	found := Report{Missing: append(lacks, refused...)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.finding, m.generations, m.asked = found, before, m.options.Clock.Now()
+	m.report, m.generations, m.permissionsCheckedAt = found, before, m.options.Clock.Now()
 	return found, nil
 }
 
 // refused returns the permissions that are missing: those that were missing before, and those that stay refused.
-func (m *Monitor) refused(ctx context.Context) ([]Lack, error) {
-	before := m.Finding()
+func (m *Monitor) refused(ctx context.Context) ([]Missing, error) {
+	before := m.Report()
 	for attempt := 0; ; attempt++ {
-		refused, err := reviewAll(ctx, m.hub, accesses(m.options.Runs, m.options.Namespace))
-		known := !slices.ContainsFunc(refused, func(lack Lack) bool { return !slices.Contains(before.Lacks, lack) })
+		refused, err := reviewAll(ctx, m.hub, accessRequests(m.options.Runs, m.options.Namespace))
+		known := !slices.ContainsFunc(refused, func(lack Missing) bool { return !slices.Contains(before.Missing, lack) })
 		if err != nil || known || attempt == confirmations {
 			return refused, err
 		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-m.options.Clock.After(confirmEvery):
+		case <-m.options.Clock.After(confirmInterval):
 		}
 	}
 }
 
-// generation returns the generation of each definition, 0 where there is none.
-func (m *Monitor) generation(ctx context.Context) ([]int64, error) {
+// readGenerations returns the generation of each definition, 0 where there is none.
+func (m *Monitor) readGenerations(ctx context.Context) ([]int64, error) {
 	var out []int64
-	for _, need := range needs() {
+	for _, need := range requirements() {
 		definition := &metav1.PartialObjectMetadata{}
 		definition.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 		err := m.hub.Get(ctx, client.ObjectKey{Name: need.resource + "." + group}, definition)
@@ -129,7 +129,7 @@ func (*Monitor) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable: it looks at the hub again whenever a definition changed, and now and then.
 func (m *Monitor) Start(ctx context.Context) error {
-	m.report(ctx, Finding{}, m.Finding())
+	m.logChanges(ctx, Report{}, m.Report())
 	ticker := m.options.Clock.NewTicker(interval)
 	defer ticker.Stop()
 	for {
@@ -137,19 +137,19 @@ func (m *Monitor) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C():
-			m.look(ctx)
+			m.recheck(ctx)
 		}
 	}
 }
 
-// look looks at the hub where it is due, and logs what changed. What cannot be read changes nothing.
-func (m *Monitor) look(ctx context.Context) {
-	before := m.Finding()
+// recheck looks at the hub where it is due, and logs what changed. What cannot be read changes nothing.
+func (m *Monitor) recheck(ctx context.Context) {
+	before := m.Report()
 	due, err := m.due(ctx)
 	if err == nil && !due {
 		return
 	}
-	var now Finding
+	var now Report
 	if err == nil {
 		now, err = m.Check(ctx)
 	}
@@ -159,8 +159,8 @@ func (m *Monitor) look(ctx context.Context) {
 		}
 		return
 	}
-	m.report(ctx, before, now)
-	if before.Required() == now.Required() && reflect.DeepEqual(before.Dropped(), now.Dropped()) {
+	m.logChanges(ctx, before, now)
+	if before.RequiredMissing() == now.RequiredMissing() && reflect.DeepEqual(before.DroppedFields(), now.DroppedFields()) {
 		return
 	}
 	select {
@@ -171,43 +171,43 @@ func (m *Monitor) look(ctx context.Context) {
 
 // due says whether a definition changed since the last look, or the permissions are to be asked for again.
 func (m *Monitor) due(ctx context.Context) (bool, error) {
-	now, err := m.generation(ctx)
+	now, err := m.readGenerations(ctx)
 	if err != nil {
 		return false, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	every := accessEvery
-	if m.finding.Required() != "" {
+	every := permissionInterval
+	if m.report.RequiredMissing() != "" {
 		every = interval
 	}
-	return !slices.Equal(now, m.generations) || m.options.Clock.Since(m.asked) >= every, nil
+	return !slices.Equal(now, m.generations) || m.options.Clock.Since(m.permissionsCheckedAt) >= every, nil
 }
 
-func (*Monitor) report(ctx context.Context, before, now Finding) {
-	for _, lack := range now.Lacks {
-		if !slices.Contains(before.Lacks, lack) {
+func (*Monitor) logChanges(ctx context.Context, before, now Report) {
+	for _, lack := range now.Missing {
+		if !slices.Contains(before.Missing, lack) {
 			log.FromContext(ctx).Info("WARNING: "+lack.String(), "kind", lack.Kind)
 		}
 	}
-	for _, lack := range before.Lacks {
-		if !slices.Contains(now.Lacks, lack) {
+	for _, lack := range before.Missing {
+		if !slices.Contains(now.Missing, lack) {
 			log.FromContext(ctx).Info("the hub has what it lacked", "kind", lack.Kind, "what", lack.What)
 		}
 	}
 }
 
-// Finding returns what the hub lacked when it was last looked at. It is read-only.
-func (m *Monitor) Finding() Finding {
+// Report returns what the hub lacked when it was last looked at. It is read-only.
+func (m *Monitor) Report() Report {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.finding
+	return m.report
 }
 
-// Decides says whether the hub has what Berth decides nothing without, and which fields of statuses it drops.
-func (m *Monitor) Decides() (dropped plan.Dropped, ok bool) {
-	found := m.Finding()
-	return found.Dropped(), found.Required() == ""
+// DroppedFields says whether the hub has what Berth decides nothing without, and which fields of statuses it drops.
+func (m *Monitor) DroppedFields() (dropped plan.Dropped, ok bool) {
+	found := m.Report()
+	return found.DroppedFields(), found.RequiredMissing() == ""
 }
 
 // Changed is sent to when Decides returns something else than before.

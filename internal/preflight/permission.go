@@ -24,8 +24,8 @@ const (
 	PartPlacement = "placement"
 )
 
-// reviews is how many permissions are asked for at once.
-const reviews = 8
+// maxConcurrentReviews is how many permissions are asked for at once.
+const maxConcurrentReviews = 8
 
 const (
 	admission = "admissionregistration.k8s.io"
@@ -90,16 +90,16 @@ func permissions() []permission {
 	}
 }
 
-// access is one request that is to be allowed, and the parts that make it.
-type access struct {
+// accessRequest is one request that is to be allowed, and the parts that make it.
+type accessRequest struct {
 	authorizationv1.ResourceAttributes
 
 	parts []string
 }
 
-// accesses returns what some parts of the manager ask of the API server, each once.
-func accesses(runs func(part string) bool, namespace string) []access {
-	var out []access
+// accessRequests returns what some parts of the manager ask of the API server, each once.
+func accessRequests(runs func(part string) bool, namespace string) []accessRequest {
+	var out []accessRequest
 	index := map[authorizationv1.ResourceAttributes]int{}
 	for _, p := range permissions() {
 		if !runs(p.part) {
@@ -109,7 +109,7 @@ func accesses(runs func(part string) bool, namespace string) []access {
 			at, known := index[asked]
 			if !known {
 				at = len(out)
-				index[asked], out = at, append(out, access{ResourceAttributes: asked})
+				index[asked], out = at, append(out, accessRequest{ResourceAttributes: asked})
 			}
 			if !slices.Contains(out[at].parts, p.part) {
 				out[at].parts = append(out[at].parts, p.part)
@@ -140,10 +140,10 @@ func (p permission) expand(namespace string) []authorizationv1.ResourceAttribute
 }
 
 // reviewAll asks the API server for each permission, by reviews of the manager's own access.
-func reviewAll(ctx context.Context, hub client.Client, asked []access) ([]Lack, error) {
+func reviewAll(ctx context.Context, hub client.Client, asked []accessRequest) ([]Missing, error) {
 	refused := make([]bool, len(asked))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(reviews)
+	group.SetLimit(maxConcurrentReviews)
 	for at := range asked {
 		group.Go(func() error {
 			review := &authorizationv1.SelfSubjectAccessReview{
@@ -153,7 +153,7 @@ func reviewAll(ctx context.Context, hub client.Client, asked []access) ([]Lack, 
 			case apierrors.IsForbidden(err): // nothing is known then, and each refusal shows by itself
 				return nil
 			case err != nil:
-				return fmt.Errorf("asking for permission to %s: %w", asked[at].text(), err)
+				return fmt.Errorf("asking for permission to %s: %w", asked[at].describe(), err)
 			}
 			refused[at] = !review.Status.Allowed
 			return nil
@@ -162,39 +162,39 @@ func reviewAll(ctx context.Context, hub client.Client, asked []access) ([]Lack, 
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	var out []Lack
+	var out []Missing
 	for at, is := range refused {
 		if is {
-			out = append(out, asked[at].lacks()...)
+			out = append(out, asked[at].missing()...)
 		}
 	}
 	return out, nil
 }
 
-// lacks returns what follows for each part from a permission that is not given. A controller that may not watch what it
+// missing returns what follows for each part from a permission that is not given. A controller that may not watch what it
 // decides from cannot run. Any other part does what it may.
-func (a access) lacks() []Lack {
-	out := make([]Lack, 0, len(a.parts))
+func (a accessRequest) missing() []Missing {
+	out := make([]Missing, 0, len(a.parts))
 	for _, part := range a.parts {
-		lack := Lack{Kind: KindPermission, What: "the permission to " + a.text(), Effect: part + " cannot do this part of its work"}
+		lack := Missing{Kind: KindPermission, What: "the permission to " + a.describe(), Effect: part + " cannot do this part of its work"}
 		switch reads := a.Verb == "list" || a.Verb == "watch"; {
 		case reads && part == PartPlacement:
 			lack.Required = true
-		case reads && slices.Contains(optional(), part):
-			lack.Off, lack.Effect = part, "the controller "+part+" does not run"
+		case reads && slices.Contains(optionalControllers(), part):
+			lack.DisabledController, lack.Effect = part, "the controller "+part+" does not run"
 		}
 		out = append(out, lack)
 	}
 	return out
 }
 
-// optional are the controllers that the manager can run without.
-func optional() []string {
+// optionalControllers are the controllers that the manager can run without.
+func optionalControllers() []string {
 	return []string{"clusterset", "binding", "grant", "views", "setrole", "health"}
 }
 
-// text renders the request, such as "patch managedclusters/status.cluster.open-cluster-management.io".
-func (a access) text() string {
+// describe renders the request, such as "patch managedclusters/status.cluster.open-cluster-management.io".
+func (a accessRequest) describe() string {
 	out := a.Verb + " " + a.Resource
 	if a.Subresource != "" {
 		out += "/" + a.Subresource

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestPermissionsAreThoseOfTheRoles holds what is asked for against config/rbac: every rule is asked for, and nothing else.
-func TestPermissionsAreThoseOfTheRoles(t *testing.T) {
+// TestPermissionsMatchTheRoles holds what is asked for against config/rbac: every rule is asked for, and nothing else.
+func TestPermissionsMatchTheRoles(t *testing.T) {
 	data, err := os.ReadFile("../../config/rbac/role.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -31,14 +31,14 @@ func TestPermissionsAreThoseOfTheRoles(t *testing.T) {
 					namespace: role.Namespace, verbs: strings.Join(rule.Verbs, ","),
 				}
 				for _, asked := range p.expand(system) {
-					want = append(want, access{ResourceAttributes: asked}.text())
+					want = append(want, accessRequest{ResourceAttributes: asked}.describe())
 				}
 			}
 		}
 	}
 	var got []string
-	for _, asked := range accesses(func(string) bool { return true }, system) {
-		got = append(got, asked.text())
+	for _, asked := range accessRequests(func(string) bool { return true }, system) {
+		got = append(got, asked.describe())
 	}
 	slices.Sort(want)
 	slices.Sort(got)
@@ -47,24 +47,24 @@ func TestPermissionsAreThoseOfTheRoles(t *testing.T) {
 	}
 }
 
-func TestWhatFollowsFromAMissingPermission(t *testing.T) {
-	find := func(verb, resource string) access {
-		for _, asked := range accesses(func(string) bool { return true }, system) {
+func TestEffectOfAMissingPermission(t *testing.T) {
+	find := func(verb, resource string) accessRequest {
+		for _, asked := range accessRequests(func(string) bool { return true }, system) {
 			if asked.Verb == verb && asked.Resource == resource && asked.Subresource == "" {
 				return asked
 			}
 		}
 		t.Fatalf("%s %s is not asked for", verb, resource)
-		return access{}
+		return accessRequest{}
 	}
-	list, patch, watch := Finding{find("list", "placements").lacks()}, Finding{find("patch", "leases").lacks()}, Finding{find("watch", "leases").lacks()}
-	if list.Required() == "" {
+	list, patch, watch := Report{find("list", "placements").missing()}, Report{find("patch", "leases").missing()}, Report{find("watch", "leases").missing()}
+	if list.RequiredMissing() == "" {
 		t.Error("placements are decided though they cannot be listed")
 	}
-	if patch.Required() != "" || len(patch.Off()) > 0 {
+	if patch.RequiredMissing() != "" || len(patch.DisabledControllers()) > 0 {
 		t.Errorf("a write that is refused stops more than that: %v", patch)
 	}
-	if diff := cmp.Diff([]string{"health"}, watch.Off()); diff != "" || watch.Required() != "" {
+	if diff := cmp.Diff([]string{"health"}, watch.DisabledControllers()); diff != "" || watch.RequiredMissing() != "" {
 		t.Errorf("leases cannot be watched: switched off (-want +got):\n%s", diff)
 	}
 }

@@ -12,14 +12,14 @@ import (
 // maxCauses is how many causes of one turn are named.
 const maxCauses = 4
 
-// woken is what woke a placement: the first causes, how many there were beside them, and when the very first came.
-type woken struct {
+// wakeCauses is what woke a placement: the first causes, how many there were beside them, and when the very first came.
+type wakeCauses struct {
 	named []explain.Cause
 	more  int
 	since time.Time
 }
 
-func (w *woken) add(cause explain.Cause) {
+func (w *wakeCauses) add(cause explain.Cause) {
 	switch {
 	case slices.Contains(w.named, cause):
 	case len(w.named) < maxCauses:
@@ -29,38 +29,38 @@ func (w *woken) add(cause explain.Cause) {
 	}
 }
 
-// causes is what woke the placements that have not had their turn yet.
-type causes struct {
+// pendingCauses is what woke the placements that have not had their turn yet.
+type pendingCauses struct {
 	mu      sync.Mutex
-	pending map[fleet.Key]*woken
+	pending map[fleet.Key]*wakeCauses
 }
 
-func newCauses() *causes { return &causes{pending: map[fleet.Key]*woken{}} }
+func newPendingCauses() *pendingCauses { return &pendingCauses{pending: map[fleet.Key]*wakeCauses{}} }
 
-func (c *causes) add(key fleet.Key, cause explain.Cause, now time.Time) {
+func (c *pendingCauses) add(key fleet.Key, cause explain.Cause, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w, ok := c.pending[key]
 	if !ok {
-		w = &woken{since: now}
+		w = &wakeCauses{since: now}
 		c.pending[key] = w
 	}
 	w.add(cause)
 }
 
-func (c *causes) take(key fleet.Key) woken {
+func (c *pendingCauses) take(key fleet.Key) wakeCauses {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w, ok := c.pending[key]
 	if !ok {
-		return woken{}
+		return wakeCauses{}
 	}
 	delete(c.pending, key)
 	return *w
 }
 
-// restore puts back what was taken, before what has come since.
-func (c *causes) restore(key fleet.Key, taken woken) {
+// putBack puts back what was taken, before what has come since.
+func (c *pendingCauses) putBack(key fleet.Key, taken wakeCauses) {
 	if len(taken.named) == 0 {
 		return
 	}

@@ -47,9 +47,9 @@ type Finding struct {
 }
 
 // change describes what a turn stored.
-func (t *Turn) change(written plan.Plan, now time.Time) Change {
+func (t *Attempt) change(written plan.Plan, now time.Time) Change {
 	out := Change{
-		At: now.UTC(), Generation: t.last.Placement.Generation, Causes: t.woken.named, MoreCauses: t.woken.more,
+		At: now.UTC(), Generation: t.last.Placement.Generation, Causes: t.causes.named, MoreCauses: t.causes.more,
 		Selected: t.last.Result.Selected, Added: len(written.Newcomers()), Removed: len(written.Removed),
 		Restored: len(written.Restored), Regrouped: len(written.Regrouped), RegroupReason: written.RegroupReason,
 	}
@@ -65,7 +65,7 @@ func (t *Turn) change(written plan.Plan, now time.Time) Change {
 	}
 	out.RegroupedClusters = slices.Clone(written.Regrouped[:min(len(written.Regrouped), maxMoves-len(out.Moves))])
 	if len(out.Causes) == 0 {
-		out.Causes = []explain.Cause{{Kind: "Time", What: passed(out.Moves)}}
+		out.Causes = []explain.Cause{{Kind: "Time", What: timeCause(out.Moves)}}
 	}
 	return out
 }
@@ -79,11 +79,11 @@ func finding(result *engine.Result, cluster string) *Finding {
 	if !ok || result.Trace.Snapshot.Cluster(id) == nil {
 		return &Finding{Gone: true}
 	}
-	return &Finding{Verdict: result.Trace.Unranked(id)}
+	return &Finding{Verdict: result.Trace.VerdictWithoutRank(id)}
 }
 
-// passed says what became due where nothing but time can have changed a decision.
-func passed(moves []Move) string {
+// timeCause says what became due where nothing but time can have changed a decision.
+func timeCause(moves []Move) string {
 	for _, move := range moves {
 		switch {
 		case move.After != nil && move.After.Code == verdict.Expired:
@@ -97,15 +97,15 @@ func passed(moves []Move) string {
 	return "something that was decided for a time ran out"
 }
 
-// Told returns the change as somebody may see it. Where a cluster is given, it names that one only.
-func (c *Change) Told(sees func(string) bool, cluster string) explain.Change {
+// Visible returns the change as somebody may see it. Where a cluster is given, it names that one only.
+func (c *Change) Visible(sees func(string) bool, cluster string) explain.Change {
 	out := explain.Change{
 		At: c.At, Generation: c.Generation, Causes: []explain.Cause{}, MoreCauses: c.MoreCauses,
 		Selected: c.Selected, Added: c.Added, Removed: c.Removed,
-		Restored: c.Restored, Regrouped: c.Regrouped, RegroupReason: c.RegroupReason, Moves: []explain.Move{}, More: c.unnamed(),
+		Restored: c.Restored, Regrouped: c.Regrouped, RegroupReason: c.RegroupReason, Moves: []explain.Move{}, More: c.unnamedCount(),
 	}
 	for _, cause := range c.Causes {
-		out.Causes = append(out.Causes, cause.To(sees))
+		out.Causes = append(out.Causes, cause.Redacted(sees))
 	}
 	for _, move := range c.Moves {
 		switch seen := sees(move.Cluster); {
@@ -113,7 +113,7 @@ func (c *Change) Told(sees func(string) bool, cluster string) explain.Change {
 			out.Hidden++
 		case seen && (cluster == "" || cluster == move.Cluster):
 			out.Moves = append(out.Moves, explain.Move{
-				Cluster: move.Cluster, Added: move.Added, Restored: move.Restored, Before: move.Before.told(sees), After: move.After.told(sees),
+				Cluster: move.Cluster, Added: move.Added, Restored: move.Restored, Before: move.Before.state(sees), After: move.After.state(sees),
 			})
 		}
 	}
@@ -129,31 +129,31 @@ func (c *Change) Told(sees func(string) bool, cluster string) explain.Change {
 	return out
 }
 
-// unnamed counts the clusters that the change moved and does not name.
-func (c *Change) unnamed() int {
+// unnamedCount counts the clusters that the change moved and does not name.
+func (c *Change) unnamedCount() int {
 	return c.Added + c.Removed + c.Restored + c.Regrouped - len(c.Moves) - len(c.RegroupedClusters)
 }
 
 // mayMove says whether a change moved a cluster, or may have, since it does not name all.
 func (c *Change) mayMove(cluster string) bool {
-	return c.unnamed() > 0 || slices.Contains(c.RegroupedClusters, cluster) ||
+	return c.unnamedCount() > 0 || slices.Contains(c.RegroupedClusters, cluster) ||
 		slices.ContainsFunc(c.Moves, func(move Move) bool { return move.Cluster == cluster })
 }
 
-func (f *Finding) told(sees func(string) bool) *explain.State {
+func (f *Finding) state(sees func(string) bool) *explain.State {
 	switch {
 	case f == nil:
 		return nil
 	case f.Gone:
 		return &explain.State{Verdict: explain.Gone, Why: "there is no such cluster"}
 	default:
-		out := explain.Stated(f.Verdict, sees)
+		out := explain.StateOf(f.Verdict, sees)
 		return &out
 	}
 }
 
-// bytes estimates what a change takes.
-func (c *Change) bytes() int {
+// size estimates what a change takes.
+func (c *Change) size() int {
 	const whole, cause, name, each = 256, 128, 16, 160
 	out := whole + cause*len(c.Causes)
 	for _, cluster := range c.RegroupedClusters {
@@ -197,7 +197,7 @@ func (c *Change) Fields() []any {
 			continue
 		}
 		went = append(went, move.Cluster)
-		found[move.After.told(all).Verdict]++
+		found[move.After.state(visibleToAll).Verdict]++
 	}
 	var verdicts []string
 	for _, name := range slices.Sorted(maps.Keys(found)) {
@@ -210,4 +210,4 @@ func (c *Change) Fields() []any {
 	}
 }
 
-func all(string) bool { return true }
+func visibleToAll(string) bool { return true }

@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// maxEach is how many changes of one placement are kept, maxChanges of all, and maxBytes about how much of them.
-	maxEach    = 50
-	maxChanges = 20_000
-	maxBytes   = 32 << 20
+	// maxPerPlacement is how many changes of one placement are kept, maxChanges of all, and maxBytes about how much of them.
+	maxPerPlacement = 50
+	maxChanges      = 20_000
+	maxBytes        = 32 << 20
 )
 
 // history is the last changes, of each placement and in all.
@@ -24,31 +24,31 @@ type history struct {
 	bytes int
 	// order has every *kept, the oldest in front.
 	order *list.List
-	past  map[fleet.Key]*past
+	past  map[fleet.Key]*placementHistory
 }
 
-// past is what is kept of one placement, in the same order, and how many changes are kept no more.
-type past struct {
+// placementHistory is what is kept of one placement, in the same order, and how many changes are kept no more.
+type placementHistory struct {
 	changes []*list.Element
 	dropped int
 }
 
-type kept struct {
+type historyEntry struct {
 	key    fleet.Key
 	change *Change
 	bytes  int
 }
 
 func newHistory(most, mostBytes int) *history {
-	return &history{most: most, mostBytes: mostBytes, order: list.New(), past: map[fleet.Key]*past{}}
+	return &history{most: most, mostBytes: mostBytes, order: list.New(), past: map[fleet.Key]*placementHistory{}}
 }
 
 // add keeps a change. The oldest make room for it, of the same placement or of any.
 func (h *history) add(key fleet.Key, change *Change) {
-	next := &kept{key: key, change: change, bytes: change.bytes()}
+	next := &historyEntry{key: key, change: change, bytes: change.size()}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if p, ok := h.past[key]; ok && len(p.changes) == maxEach {
+	if p, ok := h.past[key]; ok && len(p.changes) == maxPerPlacement {
 		h.drop(p.changes[0])
 	}
 	for h.order.Len() > 0 && (h.order.Len() >= h.most || h.bytes+next.bytes > h.mostBytes) {
@@ -56,7 +56,7 @@ func (h *history) add(key fleet.Key, change *Change) {
 	}
 	p, ok := h.past[key]
 	if !ok {
-		p = &past{}
+		p = &placementHistory{}
 		h.past[key] = p
 	}
 	p.changes = append(p.changes, h.order.PushBack(next))
@@ -65,7 +65,7 @@ func (h *history) add(key fleet.Key, change *Change) {
 
 // drop drops the oldest change of a placement. Where that was its last, nothing of it is kept, not even how many there were.
 func (h *history) drop(oldest *list.Element) {
-	gone := content(oldest)
+	gone := entryOf(oldest)
 	h.order.Remove(oldest)
 	h.bytes -= gone.bytes
 	p := h.past[gone.key]
@@ -85,7 +85,7 @@ func (h *history) changes(key fleet.Key, since time.Time) (changes []*Change, dr
 		return nil, 0
 	}
 	for _, element := range slices.Backward(p.changes) {
-		change := content(element).change
+		change := entryOf(element).change
 		if change.At.Before(since) {
 			break
 		}
@@ -94,8 +94,8 @@ func (h *history) changes(key fleet.Key, since time.Time) (changes []*Change, dr
 	return changes, p.dropped
 }
 
-func content(element *list.Element) *kept {
-	out, ok := element.Value.(*kept)
+func entryOf(element *list.Element) *historyEntry {
+	out, ok := element.Value.(*historyEntry)
 	if !ok {
 		panic("record: the list of changes holds something else")
 	}

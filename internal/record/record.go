@@ -26,38 +26,38 @@ type Options struct {
 // Record is the memory of one manager. Its methods may be called from any goroutine.
 type Record struct {
 	options Options
-	runs    *runs
+	runs    *runCache
 	history *history
-	causes  *causes
-	leading atomic.Pointer[leading]
+	causes  *pendingCauses
+	leader  atomic.Pointer[leaderState]
 	// reading has room for the one answer at a time that reads the whole fleet.
 	reading chan struct{}
 }
 
-// leading is the world of a manager that decides, and since when it does.
-type leading struct {
-	world *live.World
+// leaderState is the world of a manager that decides, and since when it does.
+type leaderState struct {
+	world *live.State
 	since time.Time
 }
 
 // New returns an empty record.
 func New(options Options) *Record {
 	return &Record{
-		options: options, runs: newRuns(maxCells, maxBehind), history: newHistory(maxChanges, maxBytes), causes: newCauses(),
+		options: options, runs: newRunCache(maxCells, maxAge), history: newHistory(maxChanges, maxBytes), causes: newPendingCauses(),
 		reading: make(chan struct{}, 1),
 	}
 }
 
-// Lead tells the record that this process decides from now on, by a world that is ready.
-func (r *Record) Lead(world *live.World) {
-	r.leading.Store(&leading{world: world, since: r.options.Clock.Now()})
+// SetLeader tells the record that this process decides from now on, by a world that is ready.
+func (r *Record) SetLeader(world *live.State) {
+	r.leader.Store(&leaderState{world: world, since: r.options.Clock.Now()})
 }
 
-// Leads reports whether this process decides.
-func (r *Record) Leads() bool { return r.leading.Load() != nil }
+// IsLeader reports whether this process decides.
+func (r *Record) IsLeader() bool { return r.leader.Load() != nil }
 
-// Woken notes what woke a placement.
-func (r *Record) Woken(key fleet.Key, cause explain.Cause) {
+// AddCause notes what woke a placement.
+func (r *Record) AddCause(key fleet.Key, cause explain.Cause) {
 	r.causes.add(key, cause, r.options.Clock.Now())
 }
 
@@ -67,34 +67,34 @@ func (r *Record) Forget(key fleet.Key) {
 	r.causes.take(key)
 }
 
-// Turn is a placement's turn to be decided.
-type Turn struct {
+// Attempt is a placement's turn to be decided.
+type Attempt struct {
 	record *Record
 	key    fleet.Key
-	woken  woken
+	causes wakeCauses
 	// before is the run whose result was stored last, without one where it is not known. last is the run of this turn.
 	before, last Run
 }
 
-// Turn begins a turn: what woke the placement until now belongs to it.
-func (r *Record) Turn(key fleet.Key) *Turn {
-	return &Turn{record: r, key: key, woken: r.causes.take(key), before: r.runs.stored(key)}
+// Begin begins a turn: what woke the placement until now belongs to it.
+func (r *Record) Begin(key fleet.Key) *Attempt {
+	return &Attempt{record: r, key: key, causes: r.causes.take(key), before: r.runs.stored(key)}
 }
 
 // Since returns when the first change came that woke the placement for this turn. Ok is false where none did: time alone.
-func (t *Turn) Since() (first time.Time, ok bool) { return t.woken.since, !t.woken.since.IsZero() }
+func (t *Attempt) Since() (first time.Time, ok bool) { return t.causes.since, !t.causes.since.IsZero() }
 
 // Decided notes the run of a case, which is to be stored yet.
-func (t *Turn) Decided(c live.Case, result *engine.Result) {
+func (t *Attempt) Decided(c live.Input, result *engine.Result) {
 	t.last = Run{Placement: c.Stored.Placement, Result: result, changes: c.Changes}
 	t.record.runs.put(t.key, t.last, t.before)
 }
 
 // Failed ends a turn of which not everything was stored. What woke the placement belongs to the next one too.
-func (t *Turn) Failed() { t.record.causes.restore(t.key, t.woken) }
+func (t *Attempt) Failed() { t.record.causes.putBack(t.key, t.causes) }
 
 // Stored ends a turn. Where it moved anybody it notes the change and returns it.
-func (t *Turn) Stored(written plan.Plan) (change Change, moved bool) {
+func (t *Attempt) Stored(written plan.Plan) (change Change, moved bool) {
 	t.record.runs.put(t.key, t.last, t.last)
 	if len(written.Added)+len(written.Removed)+len(written.Regrouped) == 0 {
 		return Change{}, false

@@ -27,25 +27,25 @@ var (
 	start = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 )
 
-// bench is a record with a world of clusters a, b and c, of which the placement takes those that fit.
-type bench struct {
+// fixture is a record with a world of clusters a, b and c, of which the placement takes those that fit.
+type fixture struct {
 	*Record
 
 	t     *testing.T
 	clock *clocktesting.FakeClock
-	world *live.World
+	world *live.State
 }
 
-func newBench(t *testing.T) *bench {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	env := enginetest.Env(t)
-	b := &bench{t: t, clock: clocktesting.NewFakeClock(start)}
+	b := &fixture{t: t, clock: clocktesting.NewFakeClock(start)}
 	b.Record = New(Options{Clock: b.clock, Env: env})
-	b.world = live.New(env, b.Woken, b.Woken)
+	b.world = live.New(env, b.AddCause, b.AddCause)
 	b.world.SetSet(nil, enginetest.Set("sea").Obj())
 	b.world.SetBinding(&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "sea"}})
 	for _, name := range []string{"a", "b", "c"} {
-		b.fit(name, true)
+		b.setMatching(name, true)
 	}
 	p := enginetest.Placement("ns", "p").Labels("fit", "yes").Obj()
 	p.UID, p.ResourceVersion, p.Generation = "uid", "1", 1
@@ -54,7 +54,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-func (b *bench) fit(name string, fit bool) {
+func (b *fixture) setMatching(name string, fit bool) {
 	c := enginetest.Cluster(name).In("sea")
 	if fit {
 		c.Label("fit", "yes")
@@ -63,14 +63,14 @@ func (b *bench) fit(name string, fit bool) {
 }
 
 // decide lets the placement be decided, and what comes of it be stored, or not.
-func (b *bench) decide(stored bool) {
+func (b *fixture) decide(stored bool) {
 	b.t.Helper()
 	c, ok := b.world.Gather(key, b.clock.Now())
 	if !ok {
 		b.t.Fatal("nothing to decide")
 	}
-	defer b.world.Settle(key, !stored)
-	turn := b.Turn(key)
+	defer b.world.Finish(key, !stored)
+	turn := b.Begin(key)
 	result := decide(key, c)
 	turn.Decided(c, result)
 	writes := plan.Diff(result, c.Stored, b.clock.Now())
@@ -82,19 +82,19 @@ func (b *bench) decide(stored bool) {
 		if write.Slice != nil {
 			slice := write.Slice.DeepCopy()
 			slice.UID, slice.ResourceVersion = "slice", fmt.Sprint(b.clock.Now().UnixNano()+int64(i))
-			b.world.Stored(slice)
+			b.world.AfterWrite(slice)
 			b.world.SetSlice(slice)
 		} else {
 			p := write.Placement.DeepCopy()
 			p.ResourceVersion = fmt.Sprint(b.clock.Now().UnixNano() + int64(i))
-			b.world.Reported(p)
+			b.world.AfterStatusWrite(p)
 			b.world.SetPlacement(p)
 		}
 	}
 	turn.Stored(writes)
 }
 
-func (b *bench) told(cluster string, since time.Time, hidden ...string) []string {
+func (b *fixture) changes(cluster string, since time.Time, hidden ...string) []string {
 	b.t.Helper()
 	got, err := b.History(key, since, cluster, func(name string) bool { return !slices.Contains(hidden, name) })
 	if err != nil {
@@ -127,19 +127,19 @@ func (b *bench) told(cluster string, since time.Time, hidden ...string) []string
 
 // TestHistory follows a placement: who moved, by which verdicts, and what woke it, as everybody may see it.
 func TestHistory(t *testing.T) {
-	b := newBench(t)
-	if _, err := b.History(key, time.Time{}, "", all); !errors.Is(err, ErrIdle) {
+	b := newFixture(t)
+	if _, err := b.History(key, time.Time{}, "", visibleToAll); !errors.Is(err, ErrIdle) {
 		t.Errorf("the history of who does not decide: %v", err)
 	}
-	b.Lead(b.world)
+	b.SetLeader(b.world)
 	b.decide(true)
 	b.clock.Step(time.Minute)
-	b.fit("b", false)
+	b.setMatching("b", false)
 	b.decide(true)
 	b.clock.Step(time.Minute)
 	b.world.DeleteCluster(enginetest.Cluster("c").Obj())
 	b.decide(false)
-	b.fit("b", true)
+	b.setMatching("b", true)
 	b.decide(true)
 	last := "+b Mismatch->Selected; -c Selected->Gone; ManagedCluster c: deletedManagedCluster b: labels changed"
 	second := "-b Selected->Mismatch; ManagedCluster b: labels changed"
@@ -147,12 +147,12 @@ func TestHistory(t *testing.T) {
 	for sentence, test := range map[string]struct {
 		got, want []string
 	}{
-		"all of it":      {b.told("", time.Time{}), []string{last, second, first}},
-		"since a minute": {b.told("", start.Add(time.Minute)), []string{last, second}},
-		"one cluster": {b.told("b", start.Add(time.Second)), []string{
+		"all of it":      {b.changes("", time.Time{}), []string{last, second, first}},
+		"since a minute": {b.changes("", start.Add(time.Minute)), []string{last, second}},
+		"one cluster": {b.changes("b", start.Add(time.Second)), []string{
 			"+b Mismatch->Selected; ManagedCluster c: deletedManagedCluster b: labels changed", second,
 		}},
-		"without what is hidden": {b.told("", start.Add(time.Second), "b"), []string{
+		"without what is hidden": {b.changes("", start.Add(time.Second), "b"), []string{
 			"-c Selected->Gone; ManagedCluster c: deletedManagedCluster: labels changed (1 hidden)", "ManagedCluster: labels changed (1 hidden)",
 		}},
 	} {
@@ -162,16 +162,16 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestAGroupThatWasCutIsOneEntry holds that clusters which leave a group above its bound are one entry of the history, beside
+// TestRegroupingIsOneEntry holds that clusters which leave a group above its bound are one entry of the history, beside
 // those that went in the same decision; that a reader who may not see them is told how many there are; and that the entry is
 // found by each of them.
-func TestAGroupThatWasCutIsOneEntry(t *testing.T) {
-	b := newBench(t)
-	b.Lead(b.world)
+func TestRegroupingIsOneEntry(t *testing.T) {
+	b := newFixture(t)
+	b.SetLeader(b.world)
 	b.decide(true)
 	b.clock.Step(time.Minute)
-	c, _ := b.world.Look(key, b.clock.Now())
-	turn := b.Turn(key)
+	c, _ := b.world.Peek(key, b.clock.Now())
+	turn := b.Begin(key)
 	turn.Decided(c, decide(key, c))
 	change, moved := turn.Stored(plan.Plan{Removed: []string{"x"}, Regrouped: []string{"b", "c"}})
 	if fields := fmt.Sprint(change.Fields()); !moved || !strings.Contains(fields, "regroupedClusters [b c]") {
@@ -195,20 +195,20 @@ func TestAGroupThatWasCutIsOneEntry(t *testing.T) {
 			t.Errorf("%s: %s, want %s", sentence, told, test.want)
 		}
 	}
-	if got, _ := b.History(key, start.Add(time.Second), "a", all); len(got.Changes) != 0 {
+	if got, _ := b.History(key, start.Add(time.Second), "a", visibleToAll); len(got.Changes) != 0 {
 		t.Errorf("the history of a cluster that stayed has %d changes", len(got.Changes))
 	}
 }
 
-// TestASliceThatWasPutBackIsRestored holds that clusters whose slice another client deleted are neither added nor removed in the
+// TestRestoredSlices holds that clusters whose slice another client deleted are neither added nor removed in the
 // history, and that the entry says why others changed their group.
-func TestASliceThatWasPutBackIsRestored(t *testing.T) {
-	b := newBench(t)
-	b.Lead(b.world)
+func TestRestoredSlices(t *testing.T) {
+	b := newFixture(t)
+	b.SetLeader(b.world)
 	b.decide(true)
 	b.clock.Step(time.Minute)
-	c, _ := b.world.Look(key, b.clock.Now())
-	turn := b.Turn(key)
+	c, _ := b.world.Peek(key, b.clock.Now())
+	turn := b.Begin(key)
 	turn.Decided(c, decide(key, c))
 	change, _ := turn.Stored(plan.Plan{
 		Added: []string{"a", "b"}, Restored: []string{"b"}, Regrouped: []string{"c"}, RegroupReason: plan.RegroupStrategy,
@@ -216,7 +216,7 @@ func TestASliceThatWasPutBackIsRestored(t *testing.T) {
 	if fields := fmt.Sprint(change.Fields()); !strings.Contains(fields, "addedClusters [a]") || !strings.Contains(fields, "restoredClusters [b]") {
 		t.Errorf("fields %s", fields)
 	}
-	got, err := b.History(key, start.Add(time.Second), "", all)
+	got, err := b.History(key, start.Add(time.Second), "", visibleToAll)
 	if err != nil || len(got.Changes) != 1 {
 		t.Fatalf("%d changes, error %v, want one", len(got.Changes), err)
 	}
@@ -231,13 +231,13 @@ func TestASliceThatWasPutBackIsRestored(t *testing.T) {
 	}
 }
 
-// TestAnswers is the run that decided, one that is made again where that is not known, and what is not stored of either.
-func TestAnswers(t *testing.T) {
-	b := newBench(t)
-	b.Lead(b.world)
+// TestExplain is the run that decided, one that is made again where that is not known, and what is not stored of either.
+func TestExplain(t *testing.T) {
+	b := newFixture(t)
+	b.SetLeader(b.world)
 	check := func(sentence string, replayed bool, stale string, chosen ...string) {
 		t.Helper()
-		got, err := b.Answer(t.Context(), key)
+		got, err := b.Explain(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +249,7 @@ func TestAnswers(t *testing.T) {
 	check("before it is decided", true, "the decisions are not stored yet: 3 ", "a", "b", "c")
 	b.decide(true)
 	check("decided and stored", false, "", "a", "b", "c")
-	b.fit("b", false)
+	b.setMatching("b", false)
 	check("before it is decided again", false, "", "a", "b", "c")
 	b.decide(false)
 	check("decided and not stored", false, "the decisions are not stored yet: 0 selected clusters are not in them, and 1 ", "a", "c")
@@ -257,15 +257,15 @@ func TestAnswers(t *testing.T) {
 	b.decide(true)
 	b.runs.forget(key)
 	check("stored, and the run not known", true, "", "a", "c")
-	if _, err := b.Answer(t.Context(), fleet.Key{Namespace: "ns", Name: "q"}); !errors.Is(err, ErrUnknown) {
+	if _, err := b.Explain(t.Context(), fleet.Key{Namespace: "ns", Name: "q"}); !errors.Is(err, ErrUnknown) {
 		t.Errorf("a placement that is not there: %v", err)
 	}
 }
 
-// TestTryingIsBounded by what it takes to run all expressions, which is known before one is compiled.
-func TestTryingIsBounded(t *testing.T) {
-	b := newBench(t)
-	b.Lead(b.world)
+// TestTryIsBounded by what it takes to run all expressions, which is known before one is compiled.
+func TestTryIsBounded(t *testing.T) {
+	b := newFixture(t)
+	b.SetLeader(b.world)
 	const all = "true"
 	one := enginetest.Placement("ns", "q").CEL(all).Obj()
 	if got, err := b.Try(t.Context(), one); err != nil || got.Result.Selected != 3 {
@@ -286,11 +286,11 @@ func TestTryingIsBounded(t *testing.T) {
 }
 
 func TestRunsAreBounded(t *testing.T) {
-	b := newBench(t)
-	c, _ := b.world.Look(key, start)
+	b := newFixture(t)
+	c, _ := b.world.Peek(key, start)
 	run := Run{Placement: c.Stored.Placement, Result: decide(key, c)}
-	each := cells(run.Result)
-	r := newRuns(3*each+each/2, maxBehind)
+	each := cellCount(run.Result)
+	r := newRunCache(3*each+each/2, maxAge)
 	name := func(i int) fleet.Key { return fleet.Key{Name: fmt.Sprint(i)} }
 	for i := range 3 {
 		r.put(name(i), run, run)
@@ -307,32 +307,32 @@ func TestRunsAreBounded(t *testing.T) {
 	if diff := cmp.Diff([]int{0, 2, 3}, held); diff != "" || r.cells != 3*each || r.order.Len() != 3 {
 		t.Errorf("%d cells in %d runs (-want +got):\n%s", r.cells, r.order.Len(), diff)
 	}
-	small := newRuns(each-1, maxBehind)
-	if small.put(name(0), run, run); small.cells != 0 || len(small.held) != 0 {
+	small := newRunCache(each-1, maxAge)
+	if small.put(name(0), run, run); small.cells != 0 || len(small.entries) != 0 {
 		t.Error("a run is held for which there is no room")
 	}
 }
 
-// TestOldRunsAreForgotten decides new placements, and one that is never stored again, while the fleet changes, and counts
+// TestOldRunsAreDropped decides new placements, and one that is never stored again, while the fleet changes, and counts
 // the versions of clusters that are held.
-func TestOldRunsAreForgotten(t *testing.T) {
-	b := newBench(t)
+func TestOldRunsAreDropped(t *testing.T) {
+	b := newFixture(t)
 	const behind, decisions = 90, 100
-	r := newRuns(maxCells, behind)
+	r := newRunCache(maxCells, behind)
 	name := func(i int) fleet.Key { return fleet.Key{Name: fmt.Sprint(i)} }
 	for i := range decisions {
 		for _, cluster := range []string{"a", "b", "c"} {
-			b.fit(cluster, true)
+			b.setMatching(cluster, true)
 		}
-		c, _ := b.world.Look(key, start)
+		c, _ := b.world.Peek(key, start)
 		run := Run{Placement: c.Stored.Placement, Result: decide(key, c), changes: c.Changes}
 		r.put(name(i), run, run)
 		r.put(name(0), run, r.stored(name(0)))
-		if versions := versions(r); versions > behind+3 {
+		if versions := distinctSnapshots(r); versions > behind+3 {
 			t.Fatalf("after %d decisions %d versions of 3 clusters are held, want at most %d beside one of each", i+1, versions, behind)
 		}
 	}
-	if held := len(r.held); held < behind/2/3 || held > behind/3+1 || r.order.Len() != held {
+	if held := len(r.entries); held < behind/2/3 || held > behind/3+1 || r.order.Len() != held {
 		t.Errorf("%d runs are held, want those of the last %d to %d changes", held, behind/2, behind)
 	}
 	if _, ok := r.last(name(decisions - 1)); !ok {
@@ -340,11 +340,11 @@ func TestOldRunsAreForgotten(t *testing.T) {
 	}
 }
 
-// versions returns how many versions of clusters are held.
-func versions(r *runs) int {
+// distinctSnapshots returns how many versions of clusters are held.
+func distinctSnapshots(r *runCache) int {
 	out := map[*fleet.Cluster]bool{}
-	for _, element := range r.held {
-		for _, held := range []Run{at(element).last, at(element).stored} {
+	for _, element := range r.entries {
+		for _, held := range []Run{cachedRunOf(element).last, cachedRunOf(element).stored} {
 			if held.Result == nil {
 				continue
 			}
@@ -368,20 +368,20 @@ func TestHistoryIsBounded(t *testing.T) {
 	for i := range 3 {
 		changes, dropped := h.changes(fleet.Key{Name: fmt.Sprint(i)}, time.Time{})
 		total += len(changes)
-		if len(changes) > maxEach || len(changes)+dropped < 66 {
+		if len(changes) > maxPerPlacement || len(changes)+dropped < 66 {
 			t.Errorf("placement %d has %d changes, and %d are dropped", i, len(changes), dropped)
 		}
 		if !slices.IsSortedFunc(changes, func(a, b *Change) int { return b.At.Compare(a.At) }) {
 			t.Errorf("placement %d: not the latest first", i)
 		}
 		for _, change := range changes {
-			size += change.bytes()
+			size += change.size()
 		}
 	}
 	if total != 120 || h.order.Len() != total || h.bytes != size {
 		t.Errorf("%d changes are kept, in %d bytes and not %d", total, h.bytes, size)
 	}
-	few := newHistory(120, 3*one(0).bytes())
+	few := newHistory(120, 3*one(0).size())
 	for i := range 10 {
 		few.add(fleet.Key{Name: fmt.Sprint(i)}, one(i))
 	}
@@ -391,7 +391,7 @@ func TestHistoryIsBounded(t *testing.T) {
 }
 
 func TestCausesAreMerged(t *testing.T) {
-	c := newCauses()
+	c := newPendingCauses()
 	cause := func(i int) explain.Cause { return explain.Cause{Kind: "ManagedCluster", Name: fmt.Sprint(i)} }
 	for i := range 7 {
 		c.add(key, cause(i), start.Add(time.Duration(i)*time.Second))
@@ -402,7 +402,7 @@ func TestCausesAreMerged(t *testing.T) {
 		t.Errorf("taken: %+v", taken)
 	}
 	c.add(key, cause(9), start.Add(time.Hour))
-	c.restore(key, taken)
+	c.putBack(key, taken)
 	if again := c.take(key); again.named[0] != cause(0) || again.more != 4 || !again.since.Equal(start) {
 		t.Errorf("restored: %+v", again)
 	}
@@ -411,19 +411,19 @@ func TestCausesAreMerged(t *testing.T) {
 	}
 }
 
-func TestManyAtOnce(t *testing.T) {
-	b := newBench(t)
-	b.Lead(b.world)
+func TestConcurrentUse(t *testing.T) {
+	b := newFixture(t)
+	b.SetLeader(b.world)
 	b.decide(true)
-	c, _ := b.world.Look(key, start)
+	c, _ := b.world.Peek(key, start)
 	result := decide(key, c)
 	var all sync.WaitGroup
 	for worker := range 4 {
 		all.Go(func() {
 			for i := range 100 {
 				of := fleet.Key{Namespace: "ns", Name: fmt.Sprint(worker, i%5)}
-				b.Woken(of, explain.Cause{Kind: "Placement"})
-				turn := b.Turn(of)
+				b.AddCause(of, explain.Cause{Kind: "Placement"})
+				turn := b.Begin(of)
 				turn.Decided(c, result)
 				turn.Stored(plan.Plan{Added: []string{"a"}})
 				b.Forget(of)
@@ -431,10 +431,10 @@ func TestManyAtOnce(t *testing.T) {
 		})
 		all.Go(func() {
 			for range 20 {
-				if _, err := b.Answer(t.Context(), key); err != nil {
+				if _, err := b.Explain(t.Context(), key); err != nil {
 					t.Error(err)
 				}
-				b.told("", time.Time{})
+				b.changes("", time.Time{})
 			}
 		})
 	}

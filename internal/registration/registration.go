@@ -12,15 +12,15 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
 
-// Annotated tells whether a cluster is to be simulated where the hub simulates clusters.
-func Annotated(cluster *clusterv1.ManagedCluster) bool {
+// SimulationRequested tells whether a cluster is to be simulated where the hub simulates clusters.
+func SimulationRequested(cluster *clusterv1.ManagedCluster) bool {
 	return cluster.Annotations[clusterv1.SimulatedAnnotationKey] == "true"
 }
 
 // Condition returns a condition of a cluster; nil where there is none. What is left of a simulation that has ended is none.
 func Condition(cluster *clusterv1.ManagedCluster, kind string) *metav1.Condition {
 	found := meta.FindStatusCondition(cluster.Status.Conditions, kind)
-	if found == nil || Simulated(*found) && !Annotated(cluster) {
+	if found == nil || Simulated(*found) && !SimulationRequested(cluster) {
 		return nil
 	}
 	return found
@@ -52,8 +52,8 @@ func Denied(cluster *clusterv1.ManagedCluster) bool {
 	return Reported(cluster) || Condition(cluster, clusterv1.ManagedClusterConditionHubAccepted) != nil
 }
 
-// IsTaint tells whether a taint is the one of a key that the hub puts on and takes away: without a value, and with the
+// IsHubTaint tells whether a taint is the one of a key that the hub puts on and takes away: without a value, and with the
 // effect NoSelect.
-func IsTaint(taint clusterv1.Taint, key string) bool {
+func IsHubTaint(taint clusterv1.Taint, key string) bool {
 	return taint.Key == key && taint.Value == "" && taint.Effect == clusterv1.TaintEffectNoSelect
 }

@@ -14,7 +14,7 @@ import (
 
 // Change is a short form: what a step does to the clusters that are chosen.
 type Change struct {
-	Chosen
+	ClusterSelection
 
 	// Path is where it stands in the step.
 	Path string
@@ -26,30 +26,30 @@ type Change struct {
 func (s *Step) Changes() iter.Seq[Change] {
 	return func(yield func(Change) bool) {
 		for i, taint := range s.Taint {
-			if !yield(Change{taint.Chosen, fmt.Sprintf("taint[%d]", i), taint.edit}) {
+			if !yield(Change{taint.ClusterSelection, fmt.Sprintf("taint[%d]", i), taint.edit}) {
 				return
 			}
 		}
 		for i, untaint := range s.Untaint {
-			if !yield(Change{untaint.Chosen, fmt.Sprintf("untaint[%d]", i), untaint.edit}) {
+			if !yield(Change{untaint.ClusterSelection, fmt.Sprintf("untaint[%d]", i), untaint.edit}) {
 				return
 			}
 		}
 		for i, label := range s.Label {
-			if !yield(Change{label.Chosen, fmt.Sprintf("label[%d]", i), label.edit}) {
+			if !yield(Change{label.ClusterSelection, fmt.Sprintf("label[%d]", i), label.edit}) {
 				return
 			}
 		}
 		for i, unlabel := range s.Unlabel {
-			if !yield(Change{unlabel.Chosen, fmt.Sprintf("unlabel[%d]", i), unlabel.edit}) {
+			if !yield(Change{unlabel.ClusterSelection, fmt.Sprintf("unlabel[%d]", i), unlabel.edit}) {
 				return
 			}
 		}
 	}
 }
 
-// Has says whether the labels choose a cluster.
-func (c Chosen) Has(cluster *clusterv1.ManagedCluster) bool {
+// MatchesLabels says whether the labels choose a cluster.
+func (c ClusterSelection) MatchesLabels(cluster *clusterv1.ManagedCluster) bool {
 	if len(c.Where) == 0 {
 		return false
 	}

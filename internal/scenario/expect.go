@@ -34,16 +34,16 @@ type Difference struct {
 
 // Check returns what was expected otherwise.
 func (e *Expectation) Check(of Outcome) []Difference {
-	c := &check{of: of}
+	c := &checker{of: of}
 	c.same("clusters", e.Clusters, of.Clusters)
 	c.among("includes", e.Includes, true)
 	c.among("excludes", e.Excludes, false)
 	c.count("count", e.Count, len(of.Clusters))
-	added, removed := without(of.Clusters, of.Before), without(of.Before, of.Clusters)
+	added, removed := difference(of.Clusters, of.Before), difference(of.Before, of.Clusters)
 	c.same("added", e.Added, added)
 	c.same("removed", e.Removed, removed)
 	if e.Unmoved && len(added)+len(removed) > 0 {
-		c.add("unmoved", "nobody moves", fmt.Sprintf("added %s; removed %s", list(added), list(removed)), c.notes("came", added, "went", removed))
+		c.add("unmoved", "nobody moves", fmt.Sprintf("added %s; removed %s", joinNames(added), joinNames(removed)), c.notes("came", added, "went", removed))
 	}
 	c.groups(e.Groups)
 	for i, want := range e.Conditions {
@@ -55,26 +55,26 @@ func (e *Expectation) Check(of Outcome) []Difference {
 	return c.out
 }
 
-// check compares one expectation.
-type check struct {
+// checker compares one expectation.
+type checker struct {
 	of  Outcome
 	out []Difference
 }
 
-func (c *check) add(field, want, got string, notes []string) {
+func (c *checker) add(field, want, got string, notes []string) {
 	c.out = append(c.out, Difference{field, want, got, notes})
 }
 
 // same wants exactly some clusters, unless it wants nothing.
-func (c *check) same(field string, want, got []string) {
-	lacks, extra := without(want, got), without(got, want)
+func (c *checker) same(field string, want, got []string) {
+	lacks, extra := difference(want, got), difference(got, want)
 	if want != nil && len(lacks)+len(extra) > 0 {
-		c.add(field, list(want), list(got), c.notes("lacks", lacks, "beyond", extra))
+		c.add(field, joinNames(want), joinNames(got), c.notes("lacks", lacks, "beyond", extra))
 	}
 }
 
 // among wants clusters to be selected, or not to be.
-func (c *check) among(field string, want []string, in bool) {
+func (c *checker) among(field string, want []string, in bool) {
 	wrong := slices.DeleteFunc(slices.Clone(want), func(name string) bool { return slices.Contains(c.of.Clusters, name) == in })
 	if len(wrong) == 0 {
 		return
@@ -83,16 +83,16 @@ func (c *check) among(field string, want []string, in bool) {
 	if !in {
 		verb = "beyond"
 	}
-	c.add(field, list(want), list(c.of.Clusters), c.notes(verb, wrong, "", nil))
+	c.add(field, joinNames(want), joinNames(c.of.Clusters), c.notes(verb, wrong, "", nil))
 }
 
-func (c *check) count(field string, want *int, got int) {
+func (c *checker) count(field string, want *int, got int) {
 	if want != nil && *want != got {
 		c.add(field, strconv.Itoa(*want), strconv.Itoa(got), nil)
 	}
 }
 
-func (c *check) groups(want []Group) {
+func (c *checker) groups(want []Group) {
 	if want == nil {
 		return
 	}
@@ -110,7 +110,7 @@ func (c *check) groups(want []Group) {
 	}
 }
 
-func (c *check) condition(field string, want Condition) {
+func (c *checker) condition(field string, want Condition) {
 	got := "no such condition"
 	if found := meta.FindStatusCondition(c.of.Conditions, want.Type); found != nil {
 		if cmp.Or(want.Status, found.Status) == found.Status && cmp.Or(want.Reason, found.Reason) == found.Reason {
@@ -121,7 +121,7 @@ func (c *check) condition(field string, want Condition) {
 	c.add(field, strings.Join(strings.Fields(fmt.Sprintf("%s %s %s", want.Type, want.Status, want.Reason)), " "), got, nil)
 }
 
-func (c *check) verdict(field string, want Verdict) {
+func (c *checker) verdict(field string, want Verdict) {
 	code, why, exists := c.of.Verdict(want.Cluster)
 	if exists && cmp.Or(want.Code, code) == code && strings.Contains(why, want.Text) {
 		return
@@ -134,7 +134,7 @@ func (c *check) verdict(field string, want Verdict) {
 }
 
 // answer renders the answer for a cluster.
-func (c *check) answer(cluster string) string {
+func (c *checker) answer(cluster string) string {
 	code, why, exists := c.of.Verdict(cluster)
 	switch {
 	case !exists:
@@ -150,7 +150,7 @@ func (c *check) answer(cluster string) string {
 const maxNotes = 10
 
 // notes says of clusters what became of them.
-func (c *check) notes(verb string, clusters []string, otherVerb string, others []string) []string {
+func (c *checker) notes(verb string, clusters []string, otherVerb string, others []string) []string {
 	var out []string
 	for _, part := range []struct {
 		verb     string
@@ -167,8 +167,8 @@ func (c *check) notes(verb string, clusters []string, otherVerb string, others [
 	return out
 }
 
-// without returns the names that are not among others, sorted.
-func without(names, others []string) []string {
+// difference returns the names that are not among others, sorted.
+func difference(names, others []string) []string {
 	known := sets.New(others...)
 	return slices.Sorted(maps.Keys(sets.New(names...).Difference(known)))
 }
@@ -176,7 +176,7 @@ func without(names, others []string) []string {
 // maxListed is how many names a list has in full.
 const maxListed = 20
 
-func list(names []string) string {
+func joinNames(names []string) string {
 	sorted := slices.Sorted(slices.Values(names))
 	switch {
 	case len(sorted) == 0:

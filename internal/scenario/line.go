@@ -7,11 +7,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// lines knows on which line each field of a document stands.
-type lines struct{ root *yaml.Node }
+// lineIndex knows on which line each field of a document stands.
+type lineIndex struct{ root *yaml.Node }
 
-// of returns the line of a field such as "steps[2].expect[0].clusters", or of the nearest field around it.
-func (l lines) of(path string) int {
+// lineOf returns the line of a field such as "steps[2].expect[0].clusters", or of the nearest field around it.
+func (l lineIndex) lineOf(path string) int {
 	if l.root == nil || len(l.root.Content) == 0 {
 		return 0
 	}

@@ -20,8 +20,8 @@ import (
 // MaxSize is how many bytes a scenario file may have.
 const MaxSize = 4 << 20
 
-// Is says whether a file says that it is a scenario, whatever else is wrong with it.
-func Is(data []byte) bool {
+// IsScenario says whether a file says that it is a scenario, whatever else is wrong with it.
+func IsScenario(data []byte) bool {
 	var head struct {
 		Kind string `yaml:"kind"`
 	}
@@ -35,9 +35,9 @@ func Is(data []byte) bool {
 func Read(name string, data []byte) (*Scenario, error) {
 	root, content, err := parse(data)
 	if err != nil {
-		return nil, file.FaultsError{{Place: file.Place{File: name}, Err: err}}
+		return nil, file.FaultsError{{Position: file.Position{File: name}, Err: err}}
 	}
-	out := &Scenario{file: name, lines: lines{root}}
+	out := &Scenario{file: name, lineIndex: lineIndex{root}}
 	schema, err := readSchema()
 	if err != nil {
 		return nil, err
@@ -48,13 +48,13 @@ func Read(name string, data []byte) (*Scenario, error) {
 	}
 	var faults file.FaultsError
 	for _, wrong := range schema.Validate(loose).Errors {
-		if path, text := complaint(wrong); path != "" || !repeated(text) {
+		if path, text := splitValidationError(wrong); path != "" || !isRepetition(text) {
 			faults = append(faults, out.Fault(path, text))
 		}
 	}
 	if len(faults) > 0 {
 		slices.SortStableFunc(faults, func(a, b file.Fault) int { // the validator goes through fields in no order
-			return cmp.Or(cmp.Compare(a.Place.Line, b.Place.Line), strings.Compare(a.Err.Error(), b.Err.Error()))
+			return cmp.Or(cmp.Compare(a.Position.Line, b.Position.Line), strings.Compare(a.Err.Error(), b.Err.Error()))
 		})
 		return nil, faults
 	}
@@ -67,8 +67,8 @@ func Read(name string, data []byte) (*Scenario, error) {
 	return out, nil
 }
 
-// repeated says whether the validator says in other words what it has said with the field.
-func repeated(text string) bool { return strings.HasPrefix(text, "Checked value must be") }
+// isRepetition says whether the validator says in other words what it has said with the field.
+func isRepetition(text string) bool { return strings.HasPrefix(text, "Checked value must be") }
 
 // parse returns the one document of a file, and the same as JSON. No key may be given twice.
 func parse(data []byte) (*yaml.Node, []byte, error) {
@@ -121,13 +121,13 @@ func (s *Scenario) check() file.FaultsError {
 			faults = append(faults, s.Fault(path+".at", fmt.Sprintf("comes before the step before it, which is at %s", last)))
 		}
 		last = max(last, step.offset)
-		faults = append(faults, s.checkChosen(path, step)...)
+		faults = append(faults, s.checkSelections(path, step)...)
 	}
 	return faults
 }
 
-// checkChosen refuses changes of clusters that name none.
-func (s *Scenario) checkChosen(path string, step *Step) file.FaultsError {
+// checkSelections refuses changes of clusters that name none.
+func (s *Scenario) checkSelections(path string, step *Step) file.FaultsError {
 	var faults file.FaultsError
 	for changed := range step.Changes() {
 		if len(changed.Clusters)+len(changed.Where) == 0 {
@@ -137,30 +137,30 @@ func (s *Scenario) checkChosen(path string, step *Step) file.FaultsError {
 	return faults
 }
 
-// Instant returns when a step happens.
-func (s *Scenario) Instant(step int) time.Time { return s.start.Add(s.Steps[step].offset) }
+// StepTime returns when a step happens.
+func (s *Scenario) StepTime(step int) time.Time { return s.start.Add(s.Steps[step].offset) }
 
-// Begin returns the instant at which the scenario starts.
-func (s *Scenario) Begin() time.Time { return s.start }
+// StartTime returns the instant at which the scenario starts.
+func (s *Scenario) StartTime() time.Time { return s.start }
 
 // Offset returns how long after the start the step happens.
 func (s *Step) Offset() time.Duration { return s.offset }
 
 // Place returns where in the file a field stands, or the nearest around it that is there.
-func (s *Scenario) Place(path string) file.Place {
-	return file.Place{File: s.file, Line: s.lines.of(path)}
+func (s *Scenario) Place(path string) file.Position {
+	return file.Position{File: s.file, Line: s.lineIndex.lineOf(path)}
 }
 
 // Fault says what is wrong with a field.
 func (s *Scenario) Fault(path, text string) file.Fault {
-	return file.Fault{Place: s.Place(path), Err: fault(path, text)}
+	return file.Fault{Position: s.Place(path), Err: fieldError(path, text)}
 }
 
-// Given returns the objects in a list of the scenario.
-func (s *Scenario) Given(path string, objects []map[string]any) []file.Given {
-	out := make([]file.Given, 0, len(objects))
+// Inputs returns the objects in a list of the scenario.
+func (s *Scenario) Inputs(path string, objects []map[string]any) []file.ParsedObject {
+	out := make([]file.ParsedObject, 0, len(objects))
 	for i, object := range objects {
-		out = append(out, file.Given{Place: s.Place(fmt.Sprintf("%s[%d]", path, i)), Content: object})
+		out = append(out, file.ParsedObject{Position: s.Place(fmt.Sprintf("%s[%d]", path, i)), Content: object})
 	}
 	return out
 }

@@ -57,7 +57,7 @@ func TestStepsHappenInTheirTime(t *testing.T) {
 	}
 	var got []time.Duration
 	for i := range s.Steps {
-		got = append(got, s.Instant(i).Sub(s.Begin()))
+		got = append(got, s.StepTime(i).Sub(s.StartTime()))
 	}
 	if diff := cmp.Diff([]time.Duration{0, 90 * time.Second, 90 * time.Second, 90 * time.Minute}, got); diff != "" {
 		t.Errorf("offsets (-want +got):\n%s", diff)
@@ -72,7 +72,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(head + "steps: [{at: 2540400h}, {at: +2540400h}]"))
 	f.Add([]byte("a: &a [*a]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		Is(data)
+		IsScenario(data)
 		first, err := Read("s.yaml", data)
 		_, again := Read("s.yaml", data)
 		if (err == nil) != (again == nil) || err != nil && err.Error() != again.Error() {
@@ -85,8 +85,8 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for i := range first.Steps {
-			if before := first.Begin(); first.Instant(i).Before(before) || i > 0 && first.Instant(i).Before(first.Instant(i-1)) {
-				t.Errorf("step %d is at %s, after one at %s or the start at %s", i, first.Instant(i), first.Instant(max(i-1, 0)), before)
+			if before := first.StartTime(); first.StepTime(i).Before(before) || i > 0 && first.StepTime(i).Before(first.StepTime(i-1)) {
+				t.Errorf("step %d is at %s, after one at %s or the start at %s", i, first.StepTime(i), first.StepTime(max(i-1, 0)), before)
 			}
 		}
 	})

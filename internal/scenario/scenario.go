@@ -27,9 +27,9 @@ type Scenario struct {
 	Base       Base   `json:"base,omitzero"`
 	Steps      []Step `json:"steps"`
 
-	file  string
-	lines lines
-	start time.Time
+	file      string
+	lineIndex lineIndex
+	start     time.Time
 }
 
 // Base is what there is before the first step.
@@ -67,15 +67,15 @@ type Reference struct {
 	Name      string `json:"name"`
 }
 
-// Chosen says which clusters are meant: those that are named, and those that have all the labels.
-type Chosen struct {
+// ClusterSelection says which clusters are meant: those that are named, and those that have all the labels.
+type ClusterSelection struct {
 	Clusters []string          `json:"clusters,omitempty"`
 	Where    map[string]string `json:"where,omitempty"`
 }
 
 // Taint puts a taint on clusters.
 type Taint struct {
-	Chosen `json:",inline"`
+	ClusterSelection `json:",inline"`
 
 	Key    string `json:"key"`
 	Value  string `json:"value,omitempty"`
@@ -84,7 +84,7 @@ type Taint struct {
 
 // Untaint takes the taints with a key off clusters; only those with an effect where one is given.
 type Untaint struct {
-	Chosen `json:",inline"`
+	ClusterSelection `json:",inline"`
 
 	Key    string `json:"key"`
 	Effect string `json:"effect,omitempty"`
@@ -92,14 +92,14 @@ type Untaint struct {
 
 // Label sets labels of clusters.
 type Label struct {
-	Chosen `json:",inline"`
+	ClusterSelection `json:",inline"`
 
 	Labels map[string]string `json:"labels"`
 }
 
 // Unlabel removes labels of clusters.
 type Unlabel struct {
-	Chosen `json:",inline"`
+	ClusterSelection `json:",inline"`
 
 	Keys []string `json:"keys"`
 }

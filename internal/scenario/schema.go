@@ -27,8 +27,8 @@ func readSchema() (*validate.SchemaValidator, error) {
 	return validate.NewSchemaValidator(&schema, nil, "", strfmt.Default), nil
 }
 
-// complaint turns an error of the validator into where it is and what it says.
-func complaint(err error) (path, text string) {
+// splitValidationError turns an error of the validator into where it is and what it says.
+func splitValidationError(err error) (path, text string) {
 	text = err.Error()
 	if at := strings.Index(text, " in body "); at >= 0 {
 		path, text = text[:at], text[at+len(" in body "):]
@@ -40,8 +40,8 @@ func complaint(err error) (path, text string) {
 	return path, text
 }
 
-// fault is what is wrong with a field; without one, with the whole.
-func fault(path, text string) *field.Error {
+// fieldError is what is wrong with a field; without one, with the whole.
+func fieldError(path, text string) *field.Error {
 	if path == "" {
 		return &field.Error{Type: field.ErrorTypeInvalid, BadValue: field.OmitValueType{}, Detail: text}
 	}

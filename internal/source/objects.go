@@ -23,8 +23,8 @@ type Objects struct {
 	Slices     clusterv1beta1.PlacementDecisionList
 }
 
-// Read lists all that a hub has, in six requests. They are not of one instant: who needs that asks a hub that is at rest.
-func Read(ctx context.Context, from client.Reader) (*Objects, error) {
+// List lists all that a hub has, in six requests. They are not of one instant: who needs that asks a hub that is at rest.
+func List(ctx context.Context, from client.Reader) (*Objects, error) {
 	out := &Objects{}
 	for _, list := range []client.ObjectList{
 		&out.Clusters, &out.Scores, &out.Sets, &out.Bindings, &out.Placements, &out.Slices,

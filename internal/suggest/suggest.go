@@ -21,8 +21,8 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// Question returns "; did you mean X?", or nothing where no candidate is near.
-func Question(word string, candidates []string) string {
+// DidYouMean returns "; did you mean X?", or nothing where no candidate is near.
+func DidYouMean(word string, candidates []string) string {
 	found := Nearest(word, candidates)
 	if found == "" {
 		return ""

@@ -16,10 +16,10 @@ func TestNearest(t *testing.T) {
 			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
 		}
 	}
-	if got, want := suggest.Question("Placment", kinds), "; did you mean Placement?"; got != want {
+	if got, want := suggest.DidYouMean("Placment", kinds), "; did you mean Placement?"; got != want {
 		t.Errorf("Question = %q, want %q", got, want)
 	}
-	if got := suggest.Question("Widget", kinds); got != "" {
+	if got := suggest.DidYouMean("Widget", kinds); got != "" {
 		t.Errorf("Question = %q, want nothing", got)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// certificate shows when the certificate ends that the manager serves. It is a prometheus.Collector.
-type certificate struct {
+// certificateCollector shows when the certificate ends that the manager serves. It is a prometheus.Collector.
+type certificateCollector struct {
 	until func() (end time.Time, ok bool)
 	end   *prometheus.Desc
 }
@@ -15,19 +15,19 @@ type certificate struct {
 // NewCertificate makes the metric of the certificate that webhooks and views are served with, and registers it. It must be
 // called once per registry. Until is asked whenever the metric is read; while there is no certificate it says so.
 func NewCertificate(registry prometheus.Registerer, until func() (end time.Time, ok bool)) {
-	registry.MustRegister(newCertificate(&catalogue{}, until))
+	registry.MustRegister(newCertificateCollector(&metricSet{}, until))
 }
 
-func newCertificate(c *catalogue, until func() (time.Time, bool)) *certificate {
-	return &certificate{until: until, end: c.asked("berth_certificate_end_timestamp_seconds",
+func newCertificateCollector(c *metricSet, until func() (time.Time, bool)) *certificateCollector {
+	return &certificateCollector{until: until, end: c.collected("berth_certificate_end_timestamp_seconds",
 		"When the certificate ends that webhooks and views are served with, in seconds since 1970; absent while there is none.")}
 }
 
 // Describe implements prometheus.Collector.
-func (c *certificate) Describe(to chan<- *prometheus.Desc) { to <- c.end }
+func (c *certificateCollector) Describe(to chan<- *prometheus.Desc) { to <- c.end }
 
 // Collect implements prometheus.Collector.
-func (c *certificate) Collect(to chan<- prometheus.Metric) {
+func (c *certificateCollector) Collect(to chan<- prometheus.Metric) {
 	if end, ok := c.until(); ok {
 		to <- prometheus.MustNewConstMetric(c.end, prometheus.GaugeValue, float64(end.Unix()))
 	}

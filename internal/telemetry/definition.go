@@ -31,22 +31,22 @@ type Label struct {
 
 // Definitions returns every metric of Berth, by name.
 func Definitions() []Definition {
-	c := &catalogue{}
+	c := &metricSet{}
 	newMetrics(c)
 	newHealth(c, nil)
-	newCertificate(c, nil)
-	newGuard(c, nil)
-	newPreflight(c, nil)
+	newCertificateCollector(c, nil)
+	newGuardCollector(c, nil)
+	newHubCollector(c, nil)
 	return slices.SortedFunc(slices.Values(c.definitions), func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// catalogue makes metrics and notes their definitions, so that what is said of them is what they are.
-type catalogue struct {
+// metricSet makes metrics and notes their definitions, so that what is said of them is what they are.
+type metricSet struct {
 	definitions []Definition
 	collectors  []prometheus.Collector
 }
 
-func (c *catalogue) define(kind, name, help string, labels []Label) []string {
+func (c *metricSet) define(kind, name, help string, labels []Label) []string {
 	c.definitions = append(c.definitions, Definition{Name: name, Help: help, Type: kind, Labels: labels})
 	names := make([]string, 0, len(labels))
 	for _, label := range labels {
@@ -55,26 +55,26 @@ func (c *catalogue) define(kind, name, help string, labels []Label) []string {
 	return names
 }
 
-func (c *catalogue) counter(name, help string, labels ...Label) *prometheus.CounterVec {
+func (c *metricSet) counter(name, help string, labels ...Label) *prometheus.CounterVec {
 	out := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, c.define(typeCounter, name, help, labels))
 	c.collectors = append(c.collectors, out)
 	return out
 }
 
-func (c *catalogue) gauge(name, help string, labels ...Label) *prometheus.GaugeVec {
+func (c *metricSet) gauge(name, help string, labels ...Label) *prometheus.GaugeVec {
 	out := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, c.define(typeGauge, name, help, labels))
 	c.collectors = append(c.collectors, out)
 	return out
 }
 
-func (c *catalogue) histogram(name, help string, buckets []float64, labels ...Label) *prometheus.HistogramVec {
+func (c *metricSet) histogram(name, help string, buckets []float64, labels ...Label) *prometheus.HistogramVec {
 	names := c.define(typeHistogram, name, help, labels)
 	out := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, names)
 	c.collectors = append(c.collectors, out)
 	return out
 }
 
-// asked describes a gauge whose values somebody is asked for whenever it is read.
-func (c *catalogue) asked(name, help string, labels ...Label) *prometheus.Desc {
+// collected describes a gauge whose values somebody is asked for whenever it is read.
+func (c *metricSet) collected(name, help string, labels ...Label) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, c.define(typeGauge, name, help, labels), nil)
 }

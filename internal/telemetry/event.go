@@ -45,14 +45,14 @@ type Event struct {
 	Type, Reason, Action, Note string
 }
 
-// Describe returns the one event that an applied plan is worth. Ok is false where nothing happened that a user
+// DecisionEvent returns the one event that an applied plan is worth. Ok is false where nothing happened that a user
 // should hear of.
-func Describe(before *clusterv1beta1.Placement, result *engine.Result, p plan.Plan) (event Event, ok bool) {
+func DecisionEvent(before *clusterv1beta1.Placement, result *engine.Result, p plan.Plan) (event Event, ok bool) {
 	old := meta.FindStatusCondition(before.Status.Conditions, result.Misconfigured.Type)
 	if result.Misconfigured.Status == metav1.ConditionTrue && (old == nil || old.Message != result.Misconfigured.Message) {
 		return Event{
 			Type: corev1.EventTypeWarning, Reason: ReasonMisconfigured, Action: ActionDecisionKept,
-			Note: cut("The last decisions are kept: " + result.Misconfigured.Message),
+			Note: truncate("The last decisions are kept: " + result.Misconfigured.Message),
 		}, true
 	}
 	if len(p.Added)+len(p.Removed)+len(p.Regrouped) == 0 {
@@ -63,23 +63,23 @@ func Describe(before *clusterv1beta1.Placement, result *engine.Result, p plan.Pl
 	if before.Status.NumberOfSelectedClusters == 0 {
 		event.Reason, event.Action, verb = ReasonDecisionCreate, ActionDecisionCreated, "created"
 	}
-	event.Note = cut(fmt.Sprintf("Decisions of placement %s in namespace %s are %s: %d selected%s%s%s%s%s",
-		before.Name, before.Namespace, verb, result.Selected, held(result), names(", added", p.Newcomers(), ""),
-		names(", restored", p.Restored, ": their PlacementDecision was deleted"),
-		names(", removed", p.Removed, reasons(result.Trace, p.Removed)), names(", regrouped", p.Regrouped, ": "+p.RegroupReason)))
+	event.Note = truncate(fmt.Sprintf("Decisions of placement %s in namespace %s are %s: %d selected%s%s%s%s%s",
+		before.Name, before.Namespace, verb, result.Selected, heldText(result), nameList(", added", p.Newcomers(), ""),
+		nameList(", restored", p.Restored, ": their PlacementDecision was deleted"),
+		nameList(", removed", p.Removed, reasonCounts(result.Trace, p.Removed)), nameList(", regrouped", p.Regrouped, ": "+p.RegroupReason)))
 	return event, true
 }
 
-// held tells how many of the selected clusters stay only for now.
-func held(result *engine.Result) string {
+// heldText tells how many of the selected clusters stay only for now.
+func heldText(result *engine.Result) string {
 	if len(result.Ledger.Held) == 0 {
 		return ""
 	}
 	return fmt.Sprintf(" (%d held)", len(result.Ledger.Held))
 }
 
-// names counts clusters and names some, with a text after the names.
-func names(what string, clusters []string, after string) string {
+// nameList counts clusters and names some, with a text after the names.
+func nameList(what string, clusters []string, after string) string {
 	if len(clusters) == 0 {
 		return ""
 	}
@@ -94,14 +94,14 @@ func names(what string, clusters []string, after string) string {
 // maxReasons is how many reasons an event gives for those that go.
 const maxReasons = 3
 
-// reasons counts why clusters are not selected any more, the most frequent reasons first.
-func reasons(trace *engine.Trace, clusters []string) string {
+// reasonCounts counts why clusters are not selected any more, the most frequent reasons first.
+func reasonCounts(trace *engine.Trace, clusters []string) string {
 	if trace == nil || len(clusters) == 0 {
 		return ""
 	}
 	counts := map[string]int{}
 	for _, name := range clusters {
-		counts[reason(trace, name)]++
+		counts[rejectionReason(trace, name)]++
 	}
 	ordered := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
@@ -116,22 +116,22 @@ func reasons(trace *engine.Trace, clusters []string) string {
 	return ": " + strings.Join(out, ", ")
 }
 
-// reason is the taint that keeps a cluster out, or the name of its verdict.
-func reason(trace *engine.Trace, cluster string) string {
+// rejectionReason is the taint that keeps a cluster out, or the name of its verdict.
+func rejectionReason(trace *engine.Trace, cluster string) string {
 	id, ok := trace.Snapshot.ID(cluster)
 	if !ok || trace.Snapshot.Cluster(id) == nil {
 		return explain.Gone
 	}
-	found := trace.Unranked(id)
+	found := trace.VerdictWithoutRank(id)
 	if taint, ok := found.Argument.(verdict.Taint); ok && found.Code == verdict.Tainted {
 		return "taint " + explain.TaintText(taint.Key, taint.Value, taint.Effect)
 	}
 	return found.Code.String()
 }
 
-// cut returns a note as it is sent: its control characters spelled out, since taints and expressions may hold any, and not
+// truncate returns a note as it is sent: its control characters spelled out, since taints and expressions may hold any, and not
 // longer than the API allows.
-func cut(note string) string {
+func truncate(note string) string {
 	const more = "..."
 	note = escape.Text(note)
 	if len(note) <= maxNote {

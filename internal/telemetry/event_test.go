@@ -18,7 +18,7 @@ import (
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
-func many(count int) []string {
+func manyNames(count int) []string {
 	var out []string
 	for i := range count {
 		out = append(out, fmt.Sprintf("c%02d", i))
@@ -26,14 +26,14 @@ func many(count int) []string {
 	return out
 }
 
-// wrong is a result that keeps its decisions, and says why.
-func wrong(message string) *engine.Result {
+// misconfigured is a result that keeps its decisions, and says why.
+func misconfigured(message string) *engine.Result {
 	return &engine.Result{Misconfigured: engine.Condition{
 		Type: clusterv1beta1.PlacementConditionMisconfigured, Status: metav1.ConditionTrue, Message: message,
 	}}
 }
 
-func TestDescribe(t *testing.T) {
+func TestDecisionEvent(t *testing.T) {
 	const about = "Decisions of placement p in namespace ns are "
 	cases := map[string]struct {
 		selected int32
@@ -43,7 +43,7 @@ func TestDescribe(t *testing.T) {
 		want     telemetry.Event // the zero Event: none
 	}{
 		"the first decision": {
-			result: &engine.Result{Selected: 2}, plan: plan.Plan{Added: many(2)},
+			result: &engine.Result{Selected: 2}, plan: plan.Plan{Added: manyNames(2)},
 			want: telemetry.Event{Type: "Normal", Reason: "DecisionCreate", Action: "DecisionCreated", Note: about + "created: 2 selected, added 2 (c00, c01)"},
 		},
 		"one for another": {
@@ -57,7 +57,7 @@ func TestDescribe(t *testing.T) {
 			want:     telemetry.Event{Type: "Normal", Reason: "DecisionUpdate", Action: "DecisionUpdated", Note: about + "updated: 4 selected (2 held), removed 1 (a)"},
 		},
 		"more than are named": {
-			selected: 1, result: &engine.Result{Selected: 13}, plan: plan.Plan{Added: many(12)},
+			selected: 1, result: &engine.Result{Selected: 13}, plan: plan.Plan{Added: manyNames(12)},
 			want: telemetry.Event{
 				Type: "Normal", Reason: "DecisionUpdate", Action: "DecisionUpdated",
 				Note: about + "updated: 13 selected, added 12 (c00, c01, c02, c03, c04, c05, c06, c07, c08, c09 and 2 more)",
@@ -86,12 +86,12 @@ func TestDescribe(t *testing.T) {
 		},
 		"labels only": {selected: 2, result: &engine.Result{Selected: 2}, plan: plan.Plan{Writes: make([]plan.Write, 2)}},
 		"a new mistake": {
-			selected: 2, result: wrong("no such thing"),
+			selected: 2, result: misconfigured("no such thing"),
 			want: telemetry.Event{Type: "Warning", Reason: "PlacementMisconfigured", Action: "DecisionKept", Note: "The last decisions are kept: no such thing"},
 		},
-		"the same mistake again": {selected: 2, said: "no such thing", result: wrong("no such thing")},
+		"the same mistake again": {selected: 2, said: "no such thing", result: misconfigured("no such thing")},
 		"another mistake": {
-			selected: 2, said: "no such thing", result: wrong("nor that"),
+			selected: 2, said: "no such thing", result: misconfigured("nor that"),
 			want: telemetry.Event{Type: "Warning", Reason: "PlacementMisconfigured", Action: "DecisionKept", Note: "The last decisions are kept: nor that"},
 		},
 	}
@@ -102,7 +102,7 @@ func TestDescribe(t *testing.T) {
 			if tc.said != "" {
 				before.Status.Conditions = []metav1.Condition{{Type: clusterv1beta1.PlacementConditionMisconfigured, Message: tc.said}}
 			}
-			got, ok := telemetry.Describe(before, tc.result, tc.plan)
+			got, ok := telemetry.DecisionEvent(before, tc.result, tc.plan)
 			if ok != (tc.want != telemetry.Event{}) {
 				t.Errorf("an event is due: %v", ok)
 			}
@@ -114,13 +114,13 @@ func TestDescribe(t *testing.T) {
 }
 
 func TestNotesFitTheAPI(t *testing.T) {
-	event, _ := telemetry.Describe(enginetest.Placement("ns", "p").Obj(), wrong(strings.Repeat("ä", 4000)), plan.Plan{})
+	event, _ := telemetry.DecisionEvent(enginetest.Placement("ns", "p").Obj(), misconfigured(strings.Repeat("ä", 4000)), plan.Plan{})
 	if len(event.Note) > 1024 || !strings.HasSuffix(event.Note, "...") || !strings.HasPrefix(event.Note, "The last") || strings.ContainsRune(event.Note, '\uFFFD') {
 		t.Errorf("the note has %d bytes: %q", len(event.Note), event.Note)
 	}
 }
 
-func TestWhyTheyGo(t *testing.T) {
+func TestRemovalReasons(t *testing.T) {
 	world := enginetest.NewWorld(
 		enginetest.Placement("ns", "p").Labels("fit", "yes").Obj(), enginetest.Set("sea").Obj(),
 		enginetest.Cluster("a").In("sea").Label("fit", "yes").TaintValue("gpu", "true", "NoSelect", time.Time{}).Obj(),
@@ -139,7 +139,7 @@ func TestWhyTheyGo(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			before := enginetest.Placement("ns", "p").Obj()
 			before.Status.NumberOfSelectedClusters = 1
-			event, _ := telemetry.Describe(before, result, plan.Plan{Removed: test.removed})
+			event, _ := telemetry.DecisionEvent(before, result, plan.Plan{Removed: test.removed})
 			if !strings.HasSuffix(event.Note, test.want) {
 				t.Errorf("the note is %q, want the end %q", event.Note, test.want)
 			}
@@ -156,8 +156,8 @@ func TestNotesHoldNoControlCharacters(t *testing.T) {
 	).Bind("ns", "sea")
 	before := enginetest.Placement("ns", "p").Obj()
 	before.Status.NumberOfSelectedClusters = 1
-	removed, _ := telemetry.Describe(before, enginetest.Decide(t, world), plan.Plan{Removed: []string{"a"}})
-	kept, _ := telemetry.Describe(before, wrong(hostile), plan.Plan{})
+	removed, _ := telemetry.DecisionEvent(before, enginetest.Decide(t, world), plan.Plan{Removed: []string{"a"}})
+	kept, _ := telemetry.DecisionEvent(before, misconfigured(hostile), plan.Plan{})
 	for _, event := range []telemetry.Event{removed, kept} {
 		if strings.ContainsFunc(event.Note, escape.Control) || !strings.Contains(event.Note, `^[[2Jx\u0007\r\nFORGED\u202e\u009b31m`) {
 			t.Errorf("the note is %q, want the value spelled out", event.Note)

@@ -59,7 +59,7 @@ type Health struct {
 // NewHealth makes the metrics and registers them. It must be called once per registry. State is asked whenever they are
 // read.
 func NewHealth(registry prometheus.Registerer, state func() HealthState) *Health {
-	c := &catalogue{}
+	c := &metricSet{}
 	h := newHealth(c, state)
 	registry.MustRegister(append(c.collectors, h)...)
 	for _, taint := range []string{unreachable, unavailable, denied} {
@@ -69,17 +69,17 @@ func NewHealth(registry prometheus.Registerer, state func() HealthState) *Health
 	return h
 }
 
-func newHealth(c *catalogue, state func() HealthState) *Health {
+func newHealth(c *metricSet, state func() HealthState) *Health {
 	return &Health{
 		state: state,
-		clusters: c.asked("berth_clusters",
+		clusters: c.collected("berth_clusters",
 			"ManagedClusters by what is reported of their health: available, unavailable, unreachable or unreported.",
 			Label{Name: "health", Values: []string{available, unavailable, unreachable, unreported}}),
-		suspended: c.asked("berth_health_suspended",
+		suspended: c.collected("berth_health_suspended",
 			"1 while so many clusters are silent that the hub is suspected and nobody is newly reported or tainted, else 0."),
-		clock: c.asked("berth_health_manager_clock_suspected",
+		clock: c.collected("berth_health_manager_clock_suspected",
 			"1 while the clocks of most clusters differ alike from the manager's by more than five lease periods, so that the manager's is suspected, else 0."),
-		unjoinedSelected: c.asked("berth_health_unjoined_selected",
+		unjoinedSelected: c.collected("berth_health_unjoined_selected",
 			"ManagedClusters that never joined or are denied and were selected at the start, so that no such cluster is tainted until --taint-unjoined is given."),
 		taints: c.counter("berth_health_taints_total",
 			"Taints about health that were written, by key without its domain and by change: added or removed.",
@@ -103,20 +103,20 @@ func (h *Health) Collect(to chan<- prometheus.Metric) {
 	} {
 		to <- prometheus.MustNewConstMetric(h.clusters, prometheus.GaugeValue, float64(count), health)
 	}
-	to <- prometheus.MustNewConstMetric(h.suspended, prometheus.GaugeValue, flag(state.Suspended))
-	to <- prometheus.MustNewConstMetric(h.clock, prometheus.GaugeValue, flag(state.ClockSuspected))
+	to <- prometheus.MustNewConstMetric(h.suspended, prometheus.GaugeValue, boolValue(state.Suspended))
+	to <- prometheus.MustNewConstMetric(h.clock, prometheus.GaugeValue, boolValue(state.ClockSuspected))
 	to <- prometheus.MustNewConstMetric(h.unjoinedSelected, prometheus.GaugeValue, float64(state.UnjoinedSelected))
 }
 
-func flag(on bool) float64 {
+func boolValue(on bool) float64 {
 	if on {
 		return 1
 	}
 	return 0
 }
 
-// Tainted records the keys of taints that were put on a cluster, and of those that were taken from it.
-func (h *Health) Tainted(put, taken []string) {
+// AddTaints records the keys of taints that were put on a cluster, and of those that were taken from it.
+func (h *Health) AddTaints(put, taken []string) {
 	for change, keys := range map[string][]string{added: put, removed: taken} {
 		for _, key := range keys {
 			h.taints.WithLabelValues(key[strings.LastIndex(key, "/")+1:], change).Inc()
@@ -124,8 +124,8 @@ func (h *Health) Tainted(put, taken []string) {
 	}
 }
 
-// DescribeHealth returns the event that a change of a cluster's health is worth. Ok is false where nothing is reported.
-func DescribeHealth(cluster string, status metav1.ConditionStatus) (event Event, ok bool) {
+// HealthEvent returns the event that a change of a cluster's health is worth. Ok is false where nothing is reported.
+func HealthEvent(cluster string, status metav1.ConditionStatus) (event Event, ok bool) {
 	event = Event{Type: corev1.EventTypeWarning, Action: ActionHealthReported}
 	switch status {
 	case metav1.ConditionTrue:
@@ -141,16 +141,16 @@ func DescribeHealth(cluster string, status metav1.ConditionStatus) (event Event,
 	return event, true
 }
 
-// DescribeSuspicion returns the event that goes with the condition about the suspicion of the hub.
-func DescribeSuspicion(condition metav1.Condition) Event {
+// SuspensionEvent returns the event that goes with the condition about the suspicion of the hub.
+func SuspensionEvent(condition metav1.Condition) Event {
 	if condition.Status == metav1.ConditionTrue {
-		return Event{Type: corev1.EventTypeWarning, Reason: ReasonHealthSuspended, Action: ActionHealthSuspended, Note: cut(condition.Message)}
+		return Event{Type: corev1.EventTypeWarning, Reason: ReasonHealthSuspended, Action: ActionHealthSuspended, Note: truncate(condition.Message)}
 	}
-	return Event{Type: corev1.EventTypeNormal, Reason: ReasonHealthResumed, Action: ActionHealthResumed, Note: cut(condition.Message)}
+	return Event{Type: corev1.EventTypeNormal, Reason: ReasonHealthResumed, Action: ActionHealthResumed, Note: truncate(condition.Message)}
 }
 
-// DescribeClusterClock returns the event that goes with a change of the condition ClockSynced of a cluster.
-func DescribeClusterClock(cluster string, status metav1.ConditionStatus) Event {
+// ClusterClockEvent returns the event that goes with a change of the condition ClockSynced of a cluster.
+func ClusterClockEvent(cluster string, status metav1.ConditionStatus) Event {
 	if status == metav1.ConditionFalse {
 		return Event{
 			Type: corev1.EventTypeWarning, Reason: ReasonClockOutOfSync, Action: ActionClockCompared,
@@ -163,9 +163,9 @@ func DescribeClusterClock(cluster string, status metav1.ConditionStatus) Event {
 	}
 }
 
-// DescribeManagerClock returns the event about the clock of the manager: suspected where so many of the clusters that were
+// ManagerClockEvent returns the event about the clock of the manager: suspected where so many of the clusters that were
 // measured are skewed in one direction (above 0: ahead), trusted where the direction is 0.
-func DescribeManagerClock(direction, skewed, measured int) Event {
+func ManagerClockEvent(direction, skewed, measured int) Event {
 	event := Event{Type: corev1.EventTypeWarning, Reason: ReasonManagerClockSuspected, Action: ActionClockCompared}
 	side := "behind"
 	switch {

@@ -16,8 +16,8 @@ func TestHealthMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	state := telemetry.HealthState{Available: 4, Unavailable: 3, Unreachable: 2, Unreported: 1, UnjoinedSelected: 5}
 	h := telemetry.NewHealth(registry, func() telemetry.HealthState { return state })
-	h.Tainted([]string{clusterv1.ManagedClusterTaintUnreachable}, nil)
-	h.Tainted([]string{clusterv1.ManagedClusterTaintUnavailable}, []string{clusterv1.ManagedClusterTaintUnreachable})
+	h.AddTaints([]string{clusterv1.ManagedClusterTaintUnreachable}, nil)
+	h.AddTaints([]string{clusterv1.ManagedClusterTaintUnavailable}, []string{clusterv1.ManagedClusterTaintUnreachable})
 	want := map[string]float64{
 		"berth_clusters health=available":                            4,
 		"berth_clusters health=unavailable":                          3,
@@ -33,12 +33,12 @@ func TestHealthMetrics(t *testing.T) {
 		"berth_health_unjoined_selected":                             5,
 		"berth_health_taints_total change=removed taint=unavailable": 0,
 	}
-	if diff := cmp.Diff(want, read(t, registry)); diff != "" {
+	if diff := cmp.Diff(want, readMetrics(t, registry)); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
 	state.Suspended, state.ClockSuspected = true, true
 	for _, name := range []string{"berth_health_suspended", "berth_health_manager_clock_suspected"} {
-		if got := read(t, registry)[name]; got != 1 {
+		if got := readMetrics(t, registry)[name]; got != 1 {
 			t.Errorf("while the hub and the clock are suspected, %s is %v", name, got)
 		}
 	}
@@ -51,19 +51,19 @@ func TestHealthEvents(t *testing.T) {
 		"Unknown": {Type: corev1.EventTypeWarning, Reason: "AvailableUnknown", Action: "HealthReported", Note: "ManagedCluster c has stopped updating its lease: nobody knows whether it is available"},
 		"":        {},
 	} {
-		got, ok := telemetry.DescribeHealth("c", status)
+		got, ok := telemetry.HealthEvent("c", status)
 		if diff := cmp.Diff(want, got); diff != "" || ok != (status != "") {
 			t.Errorf("%q: worth telling %v (-want +got):\n%s", status, ok, diff)
 		}
 	}
 }
 
-func TestSuspicionEvents(t *testing.T) {
+func TestSuspensionEvents(t *testing.T) {
 	for status, want := range map[metav1.ConditionStatus]telemetry.Event{
 		"True":  {Type: corev1.EventTypeWarning, Reason: "HealthSuspended", Action: "HealthSuspended", Note: "why"},
 		"False": {Type: corev1.EventTypeNormal, Reason: "HealthResumed", Action: "HealthResumed", Note: "why"},
 	} {
-		if diff := cmp.Diff(want, telemetry.DescribeSuspicion(metav1.Condition{Status: status, Message: "why"})); diff != "" {
+		if diff := cmp.Diff(want, telemetry.SuspensionEvent(metav1.Condition{Status: status, Message: "why"})); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", status, diff)
 		}
 	}
@@ -74,7 +74,7 @@ func TestClockEvents(t *testing.T) {
 		"True":  {Type: corev1.EventTypeNormal, Reason: "ClockSynced", Action: "ClockCompared", Note: "The clock of ManagedCluster c agrees with the hub's"},
 		"False": {Type: corev1.EventTypeWarning, Reason: "ClockOutOfSync", Action: "ClockCompared", Note: "The clock of ManagedCluster c differs from the hub's by more than five lease periods; the cluster stays as it is"},
 	} {
-		if diff := cmp.Diff(want, telemetry.DescribeClusterClock("c", status)); diff != "" {
+		if diff := cmp.Diff(want, telemetry.ClusterClockEvent("c", status)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", status, diff)
 		}
 	}
@@ -85,7 +85,7 @@ func TestClockEvents(t *testing.T) {
 		-1: {Type: corev1.EventTypeWarning, Reason: "ManagerClockSuspected", Action: "ClockCompared", Note: "The clocks of 9 of 10 ManagedClusters are behind the manager's by more than five lease periods: " +
 			"the manager's clock is suspected, so that no condition ClockSynced is written. Set the clock of the manager's host"},
 	} {
-		if diff := cmp.Diff(want, telemetry.DescribeManagerClock(direction, 9, 10)); diff != "" {
+		if diff := cmp.Diff(want, telemetry.ManagerClockEvent(direction, 9, 10)); diff != "" {
 			t.Errorf("%d (-want +got):\n%s", direction, diff)
 		}
 	}

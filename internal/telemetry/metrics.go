@@ -30,18 +30,18 @@ type Metrics struct {
 	conditions          *prometheus.CounterVec
 	released            prometheus.Counter
 	orphaned            prometheus.Gauge
-	standings           *standings
+	states              *placementStates
 }
 
 // NewMetrics makes the metrics and registers them. It must be called once per registry.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
-	c := &catalogue{}
+	c := &metricSet{}
 	m := newMetrics(c)
 	registry.MustRegister(c.collectors...)
 	return m
 }
 
-func newMetrics(c *catalogue) *Metrics {
+func newMetrics(c *metricSet) *Metrics {
 	theirs := prometheus.ExponentialBuckets(1e-6, 10, 10)
 	name := Label{Name: "name", Values: []string{placementScheduling}}
 	m := &Metrics{
@@ -71,14 +71,14 @@ func newMetrics(c *catalogue) *Metrics {
 			"Selected clusters that were dropped at the expense of a disruption policy.").WithLabelValues(),
 		orphaned: c.gauge("berth_orphaned_slices",
 			"PlacementDecisions that Berth wrote, whose placement is gone, and that nothing deletes since no placement controls them.").WithLabelValues(),
-		standings: newStandings(c),
+		states: newPlacementStates(c),
 	}
-	m.begin()
+	m.initSeries()
 	return m
 }
 
-// begin lets every series that can be begin at zero: the first failure is a rise then, which a rate shows.
-func (m *Metrics) begin() {
+// initSeries lets every series that can be begin at zero: the first failure is a rise then, which a rate shows.
+func (m *Metrics) initSeries() {
 	for vec, values := range map[*prometheus.CounterVec][]string{
 		m.evaluations: outcomes(), m.decisions: {added, removed, restored, regrouped}, m.changes: causes(),
 	} {
@@ -121,9 +121,9 @@ func (m *Metrics) Evaluated(e Evaluation, p plan.Plan) {
 }
 
 // Wrote records how many writes of a plan were done, and what became of the next one. Those after it were not tried.
-func (m *Metrics) Wrote(p plan.Plan, done int, next Result) {
+func (m *Metrics) Wrote(p plan.Plan, done int, next WriteResult) {
 	for at, write := range p.Writes[:min(done+1, len(p.Writes))] {
-		result := Stored
+		result := WriteStored
 		if at == done {
 			result = next
 		}

@@ -22,8 +22,8 @@ import (
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
-// read returns what a registry holds by name and labels, in their order; of histograms how much they have observed.
-func read(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+// readMetrics returns what a registry holds by name and labels, in their order; of histograms how much they have observed.
+func readMetrics(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {
@@ -42,10 +42,10 @@ func read(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	return out
 }
 
-// nonzero is read without what is zero.
-func nonzero(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+// nonzeroMetrics is read without what is zero.
+func nonzeroMetrics(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
-	out := read(t, registry)
+	out := readMetrics(t, registry)
 	maps.DeleteFunc(out, func(_ string, value float64) bool { return value == 0 })
 	return out
 }
@@ -54,15 +54,15 @@ func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := telemetry.NewMetrics(registry)
 	p := plan.Plan{
-		Added: many(3), Removed: many(2), Regrouped: many(1),
-		Writes: []plan.Write{{Verb: plan.Pledge}, {Verb: plan.Create}, {Verb: plan.Create}, {Verb: plan.Report}},
+		Added: manyNames(3), Removed: manyNames(2), Regrouped: manyNames(1),
+		Writes: []plan.Write{{Verb: plan.UpdateBudget}, {Verb: plan.Create}, {Verb: plan.Create}, {Verb: plan.UpdateStatus}},
 	}
 	m.Evaluated(telemetry.Evaluation{Outcome: telemetry.Changed, Deciding: time.Millisecond, Writing: time.Second}, p)
 	m.Evaluated(telemetry.Evaluation{Outcome: telemetry.Failed, Deciding: time.Millisecond, Writing: time.Second}, p)
 	m.Evaluated(telemetry.Evaluation{Outcome: telemetry.Unchanged, Deciding: time.Millisecond}, plan.Plan{})
-	m.Wrote(p, len(p.Writes), telemetry.Stored)
-	m.Wrote(p, 2, telemetry.Superseded)
-	m.Wrote(p, 0, telemetry.Refused)
+	m.Wrote(p, len(p.Writes), telemetry.WriteStored)
+	m.Wrote(p, 2, telemetry.WriteConflict)
+	m.Wrote(p, 0, telemetry.WriteFailed)
 	m.Applied(&engine.Result{Ledger: ledger.Ledger{Releasing: []string{"c01", "c02"}}}, p)
 	m.Answered(time.Second)
 	m.Moved("ManagedCluster")
@@ -101,13 +101,13 @@ func TestMetrics(t *testing.T) {
 		"berth_placement_condition_changes_total reason=AllDecisionsScheduled type=PlacementSatisfied": 1,
 		"berth_placement_condition_changes_total reason=Succeedconfigured type=PlacementMisconfigured": 1,
 	}
-	if diff := cmp.Diff(want, nonzero(t, registry)); diff != "" {
+	if diff := cmp.Diff(want, nonzeroMetrics(t, registry)); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
 }
 
-// TestStandings lets placements come, change and go. Nothing of one that has gone may stay.
-func TestStandings(t *testing.T) {
+// TestPlacementStates lets placements come, change and go. Nothing of one that has gone may stay.
+func TestPlacementStates(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := telemetry.NewMetrics(registry)
 	says := func(pairs ...string) []metav1.Condition {
@@ -138,7 +138,7 @@ func TestStandings(t *testing.T) {
 		{"the first goes", func() { m.Left(p) }, map[string]float64{}},
 	} {
 		step.do()
-		if diff := cmp.Diff(step.want, nonzero(t, registry)); diff != "" {
+		if diff := cmp.Diff(step.want, nonzeroMetrics(t, registry)); diff != "" {
 			t.Errorf("%s: metrics (-want +got):\n%s", step.what, diff)
 		}
 	}
@@ -148,11 +148,11 @@ func TestCertificateMetric(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	var end time.Time
 	telemetry.NewCertificate(registry, func() (time.Time, bool) { return end, !end.IsZero() })
-	if got := read(t, registry); len(got) > 0 {
+	if got := readMetrics(t, registry); len(got) > 0 {
 		t.Errorf("metrics %v, want none before there is a certificate", got)
 	}
 	end = time.Unix(1_800_000_000, 0)
-	if diff := cmp.Diff(map[string]float64{"berth_certificate_end_timestamp_seconds": 1_800_000_000}, read(t, registry)); diff != "" {
+	if diff := cmp.Diff(map[string]float64{"berth_certificate_end_timestamp_seconds": 1_800_000_000}, readMetrics(t, registry)); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
 }
@@ -164,7 +164,7 @@ func TestGuardMetric(t *testing.T) {
 		"berth_role_unguarded role=berth:managedcluster:creator": 0, "berth_role_unguarded role=berth:managedclusterset:admin:*": 0,
 		"berth_role_unguarded role=berth:managedclusterset:binder:*": 0, "berth_role_unguarded role=berth:placement:editor": 1,
 	}
-	if diff := cmp.Diff(want, read(t, registry)); diff != "" {
+	if diff := cmp.Diff(want, readMetrics(t, registry)); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
 }
@@ -187,7 +187,7 @@ func TestDefinitions(t *testing.T) {
 	telemetry.NewHealth(registry, func() telemetry.HealthState { return telemetry.HealthState{} })
 	telemetry.NewCertificate(registry, func() (time.Time, bool) { return time.Time{}, true })
 	telemetry.NewGuard(registry, func() []guard.Unguarded { return nil })
-	telemetry.NewPreflight(registry, func() preflight.Finding { return preflight.Finding{} })
+	telemetry.NewPreflight(registry, func() preflight.Report { return preflight.Report{} })
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -16,9 +16,9 @@ const (
 	OtherNamespaces = "_other"
 )
 
-// namespaces counts by namespace the placements with a condition that reports a problem. A namespace without such
+// namespaceCollector counts by namespace the placements with a condition that reports a problem. A namespace without such
 // placements has no series. It is a prometheus.Collector.
-type namespaces struct {
+type namespaceCollector struct {
 	desc *prometheus.Desc
 
 	mu     sync.Mutex
@@ -28,12 +28,12 @@ type namespaces struct {
 // problems is how many placements of a namespace have each condition. Every count is above 0.
 type problems map[conditionReason]int
 
-func newNamespaces(c *catalogue) *namespaces {
+func newNamespaceCollector(c *metricSet) *namespaceCollector {
 	labels := append([]Label{{
 		Name: "namespace", Any: "the 1,000 namespaces with the most such placements; `" + OtherNamespaces + "` adds up all others",
 	}}, conditionLabels(problemReasons())...)
-	out := &namespaces{
-		desc: c.asked("berth_namespace_placements",
+	out := &namespaceCollector{
+		desc: c.collected("berth_namespace_placements",
 			"Placements that are not satisfied, misconfigured, held or ranked by expired scores, by namespace, type and reason of the condition. "+
 				"A namespace without any has no series.", labels...),
 		counts: map[string]problems{},
@@ -43,7 +43,7 @@ func newNamespaces(c *catalogue) *namespaces {
 }
 
 // add adds to the count of a condition in a namespace. Conditions that report no problem do not count.
-func (n *namespaces) add(namespace string, r conditionReason, delta int) {
+func (n *namespaceCollector) add(namespace string, r conditionReason, delta int) {
 	if !slices.Contains(problemReasons(), r) {
 		return
 	}
@@ -63,10 +63,10 @@ func (n *namespaces) add(namespace string, r conditionReason, delta int) {
 }
 
 // Describe implements prometheus.Collector.
-func (n *namespaces) Describe(to chan<- *prometheus.Desc) { to <- n.desc }
+func (n *namespaceCollector) Describe(to chan<- *prometheus.Desc) { to <- n.desc }
 
 // Collect implements prometheus.Collector.
-func (n *namespaces) Collect(to chan<- prometheus.Metric) {
+func (n *namespaceCollector) Collect(to chan<- prometheus.Metric) {
 	for namespace, of := range n.shown() {
 		for r, count := range of {
 			to <- prometheus.MustNewConstMetric(n.desc, prometheus.GaugeValue, float64(count), namespace, r.condition, r.reason)
@@ -76,7 +76,7 @@ func (n *namespaces) Collect(to chan<- prometheus.Metric) {
 
 // shown returns the counts by label: those of the namespaces with the most placements, and the sum of all others. Namespaces
 // with equally many are shown in the order of their names.
-func (n *namespaces) shown() map[string]problems {
+func (n *namespaceCollector) shown() map[string]problems {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	names := slices.Collect(maps.Keys(n.counts))

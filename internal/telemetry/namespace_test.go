@@ -17,7 +17,7 @@ import (
 func problemSeries(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	out := map[string]float64{}
-	for name, value := range read(t, registry) {
+	for name, value := range readMetrics(t, registry) {
 		if series, ok := strings.CutPrefix(name, "berth_namespace_placements "); ok {
 			out[series] = value
 		}

@@ -9,8 +9,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// queues is how the names of the metrics of work queues begin.
-const queues = "workqueue_"
+// queuePrefix is how the names of the metrics of work queues begin.
+const queuePrefix = "workqueue_"
 
 // Registry is where metrics are registered, and from where they are served.
 type Registry interface {
@@ -26,17 +26,17 @@ func NewRegistry(process, other prometheus.Gatherer) Registry {
 	return struct {
 		prometheus.Registerer
 		prometheus.Gatherer
-	}{own, prometheus.Gatherers{process, own, queuesOf(other)}}
+	}{own, prometheus.Gatherers{process, own, queueMetrics(other)}}
 }
 
-func queuesOf(other prometheus.Gatherer) prometheus.GathererFunc {
+func queueMetrics(other prometheus.Gatherer) prometheus.GathererFunc {
 	return func() ([]*dto.MetricFamily, error) {
 		families, err := other.Gather()
 		if err != nil {
 			return nil, fmt.Errorf("reading the metrics of work queues: %w", err)
 		}
 		return slices.DeleteFunc(families, func(family *dto.MetricFamily) bool {
-			return !strings.HasPrefix(family.GetName(), queues)
+			return !strings.HasPrefix(family.GetName(), queuePrefix)
 		}), nil
 	}
 }

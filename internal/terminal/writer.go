@@ -20,33 +20,33 @@ import (
 // for concurrent use.
 type Writer struct {
 	to io.Writer
-	// own are sequences that pass.
-	own []string
+	// allowed are sequences that pass.
+	allowed []string
 
 	mu sync.Mutex
-	// rest is the beginning of a rune whose end was not written yet.
-	rest []byte
+	// partial is the beginning of a rune whose end was not written yet.
+	partial []byte
 }
 
 // NewWriter returns a writer that lets some sequences pass.
-func NewWriter(to io.Writer, own ...string) *Writer { return &Writer{to: to, own: own} }
+func NewWriter(to io.Writer, own ...string) *Writer { return &Writer{to: to, allowed: own} }
 
 // Write implements io.Writer. A rune may be spread over two calls, a sequence may not.
 func (w *Writer) Write(data []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	text := slices.Concat(w.rest, data)
-	end := len(text) - incomplete(text)
+	text := slices.Concat(w.partial, data)
+	end := len(text) - incompleteRune(text)
 	out := w.escaped(string(text[:end]))
-	w.rest = bytes.Clone(text[end:])
+	w.partial = bytes.Clone(text[end:])
 	if _, err := io.WriteString(w.to, out); err != nil {
 		return 0, err
 	}
 	return len(data), nil
 }
 
-// incomplete returns how many bytes at the end of a text may begin a rune.
-func incomplete(text []byte) int {
+// incompleteRune returns how many bytes at the end of a text may begin a rune.
+func incompleteRune(text []byte) int {
 	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
 		if at := text[len(text)-back:]; utf8.RuneStart(at[0]) {
 			if utf8.FullRune(at) {
@@ -69,7 +69,7 @@ func (w *Writer) escaped(text string) string {
 		out.WriteString(escape.Lines(text[:at]))
 		text = text[at:]
 		passed := 1
-		for _, sequence := range w.own {
+		for _, sequence := range w.allowed {
 			if strings.HasPrefix(text, sequence) {
 				passed = len(sequence)
 				out.WriteString(sequence)

@@ -22,10 +22,10 @@ import (
 )
 
 var (
-	errBroken  = errors.New("a bound is broken")
-	errUnknown = errors.New("no such run")
-	errTimes   = errors.New("-times must be 1 to 1000")
-	errSoak    = errors.New("-for must be 3m to 24h")
+	errViolated = errors.New("a bound is broken")
+	errUnknown  = errors.New("no such run")
+	errTimes    = errors.New("-times must be 1 to 1000")
+	errSoak     = errors.New("-for must be 3m to 24h")
 )
 
 // options are what the command line says.
@@ -57,7 +57,7 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	flags.SetOutput(progress)
 	flags.StringVar(&o.bin, "bin", "bin", "folder with the binaries berth and berth-hub, as make build fills it")
 	flags.StringVar(&o.bounds, "bounds", "bench/rangespec.yaml", "file with the bounds")
-	flags.StringVar(&o.only, "only", "", "runs to measure, divided by commas, of "+names(run.Known())+"; empty: "+names(run.All()))
+	flags.StringVar(&o.only, "only", "", "runs to measure, divided by commas, of "+runNames(run.Available())+"; empty: "+runNames(run.Defaults()))
 	flags.StringVar(&o.read, hub.ReaderFlag, "", "be the reader of the hub of a `kubeconfig`, which runs start as a process of its own")
 	flags.DurationVar(&o.soak, "for", 30*time.Minute, "how long the run soak lasts")
 	flags.IntVar(&o.times, "times", 1, "how often to measure; more than once prints evidence for bounds, and judges none")
@@ -76,7 +76,7 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	if o.redraw {
 		return o.draw()
 	}
-	runs, err := o.runs()
+	runs, err := o.selectedRuns()
 	if err != nil {
 		return err
 	}
@@ -88,15 +88,15 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	if err != nil {
 		return err
 	}
-	setting := run.Setting{Bin: o.bin, Progress: progress, Soak: o.soak}
+	setting := run.Options{Bin: o.bin, Progress: progress, Soak: o.soak}
 	if o.times > 1 {
-		return evidence(ctx, runs, setting, o.times, out)
+		return measureRepeatedly(ctx, runs, setting, o.times, out)
 	}
-	return errors.Join(judge(ctx, o.kept(runs), setting, book, out), o.draw())
+	return errors.Join(measureOnce(ctx, o.savingResults(runs), setting, book, out), o.draw())
 }
 
-// runs returns the runs that are asked for.
-func (o options) runs() ([]run.Run, error) {
+// selectedRuns returns the runs that are asked for.
+func (o options) selectedRuns() ([]run.Run, error) {
 	if o.times < 1 || o.times > 1000 {
 		return nil, errTimes
 	}
@@ -104,20 +104,20 @@ func (o options) runs() ([]run.Run, error) {
 		return nil, errSoak
 	}
 	if o.only == "" {
-		return run.All(), nil
+		return run.Defaults(), nil
 	}
 	var out []run.Run
 	for name := range strings.SplitSeq(o.only, ",") {
-		found, ok := run.Named(name)
+		found, ok := run.Find(name)
 		if !ok {
-			return nil, fmt.Errorf("%q: %w; there are %s, and any size such as 300x200", name, errUnknown, names(run.Known()))
+			return nil, fmt.Errorf("%q: %w; there are %s, and any size such as 300x200", name, errUnknown, runNames(run.Available()))
 		}
 		out = append(out, found)
 	}
 	return out, nil
 }
 
-func names(of []run.Run) string {
+func runNames(of []run.Run) string {
 	out := make([]string, 0, len(of))
 	for _, r := range of {
 		out = append(out, r.Name)
@@ -125,27 +125,27 @@ func names(of []run.Run) string {
 	return strings.Join(out, ", ")
 }
 
-// judge measures every run once and holds it against its bounds.
-func judge(ctx context.Context, runs []run.Run, setting run.Setting, book bound.Book, out io.Writer) error {
-	var verdicts []bound.Verdict
+// measureOnce measures every run once and holds it against its bounds.
+func measureOnce(ctx context.Context, runs []run.Run, setting run.Options, book bound.BoundsByRun, out io.Writer) error {
+	var verdicts []bound.Result
 	for _, r := range runs {
 		figures, err := r.Measure(ctx, setting)
 		if err != nil {
 			return fmt.Errorf("run %s: %w", r.Name, err)
 		}
-		verdicts = append(verdicts, book.Judge(r.Name, figures)...)
+		verdicts = append(verdicts, book.Check(r.Name, figures)...)
 	}
-	if err := report.Table(out, verdicts); err != nil {
+	if err := report.WriteTable(out, verdicts); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(verdicts, func(v bound.Verdict) bool { return v.Broken != "" }) {
-		return errBroken
+	if slices.ContainsFunc(verdicts, func(v bound.Result) bool { return v.Violation != "" }) {
+		return errViolated
 	}
 	return nil
 }
 
-// evidence measures every run several times and says what came out.
-func evidence(ctx context.Context, runs []run.Run, setting run.Setting, times int, out io.Writer) error {
+// measureRepeatedly measures every run several times and says what came out.
+func measureRepeatedly(ctx context.Context, runs []run.Run, setting run.Options, times int, out io.Writer) error {
 	for _, r := range runs {
 		var measured [][]bench.Figure
 		for range times {
@@ -155,7 +155,7 @@ func evidence(ctx context.Context, runs []run.Run, setting run.Setting, times in
 			}
 			measured = append(measured, figures)
 		}
-		if err := report.Evidences(out, r.Name, measured); err != nil {
+		if err := report.WriteEvidence(out, r.Name, measured); err != nil {
 			return err
 		}
 	}

@@ -48,7 +48,7 @@ func TestEveryBoundIsOfARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range run.Known() {
+	for _, r := range run.Available() {
 		delete(book, r.Name)
 	}
 	for name := range book {

@@ -22,29 +22,29 @@ func (o options) check() error {
 	return nil
 }
 
-// kept returns runs whose figures are kept as soon as they are measured.
-func (o options) kept(runs []run.Run) []run.Run {
+// savingResults returns runs whose figures are kept as soon as they are measured.
+func (o options) savingResults(runs []run.Run) []run.Run {
 	if o.results == "" {
 		return runs
 	}
 	out := make([]run.Run, 0, len(runs))
 	for _, r := range runs {
 		next := r
-		next.Measure = func(ctx context.Context, s run.Setting) ([]bench.Figure, error) {
+		next.Measure = func(ctx context.Context, s run.Options) ([]bench.Figure, error) {
 			figures, err := r.Measure(ctx, s)
 			if err != nil {
 				return figures, err
 			}
-			return figures, o.keep(r.Name, figures)
+			return figures, o.saveResults(r.Name, figures)
 		}
 		out = append(out, next)
 	}
 	return out
 }
 
-// keep replaces the figures of a run in the file of results.
-func (o options) keep(name string, figures []bench.Figure) error {
-	results, err := o.measured()
+// saveResults replaces the figures of a run in the file of results.
+func (o options) saveResults(name string, figures []bench.Figure) error {
+	results, err := o.loadResults()
 	if err != nil {
 		return err
 	}
@@ -62,8 +62,8 @@ func (o options) keep(name string, figures []bench.Figure) error {
 	return nil
 }
 
-// measured returns the results so far; none where there is no file.
-func (o options) measured() (report.Results, error) {
+// loadResults returns the results so far; none where there is no file.
+func (o options) loadResults() (report.Results, error) {
 	data, err := os.ReadFile(o.results)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("reading results: %w", err)
@@ -76,7 +76,7 @@ func (o options) draw() error {
 	if o.plots == "" {
 		return nil
 	}
-	results, err := o.measured()
+	results, err := o.loadResults()
 	if err != nil {
 		return err
 	}

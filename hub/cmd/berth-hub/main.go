@@ -24,11 +24,11 @@ func main() {
 
 // wiring runs the manager as the service account that it has in a cluster, so
 // that it may do no more here than there.
-func wiring() cli.Wiring {
+func wiring() cli.Config {
 	manager := newManager()
-	return cli.Wiring{
+	return cli.Config{
 		Manifests:     append([]fs.FS{config.CRDs()}, config.Access()...),
-		Manager:       manager.ready,
+		Manager:       manager.prepare,
 		ManagerFlags:  manager.addFlags,
 		ManagerUser:   "system:serviceaccount:berth-system:berth",
 		ManagerGroups: []string{"system:serviceaccounts", "system:serviceaccounts:berth-system"},

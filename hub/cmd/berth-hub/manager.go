@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// off is the address of a server that does not run.
-	off = "0"
+	// disabledAddress is the address of a server that does not run.
+	disabledAddress = "0"
 	// freeAddress is any free port of this machine alone.
 	freeAddress = "127.0.0.1:0"
 )
@@ -26,19 +26,19 @@ const (
 // hubManager is the manager of the hub, before it is ready to run.
 type hubManager struct {
 	options app.Options
-	// logging returns whether the flags say where and how the manager logs; else the hub keeps its log.
-	logging func() bool
+	// logsItself returns whether the flags say where and how the manager logs; else the hub keeps its log.
+	logsItself func() bool
 }
 
 // newManager returns a manager with the defaults of the hub. Only the API server of the hub reaches it, on free ports.
 func newManager() *hubManager {
 	options := app.DefaultOptions()
-	options.MetricsAddress, options.HealthAddress = off, off
+	options.MetricsAddress, options.HealthAddress = disabledAddress, disabledAddress
 	options.MetricsSecure = true // as the API server serves its own
 	options.Views.Address, options.Webhooks.Address = freeAddress, freeAddress
 	options.Health.Simulate = true
 	options.Identity = "berth-hub" // its data folder is locked against a second one
-	return &hubManager{options: options, logging: func() bool { return false }}
+	return &hubManager{options: options, logsItself: func() bool { return false }}
 }
 
 // addFlags adds every flag of the manager. The usage of a flag names the default of "berth manager" where it is another.
@@ -56,13 +56,13 @@ func (m *hubManager) addFlags(flags *pflag.FlagSet) {
 	ours.Lookup("kubeconfig").Usage = "path of the kubeconfig that the manager uses; empty: one for this hub (berth manager: in-cluster, or $KUBECONFIG)"
 	ours.Lookup("log-format").Usage += "; the manager logs into the hub's log unless this or --log-level is given (berth manager: to standard error)"
 	flags.AddFlagSet(ours)
-	m.logging = func() bool { return flags.Changed("log-format") || flags.Changed("log-level") }
+	m.logsItself = func() bool { return flags.Changed("log-format") || flags.Changed("log-level") }
 }
 
-// ready takes the ports that the views and the webhooks are served on. The manager registers them with the hub itself.
-func (m *hubManager) ready(ctx context.Context) (cli.Manager, error) {
+// prepare takes the ports that the views and the webhooks are served on. The manager registers them with the hub itself.
+func (m *hubManager) prepare(ctx context.Context) (cli.Manager, error) {
 	options := m.options
-	if !m.logging() {
+	if !m.logsItself() {
 		options.Logger = klog.NewKlogr()
 	} else if err := options.NewLogger(); err != nil {
 		return cli.Manager{}, fmt.Errorf("readying the log of the manager: %w", err)
@@ -71,8 +71,8 @@ func (m *hubManager) ready(ctx context.Context) (cli.Manager, error) {
 		return cli.Manager{}, err
 	}
 	registered := make(chan struct{})
-	options.Registered = func() { close(registered) }
-	serves := options.Serves()
+	options.OnRegistered = func() { close(registered) }
+	serves := options.EnabledServers()
 	manifests := []fs.FS{apiserver.Local()}
 	if serves.Webhooks {
 		manifests = append(manifests, config.WebhookRoles())
@@ -85,7 +85,7 @@ func (m *hubManager) ready(ctx context.Context) (cli.Manager, error) {
 			}
 			select {
 			case <-registered:
-				return awaitService(ctx, admin, serves)
+				return awaitServing(ctx, admin, serves)
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
@@ -94,14 +94,14 @@ func (m *hubManager) ready(ctx context.Context) (cli.Manager, error) {
 			if options.Kubeconfig == "" {
 				options.Kubeconfig = kubeconfig
 			}
-			return campaign(ctx, options)
+			return runManager(ctx, options)
 		},
 	}, nil
 }
 
 // listenAll opens the listeners of the servers that run, and sets where the API server reaches them unless a flag does.
 func listenAll(ctx context.Context, options *app.Options) error {
-	serves := options.Serves()
+	serves := options.EnabledServers()
 	if serves.Views {
 		listener, port, err := listen(ctx, options.Views.Address)
 		if err != nil {

@@ -33,13 +33,13 @@ func TestEveryManagerFlagIsForwarded(t *testing.T) {
 		}
 	})
 	slices.Sort(differ)
-	if diff := cmp.Diff(differing(), differ); diff != "" {
+	if diff := cmp.Diff(flagsWithOtherDefault(), differ); diff != "" {
 		t.Errorf("flags with another default (-want +got):\n%s", diff)
 	}
 }
 
-// differing are the flags whose default is another one in berth-hub.
-func differing() []string {
+// flagsWithOtherDefault are the flags whose default is another one in berth-hub.
+func flagsWithOtherDefault() []string {
 	return []string{"health-probe-bind-address", "metrics-bind-address", "metrics-secure", "simulate", "view-bind-address", "webhook-bind-address"}
 }
 
@@ -51,7 +51,7 @@ func TestForwardedFlags(t *testing.T) {
 	if err := flags.Parse([]string{"--workers=3", "--controllers=*,-health", "--webhook-bind-address=0", "--log-level=warn"}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"*", "-health"}, m.options.Controllers); diff != "" || m.options.Workers != 3 || m.options.Serves().Webhooks || !m.logging() {
-		t.Errorf("workers %d, webhooks %v, controllers (-want +got):\n%s", m.options.Workers, m.options.Serves().Webhooks, diff)
+	if diff := cmp.Diff([]string{"*", "-health"}, m.options.Controllers); diff != "" || m.options.Workers != 3 || m.options.EnabledServers().Webhooks || !m.logsItself() {
+		t.Errorf("workers %d, webhooks %v, controllers (-want +got):\n%s", m.options.Workers, m.options.EnabledServers().Webhooks, diff)
 	}
 }

@@ -24,9 +24,9 @@ import (
 
 const (
 	pollInterval = 25 * time.Millisecond
-	// probe begins the name of what is asked about and never stored; reservedProbe one that no cluster may have.
-	probe         = "probe-of-berth-hub-"
-	reservedProbe = "berth-hub-probe-"
+	// probePrefix begins the name of what is asked about and never stored; reservedProbePrefix one that no cluster may have.
+	probePrefix         = "probe-of-berth-hub-"
+	reservedProbePrefix = "berth-hub-probe-"
 )
 
 var (
@@ -36,22 +36,22 @@ var (
 	errUndecided = errors.New("it is not decided whether clusters that never joined are tainted")
 )
 
-// awaitService returns once the API server calls the webhooks and the views that the manager serves. Registering them is not
+// awaitServing returns once the API server calls the webhooks and the views that the manager serves. Registering them is not
 // enough: the API server acts on that a moment later. So the requests are some that only the manager can answer.
-func awaitService(ctx context.Context, admin *rest.Config, serves app.Served) error {
+func awaitServing(ctx context.Context, admin *rest.Config, serves app.EnabledServers) error {
 	client, err := dynamic.NewForConfig(admin)
 	if err != nil {
 		return fmt.Errorf("creating a client: %w", err)
 	}
-	probes := []func(context.Context, dynamic.Interface) error{guarded}
+	probes := []func(context.Context, dynamic.Interface) error{checkPolicies}
 	if serves.Webhooks {
-		probes = append(probes, defaulted, checked)
+		probes = append(probes, checkDefaulting, checkValidation)
 	}
 	if serves.Webhooks && serves.TaintsUnjoined {
-		probes = append(probes, decided)
+		probes = append(probes, checkUnjoinedTainting)
 	}
 	if serves.Views {
-		probes = append(probes, shown)
+		probes = append(probes, checkViews)
 	}
 	for _, ask := range probes {
 		var pending error
@@ -69,9 +69,9 @@ func awaitService(ctx context.Context, admin *rest.Config, serves app.Served) er
 	return nil
 }
 
-// defaulted returns nil where the API server lets the manager complete what is stored.
-func defaulted(ctx context.Context, client dynamic.Interface) error {
-	stored, err := dryRun(ctx, client, clusterv1.SchemeGroupVersion.WithResource("managedclusters"), "ManagedCluster", probe, nil)
+// checkDefaulting returns nil where the API server lets the manager complete what is stored.
+func checkDefaulting(ctx context.Context, client dynamic.Interface) error {
+	stored, err := dryRun(ctx, client, clusterv1.SchemeGroupVersion.WithResource("managedclusters"), "ManagedCluster", probePrefix, nil)
 	if err != nil {
 		return fmt.Errorf("asking for the default set: %w", err)
 	}
@@ -81,13 +81,13 @@ func defaulted(ctx context.Context, client dynamic.Interface) error {
 	return nil
 }
 
-// checked returns nil where the API server lets the manager check what is stored: its definitions do not know that no
+// checkValidation returns nil where the API server lets the manager check what is stored: its definitions do not know that no
 // label has such a key.
-func checked(ctx context.Context, client dynamic.Interface) error {
+func checkValidation(ctx context.Context, client dynamic.Interface) error {
 	spec := map[string]any{"clusterSelector": map[string]any{
 		"selectorType": string(clusterv1beta2.LabelSelector), "labelSelector": map[string]any{"matchLabels": map[string]any{"no key": ""}},
 	}}
-	_, err := dryRun(ctx, client, clusterv1beta2.SchemeGroupVersion.WithResource("managedclustersets"), "ManagedClusterSet", probe, spec)
+	_, err := dryRun(ctx, client, clusterv1beta2.SchemeGroupVersion.WithResource("managedclustersets"), "ManagedClusterSet", probePrefix, spec)
 	switch {
 	case apierrors.IsInvalid(err):
 		return nil
@@ -98,9 +98,9 @@ func checked(ctx context.Context, client dynamic.Interface) error {
 	}
 }
 
-// guarded returns nil where the API server applies the policies that were installed with the manager.
-func guarded(ctx context.Context, client dynamic.Interface) error {
-	_, err := dryRun(ctx, client, clusterv1.SchemeGroupVersion.WithResource("managedclusters"), "ManagedCluster", reservedProbe, nil)
+// checkPolicies returns nil where the API server applies the policies that were installed with the manager.
+func checkPolicies(ctx context.Context, client dynamic.Interface) error {
+	_, err := dryRun(ctx, client, clusterv1.SchemeGroupVersion.WithResource("managedclusters"), "ManagedCluster", reservedProbePrefix, nil)
 	switch {
 	case apierrors.IsInvalid(err):
 		return nil
@@ -111,8 +111,8 @@ func guarded(ctx context.Context, client dynamic.Interface) error {
 	}
 }
 
-// decided returns nil where it is stored whether clusters are tainted when they are created.
-func decided(ctx context.Context, client dynamic.Interface) error {
+// checkUnjoinedTainting returns nil where it is stored whether clusters are tainted when they are created.
+func checkUnjoinedTainting(ctx context.Context, client dynamic.Interface) error {
 	global, err := client.Resource(clusterv1beta2.SchemeGroupVersion.WithResource("managedclustersets")).
 		Get(ctx, clusterv1beta2.GlobalClusterSetName, metav1.GetOptions{})
 	if err != nil {
@@ -128,8 +128,8 @@ func decided(ctx context.Context, client dynamic.Interface) error {
 	return nil
 }
 
-// shown returns nil where the API server sends readers to the views.
-func shown(ctx context.Context, client dynamic.Interface) error {
+// checkViews returns nil where the API server sends readers to the views.
+func checkViews(ctx context.Context, client dynamic.Interface) error {
 	_, err := client.Resource(viewv1.SchemeGroupVersion.WithResource("managedclustersets")).List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return fmt.Errorf("asking for the views: %w", err)

@@ -15,7 +15,7 @@ import (
 	"github.com/berth-project/berth/internal/app"
 )
 
-const soon = 120 * time.Second
+const testTimeout = 120 * time.Second
 
 // TestReady asks a hub whose manager does more and more of what an administrator may count on.
 func TestReady(t *testing.T) {
@@ -24,25 +24,25 @@ func TestReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := defaulted(t.Context(), client); !errors.Is(err, errDefault) {
+	if err := checkDefaulting(t.Context(), client); !errors.Is(err, errDefault) {
 		t.Errorf("without a manager, clusters: %v, want %v", err, errDefault)
 	}
-	if err := checked(t.Context(), client); !errors.Is(err, errUnchecked) {
+	if err := checkValidation(t.Context(), client); !errors.Is(err, errUnchecked) {
 		t.Errorf("without a manager, sets: %v, want %v", err, errUnchecked)
 	}
-	if err := shown(t.Context(), client); !apierrors.IsNotFound(err) {
+	if err := checkViews(t.Context(), client); !apierrors.IsNotFound(err) {
 		t.Errorf("without a manager, views: %v, want none", err)
 	}
 
 	guard := hubtest.StartManager(t, hub, hubtest.ManagerOptions{Webhooks: true})
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
-		return errors.Join(defaulted(ctx, client), checked(ctx, client))
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		return errors.Join(checkDefaulting(ctx, client), checkValidation(ctx, client))
 	})
-	if err := shown(t.Context(), client); !apierrors.IsNotFound(err) {
+	if err := checkViews(t.Context(), client); !apierrors.IsNotFound(err) {
 		t.Errorf("with webhooks alone, views: %v, want none", err)
 	}
 	guard.Stop()
-	for what, err := range map[string]error{"clusters": defaulted(t.Context(), client), "sets": checked(t.Context(), client)} {
+	for what, err := range map[string]error{"clusters": checkDefaulting(t.Context(), client), "sets": checkValidation(t.Context(), client)} {
 		if !apierrors.IsInternalError(err) {
 			t.Errorf("with webhooks that have gone, %s: %v, want them refused", what, err)
 		}
@@ -56,12 +56,12 @@ func TestReady(t *testing.T) {
 	hubtest.StartManager(t, hub, hubtest.ManagerOptions{
 		Webhooks: true, Args: []string{"--view-bind-address=" + address, "--view-service-port=" + port},
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	if err := awaitService(ctx, hub.Config(), app.Served{Webhooks: true, Views: true}); err != nil {
+	if err := awaitServing(ctx, hub.Config(), app.EnabledServers{Webhooks: true, Views: true}); err != nil {
 		t.Fatal(err)
 	}
-	for what, ask := range map[string]func(context.Context, dynamic.Interface) error{"clusters": defaulted, "sets": checked, "views": shown} {
+	for what, ask := range map[string]func(context.Context, dynamic.Interface) error{"clusters": checkDefaulting, "sets": checkValidation, "views": checkViews} {
 		if err := ask(t.Context(), client); err != nil {
 			t.Errorf("once ready, %s: %v", what, err)
 		}
@@ -74,7 +74,7 @@ func TestNotReadyInTime(t *testing.T) {
 	cause := errors.New("out of patience")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Second, cause)
 	defer cancel()
-	if err := awaitService(ctx, hub.Config(), app.Served{Webhooks: true, Views: true}); !errors.Is(err, cause) || !errors.Is(err, errDefault) {
+	if err := awaitServing(ctx, hub.Config(), app.EnabledServers{Webhooks: true, Views: true}); !errors.Is(err, cause) || !errors.Is(err, errDefault) {
 		t.Errorf("awaitService = %v, want %v and %v", err, cause, errDefault)
 	}
 }

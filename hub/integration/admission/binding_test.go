@@ -15,19 +15,19 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-const mark = "cluster.open-cluster-management.io/binding-made-by"
+const grantLabel = "cluster.open-cluster-management.io/binding-made-by"
 
 // granted lets the manager bind a new set to a new namespace. It returns the binding, and a function that ends the grant.
 func granted(t *testing.T) (made map[string]any, end func()) {
 	t.Helper()
 	namespace, name := shared.Namespace(t), "granted-"+unique()
 	client := shared.Client(t)
-	admin(t).must(t, set(name, nil))
+	admin(t).mustCreate(t, set(name, nil))
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "placement"}}
 	if _, err := client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rule{may("create", "managedclustersets/bind", name)}}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rule{grantNamed("create", "managedclustersets/bind", name)}}
 	if _, err := client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -41,8 +41,8 @@ func granted(t *testing.T) (made map[string]any, end func()) {
 		t.Fatal(err)
 	}
 	made = binding(namespace, name, name)
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
-		_, err := admin(t).of(made).Get(ctx, name, metav1.GetOptions{})
+	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+		_, err := admin(t).resourceFor(made).Get(ctx, name, metav1.GetOptions{})
 		return err
 	})
 	return made, func() {
@@ -52,67 +52,67 @@ func granted(t *testing.T) (made map[string]any, end func()) {
 	}
 }
 
-func mayNot(who *user, act, name string) string {
+func bindDenied(who *user, act, name string) string {
 	return fmt.Sprintf(`managedclustersetbindings.cluster.open-cluster-management.io "%s" is forbidden: `+
 		`ValidatingAdmissionPolicy 'berth-bindings' with binding 'berth-bindings' denied request: user "%s" may not %s the cluster set "%s": `+
 		`this needs the verb "create" on "managedclustersets/bind" in the API group "cluster.open-cluster-management.io" with the resourceName "%s"`, name, who.name, act, name, name)
 }
 
-// TestWhoMadeABindingIsGuarded holds that a right to write bindings is none to keep one that a grant made, by any way of
+// TestTheGrantLabelIsGuarded holds that a right to write bindings is none to keep one that a grant made, by any way of
 // writing, and that the manager made it itself with no exemption.
-func TestWhoMadeABindingIsGuarded(t *testing.T) {
-	guarded(t)
+func TestTheGrantLabelIsGuarded(t *testing.T) {
+	requireWebhooks(t)
 	made, end := granted(t)
 	name := asObject(made).GetName()
-	editor := newUser(t, "editor", []rule{all("managedclustersetbindings/status"), all("managedclustersetbindings")})
-	if got := editor.stored(t, made).GetLabels()[mark]; got != "grant" {
+	editor := newUser(t, "editor", []rule{allVerbsOn("managedclustersetbindings/status"), allVerbsOn("managedclustersetbindings")})
+	if got := editor.stored(t, made).GetLabels()[grantLabel]; got != "grant" {
 		t.Fatalf("the binding is marked %q", got)
 	}
-	const change = "change the label " + mark + " of a binding to"
+	const change = "change the label " + grantLabel + " of a binding to"
 	const hold = "hold, by a finalizer, a granted binding to"
 	patch := func(kind types.PatchType, text string, subresources ...string) error {
-		_, err := editor.of(made).Patch(t.Context(), name, kind, []byte(text), metav1.PatchOptions{}, subresources...)
+		_, err := editor.resourceFor(made).Patch(t.Context(), name, kind, []byte(text), metav1.PatchOptions{}, subresources...)
 		return err
 	}
 	for how, err := range map[string]error{
 		"update without":   editor.update(t, made, "", labels()),
 		"update to others": editor.update(t, made, "", labels("a", "b")),
-		"another maker":    editor.update(t, made, "", labels(mark, "jane")),
+		"another maker":    editor.update(t, made, "", labels(grantLabel, "jane")),
 		"merge patch":      patch(types.MergePatchType, `{"metadata":{"labels":null}}`),
 		"JSON patch":       patch(types.JSONPatchType, `[{"op":"remove","path":"/metadata/labels"}]`),
-		"apply":            editor.apply(t.Context(), with(made, labels(mark, ""))),
+		"apply":            editor.apply(t.Context(), with(made, labels(grantLabel, ""))),
 	} {
-		t.Run(how, func(t *testing.T) { check(t, err, 403, mayNot(editor, change, name)) })
+		t.Run(how, func(t *testing.T) { check(t, err, 403, bindDenied(editor, change, name)) })
 	}
-	check(t, editor.update(t, made, "", finalizers("test.berth.dev/hold")), 403, mayNot(editor, hold, name))
+	check(t, editor.update(t, made, "", finalizers("test.berth.dev/hold")), 403, bindDenied(editor, hold, name))
 	check(t, patch(types.MergePatchType, `{"metadata":{"labels":null}}`, "status"), 0, "") // and changes nothing
 
-	check(t, editor.update(t, made, "", labels(mark, "grant", "a", "b")), 0, "")
-	if got := editor.stored(t, made).GetLabels(); got[mark] != "grant" || got["a"] != "b" {
+	check(t, editor.update(t, made, "", labels(grantLabel, "grant", "a", "b")), 0, "")
+	if got := editor.stored(t, made).GetLabels(); got[grantLabel] != "grant" || got["a"] != "b" {
 		t.Errorf("labels %v, want the mark and the other", got)
 	}
 	end()
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
-		if _, err := editor.of(made).Get(ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+		if _, err := editor.resourceFor(made).Get(ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			return errors.Join(errors.New("the binding outlives its grant"), err)
 		}
 		return nil
 	})
 }
 
-// TestWhoMadeABindingIsSaidByWhoMayBind holds that nobody without the set's permission makes a person's binding look like
+// TestTheGrantLabelNeedsThePermissionToBind holds that nobody without the set's permission makes a person's binding look like
 // a grant's, which the manager would remove, and that with the permission all may be changed.
-func TestWhoMadeABindingIsSaidByWhoMayBind(t *testing.T) {
-	guarded(t)
+func TestTheGrantLabelNeedsThePermissionToBind(t *testing.T) {
+	requireWebhooks(t)
 	namespace, dev, prod := shared.Namespace(t), "dev-"+unique(), "prod-"+unique()
-	editor := newUser(t, "editor", []rule{all("managedclustersetbindings"), may("create", "managedclustersets/bind", prod)})
-	binder := newUser(t, "binder", []rule{all("managedclustersetbindings"), may("create", "managedclustersets/bind", dev)})
+	editor := newUser(t, "editor", []rule{allVerbsOn("managedclustersetbindings"), grantNamed("create", "managedclustersets/bind", prod)})
+	binder := newUser(t, "binder", []rule{allVerbsOn("managedclustersetbindings"), grantNamed("create", "managedclustersets/bind", dev)})
 	mine := binding(namespace, dev, dev)
-	binder.must(t, mine)
-	check(t, editor.update(t, mine, "", labels(mark, "grant")), 403, mayNot(editor, "change the label "+mark+" of a binding to", dev))
-	check(t, editor.create(t.Context(), with(binding(namespace, prod, prod), labels(mark, "jane"))), 0, "")
+	binder.mustCreate(t, mine)
+	check(t, editor.update(t, mine, "", labels(grantLabel, "grant")), 403, bindDenied(editor, "change the label "+grantLabel+" of a binding to", dev))
+	check(t, editor.create(t.Context(), with(binding(namespace, prod, prod), labels(grantLabel, "jane"))), 0, "")
 
-	check(t, binder.update(t, mine, "", labels(mark, "jane")), 0, "")
+	check(t, binder.update(t, mine, "", labels(grantLabel, "jane")), 0, "")
 	check(t, binder.update(t, mine, "", finalizers("test.berth.dev/hold")), 0, "")
 	check(t, editor.update(t, mine, "", finalizers()), 0, "")
 	check(t, binder.update(t, mine, "", labels()), 0, "")
@@ -120,22 +120,22 @@ func TestWhoMadeABindingIsSaidByWhoMayBind(t *testing.T) {
 	check(t, editor.update(t, mine, "", finalizers()), 0, "")
 }
 
-// TestMarkIsGuardedWhileManagerIsDown holds that the mark is not free when nobody can be asked, and that the rest of a
+// TestGrantLabelIsGuardedWhileManagerIsDown holds that the mark is not free when nobody can be asked, and that the rest of a
 // granted binding is.
-func TestMarkIsGuardedWhileManagerIsDown(t *testing.T) {
-	guarded(t)
+func TestGrantLabelIsGuardedWhileManagerIsDown(t *testing.T) {
+	requireWebhooks(t)
 	made, _ := granted(t)
 	boss := admin(t)
-	shutdown()
+	stopManager()
 	for how, change := range map[string]option{
 		"take the mark off": labels(),
-		"change the mark":   labels(mark, "jane"),
+		"change the mark":   labels(grantLabel, "jane"),
 		"hold the binding":  finalizers("test.berth.dev/hold"),
 	} {
 		if err := boss.update(t, made, "", change); !apierrors.IsInternalError(err) {
 			t.Errorf("%s: %v, want it refused since nobody can be asked", how, err)
 		}
 	}
-	check(t, boss.update(t, made, "", labels(mark, "grant", "a", "b")), 0, "")
+	check(t, boss.update(t, made, "", labels(grantLabel, "grant", "a", "b")), 0, "")
 	check(t, boss.update(t, made, "", annotation), 0, "")
 }

@@ -21,12 +21,12 @@ import (
 // TestCertificateFromFiles serves with a certificate that somebody else keeps, as cert-manager does, and replaces it. The
 // former and the next are trusted together, so that nobody is refused for want of an answer.
 func TestCertificateFromFiles(t *testing.T) {
-	guarded(t)
+	requireWebhooks(t)
 	dir := t.TempDir()
-	authorities := write(t, dir)
-	shutdown()
-	launch(t, "--tls-cert-file="+filepath.Join(dir, "tls.crt"), "--tls-private-key-file="+filepath.Join(dir, "tls.key"), "--tls-ca-file="+filepath.Join(dir, "ca.crt"))
-	t.Cleanup(shutdown)
+	authorities := writeCertificate(t, dir)
+	stopManager()
+	startManager(t, "--tls-cert-file="+filepath.Join(dir, "tls.crt"), "--tls-private-key-file="+filepath.Join(dir, "tls.key"), "--tls-ca-file="+filepath.Join(dir, "ca.crt"))
+	t.Cleanup(stopManager)
 	trusted := func(ctx context.Context) []byte {
 		webhooks, err := shared.Client(t).AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, "berth", metav1.GetOptions{})
 		if err != nil {
@@ -38,10 +38,10 @@ func TestCertificateFromFiles(t *testing.T) {
 		t.Error("the hub does not trust the authority in the file")
 	}
 	boss := admin(t)
-	next := write(t, dir)
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+	next := writeCertificate(t, dir)
+	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
 		wrong := set("wrong", labelSelector("a b", "c"))
-		_, err := boss.of(wrong).Create(ctx, asObject(wrong), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := boss.resourceFor(wrong).Create(ctx, asObject(wrong), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if !apierrors.IsInvalid(err) {
 			t.Fatalf("Create = %v, want an answer all the time", err)
 		}
@@ -50,11 +50,11 @@ func TestCertificateFromFiles(t *testing.T) {
 		}
 		return nil
 	})
-	awaitGuard(t)
+	waitForWebhooks(t)
 }
 
-// write makes a certificate and returns its authority.
-func write(t *testing.T, dir string) []byte {
+// writeCertificate makes a certificate and returns its authority.
+func writeCertificate(t *testing.T, dir string) []byte {
 	t.Helper()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
 	if err != nil {
@@ -85,13 +85,13 @@ func TestHubNeedsNoExtraStep(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manager: true})
 	boss := &user{name: "berth-admin"}
 	boss.connect(t, hub.Config())
-	boss.views(t)
+	boss.checkViews(t)
 	jane := &user{name: "jane"}
 	jane.connect(t, hub.ConfigFor(t, "jane", "system:authenticated"))
 	object := cluster("c1", taints("gpu:NoSelect"))
 	check(t, boss.create(t.Context(), object), 0, "")
 	stored := boss.stored(t, object)
-	if times := timesOf(stored); len(times) != 1 || times[0] == "" || stored.GetLabels()[setLabel] != "default" {
+	if times := taintTimes(stored); len(times) != 1 || times[0] == "" || stored.GetLabels()[setLabel] != "default" {
 		t.Errorf("stored %v, want the taint stamped and the default set, from the first request on", stored.Object)
 	}
 	check(t, boss.create(t.Context(), placement("default", "bad", map[string]any{"predicates": cel("1")})), 422, denied("placements",
@@ -99,8 +99,8 @@ func TestHubNeedsNoExtraStep(t *testing.T) {
 			`Invalid value: "1": compilation failed: the expression yields int, want bool`))
 }
 
-// views holds that the views are there at the first request, and not only soon.
-func (u *user) views(t *testing.T) {
+// checkViews holds that the views are there at the first request, and not only soon.
+func (u *user) checkViews(t *testing.T) {
 	t.Helper()
 	sets := schema.GroupVersionResource{Group: "view.cluster.open-cluster-management.io", Version: "v1", Resource: "managedclustersets"}
 	if _, err := u.client.Resource(sets).List(t.Context(), metav1.ListOptions{}); err != nil {
@@ -131,7 +131,7 @@ func TestHubStartsAgain(t *testing.T) {
 	second := hubtest.New(t, hubtest.Options{DataDir: dir, Manager: true, Manifests: manifests})
 	boss := &user{name: "berth-admin"}
 	boss.connect(t, second.Config())
-	boss.views(t)
+	boss.checkViews(t)
 	if got := boss.stored(t, cluster("c1")).GetLabels()[setLabel]; got != "default" {
 		t.Errorf("a cluster of the user's own manifests is in %q, want it checked by the manager like any other", got)
 	}

@@ -25,22 +25,22 @@ func lacksAccept(who *user, name string) string {
 }
 
 func TestAccept(t *testing.T) {
-	guarded(t)
+	requireWebhooks(t)
 	boss := admin(t)
 	name := "c-" + unique()
 	accepts := rule{APIGroups: []string{acceptGroup}, Resources: []string{"managedclusters/accept"}, Verbs: []string{"update"}, ResourceNames: []string{name}}
-	holder := newUser(t, "holder", []rule{all("managedclusters"), accepts})
-	stranger := newUser(t, "stranger", []rule{all("managedclusters"), may("update", "managedclusters/accept", name)})
+	holder := newUser(t, "holder", []rule{allVerbsOn("managedclusters"), accepts})
+	stranger := newUser(t, "stranger", []rule{allVerbsOn("managedclusters"), grantNamed("update", "managedclusters/accept", name)})
 	object := cluster(name)
 	check(t, stranger.create(t.Context(), with(object, accepted)), 403, lacksAccept(stranger, name))
-	boss.must(t, object)
+	boss.mustCreate(t, object)
 	check(t, stranger.update(t, object, "", accepted), 403, lacksAccept(stranger, name))
-	_, err := stranger.of(object).Patch(t.Context(), name, types.JSONPatchType, []byte(`[{"op":"add","path":"/spec","value":{"hubAcceptsClient":true}}]`), metav1.PatchOptions{})
+	_, err := stranger.resourceFor(object).Patch(t.Context(), name, types.JSONPatchType, []byte(`[{"op":"add","path":"/spec","value":{"hubAcceptsClient":true}}]`), metav1.PatchOptions{})
 	check(t, err, 403, lacksAccept(stranger, name))
 	check(t, stranger.apply(t.Context(), with(object, accepted)), 403, lacksAccept(stranger, name))
 	check(t, holder.update(t, object, "", accepted), 0, "")
 	other := cluster("c-" + unique())
-	boss.must(t, other)
+	boss.mustCreate(t, other)
 	check(t, holder.update(t, other, "", accepted), 403, lacksAccept(holder, asObject(other).GetName()))
 	off := func(o *unstructured.Unstructured) {
 		_ = unstructured.SetNestedField(o.Object, false, "spec", "hubAcceptsClient")
@@ -50,7 +50,7 @@ func TestAccept(t *testing.T) {
 }
 
 func TestAcceptWaitsForTheNamespace(t *testing.T) {
-	guarded(t)
+	requireWebhooks(t)
 	boss, namespace := admin(t), shared.Namespace(t)
 	core := shared.Client(t).CoreV1()
 	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"test.berth.dev/x"}}}
@@ -61,7 +61,7 @@ func TestAcceptWaitsForTheNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	object := cluster(namespace)
-	boss.must(t, object)
+	boss.mustCreate(t, object)
 	check(t, boss.update(t, object, "", accepted), 403, denied("managedclusters",
 		`managedclusters.cluster.open-cluster-management.io "%s" is forbidden: spec.hubAcceptsClient cannot be turned on while the namespace "%s" is being deleted; try again once it is gone`,
 		namespace, namespace))
@@ -69,7 +69,7 @@ func TestAcceptWaitsForTheNamespace(t *testing.T) {
 	if _, err := core.ConfigMaps(namespace).Patch(t.Context(), "held", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	hubtest.Eventually(t, soon, func(ctx context.Context) error { return boss.apply(ctx, with(object, accepted)) })
+	hubtest.Eventually(t, timeout, func(ctx context.Context) error { return boss.apply(ctx, with(object, accepted)) })
 }
 
 func lacksTaint(who *user, name, doing string) string {
@@ -78,13 +78,13 @@ func lacksTaint(who *user, name, doing string) string {
 }
 
 func TestTaintTimes(t *testing.T) {
-	guarded(t)
-	jane := newUser(t, "jane", []rule{all("managedclusters")})
+	requireWebhooks(t)
+	jane := newUser(t, "jane", []rule{allVerbsOn("managedclusters")})
 	object := cluster("c-"+unique(), taints("gpu:NoSelect", "gpu:PreferNoSelect@2020-01-01T00:00:00Z"))
 	name := asObject(object).GetName()
 	began := time.Now().Truncate(time.Second)
-	jane.must(t, object)
-	stamped := timesOf(jane.stored(t, object))
+	jane.mustCreate(t, object)
+	stamped := taintTimes(jane.stored(t, object))
 	for _, text := range stamped {
 		if at, err := time.Parse(time.RFC3339, text); err != nil || at.Before(began) || at.After(time.Now()) {
 			t.Fatalf("times = %v, want that of the creation", stamped)
@@ -95,46 +95,46 @@ func TestTaintTimes(t *testing.T) {
 	check(t, jane.update(t, object, "", func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{"a": "b"}) }), 0, "")
 	check(t, jane.update(t, object, "", taints("gpu:PreferNoSelect", "gpu:NoSelect")), 0, "")
 	check(t, jane.apply(t.Context(), with(object, taints("gpu:NoSelect", "gpu:PreferNoSelect"))), 0, "")
-	if diff := cmp.Diff(stamped, timesOf(jane.stored(t, object))); diff != "" {
+	if diff := cmp.Diff(stamped, taintTimes(jane.stored(t, object))); diff != "" {
 		t.Errorf("times after writes without them (-want +got):\n%s", diff)
 	}
-	forged := stampRefusal(jane, name, "set spec.taints[0].timeAdded, of the taint gpu with effect NoSelect")
+	forged := timeDenied(jane, name, "set spec.taints[0].timeAdded, of the taint gpu with effect NoSelect")
 	check(t, jane.update(t, object, "", taints("gpu:NoSelect@2020-01-01T00:00:00Z", "gpu:PreferNoSelect")), 403, forged)
 	check(t, jane.apply(t.Context(), with(object, taints("gpu:NoSelect@2020-01-01T00:00:00Z", "gpu:PreferNoSelect"))), 403, forged)
-	keeper := newUser(t, "keeper", []rule{all("managedclusters"), may("update", "managedclusters/taint", name)})
+	keeper := newUser(t, "keeper", []rule{allVerbsOn("managedclusters"), grantNamed("update", "managedclusters/taint", name)})
 	check(t, keeper.update(t, object, "", taints("gpu:NoSelect@2020-01-01T00:00:00Z")), 0, "")
-	if diff := cmp.Diff([]string{"2020-01-01T00:00:00Z"}, timesOf(jane.stored(t, object))); diff != "" {
+	if diff := cmp.Diff([]string{"2020-01-01T00:00:00Z"}, taintTimes(jane.stored(t, object))); diff != "" {
 		t.Errorf("times (-want +got):\n%s", diff)
 	}
 }
 
-// stampRefusal is lacksTaint for the webhook that stamps.
-func stampRefusal(who *user, name, doing string) string {
+// timeDenied is lacksTaint for the webhook that stamps.
+func timeDenied(who *user, name, doing string) string {
 	return strings.Replace(lacksTaint(who, name, doing), `webhook "managedclusters`, `webhook "default.managedclusters`, 1)
 }
 
 func TestHealthTaints(t *testing.T) {
-	guarded(t)
+	requireWebhooks(t)
 	boss := admin(t)
-	agent := newUser(t, "agent", []rule{all("managedclusters")})
+	agent := newUser(t, "agent", []rule{allVerbsOn("managedclusters")})
 	object := cluster("c-" + unique())
 	name := asObject(object).GetName()
-	boss.must(t, object)
+	boss.mustCreate(t, object)
 	says := func(key string) string {
 		return lacksTaint(agent, name, "put on, change or take away the taint cluster.open-cluster-management.io/"+key+", which reports the cluster's health")
 	}
 	check(t, agent.update(t, object, "", taints("cluster.open-cluster-management.io/unavailable:NoSelect")), 403, says("unavailable"))
 	check(t, boss.update(t, object, "", taints("cluster.open-cluster-management.io/unreachable:NoSelect")), 0, "")
 	check(t, agent.update(t, object, "", taints()), 403, says("unreachable"))
-	_, err := agent.of(object).Patch(t.Context(), name, types.JSONPatchType, []byte(`[{"op":"remove","path":"/spec/taints"}]`), metav1.PatchOptions{})
+	_, err := agent.resourceFor(object).Patch(t.Context(), name, types.JSONPatchType, []byte(`[{"op":"remove","path":"/spec/taints"}]`), metav1.PatchOptions{})
 	check(t, err, 403, says("unreachable"))
 	check(t, agent.update(t, object, "", taints("cluster.open-cluster-management.io/unreachable:NoSelect", "own:NoSelect")), 0, "")
-	keeper := newUser(t, "keeper", []rule{all("managedclusters"), may("update", "managedclusters/taint")})
+	keeper := newUser(t, "keeper", []rule{allVerbsOn("managedclusters"), grantNamed("update", "managedclusters/taint")})
 	check(t, keeper.update(t, object, "", taints("cluster.open-cluster-management.io/unavailable:NoSelect")), 0, "")
 }
 
 func TestFaultyClusters(t *testing.T) {
-	guarded(t)
+	requireWebhooks(t)
 	boss := admin(t)
 	check(t, boss.create(t.Context(), cluster("a.b")), 400, denied("managedclusters",
 		`ManagedCluster.cluster.open-cluster-management.io "a.b" is invalid: metadata.name: Invalid value: "a.b": must be the name of a namespace too: must not contain dots`))
@@ -149,23 +149,23 @@ func TestFaultyClusters(t *testing.T) {
 		refused := denied("default.managedclusters", `ManagedCluster.cluster.open-cluster-management.io "%s" is invalid: `+
 			`spec.managedClusterClientConfigs[0].url: Invalid value: "%s": must be an https URL with a host`, name, url)
 		check(t, boss.create(t.Context(), cluster(name, address)), 400, refused)
-		boss.must(t, cluster(name))
+		boss.mustCreate(t, cluster(name))
 		check(t, boss.update(t, cluster(name), "", address), 400, refused)
 	}
 	// What was stored before there was anybody to refuse it stands in nobody's way.
 	old := cluster(oldCluster)
 	check(t, boss.update(t, old, "", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{infoLabel: "x"}) }), 0, "")
-	if len(timesOf(boss.stored(t, old))) != 2 {
+	if len(taintTimes(boss.stored(t, old))) != 2 {
 		t.Error("the old cluster lost a taint")
 	}
 }
 
 func TestImpersonation(t *testing.T) {
-	guarded(t)
+	requireWebhooks(t)
 	boss := admin(t)
-	jane := newUser(t, "jane", []rule{all("managedclusters"), may("create", "managedclusters/label", setLabel+":dev")})
+	jane := newUser(t, "jane", []rule{allVerbsOn("managedclusters"), grantNamed("create", "managedclusters/label", setLabel+":dev")})
 	puppeteer := newUser(t, "puppeteer", []rule{
-		all("managedclusters"), may("create", "managedclusters/label"),
+		allVerbsOn("managedclusters"), grantNamed("create", "managedclusters/label"),
 		{APIGroups: []string{""}, Resources: []string{"users"}, Verbs: []string{"impersonate"}, ResourceNames: []string{jane.name}},
 	})
 	// Who may do more than the one whom he plays is held to what that one may.
@@ -178,19 +178,19 @@ func TestImpersonation(t *testing.T) {
 		`managedclusters.cluster.open-cluster-management.io is forbidden: User "`+jane.name+`" cannot impersonate-on:user-info:create resource "managedclusters" in API group "cluster.open-cluster-management.io" at the cluster scope`)
 	check(t, guise.as(t, jane.name, "system:masters").create(t.Context(), object), 403,
 		`groups "system:masters" is forbidden: User "`+puppeteer.name+`" cannot impersonate resource "groups" in API group "" at the cluster scope`)
-	if _, err := boss.of(object).Get(t.Context(), asObject(object).GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := boss.resourceFor(object).Get(t.Context(), asObject(object).GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("Get = %v, want the cluster not stored", err)
 	}
 }
 
 // TestRoleBindingsDoNotCount holds that what a namespace's owner may hand out does not reach the whole hub.
 func TestRoleBindingsDoNotCount(t *testing.T) {
-	guarded(t)
+	requireWebhooks(t)
 	namespace := shared.Namespace(t)
-	jane := newUser(t, "jane", []rule{all("managedclusters"), all("managedclustersetbindings")})
+	jane := newUser(t, "jane", []rule{allVerbsOn("managedclusters"), allVerbsOn("managedclustersetbindings")})
 	roles := shared.Client(t).RbacV1()
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "binder"}, Rules: []rule{
-		may("create", "managedclustersets/bind"), may("create", "managedclusters/label"), may("create", "managedclustersets/join"),
+		grantNamed("create", "managedclustersets/bind"), grantNamed("create", "managedclusters/label"), grantNamed("create", "managedclustersets/join"),
 	}}
 	if _, err := roles.Roles(namespace).Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

@@ -111,7 +111,7 @@ func (u *user) update(t *testing.T, content map[string]any, subresource string, 
 	for {
 		stored := u.stored(t, content)
 		change(stored)
-		_, err := u.of(content).Update(t.Context(), stored, metav1.UpdateOptions{}, subresources...)
+		_, err := u.resourceFor(content).Update(t.Context(), stored, metav1.UpdateOptions{}, subresources...)
 		if err == nil || !strings.Contains(err.Error(), "the object has been modified") { // a controller was faster
 			return err
 		}
@@ -120,12 +120,12 @@ func (u *user) update(t *testing.T, content map[string]any, subresource string, 
 
 func (u *user) apply(ctx context.Context, content map[string]any, subresources ...string) error {
 	o := asObject(content)
-	_, err := u.of(content).Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: u.name, Force: true}, subresources...)
+	_, err := u.resourceFor(content).Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: u.name, Force: true}, subresources...)
 	return err
 }
 
-// timesOf returns the times of a cluster's taints.
-func timesOf(u *unstructured.Unstructured) []string {
+// taintTimes returns the times of a cluster's taints.
+func taintTimes(u *unstructured.Unstructured) []string {
 	list, _, _ := unstructured.NestedSlice(u.Object, "spec", "taints")
 	var out []string
 	for _, taint := range list {

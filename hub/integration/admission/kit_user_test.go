@@ -30,13 +30,13 @@ const (
 
 type rule = rbacv1.PolicyRule
 
-// all lets a user read and write one kind of object.
-func all(resource string) rule {
+// allVerbsOn lets a user read and write one kind of object.
+func allVerbsOn(resource string) rule {
 	return rule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{"get", "create", "update", "patch", "delete"}}
 }
 
-// may grants a verb on a subresource of the named objects.
-func may(verb, resource string, names ...string) rule {
+// grantNamed grants a verb on a subresource of the named objects.
+func grantNamed(verb, resource string, names ...string) rule {
 	return rule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{verb}, ResourceNames: names}
 }
 
@@ -57,8 +57,8 @@ func (u *user) HandleWarningHeader(_ int, _, text string) {
 	u.warnings = append(u.warnings, text)
 }
 
-// warned returns the warnings since the last call.
-func (u *user) warned() []string {
+// takeWarnings returns the warnings since the last call.
+func (u *user) takeWarnings() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	out := u.warnings
@@ -87,7 +87,7 @@ func newUser(t *testing.T, name string, rules []rule) *user {
 	if _, err := roles.ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	u.await(t, rules[len(rules)-1])
+	u.waitForRule(t, rules[len(rules)-1])
 	return u
 }
 
@@ -119,8 +119,8 @@ func (u *user) as(t *testing.T, other string, groups ...string) *user {
 	return out
 }
 
-// await returns once the API server knows of a rule.
-func (u *user) await(t *testing.T, granted rule) {
+// waitForRule returns once the API server knows of a rule.
+func (u *user) waitForRule(t *testing.T, granted rule) {
 	t.Helper()
 	resource, subresource, _ := strings.Cut(granted.Resources[0], "/")
 	attributes := &authorizationv1.ResourceAttributes{
@@ -129,7 +129,7 @@ func (u *user) await(t *testing.T, granted rule) {
 	if len(granted.ResourceNames) > 0 {
 		attributes.Name = granted.ResourceNames[0]
 	}
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: u.name, ResourceAttributes: attributes}}
 		answer, err := shared.Client(t).AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		if err == nil && !answer.Status.Allowed {
@@ -139,8 +139,8 @@ func (u *user) await(t *testing.T, granted rule) {
 	})
 }
 
-// of returns the user's client for the kind of an object.
-func (u *user) of(object map[string]any) dynamic.ResourceInterface {
+// resourceFor returns the user's client for the kind of an object.
+func (u *user) resourceFor(object map[string]any) dynamic.ResourceInterface {
 	o := asObject(object)
 	version, _ := schema.ParseGroupVersion(o.GetAPIVersion())
 	resource := u.client.Resource(version.WithResource(strings.ToLower(o.GetKind()) + "s"))
@@ -151,25 +151,25 @@ func (u *user) of(object map[string]any) dynamic.ResourceInterface {
 }
 
 func (u *user) create(ctx context.Context, object map[string]any) error {
-	_, err := u.of(object).Create(ctx, asObject(object), metav1.CreateOptions{})
+	_, err := u.resourceFor(object).Create(ctx, asObject(object), metav1.CreateOptions{})
 	return err
 }
 
-// must stores an object that a test is not about.
-func (u *user) must(t *testing.T, object map[string]any) {
+// mustCreate stores an object that a test is not about.
+func (u *user) mustCreate(t *testing.T, object map[string]any) {
 	t.Helper()
 	if err := u.create(t.Context(), object); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = u.of(object).Delete(context.WithoutCancel(t.Context()), asObject(object).GetName(), metav1.DeleteOptions{}) // it may be gone
+		_ = u.resourceFor(object).Delete(context.WithoutCancel(t.Context()), asObject(object).GetName(), metav1.DeleteOptions{}) // it may be gone
 	})
 }
 
 // stored returns an object as it is stored.
 func (u *user) stored(t *testing.T, object map[string]any) *unstructured.Unstructured {
 	t.Helper()
-	out, err := u.of(object).Get(t.Context(), asObject(object).GetName(), metav1.GetOptions{})
+	out, err := u.resourceFor(object).Get(t.Context(), asObject(object).GetName(), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func lacksTake(who *user, name, key, value string) string {
 }
 
 func TestCreateInSet(t *testing.T) {
-	guarded(t)
+	requireWebhooks(t)
 	for name, tc := range map[string]struct {
 		right  []rule
 		key    string
@@ -44,21 +44,21 @@ func TestCreateInSet(t *testing.T) {
 		refuse bool
 	}{
 		"without a right":                   {nil, setLabel, "dev", true},
-		"with the right to the value":       {[]rule{may("create", "managedclusters/label", setLabel+":dev")}, setLabel, "dev", false},
-		"with the right to the key":         {[]rule{may("create", "managedclusters/label", setLabel+":*")}, setLabel, "dev", false},
-		"with the right to *":               {[]rule{may("create", "managedclusters/label", "*")}, setLabel, "dev", false},
-		"with the right to every label":     {[]rule{may("create", "managedclusters/label")}, setLabel, "dev", false},
-		"with the right to join":            {[]rule{may("create", "managedclustersets/join", "dev")}, setLabel, "dev", false},
-		"with the right to join another":    {[]rule{may("create", "managedclustersets/join", "prod")}, setLabel, "dev", true},
-		"with the right to another value":   {[]rule{may("create", "managedclusters/label", setLabel+":prod")}, setLabel, "dev", true},
-		"with a right that looks like more": {[]rule{may("create", "managedclusters/label", setLabel+":d*")}, setLabel, "dev", true},
-		"with another verb":                 {[]rule{may("update", "managedclusters/label", "*")}, setLabel, "dev", true},
-		"another prefix, without":           {[]rule{may("create", "managedclustersets/join")}, infoLabel, "x", true},
-		"another prefix, with":              {[]rule{may("create", "managedclusters/label", infoLabel+":x")}, infoLabel, "x", false},
+		"with the right to the value":       {[]rule{grantNamed("create", "managedclusters/label", setLabel+":dev")}, setLabel, "dev", false},
+		"with the right to the key":         {[]rule{grantNamed("create", "managedclusters/label", setLabel+":*")}, setLabel, "dev", false},
+		"with the right to *":               {[]rule{grantNamed("create", "managedclusters/label", "*")}, setLabel, "dev", false},
+		"with the right to every label":     {[]rule{grantNamed("create", "managedclusters/label")}, setLabel, "dev", false},
+		"with the right to join":            {[]rule{grantNamed("create", "managedclustersets/join", "dev")}, setLabel, "dev", false},
+		"with the right to join another":    {[]rule{grantNamed("create", "managedclustersets/join", "prod")}, setLabel, "dev", true},
+		"with the right to another value":   {[]rule{grantNamed("create", "managedclusters/label", setLabel+":prod")}, setLabel, "dev", true},
+		"with a right that looks like more": {[]rule{grantNamed("create", "managedclusters/label", setLabel+":d*")}, setLabel, "dev", true},
+		"with another verb":                 {[]rule{grantNamed("update", "managedclusters/label", "*")}, setLabel, "dev", true},
+		"another prefix, without":           {[]rule{grantNamed("create", "managedclustersets/join")}, infoLabel, "x", true},
+		"another prefix, with":              {[]rule{grantNamed("create", "managedclusters/label", infoLabel+":x")}, infoLabel, "x", false},
 		"a label that anybody may set":      {nil, "env", "dev", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			jane := newUser(t, "jane", append([]rule{all("managedclusters")}, tc.right...))
+			jane := newUser(t, "jane", append([]rule{allVerbsOn("managedclusters")}, tc.right...))
 			object := cluster("c-"+unique(), labels(tc.key, tc.value))
 			err := jane.create(t.Context(), object)
 			if !tc.refuse {
@@ -74,7 +74,7 @@ func TestCreateInSet(t *testing.T) {
 func writes(u *user) map[string]func(context.Context, *testing.T, map[string]any, map[string]string) error {
 	patch := func(kind types.PatchType, write func(map[string]string) string) func(context.Context, *testing.T, map[string]any, map[string]string) error {
 		return func(ctx context.Context, _ *testing.T, object map[string]any, to map[string]string) error {
-			_, err := u.of(object).Patch(ctx, asObject(object).GetName(), kind, []byte(write(to)), metav1.PatchOptions{})
+			_, err := u.resourceFor(object).Patch(ctx, asObject(object).GetName(), kind, []byte(write(to)), metav1.PatchOptions{})
 			return err
 		}
 	}
@@ -104,14 +104,14 @@ func writes(u *user) map[string]func(context.Context, *testing.T, map[string]any
 }
 
 func TestMove(t *testing.T) {
-	guarded(t)
+	requireWebhooks(t)
 	boss := admin(t)
 	rights := map[string]*user{
-		"no right":      newUser(t, "none", []rule{all("managedclusters")}),
-		"the old":       newUser(t, "old", []rule{all("managedclusters"), may("create", "managedclusters/label", setLabel+":dev")}),
-		"the new":       newUser(t, "new", []rule{all("managedclusters"), may("create", "managedclusters/label", setLabel+":prod")}),
-		"both":          newUser(t, "both", []rule{all("managedclusters"), may("create", "managedclusters/label", setLabel+":dev"), may("create", "managedclustersets/join", "prod")}),
-		"old + default": newUser(t, "leaver", []rule{all("managedclusters"), may("create", "managedclusters/label", setLabel+":dev", setLabel+":default")}),
+		"no right":      newUser(t, "none", []rule{allVerbsOn("managedclusters")}),
+		"the old":       newUser(t, "old", []rule{allVerbsOn("managedclusters"), grantNamed("create", "managedclusters/label", setLabel+":dev")}),
+		"the new":       newUser(t, "new", []rule{allVerbsOn("managedclusters"), grantNamed("create", "managedclusters/label", setLabel+":prod")}),
+		"both":          newUser(t, "both", []rule{allVerbsOn("managedclusters"), grantNamed("create", "managedclusters/label", setLabel+":dev"), grantNamed("create", "managedclustersets/join", "prod")}),
+		"old + default": newUser(t, "leaver", []rule{allVerbsOn("managedclusters"), grantNamed("create", "managedclusters/label", setLabel+":dev", setLabel+":default")}),
 	}
 	prod, none, empty := map[string]string{setLabel: "prod"}, map[string]string{}, map[string]string{setLabel: ""}
 	for name, tc := range map[string]struct {
@@ -139,7 +139,7 @@ func TestMove(t *testing.T) {
 						t.Fatal(err)
 					}
 				} else {
-					boss.must(t, with(object, labels(setLabel, "dev")))
+					boss.mustCreate(t, with(object, labels(setLabel, "dev")))
 				}
 				err := write(t.Context(), t, object, tc.to)
 				if tc.refusal == nil {
@@ -156,11 +156,11 @@ func TestMove(t *testing.T) {
 }
 
 func TestSubresourcesChangeNothing(t *testing.T) {
-	guarded(t)
+	requireWebhooks(t)
 	boss := admin(t)
-	agent := newUser(t, "agent", []rule{all("managedclusters"), all("managedclusters/status"), all("managedclusters/scale")})
+	agent := newUser(t, "agent", []rule{allVerbsOn("managedclusters"), allVerbsOn("managedclusters/status"), allVerbsOn("managedclusters/scale")})
 	object := cluster("c-"+unique(), labels(setLabel, "dev"), taints("gpu:NoSelect"))
-	boss.must(t, object)
+	boss.mustCreate(t, object)
 	attack := func(o *unstructured.Unstructured) {
 		o.SetLabels(map[string]string{setLabel: "prod"})
 		accepted(o)
@@ -171,40 +171,40 @@ func TestSubresourcesChangeNothing(t *testing.T) {
 	bare := cluster(asObject(object).GetName(), attack)
 	check(t, agent.apply(t.Context(), bare, "status"), 0, "")
 	patch := []byte(`{"metadata":{"labels":{"` + setLabel + `":"prod"}},"spec":{"hubAcceptsClient":true,"taints":null}}`)
-	_, err := agent.of(object).Patch(t.Context(), asObject(object).GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err := agent.resourceFor(object).Patch(t.Context(), asObject(object).GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 	check(t, err, 0, "")
 	stored := boss.stored(t, object)
 	if version, _, _ := unstructured.NestedString(stored.Object, "status", "version", "kubernetes"); version != "v1.36.3" {
 		t.Errorf("status.version = %q, want what the agent wrote", version)
 	}
 	on, _, _ := unstructured.NestedBool(stored.Object, "spec", "hubAcceptsClient")
-	if stored.GetLabels()[setLabel] != "dev" || on || len(timesOf(stored)) != 1 {
+	if stored.GetLabels()[setLabel] != "dev" || on || len(taintTimes(stored)) != 1 {
 		t.Errorf("through the status the agent changed the cluster to %v", stored.Object)
 	}
-	_, err = agent.of(object).Update(t.Context(), stored, metav1.UpdateOptions{}, "scale")
+	_, err = agent.resourceFor(object).Update(t.Context(), stored, metav1.UpdateOptions{}, "scale")
 	check(t, err, 404, `managedclusters.cluster.open-cluster-management.io "`+stored.GetName()+`" not found`)
 }
 
 func TestDefaultSet(t *testing.T) {
-	guarded(t)
-	joins := newUser(t, "joins", []rule{all("managedclusters"), may("create", "managedclustersets/join", "default")})
+	requireWebhooks(t)
+	joins := newUser(t, "joins", []rule{allVerbsOn("managedclusters"), grantNamed("create", "managedclustersets/join", "default")})
 	object := cluster("c-" + unique())
-	joins.must(t, object)
+	joins.mustCreate(t, object)
 	if got := joins.stored(t, object).GetLabels()[setLabel]; got != "default" {
 		t.Errorf("who may join the default set created a cluster in %q", got)
 	}
-	stranger := newUser(t, "stranger", []rule{all("managedclusters")})
+	stranger := newUser(t, "stranger", []rule{allVerbsOn("managedclusters")})
 	loose := cluster("c-" + unique())
-	stranger.must(t, loose)
+	stranger.mustCreate(t, loose)
 	if got, is := stranger.stored(t, loose).GetLabels()[setLabel]; is {
 		t.Errorf("who may not join the default set created a cluster in %q", got)
 	}
-	if got, want := stranger.warned(), `the cluster is in no exclusive set, since user "`+stranger.name+`" may not put it into "default"`; len(got) != 1 || got[0] != want {
+	if got, want := stranger.takeWarnings(), `the cluster is in no exclusive set, since user "`+stranger.name+`" may not put it into "default"`; len(got) != 1 || got[0] != want {
 		t.Errorf("warnings = %q, want %q", got, want)
 	}
 	// A finalizer of somebody without any right to labels neither moves the cluster nor is refused.
 	check(t, stranger.update(t, loose, "", func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"test.berth.dev/x"}) }), 0, "")
-	if err := stranger.of(loose).Delete(t.Context(), asObject(loose).GetName(), metav1.DeleteOptions{}); err != nil {
+	if err := stranger.resourceFor(loose).Delete(t.Context(), asObject(loose).GetName(), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	check(t, stranger.update(t, loose, "", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) }), 0, "")
@@ -216,13 +216,13 @@ func barred(u *unstructured.Unstructured) {
 	taints("berth-project.io/denied:NoSelect")(u)
 }
 
-// TestWhoIsAskedAboutAMove holds that a cluster is completed only where something may be missing: a move to another set waits
+// TestPermissionsCheckedForAMove holds that a cluster is completed only where something may be missing: a move to another set waits
 // for one webhook, not for two.
-func TestWhoIsAskedAboutAMove(t *testing.T) {
-	guarded(t)
+func TestPermissionsCheckedForAMove(t *testing.T) {
+	requireWebhooks(t)
 	boss := admin(t)
 	object := cluster("c-"+unique(), labels(setLabel, "dev"))
-	boss.must(t, object)
+	boss.mustCreate(t, object)
 	for _, step := range []struct {
 		name      string
 		to        option
@@ -235,27 +235,27 @@ func TestWhoIsAskedAboutAMove(t *testing.T) {
 		{"shut out, with the taint for it", barred, 1},
 		{"accepted again", accepted, 1},
 	} {
-		wasCompleted, wasChecked := asked(t, "default.managedclusters"), asked(t, "managedclusters")
+		wasCompleted, wasChecked := webhookRequests(t, "default.managedclusters"), webhookRequests(t, "managedclusters")
 		check(t, boss.update(t, object, "", step.to), 0, "")
-		if got := asked(t, "default.managedclusters") - wasCompleted; got != step.completed {
+		if got := webhookRequests(t, "default.managedclusters") - wasCompleted; got != step.completed {
 			t.Errorf("%s: %v requests to complete the cluster, want %v", step.name, got, step.completed)
 		}
-		if got := asked(t, "managedclusters") - wasChecked; got != 1 {
+		if got := webhookRequests(t, "managedclusters") - wasChecked; got != 1 {
 			t.Errorf("%s: %v requests to check the cluster, want 1", step.name, got)
 		}
 	}
 }
 
-// asked counts how often the API server asked one of the webhooks.
-func asked(t *testing.T, webhook string) float64 {
+// webhookRequests counts how often the API server asked one of the webhooks.
+func webhookRequests(t *testing.T, webhook string) float64 {
 	t.Helper()
-	return shared.Measured(t).Sum("apiserver_admission_webhook_request_total", `name="`+webhook+`.cluster.open-cluster-management.io"`)
+	return shared.ReadMetrics(t).Sum("apiserver_admission_webhook_request_total", `name="`+webhook+`.cluster.open-cluster-management.io"`)
 }
 
 // TestManyLabels holds that the match condition copes with as many labels as an agent may ever write, and that the webhook
 // asks the API server once at most about each distinct right, however many labels need it.
 func TestManyLabels(t *testing.T) {
-	guarded(t)
+	requireWebhooks(t)
 	const number, reserved = 1000, "info.open-cluster-management.io/"
 	many := func(prefix, value string) (pairs, rights []string) {
 		for i := range number {
@@ -265,8 +265,8 @@ func TestManyLabels(t *testing.T) {
 		return pairs, rights
 	}
 	_, each := many(reserved, "")
-	one := newUser(t, "agent", []rule{all("managedclusters"), may("create", "managedclusters/label", "*")})
-	several := newUser(t, "agent", []rule{all("managedclusters"), may("create", "managedclusters/label", each...)})
+	one := newUser(t, "agent", []rule{allVerbsOn("managedclusters"), grantNamed("create", "managedclusters/label", "*")})
+	several := newUser(t, "agent", []rule{allVerbsOn("managedclusters"), grantNamed("create", "managedclusters/label", each...)})
 	for name, tc := range map[string]struct {
 		who    *user
 		prefix string
@@ -279,13 +279,13 @@ func TestManyLabels(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := cluster("c-"+unique(), labels(setLabel, "dev"))
-			admin(t).must(t, object)
+			admin(t).mustCreate(t, object)
 			for _, value := range []string{"a", "b"} {
 				pairs, _ := many(tc.prefix, value)
-				before, began := reviews(t), time.Now()
+				before, began := accessReviews(t), time.Now()
 				err := tc.who.update(t, object, "", labels(append(pairs, setLabel, "dev")...))
 				check(t, err, 0, "")
-				asked := reviews(t) - before
+				asked := accessReviews(t) - before
 				t.Logf("took %s and %v reviews", time.Since(began), asked)
 				if asked > tc.rights {
 					t.Errorf("%v reviews of %v distinct rights", asked, tc.rights)
@@ -295,8 +295,8 @@ func TestManyLabels(t *testing.T) {
 	}
 }
 
-// reviews counts how often the API server was asked about a right.
-func reviews(t *testing.T) float64 {
+// accessReviews counts how often the API server was asked about a right.
+func accessReviews(t *testing.T) float64 {
 	t.Helper()
-	return shared.Measured(t).Sum("apiserver_request_total", `resource="subjectaccessreviews"`, `verb="POST"`)
+	return shared.ReadMetrics(t).Sum("apiserver_request_total", `resource="subjectaccessreviews"`, `verb="POST"`)
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// soon is far more than anything here needs on an idle machine: what is waited for is never a matter of speed.
-const soon = 60 * time.Second
+// timeout is far more than anything here needs on an idle machine: what is waited for is never a matter of speed.
+const timeout = 60 * time.Second
 
 var shared *hubtest.Hub
 
 func TestMain(m *testing.M) {
 	code := hubtest.Main(m, &shared, hubtest.Options{})
-	shutdown()
+	stopManager()
 	os.Exit(code)
 }

@@ -17,8 +17,8 @@ const (
 	oldPlacement = "old-placement"
 )
 
-// prepare stores what admission would refuse.
-func prepare(t *testing.T) {
+// createUncheckedObjects stores what admission would refuse.
+func createUncheckedObjects(t *testing.T) {
 	t.Helper()
 	boss := admin(t)
 	for _, object := range []map[string]any{
@@ -41,15 +41,15 @@ func exclusive(key, value string) map[string]any {
 }
 
 func lacksBind(who *user, name string) string {
-	return mayNot(who, "bind", name)
+	return bindDenied(who, "bind", name)
 }
 
 func TestBind(t *testing.T) {
-	guarded(t)
+	requireWebhooks(t)
 	namespace := shared.Namespace(t)
 	dev, prod := "dev-"+unique(), "prod-"+unique()
-	jane := newUser(t, "jane", []rule{all("managedclustersetbindings"), may("create", "managedclustersets/bind", dev)})
-	stranger := newUser(t, "stranger", []rule{all("managedclustersetbindings"), may("create", "managedclustersets/join", dev)})
+	jane := newUser(t, "jane", []rule{allVerbsOn("managedclustersetbindings"), grantNamed("create", "managedclustersets/bind", dev)})
+	stranger := newUser(t, "stranger", []rule{allVerbsOn("managedclustersetbindings"), grantNamed("create", "managedclustersets/join", dev)})
 	mine := binding(namespace, dev, dev)
 	check(t, stranger.create(t.Context(), mine), 403, lacksBind(stranger, dev))
 	check(t, stranger.apply(t.Context(), mine), 403, lacksBind(stranger, dev))
@@ -69,7 +69,7 @@ func TestBind(t *testing.T) {
 		"update": jane.update(t, mine, "", turn),
 		"apply":  jane.apply(t.Context(), with(mine, turn)),
 		"patch": func() error {
-			_, err := jane.of(mine).Patch(t.Context(), dev, types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/clusterSet","value":"`+prod+`"}]`), metav1.PatchOptions{})
+			_, err := jane.resourceFor(mine).Patch(t.Context(), dev, types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/clusterSet","value":"`+prod+`"}]`), metav1.PatchOptions{})
 			return err
 		}(),
 	} {
@@ -78,7 +78,7 @@ func TestBind(t *testing.T) {
 	// The name itself cannot change: a binding that is put under another name is another binding.
 	stored := jane.stored(t, mine)
 	stored.SetName(prod)
-	_, err := jane.of(mine).Update(t.Context(), stored, metav1.UpdateOptions{})
+	_, err := jane.resourceFor(mine).Update(t.Context(), stored, metav1.UpdateOptions{})
 	if err == nil {
 		t.Error("a binding was renamed")
 	}
@@ -87,11 +87,11 @@ func TestBind(t *testing.T) {
 }
 
 func TestSets(t *testing.T) {
-	guarded(t)
+	requireWebhooks(t)
 	boss := admin(t)
 	const region = "info.open-cluster-management.io/region"
 	first, second := "first-"+unique(), "second-"+unique()
-	boss.must(t, set(first, exclusive(region, first)))
+	boss.mustCreate(t, set(first, exclusive(region, first)))
 	invalid := func(name, why string) string {
 		return denied("managedclustersets", `ManagedClusterSet.cluster.open-cluster-management.io "%s" is invalid: spec.clusterSelector%s`, name, why)
 	}
@@ -112,9 +112,9 @@ func TestSets(t *testing.T) {
 	if err := boss.create(t.Context(), set(third, labelSelector("a b", "c"))); err == nil || !strings.Contains(err.Error(), wrong) {
 		t.Errorf("Create = %v, want %q", err, wrong)
 	}
-	boss.warned()
-	boss.must(t, set(third, map[string]any{"selectorType": "LabelSelector", "labelSelector": map[string]any{}}))
-	if diff := cmp.Diff([]string{"spec.clusterSelector.labelSelector is empty, so that every cluster of the hub is a member"}, boss.warned()); diff != "" {
+	boss.takeWarnings()
+	boss.mustCreate(t, set(third, map[string]any{"selectorType": "LabelSelector", "labelSelector": map[string]any{}}))
+	if diff := cmp.Diff([]string{"spec.clusterSelector.labelSelector is empty, so that every cluster of the hub is a member"}, boss.takeWarnings()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	// What is wrong already may stay wrong, and be wrong in no other way.
@@ -130,30 +130,30 @@ func TestSets(t *testing.T) {
 }
 
 func TestPlacements(t *testing.T) {
-	guarded(t)
+	requireWebhooks(t)
 	boss, namespace := admin(t), shared.Namespace(t)
 	check(t, boss.create(t.Context(), placement(namespace, "bad", map[string]any{"predicates": cel("1 + 1")})), 422, denied("placements",
 		`Placement.cluster.open-cluster-management.io "bad" is invalid: spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]: `+
 			`Invalid value: "1 + 1": compilation failed: the expression yields int, want bool`))
 	good := placement(namespace, "good", map[string]any{"clusterSets": []any{"dev"}})
-	boss.warned()
-	boss.must(t, good)
+	boss.takeWarnings()
+	boss.mustCreate(t, good)
 	unbound := `spec.clusterSets[0]: the cluster set "dev" is not bound to the namespace "` + namespace + `", so that none of its clusters is selected through it`
-	if diff := cmp.Diff([]string{unbound}, boss.warned()); diff != "" {
+	if diff := cmp.Diff([]string{unbound}, boss.takeWarnings()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	// A binding that was stored the moment before is seen.
-	boss.must(t, binding(namespace, "dev", "dev"))
-	boss.warned()
-	boss.must(t, placement(namespace, "bound", map[string]any{"clusterSets": []any{"dev"}}))
-	if diff := cmp.Diff([]string(nil), boss.warned()); diff != "" {
+	boss.mustCreate(t, binding(namespace, "dev", "dev"))
+	boss.takeWarnings()
+	boss.mustCreate(t, placement(namespace, "bound", map[string]any{"clusterSets": []any{"dev"}}))
+	if diff := cmp.Diff([]string(nil), boss.takeWarnings()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	nobody := []any{map[string]any{"requiredClusterSelector": map[string]any{"claimSelector": map[string]any{"matchExpressions": []any{
 		map[string]any{"key": "a", "operator": "Exists"}, map[string]any{"key": "a", "operator": "DoesNotExist"},
 	}}}}}
-	boss.must(t, placement(namespace, "nobody", map[string]any{"predicates": nobody}))
-	if diff := cmp.Diff([]string{"spec.predicates[0] matches no cluster, since nothing can meet both claim a exists and claim a does not exist"}, boss.warned()); diff != "" {
+	boss.mustCreate(t, placement(namespace, "nobody", map[string]any{"predicates": nobody}))
+	if diff := cmp.Diff([]string{"spec.predicates[0] matches no cluster, since nothing can meet both claim a exists and claim a does not exist"}, boss.takeWarnings()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	old := placement("default", oldPlacement, nil)

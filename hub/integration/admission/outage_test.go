@@ -18,25 +18,25 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// quick is what a write may take that nobody is asked about. The webhooks' own limit is ten seconds.
-const quick = 5 * time.Second
+// quickTimeout is what a write may take that nobody is asked about. The webhooks' own limit is ten seconds.
+const quickTimeout = 5 * time.Second
 
 // TestManagerIsDown holds that without a manager nothing is stored that it would have to check, not even for those with
 // every right, and that agents notice nothing of it.
 func TestManagerIsDown(t *testing.T) {
-	guarded(t)
+	requireWebhooks(t)
 	boss, namespace := admin(t), shared.Namespace(t)
-	agent := newUser(t, "agent", []rule{all("managedclusters"), all("managedclusters/status"), all("placements")})
+	agent := newUser(t, "agent", []rule{allVerbsOn("managedclusters"), allVerbsOn("managedclusters/status"), allVerbsOn("placements")})
 	object := cluster("c-"+unique(), labels(setLabel, "dev", "env", "a"), taints("gpu:NoSelect"))
-	boss.must(t, object)
+	boss.mustCreate(t, object)
 	bound, placed := binding(namespace, "dev", "dev"), placement(namespace, "p", map[string]any{})
-	boss.must(t, bound)
-	boss.must(t, placed)
+	boss.mustCreate(t, bound)
+	boss.mustCreate(t, placed)
 	existing := set("s-"+unique(), nil)
-	boss.must(t, existing)
+	boss.mustCreate(t, existing)
 	let := cluster("c-"+unique(), labels(setLabel, "dev"), accepted)
-	boss.must(t, let)
-	shutdown()
+	boss.mustCreate(t, let)
+	stopManager()
 
 	for name, write := range map[string]func() error{
 		"create a cluster": func() error { return boss.create(t.Context(), cluster("c-"+unique())) },
@@ -56,7 +56,7 @@ func TestManagerIsDown(t *testing.T) {
 		"bind a set":                       func() error { return boss.create(t.Context(), binding(namespace, "prod", "prod")) },
 		"create a set":                     func() error { return boss.create(t.Context(), set("s-"+unique(), nil)) },
 		"create a placement":               func() error { return boss.create(t.Context(), placement(namespace, "q", map[string]any{})) },
-		"change what a placement asks for": func() error { return boss.update(t, placed, "", number) },
+		"change what a placement asks for": func() error { return boss.update(t, placed, "", setNumberOfClusters) },
 	} {
 		err := write()
 		if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "failed calling webhook") || !strings.Contains(err.Error(), "connection refused") {
@@ -86,18 +86,18 @@ func TestManagerIsDown(t *testing.T) {
 		"a finalizer":                  func() error { return agent.update(t, object, "", finalizers("test.berth.dev/x")) },
 		"a finalizer taken away":       func() error { return agent.update(t, object, "", finalizers()) },
 		"a round trip":                 func() error { return agent.update(t, object, "", func(*unstructured.Unstructured) {}) },
-		"a lease duration":             func() error { return agent.update(t, object, "", period) },
+		"a lease duration":             func() error { return agent.update(t, object, "", setLeaseDuration) },
 		"an annotation on a placement": func() error { return agent.update(t, placed, "", annotation) },
 		"a label on a binding":         func() error { return boss.update(t, bound, "", labels("a", "b")) },
-		"a cluster shut out":           func() error { return agent.update(t, let, "", shutOut) },
+		"a cluster shut out":           func() error { return agent.update(t, let, "", setNotAccepted) },
 	} {
 		began := time.Now()
 		err := write()
 		took := time.Since(began)
 		check(t, err, 0, "")
 		t.Logf("%s took %s", name, took)
-		if took > quick {
-			t.Errorf("%s took %s, want at most %s", name, took, quick)
+		if took > quickTimeout {
+			t.Errorf("%s took %s, want at most %s", name, took, quickTimeout)
 		}
 	}
 }
@@ -109,18 +109,18 @@ const (
 )
 
 func (u *user) merge(ctx context.Context, content map[string]any, patch string, subresources ...string) error {
-	_, err := u.of(content).Patch(ctx, asObject(content).GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
+	_, err := u.resourceFor(content).Patch(ctx, asObject(content).GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
 	return err
 }
 
 // TestRolesOfSetsAreGuardedWhileManagerIsDown holds that the API server itself keeps those who may write ClusterRoles from
 // preparing one that a manager would fill.
 func TestRolesOfSetsAreGuardedWhileManagerIsDown(t *testing.T) {
-	guarded(t)
+	requireWebhooks(t)
 	keeper := newUser(t, "keeper", []rule{{
 		APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, Verbs: []string{"create", "update", "patch", "delete"},
 	}})
-	shutdown()
+	stopManager()
 	role := map[string]any{
 		"apiVersion": rbacv1.SchemeGroupVersion.String(), "kind": "ClusterRole",
 		"metadata": map[string]any{"name": "berth:managedclusterset:binder:" + unique()},
@@ -133,18 +133,18 @@ func TestRolesOfSetsAreGuardedWhileManagerIsDown(t *testing.T) {
 // TestHeartbeatsWithoutTheManager measures what agents write all the time, with the manager and without it: it is not
 // asked about these writes, so they take as long.
 func TestHeartbeatsWithoutTheManager(t *testing.T) {
-	guarded(t)
+	requireWebhooks(t)
 	boss, namespace := admin(t), shared.Namespace(t)
 	agent := newUser(t, "agent", []rule{
-		{APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, Verbs: []string{"patch"}}, may("patch", "managedclusters/status"),
+		{APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, Verbs: []string{"patch"}}, grantNamed("patch", "managedclusters/status"),
 	})
 	object := cluster("c-"+unique(), labels(setLabel, "dev"))
-	boss.must(t, object)
+	boss.mustCreate(t, object)
 	lease := map[string]any{
 		"apiVersion": coordinationv1.SchemeGroupVersion.String(), "kind": "Lease",
 		"metadata": map[string]any{"name": "managed-cluster-lease", "namespace": namespace},
 	}
-	boss.must(t, lease)
+	boss.mustCreate(t, lease)
 	beats := map[string]func(beat int) error{
 		"a lease": func(beat int) error {
 			return agent.merge(t.Context(), lease, fmt.Sprintf(`{"spec":{"leaseTransitions":%d}}`, beat))
@@ -157,12 +157,12 @@ func TestHeartbeatsWithoutTheManager(t *testing.T) {
 	for name, beat := range beats {
 		with[name] = median(t, beat)
 	}
-	shutdown()
+	stopManager()
 	for name, beat := range beats {
 		without[name] = median(t, beat)
 		t.Logf("writing %s takes %s with the manager and %s without it: ratio %.2f", name, with[name], without[name], float64(without[name])/float64(with[name]))
-		if without[name] > quick {
-			t.Errorf("writing %s takes %s without the manager, want at most %s", name, without[name], quick)
+		if without[name] > quickTimeout {
+			t.Errorf("writing %s takes %s without the manager, want at most %s", name, without[name], quickTimeout)
 		}
 	}
 }
@@ -183,15 +183,15 @@ func median(t *testing.T, write func(beat int) error) time.Duration {
 	return took[beats/2]
 }
 
-func number(o *unstructured.Unstructured) {
+func setNumberOfClusters(o *unstructured.Unstructured) {
 	_ = unstructured.SetNestedField(o.Object, int64(3), "spec", "numberOfClusters")
 }
 
-func period(o *unstructured.Unstructured) {
+func setLeaseDuration(o *unstructured.Unstructured) {
 	_ = unstructured.SetNestedField(o.Object, int64(30), "spec", "leaseDurationSeconds")
 }
 
-func shutOut(o *unstructured.Unstructured) {
+func setNotAccepted(o *unstructured.Unstructured) {
 	_ = unstructured.SetNestedField(o.Object, false, "spec", "hubAcceptsClient")
 }
 
@@ -203,7 +203,7 @@ func finalizers(names ...string) option {
 
 // TestRegistrationIsMended holds that taking the guard away does not last.
 func TestRegistrationIsMended(t *testing.T) {
-	guarded(t)
+	requireWebhooks(t)
 	webhooks := shared.Client(t).AdmissionregistrationV1()
 	if err := webhooks.ValidatingWebhookConfigurations().Delete(t.Context(), "berth", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -211,16 +211,16 @@ func TestRegistrationIsMended(t *testing.T) {
 	if err := webhooks.MutatingWebhookConfigurations().Delete(t.Context(), "berth", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
 		_, err := webhooks.ValidatingWebhookConfigurations().Get(ctx, "berth", metav1.GetOptions{})
 		return err
 	})
-	awaitGuard(t)
+	waitForWebhooks(t)
 }
 
 // TestRestartWritesNothing holds that a manager which finds everything as it left it leaves it so.
 func TestRestartWritesNothing(t *testing.T) {
-	guarded(t)
+	requireWebhooks(t)
 	client := shared.Client(t)
 	versions := func() [2]string {
 		secret, err := client.CoreV1().Secrets("berth-system").Get(t.Context(), "berth-serving", metav1.GetOptions{})
@@ -234,8 +234,8 @@ func TestRestartWritesNothing(t *testing.T) {
 		return [2]string{secret.ResourceVersion, string(webhooks.Webhooks[0].ClientConfig.CABundle)}
 	}
 	before := versions()
-	shutdown()
-	launch(t)
+	stopManager()
+	startManager(t)
 	if after := versions(); after != before {
 		t.Error("a restart changed the certificate")
 	}

@@ -10,115 +10,115 @@ func (s *step) binding(set string) object {
 	out := newBinding(set)
 	switch s.random.IntN(3) {
 	case 0:
-		out.having(object{"finalizers": []string{"example.com/hold"}})
+		out.withMetadata(object{"finalizers": []string{"example.com/hold"}})
 	case 1:
-		out.having(object{"labels": object{"team": "x"}, "annotations": object{"a": "b"}})
+		out.withMetadata(object{"labels": object{"team": "x"}, "annotations": object{"a": "b"}})
 	}
 	return out
 }
 
 func bindSet(s *step) {
-	who, namespace := one(s, s.me.binder, s.me.admin), s.namespace()
+	who, namespace := pick(s, s.tenant.binder, s.tenant.admin), s.namespace()
 	if s.random.IntN(4) == 0 {
-		s.try(who, http.MethodPatch, bindings(namespace)+"/"+s.me.set+"?fieldManager=attack", applyPatch, text(newBinding(s.me.set)))
+		s.request(who, http.MethodPatch, bindings(namespace)+"/"+s.tenant.set+"?fieldManager=attack", applyPatch, toJSON(newBinding(s.tenant.set)))
 		return
 	}
-	s.try(who, http.MethodPost, bindings(namespace), plainJSON, text(s.binding(s.me.set)))
+	s.request(who, http.MethodPost, bindings(namespace), plainJSON, toJSON(s.binding(s.tenant.set)))
 }
 
 func unbindSet(s *step) {
 	if s.random.IntN(6) == 0 {
-		s.try(s.person(), http.MethodDelete, bindings(s.namespace()), plainJSON, "")
+		s.request(s.user(), http.MethodDelete, bindings(s.namespace()), plainJSON, "")
 		return
 	}
-	s.try(s.person(), http.MethodDelete, bindings(s.namespace())+"/"+s.me.set+"?propagationPolicy="+one(s, "Background", "Foreground"), plainJSON, "")
+	s.request(s.user(), http.MethodDelete, bindings(s.namespace())+"/"+s.tenant.set+"?propagationPolicy="+pick(s, "Background", "Foreground"), plainJSON, "")
 }
 
 func bindOthers(s *step) {
-	who, namespace := s.person(), s.namespace()
-	set := one(s, s.other.set, "global", "default", "sentinel", "nowhere")
+	who, namespace := s.user(), s.namespace()
+	set := pick(s, s.otherTenant.set, "global", "default", "sentinel", "nowhere")
 	path := bindings(namespace)
-	s.illegal(who, http.MethodPost, path, plainJSON, text(s.binding(set)))
-	s.illegal(who, http.MethodPost, path, plainJSON, text(newBinding(set).having(object{"name": s.me.set})))
-	s.illegal(who, http.MethodPost, path, plainJSON, text(newBinding(s.me.set).having(object{"name": set})))
-	s.illegal(who, http.MethodPatch, path+"/"+set+"?fieldManager=attack", applyPatch, text(newBinding(set)))
-	s.illegal(who, http.MethodPatch, path+"/"+s.me.set, mergePatch, text(object{"spec": object{"clusterSet": set}}))
-	s.illegal(who, http.MethodPut, path+"/"+s.me.set, plainJSON, text(newBinding(s.me.set).with("spec", object{"clusterSet": set})))
-	s.illegal(who, http.MethodPost, bindings(one(s, s.other.namespaces...)), plainJSON, text(newBinding(s.me.set)))
-	s.illegal(s.me.editor, http.MethodPost, path, plainJSON, text(newBinding(s.other.set).having(object{
+	s.requestForbidden(who, http.MethodPost, path, plainJSON, toJSON(s.binding(set)))
+	s.requestForbidden(who, http.MethodPost, path, plainJSON, toJSON(newBinding(set).withMetadata(object{"name": s.tenant.set})))
+	s.requestForbidden(who, http.MethodPost, path, plainJSON, toJSON(newBinding(s.tenant.set).withMetadata(object{"name": set})))
+	s.requestForbidden(who, http.MethodPatch, path+"/"+set+"?fieldManager=attack", applyPatch, toJSON(newBinding(set)))
+	s.requestForbidden(who, http.MethodPatch, path+"/"+s.tenant.set, mergePatch, toJSON(object{"spec": object{"clusterSet": set}}))
+	s.requestForbidden(who, http.MethodPut, path+"/"+s.tenant.set, plainJSON, toJSON(newBinding(s.tenant.set).with("spec", object{"clusterSet": set})))
+	s.requestForbidden(who, http.MethodPost, bindings(pick(s, s.otherTenant.namespaces...)), plainJSON, toJSON(newBinding(s.tenant.set)))
+	s.requestForbidden(s.tenant.editor, http.MethodPost, path, plainJSON, toJSON(newBinding(s.otherTenant.set).withMetadata(object{
 		"labels": object{group + "/binding-made-by": "grant"},
 	})))
-	s.illegal(who, http.MethodDelete, bindings(one(s, s.other.namespaces...))+"/"+s.other.set, plainJSON, "")
+	s.requestForbidden(who, http.MethodDelete, bindings(pick(s, s.otherTenant.namespaces...))+"/"+s.otherTenant.set, plainJSON, "")
 }
 
 func registerCluster(s *step) {
-	registered := newCluster(s.cluster(s.me), object{group + "/clusterset": s.me.set, "size": one(s, "s", "m")})
+	registered := newCluster(s.cluster(s.tenant), object{group + "/clusterset": s.tenant.set, "size": pick(s, "s", "m")})
 	switch s.random.IntN(6) {
 	case 0:
-		registered.having(object{"finalizers": []string{"example.com/hold"}})
+		registered.withMetadata(object{"finalizers": []string{"example.com/hold"}})
 	case 1:
-		registered.having(object{"labels": nil}) // it is in no set then
+		registered.withMetadata(object{"labels": nil}) // it is in no set then
 	}
-	s.try(s.me.admin, http.MethodPost, clusters, plainJSON, text(registered))
+	s.request(s.tenant.admin, http.MethodPost, clusters, plainJSON, toJSON(registered))
 }
 
 func registerWrongly(s *step) {
-	name := s.cluster(s.me) + "-wrong"
-	mine := object{group + "/clusterset": s.me.set}
+	name := s.cluster(s.tenant) + "-wrong"
+	mine := object{group + "/clusterset": s.tenant.set}
 	for _, wrong := range []object{
-		newCluster(name, object{group + "/clusterset": s.other.set}),
+		newCluster(name, object{group + "/clusterset": s.otherTenant.set}),
 		newCluster(name, object{group + "/clusterset": "default"}),
 		newCluster(name, mine).with("spec", object{"hubAcceptsClient": true}),
 		newCluster(name, mine).with("spec", object{"taints": []object{{"key": group + "/unavailable", "effect": "NoSelect"}}}),
-		newCluster(name, mine).having(object{"labels": object{group + "/clusterset": s.me.set, "info.open-cluster-management.io/vendor": "x"}}),
+		newCluster(name, mine).withMetadata(object{"labels": object{group + "/clusterset": s.tenant.set, "info.open-cluster-management.io/vendor": "x"}}),
 		newCluster("a.b", mine),
 		newCluster(name, mine).with("spec", object{"managedClusterClientConfigs": []object{{"url": "http://" + name}}}),
 	} {
-		s.illegal(s.me.admin, http.MethodPost, clusters, plainJSON, text(wrong))
+		s.requestForbidden(s.tenant.admin, http.MethodPost, clusters, plainJSON, toJSON(wrong))
 	}
-	s.illegal(one(s, s.me.editor, s.me.binder), http.MethodPost, clusters, plainJSON, text(newCluster(name, mine)))
+	s.requestForbidden(pick(s, s.tenant.editor, s.tenant.binder), http.MethodPost, clusters, plainJSON, toJSON(newCluster(name, mine)))
 }
 
 // changeOwnCluster is what a set's admin may do to the clusters of the set.
 func changeOwnCluster(s *step) {
-	path := clusters + "/" + s.cluster(s.me)
+	path := clusters + "/" + s.cluster(s.tenant)
 	switch s.random.IntN(5) {
 	case 0:
-		s.try(s.me.admin, http.MethodDelete, path, plainJSON, "")
+		s.request(s.tenant.admin, http.MethodDelete, path, plainJSON, "")
 	case 1:
-		s.try(s.me.admin, http.MethodPatch, path, mergePatch, text(object{"spec": object{"taints": []object{{"key": "gpu", "effect": one(s, "NoSelect", "PreferNoSelect", "NoSelectIfNew")}}}}))
+		s.request(s.tenant.admin, http.MethodPatch, path, mergePatch, toJSON(object{"spec": object{"taints": []object{{"key": "gpu", "effect": pick(s, "NoSelect", "PreferNoSelect", "NoSelectIfNew")}}}}))
 	case 2:
-		s.try(s.me.admin, http.MethodPatch, path, mergePatch, `{"spec":{"taints":null}}`)
+		s.request(s.tenant.admin, http.MethodPatch, path, mergePatch, `{"spec":{"taints":null}}`)
 	default:
-		s.try(s.me.admin, http.MethodPatch, path, mergePatch, text(object{"metadata": object{"labels": object{"size": one[any](s, "s", "m", nil)}}}))
+		s.request(s.tenant.admin, http.MethodPatch, path, mergePatch, toJSON(object{"metadata": object{"labels": object{"size": pick[any](s, "s", "m", nil)}}}))
 	}
-	s.illegal(s.me.admin, http.MethodPatch, path, mergePatch, text(object{"metadata": object{"labels": object{group + "/clusterset": s.other.set}}}))
-	s.illegal(s.me.admin, http.MethodPatch, path, mergePatch, text(object{"metadata": object{"labels": object{"info.open-cluster-management.io/vendor": "x"}}}))
-	s.illegal(s.me.admin, http.MethodPatch, path, mergePatch, text(object{"spec": object{"taints": []object{{"key": group + "/unreachable", "value": "attack", "effect": "NoSelect"}}}}))
+	s.requestForbidden(s.tenant.admin, http.MethodPatch, path, mergePatch, toJSON(object{"metadata": object{"labels": object{group + "/clusterset": s.otherTenant.set}}}))
+	s.requestForbidden(s.tenant.admin, http.MethodPatch, path, mergePatch, toJSON(object{"metadata": object{"labels": object{"info.open-cluster-management.io/vendor": "x"}}}))
+	s.requestForbidden(s.tenant.admin, http.MethodPatch, path, mergePatch, toJSON(object{"spec": object{"taints": []object{{"key": group + "/unreachable", "value": "attack", "effect": "NoSelect"}}}}))
 	many := object{}
 	for number := range 2000 {
 		many[fmt.Sprintf("label-%d", number)] = "x"
 	}
-	s.illegal(s.me.admin, http.MethodPatch, path, mergePatch, text(object{"metadata": object{"labels": many}}))
+	s.requestForbidden(s.tenant.admin, http.MethodPatch, path, mergePatch, toJSON(object{"metadata": object{"labels": many}}))
 }
 
 func changeOthersCluster(s *step) {
-	path := clusters + "/" + s.cluster(s.other)
-	who := s.person()
-	s.illegal(who, http.MethodGet, path, plainJSON, "")
-	s.illegal(who, http.MethodDelete, path, plainJSON, "")
-	s.illegal(who, http.MethodDelete, clusters, plainJSON, "")
-	s.illegal(who, http.MethodPatch, path, mergePatch, text(object{"metadata": object{"labels": object{group + "/clusterset": s.me.set}}}))
-	s.illegal(who, http.MethodPatch, path, mergePatch, text(object{"spec": object{"taints": []object{{"key": "gpu", "effect": "NoSelect"}}}}))
-	s.illegal(who, http.MethodPatch, path+"?fieldManager=attack&force=true", applyPatch, text(newCluster(s.cluster(s.other), object{"size": "l"})))
-	s.illegal(who, http.MethodPost, scores(s.cluster(s.other)), plainJSON, text(built("AddOnPlacementScore", "v1alpha1", "load")))
+	path := clusters + "/" + s.cluster(s.otherTenant)
+	who := s.user()
+	s.requestForbidden(who, http.MethodGet, path, plainJSON, "")
+	s.requestForbidden(who, http.MethodDelete, path, plainJSON, "")
+	s.requestForbidden(who, http.MethodDelete, clusters, plainJSON, "")
+	s.requestForbidden(who, http.MethodPatch, path, mergePatch, toJSON(object{"metadata": object{"labels": object{group + "/clusterset": s.tenant.set}}}))
+	s.requestForbidden(who, http.MethodPatch, path, mergePatch, toJSON(object{"spec": object{"taints": []object{{"key": "gpu", "effect": "NoSelect"}}}}))
+	s.requestForbidden(who, http.MethodPatch, path+"?fieldManager=attack&force=true", applyPatch, toJSON(newCluster(s.cluster(s.otherTenant), object{"size": "l"})))
+	s.requestForbidden(who, http.MethodPost, scores(s.cluster(s.otherTenant)), plainJSON, toJSON(newObject("AddOnPlacementScore", "v1alpha1", "load")))
 }
 
 func writeSet(s *step) {
 	all := object{"clusterSelector": object{"selectorType": "LabelSelector", "labelSelector": object{}}}
-	s.illegal(s.me.admin, http.MethodPost, sets, plainJSON, text(built("ManagedClusterSet", "v1beta2", s.me.set+"-more").with("spec", all)))
-	for _, set := range []string{s.me.set, s.other.set, "global"} {
-		s.illegal(s.me.admin, http.MethodPatch, sets+"/"+set, mergePatch, text(object{"spec": all}))
-		s.illegal(s.me.admin, http.MethodDelete, sets+"/"+set, plainJSON, "")
+	s.requestForbidden(s.tenant.admin, http.MethodPost, sets, plainJSON, toJSON(newObject("ManagedClusterSet", "v1beta2", s.tenant.set+"-more").with("spec", all)))
+	for _, set := range []string{s.tenant.set, s.otherTenant.set, "global"} {
+		s.requestForbidden(s.tenant.admin, http.MethodPatch, sets+"/"+set, mergePatch, toJSON(object{"spec": all}))
+		s.requestForbidden(s.tenant.admin, http.MethodDelete, sets+"/"+set, plainJSON, "")
 	}
 }

@@ -16,16 +16,16 @@ func TestTenantsGainNothing(t *testing.T) {
 	}
 	if length == 0 {
 		length = steps
-		if hubtest.Long() {
+		if hubtest.LongTests() {
 			length = longSteps
 		}
 	}
 	t.Logf("run it again with -seed %d", fresh)
-	w := newWorld(t, fresh)
+	w := newTestHub(t, fresh)
 	for range length {
 		if w.step(); t.Failed() {
-			t.Fatalf("failed at step %d of -seed %d; what happened last:\n%s", w.number, fresh, w.story())
+			t.Fatalf("failed at step %d of -seed %d; what happened last:\n%s", w.number, fresh, w.logText())
 		}
 	}
-	w.report()
+	w.reportCounts()
 }

@@ -17,12 +17,12 @@ import (
 )
 
 var (
-	errReach = errors.New("a namespace holds what it may not reach")
-	errLate  = errors.New("not decided yet")
+	errUnreachable = errors.New("a namespace holds what it may not reach")
+	errUndecided   = errors.New("not decided yet")
 )
 
-// stored is what a hub holds, as far as it decides what a namespace may reach.
-type stored struct {
+// hubState is what a hub holds, as far as it decides what a namespace may reach.
+type hubState struct {
 	clusters   clusterv1.ManagedClusterList
 	sets       clusterv1beta2.ManagedClusterSetList
 	bindings   clusterv1beta2.ManagedClusterSetBindingList
@@ -30,9 +30,9 @@ type stored struct {
 	slices     clusterv1beta1.PlacementDecisionList
 }
 
-// read lists everything. Slices come first: what is revoked later is not held against them.
-func read(ctx context.Context, from client.Reader) (*stored, error) {
-	out := &stored{}
+// readHub lists everything. Slices come first: what is revoked later is not held against them.
+func readHub(ctx context.Context, from client.Reader) (*hubState, error) {
+	out := &hubState{}
 	for _, list := range []client.ObjectList{&out.slices, &out.placements, &out.bindings, &out.sets, &out.clusters} {
 		if err := from.List(ctx, list); err != nil {
 			return nil, err
@@ -56,8 +56,8 @@ func member(set *clusterv1beta2.ManagedClusterSet, cluster *clusterv1.ManagedClu
 	}
 }
 
-// reaches says whether a namespace may reach a cluster by its name, and why not.
-func (s *stored) reaches(namespace, name string, terminating bool) (why string) {
+// whyUnreachable says whether a namespace may reach a cluster by its name, and why not.
+func (s *hubState) whyUnreachable(namespace, name string, terminating bool) (why string) {
 	var cluster *clusterv1.ManagedCluster
 	for i := range s.clusters.Items {
 		if s.clusters.Items[i].Name == name {
@@ -81,7 +81,7 @@ func (s *stored) reaches(namespace, name string, terminating bool) (why string) 
 }
 
 // placementOf returns the placement that a slice belongs to, or nil.
-func (s *stored) placementOf(slice *clusterv1beta1.PlacementDecision) *clusterv1beta1.Placement {
+func (s *hubState) placementOf(slice *clusterv1beta1.PlacementDecision) *clusterv1beta1.Placement {
 	for i := range s.placements.Items {
 		placement := &s.placements.Items[i]
 		if placement.Namespace != slice.Namespace {
@@ -103,9 +103,9 @@ func decided(placement *clusterv1beta1.Placement) bool {
 	return placement != nil && placement.DeletionTimestamp == nil && placement.Annotations[clusterv1beta1.PlacementDisableAnnotation] != "true"
 }
 
-// held returns an error where a slice names a cluster that its namespace may not reach. Of placements that the manager does not decide,
+// checkReachable returns an error where a slice names a cluster that its namespace may not reach. Of placements that the manager does not decide,
 // the slices that Berth wrote count, and those of other schedulers do not.
-func (s *stored) held() error {
+func (s *hubState) checkReachable() error {
 	for i := range s.slices.Items {
 		slice := &s.slices.Items[i]
 		active := decided(s.placementOf(slice))
@@ -113,16 +113,16 @@ func (s *stored) held() error {
 			continue
 		}
 		for _, entry := range slice.Status.Decisions {
-			if why := s.reaches(slice.Namespace, entry.ClusterName, !active); why != "" {
-				return fmt.Errorf("%w: slice %s/%s names %s, and %s", errReach, slice.Namespace, slice.Name, entry.ClusterName, why)
+			if why := s.whyUnreachable(slice.Namespace, entry.ClusterName, !active); why != "" {
+				return fmt.Errorf("%w: slice %s/%s names %s, and %s", errUnreachable, slice.Namespace, slice.Name, entry.ClusterName, why)
 			}
 		}
 	}
 	return nil
 }
 
-// observed returns an error while a placement is not decided as it is now.
-func (s *stored) observed() error {
+// checkObserved returns an error while a placement is not decided as it is now.
+func (s *hubState) checkObserved() error {
 	for i := range s.placements.Items {
 		placement := &s.placements.Items[i]
 		if !decided(placement) {
@@ -130,7 +130,7 @@ func (s *stored) observed() error {
 		}
 		current := func(condition metav1.Condition) bool { return condition.ObservedGeneration == placement.Generation }
 		if !slices.ContainsFunc(placement.Status.Conditions, current) {
-			return fmt.Errorf("%w: placement %s/%s", errLate, placement.Namespace, placement.Name)
+			return fmt.Errorf("%w: placement %s/%s", errUndecided, placement.Namespace, placement.Name)
 		}
 	}
 	return nil

@@ -15,49 +15,49 @@ import (
 type sentinel struct{ on map[string]bool }
 
 const (
-	sentinelHome    = "sentinel"
-	sentinelCluster = "sentinel-c"
+	sentinelNamespace = "sentinel"
+	sentinelCluster   = "sentinel-c"
 )
 
-func (w *world) newSentinel() {
+func (w *testHub) newSentinel() {
 	w.t.Helper()
 	w.sentinel.on = map[string]bool{}
-	w.setUp(namespaces, object{"metadata": object{"name": sentinelHome}})
-	for _, set := range []string{sentinelHome, "sentinel-binding"} {
-		w.setUp(sets, built("ManagedClusterSet", "v1beta2", set).with("spec", object{"clusterSelector": object{
+	w.createIfMissing(namespaces, object{"metadata": object{"name": sentinelNamespace}})
+	for _, set := range []string{sentinelNamespace, "sentinel-binding"} {
+		w.createIfMissing(sets, newObject("ManagedClusterSet", "v1beta2", set).with("spec", object{"clusterSelector": object{
 			"selectorType": "LabelSelector", "labelSelector": object{"matchLabels": object{"sentinel": "yes"}},
 		}}))
 	}
-	w.setUp(sets, built("ManagedClusterSet", "v1beta2", "sentinel-set").with("spec", object{"clusterSelector": object{
+	w.createIfMissing(sets, newObject("ManagedClusterSet", "v1beta2", "sentinel-set").with("spec", object{"clusterSelector": object{
 		"selectorType": "LabelSelector", "labelSelector": object{"matchLabels": object{"sentinel": "false"}},
 	}}))
-	w.setUp(bindings(sentinelHome), newBinding(sentinelHome))
-	w.setUp(bindings(sentinelHome), newBinding("sentinel-set"))
+	w.createIfMissing(bindings(sentinelNamespace), newBinding(sentinelNamespace))
+	w.createIfMissing(bindings(sentinelNamespace), newBinding("sentinel-set"))
 	w.join(sentinelCluster, "default")
 	w.must(http.MethodPatch, clusters+"/"+sentinelCluster, `{"metadata":{"labels":{"sentinel":"yes","flip":"false"}}}`)
 	only := func(set string) object { return object{"clusterSets": []string{set}} }
 	for name, spec := range map[string]object{
-		"placements": only(sentinelHome).with("numberOfClusters", 0),
-		"clusters": only(sentinelHome).with("predicates", []object{{"requiredClusterSelector": object{
+		"placements": only(sentinelNamespace).with("numberOfClusters", 0),
+		"clusters": only(sentinelNamespace).with("predicates", []object{{"requiredClusterSelector": object{
 			"labelSelector": object{"matchLabels": object{"flip": "true"}},
 		}}}),
 		"sets":      only("sentinel-set"),
 		"bindings":  only("sentinel-binding"),
-		"decisions": only(sentinelHome),
+		"decisions": only(sentinelNamespace),
 	} {
-		w.setUp(placements(sentinelHome), newPlacement(name, spec))
+		w.createIfMissing(placements(sentinelNamespace), newPlacement(name, spec))
 	}
 }
 
 // must sends what the administrator's own right is.
-func (w *world) must(method, path, body string) {
+func (w *testHub) must(method, path, body string) {
 	w.t.Helper()
 	kind := plainJSON
 	if method == http.MethodPatch {
 		kind = mergePatch
 	}
-	hubtest.Eventually(w.t, soon, func(ctx context.Context) error {
-		got, err := w.root.send(ctx, method, path, kind, body)
+	hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
+		got, err := w.admin.send(ctx, method, path, kind, body)
 		if err == nil && got.code >= http.StatusInternalServerError {
 			err = fmt.Errorf("%s %s: %d %s", method, path, got.code, got.message)
 		}
@@ -66,7 +66,7 @@ func (w *world) must(method, path, body string) {
 }
 
 // flip changes the object of each resource, and waits until the decision has followed.
-func (s *sentinel) flip(w *world, resources []string) {
+func (s *sentinel) flip(w *testHub, resources []string) {
 	w.t.Helper()
 	slices.Sort(resources)
 	for _, resource := range slices.Compact(resources) {
@@ -78,7 +78,7 @@ func (s *sentinel) flip(w *world, resources []string) {
 			if now {
 				number = 1
 			}
-			w.must(http.MethodPatch, placements(sentinelHome)+"/placements", fmt.Sprintf(`{"spec":{"numberOfClusters":%d}}`, number))
+			w.must(http.MethodPatch, placements(sentinelNamespace)+"/placements", fmt.Sprintf(`{"spec":{"numberOfClusters":%d}}`, number))
 		case "clusters":
 			w.must(http.MethodPatch, clusters+"/"+sentinelCluster, fmt.Sprintf(`{"metadata":{"labels":{"flip":"%t"}}}`, now))
 		case "sets":
@@ -86,17 +86,17 @@ func (s *sentinel) flip(w *world, resources []string) {
 			w.must(http.MethodPatch, sets+"/sentinel-set", fmt.Sprintf(`{"spec":{"clusterSelector":{"labelSelector":{"matchLabels":{"sentinel":%q}}}}}`, value))
 		case "bindings":
 			if now {
-				w.setUp(bindings(sentinelHome), newBinding("sentinel-binding"))
+				w.createIfMissing(bindings(sentinelNamespace), newBinding("sentinel-binding"))
 			} else {
-				w.must(http.MethodDelete, bindings(sentinelHome)+"/sentinel-binding", "")
+				w.must(http.MethodDelete, bindings(sentinelNamespace)+"/sentinel-binding", "")
 			}
 		case "decisions":
-			w.must(http.MethodDelete, decisions(sentinelHome)+"/decisions-decision-1", "")
+			w.must(http.MethodDelete, decisions(sentinelNamespace)+"/decisions-decision-1", "")
 			now = true // it is put back
 		}
 		want := map[bool]string{true: sentinelCluster}[now]
-		hubtest.Eventually(w.t, soon, func(context.Context) error {
-			if got := w.follower.has(sentinelHome, resource); got != want {
+		hubtest.Eventually(w.t, testTimeout, func(context.Context) error {
+			if got := w.follower.clusters(sentinelNamespace, resource); got != want {
 				return fmt.Errorf("the manager has not seen a change of %s: the sentinel has [%s], want [%s]", resource, got, want)
 			}
 			return nil

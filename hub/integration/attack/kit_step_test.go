@@ -8,10 +8,10 @@ import (
 
 // step is one random thing that happens.
 type step struct {
-	*world
-	// me is the tenant whose users act, or that something happens to; other is another one.
-	me, other *tenant
-	touched   []string
+	*testHub
+	// tenant is the tenant whose users act, or that something happens to; other is another one.
+	tenant, otherTenant *tenant
+	touched             []string
 	// down says that the manager was ended, so that what it must check is refused as a failure.
 	down bool
 }
@@ -21,46 +21,46 @@ type action struct {
 	name string
 	// weight is how often it is drawn, in comparison.
 	weight int
-	// both says that it happens to other too.
-	both bool
-	do   func(*step)
+	// bothTenants says that it happens to other too.
+	bothTenants bool
+	do          func(*step)
 }
 
 // step draws an action and a tenant, lets it happen, and checks what came of it.
-func (w *world) step() {
+func (w *testHub) step() {
 	w.t.Helper()
 	w.number++
-	chosen := w.draw()
+	chosen := w.pickAction()
 	first := w.random.IntN(len(w.tenants))
 	second := (first + 1 + w.random.IntN(len(w.tenants)-1)) % len(w.tenants)
-	s := &step{world: w, me: w.tenants[first], other: w.tenants[second]}
-	w.say("%s: %s", s.me.set, chosen.name)
-	free := map[string]bool{sentinelHome: true, "audit": true}
-	for _, namespace := range s.me.namespaces {
+	s := &step{testHub: w, tenant: w.tenants[first], otherTenant: w.tenants[second]}
+	w.logf("%s: %s", s.tenant.set, chosen.name)
+	free := map[string]bool{sentinelNamespace: true, "audit": true}
+	for _, namespace := range s.tenant.namespaces {
 		free[namespace] = true
 	}
-	for _, namespace := range s.other.namespaces {
-		free[namespace] = free[namespace] || chosen.both
+	for _, namespace := range s.otherTenant.namespaces {
+		free[namespace] = free[namespace] || chosen.bothTenants
 	}
 	w.follower.begin(free)
 	chosen.do(s)
 	if !s.down {
-		w.probe()
+		w.checkLatency()
 	}
-	s.settleNow()
+	s.awaitEffects()
 	for _, moved := range w.follower.end() {
 		w.t.Errorf("a decision of another tenant moved: %s", moved)
 	}
 }
 
-// settleNow waits until all that was done in the step so far has had its effect.
-func (s *step) settleNow() {
+// awaitEffects waits until all that was done in the step so far has had its effect.
+func (s *step) awaitEffects() {
 	s.t.Helper()
-	s.settle(append(s.touched, "placements")...)
+	s.awaitIdle(append(s.touched, "placements")...)
 	s.touched = nil
 }
 
-func (w *world) draw() action {
+func (w *testHub) pickAction() action {
 	total := 0
 	for _, one := range actions {
 		total += one.weight
@@ -80,15 +80,15 @@ var sentinels = map[string]string{
 	"managedclustersetbindings": "bindings", "placementdecisions": "decisions",
 }
 
-// try sends a request. What comes of it is checked after the step; only a failure of the hub is one at once.
-func (s *step) try(who *actor, method, path, kind, body string, headers ...string) reply {
+// request sends a request. What comes of it is checked after the step; only a failure of the hub is one at once.
+func (s *step) request(who *user, method, path, kind, body string, headers ...string) apiResponse {
 	s.t.Helper()
 	if resource, watched := sentinels[resourceIn(path)]; watched {
 		s.touched = append(s.touched, resource)
 	}
 	got, err := who.send(s.t.Context(), method, path, kind, body, headers...)
 	const most = 400
-	s.say("  %s: %s %s %.*s -> %d %.*s %v", who.name, method, path, most, body, got.code, most, got.message, err)
+	s.logf("  %s: %s %s %.*s -> %d %.*s %v", who.name, method, path, most, body, got.code, most, got.message, err)
 	s.tried[fmt.Sprintf("%s %s: %d", method, resourceIn(path), got.code)]++
 	if err != nil || got.code >= http.StatusInternalServerError && !s.down {
 		s.t.Errorf("the hub failed: %s: %s %s: %d %s %v", who.name, method, path, got.code, got.message, err)
@@ -96,10 +96,10 @@ func (s *step) try(who *actor, method, path, kind, body string, headers ...strin
 	return got
 }
 
-// illegal is try for what must not be carried out.
-func (s *step) illegal(who *actor, method, path, kind, body string, headers ...string) {
+// requestForbidden is try for what must not be carried out.
+func (s *step) requestForbidden(who *user, method, path, kind, body string, headers ...string) {
 	s.t.Helper()
-	if got := s.try(who, method, path, kind, body, headers...); got.code < http.StatusBadRequest {
+	if got := s.request(who, method, path, kind, body, headers...); got.code < http.StatusBadRequest {
 		s.t.Errorf("%s may not, and could: %s %s %s", who.name, method, path, body)
 	}
 }
@@ -116,13 +116,13 @@ func resourceIn(path string) string {
 	return parts[min(len(parts)-1, 4)]
 }
 
-// one returns one of some values.
-func one[T any](s *step, of ...T) T { return of[s.random.IntN(len(of))] }
+// pick returns one of some values.
+func pick[T any](s *step, of ...T) T { return of[s.random.IntN(len(of))] }
 
-// person returns one of the tenant's people.
-func (s *step) person() *actor { return one(s, s.me.editor, s.me.binder, s.me.admin) }
+// user returns one of the tenant's people.
+func (s *step) user() *user { return pick(s, s.tenant.editor, s.tenant.binder, s.tenant.admin) }
 
-func (s *step) namespace() string { return one(s, s.me.namespaces...) }
+func (s *step) namespace() string { return pick(s, s.tenant.namespaces...) }
 
 // placement returns the name of a placement of the pool.
 func (s *step) placement() string { return fmt.Sprintf("p-%d", s.random.IntN(placementPool)) }

@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	// soon is far more than anything here needs on an idle machine: what is waited for is never a matter of speed.
-	soon = 2 * time.Minute
-	// inTime is how soon the hub answers, on a machine that is not busy with something else; see world.probe.
-	inTime = time.Second
+	// testTimeout is far more than anything here needs on an idle machine: what is waited for is never a matter of speed.
+	testTimeout = 2 * time.Minute
+	// latencyLimit is how soon the hub answers, on a machine that is not busy with something else; see world.probe.
+	latencyLimit = time.Second
 	// steps is how long a run is, and longSteps how long one of make long is.
 	steps, longSteps = 500, 10_000
 )

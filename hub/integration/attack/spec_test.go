@@ -10,43 +10,43 @@ import (
 func (s *step) spec() object {
 	out := object{}
 	parts := []func(object){
-		func(o object) { o["numberOfClusters"] = one(s, 0, 1, 2, 3, 100, 2147483647) },
+		func(o object) { o["numberOfClusters"] = pick(s, 0, 1, 2, 3, 100, 2147483647) },
 		func(o object) {
-			o["clusterSets"] = one(s, []string{s.me.set}, []string{s.other.set}, []string{s.me.set, s.other.set, "global"}, []string{"default"}, []string{"nowhere"})
+			o["clusterSets"] = pick(s, []string{s.tenant.set}, []string{s.otherTenant.set}, []string{s.tenant.set, s.otherTenant.set, "global"}, []string{"default"}, []string{"nowhere"})
 		},
 		func(o object) { o["predicates"] = []object{s.predicate()} },
 		func(o object) { o["predicates"] = []object{s.predicate(), s.predicate()} },
 		func(o object) {
-			o["tolerations"] = []object{one(s, object{"operator": "Exists"}, object{"key": "gpu", "operator": "Exists", "tolerationSeconds": 864000},
+			o["tolerations"] = []object{pick(s, object{"operator": "Exists"}, object{"key": "gpu", "operator": "Exists", "tolerationSeconds": 864000},
 				object{"key": "gpu", "operator": "Equal", "value": "x", "effect": "NoSelect", "tolerationSeconds": 0},
 				object{"key": group + "/unavailable", "operator": "Exists"})}
 		},
 		func(o object) {
-			o["prioritizerPolicy"] = object{"mode": one(s, "Additive", "Exact"), "configurations": []object{
-				{"weight": one(s, -10, 0, 5), "scoreCoordinate": one(s, object{"builtIn": "Balance"}, object{"builtIn": "Steady"},
+			o["prioritizerPolicy"] = object{"mode": pick(s, "Additive", "Exact"), "configurations": []object{
+				{"weight": pick(s, -10, 0, 5), "scoreCoordinate": pick(s, object{"builtIn": "Balance"}, object{"builtIn": "Steady"},
 					object{"builtIn": "ResourceAllocatableMemory"}, object{"builtIn": "Spread"},
 					object{"type": "AddOn", "addOn": object{"resourceName": "load", "scoreName": "free"}})},
 			}}
 		},
 		func(o object) {
-			o["decisionStrategy"] = object{"groupStrategy": object{"clustersPerDecisionGroup": one[any](s, 1, 2, "25%", "100%"), "decisionGroups": one(s, []object{},
+			o["decisionStrategy"] = object{"groupStrategy": object{"clustersPerDecisionGroup": pick[any](s, 1, 2, "25%", "100%"), "decisionGroups": pick(s, []object{},
 				[]object{{"groupName": "canary", "groupClusterSelector": object{"labelSelector": object{"matchLabels": object{"size": "s"}}}}},
 				[]object{{"groupName": "all", "groupClusterSelector": object{}}, {"groupName": "all", "groupClusterSelector": object{}}})}}
 		},
 		func(o object) {
-			o["spreadPolicy"] = one(s, object{"antiAffinity": []object{{"topologyKey": "size", "topologyKeyType": "Label"}}},
-				object{"spreadConstraints": []object{{"topologyKey": "zone", "topologyKeyType": "Claim", "maxSkew": 1, "whenUnsatisfiable": one(s, "DoNotSchedule", "ScheduleAnyway")}}})
+			o["spreadPolicy"] = pick(s, object{"antiAffinity": []object{{"topologyKey": "size", "topologyKeyType": "Label"}}},
+				object{"spreadConstraints": []object{{"topologyKey": "zone", "topologyKeyType": "Claim", "maxSkew": 1, "whenUnsatisfiable": pick(s, "DoNotSchedule", "ScheduleAnyway")}}})
 		},
 		func(o object) {
 			o["tiers"] = []object{{"name": "near", "clusterSelector": s.selector()}, {"name": "far", "clusterSelector": s.selector()}}
 		},
 		func(o object) {
-			o["disruptionPolicy"] = object{"maxUnavailable": one[any](s, 1, "50%"), "interval": "24h"}
+			o["disruptionPolicy"] = object{"maxUnavailable": pick[any](s, 1, "50%"), "interval": "24h"}
 		},
 		func(o object) { o["sortBy"], o["scoreRateLimit"] = "Score", "24h" },
 	}
 	for range s.random.IntN(4) {
-		one(s, parts...)(out)
+		pick(s, parts...)(out)
 	}
 	return out
 }
@@ -57,14 +57,14 @@ func (s *step) predicate() object { return object{"requiredClusterSelector": s.s
 func (s *step) selector() object {
 	switch s.random.IntN(5) {
 	case 0:
-		return object{"clusterNames": []string{s.cluster(s.me), s.cluster(s.other), "sentinel-c"}}
+		return object{"clusterNames": []string{s.cluster(s.tenant), s.cluster(s.otherTenant), "sentinel-c"}}
 	case 1:
-		return object{"labelSelector": one(s, object{}, object{"matchLabels": object{"size": "s"}},
-			object{"matchExpressions": []object{{"key": group + "/clusterset", "operator": "In", "values": []string{s.other.set, s.me.set}}}})}
+		return object{"labelSelector": pick(s, object{}, object{"matchLabels": object{"size": "s"}},
+			object{"matchExpressions": []object{{"key": group + "/clusterset", "operator": "In", "values": []string{s.otherTenant.set, s.tenant.set}}}})}
 	case 2:
-		return object{"claimSelector": object{"matchExpressions": []object{{"key": "zone", "operator": one(s, "DoesNotExist", "Exists")}}}}
+		return object{"claimSelector": object{"matchExpressions": []object{{"key": "zone", "operator": pick(s, "DoesNotExist", "Exists")}}}}
 	case 3:
-		return cel(one(s, expressions(s)...))
+		return cel(pick(s, expressions(s)...))
 	default:
 		return object{}
 	}
@@ -78,17 +78,17 @@ func cel(expressions ...string) object {
 func expressions(s *step) []string {
 	return []string{
 		`true`, `managedCluster.metadata.labels["size"] == "s"`, `managedCluster.metadata.labels["absent"] == "x"`,
-		`managedCluster.metadata.name.startsWith("` + s.other.set + `")`, `managedCluster.scores("load").size() > 0`,
+		`managedCluster.metadata.name.startsWith("` + s.otherTenant.set + `")`, `managedCluster.scores("load").size() > 0`,
 		`managedCluster.spec.taints.all(t, t.key != "gpu")`, `managedCluster.claim("zone").parseJSON() == {}`, `has(managedCluster.status.capacity)`,
 	}
 }
 
-// bomb returns expressions that would take long, or take much, if nothing bounded them.
-func (s *step) bomb() []string {
+// costlyExpressions returns expressions that would take long, or take much, if nothing bounded them.
+func (s *step) costlyExpressions() []string {
 	list := "[" + strings.Repeat("1,", 90) + "1]"
 	nested := strings.Repeat("[", 900) + strings.Repeat("]", 900)
 	long := strings.Repeat("a", 1000)
-	one := one(s,
+	one := pick(s,
 		list+".all(a, "+list+".all(b, "+list+".all(c, a + b + c > 0)))",
 		list+`.all(a, '`+nested+`'.parseJSON() != null)`,
 		list+`.all(a, '`+long+`'.reverse().reverse().reverse().size() > 0)`,

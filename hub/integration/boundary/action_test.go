@@ -35,9 +35,9 @@ const (
 type action struct {
 	// ready prepares the hub, beyond the cluster edge, which is new each time.
 	ready func(t *testing.T)
-	try   func(t *testing.T, who person) answer
+	try   func(t *testing.T, who user) apiResponse
 	// found says what is there after the attempt.
-	found func(t *testing.T, got answer) string
+	found func(t *testing.T, got apiResponse) string
 	// untouched is what is there when nothing has happened.
 	untouched string
 }
@@ -45,66 +45,66 @@ type action struct {
 // actions have what there is in the hub of the table by its name.
 var actions = map[string]action{
 	createCluster: {
-		ready:     func(t *testing.T) { root(t).remove(t, clusters+"/fresh") },
-		try:       func(t *testing.T, who person) answer { return who.create(t, clusters, cluster("fresh", "team")) },
-		found:     func(t *testing.T, _ answer) string { return membership(t, "fresh") },
+		ready:     func(t *testing.T) { adminUser(t).remove(t, clusters+"/fresh") },
+		try:       func(t *testing.T, who user) apiResponse { return who.create(t, clusters, cluster("fresh", "team")) },
+		found:     func(t *testing.T, _ apiResponse) string { return membershipText(t, "fresh") },
 		untouched: "fresh is not there",
 	},
 	relabelCluster: {
-		try:       changing(`{"metadata":{"labels":{"` + setLabel + `":"other"}}}`),
-		found:     func(t *testing.T, _ answer) string { return membership(t, "edge") },
+		try:       updateEdge(`{"metadata":{"labels":{"` + setLabel + `":"other"}}}`),
+		found:     func(t *testing.T, _ apiResponse) string { return membershipText(t, "edge") },
 		untouched: "edge is in team",
 	},
 	unlabelCluster: {
-		try:       changing(`{"metadata":{"labels":{"` + setLabel + `":null}}}`),
-		found:     func(t *testing.T, _ answer) string { return membership(t, "edge") },
+		try:       updateEdge(`{"metadata":{"labels":{"` + setLabel + `":null}}}`),
+		found:     func(t *testing.T, _ apiResponse) string { return membershipText(t, "edge") },
 		untouched: "edge is in team",
 	},
 	taintCluster: {
-		try:       changing(`{"spec":{"taints":[{"key":"maintenance","effect":"NoSelect"}]}}`),
+		try:       updateEdge(`{"spec":{"taints":[{"key":"maintenance","effect":"NoSelect"}]}}`),
 		found:     taintOfEdge,
 		untouched: "edge has no taint",
 	},
 	labelCluster: {
-		try: changing(`{"metadata":{"labels":{"tier":"gold"}}}`),
-		found: func(t *testing.T, _ answer) string {
-			return "edge is of tier " + stored(t, clusters+"/edge").label("tier")
+		try: updateEdge(`{"metadata":{"labels":{"tier":"gold"}}}`),
+		found: func(t *testing.T, _ apiResponse) string {
+			return "edge is of tier " + getObject(t, clusters+"/edge").label("tier")
 		},
 		untouched: "edge is of tier ",
 	},
 	deleteCluster: {
-		try:       func(t *testing.T, who person) answer { return who.remove(t, clusters+"/edge") },
-		found:     func(t *testing.T, _ answer) string { return presence(t, clusters+"/edge") },
+		try:       func(t *testing.T, who user) apiResponse { return who.remove(t, clusters+"/edge") },
+		found:     func(t *testing.T, _ apiResponse) string { return presenceText(t, clusters+"/edge") },
 		untouched: "edge is there",
 	},
 	reportHealth: {
-		try:       changing(`{"spec":{"taints":[{"key":"` + unreachable + `","effect":"NoSelect"}]}}`),
+		try:       updateEdge(`{"spec":{"taints":[{"key":"` + unreachable + `","effect":"NoSelect"}]}}`),
 		found:     taintOfEdge,
 		untouched: "edge has no taint",
 	},
 	acceptCluster: {
-		try:       changing(`{"spec":{"hubAcceptsClient":true}}`),
-		found:     acceptance,
+		try:       updateEdge(`{"spec":{"hubAcceptsClient":true}}`),
+		found:     acceptedText,
 		untouched: "edge is not accepted",
 	},
 	createSet: {
-		ready:     func(t *testing.T) { root(t).remove(t, sets+"/mine") },
-		try:       func(t *testing.T, who person) answer { return who.create(t, sets, set("mine")) },
-		found:     func(t *testing.T, _ answer) string { return presence(t, sets+"/mine") },
+		ready:     func(t *testing.T) { adminUser(t).remove(t, sets+"/mine") },
+		try:       func(t *testing.T, who user) apiResponse { return who.create(t, sets, set("mine")) },
+		found:     func(t *testing.T, _ apiResponse) string { return presenceText(t, sets+"/mine") },
 		untouched: "mine is gone",
 	},
 	bindSet: {
-		ready: func(t *testing.T) { root(t).remove(t, bindings("shop")+"/team") },
-		try:   func(t *testing.T, who person) answer { return who.create(t, bindings("shop"), binding("team")) },
-		found: func(t *testing.T, _ answer) string {
-			list := stored(t, bindings("shop"))
+		ready: func(t *testing.T) { adminUser(t).remove(t, bindings("shop")+"/team") },
+		try:   func(t *testing.T, who user) apiResponse { return who.create(t, bindings("shop"), binding("team")) },
+		found: func(t *testing.T, _ apiResponse) string {
+			list := getObject(t, bindings("shop"))
 			return strings.Join(append(list.names(), "is bound to shop"), " ")
 		},
 		untouched: "is bound to shop",
 	},
 	viewSet: {
-		try: func(t *testing.T, who person) answer { return who.read(t, sets+"/team") },
-		found: func(_ *testing.T, got answer) string {
+		try: func(t *testing.T, who user) apiResponse { return who.read(t, sets+"/team") },
+		found: func(_ *testing.T, got apiResponse) string {
 			if name, shown := got.body.at("metadata.name").(string); shown {
 				return name + " is shown"
 			}
@@ -113,24 +113,24 @@ var actions = map[string]action{
 	},
 	createPlacement: {
 		ready: func(t *testing.T) {
-			root(t).remove(t, placements("shop")+"/web")
-			root(t).create(t, bindings("shop"), binding("team"))
+			adminUser(t).remove(t, placements("shop")+"/web")
+			adminUser(t).create(t, bindings("shop"), binding("team"))
 		},
-		try: func(t *testing.T, who person) answer {
+		try: func(t *testing.T, who user) apiResponse {
 			return who.create(t, placements("shop"), placement("web", object{}))
 		},
-		found:     selection,
+		found:     selectionText,
 		untouched: "nothing is placed",
 	},
 	listViews: {
 		ready: func(t *testing.T) {
-			root(t).remove(t, clusters+"/edge")
-			sees(t, root(t), clusterViews, "vault") // so that the edge that is seen is not that of the row before
-			root(t).create(t, clusters, cluster("edge", "team")).ok(t)
-			sees(t, root(t), setViews, "default", "global", "other", "team")
-			sees(t, root(t), clusterViews, "edge", "vault")
+			adminUser(t).remove(t, clusters+"/edge")
+			awaitVisible(t, adminUser(t), clusterViews, "vault") // so that the edge that is seen is not that of the row before
+			adminUser(t).create(t, clusters, cluster("edge", "team")).expectSuccess(t)
+			awaitVisible(t, adminUser(t), setViews, "default", "global", "other", "team")
+			awaitVisible(t, adminUser(t), clusterViews, "edge", "vault")
 		},
-		try: func(t *testing.T, who person) answer {
+		try: func(t *testing.T, who user) apiResponse {
 			out, more := who.read(t, setViews), who.read(t, clusterViews)
 			if out.Code != more.Code {
 				return more
@@ -138,61 +138,61 @@ var actions = map[string]action{
 			out.body["clusters"] = more.body.names()
 			return out
 		},
-		found: func(_ *testing.T, got answer) string {
+		found: func(_ *testing.T, got apiResponse) string {
 			return fmt.Sprintf("sets %v, clusters %v", got.body.names(), got.body["clusters"])
 		},
 	},
 	deleteSet: {
-		try: func(t *testing.T, who person) answer { return who.remove(t, sets+"/team") },
-		found: func(t *testing.T, got answer) string {
+		try: func(t *testing.T, who user) apiResponse { return who.remove(t, sets+"/team") },
+		found: func(t *testing.T, got apiResponse) string {
 			if got.Code != http.StatusOK {
-				return presence(t, sets+"/team")
+				return presenceText(t, sets+"/team")
 			}
 			for _, level := range levels {
-				becomes(t, clusterRoles+"/"+roleOf(level, "team"), "reason", "NotFound")
+				awaitValue(t, clusterRoles+"/"+roleOf(level, "team"), "reason", "NotFound")
 			}
-			return presence(t, sets+"/team") + ", and so are its roles"
+			return presenceText(t, sets+"/team") + ", and so are its roles"
 		},
 		untouched: "team is there",
 	},
 }
 
-// changing puts back the cluster edge with a change. Agents may update and not patch.
-func changing(patch string) func(*testing.T, person) answer {
-	return func(t *testing.T, who person) answer {
+// updateEdge puts back the cluster edge with a change. Agents may update and not patch.
+func updateEdge(patch string) func(*testing.T, user) apiResponse {
+	return func(t *testing.T, who user) apiResponse {
 		return who.rewrite(t, clusters+"/edge", patch)
 	}
 }
 
-func membership(t *testing.T, name string) string {
+func membershipText(t *testing.T, name string) string {
 	t.Helper()
-	got := root(t).read(t, clusters+"/"+name)
+	got := adminUser(t).read(t, clusters+"/"+name)
 	if got.Code == http.StatusNotFound {
 		return name + " is not there"
 	}
-	return name + " is in " + got.ok(t).label(setLabel)
+	return name + " is in " + got.expectSuccess(t).label(setLabel)
 }
 
-func acceptance(t *testing.T, _ answer) string {
+func acceptedText(t *testing.T, _ apiResponse) string {
 	t.Helper()
-	if stored(t, clusters+"/edge").at("spec.hubAcceptsClient") == true {
+	if getObject(t, clusters+"/edge").at("spec.hubAcceptsClient") == true {
 		return "edge is accepted"
 	}
 	return "edge is not accepted"
 }
 
-func presence(t *testing.T, path string) string {
+func presenceText(t *testing.T, path string) string {
 	t.Helper()
 	name := path[strings.LastIndex(path, "/")+1:]
-	if root(t).read(t, path).Code == http.StatusNotFound {
+	if adminUser(t).read(t, path).Code == http.StatusNotFound {
 		return name + " is gone"
 	}
 	return name + " is there"
 }
 
-func taintOfEdge(t *testing.T, _ answer) string {
+func taintOfEdge(t *testing.T, _ apiResponse) string {
 	t.Helper()
-	taints, _ := stored(t, clusters+"/edge").at("spec.taints").([]any)
+	taints, _ := getObject(t, clusters+"/edge").at("spec.taints").([]any)
 	if len(taints) == 0 {
 		return "edge has no taint"
 	}
@@ -204,21 +204,21 @@ func taintOfEdge(t *testing.T, _ answer) string {
 	return fmt.Sprintf("edge has %v:%v since %s", taint["key"], taint["effect"], since)
 }
 
-// selection says what the placement web has, once it has something.
-func selection(t *testing.T, got answer) string {
+// selectionText says what the placement web has, once it has something.
+func selectionText(t *testing.T, got apiResponse) string {
 	t.Helper()
 	if got.Code != http.StatusCreated {
-		return strings.Join(append(stored(t, placements("shop")).names(), "nothing is placed"), " ")
+		return strings.Join(append(getObject(t, placements("shop")).names(), "nothing is placed"), " ")
 	}
-	becomes(t, placements("shop")+"/web", "status.numberOfSelectedClusters", float64(1))
-	return fmt.Sprint("web selects ", chosen(t, "shop", "web"))
+	awaitValue(t, placements("shop")+"/web", "status.numberOfSelectedClusters", float64(1))
+	return fmt.Sprint("web selects ", selectedClusters(t, "shop", "web"))
 }
 
-// sees waits until somebody sees exactly these in a view.
-func sees(t *testing.T, who person, view string, want ...string) {
+// awaitVisible waits until somebody sees exactly these in a view.
+func awaitVisible(t *testing.T, who user, view string, want ...string) {
 	t.Helper()
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
-		got, err := who.ask(ctx, http.MethodGet, view, "", nil)
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		got, err := who.do(ctx, http.MethodGet, view, "", nil)
 		if err == nil && !slices.Equal(got.body.names(), want) {
 			err = fmt.Errorf("%s sees %v, want %v", who.name, got.body.names(), want)
 		}

@@ -6,23 +6,23 @@ import (
 	"testing"
 )
 
-// agentOf is who runs in a cluster, with what an agent may do: update the object of that cluster, and its status.
-func agentOf(t *testing.T, cluster string) person {
+// newAgent is who runs in a cluster, with what an agent may do: update the object of that cluster, and its status.
+func newAgent(t *testing.T, cluster string) user {
 	t.Helper()
-	out := named(t, "system:open-cluster-management:"+cluster+":agent", "system:open-cluster-management:"+cluster)
-	bind(t, out.subject(), role(t, to("get,list,watch,update", "managedclusters", cluster), to("update,patch", "managedclusters/status", cluster)))
-	out.may(t, "update", clusters+"/"+cluster)
+	out := newNamedUser(t, "system:open-cluster-management:"+cluster+":agent", "system:open-cluster-management:"+cluster)
+	bindRole(t, out.subject(), role(t, ruleFor("get,list,watch,update", "managedclusters", cluster), ruleFor("update,patch", "managedclusters/status", cluster)))
+	out.awaitAllowed(t, "update", clusters+"/"+cluster)
 	return out
 }
 
 func TestAnAgentWritingAnotherCluster(t *testing.T) {
 	set := newSet(t)
 	own, other := newCluster(t, set), newCluster(t, set)
-	who := agentOf(t, own)
+	who := newAgent(t, own)
 	path := clusters + "/" + other
-	before := stored(t, path)
+	before := getObject(t, path)
 	for _, try := range []struct {
-		got            answer
+		got            apiResponse
 		verb, resource string
 	}{
 		{who.read(t, path), "get", "managedclusters"},
@@ -30,12 +30,12 @@ func TestAnAgentWritingAnotherCluster(t *testing.T) {
 		{who.merge(t, path+"/status", `{"status":{"version":{"kubernetes":"v0"}}}`), "patch", "managedclusters/status"},
 		{who.remove(t, path), "delete", "managedclusters"},
 	} {
-		try.got.is(t, http.StatusForbidden, by(who, noRole(try.verb, try.resource, other)))
+		try.got.expect(t, http.StatusForbidden, forUser(who, noRole(try.verb, try.resource, other)))
 	}
 	// Nor does it put the other's object in the place of its own.
-	who.update(t, clusters+"/"+own, before).is(t, http.StatusBadRequest,
+	who.update(t, clusters+"/"+own, before).expect(t, http.StatusBadRequest,
 		"the name of the object ("+other+") does not match the name on the URL ("+own+")")
-	if after := stored(t, path); after.at("metadata.resourceVersion") != before.at("metadata.resourceVersion") {
+	if after := getObject(t, path); after.at("metadata.resourceVersion") != before.at("metadata.resourceVersion") {
 		t.Errorf("the other cluster became %v", after)
 	}
 }
@@ -45,10 +45,10 @@ const unavailable = "cluster.open-cluster-management.io/unavailable"
 // TestAnAgentChangingItsHealthTaint would bring a cluster that is down back into decisions, or keep it there for longer.
 func TestAnAgentChangingItsHealthTaint(t *testing.T) {
 	own := newCluster(t, newSet(t))
-	who := agentOf(t, own)
+	who := newAgent(t, own)
 	path := clusters + "/" + own
 	down := `{"spec":{"taints":[{"key":"` + unreachable + `","effect":"NoSelect","timeAdded":"2020-01-01T00:00:00Z"}]}}`
-	root(t).merge(t, path, down).ok(t)
+	adminUser(t).merge(t, path, down).expectSuccess(t)
 	for sentence, try := range map[string]struct{ taint, refusal string }{
 		"off":                {``, mayNotReport(own, unreachable)},
 		"its effect":         {`{"key":"` + unreachable + `","effect":"PreferNoSelect"}`, mayNotReport(own, unreachable)},
@@ -57,10 +57,10 @@ func TestAnAgentChangingItsHealthTaint(t *testing.T) {
 		"since another time": {`{"key":"` + unreachable + `","effect":"NoSelect","timeAdded":"2030-01-01T00:00:00Z"}`, mayNotSetTime(own)},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			who.rewrite(t, path, `{"spec":{"taints":[`+try.taint+`]}}`).is(t, http.StatusForbidden, by(who, try.refusal))
+			who.rewrite(t, path, `{"spec":{"taints":[`+try.taint+`]}}`).expect(t, http.StatusForbidden, forUser(who, try.refusal))
 		})
 	}
-	got := object(stored(t, path).at("spec.taints").([]any)[0].(map[string]any))
+	got := object(getObject(t, path).at("spec.taints").([]any)[0].(map[string]any))
 	if got["key"] != unreachable || got["effect"] != "NoSelect" || got["timeAdded"] != "2020-01-01T00:00:00Z" {
 		t.Errorf("the taint became %v", got)
 	}

@@ -8,36 +8,36 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// member is somebody who works in a namespace, with a role of a set that Berth hands out: "admin", "binder" or "viewer".
-func member(t *testing.T, namespace, level, set string) person {
+// newSetMember is somebody who works in a namespace, with a role of a set that Berth hands out: "admin", "binder" or "viewer".
+func newSetMember(t *testing.T, namespace, level, set string) user {
 	t.Helper()
-	out := someone(t, level)
-	bindIn(t, namespace, out.subject(), "edit")
-	bind(t, out.subject(), roleOf(level, set))
-	out.may(t, "create", placements(namespace))
-	out.may(t, "get", sets+"/"+set)
+	out := newUser(t, level)
+	bindRoleIn(t, namespace, out.subject(), "edit")
+	bindRole(t, out.subject(), roleOf(level, set))
+	out.awaitAllowed(t, "create", placements(namespace))
+	out.awaitAllowed(t, "get", sets+"/"+set)
 	return out
 }
 
-// TestTurningABindingToAnotherSet is tried by a binder with a role on top that lets them change bindings.
-func TestTurningABindingToAnotherSet(t *testing.T) {
+// TestChangingTheSetOfABinding is tried by a binder with a role on top that lets them change bindings.
+func TestChangingTheSetOfABinding(t *testing.T) {
 	mine, theirs, namespace := newSet(t), newSet(t), shared.Namespace(t)
-	who := member(t, namespace, "binder", mine)
-	bind(t, who.subject(), role(t, to("get,update,patch", "managedclustersetbindings")))
-	who.may(t, "patch", bindings(namespace))
-	who.create(t, bindings(namespace), binding(mine)).ok(t)
+	who := newSetMember(t, namespace, "binder", mine)
+	bindRole(t, who.subject(), role(t, ruleFor("get,update,patch", "managedclustersetbindings")))
+	who.awaitAllowed(t, "patch", bindings(namespace))
+	who.create(t, bindings(namespace), binding(mine)).expectSuccess(t)
 	path := bindings(namespace) + "/" + mine
 	turn := `{"spec":{"clusterSet":"` + theirs + `"}}`
-	for how, got := range map[string]answer{
+	for how, got := range map[string]apiResponse{
 		"by update":            who.rewrite(t, path, turn),
 		"by merge patch":       who.merge(t, path, turn),
 		"by JSON patch":        who.patch(t, path, `[{"op":"replace","path":"/spec/clusterSet","value":"`+theirs+`"}]`),
 		"by server-side apply": who.apply(t, path, binding(mine).with(t, turn)),
 		"by removing the set":  who.patch(t, path, `[{"op":"remove","path":"/spec/clusterSet"},{"op":"add","path":"/spec/clusterSet","value":"`+theirs+`"}]`),
 	} {
-		t.Run(how, func(t *testing.T) { got.is(t, http.StatusBadRequest, falselyNamed(mine, theirs)) })
+		t.Run(how, func(t *testing.T) { got.expect(t, http.StatusBadRequest, falselyNamed(mine, theirs)) })
 	}
-	if got := stored(t, path).at("spec.clusterSet"); got != mine {
+	if got := getObject(t, path).at("spec.clusterSet"); got != mine {
 		t.Errorf("the binding is of %v, want %s", got, mine)
 	}
 }
@@ -45,59 +45,59 @@ func TestTurningABindingToAnotherSet(t *testing.T) {
 // TestRenamingABinding shows that a binding is the set that it is named after, for good.
 func TestRenamingABinding(t *testing.T) {
 	mine, theirs, namespace := newSet(t), newSet(t), shared.Namespace(t)
-	who := member(t, namespace, "binder", mine)
-	bind(t, who.subject(), role(t, to("get,update,patch", "managedclustersetbindings")))
-	who.may(t, "patch", bindings(namespace))
-	who.create(t, bindings(namespace), binding(mine)).ok(t)
+	who := newSetMember(t, namespace, "binder", mine)
+	bindRole(t, who.subject(), role(t, ruleFor("get,update,patch", "managedclustersetbindings")))
+	who.awaitAllowed(t, "patch", bindings(namespace))
+	who.create(t, bindings(namespace), binding(mine)).expectSuccess(t)
 	own, other := bindings(namespace)+"/"+mine, bindings(namespace)+"/"+theirs
 	rename := `{"metadata":{"name":"` + theirs + `"},"spec":{"clusterSet":"` + theirs + `"}}`
 	const mismatch = "the name of the object (%s) does not match the name on the URL (%s)"
 	for how, try := range map[string]struct {
-		got     answer
+		got     apiResponse
 		code    int
 		message string
 	}{
 		"in its own place":         {who.rewrite(t, own, rename), 400, fmt.Sprintf(mismatch, theirs, mine)},
-		"in the place of another":  {who.update(t, other, stored(t, own).with(t, rename)), 404, titled("managedclustersetbindings", theirs) + " not found"},
+		"in the place of another":  {who.update(t, other, getObject(t, own).with(t, rename)), 404, resourceTitle("managedclustersetbindings", theirs) + " not found"},
 		"by patch":                 {who.merge(t, own, `{"metadata":{"name":"`+theirs+`"}}`), 400, fmt.Sprintf(mismatch, theirs, mine)},
-		"by applying another":      {who.apply(t, other, binding(theirs)), 403, by(who, mayNotBind(theirs))},
-		"by creating another":      {who.create(t, bindings(namespace), binding(theirs)), 403, by(who, mayNotBind(theirs))},
+		"by applying another":      {who.apply(t, other, binding(theirs)), 403, forUser(who, mayNotBind(theirs))},
+		"by creating another":      {who.create(t, bindings(namespace), binding(theirs)), 403, forUser(who, mayNotBind(theirs))},
 		"by creating a false name": {who.create(t, bindings(namespace), binding(mine).with(t, `{"spec":{"clusterSet":"`+theirs+`"}}`)), 400, falselyNamed(mine, theirs)},
 	} {
-		t.Run(how, func(t *testing.T) { try.got.is(t, try.code, try.message) })
+		t.Run(how, func(t *testing.T) { try.got.expect(t, try.code, try.message) })
 	}
-	if got := stored(t, bindings(namespace)).names(); len(got) != 1 || got[0] != mine {
+	if got := getObject(t, bindings(namespace)).names(); len(got) != 1 || got[0] != mine {
 		t.Errorf("the namespace has the bindings %v, want %s alone", got, mine)
 	}
 }
 
-func TestBindingInAnothersNamespace(t *testing.T) {
+func TestBindingInOtherNamespaces(t *testing.T) {
 	mine, home, away := newSet(t), shared.Namespace(t), shared.Namespace(t)
-	who := member(t, home, "binder", mine)
-	who.create(t, bindings(away), binding(mine)).is(t, http.StatusForbidden, by(who, noRoleIn(away, "create", "managedclustersetbindings", "")))
+	who := newSetMember(t, home, "binder", mine)
+	who.create(t, bindings(away), binding(mine)).expect(t, http.StatusForbidden, forUser(who, noRoleIn(away, "create", "managedclustersetbindings", "")))
 }
 
 // TestBindingByARoleBinding is tried by the owner of a namespace, who may hand out any role in it that they hold.
 func TestBindingByARoleBinding(t *testing.T) {
 	set, namespace := newSet(t), shared.Namespace(t)
-	who := someone(t, "owner")
-	bindIn(t, namespace, who.subject(), "admin")
-	bindIn(t, namespace, who.subject(), roleOf("admin", set))
-	bindIn(t, namespace, who.subject(), "cluster-admin")
-	who.may(t, "create", bindings(namespace))
-	who.create(t, bindings(namespace), binding(set)).is(t, http.StatusForbidden, by(who, mayNotBind(set)))
+	who := newUser(t, "owner")
+	bindRoleIn(t, namespace, who.subject(), "admin")
+	bindRoleIn(t, namespace, who.subject(), roleOf("admin", set))
+	bindRoleIn(t, namespace, who.subject(), "cluster-admin")
+	who.awaitAllowed(t, "create", bindings(namespace))
+	who.create(t, bindings(namespace), binding(set)).expect(t, http.StatusForbidden, forUser(who, mayNotBind(set)))
 }
 
 // TestGrantingTheAccountByARoleBinding gives the account of a namespace everything there is, in that namespace.
 func TestGrantingTheAccountByARoleBinding(t *testing.T) {
 	set, sentinel, namespace := newSet(t), newSet(t), shared.Namespace(t)
-	must(t, "/api/v1/namespaces/"+namespace+"/serviceaccounts", object{"metadata": object{"name": "placement"}})
+	mustCreate(t, "/api/v1/namespaces/"+namespace+"/serviceaccounts", object{"metadata": object{"name": "placement"}})
 	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "placement"}
-	bindIn(t, namespace, account, roleOf("admin", set))
-	bindIn(t, namespace, account, "cluster-admin")
-	bind(t, account, roleOf("binder", sentinel)) // whose effect shows that Berth has seen it all
-	becomes(t, bindings(namespace)+"/"+sentinel, "spec.clusterSet", sentinel)
-	if got := stored(t, bindings(namespace)).names(); len(got) != 1 {
+	bindRoleIn(t, namespace, account, roleOf("admin", set))
+	bindRoleIn(t, namespace, account, "cluster-admin")
+	bindRole(t, account, roleOf("binder", sentinel)) // whose effect shows that Berth has seen it all
+	awaitValue(t, bindings(namespace)+"/"+sentinel, "spec.clusterSet", sentinel)
+	if got := getObject(t, bindings(namespace)).names(); len(got) != 1 {
 		t.Errorf("the namespace has the bindings %v, want %s alone", got, sentinel)
 	}
 }

@@ -23,11 +23,11 @@ func refusedCluster(why string) string {
 // TestReservedClusterNamesAreRefused: a cluster of such a name would share the namespace of Kubernetes, Berth or Open Cluster
 // Management, also where the hub chooses the end of the name.
 func TestReservedClusterNamesAreRefused(t *testing.T) {
-	boss := root(t)
+	boss := adminUser(t)
 	for _, name := range []string{
 		"default", "kube-system", "kube-x", "berth-system", "berth-x", "open-cluster-management", "open-cluster-management-hub", "open-cluster-managementx",
 	} {
-		removed(t, clusters+"/"+name)
+		removeAfterTest(t, clusters+"/"+name)
 		got := boss.create(t, clusters, cluster(name, ""))
 		if got.Code != http.StatusUnprocessableEntity || !strings.Contains(got.Message, refusedCluster("metadata.name is reserved")) {
 			t.Errorf("%s: %d %s", name, got.Code, got.Message)
@@ -39,17 +39,17 @@ func TestReservedClusterNamesAreRefused(t *testing.T) {
 		t.Errorf("a generated name: %d %s", got.Code, got.Message)
 	}
 	for _, name := range []string{"kube", "kubernetes", "default-1", "my-kube-system", "berth"} {
-		must(t, clusters, cluster(name, ""))
+		mustCreate(t, clusters, cluster(name, ""))
 	}
 }
 
-// unpoliced runs something while a policy is not in force.
-func unpoliced(t *testing.T, policy string, denied func(ctx context.Context) (bool, error), do func()) {
+// withoutPolicy runs something while a policy is not in force.
+func withoutPolicy(t *testing.T, policy string, denied func(ctx context.Context) (bool, error), do func()) {
 	t.Helper()
 	const collection = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
-	binding := stored(t, collection+"/"+policy)
+	binding := getObject(t, collection+"/"+policy)
 	await := func(want bool) {
-		hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 			got, err := denied(ctx)
 			if err == nil && got != want {
 				err = fmt.Errorf("denied: %t, want %t", got, want)
@@ -57,20 +57,20 @@ func unpoliced(t *testing.T, policy string, denied func(ctx context.Context) (bo
 			return err
 		})
 	}
-	root(t).remove(t, collection+"/"+policy).ok(t)
+	adminUser(t).remove(t, collection+"/"+policy).expectSuccess(t)
 	defer await(true)
 	defer func() {
 		fresh := object{
 			"apiVersion": binding["apiVersion"], "kind": binding["kind"], "metadata": object{"name": policy}, "spec": binding["spec"],
 		}
-		root(t).create(t, collection, fresh).ok(t)
+		adminUser(t).create(t, collection, fresh).expectSuccess(t)
 	}()
 	await(false)
 	do()
 }
 
-// many returns so many labels or annotations.
-func many(count int) object {
+// manyEntries returns so many labels or annotations.
+func manyEntries(count int) object {
 	out := object{}
 	for i := range count {
 		out[fmt.Sprintf("n%05d", i)] = ""
@@ -81,7 +81,7 @@ func many(count int) object {
 // TestLabelsAndAnnotationsAreBounded: each one costs every reader of the cluster. A cluster that has more may be changed, and
 // lose some, and gains none.
 func TestLabelsAndAnnotationsAreBounded(t *testing.T) {
-	boss := root(t)
+	boss := adminUser(t)
 	for field, limit := range map[string]int{"labels": 1_000, "annotations": 200} {
 		t.Run(field, func(t *testing.T) {
 			singular := strings.TrimSuffix(field, "s")
@@ -89,10 +89,10 @@ func TestLabelsAndAnnotationsAreBounded(t *testing.T) {
 			why := refusedCluster(fmt.Sprintf("metadata.%s would have more than %d entries%s; add no further %s, or take some away first", field, limit, beside, singular))
 			full := func(name string, count int) object {
 				out := cluster(name, "")
-				out["metadata"] = object{"name": name, field: many(count)}
+				out["metadata"] = object{"name": name, field: manyEntries(count)}
 				return out
 			}
-			tooMany := func(got answer) {
+			tooMany := func(got apiResponse) {
 				t.Helper()
 				if got.Code != http.StatusUnprocessableEntity || !strings.Contains(got.Message, why) {
 					t.Errorf("%d: %s, want %s", got.Code, got.Message, why)
@@ -100,21 +100,21 @@ func TestLabelsAndAnnotationsAreBounded(t *testing.T) {
 			}
 			tooMany(boss.create(t, clusters, full(unique("cluster"), limit+1)))
 			tooMany(boss.create(t, clusters, full(unique("cluster"), 20_000)))
-			path := must(t, clusters, full(unique("cluster"), limit)) // and the default set
+			path := mustCreate(t, clusters, full(unique("cluster"), limit)) // and the default set
 			tooMany(boss.merge(t, path, `{"metadata":{"`+field+`":{"another":""}}}`))
 
 			large := unique("cluster")
-			removed(t, clusters+"/"+large)
-			unpoliced(t, "berth-clusters", func(ctx context.Context) (bool, error) {
-				got, err := boss.ask(ctx, http.MethodPost, clusters+"?dryRun=All", "application/json", cluster("kube-x", ""))
+			removeAfterTest(t, clusters+"/"+large)
+			withoutPolicy(t, "berth-clusters", func(ctx context.Context) (bool, error) {
+				got, err := boss.do(ctx, http.MethodPost, clusters+"?dryRun=All", "application/json", cluster("kube-x", ""))
 				return got.Code == http.StatusUnprocessableEntity, err
-			}, func() { boss.create(t, clusters, full(large, 2_000)).ok(t) })
+			}, func() { boss.create(t, clusters, full(large, 2_000)).expectSuccess(t) })
 			path = clusters + "/" + large
 			tooMany(boss.merge(t, path, `{"metadata":{"`+field+`":{"another":""}}}`))
 			tooMany(boss.merge(t, path, `{"metadata":{"`+field+`":{"another":"","n00001":null}}}`))
-			boss.merge(t, path, `{"spec":{"leaseDurationSeconds":61}}`).ok(t)
-			boss.merge(t, path, `{"metadata":{"`+field+`":{"n00002":"changed"}}}`).ok(t)
-			boss.merge(t, path, `{"metadata":{"`+field+`":{"n00001":null}}}`).ok(t)
+			boss.merge(t, path, `{"spec":{"leaseDurationSeconds":61}}`).expectSuccess(t)
+			boss.merge(t, path, `{"metadata":{"`+field+`":{"n00002":"changed"}}}`).expectSuccess(t)
+			boss.merge(t, path, `{"metadata":{"`+field+`":{"n00001":null}}}`).expectSuccess(t)
 		})
 	}
 }
@@ -122,9 +122,9 @@ func TestLabelsAndAnnotationsAreBounded(t *testing.T) {
 // TestNoClusterReportsAQuantityThatCannotBeRead: a quantity with millions of digits behind the point takes every client that
 // reads the cluster minutes and gigabytes.
 func TestNoClusterReportsAQuantityThatCannotBeRead(t *testing.T) {
-	boss := root(t)
-	path := must(t, clusters, cluster(unique("cluster"), "")) + "/status"
-	report := func(field, amount string) answer {
+	boss := adminUser(t)
+	path := mustCreate(t, clusters, cluster(unique("cluster"), "")) + "/status"
+	report := func(field, amount string) apiResponse {
 		return boss.merge(t, path, `{"status":{"`+field+`":{"memory":`+amount+`}}}`)
 	}
 	for _, field := range []string{"allocatable", "capacity"} {
@@ -135,46 +135,46 @@ func TestNoClusterReportsAQuantityThatCannotBeRead(t *testing.T) {
 			}
 		}
 		for _, amount := range []string{`"64Gi"`, `"1e3"`, `"1E"`, `"1Ei"`, `"1500m"`, `4`, `"1e-9"`} {
-			report(field, amount).ok(t)
+			report(field, amount).expectSuccess(t)
 		}
 	}
 }
 
 // TestAcceptingAClusterNamedLikeATeamsNamespace would let the cluster's agent work among the team's objects.
 func TestAcceptingAClusterNamedLikeATeamsNamespace(t *testing.T) {
-	boss := root(t)
+	boss := adminUser(t)
 	name := shared.Namespace(t)
 	advice := fmt.Sprintf("the namespace %q exists and is not labelled as this cluster's; if it is meant for the agent of this cluster, "+
 		"label it open-cluster-management.io/cluster-name=%s, else give the cluster another name", name, name)
 	refused := fmt.Sprintf("admission webhook %q denied the request: %s is forbidden: spec.hubAcceptsClient cannot be turned on: %s",
-		"managedclusters."+group, titled("managedclusters", name), advice)
+		"managedclusters."+group, resourceTitle("managedclusters", name), advice)
 	accepted := cluster(name, "").with(t, `{"spec":{"hubAcceptsClient":true}}`)
-	boss.create(t, clusters, accepted).is(t, http.StatusForbidden, refused)
+	boss.create(t, clusters, accepted).expect(t, http.StatusForbidden, refused)
 
 	got := boss.create(t, clusters, cluster(name, ""))
-	got.ok(t)
-	removed(t, clusters+"/"+name)
+	got.expectSuccess(t)
+	removeAfterTest(t, clusters+"/"+name)
 	if diff := cmp.Diff([]string{"the cluster cannot be accepted as it is: " + advice}, got.Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	accept := `{"spec":{"hubAcceptsClient":true}}`
-	boss.merge(t, clusters+"/"+name, accept).is(t, http.StatusForbidden, refused)
-	boss.merge(t, namespaces+"/"+name, `{"metadata":{"labels":{"open-cluster-management.io/cluster-name":"`+name+`"}}}`).ok(t)
-	boss.merge(t, clusters+"/"+name, accept).ok(t)
-	boss.merge(t, namespaces+"/"+name, `{"metadata":{"labels":{"open-cluster-management.io/cluster-name":null}}}`).ok(t)
-	boss.merge(t, clusters+"/"+name, `{"metadata":{"labels":{"a":"b"}},"spec":{"leaseDurationSeconds":61}}`).ok(t) // it stays accepted
+	boss.merge(t, clusters+"/"+name, accept).expect(t, http.StatusForbidden, refused)
+	boss.merge(t, namespaces+"/"+name, `{"metadata":{"labels":{"open-cluster-management.io/cluster-name":"`+name+`"}}}`).expectSuccess(t)
+	boss.merge(t, clusters+"/"+name, accept).expectSuccess(t)
+	boss.merge(t, namespaces+"/"+name, `{"metadata":{"labels":{"open-cluster-management.io/cluster-name":null}}}`).expectSuccess(t)
+	boss.merge(t, clusters+"/"+name, `{"metadata":{"labels":{"a":"b"}},"spec":{"leaseDurationSeconds":61}}`).expectSuccess(t) // it stays accepted
 
 	simulated := shared.Namespace(t)
-	must(t, clusters, cluster(simulated, "").with(t, `{"metadata":{"annotations":{"berth-project.io/simulated":"true"}},"spec":{"hubAcceptsClient":true}}`))
-	boss.merge(t, clusters+"/"+simulated, `{"metadata":{"annotations":{"berth-project.io/simulated":null}}}`).is(t, http.StatusForbidden,
+	mustCreate(t, clusters, cluster(simulated, "").with(t, `{"metadata":{"annotations":{"berth-project.io/simulated":"true"}},"spec":{"hubAcceptsClient":true}}`))
+	boss.merge(t, clusters+"/"+simulated, `{"metadata":{"annotations":{"berth-project.io/simulated":null}}}`).expect(t, http.StatusForbidden,
 		strings.ReplaceAll(refused, name, simulated))
 }
 
-// setAdmin is the admin of a set, and nothing else.
-func setAdmin(t *testing.T, set string) person {
+// newSetAdmin is the admin of a set, and nothing else.
+func newSetAdmin(t *testing.T, set string) user {
 	t.Helper()
-	out := someone(t, "setadmin")
-	bind(t, out.subject(), roleOf("admin", set))
+	out := newUser(t, "setadmin")
+	bindRole(t, out.subject(), roleOf("admin", set))
 	return out
 }
 
@@ -182,29 +182,31 @@ func setAdmin(t *testing.T, set string) person {
 func TestAdminsOfASetCareForItsClusters(t *testing.T) {
 	mine, theirs := newSet(t), newSet(t)
 	own, foreign := newCluster(t, mine), newCluster(t, theirs)
-	who := setAdmin(t, mine)
-	who.may(t, "delete", clusters+"/"+own)
+	who := newSetAdmin(t, mine)
+	who.awaitAllowed(t, "delete", clusters+"/"+own)
 	path := clusters + "/" + own
 
-	who.read(t, path).ok(t)
-	who.merge(t, path, `{"metadata":{"labels":{"tier":"gold"}}}`).ok(t)
-	who.merge(t, path, `{"spec":{"taints":[{"key":"maintenance","effect":"NoSelect"}]}}`).ok(t)
-	who.patch(t, path, `[{"op":"replace","path":"/spec/taints/0/effect","value":"PreferNoSelect"}]`).ok(t)
-	who.rewrite(t, path, `{"metadata":{"labels":{"tier":null}}}`).ok(t)
-	who.apply(t, path, object{"apiVersion": group + "/v1", "kind": "ManagedCluster", "metadata": object{"name": own, "labels": object{"a": "b"}}}).ok(t)
-	who.merge(t, path, `{"spec":{"taints":null}}`).ok(t)
+	who.read(t, path).expectSuccess(t)
+	who.merge(t, path, `{"metadata":{"labels":{"tier":"gold"}}}`).expectSuccess(t)
+	who.merge(t, path, `{"spec":{"taints":[{"key":"maintenance","effect":"NoSelect"}]}}`).expectSuccess(t)
+	who.patch(t, path, `[{"op":"replace","path":"/spec/taints/0/effect","value":"PreferNoSelect"}]`).expectSuccess(t)
+	who.rewrite(t, path, `{"metadata":{"labels":{"tier":null}}}`).expectSuccess(t)
+	who.apply(t, path, object{"apiVersion": group + "/v1", "kind": "ManagedCluster", "metadata": object{"name": own, "labels": object{"a": "b"}}}).expectSuccess(t)
+	who.merge(t, path, `{"spec":{"taints":null}}`).expectSuccess(t)
 
-	who.read(t, clusters).is(t, http.StatusForbidden, by(who, noRole("list", "managedclusters", "")))
-	for verb, got := range map[string]answer{
+	who.read(t, clusters).expect(t, http.StatusForbidden, forUser(who, noRole("list", "managedclusters", "")))
+	for verb, got := range map[string]apiResponse{
 		"get":    who.read(t, clusters+"/"+foreign),
 		"patch":  who.merge(t, clusters+"/"+foreign, `{"metadata":{"labels":{"tier":"gold"}}}`),
 		"delete": who.remove(t, clusters+"/"+foreign),
 	} {
-		t.Run(verb+" another's", func(t *testing.T) { got.is(t, http.StatusForbidden, by(who, noRole(verb, "managedclusters", foreign))) })
+		t.Run(verb+" another's", func(t *testing.T) {
+			got.expect(t, http.StatusForbidden, forUser(who, noRole(verb, "managedclusters", foreign)))
+		})
 	}
-	who.remove(t, path).ok(t)
-	hubtest.Eventually(t, soon, func(ctx context.Context) error { // the role follows
-		got, err := who.ask(ctx, http.MethodGet, path, "", nil)
+	who.remove(t, path).expectSuccess(t)
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { // the role follows
+		got, err := who.do(ctx, http.MethodGet, path, "", nil)
 		if err == nil && got.Code != http.StatusForbidden {
 			err = fmt.Errorf("%d", got.Code)
 		}
@@ -216,12 +218,12 @@ func TestAdminsOfASetCareForItsClusters(t *testing.T) {
 func TestAdminsOfASetAreLimitedToLabelsAndTaints(t *testing.T) {
 	mine := newSet(t)
 	own := newCluster(t, mine)
-	who := setAdmin(t, mine)
-	who.may(t, "patch", clusters+"/"+own)
+	who := newSetAdmin(t, mine)
+	who.awaitAllowed(t, "patch", clusters+"/"+own)
 	path := clusters + "/" + own
-	root(t).merge(t, path, `{"metadata":{"labels":{"info.open-cluster-management.io/vendor":"x"},"annotations":{"a":"b"}},
-		"spec":{"taints":[{"key":"`+unreachable+`","effect":"NoSelect"},{"key":"berth-project.io/denied","effect":"NoSelect"}]}}`).ok(t)
-	before := stored(t, path)
+	adminUser(t).merge(t, path, `{"metadata":{"labels":{"info.open-cluster-management.io/vendor":"x"},"annotations":{"a":"b"}},
+		"spec":{"taints":[{"key":"`+unreachable+`","effect":"NoSelect"},{"key":"berth-project.io/denied","effect":"NoSelect"}]}}`).expectSuccess(t)
+	before := getObject(t, path)
 	for change, test := range map[string]struct{ patch, why string }{
 		"accept it":                     {`{"spec":{"hubAcceptsClient":true}}`, noSpec},
 		"its lease":                     {`{"spec":{"leaseDurationSeconds":3600}}`, noSpec},
@@ -243,8 +245,8 @@ func TestAdminsOfASetAreLimitedToLabelsAndTaints(t *testing.T) {
 		"the health taint, another one": {`{"spec":{"taints":[{"key":"` + unavailable + `","effect":"NoSelect"}]}}`, noReservedTaint},
 	} {
 		t.Run(change, func(t *testing.T) {
-			for how, got := range map[string]answer{"by patch": who.merge(t, path, test.patch), "by update": who.rewrite(t, path, test.patch)} {
-				t.Run(how, func(t *testing.T) { got.is(t, http.StatusForbidden, by(who, limited(own, test.why))) })
+			for how, got := range map[string]apiResponse{"by patch": who.merge(t, path, test.patch), "by update": who.rewrite(t, path, test.patch)} {
+				t.Run(how, func(t *testing.T) { got.expect(t, http.StatusForbidden, forUser(who, limited(own, test.why))) })
 			}
 		})
 	}
@@ -253,7 +255,7 @@ func TestAdminsOfASetAreLimitedToLabelsAndTaints(t *testing.T) {
 			t.Errorf("%s can be written: %d", subresource, got.Code)
 		}
 	}
-	if diff := cmp.Diff(before.at("metadata.resourceVersion"), stored(t, path).at("metadata.resourceVersion")); diff != "" {
+	if diff := cmp.Diff(before.at("metadata.resourceVersion"), getObject(t, path).at("metadata.resourceVersion")); diff != "" {
 		t.Errorf("the cluster was changed (-before +after):\n%s", diff)
 	}
 }
@@ -262,21 +264,21 @@ func TestAdminsOfASetAreLimitedToLabelsAndTaints(t *testing.T) {
 func TestAClusterThatMovesLeavesItsAdminsAtOnce(t *testing.T) {
 	mine, theirs := newSet(t), newSet(t)
 	own := newCluster(t, mine)
-	before, after := setAdmin(t, mine), setAdmin(t, theirs)
-	before.may(t, "delete", clusters+"/"+own)
+	before, after := newSetAdmin(t, mine), newSetAdmin(t, theirs)
+	before.awaitAllowed(t, "delete", clusters+"/"+own)
 	path := clusters + "/" + own
-	root(t).merge(t, path, `{"metadata":{"labels":{"`+setLabel+`":"`+theirs+`"}}}`).ok(t)
-	for what, got := range map[string]answer{
+	adminUser(t).merge(t, path, `{"metadata":{"labels":{"`+setLabel+`":"`+theirs+`"}}}`).expectSuccess(t)
+	for what, got := range map[string]apiResponse{
 		"label": before.merge(t, path, `{"metadata":{"labels":{"tier":"gold"}}}`), "delete": before.remove(t, path),
 	} {
 		if got.Code != http.StatusForbidden {
 			t.Errorf("%s: %d", what, got.Code)
 		}
 	}
-	after.may(t, "delete", path)
-	after.merge(t, path, `{"metadata":{"labels":{"tier":"silver"}}}`).ok(t)
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
-		got, err := before.ask(ctx, http.MethodGet, path, "", nil)
+	after.awaitAllowed(t, "delete", path)
+	after.merge(t, path, `{"metadata":{"labels":{"tier":"silver"}}}`).expectSuccess(t)
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		got, err := before.do(ctx, http.MethodGet, path, "", nil)
 		if err == nil && got.Code != http.StatusForbidden {
 			err = errors.New("it may still be read")
 		}
@@ -291,14 +293,14 @@ func TestOnlyAdminsOfASetAreLimited(t *testing.T) {
 	change := func(url string) string {
 		return `{"spec":{"leaseDurationSeconds":120,"managedClusterClientConfigs":[{"url":"https://` + url + `.example.com"}]}}`
 	}
-	agent := agentOf(t, own)
-	agent.rewrite(t, clusters+"/"+own, change("agent")).ok(t)
+	agent := newAgent(t, own)
+	agent.rewrite(t, clusters+"/"+own, change("agent")).expectSuccess(t)
 
-	owner := someone(t, "owner")
-	bind(t, owner.subject(), role(t, to("*", "managedclusters", own)))
-	owner.may(t, "patch", clusters+"/"+own)
-	owner.merge(t, clusters+"/"+own, change("owner")).ok(t)
+	owner := newUser(t, "owner")
+	bindRole(t, owner.subject(), role(t, ruleFor("*", "managedclusters", own)))
+	owner.awaitAllowed(t, "patch", clusters+"/"+own)
+	owner.merge(t, clusters+"/"+own, change("owner")).expectSuccess(t)
 
-	both := mover(t, set)
-	both.merge(t, clusters+"/"+own, change("both")).ok(t)
+	both := newClusterEditor(t, set)
+	both.merge(t, clusters+"/"+own, change("both")).expectSuccess(t)
 }

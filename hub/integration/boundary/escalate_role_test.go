@@ -11,25 +11,25 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// keeper is somebody who may write all ClusterRoles and their bindings as far as RBAC lets who holds little, who sees the
+// newRoleEditor is somebody who may write all ClusterRoles and their bindings as far as RBAC lets who holds little, who sees the
 // whole hub by Kubernetes' own role view, and who works in a namespace.
-func keeper(t *testing.T, namespace string) person {
+func newRoleEditor(t *testing.T, namespace string) user {
 	t.Helper()
-	out := someone(t, "keeper")
-	bind(t, out.subject(), "view")
-	bindIn(t, namespace, out.subject(), "edit")
-	bind(t, out.subject(), role(t, rbacv1.PolicyRule{
+	out := newUser(t, "keeper")
+	bindRole(t, out.subject(), "view")
+	bindRoleIn(t, namespace, out.subject(), "edit")
+	bindRole(t, out.subject(), role(t, rbacv1.PolicyRule{
 		APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles", "clusterrolebindings"},
 		Verbs: []string{"get", "list", "create", "update", "patch", "delete"},
 	}))
-	out.may(t, "create", bindings(namespace))
-	out.may(t, "patch", clusterRoles)
+	out.awaitAllowed(t, "create", bindings(namespace))
+	out.awaitAllowed(t, "patch", clusterRoles)
 	return out
 }
 
 // notHeld is how RBAC refuses to let somebody grant what they do not hold.
 func notHeld(resource, name string, rules ...string) string {
-	out := fmt.Sprintf("%s.rbac.authorization.k8s.io %q is forbidden: user %q (groups=[\"system:authenticated\"]) is attempting to grant RBAC permissions not currently held:", resource, name, asker)
+	out := fmt.Sprintf("%s.rbac.authorization.k8s.io %q is forbidden: user %q (groups=[\"system:authenticated\"]) is attempting to grant RBAC permissions not currently held:", resource, name, userPlaceholder)
 	for _, rule := range rules {
 		out += "\n" + rule
 	}
@@ -40,8 +40,8 @@ func ruleText(verb, resource, name string) string {
 	return fmt.Sprintf("{APIGroups:[%q], Resources:[%q], ResourceNames:[%q], Verbs:[%q]}", group, resource, name, verb)
 }
 
-// guarded is how the policy refuses to let a set's role be written.
-func guarded(name string) string {
+// roleGuarded is how the policy refuses to let a set's role be written.
+func roleGuarded(name string) string {
 	return byPolicy("berth-set-roles", fmt.Sprintf("clusterroles.rbac.authorization.k8s.io %q", name),
 		`the roles of cluster sets are for those who hold what they may grant: this needs the verb "create" on "managedclustersets/bind" `+
 			fmt.Sprintf("in the API group %q with every resourceName", group))
@@ -53,16 +53,16 @@ func clusterRole(name string, rules ...rbacv1.PolicyRule) object {
 
 func TestGrantingBindWithoutHoldingIt(t *testing.T) {
 	set, namespace := newSet(t), shared.Namespace(t)
-	who := keeper(t, namespace)
+	who := newRoleEditor(t, namespace)
 	own := role(t)
-	wanted := to("create", "managedclustersets/bind", set)
+	wanted := ruleFor("create", "managedclustersets/bind", set)
 	binder, bindRule := roleOf("binder", set), ruleText("create", "managedclustersets/bind", set)
 	grant := func(role string) object {
 		return object{"metadata": object{"name": "mine"}, "roleRef": reference("ClusterRole", role), "subjects": []rbacv1.Subject{who.subject()}}
 	}
 	const fullAuthority = "clusterroles.rbac.authorization.k8s.io %q is forbidden: must have cluster-admin privileges to use the aggregationRule"
 	for how, try := range map[string]struct {
-		got     answer
+		got     apiResponse
 		message string
 	}{
 		"by a role of one's own": {who.create(t, clusterRoles, clusterRole("mine", wanted)), notHeld("clusterroles", "mine", bindRule)},
@@ -83,19 +83,19 @@ func TestGrantingBindWithoutHoldingIt(t *testing.T) {
 			notHeld("clusterroles", binder, ruleText("get", "managedclustersets", set), bindRule),
 		},
 	} {
-		t.Run(how, func(t *testing.T) { try.got.is(t, http.StatusForbidden, by(who, try.message)) })
+		t.Run(how, func(t *testing.T) { try.got.expect(t, http.StatusForbidden, forUser(who, try.message)) })
 	}
-	who.create(t, bindings(namespace), binding(set)).is(t, http.StatusForbidden, by(who, mayNotBind(set)))
+	who.create(t, bindings(namespace), binding(set)).expect(t, http.StatusForbidden, forUser(who, mayNotBind(set)))
 }
 
 // TestEmptyingTheRoleOfASet is what RBAC allows to those who may write roles: an empty role grants nothing, so that
 // anybody may bind it, or label it for a role that they hold. Berth would fill it.
 func TestEmptyingTheRoleOfASet(t *testing.T) {
 	set, namespace := newSet(t), shared.Namespace(t)
-	who := keeper(t, namespace)
+	who := newRoleEditor(t, namespace)
 	future := roleOf("binder", unique("future"))
-	hubtest.Eventually(t, soon, func(ctx context.Context) error { // the API server takes up policies a moment late
-		got, err := who.ask(ctx, http.MethodPost, clusterRoles+"?dryRun=All", "application/json", clusterRole(future))
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { // the API server takes up policies a moment late
+		got, err := who.do(ctx, http.MethodPost, clusterRoles+"?dryRun=All", "application/json", clusterRole(future))
 		if err == nil && got.Code != http.StatusForbidden {
 			err = fmt.Errorf("%s is allowed", future)
 		}
@@ -103,48 +103,48 @@ func TestEmptyingTheRoleOfASet(t *testing.T) {
 	})
 	for _, level := range levels {
 		path := clusterRoles + "/" + roleOf(level, set)
-		for how, got := range map[string]answer{
+		for how, got := range map[string]apiResponse{
 			"by patch":                 who.merge(t, path, `{"rules":[]}`),
 			"by update":                who.rewrite(t, path, `{"rules":[]}`),
 			"by removing its rule":     who.patch(t, path, `[{"op":"remove","path":"/rules"}]`),
 			"with a label":             who.merge(t, path, `{"rules":[],"metadata":{"labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}}}`),
 			"with an owner taken away": who.merge(t, path, `{"rules":[],"metadata":{"ownerReferences":null}}`),
 		} {
-			t.Run(level+" "+how, func(t *testing.T) { got.is(t, http.StatusForbidden, guarded(roleOf(level, set))) })
+			t.Run(level+" "+how, func(t *testing.T) { got.expect(t, http.StatusForbidden, roleGuarded(roleOf(level, set))) })
 		}
 	}
-	for how, got := range map[string]answer{
+	for how, got := range map[string]apiResponse{
 		"before there is a set":           who.create(t, clusterRoles, clusterRole(future)),
 		"before there is a set, by apply": who.apply(t, clusterRoles+"/"+future, clusterRole(future)),
 	} {
-		t.Run(how, func(t *testing.T) { got.is(t, http.StatusForbidden, guarded(future)) })
+		t.Run(how, func(t *testing.T) { got.expect(t, http.StatusForbidden, roleGuarded(future)) })
 	}
 	// A role that was deleted cannot be bound while it is away, and comes back as it was.
-	who.remove(t, clusterRoles+"/"+roleOf("binder", set)).ok(t)
+	who.remove(t, clusterRoles+"/"+roleOf("binder", set)).expectSuccess(t)
 	awaitRoles(t, set)
 	who.create(t, clusterRoleBindings, object{
 		"metadata": object{"name": "mine"}, "roleRef": reference("ClusterRole", future), "subjects": []rbacv1.Subject{who.subject()},
-	}).is(t, http.StatusNotFound, fmt.Sprintf("clusterrolebindings.rbac.authorization.k8s.io %q not found", future))
-	who.create(t, bindings(namespace), binding(set)).is(t, http.StatusForbidden, by(who, mayNotBind(set)))
+	}).expect(t, http.StatusNotFound, fmt.Sprintf("clusterrolebindings.rbac.authorization.k8s.io %q not found", future))
+	who.create(t, bindings(namespace), binding(set)).expect(t, http.StatusForbidden, forUser(who, mayNotBind(set)))
 }
 
 // TestTheRoleOfASetIsAnAdminsToLabel, so that roles of theirs may gather it.
 func TestTheRoleOfASetIsAnAdminsToLabel(t *testing.T) {
 	set := newSet(t)
-	admin := someone(t, "admin")
-	bind(t, admin.subject(), "cluster-admin")
-	admin.may(t, "patch", clusterRoles)
+	admin := newUser(t, "admin")
+	bindRole(t, admin.subject(), "cluster-admin")
+	admin.awaitAllowed(t, "patch", clusterRoles)
 	path := clusterRoles + "/" + roleOf("binder", set)
-	admin.merge(t, path, `{"metadata":{"labels":{"tier":"one"}}}`).ok(t)
-	admin.merge(t, path, `{"rules":[]}`).ok(t)
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
-		got, err := root(t).ask(ctx, http.MethodGet, path, "", nil)
+	admin.merge(t, path, `{"metadata":{"labels":{"tier":"one"}}}`).expectSuccess(t)
+	admin.merge(t, path, `{"rules":[]}`).expectSuccess(t)
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		got, err := adminUser(t).do(ctx, http.MethodGet, path, "", nil)
 		if rules, _ := got.body["rules"].([]any); err == nil && len(rules) != 2 {
 			err = fmt.Errorf("%d rules", len(rules))
 		}
 		return err
 	})
-	if got := stored(t, path).label("tier"); got != "one" {
+	if got := getObject(t, path).label("tier"); got != "one" {
 		t.Errorf("the label is %q", got)
 	}
 }

@@ -11,27 +11,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// secret is what a test is to keep: a set and a cluster in it, both with a label that nobody else has.
-type secret struct {
-	set, cluster, label string
+// hiddenObjects is what a test is to keep: a set and a cluster in it, both with a label that nobody else has.
+type hiddenObjects struct {
+	set, cluster, labelKey string
 }
 
-func newSecret(t *testing.T) secret {
+func newHiddenObjects(t *testing.T) hiddenObjects {
 	t.Helper()
-	out := secret{set: newSet(t), label: unique("secret")}
+	out := hiddenObjects{set: newSet(t), labelKey: unique("secret")}
 	out.cluster = newCluster(t, out.set)
 	for _, path := range []string{sets + "/" + out.set, clusters + "/" + out.cluster} {
-		root(t).merge(t, path, `{"metadata":{"labels":{"secret":"`+out.label+`"}}}`).ok(t)
+		adminUser(t).merge(t, path, `{"metadata":{"labels":{"secret":"`+out.labelKey+`"}}}`).expectSuccess(t)
 	}
-	becomes(t, setViews+"/"+out.set, "metadata.labels.secret", out.label)
-	becomes(t, clusterViews+"/"+out.cluster, "metadata.labels.secret", out.label)
+	awaitValue(t, setViews+"/"+out.set, "metadata.labels.secret", out.labelKey)
+	awaitValue(t, clusterViews+"/"+out.cluster, "metadata.labels.secret", out.labelKey)
 	return out
 }
 
 // TestGuessingNames compares what is hidden with what is not there, by everything that takes a name.
 func TestGuessingNames(t *testing.T) {
-	kept, mine, namespace := newSecret(t), newSet(t), shared.Namespace(t)
-	for _, who := range []person{someone(t, "stranger"), member(t, namespace, "admin", mine)} {
+	kept, mine, namespace := newHiddenObjects(t), newSet(t), shared.Namespace(t)
+	for _, who := range []user{newUser(t, "stranger"), newSetMember(t, namespace, "admin", mine)} {
 		t.Run(who.name, func(t *testing.T) {
 			for _, pair := range [][2]string{
 				{setViews + "/" + kept.set, setViews + "/absent"},
@@ -39,12 +39,12 @@ func TestGuessingNames(t *testing.T) {
 				{sets + "/" + kept.set, sets + "/absent"},
 				{clusters + "/" + kept.cluster, clusters + "/absent"},
 			} {
-				same(t, pair, kept, who.read(t, pair[0]), who.read(t, pair[1]))
-				same(t, pair, kept, who.remove(t, pair[0]), who.remove(t, pair[1]))
+				expectSame(t, pair, kept, who.read(t, pair[0]), who.read(t, pair[1]))
+				expectSame(t, pair, kept, who.remove(t, pair[0]), who.remove(t, pair[1]))
 			}
-			who.read(t, setViews+"/"+kept.set).is(t, http.StatusNotFound, inView(titled("managedclustersets", kept.set)+" not found"))
-			who.read(t, clusterViews+"/"+kept.cluster).is(t, http.StatusNotFound, inView(titled("managedclusters", kept.cluster)+" not found"))
-			same(t, [2]string{"binding", "absent"}, kept,
+			who.read(t, setViews+"/"+kept.set).expect(t, http.StatusNotFound, inView(resourceTitle("managedclustersets", kept.set)+" not found"))
+			who.read(t, clusterViews+"/"+kept.cluster).expect(t, http.StatusNotFound, inView(resourceTitle("managedclusters", kept.cluster)+" not found"))
+			expectSame(t, [2]string{"binding", "absent"}, kept,
 				who.create(t, bindings(namespace), binding(kept.set)), who.create(t, bindings(namespace), binding("absent")))
 		})
 	}
@@ -52,17 +52,17 @@ func TestGuessingNames(t *testing.T) {
 
 // TestRegisteringANameThatIsTaken tells that it is, which Kubernetes tells everybody who may create.
 func TestRegisteringANameThatIsTaken(t *testing.T) {
-	kept, mine := newSecret(t), newSet(t)
-	who := member(t, shared.Namespace(t), "admin", mine)
-	bind(t, who.subject(), "berth:managedcluster:creator")
-	who.may(t, "create", clusters)
-	who.create(t, clusters, cluster(kept.cluster, mine)).is(t, http.StatusConflict, titled("managedclusters", kept.cluster)+" already exists")
+	kept, mine := newHiddenObjects(t), newSet(t)
+	who := newSetMember(t, shared.Namespace(t), "admin", mine)
+	bindRole(t, who.subject(), "berth:managedcluster:creator")
+	who.awaitAllowed(t, "create", clusters)
+	who.create(t, clusters, cluster(kept.cluster, mine)).expect(t, http.StatusConflict, resourceTitle("managedclusters", kept.cluster)+" already exists")
 }
 
-// same holds that an answer about what is hidden is word for word that about what is not there.
-func same(t *testing.T, what [2]string, kept secret, hidden, absent answer) {
+// expectSame holds that an answer about what is hidden is word for word that about what is not there.
+func expectSame(t *testing.T, what [2]string, kept hiddenObjects, hidden, absent apiResponse) {
 	t.Helper()
-	write := func(a answer) string {
+	write := func(a apiResponse) string {
 		if metadata, is := a.body["metadata"].(map[string]any); is {
 			delete(metadata, "resourceVersion") // it is a time
 		}
@@ -75,7 +75,7 @@ func same(t *testing.T, what [2]string, kept secret, hidden, absent answer) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return strings.NewReplacer(kept.set, "absent", kept.cluster, "absent", kept.label, "absent").Replace(fmt.Sprint(a.Code, a.Warnings, string(text)))
+		return strings.NewReplacer(kept.set, "absent", kept.cluster, "absent", kept.labelKey, "absent").Replace(fmt.Sprint(a.Code, a.Warnings, string(text)))
 	}
 	if diff := cmp.Diff(write(absent), write(hidden)); diff != "" {
 		t.Errorf("%s tells that it is there (-absent +hidden):\n%s", what[0], diff)
@@ -84,16 +84,16 @@ func same(t *testing.T, what [2]string, kept secret, hidden, absent answer) {
 
 // TestGuessingBySelectors asks for what is hidden by labels, names, pages and tables, and counts.
 func TestGuessingBySelectors(t *testing.T) {
-	kept, mine := newSecret(t), newSet(t)
+	kept, mine := newHiddenObjects(t), newSet(t)
 	own := newCluster(t, mine)
-	viewer := someone(t, "viewer")
-	bind(t, viewer.subject(), roleOf("viewer", mine))
-	sees(t, viewer, setViews, mine)
-	sees(t, viewer, clusterViews, own)
-	tables := func(p person) person {
-		return p.claiming("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1")
+	viewer := newUser(t, "viewer")
+	bindRole(t, viewer.subject(), roleOf("viewer", mine))
+	awaitVisible(t, viewer, setViews, mine)
+	awaitVisible(t, viewer, clusterViews, own)
+	tables := func(p user) user {
+		return p.withHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1")
 	}
-	for _, who := range []person{someone(t, "stranger"), viewer, tables(someone(t, "stranger")), tables(viewer)} {
+	for _, who := range []user{newUser(t, "stranger"), viewer, tables(newUser(t, "stranger")), tables(viewer)} {
 		for _, query := range []string{
 			"labelSelector=secret=LABEL", "labelSelector=secret", "labelSelector=secret!=LABEL", "labelSelector=!secret",
 			"labelSelector=" + setLabel + "=SET", "labelSelector=secret+in+(LABEL,x)",
@@ -101,14 +101,14 @@ func TestGuessingBySelectors(t *testing.T) {
 			"limit=1", "limit=1&labelSelector=secret=LABEL", "limit=500&resourceVersion=0",
 		} {
 			for _, view := range []string{setViews, clusterViews} {
-				hidden := strings.NewReplacer("LABEL", kept.label, "SET", kept.set, "CLUSTER", kept.cluster).Replace(query)
+				hidden := strings.NewReplacer("LABEL", kept.labelKey, "SET", kept.set, "CLUSTER", kept.cluster).Replace(query)
 				absent := strings.NewReplacer("LABEL", "absent", "SET", "absent", "CLUSTER", "absent").Replace(query)
 				// "secret" alone is there for the hidden ones only; nobody has the other.
 				if query == "labelSelector=secret" {
 					absent = "labelSelector=absent"
 				}
 				got := who.read(t, view+"?"+hidden)
-				same(t, [2]string{view + "?" + hidden, absent}, kept, got, who.read(t, view+"?"+absent))
+				expectSame(t, [2]string{view + "?" + hidden, absent}, kept, got, who.read(t, view+"?"+absent))
 				if got.body.at("metadata.continue") != nil && got.body.at("metadata.continue") != "" || got.body.at("metadata.remainingItemCount") != nil {
 					t.Errorf("%s of %s tells that there is more: %v", hidden, view, got.body["metadata"])
 				}
@@ -121,31 +121,31 @@ func TestGuessingBySelectors(t *testing.T) {
 func TestWatchingForWhatIsHidden(t *testing.T) {
 	for view, collection := range map[string]string{setViews: sets, clusterViews: clusters} {
 		t.Run(collection, func(t *testing.T) {
-			who := someone(t, "watcher")
-			newSecret(t)
+			who := newUser(t, "watcher")
+			newHiddenObjects(t)
 			mine := newSet(t)
 			seen := map[string]string{setViews: mine, clusterViews: newCluster(t, mine)}[view]
-			becomes(t, view+"/"+seen, "metadata.name", seen)
+			awaitValue(t, view+"/"+seen, "metadata.name", seen)
 			response, err := who.open(t.Context(), http.MethodGet, view+"?watch=true", "", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer response.Body.Close()
-			kept := newSecret(t)
+			kept := newHiddenObjects(t)
 			gone := newCluster(t, kept.set)
-			root(t).remove(t, clusters+"/"+gone).ok(t)
-			becomes(t, clusterViews+"/"+gone, "reason", "NotFound")
+			adminUser(t).remove(t, clusters+"/"+gone).expectSuccess(t)
+			awaitValue(t, clusterViews+"/"+gone, "reason", "NotFound")
 			events := json.NewDecoder(response.Body)
-			grant := bind(t, who.subject(), roleOf("viewer", mine))
-			next(t, events, "ADDED "+seen)
-			root(t).remove(t, grant).ok(t)
-			next(t, events, "DELETED "+seen)
+			grant := bindRole(t, who.subject(), roleOf("viewer", mine))
+			expectEvent(t, events, "ADDED "+seen)
+			adminUser(t).remove(t, grant).expectSuccess(t)
+			expectEvent(t, events, "DELETED "+seen)
 		})
 	}
 }
 
-// next takes the next event of a watch.
-func next(t *testing.T, events *json.Decoder, want string) {
+// expectEvent takes the next event of a watch.
+func expectEvent(t *testing.T, events *json.Decoder, want string) {
 	t.Helper()
 	var event struct {
 		Type   string `json:"type"`
@@ -159,20 +159,20 @@ func next(t *testing.T, events *json.Decoder, want string) {
 	}
 }
 
-// TestBorrowingVersionsAndTokens goes on from where an administrator was.
-func TestBorrowingVersionsAndTokens(t *testing.T) {
-	newSecret(t)
-	newSecret(t)
-	who := someone(t, "stranger")
+// TestReusingVersionsAndTokens goes on from where an administrator was.
+func TestReusingVersionsAndTokens(t *testing.T) {
+	newHiddenObjects(t)
+	newHiddenObjects(t)
+	who := newUser(t, "stranger")
 	for _, view := range []string{setViews, clusterViews} {
-		page := root(t).read(t, view+"?limit=1").ok(t)
+		page := adminUser(t).read(t, view+"?limit=1").expectSuccess(t)
 		version, token := page.at("metadata.resourceVersion").(string), page.at("metadata.continue").(string)
 		for _, query := range []string{
 			"limit=1&continue=" + url.QueryEscape(token), "continue=" + url.QueryEscape(token),
 			"resourceVersion=" + version, "resourceVersionMatch=Exact&resourceVersion=" + version,
 			"resourceVersionMatch=NotOlderThan&resourceVersion=" + version,
 		} {
-			got := who.read(t, view+"?"+query).ok(t)
+			got := who.read(t, view+"?"+query).expectSuccess(t)
 			if len(got.names()) > 0 || got.at("metadata.remainingItemCount") != nil || got.at("metadata.continue") != nil && got.at("metadata.continue") != "" {
 				t.Errorf("%s?%s: %v", view, query, got)
 			}
@@ -180,15 +180,15 @@ func TestBorrowingVersionsAndTokens(t *testing.T) {
 	}
 }
 
-// TestLookingBack asks for what one has seen, once one may no more.
-func TestLookingBack(t *testing.T) {
-	kept, who := newSecret(t), someone(t, "leaver")
-	grant := bind(t, who.subject(), roleOf("viewer", kept.set))
-	sees(t, who, setViews, kept.set)
-	sees(t, who, clusterViews, kept.cluster)
-	version := who.read(t, clusterViews).ok(t).at("metadata.resourceVersion").(string)
-	root(t).remove(t, grant).ok(t)
-	sees(t, who, clusterViews)
-	who.read(t, clusterViews+"?resourceVersionMatch=Exact&resourceVersion="+version).is(t, http.StatusGone, "the resource version is too old, or of another server")
-	who.read(t, clusterViews+"/"+kept.cluster).is(t, http.StatusNotFound, inView(titled("managedclusters", kept.cluster)+" not found"))
+// TestWatchingFromOldVersions asks for what one has seen, once one may no more.
+func TestWatchingFromOldVersions(t *testing.T) {
+	kept, who := newHiddenObjects(t), newUser(t, "leaver")
+	grant := bindRole(t, who.subject(), roleOf("viewer", kept.set))
+	awaitVisible(t, who, setViews, kept.set)
+	awaitVisible(t, who, clusterViews, kept.cluster)
+	version := who.read(t, clusterViews).expectSuccess(t).at("metadata.resourceVersion").(string)
+	adminUser(t).remove(t, grant).expectSuccess(t)
+	awaitVisible(t, who, clusterViews)
+	who.read(t, clusterViews+"?resourceVersionMatch=Exact&resourceVersion="+version).expect(t, http.StatusGone, "the resource version is too old, or of another server")
+	who.read(t, clusterViews+"/"+kept.cluster).expect(t, http.StatusNotFound, inView(resourceTitle("managedclusters", kept.cluster)+" not found"))
 }

@@ -105,13 +105,13 @@ func merge(into, changes map[string]any) {
 	}
 }
 
-func built(kind, version, name string) object {
+func newObject(kind, version, name string) object {
 	return object{"apiVersion": group + "/" + version, "kind": kind, "metadata": object{"name": name}}
 }
 
 // cluster returns a cluster in an exclusive set; none with an empty name.
 func cluster(name, set string) object {
-	out := built("ManagedCluster", "v1", name)
+	out := newObject("ManagedCluster", "v1", name)
 	if set != "" {
 		out["metadata"] = object{"name": name, "labels": object{setLabel: set}}
 	}
@@ -119,35 +119,35 @@ func cluster(name, set string) object {
 }
 
 // set returns a set by the clusterset label.
-func set(name string) object { return built("ManagedClusterSet", "v1beta2", name) }
+func set(name string) object { return newObject("ManagedClusterSet", "v1beta2", name) }
 
 // everything is the selector of a set that has the whole fleet.
 const everything = `{"spec":{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{}}}}`
 
 func binding(set string) object {
-	out := built("ManagedClusterSetBinding", "v1beta2", set)
+	out := newObject("ManagedClusterSetBinding", "v1beta2", set)
 	out["spec"] = object{"clusterSet": set}
 	return out
 }
 
 func placement(name string, spec object) object {
-	out := built("Placement", "v1beta1", name)
+	out := newObject("Placement", "v1beta1", name)
 	out["spec"] = spec
 	return out
 }
 
-// must stores what a test is not about, until the end of the test, and returns its path.
-func must(t *testing.T, collection string, content object) string {
+// mustCreate stores what a test is not about, until the end of the test, and returns its path.
+func mustCreate(t *testing.T, collection string, content object) string {
 	t.Helper()
-	path := collection + "/" + root(t).create(t, collection, content).ok(t).at("metadata.name").(string)
-	removed(t, path)
+	path := collection + "/" + adminUser(t).create(t, collection, content).expectSuccess(t).at("metadata.name").(string)
+	removeAfterTest(t, path)
 	return path
 }
 
-// removed removes what is at a path at the end of the test, if it is there.
-func removed(t *testing.T, path string) {
+// removeAfterTest removes what is at a path at the end of the test, if it is there.
+func removeAfterTest(t *testing.T, path string) {
 	t.Helper()
-	boss, ctx := root(t), context.WithoutCancel(t.Context())
+	boss, ctx := adminUser(t), context.WithoutCancel(t.Context())
 	t.Cleanup(func() {
 		if answer := boss.send(ctx, t, http.MethodDelete, path, "", nil); answer.Code != http.StatusOK && answer.Code != http.StatusNotFound {
 			t.Errorf("deleting %s: %s", path, answer.Message)
@@ -159,7 +159,7 @@ func removed(t *testing.T, path string) {
 func newSet(t *testing.T) string {
 	t.Helper()
 	name := unique("set")
-	must(t, sets, set(name))
+	mustCreate(t, sets, set(name))
 	awaitRoles(t, name)
 	return name
 }
@@ -170,7 +170,7 @@ var levels = []string{"admin", "binder", "viewer"}
 func awaitRoles(t *testing.T, set string) {
 	t.Helper()
 	for _, level := range levels {
-		becomes(t, clusterRoles+"/"+roleOf(level, set), "metadata.name", roleOf(level, set))
+		awaitValue(t, clusterRoles+"/"+roleOf(level, set), "metadata.name", roleOf(level, set))
 	}
 }
 
@@ -181,22 +181,22 @@ func roleOf(level, set string) string { return "berth:managedclusterset:" + leve
 func newCluster(t *testing.T, set string) string {
 	t.Helper()
 	name := unique("cluster")
-	must(t, clusters, cluster(name, set))
+	mustCreate(t, clusters, cluster(name, set))
 	return name
 }
 
-// stored returns what is at a path.
-func stored(t *testing.T, path string) object {
+// getObject returns what is at a path.
+func getObject(t *testing.T, path string) object {
 	t.Helper()
-	return root(t).read(t, path).ok(t)
+	return adminUser(t).read(t, path).expectSuccess(t)
 }
 
-// becomes waits until an object has a value at a place: keys divided by dots.
-func becomes(t *testing.T, path, place string, want any) {
+// awaitValue waits until an object has a value at a place: keys divided by dots.
+func awaitValue(t *testing.T, path, place string, want any) {
 	t.Helper()
-	boss := root(t)
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
-		answer, err := boss.ask(ctx, http.MethodGet, path, "", nil)
+	boss := adminUser(t)
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		answer, err := boss.do(ctx, http.MethodGet, path, "", nil)
 		if got := answer.body.at(place); err == nil && got != want {
 			err = fmt.Errorf("%s of %s is %v, want %v", place, path, got, want)
 		}
@@ -204,10 +204,10 @@ func becomes(t *testing.T, path, place string, want any) {
 	})
 }
 
-// chosen returns the clusters that a placement has, by name.
-func chosen(t *testing.T, namespace, placement string) []string {
+// selectedClusters returns the clusters that a placement has, by name.
+func selectedClusters(t *testing.T, namespace, placement string) []string {
 	t.Helper()
-	return selectedIn(stored(t, decisions(namespace)+"?labelSelector="+group+"/placement="+placement))
+	return selectedIn(getObject(t, decisions(namespace)+"?labelSelector="+group+"/placement="+placement))
 }
 
 // selectedIn returns the clusters in a list of slices, by name.

@@ -6,10 +6,12 @@ import (
 )
 
 // The user who asked stands in these messages as {user}.
-const asker = "{user}"
+const userPlaceholder = "{user}"
 
-// by returns a message to a certain person.
-func by(who person, message string) string { return strings.ReplaceAll(message, asker, who.name) }
+// forUser returns a message to a certain person.
+func forUser(who user, message string) string {
+	return strings.ReplaceAll(message, userPlaceholder, who.name)
+}
 
 // noRole is how the API server refuses what no role allows. Without a name it is about all objects of a kind.
 func noRole(verb, resource, name string) string {
@@ -23,14 +25,14 @@ func noRoleIn(namespace, verb, resource, name string) string {
 
 func noRoleFor(verb, resource, name string) string {
 	kind, _, _ := strings.Cut(resource, "/")
-	return fmt.Sprintf("%s is forbidden: User %q cannot %s resource %q in API group %q ", titled(kind, name), asker, verb, resource, group)
+	return fmt.Sprintf("%s is forbidden: User %q cannot %s resource %q in API group %q ", resourceTitle(kind, name), userPlaceholder, verb, resource, group)
 }
 
 // inView turns a message about an object into the same one about its view.
 func inView(message string) string { return strings.ReplaceAll(message, group, "view."+group) }
 
-// titled names an object as messages begin.
-func titled(resource, name string) string {
+// resourceTitle names an object as messages begin.
+func resourceTitle(resource, name string) string {
 	if name == "" {
 		return resource + "." + group
 	}
@@ -40,7 +42,7 @@ func titled(resource, name string) string {
 // noRight is how a webhook refuses what a role allows, for lack of a right beyond that role.
 func noRight(resource, name, doing string, oneOf ...string) string {
 	return fmt.Sprintf("admission webhook %q denied the request: %s is forbidden: user %q may not %s: this needs %s",
-		resource+"."+group, titled(resource, name), asker, doing, strings.Join(oneOf, ", or "))
+		resource+"."+group, resourceTitle(resource, name), userPlaceholder, doing, strings.Join(oneOf, ", or "))
 }
 
 func right(verb, resource, group, name string) string {
@@ -75,8 +77,8 @@ func mayNotAccept(cluster string) string {
 }
 
 func mayNotBind(set string) string {
-	return byPolicy("berth-bindings", titled("managedclustersetbindings", set), fmt.Sprintf("user %q may not bind the cluster set %q: this needs %s",
-		asker, set, right("create", "managedclustersets/bind", group, set)))
+	return byPolicy("berth-bindings", resourceTitle("managedclustersetbindings", set), fmt.Sprintf("user %q may not bind the cluster set %q: this needs %s",
+		userPlaceholder, set, right("create", "managedclustersets/bind", group, set)))
 }
 
 // Why the policy about admins of sets refuses what their role allows.
@@ -90,7 +92,7 @@ const (
 
 // limited refuses what the admin of a set may not change of its clusters.
 func limited(cluster, why string) string {
-	return byPolicy("berth-set-admins", titled("managedclusters", cluster), "the admin role of a cluster set "+why)
+	return byPolicy("berth-set-admins", resourceTitle("managedclusters", cluster), "the admin role of a cluster set "+why)
 }
 
 // byPolicy is how the API server refuses what a role allows, since one of the policies that Berth installs forbids it.

@@ -12,52 +12,52 @@ import (
 
 // row is a cell of the table: what somebody gets who does something.
 type row struct {
-	action, who string
-	code        int
-	// says is the message of a refusal, or what is found after a success.
-	says string
+	action, user string
+	code         int
+	// message is the message of a refusal, or what is found after a success.
+	message string
 }
 
-// TestWhoMayDoWhat lets everybody do everything.
-func TestWhoMayDoWhat(t *testing.T) {
-	people := newPeople(t, "")
+// TestAccessMatrix lets everybody do everything.
+func TestAccessMatrix(t *testing.T) {
+	people := newUsers(t, "")
 	for _, role := range []string{"set admin", "binder", "viewer"} {
-		people[role].may(t, "get", sets+"/team")
+		people[role].awaitAllowed(t, "get", sets+"/team")
 	}
-	people["set admin"].may(t, "create", clusters)
-	people["admin"].may(t, "delete", sets)
-	judge(t, matrix, people)
+	people["set admin"].awaitAllowed(t, "create", clusters)
+	people["admin"].awaitAllowed(t, "delete", sets)
+	runRows(t, matrix, people)
 }
 
 // TestARoleToWriteIsNotEnough gives everybody a role to write clusters and bindings.
 func TestARoleToWriteIsNotEnough(t *testing.T) {
-	people := newPeople(t, "writing ")
-	writer := role(t, to("create,get,update,patch", "managedclusters"), to("create,update,patch", "managedclustersetbindings"))
+	people := newUsers(t, "writing ")
+	writer := role(t, ruleFor("create,get,update,patch", "managedclusters"), ruleFor("create,update,patch", "managedclustersetbindings"))
 	for _, who := range []string{"set admin", "binder", "viewer", "stranger"} {
-		bind(t, people[who].subject(), writer)
-		people[who].may(t, "update", clusters)
+		bindRole(t, people[who].subject(), writer)
+		people[who].awaitAllowed(t, "update", clusters)
 	}
-	judge(t, writers, people)
+	runRows(t, writers, people)
 }
 
-func judge(t *testing.T, rows []row, people map[string]person) {
+func runRows(t *testing.T, rows []row, people map[string]user) {
 	t.Helper()
 	for _, row := range rows {
-		t.Run(row.action+"/"+row.who, func(t *testing.T) {
-			act, who := actions[row.action], people[row.who]
-			root(t).remove(t, clusters+"/edge")
-			people["set admin"].mayNot(t, "delete", clusters+"/edge") // the role of the set follows a moment later
-			root(t).create(t, clusters, cluster("edge", "team")).ok(t)
-			people["set admin"].may(t, "delete", clusters+"/edge")
+		t.Run(row.action+"/"+row.user, func(t *testing.T) {
+			act, who := actions[row.action], people[row.user]
+			adminUser(t).remove(t, clusters+"/edge")
+			people["set admin"].awaitDenied(t, "delete", clusters+"/edge") // the role of the set follows a moment later
+			adminUser(t).create(t, clusters, cluster("edge", "team")).expectSuccess(t)
+			people["set admin"].awaitAllowed(t, "delete", clusters+"/edge")
 			if act.ready != nil {
 				act.ready(t)
 			}
 			got := act.try(t, who)
-			want, found := answer{Code: row.code}, row.says
+			want, found := apiResponse{Code: row.code}, row.message
 			if row.code == http.StatusForbidden {
-				want.Message, found = by(who, row.says), act.untouched
+				want.Message, found = forUser(who, row.message), act.untouched
 			}
-			got.is(t, want.Code, want.Message)
+			got.expect(t, want.Code, want.Message)
 			if act.untouched == "" && row.code == http.StatusForbidden {
 				return // it only reads
 			}
@@ -68,41 +68,41 @@ func judge(t *testing.T, rows []row, people map[string]person) {
 	}
 }
 
-// newPeople makes the hub of the table, and the people in it with the roles that Berth hands out. Their names begin with
+// newUsers makes the hub of the table, and the people in it with the roles that Berth hands out. Their names begin with
 // a prefix, so that roles of one table do not count in the other.
-func newPeople(t *testing.T, prefix string) map[string]person {
+func newUsers(t *testing.T, prefix string) map[string]user {
 	t.Helper()
-	root(t).create(t, "/api/v1/namespaces", object{"metadata": object{"name": "shop"}}) // it stays for the other table
+	adminUser(t).create(t, "/api/v1/namespaces", object{"metadata": object{"name": "shop"}}) // it stays for the other table
 	for _, name := range []string{"team", "other"} {
-		must(t, sets, set(name))
+		mustCreate(t, sets, set(name))
 		awaitRoles(t, name)
 	}
-	must(t, clusters, cluster("vault", "other"))
-	people := map[string]person{"agent": agentOf(t, "edge")}
+	mustCreate(t, clusters, cluster("vault", "other"))
+	people := map[string]user{"agent": newAgent(t, "edge")}
 	for _, who := range []string{"admin", "set admin", "binder", "viewer", "stranger"} {
-		people[who] = named(t, prefix+who)
+		people[who] = newNamedUser(t, prefix+who)
 	}
-	bind(t, people["admin"].subject(), "cluster-admin")
+	bindRole(t, people["admin"].subject(), "cluster-admin")
 	for who, level := range map[string]string{"set admin": "admin", "binder": "binder", "viewer": "viewer"} {
-		bind(t, people[who].subject(), roleOf(level, "team"))
-		bindIn(t, "shop", people[who].subject(), "edit")
+		bindRole(t, people[who].subject(), roleOf(level, "team"))
+		bindRoleIn(t, "shop", people[who].subject(), "edit")
 	}
-	bind(t, people["set admin"].subject(), "berth:managedcluster:creator")
+	bindRole(t, people["set admin"].subject(), "berth:managedcluster:creator")
 	for _, who := range []string{"set admin", "binder", "viewer"} {
-		people[who].may(t, "create", placements("shop"))
+		people[who].awaitAllowed(t, "create", placements("shop"))
 	}
 	return people
 }
 
-// TestThePageHasTheTable holds that the page on security says what the tables of this package say, row by row.
-func TestThePageHasTheTable(t *testing.T) {
+// TestPageMatchesTheTable holds that the page on security says what the tables of this package say, row by row.
+func TestPageMatchesTheTable(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/operations/security.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, table := range []string{
-		written(matrix, "admin", "set admin", "binder", "viewer", "agent", "stranger"),
-		written(writers, "set admin", "binder", "viewer", "stranger"),
+		pageRows(matrix, "admin", "set admin", "binder", "viewer", "agent", "stranger"),
+		pageRows(writers, "set admin", "binder", "viewer", "stranger"),
 	} {
 		if !strings.Contains(string(page), "\n\n"+table+"\n") {
 			t.Errorf("the page lacks this table:\n%s", table)
@@ -110,8 +110,8 @@ func TestThePageHasTheTable(t *testing.T) {
 	}
 }
 
-// written writes rows as the page has them.
-func written(rows []row, people ...string) string {
+// pageRows writes rows as the page has them.
+func pageRows(rows []row, people ...string) string {
 	var out strings.Builder
 	out.WriteString("| | " + strings.Join(people, " | ") + " |\n" + strings.Repeat("|---", len(people)+1) + "|\n")
 	var done []string
@@ -122,22 +122,22 @@ func written(rows []row, people ...string) string {
 		done = append(done, first.action)
 		out.WriteString("| " + first.action)
 		for _, who := range people {
-			at := slices.IndexFunc(rows, func(r row) bool { return r.action == first.action && r.who == who })
-			out.WriteString(" | " + rows[at].word())
+			at := slices.IndexFunc(rows, func(r row) bool { return r.action == first.action && r.user == who })
+			out.WriteString(" | " + rows[at].pageText())
 		}
 		out.WriteString(" |\n")
 	}
 	return out.String()
 }
 
-// word is what the page says of a row.
-func (r row) word() string {
+// pageText is what the page says of a row.
+func (r row) pageText() string {
 	switch {
 	case r.action == listViews:
-		return r.says
+		return r.message
 	case r.code < http.StatusBadRequest:
 		return "yes"
-	case strings.HasPrefix(r.says, "admission webhook"), strings.Contains(r.says, "ValidatingAdmissionPolicy"):
+	case strings.HasPrefix(r.message, "admission webhook"), strings.Contains(r.message, "ValidatingAdmissionPolicy"):
 		return "no (right)"
 	default:
 		return "no (role)"

@@ -59,11 +59,11 @@ func hostOf(t *testing.T, address string) string {
 
 func webhookURL(t *testing.T) string {
 	t.Helper()
-	hooks := stored(t, "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/berth").at("webhooks").([]any)
+	hooks := getObject(t, "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/berth").at("webhooks").([]any)
 	return object(hooks[0].(map[string]any)).at("clientConfig.url").(string)
 }
 
 func viewPort(t *testing.T) any {
 	t.Helper()
-	return stored(t, "/apis/apiregistration.k8s.io/v1/apiservices/v1.view.cluster.open-cluster-management.io").at("spec.service.port")
+	return getObject(t, "/apis/apiregistration.k8s.io/v1/apiservices/v1.view.cluster.open-cluster-management.io").at("spec.service.port")
 }

@@ -20,11 +20,11 @@ import (
 	"github.com/berth-project/berth/internal/cli"
 )
 
-// answers starts a manager that answers questions, on a hub that leads to it while the test runs.
-func (s stage) answers(t *testing.T) {
+// startViews starts a manager that answers questions, on a hub that leads to it while the test runs.
+func (s fixture) startViews(t *testing.T) {
 	t.Helper()
-	shared.AllowViews(t)
-	shared.LeadToViews(t)
+	shared.GrantViews(t)
+	shared.CreateViewService(t)
 	t.Cleanup(func() { // the manager registers itself, and is stopped by then
 		entry := &unstructured.Unstructured{}
 		entry.SetAPIVersion("apiregistration.k8s.io/v1")
@@ -40,14 +40,14 @@ func (s stage) answers(t *testing.T) {
 		t.Fatal(err)
 	}
 	hubtest.StartManager(t, shared, hubtest.ManagerOptions{
-		MayFail: true, // the API server asks before the manager has read whom to believe
-		Args:    []string{"--controllers=placement,views", "--view-bind-address=" + address, "--view-service-port=" + port},
+		AllowErrors: true, // the API server asks before the manager has read whom to believe
+		Args:        []string{"--controllers=placement,views", "--view-bind-address=" + address, "--view-service-port=" + port},
 	})
 }
 
-// stored waits until the placement has a cluster, other than one, and the manager explains that; it returns the cluster and
+// waitExplained waits until the placement has a cluster, other than one, and the manager explains that; it returns the cluster and
 // the one that is left over.
-func (s stage) stored(t *testing.T, other string) (chosen, left string) {
+func (s fixture) waitExplained(t *testing.T, other string) (chosen, left string) {
 	t.Helper()
 	hubtest.Eventually(t, limit, func(ctx context.Context) error {
 		var list clusterv1beta1.PlacementDecisionList
@@ -67,14 +67,14 @@ func (s stage) stored(t *testing.T, other string) (chosen, left string) {
 	return chosen, s.clusters()[1-slices.Index(s.clusters(), chosen)]
 }
 
-// question is a command line, what it ends with, and what it says.
-type question struct {
+// commandCase is a command line, what it ends with, and what it says.
+type commandCase struct {
 	args []string
 	code int
 	want []string
 }
 
-func (q question) ask(t *testing.T) {
+func (q commandCase) check(t *testing.T) {
 	t.Helper()
 	got := run(t.Context(), q.args...)
 	said, silent := got.out, got.errOut
@@ -93,15 +93,15 @@ func (q question) ask(t *testing.T) {
 
 // TestExplain asks the manager why, as one who may know and as one who may not.
 func TestExplain(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	args := func(more ...string) []string {
 		return append([]string{"explain", "placement", "web", "-n", s.namespace}, more...)
 	}
 	const nobody = ": nobody answers for explanations on this hub: start the manager with its views, or read files with -f"
-	question{args(), cli.ExitRefused, []string{"explaining " + s.namespace + "/web" + nobody}}.ask(t)
+	commandCase{args(), cli.ExitRefused, []string{"explaining " + s.namespace + "/web" + nobody}}.check(t)
 
-	s.answers(t)
-	chosen, left := s.stored(t, "")
+	s.startViews(t)
+	chosen, left := s.waitExplained(t, "")
 	var all, one explain.Explanation
 	decode(t, run(t.Context(), args("-o", "json")...), &all)
 	if diff := cmp.Diff([]string{chosen}, all.Chosen()); diff != "" || all.Kind != explain.Kind || all.Selected != 1 {
@@ -112,7 +112,7 @@ func TestExplain(t *testing.T) {
 		t.Errorf("one cluster: %+v", one)
 	}
 	doing := "explaining " + s.namespace + "/"
-	for name, q := range map[string]question{
+	for name, q := range map[string]commandCase{
 		"a summary": {args(), cli.ExitOK, []string{
 			s.namespace + "/web: satisfied, 1 of 1 selected (AllDecisionsScheduled)", "Selected  1  " + chosen, "Beaten    1  ", left,
 		}},
@@ -133,26 +133,26 @@ func TestExplain(t *testing.T) {
 			[]string{doing + "web: the right to get this placement is missing; ask for a role that gives it: ", `User "stranger" cannot get`},
 		},
 	} {
-		t.Run(name, q.ask)
+		t.Run(name, q.check)
 	}
 }
 
 // TestHistory taints the cluster that is chosen, and wants to hear who moved, and what woke the placement.
 func TestHistory(t *testing.T) {
-	s := newStage(t)
-	s.answers(t)
-	chosen, left := s.stored(t, "")
+	s := newFixture(t)
+	s.startViews(t)
+	chosen, left := s.waitExplained(t, "")
 	taint := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"taints":[{"key":"gpu","value":"true","effect":"NoSelect"}]}}`))
 	if err := s.client.Patch(t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: chosen}}, taint); err != nil {
 		t.Fatal(err)
 	}
-	s.stored(t, chosen)
+	s.waitExplained(t, chosen)
 	args := func(more ...string) []string {
 		return append([]string{"history", "placement", "web", "-n", s.namespace}, more...)
 	}
 	const came, went = "added, was Beaten: others rank higher", "removed, Tainted: taint gpu=true:NoSelect"
 	cause := "ManagedCluster " + chosen + ": taints changed"
-	for name, q := range map[string]question{
+	for name, q := range map[string]commandCase{
 		"all":           {args(), cli.ExitOK, []string{chosen, left, came, went, cause}},
 		"of late":       {args("--since", "1h"), cli.ExitOK, []string{came, went, cause}},
 		"later":         {args("--since", "2100-01-01T00:00:00Z"), cli.ExitOK, []string{"No change of placement " + s.namespace + "/web is known since "}},
@@ -160,7 +160,7 @@ func TestHistory(t *testing.T) {
 		"no placement":  {[]string{"history", "placement", "x", "-n", s.namespace}, cli.ExitRefused, []string{"reading the history of " + s.namespace + "/x: ", `"x" not found`}},
 		"for strangers": {args("--as", "stranger"), cli.ExitRefused, []string{"the right to get this placement is missing"}},
 	} {
-		t.Run(name, q.ask)
+		t.Run(name, q.check)
 	}
 	var one explain.History
 	decode(t, run(t.Context(), args("--cluster", left, "-o", "json")...), &one)
@@ -172,13 +172,13 @@ func TestHistory(t *testing.T) {
 // TestDiff holds changes against the hub: the exit code says whether a decision would move.
 func TestDiff(t *testing.T) {
 	hubtest.StartManager(t, shared, hubtest.ManagerOptions{})
-	s := newStage(t)
-	s.settle(t)
+	s := newFixture(t)
+	s.waitDecided(t)
 	var groups struct{ Groups []struct{ Clusters []string } }
 	decode(t, run(t.Context(), "get", "groups", "web", "-n", s.namespace, "-o", "json"), &groups)
 	chosen := groups.Groups[0].Clusters[0]
 	left := s.clusters()[1-slices.Index(s.clusters(), chosen)]
-	for name, q := range map[string]question{
+	for name, q := range map[string]commandCase{
 		"to cordon moves nobody":     {[]string{"diff", "--cordon", chosen}, cli.ExitOK, []string{"Nothing moves."}},
 		"to drain who is chosen":     {[]string{"diff", "--drain", "site=" + chosen}, cli.ExitUnsatisfied, []string{s.namespace + "/web", chosen, left, "Tainted"}},
 		"to drain who is not":        {[]string{"diff", "--drain", "site=" + left}, cli.ExitOK, []string{"Nothing moves."}},
@@ -187,7 +187,7 @@ func TestDiff(t *testing.T) {
 		"to remove who is not there": {[]string{"diff", "--remove", "nobody"}, cli.ExitRefused, []string{"nobody"}},
 		"a stranger may not look":    {[]string{"diff", "--remove", chosen, "--as", "stranger"}, cli.ExitRefused, []string{"the right to list"}},
 	} {
-		t.Run(name, q.ask)
+		t.Run(name, q.check)
 	}
 	if got := run(t.Context(), "get", "groups", "web", "-n", s.namespace, "-o", "json"); !strings.Contains(got.out, chosen) {
 		t.Errorf("something was written: %+v", got)

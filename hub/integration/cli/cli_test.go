@@ -17,11 +17,11 @@ import (
 	"github.com/berth-project/berth/internal/cli"
 )
 
-// TestLook looks at everything that a manager has decided, in every way.
-func TestLook(t *testing.T) {
+// TestGet looks at everything that a manager has decided, in every way.
+func TestGet(t *testing.T) {
 	hubtest.StartManager(t, shared, hubtest.ManagerOptions{})
-	s := newStage(t)
-	s.settle(t)
+	s := newFixture(t)
+	s.waitDecided(t)
 	t.Run("placements", func(t *testing.T) {
 		got := run(t.Context(), "get", "placements", "-n", s.namespace)
 		if want := "NAME   SATISFIED   REASON                  SELECTED   GROUPS   HELD   CHANGED   AGE\nweb    True        AllDecisionsScheduled   1/1        1        0      "; got.code != cli.ExitOK || !strings.HasPrefix(got.out, want) {
@@ -61,12 +61,12 @@ func TestLook(t *testing.T) {
 			t.Errorf("got %+v, want %q in it", got, want)
 		}
 	})
-	t.Run("groups and the tree of a cluster", func(t *testing.T) { s.lookAtGroups(t) })
+	t.Run("groups and the tree of a cluster", func(t *testing.T) { s.checkGroups(t) })
 	t.Run("completion", func(t *testing.T) { s.complete(t) })
 }
 
-// lookAtGroups wants the cluster that the group tells of to have the placement in its tree.
-func (s stage) lookAtGroups(t *testing.T) {
+// checkGroups wants the cluster that the group tells of to have the placement in its tree.
+func (s fixture) checkGroups(t *testing.T) {
 	var groups struct {
 		Groups []struct {
 			Index            string
@@ -86,7 +86,7 @@ func (s stage) lookAtGroups(t *testing.T) {
 }
 
 // complete wants live names of every kind.
-func (s stage) complete(t *testing.T) {
+func (s fixture) complete(t *testing.T) {
 	for name, tc := range map[string]struct{ args, want []string }{
 		"placements":                  {[]string{"get", "pl", "-n", s.namespace, ""}, []string{"web"}},
 		"placements, for groups":      {[]string{"get", "groups", "-n", s.namespace, "w"}, []string{"web"}},
@@ -110,7 +110,7 @@ func (s stage) complete(t *testing.T) {
 	}
 }
 
-func decode(t *testing.T, from outcome, into any) {
+func decode(t *testing.T, from result, into any) {
 	t.Helper()
 	if from.code != cli.ExitOK || from.errOut != "" {
 		t.Fatalf("got %+v", from)
@@ -123,11 +123,11 @@ func decode(t *testing.T, from outcome, into any) {
 // TestWatch sees a placement change and go, and ends in peace when it is interrupted.
 func TestWatch(t *testing.T) {
 	hubtest.StartManager(t, shared, hubtest.ManagerOptions{})
-	s := newStage(t)
-	s.settle(t)
+	s := newFixture(t)
+	s.waitDecided(t)
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
-	var out, errOut recording
+	var out, errOut safeBuffer
 	ended := make(chan int, 1)
 	go func() { ended <- start(ctx, &out, &errOut, "get", "placements", "-n", s.namespace, "--watch") }()
 	shows := func(what string) {

@@ -32,38 +32,38 @@ var shared *hubtest.Hub
 
 func TestMain(m *testing.M) { os.Exit(hubtest.Main(m, &shared, hubtest.Options{})) }
 
-// recording is a buffer that is written by one goroutine and read by another.
-type recording struct {
+// safeBuffer is a buffer that is written by one goroutine and read by another.
+type safeBuffer struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer
 }
 
-func (r *recording) Write(in []byte) (int, error) {
+func (r *safeBuffer) Write(in []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.buffer.Write(in)
 }
 
-func (r *recording) String() string {
+func (r *safeBuffer) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.buffer.String()
 }
 
-// outcome is what a command line did.
-type outcome struct {
+// result is what a command line did.
+type result struct {
 	code        int
 	out, errOut string
 }
 
 // run runs a command as the administrator, unless the arguments say otherwise.
-func run(ctx context.Context, args ...string) outcome {
-	var out, errOut recording
+func run(ctx context.Context, args ...string) result {
+	var out, errOut safeBuffer
 	code := start(ctx, &out, &errOut, args...)
-	return outcome{code, out.String(), errOut.String()}
+	return result{code, out.String(), errOut.String()}
 }
 
-func start(ctx context.Context, out, errOut *recording, args ...string) int {
+func start(ctx context.Context, out, errOut *safeBuffer, args ...string) int {
 	args = append(args, "--kubeconfig="+shared.Kubeconfig())
 	return cli.Run(ctx, args, genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: errOut}, clock.RealClock{})
 }
@@ -72,7 +72,7 @@ func start(ctx context.Context, out, errOut *recording, args ...string) int {
 func completions(t *testing.T, args ...string) []string {
 	t.Helper()
 	args = append([]string{"__complete", args[0], "--kubeconfig=" + shared.Kubeconfig()}, args[1:]...)
-	var out, errOut recording
+	var out, errOut safeBuffer
 	code := cli.Run(t.Context(), args, genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}, clock.RealClock{})
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	if code != cli.ExitOK || lines[len(lines)-1] != ":4" {
@@ -81,16 +81,16 @@ func completions(t *testing.T, args ...string) []string {
 	return lines[:len(lines)-1]
 }
 
-// stage is a namespace with a set bound to it, two clusters in the set, and a placement of one of them, all of which are
+// fixture is a namespace with a set bound to it, two clusters in the set, and a placement of one of them, all of which are
 // called after the namespace.
-type stage struct {
+type fixture struct {
 	namespace string
 	client    client.Client
 }
 
-func newStage(t *testing.T) stage {
+func newFixture(t *testing.T) fixture {
 	t.Helper()
-	s := stage{shared.Namespace(t), hubtest.NewClient(t, shared.Config())}
+	s := fixture{shared.Namespace(t), hubtest.NewClient(t, shared.Config())}
 	for _, name := range s.clusters() {
 		cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1beta2.ClusterSetLabel: s.namespace, "site": name}}}
 		cluster.Spec.HubAcceptsClient = true
@@ -105,16 +105,16 @@ func newStage(t *testing.T) stage {
 	return s
 }
 
-func (s stage) clusters() []string { return []string{s.namespace + "-a", s.namespace + "-b"} }
+func (s fixture) clusters() []string { return []string{s.namespace + "-a", s.namespace + "-b"} }
 
-func (s stage) placement() *clusterv1beta1.Placement {
+func (s fixture) placement() *clusterv1beta1.Placement {
 	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "web", Labels: map[string]string{"tier": "front"}}}
 	out.Spec.NumberOfClusters = ptr.To[int32](1)
 	return out
 }
 
 // create stores an object until the end of the test.
-func (s stage) create(t *testing.T, object client.Object) {
+func (s fixture) create(t *testing.T, object client.Object) {
 	t.Helper()
 	if err := s.client.Create(t.Context(), object); err != nil {
 		t.Fatal(err)
@@ -126,8 +126,8 @@ func (s stage) create(t *testing.T, object client.Object) {
 
 var errNotYet = errors.New("not yet")
 
-// settle waits until the placement is decided.
-func (s stage) settle(t *testing.T) {
+// waitDecided waits until the placement is decided.
+func (s fixture) waitDecided(t *testing.T) {
 	t.Helper()
 	hubtest.Eventually(t, limit, func(ctx context.Context) error {
 		got := run(ctx, "get", "placement", "web", "-n", s.namespace)

@@ -13,8 +13,8 @@ import (
 // TestRolloutPlan plans a rollout over what a manager has decided, read from the hub.
 func TestRolloutPlan(t *testing.T) {
 	hubtest.StartManager(t, shared, hubtest.ManagerOptions{})
-	s := newStage(t)
-	s.settle(t)
+	s := newFixture(t)
+	s.waitDecided(t)
 	strategy := filepath.Join(t.TempDir(), "strategy.yaml")
 	if err := os.WriteFile(strategy, []byte("type: Progressive\nprogressive: {maxFailures: 1}\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 )
 
 // tenant gives a user the rights of a tenant: to see the set of the stage, and to read what is in its namespace.
-func (s stage) tenant(t *testing.T) (user string) {
+func (s fixture) tenant(t *testing.T) (user string) {
 	t.Helper()
 	user = s.namespace + "-tenant"
 	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}
@@ -38,14 +38,14 @@ func (s stage) tenant(t *testing.T) (user string) {
 	return user
 }
 
-// TestTenantsUseTheViews holds that a tenant who may not list the hub is shown what it may see, told so in one line, and never
+// TestTenantsReadTheViews holds that a tenant who may not list the hub is shown what it may see, told so in one line, and never
 // another tenant's clusters.
-func TestTenantsUseTheViews(t *testing.T) {
-	s, other := newStage(t), newStage(t)
-	s.answers(t)
-	chosen, left := s.stored(t, "")
+func TestTenantsReadTheViews(t *testing.T) {
+	s, other := newFixture(t), newFixture(t)
+	s.startViews(t)
+	chosen, left := s.waitExplained(t, "")
 	user := s.tenant(t)
-	as := func(args ...string) outcome {
+	as := func(args ...string) result {
 		return run(t.Context(), append(args, "-n", s.namespace, "--as", user)...)
 	}
 	hubtest.Eventually(t, limit, func(context.Context) error { // the views know the role a moment after it is stored

@@ -30,9 +30,9 @@ func TestMain(m *testing.M) {
 	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manager: true, TaintUnjoined: true}))
 }
 
-// elsewhere are the folders that are not played: how-to is for pages, scenarios and simulate are for offline commands, and tenancy
+// otherFolders are the folders that are not played: how-to is for pages, scenarios and simulate are for offline commands, and tenancy
 // has stories, which TestStories tells.
-var elsewhere = []string{"how-to", "scenarios", "simulate", "tenancy"}
+var otherFolders = []string{"how-to", "scenarios", "simulate", "tenancy"}
 
 // TestExamples walks the folders.
 func TestExamples(t *testing.T) {
@@ -42,19 +42,19 @@ func TestExamples(t *testing.T) {
 	}
 	played := 0
 	for _, entry := range entries {
-		if !entry.IsDir() || slices.Contains(elsewhere, entry.Name()) {
+		if !entry.IsDir() || slices.Contains(otherFolders, entry.Name()) {
 			continue
 		}
 		played++
-		t.Run(entry.Name(), func(t *testing.T) { play(t, filepath.Join(root, entry.Name())) })
+		t.Run(entry.Name(), func(t *testing.T) { applyScenario(t, filepath.Join(root, entry.Name())) })
 	}
 	if played == 0 {
 		t.Errorf("no scenario in %s", root)
 	}
 }
 
-// play applies the steps of a scenario one after the other, each to what the step before has left, and cleans up.
-func play(t *testing.T, folder string) {
+// applyScenario applies the steps of a scenario one after the other, each to what the step before has left, and cleans up.
+func applyScenario(t *testing.T, folder string) {
 	hub, err := scenario.Connect(shared.Config(), clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)

@@ -16,13 +16,13 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/hub/hubtest"
-	"github.com/berth-project/berth/hub/internal/console"
+	"github.com/berth-project/berth/hub/internal/doctest"
 	"github.com/berth-project/berth/hub/internal/scenario"
 )
 
 const (
-	// patience is for the API server, which learns of new roles a moment late, and for Berth.
-	patience = 15 * time.Second
+	// storyTimeout is for the API server, which learns of new roles a moment late, and for Berth.
+	storyTimeout = 15 * time.Second
 	// kubectl acts as somebody by that person's own certificate: "--as NAME" is all that it takes out of a command.
 	kubectl = `#!/usr/bin/env bash
 set -u
@@ -50,19 +50,19 @@ func TestStories(t *testing.T) {
 		t.Fatalf("no story: %v", err)
 	}
 	for _, file := range files {
-		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) { tell(t, file, filepath.Dir(file)) })
+		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) { runStory(t, file, filepath.Dir(file)) })
 	}
 }
 
-// tell runs the commands of a page in a folder, and leaves a clean hub.
-func tell(t *testing.T, file, folder string) {
+// runStory runs the commands of a page in a folder, and leaves a clean hub.
+func runStory(t *testing.T, file, folder string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := grants(t)
-	runner := console.NewRunner(console.Options{Folder: folder, Environment: environment(t, string(text)), Limit: patience, Once: *update})
+	runner := doctest.NewRunner(doctest.Options{Folder: folder, Environment: environment(t, string(text)), Limit: storyTimeout, Once: *update})
 	told, err := runner.Run(t.Context(), string(text))
 	if err != nil {
 		t.Fatal(err)

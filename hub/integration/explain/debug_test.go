@@ -14,12 +14,12 @@ import (
 
 // TestDebugContract asks as OCM's clients ask its debug server, and is answered and refused as they expect.
 func TestDebugContract(t *testing.T) {
-	m := running(t)
+	m := sharedManager(t)
 	f := newFleet(t, 4)
 	f.placement("p", number(1), within("a", "b"))
-	f.explained("p", f.names(0)...)
+	f.awaitExplained("p", f.names(0)...)
 	f.taint(1)
-	f.explained("p", f.names(0)...)
+	f.awaitExplained("p", f.names(0)...)
 	root, nobody := shared.Config(), rest.AnonymousClientConfig(shared.Config())
 	jane := shared.ConfigFor(t, "jane-"+f.namespace)
 	body, err := json.Marshal(f.unsaved("new", number(2), within("a")))
@@ -57,7 +57,7 @@ func TestDebugContract(t *testing.T) {
 		"another verb on nothing yet": {root, http.MethodPut, "/debug/placements/", "", 405, "PUT"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			code, header, data := direct(t, m, test.as, test.method, test.path, test.body)
+			code, header, data := sendToManager(t, m, test.as, test.method, test.path, test.body)
 			if code != test.code || !strings.Contains(string(data), test.says) || header.Get("Content-Type") != "application/json" {
 				t.Errorf("answered %d %s %s", code, header.Get("Content-Type"), data)
 			}
@@ -71,7 +71,7 @@ func TestDebugContract(t *testing.T) {
 	if err != nil || len(tried) != 0 {
 		t.Errorf("trying stored %v, %v", tried, err)
 	}
-	_, _, data := direct(t, m, root, http.MethodGet, stored, "")
+	_, _, data := sendToManager(t, m, root, http.MethodGet, stored, "")
 	var report struct {
 		Filtered []struct {
 			Name     string   `json:"name"`

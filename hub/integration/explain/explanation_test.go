@@ -18,7 +18,7 @@ import (
 // TestExplanationIsWhatIsStored follows a placement through its life: at every stop the explanation selects whom the slices
 // have, and gives the reason for the others.
 func TestExplanationIsWhatIsStored(t *testing.T) {
-	running(t)
+	sharedManager(t)
 	f := newFleet(t, 6)
 	f.placement("p", number(2), within("a", "b"))
 	const mismatch = "Mismatch: not label region in (a, b)"
@@ -39,26 +39,26 @@ func TestExplanationIsWhatIsStored(t *testing.T) {
 			t.Errorf("verdicts (-want +got):\n%s", diff)
 		}
 	}
-	check(f.explained("p", f.names(0, 1)...), "Selected", "Selected", mismatch, beaten, beaten, mismatch)
+	check(f.awaitExplained("p", f.names(0, 1)...), "Selected", "Selected", mismatch, beaten, beaten, mismatch)
 
 	f.taint(0)
-	check(f.explained("p", f.names(1, 3)...), "Tainted: taint gpu=true:NoSelect", "Selected", mismatch, "Selected", beaten, mismatch)
+	check(f.awaitExplained("p", f.names(1, 3)...), "Tainted: taint gpu=true:NoSelect", "Selected", mismatch, "Selected", beaten, mismatch)
 
 	change(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { c.Labels["region"] = "c" })
-	check(f.explained("p", f.names(3, 4)...), "Tainted: taint gpu=true:NoSelect", mismatch, mismatch, "Selected", "Selected", mismatch)
+	check(f.awaitExplained("p", f.names(3, 4)...), "Tainted: taint gpu=true:NoSelect", mismatch, mismatch, "Selected", "Selected", mismatch)
 
 	change(f, f.unsaved("p"), func(p *clusterv1beta1.Placement) {
 		p.Spec.Predicates[0].RequiredClusterSelector.CelSelector.CelExpressions = []string{"managedCluster.nothing"}
 	})
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
-		got, err := ask[explain.Explanation](ctx, admin(t), f.namespace, "p", "explanation")
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		got, err := get[explain.Explanation](ctx, newAdmin(t), f.namespace, "p", "explanation")
 		if err == nil && got.Decided {
 			err = fmt.Errorf("%w: it is decided", errNotYet)
 		}
 		return err
 	})
 	const undecided = "Undecided: the placement is misconfigured"
-	kept := f.explained("p", f.names(3, 4)...)
+	kept := f.awaitExplained("p", f.names(3, 4)...)
 	check(kept, undecided, undecided, undecided, "Kept", "Kept", undecided)
 	if c := kept.Conditions[1]; c.Type != clusterv1beta1.PlacementConditionMisconfigured || c.Status != "True" {
 		t.Errorf("the explanation says %+v", kept.Conditions)
@@ -67,12 +67,12 @@ func TestExplanationIsWhatIsStored(t *testing.T) {
 
 // TestTiersAreExplained lets the clusters of the first tier fall, so that the second takes over.
 func TestTiersAreExplained(t *testing.T) {
-	running(t)
+	sharedManager(t)
 	f := newFleet(t, 6)
 	f.placement("p", number(2), tiers("a", "b"))
-	f.explained("p", f.names(0, 3)...)
+	f.awaitExplained("p", f.names(0, 3)...)
 	f.taint(0, 3)
-	after := f.explained("p", f.names(1, 4)...)
+	after := f.awaitExplained("p", f.names(1, 4)...)
 	for number, tier := range map[int]string{0: "a", 1: "b", 4: "b"} {
 		found, ok := after.Find(f.name(number))
 		if !ok || found.Tier != tier {
@@ -83,15 +83,15 @@ func TestTiersAreExplained(t *testing.T) {
 
 // TestStaleWhereWritesFail stops the manager's writes: what was decided is explained, and that it is not stored.
 func TestStaleWhereWritesFail(t *testing.T) {
-	m := running(t)
+	m := sharedManager(t)
 	f := newFleet(t, 4)
 	f.placement("p", number(2), within("a"))
-	f.explained("p", f.names(0, 3)...)
-	m.mute.Store(true)
-	defer m.mute.Store(false)
+	f.awaitExplained("p", f.names(0, 3)...)
+	m.rejectWrites.Store(true)
+	defer m.rejectWrites.Store(false)
 	f.taint(3)
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
-		got, err := ask[explain.Explanation](ctx, admin(t), f.namespace, "p", "explanation")
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		got, err := get[explain.Explanation](ctx, newAdmin(t), f.namespace, "p", "explanation")
 		if err != nil {
 			return err
 		}
@@ -104,8 +104,8 @@ func TestStaleWhereWritesFail(t *testing.T) {
 	if stored, err := f.stored(t.Context(), "p"); err != nil || !cmp.Equal(stored, f.names(0, 3)) {
 		t.Errorf("stored are %v, %v: the manager writes", stored, err)
 	}
-	m.mute.Store(false)
-	f.explained("p", f.names(0)...)
+	m.rejectWrites.Store(false)
+	f.awaitExplained("p", f.names(0)...)
 }
 
 // TestTenThousandClusters asks about a large fleet. It asserts what is answered, and logs how long that took.
@@ -113,7 +113,7 @@ func TestTenThousandClusters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("stores ten thousand clusters")
 	}
-	running(t)
+	sharedManager(t)
 	const clusters = 10_000
 	f := newFleet(t, clusters)
 	f.placement("p", number(100), within("a", "b"))
@@ -123,23 +123,23 @@ func TestTenThousandClusters(t *testing.T) {
 			want = append(want, i)
 		}
 	}
-	f.explained("p", f.names(want...)...)
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
-		got, err := ask[explain.Explanation](ctx, admin(t), f.namespace, "p", "explanation")
+	f.awaitExplained("p", f.names(want...)...)
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		got, err := get[explain.Explanation](ctx, newAdmin(t), f.namespace, "p", "explanation")
 		if err == nil && len(got.Clusters) < clusters {
 			err = fmt.Errorf("%w: the run knew %d clusters", errNotYet, len(got.Clusters))
 		}
 		return err
 	})
 	began := time.Now()
-	all, err := ask[explain.Explanation](t.Context(), admin(t), f.namespace, "p", "explanation")
+	all, err := get[explain.Explanation](t.Context(), newAdmin(t), f.namespace, "p", "explanation")
 	t.Logf("every cluster: %s", time.Since(began))
 	if err != nil || len(all.Clusters) < clusters || all.Selected != 100 {
 		t.Errorf("%d clusters are explained, %d selected: %v", len(all.Clusters), all.Selected, err)
 	}
 	for name, loser := range map[string]int{"a fix by the spec": 9_999, "a fix by the label": 9_998} {
 		began = time.Now()
-		one, err := ask[explain.Explanation](t.Context(), admin(t), f.namespace, "p", "explanation", "cluster", f.name(loser), "fix", "true")
+		one, err := get[explain.Explanation](t.Context(), newAdmin(t), f.namespace, "p", "explanation", "cluster", f.name(loser), "fix", "true")
 		t.Logf("%s: %s", name, time.Since(began))
 		if err != nil || len(one.Clusters) != 1 || one.Clusters[0].Fix == nil || len(one.Clusters[0].Fix.Steps) == 0 {
 			t.Errorf("%s: %+v, %v", name, one.Clusters, err)

@@ -16,22 +16,22 @@ type manager struct {
 
 	// views is where the views are served.
 	views string
-	// mute lets the API server refuse every write to decisions and placements.
-	mute  atomic.Bool
-	proxy *hubtest.Proxy
+	// rejectWrites lets the API server refuse every write to decisions and placements.
+	rejectWrites atomic.Bool
+	proxy        *hubtest.Proxy
 }
 
 var steady *manager
 
-// running returns the manager that tests share.
-func running(t *testing.T) *manager {
+// sharedManager returns the manager that tests share.
+func sharedManager(t *testing.T) *manager {
 	t.Helper()
 	if steady == nil {
-		shared.AllowViews(t)
-		shared.LeadToViews(t)
+		shared.GrantViews(t)
+		shared.CreateViewService(t)
 		steady = launch(t)
 	}
-	t.Cleanup(func() { steady.Inspect(t) })
+	t.Cleanup(func() { steady.CheckLog(t) })
 	return steady
 }
 
@@ -45,13 +45,13 @@ func shutdown() {
 func launch(t *testing.T) *manager {
 	t.Helper()
 	m := &manager{views: hubtest.FreeAddress(t)}
-	m.proxy = hubtest.NewProxy(t, shared, hubtest.ProxyOptions{Shared: true, Handle: m.pass})
+	m.proxy = hubtest.NewProxy(t, shared, hubtest.ProxyOptions{Shared: true, Handle: m.forward})
 	_, port, err := net.SplitHostPort(m.views)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.Manager = hubtest.StartManager(t, shared, hubtest.ManagerOptions{
-		Shared: true, MayFail: true, // one test refuses what it writes
+		Shared: true, AllowErrors: true, // one test refuses what it writes
 		Kubeconfig: m.proxy.Kubeconfig,
 		Args: []string{
 			"--controllers=placement,views", "--view-bind-address=" + m.views, "--view-service-port=" + port,
@@ -60,9 +60,9 @@ func launch(t *testing.T) *manager {
 	return m
 }
 
-// pass passes a request on, unless it writes while the manager is mute.
-func (m *manager) pass(w http.ResponseWriter, r *http.Request, forward http.Handler) {
-	if m.mute.Load() && r.Method != http.MethodGet && strings.HasPrefix(r.URL.Path, "/apis/cluster.open-cluster-management.io/") {
+// forward passes a request on, unless it writes while the manager is mute.
+func (m *manager) forward(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+	if m.rejectWrites.Load() && r.Method != http.MethodGet && strings.HasPrefix(r.URL.Path, "/apis/cluster.open-cluster-management.io/") {
 		http.Error(w, "no writes", http.StatusInternalServerError)
 		return
 	}

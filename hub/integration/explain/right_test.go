@@ -15,18 +15,18 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// TestNobodySeesMoreThanTheViewsShow asks as somebody who may get the placement and one cluster: of the others there is a
+// TestExplanationShowsOnlyVisibleClusters asks as somebody who may get the placement and one cluster: of the others there is a
 // count, and no name anywhere.
-func TestNobodySeesMoreThanTheViewsShow(t *testing.T) {
-	running(t)
+func TestExplanationShowsOnlyVisibleClusters(t *testing.T) {
+	sharedManager(t)
 	f := newFleet(t, 3)
 	f.placement("p", number(1), within("a", "b", "c"))
-	f.explained("p", f.names(0)...)
+	f.awaitExplained("p", f.names(0)...)
 	f.taint(0)
-	f.explained("p", f.names(1)...)
-	jane := as(t, shared.ConfigFor(t, "jane-"+f.namespace))
+	f.awaitExplained("p", f.names(1)...)
+	jane := newAPIUser(t, shared.ConfigFor(t, "jane-"+f.namespace))
 
-	_, err := ask[explain.Explanation](t.Context(), jane, f.namespace, "p", "explanation")
+	_, err := get[explain.Explanation](t.Context(), jane, f.namespace, "p", "explanation")
 	code, message := refused(t, err)
 	want := `placements.cluster.open-cluster-management.io "p" is forbidden: User "jane-` + f.namespace +
 		`" cannot get resource "placements" in API group "cluster.open-cluster-management.io" in the namespace "` + f.namespace + `"`
@@ -37,14 +37,14 @@ func TestNobodySeesMoreThanTheViewsShow(t *testing.T) {
 	f.grant("jane-"+f.namespace, f.namespace, mayOn([]string{"get"}, "placements"))
 	f.grant("jane-"+f.namespace, "", mayOn([]string{"get"}, "managedclusters", f.name(2)))
 	var got explain.Explanation
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		var err error
-		if got, err = ask[explain.Explanation](ctx, jane, f.namespace, "p", "explanation"); err == nil && len(got.Clusters) != 1 {
+		if got, err = get[explain.Explanation](ctx, jane, f.namespace, "p", "explanation"); err == nil && len(got.Clusters) != 1 {
 			err = fmt.Errorf("%w: %d clusters in sight", errNotYet, len(got.Clusters))
 		}
 		return err
 	})
-	past, err := ask[explain.History](t.Context(), jane, f.namespace, "p", "history")
+	past, err := get[explain.History](t.Context(), jane, f.namespace, "p", "history")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,13 +57,13 @@ func TestNobodySeesMoreThanTheViewsShow(t *testing.T) {
 			t.Errorf("%s is named: %s", hidden, text)
 		}
 	}
-	if got.Clusters[0].Name != f.name(2) || got.Hidden < 2 || got.Selected != 1 || got.Clusters[0].Beaten == nil {
+	if got.Clusters[0].Name != f.name(2) || got.Hidden < 2 || got.Selected != 1 || got.Clusters[0].Outranked == nil {
 		t.Errorf("explained: %+v", got)
 	}
 	if len(past.Changes) != 2 || past.Changes[0].Hidden != 2 || len(past.Changes[0].Moves) != 0 {
 		t.Errorf("history: %+v", past)
 	}
-	_, err = ask[explain.Explanation](t.Context(), jane, f.namespace, "p", "explanation", "cluster", f.name(1))
+	_, err = get[explain.Explanation](t.Context(), jane, f.namespace, "p", "explanation", "cluster", f.name(1))
 	if code, _ := refused(t, err); code != http.StatusNotFound {
 		t.Errorf("a cluster out of sight: %d", code)
 	}
@@ -71,10 +71,10 @@ func TestNobodySeesMoreThanTheViewsShow(t *testing.T) {
 
 // TestRefusals are worded as by any API server.
 func TestRefusals(t *testing.T) {
-	running(t)
+	sharedManager(t)
 	f := newFleet(t, 1)
 	f.placement("p")
-	f.explained("p", f.names(0)...)
+	f.awaitExplained("p", f.names(0)...)
 	for sentence, test := range map[string]struct {
 		placement, part string
 		parameters      []string
@@ -89,14 +89,14 @@ func TestRefusals(t *testing.T) {
 		"since when":        {"p", "history", []string{"since", "x"}, 400, `parameter since: "x" is no time such as 2026-01-31T10:00:00Z`},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			_, err := ask[map[string]any](t.Context(), admin(t), f.namespace, test.placement, test.part, test.parameters...)
+			_, err := get[map[string]any](t.Context(), newAdmin(t), f.namespace, test.placement, test.part, test.parameters...)
 			if code, message := refused(t, err); code != test.code || message != test.message {
 				t.Errorf("refused with %d %q, want %d %q", code, message, test.code, test.message)
 			}
 		})
 	}
-	anonymous := as(t, rest.AnonymousClientConfig(shared.Config()))
-	_, err := ask[explain.Explanation](t.Context(), anonymous, f.namespace, "p", "explanation")
+	anonymous := newAPIUser(t, rest.AnonymousClientConfig(shared.Config()))
+	_, err := get[explain.Explanation](t.Context(), anonymous, f.namespace, "p", "explanation")
 	if code, _ := refused(t, err); code != http.StatusUnauthorized && code != http.StatusForbidden {
 		t.Errorf("who has no name is answered %d", code)
 	}
@@ -104,13 +104,13 @@ func TestRefusals(t *testing.T) {
 
 // TestHistoryNamesCauses makes changes, and reads who moved, why, and what woke the placement.
 func TestHistoryNamesCauses(t *testing.T) {
-	running(t)
+	sharedManager(t)
 	f := newFleet(t, 3)
 	f.placement("p", number(1))
-	f.explained("p", f.names(0)...)
+	f.awaitExplained("p", f.names(0)...)
 	f.taint(0)
-	f.explained("p", f.names(1)...)
-	got, err := ask[explain.History](t.Context(), admin(t), f.namespace, "p", "history")
+	f.awaitExplained("p", f.names(1)...)
+	got, err := get[explain.History](t.Context(), newAdmin(t), f.namespace, "p", "history")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,11 +128,11 @@ func TestHistoryNamesCauses(t *testing.T) {
 	if diff := cmp.Diff(want, change.Moves); diff != "" {
 		t.Errorf("moves (-want +got):\n%s", diff)
 	}
-	one, err := ask[explain.History](t.Context(), admin(t), f.namespace, "p", "history", "cluster", f.name(1))
+	one, err := get[explain.History](t.Context(), newAdmin(t), f.namespace, "p", "history", "cluster", f.name(1))
 	if err != nil || len(one.Changes) != 1 || len(one.Changes[0].Moves) != 1 {
 		t.Errorf("the history of one cluster: %+v, %v", one, err)
 	}
-	none, err := ask[explain.History](t.Context(), admin(t), f.namespace, "p", "history", "since", "2100-01-01T00:00:00Z")
+	none, err := get[explain.History](t.Context(), newAdmin(t), f.namespace, "p", "history", "since", "2100-01-01T00:00:00Z")
 	if err != nil || len(none.Changes) != 0 {
 		t.Errorf("the history since later: %+v, %v", none, err)
 	}

@@ -18,19 +18,19 @@ const (
 	unavailable = clusterv1.ManagedClusterTaintUnavailable
 )
 
-// TestOneClusterDies and is replaced once it was tolerated for long enough, not before; that the manager is killed
+// TestOneClusterFails and is replaced once it was tolerated for long enough, not before; that the manager is killed
 // meanwhile does not matter. When the cluster is back it may be selected, and nothing moves.
-func TestOneClusterDies(t *testing.T) {
+func TestOneClusterFails(t *testing.T) {
 	const tolerated = 6
-	s := newScene(t, 6)
+	s := newTestFleet(t, 6)
 	s.placement("web", 2, tolerated)
 	before, err := s.selected(t.Context(), "web")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dead := s.Number(before[0])
-	s.Kill(dead)
-	since := s.tainted(dead, unreachable)
+	s.StopAgents(dead)
+	since := s.awaitTaint(dead, unreachable)
 	want := metav1.Condition{
 		Type: "ManagedClusterConditionAvailable", Status: "Unknown", Reason: "ManagedClusterLeaseUpdateStopped",
 		Message: "Registration agent stopped updating its lease.",
@@ -40,7 +40,7 @@ func TestOneClusterDies(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what is reported (-want +got):\n%s", diff)
 	}
-	s.told(s.Name(dead), s.Name(dead), "AvailableUnknown")
+	s.awaitEvent(s.Name(dead), s.Name(dead), "AvailableUnknown")
 	s.restart()
 	s.eventually(func(ctx context.Context) error {
 		after, err := s.selected(ctx, "web")
@@ -56,7 +56,7 @@ func TestOneClusterDies(t *testing.T) {
 		}
 		return nil
 	})
-	if still := s.tainted(dead, unreachable); !still.Equal(since) {
+	if still := s.awaitTaint(dead, unreachable); !still.Equal(since) {
 		t.Errorf("the cluster is tainted since %s, and was since %s", still, since)
 	}
 
@@ -64,37 +64,37 @@ func TestOneClusterDies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Revive(dead)
-	s.tainted(dead, "")
-	s.told(s.Name(dead), s.Name(dead), "Available")
-	s.overdue()
+	s.StartAgents(dead)
+	s.awaitTaint(dead, "")
+	s.awaitEvent(s.Name(dead), s.Name(dead), "Available")
+	s.awaitGraceOver()
 	if after, err := s.selected(t.Context(), "web"); err != nil || !slices.Equal(after, moved) {
 		t.Errorf("%v are selected, and were %v; error %v", after, moved, err)
 	}
 }
 
-// TestTheClockOfAnOutage goes on when a cluster that was silent says that it is not available, and back; the webhook
+// TestOutageTimer goes on when a cluster that was silent says that it is not available, and back; the webhook
 // that stamps taints agrees.
-func TestTheClockOfAnOutage(t *testing.T) {
-	s := newScene(t, 5)
+func TestOutageTimer(t *testing.T) {
+	s := newTestFleet(t, 5)
 	s.placement("web", 5, 3600)
-	s.Kill(2)
-	since := s.tainted(2, unreachable)
+	s.StopAgents(2)
+	since := s.awaitTaint(2, unreachable)
 	for _, step := range []struct {
 		does func(...int)
 		want string
 	}{
-		{s.Sicken, unavailable}, {s.Kill, unreachable}, {s.Sicken, unavailable},
+		{s.ReportUnavailable, unavailable}, {s.StopAgents, unreachable}, {s.ReportUnavailable, unavailable},
 	} {
 		step.does(2)
-		if again := s.tainted(2, step.want); !again.Equal(since) {
+		if again := s.awaitTaint(2, step.want); !again.Equal(since) {
 			t.Errorf("the cluster is %s since %s, and was tainted at %s", step.want, again, since)
 		}
 	}
-	s.Revive(2)
-	s.tainted(2, "")
-	s.Sicken(2)
-	if again := s.tainted(2, unavailable); !again.After(since) {
+	s.StartAgents(2)
+	s.awaitTaint(2, "")
+	s.ReportUnavailable(2)
+	if again := s.awaitTaint(2, unavailable); !again.After(since) {
 		t.Errorf("another outage began at %s, the first one at %s", again, since)
 	}
 	if selected, err := s.selected(t.Context(), "web"); err != nil || len(selected) != 5 {
@@ -102,62 +102,62 @@ func TestTheClockOfAnOutage(t *testing.T) {
 	}
 }
 
-// TestMostDieAtOnce, and nobody moves: the hub is suspected. That is said once, and nothing else is written, neither by
+// TestMostClustersFailAtOnce, and nobody moves: the hub is suspected. That is said once, and nothing else is written, neither by
 // the manager nor by the next one after it was killed, nor when all are back.
-func TestMostDieAtOnce(t *testing.T) {
-	s := newScene(t, 10)
+func TestMostClustersFailAtOnce(t *testing.T) {
+	s := newTestFleet(t, 10)
 	for i := range 4 {
 		s.placement(fmt.Sprintf("p%d", i), int32(2*i+1), 0)
 	}
-	s.overdue() // whatever there was to write is written
+	s.awaitGraceOver() // whatever there was to write is written
 	before, written := s.versions(), s.writes()
 	dead := []int{0, 1, 2, 4, 5, 6, 7, 9}
-	s.Kill(dead...)
+	s.StopAgents(dead...)
 
-	first := s.suspended(metav1.ConditionTrue)
+	first := s.awaitSuspended(metav1.ConditionTrue)
 	const message = "8 of 10 joined ManagedClusters fell silent at about the same time, more than 55 %: the hub or its network is suspected. " +
 		"None is newly reported or tainted until no more than half of that share is silent"
 	if first.Reason != "TooManySilent" || first.Message != message {
 		t.Errorf("it says %s: %s", first.Reason, first.Message)
 	}
-	s.overdue(dead...)
-	during := s.onlyGlobal("while most are silent", before)
+	s.awaitGraceOver(dead...)
+	during := s.expectOnlyGlobalChanged("while most are silent", before)
 	if diff := cmp.Diff(map[string]float64{"PATCH managedclustersets/status": 1, "POST events": 1}, less(s.writes(), written)); diff != "" {
 		t.Errorf("writes to the hub (-want +got):\n%s", diff)
 	}
 	s.restart()
-	s.overdue(dead...)
+	s.awaitGraceOver(dead...)
 	if diff := cmp.Diff(during, s.versions()); diff != "" {
 		t.Errorf("a restart in the middle has written (-before +after):\n%s", diff)
 	}
-	if read, err := s.manager.Measured(t.Context()); err != nil || read.Sum("berth_health_suspended") != 1 || read.Sum("berth_clusters", `health="available"`) != 10 {
+	if read, err := s.manager.ReadMetrics(t.Context()); err != nil || read.Sum("berth_health_suspended") != 1 || read.Sum("berth_clusters", `health="available"`) != 10 {
 		t.Errorf("the metrics say suspended %v, %v available, error %v", read.Sum("berth_health_suspended"), read.Sum("berth_clusters", `health="available"`), err)
 	}
 
-	s.Revive(dead...)
-	s.suspended(metav1.ConditionFalse)
-	s.overdue()
-	s.onlyGlobal("when all are back", during)
-	s.told(metav1.NamespaceDefault, "global", "HealthSuspended")
-	s.told(metav1.NamespaceDefault, "global", "HealthResumed")
+	s.StartAgents(dead...)
+	s.awaitSuspended(metav1.ConditionFalse)
+	s.awaitGraceOver()
+	s.expectOnlyGlobalChanged("when all are back", during)
+	s.awaitEvent(metav1.NamespaceDefault, "global", "HealthSuspended")
+	s.awaitEvent(metav1.NamespaceDefault, "global", "HealthResumed")
 }
 
-// TestHeartbeatsWakeNobody: leases that are renewed cost no write, and a look at each cluster once in a grace.
-func TestHeartbeatsWakeNobody(t *testing.T) {
+// TestHeartbeatsEnqueueNoPlacement: leases that are renewed cost no write, and a look at each cluster once in a grace.
+func TestHeartbeatsEnqueueNoPlacement(t *testing.T) {
 	const clusters, renewals = 12, 15
-	s := newScene(t, clusters)
+	s := newTestFleet(t, clusters)
 	s.placement("web", 5, 0)
-	s.overdue()
+	s.awaitGraceOver()
 	before, written := s.versions(), s.writes()
 	looks := func() float64 {
-		read, err := s.manager.Measured(t.Context())
+		read, err := s.manager.ReadMetrics(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		return read.Sum("controller_runtime_reconcile_total", `controller="health"`)
 	}
 	beats := func() float64 {
-		return shared.Measured(t).Sum("apiserver_request_total", `resource="leases"`, `verb="PATCH"`)
+		return shared.ReadMetrics(t).Sum("apiserver_request_total", `resource="leases"`, `verb="PATCH"`)
 	}
 	looked, beaten, begun := looks(), beats(), time.Now()
 	s.eventually(func(context.Context) error {
@@ -178,8 +178,8 @@ func TestHeartbeatsWakeNobody(t *testing.T) {
 	}
 }
 
-// onlyGlobal holds that of all objects the set `global` alone has changed, and returns how they are.
-func (s *scene) onlyGlobal(when string, before map[string]string) map[string]string {
+// expectOnlyGlobalChanged holds that of all objects the set `global` alone has changed, and returns how they are.
+func (s *testFleet) expectOnlyGlobalChanged(when string, before map[string]string) map[string]string {
 	s.t.Helper()
 	const global = "*v1beta2.ManagedClusterSet /global"
 	after := s.versions()

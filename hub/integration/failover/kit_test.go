@@ -23,8 +23,8 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// scene is a fleet, a namespace that may select from it, and the manager of its hub.
-type scene struct {
+// testFleet is a fleet, a namespace that may select from it, and the manager of its hub.
+type testFleet struct {
 	client.Client
 	*hubtest.Fleet
 	t         *testing.T
@@ -32,23 +32,23 @@ type scene struct {
 	namespace string
 }
 
-// north is how many clusters of a fleet are in one region, those with the lowest numbers.
-const north = 3
+// northClusters is how many clusters of a fleet are in one region, those with the lowest numbers.
+const northClusters = 3
 
 func region(number int) map[string]string {
-	if number < north {
+	if number < northClusters {
 		return map[string]string{"region": "north"}
 	}
 	return map[string]string{"region": "south"}
 }
 
-// newScene starts a manager, and then a fleet, whose leases the manager has made when this returns.
-func newScene(t *testing.T, clusters int) *scene {
+// newTestFleet starts a manager, and then a fleet, whose leases the manager has made when this returns.
+func newTestFleet(t *testing.T, clusters int) *testFleet {
 	t.Helper()
-	s := &scene{Client: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t)}
-	s.empty()
+	s := &testFleet{Client: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t)}
+	s.cleanUp()
 	s.start()
-	s.Fleet = hubtest.NewFleet(t, shared, hubtest.FleetOptions{Clusters: clusters, Lease: lease, Labels: region})
+	s.Fleet = hubtest.NewFleet(t, shared, hubtest.FleetOptions{Clusters: clusters, LeaseSeconds: leaseSeconds, Labels: region})
 	s.create(&clusterv1beta2.ManagedClusterSetBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: clusterv1beta2.GlobalClusterSetName},
 		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: clusterv1beta2.GlobalClusterSetName},
@@ -66,31 +66,31 @@ func newScene(t *testing.T, clusters int) *scene {
 }
 
 // start runs a manager with every loop, and waits until it guards the hub.
-func (s *scene) start() {
+func (s *testFleet) start() {
 	s.t.Helper()
-	s.manager = hubtest.StartManager(s.t, shared, hubtest.ManagerOptions{Race: true, Webhooks: true, MayFail: true})
-	s.guarded()
+	s.manager = hubtest.StartManager(s.t, shared, hubtest.ManagerOptions{Race: true, Webhooks: true, AllowErrors: true})
+	s.awaitWebhooks()
 }
 
 // restart kills the manager, as a power cut would, and starts another one.
-func (s *scene) restart() {
+func (s *testFleet) restart() {
 	s.t.Helper()
 	s.manager.Kill()
 	s.start()
 }
 
-func (s *scene) eventually(check func(context.Context) error) {
+func (s *testFleet) eventually(check func(context.Context) error) {
 	s.t.Helper()
-	hubtest.Eventually(s.t, soon, check)
+	hubtest.Eventually(s.t, testTimeout, check)
 }
 
-func (s *scene) create(object client.Object) {
+func (s *testFleet) create(object client.Object) {
 	s.t.Helper()
 	s.eventually(func(ctx context.Context) error { return client.IgnoreAlreadyExists(s.Create(ctx, object)) })
 }
 
-// empty waits until the clusters and namespaces of the test before are gone, and removes what it has left said.
-func (s *scene) empty() {
+// cleanUp waits until the clusters and namespaces of the test before are gone, and removes what it has left said.
+func (s *testFleet) cleanUp() {
 	s.t.Helper()
 	s.eventually(func(ctx context.Context) error {
 		clusters, namespaces := &clusterv1.ManagedClusterList{}, &corev1.NamespaceList{}
@@ -110,8 +110,8 @@ func (s *scene) empty() {
 	}
 }
 
-// guarded waits until the webhooks of the manager that runs refuse what is wrong.
-func (s *scene) guarded() {
+// awaitWebhooks waits until the webhooks of the manager that runs refuse what is wrong.
+func (s *testFleet) awaitWebhooks() {
 	s.t.Helper()
 	s.eventually(func(ctx context.Context) error {
 		wrong := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "no.name.of.a.namespace"}}
@@ -123,7 +123,7 @@ func (s *scene) guarded() {
 }
 
 // placement stores a placement that keeps so many clusters, and a silent or sick one for so many seconds.
-func (s *scene) placement(name string, number int32, tolerated int64, changes ...func(*clusterv1beta1.PlacementSpec)) {
+func (s *testFleet) placement(name string, number int32, tolerated int64, changes ...func(*clusterv1beta1.PlacementSpec)) {
 	s.t.Helper()
 	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
 	out.Spec.NumberOfClusters = &number
@@ -146,7 +146,7 @@ func (s *scene) placement(name string, number int32, tolerated int64, changes ..
 }
 
 // selected returns the distinct clusters that a placement has selected, sorted.
-func (s *scene) selected(ctx context.Context, placement string) ([]string, error) {
+func (s *testFleet) selected(ctx context.Context, placement string) ([]string, error) {
 	list := &clusterv1beta1.PlacementDecisionList{}
 	err := s.List(ctx, list, client.InNamespace(s.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement})
 	out := map[string]bool{}
@@ -158,14 +158,14 @@ func (s *scene) selected(ctx context.Context, placement string) ([]string, error
 	return slices.Sorted(maps.Keys(out)), err
 }
 
-func (s *scene) cluster(ctx context.Context, number int) (*clusterv1.ManagedCluster, error) {
+func (s *testFleet) cluster(ctx context.Context, number int) (*clusterv1.ManagedCluster, error) {
 	out := &clusterv1.ManagedCluster{}
 	err := s.Get(ctx, client.ObjectKey{Name: s.Name(number)}, out)
 	return out, err
 }
 
-// tainted waits until a cluster has exactly one taint, and returns since when; or none, where key is empty.
-func (s *scene) tainted(number int, key string) time.Time {
+// awaitTaint waits until a cluster has exactly one taint, and returns since when; or none, where key is empty.
+func (s *testFleet) awaitTaint(number int, key string) time.Time {
 	s.t.Helper()
 	var since time.Time
 	s.eventually(func(ctx context.Context) error {
@@ -188,7 +188,7 @@ func (s *scene) tainted(number int, key string) time.Time {
 }
 
 // available returns what is reported of a cluster.
-func (s *scene) available(number int) metav1.Condition {
+func (s *testFleet) available(number int) metav1.Condition {
 	s.t.Helper()
 	cluster, err := s.cluster(s.t.Context(), number)
 	if err != nil {
@@ -200,8 +200,8 @@ func (s *scene) available(number int) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// suspended waits until the set `global` says whether the hub is suspected, and returns how.
-func (s *scene) suspended(status metav1.ConditionStatus) metav1.Condition {
+// awaitSuspended waits until the set `global` says whether the hub is suspected, and returns how.
+func (s *testFleet) awaitSuspended(status metav1.ConditionStatus) metav1.Condition {
 	s.t.Helper()
 	var out metav1.Condition
 	s.eventually(func(ctx context.Context) error {
@@ -219,8 +219,8 @@ func (s *scene) suspended(status metav1.ConditionStatus) metav1.Condition {
 	return out
 }
 
-// told waits until there was exactly one event of a reason on an object.
-func (s *scene) told(namespace, name, reason string) {
+// awaitEvent waits until there was exactly one event of a reason on an object.
+func (s *testFleet) awaitEvent(namespace, name, reason string) {
 	s.t.Helper()
 	s.eventually(func(ctx context.Context) error {
 		list := &eventsv1.EventList{}
@@ -245,7 +245,7 @@ func (s *scene) told(namespace, name, reason string) {
 }
 
 // versions returns the state of every object that a failover may touch, by kind and name: whoever writes changes it.
-func (s *scene) versions() map[string]string {
+func (s *testFleet) versions() map[string]string {
 	s.t.Helper()
 	out := map[string]string{}
 	for _, list := range []client.ObjectList{
@@ -266,8 +266,8 @@ func (s *scene) versions() map[string]string {
 	return out
 }
 
-// overdue waits until the graces of some clusters are over for the manager that runs, and it has done what it does then.
-func (s *scene) overdue(numbers ...int) {
+// awaitGraceOver waits until the graces of some clusters are over for the manager that runs, and it has done what it does then.
+func (s *testFleet) awaitGraceOver(numbers ...int) {
 	s.t.Helper()
 	begun := time.Now()
 	s.eventually(func(ctx context.Context) error {
@@ -284,7 +284,7 @@ func (s *scene) overdue(numbers ...int) {
 		if left := time.Until(over.Add(time.Second)); left > 0 {
 			return fmt.Errorf("there are %s left", left)
 		}
-		read, err := s.manager.Measured(ctx)
+		read, err := s.manager.ReadMetrics(ctx)
 		if err != nil {
 			return err
 		}
@@ -297,9 +297,9 @@ func (s *scene) overdue(numbers ...int) {
 
 // writes counts the writes that the API server has answered, by verb and resource, but for the heartbeats of agents, and
 // for what the manager stores now and then of its webhooks.
-func (s *scene) writes() map[string]float64 {
+func (s *testFleet) writes() map[string]float64 {
 	s.t.Helper()
-	return shared.Measured(s.t).Writes(func(_, resource string) bool {
+	return shared.ReadMetrics(s.t).Writes(func(_, resource string) bool {
 		return resource != "leases" && !strings.HasSuffix(resource, "webhookconfigurations")
 	})
 }

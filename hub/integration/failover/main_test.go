@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// soon is far more than anything here needs on an idle machine: what is waited for is never a matter of speed.
-	soon = 120 * time.Second
-	// lease is the period of the leases, in seconds: short, and long enough for agents that share a busy machine. grace is
+	// testTimeout is far more than anything here needs on an idle machine: what is waited for is never a matter of speed.
+	testTimeout = 120 * time.Second
+	// leaseSeconds is the period of the leases, in seconds: short, and long enough for agents that share a busy machine. grace is
 	// how long a cluster may be silent.
-	lease = 2
-	grace = 5 * lease * time.Second
+	leaseSeconds = 2
+	grace        = 5 * leaseSeconds * time.Second
 )
 
 var shared *hubtest.Hub

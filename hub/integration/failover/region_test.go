@@ -18,12 +18,12 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// TestARegionDies, three clusters of thirteen, and each placement gives up one of them in each interval, also when the
+// TestRegionFails, three clusters of thirteen, and each placement gives up one of them in each interval, also when the
 // manager is killed meanwhile, whether it allows a number or a share. Until its turn comes each is held, and the placement
 // says so. When the region is back, nothing moves.
-func TestARegionDies(t *testing.T) {
+func TestRegionFails(t *testing.T) {
 	const interval, wanted = 6 * time.Second, 10
-	s := newScene(t, north+wanted)
+	s := newTestFleet(t, northClusters+wanted)
 	budgets := map[string]intstr.IntOrString{"number": intstr.FromInt32(1), "share": intstr.FromString("10%")}
 	for name, most := range budgets {
 		s.placement(name, wanted, 0, steady, func(spec *clusterv1beta1.PlacementSpec) {
@@ -32,25 +32,25 @@ func TestARegionDies(t *testing.T) {
 	}
 	var dead []int
 	var want []string
-	for number := range north + wanted {
-		if number < north {
+	for number := range northClusters + wanted {
+		if number < northClusters {
 			dead = append(dead, number)
 		} else {
 			want = append(want, s.Name(number))
 		}
 	}
-	s.Kill(dead...)
+	s.StopAgents(dead...)
 	for name := range budgets {
-		s.eventually(func(ctx context.Context) error { return s.holds(ctx, name) })
+		s.eventually(func(ctx context.Context) error { return s.checkHeld(ctx, name) })
 	}
 	s.restart()
-	s.giveUp(slices.Sorted(maps.Keys(budgets)), want, interval)
+	s.awaitEvictions(slices.Sorted(maps.Keys(budgets)), want, interval)
 
-	s.Revive(dead...)
+	s.StartAgents(dead...)
 	for _, number := range dead {
-		s.tainted(number, "")
+		s.awaitTaint(number, "")
 	}
-	s.overdue()
+	s.awaitGraceOver()
 	for name := range budgets {
 		after, err := s.selected(t.Context(), name)
 		if diff := cmp.Diff(want, after); diff != "" || err != nil {
@@ -69,14 +69,14 @@ func steady(spec *clusterv1beta1.PlacementSpec) {
 	}
 }
 
-// giveUp waits until placements have selected exactly some clusters, and holds that each gave up the others one by one.
-func (s *scene) giveUp(names, want []string, interval time.Duration) {
+// awaitEvictions waits until placements have selected exactly some clusters, and holds that each gave up the others one by one.
+func (s *testFleet) awaitEvictions(names, want []string, interval time.Duration) {
 	s.t.Helper()
 	spent := map[string]map[time.Time]int32{}
 	s.eventually(func(ctx context.Context) error {
 		var errs []error
 		for _, name := range names { // of all each time: an account forgets
-			got, err := s.account(ctx, name)
+			got, err := s.evictionTimes(ctx, name)
 			if spent[name] == nil {
 				spent[name] = map[time.Time]int32{}
 			}
@@ -90,16 +90,16 @@ func (s *scene) giveUp(names, want []string, interval time.Duration) {
 		return errors.Join(errs...)
 	})
 	for _, name := range names {
-		s.oneByOne(name, spent[name], interval)
+		s.expectOneByOne(name, spent[name], interval)
 	}
 }
 
-// oneByOne holds that the clusters of the region were given up at instants that are an interval apart.
-func (s *scene) oneByOne(name string, spent map[time.Time]int32, interval time.Duration) {
+// expectOneByOne holds that the clusters of the region were given up at instants that are an interval apart.
+func (s *testFleet) expectOneByOne(name string, spent map[time.Time]int32, interval time.Duration) {
 	s.t.Helper()
 	instants := slices.SortedFunc(maps.Keys(spent), time.Time.Compare)
-	if len(instants) != north {
-		s.t.Errorf("%s: clusters were given up at %v, want %d instants", name, instants, north)
+	if len(instants) != northClusters {
+		s.t.Errorf("%s: clusters were given up at %v, want %d instants", name, instants, northClusters)
 	}
 	for i, at := range instants {
 		if spent[at] != 1 {
@@ -111,8 +111,8 @@ func (s *scene) oneByOne(name string, spent map[time.Time]int32, interval time.D
 	}
 }
 
-// holds returns nil where a placement says that clusters are held.
-func (s *scene) holds(ctx context.Context, name string) error {
+// checkHeld returns nil where a placement says that clusters are held.
+func (s *testFleet) checkHeld(ctx context.Context, name string) error {
 	placement := &clusterv1beta1.Placement{}
 	if err := s.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, placement); err != nil {
 		return err
@@ -123,8 +123,8 @@ func (s *scene) holds(ctx context.Context, name string) error {
 	return nil
 }
 
-// account returns how many clusters a placement has paid for, by instant.
-func (s *scene) account(ctx context.Context, name string) (map[time.Time]int32, error) {
+// evictionTimes returns how many clusters a placement has paid for, by instant.
+func (s *testFleet) evictionTimes(ctx context.Context, name string) (map[time.Time]int32, error) {
 	placement := &clusterv1beta1.Placement{}
 	err := s.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, placement)
 	out := map[time.Time]int32{}

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/hub/hubtest"
-	"github.com/berth-project/berth/hub/internal/console"
+	"github.com/berth-project/berth/hub/internal/doctest"
 )
 
 var update = flag.Bool("update", false, "write the pages anew")
@@ -37,12 +37,12 @@ func TestHowTos(t *testing.T) {
 		t.Fatalf("%d pages, %v", len(pages), err)
 	}
 	for _, page := range pages {
-		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) { follow(t, page) })
+		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) { runPage(t, page) })
 	}
 }
 
-// follow runs the commands of a page in a folder that looks like a checkout after `make build`.
-func follow(t *testing.T, page string) {
+// runPage runs the commands of a page in a folder that looks like a checkout after `make build`.
+func runPage(t *testing.T, page string) {
 	data, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func follow(t *testing.T, page string) {
 		hub := hubtest.New(t, hubtest.Options{Manager: true, TaintUnjoined: true, Manifests: os.DirFS(filepath.Join(root, "examples", "demo"))})
 		environment = append(environment, "KUBECONFIG="+hub.Kubeconfig())
 	}
-	runner := console.NewRunner(console.Options{
+	runner := doctest.NewRunner(doctest.Options{
 		Folder: folder, Environment: environment, Limit: limit, Once: *update, Hide: map[string]string{folder: home},
 	})
 	followed, err := runner.Run(t.Context(), text)

@@ -22,7 +22,7 @@ type fleet struct {
 	client.Client
 	t         *testing.T
 	namespace string
-	turns     int
+	toggles   int
 }
 
 func newFleet(t *testing.T) *fleet {
@@ -61,7 +61,7 @@ func (f *fleet) placement(name, says string, change func(*clusterv1beta1.Placeme
 		change(&out.Spec)
 	}
 	f.create(out)
-	hubtest.Eventually(f.t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
 		stored := &clusterv1beta1.Placement{}
 		if err := f.Get(ctx, client.ObjectKeyFromObject(out), stored); err != nil {
 			return err
@@ -81,20 +81,20 @@ func unreadable(spec *clusterv1beta1.PlacementSpec) {
 	spec.Predicates[0].RequiredClusterSelector.CelSelector.CelExpressions = []string{`managedCluster.metadata.labels["nobody"] == "has"`}
 }
 
-// unbending drops nobody.
-func unbending(spec *clusterv1beta1.PlacementSpec) {
+// exact drops nobody.
+func exact(spec *clusterv1beta1.PlacementSpec) {
 	spec.DisruptionPolicy = &clusterv1beta1.DisruptionPolicy{MaxUnavailable: intstr.FromInt32(0)}
 }
 
-// open opens or closes a cluster.
-func (f *fleet) open(ctx context.Context, number int, open bool) error {
+// setOpen opens or closes a cluster.
+func (f *fleet) setOpen(ctx context.Context, number int, open bool) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{"open":%q}}}`, strconv.FormatBool(open))
 	object := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: f.cluster(number)}}
 	return f.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
 }
 
-// turn opens the last cluster if it is closed, or closes it, so that something is always decided.
-func (f *fleet) turn(ctx context.Context) error {
-	f.turns++
-	return f.open(ctx, 2, f.turns%2 == 0)
+// toggleLast opens the last cluster if it is closed, or closes it, so that something is always decided.
+func (f *fleet) toggleLast(ctx context.Context) error {
+	f.toggles++
+	return f.setOpen(ctx, 2, f.toggles%2 == 0)
 }

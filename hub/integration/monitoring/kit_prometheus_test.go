@@ -21,14 +21,14 @@ import (
 )
 
 const (
-	root   = "../../.."
-	folder = root + "/config/monitoring"
-	// often is how often Prometheus looks here; in the repository it takes its time.
-	often = "1s"
+	root          = "../../.."
+	monitoringDir = root + "/config/monitoring"
+	// scrapeInterval is how often Prometheus looks here; in the repository it takes its time.
+	scrapeInterval = "1s"
 )
 
-// program returns the path of a program that make has put into bin.
-func program(t *testing.T, name string) string {
+// binaryPath returns the path of a program that make has put into bin.
+func binaryPath(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(root, "bin", name))
 	if err != nil {
@@ -50,7 +50,7 @@ func startPrometheus(t *testing.T, manager string) *prometheus {
 	dir := t.TempDir()
 	rewrite(t, "scrape.yaml", dir, func(config object) {
 		global := config.object("global")
-		global["scrape_interval"], global["evaluation_interval"] = often, often
+		global["scrape_interval"], global["evaluation_interval"] = scrapeInterval, scrapeInterval
 		job := config.list("scrape_configs")[0]
 		job.list("static_configs")[0]["targets"] = []any{manager}
 	})
@@ -66,7 +66,7 @@ func startPrometheus(t *testing.T, manager string) *prometheus {
 		t.Fatal(err)
 	}
 	p := &prometheus{address: hubtest.FreeAddress(t)}
-	command := exec.Command(program(t, "prometheus"), "--config.file="+filepath.Join(dir, "scrape.yaml"),
+	command := exec.Command(binaryPath(t, "prometheus"), "--config.file="+filepath.Join(dir, "scrape.yaml"),
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+p.address)
 	command.Stdout, command.Stderr = log, log
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it must not outlive a test binary that is killed
@@ -115,7 +115,7 @@ func rewrite(t *testing.T, name, to string, change func(object)) {
 // read reads a file of the repository, YAML or JSON.
 func read(t *testing.T, name string, into any) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(folder, name))
+	text, err := os.ReadFile(filepath.Join(monitoringDir, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func (p *prometheus) query(ctx context.Context, expression string) ([]string, er
 			Value []any `json:"value"`
 		} `json:"result"`
 	}
-	if err := p.ask(ctx, "query?query="+url.QueryEscape(expression), &data); err != nil {
+	if err := p.get(ctx, "query?query="+url.QueryEscape(expression), &data); err != nil {
 		return nil, err
 	}
 	var out []string
@@ -152,7 +152,7 @@ func (p *prometheus) firing(ctx context.Context) ([]string, error) {
 			Labels map[string]string `json:"labels"`
 		} `json:"alerts"`
 	}
-	if err := p.ask(ctx, "alerts", &data); err != nil {
+	if err := p.get(ctx, "alerts", &data); err != nil {
 		return nil, err
 	}
 	var out []string
@@ -165,8 +165,8 @@ func (p *prometheus) firing(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// ask asks Prometheus's API for something.
-func (p *prometheus) ask(ctx context.Context, what string, data any) error {
+// get asks Prometheus's API for something.
+func (p *prometheus) get(ctx context.Context, what string, data any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.address+"/api/v1/"+what, http.NoBody)
 	if err != nil {
 		return err

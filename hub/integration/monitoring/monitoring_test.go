@@ -14,10 +14,10 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// TestPrometheusUnderstandsTheFiles asks promtool about the files as they are.
-func TestPrometheusUnderstandsTheFiles(t *testing.T) {
+// TestPromtoolAcceptsTheFiles asks promtool about the files as they are.
+func TestPromtoolAcceptsTheFiles(t *testing.T) {
 	for _, check := range [][]string{{"rules", "alerts.yaml"}, {"config", "scrape.yaml"}} {
-		command := exec.CommandContext(t.Context(), program(t, "promtool"), "check", check[0], filepath.Join(folder, check[1]))
+		command := exec.CommandContext(t.Context(), binaryPath(t, "promtool"), "check", check[0], filepath.Join(monitoringDir, check[1]))
 		if out, err := command.CombinedOutput(); err != nil {
 			t.Errorf("promtool check %s %s: %v: %s", check[0], check[1], err, out)
 		}
@@ -28,34 +28,34 @@ func TestPrometheusUnderstandsTheFiles(t *testing.T) {
 // dashboard must have data then, and whatever an alert compares; and the alerts that fire must be those that should.
 func TestDashboardAndAlerts(t *testing.T) {
 	manager := hubtest.StartManager(t, shared, hubtest.ManagerOptions{Webhooks: true}) // these have a certificate
-	p := startPrometheus(t, manager.Metrics)
+	p := startPrometheus(t, manager.MetricsAddress)
 	f := newFleet(t)
 	f.placement("good", clusterv1beta1.PlacementConditionSatisfied, nil)
-	f.placement("held", clusterv1beta1.PlacementConditionSatisfied, unbending)
+	f.placement("held", clusterv1beta1.PlacementConditionSatisfied, exact)
 	wrong := f.placement("wrong", clusterv1beta1.PlacementConditionMisconfigured, unreadable)
-	if err := f.open(t.Context(), 1, false); err != nil {
+	if err := f.setOpen(t.Context(), 1, false); err != nil {
 		t.Fatal(err)
 	}
-	p.answers(t, f, append(append(dashboard(t), alerts(t)...), `workqueue_depth{name="placement"}`))
-	p.fires(t, "BerthPlacementsMisconfigured", "BerthPlacementsNotSatisfied", "BerthRemovalsHeld")
+	p.awaitValues(t, f, append(append(dashboardQueries(t), alertExpressions(t)...), `workqueue_depth{name="placement"}`))
+	p.awaitFiring(t, "BerthPlacementsMisconfigured", "BerthPlacementsNotSatisfied", "BerthRemovalsHeld")
 
 	if err := f.Delete(t.Context(), wrong); err != nil {
 		t.Fatal(err)
 	}
-	p.fires(t, "BerthRemovalsHeld")
+	p.awaitFiring(t, "BerthRemovalsHeld")
 
 	manager.Stop()
-	p.fires(t, "BerthManagerDown")
+	p.awaitFiring(t, "BerthManagerDown")
 }
 
-// answers waits until every query has a number, and keeps the manager busy meanwhile.
-func (p *prometheus) answers(t *testing.T, f *fleet, queries []string) {
+// awaitValues waits until every query has a number, and keeps the manager busy meanwhile.
+func (p *prometheus) awaitValues(t *testing.T, f *fleet, queries []string) {
 	t.Helper()
 	if len(queries) < 30 {
 		t.Errorf("there are only %d queries: %q", len(queries), queries)
 	}
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
-		if err := f.turn(ctx); err != nil {
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		if err := f.toggleLast(ctx); err != nil {
 			return err
 		}
 		var last error
@@ -71,10 +71,10 @@ func (p *prometheus) answers(t *testing.T, f *fleet, queries []string) {
 	})
 }
 
-// fires waits until exactly some alerts fire.
-func (p *prometheus) fires(t *testing.T, want ...string) {
+// awaitFiring waits until exactly some alerts fire.
+func (p *prometheus) awaitFiring(t *testing.T, want ...string) {
 	t.Helper()
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		got, err := p.firing(ctx)
 		if err != nil {
 			return err
@@ -86,8 +86,8 @@ func (p *prometheus) fires(t *testing.T, want ...string) {
 	})
 }
 
-// dashboard returns the queries of the dashboard, as Grafana asks them.
-func dashboard(t *testing.T) []string {
+// dashboardQueries returns the queries of the dashboard, as Grafana asks them.
+func dashboardQueries(t *testing.T) []string {
 	t.Helper()
 	var board struct {
 		Panels []struct {
@@ -113,8 +113,8 @@ func dashboard(t *testing.T) []string {
 // comparison is how the expression of an alert ends. What stands before it is what is compared.
 var comparison = regexp.MustCompile(`^(.*\S) (<|>|==) [0-9.]+$`)
 
-// alerts returns what each alert compares: most should never hold, so that they themselves have no data.
-func alerts(t *testing.T) []string {
+// alertExpressions returns what each alert compares: most should never hold, so that they themselves have no data.
+func alertExpressions(t *testing.T) []string {
 	t.Helper()
 	var rules struct {
 		Groups []struct {

@@ -23,7 +23,7 @@ func launch(t *testing.T, via *proxy, views string) *hubtest.Manager {
 	}
 	return hubtest.StartManager(t, shared, hubtest.ManagerOptions{
 		Kubeconfig: via.Kubeconfig, Webhooks: true,
-		MayFail: true, // for want of rules
+		AllowErrors: true, // for want of rules
 		Args: []string{
 			"--leader-elect=true", "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms",
 			"--view-bind-address=" + views, "--view-service-port=" + port,

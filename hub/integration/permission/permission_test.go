@@ -18,14 +18,14 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// patient is far more than a step needs, also on a busy machine: else a rule would seem needed because a step was slow. Steps
+// stepTimeout is far more than a step needs, also on a busy machine: else a rule would seem needed because a step was slow. Steps
 // that fail for want of a rule fail at once, where a request is refused, but for those where the API server asks the manager.
-const patient = 60 * time.Second
+const stepTimeout = 60 * time.Second
 
-// onBehalf are the permissions that the manager never uses in a request of its own: the API server wants it to hold
+// delegatedCells are the permissions that the manager never uses in a request of its own: the API server wants it to hold
 // them, for what it grants, for the sets that it binds, and for the owners that it names, and its own webhook for the
 // taints about health.
-func onBehalf() []string {
+func delegatedCells() []string {
 	return []string{
 		"create managedclusters/label", "create managedclustersets/bind", "create managedclustersets/join",
 		"get managedclustersets", "update placements/finalizers", "update managedclusters/taint",
@@ -34,11 +34,11 @@ func onBehalf() []string {
 	}
 }
 
-// onOccasion are what the tour does not come by: an event is patched when it happens again soon.
-func onOccasion() []string { return []string{"patch events"} }
+// occasionalCells are what the tour does not come by: an event is patched when it happens again soon.
+func occasionalCells() []string { return []string{"patch events"} }
 
-// roles are the manager's own, as generated.
-func roles(t *testing.T) []client.Object {
+// managerRoles are the manager's own, as generated.
+func managerRoles(t *testing.T) []client.Object {
 	t.Helper()
 	data, err := fs.ReadFile(config.Access()[1], "role.yaml")
 	if err != nil {
@@ -65,14 +65,14 @@ func rules(object client.Object) *[]rbacv1.PolicyRule {
 	return &object.(*rbacv1.ClusterRole).Rules
 }
 
-// cells returns what rules allow, each verb on each resource by itself.
-func cells(rules []rbacv1.PolicyRule) []cell {
-	var out []cell
+// permissionsOf returns what rules allow, each verb on each resource by itself.
+func permissionsOf(rules []rbacv1.PolicyRule) []permission {
+	var out []permission
 	for _, rule := range rules {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				for _, verb := range rule.Verbs {
-					out = append(out, cell{verb, group, resource})
+					out = append(out, permission{verb, group, resource})
 				}
 			}
 		}
@@ -98,28 +98,28 @@ func store(t *testing.T, admin client.Client, role client.Object) {
 
 // TestEveryVerbIsUsed takes the tour with the roles as they are.
 func TestEveryVerbIsUsed(t *testing.T) {
-	shared.AllowViews(t)
-	tour := prepare(t, "whole")
-	if err := tour.take(); err != nil {
+	shared.GrantViews(t)
+	tour := newLifecycle(t, "whole")
+	if err := tour.run(); err != nil {
 		t.Fatalf("the tour fails: %v; the manager's log:\n%s", err, tour.manager.Tail())
 	}
 	// What the last steps led to may be seen on the hub before the proxy has noted it.
-	hubtest.Eventually(t, patient, func(context.Context) error {
-		used, _ := tour.via.seen()
-		return unused(t, used)
+	hubtest.Eventually(t, stepTimeout, func(context.Context) error {
+		used, _ := tour.proxy.recorded()
+		return checkAllUsed(t, used)
 	})
 }
 
-// unused tells the first verb of a role that the manager did not use; nil where it used all.
-func unused(t *testing.T, used sets.Set[cell]) error {
+// checkAllUsed tells the first verb of a role that the manager did not use; nil where it used all.
+func checkAllUsed(t *testing.T, used sets.Set[permission]) error {
 	t.Helper()
-	for _, role := range roles(t) {
-		for _, cell := range cells(*rules(role)) {
+	for _, role := range managerRoles(t) {
+		for _, cell := range permissionsOf(*rules(role)) {
 			text := cell.verb + " " + cell.resource
 			if cell.verb == "list" { // older API servers do not stream lists into watches, as this one does
 				cell.verb = "watch"
 			}
-			if !used.Has(cell) && !slices.Contains(onBehalf(), text) && !slices.Contains(onOccasion(), text) {
+			if !used.Has(cell) && !slices.Contains(delegatedCells(), text) && !slices.Contains(occasionalCells(), text) {
 				return fmt.Errorf("%s/%s: the manager never uses %s in group %q", role.GetNamespace(), role.GetName(), text, cell.group)
 			}
 		}
@@ -130,9 +130,9 @@ func unused(t *testing.T, used sets.Set[cell]) error {
 // TestEveryRuleIsNeeded takes the tour without one rule after the other: it fails, and what is refused, or what the manager
 // names as missing at its start, is for want of that rule.
 func TestEveryRuleIsNeeded(t *testing.T) {
-	shared.AllowViews(t)
+	shared.GrantViews(t)
 	admin := hubtest.NewClient(t, shared.Config())
-	for r, role := range roles(t) {
+	for r, role := range managerRoles(t) {
 		whole := *rules(role)
 		for i, rule := range whole {
 			t.Run(fmt.Sprintf("%s %s", strings.Join(rule.Verbs, ","), strings.Join(rule.Resources, ",")), func(t *testing.T) {
@@ -143,10 +143,10 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 				*rules(reduced) = slices.Delete(slices.Clone(whole), i, i+1)
 				store(t, admin, reduced)
 				defer store(t, admin, role) // also where the test ends early, or all others would fail for want of this rule
-				tour := prepare(t, fmt.Sprintf("without-%d-%d", r, i))
-				err := tour.take()
-				want := cells([]rbacv1.PolicyRule{rule})
-				if _, refused := tour.via.seen(); err == nil || !refused.wants(want) && !named(tour.manager.Log(), want) {
+				tour := newLifecycle(t, fmt.Sprintf("without-%d-%d", r, i))
+				err := tour.run()
+				want := permissionsOf([]rbacv1.PolicyRule{rule})
+				if _, refused := tour.proxy.recorded(); err == nil || !refused.lacks(want) && !named(tour.manager.Log(), want) {
 					t.Errorf("without the rule the tour ends with %v, the first refusal is %+v; want one for want of it", err, refused)
 				}
 			})
@@ -155,8 +155,8 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 }
 
 // named says whether a log names a permission as missing.
-func named(log string, of []cell) bool {
-	return slices.ContainsFunc(of, func(c cell) bool {
+func named(log string, of []permission) bool {
+	return slices.ContainsFunc(of, func(c permission) bool {
 		return strings.Contains(log, "the permission to "+c.verb+" "+c.resource)
 	})
 }

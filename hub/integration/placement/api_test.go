@@ -38,10 +38,10 @@ func kubectl(t *testing.T, args ...string) string {
 }
 
 func TestPrinterColumns(t *testing.T) {
-	running(t)
+	sharedManager(t)
 	f := newFleet(t, 2)
 	f.placement("p", number(3))
-	f.decides("p", f.upTo(2)...)
+	f.awaitSelected("p", f.upTo(2)...)
 	changeStatus(f, f.cluster(0), func(c *clusterv1.ManagedCluster) {
 		c.Status.Conditions = []metav1.Condition{
 			{Type: "ManagedClusterJoined", Status: metav1.ConditionTrue, Reason: "Joined", LastTransitionTime: metav1.Now()},

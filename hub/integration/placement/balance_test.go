@@ -8,19 +8,19 @@ import (
 // TestPlacementsBalance decides placements one after the other. Each takes the cluster that the fewest have, and none
 // that is decided already moves for it.
 func TestPlacementsBalance(t *testing.T) {
-	running(t)
+	sharedManager(t)
 	const clusters, rounds = 5, 3
 	f := newFleet(t, clusters)
 	homes := map[string]string{}
 	for i := range clusters * rounds {
 		name := fmt.Sprintf("p%02d", i)
 		f.placement(name, number(1))
-		f.decides(name, f.name(i%clusters))
-		settled(t) // until its last write is done, the manager does not count a decision that readers see
+		f.awaitSelected(name, f.name(i%clusters))
+		awaitFixedPoint(t) // until its last write is done, the manager does not count a decision that readers see
 		homes[name] = f.name(i % clusters)
 	}
-	settled(t)
+	awaitFixedPoint(t)
 	for name, home := range homes {
-		f.decides(name, home)
+		f.awaitSelected(name, home)
 	}
 }

@@ -39,31 +39,31 @@ func TestChangesReachTheDecisions(t *testing.T) {
 		"a placement that goes":                      deletion,
 		"a placement that is replaced":               replacement,
 	}
-	running(t)
+	sharedManager(t)
 	for name, run := range cases {
 		t.Run(name, func(t *testing.T) {
 			run(newFleet(t, 3))
-			settled(t)
+			awaitFixedPoint(t)
 		})
 	}
 }
 
 func labelChange(f *fleet) {
 	f.placement("p", labelled("tier", "gold"))
-	f.says("p", clusterv1beta1.PlacementConditionSatisfied, metav1.ConditionFalse, "NoManagedClusterMatched")
+	f.awaitCondition("p", clusterv1beta1.PlacementConditionSatisfied, metav1.ConditionFalse, "NoManagedClusterMatched")
 	change(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { c.Labels["tier"] = "gold" })
-	f.decides("p", f.name(1))
+	f.awaitSelected("p", f.name(1))
 	change(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { delete(c.Labels, "tier") })
-	f.decides("p")
+	f.awaitSelected("p")
 }
 
 func membershipChange(f *fleet) {
 	f.placement("p")
-	f.decides("p", f.upTo(3)...)
+	f.awaitSelected("p", f.upTo(3)...)
 	change(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { c.Labels[clusterv1beta2.ClusterSetLabel] = "elsewhere" })
-	f.decides("p", f.names(0, 2)...)
+	f.awaitSelected("p", f.names(0, 2)...)
 	change(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { c.Labels[clusterv1beta2.ClusterSetLabel] = f.namespace })
-	f.decides("p", f.upTo(3)...)
+	f.awaitSelected("p", f.upTo(3)...)
 }
 
 func claimChange(f *fleet) {
@@ -74,29 +74,29 @@ func claimChange(f *fleet) {
 			}},
 		}}}
 	})
-	f.decides("p")
+	f.awaitSelected("p")
 	changeStatus(f, f.cluster(2), func(c *clusterv1.ManagedCluster) {
 		c.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: "version.open-cluster-management.io", Value: "v1.36.3+k3s1"}}
 	})
-	f.decides("p", f.name(2))
+	f.awaitSelected("p", f.name(2))
 	changeStatus(f, f.cluster(2), func(c *clusterv1.ManagedCluster) { c.Status.ClusterClaims[0].Value = "v1.36.4+k3s1" })
-	f.decides("p")
+	f.awaitSelected("p")
 }
 
 func conditionChange(f *fleet) {
 	f.placement("p", expression(`managedCluster.status.version.kubernetes == "v1.36.3"`))
-	f.says("p", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, "Misconfigured")
+	f.awaitCondition("p", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, "Misconfigured")
 	changeStatus(f, f.cluster(2), func(c *clusterv1.ManagedCluster) { c.Status.Version.Kubernetes = "v1.36.3" })
-	f.decides("p", f.name(2))
+	f.awaitSelected("p", f.name(2))
 	changeStatus(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { c.Status.Version.Kubernetes = "v1.36.3" })
-	f.decides("p", f.names(1, 2)...)
+	f.awaitSelected("p", f.names(1, 2)...)
 	changeStatus(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { c.Status.Version.Kubernetes = "v1.36.2" })
-	f.decides("p", f.name(2))
+	f.awaitSelected("p", f.name(2))
 }
 
 func taintChange(f *fleet) {
 	f.placement("p", number(2))
-	f.decides("p", f.names(0, 1)...)
+	f.awaitSelected("p", f.names(0, 1)...)
 	taint := func(effect clusterv1.TaintEffect) func(c *clusterv1.ManagedCluster) {
 		return func(c *clusterv1.ManagedCluster) {
 			c.Spec.Taints = []clusterv1.Taint{{Key: "broken", Effect: effect, TimeAdded: metav1.Now()}}
@@ -104,10 +104,10 @@ func taintChange(f *fleet) {
 	}
 	change(f, f.cluster(0), taint(clusterv1.TaintEffectNoSelectIfNew))
 	change(f, f.cluster(1), taint(clusterv1.TaintEffectNoSelect))
-	f.decides("p", f.names(0, 2)...)
+	f.awaitSelected("p", f.names(0, 2)...)
 	change(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { c.Spec.Taints = nil })
 	change(f, f.cluster(2), taint(clusterv1.TaintEffectNoSelect))
-	f.decides("p", f.names(0, 1)...)
+	f.awaitSelected("p", f.names(0, 1)...)
 }
 
 func allocatableChange(f *fleet) {
@@ -119,38 +119,38 @@ func allocatableChange(f *fleet) {
 			}}},
 		}
 	})
-	f.decides("p", f.name(0))
+	f.awaitSelected("p", f.name(0))
 	for i, amount := range []string{"2Gi", "1Gi", "4Gi"} {
 		changeStatus(f, f.cluster(i), func(c *clusterv1.ManagedCluster) { resources(c, amount) })
 	}
-	f.decides("p", f.name(2))
+	f.awaitSelected("p", f.name(2))
 	changeStatus(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { resources(c, "8Gi") })
-	f.decides("p", f.name(1))
+	f.awaitSelected("p", f.name(1))
 }
 
 func clusterChange(f *fleet) {
 	f.placement("p")
-	f.decides("p", f.upTo(3)...)
+	f.awaitSelected("p", f.upTo(3)...)
 	f.join(3)
-	f.decides("p", f.upTo(4)...)
+	f.awaitSelected("p", f.upTo(4)...)
 	f.delete(f.cluster(0))
-	f.decides("p", f.names(1, 2, 3)...)
+	f.awaitSelected("p", f.names(1, 2, 3)...)
 	f.join(0)
-	f.decides("p", f.upTo(4)...)
+	f.awaitSelected("p", f.upTo(4)...)
 }
 
 func terminatingChange(f *fleet) {
 	f.placement("p")
-	f.decides("p", f.upTo(3)...)
+	f.awaitSelected("p", f.upTo(3)...)
 	change(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { c.Finalizers = []string{"berth.test/held"} })
 	f.delete(f.cluster(1))
-	f.decides("p", f.names(0, 2)...)
+	f.awaitSelected("p", f.names(0, 2)...)
 	change(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { c.Finalizers = nil })
 }
 
 func selectorChange(f *fleet) {
 	f.placement("p")
-	f.decides("p", f.upTo(3)...)
+	f.awaitSelected("p", f.upTo(3)...)
 	change(f, f.cluster(2), func(c *clusterv1.ManagedCluster) { c.Labels["sea"] = f.namespace })
 	set := func() *clusterv1beta2.ManagedClusterSet {
 		return &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
@@ -161,29 +161,29 @@ func selectorChange(f *fleet) {
 			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"sea": f.namespace}},
 		}
 	})
-	f.decides("p", f.name(2))
+	f.awaitSelected("p", f.name(2))
 	change(f, f.cluster(0), func(c *clusterv1.ManagedCluster) { c.Labels["sea"] = f.namespace })
-	f.decides("p", f.names(0, 2)...)
+	f.awaitSelected("p", f.names(0, 2)...)
 }
 
 func setChange(f *fleet) {
 	f.placement("p")
-	f.decides("p", f.upTo(3)...)
+	f.awaitSelected("p", f.upTo(3)...)
 	f.delete(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
-	f.says("p", clusterv1beta1.PlacementConditionSatisfied, metav1.ConditionFalse, "NoManagedClusterSetBindings")
-	f.decides("p")
+	f.awaitCondition("p", clusterv1beta1.PlacementConditionSatisfied, metav1.ConditionFalse, "NoManagedClusterSetBindings")
+	f.awaitSelected("p")
 	f.create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
-	f.decides("p", f.upTo(3)...)
+	f.awaitSelected("p", f.upTo(3)...)
 }
 
 func bindingChange(f *fleet) {
 	f.placement("p")
-	f.decides("p", f.upTo(3)...)
+	f.awaitSelected("p", f.upTo(3)...)
 	f.delete(&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.namespace}})
-	f.says("p", clusterv1beta1.PlacementConditionSatisfied, metav1.ConditionFalse, "NoManagedClusterSetBindings")
-	f.decides("p")
+	f.awaitCondition("p", clusterv1beta1.PlacementConditionSatisfied, metav1.ConditionFalse, "NoManagedClusterSetBindings")
+	f.awaitSelected("p")
 	f.bind(f.namespace)
-	f.decides("p", f.upTo(3)...)
+	f.awaitSelected("p", f.upTo(3)...)
 }
 
 // score stores the namespace of a cluster with a score in it, that may run out.
@@ -215,25 +215,25 @@ func byScore(spec *clusterv1beta1.PlacementSpec) {
 
 func scoreChange(f *fleet) {
 	f.placement("p", number(1), byScore)
-	f.decides("p", f.name(0))
+	f.awaitSelected("p", f.name(0))
 	f.score(2, 50, nil)
-	f.decides("p", f.name(2))
+	f.awaitSelected("p", f.name(2))
 	f.score(1, 60, nil)
-	f.decides("p", f.name(1))
+	f.awaitSelected("p", f.name(1))
 	f.delete(&clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: f.name(1), Name: "load"}})
-	f.decides("p", f.name(2))
+	f.awaitSelected("p", f.name(2))
 }
 
 func specChange(f *fleet) {
 	p := f.placement("p")
-	f.decides("p", f.upTo(3)...)
+	f.awaitSelected("p", f.upTo(3)...)
 	change(f, p, func(p *clusterv1beta1.Placement) { number(1)(&p.Spec) })
-	f.decides("p", f.name(0))
+	f.awaitSelected("p", f.name(0))
 	change(f, p, func(p *clusterv1beta1.Placement) { number(2)(&p.Spec) })
-	f.decides("p", f.upTo(2)...)
+	f.awaitSelected("p", f.upTo(2)...)
 	change(f, p, func(p *clusterv1beta1.Placement) { p.Spec.ClusterSets = []string{"elsewhere"} })
-	f.says("p", clusterv1beta1.PlacementConditionSatisfied, metav1.ConditionFalse, "NoIntersection")
-	f.decides("p")
+	f.awaitCondition("p", clusterv1beta1.PlacementConditionSatisfied, metav1.ConditionFalse, "NoIntersection")
+	f.awaitSelected("p")
 }
 
 func tolerationExpiry(f *fleet) {
@@ -242,11 +242,11 @@ func tolerationExpiry(f *fleet) {
 	})
 	seconds := int64(5)
 	f.placement("p", tolerating(clusterv1beta1.Toleration{Key: "slow", Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: &seconds}))
-	f.decides("p", f.names(0, 2)...) // whether it was ever in depends on how slow the machine is
+	f.awaitSelected("p", f.names(0, 2)...) // whether it was ever in depends on how slow the machine is
 	taint := change(f, f.cluster(2), func(c *clusterv1.ManagedCluster) {
 		c.Spec.Taints = []clusterv1.Taint{{Key: "slow", Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.Now()}}
 	}).Spec.Taints[0]
-	f.decides("p", f.name(0))
+	f.awaitSelected("p", f.name(0))
 	if left := time.Until(taint.TimeAdded.Add(time.Duration(seconds) * time.Second)); left > 0 {
 		f.t.Errorf("the cluster left %s before its time", left)
 	}
@@ -255,18 +255,18 @@ func tolerationExpiry(f *fleet) {
 func scoreExpiry(f *fleet) {
 	f.placement("p", number(1), byScore)
 	f.score(1, 40, nil)
-	f.decides("p", f.name(1))
+	f.awaitSelected("p", f.name(1))
 	f.score(2, 50, nil)
-	f.decides("p", f.name(2))
-	f.expires(50, f.names(1)...)
+	f.awaitSelected("p", f.name(2))
+	f.awaitExpiry(50, f.names(1)...)
 }
 
-// expires limits the score of cluster 2, which is selected, and waits for what is decided once its time is up, not before.
-func (f *fleet) expires(value int32, want ...string) {
+// awaitExpiry limits the score of cluster 2, which is selected, and waits for what is decided once its time is up, not before.
+func (f *fleet) awaitExpiry(value int32, want ...string) {
 	f.t.Helper()
 	until := metav1.NewTime(time.Now().Add(5 * time.Second)).Rfc3339Copy()
 	f.score(2, value, &until)
-	f.decides("p", want...)
+	f.awaitSelected("p", want...)
 	if left := time.Until(until.Time); left > 0 {
 		f.t.Errorf("cluster 2 left %s before its score was out of date", left)
 	}
@@ -274,41 +274,41 @@ func (f *fleet) expires(value int32, want ...string) {
 
 func disabling(f *fleet) {
 	p := f.placement("p")
-	f.decides("p", f.upTo(3)...)
+	f.awaitSelected("p", f.upTo(3)...)
 	change(f, p, func(p *clusterv1beta1.Placement) {
 		p.Annotations = map[string]string{clusterv1beta1.PlacementDisableAnnotation: "true"}
 	})
 	f.placement("after") // decided later than the annotation was seen
-	f.decides("after", f.upTo(3)...)
+	f.awaitSelected("after", f.upTo(3)...)
 	slice := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "p-decision-1"}}
 	changeStatus(f, slice, func(s *clusterv1beta1.PlacementDecision) { s.Status.Decisions = s.Status.Decisions[1:2] })
 	change(f, p, func(p *clusterv1beta1.Placement) { number(1)(&p.Spec) })
 	f.delete(f.cluster(2))
-	f.decides("after", f.names(0, 1)...)
+	f.awaitSelected("after", f.names(0, 1)...)
 	if stored, err := f.slices(f.t.Context(), "p"); err != nil || fmt.Sprint(selected(stored)) != fmt.Sprint(f.names(1)) {
 		f.t.Errorf("while disabled, the decisions are %v, %v, want what another scheduler wrote", selected(stored), err)
 	}
 	change(f, p, func(p *clusterv1beta1.Placement) { p.Annotations = nil })
-	f.decides("p", f.name(1)) // what the other scheduler chose is the incumbent
+	f.awaitSelected("p", f.name(1)) // what the other scheduler chose is the incumbent
 }
 
 func deletion(f *fleet) {
 	p := f.placement("p")
-	f.decides("p", f.upTo(3)...)
+	f.awaitSelected("p", f.upTo(3)...)
 	f.delete(p)
 	f.noSlices("p")
 }
 
 func replacement(f *fleet) {
 	p := f.placement("p", number(1))
-	f.decides("p", f.name(0))
+	f.awaitSelected("p", f.name(0))
 	change(f, f.cluster(0), func(c *clusterv1.ManagedCluster) {
 		c.Spec.Taints = []clusterv1.Taint{{Key: "busy", Effect: clusterv1.TaintEffectNoSelectIfNew, TimeAdded: metav1.Now()}}
 	})
 	f.delete(p)
 	next := f.placement("p", number(2))
-	f.decides("p", f.names(1, 2)...) // nobody is an incumbent of the new placement
-	hubtest.Eventually(f.t, soon, func(ctx context.Context) error {
+	f.awaitSelected("p", f.names(1, 2)...) // nobody is an incumbent of the new placement
+	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
 		stored, err := f.slices(ctx, "p")
 		if err != nil {
 			return err
@@ -325,7 +325,7 @@ func replacement(f *fleet) {
 // noSlices waits until no slice carries a placement's label.
 func (f *fleet) noSlices(placement string) {
 	f.t.Helper()
-	hubtest.Eventually(f.t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
 		stored, err := f.slices(ctx, placement)
 		if err == nil && len(stored) > 0 {
 			err = fmt.Errorf("%d slices are left", len(stored))

@@ -14,7 +14,7 @@ import (
 // TestColdStart starts a manager on a hub with two hundred clusters and fifty placements that nobody has decided. Each
 // is decided by itself: four writes, in this order, and no fifth. The label comes once the decisions are stored.
 func TestColdStart(t *testing.T) {
-	alone(t)
+	stopSharedManager(t)
 	const clusters, placements = 200, 50
 	f := newFleet(t, 0)
 	for i := range clusters {
@@ -27,12 +27,12 @@ func TestColdStart(t *testing.T) {
 			}
 		})
 	}
-	quiet(t)
+	awaitGarbageCollected(t)
 	before := writes(t)
 	p, kubeconfig := newProxy(t)
 	m := start(t, options{Kubeconfig: kubeconfig})
 	read := m.idle(t, placements)
-	settled(t)
+	awaitFixedPoint(t)
 	if got := m.idle(t, placements).Sum("berth_placement_evaluations_total"); got != placements {
 		t.Errorf("%v evaluations, want one per placement, %d: %v", got, placements, read)
 	}

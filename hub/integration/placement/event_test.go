@@ -20,34 +20,34 @@ import (
 // TestOneEventPerChange makes changes that touch one slice, three slices, none, and only the conditions, and deletes a slice. Each
 // that moves a cluster, to another group alone too, has one event with the clusters; so has a mistake; any other has none.
 func TestOneEventPerChange(t *testing.T) {
-	m := running(t)
+	m := sharedManager(t)
 	f := newFleet(t, 5)
 	f.placement("p", number(2), byScore)
-	f.decides("p", f.upTo(2)...)
+	f.awaitSelected("p", f.upTo(2)...)
 
 	// Two swaps, which leave the status of the placement as it is.
 	taint := func(number int) {
 		change(f, f.cluster(number), func(c *clusterv1.ManagedCluster) { toggle(c) })
 	}
 	taint(0)
-	f.decides("p", f.names(1, 2)...)
+	f.awaitSelected("p", f.names(1, 2)...)
 	taint(1)
-	f.decides("p", f.names(2, 3)...)
+	f.awaitSelected("p", f.names(2, 3)...)
 
 	f.score(2, 10, nil) // ranks otherwise, moves nobody
 	f.placement("wide", grouping("1"))
-	f.decides("wide", f.names(2, 3, 4)...)
+	f.awaitSelected("wide", f.names(2, 3, 4)...)
 	p := f.object("wide")
 	change(f, p, func(p *clusterv1beta1.Placement) { grouping("2")(&p.Spec) }) // moves clusters between slices only
-	settled(t)
+	awaitFixedPoint(t)
 	change(f, p, func(p *clusterv1beta1.Placement) { builtIn("Sparkle")(&p.Spec) })
-	mistake := f.says("wide", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, "Misconfigured")
+	mistake := f.awaitCondition("wide", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, "Misconfigured")
 	change(f, p, func(p *clusterv1beta1.Placement) { p.Spec.PrioritizerPolicy = clusterv1beta1.PrioritizerPolicy{} })
-	f.says("wide", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse, "Succeedconfigured")
+	f.awaitCondition("wide", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse, "Succeedconfigured")
 	f.join(5)
-	f.decides("wide", f.names(2, 3, 4, 5)...)
+	f.awaitSelected("wide", f.names(2, 3, 4, 5)...)
 	f.delete(&clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "p-decision-1"}})
-	f.decides("p", f.names(2, 3)...)
+	f.awaitSelected("p", f.names(2, 3)...)
 	m.idle(t, 0)
 
 	decisions := "Decisions of placement %s in namespace " + f.namespace + " are %s"
@@ -61,7 +61,7 @@ func TestOneEventPerChange(t *testing.T) {
 		"wide Normal DecisionUpdate DecisionUpdated: " + fmt.Sprintf(decisions, "wide", "updated: 4 selected, added 1 ("+f.name(5)+")"),
 		"wide Warning PlacementMisconfigured DecisionKept: The last decisions are kept: " + mistake,
 	}
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		var list eventsv1.EventList
 		if err := f.List(ctx, &list, client.InNamespace(f.namespace)); err != nil {
 			return err

@@ -22,29 +22,29 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// faults is a network and an API server on a bad day: of the requests some are refused, some never arrive, some are
+// faultyNetwork is a network and an API server on a bad day: of the requests some are refused, some never arrive, some are
 // carried out but never answered, and watches break.
-type faults struct {
+type faultyNetwork struct {
 	mu     sync.Mutex
 	random *rand.Rand
 	counts map[string]int
 	hung   atomic.Int32
 }
 
-func (x *faults) draw(n int) int {
+func (x *faultyNetwork) draw(n int) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.random.IntN(n)
 }
 
-func (x *faults) count(what string) {
+func (x *faultyNetwork) record(what string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.counts[what]++
 }
 
-// over returns what has not happened often enough.
-func (x *faults) over() error {
+// checkCounts returns what has not happened often enough.
+func (x *faultyNetwork) checkCounts() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for what, least := range map[string]int{
@@ -58,14 +58,14 @@ func (x *faults) over() error {
 	return nil
 }
 
-// counted returns how often each fault happened.
-func (x *faults) counted() map[string]int {
+// snapshot returns how often each fault happened.
+func (x *faultyNetwork) snapshot() map[string]int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return maps.Clone(x.counts)
 }
 
-func (x *faults) serve(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+func (x *faultyNetwork) serve(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 	switch {
 	case r.URL.Query().Get("watch") != "":
 		x.watch(w, r, forward)
@@ -79,14 +79,14 @@ func (x *faults) serve(w http.ResponseWriter, r *http.Request, forward http.Hand
 }
 
 // watch lets a watch live for a moment, or refuses it.
-func (x *faults) watch(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+func (x *faultyNetwork) watch(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 	if x.draw(100) < 30 {
 		x.refuse(w, "watch", x.draw(3))
 		return
 	}
 	ctx, cut := context.WithTimeout(r.Context(), time.Duration(100+x.draw(900))*time.Millisecond)
 	defer cut()
-	x.count("watch cut")
+	x.record("watch cut")
 	defer func() {
 		_ = recover() // the proxy aborts where its answer is cut
 		panic(http.ErrAbortHandler)
@@ -94,20 +94,20 @@ func (x *faults) watch(w http.ResponseWriter, r *http.Request, forward http.Hand
 	forward.ServeHTTP(w, r.WithContext(ctx))
 }
 
-func (x *faults) write(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+func (x *faultyNetwork) write(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 	if x.hung.Add(1) == 5 { // one of them hangs until the manager loses its patience
-		x.count("write carried out, never answered")
-		carryOut(r, forward)
+		x.record("write carried out, never answered")
+		forwardOnly(r, forward)
 		<-r.Context().Done()
 		return
 	}
 	switch kind := x.draw(5); kind {
 	case 3:
-		x.count("write lost")
+		x.record("write lost")
 		panic(http.ErrAbortHandler)
 	case 4:
-		x.count("write carried out, connection lost")
-		carryOut(r, forward)
+		x.record("write carried out, connection lost")
+		forwardOnly(r, forward)
 		panic(http.ErrAbortHandler)
 	default:
 		x.refuse(w, "write", kind)
@@ -115,13 +115,13 @@ func (x *faults) write(w http.ResponseWriter, r *http.Request, forward http.Hand
 }
 
 // refuse answers in the API server's place.
-func (x *faults) refuse(w http.ResponseWriter, what string, kind int) {
+func (x *faultyNetwork) refuse(w http.ResponseWriter, what string, kind int) {
 	status := []metav1.Status{
 		{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: "the object has been modified"},
 		{Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests, Message: "come back later"},
 		{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: "etcdserver: request timed out"},
 	}[kind]
-	x.count(fmt.Sprintf("%s %d", what, status.Code))
+	x.record(fmt.Sprintf("%s %d", what, status.Code))
 	status.TypeMeta, status.Status = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, metav1.StatusFailure
 	body, err := json.Marshal(status)
 	if err != nil {
@@ -135,27 +135,27 @@ func (x *faults) refuse(w http.ResponseWriter, what string, kind int) {
 	_, _ = w.Write(body)
 }
 
-// TestNothingIsLostOnABadDay changes a fleet in many ways while the manager can hardly reach the API server. Nobody
+// TestNothingIsLostOnAFaultyNetwork changes a fleet in many ways while the manager can hardly reach the API server. Nobody
 // who was once selected and still qualifies is ever dropped, and once the day is over every decision is right.
-func TestNothingIsLostOnABadDay(t *testing.T) {
+func TestNothingIsLostOnAFaultyNetwork(t *testing.T) {
 	const seed, clusters, sticky, events = 20261120, 40, 30, 240
 	t.Logf("seed %d", seed)
 	f := newFleet(t, 0)
 	for i := range clusters {
 		f.join(1000+i, "ring", fmt.Sprint(i%4))
 	}
-	f.placement("all", func(spec *clusterv1beta1.PlacementSpec) { spec.DecisionStrategy.GroupStrategy = strategies()[1] })
+	f.placement("all", func(spec *clusterv1beta1.PlacementSpec) { spec.DecisionStrategy.GroupStrategy = groupStrategies()[1] })
 	for i := range 6 {
 		f.placement(fmt.Sprintf("moving-%d", i), number(int32(5*i)), labelled("mood", fmt.Sprint(i%3)), labelled("ring", fmt.Sprint(i%4)))
 	}
 	p, kubeconfig := newProxy(t)
 	start(t, options{Kubeconfig: kubeconfig})
-	settled(t)
+	awaitFixedPoint(t)
 
-	day := &faults{random: rand.New(rand.NewPCG(seed, 1)), counts: map[string]int{}}
-	p.use(day.serve)
-	p.BreakOff() // the watches of better times
-	witness := &witness{prefix: "sticky-", seen: map[string]map[string]bool{}}
+	day := &faultyNetwork{random: rand.New(rand.NewPCG(seed, 1)), counts: map[string]int{}}
+	p.setRule(day.serve)
+	p.CloseConnections() // the watches of better times
+	witness := &selectionRecorder{prefix: "sticky-", seen: map[string]map[string]bool{}}
 	ctx, stop := context.WithCancel(t.Context())
 	var following sync.WaitGroup
 	following.Go(func() { witness.follow(ctx, f) })
@@ -184,33 +184,33 @@ func TestNothingIsLostOnABadDay(t *testing.T) {
 	// The day goes on until everything bad has happened, more than once: how soon the manager comes through to watch
 	// and write again is up to the delays of its client library.
 	more := 0
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		more++
 		mood := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"mood":"%d"}}}`, more%3))
 		if err := f.Patch(ctx, f.cluster(1000+more%clusters), mood); err != nil {
 			return err
 		}
-		return day.over()
+		return day.checkCounts()
 	})
-	p.use(nil)
-	settled(t)
+	p.setRule(nil)
+	awaitFixedPoint(t)
 	stop()
 	following.Wait()
-	t.Logf("faults: %v; %d lists", day.counted(), witness.lists)
+	t.Logf("faults: %v; %d lists", day.snapshot(), witness.lists)
 	for _, problem := range witness.problems {
 		t.Error(problem)
 	}
 }
 
-// witness remembers which clusters it ever saw selected by some placements, and notes when one is dropped.
-type witness struct {
+// selectionRecorder remembers which clusters it ever saw selected by some placements, and notes when one is dropped.
+type selectionRecorder struct {
 	prefix   string
 	seen     map[string]map[string]bool
 	lists    int
 	problems []string
 }
 
-func (w *witness) follow(ctx context.Context, f *fleet) {
+func (w *selectionRecorder) follow(ctx context.Context, f *fleet) {
 	for ctx.Err() == nil {
 		var list clusterv1beta1.PlacementDecisionList
 		if err := f.List(ctx, &list, client.InNamespace(f.namespace)); err != nil {
@@ -230,7 +230,7 @@ func (w *witness) follow(ctx context.Context, f *fleet) {
 	}
 }
 
-func (w *witness) check(owner string, now []string) {
+func (w *selectionRecorder) check(owner string, now []string) {
 	if w.seen[owner] == nil {
 		w.seen[owner] = map[string]bool{}
 	}

@@ -35,19 +35,19 @@ func groupsOf(stored []clusterv1beta1.PlacementDecision) map[string][]string {
 // group. That group comes down to its bound of three, no reader misses one of the ten meanwhile, and one event names those
 // that moved.
 func TestAPercentageGroupThatIsTooLargeIsCutOnce(t *testing.T) {
-	m := running(t)
+	m := sharedManager(t)
 	const before, after = 50, 10
 	f := newFleet(t, before)
 	p := f.placement("p", grouping("20%"), number(before))
-	f.decides("p", f.upTo(before)...)
+	f.awaitSelected("p", f.upTo(before)...)
 
-	r := &reader{placement: "p", always: f.upTo(after), limit: before}
+	r := &sliceReader{placement: "p", always: f.upTo(after), limit: before}
 	ctx, stop := context.WithCancel(t.Context())
 	var following sync.WaitGroup
 	following.Go(func() { r.follow(ctx, f) })
 	t.Cleanup(func() { stop(); following.Wait() })
 	change(f, p, func(p *clusterv1beta1.Placement) { number(after)(&p.Spec) })
-	f.decides("p", f.upTo(after)...)
+	f.awaitSelected("p", f.upTo(after)...)
 	m.idle(t, 0)
 	stop()
 	following.Wait()
@@ -63,7 +63,7 @@ func TestAPercentageGroupThatIsTooLargeIsCutOnce(t *testing.T) {
 	if diff := cmp.Diff(want, groupsOf(stored)); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		var list eventsv1.EventList
 		if err := f.List(ctx, &list, client.InNamespace(f.namespace)); err != nil {
 			return err

@@ -13,12 +13,12 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// TestHeartbeatsWakeNobody lets every cluster report itself alive, in its status and by a lease, and then makes one
+// TestHeartbeatsEnqueueNoPlacement lets every cluster report itself alive, in its status and by a lease, and then makes one
 // change that one placement reads. Events of one kind arrive in order, so once that change is decided, the heartbeats
 // have been seen.
-func TestHeartbeatsWakeNobody(t *testing.T) {
+func TestHeartbeatsEnqueueNoPlacement(t *testing.T) {
 	const clusters, placements = 30, 20
-	m := running(t)
+	m := sharedManager(t)
 	f := newFleet(t, clusters)
 	for i := range placements {
 		f.placement(fmt.Sprintf("p%02d", i), number(int32(i)), func(spec *clusterv1beta1.PlacementSpec) {
@@ -29,22 +29,22 @@ func TestHeartbeatsWakeNobody(t *testing.T) {
 	}
 	f.placement("witness", labelled("witness", "yes"))
 	for i := range clusters {
-		changeStatus(f, f.cluster(i), func(c *clusterv1.ManagedCluster) { c.Status.Conditions = alive(0) })
+		changeStatus(f, f.cluster(i), func(c *clusterv1.ManagedCluster) { c.Status.Conditions = heartbeatConditions(0) })
 	}
-	settled(t)
-	quiet(t)
+	awaitFixedPoint(t)
+	awaitGarbageCollected(t)
 	evaluated := m.idle(t, 0).Sum("berth_placement_evaluations_total")
 	written := writes(t)
 
 	const beats = 3
 	for beat := range beats {
 		for i := range clusters {
-			changeStatus(f, f.cluster(i), func(c *clusterv1.ManagedCluster) { c.Status.Conditions = alive(beat + 1) })
+			changeStatus(f, f.cluster(i), func(c *clusterv1.ManagedCluster) { c.Status.Conditions = heartbeatConditions(beat + 1) })
 			f.renew(i, beat)
 		}
 	}
 	change(f, f.cluster(7), func(c *clusterv1.ManagedCluster) { c.Labels["witness"] = "yes" })
-	f.decides("witness", f.name(7))
+	f.awaitSelected("witness", f.name(7))
 
 	if got := m.idle(t, 0).Sum("berth_placement_evaluations_total") - evaluated; got != 1 {
 		t.Errorf("%v evaluations, want that of the witness alone", got)
@@ -58,8 +58,8 @@ func TestHeartbeatsWakeNobody(t *testing.T) {
 	}
 }
 
-// alive are the conditions of a cluster at a beat: what changes is when and how it says so, not what.
-func alive(beat int) []metav1.Condition {
+// heartbeatConditions are the conditions of a cluster at a beat: what changes is when and how it says so, not what.
+func heartbeatConditions(beat int) []metav1.Condition {
 	return []metav1.Condition{{
 		Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionTrue, Reason: "ManagedClusterAvailable",
 		Message: fmt.Sprintf("heard of %d times", beat), LastTransitionTime: metav1.Unix(1_790_000_000+int64(beat), 0),

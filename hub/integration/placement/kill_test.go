@@ -18,19 +18,19 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// seat is where a cluster is: the slice and the name of its group.
-type seat struct{ slice, group string }
+// position is where a cluster is: the slice and the name of its group.
+type position struct{ slice, group string }
 
-func (f *fleet) seats(placement string) map[string][]seat {
+func (f *fleet) positions(placement string) map[string][]position {
 	f.t.Helper()
 	stored, err := f.slices(f.t.Context(), placement)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	out := map[string][]seat{}
+	out := map[string][]position{}
 	for _, slice := range stored {
 		for _, decision := range slice.Status.Decisions {
-			at := seat{slice.Name, slice.Labels[clusterv1beta1.DecisionGroupNameLabel]}
+			at := position{slice.Name, slice.Labels[clusterv1beta1.DecisionGroupNameLabel]}
 			out[decision.ClusterName] = append(out[decision.ClusterName], at)
 		}
 	}
@@ -42,21 +42,21 @@ func (f *fleet) seats(placement string) map[string][]seat {
 // and once all is settled a further manager writes nothing.
 func TestKilledInTheMiddleOfWrites(t *testing.T) {
 	const clusters, narrow = 230, 8
-	quiet(t) // what others have decided counts for Balance, and so for how many writes there are
+	awaitGarbageCollected(t) // what others have decided counts for Balance, and so for how many writes there are
 	f := newFleet(t, 0)
 	for i := range clusters {
 		f.join(i, "ring", fmt.Sprint(i%4))
 	}
-	wide := f.placement("wide", func(spec *clusterv1beta1.PlacementSpec) { spec.DecisionStrategy.GroupStrategy = strategies()[0] })
+	wide := f.placement("wide", func(spec *clusterv1beta1.PlacementSpec) { spec.DecisionStrategy.GroupStrategy = groupStrategies()[0] })
 	for i := range narrow {
 		f.placement(fmt.Sprintf("narrow-%d", i), number(int32(3+i)))
 	}
 	first := start(t, options{})
-	f.decides("wide", f.upTo(clusters)...)
-	settled(t)
+	f.awaitSelected("wide", f.upTo(clusters)...)
+	awaitFixedPoint(t)
 	first.Stop()
 
-	onlooker := &reader{placement: "wide", always: f.upTo(clusters)[50:], limit: 2 * clusters}
+	onlooker := &sliceReader{placement: "wide", always: f.upTo(clusters)[50:], limit: 2 * clusters}
 	ctx, stop := context.WithCancel(t.Context())
 	var following sync.WaitGroup
 	following.Go(func() { onlooker.follow(ctx, f) })
@@ -65,18 +65,18 @@ func TestKilledInTheMiddleOfWrites(t *testing.T) {
 	killed := 0
 	for round, at := range []int{1, 2, 6, 3, 4, 9, 1, 2, 12, 3} {
 		regroup := round%3 == 2
-		f.upset(round, regroup, wide)
+		f.changeFleet(round, regroup, wide)
 		if f.killAt(at, round%2 == 0) {
 			killed++
 		} else {
 			t.Logf("round %d: there were less than %d writes", round, at)
 		}
-		left := f.seats("wide")
+		left := f.positions("wide")
 		next := start(t, options{})
-		settled(t)
+		awaitFixedPoint(t)
 		next.Stop()
 		if !regroup {
-			for name, now := range f.seats("wide") {
+			for name, now := range f.positions("wide") {
 				if before := left[name]; len(before) > 0 && !slices.Contains(before, now[0]) {
 					t.Errorf("round %d: %s was in %v when the manager was killed, and is in %v", round, name, before, now)
 				}
@@ -95,7 +95,7 @@ func TestKilledInTheMiddleOfWrites(t *testing.T) {
 		t.Errorf("the slices were listed %d times only", onlooker.count())
 	}
 
-	quiet(t)
+	awaitGarbageCollected(t)
 	before := writes(t)
 	last := start(t, options{})
 	read := last.idle(t, narrow+1)
@@ -107,9 +107,9 @@ func TestKilledInTheMiddleOfWrites(t *testing.T) {
 	}
 }
 
-// upset changes the fleet so that every placement has something to write: of the first fifty clusters some go, some are
+// changeFleet changes the fleet so that every placement has something to write: of the first fifty clusters some go, some are
 // tainted, and some come back.
-func (f *fleet) upset(round int, regroup bool, wide *clusterv1beta1.Placement) {
+func (f *fleet) changeFleet(round int, regroup bool, wide *clusterv1beta1.Placement) {
 	f.t.Helper()
 	for i := range 4 {
 		at := (round*4 + i) % 40
@@ -121,7 +121,7 @@ func (f *fleet) upset(round int, regroup bool, wide *clusterv1beta1.Placement) {
 	}})
 	if regroup {
 		change(f, wide, func(p *clusterv1beta1.Placement) {
-			p.Spec.DecisionStrategy.GroupStrategy = strategies()[1+round%5]
+			p.Spec.DecisionStrategy.GroupStrategy = groupStrategies()[1+round%5]
 			if round%2 == 0 {
 				p.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup = intstr.FromInt32(int32(20 + round))
 			}
@@ -136,7 +136,7 @@ func (f *fleet) killAt(n int, carriedOut bool) (ok bool) {
 	p, kubeconfig := newProxy(f.t)
 	due, dead := make(chan struct{}), make(chan struct{})
 	var seen atomic.Int32
-	p.use(func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+	p.setRule(func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 		if !isWrite(r.Method, r.URL.Path) {
 			forward.ServeHTTP(w, r)
 			return
@@ -146,7 +146,7 @@ func (f *fleet) killAt(n int, carriedOut bool) (ok bool) {
 			forward.ServeHTTP(w, r)
 		case mine == n:
 			if carriedOut {
-				carryOut(r, forward)
+				forwardOnly(r, forward)
 			}
 			close(due)
 			<-dead
@@ -157,14 +157,14 @@ func (f *fleet) killAt(n int, carriedOut bool) (ok bool) {
 	m := start(f.t, options{Kubeconfig: kubeconfig})
 	defer close(dead)
 	defer m.Kill()
-	hubtest.Eventually(f.t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
 		select {
 		case <-due:
 			ok = true
 			return nil
 		default:
 		}
-		read, err := m.Measured(ctx)
+		read, err := m.ReadMetrics(ctx)
 		if err != nil {
 			return err
 		}

@@ -211,10 +211,10 @@ func selected(in []clusterv1beta1.PlacementDecision) []string {
 	return slices.Sorted(maps.Keys(out))
 }
 
-// decides waits until a placement has selected exactly some clusters and says so in its status.
-func (f *fleet) decides(placement string, want ...string) {
+// awaitSelected waits until a placement has selected exactly some clusters and says so in its status.
+func (f *fleet) awaitSelected(placement string, want ...string) {
 	f.t.Helper()
-	hubtest.Eventually(f.t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
 		stored, err := f.slices(ctx, placement)
 		if err != nil {
 			return err
@@ -236,11 +236,11 @@ func (f *fleet) decides(placement string, want ...string) {
 	})
 }
 
-// says waits until a placement has a condition with a status and a reason, and returns its message.
-func (f *fleet) says(placement, condition string, status metav1.ConditionStatus, reason string) string {
+// awaitCondition waits until a placement has a condition with a status and a reason, and returns its message.
+func (f *fleet) awaitCondition(placement, condition string, status metav1.ConditionStatus, reason string) string {
 	f.t.Helper()
 	var message string
-	hubtest.Eventually(f.t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
 		object := &clusterv1beta1.Placement{}
 		if err := f.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: placement}, object); err != nil {
 			return err
@@ -266,11 +266,11 @@ func resources(c *clusterv1.ManagedCluster, memory string) {
 	c.Status.Allocatable = clusterv1.ResourceList{clusterv1.ResourceMemory: resource.MustParse(memory)}
 }
 
-// keeps waits until a misconfigured placement has exactly some clusters and counts them; its conditions need not be of
+// awaitKept waits until a misconfigured placement has exactly some clusters and counts them; its conditions need not be of
 // the latest generation.
-func (f *fleet) keeps(placement string, count int, want ...string) {
+func (f *fleet) awaitKept(placement string, count int, want ...string) {
 	f.t.Helper()
-	hubtest.Eventually(f.t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
 		stored, err := f.slices(ctx, placement)
 		if err != nil {
 			return err

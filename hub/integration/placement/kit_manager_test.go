@@ -17,19 +17,19 @@ type options = hubtest.ManagerOptions
 // steady is a manager that several tests use one after the other.
 var steady *manager
 
-// running returns the manager that is shared by tests which do not harm it.
-func running(t *testing.T) *manager {
+// sharedManager returns the manager that is shared by tests which do not harm it.
+func sharedManager(t *testing.T) *manager {
 	t.Helper()
 	if steady == nil {
 		steady = launch(t, options{Race: true, Shared: true})
 	}
 	m := steady
-	t.Cleanup(func() { m.Inspect(t) })
+	t.Cleanup(func() { m.CheckLog(t) })
 	return m
 }
 
-// alone stops the shared manager, for tests that start their own.
-func alone(t *testing.T) {
+// stopSharedManager stops the shared manager, for tests that start their own.
+func stopSharedManager(t *testing.T) {
 	t.Helper()
 	shutdown()
 }
@@ -44,7 +44,7 @@ func shutdown() {
 // start runs the only manager of the hub, which ends with the test.
 func start(t *testing.T, o options) *manager {
 	t.Helper()
-	alone(t)
+	stopSharedManager(t)
 	return launch(t, o)
 }
 
@@ -53,6 +53,6 @@ func launch(t *testing.T, o options) *manager {
 	if !slices.ContainsFunc(o.Args, func(arg string) bool { return strings.HasPrefix(arg, "--controllers=") }) {
 		o.Args = append(slices.Clip(o.Args), "--controllers=placement") // these tests count the writes and rights of this loop alone
 	}
-	o.MayFail = true // conflicts and refusals are what these tests are about
+	o.AllowErrors = true // conflicts and refusals are what these tests are about
 	return &manager{hubtest.StartManager(t, shared, o)}
 }

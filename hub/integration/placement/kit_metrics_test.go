@@ -14,8 +14,8 @@ import (
 func (m *manager) idle(t *testing.T, evaluations float64) hubtest.Metrics {
 	t.Helper()
 	var out hubtest.Metrics
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
-		read, err := m.Measured(ctx)
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		read, err := m.ReadMetrics(ctx)
 		if err != nil {
 			return err
 		}
@@ -33,5 +33,5 @@ func (m *manager) idle(t *testing.T, evaluations float64) hubtest.Metrics {
 // writes counts the writes of every kind to Berth's API group that the API server has answered, by verb and resource.
 func writes(t *testing.T) map[string]float64 {
 	t.Helper()
-	return shared.Measured(t).Writes(func(group, _ string) bool { return group == clusterv1beta1.GroupName })
+	return shared.ReadMetrics(t).Writes(func(group, _ string) bool { return group == clusterv1beta1.GroupName })
 }

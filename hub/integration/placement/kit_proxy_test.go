@@ -32,7 +32,7 @@ type call struct {
 func newProxy(t *testing.T) (p *proxy, config string) {
 	t.Helper()
 	p = &proxy{}
-	p.Proxy = hubtest.NewProxy(t, shared, hubtest.ProxyOptions{Handle: p.handle, Answered: p.record})
+	p.Proxy = hubtest.NewProxy(t, shared, hubtest.ProxyOptions{Handle: p.handle, OnResponse: p.record})
 	return p, p.Kubeconfig
 }
 
@@ -55,8 +55,8 @@ func (p *proxy) record(response *http.Response) error {
 	return nil
 }
 
-// use makes a rule count for every request that comes from now on.
-func (p *proxy) use(r rule) {
+// setRule makes a rule count for every request that comes from now on.
+func (p *proxy) setRule(r rule) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rule = r
@@ -80,14 +80,14 @@ func isWrite(method, path string) bool {
 	return method != http.MethodGet && strings.HasPrefix(path, "/apis/cluster.open-cluster-management.io/")
 }
 
-// swallow answers nobody: it reads what the API server would send, so that the request is carried out.
-type swallow struct{ header http.Header }
+// discardWriter answers nobody: it reads what the API server would send, so that the request is carried out.
+type discardWriter struct{ header http.Header }
 
-func (s swallow) Header() http.Header          { return s.header }
-func (swallow) Write(data []byte) (int, error) { return len(data), nil }
-func (swallow) WriteHeader(int)                {}
+func (s discardWriter) Header() http.Header          { return s.header }
+func (discardWriter) Write(data []byte) (int, error) { return len(data), nil }
+func (discardWriter) WriteHeader(int)                {}
 
-// carryOut lets the API server carry out a request, whatever becomes of who asked, and drops the answer.
-func carryOut(r *http.Request, forward http.Handler) {
-	forward.ServeHTTP(swallow{http.Header{}}, r.WithContext(context.WithoutCancel(r.Context())))
+// forwardOnly lets the API server carry out a request, whatever becomes of who asked, and drops the answer.
+func forwardOnly(r *http.Request, forward http.Handler) {
+	forward.ServeHTTP(discardWriter{http.Header{}}, r.WithContext(context.WithoutCancel(r.Context())))
 }

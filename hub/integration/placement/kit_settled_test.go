@@ -20,9 +20,9 @@ import (
 	"github.com/berth-project/berth/internal/source"
 )
 
-// settled waits until what is stored of every placement of the hub is a fixed point: the engine, given all that is
+// awaitFixedPoint waits until what is stored of every placement of the hub is a fixed point: the engine, given all that is
 // stored, finds nothing to write, and the oracle decides the same.
-func settled(t *testing.T) {
+func awaitFixedPoint(t *testing.T) {
 	t.Helper()
 	reader := hubtest.NewClient(t, shared.Config())
 	env, err := celenv.New()
@@ -34,32 +34,32 @@ func settled(t *testing.T) {
 		t.Fatal(err)
 	}
 	var world *enginetest.World
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
-		objects, err := source.Read(ctx, reader)
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		objects, err := source.List(ctx, reader)
 		if err != nil {
 			return err
 		}
 		world = enginetest.WorldOf(objects.All()).At(time.Now())
-		return fixed(world, env)
+		return checkFixedPoint(world, env)
 	})
 	snapshot := world.Snapshot()
 	for _, key := range world.Keys() {
-		engine, oracle := enginetest.Engine(world, snapshot, key, env), oracle.Decide(world, key)
+		engine, oracle := enginetest.EngineOutcome(world, snapshot, key, env), oracle.Decide(world, key)
 		if diff := cmp.Diff(oracle.JSON(), engine.JSON()); diff != "" {
 			t.Errorf("placement %s: engine and oracle differ (-oracle +engine):\n%s", key, diff)
 		}
 	}
 }
 
-// fixed returns an error unless all placements are stored as the engine would decide them.
-func fixed(world *enginetest.World, env *celenv.Env) error {
+// checkFixedPoint returns an error unless all placements are stored as the engine would decide them.
+func checkFixedPoint(world *enginetest.World, env *celenv.Env) error {
 	snapshot := world.Snapshot()
 	for _, key := range world.Keys() {
 		placement := world.Placements[key]
 		if !placement.DeletionTimestamp.IsZero() || placement.Annotations[clusterv1beta1.PlacementDisableAnnotation] == "true" {
 			continue
 		}
-		writes := plan.Diff(enginetest.Answer(snapshot, placement, env), world.Stored(key), world.Now)
+		writes := plan.Diff(enginetest.DecidePlacement(snapshot, placement, env), world.Stored(key), world.Now)
 		if !writes.Empty() {
 			return fmt.Errorf("placement %s is not settled: +%v -%v, %d writes, first %s of %s",
 				key, writes.Added, writes.Removed, len(writes.Writes), writes.Writes[0].Verb, cmp.Diff(world.Stored(key).Placement.Status, placementOf(writes)))
@@ -78,12 +78,12 @@ func placementOf(p plan.Plan) clusterv1beta1.PlacementStatus {
 	return clusterv1beta1.PlacementStatus{}
 }
 
-// quiet waits until nothing is left of earlier tests that Kubernetes' own controllers delete in their own time, so that
+// awaitGarbageCollected waits until nothing is left of earlier tests that Kubernetes' own controllers delete in their own time, so that
 // whatever the API server counts from now on is the test's.
-func quiet(t *testing.T) {
+func awaitGarbageCollected(t *testing.T) {
 	t.Helper()
 	reader := hubtest.NewClient(t, shared.Config())
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		var namespaces corev1.NamespaceList
 		var slices clusterv1beta1.PlacementDecisionList
 		var placements clusterv1beta1.PlacementList

@@ -16,14 +16,14 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// elected are the flags of a manager that waits for the lease. A leader that is not heard of loses it after ten seconds.
-var elected = []string{
+// leaderElectionArgs are the flags of a manager that waits for the lease. A leader that is not heard of loses it after ten seconds.
+var leaderElectionArgs = []string{
 	"--leader-elect=true", "--leader-elect-lease-duration=10s", "--leader-elect-renew-deadline=8s", "--leader-elect-retry-period=500ms",
 }
 
-// TestADeposedLeaderIsRefused stops a leader while one write of each kind is on its way, lets another take over and
+// TestDeposedLeaderWritesNothing stops a leader while one write of each kind is on its way, lets another take over and
 // write, and only then lets the late writes arrive. The API server refuses every one of them.
-func TestADeposedLeaderIsRefused(t *testing.T) {
+func TestDeposedLeaderWritesNothing(t *testing.T) {
 	f := newFleet(t, 0)
 	for i := range 3 {
 		f.join(i, "role", "all")
@@ -36,13 +36,13 @@ func TestADeposedLeaderIsRefused(t *testing.T) {
 		})
 	}
 	p, kubeconfig := newProxy(t)
-	first := start(t, options{Kubeconfig: kubeconfig, Args: elected})
+	first := start(t, options{Kubeconfig: kubeconfig, Args: leaderElectionArgs})
 	for _, name := range names {
-		f.decides(name, f.upTo(3)...)
+		f.awaitSelected(name, f.upTo(3)...)
 	}
-	launch(t, options{Args: elected})
+	launch(t, options{Args: leaderElectionArgs})
 
-	held := p.hold()
+	held := p.holdWrites()
 	f.join(3, "role", "fill")
 	f.placement("create", labelled("role", "all"))
 	change(f, f.slice("mark-decision-1"), func(d *clusterv1beta1.PlacementDecision) { delete(d.Labels, clusterv1beta1.PlacementLabel) })
@@ -51,17 +51,17 @@ func TestADeposedLeaderIsRefused(t *testing.T) {
 	f.create(stray)
 	changeStatus(f, &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "report"}},
 		func(p *clusterv1beta1.Placement) { p.Status.NumberOfSelectedClusters = 77 })
-	hubtest.Eventually(t, soon, func(context.Context) error { return held.has(5) })
+	hubtest.Eventually(t, testTimeout, func(context.Context) error { return held.checkWaiting(5) })
 	first.Signal(t, syscall.SIGSTOP)
 	before := len(p.writes())
 
 	// The second cannot have the lease before the first is taken for dead.
-	f.decides("fill", f.upTo(4)...)
-	f.decides("create", f.upTo(3)...)
-	settled(t)
+	f.awaitSelected("fill", f.upTo(4)...)
+	f.awaitSelected("create", f.upTo(3)...)
+	awaitFixedPoint(t)
 
 	held.release()
-	hubtest.Eventually(t, soon, func(context.Context) error {
+	hubtest.Eventually(t, testTimeout, func(context.Context) error {
 		if got := len(p.writes()) - before; got < 5 {
 			return fmt.Errorf("%d of 5 late writes are answered", got)
 		}
@@ -88,7 +88,7 @@ func TestADeposedLeaderIsRefused(t *testing.T) {
 	}
 
 	first.Signal(t, syscall.SIGCONT)
-	if code := first.Ended(t); code == 0 {
+	if code := first.WaitExit(t); code == 0 {
 		t.Errorf("the deposed leader ended with code 0, want it to fail:\n%s", first.Tail())
 	}
 	for _, c := range p.writes()[before:] {
@@ -96,19 +96,19 @@ func TestADeposedLeaderIsRefused(t *testing.T) {
 			t.Errorf("the deposed leader wrote: %+v", c)
 		}
 	}
-	settled(t)
+	awaitFixedPoint(t)
 	f.join(4, "role", "all")
-	f.decides("mark", append(f.upTo(3), f.name(4))...)
+	f.awaitSelected("mark", append(f.upTo(3), f.name(4))...)
 }
 
 func (f *fleet) slice(name string) *clusterv1beta1.PlacementDecision {
 	return &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
 }
 
-// hold keeps back every write from now on, until it is released. Writes to leases and events pass.
-func (p *proxy) hold() *gate {
-	g := &gate{open: make(chan struct{})}
-	p.use(func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+// holdWrites keeps back every write from now on, until it is released. Writes to leases and events pass.
+func (p *proxy) holdWrites() *writeGate {
+	g := &writeGate{open: make(chan struct{})}
+	p.setRule(func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 		if !isWrite(r.Method, r.URL.Path) {
 			forward.ServeHTTP(w, r)
 			return
@@ -122,13 +122,13 @@ func (p *proxy) hold() *gate {
 	return g
 }
 
-type gate struct {
+type writeGate struct {
 	mu      sync.Mutex
 	waiting int
 	open    chan struct{}
 }
 
-func (g *gate) has(want int) error {
+func (g *writeGate) checkWaiting(want int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.waiting < want {
@@ -137,4 +137,4 @@ func (g *gate) has(want int) error {
 	return nil
 }
 
-func (g *gate) release() { close(g.open) }
+func (g *writeGate) release() { close(g.open) }

@@ -13,8 +13,8 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// usage is what a manager holds.
-type usage struct{ goroutines, heap, watches float64 }
+// resourceUse is what a manager holds.
+type resourceUse struct{ goroutines, heap, watches float64 }
 
 // TestNothingGrows sends ten thousand events to a manager, after some that warm it up, and compares what it holds. They
 // make it evaluate and write all the time, but move no cluster into a placement or out of one: the recorder of events
@@ -24,7 +24,7 @@ func TestNothingGrows(t *testing.T) {
 	f := newFleet(t, clusters)
 	for i := range 2 {
 		f.placement(fmt.Sprintf("p%d", i), byScore, func(spec *clusterv1beta1.PlacementSpec) {
-			spec.DecisionStrategy.GroupStrategy = strategies()[1]
+			spec.DecisionStrategy.GroupStrategy = groupStrategies()[1]
 			spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
 				LabelSelector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 					{Key: "passing", Operator: metav1.LabelSelectorOpDoesNotExist},
@@ -37,10 +37,10 @@ func TestNothingGrows(t *testing.T) {
 	}
 	t.Setenv("GOGC", "10") // so that what the heap holds is what is in use
 	m := start(t, options{})
-	settled(t)
+	awaitFixedPoint(t)
 
-	before := f.churn(m, hands, 2000)
-	after := f.churn(m, hands, 10000)
+	before := f.changeMany(m, hands, 2000)
+	after := f.changeMany(m, hands, 10000)
 	t.Logf("before %+v, after %+v", before, after)
 	if after.goroutines > before.goroutines+10 {
 		t.Errorf("goroutines grew from %v to %v", before.goroutines, after.goroutines)
@@ -51,31 +51,31 @@ func TestNothingGrows(t *testing.T) {
 	if after.heap > before.heap*1.1+(1<<19) {
 		t.Errorf("the heap grew from %.1f to %.1f MiB", before.heap/(1<<20), after.heap/(1<<20))
 	}
-	settled(t)
+	awaitFixedPoint(t)
 }
 
-// churn causes so many events, from several hands at once, and returns what the manager holds when it is done.
-func (f *fleet) churn(m *manager, hands, events int) usage {
+// changeMany causes so many events, from several hands at once, and returns what the manager holds when it is done.
+func (f *fleet) changeMany(m *manager, hands, events int) resourceUse {
 	f.t.Helper()
 	var working sync.WaitGroup
 	for hand := range hands {
-		working.Go(func() { f.turn(hand, hands, events/hands) })
+		working.Go(func() { f.changeOnce(hand, hands, events/hands) })
 	}
 	working.Wait()
 	// The witness is decided after everything else was seen, and makes the last garbage.
 	f.placement(fmt.Sprintf("witness-%d", events), number(1), labelled("witness", fmt.Sprint(events)))
 	f.join(9000+events, "witness", fmt.Sprint(events))
-	f.decides(fmt.Sprintf("witness-%d", events), f.name(9000+events))
+	f.awaitSelected(fmt.Sprintf("witness-%d", events), f.name(9000+events))
 	read := m.idle(f.t, 0)
-	return usage{
+	return resourceUse{
 		goroutines: read.Sum("go_goroutines"),
 		heap:       read.Sum("go_memstats_heap_alloc_bytes"),
-		watches:    shared.Measured(f.t).Sum("apiserver_longrunning_requests", `group="cluster.open-cluster-management.io"`, `verb="WATCH"`),
+		watches:    shared.ReadMetrics(f.t).Sum("apiserver_longrunning_requests", `group="cluster.open-cluster-management.io"`, `verb="WATCH"`),
 	}
 }
 
-// turn causes events: labels flip, scores change, placements and clusters come and go.
-func (f *fleet) turn(hand, hands, events int) {
+// changeOnce causes events: labels flip, scores change, placements and clusters come and go.
+func (f *fleet) changeOnce(hand, hands, events int) {
 	for i := 0; i < events; i += 8 {
 		for j := range 2 {
 			number := hand + hands*((i/8+j)%5) // no other hand's

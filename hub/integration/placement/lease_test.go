@@ -20,42 +20,42 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// TestAKilledHubTakesItsLeaseBack kills a hub with a manager in it and starts it again. The manager does not wait for
+// TestKilledHubTakesItsLeaseBack kills a hub with a manager in it and starts it again. The manager does not wait for
 // the lease of the killed one to run out: it holds it under the same name, so that it never changed hands.
-func TestAKilledHubTakesItsLeaseBack(t *testing.T) {
-	alone(t)
+func TestKilledHubTakesItsLeaseBack(t *testing.T) {
+	stopSharedManager(t)
 	data := filepath.Join(t.TempDir(), "data")
-	first := wholeHub(t, data)
-	held := lease(t, first, nil)
+	first := newHubWithManager(t, data)
+	held := awaitLease(t, first, nil)
 	if got := *held.Spec.HolderIdentity; got != "berth-hub" {
 		t.Errorf("the lease is held by %q, want berth-hub", got)
 	}
 	first.Kill()
 
-	again := lease(t, wholeHub(t, data), held.Spec.RenewTime)
+	again := awaitLease(t, newHubWithManager(t, data), held.Spec.RenewTime)
 	if *again.Spec.HolderIdentity != "berth-hub" || *again.Spec.LeaseTransitions != *held.Spec.LeaseTransitions || !again.Spec.AcquireTime.Equal(held.Spec.AcquireTime) {
 		t.Errorf("the lease changed hands: it was %+v and is %+v", held.Spec, again.Spec)
 	}
 }
 
-// wholeHub starts a hub with its manager in it, as a user would.
-func wholeHub(t *testing.T, data string, args ...string) *hubtest.Hub {
+// newHubWithManager starts a hub with its manager in it, as a user would.
+func newHubWithManager(t *testing.T, data string, args ...string) *hubtest.Hub {
 	t.Helper()
 	return hubtest.New(t, hubtest.Options{DataDir: data, Manager: true, Args: append(args, "--unsafe-no-fsync")})
 }
 
-// TestAHubGoesOnWhereItsLeaseIsLost takes the lease away from the manager in a hub, twice. While another holds it the hub
+// TestHubContinuesAfterLosingItsLease takes the lease away from the manager in a hub, twice. While another holds it the hub
 // decides nothing, still serves its webhooks, its views and its metrics, and it decides again once the lease is free.
-func TestAHubGoesOnWhereItsLeaseIsLost(t *testing.T) {
-	alone(t)
+func TestHubContinuesAfterLosingItsLease(t *testing.T) {
+	stopSharedManager(t)
 	metrics := hubtest.FreeAddress(t)
-	hub := wholeHub(t, filepath.Join(t.TempDir(), "data"), "--metrics-bind-address="+metrics, "--metrics-secure=false")
+	hub := newHubWithManager(t, filepath.Join(t.TempDir(), "data"), "--metrics-bind-address="+metrics, "--metrics-secure=false")
 	f := newFleetOn(t, hub, 2)
 	f.placement("before", number(2))
-	f.decides("before", f.upTo(2)...)
+	f.awaitSelected("before", f.upTo(2)...)
 	for round := range 2 {
-		hold(t, hub, "another")
-		hubtest.Eventually(t, soon, func(context.Context) error { return restarted(hub, round+1) })
+		holdLease(t, hub, "another")
+		hubtest.Eventually(t, testTimeout, func(context.Context) error { return checkRestarts(hub, round+1) })
 		name := fmt.Sprintf("meanwhile-%d", round)
 		f.placement(name, number(2))
 		wrong := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "wrong"}}
@@ -63,7 +63,7 @@ func TestAHubGoesOnWhereItsLeaseIsLost(t *testing.T) {
 		if err := f.Create(t.Context(), wrong); err == nil || !strings.Contains(err.Error(), "compilation failed") {
 			t.Errorf("a wrong placement: %v, want the webhook to refuse it", err)
 		}
-		hubtest.Eventually(t, soon, func(context.Context) error {
+		hubtest.Eventually(t, testTimeout, func(context.Context) error {
 			_, err := hub.Client(t).Discovery().ServerResourcesForGroupVersion("view.cluster.open-cluster-management.io/v1")
 			return err
 		})
@@ -71,17 +71,17 @@ func TestAHubGoesOnWhereItsLeaseIsLost(t *testing.T) {
 		if err := f.List(t.Context(), &slices, client.InNamespace(f.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: name}); err != nil || len(slices.Items) > 0 {
 			t.Errorf("%d slices, %v: decided while another manager leads", len(slices.Items), err)
 		}
-		hold(t, hub, "")
-		f.decides(name, f.upTo(2)...)
-		hubtest.Eventually(t, soon, func(ctx context.Context) error {
-			measured, err := (&hubtest.Manager{Metrics: metrics}).Measured(ctx)
+		holdLease(t, hub, "")
+		f.awaitSelected(name, f.upTo(2)...)
+		hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+			measured, err := (&hubtest.Manager{MetricsAddress: metrics}).ReadMetrics(ctx)
 			if err == nil && measured.Sum("berth_placements") == 0 {
 				err = errors.New("the manager measures no placements")
 			}
 			return err
 		})
 	}
-	if got := *lease(t, hub, nil).Spec.HolderIdentity; got != "berth-hub" {
+	if got := *awaitLease(t, hub, nil).Spec.HolderIdentity; got != "berth-hub" {
 		t.Errorf("the lease is held by %q, want berth-hub", got)
 	}
 }
@@ -91,19 +91,19 @@ func TestAHubGoesOnWhereItsLeaseIsLost(t *testing.T) {
 func TestTheLeaseIsRenewedWhileCostlyPlacementsAreDecided(t *testing.T) {
 	const clusters, placements = 60, 30
 	f := newFleet(t, clusters)
-	m := start(t, options{Args: elected})
+	m := start(t, options{Args: leaderElectionArgs})
 	loops := strings.Repeat("[1,2,3,4,5,6,7,8,9,10].all(x, ", 4) + "true" + strings.Repeat(")", 4)
 	for n := range placements {
 		f.placement(fmt.Sprintf("costly-%02d", n), expression(loops+` && managedCluster.metadata.labels["round"] != "none"`))
 	}
 	before := m.idle(t, placements).Sum("berth_placement_evaluations_total")
-	held := lease(t, shared, nil)
+	held := awaitLease(t, shared, nil)
 	renewed := 0
 	for end, round := time.Now().Add(12*time.Second), 0; time.Now().Before(end); round++ {
 		for n := range clusters {
 			change(f, f.cluster(n), func(c *clusterv1.ManagedCluster) { c.Labels["round"] = fmt.Sprint(round) })
 		}
-		now := lease(t, shared, nil)
+		now := awaitLease(t, shared, nil)
 		if *now.Spec.HolderIdentity != *held.Spec.HolderIdentity || *now.Spec.LeaseTransitions != *held.Spec.LeaseTransitions {
 			t.Fatalf("the lease changed hands: it was %+v and is %+v", held.Spec, now.Spec)
 		}
@@ -115,7 +115,7 @@ func TestTheLeaseIsRenewedWhileCostlyPlacementsAreDecided(t *testing.T) {
 	if renewed < 3 {
 		t.Errorf("the lease was seen renewed %d times in 12 s, want 3 at least", renewed)
 	}
-	measured, err := m.Measured(t.Context())
+	measured, err := m.ReadMetrics(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,8 +129,8 @@ func TestTheLeaseIsRenewedWhileCostlyPlacementsAreDecided(t *testing.T) {
 	}
 }
 
-// restarted returns an error unless the log of a hub says that its manager started again so many times.
-func restarted(hub *hubtest.Hub, times int) error {
+// checkRestarts returns an error unless the log of a hub says that its manager started again so many times.
+func checkRestarts(hub *hubtest.Hub, times int) error {
 	log, err := os.ReadFile(filepath.Join(hub.DataDir(), "hub.log"))
 	if err != nil {
 		return err
@@ -141,8 +141,8 @@ func restarted(hub *hubtest.Hub, times int) error {
 	return nil
 }
 
-// hold gives the manager's lease to a holder for a long time, or to none.
-func hold(t *testing.T, hub *hubtest.Hub, holder string) {
+// holdLease gives the manager's lease to a holder for a long time, or to none.
+func holdLease(t *testing.T, hub *hubtest.Hub, holder string) {
 	t.Helper()
 	leases := hub.Client(t).CoordinationV1().Leases("berth-system")
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -159,11 +159,11 @@ func hold(t *testing.T, hub *hubtest.Hub, holder string) {
 	}
 }
 
-// lease waits until the manager's lease was renewed later than some time and returns it.
-func lease(t *testing.T, hub *hubtest.Hub, after *metav1.MicroTime) *coordinationv1.Lease {
+// awaitLease waits until the manager's lease was renewed later than some time and returns it.
+func awaitLease(t *testing.T, hub *hubtest.Hub, after *metav1.MicroTime) *coordinationv1.Lease {
 	t.Helper()
 	var out *coordinationv1.Lease
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		lease, err := hub.Client(t).CoordinationV1().Leases("berth-system").Get(ctx, "berth-manager", metav1.GetOptions{})
 		if err != nil {
 			return err

@@ -13,8 +13,8 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// soon is far more than anything here needs on an idle machine: what is waited for is never a matter of speed.
-const soon = 120 * time.Second
+// testTimeout is far more than anything here needs on an idle machine: what is waited for is never a matter of speed.
+const testTimeout = 120 * time.Second
 
 var shared *hubtest.Hub
 

@@ -32,8 +32,8 @@ func builtIn(name string) func(*clusterv1beta1.PlacementSpec) {
 	}
 }
 
-// mistakes are specs that the API server stores and that cannot be followed, with what the condition says.
-var mistakes = map[string]struct {
+// misconfigurations are specs that the API server stores and that cannot be followed, with what the condition says.
+var misconfigurations = map[string]struct {
 	change func(*clusterv1beta1.PlacementSpec)
 	says   string
 }{
@@ -44,66 +44,66 @@ var mistakes = map[string]struct {
 	"a selector that cannot be":           {labelled("not a key", "x"), "not a key"},
 }
 
-// TestAMistakeKeepsTheDecisions makes each mistake in a placement that has decisions, changes the fleet meanwhile, and
+// TestMisconfigurationKeepsTheDecisions makes each mistake in a placement that has decisions, changes the fleet meanwhile, and
 // then mends it.
-func TestAMistakeKeepsTheDecisions(t *testing.T) {
-	running(t)
-	for name, mistake := range mistakes {
+func TestMisconfigurationKeepsTheDecisions(t *testing.T) {
+	sharedManager(t)
+	for name, mistake := range misconfigurations {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(t, 3)
 			p := f.placement("p", number(3))
-			f.decides("p", f.upTo(3)...)
+			f.awaitSelected("p", f.upTo(3)...)
 			good := p.Spec
 			satisfied := f.condition("p", clusterv1beta1.PlacementConditionSatisfied)
 
 			change(f, p, func(p *clusterv1beta1.Placement) { mistake.change(&p.Spec) })
-			message := f.says("p", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, "Misconfigured")
+			message := f.awaitCondition("p", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, "Misconfigured")
 			if !strings.Contains(message, mistake.says) {
 				t.Errorf("says %q, want %q in it", message, mistake.says)
 			}
 			f.join(3)
-			f.keeps("p", 3, f.upTo(3)...)
+			f.awaitKept("p", 3, f.upTo(3)...)
 			if diff := cmp.Diff(satisfied, f.condition("p", clusterv1beta1.PlacementConditionSatisfied)); diff != "" {
 				t.Errorf("PlacementSatisfied moved (-before +after):\n%s", diff)
 			}
 			// Losing access is no mistake of the placement: a cluster that is gone is gone.
 			f.delete(f.cluster(1))
-			f.keeps("p", 2, f.names(0, 2)...)
+			f.awaitKept("p", 2, f.names(0, 2)...)
 
 			change(f, p, func(p *clusterv1beta1.Placement) { p.Spec = good })
-			f.says("p", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse, "Succeedconfigured")
-			f.decides("p", f.names(0, 2, 3)...)
-			settled(t)
+			f.awaitCondition("p", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse, "Succeedconfigured")
+			f.awaitSelected("p", f.names(0, 2, 3)...)
+			awaitFixedPoint(t)
 		})
 	}
 }
 
-func TestAMistakeFromTheStartGivesOneEmptySlice(t *testing.T) {
-	running(t)
+func TestMisconfiguredFromTheStartHasOneEmptySlice(t *testing.T) {
+	sharedManager(t)
 	f := newFleet(t, 3)
 	for name, mistake := range map[string]func(*clusterv1beta1.PlacementSpec){
 		"broken": expression("nonsense("), "unknown": builtIn("Sparkle"),
 	} {
 		f.placement(name, mistake)
-		f.says(name, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, "Misconfigured")
-		f.keeps(name, 0)
+		f.awaitCondition(name, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, "Misconfigured")
+		f.awaitKept(name, 0)
 		stored, err := f.slices(t.Context(), name)
 		if err != nil || len(stored) != 1 || stored[0].Name != name+"-decision-1" || stored[0].Status.Decisions == nil {
 			t.Errorf("slices %+v, %v, want one empty %s-decision-1", stored, err, name)
 		}
 	}
-	settled(t)
+	awaitFixedPoint(t)
 }
 
-// TestABrokenSetEvictsNobody puts an operator into a set's selector that does not exist. Clusters of it stay, those of
+// TestBrokenSetEvictsNoCluster puts an operator into a set's selector that does not exist. Clusters of it stay, those of
 // another set come and go, and the conditions say so.
-func TestABrokenSetEvictsNobody(t *testing.T) {
-	running(t)
+func TestBrokenSetEvictsNoCluster(t *testing.T) {
+	sharedManager(t)
 	f := newFleet(t, 3)
 	other := newFleet(t, 1)
 	f.bind(other.namespace)
 	f.placement("p")
-	f.decides("p", sorted(append(f.upTo(3), other.name(0)))...)
+	f.awaitSelected("p", sorted(append(f.upTo(3), other.name(0)))...)
 	set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
 	change(f, set, func(s *clusterv1beta2.ManagedClusterSet) {
 		s.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{
@@ -113,24 +113,24 @@ func TestABrokenSetEvictsNobody(t *testing.T) {
 			}},
 		}
 	})
-	message := f.says("p", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, "Misconfigured")
+	message := f.awaitCondition("p", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, "Misconfigured")
 	if !strings.Contains(message, f.namespace) || !strings.Contains(message, "Resembles") {
 		t.Errorf("says %q, want the set and the operator named", message)
 	}
 	other.join(1)
 	f.join(3)
 	change(f, f.cluster(1), func(c *clusterv1.ManagedCluster) { c.Labels["any"] = "thing" })
-	f.decides("p", sorted(append(f.upTo(3), other.upTo(2)...))...)
+	f.awaitSelected("p", sorted(append(f.upTo(3), other.upTo(2)...))...)
 	other.delete(other.cluster(0))
-	f.decides("p", sorted(append(f.upTo(3), other.name(1)))...)
+	f.awaitSelected("p", sorted(append(f.upTo(3), other.name(1)))...)
 	change(f, set, func(s *clusterv1beta2.ManagedClusterSet) { s.Spec = clusterv1beta2.ManagedClusterSetSpec{} })
-	f.decides("p", sorted(append(f.upTo(4), other.name(1)))...)
-	settled(t)
+	f.awaitSelected("p", sorted(append(f.upTo(4), other.name(1)))...)
+	awaitFixedPoint(t)
 }
 
-// TestABuiltInSetMayBeAwayForAMoment deletes the set global and then edits its selector, which is restored each time: what was
+// TestMissingBuiltInSetEvictsNoCluster deletes the set global and then edits its selector, which is restored each time: what was
 // decided from it is not written once.
-func TestABuiltInSetMayBeAwayForAMoment(t *testing.T) {
+func TestMissingBuiltInSetEvictsNoCluster(t *testing.T) {
 	start(t, options{Race: true, Args: []string{"--controllers=placement,clusterset"}})
 	f := newFleet(t, 0)
 	f.bind(clusterv1beta2.GlobalClusterSetName)
@@ -138,8 +138,8 @@ func TestABuiltInSetMayBeAwayForAMoment(t *testing.T) {
 	f.join(1, "part", f.namespace)
 	f.delete(&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.namespace}})
 	f.placement("p", labelled("part", f.namespace))
-	f.decides("p", f.upTo(2)...)
-	settled(t)
+	f.awaitSelected("p", f.upTo(2)...)
+	awaitFixedPoint(t)
 	before, err := f.slices(t.Context(), "p")
 	if err != nil {
 		t.Fatal(err)
@@ -147,15 +147,15 @@ func TestABuiltInSetMayBeAwayForAMoment(t *testing.T) {
 	global := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: clusterv1beta2.GlobalClusterSetName}}
 	for range 3 {
 		f.delete(global)
-		f.selects(global, &metav1.LabelSelector{})
+		f.awaitSelector(global, &metav1.LabelSelector{})
 		change(f, global, func(s *clusterv1beta2.ManagedClusterSet) {
 			s.Spec.ClusterSelector.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"part": "none"}}
 		})
-		f.selects(global, &metav1.LabelSelector{})
+		f.awaitSelector(global, &metav1.LabelSelector{})
 	}
 	f.placement("q", labelled("part", f.namespace))
-	f.decides("q", f.upTo(2)...)
-	settled(t)
+	f.awaitSelected("q", f.upTo(2)...)
+	awaitFixedPoint(t)
 	after, err := f.slices(t.Context(), "p")
 	if err != nil {
 		t.Fatal(err)
@@ -165,10 +165,10 @@ func TestABuiltInSetMayBeAwayForAMoment(t *testing.T) {
 	}
 }
 
-// selects waits until a set is there and selects by certain labels.
-func (f *fleet) selects(set *clusterv1beta2.ManagedClusterSet, want *metav1.LabelSelector) {
+// awaitSelector waits until a set is there and selects by certain labels.
+func (f *fleet) awaitSelector(set *clusterv1beta2.ManagedClusterSet, want *metav1.LabelSelector) {
 	f.t.Helper()
-	hubtest.Eventually(f.t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
 		if err := f.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
 			return err
 		}

@@ -18,10 +18,10 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// ends waits for a manager that must not go on, and checks that it fails and says why.
-func ends(t *testing.T, m *manager, wants ...string) {
+// awaitFailure waits for a manager that must not go on, and checks that it fails and says why.
+func awaitFailure(t *testing.T, m *manager, wants ...string) {
 	t.Helper()
-	if code := m.Ended(t); code != 1 {
+	if code := m.WaitExit(t); code != 1 {
 		t.Errorf("ended with code %d, want 1", code)
 	}
 	for _, want := range wants {
@@ -34,11 +34,11 @@ func ends(t *testing.T, m *manager, wants ...string) {
 	}
 }
 
-// TestTheManagerRefusesAHubThatLacksSomething takes away from a hub of its own one thing after the other.
-func TestTheManagerRefusesAHubThatLacksSomething(t *testing.T) {
-	alone(t)
+// TestManagerRefusesIncompleteHub takes away from a hub of its own one thing after the other.
+func TestManagerRefusesIncompleteHub(t *testing.T) {
+	stopSharedManager(t)
 	hub := hubtest.New(t, hubtest.Options{})
-	config := hub.KubeconfigOf(t, hub.ManagerConfig(t))
+	config := hub.WriteKubeconfig(t, hub.ManagerConfig(t))
 	client, err := dynamic.NewForConfig(hub.Config())
 	if err != nil {
 		t.Fatal(err)
@@ -80,27 +80,27 @@ func TestTheManagerRefusesAHubThatLacksSomething(t *testing.T) {
 	manage := func() *manager { return launch(t, options{Kubeconfig: config}) }
 
 	drop("managedclusters", "status", "allocatable")
-	ends(t, manage(), "the hub lacks field status.allocatable in v1 of managedclusters.cluster.open-cluster-management.io", "apply the definitions in config/crd")
+	awaitFailure(t, manage(), "the hub lacks field status.allocatable in v1 of managedclusters.cluster.open-cluster-management.io", "apply the definitions in config/crd")
 
 	prune("managedclustersets", func(version map[string]any) { version["served"] = false })
-	ends(t, manage(), "field status.allocatable in v1", "version v1beta2 of managedclustersets.cluster.open-cluster-management.io")
+	awaitFailure(t, manage(), "field status.allocatable in v1", "version v1beta2 of managedclustersets.cluster.open-cluster-management.io")
 
 	if err := definitions.Delete(t.Context(), "addonplacementscores.cluster.open-cluster-management.io", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		_, err := definitions.Get(ctx, "addonplacementscores.cluster.open-cluster-management.io", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
 		return fmt.Errorf("the definition is still there: %w", err)
 	})
-	ends(t, manage(),
+	awaitFailure(t, manage(),
 		"field status.allocatable in v1", "version v1beta2 of managedclustersets",
 		"the definition of addonplacementscores.cluster.open-cluster-management.io")
 }
 
-func TestTheManagerRefusesWrongOptions(t *testing.T) {
+func TestManagerRefusesWrongOptions(t *testing.T) {
 	cases := map[string]struct {
 		args  []string
 		wants []string
@@ -113,7 +113,7 @@ func TestTheManagerRefusesWrongOptions(t *testing.T) {
 		"no kubeconfig":      {[]string{"--kubeconfig=/nowhere"}, []string{"/nowhere"}},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) { ends(t, launch(t, options{Args: tc.args}), tc.wants...) })
+		t.Run(name, func(t *testing.T) { awaitFailure(t, launch(t, options{Args: tc.args}), tc.wants...) })
 	}
 }
 
@@ -126,9 +126,9 @@ func TestControllersThatAreOffDoNotRun(t *testing.T) {
 	} {
 		m := start(t, options{Args: []string{"--controllers=" + flag}})
 		var read hubtest.Metrics
-		hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 			var err error
-			read, err = m.Measured(ctx)
+			read, err = m.ReadMetrics(ctx)
 			return err
 		})
 		m.Stop()
@@ -138,13 +138,13 @@ func TestControllersThatAreOffDoNotRun(t *testing.T) {
 	}
 }
 
-// TestThePermissionsSuffice checks that what the manager may do in the cluster is enough, by what it was refused.
-func TestThePermissionsSuffice(t *testing.T) {
+// TestPermissionsSuffice checks that what the manager may do in the cluster is enough, by what it was refused.
+func TestPermissionsSuffice(t *testing.T) {
 	p, kubeconfig := newProxy(t)
 	m := start(t, options{Kubeconfig: kubeconfig, Args: []string{"--leader-elect=true"}})
 	f := newFleet(t, 2)
 	f.placement("p")
-	f.decides("p", f.upTo(2)...)
+	f.awaitSelected("p", f.upTo(2)...)
 	f.delete(f.object("p"))
 	f.noSlices("p")
 	m.Stop()

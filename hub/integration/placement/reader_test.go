@@ -14,9 +14,9 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// reader lists the slices of a placement over and over, as a consumer that knows nothing but its label would, and
+// sliceReader lists the slices of a placement over and over, as a consumer that knows nothing but its label would, and
 // holds every list against what must be true of each.
-type reader struct {
+type sliceReader struct {
 	placement string
 	// always are the clusters that stay selected; limit is how many there may be.
 	always []string
@@ -28,7 +28,7 @@ type reader struct {
 }
 
 // follow reads until ctx ends.
-func (r *reader) follow(ctx context.Context, f *fleet) {
+func (r *sliceReader) follow(ctx context.Context, f *fleet) {
 	for ctx.Err() == nil {
 		stored, err := f.slices(ctx, r.placement) // no resourceVersion: what is stored now, not what some cache has
 		if err != nil {
@@ -38,7 +38,7 @@ func (r *reader) follow(ctx context.Context, f *fleet) {
 	}
 }
 
-func (r *reader) check(stored []clusterv1beta1.PlacementDecision) {
+func (r *sliceReader) check(stored []clusterv1beta1.PlacementDecision) {
 	got := selected(stored)
 	var missing []string
 	for _, name := range r.always {
@@ -62,7 +62,7 @@ func (r *reader) check(stored []clusterv1beta1.PlacementDecision) {
 	}
 }
 
-func (r *reader) count() int {
+func (r *sliceReader) count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.lists
@@ -71,18 +71,18 @@ func (r *reader) count() int {
 // TestReadersNeverMissACluster changes a fleet of three slices in every way that moves clusters between groups and
 // slices, while two readers look on.
 func TestReadersNeverMissACluster(t *testing.T) {
-	running(t)
+	sharedManager(t)
 	const clusters, limit, touched = 260, 230, 12
 	f := newFleet(t, 0)
 	for i := range clusters {
 		f.join(i, "ring", fmt.Sprint(i%4))
 	}
 	all, some := f.placement("all"), f.placement("some", number(limit))
-	f.decides("all", f.upTo(clusters)...)
-	f.decides("some", f.upTo(limit)...)
+	f.awaitSelected("all", f.upTo(clusters)...)
+	f.awaitSelected("some", f.upTo(limit)...)
 
 	// The first few clusters come and go; all others stay as they are.
-	readers := []*reader{
+	readers := []*sliceReader{
 		{placement: "all", always: f.upTo(clusters)[touched:], limit: clusters + 100},
 		{placement: "some", always: f.upTo(limit)[touched:], limit: limit},
 	}
@@ -94,7 +94,7 @@ func TestReadersNeverMissACluster(t *testing.T) {
 	t.Cleanup(func() { stop(); following.Wait() })
 
 	next := clusters
-	for round, strategy := range strategies() {
+	for round, strategy := range groupStrategies() {
 		for _, p := range []*clusterv1beta1.Placement{all, some} {
 			change(f, p, func(p *clusterv1beta1.Placement) { p.Spec.DecisionStrategy.GroupStrategy = strategy })
 		}
@@ -104,17 +104,17 @@ func TestReadersNeverMissACluster(t *testing.T) {
 			f.join(next, "ring", fmt.Sprint(next%4))
 			next++
 		}
-		settled(t)
+		awaitFixedPoint(t)
 		for i := range touched / 3 { // for the round after the next
 			f.join((round%2)*touched/3+i, "ring", fmt.Sprint(i%4))
 		}
-		settled(t)
+		awaitFixedPoint(t)
 	}
 	stop()
 	following.Wait()
 	for _, r := range readers {
 		t.Logf("%s: %d lists", r.placement, r.count())
-		if r.count() < 2*len(strategies()) {
+		if r.count() < 2*len(groupStrategies()) {
 			t.Errorf("%s was listed %d times only", r.placement, r.count())
 		}
 		for _, problem := range r.broken[:min(10, len(r.broken))] {
@@ -132,8 +132,8 @@ func toggle(c *clusterv1.ManagedCluster) {
 	c.Spec.Taints = []clusterv1.Taint{{Key: "drain", Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.Now()}}
 }
 
-// strategies are group strategies that differ in everything from one to the next.
-func strategies() []clusterv1beta1.GroupStrategy {
+// groupStrategies are group strategies that differ in everything from one to the next.
+func groupStrategies() []clusterv1beta1.GroupStrategy {
 	ring := func(name, value string) clusterv1beta1.DecisionGroup {
 		return clusterv1beta1.DecisionGroup{GroupName: name, ClusterSelector: clusterv1beta1.GroupClusterSelector{
 			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"ring": value}},

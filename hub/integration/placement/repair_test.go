@@ -15,8 +15,8 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// stored is what Berth owns of the objects of a placement: what must come back after a stranger changed it.
-type stored struct {
+// ownedState is what Berth owns of the objects of a placement: what must come back after a stranger changed it.
+type ownedState struct {
 	Slices map[string]sliceState
 	Status clusterv1beta1.PlacementStatus
 }
@@ -27,17 +27,17 @@ type sliceState struct {
 	Clusters            []clusterv1beta1.ClusterDecision
 }
 
-// state reads what Berth owns of a placement: every slice with its label or its name.
-func (f *fleet) state(ctx context.Context, placement string) (stored, error) {
+// readState reads what Berth owns of a placement: every slice with its label or its name.
+func (f *fleet) readState(ctx context.Context, placement string) (ownedState, error) {
 	var list clusterv1beta1.PlacementDecisionList
 	if err := f.List(ctx, &list, client.InNamespace(f.namespace)); err != nil {
-		return stored{}, err
+		return ownedState{}, err
 	}
 	object := &clusterv1beta1.Placement{}
 	if err := f.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: placement}, object); err != nil {
-		return stored{}, err
+		return ownedState{}, err
 	}
-	out := stored{Slices: map[string]sliceState{}, Status: object.Status}
+	out := ownedState{Slices: map[string]sliceState{}, Status: object.Status}
 	for i := range out.Status.Conditions {
 		out.Status.Conditions[i].LastTransitionTime = metav1.Time{} // moves where a stranger changed the status
 	}
@@ -51,16 +51,16 @@ func (f *fleet) state(ctx context.Context, placement string) (stored, error) {
 	return out, nil
 }
 
-// comesBack makes a change and waits until it is undone.
-func (f *fleet) comesBack(placement string, change func()) {
+// awaitRepaired makes a change and waits until it is undone.
+func (f *fleet) awaitRepaired(placement string, change func()) {
 	f.t.Helper()
-	want, err := f.state(f.t.Context(), placement)
+	want, err := f.readState(f.t.Context(), placement)
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	change()
-	hubtest.Eventually(f.t, soon, func(ctx context.Context) error {
-		got, err := f.state(ctx, placement)
+	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
+		got, err := f.readState(ctx, placement)
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (f *fleet) comesBack(placement string, change func()) {
 	})
 }
 
-func TestWhatStrangersChangeIsRepaired(t *testing.T) {
+func TestExternalWritesAreRepaired(t *testing.T) {
 	slice := func(f *fleet, n int) *clusterv1beta1.PlacementDecision {
 		return &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: fmt.Sprintf("p-decision-%d", n)}}
 	}
@@ -141,7 +141,7 @@ func TestWhatStrangersChangeIsRepaired(t *testing.T) {
 			_ = f.Status().Update(f.t.Context(), object) // it may be gone already
 		},
 	}
-	running(t)
+	sharedManager(t)
 	fleet := func(t *testing.T) *fleet {
 		f := newFleet(t, 0)
 		for i := range 6 {
@@ -153,48 +153,48 @@ func TestWhatStrangersChangeIsRepaired(t *testing.T) {
 				ClusterSelector: clusterv1beta1.GroupClusterSelector{LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"stage": "canary"}}},
 			}}
 		})
-		f.decides("p", f.upTo(6)...)
-		settled(t)
+		f.awaitSelected("p", f.upTo(6)...)
+		awaitFixedPoint(t)
 		return f
 	}
 	for _, name := range slices.Sorted(maps.Keys(strangers)) {
 		t.Run(name, func(t *testing.T) {
 			f := fleet(t)
-			f.comesBack("p", func() { strangers[name](f) })
-			settled(t)
+			f.awaitRepaired("p", func() { strangers[name](f) })
+			awaitFixedPoint(t)
 		})
 	}
 	// The same again by a manager that has never written any of it.
 	t.Run("after a restart that wrote nothing", func(t *testing.T) {
 		f := fleet(t)
-		alone(t)
-		m := running(t)
+		stopSharedManager(t)
+		m := sharedManager(t)
 		m.idle(t, 1)
 		for _, name := range slices.Sorted(maps.Keys(strangers)) {
 			t.Run(name, func(t *testing.T) {
 				inner := *f
 				inner.t = t
-				inner.comesBack("p", func() { strangers[name](&inner) })
+				inner.awaitRepaired("p", func() { strangers[name](&inner) })
 			})
 		}
-		settled(t)
+		awaitFixedPoint(t)
 	})
 }
 
 // TestForeignMetadataIsLeftAlone checks that what Berth does not own of a slice stays as others set it.
 func TestForeignMetadataIsLeftAlone(t *testing.T) {
-	running(t)
+	sharedManager(t)
 	f := newFleet(t, 2)
 	f.placement("p")
-	f.decides("p", f.upTo(2)...)
+	f.awaitSelected("p", f.upTo(2)...)
 	slice := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "p-decision-1"}}
 	change(f, slice, func(d *clusterv1beta1.PlacementDecision) {
 		d.Labels["team"], d.Annotations["note"] = "blue", "mind the gap"
 		delete(d.Labels, clusterv1beta1.PlacementLabel)
 	})
 	f.join(2)
-	f.decides("p", f.upTo(3)...)
-	settled(t)
+	f.awaitSelected("p", f.upTo(3)...)
+	awaitFixedPoint(t)
 	if err := f.Get(t.Context(), client.ObjectKeyFromObject(slice), slice); err != nil {
 		t.Fatal(err)
 	}
@@ -203,27 +203,27 @@ func TestForeignMetadataIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestClustersOfADeletedSliceKeepTheirPlace deletes slices while newcomers would rank before those in them.
-func TestClustersOfADeletedSliceKeepTheirPlace(t *testing.T) {
-	m := running(t)
+// TestClustersOfDeletedSlicesStaySelected deletes slices while newcomers would rank before those in them.
+func TestClustersOfDeletedSlicesStaySelected(t *testing.T) {
+	m := sharedManager(t)
 	f := newFleet(t, 0)
 	for i := 5; i < 8; i++ {
 		f.join(i)
 	}
 	f.placement("p", number(3))
-	f.decides("p", f.names(5, 6, 7)...)
+	f.awaitSelected("p", f.names(5, 6, 7)...)
 	for i := range 3 { // by name they come first
 		f.join(i)
 	}
 	before := m.idle(t, 0).Sum("berth_decisions_total", `change="restored"`)
 	f.delete(&clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "p-decision-1"}})
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
-		read, err := m.Measured(ctx)
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		read, err := m.ReadMetrics(ctx)
 		if err == nil && read.Sum("berth_decisions_total", `change="restored"`) < before+3 {
 			err = fmt.Errorf("not restored yet")
 		}
 		return err
 	})
-	f.decides("p", f.names(5, 6, 7)...)
-	settled(t)
+	f.awaitSelected("p", f.names(5, 6, 7)...)
+	awaitFixedPoint(t)
 }

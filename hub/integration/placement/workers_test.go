@@ -25,7 +25,7 @@ func TestManyWorkers(t *testing.T) {
 			case 1:
 				expression(fmt.Sprintf(`managedCluster.metadata.labels["ring"] == "%d"`, i%4))(spec)
 			case 2:
-				spec.DecisionStrategy.GroupStrategy = strategies()[i%len(strategies())]
+				spec.DecisionStrategy.GroupStrategy = groupStrategies()[i%len(groupStrategies())]
 			default:
 			}
 		})
@@ -50,7 +50,7 @@ func TestManyWorkers(t *testing.T) {
 		})
 	}
 	working.Wait()
-	settled(t)
+	awaitFixedPoint(t)
 	if got := m.idle(t, 0).Sum("controller_runtime_max_concurrent_reconciles"); got != 32 {
 		t.Errorf("%v workers, want 32", got)
 	}

@@ -20,18 +20,18 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-var errOpen = errors.New("the webhooks do not guard the hub")
+var errNotGuarded = errors.New("the webhooks do not guard the hub")
 
-// scene is a hub without clusters, and a namespace that may select any.
-type scene struct {
+// testHub is a hub without clusters, and a namespace that may select any.
+type testHub struct {
 	client.WithWatch
 	t         *testing.T
 	namespace string
 }
 
-func newScene(t *testing.T) *scene {
+func newTestHub(t *testing.T) *testHub {
 	t.Helper()
-	s := &scene{WithWatch: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t)}
+	s := &testHub{WithWatch: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t)}
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
 		// What is stored on the set must not reach the next test.
@@ -47,28 +47,28 @@ func globalSet() *clusterv1beta2.ManagedClusterSet {
 	return &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: clusterv1beta2.GlobalClusterSetName}}
 }
 
-func (s *scene) eventually(check func(context.Context) error) {
+func (s *testHub) eventually(check func(context.Context) error) {
 	s.t.Helper()
-	hubtest.Eventually(s.t, soon, check)
+	hubtest.Eventually(s.t, testTimeout, check)
 }
 
 // start starts a manager as users have it, and waits until it guards the hub.
-func (s *scene) start(args ...string) *hubtest.Manager {
+func (s *testHub) start(args ...string) *hubtest.Manager {
 	s.t.Helper()
-	out := hubtest.StartManager(s.t, shared, hubtest.ManagerOptions{Webhooks: true, MayFail: true, TaintUnjoined: true, Args: args})
+	out := hubtest.StartManager(s.t, shared, hubtest.ManagerOptions{Webhooks: true, AllowErrors: true, TaintUnjoined: true, Args: args})
 	s.eventually(func(ctx context.Context) error {
 		wrong := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "no.name.of.a.namespace"}}
 		if err := s.Create(ctx, wrong, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "must be the name of a namespace too") {
-			return errors.Join(errOpen, err)
+			return errors.Join(errNotGuarded, err)
 		}
 		return nil
 	})
 	return out
 }
 
-// reports waits until the set `global` reports of clusters that never joined with some status and reason, and returns the
+// awaitUnjoinedCondition waits until the set `global` reports of clusters that never joined with some status and reason, and returns the
 // message.
-func (s *scene) reports(status metav1.ConditionStatus, reason string) string {
+func (s *testHub) awaitUnjoinedCondition(status metav1.ConditionStatus, reason string) string {
 	s.t.Helper()
 	var message string
 	s.eventually(func(ctx context.Context) error {
@@ -87,13 +87,13 @@ func (s *scene) reports(status metav1.ConditionStatus, reason string) string {
 }
 
 // create stores an object.
-func (s *scene) create(object client.Object) {
+func (s *testHub) create(object client.Object) {
 	s.t.Helper()
 	s.eventually(func(ctx context.Context) error { return client.IgnoreAlreadyExists(s.Create(ctx, object)) })
 }
 
 // cluster stores an accepted cluster that nothing is reported of.
-func (s *scene) cluster(name string, changes ...func(*clusterv1.ManagedCluster)) *clusterv1.ManagedCluster {
+func (s *testHub) cluster(name string, changes ...func(*clusterv1.ManagedCluster)) *clusterv1.ManagedCluster {
 	s.t.Helper()
 	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	out.Spec.HubAcceptsClient = true
@@ -109,7 +109,7 @@ func simulated(cluster *clusterv1.ManagedCluster) {
 }
 
 // stored returns a cluster as it is stored.
-func (s *scene) stored(ctx context.Context, name string) *clusterv1.ManagedCluster {
+func (s *testHub) stored(ctx context.Context, name string) *clusterv1.ManagedCluster {
 	s.t.Helper()
 	out := &clusterv1.ManagedCluster{}
 	if err := s.Get(ctx, client.ObjectKey{Name: name}, out); err != nil {
@@ -119,7 +119,7 @@ func (s *scene) stored(ctx context.Context, name string) *clusterv1.ManagedClust
 }
 
 // report writes what an agent reports of a cluster that is available.
-func (s *scene) report(name string) {
+func (s *testHub) report(name string) {
 	s.t.Helper()
 	cluster := s.stored(s.t.Context(), name)
 	before := cluster.DeepCopy()
@@ -131,8 +131,8 @@ func (s *scene) report(name string) {
 	}
 }
 
-// accept lets a cluster in or shuts it out.
-func (s *scene) accept(name string, accepts bool) {
+// setAccepted lets a cluster in or shuts it out.
+func (s *testHub) setAccepted(name string, accepts bool) {
 	s.t.Helper()
 	cluster := s.stored(s.t.Context(), name)
 	before := cluster.DeepCopy()
@@ -150,7 +150,7 @@ func taints(cluster *clusterv1.ManagedCluster) (out []string) {
 }
 
 // placement stores a placement that selects every cluster.
-func (s *scene) placement() {
+func (s *testHub) placement() {
 	s.t.Helper()
 	s.create(&clusterv1beta2.ManagedClusterSetBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: clusterv1beta2.GlobalClusterSetName},
@@ -159,8 +159,8 @@ func (s *scene) placement() {
 	s.create(&clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "all"}})
 }
 
-// selects waits until the slices name exactly some clusters.
-func (s *scene) selects(want ...string) {
+// awaitSelected waits until the slices name exactly some clusters.
+func (s *testHub) awaitSelected(want ...string) {
 	s.t.Helper()
 	s.eventually(func(ctx context.Context) error {
 		list := &clusterv1beta1.PlacementDecisionList{}
@@ -180,9 +180,9 @@ func (s *scene) selects(want ...string) {
 	})
 }
 
-// record follows the slices of the namespace and returns a function that returns every cluster that any of them ever named, once
+// recordSlices follows the slices of the namespace and returns a function that returns every cluster that any of them ever named, once
 // a given one is among these.
-func (s *scene) record() func(last string) []string {
+func (s *testHub) recordSlices() func(last string) []string {
 	s.t.Helper()
 	watching, err := s.Watch(s.t.Context(), &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(s.namespace))
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// soon is far more than anything here needs on an idle machine.
-	soon = 120 * time.Second
-	// lease is the period of the leases, in seconds.
-	lease = 2
+	// testTimeout is far more than anything here needs on an idle machine.
+	testTimeout = 120 * time.Second
+	// leaseSeconds is the period of the leases, in seconds.
+	leaseSeconds = 2
 )
 
 var shared *hubtest.Hub

@@ -28,16 +28,16 @@ const (
 // TestNoSliceNamesAClusterThatNeverJoined, not for a moment, however many are created while a placement selects every
 // cluster.
 func TestNoSliceNamesAClusterThatNeverJoined(t *testing.T) {
-	s := newScene(t)
+	s := newTestHub(t)
 	s.start("--simulate")
-	s.reports("True", "TaintUnjoined")
+	s.awaitUnjoinedCondition("True", "TaintUnjoined")
 	s.placement()
-	named := s.record()
+	named := s.recordSlices()
 	for i := range 40 {
 		s.cluster(fmt.Sprintf("pending-%02d", i), func(cluster *clusterv1.ManagedCluster) { cluster.Spec.HubAcceptsClient = i%2 == 0 })
 	}
 	s.cluster("simulated", simulated) // what is decided about it was decided about the others before
-	s.selects("simulated")
+	s.awaitSelected("simulated")
 	if got := named("simulated"); !slices.Equal(got, []string{"simulated"}) {
 		t.Errorf("slices have named %v", got)
 	}
@@ -49,7 +49,7 @@ func TestNoSliceNamesAClusterThatNeverJoined(t *testing.T) {
 // TestTheFirstStartSelectsNoClusterThatNeverJoined: the placement and the clusters are older than the manager. It tells what it
 // found from what it decides itself, and decides once those clusters are tainted.
 func TestTheFirstStartSelectsNoClusterThatNeverJoined(t *testing.T) {
-	s := newScene(t)
+	s := newTestHub(t)
 	before := s.start("--controllers=*,-health,-placement")
 	for i := range 100 {
 		s.cluster(fmt.Sprintf("pending-%02d", i))
@@ -58,10 +58,10 @@ func TestTheFirstStartSelectsNoClusterThatNeverJoined(t *testing.T) {
 	s.report("real")
 	s.placement()
 	before.Stop()
-	named := s.record()
+	named := s.recordSlices()
 	s.start()
-	s.reports("True", "TaintUnjoined")
-	s.selects("real")
+	s.awaitUnjoinedCondition("True", "TaintUnjoined")
+	s.awaitSelected("real")
 	if got := named("real"); !slices.Equal(got, []string{"real"}) {
 		t.Errorf("slices have named %v", got)
 	}
@@ -70,41 +70,41 @@ func TestTheFirstStartSelectsNoClusterThatNeverJoined(t *testing.T) {
 // TestJoiningDenyingAccepting: a cluster is selected once its agent reports it, leaves when it is denied, and is back with the
 // update that accepts it.
 func TestJoiningDenyingAccepting(t *testing.T) {
-	s := newScene(t)
+	s := newTestHub(t)
 	s.start()
-	s.reports("True", "TaintUnjoined")
+	s.awaitUnjoinedCondition("True", "TaintUnjoined")
 	s.placement()
 	s.cluster("one")
 	s.report("one")
-	s.selects("one")
-	s.accept("one", false)
-	s.selects()
+	s.awaitSelected("one")
+	s.setAccepted("one", false)
+	s.awaitSelected()
 	s.eventually(func(ctx context.Context) error {
 		if got := taints(s.stored(ctx, "one")); !slices.Equal(got, []string{denied}) {
 			return fmt.Errorf("a denied cluster has the taints %v", got)
 		}
 		return nil
 	})
-	s.accept("one", true)
+	s.setAccepted("one", true)
 	if got := taints(s.stored(t.Context(), "one")); len(got) > 0 {
 		t.Errorf("the update that accepts the cluster leaves the taints %v", got)
 	}
-	s.selects("one")
+	s.awaitSelected("one")
 }
 
 // TestAnUpgradeEvictsNothing: clusters that were selected before they joined stay so, and the set, the metric and the log say
 // which, until the flag is given.
 func TestAnUpgradeEvictsNothing(t *testing.T) {
-	s := newScene(t)
+	s := newTestHub(t)
 	before := s.start("--taint-unjoined=false")
 	s.placement()
 	s.cluster("inventory")
-	s.selects("inventory")
+	s.awaitSelected("inventory")
 	before.Stop()
 
 	after := s.start()
-	message := s.reports("False", "UnjoinedClustersSelected")
-	read, err := after.Measured(t.Context())
+	message := s.awaitUnjoinedCondition("False", "UnjoinedClustersSelected")
+	read, err := after.ReadMetrics(t.Context())
 	if err != nil || read.Sum("berth_health_unjoined_selected") != 1 {
 		t.Errorf("the metric shows %v, error %v", read.Sum("berth_health_unjoined_selected"), err)
 	}
@@ -114,30 +114,30 @@ func TestAnUpgradeEvictsNothing(t *testing.T) {
 		}
 	}
 	s.cluster("second")
-	s.selects("inventory", "second")
+	s.awaitSelected("inventory", "second")
 	after.Stop()
 
 	given := s.start("--taint-unjoined")
-	s.reports("True", "TaintUnjoined")
-	s.selects()
+	s.awaitUnjoinedCondition("True", "TaintUnjoined")
+	s.awaitSelected()
 	given.Stop()
 
 	s.start("--taint-unjoined=false")
-	s.reports("False", "TaintReportedOnly")
-	s.selects("inventory", "second")
+	s.awaitUnjoinedCondition("False", "TaintReportedOnly")
+	s.awaitSelected("inventory", "second")
 }
 
-// TestNothingPutsOnWhatNothingTakesOff: without the health controller no new cluster is tainted, whatever was stored before.
-func TestNothingPutsOnWhatNothingTakesOff(t *testing.T) {
+// TestWithoutHealthControllerNothingIsTainted: without the health controller no new cluster is tainted, whatever was stored before.
+func TestWithoutHealthControllerNothingIsTainted(t *testing.T) {
 	for _, controllers := range []string{"placement", "*,-health"} {
 		t.Run(controllers, func(t *testing.T) {
-			s := newScene(t)
+			s := newTestHub(t)
 			before := s.start()
-			s.reports("True", "TaintUnjoined")
+			s.awaitUnjoinedCondition("True", "TaintUnjoined")
 			before.Stop()
 			s.start("--controllers=" + controllers)
 			s.cluster("early")
-			s.reports("False", "HealthControllerOff")
+			s.awaitUnjoinedCondition("False", "HealthControllerOff")
 			s.cluster("late")
 			for _, name := range []string{"early", "late"} {
 				if got := taints(s.stored(t.Context(), name)); len(got) > 0 {
@@ -150,9 +150,9 @@ func TestNothingPutsOnWhatNothingTakesOff(t *testing.T) {
 
 // TestASimulatedCluster has conditions, and nothing else of an agent.
 func TestASimulatedCluster(t *testing.T) {
-	s := newScene(t)
+	s := newTestHub(t)
 	s.start("--simulate")
-	s.reports("True", "TaintUnjoined")
+	s.awaitUnjoinedCondition("True", "TaintUnjoined")
 	s.cluster("simulated", simulated)
 	s.eventually(func(ctx context.Context) error {
 		cluster := s.stored(ctx, "simulated")
@@ -191,10 +191,10 @@ func TestASimulatedCluster(t *testing.T) {
 // TestLivenessIgnoresClocks: the agents' clocks are ten minutes behind, and only the cluster whose agent dies is
 // unreachable. The brake is off.
 func TestLivenessIgnoresClocks(t *testing.T) {
-	s := newScene(t)
+	s := newTestHub(t)
 	s.start("--unreachable-limit=100")
-	s.reports("True", "TaintUnjoined")
-	f := hubtest.NewFleet(t, shared, hubtest.FleetOptions{Clusters: 6, Lease: lease, Ahead: -300 * lease * time.Second})
+	s.awaitUnjoinedCondition("True", "TaintUnjoined")
+	f := hubtest.NewFleet(t, shared, hubtest.FleetOptions{Clusters: 6, LeaseSeconds: leaseSeconds, ClockSkew: -300 * leaseSeconds * time.Second})
 	s.eventually(func(ctx context.Context) error { // all renew the leases that the hub makes
 		for number := range 6 {
 			held := &coordinationv1.Lease{}
@@ -207,7 +207,7 @@ func TestLivenessIgnoresClocks(t *testing.T) {
 		}
 		return nil
 	})
-	f.Kill(5)
+	f.StopAgents(5)
 	s.eventually(func(ctx context.Context) error {
 		if got := taints(s.stored(ctx, f.Name(5))); !slices.Equal(got, []string{unreachable}) {
 			return fmt.Errorf("a dead cluster has the taints %v", got)

@@ -14,30 +14,32 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-const bind = "create managedclustersets/bind "
+const bindVerb = "create managedclustersets/bind "
 
 // TestGrantsBind: a namespace whose account `placement` may bind a set is bound to it, whatever came first, and no longer
 // than it may.
 func TestGrantsBind(t *testing.T) {
-	running(t)
+	sharedManager(t)
 	h := admin(t)
 	for sentence, test := range map[string]struct {
 		grant func(namespace, set string) client.Object
 	}{
-		"to the account": {func(ns, set string) client.Object { return h.grant(h.may(bind+set), placementAccount(ns)) }},
+		"to the account": {func(ns, set string) client.Object { return h.grant(h.newRole(bindVerb+set), placementAccount(ns)) }},
 		"to the account as a user": {func(ns, set string) client.Object {
-			return h.grant(h.may(bind+set), person("system:serviceaccount:"+ns+":placement"))
+			return h.grant(h.newRole(bindVerb+set), userSubject("system:serviceaccount:"+ns+":placement"))
 		}},
 		"to the accounts of the namespace": {func(ns, set string) client.Object {
-			return h.grant(h.may(bind+set), group("system:serviceaccounts:"+ns))
+			return h.grant(h.newRole(bindVerb+set), groupSubject("system:serviceaccounts:"+ns))
 		}},
-		"to all accounts": {func(_, set string) client.Object { return h.grant(h.may(bind+set), group("system:serviceaccounts")) }},
+		"to all accounts": {func(_, set string) client.Object {
+			return h.grant(h.newRole(bindVerb+set), groupSubject("system:serviceaccounts"))
+		}},
 		"by any verb on any subresource": {func(ns, set string) client.Object {
-			return h.grant(h.may("* */bind "+set), placementAccount(ns))
+			return h.grant(h.newRole("* */bind "+set), placementAccount(ns))
 		}},
 		"by an aggregated role": {func(ns, set string) client.Object {
 			label := map[string]string{"test.berth.dev/aggregate": set}
-			h.role(label, bind+set)
+			h.role(label, bindVerb+set)
 			aggregated := &rbacv1.ClusterRole{
 				ObjectMeta:      metav1.ObjectMeta{Name: unique("test-aggregated")},
 				AggregationRule: &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: label}}},
@@ -55,29 +57,29 @@ func TestGrantsBind(t *testing.T) {
 			h.exclusive(set)
 			h.exclusive(other)
 			grant := test.grant(namespace, set)
-			h.bound(namespace) // there is no account
+			h.awaitBindings(namespace) // there is no account
 			account := h.serviceAccount(namespace, "placement")
-			h.bound(namespace, set+"*")
+			h.awaitBindings(namespace, set+"*")
 			h.delete(binding(namespace, set)) // it is ours, so it comes back
-			h.bound(namespace, set+"*")
+			h.awaitBindings(namespace, set+"*")
 			h.delete(account)
-			h.bound(namespace)
+			h.awaitBindings(namespace)
 			h.serviceAccount(namespace, "placement")
-			h.bound(namespace, set+"*")
+			h.awaitBindings(namespace, set+"*")
 			h.delete(grant)
-			h.bound(namespace)
+			h.awaitBindings(namespace)
 		})
 	}
 }
 
 func TestAGrantReachesAPlacement(t *testing.T) {
-	running(t)
+	sharedManager(t)
 	h, set := admin(t), unique("reached")
 	namespace := h.namespace()
 	h.exclusive(set)
 	h.member(set+"-a", set)
 	h.serviceAccount(namespace, "placement")
-	h.grant(h.may(bind+set), placementAccount(namespace))
+	h.grant(h.newRole(bindVerb+set), placementAccount(namespace))
 	placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
 	h.create(placement)
 	h.eventually(placement, func() error {
@@ -87,28 +89,28 @@ func TestAGrantReachesAPlacement(t *testing.T) {
 		return nil
 	})
 	granted := binding(namespace, set)
-	h.says(granted, isBound, "True ClusterSetBound: ")
+	h.awaitCondition(granted, isBound, "True ClusterSetBound: ")
 }
 
 // TestAGrantOfAllSets counts for those to come, and for none that goes.
 func TestAGrantOfAllSets(t *testing.T) {
-	running(t)
+	sharedManager(t)
 	h, name := admin(t), unique("every")
 	namespace := h.namespace()
 	h.serviceAccount(namespace, "placement")
-	grant := h.grant(h.may(bind), placementAccount(namespace))
-	h.has(namespace, "default", "global")
+	grant := h.grant(h.newRole(bindVerb), placementAccount(namespace))
+	h.awaitGrantedBindings(namespace, "default", "global")
 	set := h.exclusive(name)
-	h.has(namespace, name)
+	h.awaitGrantedBindings(namespace, name)
 	h.delete(set)
 	granted := binding(namespace, name)
-	h.says(granted, isBound, "False ClusterSetNotFound: ") // it stays: sets take no bindings with them
+	h.awaitCondition(granted, isBound, "False ClusterSetNotFound: ") // it stays: sets take no bindings with them
 	h.delete(grant)
-	h.bound(namespace)
+	h.awaitBindings(namespace)
 }
 
-// has waits until a namespace has bindings that a grant made, and perhaps others.
-func (h hub) has(namespace string, sets ...string) {
+// awaitGrantedBindings waits until a namespace has bindings that a grant made, and perhaps others.
+func (h hubUser) awaitGrantedBindings(namespace string, sets ...string) {
 	h.t.Helper()
 	for _, set := range sets {
 		granted := binding(namespace, set)
@@ -121,12 +123,12 @@ func (h hub) has(namespace string, sets ...string) {
 	}
 }
 
-// TestWhatIsNoGrant: each is given, and then a real grant of another set, whose effect shows that all was seen.
-func TestWhatIsNoGrant(t *testing.T) {
-	running(t)
+// TestNoGrant: each is given, and then a real grant of another set, whose effect shows that all was seen.
+func TestNoGrant(t *testing.T) {
+	sharedManager(t)
 	h := admin(t)
 	for sentence, give := range map[string]func(namespace, set string){
-		"a RoleBinding": func(ns, set string) { h.grantIn(ns, h.may(bind+set), placementAccount(ns)) },
+		"a RoleBinding": func(ns, set string) { h.grantIn(ns, h.newRole(bindVerb+set), placementAccount(ns)) },
 		"a RoleBinding of everything": func(ns, _ string) {
 			h.grantIn(ns, "cluster-admin", placementAccount(ns))
 		},
@@ -140,18 +142,22 @@ func TestWhatIsNoGrant(t *testing.T) {
 				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "bind"}, Subjects: []rbacv1.Subject{placementAccount(ns)},
 			})
 		},
-		"a literal star":  func(ns, _ string) { h.grant(h.may(bind+"*"), placementAccount(ns)) },
-		"a right to join": func(ns, set string) { h.grant(h.may("create managedclustersets/join "+set), placementAccount(ns)) },
+		"a literal star":  func(ns, _ string) { h.grant(h.newRole(bindVerb+"*"), placementAccount(ns)) },
+		"a right to join": func(ns, set string) { h.grant(h.newRole("create managedclustersets/join "+set), placementAccount(ns)) },
 		"a right to read": func(ns, set string) {
-			h.grant(h.may("get managedclustersets,managedclustersets/bind "+set), placementAccount(ns))
+			h.grant(h.newRole("get managedclustersets,managedclustersets/bind "+set), placementAccount(ns))
 		},
-		"a right on the set itself": func(ns, set string) { h.grant(h.may("create,update managedclustersets "+set), placementAccount(ns)) },
+		"a right on the set itself": func(ns, set string) {
+			h.grant(h.newRole("create,update managedclustersets "+set), placementAccount(ns))
+		},
 		"a right of another account": func(ns, set string) {
-			h.grant(h.may(bind+set), rbacv1.Subject{Kind: "ServiceAccount", Namespace: ns, Name: "default"})
+			h.grant(h.newRole(bindVerb+set), rbacv1.Subject{Kind: "ServiceAccount", Namespace: ns, Name: "default"})
 		},
-		"a right of another namespace":          func(_, set string) { h.grant(h.may(bind+set), placementAccount("kube-system")) },
-		"a right of another namespace's group":  func(_, set string) { h.grant(h.may(bind+set), group("system:serviceaccounts:kube-system")) },
-		"a user who is called like the account": func(_, set string) { h.grant(h.may(bind+set), person("placement")) },
+		"a right of another namespace": func(_, set string) { h.grant(h.newRole(bindVerb+set), placementAccount("kube-system")) },
+		"a right of another namespace's group": func(_, set string) {
+			h.grant(h.newRole(bindVerb+set), groupSubject("system:serviceaccounts:kube-system"))
+		},
+		"a user who is called like the account": func(_, set string) { h.grant(h.newRole(bindVerb+set), userSubject("placement")) },
 		"a binding to a role that is missing":   func(ns, _ string) { h.grant(unique("missing"), placementAccount(ns)) },
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -161,14 +167,14 @@ func TestWhatIsNoGrant(t *testing.T) {
 			h.exclusive(sentinel)
 			h.serviceAccount(namespace, "placement")
 			give(namespace, set)
-			h.grant(h.may(bind+sentinel), placementAccount(namespace))
-			h.bound(namespace, sentinel+"*")
+			h.grant(h.newRole(bindVerb+sentinel), placementAccount(namespace))
+			h.awaitBindings(namespace, sentinel+"*")
 		})
 	}
 }
 
-func TestAPersonsBindingIsTheirs(t *testing.T) {
-	running(t)
+func TestUserBindingIsKept(t *testing.T) {
+	sharedManager(t)
 	h, set, other := admin(t), unique("own"), unique("own")
 	namespace := h.namespace()
 	h.exclusive(set)
@@ -176,38 +182,38 @@ func TestAPersonsBindingIsTheirs(t *testing.T) {
 	own := binding(namespace, set)
 	h.create(own)
 	h.serviceAccount(namespace, "placement")
-	grant := h.grant(h.may(bind+set+" "+other), placementAccount(namespace))
-	h.bound(namespace, set, other+"*")
+	grant := h.grant(h.newRole(bindVerb+set+" "+other), placementAccount(namespace))
+	h.awaitBindings(namespace, set, other+"*")
 	uid := own.UID
 	h.delete(grant)
-	h.bound(namespace, set)
+	h.awaitBindings(namespace, set)
 	if err := h.Get(t.Context(), client.ObjectKeyFromObject(own), own); err != nil || own.UID != uid {
 		t.Errorf("the person's binding is another now: %v", err)
 	}
 }
 
-// TestGrantsThatChangeWhileNobodyLooks are honoured once a manager starts, and nothing is withdrawn before it knows all.
-func TestGrantsThatChangeWhileNobodyLooks(t *testing.T) {
-	running(t)
+// TestGrantsThatChangeWithoutAManager are honoured once a manager starts, and nothing is withdrawn before it knows all.
+func TestGrantsThatChangeWithoutAManager(t *testing.T) {
+	sharedManager(t)
 	h, stays, goes, comes := admin(t), unique("stays"), unique("goes"), unique("comes")
 	namespace := h.namespace()
 	for _, set := range []string{stays, goes, comes} {
 		h.exclusive(set)
 	}
 	h.serviceAccount(namespace, "placement")
-	h.grant(h.may(bind+stays), placementAccount(namespace))
-	leaving := h.grant(h.may(bind+goes), placementAccount(namespace))
-	h.bound(namespace, stays+"*", goes+"*")
+	h.grant(h.newRole(bindVerb+stays), placementAccount(namespace))
+	leaving := h.grant(h.newRole(bindVerb+goes), placementAccount(namespace))
+	h.awaitBindings(namespace, stays+"*", goes+"*")
 	kept := binding(namespace, stays)
 	if err := h.Get(t.Context(), client.ObjectKeyFromObject(kept), kept); err != nil {
 		t.Fatal(err)
 	}
 	was := kept.UID
-	pause(t)
+	stopSharedManager(t)
 	h.delete(leaving)
-	h.grant(h.may(bind+comes), placementAccount(namespace))
-	running(t)
-	h.bound(namespace, stays+"*", comes+"*")
+	h.grant(h.newRole(bindVerb+comes), placementAccount(namespace))
+	sharedManager(t)
+	h.awaitBindings(namespace, stays+"*", comes+"*")
 	if err := h.Get(t.Context(), client.ObjectKeyFromObject(kept), kept); err != nil || kept.UID != was {
 		t.Errorf("the binding was removed and made again: %v", err)
 	}
@@ -216,10 +222,10 @@ func TestGrantsThatChangeWhileNobodyLooks(t *testing.T) {
 // TestNamespacesThatComeAndGo: an account that is as old as its namespace counts at once, and a namespace that goes away
 // with its account and grant still there makes the manager fail at nothing (running looks into its log).
 func TestNamespacesThatComeAndGo(t *testing.T) {
-	running(t)
+	sharedManager(t)
 	h, set := admin(t), unique("swift")
 	h.exclusive(set)
-	h.grant(h.may(bind+set), group("system:serviceaccounts"))
+	h.grant(h.newRole(bindVerb+set), groupSubject("system:serviceaccounts"))
 	var namespaces []string
 	for range 20 {
 		namespace := h.namespace()
@@ -227,7 +233,7 @@ func TestNamespacesThatComeAndGo(t *testing.T) {
 		namespaces = append(namespaces, namespace)
 	}
 	for _, namespace := range namespaces {
-		h.bound(namespace, set+"*")
+		h.awaitBindings(namespace, set+"*")
 	}
 	core := shared.Client(t).CoreV1().Namespaces()
 	for _, namespace := range namespaces {
@@ -235,7 +241,7 @@ func TestNamespacesThatComeAndGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		left := &clusterv1beta2.ManagedClusterSetBindingList{}
 		if err := h.List(ctx, left, client.MatchingFields{"metadata.name": set}); err != nil || len(left.Items) > 0 {
 			return fmt.Errorf("%d bindings are left: %w", len(left.Items), err)

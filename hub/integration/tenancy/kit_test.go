@@ -23,23 +23,23 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// hub is the shared hub as one user sees it.
-type hub struct {
+// hubUser is the shared hub as one user sees it.
+type hubUser struct {
 	client.Client
 	t *testing.T
 }
 
 // admin returns the hub as its administrator sees it.
-func admin(t *testing.T) hub { return as(t, shared.Config()) }
+func admin(t *testing.T) hubUser { return newHubUser(t, shared.Config()) }
 
 // user returns the hub as somebody sees it who may do what roles give, and nothing else.
-func user(t *testing.T, name string, groups ...string) hub {
-	return as(t, shared.ConfigFor(t, name, groups...))
+func user(t *testing.T, name string, groups ...string) hubUser {
+	return newHubUser(t, shared.ConfigFor(t, name, groups...))
 }
 
-func as(t *testing.T, config *rest.Config) hub {
+func newHubUser(t *testing.T, config *rest.Config) hubUser {
 	t.Helper()
-	return hub{hubtest.NewClient(t, config), t}
+	return hubUser{hubtest.NewClient(t, config), t}
 }
 
 var counter atomic.Int64
@@ -48,7 +48,7 @@ var counter atomic.Int64
 func unique(prefix string) string { return fmt.Sprintf("%s-%d", prefix, counter.Add(1)) }
 
 // create stores an object and removes it after the test.
-func (h hub) create(object client.Object) {
+func (h hubUser) create(object client.Object) {
 	h.t.Helper()
 	if err := h.Create(h.t.Context(), object); err != nil {
 		h.t.Fatal(err)
@@ -61,7 +61,7 @@ func (h hub) create(object client.Object) {
 	})
 }
 
-func (h hub) delete(object client.Object) {
+func (h hubUser) delete(object client.Object) {
 	h.t.Helper()
 	if err := h.Delete(h.t.Context(), object); err != nil {
 		h.t.Fatal(err)
@@ -69,7 +69,7 @@ func (h hub) delete(object client.Object) {
 }
 
 // merge applies a merge patch, written as JSON.
-func (h hub) merge(object client.Object, patch string) {
+func (h hubUser) merge(object client.Object, patch string) {
 	h.t.Helper()
 	if err := h.Patch(h.t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
 		h.t.Fatal(err)
@@ -77,9 +77,9 @@ func (h hub) merge(object client.Object, patch string) {
 }
 
 // eventually reads an object until it is as wanted.
-func (h hub) eventually(object client.Object, check func() error) {
+func (h hubUser) eventually(object client.Object, check func() error) {
 	h.t.Helper()
-	hubtest.Eventually(h.t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(h.t, testTimeout, func(ctx context.Context) error {
 		if err := h.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return err
 		}
@@ -87,10 +87,10 @@ func (h hub) eventually(object client.Object, check func() error) {
 	})
 }
 
-// gone waits until an object is no more.
-func (h hub) gone(object client.Object) {
+// awaitGone waits until an object is no more.
+func (h hubUser) awaitGone(object client.Object) {
 	h.t.Helper()
-	hubtest.Eventually(h.t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(h.t, testTimeout, func(ctx context.Context) error {
 		err := h.Get(ctx, client.ObjectKeyFromObject(object), object)
 		if err == nil {
 			return fmt.Errorf("%T %s is still there", object, object.GetName())
@@ -99,8 +99,8 @@ func (h hub) gone(object client.Object) {
 	})
 }
 
-// says waits until a condition of a set or a binding reads as wanted: "Status Reason: message".
-func (h hub) says(object client.Object, kind, want string) {
+// awaitCondition waits until a condition of a set or a binding reads as wanted: "Status Reason: message".
+func (h hubUser) awaitCondition(object client.Object, kind, want string) {
 	h.t.Helper()
 	h.eventually(object, func() error {
 		if got := condition(object, kind); got != want {
@@ -125,13 +125,13 @@ func condition(object client.Object, kind string) string {
 	return fmt.Sprintf("%s %s: %s", found.Status, found.Reason, found.Message)
 }
 
-func (h hub) namespace() string {
+func (h hubUser) namespace() string {
 	h.t.Helper()
 	return shared.Namespace(h.t)
 }
 
 // set stores a set; an empty selector is the default one.
-func (h hub) set(name string, selector clusterv1beta2.ManagedClusterSelector) *clusterv1beta2.ManagedClusterSet {
+func (h hubUser) set(name string, selector clusterv1beta2.ManagedClusterSelector) *clusterv1beta2.ManagedClusterSet {
 	h.t.Helper()
 	out := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	out.Spec.ClusterSelector = selector
@@ -139,12 +139,12 @@ func (h hub) set(name string, selector clusterv1beta2.ManagedClusterSelector) *c
 	return out
 }
 
-func (h hub) exclusive(name string) *clusterv1beta2.ManagedClusterSet {
+func (h hubUser) exclusive(name string) *clusterv1beta2.ManagedClusterSet {
 	h.t.Helper()
 	return h.set(name, clusterv1beta2.ManagedClusterSelector{})
 }
 
-func (h hub) cluster(name string, labels map[string]string) *clusterv1.ManagedCluster {
+func (h hubUser) cluster(name string, labels map[string]string) *clusterv1.ManagedCluster {
 	h.t.Helper()
 	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 	h.create(out)
@@ -152,7 +152,7 @@ func (h hub) cluster(name string, labels map[string]string) *clusterv1.ManagedCl
 }
 
 // member stores a cluster in an exclusive set.
-func (h hub) member(name, set string) *clusterv1.ManagedCluster {
+func (h hubUser) member(name, set string) *clusterv1.ManagedCluster {
 	h.t.Helper()
 	return h.cluster(name, map[string]string{clusterv1beta2.ClusterSetLabel: set})
 }
@@ -163,20 +163,20 @@ func binding(namespace, set string) *clusterv1beta2.ManagedClusterSetBinding {
 	return out
 }
 
-func (h hub) serviceAccount(namespace, name string) *corev1.ServiceAccount {
+func (h hubUser) serviceAccount(namespace, name string) *corev1.ServiceAccount {
 	h.t.Helper()
 	out := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	h.create(out)
 	return out
 }
 
-// may makes a role of one rule, given as "verbs resource names...", lists divided by commas, and returns its name.
-func (h hub) may(rule string) string {
+// newRole makes a role of one rule, given as "verbs resource names...", lists divided by commas, and returns its name.
+func (h hubUser) newRole(rule string) string {
 	h.t.Helper()
 	return h.role(nil, rule).Name
 }
 
-func (h hub) role(labels map[string]string, rule string) *rbacv1.ClusterRole {
+func (h hubUser) role(labels map[string]string, rule string) *rbacv1.ClusterRole {
 	h.t.Helper()
 	fields := strings.Fields(rule)
 	out := &rbacv1.ClusterRole{
@@ -191,7 +191,7 @@ func (h hub) role(labels map[string]string, rule string) *rbacv1.ClusterRole {
 }
 
 // grant binds a ClusterRole to a subject, in the whole hub.
-func (h hub) grant(role string, subject rbacv1.Subject) *rbacv1.ClusterRoleBinding {
+func (h hubUser) grant(role string, subject rbacv1.Subject) *rbacv1.ClusterRoleBinding {
 	h.t.Helper()
 	out := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: unique("test-grant")},
@@ -202,7 +202,7 @@ func (h hub) grant(role string, subject rbacv1.Subject) *rbacv1.ClusterRoleBindi
 }
 
 // grantIn binds a ClusterRole to a subject in one namespace.
-func (h hub) grantIn(namespace, role string, subject rbacv1.Subject) {
+func (h hubUser) grantIn(namespace, role string, subject rbacv1.Subject) {
 	h.t.Helper()
 	h.create(&rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: unique("test-grant")},
@@ -210,11 +210,11 @@ func (h hub) grantIn(namespace, role string, subject rbacv1.Subject) {
 	})
 }
 
-func person(name string) rbacv1.Subject {
+func userSubject(name string) rbacv1.Subject {
 	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}
 }
 
-func group(name string) rbacv1.Subject {
+func groupSubject(name string) rbacv1.Subject {
 	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: name}
 }
 
@@ -222,10 +222,10 @@ func placementAccount(namespace string) rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "placement"}
 }
 
-// bound waits until a namespace has exactly these bindings. Those that a grant made carry a star.
-func (h hub) bound(namespace string, want ...string) {
+// awaitBindings waits until a namespace has exactly these bindings. Those that a grant made carry a star.
+func (h hubUser) awaitBindings(namespace string, want ...string) {
 	h.t.Helper()
-	hubtest.Eventually(h.t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(h.t, testTimeout, func(ctx context.Context) error {
 		list := &clusterv1beta2.ManagedClusterSetBindingList{}
 		if err := h.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return err
@@ -246,8 +246,8 @@ func (h hub) bound(namespace string, want ...string) {
 	})
 }
 
-// outcome says how a request was answered: "ok", or the HTTP code.
-func outcome(err error) string {
+// statusText says how a request was answered: "ok", or the HTTP code.
+func statusText(err error) string {
 	if err == nil {
 		return "ok"
 	}

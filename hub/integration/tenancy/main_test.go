@@ -13,8 +13,8 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// soon is far more than anything here needs: what is waited for is never a matter of speed.
-const soon = 60 * time.Second
+// testTimeout is far more than anything here needs: what is waited for is never a matter of speed.
+const testTimeout = 60 * time.Second
 
 var (
 	shared *hubtest.Hub
@@ -30,22 +30,22 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// running makes sure that the shared manager runs, and looks into its log at the end of the test.
-func running(t *testing.T) {
+// sharedManager makes sure that the shared manager runs, and looks into its log at the end of the test.
+func sharedManager(t *testing.T) {
 	t.Helper()
 	if steady == nil {
 		steady = hubtest.StartManager(t, shared, hubtest.ManagerOptions{Race: true, Shared: true})
 	}
 	m := steady
-	t.Cleanup(func() { m.Inspect(t) })
+	t.Cleanup(func() { m.CheckLog(t) })
 }
 
-// pause stops the shared manager. The next test that needs it starts it again.
-func pause(t *testing.T) {
+// stopSharedManager stops the shared manager. The next test that needs it starts it again.
+func stopSharedManager(t *testing.T) {
 	t.Helper()
 	if steady != nil {
 		steady.Stop()
-		steady.Inspect(t)
+		steady.CheckLog(t)
 		steady = nil
 	}
 }

@@ -22,23 +22,23 @@ func setRole(level, set string) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "berth:managedclusterset:" + level + ":" + set}}
 }
 
-// exists waits until an object is there.
-func (h hub) exists(object client.Object) {
+// awaitExists waits until an object is there.
+func (h hubUser) awaitExists(object client.Object) {
 	h.t.Helper()
 	h.eventually(object, func() error { return nil })
 }
 
 func TestRolesComeAndGoWithTheirSet(t *testing.T) {
-	running(t)
+	sharedManager(t)
 	h, name := admin(t), unique("roles")
 	set := h.exclusive(name)
 	levels := []string{"admin", "binder", "viewer"}
 	for _, level := range levels {
-		h.exists(setRole(level, name))
+		h.awaitExists(setRole(level, name))
 	}
 	h.delete(set)
 	for _, level := range levels {
-		h.gone(setRole(level, name))
+		h.awaitGone(setRole(level, name))
 	}
 	again := h.exclusive(name) // as a set of the same name that comes at once, while the old roles go
 	for _, level := range levels {
@@ -52,12 +52,12 @@ func TestRolesComeAndGoWithTheirSet(t *testing.T) {
 	}
 }
 
-// TestASetThatIsReplacedAtOnce gets roles of its own, though those of the old one are still there when it comes.
-func TestASetThatIsReplacedAtOnce(t *testing.T) {
-	running(t)
+// TestReplacedSetGetsItsOwnRoles gets roles of its own, though those of the old one are still there when it comes.
+func TestReplacedSetGetsItsOwnRoles(t *testing.T) {
+	sharedManager(t)
 	h, name := admin(t), unique("swap")
 	set := h.exclusive(name)
-	h.exists(setRole("admin", name))
+	h.awaitExists(setRole("admin", name))
 	h.delete(set)
 	again := h.exclusive(name)
 	role := setRole("admin", name)
@@ -70,11 +70,11 @@ func TestASetThatIsReplacedAtOnce(t *testing.T) {
 }
 
 func TestRolesAreKept(t *testing.T) {
-	running(t)
+	sharedManager(t)
 	h, name := admin(t), unique("kept")
 	h.exclusive(name)
 	role := setRole("viewer", name)
-	h.exists(role)
+	h.awaitExists(role)
 	want := role.Rules
 	h.merge(role, `{"metadata":{"labels":{"test.berth.dev/mine":"yes"}},"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`)
 	h.eventually(role, func() error {
@@ -87,15 +87,15 @@ func TestRolesAreKept(t *testing.T) {
 		t.Error("a label to aggregate by is lost")
 	}
 	h.delete(role)
-	h.exists(setRole("viewer", name))
+	h.awaitExists(setRole("viewer", name))
 }
 
 func TestASetWithTheLongestNameHasRoles(t *testing.T) {
-	running(t)
+	sharedManager(t)
 	h := admin(t)
 	name := strings.Repeat("a", 253-len("-1234")) + unique("")
 	set := h.exclusive(name)
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		list, found := &rbacv1.ClusterRoleList{}, 0
 		if err := h.List(ctx, list, client.HasLabels{"cluster.open-cluster-management.io/clusterset-role"}); err != nil {
 			return err
@@ -114,7 +114,7 @@ func TestASetWithTheLongestNameHasRoles(t *testing.T) {
 
 // TestWhatSetRolesAllow asks the API server, for each role of a set, about everything that matters.
 func TestWhatSetRolesAllow(t *testing.T) {
-	running(t)
+	sharedManager(t)
 	h, name := admin(t), unique("allowed")
 	h.exclusive(name)
 	label := clusterv1beta2.ClusterSetLabel + ":"
@@ -151,27 +151,27 @@ func TestWhatSetRolesAllow(t *testing.T) {
 	}
 	for _, level := range []string{"admin", "binder", "viewer"} {
 		who := level + "-of-" + name
-		h.exists(setRole(level, name))
-		h.grant(setRole(level, name).Name, person(who))
-		h.answers(who, "get", "managedclustersets", name, true)
+		h.awaitExists(setRole(level, name))
+		h.grant(setRole(level, name).Name, userSubject(who))
+		h.awaitAccess(who, "get", "managedclustersets", name, true)
 		for question, allowed := range matrix {
 			verb, rest, _ := strings.Cut(question, " ")
 			resource, object, _ := strings.Cut(rest, " ")
-			h.answers(who, verb, resource, object, strings.Contains(allowed, level[:1]))
+			h.awaitAccess(who, verb, resource, object, strings.Contains(allowed, level[:1]))
 		}
 	}
 }
 
-// answers asks whether somebody may do something to an object, in any namespace, until the answer is as wanted: the
+// awaitAccess asks whether somebody may do something to an object, in any namespace, until the answer is as wanted: the
 // API server learns of roles a moment late.
-func (h hub) answers(who, verb, resource, name string, want bool) {
+func (h hubUser) awaitAccess(who, verb, resource, name string, want bool) {
 	h.t.Helper()
 	attributes := &authorizationv1.ResourceAttributes{Verb: verb, Group: clusterv1.GroupVersion.Group, Name: name}
 	attributes.Resource, attributes.Subresource, _ = strings.Cut(resource, "/")
 	if plain, group, other := strings.Cut(attributes.Resource, "."); other {
 		attributes.Resource, attributes.Group = plain, group
 	}
-	hubtest.Eventually(h.t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(h.t, testTimeout, func(ctx context.Context) error {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: who, ResourceAttributes: attributes}}
 		if err := h.Create(ctx, review); err != nil {
 			return err
@@ -183,20 +183,20 @@ func (h hub) answers(who, verb, resource, name string, want bool) {
 	})
 }
 
-// TestWhatPeopleOfANamespaceDo lets users with Kubernetes' own roles do it.
-func TestWhatPeopleOfANamespaceDo(t *testing.T) {
-	running(t)
+// TestNamespaceUserPermissions lets users with Kubernetes' own roles do it.
+func TestNamespaceUserPermissions(t *testing.T) {
+	sharedManager(t)
 	h, name := admin(t), unique("people")
 	namespace, elsewhere, foreign := h.namespace(), h.namespace(), unique("foreign")
 	h.exclusive(name)
 	h.exclusive(foreign)
-	h.exists(setRole("binder", name))
+	h.awaitExists(setRole("binder", name))
 	for _, role := range []string{"admin", "edit", "view"} {
 		who := role + "-" + name
-		h.grantIn(namespace, role, person(who))
-		h.reads(who, namespace)
-		h.grant(setRole("binder", name).Name, person(who))
-		h.answers(who, "create", "managedclustersets/bind", name, true)
+		h.grantIn(namespace, role, userSubject(who))
+		h.awaitReadAccess(who, namespace)
+		h.grant(setRole("binder", name).Name, userSubject(who))
+		h.awaitAccess(who, "create", "managedclustersets/bind", name, true)
 		user, writes := user(t, who), "ok"
 		if role == "view" {
 			writes = "403"
@@ -235,18 +235,18 @@ func TestWhatPeopleOfANamespaceDo(t *testing.T) {
 			{"widens a set", func(ctx context.Context) error { return user.Patch(ctx, widened, patch) }, "403"},
 			{"makes a set", func(ctx context.Context) error { return user.Create(ctx, builtIn(unique("theirs"))) }, "403"},
 		} {
-			if got := outcome(step.do(t.Context())); got != step.want {
+			if got := statusText(step.do(t.Context())); got != step.want {
 				t.Errorf("who has %s %s: %s, want %s", role, step.what, got, step.want)
 			}
 		}
 	}
 }
 
-// reads waits until somebody may read the placements of a namespace.
-func (h hub) reads(who, namespace string) {
+// awaitReadAccess waits until somebody may read the placements of a namespace.
+func (h hubUser) awaitReadAccess(who, namespace string) {
 	h.t.Helper()
 	reader := user(h.t, who)
-	hubtest.Eventually(h.t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(h.t, testTimeout, func(ctx context.Context) error {
 		return reader.List(ctx, &clusterv1beta1.PlacementList{}, client.InNamespace(namespace))
 	})
 }

@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	empty    = clusterv1beta2.ManagedClusterSetConditionEmpty
-	conflict = clusterv1beta2.ManagedClusterSetConditionConflict
-	isBound  = clusterv1beta2.ClusterSetBindingBoundType
-	nobody   = "True NoClusterMatched: No ManagedCluster selected"
+	empty     = clusterv1beta2.ManagedClusterSetConditionEmpty
+	conflict  = clusterv1beta2.ManagedClusterSetConditionConflict
+	isBound   = clusterv1beta2.ClusterSetBindingBoundType
+	noMembers = "True NoClusterMatched: No ManagedCluster selected"
 
-	// back is how soon a built-in set must be there again.
-	back = 10 * time.Second
+	// restoreTimeout is how soon a built-in set must be there again.
+	restoreTimeout = 10 * time.Second
 )
 
 func members(count int) string {
@@ -42,8 +42,8 @@ func selectors() map[string]clusterv1beta2.ManagedClusterSelector {
 	}
 }
 
-// restored waits until the selector of a built-in set is as it must be.
-func (h hub) restored(set *clusterv1beta2.ManagedClusterSet) {
+// awaitRestored waits until the selector of a built-in set is as it must be.
+func (h hubUser) awaitRestored(set *clusterv1beta2.ManagedClusterSet) {
 	h.t.Helper()
 	h.eventually(set, func() error {
 		if diff := cmp.Diff(selectors()[set.Name], set.Spec.ClusterSelector); diff != "" {
@@ -54,14 +54,14 @@ func (h hub) restored(set *clusterv1beta2.ManagedClusterSet) {
 }
 
 func TestBuiltInSetsComeBack(t *testing.T) {
-	running(t)
+	sharedManager(t)
 	h := admin(t)
 	for name := range selectors() {
 		set := builtIn(name)
-		h.restored(set)
+		h.awaitRestored(set)
 		was := set.UID
 		h.delete(set)
-		hubtest.Eventually(t, back, func(ctx context.Context) error {
+		hubtest.Eventually(t, restoreTimeout, func(ctx context.Context) error {
 			if err := h.Get(ctx, client.ObjectKey{Name: name}, set); err != nil {
 				return err
 			}
@@ -70,38 +70,38 @@ func TestBuiltInSetsComeBack(t *testing.T) {
 			}
 			return nil
 		})
-		h.restored(set)
+		h.awaitRestored(set)
 	}
 }
 
-// TestBuiltInSetsThatWentWhileNobodyLooked are there once a manager starts.
-func TestBuiltInSetsThatWentWhileNobodyLooked(t *testing.T) {
-	running(t)
+// TestBuiltInSetsDeletedWithoutAManager are there once a manager starts.
+func TestBuiltInSetsDeletedWithoutAManager(t *testing.T) {
+	sharedManager(t)
 	h := admin(t)
 	for name := range selectors() {
-		h.restored(builtIn(name))
+		h.awaitRestored(builtIn(name))
 	}
-	pause(t)
+	stopSharedManager(t)
 	h.delete(builtIn("default"))
 	h.merge(builtIn("global"), `{"spec":{"clusterSelector":{"labelSelector":{"matchLabels":{"a":"b"}}}}}`)
-	running(t)
+	sharedManager(t)
 	for name := range selectors() {
-		h.restored(builtIn(name))
+		h.awaitRestored(builtIn(name))
 	}
 }
 
 func TestOnlyTheSelectorIsRestored(t *testing.T) {
-	running(t)
+	sharedManager(t)
 	h := admin(t)
 	for name, patch := range map[string]string{
 		"default": `{"spec":{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{}}}}`,
 		"global":  `{"spec":{"clusterSelector":{"selectorType":"ExclusiveLabel","exclusiveLabel":{"key":"info.open-cluster-management.io/a","value":"b"},"labelSelector":{"matchLabels":{"a":"b"}}}}}`,
 	} {
 		set := builtIn(name)
-		h.restored(set)
+		h.awaitRestored(set)
 		h.merge(set, `{"metadata":{"labels":{"team":"fleet"}},"spec":{"managedNamespaces":[{"name":"kept"}]}}`)
 		h.merge(set, patch)
-		h.restored(set)
+		h.awaitRestored(set)
 		if len(set.Spec.ManagedNamespaces) != 1 || set.Labels["team"] != "fleet" {
 			t.Errorf("%s lost what people wrote: %v %v", name, set.Spec.ManagedNamespaces, set.Labels)
 		}
@@ -120,43 +120,43 @@ func TestOnlyTheSelectorIsRestored(t *testing.T) {
 			t.Errorf("%s was restored against its annotation (-want +got):\n%s", name, diff)
 		}
 		h.merge(set, `{"metadata":{"labels":null,"annotations":null},"spec":{"managedNamespaces":null}}`)
-		h.restored(set)
+		h.awaitRestored(set)
 	}
 }
 
 func TestMembersAreCounted(t *testing.T) {
-	running(t)
+	sharedManager(t)
 	h, name := admin(t), unique("counted")
 	set := h.exclusive(name)
 	byLabel := h.set(name+"-label", clusterv1beta2.ManagedClusterSelector{
 		SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"counted": name}},
 	})
-	h.says(set, empty, nobody)
-	h.says(byLabel, empty, nobody)
+	h.awaitCondition(set, empty, noMembers)
+	h.awaitCondition(byLabel, empty, noMembers)
 	a := h.member(name+"-a", name)
-	h.says(set, empty, members(1))
+	h.awaitCondition(set, empty, members(1))
 	if a.Spec.HubAcceptsClient {
 		t.Error("the cluster is accepted, and an unaccepted one was meant")
 	}
 	b := h.cluster(name+"-b", map[string]string{"counted": name})
 	h.merge(b, `{"spec":{"taints":[{"key":"gpu","effect":"NoSelect","timeAdded":null}]}}`)
-	h.says(byLabel, empty, members(1))
+	h.awaitCondition(byLabel, empty, members(1))
 	h.merge(b, `{"metadata":{"labels":{"`+clusterv1beta2.ClusterSetLabel+`":"`+name+`"}}}`) // in both now
-	h.says(set, empty, members(2))
-	h.says(byLabel, empty, members(1))
+	h.awaitCondition(set, empty, members(2))
+	h.awaitCondition(byLabel, empty, members(1))
 	h.merge(b, `{"metadata":{"labels":{"counted":null},"finalizers":["test.berth.dev/hold"]}}`)
-	h.says(byLabel, empty, nobody)
+	h.awaitCondition(byLabel, empty, noMembers)
 	h.delete(b)
 	h.cluster(name+"-c", map[string]string{clusterv1beta2.ClusterSetLabel: name}) // so that the count is one of after the deletion
-	h.says(set, empty, members(3))
+	h.awaitCondition(set, empty, members(3))
 	h.merge(b, `{"metadata":{"finalizers":null}}`)
-	h.says(set, empty, members(2))
+	h.awaitCondition(set, empty, members(2))
 	h.merge(set, `{"spec":{"clusterSelector":{"selectorType":"LabelSelector"}}}`)
-	h.says(set, empty, nobody)
+	h.awaitCondition(set, empty, noMembers)
 }
 
-func TestABadSetHidesNoOther(t *testing.T) {
-	running(t)
+func TestBadSetHidesNoOtherSet(t *testing.T) {
+	sharedManager(t)
 	h, name := admin(t), unique("good")
 	bad := h.set(unique("bad"), clusterv1beta2.ManagedClusterSelector{
 		SelectorType:  clusterv1beta2.LabelSelector,
@@ -164,7 +164,7 @@ func TestABadSetHidesNoOther(t *testing.T) {
 	})
 	good := h.exclusive(name)
 	h.member(name+"-a", name)
-	h.says(good, empty, members(1))
+	h.awaitCondition(good, empty, members(1))
 	h.eventually(bad, func() error {
 		if got := condition(bad, empty); !strings.HasPrefix(got, "Unknown InvalidSelector: The members cannot be told: spec.clusterSelector.labelSelector.matchExpressions[0]") {
 			return fmt.Errorf("the condition is %q", got)
@@ -172,11 +172,11 @@ func TestABadSetHidesNoOther(t *testing.T) {
 		return nil
 	})
 	h.merge(bad, `{"spec":{"clusterSelector":{"labelSelector":null}}}`)
-	h.says(bad, empty, nobody)
+	h.awaitCondition(bad, empty, noMembers)
 }
 
 func TestConflict(t *testing.T) {
-	running(t)
+	sharedManager(t)
 	h, name := admin(t), unique("floor")
 	label := func(value string) clusterv1beta2.ManagedClusterSelector {
 		return clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.ExclusiveLabel, ExclusiveLabel: &clusterv1beta2.ExclusiveLabelSelector{
@@ -189,25 +189,25 @@ func TestConflict(t *testing.T) {
 	const none = "False NoConflict: No other set claims the label of this one"
 	a, b, c := h.set(name+"-a", label("1")), h.set(name+"-b", label("2")), h.set(name+"-c", label("1"))
 	h.cluster(name+"-x", map[string]string{"info.open-cluster-management.io/" + name: "1"})
-	h.says(a, conflict, claimed(c.Name))
-	h.says(c, conflict, claimed(a.Name))
-	h.says(a, empty, members(1))
-	h.says(c, empty, members(1))
-	h.says(b, empty, nobody)
+	h.awaitCondition(a, conflict, claimed(c.Name))
+	h.awaitCondition(c, conflict, claimed(a.Name))
+	h.awaitCondition(a, empty, members(1))
+	h.awaitCondition(c, empty, members(1))
+	h.awaitCondition(b, empty, noMembers)
 	if got := condition(b, conflict); got != "" {
 		t.Errorf("a set with the same key and another value says %q", got)
 	}
 	h.merge(b, `{"spec":{"clusterSelector":{"exclusiveLabel":{"value":"1"}}}}`)
-	h.says(a, conflict, claimed(b.Name+","+c.Name))
+	h.awaitCondition(a, conflict, claimed(b.Name+","+c.Name))
 	h.delete(c)
-	h.says(a, conflict, claimed(b.Name))
+	h.awaitCondition(a, conflict, claimed(b.Name))
 	h.merge(b, `{"spec":{"clusterSelector":{"exclusiveLabel":{"value":"2"}}}}`)
-	h.says(a, conflict, none)
-	h.says(b, conflict, none)
+	h.awaitCondition(a, conflict, none)
+	h.awaitCondition(b, conflict, none)
 	// The clusterset label with a set's name is that set's own claim.
 	exclusive := h.exclusive(name)
 	h.merge(b, `{"spec":{"clusterSelector":{"exclusiveLabel":{"key":"`+clusterv1beta2.ClusterSetLabel+`","value":"`+name+`"}}}}`)
-	h.says(exclusive, conflict, "True ExclusiveLabelInUse: The label "+clusterv1beta2.ClusterSetLabel+"="+name+" is also claimed by ["+b.Name+"]: its clusters are in each of these sets")
+	h.awaitCondition(exclusive, conflict, "True ExclusiveLabelInUse: The label "+clusterv1beta2.ClusterSetLabel+"="+name+" is also claimed by ["+b.Name+"]: its clusters are in each of these sets")
 }
 
 // TestExclusiveLabelsAreChecked by the API server itself.
@@ -229,22 +229,22 @@ func TestExclusiveLabelsAreChecked(t *testing.T) {
 	}
 }
 
-func TestADeletedSetTakesNothingWithIt(t *testing.T) {
-	running(t)
+func TestDeletedSetKeepsItsBindings(t *testing.T) {
+	sharedManager(t)
 	h, name := admin(t), unique("gone")
 	namespace := h.namespace()
 	binding := binding(namespace, name)
 	h.create(binding)
-	h.says(binding, isBound, "False ClusterSetNotFound: ")
+	h.awaitCondition(binding, isBound, "False ClusterSetNotFound: ")
 	set, cluster := h.exclusive(name), h.member(name+"-a", name)
-	h.says(binding, isBound, "True ClusterSetBound: ")
+	h.awaitCondition(binding, isBound, "True ClusterSetBound: ")
 	h.delete(set)
-	h.says(binding, isBound, "False ClusterSetNotFound: ")
+	h.awaitCondition(binding, isBound, "False ClusterSetNotFound: ")
 	if err := h.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil || cluster.Labels[clusterv1beta2.ClusterSetLabel] != name {
 		t.Errorf("the cluster has labels %v: %v", cluster.Labels, err)
 	}
 	h.exclusive(name)
-	h.says(binding, isBound, "True ClusterSetBound: ")
+	h.awaitCondition(binding, isBound, "True ClusterSetBound: ")
 }
 
 func TestABindingHasTheNameOfItsSet(t *testing.T) {
@@ -267,10 +267,10 @@ func TestABindingHasTheNameOfItsSet(t *testing.T) {
 
 // TestHeartbeatsWriteNothing: a status that agents report changes no set.
 func TestHeartbeatsWriteNothing(t *testing.T) {
-	running(t)
+	sharedManager(t)
 	h, name := admin(t), unique("quiet")
 	set, cluster := h.exclusive(name), h.member(name+"-a", name)
-	h.says(set, empty, members(1))
+	h.awaitCondition(set, empty, members(1))
 	h.merge(cluster, `{"spec":{"hubAcceptsClient":true}}`)
 	before := set.ResourceVersion
 	for i := range 5 {
@@ -283,7 +283,7 @@ func TestHeartbeatsWriteNothing(t *testing.T) {
 		}
 	}
 	other := h.exclusive(name + "-other") // reported after the heartbeats were seen
-	h.says(other, empty, nobody)
+	h.awaitCondition(other, empty, noMembers)
 	if err := h.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil || set.ResourceVersion != before {
 		t.Errorf("the set was written: %s, %s before: %v", set.ResourceVersion, before, err)
 	}

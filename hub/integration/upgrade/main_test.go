@@ -10,5 +10,5 @@ package upgrade
 
 import "time"
 
-// soon is far more than anything here needs on an idle machine: what is waited for is never a matter of speed.
-const soon = 3 * time.Minute
+// testTimeout is far more than anything here needs on an idle machine: what is waited for is never a matter of speed.
+const testTimeout = 3 * time.Minute

@@ -27,8 +27,8 @@ import (
 )
 
 var (
-	record  = flag.Bool("record", false, "record what the manager stores, into "+recording)
-	release = flag.String("release", "f99524d", "the commit that is recorded")
+	record          = flag.Bool("record", false, "record what the manager stores, into "+recording)
+	recordedRelease = flag.String("release", "f99524d", "the commit that is recorded")
 )
 
 // TestRecord makes the recording. It is of no use to run it on a manager of this checkout.
@@ -38,14 +38,14 @@ func TestRecord(t *testing.T) {
 	}
 	hub := hubtest.New(t, hubtest.Options{TaintUnjoined: true})
 	r := recorder{t: t, hub: newClient(t, hub)}
-	manager := hubtest.StartManager(t, hub, hubtest.ManagerOptions{MayFail: true, TaintUnjoined: true})
+	manager := hubtest.StartManager(t, hub, hubtest.ManagerOptions{AllowErrors: true, TaintUnjoined: true})
 	for number := range 110 {
 		r.storeCluster(number)
 	}
 	r.apply("testdata/world.yaml")
-	r.settle(manager)
-	r.change()
-	r.settle(manager)
+	r.awaitIdle(manager)
+	r.changeFleet()
+	r.awaitIdle(manager)
 	manager.Stop()
 	r.write()
 }
@@ -110,7 +110,7 @@ func clusterOf(number int) *clusterv1.ManagedCluster {
 
 // storeCluster stores a cluster, its namespace, its status, and a score.
 func (r recorder) storeCluster(number int) {
-	if number >= firstLate && number <= lastLate && !r.decided() {
+	if number >= firstLate && number <= lastLate && !r.hasDecisions() {
 		return
 	}
 	cluster := clusterOf(number)
@@ -128,8 +128,8 @@ func (r recorder) storeCluster(number int) {
 	}
 }
 
-// decided says whether there are decisions already.
-func (r recorder) decided() bool {
+// hasDecisions says whether there are decisions already.
+func (r recorder) hasDecisions() bool {
 	list, err := r.hub.Resource(decisions).List(r.t.Context(), metav1.ListOptions{})
 	if err != nil {
 		r.t.Fatal(err)
@@ -181,8 +181,8 @@ func (r recorder) apply(path string, texts ...string) {
 	}
 }
 
-// change does what happens to a fleet once everything is decided.
-func (r recorder) change() {
+// changeFleet does what happens to a fleet once everything is decided.
+func (r recorder) changeFleet() {
 	for number := firstLate; number <= lastLate; number++ {
 		r.storeCluster(number)
 	}
@@ -222,12 +222,12 @@ func (r recorder) change() {
 	}
 }
 
-// settle waits until the manager has decided every placement as it is now, and has nothing to do any more.
-func (r recorder) settle(manager *hubtest.Manager) {
+// awaitIdle waits until the manager has decided every placement as it is now, and has nothing to do any more.
+func (r recorder) awaitIdle(manager *hubtest.Manager) {
 	r.t.Helper()
 	quiet := 0
-	hubtest.Eventually(r.t, soon, func(ctx context.Context) error {
-		err := errors.Join(observed(ctx, r.hub), idle(ctx, manager))
+	hubtest.Eventually(r.t, testTimeout, func(ctx context.Context) error {
+		err := errors.Join(checkObserved(ctx, r.hub), checkIdle(ctx, manager))
 		if err != nil {
 			quiet = 0
 			return err
@@ -244,7 +244,7 @@ func (r recorder) write() {
 	var out bytes.Buffer
 	lines := json.NewEncoder(&out)
 	lines.SetEscapeHTML(false)
-	if err := lines.Encode(header{Release: *release, Recorded: time.Now().UTC().Truncate(time.Second)}); err != nil {
+	if err := lines.Encode(header{Release: *recordedRelease, Recorded: time.Now().UTC().Truncate(time.Second)}); err != nil {
 		r.t.Fatal(err)
 	}
 	for _, resource := range resources {
@@ -253,7 +253,7 @@ func (r recorder) write() {
 			r.t.Fatal(err)
 		}
 		for _, object := range list.Items {
-			if !r.records(&object) {
+			if !r.isRecorded(&object) {
 				continue
 			}
 			object.SetManagedFields(nil)
@@ -273,8 +273,8 @@ func (r recorder) write() {
 	}
 }
 
-// records says whether an object belongs to the recording: what every hub has of its own does not.
-func (r recorder) records(object *unstructured.Unstructured) bool {
+// isRecorded says whether an object belongs to the recording: what every hub has of its own does not.
+func (r recorder) isRecorded(object *unstructured.Unstructured) bool {
 	namespace := object.GetNamespace()
 	if object.GetKind() == "Namespace" {
 		namespace = object.GetName()

@@ -31,13 +31,13 @@ func TestAnUpgradeMovesNoDecision(t *testing.T) {
 	first, objects := readRecording(t)
 	load(t, to, objects)
 	storeSentinel(t, to)
-	watched := follow(t, to)
+	watched := watchSlices(t, to)
 	if len(watched.before) < 50 {
 		t.Fatalf("the recording has %d slices: it is not what it was", len(watched.before))
 	}
-	manager := hubtest.StartManager(t, hub, hubtest.ManagerOptions{Webhooks: true, MayFail: true, TaintUnjoined: true})
-	settle(t, to, manager, watched)
-	if moved := watched.moved(); len(moved) > 0 {
+	manager := hubtest.StartManager(t, hub, hubtest.ManagerOptions{Webhooks: true, AllowErrors: true, TaintUnjoined: true})
+	awaitIdle(t, to, manager, watched)
+	if moved := watched.changedSlices(); len(moved) > 0 {
 		t.Errorf("decisions of %s moved:\n%s", first.Release, strings.Join(moved, "\n"))
 	}
 }
@@ -126,18 +126,18 @@ func storeSentinel(t *testing.T, to dynamic.Interface) {
 	}
 }
 
-// settle waits until every loop of the manager has looked at everything, and has nothing to do.
-func settle(t *testing.T, to dynamic.Interface, manager *hubtest.Manager, watched *follower) {
+// awaitIdle waits until every loop of the manager has looked at everything, and has nothing to do.
+func awaitIdle(t *testing.T, to dynamic.Interface, manager *hubtest.Manager, watched *sliceWatcher) {
 	t.Helper()
-	hubtest.Eventually(t, soon, func(ctx context.Context) error { return errors.Join(observed(ctx, to), idle(ctx, manager)) })
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { return errors.Join(checkObserved(ctx, to), checkIdle(ctx, manager)) })
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		ill, err := to.Resource(clusters).Get(ctx, "sentinel", metav1.GetOptions{})
 		if err == nil && !strings.Contains(fmt.Sprint(ill.Object["spec"]), group+"/unavailable") {
 			err = fmt.Errorf("%w: the sentinel has no taint", errBusy)
 		}
 		return err
 	})
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		_, err := to.Resource(bindings).Namespace("lab-late").Get(ctx, "team-c", metav1.GetOptions{})
 		return err
 	})
@@ -149,16 +149,16 @@ func settle(t *testing.T, to dynamic.Interface, manager *hubtest.Manager, watche
 	if _, err := to.Resource(placements).Namespace("lab-late").Create(t.Context(), late, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
-		if got := watched.now("lab-late/late-decision-1"); strings.Count(got, " ") != 3 {
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		if got := watched.currentText("lab-late/late-decision-1"); strings.Count(got, " ") != 3 {
 			return fmt.Errorf("%w: the last placement has %q", errBusy, got)
 		}
-		return errors.Join(observed(ctx, to), idle(ctx, manager))
+		return errors.Join(checkObserved(ctx, to), checkIdle(ctx, manager))
 	})
 }
 
-// observed says whether every placement that is decided was decided as it is now.
-func observed(ctx context.Context, to dynamic.Interface) error {
+// checkObserved says whether every placement that is decided was decided as it is now.
+func checkObserved(ctx context.Context, to dynamic.Interface) error {
 	list, err := to.Resource(placements).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -178,9 +178,9 @@ func observed(ctx context.Context, to dynamic.Interface) error {
 	return nil
 }
 
-// idle says whether a manager has decided something, and has nothing to do.
-func idle(ctx context.Context, manager *hubtest.Manager) error {
-	read, err := manager.Measured(ctx)
+// checkIdle says whether a manager has decided something, and has nothing to do.
+func checkIdle(ctx context.Context, manager *hubtest.Manager) error {
+	read, err := manager.ReadMetrics(ctx)
 	if err != nil {
 		return err
 	}
@@ -191,8 +191,8 @@ func idle(ctx context.Context, manager *hubtest.Manager) error {
 	return nil
 }
 
-// follower watches slices.
-type follower struct {
+// sliceWatcher watches slices.
+type sliceWatcher struct {
 	// before is what every slice was at the start.
 	before map[string]string
 
@@ -202,16 +202,16 @@ type follower struct {
 	changes []string
 }
 
-// follow watches every slice from now on, until the end of the test.
-func follow(t *testing.T, to dynamic.Interface) *follower {
+// watchSlices watches every slice from now on, until the end of the test.
+func watchSlices(t *testing.T, to dynamic.Interface) *sliceWatcher {
 	t.Helper()
 	list, err := to.Resource(decisions).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := &follower{before: map[string]string{}, current: map[string]string{}}
+	out := &sliceWatcher{before: map[string]string{}, current: map[string]string{}}
 	for _, slice := range list.Items {
-		out.before[keyOf(&slice)] = told(&slice)
+		out.before[keyOf(&slice)] = sliceText(&slice)
 	}
 	watching, err := to.Resource(decisions).Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
 	if err != nil {
@@ -220,18 +220,18 @@ func follow(t *testing.T, to dynamic.Interface) *follower {
 	t.Cleanup(watching.Stop)
 	go func() {
 		for event := range watching.ResultChan() {
-			out.take(event)
+			out.record(event)
 		}
 	}()
 	return out
 }
 
-func (f *follower) take(event watch.Event) {
+func (f *sliceWatcher) record(event watch.Event) {
 	slice, ok := event.Object.(*unstructured.Unstructured)
 	if !ok {
 		return
 	}
-	got := told(slice)
+	got := sliceText(slice)
 	if event.Type == watch.Deleted {
 		got = "deleted"
 	}
@@ -246,14 +246,14 @@ func (f *follower) take(event watch.Event) {
 	}
 }
 
-func (f *follower) moved() []string {
+func (f *sliceWatcher) changedSlices() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.changes
 }
 
-// now returns what a slice is that was seen to change.
-func (f *follower) now(key string) string {
+// currentText returns what a slice is that was seen to change.
+func (f *sliceWatcher) currentText(key string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.current[key]
@@ -263,8 +263,8 @@ func keyOf(slice *unstructured.Unstructured) string {
 	return slice.GetNamespace() + "/" + slice.GetName()
 }
 
-// told returns the group and the clusters of a slice.
-func told(slice *unstructured.Unstructured) string {
+// sliceText returns the group and the clusters of a slice.
+func sliceText(slice *unstructured.Unstructured) string {
 	labels := slice.GetLabels()
 	out := fmt.Sprintf("%s#%s#%s", labels[clusterv1beta1.PlacementLabel], labels[clusterv1beta1.DecisionGroupNameLabel], labels[clusterv1beta1.DecisionGroupIndexLabel])
 	entries, _, _ := unstructured.NestedSlice(slice.Object, "status", "decisions")

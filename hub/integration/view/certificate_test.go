@@ -17,36 +17,36 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// overlap is how long a certificate of the manager's own waits for everybody to trust it.
-const overlap = 2 * time.Minute
+// trustDelay is how long a certificate of the manager's own waits for everybody to trust it.
+const trustDelay = 2 * time.Minute
 
-var errOthers = errors.New("not everybody serves with that certificate")
+var errOtherCertificate = errors.New("not everybody serves with that certificate")
 
 // TestReplicasServeWithOneCertificate goes through the life of a certificate with two replicas, of which one leads: it is
 // made, renewed together with its authority, and kept when the leader dies. At every instant until that, webhooks and
 // views are answered, and whatever any replica serves with is trusted.
 func TestReplicasServeWithOneCertificate(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manifests: viewconfig.Local()})
-	o := observe(t, hub)
-	election := hubtest.ManagerOptions{MayFail: true, Args: []string{ // who stops has lost the lease, and says so
+	o := newObserver(t, hub)
+	election := hubtest.ManagerOptions{AllowErrors: true, Args: []string{ // who stops has lost the lease, and says so
 		"--leader-elect=true", "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms",
 	}}
-	one, two := replicate(t, hub, election), replicate(t, hub, election)
+	one, two := startReplica(t, hub, election), startReplica(t, hub, election)
 	all := func(ctx context.Context, replicas []*replica, want []byte) error {
-		got, err := o.served(ctx, replicas...)
+		got, err := o.servedCertificates(ctx, replicas...)
 		for _, certificate := range got {
 			if !bytes.Equal(certificate, want) {
-				err = errOthers
+				err = errOtherCertificate
 			}
 		}
 		return err
 	}
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
-		return errors.Join(all(ctx, []*replica{one, two}, o.leaf(ctx)), o.answered(ctx))
+	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+		return errors.Join(all(ctx, []*replica{one, two}, o.storedLeaf(ctx)), o.checkAnswers(ctx))
 	})
 
 	before, _ := o.secret(t)
-	certificate, key := waiting(t, overlap-5*time.Second)
+	certificate, key := newAgedKeyPair(t, trustDelay-5*time.Second)
 	patch, err := json.Marshal(map[string]any{"data": map[string][]byte{"next.crt": certificate, "next.key": key}})
 	if err != nil {
 		t.Fatal(err)
@@ -55,12 +55,12 @@ func TestReplicasServeWithOneCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	looks := 0
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
-		err := all(ctx, []*replica{one, two}, leaf(certificate))
-		if err != nil && !errors.Is(err, errOthers) {
+	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+		err := all(ctx, []*replica{one, two}, leafDER(certificate))
+		if err != nil && !errors.Is(err, errOtherCertificate) {
 			t.Fatalf("after %d looks a server is not trusted: %v", looks, err)
 		}
-		if err := o.answered(ctx); err != nil {
+		if err := o.checkAnswers(ctx); err != nil {
 			t.Fatalf("after %d looks there is no answer: %v", looks, err)
 		}
 		looks++
@@ -82,39 +82,39 @@ func TestReplicasServeWithOneCertificate(t *testing.T) {
 	}
 
 	leader, heir := one, two
-	if url, err := o.registered(t.Context()); err != nil || strings.HasSuffix(url, two.Webhooks+"/validate-managedcluster") {
+	if url, err := o.webhookURL(t.Context()); err != nil || strings.HasSuffix(url, two.WebhookAddress+"/validate-managedcluster") {
 		leader, heir = two, one
 	}
 	leader.Kill()
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
-		if err := all(ctx, []*replica{heir}, leaf(certificate)); err != nil {
+	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+		if err := all(ctx, []*replica{heir}, leafDER(certificate)); err != nil {
 			t.Fatalf("while nobody leads: %v", err)
 		}
-		url, err := o.registered(ctx)
-		if err == nil && !strings.Contains(url, heir.Webhooks) {
+		url, err := o.webhookURL(ctx)
+		if err == nil && !strings.Contains(url, heir.WebhookAddress) {
 			err = fmt.Errorf("the webhooks are at %s", url)
 		}
-		return errors.Join(err, o.answered(ctx))
+		return errors.Join(err, o.checkAnswers(ctx))
 	})
 	if _, now := o.secret(t); now != version {
 		t.Error("the next leader has written the certificate")
 	}
 }
 
-// TestTwoThatLeadAgree starts two managers at once that both lead, as after a mistake: the certificate is made once.
-func TestTwoThatLeadAgree(t *testing.T) {
+// TestTwoLeadersAgree starts two managers at once that both lead, as after a mistake: the certificate is made once.
+func TestTwoLeadersAgree(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manifests: viewconfig.Local()})
-	o := observe(t, hub)
-	leading := hubtest.ManagerOptions{MayFail: true} // they get into each other's way
-	one, two := replicate(t, hub, leading), replicate(t, hub, leading)
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
-		got, err := o.served(ctx, one, two)
+	o := newObserver(t, hub)
+	leading := hubtest.ManagerOptions{AllowErrors: true} // they get into each other's way
+	one, two := startReplica(t, hub, leading), startReplica(t, hub, leading)
+	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+		got, err := o.servedCertificates(ctx, one, two)
 		for _, certificate := range got {
-			if !bytes.Equal(certificate, o.leaf(ctx)) {
+			if !bytes.Equal(certificate, o.storedLeaf(ctx)) {
 				t.Fatal("one serves with a certificate that is not the one that is stored")
 			}
 		}
-		return errors.Join(err, o.answered(ctx))
+		return errors.Join(err, o.checkAnswers(ctx))
 	})
 	for _, replica := range []*replica{one, two} {
 		if got := strings.Count(replica.Log(), "serving with another certificate"); got != 1 {
@@ -128,18 +128,18 @@ func TestTwoThatLeadAgree(t *testing.T) {
 // requests reach either.
 func TestNoWebhookCallFailsWhileCertificatesRotate(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manifests: viewconfig.Local()})
-	o := observe(t, hub)
-	both := hubtest.ManagerOptions{MayFail: true} // they get into each other's way
-	one := replicate(t, hub, both)
-	hubtest.Eventually(t, soon, o.answered)
-	first := o.leaf(t.Context())
+	o := newObserver(t, hub)
+	both := hubtest.ManagerOptions{AllowErrors: true} // they get into each other's way
+	one := startReplica(t, hub, both)
+	hubtest.Eventually(t, timeout, o.checkAnswers)
+	first := o.storedLeaf(t.Context())
 
 	requests := 0
 	until := func(what string, reached func(context.Context) bool) {
 		t.Helper()
-		hubtest.Eventually(t, soon, func(ctx context.Context) error {
+		hubtest.Eventually(t, timeout, func(ctx context.Context) error {
 			requests++
-			if err := o.answered(ctx); err != nil {
+			if err := o.checkAnswers(ctx); err != nil {
 				t.Fatalf("request %d, before %s: %v", requests, what, err)
 			}
 			if !reached(ctx) {
@@ -149,20 +149,20 @@ func TestNoWebhookCallFailsWhileCertificatesRotate(t *testing.T) {
 		})
 	}
 	address := strings.Replace(hubtest.FreeAddress(t), "127.0.0.1", "127.0.0.2", 1)
-	replicate(t, hub, hubtest.ManagerOptions{MayFail: true, Args: []string{
+	startReplica(t, hub, hubtest.ManagerOptions{AllowErrors: true, Args: []string{
 		"--webhook-bind-address=" + address, "--webhook-url=https://" + address,
 	}})
 	at := func(address string) func(context.Context) bool {
 		return func(ctx context.Context) bool {
-			url, err := o.registered(ctx)
+			url, err := o.webhookURL(ctx)
 			return err == nil && strings.HasPrefix(url, "https://"+address+"/")
 		}
 	}
 	until("the other name is registered", at(address))
-	if second := o.leaf(t.Context()); bytes.Equal(first, second) {
+	if second := o.storedLeaf(t.Context()); bytes.Equal(first, second) {
 		t.Error("the other name is registered without a certificate for it")
 	}
-	until("the first replica registers itself again", at(one.Webhooks))
+	until("the first replica registers itself again", at(one.WebhookAddress))
 
 	leaked, _ := o.secret(t)
 	if err := o.typed.CoreV1().Secrets("berth-system").Delete(t.Context(), "berth-serving", metav1.DeleteOptions{}); err != nil {
@@ -170,8 +170,8 @@ func TestNoWebhookCallFailsWhileCertificatesRotate(t *testing.T) {
 	}
 	authority := leaked["tls.crt"][bytes.LastIndex(leaked["tls.crt"], []byte("-----BEGIN")):]
 	until("another certificate is stored", func(ctx context.Context) bool {
-		now := o.leaf(ctx)
-		return now != nil && !bytes.Equal(now, leaf(leaked["tls.crt"]))
+		now := o.storedLeaf(ctx)
+		return now != nil && !bytes.Equal(now, leafDER(leaked["tls.crt"]))
 	})
 	until("the authority of the deleted certificate is trusted no more", func(ctx context.Context) bool {
 		bundles, err := o.bundles(ctx)

@@ -29,7 +29,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-var registrations = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 
 // replica is one of several managers of a hub, which serves webhooks and views.
 type replica struct {
@@ -38,8 +38,8 @@ type replica struct {
 	servers map[string]string
 }
 
-// replicate starts a manager.
-func replicate(t *testing.T, hub *hubtest.Hub, opts hubtest.ManagerOptions) *replica {
+// startReplica starts a manager.
+func startReplica(t *testing.T, hub *hubtest.Hub, opts hubtest.ManagerOptions) *replica {
 	t.Helper()
 	views := hubtest.FreeAddress(t)
 	_, port, err := net.SplitHostPort(views)
@@ -49,7 +49,7 @@ func replicate(t *testing.T, hub *hubtest.Hub, opts hubtest.ManagerOptions) *rep
 	opts.Race, opts.Webhooks = true, true
 	opts.Args = append([]string{"--view-bind-address=" + views, "--view-service-port=" + port}, opts.Args...)
 	m := hubtest.StartManager(t, hub, opts)
-	return &replica{m, map[string]string{"127.0.0.1": m.Webhooks, viewconfig.ServerName: views}}
+	return &replica{m, map[string]string{"127.0.0.1": m.WebhookAddress, viewconfig.ServerName: views}}
 }
 
 // observer looks at a hub as its users do, and at its managers as the API server does.
@@ -59,19 +59,19 @@ type observer struct {
 	typed kubernetes.Interface
 }
 
-func observe(t *testing.T, hub *hubtest.Hub) observer {
+func newObserver(t *testing.T, hub *hubtest.Hub) observer {
 	t.Helper()
-	return observer{hub, as(t, "berth-admin", hub.Config()).Interface, hub.Client(t)}
+	return observer{hub, clientFor(t, "berth-admin", hub.Config()).Interface, hub.Client(t)}
 }
 
-// bundle is whom the API server trusts as the server of a host.
-type bundle struct {
+// caBundle is whom the API server trusts as the server of a host.
+type caBundle struct {
 	host        string
 	authorities []byte
 }
 
 // bundles returns all that the API server has stored of whom to trust.
-func (o observer) bundles(ctx context.Context) ([]bundle, error) {
+func (o observer) bundles(ctx context.Context) ([]caBundle, error) {
 	checks, err := o.typed.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, "berth", metav1.GetOptions{})
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (o observer) bundles(ctx context.Context) ([]bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	views, err := o.Resource(registrations).Get(ctx, "v1.view.cluster.open-cluster-management.io", metav1.GetOptions{})
+	views, err := o.Resource(apiServices).Get(ctx, "v1.view.cluster.open-cluster-management.io", metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -92,15 +92,15 @@ func (o observer) bundles(ctx context.Context) ([]bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []bundle{{viewconfig.ServerName, decoded}, {"127.0.0.1", defaults.Webhooks[0].ClientConfig.CABundle}}
+	out := []caBundle{{viewconfig.ServerName, decoded}, {"127.0.0.1", defaults.Webhooks[0].ClientConfig.CABundle}}
 	for _, webhook := range checks.Webhooks {
-		out = append(out, bundle{"127.0.0.1", webhook.ClientConfig.CABundle})
+		out = append(out, caBundle{"127.0.0.1", webhook.ClientConfig.CABundle})
 	}
 	return out, nil
 }
 
-// registered returns the URL of the webhooks.
-func (o observer) registered(ctx context.Context) (string, error) {
+// webhookURL returns the URL of the webhooks.
+func (o observer) webhookURL(ctx context.Context) (string, error) {
 	checks, err := o.typed.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, "berth", metav1.GetOptions{})
 	if err != nil {
 		return "", err
@@ -108,8 +108,8 @@ func (o observer) registered(ctx context.Context) (string, error) {
 	return *checks.Webhooks[0].ClientConfig.URL, nil
 }
 
-// served checks that all servers of some replicas are trusted, and returns the certificates that they serve with.
-func (o observer) served(ctx context.Context, replicas ...*replica) (out [][]byte, err error) {
+// servedCertificates checks that all servers of some replicas are trusted, and returns the certificates that they serve with.
+func (o observer) servedCertificates(ctx context.Context, replicas ...*replica) (out [][]byte, err error) {
 	bundles, err := o.bundles(ctx)
 	if err != nil {
 		return nil, err
@@ -132,8 +132,8 @@ func (o observer) served(ctx context.Context, replicas ...*replica) (out [][]byt
 	return out, nil
 }
 
-// answered returns an error unless the API server gets answers from webhooks and views.
-func (o observer) answered(ctx context.Context) error {
+// checkAnswers returns an error unless the API server gets answers from webhooks and views.
+func (o observer) checkAnswers(ctx context.Context) error {
 	wrong := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": realSets.GroupVersion().String(), "kind": "ManagedClusterSet", "metadata": map[string]any{"name": "wrong"},
 		"spec": map[string]any{"clusterSelector": map[string]any{
@@ -158,17 +158,17 @@ func (o observer) secret(t *testing.T) (data map[string][]byte, version string) 
 	return secret.Data, secret.ResourceVersion
 }
 
-// leaf returns the certificate that is stored, nil where there is none.
-func (o observer) leaf(ctx context.Context) []byte {
+// storedLeaf returns the certificate that is stored, nil where there is none.
+func (o observer) storedLeaf(ctx context.Context) []byte {
 	secret, err := o.typed.CoreV1().Secrets("berth-system").Get(ctx, "berth-serving", metav1.GetOptions{})
 	if err != nil {
 		return nil
 	}
-	return leaf(secret.Data["tls.crt"])
+	return leafDER(secret.Data["tls.crt"])
 }
 
-// leaf returns the first certificate of a PEM file, nil where there is none.
-func leaf(data []byte) []byte {
+// leafDER returns the first certificate of a PEM file, nil where there is none.
+func leafDER(data []byte) []byte {
 	block, _ := pem.Decode(data)
 	if block == nil {
 		return nil
@@ -176,8 +176,8 @@ func leaf(data []byte) []byte {
 	return block.Bytes
 }
 
-// waiting makes a certificate of the manager's form that was made some time ago, so that it has waited long enough soon.
-func waiting(t *testing.T, ago time.Duration) (certificate, key []byte) {
+// newAgedKeyPair makes a certificate of the manager's form that was made some time ago, so that it has waited long enough soon.
+func newAgedKeyPair(t *testing.T, ago time.Duration) (certificate, key []byte) {
 	t.Helper()
 	const backdated = time.Hour // as the manager's own are
 	authorityKey, serverKey := newKey(t), newKey(t)

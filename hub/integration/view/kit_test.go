@@ -33,40 +33,40 @@ var (
 
 var counter atomic.Int64
 
-// unique returns a name that no other test has.
-func unique(prefix string) string { return fmt.Sprintf("%s-%d", prefix, counter.Add(1)) }
+// uniqueName returns a name that no other test has.
+func uniqueName(prefix string) string { return fmt.Sprintf("%s-%d", prefix, counter.Add(1)) }
 
-// person is a user with the hub as he sees it.
-type person struct {
+// userClient is a user with the hub as he sees it.
+type userClient struct {
 	t      *testing.T
 	name   string
 	config *rest.Config
 	dynamic.Interface
 }
 
-// someone returns a user who may do nothing but what roles give to him and to everybody.
-func someone(t *testing.T, groups ...string) person {
+// newUser returns a user who may do nothing but what roles give to him and to everybody.
+func newUser(t *testing.T, groups ...string) userClient {
 	t.Helper()
-	name := unique("user")
-	return as(t, name, shared.ConfigFor(t, name, groups...))
+	name := uniqueName("user")
+	return clientFor(t, name, shared.ConfigFor(t, name, groups...))
 }
 
-func as(t *testing.T, name string, config *rest.Config) person {
+func clientFor(t *testing.T, name string, config *rest.Config) userClient {
 	t.Helper()
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return person{t, name, config, client}
+	return userClient{t, name, config, client}
 }
 
-func admin(t *testing.T) person {
+func admin(t *testing.T) userClient {
 	t.Helper()
-	return as(t, "berth-admin", shared.Config())
+	return clientFor(t, "berth-admin", shared.Config())
 }
 
-// names lists what a person sees.
-func (p person) names(ctx context.Context, what schema.GroupVersionResource, options metav1.ListOptions) ([]string, error) {
+// list lists what a person sees.
+func (p userClient) list(ctx context.Context, what schema.GroupVersionResource, options metav1.ListOptions) ([]string, error) {
 	list, err := p.Resource(what).List(ctx, options)
 	if err != nil {
 		return nil, err
@@ -78,11 +78,11 @@ func (p person) names(ctx context.Context, what schema.GroupVersionResource, opt
 	return out, nil
 }
 
-// sees waits until a person sees exactly these.
-func (p person) sees(what schema.GroupVersionResource, want ...string) {
+// waitForNames waits until a person sees exactly these.
+func (p userClient) waitForNames(what schema.GroupVersionResource, want ...string) {
 	p.t.Helper()
-	hubtest.Eventually(p.t, soon, func(ctx context.Context) error {
-		got, err := p.names(ctx, what, metav1.ListOptions{})
+	hubtest.Eventually(p.t, timeout, func(ctx context.Context) error {
+		got, err := p.list(ctx, what, metav1.ListOptions{})
 		if err == nil && !slices.Equal(got, want) {
 			err = fmt.Errorf("%s sees %s %v, want %v", p.name, what.Resource, got, want)
 		}
@@ -91,14 +91,14 @@ func (p person) sees(what schema.GroupVersionResource, want ...string) {
 }
 
 // kubectl runs kubectl as the person and returns what it prints, and how it failed.
-func (p person) kubectl(args ...string) (string, error) {
+func (p userClient) kubectl(args ...string) (string, error) {
 	p.t.Helper()
 	binary, err := hubtest.Binary(p.t.Context())
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	command := exec.CommandContext(p.t.Context(), binary, append([]string{"kubectl"}, args...)...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+shared.KubeconfigOf(p.t, p.config), "HOME="+p.t.TempDir())
+	command.Env = append(os.Environ(), "KUBECONFIG="+shared.WriteKubeconfig(p.t, p.config), "HOME="+p.t.TempDir())
 	out, err := command.CombinedOutput()
 	return string(out), err
 }
@@ -113,8 +113,8 @@ func columns(table string) [][]string {
 	return out
 }
 
-// store stores an object and removes it after the test.
-func store(t *testing.T, what schema.GroupVersionResource, object map[string]any) {
+// createObject stores an object and removes it after the test.
+func createObject(t *testing.T, what schema.GroupVersionResource, object map[string]any) {
 	t.Helper()
 	client := admin(t).Resource(what)
 	made, err := client.Create(t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
@@ -126,22 +126,22 @@ func store(t *testing.T, what schema.GroupVersionResource, object map[string]any
 	})
 }
 
-// set stores an exclusive set of a name of its own, with labels.
-func set(t *testing.T, prefix string, labels map[string]any) string {
+// createSet stores an exclusive set of a name of its own, with labels.
+func createSet(t *testing.T, prefix string, labels map[string]any) string {
 	t.Helper()
-	name := unique(prefix)
-	store(t, realSets, map[string]any{
+	name := uniqueName(prefix)
+	createObject(t, realSets, map[string]any{
 		"apiVersion": clusterv1beta2.SchemeGroupVersion.String(), "kind": "ManagedClusterSet",
 		"metadata": map[string]any{"name": name, "labels": labels},
 	})
 	return name
 }
 
-// member stores a cluster in a set.
-func member(t *testing.T, set string) string {
+// createClusterIn stores a cluster in a set.
+func createClusterIn(t *testing.T, set string) string {
 	t.Helper()
-	name := unique("cluster")
-	store(t, realClusters, map[string]any{
+	name := uniqueName("cluster")
+	createObject(t, realClusters, map[string]any{
 		"apiVersion": clusterv1.SchemeGroupVersion.String(), "kind": "ManagedCluster",
 		"metadata": map[string]any{"name": name, "labels": map[string]any{clusterv1beta2.ClusterSetLabel: set}},
 		"spec":     map[string]any{"hubAcceptsClient": true},
@@ -149,8 +149,8 @@ func member(t *testing.T, set string) string {
 	return name
 }
 
-// move puts a cluster into another set.
-func move(t *testing.T, cluster, set string) {
+// moveCluster puts a cluster into another set.
+func moveCluster(t *testing.T, cluster, set string) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, clusterv1beta2.ClusterSetLabel, set)
 	_, err := admin(t).Resource(realClusters).Patch(t.Context(), cluster, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{})
@@ -170,7 +170,7 @@ func grant(t *testing.T, to rbacv1.Subject, verb, resource string, names ...stri
 	t.Helper()
 	roles, bindings := shared.Client(t).RbacV1().ClusterRoles(), shared.Client(t).RbacV1().ClusterRoleBindings()
 	role, err := roles.Create(t.Context(), &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: unique("role")}, Rules: rules(verb, resource, names...),
+		ObjectMeta: metav1.ObjectMeta{Name: uniqueName("role")}, Rules: rules(verb, resource, names...),
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -192,16 +192,16 @@ func grant(t *testing.T, to rbacv1.Subject, verb, resource string, names ...stri
 	return role
 }
 
-func user(name string) rbacv1.Subject {
+func userSubject(name string) rbacv1.Subject {
 	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}
 }
 
-func group(name string) rbacv1.Subject {
+func groupSubject(name string) rbacv1.Subject {
 	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: name}
 }
 
-// amend changes what a role grants.
-func amend(t *testing.T, role *rbacv1.ClusterRole, rules []rbacv1.PolicyRule) {
+// updateRole changes what a role grants.
+func updateRole(t *testing.T, role *rbacv1.ClusterRole, rules []rbacv1.PolicyRule) {
 	t.Helper()
 	changed := role.DeepCopy()
 	changed.Rules, changed.ResourceVersion = rules, ""

@@ -22,8 +22,8 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// selected stores a cluster and a placement in the namespace default that selects it.
-func (o observer) selected(t *testing.T, cluster, placement string) {
+// createSelectedCluster stores a cluster and a placement in the namespace default that selects it.
+func (o observer) createSelectedCluster(t *testing.T, cluster, placement string) {
 	t.Helper()
 	for _, object := range []map[string]any{
 		{
@@ -49,8 +49,8 @@ func (o observer) selected(t *testing.T, cluster, placement string) {
 	}
 }
 
-// ask asks the views of a replica itself, not through the hub, for a part of a placement in the namespace default.
-func (r *replica) ask(ctx context.Context, t *testing.T, config *rest.Config, part string, header http.Header) (code int, body []byte) {
+// getPlacement asks the views of a replica itself, not through the hub, for a part of a placement in the namespace default.
+func (r *replica) getPlacement(ctx context.Context, t *testing.T, config *rest.Config, part string, header http.Header) (code int, body []byte) {
 	t.Helper()
 	to := rest.CopyConfig(config)
 	to.CAData, to.CAFile, to.Insecure = nil, "", true // a test of what is answered, not of who answers
@@ -72,55 +72,55 @@ func (r *replica) ask(ctx context.Context, t *testing.T, config *rest.Config, pa
 	return response.StatusCode, readAll(t, response)
 }
 
-// remembers returns an error unless a replica answers from the memory of the manager that decided.
-func (r *replica) remembers(ctx context.Context, t *testing.T, config *rest.Config, placement string) error {
+// checkRecorded returns an error unless a replica answers from the memory of the manager that decided.
+func (r *replica) checkRecorded(ctx context.Context, t *testing.T, config *rest.Config, placement string) error {
 	t.Helper()
 	var run explain.Explanation
-	if code, body := r.ask(ctx, t, config, placement+"/explanation", nil); code != http.StatusOK || json.Unmarshal(body, &run) != nil || run.Replayed || run.Selected != 1 {
+	if code, body := r.getPlacement(ctx, t, config, placement+"/explanation", nil); code != http.StatusOK || json.Unmarshal(body, &run) != nil || run.Replayed || run.Selected != 1 {
 		return fmt.Errorf("explanation: %d %s", code, body)
 	}
 	var past explain.History
-	if code, body := r.ask(ctx, t, config, placement+"/history", nil); code != http.StatusOK || json.Unmarshal(body, &past) != nil || len(past.Changes) == 0 {
+	if code, body := r.getPlacement(ctx, t, config, placement+"/history", nil); code != http.StatusOK || json.Unmarshal(body, &past) != nil || len(past.Changes) == 0 {
 		return fmt.Errorf("history: %d %s", code, body)
 	}
 	return nil
 }
 
-// TestEveryReplicaAnswersFromTheMemoryOfTheLeader asks two replicas, of which one leads, and goes on when that dies.
-func TestEveryReplicaAnswersFromTheMemoryOfTheLeader(t *testing.T) {
+// TestEveryReplicaAnswersFromTheRecordOfTheLeader asks two replicas, of which one leads, and goes on when that dies.
+func TestEveryReplicaAnswersFromTheRecordOfTheLeader(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manifests: viewconfig.Local()})
-	hub.AllowViews(t)
-	o := observe(t, hub)
-	election := hubtest.ManagerOptions{MayFail: true, Args: []string{
+	hub.GrantViews(t)
+	o := newObserver(t, hub)
+	election := hubtest.ManagerOptions{AllowErrors: true, Args: []string{
 		"--leader-elect=true", "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms",
 	}}
-	one, two := replicate(t, hub, election), replicate(t, hub, election)
-	hubtest.Eventually(t, soon, o.answered)
-	o.selected(t, "c1", "web")
+	one, two := startReplica(t, hub, election), startReplica(t, hub, election)
+	hubtest.Eventually(t, timeout, o.checkAnswers)
+	o.createSelectedCluster(t, "c1", "web")
 	for _, replica := range []*replica{one, two} {
-		hubtest.Eventually(t, soon, func(ctx context.Context) error { return replica.remembers(ctx, t, hub.Config(), "web") })
+		hubtest.Eventually(t, timeout, func(ctx context.Context) error { return replica.checkRecorded(ctx, t, hub.Config(), "web") })
 	}
 
 	jane := hub.ConfigFor(t, "jane")
 	forged := http.Header{"Berth-Caller": {base64.StdEncoding.EncodeToString([]byte(`{"username":"root","groups":["system:masters"]}`))}}
 	for _, replica := range []*replica{one, two} {
 		for name, header := range map[string]http.Header{"a user without a right": nil, "who names an administrator": forged} {
-			if code, body := replica.ask(t.Context(), t, jane, "web/explanation", header); code != http.StatusForbidden || !strings.Contains(string(body), `"jane\"`) && !strings.Contains(string(body), `\"jane\"`) {
+			if code, body := replica.getPlacement(t.Context(), t, jane, "web/explanation", header); code != http.StatusForbidden || !strings.Contains(string(body), `"jane\"`) && !strings.Contains(string(body), `\"jane\"`) {
 				t.Errorf("%s: %d %s, want it refused in the user's own name", name, code, body)
 			}
 		}
-		if code, body := replica.ask(t.Context(), t, hub.Config(), "none/history", nil); code != http.StatusNotFound {
+		if code, body := replica.getPlacement(t.Context(), t, hub.Config(), "none/history", nil); code != http.StatusNotFound {
 			t.Errorf("no such placement: %d %s", code, body)
 		}
 	}
 
 	leader, heir := one, two
-	if url, err := o.registered(t.Context()); err != nil || strings.Contains(url, two.Webhooks) {
+	if url, err := o.webhookURL(t.Context()); err != nil || strings.Contains(url, two.WebhookAddress) {
 		leader, heir = two, one
 	}
 	leader.Kill()
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
-		code, body := heir.ask(ctx, t, hub.Config(), "web/history", nil)
+	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
+		code, body := heir.getPlacement(ctx, t, hub.Config(), "web/history", nil)
 		switch code {
 		case http.StatusOK:
 			return nil

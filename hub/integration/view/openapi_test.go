@@ -31,7 +31,7 @@ func TestOpenAPIOfTheHubHasTheViewsInBothForms(t *testing.T) {
 	document := func(ctx context.Context, accept string) ([]byte, error) {
 		return client.RESTClient().Get().AbsPath("/openapi/v2").SetHeader("Accept", accept).Do(ctx).Raw()
 	}
-	hubtest.Eventually(t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
 		data, err := document(ctx, "application/json")
 		if err == nil && !strings.Contains(string(data), viewModel) {
 			err = errNotPublished
@@ -72,7 +72,7 @@ func TestOpenAPIOfTheHubHasTheViewsInBothForms(t *testing.T) {
 // TestKubectlUsesTheOpenAPIOfTheHub applies a List, which no other command needs the whole document for, and explains
 // and compares objects.
 func TestKubectlUsesTheOpenAPIOfTheHub(t *testing.T) {
-	name := unique("listed")
+	name := uniqueName("listed")
 	object := func(selector string) string {
 		return fmt.Sprintf(`{"apiVersion":"cluster.open-cluster-management.io/v1beta2","kind":"ManagedClusterSet","metadata":{"name":%q},
 			"spec":{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{"matchLabels":{"fleet":%q}}}}}`, name, selector)

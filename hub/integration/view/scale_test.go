@@ -23,7 +23,7 @@ import (
 // an administrator needs for the real sets.
 func TestManySetsAndRoles(t *testing.T) {
 	const sets, roles = 2000, 200
-	jane, root := someone(t), admin(t)
+	jane, root := newUser(t), admin(t)
 	name := func(i int) string { return fmt.Sprintf("many-%04d", i) }
 	var want []string
 	for role := range roles {
@@ -34,9 +34,9 @@ func TestManySetsAndRoles(t *testing.T) {
 			}
 		}
 		want = append(want, names...)
-		grant(t, user(jane.name), "create", "managedclustersets/bind", names...)
+		grant(t, userSubject(jane.name), "create", "managedclustersets/bind", names...)
 	}
-	each(t, sets, func(ctx context.Context, i int) error {
+	parallelFor(t, sets, func(ctx context.Context, i int) error {
 		_, err := root.Resource(realSets).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": clusterv1beta2.SchemeGroupVersion.String(), "kind": "ManagedClusterSet",
 			"metadata": map[string]any{"name": name(i)},
@@ -44,11 +44,11 @@ func TestManySetsAndRoles(t *testing.T) {
 		return err
 	})
 	t.Cleanup(func() {
-		each(t, sets, func(ctx context.Context, i int) error {
+		parallelFor(t, sets, func(ctx context.Context, i int) error {
 			return root.Resource(realSets).Delete(ctx, name(i), metav1.DeleteOptions{})
 		})
 	})
-	jane.sees(setViews, want...)
+	jane.waitForNames(setViews, want...)
 
 	measure := func(list func() (int, error)) time.Duration {
 		t.Helper()
@@ -63,21 +63,21 @@ func TestManySetsAndRoles(t *testing.T) {
 		return best
 	}
 	stored := measure(func() (int, error) {
-		got, err := root.names(t.Context(), realSets, metav1.ListOptions{})
+		got, err := root.list(t.Context(), realSets, metav1.ListOptions{})
 		return len(got), err
 	})
 	seen := measure(func() (int, error) {
-		got, err := jane.names(t.Context(), setViews, metav1.ListOptions{})
+		got, err := jane.list(t.Context(), setViews, metav1.ListOptions{})
 		return len(got), err
 	})
 	t.Logf("all %d real sets: %s, the %d of them in sight: %s", sets, stored, len(want), seen)
 	if seen > stored {
 		t.Errorf("the view took %s, more than the %s of the real sets", seen, stored)
 	}
-	table := func(who person, what schema.GroupVersionResource) time.Duration {
+	table := func(who userClient, what schema.GroupVersionResource) time.Duration {
 		return measure(func() (int, error) {
 			out := &metav1.Table{}
-			client, err := rest.UnversionedRESTClientFor(plain(who.config))
+			client, err := rest.UnversionedRESTClientFor(unversionedConfig(who.config))
 			if err == nil {
 				err = client.Get().AbsPath("/apis", what.Group, what.Version, what.Resource).
 					SetHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").Do(t.Context()).Into(out)
@@ -91,23 +91,23 @@ func TestManySetsAndRoles(t *testing.T) {
 		t.Errorf("the view took %s as a table, more than the %s of the real sets", seen, stored)
 	}
 
-	role := grant(t, user(jane.name), "get", "managedclustersets", name(1))
+	role := grant(t, userSubject(jane.name), "get", "managedclustersets", name(1))
 	began := time.Now()
-	jane.sees(setViews, slices.Sorted(slices.Values(append(want, name(1))))...)
+	jane.waitForNames(setViews, slices.Sorted(slices.Values(append(want, name(1))))...)
 	t.Logf("a changed role showed after %s", time.Since(began))
-	amend(t, role, []rbacv1.PolicyRule{})
-	jane.sees(setViews, want...)
+	updateRole(t, role, []rbacv1.PolicyRule{})
+	jane.waitForNames(setViews, want...)
 }
 
-// plain completes a client configuration for requests by path.
-func plain(config *rest.Config) *rest.Config {
+// unversionedConfig completes a client configuration for requests by path.
+func unversionedConfig(config *rest.Config) *rest.Config {
 	out := rest.CopyConfig(config)
 	out.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	return out
 }
 
-// each does something for every number below n, several at a time.
-func each(t *testing.T, n int, do func(ctx context.Context, i int) error) {
+// parallelFor does something for every number below n, several at a time.
+func parallelFor(t *testing.T, n int, do func(ctx context.Context, i int) error) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	workqueue.ParallelizeUntil(ctx, 16, n, func(i int) {

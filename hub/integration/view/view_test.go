@@ -22,18 +22,18 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// TestASetsUserFindsIt is the proposal's scenario: one who may bind a set finds out which, with kubectl and nothing else.
-func TestASetsUserFindsIt(t *testing.T) {
-	jane := someone(t)
-	dev, test := set(t, "dev", nil), set(t, "test", nil)
-	set(t, "prod", nil)
-	grant(t, user(jane.name), "create", "managedclustersets/bind", dev)
-	grant(t, user(jane.name), "get", "managedclustersets", test)
-	one := member(t, dev)
-	jane.sees(setViews, dev, test)
-	jane.sees(clusterViews, one)
+// TestAUserListsTheSetsThatItMayBind is the proposal's scenario: one who may bind a set finds out which, with kubectl and nothing else.
+func TestAUserListsTheSetsThatItMayBind(t *testing.T) {
+	jane := newUser(t)
+	dev, test := createSet(t, "dev", nil), createSet(t, "test", nil)
+	createSet(t, "prod", nil)
+	grant(t, userSubject(jane.name), "create", "managedclustersets/bind", dev)
+	grant(t, userSubject(jane.name), "get", "managedclustersets", test)
+	one := createClusterIn(t, dev)
+	jane.waitForNames(setViews, dev, test)
+	jane.waitForNames(clusterViews, one)
 	for name, empty := range map[string]string{dev: "False", test: "True"} {
-		jane.eventually(setViews, name, func(set *unstructured.Unstructured) bool {
+		jane.waitForObject(setViews, name, func(set *unstructured.Unstructured) bool {
 			conditions, _, _ := unstructured.NestedSlice(set.Object, "status", "conditions")
 			return len(conditions) == 1 && conditions[0].(map[string]any)["status"] == empty
 		})
@@ -64,10 +64,10 @@ func TestASetsUserFindsIt(t *testing.T) {
 	}
 }
 
-// eventually waits until an object is as wanted.
-func (p person) eventually(what schema.GroupVersionResource, name string, is func(*unstructured.Unstructured) bool) {
+// waitForObject waits until an object is as wanted.
+func (p userClient) waitForObject(what schema.GroupVersionResource, name string, is func(*unstructured.Unstructured) bool) {
 	p.t.Helper()
-	hubtest.Eventually(p.t, soon, func(ctx context.Context) error {
+	hubtest.Eventually(p.t, timeout, func(ctx context.Context) error {
 		object, err := p.Resource(what).Get(ctx, name, metav1.GetOptions{})
 		if err == nil && !is(object) {
 			err = fmt.Errorf("%s is not as wanted: %v", name, object.Object)
@@ -77,7 +77,7 @@ func (p person) eventually(what schema.GroupVersionResource, name string, is fun
 }
 
 func TestPlainNamesMeanTheRealObjects(t *testing.T) {
-	name := set(t, "plain", nil)
+	name := createSet(t, "plain", nil)
 	for _, resource := range []string{"managedclustersets", "managedclusterset", "mclset"} {
 		out, err := admin(t).kubectl("get", resource, name, "-o", "jsonpath={.apiVersion}")
 		if err != nil || out != "cluster.open-cluster-management.io/v1beta2" {
@@ -94,10 +94,10 @@ func TestPlainNamesMeanTheRealObjects(t *testing.T) {
 	}
 }
 
-func TestAStrangerSeesNothing(t *testing.T) {
-	stranger, dev := someone(t), set(t, "dev", map[string]any{"secret": "yes"})
-	one := member(t, dev)
-	admin(t).eventually(clusterViews, one, func(*unstructured.Unstructured) bool { return true })
+func TestAUserWithoutRolesSeesNothing(t *testing.T) {
+	stranger, dev := newUser(t), createSet(t, "dev", map[string]any{"secret": "yes"})
+	one := createClusterIn(t, dev)
+	admin(t).waitForObject(clusterViews, one, func(*unstructured.Unstructured) bool { return true })
 	for _, options := range []metav1.ListOptions{
 		{},
 		{LabelSelector: "secret=yes"},
@@ -130,13 +130,13 @@ func TestAStrangerSeesNothing(t *testing.T) {
 	}
 }
 
-func TestSelectorsChooseFromWhatIsInSight(t *testing.T) {
-	jane := someone(t)
-	a := set(t, "a", map[string]any{"colour": "red"})
-	b := set(t, "b", map[string]any{"colour": "blue"})
-	hidden := set(t, "c", map[string]any{"colour": "red"})
-	grant(t, user(jane.name), "get", "managedclustersets", a, b)
-	jane.sees(setViews, a, b)
+func TestSelectorsApplyToVisibleObjects(t *testing.T) {
+	jane := newUser(t)
+	a := createSet(t, "a", map[string]any{"colour": "red"})
+	b := createSet(t, "b", map[string]any{"colour": "blue"})
+	hidden := createSet(t, "c", map[string]any{"colour": "red"})
+	grant(t, userSubject(jane.name), "get", "managedclustersets", a, b)
+	jane.waitForNames(setViews, a, b)
 	for selector, want := range map[metav1.ListOptions][]string{
 		{LabelSelector: "colour=red"}:              {a},
 		{LabelSelector: "colour!=red"}:             {b},
@@ -145,12 +145,12 @@ func TestSelectorsChooseFromWhatIsInSight(t *testing.T) {
 		{FieldSelector: "metadata.name!=" + b}:     {a},
 		{FieldSelector: "metadata.name=" + hidden}: {},
 	} {
-		got, err := jane.names(t.Context(), setViews, selector)
+		got, err := jane.list(t.Context(), setViews, selector)
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%+v: %v, %v, want %v", selector, got, err, want)
 		}
 	}
-	if _, err := jane.names(t.Context(), setViews, metav1.ListOptions{FieldSelector: "spec.clusterSelector=x"}); !apierrors.IsBadRequest(err) {
+	if _, err := jane.list(t.Context(), setViews, metav1.ListOptions{FieldSelector: "spec.clusterSelector=x"}); !apierrors.IsBadRequest(err) {
 		t.Errorf("by a field that is none: %v", err)
 	}
 	first, err := jane.Resource(setViews).List(t.Context(), metav1.ListOptions{Limit: 1})
@@ -163,44 +163,44 @@ func TestSelectorsChooseFromWhatIsInSight(t *testing.T) {
 	}
 }
 
-func TestRolesCountAsRBACHasThem(t *testing.T) {
-	crew := unique("crew")
-	jane := someone(t, crew)
-	dev, prod, other := set(t, "dev", nil), set(t, "prod", nil), set(t, "other", nil)
-	one, two, lone := member(t, dev), member(t, prod), member(t, other)
+func TestRolesAreReadAsRBACReadsThem(t *testing.T) {
+	crew := uniqueName("crew")
+	jane := newUser(t, crew)
+	dev, prod, other := createSet(t, "dev", nil), createSet(t, "prod", nil), createSet(t, "other", nil)
+	one, two, lone := createClusterIn(t, dev), createClusterIn(t, prod), createClusterIn(t, other)
 	namespace := shared.Namespace(t)
 
-	grant(t, group(crew), "get", "managedclustersets", dev)
-	jane.sees(setViews, dev)
-	jane.sees(clusterViews, one)
-	role := grant(t, user(jane.name), "create", "managedclustersets/bind", prod)
-	jane.sees(setViews, dev, prod)
-	jane.sees(clusterViews, one, two)
-	amend(t, role, rules("get", "managedclusters", lone))
-	jane.sees(setViews, dev)
-	jane.sees(clusterViews, one, lone)
-	amend(t, role, nil)
-	jane.sees(clusterViews, one)
-	move(t, one, other)
-	jane.sees(clusterViews)
-	move(t, two, dev)
-	jane.sees(clusterViews, two)
+	grant(t, groupSubject(crew), "get", "managedclustersets", dev)
+	jane.waitForNames(setViews, dev)
+	jane.waitForNames(clusterViews, one)
+	role := grant(t, userSubject(jane.name), "create", "managedclustersets/bind", prod)
+	jane.waitForNames(setViews, dev, prod)
+	jane.waitForNames(clusterViews, one, two)
+	updateRole(t, role, rules("get", "managedclusters", lone))
+	jane.waitForNames(setViews, dev)
+	jane.waitForNames(clusterViews, one, lone)
+	updateRole(t, role, nil)
+	jane.waitForNames(clusterViews, one)
+	moveCluster(t, one, other)
+	jane.waitForNames(clusterViews)
+	moveCluster(t, two, dev)
+	jane.waitForNames(clusterViews, two)
 
 	// What the owner of a namespace can write reaches nothing beyond it.
-	all := grant(t, user("somebody-else"), "get", "managedclustersets")
+	all := grant(t, userSubject("somebody-else"), "get", "managedclustersets")
 	_, err := shared.Client(t).RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "widening"}, Subjects: []rbacv1.Subject{user(jane.name)},
+		ObjectMeta: metav1.ObjectMeta{Name: "widening"}, Subjects: []rbacv1.Subject{userSubject(jane.name)},
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: all.Name},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	grant(t, user(jane.name), "get", "managedclustersets", prod) // seen after the binding was
-	jane.sees(setViews, dev, prod)
+	grant(t, userSubject(jane.name), "get", "managedclustersets", prod) // seen after the binding was
+	jane.waitForNames(setViews, dev, prod)
 }
 
 func TestServiceAccountsAndImpersonation(t *testing.T) {
-	namespace, dev := shared.Namespace(t), set(t, "dev", nil)
+	namespace, dev := shared.Namespace(t), createSet(t, "dev", nil)
 	accounts := shared.Client(t).CoreV1().ServiceAccounts(namespace)
 	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "placement"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -211,26 +211,26 @@ func TestServiceAccountsAndImpersonation(t *testing.T) {
 	}
 	config := rest.AnonymousClientConfig(shared.Config())
 	config.BearerToken = token.Status.Token
-	account := as(t, "the account", config)
+	account := clientFor(t, "the account", config)
 	grant(t, rbacv1.Subject{Kind: "ServiceAccount", Namespace: namespace, Name: "placement"}, "create", "managedclustersets/bind", dev)
-	account.sees(setViews, dev)
+	account.waitForNames(setViews, dev)
 
 	acting := shared.Config()
 	acting.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + namespace + ":placement"}
-	as(t, "who acts for it", acting).sees(setViews, dev)
-	acting.Impersonate = rest.ImpersonationConfig{UserName: unique("user")}
-	as(t, "who acts for a stranger", acting).sees(setViews)
-	jane := someone(t)
+	clientFor(t, "who acts for it", acting).waitForNames(setViews, dev)
+	acting.Impersonate = rest.ImpersonationConfig{UserName: uniqueName("user")}
+	clientFor(t, "who acts for a stranger", acting).waitForNames(setViews)
+	jane := newUser(t)
 	forbidden := rest.CopyConfig(jane.config)
 	forbidden.Impersonate = rest.ImpersonationConfig{UserName: "root", Groups: []string{"system:masters"}}
-	if _, err := as(t, "jane as root", forbidden).names(t.Context(), setViews, metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := clientFor(t, "jane as root", forbidden).list(t.Context(), setViews, metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("a stranger as an administrator: %v", err)
 	}
 }
 
 func TestViewsAreReadOnly(t *testing.T) {
-	dev, jane := set(t, "dev", nil), someone(t)
-	for who, want := range map[person]func(error) bool{jane: apierrors.IsForbidden, admin(t): apierrors.IsMethodNotSupported} {
+	dev, jane := createSet(t, "dev", nil), newUser(t)
+	for who, want := range map[userClient]func(error) bool{jane: apierrors.IsForbidden, admin(t): apierrors.IsMethodNotSupported} {
 		client := who.Resource(setViews)
 		object := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": setViews.GroupVersion().String(), "kind": "ManagedClusterSet", "metadata": map[string]any{"name": dev},
@@ -247,8 +247,8 @@ func TestViewsAreReadOnly(t *testing.T) {
 	}
 }
 
-// TestNobodyComesInByTheBackDoor calls the server itself, not through the hub, and says that it is an administrator.
-func TestNobodyComesInByTheBackDoor(t *testing.T) {
+// TestForgedHeadersAreIgnored calls the server itself, not through the hub, and says that it is an administrator.
+func TestForgedHeadersAreIgnored(t *testing.T) {
 	registration, err := admin(t).Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}).
 		Get(t.Context(), "v1.view.cluster.open-cluster-management.io", metav1.GetOptions{})
 	if err != nil {
@@ -258,7 +258,7 @@ func TestNobodyComesInByTheBackDoor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	jane := someone(t)
+	jane := newUser(t)
 	certificate, err := tls.X509KeyPair(jane.config.CertData, jane.config.KeyData)
 	if err != nil {
 		t.Fatal(err)
@@ -297,4 +297,4 @@ func TestNobodyComesInByTheBackDoor(t *testing.T) {
 	}
 }
 
-func anything(*unstructured.Unstructured) bool { return true }
+func anyObject(*unstructured.Unstructured) bool { return true }

@@ -28,10 +28,10 @@ func readAll(t *testing.T, response *http.Response) []byte {
 	return out
 }
 
-// wants takes the next events of a watch.
-func wants(t *testing.T, w watch.Interface, want ...string) {
+// expectEvents takes the next events of a watch.
+func expectEvents(t *testing.T, w watch.Interface, want ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	for _, want := range want {
 		select {
@@ -44,44 +44,44 @@ func wants(t *testing.T, w watch.Interface, want ...string) {
 				t.Fatalf("event %s, want %s", got, want)
 			}
 		case <-ctx.Done():
-			t.Fatalf("no event within %s, want %s", soon, want)
+			t.Fatalf("no event within %s, want %s", timeout, want)
 		}
 	}
 }
 
 func TestWatchFollowsRolesAndMembership(t *testing.T) {
-	jane := someone(t)
-	dev, hidden := set(t, "dev", nil), set(t, "hidden", nil)
-	one, two := member(t, dev), member(t, hidden)
-	admin(t).eventually(clusterViews, two, anything)
-	role := grant(t, user(jane.name), "get", "managedclusters", one)
-	jane.sees(clusterViews, one)
+	jane := newUser(t)
+	dev, hidden := createSet(t, "dev", nil), createSet(t, "hidden", nil)
+	one, two := createClusterIn(t, dev), createClusterIn(t, hidden)
+	admin(t).waitForObject(clusterViews, two, anyObject)
+	role := grant(t, userSubject(jane.name), "get", "managedclusters", one)
+	jane.waitForNames(clusterViews, one)
 	list, err := jane.Resource(clusterViews).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	amend(t, role, rules("get", "managedclusters", two))
+	updateRole(t, role, rules("get", "managedclusters", two))
 	w, err := jane.Resource(clusterViews).Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Stop()
-	wants(t, w, "DELETED "+one, "ADDED "+two)
-	amend(t, role, rules("get", "managedclustersets", dev))
-	wants(t, w, "ADDED "+one, "DELETED "+two)
-	move(t, two, dev)
-	wants(t, w, "ADDED "+two)
-	move(t, one, hidden)
-	wants(t, w, "DELETED "+one)
+	expectEvents(t, w, "DELETED "+one, "ADDED "+two)
+	updateRole(t, role, rules("get", "managedclustersets", dev))
+	expectEvents(t, w, "ADDED "+one, "DELETED "+two)
+	moveCluster(t, two, dev)
+	expectEvents(t, w, "ADDED "+two)
+	moveCluster(t, one, hidden)
+	expectEvents(t, w, "DELETED "+one)
 	if err := admin(t).Resource(realClusters).Delete(t.Context(), two, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, w, "DELETED "+two)
+	expectEvents(t, w, "DELETED "+two)
 }
 
 func TestWatchFromTooLongAgoIsGone(t *testing.T) {
 	for _, version := range []string{"1", "9000000000000000000"} {
-		_, err := someone(t).Resource(setViews).Watch(t.Context(), metav1.ListOptions{ResourceVersion: version})
+		_, err := newUser(t).Resource(setViews).Watch(t.Context(), metav1.ListOptions{ResourceVersion: version})
 		if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 			t.Errorf("from %s: %v, want 410", version, err)
 		}
@@ -90,11 +90,11 @@ func TestWatchFromTooLongAgoIsGone(t *testing.T) {
 
 // TestInformers lets client-go keep two caches of what two people see, whose rights change under way.
 func TestInformers(t *testing.T) {
-	jane, root := someone(t), admin(t)
-	sets := []string{set(t, "i", nil), set(t, "i", nil), set(t, "i", nil)}
-	root.eventually(setViews, sets[2], anything)
-	role := grant(t, user(jane.name), "get", "managedclustersets", sets[0])
-	jane.sees(setViews, sets[0])
+	jane, root := newUser(t), admin(t)
+	sets := []string{createSet(t, "i", nil), createSet(t, "i", nil), createSet(t, "i", nil)}
+	root.waitForObject(setViews, sets[2], anyObject)
+	role := grant(t, userSubject(jane.name), "get", "managedclustersets", sets[0])
+	jane.waitForNames(setViews, sets[0])
 	hers := dynamicinformer.NewDynamicSharedInformerFactory(jane, 0).ForResource(setViews).Informer()
 	var mu sync.Mutex
 	told := map[string]bool{}
@@ -116,7 +116,7 @@ func TestInformers(t *testing.T) {
 	go hers.RunWithContext(t.Context())
 	has := func(want ...string) {
 		t.Helper()
-		hubtest.Eventually(t, soon, func(context.Context) error {
+		hubtest.Eventually(t, timeout, func(context.Context) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if got := slices.Sorted(maps.Keys(told)); !slices.Equal(got, want) || len(hers.GetStore().List()) != len(want) {
@@ -126,9 +126,9 @@ func TestInformers(t *testing.T) {
 		})
 	}
 	has(sets[0])
-	amend(t, role, rules("get", "managedclustersets", sets...))
+	updateRole(t, role, rules("get", "managedclustersets", sets...))
 	has(sets...)
-	amend(t, role, rules("create", "managedclustersets/bind", sets[1]))
+	updateRole(t, role, rules("create", "managedclustersets/bind", sets[1]))
 	has(sets[1])
 	if err := root.Resource(realSets).Delete(t.Context(), sets[1], metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ type demoFlags struct {
 	keep     bool
 }
 
-func demoCommand(wiring Wiring) *cobra.Command {
+func demoCommand(wiring Config) *cobra.Command {
 	var flags demoFlags
 	command := &cobra.Command{
 		Use:   "demo",
@@ -49,7 +49,7 @@ func demoCommand(wiring Wiring) *cobra.Command {
 }
 
 // run shows the examples on a hub of its own. The folder of a hub that failed is left, since its log tells why.
-func (f *demoFlags) run(command *cobra.Command, wiring Wiring) error {
+func (f *demoFlags) run(command *cobra.Command, wiring Config) error {
 	steps, err := f.steps()
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (f *demoFlags) steps() ([]scenario.Step, error) {
 }
 
 // play starts the hub, shows the examples and stops the hub.
-func (f *demoFlags) play(ctx context.Context, command *cobra.Command, dir string, wiring Wiring, steps []scenario.Step) error {
+func (f *demoFlags) play(ctx context.Context, command *cobra.Command, dir string, wiring Config, steps []scenario.Step) error {
 	out, clock := command.OutOrStdout(), clock.RealClock{}
 	began := clock.Now()
 	serve := serveFlags{dataDir: dir, noFsync: true}

@@ -60,7 +60,7 @@ func (f *kubeconfigFlags) run(command *cobra.Command) error {
 		}
 		path = f.user + ".kubeconfig"
 	}
-	kubeconfig := hub.Kubeconfig{DataDir: f.dataDir, Path: path, Identity: hub.Identity{User: f.user, Groups: f.groups}, For: f.life}
+	kubeconfig := hub.Kubeconfig{DataDir: f.dataDir, Path: path, Identity: hub.Identity{User: f.user, Groups: f.groups}, Lifetime: f.life}
 	end, err := kubeconfig.Write(clock.RealClock{})
 	if err != nil {
 		return err

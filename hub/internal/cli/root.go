@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Wiring is what main plugs into the hub.
-type Wiring struct {
+// Config is what main plugs into the hub.
+type Config struct {
 	// Manifests are Berth's resource definitions and roles.
 	Manifests []fs.FS
 	// Manager readies Berth's manager; nil runs a control plane alone.
@@ -40,7 +40,7 @@ type Manager struct {
 }
 
 // Command returns berth-hub itself, which serves, and its subcommands.
-func Command(wiring Wiring) *cobra.Command {
+func Command(wiring Config) *cobra.Command {
 	root := serveCommand(wiring)
 	root.AddCommand(demoCommand(wiring), kubectlCommand(), kubeconfigCommand(), versionCommand())
 	root.SilenceUsage = true

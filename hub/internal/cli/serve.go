@@ -41,7 +41,7 @@ type serveFlags struct {
 	withStdin bool
 }
 
-func serveCommand(wiring Wiring) *cobra.Command {
+func serveCommand(wiring Config) *cobra.Command {
 	var flags serveFlags
 	command := &cobra.Command{
 		Use:   "berth-hub",
@@ -74,7 +74,7 @@ func serveCommand(wiring Wiring) *cobra.Command {
 
 // serve runs a hub until a signal, the end of standard input if so asked, or a
 // failure. A second signal ends the process at once.
-func (f *serveFlags) serve(command *cobra.Command, wiring Wiring) error {
+func (f *serveFlags) serve(command *cobra.Command, wiring Config) error {
 	ctx, stop := signal.NotifyContext(command.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
@@ -112,7 +112,7 @@ func (f *serveFlags) serve(command *cobra.Command, wiring Wiring) error {
 	return running.Wait()
 }
 
-func (f *serveFlags) options(ctx context.Context, command *cobra.Command, wiring Wiring) (hub.Options, error) {
+func (f *serveFlags) options(ctx context.Context, command *cobra.Command, wiring Config) (hub.Options, error) {
 	opts := hub.Options{
 		DataDir:         f.dataDir,
 		Port:            f.port,

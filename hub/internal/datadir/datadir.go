@@ -27,8 +27,8 @@ const (
 	portFile = "port"
 )
 
-// HeldError says that another hub is using the folder.
-type HeldError struct {
+// LockedError says that another hub is using the folder.
+type LockedError struct {
 	// Path is the folder.
 	Path string
 	// PID is the process that holds it, or 0 when it has not said so yet.
@@ -36,7 +36,7 @@ type HeldError struct {
 }
 
 // Error names the folder, the holder, and the two ways out.
-func (e *HeldError) Error() string {
+func (e *LockedError) Error() string {
 	holder := "another process"
 	if e.PID != 0 {
 		holder = "process " + strconv.Itoa(e.PID)
@@ -52,7 +52,7 @@ type Dir struct {
 }
 
 // Open creates the folder if needed, makes sure that the hub can write there and
-// that other users cannot read it, and locks it. It returns a *HeldError when
+// that other users cannot read it, and locks it. It returns a *LockedError when
 // another hub has it.
 func Open(path string) (*Dir, error) {
 	path, err := filepath.Abs(path)
@@ -60,24 +60,24 @@ func Open(path string) (*Dir, error) {
 		return nil, fmt.Errorf("resolving data folder %q: %w", path, err)
 	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return nil, refusal(path, err)
+		return nil, openError(path, err)
 	}
-	if err := tighten(path); err != nil {
+	if err := restrictAccess(path); err != nil {
 		return nil, err
 	}
 	lock, err := os.OpenFile(filepath.Join(path, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, refusal(path, err)
+		return nil, openError(path, err)
 	}
 	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		held := &HeldError{Path: path, PID: holder(lock)}
+		held := &LockedError{Path: path, PID: lockHolder(lock)}
 		_ = lock.Close() // nothing was written through it
 		return nil, held
 	}
 	dir := &Dir{path: path, lock: lock}
 	if err == nil {
-		err = dir.sign()
+		err = dir.writePID()
 	}
 	if err != nil {
 		dir.Close()
@@ -96,8 +96,8 @@ func (d *Dir) Path(elem ...string) string {
 	return filepath.Join(append([]string{d.path}, elem...)...)
 }
 
-// sign leaves our process id in the lock file for whoever is refused.
-func (d *Dir) sign() error {
+// writePID leaves our process id in the lock file for whoever is refused.
+func (d *Dir) writePID() error {
 	if err := d.lock.Truncate(0); err != nil {
 		return fmt.Errorf("clearing the lock file: %w", err)
 	}
@@ -107,7 +107,7 @@ func (d *Dir) sign() error {
 	return nil
 }
 
-func holder(lock *os.File) int {
+func lockHolder(lock *os.File) int {
 	text := make([]byte, 32)
 	n, _ := lock.ReadAt(text, 0) // a short read is the usual end of file
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text[:n])))
@@ -117,8 +117,8 @@ func holder(lock *os.File) int {
 	return pid
 }
 
-// refusal says what keeps the hub out of its folder and what to do about it.
-func refusal(path string, err error) error {
+// openError says what keeps the hub out of its folder and what to do about it.
+func openError(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("data folder %s is not writable by user %d; change its permissions or choose another folder: %w", path, os.Getuid(), err)

@@ -34,7 +34,7 @@ func TestOpenKeepsASecondHubOut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data")
 	first := open(t, path)
 	_, err := Open(path)
-	var held *HeldError
+	var held *LockedError
 	if !errors.As(err, &held) {
 		t.Fatalf("Open = %v, want a HeldError", err)
 	}

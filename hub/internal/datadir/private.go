@@ -10,31 +10,31 @@ import (
 
 // private is the mode of the folder: it holds the keys of the hub's authorities, the administrator's among them.
 const (
-	private = 0o700
-	others  = 0o077
+	privateMode    = 0o700
+	otherUsersMode = 0o077
 )
 
-// tighten makes a hub's folder private. A folder that other users may enter, and that holds something else than a hub's data,
+// restrictAccess makes a hub's folder private. A folder that other users may enter, and that holds something else than a hub's data,
 // is refused: it may be a home folder, or /tmp.
-func tighten(path string) error {
+func restrictAccess(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
-		return refusal(path, err)
+		return openError(path, err)
 	}
-	if info.Mode().Perm()&others != 0 {
-		if err := closeOff(path, info.Mode()); err != nil {
+	if info.Mode().Perm()&otherUsersMode != 0 {
+		if err := removeOtherAccess(path, info.Mode()); err != nil {
 			return err
 		}
 	}
 	for _, folder := range []string{EtcdFolder, PKIFolder} {
-		if err := os.Chmod(filepath.Join(path, folder), private); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Chmod(filepath.Join(path, folder), privateMode); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("closing %s to other users: %w", filepath.Join(path, folder), err)
 		}
 	}
 	return nil
 }
 
-func closeOff(path string, mode fs.FileMode) error {
+func removeOtherAccess(path string, mode fs.FileMode) error {
 	fit, err := usedByHub(path)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func closeOff(path string, mode fs.FileMode) error {
 		return fmt.Errorf("data folder %s is open to other users (mode %#o) and holds other files than a hub's; "+
 			"choose another folder, or close this one with chmod 700", path, mode.Perm())
 	}
-	if err := os.Chmod(path, private); err != nil {
+	if err := os.Chmod(path, privateMode); err != nil {
 		return fmt.Errorf("data folder %s is open to other users (mode %#o) and cannot be closed; "+
 			"choose another folder, or let its owner run chmod 700: %w", path, mode.Perm(), err)
 	}
@@ -54,7 +54,7 @@ func closeOff(path string, mode fs.FileMode) error {
 func usedByHub(path string) (bool, error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return false, refusal(path, err)
+		return false, openError(path, err)
 	}
 	if len(entries) == 0 {
 		return true, nil

@@ -35,7 +35,7 @@ func Show(ctx context.Context, out io.Writer, colour bool, config *rest.Config, 
 			return err
 		}
 	}
-	fleet, err := hub.Settled(ctx)
+	fleet, err := hub.WaitUntilDecided(ctx)
 	if err != nil {
 		return err
 	}

@@ -99,7 +99,7 @@ func (d *drill) change(
 		return nil, fmt.Errorf("changing the taints of %s: %w", cluster.Name, err)
 	}
 	moves.first(d.clock.After(firstMove))
-	after, err := d.hub.Settled(ctx)
+	after, err := d.hub.WaitUntilDecided(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (d *drill) change(
 }
 
 // report prints what became of a placement when a cluster changed.
-func (d *drill) report(cluster string, before, after scenario.Decided, took time.Duration) {
+func (d *drill) report(cluster string, before, after scenario.DecidedPlacement, took time.Duration) {
 	gone, come := minus(before.Selected(), after.Selected()), minus(after.Selected(), before.Selected())
 	name := after.Key().String()
 	if len(gone)+len(come) == 0 {
@@ -132,7 +132,7 @@ func (d *drill) report(cluster string, before, after scenario.Decided, took time
 }
 
 // unmoved says why a change of a cluster moved nothing.
-func unmoved(cluster string, after scenario.Decided) string {
+func unmoved(cluster string, after scenario.DecidedPlacement) string {
 	if after.Result == nil {
 		return "stays as it is"
 	}
@@ -145,9 +145,9 @@ func unmoved(cluster string, after scenario.Decided) string {
 	switch {
 	case v.Code == verdict.Selected && len(trace.Snapshot.Cluster(id).Object.Spec.Taints) > 0:
 		return "keeps " + cluster + ", as it tolerates the taint"
-	case v.Code.In():
+	case v.Code.IsSelected():
 		return "keeps " + cluster
-	case v.Code == verdict.Beaten && trace.Program.Scores(program.Steady):
+	case v.Code == verdict.Outranked && trace.Program.HasPrioritizer(program.Steady):
 		return "keeps what it has (Steady); " + cluster + ": " + why(v)
 	default:
 		return "stays as it is; " + cluster + ": " + why(v)

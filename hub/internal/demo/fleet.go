@@ -94,7 +94,7 @@ func labels(cluster *clusterv1.ManagedCluster) string {
 func short(key string) string { return key[strings.LastIndex(key, "/")+1:] }
 
 // placement prints what a placement asks for and what it gets.
-func (p *page) placement(d scenario.Decided) {
+func (p *page) placement(d scenario.DecidedPlacement) {
 	p.heading(d.Key().String(), cmp.Or(d.Placement.Annotations[descriptionAnnotation], asks(d.Placement)))
 	satisfied := d.Condition(clusterv1beta1.PlacementConditionSatisfied)
 	text, look := satisfied.Reason, green
@@ -149,7 +149,7 @@ func falls(trace *engine.Trace) []fall {
 	var out []fall
 	for id, cluster := range trace.Snapshot.Clusters() {
 		v := trace.Verdict(id)
-		if v.Code.In() {
+		if v.Code.IsSelected() {
 			continue
 		}
 		text := why(v)
@@ -179,7 +179,7 @@ func why(v verdict.Verdict) string {
 			text += ", no longer tolerated"
 		}
 		return text
-	case verdict.Cap:
+	case verdict.Constraint:
 		return argument.Constraint + " keeps it out"
 	case verdict.Wait:
 		return "waits to take over"

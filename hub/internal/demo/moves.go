@@ -110,7 +110,7 @@ func (m *moves) first(timeUp <-chan time.Time) {
 
 // until waits until the watch has shown the decisions of a placement as they are stored, and returns when they last
 // changed.
-func (m *moves) until(ctx context.Context, placement scenario.Decided) (time.Time, error) {
+func (m *moves) until(ctx context.Context, placement scenario.DecidedPlacement) (time.Time, error) {
 	want := placement.Selected()
 	for !slices.Equal(m.selected(placement.Key()), want) {
 		select {

@@ -9,14 +9,14 @@ import (
 
 var errNotEstablished = errors.New("not established yet")
 
-// namesError says that a definition's names clash with another's, which no
+// nameConflictError says that a definition's names clash with another's, which no
 // waiting mends.
-type namesError struct {
+type nameConflictError struct {
 	message string
 }
 
 // Error returns the API server's explanation.
-func (e *namesError) Error() string { return "names not accepted: " + e.message }
+func (e *nameConflictError) Error() string { return "names not accepted: " + e.message }
 
 // established returns nil once the API server has taken the definition in.
 func established(definition *unstructured.Unstructured) error {
@@ -30,7 +30,7 @@ func established(definition *unstructured.Unstructured) error {
 		switch {
 		case condition["type"] == "NamesAccepted" && condition["status"] == "False":
 			message, _ := condition["message"].(string)
-			return &namesError{message: message}
+			return &nameConflictError{message: message}
 		case condition["type"] == "Established" && condition["status"] == "True":
 			result = nil
 		}

@@ -25,10 +25,10 @@ const (
 	definitionGroup = "apiextensions.k8s.io"
 	clusterGroup    = "cluster.open-cluster-management.io"
 
-	// decideLimit is how long InstallDecided waits for the decision of one placement, and decideLimitAll for those of all. A
-	// placement that the manager is not to decide takes decideLimit.
-	decideLimit    = 5 * time.Second
-	decideLimitAll = 20 * time.Second
+	// decisionTimeout is how long InstallSequentially waits for the decision of one placement, and allDecisionsTimeout for those of all. A
+	// placement that the manager is not to decide takes decisionTimeout.
+	decisionTimeout     = 5 * time.Second
+	allDecisionsTimeout = 20 * time.Second
 )
 
 func definitionResource() schema.GroupVersionResource {
@@ -42,19 +42,19 @@ type installer struct {
 	mapper    meta.RESTMapper
 }
 
-// InstallDecided is Install where a manager runs: it stores a placement once the one before is decided, since what a placement
+// InstallSequentially is Install where a manager runs: it stores a placement once the one before is decided, since what a placement
 // selects depends on the decisions before it. So the same manifests give the same decisions on every new hub.
-func (s Set) InstallDecided(ctx context.Context, config *rest.Config) error {
-	return s.install(ctx, config, decideLimitAll)
+func (s Bundle) InstallSequentially(ctx context.Context, config *rest.Config) error {
+	return s.install(ctx, config, allDecisionsTimeout)
 }
 
 // Install applies the set and returns when everything in it is stored and every
 // custom resource in it is served and listed in discovery.
-func (s Set) Install(ctx context.Context, config *rest.Config) error {
+func (s Bundle) Install(ctx context.Context, config *rest.Config) error {
 	return s.install(ctx, config, 0)
 }
 
-func (s Set) install(ctx context.Context, config *rest.Config, wait time.Duration) error {
+func (s Bundle) install(ctx context.Context, config *rest.Config, wait time.Duration) error {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("creating a client: %w", err)
@@ -75,15 +75,15 @@ func (s Set) install(ctx context.Context, config *rest.Config, wait time.Duratio
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	for _, o := range s.others {
-		if err := i.applyMapped(ctx, waiting, o); err != nil {
+		if err := i.applyObject(ctx, waiting, o); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// applyMapped applies an object of a kind known to discovery. It waits for decisions until waiting ends.
-func (i *installer) applyMapped(ctx, waiting context.Context, o object) error {
+// applyObject applies an object of a kind known to discovery. It waits for decisions until waiting ends.
+func (i *installer) applyObject(ctx, waiting context.Context, o object) error {
 	kind := o.GroupVersionKind()
 	mapping, err := i.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
@@ -96,7 +96,7 @@ func (i *installer) applyMapped(ctx, waiting context.Context, o object) error {
 	if waiting.Err() == nil && o.GroupVersionKind().Group == clusterGroup && o.GetKind() == "Placement" {
 		return i.applyPlacement(ctx, waiting, o, mapping.Resource, namespace)
 	}
-	if !o.reported() {
+	if !o.isStatus() {
 		return i.apply(ctx, o, mapping.Resource, namespace)
 	}
 	_, err = i.client.Resource(mapping.Resource).Namespace(namespace).Get(ctx, o.GetName(), metav1.GetOptions{})
@@ -110,22 +110,22 @@ func (i *installer) applyMapped(ctx, waiting context.Context, o object) error {
 	return i.applyStatus(ctx, o, mapping.Resource, namespace)
 }
 
-// reported says whether the manifest holds what a cluster reports: the status of a ManagedCluster or a score. Installing it with
+// isStatus says whether the manifest holds what a cluster reports: the status of a ManagedCluster or a score. Installing it with
 // the object stands in for an agent. An object that is there already keeps its status, which its agent may have written since.
-func (o object) reported() bool {
+func (o object) isStatus() bool {
 	_, has := o.Object["status"]
 	kind := o.GroupVersionKind()
 	return has && kind.Group == clusterGroup && (kind.Kind == "ManagedCluster" || kind.Kind == "AddOnPlacementScore")
 }
 
-// applyPlacement applies a placement and waits until its conditions are about what is stored, until decideLimit has passed, or
+// applyPlacement applies a placement and waits until its conditions are about what is stored, until decisionTimeout has passed, or
 // until waiting ends.
 func (i *installer) applyPlacement(ctx, waiting context.Context, o object, resource schema.GroupVersionResource, namespace string) error {
 	if err := i.apply(ctx, o, resource, namespace); err != nil {
 		return err
 	}
 	seen := 0 // twice: the manager counts a decision for others a moment after it can be read
-	err := wait.PollUntilContextTimeout(waiting, pollInterval, decideLimit, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(waiting, pollInterval, decisionTimeout, true, func(ctx context.Context) (bool, error) {
 		stored, err := i.client.Resource(resource).Namespace(namespace).Get(ctx, o.GetName(), metav1.GetOptions{})
 		if err != nil {
 			return false, fmt.Errorf("reading %s: %w", o, err)
@@ -168,8 +168,8 @@ func (i *installer) apply(ctx context.Context, o object, resource schema.GroupVe
 func (i *installer) awaitServed(ctx context.Context, definitions []object) error {
 	var pending error
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
-		pending = i.served(ctx, definitions)
-		return pending == nil, terminal(pending)
+		pending = i.checkServed(ctx, definitions)
+		return pending == nil, permanentError(pending)
 	})
 	if err != nil && pending != nil {
 		return fmt.Errorf("waiting for custom resources to be served: %w: %w", err, pending)
@@ -177,8 +177,8 @@ func (i *installer) awaitServed(ctx context.Context, definitions []object) error
 	return err
 }
 
-// served returns what is still missing, and leaves a mapper that knows all kinds.
-func (i *installer) served(ctx context.Context, definitions []object) error {
+// checkServed returns what is still missing, and leaves a mapper that knows all kinds.
+func (i *installer) checkServed(ctx context.Context, definitions []object) error {
 	for _, definition := range definitions {
 		current, err := i.client.Resource(definitionResource()).Get(ctx, definition.GetName(), metav1.GetOptions{})
 		if err != nil {
@@ -194,15 +194,15 @@ func (i *installer) served(ctx context.Context, definitions []object) error {
 	}
 	i.mapper = restmapper.NewDiscoveryRESTMapper(groups)
 	for _, definition := range definitions {
-		if err := i.mapped(definition); err != nil {
+		if err := i.checkDiscovery(definition); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// mapped returns an error while discovery lacks a version of the definition.
-func (i *installer) mapped(definition object) error {
+// checkDiscovery returns an error while discovery lacks a version of the definition.
+func (i *installer) checkDiscovery(definition object) error {
 	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
@@ -228,9 +228,9 @@ func (o object) String() string {
 	return fmt.Sprintf("%s %s from %s", o.GetKind(), name, o.file)
 }
 
-// terminal returns the errors that waiting does not mend.
-func terminal(err error) error {
-	var refused *namesError
+// permanentError returns the errors that waiting does not mend.
+func permanentError(err error) error {
+	var refused *nameConflictError
 	if errors.As(err, &refused) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		return err
 	}

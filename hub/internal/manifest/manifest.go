@@ -22,8 +22,8 @@ import (
 // bufferSize is how far the decoder looks ahead to tell JSON from YAML.
 const bufferSize = 4096
 
-// Set is a parsed set of manifests.
-type Set struct {
+// Bundle is a parsed set of manifests.
+type Bundle struct {
 	definitions []object
 	others      []object
 }
@@ -37,7 +37,7 @@ type object struct {
 // Parse reads every *.yaml and *.yml below each file system, in the order of the
 // file systems and of the names in them. Of two definitions of one object the
 // later is applied later.
-func Parse(systems ...fs.FS) (Set, error) {
+func Parse(systems ...fs.FS) (Bundle, error) {
 	var objects []object
 	for _, files := range systems {
 		err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -49,21 +49,21 @@ func Parse(systems ...fs.FS) (Set, error) {
 			return err
 		})
 		if err != nil {
-			return Set{}, fmt.Errorf("reading manifests: %w", err)
+			return Bundle{}, fmt.Errorf("reading manifests: %w", err)
 		}
 	}
-	return sorted(objects), nil
+	return newBundle(objects), nil
 }
 
 // Split returns the definitions of custom resources, and everything else.
-func (s Set) Split() (definitions, others Set) {
-	return Set{definitions: s.definitions}, Set{others: s.others}
+func (s Bundle) Split() (definitions, others Bundle) {
+	return Bundle{definitions: s.definitions}, Bundle{others: s.others}
 }
 
-// sorted splits off the definitions and moves namespaces to the front, so that
+// newBundle splits off the definitions and moves namespaces to the front, so that
 // files need not be named in order.
-func sorted(objects []object) Set {
-	var set Set
+func newBundle(objects []object) Bundle {
+	var set Bundle
 	for _, o := range objects {
 		if o.GroupVersionKind().Group == definitionGroup {
 			set.definitions = append(set.definitions, o)

@@ -46,11 +46,11 @@ type Fleet struct {
 	Clusters []*clusterv1.ManagedCluster
 	Sets     []*clusterv1beta2.ManagedClusterSet
 	// Placements are by namespace, then name.
-	Placements []Decided
+	Placements []DecidedPlacement
 }
 
-// Decided is a placement with what is stored for it.
-type Decided struct {
+// DecidedPlacement is a placement with what is stored for it.
+type DecidedPlacement struct {
 	Placement *clusterv1beta1.Placement
 	Groups    []Group
 	// Result is what the engine decides from the fleet as it is; its trace says why. It is nil where the placement is
@@ -68,12 +68,12 @@ type Group struct {
 }
 
 // Key names the placement.
-func (d Decided) Key() fleet.Key {
+func (d DecidedPlacement) Key() fleet.Key {
 	return fleet.Key{Namespace: d.Placement.Namespace, Name: d.Placement.Name}
 }
 
 // Selected returns the names of the clusters in all groups, by name.
-func (d Decided) Selected() []string {
+func (d DecidedPlacement) Selected() []string {
 	var out []string
 	for _, group := range d.Groups {
 		out = append(out, group.Clusters...)
@@ -83,7 +83,7 @@ func (d Decided) Selected() []string {
 }
 
 // Condition returns a condition of the placement; the zero Condition where there is none of the type.
-func (d Decided) Condition(kind string) metav1.Condition {
+func (d DecidedPlacement) Condition(kind string) metav1.Condition {
 	if found := meta.FindStatusCondition(d.Placement.Status.Conditions, kind); found != nil {
 		return *found
 	}
@@ -142,8 +142,8 @@ func each[T any](objects []*T, do func(*T)) {
 }
 
 // decide runs the engine on one placement, as the manager does, and keeps what it would write.
-func (h *Hub) decide(world *live.World, placement *clusterv1beta1.Placement) Decided {
-	out := Decided{Placement: placement}
+func (h *Hub) decide(world *live.State, placement *clusterv1beta1.Placement) DecidedPlacement {
+	out := DecidedPlacement{Placement: placement}
 	now := h.clock.Now()
 	c, ours := world.Gather(out.Key(), now)
 	if !ours {
@@ -176,11 +176,11 @@ func groups(stored []*clusterv1beta1.PlacementDecision) []Group {
 	return out
 }
 
-// unsettled names the first simulated cluster that is not available yet, or the first placement that Berth still has
+// checkDecided names the first simulated cluster that is not available yet, or the first placement that Berth still has
 // something to write for.
-func (f *Fleet) unsettled() error {
+func (f *Fleet) checkDecided() error {
 	for _, cluster := range f.Clusters {
-		if registration.Annotated(cluster) && registration.Condition(cluster, clusterv1.ManagedClusterConditionAvailable) == nil {
+		if registration.SimulationRequested(cluster) && registration.Condition(cluster, clusterv1.ManagedClusterConditionAvailable) == nil {
 			return fmt.Errorf("cluster %s: it is to be simulated, and nothing is reported of it", cluster.Name)
 		}
 	}

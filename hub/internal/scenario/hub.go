@@ -21,8 +21,8 @@ import (
 const (
 	fieldManager = "berth-examples"
 	pollInterval = 20 * time.Millisecond
-	// settleLimit is far more than Berth needs for a handful of placements.
-	settleLimit = 30 * time.Second
+	// decideTimeout is far more than Berth needs for a handful of placements.
+	decideTimeout = 30 * time.Second
 )
 
 // Hub is a hub with Berth's manager, as an administrator sees it.
@@ -58,11 +58,11 @@ func (h *Hub) Apply(ctx context.Context, step Step) error {
 		if object.GetKind() != placementKind {
 			continue
 		}
-		if _, err := h.Settled(ctx); err != nil {
+		if _, err := h.WaitUntilDecided(ctx); err != nil {
 			return err
 		}
 	}
-	_, err := h.Settled(ctx)
+	_, err := h.WaitUntilDecided(ctx)
 	return err
 }
 
@@ -91,23 +91,23 @@ func title(object *unstructured.Unstructured) string {
 	return object.GetKind() + " " + object.GetName()
 }
 
-// Settled waits until there is nothing left to decide and returns what the hub then holds.
-func (h *Hub) Settled(ctx context.Context) (*Fleet, error) {
+// WaitUntilDecided waits until there is nothing left to decide and returns what the hub then holds.
+func (h *Hub) WaitUntilDecided(ctx context.Context) (*Fleet, error) {
 	var fleet *Fleet
 	var pending error
-	err := wait.PollUntilContextTimeout(ctx, pollInterval, settleLimit, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, decideTimeout, true, func(ctx context.Context) (bool, error) {
 		var err error
 		if fleet, err = h.List(ctx); err != nil {
 			return false, err
 		}
-		pending = fleet.unsettled()
+		pending = fleet.checkDecided()
 		return pending == nil, nil
 	})
 	switch {
 	case err == nil:
 		return fleet, nil
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		return nil, fmt.Errorf("waiting for Berth to decide: not within %s: %w", settleLimit, pending)
+		return nil, fmt.Errorf("waiting for Berth to decide: not within %s: %w", decideTimeout, pending)
 	default:
 		return nil, fmt.Errorf("waiting for Berth to decide: %w", err)
 	}
@@ -127,7 +127,7 @@ func (h *Hub) DeleteAll(ctx context.Context) error {
 			}
 		}
 	}
-	err := wait.PollUntilContextTimeout(ctx, pollInterval, settleLimit, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, decideTimeout, true, func(ctx context.Context) (bool, error) {
 		list, err := h.client.Resource(Decisions).List(ctx, metav1.ListOptions{})
 		return err == nil && len(list.Items) == 0, err
 	})

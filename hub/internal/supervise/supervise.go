@@ -16,24 +16,24 @@ import (
 
 var (
 	errEnded  = errors.New("ended by itself")
-	errBroken = errors.New("gave up; the hub's log says why")
+	errExited = errors.New("gave up; the hub's log says why")
 )
 
 // Group is a stack of running parts. Its methods may be called from any
 // goroutine, Go and Stop from one only.
 type Group struct {
-	parts  []*part
+	parts  []*component
 	once   sync.Once
 	failed chan struct{}
 	err    error // set before failed closes
 }
 
-type part struct {
-	name   string
-	grace  time.Duration
-	cancel context.CancelFunc
-	done   chan struct{}
-	err    error // set before done closes
+type component struct {
+	name        string
+	stopTimeout time.Duration
+	cancel      context.CancelFunc
+	done        chan struct{}
+	err         error // set before done closes
 }
 
 // New returns an empty group.
@@ -68,13 +68,13 @@ func (g *Group) Fail(err error) {
 // return after that.
 func (g *Group) Go(ctx context.Context, name string, grace time.Duration, run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	p := &part{name: name, grace: grace, cancel: cancel, done: make(chan struct{}), err: errBroken}
+	p := &component{name: name, stopTimeout: grace, cancel: cancel, done: make(chan struct{}), err: errExited}
 	g.parts = append(g.parts, p)
 	go func() {
 		// Deferred, because a fatal log call ends the goroutine without returning.
 		defer func() {
 			if ctx.Err() == nil {
-				g.Fail(fmt.Errorf("running %s: %w", name, cause(p.err)))
+				g.Fail(fmt.Errorf("running %s: %w", name, exitCause(p.err)))
 			}
 			close(p.done)
 		}()
@@ -94,7 +94,7 @@ func (g *Group) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (p *part) stop(ctx context.Context) error {
+func (p *component) stop(ctx context.Context) error {
 	select {
 	case <-p.done: // it failed earlier, and Failed has told so
 		p.cancel()
@@ -102,12 +102,12 @@ func (p *part) stop(ctx context.Context) error {
 	default:
 	}
 	p.cancel()
-	ctx, cancel := context.WithTimeout(ctx, p.grace)
+	ctx, cancel := context.WithTimeout(ctx, p.stopTimeout)
 	defer cancel()
 	select {
 	case <-p.done:
 	case <-ctx.Done():
-		return fmt.Errorf("stopping %s: still running after %s", p.name, p.grace)
+		return fmt.Errorf("stopping %s: still running after %s", p.name, p.stopTimeout)
 	}
 	if p.err != nil && !errors.Is(p.err, context.Canceled) {
 		return fmt.Errorf("stopping %s: %w", p.name, p.err)
@@ -115,7 +115,7 @@ func (p *part) stop(ctx context.Context) error {
 	return nil
 }
 
-func cause(err error) error {
+func exitCause(err error) error {
 	if err == nil {
 		return errEnded
 	}

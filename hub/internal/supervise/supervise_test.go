@@ -45,7 +45,7 @@ func TestTheFirstFailureIsReported(t *testing.T) {
 	}{
 		"a part fails":         {run: func(context.Context) error { return errBoom }, want: errBoom},
 		"a part just ends":     {run: func(context.Context) error { return nil }, want: errEnded},
-		"a part exits its way": {run: func(context.Context) error { runtime.Goexit(); return nil }, want: errBroken},
+		"a part exits its way": {run: func(context.Context) error { runtime.Goexit(); return nil }, want: errExited},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestTheFirstFailureIsReported(t *testing.T) {
 	}
 }
 
-func TestPartsOutliveTheContextTheyStartedWith(t *testing.T) {
+func TestComponentsOutliveTheirStartContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	group := New()
 	group.Go(ctx, "part", time.Minute, func(ctx context.Context) error {
@@ -79,7 +79,7 @@ func TestPartsOutliveTheContextTheyStartedWith(t *testing.T) {
 	}
 }
 
-func TestStopReportsTroubleAndGoesOn(t *testing.T) {
+func TestStopReportsErrorsAndContinues(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	var ended []string

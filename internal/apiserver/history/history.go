@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/berth-project/berth/internal/apiserver/sight"
+	"github.com/berth-project/berth/internal/apiserver/visibility"
 )
 
 const (
@@ -29,7 +29,7 @@ var ErrExpired = errors.New("the resource version is too old, or of another serv
 
 // Moment is a world under the revision by which a reader may ask for it again.
 type Moment struct {
-	World    *sight.World
+	World    *visibility.Snapshot
 	Revision uint64
 	// since is the revision at which the world came to be.
 	since uint64
@@ -44,9 +44,9 @@ func (m Moment) Since() uint64 { return m.since }
 
 // state is a world, since when it is, and what made it differ from the one before.
 type state struct {
-	world    *sight.World
+	world    *visibility.Snapshot
 	revision uint64
-	delta    sight.Delta
+	delta    visibility.Delta
 }
 
 // History is the worlds of the last minutes. Its methods may be called from any goroutine.
@@ -57,7 +57,7 @@ type History struct {
 	ended  chan struct{}
 
 	mu     sync.Mutex
-	staged []func(*sight.Edit)
+	staged []func(*visibility.Edit)
 	// states is never empty; the last is the present.
 	states []state
 	weight int
@@ -73,12 +73,12 @@ func New(clock clock.WithTicker, keeper Keeper) *History {
 		dirty: make(chan struct{}, 1), ended: make(chan struct{}), changed: make(chan struct{}),
 	}
 	h.last = keeper.revision(milliseconds(clock.Now()))
-	h.states = []state{{world: sight.Nothing(), revision: h.last}}
+	h.states = []state{{world: visibility.Empty(), revision: h.last}}
 	return h
 }
 
 // Stage notes a change, to be published with others.
-func (h *History) Stage(change func(*sight.Edit)) {
+func (h *History) Stage(change func(*visibility.Edit)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.staged = append(h.staged, change)
@@ -130,13 +130,13 @@ func (h *History) publish() {
 		change(edit)
 	}
 	h.staged = nil
-	world, delta := edit.World()
-	if delta.Weight == 0 {
+	world, delta := edit.Snapshot()
+	if delta.Count == 0 {
 		return
 	}
 	h.last = revision
 	h.states = append(h.states, state{world: world, revision: revision, delta: delta})
-	h.weight += delta.Weight
+	h.weight += delta.Count
 	h.forget()
 	close(h.changed)
 	h.changed = make(chan struct{})
@@ -150,7 +150,7 @@ func (h *History) forget() {
 	count := 0
 	for count < len(h.states)-1 && (h.weight > capacity || millisecondsOf(h.states[count+1].revision) < oldest) {
 		// What led from a world to the next is not needed without the former.
-		h.weight -= h.states[count+1].delta.Weight
+		h.weight -= h.states[count+1].delta.Count
 		count++
 	}
 	h.states = slices.Delete(h.states, 0, count) // which clears what it frees
@@ -197,14 +197,14 @@ func (h *History) search(revision uint64) (at int, found bool) {
 }
 
 // Between returns how the world of a moment differs from that of a later one.
-func (h *History) Between(earlier, later Moment) sight.Delta {
+func (h *History) Between(earlier, later Moment) visibility.Delta {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	from, found := h.search(earlier.since)
 	if !found { // forgotten
-		return sight.Delta{Wide: true}
+		return visibility.Delta{AffectsAll: true}
 	}
-	delta := sight.Delta{}
+	delta := visibility.Delta{}
 	for _, state := range h.states[from+1:] {
 		if state.revision > later.since {
 			break

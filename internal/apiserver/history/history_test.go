@@ -16,7 +16,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/access"
 	"github.com/berth-project/berth/internal/apiserver/history"
-	"github.com/berth-project/berth/internal/apiserver/sight"
+	"github.com/berth-project/berth/internal/apiserver/visibility"
 )
 
 var (
@@ -24,13 +24,13 @@ var (
 	root  = access.Subject{Groups: []string{"system:masters"}}
 )
 
-func cluster(name, version string) func(*sight.Edit) {
-	return func(e *sight.Edit) {
+func cluster(name, version string) func(*visibility.Edit) {
+	return func(e *visibility.Edit) {
 		e.SetCluster(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}})
 	}
 }
 
-func publish(h *history.History, changes ...func(*sight.Edit)) history.Moment {
+func publish(h *history.History, changes ...func(*visibility.Edit)) history.Moment {
 	for _, change := range changes {
 		h.Stage(change)
 	}
@@ -42,7 +42,7 @@ func publish(h *history.History, changes ...func(*sight.Edit)) history.Moment {
 // count returns how many clusters a moment has.
 func count(moment history.Moment) int {
 	out := 0
-	for range moment.World.As(root).Objects(sight.Cluster, "") {
+	for range moment.World.ViewFor(root).Objects(visibility.Cluster, "") {
 		out++
 	}
 	return out
@@ -142,7 +142,7 @@ func TestWorldsAreForgotten(t *testing.T) {
 		t.Errorf("six minutes after its end a world is still there: %v", err)
 	}
 	at(t, h, two.Revision) // the present is never forgotten, however old
-	if now, _ := h.Now(); !h.Between(one, now).Wide {
+	if now, _ := h.Now(); !h.Between(one, now).AffectsAll {
 		t.Error("who holds a forgotten world must look at everything")
 	}
 	for i := range 5000 {
@@ -159,14 +159,14 @@ func TestBetweenAddsUp(t *testing.T) {
 	h := history.New(clocktesting.NewFakeClock(start), 7)
 	one := publish(h, cluster("a", "1"))
 	two := publish(h, cluster("b", "1"))
-	three := publish(h, cluster("c", "1"), func(e *sight.Edit) { e.DeleteCluster("a") })
-	if got := h.Between(two, two); got.Weight != 0 {
+	three := publish(h, cluster("c", "1"), func(e *visibility.Edit) { e.DeleteCluster("a") })
+	if got := h.Between(two, two); got.Count != 0 {
 		t.Errorf("from a moment to itself: %+v", got)
 	}
-	if got := h.Between(one, two).Names[sight.Cluster]; !got.Equal(sets.New("b")) {
+	if got := h.Between(one, two).Names[visibility.Cluster]; !got.Equal(sets.New("b")) {
 		t.Errorf("first to second: %v", got)
 	}
-	if got := h.Between(one, three).Names[sight.Cluster]; !got.Equal(sets.New("a", "b", "c")) {
+	if got := h.Between(one, three).Names[visibility.Cluster]; !got.Equal(sets.New("a", "b", "c")) {
 		t.Errorf("first to third: %v", got)
 	}
 	if before := publish(h); before.World != three.World {
@@ -203,7 +203,7 @@ func TestWhatIsStagedIsBounded(t *testing.T) {
 		h.Stage(cluster("c", fmt.Sprint(version)))
 	}
 	now, _ := h.Now()
-	entry, ok := now.World.As(root).Object(sight.Cluster, "c")
+	entry, ok := now.World.ViewFor(root).Object(visibility.Cluster, "c")
 	if !ok {
 		t.Fatal("all changes wait to be published")
 	}

@@ -21,28 +21,28 @@ import (
 const callerHeader = "Berth-Caller"
 
 var (
-	errNoAuthorities = errors.New("no authorities are registered for the views, so the leader cannot be recognized")
-	errCaller        = errors.New("the header " + callerHeader + " names no user")
+	errNoCABundle     = errors.New("no authorities are registered for the views, so the leader cannot be recognized")
+	errNoUserInHeader = errors.New("the header " + callerHeader + " names no user")
 )
 
-// passed are the headers of a request that are passed on. Credentials are not.
-func passed() []string { return []string{"Accept", "Content-Type"} }
+// forwardedHeaders are the headers of a request that are passed on. Credentials are not.
+func forwardedHeaders() []string { return []string{"Accept", "Content-Type"} }
 
-// peer is a replica that leads.
-type peer struct {
-	address     string
-	authorities []byte
-	transport   http.RoundTripper
+// leaderClient is a replica that leads.
+type leaderClient struct {
+	address   string
+	caBundle  []byte
+	transport http.RoundTripper
 }
 
-// is reports whether a peer, which may be nil, is at an address and recognized by some authorities.
-func (p *peer) is(address string, authorities []byte) bool {
-	return p != nil && p.address == address && bytes.Equal(p.authorities, authorities)
+// matches reports whether a peer, which may be nil, is at an address and recognized by some authorities.
+func (p *leaderClient) matches(address string, authorities []byte) bool {
+	return p != nil && p.address == address && bytes.Equal(p.caBundle, authorities)
 }
 
-func (l *Leader) newPeer(address string, authorities []byte) (*peer, error) {
+func (l *Leader) newLeaderClient(address string, authorities []byte) (*leaderClient, error) {
 	if len(authorities) == 0 {
-		return nil, errNoAuthorities
+		return nil, errNoCABundle
 	}
 	config := rest.CopyConfig(l.Hub)
 	config.Host, config.APIPath = "https://"+address, ""
@@ -52,17 +52,17 @@ func (l *Leader) newPeer(address string, authorities []byte) (*peer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reaching the leader at %s: %w", address, err)
 	}
-	return &peer{address, authorities, transport}, nil
+	return &leaderClient{address, authorities, transport}, nil
 }
 
 // Forward passes a request on to the leader in the name of its caller, and the answer back. Nothing is sent where it returns
-// an error: ErrNone where no other replica leads.
+// an error: ErrNotFound where no other replica leads.
 func (l *Leader) Forward(w http.ResponseWriter, r *http.Request, caller user.Info) error {
-	to, err := l.find(r.Context())
+	to, err := l.findLeader(r.Context())
 	if err != nil {
 		return err
 	}
-	encoded, err := encode(caller)
+	encoded, err := encodeUser(caller)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (l *Leader) Forward(w http.ResponseWriter, r *http.Request, caller user.Inf
 		Rewrite: func(request *httputil.ProxyRequest) {
 			request.Out.URL.Scheme, request.Out.URL.Host, request.Out.Host = "https", to.address, to.address
 			request.Out.Header = http.Header{callerHeader: {encoded}}
-			for _, name := range passed() {
+			for _, name := range forwardedHeaders() {
 				request.Out.Header[name] = r.Header[name]
 			}
 		},
@@ -92,18 +92,18 @@ func (l *Leader) Caller(r *http.Request, sender user.Info) (caller user.Info, fo
 	if encoded == "" {
 		return sender, false, nil
 	}
-	self, err := l.user(r.Context())
+	self, err := l.ownUsername(r.Context())
 	if err != nil {
 		return nil, false, err
 	}
 	if sender.GetName() != self {
 		return sender, false, nil
 	}
-	caller, err = decode(encoded)
+	caller, err = decodeUser(encoded)
 	return caller, true, err
 }
 
-func encode(caller user.Info) (string, error) {
+func encodeUser(caller user.Info) (string, error) {
 	info := authenticationv1.UserInfo{Username: caller.GetName(), UID: caller.GetUID(), Groups: caller.GetGroups()}
 	for key, values := range caller.GetExtra() {
 		if info.Extra == nil {
@@ -118,17 +118,17 @@ func encode(caller user.Info) (string, error) {
 	return base64.StdEncoding.EncodeToString(data), nil
 }
 
-func decode(encoded string) (user.Info, error) {
+func decodeUser(encoded string) (user.Info, error) {
 	data, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errCaller, err)
+		return nil, fmt.Errorf("%w: %w", errNoUserInHeader, err)
 	}
 	var info authenticationv1.UserInfo
 	if err := json.Unmarshal(data, &info); err != nil {
-		return nil, fmt.Errorf("%w: %w", errCaller, err)
+		return nil, fmt.Errorf("%w: %w", errNoUserInHeader, err)
 	}
 	if info.Username == "" {
-		return nil, errCaller
+		return nil, errNoUserInHeader
 	}
 	out := &user.DefaultInfo{Name: info.Username, UID: info.UID, Groups: info.Groups, Extra: map[string][]string{}}
 	for key, values := range info.Extra {

@@ -30,12 +30,12 @@ const (
 	addressAnnotation = "berth-project.io/views-address"
 	// retry is when what could not be stored is stored again.
 	retry = 2 * time.Second
-	// believed is how long a stored address is used before it is read again.
-	believed = 2 * time.Second
+	// addressCacheTTL is how long a stored address is used before it is read again.
+	addressCacheTTL = 2 * time.Second
 )
 
-// ErrNone reports that no other replica is known that leads.
-var ErrNone = errors.New("no other replica is known to lead")
+// ErrNotFound reports that no other replica is known that leads.
+var ErrNotFound = errors.New("no other replica is known to lead")
 
 // Options configures a Leader.
 type Options struct {
@@ -50,19 +50,19 @@ type Options struct {
 	Address string
 	// ServerName is the name in the certificate of the views.
 	ServerName string
-	// Trusted returns the authorities, PEM, that the API server trusts for the views.
-	Trusted func(ctx context.Context) ([]byte, error)
-	Clock   clock.Clock
+	// CABundle returns the authorities, PEM, that the API server trusts for the views.
+	CABundle func(ctx context.Context) ([]byte, error)
+	Clock    clock.Clock
 }
 
 // Leader finds the replica that leads. Its methods may be called from any goroutine.
 type Leader struct {
 	Options
 
-	mu    sync.Mutex
-	peer  *peer
-	until time.Time
-	self  string
+	mu             sync.Mutex
+	peer           *leaderClient
+	peerValidUntil time.Time
+	username       string
 }
 
 // New returns a Leader.
@@ -77,7 +77,7 @@ func (l *Leader) Start(ctx context.Context) error {
 		return nil
 	}
 	for ctx.Err() == nil {
-		err := l.announce(ctx)
+		err := l.storeAddress(ctx)
 		if err == nil {
 			return nil
 		}
@@ -92,8 +92,8 @@ func (l *Leader) Start(ctx context.Context) error {
 	return nil
 }
 
-// announce stores the address, unless it is stored.
-func (l *Leader) announce(ctx context.Context) error {
+// storeAddress stores the address, unless it is stored.
+func (l *Leader) storeAddress(ctx context.Context) error {
 	lease := &coordinationv1.Lease{}
 	err := l.Reader.Get(ctx, l.key(), lease)
 	if apierrors.IsNotFound(err) {
@@ -120,43 +120,43 @@ func (l *Leader) key() types.NamespacedName {
 	return types.NamespacedName{Namespace: l.Namespace, Name: leaseName}
 }
 
-// find returns the replica that leads, or ErrNone.
-func (l *Leader) find(ctx context.Context) (*peer, error) {
+// findLeader returns the replica that leads, or ErrNotFound.
+func (l *Leader) findLeader(ctx context.Context) (*leaderClient, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.Clock.Now()
-	if l.peer != nil && now.Before(l.until) {
+	if l.peer != nil && now.Before(l.peerValidUntil) {
 		return l.peer, nil
 	}
 	lease := &coordinationv1.Lease{}
 	if err := l.Reader.Get(ctx, l.key(), lease); apierrors.IsNotFound(err) {
-		return nil, ErrNone
+		return nil, ErrNotFound
 	} else if err != nil {
 		return nil, fmt.Errorf("reading the Lease %s: %w", l.key(), err)
 	}
 	address := lease.Annotations[addressAnnotation]
 	if address == "" || address == l.Address {
-		return nil, ErrNone
+		return nil, ErrNotFound
 	}
-	authorities, err := l.Trusted(ctx)
+	authorities, err := l.CABundle(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if !l.peer.is(address, authorities) {
-		if l.peer, err = l.newPeer(address, authorities); err != nil {
+	if !l.peer.matches(address, authorities) {
+		if l.peer, err = l.newLeaderClient(address, authorities); err != nil {
 			return nil, err
 		}
 	}
-	l.until = now.Add(believed)
+	l.peerValidUntil = now.Add(addressCacheTTL)
 	return l.peer, nil
 }
 
-// user returns the name that the hub gives the manager.
-func (l *Leader) user(ctx context.Context) (string, error) {
+// ownUsername returns the name that the hub gives the manager.
+func (l *Leader) ownUsername(ctx context.Context) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.self != "" {
-		return l.self, nil
+	if l.username != "" {
+		return l.username, nil
 	}
 	hub, err := kubernetes.NewForConfig(l.Hub)
 	if err != nil {
@@ -166,6 +166,6 @@ func (l *Leader) user(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading the user of the manager: %w", err)
 	}
-	l.self = review.Status.UserInfo.Username
-	return l.self, nil
+	l.username = review.Status.UserInfo.Username
+	return l.username, nil
 }

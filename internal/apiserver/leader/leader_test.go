@@ -103,7 +103,7 @@ func replica(t *testing.T, stored *leases, authorities []byte) *Leader {
 	t.Helper()
 	return New(Options{
 		Hub: hub(t, "manager"), Reader: stored, Writer: stored, Namespace: "ns", Address: "10.0.0.1:8443", ServerName: "example.com",
-		Trusted: func(context.Context) ([]byte, error) { return authorities, nil }, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)),
+		CABundle: func(context.Context) ([]byte, error) { return authorities, nil }, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)),
 	})
 }
 
@@ -111,7 +111,7 @@ func replica(t *testing.T, stored *leases, authorities []byte) *Leader {
 func leading(t *testing.T, address string) *leases {
 	t.Helper()
 	stored := &leases{}
-	if err := (&Leader{Options: Options{Reader: stored, Writer: stored, Address: address}}).announce(t.Context()); err != nil {
+	if err := (&Leader{Options: Options{Reader: stored, Writer: stored, Address: address}}).storeAddress(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return stored
@@ -158,13 +158,13 @@ func TestLeaderAnswersInTheNameOfTheCaller(t *testing.T) {
 	}
 }
 
-// TestNobodyElseNamesACaller sends the header as other users, and as the manager in a wrong form.
-func TestNobodyElseNamesACaller(t *testing.T) {
-	forged, err := encode(&user.DefaultInfo{Name: "root", Groups: []string{"system:masters"}})
+// TestOnlyTheManagerMayNameTheCaller sends the header as other users, and as the manager in a wrong form.
+func TestOnlyTheManagerMayNameTheCaller(t *testing.T) {
+	forged, err := encodeUser(&user.DefaultInfo{Name: "root", Groups: []string{"system:masters"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	unnamed, err := encode(&user.DefaultInfo{Groups: []string{"system:masters"}})
+	unnamed, err := encodeUser(&user.DefaultInfo{Groups: []string{"system:masters"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,9 +177,9 @@ func TestNobodyElseNamesACaller(t *testing.T) {
 		"a user with the header":                {forged, "jane", "jane", nil},
 		"a user whose name begins alike":        {forged, "manager2", "manager2", nil},
 		"the manager without the header":        {"", "manager", "manager", nil},
-		"the manager with no user in it":        {unnamed, "manager", "", errCaller},
-		"the manager with what cannot be read":  {"%%%", "manager", "", errCaller},
-		"the manager with what is no user info": {"e3s=", "manager", "", errCaller},
+		"the manager with no user in it":        {unnamed, "manager", "", errNoUserInHeader},
+		"the manager with what cannot be read":  {"%%%", "manager", "", errNoUserInHeader},
+		"the manager with what is no user info": {"e3s=", "manager", "", errNoUserInHeader},
 	} {
 		t.Run(name, func(t *testing.T) {
 			request := httptest.NewRequest(http.MethodGet, "/", nil).WithContext(t.Context())
@@ -197,8 +197,8 @@ func TestNobodyElseNamesACaller(t *testing.T) {
 	}
 }
 
-// TestNothingIsPassedOnToAnUnknownServer looks for leaders that are not there, or are not recognized.
-func TestNothingIsPassedOnToAnUnknownServer(t *testing.T) {
+// TestRequestsAreNotForwardedToAnUntrustedServer looks for leaders that are not there, or are not recognized.
+func TestRequestsAreNotForwardedToAnUntrustedServer(t *testing.T) {
 	server, other := newViews(t), newViews(t)
 	address := strings.TrimPrefix(server.URL, "https://")
 	other.Close()
@@ -207,9 +207,9 @@ func TestNothingIsPassedOnToAnUnknownServer(t *testing.T) {
 		authorities []byte
 		want        error
 	}{
-		"no leader has stored its address":   {&leases{}, authority(server.Server), ErrNone},
-		"this replica was the last to lead":  {leading(t, "10.0.0.1:8443"), authority(server.Server), ErrNone},
-		"nothing is trusted":                 {leading(t, address), nil, errNoAuthorities},
+		"no leader has stored its address":   {&leases{}, authority(server.Server), ErrNotFound},
+		"this replica was the last to lead":  {leading(t, "10.0.0.1:8443"), authority(server.Server), ErrNotFound},
+		"nothing is trusted":                 {leading(t, address), nil, errNoCABundle},
 		"the leader is gone":                 {leading(t, strings.TrimPrefix(other.URL, "https://")), authority(server.Server), nil},
 		"the leader has another certificate": {leading(t, address), foreign(t), nil},
 	} {
@@ -261,18 +261,18 @@ func TestAddressIsReadAgainAfterAWhile(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	l.Clock, stored.reads = clock, 0
 	for range 10 {
-		if _, err := l.find(t.Context()); err != nil {
+		if _, err := l.findLeader(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	first := l.peer
-	clock.SetTime(time.Unix(0, 0).Add(believed))
-	if again, err := l.find(t.Context()); err != nil || again != first || stored.reads != 2 {
+	clock.SetTime(time.Unix(0, 0).Add(addressCacheTTL))
+	if again, err := l.findLeader(t.Context()); err != nil || again != first || stored.reads != 2 {
 		t.Errorf("find = %v after %d reads, want the same connections after two", err, stored.reads)
 	}
-	l.Trusted = func(context.Context) ([]byte, error) { return nil, errBoom }
-	clock.SetTime(time.Unix(0, 0).Add(2 * believed))
-	if _, err := l.find(t.Context()); !errors.Is(err, errBoom) {
+	l.CABundle = func(context.Context) ([]byte, error) { return nil, errBoom }
+	clock.SetTime(time.Unix(0, 0).Add(2 * addressCacheTTL))
+	if _, err := l.findLeader(t.Context()); !errors.Is(err, errBoom) {
 		t.Errorf("find = %v, want the failure", err)
 	}
 }

@@ -4,35 +4,35 @@ import "sync"
 
 // Counter bounds things that last, such as watches, for each user and in all.
 type Counter struct {
-	each, most int
+	perUser, limit int
 
-	mu   sync.Mutex
-	held map[string]int
-	all  int
+	mu    sync.Mutex
+	count map[string]int
+	total int
 }
 
 // NewCounter returns a counter of nothing.
 func NewCounter(each, most int) *Counter {
-	return &Counter{each: each, most: most, held: map[string]int{}}
+	return &Counter{perUser: each, limit: most, count: map[string]int{}}
 }
 
 // Acquire counts one more of a user. The caller must call release, once. Ok is false where there are too many.
 func (c *Counter) Acquire(user string) (release func(), ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.all >= c.most || c.held[user] >= c.each {
+	if c.total >= c.limit || c.count[user] >= c.perUser {
 		return nil, false
 	}
-	c.all++
-	c.held[user]++
+	c.total++
+	c.count[user]++
 	return func() { c.release(user) }, true
 }
 
 func (c *Counter) release(user string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.all--
-	if c.held[user]--; c.held[user] == 0 {
-		delete(c.held, user)
+	c.total--
+	if c.count[user]--; c.count[user] == 0 {
+		delete(c.count, user)
 	}
 }

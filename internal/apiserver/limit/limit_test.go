@@ -17,7 +17,7 @@ import (
 // minute. Another user must get a place at once, and users who wait must take turns.
 func TestOneUserNeverHoldsUpAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slots := limit.NewSlots(2, 1, 24)
+		slots := limit.NewFairLimiter(2, 1, 24)
 		began := time.Now()
 		var working sync.WaitGroup
 		defer working.Wait()
@@ -53,7 +53,7 @@ func TestOneUserNeverHoldsUpAnother(t *testing.T) {
 
 func TestTooManyWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slots := limit.NewSlots(1, 1, 2)
+		slots := limit.NewFairLimiter(1, 1, 2)
 		release, err := slots.Acquire(t.Context(), "jane")
 		if err != nil {
 			t.Fatal(err)
@@ -85,13 +85,13 @@ func TestTooManyWait(t *testing.T) {
 	})
 }
 
-// TestPlacesAreNeitherLostNorMade lets many users come, wait, leave and work at random.
-func TestPlacesAreNeitherLostNorMade(t *testing.T) {
+// TestSlotsAreNeitherLostNorCreated lets many users come, wait, leave and work at random.
+func TestSlotsAreNeitherLostNorCreated(t *testing.T) {
 	const most, each = 4, 2
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 17))
-			slots := limit.NewSlots(most, each, 5)
+			slots := limit.NewFairLimiter(most, each, 5)
 			held, all := map[string]int{}, 0
 			turns := make(chan struct{}, 1) // guards held and all
 			change := func(user string, by int) {

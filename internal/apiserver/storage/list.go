@@ -14,7 +14,7 @@ import (
 
 	"github.com/berth-project/berth/internal/access"
 	"github.com/berth-project/berth/internal/apiserver/history"
-	"github.com/berth-project/berth/internal/apiserver/sight"
+	"github.com/berth-project/berth/internal/apiserver/visibility"
 )
 
 // List implements rest.Lister. It never says how many items remain.
@@ -30,7 +30,7 @@ func (s *Storage) List(ctx context.Context, options *metainternalversion.ListOpt
 	keep := selected(options)
 	items := []runtime.Object{}
 	last := ""
-	for entry := range moment.World.As(who).Objects(s.kind, after) {
+	for entry := range moment.World.ViewFor(who).Objects(s.kind, after) {
 		if !keep(entry.Object) {
 			continue
 		}
@@ -80,7 +80,7 @@ func (s *Storage) past(who access.Subject, revision uint64) (history.Moment, err
 		return history.Moment{}, expired()
 	}
 	now, _ := s.history.Now()
-	if !moment.World.Rights(who).Equal(now.World.Rights(who)) {
+	if !moment.World.Permissions(who).Equal(now.World.Permissions(who)) {
 		return history.Moment{}, expired()
 	}
 	return moment, nil
@@ -107,7 +107,7 @@ func position(token string) (revision uint64, after string, err error) {
 }
 
 // selected returns whether an object is asked for by labels and name.
-func selected(options *metainternalversion.ListOptions) func(sight.Object) bool {
+func selected(options *metainternalversion.ListOptions) func(visibility.Object) bool {
 	labelSelector, fieldSelector := labels.Everything(), fields.Everything()
 	if options.LabelSelector != nil {
 		labelSelector = options.LabelSelector
@@ -115,7 +115,7 @@ func selected(options *metainternalversion.ListOptions) func(sight.Object) bool 
 	if options.FieldSelector != nil {
 		fieldSelector = options.FieldSelector
 	}
-	return func(object sight.Object) bool {
+	return func(object visibility.Object) bool {
 		return labelSelector.Matches(labels.Set(object.GetLabels())) &&
 			fieldSelector.Matches(fields.Set{metav1.ObjectNameField: object.GetName()})
 	}

@@ -26,7 +26,7 @@ import (
 	"github.com/berth-project/berth/internal/access"
 	"github.com/berth-project/berth/internal/apiserver/history"
 	"github.com/berth-project/berth/internal/apiserver/limit"
-	"github.com/berth-project/berth/internal/apiserver/sight"
+	"github.com/berth-project/berth/internal/apiserver/visibility"
 )
 
 // Storage serves one resource of the views.
@@ -35,11 +35,11 @@ type Storage struct {
 
 	resource schema.GroupResource
 	singular string
-	kind     sight.Kind
-	newOne   func() sight.Object
+	kind     visibility.Kind
+	newOne   func() visibility.Object
 	newList  func() runtime.Object
 	// shown copies an object, as deep as it takes to give it another revision.
-	shown   func(sight.Object) sight.Object
+	shown   func(visibility.Object) visibility.Object
 	history *history.History
 	clock   clock.WithTicker
 	watches *limit.Counter
@@ -64,9 +64,9 @@ var (
 // Clusters serves the ManagedClusters in sight as tables with the given columns.
 func Clusters(from Source, columns rest.TableConvertor) *Storage {
 	return &Storage{
-		TableConvertor: columns, history: from.History, clock: from.Clock, watches: from.Watches, kind: sight.Cluster,
+		TableConvertor: columns, history: from.History, clock: from.Clock, watches: from.Watches, kind: visibility.Cluster,
 		resource: viewv1.Resource("managedclusters"), singular: "managedcluster",
-		newOne:  func() sight.Object { return &clusterv1.ManagedCluster{} },
+		newOne:  func() visibility.Object { return &clusterv1.ManagedCluster{} },
 		newList: func() runtime.Object { return &clusterv1.ManagedClusterList{} },
 		shown:   copied[clusterv1.ManagedCluster],
 	}
@@ -75,9 +75,9 @@ func Clusters(from Source, columns rest.TableConvertor) *Storage {
 // Sets serves the ManagedClusterSets in sight as tables with the given columns.
 func Sets(from Source, columns rest.TableConvertor) *Storage {
 	return &Storage{
-		TableConvertor: columns, history: from.History, clock: from.Clock, watches: from.Watches, kind: sight.Set,
+		TableConvertor: columns, history: from.History, clock: from.Clock, watches: from.Watches, kind: visibility.Set,
 		resource: viewv1.Resource("managedclustersets"), singular: "managedclusterset",
-		newOne:  func() sight.Object { return &clusterv1beta2.ManagedClusterSet{} },
+		newOne:  func() visibility.Object { return &clusterv1beta2.ManagedClusterSet{} },
 		newList: func() runtime.Object { return &clusterv1beta2.ManagedClusterSetList{} },
 		shown:   copied[clusterv1beta2.ManagedClusterSet],
 	}
@@ -86,8 +86,8 @@ func Sets(from Source, columns rest.TableConvertor) *Storage {
 // copied returns a copy that shares what is below the first level, which nobody writes.
 func copied[T any, P interface {
 	*T
-	sight.Object
-}](object sight.Object) sight.Object {
+	visibility.Object
+}](object visibility.Object) visibility.Object {
 	typed, ok := object.(P)
 	if !ok {
 		panic(fmt.Sprintf("storage: a %T among the %T", object, P(nil)))
@@ -121,7 +121,7 @@ func (s *Storage) Get(ctx context.Context, name string, options *metav1.GetOptio
 		return nil, err
 	}
 	now, _ := s.history.Now()
-	entry, ok := now.World.As(who).Object(s.kind, name)
+	entry, ok := now.World.ViewFor(who).Object(s.kind, name)
 	if !ok {
 		return nil, apierrors.NewNotFound(s.resource, name)
 	}
@@ -129,7 +129,7 @@ func (s *Storage) Get(ctx context.Context, name string, options *metav1.GetOptio
 }
 
 // at returns a copy of an object that names a revision.
-func (s *Storage) at(object sight.Object, revision uint64) sight.Object {
+func (s *Storage) at(object visibility.Object, revision uint64) visibility.Object {
 	out := s.shown(object)
 	out.SetResourceVersion(text(revision))
 	return out

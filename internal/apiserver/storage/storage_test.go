@@ -28,8 +28,8 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/internal/apiserver/history"
 	"github.com/berth-project/berth/internal/apiserver/limit"
-	"github.com/berth-project/berth/internal/apiserver/sight"
 	"github.com/berth-project/berth/internal/apiserver/storage"
+	"github.com/berth-project/berth/internal/apiserver/visibility"
 )
 
 // house is a history with the storage over it.
@@ -40,7 +40,7 @@ type house struct {
 	version int
 }
 
-func newHouse(changes ...func(*house, *sight.Edit)) *house {
+func newHouse(changes ...func(*house, *visibility.Edit)) *house {
 	clock := clocktesting.NewFakeClock(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
 	h := &house{clock: clock, history: history.New(clock, 7)}
 	h.sets = storage.Sets(storage.Source{History: h.history, Clock: clock, Watches: limit.NewCounter(3, 5)}, nil)
@@ -48,16 +48,16 @@ func newHouse(changes ...func(*house, *sight.Edit)) *house {
 	return h
 }
 
-func (h *house) change(changes ...func(*house, *sight.Edit)) {
+func (h *house) change(changes ...func(*house, *visibility.Edit)) {
 	h.clock.Step(time.Second)
 	for _, change := range changes {
-		h.history.Stage(func(e *sight.Edit) { change(h, e) })
+		h.history.Stage(func(e *visibility.Edit) { change(h, e) })
 	}
 	h.history.Publish()
 }
 
-func set(name, colour string) func(*house, *sight.Edit) {
-	return func(h *house, e *sight.Edit) {
+func set(name, colour string) func(*house, *visibility.Edit) {
+	return func(h *house, e *visibility.Edit) {
 		h.version++
 		e.SetSet(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{
 			Name: name, UID: types.UID(name), ResourceVersion: strconv.Itoa(h.version), Labels: map[string]string{"colour": colour},
@@ -65,13 +65,13 @@ func set(name, colour string) func(*house, *sight.Edit) {
 	}
 }
 
-func gone(name string) func(*house, *sight.Edit) {
-	return func(_ *house, e *sight.Edit) { e.DeleteSet(name) }
+func gone(name string) func(*house, *visibility.Edit) {
+	return func(_ *house, e *visibility.Edit) { e.DeleteSet(name) }
 }
 
 // visible lets jane see sets, and no others.
-func visible(names ...string) func(*house, *sight.Edit) {
-	return func(_ *house, e *sight.Edit) {
+func visible(names ...string) func(*house, *visibility.Edit) {
+	return func(_ *house, e *visibility.Edit) {
 		e.SetRole(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Rules: []rbacv1.PolicyRule{{
 			Verbs: []string{"get"}, APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclustersets"},
 			ResourceNames: append(names, "no such set"),
@@ -417,7 +417,7 @@ func TestBookmarks(t *testing.T) {
 func TestSlowWatchersAreLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		names := []string{}
-		changes := []func(*house, *sight.Edit){}
+		changes := []func(*house, *visibility.Edit){}
 		for i := range 40 {
 			names = append(names, fmt.Sprintf("s%02d", i))
 			changes = append(changes, set(names[i], "red"))

@@ -13,7 +13,7 @@ import (
 
 	"github.com/berth-project/berth/internal/access"
 	"github.com/berth-project/berth/internal/apiserver/history"
-	"github.com/berth-project/berth/internal/apiserver/sight"
+	"github.com/berth-project/berth/internal/apiserver/visibility"
 )
 
 const (
@@ -53,7 +53,7 @@ func (s *Storage) Watch(ctx context.Context, options *metainternalversion.ListOp
 	ctx, stop := context.WithCancel(ctx)
 	w := &watcher{
 		release: release, storage: s, who: who, keep: selected(options), out: make(chan watch.Event, backlog), stop: stop,
-		at: start, seen: start.World.As(who),
+		at: start, seen: start.World.ViewFor(who),
 		bookmarks: options.AllowWatchBookmarks,
 		announce:  options.AllowWatchBookmarks && wants(options.SendInitialEvents),
 	}
@@ -70,7 +70,7 @@ func (s *Storage) start(options *metainternalversion.ListOptions) (history.Momen
 		return history.Moment{}, err
 	}
 	if wants(options.SendInitialEvents) || revision == 0 && options.SendInitialEvents == nil {
-		return history.Moment{World: sight.Nothing()}, s.reachable(options.ResourceVersion)
+		return history.Moment{World: visibility.Empty()}, s.reachable(options.ResourceVersion)
 	}
 	if revision == 0 {
 		now, _ := s.history.Now()
@@ -87,14 +87,14 @@ func (s *Storage) start(options *metainternalversion.ListOptions) (history.Momen
 type watcher struct {
 	storage *Storage
 	who     access.Subject
-	keep    func(sight.Object) bool
+	keep    func(visibility.Object) bool
 	out     chan watch.Event
 	stop    context.CancelFunc
 	// release gives back the place among the watches of the caller.
 	release func()
 	// at is the moment up to which everything was sent, seen the sight of it.
 	at   history.Moment
-	seen *sight.Sight
+	seen *visibility.View
 	// bookmarks are wanted; announce means one at the end of the first events.
 	bookmarks, announce bool
 }
@@ -143,9 +143,9 @@ func (w *watcher) untilBookmark(ctx context.Context) time.Duration {
 // advance sends all that lies between where the watcher stands and a moment. It returns false when the watch is over.
 func (w *watcher) advance(ctx context.Context, to history.Moment) bool {
 	if to.World != w.at.World {
-		sees := to.World.As(w.who)
+		sees := to.World.ViewFor(w.who)
 		delta := w.storage.history.Between(w.at, to)
-		for event := range w.events(sight.Changes(w.storage.kind, w.seen, sees, delta, w.keep), to) {
+		for event := range w.events(visibility.Changes(w.storage.kind, w.seen, sees, delta, w.keep), to) {
 			if !w.send(ctx, event) {
 				return false
 			}
@@ -162,9 +162,9 @@ func (w *watcher) advance(ctx context.Context, to history.Moment) bool {
 
 // events turns changes into events. All but the last name a revision from which nobody may go on, since the changes of
 // a moment cannot be told apart by their revision.
-func (w *watcher) events(changes iter.Seq[sight.Change], to history.Moment) iter.Seq[watch.Event] {
+func (w *watcher) events(changes iter.Seq[visibility.Change], to history.Moment) iter.Seq[watch.Event] {
 	return func(yield func(watch.Event) bool) {
-		var held *sight.Change
+		var held *visibility.Change
 		for change := range changes {
 			if held != nil && !yield(w.event(*held, to.Partial())) {
 				return
@@ -178,7 +178,7 @@ func (w *watcher) events(changes iter.Seq[sight.Change], to history.Moment) iter
 }
 
 // event shows what was last in sight of an object that has left it, never what it has become.
-func (w *watcher) event(change sight.Change, revision uint64) watch.Event {
+func (w *watcher) event(change visibility.Change, revision uint64) watch.Event {
 	switch {
 	case change.After == nil:
 		return watch.Event{Type: watch.Deleted, Object: w.storage.at(change.Before.Object, revision)}

@@ -38,7 +38,7 @@ func set(name string) *clusterv1beta2.ManagedClusterSet {
 	return &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-func hub(t *testing.T, intercept interceptor.Funcs, objects ...client.Object) *reconciler {
+func newReconciler(t *testing.T, intercept interceptor.Funcs, objects ...client.Object) *reconciler {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := clusterv1beta2.AddToScheme(scheme); err != nil {
@@ -62,14 +62,14 @@ func TestBound(t *testing.T) {
 		objects []client.Object
 		want    metav1.Condition
 	}{
-		"a set that exists is bound": {[]client.Object{binding("team", "dev"), set("dev")}, bound(true, 1, noon)},
-		"a set that does not is not": {[]client.Object{binding("team", "dev"), set("other")}, bound(false, 1, noon)},
-		"a set that comes is bound":  {[]client.Object{binding("team", "dev", bound(false, 1, before)), set("dev")}, bound(true, 1, noon)},
-		"a set that goes unbinds":    {[]client.Object{binding("team", "dev", bound(true, 1, before))}, bound(false, 1, noon)},
-		"nothing new keeps the time": {[]client.Object{binding("team", "dev", bound(true, 1, before)), set("dev")}, bound(true, 1, before)},
+		"a set that exists is bound": {[]client.Object{binding("team", "dev"), set("dev")}, boundCondition(true, 1, noon)},
+		"a set that does not is not": {[]client.Object{binding("team", "dev"), set("other")}, boundCondition(false, 1, noon)},
+		"a set that comes is bound":  {[]client.Object{binding("team", "dev", boundCondition(false, 1, before)), set("dev")}, boundCondition(true, 1, noon)},
+		"a set that goes unbinds":    {[]client.Object{binding("team", "dev", boundCondition(true, 1, before))}, boundCondition(false, 1, noon)},
+		"nothing new keeps the time": {[]client.Object{binding("team", "dev", boundCondition(true, 1, before)), set("dev")}, boundCondition(true, 1, before)},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			r := hub(t, interceptor.Funcs{}, test.objects...)
+			r := newReconciler(t, interceptor.Funcs{}, test.objects...)
 			if err := r.run(t); err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +94,7 @@ func TestReasons(t *testing.T) {
 		"not found": {false, metav1.Condition{Type: "Bound", Status: "False", Reason: "ClusterSetNotFound", ObservedGeneration: 3, LastTransitionTime: metav1.NewTime(noon)}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, bound(test.exists, 3, noon)); diff != "" {
+			if diff := cmp.Diff(test.want, boundCondition(test.exists, 3, noon)); diff != "" {
 				t.Errorf("condition (-want +got):\n%s", diff)
 			}
 		})
@@ -129,7 +129,7 @@ func TestFailures(t *testing.T) {
 		"so is a binding that is gone":                 {refusing(apierrors.NewNotFound(resource, "dev")), nil},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			r := hub(t, test.intercept, binding("team", "dev"))
+			r := newReconciler(t, test.intercept, binding("team", "dev"))
 			if err := r.run(t); !errors.Is(err, test.want) {
 				t.Errorf("error %v, want %v", err, test.want)
 			}
@@ -137,23 +137,23 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestABindingThatIsGoneIsNoFailure(t *testing.T) {
-	if err := hub(t, interceptor.Funcs{}).run(t); err != nil {
+func TestDeletedBindingIsNoError(t *testing.T) {
+	if err := newReconciler(t, interceptor.Funcs{}).run(t); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestSetsWakeTheirBindings in every namespace, when they come or go and no other time.
-func TestSetsWakeTheirBindings(t *testing.T) {
-	r := hub(t, interceptor.Funcs{}, binding("team", "dev"), binding("shop", "dev"), binding("team", "test"))
+// TestSetsEnqueueTheirBindings in every namespace, when they come or go and no other time.
+func TestSetsEnqueueTheirBindings(t *testing.T) {
+	r := newReconciler(t, interceptor.Funcs{}, binding("team", "dev"), binding("shop", "dev"), binding("team", "test"))
 	want := []reconcile.Request{
 		{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "dev"}},
 		{NamespacedName: types.NamespacedName{Namespace: "team", Name: "dev"}},
 	}
-	if diff := cmp.Diff(want, r.ofSet(t.Context(), set("dev"))); diff != "" {
+	if diff := cmp.Diff(want, r.bindingsOf(t.Context(), set("dev"))); diff != "" {
 		t.Errorf("woken (-want +got):\n%s", diff)
 	}
-	p := comesOrGoes()
+	p := existenceChanged()
 	if !p.Create(event.CreateEvent{}) || !p.Delete(event.DeleteEvent{}) || p.Update(event.UpdateEvent{}) {
 		t.Error("a set wakes bindings at other times than when it comes or goes")
 	}

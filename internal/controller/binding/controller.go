@@ -45,7 +45,7 @@ func Add(ctx context.Context, mgr manager.Manager, clock clock.PassiveClock) err
 	err = builder.ControllerManagedBy(mgr).
 		Named(Name).
 		For(&clusterv1beta2.ManagedClusterSetBinding{}).
-		Watches(&clusterv1beta2.ManagedClusterSet{}, handler.EnqueueRequestsFromMapFunc(r.ofSet), builder.WithPredicates(comesOrGoes())).
+		Watches(&clusterv1beta2.ManagedClusterSet{}, handler.EnqueueRequestsFromMapFunc(r.bindingsOf), builder.WithPredicates(existenceChanged())).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("adding the binding controller: %w", err)
@@ -53,8 +53,8 @@ func Add(ctx context.Context, mgr manager.Manager, clock clock.PassiveClock) err
 	return nil
 }
 
-// comesOrGoes passes the events that change whether a set exists.
-func comesOrGoes() predicate.Predicate {
+// existenceChanged passes the events that change whether a set exists.
+func existenceChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 }
 
@@ -75,20 +75,20 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, fmt.Errorf("reading ManagedClusterSet %s: %w", binding.Name, err)
 	}
 	next := binding.DeepCopy()
-	meta.SetStatusCondition(&next.Status.Conditions, bound(err == nil, binding.Generation, r.clock.Now()))
+	meta.SetStatusCondition(&next.Status.Conditions, boundCondition(err == nil, binding.Generation, r.clock.Now()))
 	if equality.Semantic.DeepEqual(next.Status, binding.Status) {
 		return reconcile.Result{}, nil
 	}
 	patch := client.MergeFromWithOptions(binding, client.MergeFromWithOptimisticLock{})
 	err = r.client.Status().Patch(ctx, next, patch)
-	if err != nil && !apply.Superseded(err) { // the event of who was faster brings the binding back
+	if err != nil && !apply.IsConflict(err) { // the event of who was faster brings the binding back
 		return reconcile.Result{}, fmt.Errorf("writing the status of ManagedClusterSetBinding %s: %w", request, err)
 	}
 	return reconcile.Result{}, nil
 }
 
-// bound is the condition of a binding whose set exists, or does not.
-func bound(exists bool, generation int64, now time.Time) metav1.Condition {
+// boundCondition is the condition of a binding whose set exists, or does not.
+func boundCondition(exists bool, generation int64, now time.Time) metav1.Condition {
 	out := metav1.Condition{
 		Type: clusterv1beta2.ClusterSetBindingBoundType, Status: metav1.ConditionFalse,
 		Reason: clusterv1beta2.ReasonClusterSetNotFound, ObservedGeneration: generation,
@@ -100,8 +100,8 @@ func bound(exists bool, generation int64, now time.Time) metav1.Condition {
 	return out
 }
 
-// ofSet returns the bindings that name a set.
-func (r *reconciler) ofSet(ctx context.Context, set client.Object) []reconcile.Request {
+// bindingsOf returns the bindings that name a set.
+func (r *reconciler) bindingsOf(ctx context.Context, set client.Object) []reconcile.Request {
 	bindings := &clusterv1beta2.ManagedClusterSetBindingList{}
 	if err := r.client.List(ctx, bindings, client.MatchingFields{bySet: set.GetName()}); err != nil {
 		return nil // the cache answers always but while it starts, and then every binding is reported anyway

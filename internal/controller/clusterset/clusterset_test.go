@@ -59,8 +59,8 @@ func inSet(name, set string) *clusterv1.ManagedCluster {
 	return member(name, map[string]string{clusterv1beta2.ClusterSetLabel: set})
 }
 
-// hub returns a reconciler on a hub that holds some objects.
-func hub(t *testing.T, intercept interceptor.Funcs, objects ...client.Object) *reconciler {
+// newReconciler returns a reconciler on a hub that holds some objects.
+func newReconciler(t *testing.T, intercept interceptor.Funcs, objects ...client.Object) *reconciler {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clusterv1.AddToScheme(scheme), clusterv1beta2.AddToScheme(scheme)); err != nil {
@@ -95,8 +95,8 @@ func (r *reconciler) stored(t *testing.T, name string) *clusterv1beta2.ManagedCl
 	return out
 }
 
-// said returns the conditions of a set as text, without their time.
-func said(set *clusterv1beta2.ManagedClusterSet) []string {
+// conditionTexts returns the conditions of a set as text, without their time.
+func conditionTexts(set *clusterv1beta2.ManagedClusterSet) []string {
 	var out []string
 	for _, c := range set.Status.Conditions {
 		out = append(out, fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message))
@@ -105,12 +105,12 @@ func said(set *clusterv1beta2.ManagedClusterSet) []string {
 }
 
 const (
-	nobody     = "ClusterSetEmpty=True NoClusterMatched: No ManagedCluster selected"
+	emptySet   = "ClusterSetEmpty=True NoClusterMatched: No ManagedCluster selected"
 	floor      = "info.open-cluster-management.io/floor"
 	noConflict = "Conflict=False NoConflict: No other set claims the label of this one"
 )
 
-func TestReport(t *testing.T) {
+func TestConditions(t *testing.T) {
 	terminating, tainted := inSet("going", "dev"), inSet("tainted", "dev")
 	terminating.DeletionTimestamp, terminating.Finalizers = &metav1.Time{Time: noon}, []string{"test/hold"}
 	tainted.Spec.Taints = []clusterv1.Taint{{Key: "gpu", Effect: clusterv1.TaintEffectNoSelect}}
@@ -119,7 +119,7 @@ func TestReport(t *testing.T) {
 		objects []client.Object
 		want    []string
 	}{
-		"a set without clusters is empty": {[]client.Object{exclusive("dev"), inSet("a", "other"), member("b", nil)}, []string{nobody}},
+		"a set without clusters is empty": {[]client.Object{exclusive("dev"), inSet("a", "other"), member("b", nil)}, []string{emptySet}},
 		"terminating, unaccepted and tainted clusters count": {
 			[]client.Object{exclusive("dev"), terminating, inSet("unaccepted", "dev"), tainted},
 			[]string{"ClusterSetEmpty=False ClustersSelected: 3 ManagedClusters selected"},
@@ -136,23 +136,23 @@ func TestReport(t *testing.T) {
 			[]client.Object{selecting("dev", &metav1.LabelSelector{}), member("a", nil), inSet("b", "x")},
 			[]string{"ClusterSetEmpty=False ClustersSelected: 2 ManagedClusters selected"},
 		},
-		"no label selector has none": {[]client.Object{selecting("dev", nil), member("a", nil)}, []string{nobody}},
+		"no label selector has none": {[]client.Object{selecting("dev", nil), member("a", nil)}, []string{emptySet}},
 		"an exclusive label counts those that carry it": {
 			[]client.Object{byLabel("dev", floor, "2"), member("a", map[string]string{floor: "2"}), member("b", map[string]string{floor: "1"})},
 			[]string{"ClusterSetEmpty=False ClustersSelected: 1 ManagedClusters selected"},
 		},
-		"sets that share a key are no rivals": {[]client.Object{byLabel("dev", floor, "2"), byLabel("test", floor, "1")}, []string{nobody}},
+		"sets that share a key are no rivals": {[]client.Object{byLabel("dev", floor, "2"), byLabel("test", floor, "1")}, []string{emptySet}},
 		"sets that share key and value are": {
 			[]client.Object{byLabel("dev", floor, "2"), byLabel("b", floor, "2"), byLabel("a", floor, "2")},
-			[]string{nobody, "Conflict=True ExclusiveLabelInUse: The label " + floor + "=2 is also claimed by [a,b]: its clusters are in each of these sets"},
+			[]string{emptySet, "Conflict=True ExclusiveLabelInUse: The label " + floor + "=2 is also claimed by [a,b]: its clusters are in each of these sets"},
 		},
 		"the clusterset label with a set's name is that set's own": {
 			[]client.Object{exclusive("dev"), byLabel("thief", clusterv1beta2.ClusterSetLabel, "dev")},
-			[]string{nobody, "Conflict=True ExclusiveLabelInUse: The label " + clusterv1beta2.ClusterSetLabel + "=dev is also claimed by [thief]: its clusters are in each of these sets"},
+			[]string{emptySet, "Conflict=True ExclusiveLabelInUse: The label " + clusterv1beta2.ClusterSetLabel + "=dev is also claimed by [thief]: its clusters are in each of these sets"},
 		},
 		"a set that shares its clusters has no rivals": {
 			[]client.Object{selecting("dev", &metav1.LabelSelector{MatchLabels: map[string]string{floor: "2"}}), byLabel("b", floor, "2")},
-			[]string{nobody},
+			[]string{emptySet},
 		},
 		"the members of a set that cannot be read cannot be told": {
 			[]client.Object{selecting("dev", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
@@ -166,36 +166,36 @@ func TestReport(t *testing.T) {
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			r := hub(t, interceptor.Funcs{}, test.objects...)
+			r := newReconciler(t, interceptor.Funcs{}, test.objects...)
 			if err := r.run(t, "dev"); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, said(r.stored(t, "dev"))); diff != "" {
+			if diff := cmp.Diff(test.want, conditionTexts(r.stored(t, "dev"))); diff != "" {
 				t.Errorf("conditions (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestManyRivalsAreCounted(t *testing.T) {
+func TestManyConflictsAreCounted(t *testing.T) {
 	objects := []client.Object{byLabel("dev", floor, "2")}
 	for i := range 12 {
 		objects = append(objects, byLabel(fmt.Sprintf("r%02d", i), floor, "2"))
 	}
-	r := hub(t, interceptor.Funcs{}, objects...)
+	r := newReconciler(t, interceptor.Funcs{}, objects...)
 	if err := r.run(t, "dev"); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{nobody, "Conflict=True ExclusiveLabelInUse: The label " + floor +
+	want := []string{emptySet, "Conflict=True ExclusiveLabelInUse: The label " + floor +
 		"=2 is also claimed by [r00,r01,r02,r03,r04,r05,r06,r07,r08,r09] and 2 more: its clusters are in each of these sets"}
-	if diff := cmp.Diff(want, said(r.stored(t, "dev"))); diff != "" {
+	if diff := cmp.Diff(want, conditionTexts(r.stored(t, "dev"))); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
 }
 
 func TestConflictEnds(t *testing.T) {
 	rival := byLabel("rival", floor, "2")
-	r := hub(t, interceptor.Funcs{}, byLabel("dev", floor, "2"), rival)
+	r := newReconciler(t, interceptor.Funcs{}, byLabel("dev", floor, "2"), rival)
 	if err := r.run(t, "dev"); err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestConflictEnds(t *testing.T) {
 	if err := r.run(t, "dev"); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{nobody, noConflict}, said(r.stored(t, "dev"))); diff != "" {
+	if diff := cmp.Diff([]string{emptySet, noConflict}, conditionTexts(r.stored(t, "dev"))); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
 }
@@ -212,7 +212,7 @@ func TestConflictEnds(t *testing.T) {
 // of a condition moves with its status alone.
 func TestNothingIsWrittenTwice(t *testing.T) {
 	writes := 0
-	r := hub(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+	r := newReconciler(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 		writes++
 		return c.SubResource(sub).Patch(ctx, o, p, opts...)
 	}}, exclusive("dev"), inSet("a", "dev"))
@@ -267,7 +267,7 @@ func TestBuiltInSets(t *testing.T) {
 			if test.have != nil {
 				objects = append(objects, test.have)
 			}
-			r := hub(t, interceptor.Funcs{}, objects...)
+			r := newReconciler(t, interceptor.Funcs{}, objects...)
 			if err := r.run(t, test.name); err != nil {
 				t.Fatal(err)
 			}
@@ -292,11 +292,11 @@ func TestBuiltInSets(t *testing.T) {
 func TestATerminatingSetIsLeftAlone(t *testing.T) {
 	going := exclusive("default")
 	going.DeletionTimestamp, going.Finalizers = &metav1.Time{Time: noon}, []string{"test/hold"}
-	r := hub(t, interceptor.Funcs{}, going)
+	r := newReconciler(t, interceptor.Funcs{}, going)
 	if err := r.run(t, "default"); err != nil {
 		t.Fatal(err)
 	}
-	if got := said(r.stored(t, "default")); got != nil {
+	if got := conditionTexts(r.stored(t, "default")); got != nil {
 		t.Errorf("conditions %v, want none", got)
 	}
 }
@@ -321,7 +321,7 @@ func TestFailuresAreReturned(t *testing.T) {
 		}}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			r := hub(t, test.intercept, exclusive("dev"), global.DeepCopy())
+			r := newReconciler(t, test.intercept, exclusive("dev"), global.DeepCopy())
 			if err := r.run(t, test.name); !errors.Is(err, errBoom) {
 				t.Errorf("error %v, want %v", err, errBoom)
 			}
@@ -329,8 +329,8 @@ func TestFailuresAreReturned(t *testing.T) {
 	}
 }
 
-// TestWhoIsWoken: an event wakes the sets whose report it can change, and no other.
-func TestWhoIsWoken(t *testing.T) {
+// TestSetsEnqueued: an event wakes the sets whose report it can change, and no other.
+func TestSetsEnqueued(t *testing.T) {
 	dev, test, twin, every := exclusive("dev"), exclusive("test"), byLabel("twin", clusterv1beta2.ClusterSetLabel, "dev"), selecting("every", &metav1.LabelSelector{})
 	bad := set("bad", clusterv1beta2.ManagedClusterSelector{SelectorType: "Surprise"})
 	elsewhere := selecting("elsewhere", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
@@ -372,7 +372,7 @@ func TestWhoIsWoken(t *testing.T) {
 		"a set is annotated": {func(_, sets toolscache.ResourceEventHandler) { sets.OnUpdate(dev, annotated) }, []string{"dev"}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			r := hub(t, interceptor.Funcs{}, dev, test, twin, every, bad, elsewhere, member)
+			r := newReconciler(t, interceptor.Funcs{}, dev, test, twin, every, bad, elsewhere, member)
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			defer q.ShutDown()
 			s := &source{index: r.index, queue: q}
@@ -380,34 +380,34 @@ func TestWhoIsWoken(t *testing.T) {
 				t.Fatal(err)
 			}
 			happens.event(handler(s.setCluster, s.deleteCluster), handler(s.setSet, s.deleteSet))
-			if diff := cmp.Diff(happens.want, woken(q)); diff != "" {
+			if diff := cmp.Diff(happens.want, queued(q)); diff != "" {
 				t.Errorf("woken (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// unreadable is a cache that knows nothing.
-type unreadable struct{ cache.Cache }
+// failingCache is a cache that knows nothing.
+type failingCache struct{ cache.Cache }
 
-func (unreadable) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
+func (failingCache) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
 	return nil, errBoom
 }
 
-// TestTheStart wakes the sets that must exist, before anything is known of any.
-func TestTheStart(t *testing.T) {
+// TestWaitForSync wakes the sets that must exist, before anything is known of any.
+func TestWaitForSync(t *testing.T) {
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer q.ShutDown()
-	if err := (&source{cache: unreadable{}, index: newIndex()}).Start(t.Context(), q); !errors.Is(err, errBoom) {
+	if err := (&source{cache: failingCache{}, index: newIndex()}).Start(t.Context(), q); !errors.Is(err, errBoom) {
 		t.Errorf("Start = %v, want %v", err, errBoom)
 	}
-	if diff := cmp.Diff([]string{"default", "global"}, woken(q)); diff != "" {
+	if diff := cmp.Diff([]string{"default", "global"}, queued(q)); diff != "" {
 		t.Errorf("woken (-want +got):\n%s", diff)
 	}
 }
 
-// woken empties a queue.
-func woken(q queue) []string {
+// queued empties a queue.
+func queued(q queue) []string {
 	var out []string
 	for q.Len() > 0 {
 		item, _ := q.Get()

@@ -66,7 +66,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err == nil {
 		err = r.report(ctx, set)
 	}
-	if apply.Superseded(err) { // the event of who was faster brings the set back
+	if apply.IsConflict(err) { // the event of who was faster brings the set back
 		return reconcile.Result{}, nil
 	}
 	return reconcile.Result{}, err
@@ -75,7 +75,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // report writes the conditions of a set where they changed.
 func (r *reconciler) report(ctx context.Context, set *clusterv1beta2.ManagedClusterSet) error {
 	next := set.DeepCopy()
-	setConditions(next, r.find(set), r.clock.Now())
+	setConditions(next, r.state(set), r.clock.Now())
 	if equality.Semantic.DeepEqual(next.Status, set.Status) {
 		return nil
 	}
@@ -86,10 +86,10 @@ func (r *reconciler) report(ctx context.Context, set *clusterv1beta2.ManagedClus
 	return nil
 }
 
-// find works out what there is to report of a set.
-func (r *reconciler) find(set *clusterv1beta2.ManagedClusterSet) finding {
+// state works out what there is to report of a set.
+func (r *reconciler) state(set *clusterv1beta2.ManagedClusterSet) setState {
 	compiled := fleet.NewSet(set)
-	return finding{faults: compiled.Faults, members: r.index.members(compiled), rivals: r.index.rivals(set)}
+	return setState{faults: compiled.Errors, members: r.index.members(compiled), conflicting: r.index.conflicting(set)}
 }
 
 func request(name string) reconcile.Request {

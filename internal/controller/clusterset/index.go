@@ -17,20 +17,20 @@ import (
 // way round.
 type index struct {
 	mu sync.Mutex
-	// filled is set once every cluster and every set is known. Until then nobody is told of members: every set is woken by
+	// synced is set once every cluster and every set is known. Until then nobody is told of members: every set is woken by
 	// being there.
-	filled bool
+	synced bool
 	// edit holds what has changed since the snapshot; nil where nothing has.
 	edit     *fleet.Edit
 	snapshot *fleet.Snapshot
-	sets     map[string]*known
-	// readers are the sets that read a term, claims those that claim a label for themselves.
-	readers map[fleet.Term]sets.Set[string]
-	claims  map[label]sets.Set[string]
+	sets     map[string]*setEntry
+	// byTerm are the sets that read a term, claims those that claim a label for themselves.
+	byTerm  map[fleet.Term]sets.Set[string]
+	byLabel map[label]sets.Set[string]
 }
 
-// known is a set as it was last seen.
-type known struct {
+// setEntry is a set as it was last seen.
+type setEntry struct {
 	compiled  *fleet.Set
 	claimed   label
 	exclusive bool
@@ -38,8 +38,8 @@ type known struct {
 
 func newIndex() *index {
 	return &index{
-		snapshot: fleet.Empty(), sets: map[string]*known{},
-		readers: map[fleet.Term]sets.Set[string]{}, claims: map[label]sets.Set[string]{},
+		snapshot: fleet.Empty(), sets: map[string]*setEntry{},
+		byTerm: map[fleet.Term]sets.Set[string]{}, byLabel: map[label]sets.Set[string]{},
 	}
 }
 
@@ -47,32 +47,32 @@ func newIndex() *index {
 func (x *index) setCluster(object *clusterv1.ManagedCluster) []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	after := fleet.NewMember(object)
-	return x.changed(x.editing().SetCluster(after), after)
+	after := fleet.NewClusterFromLabels(object)
+	return x.affectedSets(x.editing().SetCluster(after), after)
 }
 
 // deleteCluster records that a cluster is gone, and returns the sets that it was in, sorted.
 func (x *index) deleteCluster(name string) []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.changed(x.editing().DeleteCluster(name), nil)
+	return x.affectedSets(x.editing().DeleteCluster(name), nil)
 }
 
-// fill ends the filling of the index.
-func (x *index) fill() {
+// markSynced ends the filling of the index.
+func (x *index) markSynced() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.filled = true
+	x.synced = true
 }
 
-// changed returns the sets that only one of two states of a cluster is in. Either may be nil.
-func (x *index) changed(before, after *fleet.Cluster) []string {
-	if !x.filled {
+// affectedSets returns the sets that only one of two states of a cluster is in. Either may be nil.
+func (x *index) affectedSets(before, after *fleet.Cluster) []string {
+	if !x.synced {
 		return nil
 	}
 	out := sets.New[string]()
 	for _, term := range fleet.ChangedTerms(before, after) {
-		for name := range x.readers[term] {
+		for name := range x.byTerm[term] {
 			set := x.sets[name].compiled
 			if (before != nil && set.Has(before)) != (after != nil && set.Has(after)) {
 				out.Insert(name)
@@ -94,16 +94,16 @@ func (x *index) editing() *fleet.Edit {
 func (x *index) setSet(object *clusterv1beta2.ManagedClusterSet) []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	out := x.forget(object.Name)
-	set := &known{compiled: fleet.NewSet(object)}
+	out := x.removeSet(object.Name)
+	set := &setEntry{compiled: fleet.NewSet(object)}
 	set.claimed, set.exclusive = fleet.ExclusiveLabel(object)
 	x.sets[object.Name] = set
-	for _, term := range set.compiled.Reads() {
-		put(x.readers, term, object.Name)
+	for _, term := range set.compiled.DependsOn() {
+		insert(x.byTerm, term, object.Name)
 	}
 	if set.exclusive {
-		out.Insert(sets.List(x.claims[set.claimed])...)
-		put(x.claims, set.claimed, object.Name)
+		out.Insert(sets.List(x.byLabel[set.claimed])...)
+		insert(x.byLabel, set.claimed, object.Name)
 	}
 	return sets.List(out)
 }
@@ -112,24 +112,24 @@ func (x *index) setSet(object *clusterv1beta2.ManagedClusterSet) []string {
 func (x *index) deleteSet(name string) []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return sets.List(x.forget(name))
+	return sets.List(x.removeSet(name))
 }
 
-// forget takes a set out, and returns the others that claim the label that it claimed.
-func (x *index) forget(name string) sets.Set[string] {
+// removeSet takes a set out, and returns the others that claim the label that it claimed.
+func (x *index) removeSet(name string) sets.Set[string] {
 	set, ok := x.sets[name]
 	if !ok {
 		return sets.New[string]()
 	}
 	delete(x.sets, name)
-	for _, term := range set.compiled.Reads() {
-		drop(x.readers, term, name)
+	for _, term := range set.compiled.DependsOn() {
+		remove(x.byTerm, term, name)
 	}
 	if !set.exclusive {
 		return sets.New[string]()
 	}
-	drop(x.claims, set.claimed, name)
-	return x.claims[set.claimed].Clone()
+	remove(x.byLabel, set.claimed, name)
+	return x.byLabel[set.claimed].Clone()
 }
 
 // members counts the clusters of a set.
@@ -140,30 +140,30 @@ func (x *index) members(set *fleet.Set) int {
 	}
 	snapshot := x.snapshot
 	x.mu.Unlock()
-	in := bitset.New(snapshot.Size())
+	in := bitset.New(snapshot.IDLimit())
 	set.AddMembers(snapshot, in)
 	return int(in.Count())
 }
 
-// rivals returns the other sets that claim the same exclusive label, sorted.
-func (x *index) rivals(set *clusterv1beta2.ManagedClusterSet) []string {
+// conflicting returns the other sets that claim the same exclusive label, sorted.
+func (x *index) conflicting(set *clusterv1beta2.ManagedClusterSet) []string {
 	claimed, exclusive := fleet.ExclusiveLabel(set)
 	if !exclusive {
 		return nil
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return slices.DeleteFunc(sets.List(x.claims[claimed]), func(name string) bool { return name == set.Name })
+	return slices.DeleteFunc(sets.List(x.byLabel[claimed]), func(name string) bool { return name == set.Name })
 }
 
-func put[K comparable](in map[K]sets.Set[string], key K, name string) {
+func insert[K comparable](in map[K]sets.Set[string], key K, name string) {
 	if in[key] == nil {
 		in[key] = sets.New[string]()
 	}
 	in[key].Insert(name)
 }
 
-func drop[K comparable](in map[K]sets.Set[string], key K, name string) {
+func remove[K comparable](in map[K]sets.Set[string], key K, name string) {
 	if in[key].Delete(name); in[key].Len() == 0 {
 		delete(in, key)
 	}

@@ -13,14 +13,14 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// world is all that the index should know, found by looking at everything.
-type world struct {
+// bruteForce is all that the index should know, found by looking at everything.
+type bruteForce struct {
 	clusters map[string]*clusterv1.ManagedCluster
 	sets     map[string]*clusterv1beta2.ManagedClusterSet
 }
 
-// of returns the members of every set, by name.
-func (w world) of() map[string][]string {
+// members returns the members of every set, by name.
+func (w bruteForce) members() map[string][]string {
 	out := map[string][]string{}
 	for name, set := range w.sets {
 		out[name] = []string{}
@@ -34,8 +34,8 @@ func (w world) of() map[string][]string {
 	return out
 }
 
-// rivals returns the other sets that claim the label of a set.
-func (w world) rivals(set *clusterv1beta2.ManagedClusterSet) []string {
+// conflicting returns the other sets that claim the label of a set.
+func (w bruteForce) conflicting(set *clusterv1beta2.ManagedClusterSet) []string {
 	var out []string
 	claimed, exclusive := fleet.ExclusiveLabel(set)
 	for name, other := range w.sets {
@@ -47,12 +47,12 @@ func (w world) rivals(set *clusterv1beta2.ManagedClusterSet) []string {
 	return out
 }
 
-// dice draws labels, selectors and events.
-type dice struct{ *rand.Rand }
+// generator draws labels, selectors and events.
+type generator struct{ *rand.Rand }
 
-func pick[T any](d dice, from ...T) T { return from[d.IntN(len(from))] }
+func pick[T any](d generator, from ...T) T { return from[d.IntN(len(from))] }
 
-func (d dice) labels() map[string]string {
+func (d generator) labels() map[string]string {
 	out := map[string]string{}
 	for _, key := range []string{clusterv1beta2.ClusterSetLabel, floor, "colour"} {
 		if value := pick(d, "", "a", "b", "c"); value != "" {
@@ -62,7 +62,7 @@ func (d dice) labels() map[string]string {
 	return out
 }
 
-func (d dice) selector() clusterv1beta2.ManagedClusterSelector {
+func (d generator) selector() clusterv1beta2.ManagedClusterSelector {
 	key, value := pick(d, clusterv1beta2.ClusterSetLabel, floor, "colour", "no key"), pick(d, "a", "b")
 	expression := metav1.LabelSelectorRequirement{Key: key, Operator: pick(d, metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn), Values: []string{value}}
 	if d.IntN(2) == 0 {
@@ -83,32 +83,32 @@ func (d dice) selector() clusterv1beta2.ManagedClusterSelector {
 }
 
 // event happens to a world and its index. It returns whom the index wakes, and whom it has to.
-func (d dice) event(w world, x *index) (woken, want []string) {
-	name, before := pick(d, "a", "b", "c", "d"), w.of()
+func (d generator) event(w bruteForce, x *index) (woken, want []string) {
+	name, before := pick(d, "a", "b", "c", "d"), w.members()
 	switch what := d.IntN(4); what {
 	case 0:
 		w.clusters[name] = member(name, d.labels())
-		return x.setCluster(w.clusters[name]), differing(before, w.of())
+		return x.setCluster(w.clusters[name]), changedSets(before, w.members())
 	case 1:
 		delete(w.clusters, name)
-		return x.deleteCluster(name), differing(before, w.of())
+		return x.deleteCluster(name), changedSets(before, w.members())
 	default:
 		if old := w.sets[name]; old != nil {
-			want = w.rivals(old)
+			want = w.conflicting(old)
 		}
 		if what == 2 {
 			delete(w.sets, name)
 			return x.deleteSet(name), want
 		}
 		w.sets[name] = set(name, d.selector())
-		want = append(want, w.rivals(w.sets[name])...)
+		want = append(want, w.conflicting(w.sets[name])...)
 		slices.Sort(want)
 		return x.setSet(w.sets[name]), slices.Compact(want)
 	}
 }
 
-// differing returns the sets whose members are others after than before.
-func differing(before, after map[string][]string) []string {
+// changedSets returns the sets whose members are others after than before.
+func changedSets(before, after map[string][]string) []string {
 	var out []string
 	for name := range after {
 		if !slices.Equal(before[name], after[name]) {
@@ -119,14 +119,14 @@ func differing(before, after map[string][]string) []string {
 	return out
 }
 
-// TestNobodyIsToldOfMembersBeforeEverythingIsRead counts them all the same.
-func TestNobodyIsToldOfMembersBeforeEverythingIsRead(t *testing.T) {
+// TestNoSetIsEnqueuedBeforeSync counts them all the same.
+func TestNoSetIsEnqueuedBeforeSync(t *testing.T) {
 	x, set := newIndex(), exclusive("dev")
 	x.setSet(set)
 	if woken := x.setCluster(inSet("a", "dev")); len(woken) > 0 {
 		t.Errorf("woken %v before all was read", woken)
 	}
-	x.fill()
+	x.markSynced()
 	if woken := x.setCluster(inSet("b", "dev")); !slices.Equal(woken, []string{"dev"}) {
 		t.Errorf("woken %v, want dev", woken)
 	}
@@ -135,22 +135,22 @@ func TestNobodyIsToldOfMembersBeforeEverythingIsRead(t *testing.T) {
 	}
 }
 
-// TestIndexKnowsWhatLookingAtEverythingFinds: after any events, the index counts, names rivals and wakes like a world
+// TestIndexMatchesBruteForce: after any events, the index counts, names rivals and wakes like a world
 // that is looked at as a whole.
-func TestIndexKnowsWhatLookingAtEverythingFinds(t *testing.T) {
+func TestIndexMatchesBruteForce(t *testing.T) {
 	for seed := range uint64(300) {
-		d, x := dice{rand.New(rand.NewPCG(seed, 0))}, newIndex()
-		x.fill()
-		w := world{map[string]*clusterv1.ManagedCluster{}, map[string]*clusterv1beta2.ManagedClusterSet{}}
+		d, x := generator{rand.New(rand.NewPCG(seed, 0))}, newIndex()
+		x.markSynced()
+		w := bruteForce{map[string]*clusterv1.ManagedCluster{}, map[string]*clusterv1beta2.ManagedClusterSet{}}
 		for event := range 40 {
 			if woken, want := d.event(w, x); !slices.Equal(woken, want) {
 				t.Fatalf("seed %d, event %d: woken %v, want %v", seed, event, woken, want)
 			}
-			for name, members := range w.of() {
+			for name, members := range w.members() {
 				if got := x.members(fleet.NewSet(w.sets[name])); got != len(members) {
 					t.Fatalf("seed %d, event %d: set %s has %d members, want %v", seed, event, name, got, members)
 				}
-				if got, want := x.rivals(w.sets[name]), w.rivals(w.sets[name]); !slices.Equal(got, want) {
+				if got, want := x.conflicting(w.sets[name]), w.conflicting(w.sets[name]); !slices.Equal(got, want) {
 					t.Fatalf("seed %d, event %d: set %s has the rivals %v, want %v", seed, event, name, got, want)
 				}
 			}
@@ -158,7 +158,7 @@ func TestIndexKnowsWhatLookingAtEverythingFinds(t *testing.T) {
 		for name := range w.sets {
 			x.deleteSet(name)
 		}
-		if len(x.sets)+len(x.readers)+len(x.claims) > 0 {
+		if len(x.sets)+len(x.byTerm)+len(x.byLabel) > 0 {
 			t.Fatalf("seed %d: the index keeps what belongs to no set", seed)
 		}
 	}
@@ -184,7 +184,7 @@ func BenchmarkStart(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				x := newIndex()
-				x.fill()
+				x.markSynced()
 				woken := 0
 				for _, set := range sets {
 					x.setSet(set)
@@ -193,7 +193,7 @@ func BenchmarkStart(b *testing.B) {
 					woken += len(x.setCluster(cluster))
 				}
 				for _, set := range sets {
-					if got := x.members(fleet.NewSet(set)); got != 5 || len(x.rivals(set)) > 0 {
+					if got := x.members(fleet.NewSet(set)); got != 5 || len(x.conflicting(set)) > 0 {
 						b.Fatalf("%d members, want 5", got)
 					}
 				}

@@ -58,7 +58,7 @@ func (s *source) WaitForSync(ctx context.Context) error {
 	if !toolscache.WaitForCacheSync(ctx.Done(), s.synced...) {
 		return fmt.Errorf("waiting for clusters and sets: %w", context.Cause(ctx))
 	}
-	s.index.fill()
+	s.index.markSynced()
 	return nil
 }
 

@@ -13,25 +13,25 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// mostNamed is how many rivals a message names.
-const mostNamed = 10
+// maxNamedSets is how many rivals a message names.
+const maxNamedSets = 10
 
 // label is what makes a cluster a member of an exclusive set.
 type label = clusterv1beta2.ExclusiveLabelSelector
 
-// finding is what there is to report of a set.
-type finding struct {
+// setState is what there is to report of a set.
+type setState struct {
 	// faults says why the members cannot be told; else members counts them.
 	faults  field.ErrorList
 	members int
-	// rivals are the other sets that claim the same label, sorted.
-	rivals []string
+	// conflicting are the other sets that claim the same label, sorted.
+	conflicting []string
 }
 
 // setConditions reports a finding on a set. The condition Conflict is there only once there has been a conflict.
-func setConditions(set *clusterv1beta2.ManagedClusterSet, found finding, now time.Time) {
+func setConditions(set *clusterv1beta2.ManagedClusterSet, found setState, now time.Time) {
 	at := metav1.NewTime(now.Truncate(time.Second))
-	for _, condition := range []metav1.Condition{empty(found), conflict(set, found.rivals)} {
+	for _, condition := range []metav1.Condition{emptyCondition(found), conflictCondition(set, found.conflicting)} {
 		known := meta.FindStatusCondition(set.Status.Conditions, condition.Type) != nil
 		if condition.Reason == clusterv1beta2.ReasonNoConflict && !known {
 			continue
@@ -41,7 +41,7 @@ func setConditions(set *clusterv1beta2.ManagedClusterSet, found finding, now tim
 	}
 }
 
-func empty(found finding) metav1.Condition {
+func emptyCondition(found setState) metav1.Condition {
 	out := metav1.Condition{Type: clusterv1beta2.ManagedClusterSetConditionEmpty}
 	switch {
 	case len(found.faults) > 0:
@@ -60,7 +60,7 @@ func empty(found finding) metav1.Condition {
 	return out
 }
 
-func conflict(set *clusterv1beta2.ManagedClusterSet, rivals []string) metav1.Condition {
+func conflictCondition(set *clusterv1beta2.ManagedClusterSet, rivals []string) metav1.Condition {
 	out := metav1.Condition{Type: clusterv1beta2.ManagedClusterSetConditionConflict}
 	if len(rivals) == 0 {
 		out.Status, out.Reason = metav1.ConditionFalse, clusterv1beta2.ReasonNoConflict
@@ -69,8 +69,8 @@ func conflict(set *clusterv1beta2.ManagedClusterSet, rivals []string) metav1.Con
 	}
 	claimed, _ := fleet.ExclusiveLabel(set)
 	named, more := rivals, ""
-	if len(rivals) > mostNamed {
-		named, more = rivals[:mostNamed], fmt.Sprintf(" and %d more", len(rivals)-mostNamed)
+	if len(rivals) > maxNamedSets {
+		named, more = rivals[:maxNamedSets], fmt.Sprintf(" and %d more", len(rivals)-maxNamedSets)
 	}
 	out.Status, out.Reason = metav1.ConditionTrue, clusterv1beta2.ReasonExclusiveLabelInUse
 	out.Message = fmt.Sprintf("The label %s=%s is also claimed by [%s]%s: its clusters are in each of these sets",

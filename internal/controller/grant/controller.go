@@ -34,33 +34,33 @@ const (
 )
 
 // Right is the permission that a binding needs.
-var Right = access.Right{Verb: "create", Group: clusterv1beta2.GroupVersion.Group, Resource: "managedclustersets/bind"} //nolint:gochecknoglobals // a constant of a struct type
+var Right = access.Permission{Verb: "create", Group: clusterv1beta2.GroupVersion.Group, Resource: "managedclustersets/bind"} //nolint:gochecknoglobals // a constant of a struct type
 
 // +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=list;watch
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersetbindings,verbs=list;watch;create;delete
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersets,verbs=list;watch
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersets/bind,verbs=create
 
-// everybody is the request that wakes every namespace with the account. No namespace has an empty name. However many
+// allNamespaces is the request that wakes every namespace with the account. No namespace has an empty name. However many
 // roles change at once, it is in the queue once.
-const everybody = ""
+const allNamespaces = ""
 
 // reconciler makes and removes the bindings of one namespace at a time.
 type reconciler struct {
 	client client.Client
 	index  *access.Index
-	// wake enqueues a namespace.
-	wake   func(namespace string)
-	clock  clock.PassiveClock
-	lapses lapses
+	// enqueue enqueues a namespace.
+	enqueue     func(namespace string)
+	clock       clock.PassiveClock
+	revocations revocations
 }
 
 // Reconcile makes the bindings of a namespace what the permissions of its account say. The request's name is the
 // namespace.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	namespace := request.Name
-	if namespace == everybody {
-		return reconcile.Result{}, r.wakeAccounts(ctx)
+	if namespace == allNamespaces {
+		return reconcile.Result{}, r.enqueueAccounts(ctx)
 	}
 	allowed, err := r.allowed(ctx, namespace)
 	if err != nil {
@@ -70,13 +70,13 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.client.List(ctx, bindings, client.InNamespace(namespace)); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing the bindings of namespace %s: %w", namespace, err)
 	}
-	over, again := r.lapses.over(namespace, lapsed(bindings.Items, allowed), r.clock.Now())
-	err = errors.Join(r.withdraw(ctx, over), r.grant(ctx, namespace, bindings.Items, allowed))
+	over, again := r.revocations.expired(namespace, revoked(bindings.Items, allowed), r.clock.Now())
+	err = errors.Join(r.removeAll(ctx, over), r.grant(ctx, namespace, bindings.Items, allowed))
 	return reconcile.Result{RequeueAfter: again}, err
 }
 
-// lapsed returns the bindings that this loop made and that are allowed no more.
-func lapsed(there []clusterv1beta2.ManagedClusterSetBinding, allowed access.Names) []*clusterv1beta2.ManagedClusterSetBinding {
+// revoked returns the bindings that this loop made and that are allowed no more.
+func revoked(there []clusterv1beta2.ManagedClusterSetBinding, allowed access.NameSet) []*clusterv1beta2.ManagedClusterSetBinding {
 	var out []*clusterv1beta2.ManagedClusterSetBinding
 	for i := range there {
 		binding := &there[i]
@@ -87,8 +87,8 @@ func lapsed(there []clusterv1beta2.ManagedClusterSetBinding, allowed access.Name
 	return out
 }
 
-// withdraw removes bindings. One that cannot be removed keeps no other from it.
-func (r *reconciler) withdraw(ctx context.Context, over []*clusterv1beta2.ManagedClusterSetBinding) error {
+// removeAll removes bindings. One that cannot be removed keeps no other from it.
+func (r *reconciler) removeAll(ctx context.Context, over []*clusterv1beta2.ManagedClusterSetBinding) error {
 	var faults []error
 	for _, binding := range over {
 		faults = append(faults, r.remove(ctx, binding))
@@ -97,7 +97,7 @@ func (r *reconciler) withdraw(ctx context.Context, over []*clusterv1beta2.Manage
 }
 
 // grant binds every set that exists, is allowed and is not bound. A binding that cannot be made keeps no other from it.
-func (r *reconciler) grant(ctx context.Context, namespace string, there []clusterv1beta2.ManagedClusterSetBinding, allowed access.Names) error {
+func (r *reconciler) grant(ctx context.Context, namespace string, there []clusterv1beta2.ManagedClusterSetBinding, allowed access.NameSet) error {
 	if !allowed.All && allowed.Names.Len() == 0 {
 		return nil
 	}
@@ -120,18 +120,18 @@ func (r *reconciler) grant(ctx context.Context, namespace string, there []cluste
 }
 
 // allowed returns the sets that the account of a namespace may bind: none where there is no account.
-func (r *reconciler) allowed(ctx context.Context, namespace string) (access.Names, error) {
+func (r *reconciler) allowed(ctx context.Context, namespace string) (access.NameSet, error) {
 	account := AccountKind()
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: Account}, account)
 	switch {
 	case apierrors.IsNotFound(err):
-		return access.Names{}, nil
+		return access.NameSet{}, nil
 	case err != nil:
-		return access.Names{}, fmt.Errorf("reading ServiceAccount %s/%s: %w", namespace, Account, err)
+		return access.NameSet{}, fmt.Errorf("reading ServiceAccount %s/%s: %w", namespace, Account, err)
 	case !account.DeletionTimestamp.IsZero():
-		return access.Names{}, nil
+		return access.NameSet{}, nil
 	default:
-		return r.index.Names(access.ServiceAccount(namespace, Account), Right), nil
+		return r.index.AllowedNames(access.ServiceAccount(namespace, Account), Right), nil
 	}
 }
 
@@ -141,7 +141,7 @@ func (r *reconciler) bind(ctx context.Context, namespace, set string) error {
 	}}
 	binding.Spec.ClusterSet = set
 	err := r.client.Create(ctx, binding)
-	if err == nil || apierrors.IsAlreadyExists(err) || leaving(err) {
+	if err == nil || apierrors.IsAlreadyExists(err) || namespaceTerminating(err) {
 		return nil
 	}
 	return fmt.Errorf("binding ManagedClusterSet %s to namespace %s: %w", set, namespace, err)
@@ -149,13 +149,13 @@ func (r *reconciler) bind(ctx context.Context, namespace, set string) error {
 
 func (r *reconciler) remove(ctx context.Context, binding *clusterv1beta2.ManagedClusterSetBinding) error {
 	fence := client.Preconditions(metav1.Preconditions{UID: &binding.UID, ResourceVersion: &binding.ResourceVersion})
-	if err := r.client.Delete(ctx, binding, fence); err != nil && !apply.Superseded(err) {
+	if err := r.client.Delete(ctx, binding, fence); err != nil && !apply.IsConflict(err) {
 		return fmt.Errorf("removing the binding of ManagedClusterSet %s from namespace %s: %w", binding.Name, binding.Namespace, err)
 	}
 	return nil
 }
 
-// leaving says whether an object was refused because its namespace goes away or is gone.
-func leaving(err error) bool {
+// namespaceTerminating says whether an object was refused because its namespace goes away or is gone.
+func namespaceTerminating(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

@@ -30,8 +30,8 @@ const team = "team"
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// settle reconciles the namespace, and again once the grace of what lapsed is over.
-func (r *reconciler) settle(t *testing.T) error {
+// reconcileTwice reconciles the namespace, and again once the grace of what lapsed is over.
+func (r *reconciler) reconcileTwice(t *testing.T) error {
 	t.Helper()
 	result, err := r.Reconcile(t.Context(), request(team))
 	if result.RequeueAfter == 0 {
@@ -46,9 +46,9 @@ func (r *reconciler) settle(t *testing.T) error {
 	return err
 }
 
-// hub returns a reconciler on a hub that holds some objects. Where names is nil, the account of the namespace team may
+// newReconciler returns a reconciler on a hub that holds some objects. Where names is nil, the account of the namespace team may
 // bind nothing; where it is empty, everything; else the sets that it names.
-func hub(t *testing.T, intercept interceptor.Funcs, names []string, objects ...client.Object) *reconciler {
+func newReconciler(t *testing.T, intercept interceptor.Funcs, names []string, objects ...client.Object) *reconciler {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(corev1.AddToScheme(scheme), clusterv1beta2.AddToScheme(scheme)); err != nil {
@@ -66,8 +66,8 @@ func hub(t *testing.T, intercept interceptor.Funcs, names []string, objects ...c
 	}
 	fake := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(intercept).Build()
 	return &reconciler{
-		client: fake, index: index, wake: func(string) { t.Error("a namespace was woken") },
-		clock: clocktesting.NewFakeClock(start), lapses: lapses{},
+		client: fake, index: index, enqueue: func(string) { t.Error("a namespace was woken") },
+		clock: clocktesting.NewFakeClock(start), revocations: revocations{},
 	}
 }
 
@@ -79,20 +79,20 @@ func set(name string) *clusterv1beta2.ManagedClusterSet {
 	return &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-func persons(set string) *clusterv1beta2.ManagedClusterSetBinding {
+func userBinding(set string) *clusterv1beta2.ManagedClusterSetBinding {
 	out := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: set}}
 	out.Spec.ClusterSet = set
 	return out
 }
 
-func ours(set string) *clusterv1beta2.ManagedClusterSetBinding {
-	out := persons(set)
+func grantBinding(set string) *clusterv1beta2.ManagedClusterSetBinding {
+	out := userBinding(set)
 	out.Labels = map[string]string{clusterv1beta2.MadeByLabel: MadeByGrant}
 	return out
 }
 
-// there returns the bindings of all namespaces; those that the loop made carry a star.
-func (r *reconciler) there(t *testing.T) []string {
+// bindings returns the bindings of all namespaces; those that the loop made carry a star.
+func (r *reconciler) bindings(t *testing.T) []string {
 	t.Helper()
 	list := &clusterv1beta2.ManagedClusterSetBindingList{}
 	if err := r.client.List(t.Context(), list); err != nil {
@@ -132,22 +132,22 @@ func TestGrant(t *testing.T) {
 		"a set that is going is not bound":          {[]string{"dev"}, []client.Object{mine, goingSet}, nil},
 		"without the account nothing is bound":      {[]string{"dev"}, []client.Object{set("dev")}, nil},
 		"another account is nobody":                 {[]string{"dev"}, []client.Object{account(team, "default"), set("dev")}, nil},
-		"an account that is going grants no more":   {[]string{"dev"}, []client.Object{goingAccount, set("dev"), ours("dev")}, nil},
-		"a binding goes with the grant":             {none, []client.Object{mine, set("dev"), ours("dev")}, nil},
-		"a binding goes with the account":           {[]string{"dev"}, []client.Object{set("dev"), ours("dev")}, nil},
-		"a grant that shrinks takes what it lost":   {[]string{"dev"}, []client.Object{mine, set("dev"), set("prod"), ours("dev"), ours("prod")}, []string{"team/dev*"}},
-		"a binding outlives its set":                {[]string{"dev"}, []client.Object{mine, ours("dev")}, []string{"team/dev*"}},
-		"a person's binding is not marked":          {[]string{"dev"}, []client.Object{mine, set("dev"), persons("dev")}, []string{"team/dev"}},
-		"a person's binding stays without grant":    {none, []client.Object{mine, set("dev"), persons("dev")}, []string{"team/dev"}},
-		"a person's binding stays without account":  {none, []client.Object{set("dev"), persons("dev")}, []string{"team/dev"}},
-		"a person's binding keeps no grant from it": {all, []client.Object{mine, set("dev"), set("prod"), persons("dev")}, []string{"team/dev", "team/prod*"}},
+		"an account that is going grants no more":   {[]string{"dev"}, []client.Object{goingAccount, set("dev"), grantBinding("dev")}, nil},
+		"a binding goes with the grant":             {none, []client.Object{mine, set("dev"), grantBinding("dev")}, nil},
+		"a binding goes with the account":           {[]string{"dev"}, []client.Object{set("dev"), grantBinding("dev")}, nil},
+		"a grant that shrinks takes what it lost":   {[]string{"dev"}, []client.Object{mine, set("dev"), set("prod"), grantBinding("dev"), grantBinding("prod")}, []string{"team/dev*"}},
+		"a binding outlives its set":                {[]string{"dev"}, []client.Object{mine, grantBinding("dev")}, []string{"team/dev*"}},
+		"a person's binding is not marked":          {[]string{"dev"}, []client.Object{mine, set("dev"), userBinding("dev")}, []string{"team/dev"}},
+		"a person's binding stays without grant":    {none, []client.Object{mine, set("dev"), userBinding("dev")}, []string{"team/dev"}},
+		"a person's binding stays without account":  {none, []client.Object{set("dev"), userBinding("dev")}, []string{"team/dev"}},
+		"a person's binding keeps no grant from it": {all, []client.Object{mine, set("dev"), set("prod"), userBinding("dev")}, []string{"team/dev", "team/prod*"}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			r := hub(t, interceptor.Funcs{}, test.names, clone(test.objects)...)
-			if err := r.settle(t); err != nil {
+			r := newReconciler(t, interceptor.Funcs{}, test.names, clone(test.objects)...)
+			if err := r.reconcileTwice(t); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, r.there(t)); diff != "" {
+			if diff := cmp.Diff(test.want, r.bindings(t)); diff != "" {
 				t.Errorf("bindings (-want +got):\n%s", diff)
 			}
 		})
@@ -164,8 +164,8 @@ func clone(objects []client.Object) []client.Object {
 	return out
 }
 
-// TestOneFailureHidesNoOther: what cannot be bound or removed is tried again, after everything else was.
-func TestOneFailureHidesNoOther(t *testing.T) {
+// TestFailuresAreIndependent: what cannot be bound or removed is tried again, after everything else was.
+func TestFailuresAreIndependent(t *testing.T) {
 	failing := func(names ...string) interceptor.Funcs {
 		return interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
@@ -182,14 +182,14 @@ func TestOneFailureHidesNoOther(t *testing.T) {
 			},
 		}
 	}
-	r := hub(t, failing("a", "x"), []string{"a", "b"}, account(team, Account), set("a"), set("b"), ours("x"), ours("y"))
+	r := newReconciler(t, failing("a", "x"), []string{"a", "b"}, account(team, Account), set("a"), set("b"), grantBinding("x"), grantBinding("y"))
 	if _, err := r.Reconcile(t.Context(), request(team)); !errors.Is(err, errBoom) {
 		t.Errorf("error %v, want %v", err, errBoom)
 	}
-	if err := r.settle(t); !errors.Is(err, errBoom) {
+	if err := r.reconcileTwice(t); !errors.Is(err, errBoom) {
 		t.Errorf("error %v once the grace is over, want %v", err, errBoom)
 	}
-	if diff := cmp.Diff([]string{"team/b*", "team/x*"}, r.there(t)); diff != "" {
+	if diff := cmp.Diff([]string{"team/b*", "team/x*"}, r.bindings(t)); diff != "" {
 		t.Errorf("bindings (-want +got):\n%s", diff)
 	}
 }
@@ -217,10 +217,10 @@ func TestFailures(t *testing.T) {
 		"of reading the account": {"account", team},
 		"of listing bindings":    {"*v1beta2.ManagedClusterSetBindingList", team},
 		"of listing sets":        {"*v1beta2.ManagedClusterSetList", team},
-		"of listing accounts":    {"*v1.PartialObjectMetadataList", everybody},
+		"of listing accounts":    {"*v1.PartialObjectMetadataList", allNamespaces},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			r := hub(t, failing(test.kind), []string{})
+			r := newReconciler(t, failing(test.kind), []string{})
 			if _, err := r.Reconcile(t.Context(), request(test.namespace)); !errors.Is(err, errBoom) {
 				t.Errorf("error %v, want %v", err, errBoom)
 			}
@@ -242,7 +242,7 @@ func TestNormalRefusals(t *testing.T) {
 		"the manager may not":         {apierrors.NewForbidden(resource, "dev", errBoom), errBoom},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			r := hub(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+			r := newReconciler(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
 				return test.refusal
 			}}, []string{"dev"}, account(team, Account), set("dev"))
 			_, err := r.Reconcile(t.Context(), request(team))
@@ -256,12 +256,12 @@ func TestNormalRefusals(t *testing.T) {
 // TestABindingThatChangedIsNotRemoved: a delete names the state that it was decided from.
 func TestABindingThatChangedIsNotRemoved(t *testing.T) {
 	var got *metav1.Preconditions
-	r := hub(t, interceptor.Funcs{Delete: func(_ context.Context, _ client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+	r := newReconciler(t, interceptor.Funcs{Delete: func(_ context.Context, _ client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 		options := (&client.DeleteOptions{}).ApplyOptions(opts)
 		got = options.Preconditions
 		return apierrors.NewConflict(schema.GroupResource{Resource: "managedclustersetbindings"}, o.GetName(), errBoom)
-	}}, nil, ours("dev"))
-	if err := r.settle(t); err != nil {
+	}}, nil, grantBinding("dev"))
+	if err := r.reconcileTwice(t); err != nil {
 		t.Errorf("a conflict is no failure: %v", err)
 	}
 	if got == nil || got.UID == nil || got.ResourceVersion == nil || *got.ResourceVersion == "" {
@@ -269,11 +269,11 @@ func TestABindingThatChangedIsNotRemoved(t *testing.T) {
 	}
 }
 
-func TestEverybodyIsWoken(t *testing.T) {
-	r := hub(t, interceptor.Funcs{}, nil, account(team, Account), account("shop", Account), account("idle", "default"))
+func TestAllNamespacesAreEnqueued(t *testing.T) {
+	r := newReconciler(t, interceptor.Funcs{}, nil, account(team, Account), account("shop", Account), account("idle", "default"))
 	var woken []string
-	r.wake = func(namespace string) { woken = append(woken, namespace) }
-	if _, err := r.Reconcile(t.Context(), request(everybody)); err != nil {
+	r.enqueue = func(namespace string) { woken = append(woken, namespace) }
+	if _, err := r.Reconcile(t.Context(), request(allNamespaces)); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"shop", team}, woken); diff != "" {
@@ -281,9 +281,9 @@ func TestEverybodyIsWoken(t *testing.T) {
 	}
 }
 
-// TestAGrantThatIsReplacedKeepsItsBinding: a binding of roles that refers to another role is deleted and created anew.
-func TestAGrantThatIsReplacedKeepsItsBinding(t *testing.T) {
-	r := hub(t, interceptor.Funcs{}, []string{"dev"}, account(team, Account), set("dev"), ours("dev"))
+// TestReplacedGrantKeepsItsBinding: a binding of roles that refers to another role is deleted and created anew.
+func TestReplacedGrantKeepsItsBinding(t *testing.T) {
+	r := newReconciler(t, interceptor.Funcs{}, []string{"dev"}, account(team, Account), set("dev"), grantBinding("dev"))
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "binder"}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "binder"},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: team, Name: Account}},
@@ -296,19 +296,19 @@ func TestAGrantThatIsReplacedKeepsItsBinding(t *testing.T) {
 		if err != nil || result.RequeueAfter != wantAgain {
 			t.Errorf("again after %v, %v, want %v", result.RequeueAfter, err, wantAgain)
 		}
-		if diff := cmp.Diff(want, r.there(t)); diff != "" {
+		if diff := cmp.Diff(want, r.bindings(t)); diff != "" {
 			t.Errorf("bindings (-want +got):\n%s", diff)
 		}
 	}
 	r.index.DeleteBinding("binder")
-	look(grace, "team/dev*")
-	passing.Step(grace - 1)
+	look(revocationDelay, "team/dev*")
+	passing.Step(revocationDelay - 1)
 	look(1, "team/dev*")
 	r.index.SetBinding(binding)
 	look(0, "team/dev*")
-	passing.Step(grace)
+	passing.Step(revocationDelay)
 	r.index.DeleteBinding("binder") // once more, and the time begins anew
-	look(grace, "team/dev*")
-	passing.Step(grace)
+	look(revocationDelay, "team/dev*")
+	passing.Step(revocationDelay)
 	look(0)
 }

@@ -21,7 +21,7 @@ import (
 
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/internal/access"
-	"github.com/berth-project/berth/internal/source/rights"
+	"github.com/berth-project/berth/internal/source/rbac"
 )
 
 const syncPoll = 20 * time.Millisecond
@@ -29,13 +29,13 @@ const syncPoll = 20 * time.Millisecond
 // Add adds the controller to a manager.
 func Add(mgr manager.Manager) error {
 	index := access.NewIndex()
-	r := &reconciler{client: mgr.GetClient(), index: index, clock: clock.RealClock{}, lapses: lapses{}}
+	r := &reconciler{client: mgr.GetClient(), index: index, clock: clock.RealClock{}, revocations: revocations{}}
 	all := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
-		return []reconcile.Request{request(everybody)}
+		return []reconcile.Request{request(allNamespaces)}
 	})
 	err := builder.ControllerManagedBy(mgr).
 		Named(Name).
-		Watches(AccountKind(), handler.EnqueueRequestsFromMapFunc(namespaceOf), builder.WithPredicates(predicate.NewPredicateFuncs(isPlacement))).
+		Watches(AccountKind(), handler.EnqueueRequestsFromMapFunc(namespaceOf), builder.WithPredicates(predicate.NewPredicateFuncs(isAccount))).
 		Watches(&clusterv1beta2.ManagedClusterSetBinding{}, handler.EnqueueRequestsFromMapFunc(namespaceOf)).
 		Watches(&clusterv1beta2.ManagedClusterSet{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(&permissions{cache: mgr.GetCache(), reconciler: r}).
@@ -61,18 +61,18 @@ func request(namespace string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: namespace}}
 }
 
-func isPlacement(object client.Object) bool { return object.GetName() == Account }
+func isAccount(object client.Object) bool { return object.GetName() == Account }
 
-// wakeAccounts wakes every namespace that has the account.
-func (r *reconciler) wakeAccounts(ctx context.Context) error {
+// enqueueAccounts wakes every namespace that has the account.
+func (r *reconciler) enqueueAccounts(ctx context.Context) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccountList"))
 	if err := r.client.List(ctx, list); err != nil {
 		return fmt.Errorf("listing service accounts: %w", err)
 	}
 	for i := range list.Items {
-		if isPlacement(&list.Items[i]) {
-			r.wake(list.Items[i].Namespace)
+		if isAccount(&list.Items[i]) {
+			r.enqueue(list.Items[i].Namespace)
 		}
 	}
 	return nil
@@ -88,8 +88,8 @@ type permissions struct {
 
 // Start begins to follow roles and their bindings. It does not block.
 func (p *permissions) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) (err error) {
-	p.reconciler.wake = func(namespace string) { queue.Add(request(namespace)) }
-	p.synced, err = rights.Watch(ctx, p.cache, p.reconciler.index, func() { queue.Add(request(everybody)) })
+	p.reconciler.enqueue = func(namespace string) { queue.Add(request(namespace)) }
+	p.synced, err = rbac.Watch(ctx, p.cache, p.reconciler.index, func() { queue.Add(request(allNamespaces)) })
 	return err
 }
 

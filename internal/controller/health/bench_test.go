@@ -8,8 +8,8 @@ import (
 
 // BenchmarkHeartbeat is one renewed lease among many: what it costs does not depend on how many.
 func BenchmarkHeartbeat(b *testing.B) {
-	each(b, func(b *testing.B, r *healthCache, names []string) {
-		woken := r.listen()
+	forEachSize(b, func(b *testing.B, r *healthCache, names []string) {
+		woken := r.recordWakes()
 		i := 0
 		for b.Loop() {
 			now := noon.Add(time.Duration(i) * time.Millisecond)
@@ -22,11 +22,11 @@ func BenchmarkHeartbeat(b *testing.B) {
 	})
 }
 
-// BenchmarkGivingUp is the decision on a cluster that is silent, for which all others are asked.
-func BenchmarkGivingUp(b *testing.B) {
-	each(b, func(b *testing.B, r *healthCache, names []string) {
+// BenchmarkDetectOutage is the decision on a cluster that is silent, for which all others are asked.
+func BenchmarkDetectOutage(b *testing.B) {
+	forEachSize(b, func(b *testing.B, r *healthCache, names []string) {
 		for b.Loop() {
-			s, _ := r.situationOf(names[0], noon.Add(2*five/5))
+			s, _ := r.input(names[0], noon.Add(2*testGrace/5))
 			if d := decide(s); !d.reportUnknown {
 				b.Fatal("the cluster is not given up")
 			}
@@ -34,11 +34,11 @@ func BenchmarkGivingUp(b *testing.B) {
 	})
 }
 
-func each(b *testing.B, run func(*testing.B, *healthCache, []string)) {
+func forEachSize(b *testing.B, run func(*testing.B, *healthCache, []string)) {
 	for _, clusters := range []int{10, 1000, 10000} {
 		b.Run(fmt.Sprint(clusters), func(b *testing.B) {
 			r := newHealthCache(55, false)
-			r.begin(noon.Add(-time.Hour))
+			r.start(noon.Add(-time.Hour))
 			names := make([]string, clusters)
 			for i := range names {
 				names[i] = fmt.Sprintf("cluster-%05d", i)
@@ -46,7 +46,7 @@ func each(b *testing.B, run func(*testing.B, *healthCache, []string)) {
 				if i == 0 {
 					silent = time.Hour
 				}
-				r.seen(healthy(names[i]), silent)
+				r.observe(healthyCluster(names[i]), silent)
 			}
 			b.ReportAllocs()
 			b.ResetTimer()

@@ -13,13 +13,13 @@ import (
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
-// fleet is the request to review what concerns all clusters. No cluster has an empty name. However many leases are renewed
+// fleetRequest is the request to review what concerns all clusters. No cluster has an empty name. However many leases are renewed
 // at once, it is in the queue once.
-const fleet = ""
+const fleetRequest = ""
 
-// longestGap is how long the watch of the leases may be interrupted without consequence. A longer gap, in which agents may
+// maxWatchGap is how long the watch of the leases may be interrupted without consequence. A longer gap, in which agents may
 // not have reached the hub either, gives every cluster a fresh grace.
-const longestGap = 5 * time.Second
+const maxWatchGap = 5 * time.Second
 
 // healthCache is what the loop has observed of every cluster, and of the hub itself. A renewed lease changes an entry, and
 // enqueues nothing. It is safe for concurrent use.
@@ -32,16 +32,16 @@ type healthCache struct {
 
 	mu       sync.Mutex
 	clusters map[string]*entry
-	// floor is from when on silence counts: the start of the loop, or the end of the last disruption or gap. It is zero
+	// silenceFrom is from when on silence counts: the start of the loop, or the end of the last disruption or gap. It is zero
 	// until the loop has begun.
-	floor time.Time
+	silenceFrom time.Time
 	// disruption is nil while the hub is not suspected.
 	disruption *fullDisruption
 	unjoined   unjoinedState
 	// firstPass is true until the informer has shown the taint of every cluster that is to be tainted at the start. unshown are
 	// the clusters of which it has not shown yet what the loop wrote in the first pass.
-	firstPass bool
-	unshown   map[string]struct{}
+	firstPass  bool
+	unobserved map[string]struct{}
 	// managerClockSuspected is the direction in which most clusters are skewed; 0: the clock of the manager is not suspected.
 	managerClockSuspected int
 
@@ -66,29 +66,29 @@ type entry struct {
 func newHealthCache(limit int, simulate bool) *healthCache {
 	return &healthCache{
 		limit: limit, simulate: simulate, wake: func(string) {}, clusters: map[string]*entry{}, postponed: map[string]struct{}{},
-		firstPass: true, unshown: map[string]struct{}{},
+		firstPass: true, unobserved: map[string]struct{}{},
 	}
 }
 
-// begin starts the grace of every cluster, and lets the fleet be reviewed. What the cache holds by then is what was stored at
+// start starts the grace of every cluster, and lets the fleet be reviewed. What the cache holds by then is what was stored at
 // the start.
-func (h *healthCache) begin(now time.Time) {
+func (h *healthCache) start(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.floor = now
-	h.wake(fleet)
+	h.silenceFrom = now
+	h.wake(fleetRequest)
 }
 
 // setCluster records a cluster as it is stored, and enqueues it where that can change the decision.
 func (h *healthCache) setCluster(cluster *clusterv1.ManagedCluster, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	e := h.at(cluster.Name)
+	e := h.getOrCreate(cluster.Name)
 	if e.cluster != nil && older(cluster, e.cluster) {
 		return // the loop's own write was faster
 	}
-	_, shown := h.unshown[cluster.Name]
-	delete(h.unshown, cluster.Name)
+	_, shown := h.unobserved[cluster.Name]
+	delete(h.unobserved, cluster.Name)
 	changed := h.set(e, cluster, now)
 	if changed {
 		h.wake(cluster.Name)
@@ -103,7 +103,7 @@ func (h *healthCache) setWritten(cluster *clusterv1.ManagedCluster, now time.Tim
 	e := h.clusters[cluster.Name]
 	if e != nil && e.cluster != nil && e.cluster.UID == cluster.UID && !older(cluster, e.cluster) {
 		if h.firstPass && older(e.cluster, cluster) {
-			h.unshown[cluster.Name] = struct{}{}
+			h.unobserved[cluster.Name] = struct{}{}
 		}
 		h.set(e, cluster, now)
 		h.reviewIf(h.unjoined.release)
@@ -121,12 +121,12 @@ func (h *healthCache) set(e *entry, cluster *clusterv1.ManagedCluster, now time.
 	isNew := found.available != e.available || !reportTime.Equal(e.reportTime)
 	switch {
 	case !isNew:
-	case found.available == metav1.ConditionUnknown && h.floor.IsZero():
+	case found.available == metav1.ConditionUnknown && h.silenceFrom.IsZero():
 		e.unknownSince = earlier(reportTime, now)
 	case found.available == metav1.ConditionUnknown && e.available != metav1.ConditionUnknown:
 		e.unknownSince = now
-	case (found.available == metav1.ConditionTrue || found.available == metav1.ConditionFalse) && !h.floor.IsZero():
-		e.heard = now
+	case (found.available == metav1.ConditionTrue || found.available == metav1.ConditionFalse) && !h.silenceFrom.IsZero():
+		e.lastSeen = now
 	}
 	e.cluster, e.facts, e.reportTime = cluster, found, reportTime
 	return changed
@@ -137,7 +137,7 @@ func (h *healthCache) removeCluster(name string) {
 	defer h.mu.Unlock()
 	if e := h.clusters[name]; e != nil {
 		e.cluster, e.facts, e.reportTime, e.unknownSince = nil, facts{}, time.Time{}, time.Time{}
-		delete(h.unshown, name)
+		delete(h.unobserved, name)
 		h.removeUnused(name)
 		h.reviewIf(h.disruption != nil || h.unjoined.release || h.firstPass)
 	}
@@ -148,19 +148,19 @@ func (h *healthCache) removeCluster(name string) {
 func (h *healthCache) setLease(name string, renewTime, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	e := h.at(name)
+	e := h.getOrCreate(name)
 	switch {
 	case !e.leased:
 		e.leased = true
-		if !h.floor.IsZero() {
-			e.heard = now
+		if !h.silenceFrom.IsZero() {
+			e.lastSeen = now
 		}
 		h.wake(name)
 	case e.renewTime.Equal(renewTime):
 		return
 	default:
-		h.reviewIf(h.disruption != nil && (e.heard.IsZero() || e.silent(now, time.Time{})))
-		e.heard = now
+		h.reviewIf(h.disruption != nil && (e.lastSeen.IsZero() || e.silent(now, time.Time{})))
+		e.lastSeen = now
 		if e.gaps == h.gaps && e.cluster != nil {
 			h.measureClock(name, e, renewTime, now)
 		}
@@ -172,14 +172,14 @@ func (h *healthCache) removeLease(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if e := h.clusters[name]; e != nil {
-		e.leased, e.renewTime, e.heard, e.skew = false, time.Time{}, time.Time{}, skew{}
+		e.leased, e.renewTime, e.lastSeen, e.skew = false, time.Time{}, time.Time{}, skew{}
 		h.wake(name)
 		h.reviewIf(h.disruption != nil)
 		h.removeUnused(name)
 	}
 }
 
-func (h *healthCache) at(name string) *entry {
+func (h *healthCache) getOrCreate(name string) *entry {
 	e := h.clusters[name]
 	if e == nil {
 		e = &entry{}
@@ -198,7 +198,7 @@ func (h *healthCache) removeUnused(name string) {
 // reviewIf enqueues the review where something happened that may end a suspicion.
 func (h *healthCache) reviewIf(may bool) {
 	if may {
-		h.wake(fleet)
+		h.wake(fleetRequest)
 	}
 }
 
@@ -219,8 +219,8 @@ func (h *healthCache) watchStarted(now time.Time) {
 	if h.gapSince.IsZero() {
 		return
 	}
-	if now.Sub(h.gapSince) > longestGap && !h.floor.IsZero() {
-		h.floor = now
+	if now.Sub(h.gapSince) > maxWatchGap && !h.silenceFrom.IsZero() {
+		h.silenceFrom = now
 	}
 	h.gapSince = time.Time{}
 	for name := range h.postponed {
@@ -229,19 +229,19 @@ func (h *healthCache) watchStarted(now time.Time) {
 	clear(h.postponed)
 }
 
-// situationOf returns what there is to decide on a cluster; ok is false where it is gone. A cluster that has been silent for
+// input returns what there is to decide on a cluster; ok is false where it is gone. A cluster that has been silent for
 // too long is the occasion to count the others: the hub is suspected before any cluster is reported Unknown.
-func (h *healthCache) situationOf(name string, now time.Time) (out situation, ok bool) {
+func (h *healthCache) input(name string, now time.Time) (out decisionInput, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e := h.clusters[name]
 	if e == nil || e.cluster == nil {
-		return situation{}, false
+		return decisionInput{}, false
 	}
-	out = situation{clusterHealth: e.clusterHealth, cluster: e.cluster, renewTime: e.renewTime, floor: h.floor, now: now}
+	out = decisionInput{clusterHealth: e.clusterHealth, cluster: e.cluster, renewTime: e.renewTime, silenceFrom: h.silenceFrom, now: now}
 	out.mode, out.release = h.unjoined.mode, h.unjoined.release
 	if out.overdue() && !h.gapSince.IsZero() {
-		out.unobserved = true
+		out.watchInterrupted = true
 		h.postponed[name] = struct{}{}
 	}
 	if h.disruption == nil && out.expired() {

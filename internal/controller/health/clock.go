@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// leastSkewed is how few clusters that are skewed alike are never taken for a wrong clock of the manager.
-const leastSkewed = 2
+// minSkewed is how few clusters that are skewed alike are never taken for a wrong clock of the manager.
+const minSkewed = 2
 
 // skew is how the clock of an agent differs from the clock of the manager, as far as the renewals of its lease show it.
 type skew struct {
@@ -74,9 +74,9 @@ func (h *healthCache) clockStatus(e *entry, now time.Time) (status metav1.Condit
 	switch {
 	case found.recent*2 <= found.measured:
 		return "", now.Add(e.grace / 2)
-	case found.suspicious():
+	case found.exceeds():
 		h.managerClockSuspected = e.skew.direction
-		h.wake(fleet)
+		h.wake(fleetRequest)
 		return "", time.Time{}
 	default:
 		return metav1.ConditionFalse, time.Time{}
@@ -85,15 +85,17 @@ func (h *healthCache) clockStatus(e *entry, now time.Time) (status metav1.Condit
 
 // skewCount counts live clusters: those whose clock was ever measured, those of them that were measured recently, and
 // those of the latter that are skewed alike.
-type skewCount struct{ measured, recent, alike int }
+type skewCount struct{ measured, recent, sameDirection int }
 
-// suspicious tells whether so many are skewed alike that it is the clock of the manager that is wrong.
-func (c skewCount) suspicious() bool { return c.alike >= leastSkewed && c.alike*2 > c.recent }
+// exceeds tells whether so many are skewed alike that it is the clock of the manager that is wrong.
+func (c skewCount) exceeds() bool {
+	return c.sameDirection >= minSkewed && c.sameDirection*2 > c.recent
+}
 
 func (h *healthCache) countSkewed(direction int, now, since time.Time) skewCount {
 	var out skewCount
 	for _, e := range h.clusters {
-		if !e.watched || e.deleting || e.skew.measured.IsZero() || !now.Before(e.expiry(h.floor)) {
+		if !e.watched || e.deleting || e.skew.measured.IsZero() || !now.Before(e.expiry(h.silenceFrom)) {
 			continue
 		}
 		out.measured++
@@ -102,7 +104,7 @@ func (h *healthCache) countSkewed(direction int, now, since time.Time) skewCount
 		}
 		out.recent++
 		if e.skew.direction == direction {
-			out.alike++
+			out.sameDirection++
 		}
 	}
 	return out
@@ -118,7 +120,7 @@ func (h *healthCache) reviewClock(now time.Time) (direction int, found skewCount
 		return 0, skewCount{}
 	}
 	found = h.countSkewed(h.managerClockSuspected, now, time.Time{})
-	if found.suspicious() {
+	if found.exceeds() {
 		return h.managerClockSuspected, found
 	}
 	h.managerClockSuspected = 0

@@ -34,8 +34,8 @@ func (l *loop) renewWith(t *testing.T, ahead time.Duration, names ...string) {
 	}
 }
 
-// beat lets some time pass, in which all of some clusters renew, and decides on each.
-func (l *loop) beat(t *testing.T, ahead time.Duration, names ...string) {
+// heartbeat lets some time pass, in which all of some clusters renew, and decides on each.
+func (l *loop) heartbeat(t *testing.T, ahead time.Duration, names ...string) {
 	t.Helper()
 	l.clock.SetTime(l.clock.Now().Add(period))
 	l.renewWith(t, ahead, names...)
@@ -44,7 +44,7 @@ func (l *loop) beat(t *testing.T, ahead time.Duration, names ...string) {
 
 func (l *loop) decideAll(t *testing.T, names ...string) {
 	t.Helper()
-	for _, name := range append(names, fleet) {
+	for _, name := range append(names, fleetRequest) {
 		if _, err := l.run(t, name); err != nil {
 			t.Fatal(err)
 		}
@@ -74,10 +74,10 @@ func names(count int) (out []string) {
 func TestLivenessIgnoresWrittenTimes(t *testing.T) {
 	for _, ahead := range []time.Duration{0, -6 * period, 6 * period, -365 * 24 * time.Hour, 365 * 24 * time.Hour, -200 * 365 * 24 * time.Hour} {
 		t.Run(fmt.Sprint("ahead by ", ahead), func(t *testing.T) {
-			l := newLoop(t, interceptor.Funcs{}, tenClusters(0, global())...)
+			l := newLoop(t, interceptor.Funcs{}, tenClusters(0, globalSet())...)
 			l.cache.limit = 100
 			for range 20 {
-				l.beat(t, ahead, names(10)...)
+				l.heartbeat(t, ahead, names(10)...)
 			}
 			for _, name := range names(10) {
 				if got := l.stored(t, name); got != "True; none" {
@@ -85,7 +85,7 @@ func TestLivenessIgnoresWrittenTimes(t *testing.T) {
 				}
 			}
 			for range 5 {
-				l.beat(t, ahead, names(9)...)
+				l.heartbeat(t, ahead, names(9)...)
 			}
 			l.decideAll(t, "c09")
 			if got := l.stored(t, "c09"); got != fmt.Sprintf("Unknown; unreachable since -%s", 25*period) {
@@ -100,9 +100,9 @@ func TestLivenessIgnoresWrittenTimes(t *testing.T) {
 func TestSkewOfOneClusterIsAWarning(t *testing.T) {
 	for sentence, ahead := range map[string]time.Duration{"ahead": 6 * period, "behind": -6 * period} {
 		t.Run(sentence, func(t *testing.T) {
-			l := newLoop(t, interceptor.Funcs{}, tenClusters(0, global())...)
+			l := newLoop(t, interceptor.Funcs{}, tenClusters(0, globalSet())...)
 			for range 5 {
-				l.beat(t, 0, names(9)...)
+				l.heartbeat(t, 0, names(9)...)
 				l.renewWith(t, ahead, "c09")
 				l.decideAll(t, "c09")
 			}
@@ -110,12 +110,12 @@ func TestSkewOfOneClusterIsAWarning(t *testing.T) {
 				t.Errorf("a cluster whose clock is %s is %s", sentence, got)
 			}
 			for range 2 {
-				l.beat(t, 0, names(10)...)
+				l.heartbeat(t, 0, names(10)...)
 			}
 			if got := l.synced(t, "c09"); got != "True" {
 				t.Errorf("its clock is right again, and the condition is %s", got)
 			}
-			if diff := cmp.Diff([]string{"c09/c09 ClockOutOfSync", "c09/c09 ClockSynced"}, l.told); diff != "" || l.writes != 2 {
+			if diff := cmp.Diff([]string{"c09/c09 ClockOutOfSync", "c09/c09 ClockSynced"}, l.events); diff != "" || l.writes != 2 {
 				t.Errorf("%d writes, events (-want +got):\n%s", l.writes, diff)
 			}
 		})
@@ -124,14 +124,14 @@ func TestSkewOfOneClusterIsAWarning(t *testing.T) {
 
 // TestSkewWithinFivePeriodsIsNone, and neither is one that the cluster is excused from.
 func TestSkewWithinFivePeriodsIsNone(t *testing.T) {
-	excused := healthy("excused")
+	excused := healthyCluster("excused")
 	excused.Annotations = map[string]string{clusterv1.SkipClockSyncCheckAnnotationKey: "true"}
-	before := healthy("before").says(clockSynced, "False")
+	before := healthyCluster("before").condition(clockSynced, "False")
 	before.Annotations = excused.Annotations
 	l := newLoop(t, interceptor.Funcs{}, tenClusters(0, excused.Obj(), lease("excused", 0), before.Obj(), lease("before", 0))...)
 	for range 5 {
-		l.beat(t, 0, names(9)...)
-		l.renewWith(t, five, "c09")
+		l.heartbeat(t, 0, names(9)...)
+		l.renewWith(t, testGrace, "c09")
 		l.renewWith(t, time.Hour, "excused", "before")
 		l.decideAll(t, "c09", "excused", "before")
 	}
@@ -147,10 +147,10 @@ func TestSkewWithinFivePeriodsIsNone(t *testing.T) {
 // TestTheManagersClockIsSuspected where most clusters are skewed alike: no condition changes, one event and the metric say
 // so, and one event when it is over. No cluster that was not measured since is blamed for it.
 func TestTheManagersClockIsSuspected(t *testing.T) {
-	l := newLoop(t, interceptor.Funcs{}, tenClusters(0, global())...)
-	l.beat(t, 0, names(10)...)
+	l := newLoop(t, interceptor.Funcs{}, tenClusters(0, globalSet())...)
+	l.heartbeat(t, 0, names(10)...)
 	for range 20 {
-		l.beat(t, -6*period, names(10)...)
+		l.heartbeat(t, -6*period, names(10)...)
 	}
 	if !l.cache.state().ClockSuspected || l.writes > 0 {
 		t.Errorf("all clusters are skewed alike: suspected %v, %d writes", l.cache.state().ClockSuspected, l.writes)
@@ -165,15 +165,15 @@ func TestTheManagersClockIsSuspected(t *testing.T) {
 	if l.cache.state().ClockSuspected || l.writes > 0 {
 		t.Errorf("the clock is right again: suspected %v, %d writes", l.cache.state().ClockSuspected, l.writes)
 	}
-	if diff := cmp.Diff([]string{"/global ManagerClockSuspected", "/global ManagerClockTrusted"}, l.told); diff != "" {
+	if diff := cmp.Diff([]string{"/global ManagerClockSuspected", "/global ManagerClockTrusted"}, l.events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
 
-// TestTheFirstThatIsSeenSkewedIsNotBlamed: the clock of the manager jumps, and the clusters renew one after the other.
-func TestTheFirstThatIsSeenSkewedIsNotBlamed(t *testing.T) {
-	l := newLoop(t, interceptor.Funcs{}, tenClusters(0, global())...)
-	l.beat(t, 0, names(10)...)
+// TestFirstSkewedClusterIsNotReported: the clock of the manager jumps, and the clusters renew one after the other.
+func TestFirstSkewedClusterIsNotReported(t *testing.T) {
+	l := newLoop(t, interceptor.Funcs{}, tenClusters(0, globalSet())...)
+	l.heartbeat(t, 0, names(10)...)
 	for range 10 {
 		for _, name := range names(10) {
 			l.clock.SetTime(l.clock.Now().Add(period / 10))
@@ -193,13 +193,13 @@ func TestAGapInTheWatchGivesAFreshGrace(t *testing.T) {
 	var woken []string
 	l.cache.wake = func(name string) { woken = append(woken, name) }
 	l.cache.watchEnded(noon.Add(period))
-	l.clock.SetTime(noon.Add(2 * five))
+	l.clock.SetTime(noon.Add(2 * testGrace))
 	l.decideAll(t, names(10)...)
 	l.cache.watchStarted(l.clock.Now())
 	if len(woken) != 10 {
 		t.Errorf("woken %v, want every cluster whose decision was postponed", woken)
 	}
-	l.clock.SetTime(l.clock.Now().Add(five - 1))
+	l.clock.SetTime(l.clock.Now().Add(testGrace - 1))
 	l.decideAll(t, names(10)...)
 	for _, name := range names(10) {
 		if got := l.stored(t, name); got != "True; none" {
@@ -215,7 +215,7 @@ func TestAGapInTheWatchGivesAFreshGrace(t *testing.T) {
 
 // TestAnOrdinaryRestartOfTheWatchChangesNothing: the API server ends each watch after some minutes.
 func TestAnOrdinaryRestartOfTheWatchChangesNothing(t *testing.T) {
-	l := newLoop(t, interceptor.Funcs{}, healthy("c").Obj(), lease("c", 0))
+	l := newLoop(t, interceptor.Funcs{}, healthyCluster("c").Obj(), lease("c", 0))
 	for beat := range 5 {
 		l.clock.SetTime(noon.Add(time.Duration(beat+1) * period))
 		l.cache.watchEnded(l.clock.Now().Add(-time.Second))
@@ -235,8 +235,8 @@ func TestSilenceIsConfirmed(t *testing.T) {
 			return errBoom
 		}
 		return c.Get(ctx, key, o, opts...)
-	}}, healthy("c").Obj(), lease("c", 0))
-	l.clock.SetTime(noon.Add(five))
+	}}, healthyCluster("c").Obj(), lease("c", 0))
+	l.clock.SetTime(noon.Add(testGrace))
 	failing = true
 	if _, err := l.run(t, "c"); !errors.Is(err, errBoom) {
 		t.Errorf("error %v, want %v", err, errBoom)
@@ -259,8 +259,8 @@ func TestSilenceIsConfirmed(t *testing.T) {
 	if err := l.client.Delete(t.Context(), stored); err != nil {
 		t.Fatal(err)
 	}
-	l.clock.SetTime(noon.Add(2 * five))
-	if result, err := l.run(t, "c"); err != nil || result.RequeueAfter != unconfirmed {
+	l.clock.SetTime(noon.Add(2 * testGrace))
+	if result, err := l.run(t, "c"); err != nil || result.RequeueAfter != confirmRetry {
 		t.Errorf("the lease is gone: look again after %s, error %v", result.RequeueAfter, err)
 	}
 	if got := l.stored(t, "c"); got != "True; none" {

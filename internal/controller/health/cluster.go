@@ -13,10 +13,10 @@ import (
 const (
 	// gracePeriods is how many periods of its lease a cluster may be silent before it is reported Unknown.
 	gracePeriods = 5
-	// defaultLease is the period of a lease for which the cluster names none, and longestLease the longest that counts. Longer
-	// ones are read as longestLease, so that no cluster is noticed later than after five hours, and no duration overflows.
-	defaultLease = time.Minute
-	longestLease = time.Hour
+	// defaultLeasePeriod is the period of a lease for which the cluster names none, and maxLeasePeriod the longest that counts. Longer
+	// ones are read as maxLeasePeriod, so that no cluster is noticed later than after five hours, and no duration overflows.
+	defaultLeasePeriod = time.Minute
+	maxLeasePeriod     = time.Hour
 )
 
 // facts are what the decision on a cluster reads from the stored object. Two equal ones need no second decision.
@@ -50,7 +50,7 @@ func readFacts(cluster *clusterv1.ManagedCluster, simulate bool) facts {
 	joined := registration.Condition(cluster, clusterv1.ManagedClusterConditionJoined)
 	available := registration.Condition(cluster, clusterv1.ManagedClusterConditionAvailable)
 	agent := registration.Reported(cluster)
-	simulated := simulate && registration.Annotated(cluster) && !agent
+	simulated := simulate && registration.SimulationRequested(cluster) && !agent
 	simulatedBefore := available != nil && registration.Simulated(*available) && !agent
 	out := facts{
 		watched:    accepted != nil && !simulated && !simulatedBefore,
@@ -76,9 +76,9 @@ func readFacts(cluster *clusterv1.ManagedCluster, simulate bool) facts {
 // leasePeriod returns the period of a lease of so many seconds, within its bounds.
 func leasePeriod(seconds int32) time.Duration {
 	if seconds <= 0 {
-		return defaultLease
+		return defaultLeasePeriod
 	}
-	return min(time.Duration(seconds)*time.Second, longestLease)
+	return min(time.Duration(seconds)*time.Second, maxLeasePeriod)
 }
 
 // clusterHealth is a cluster with the times at which this process observed it. No time that another clock wrote is among
@@ -87,9 +87,9 @@ type clusterHealth struct {
 	facts
 	// leased says that there is a lease.
 	leased bool
-	// heard is when the loop last saw a sign of life: a renewed lease, or another report. It is zero where the loop has seen
+	// lastSeen is when the loop last saw a sign of life: a renewed lease, or another report. It is zero where the loop has seen
 	// none since it began to watch.
-	heard time.Time
+	lastSeen time.Time
 	// unknownSince is when the cluster was reported Unknown: as observed, or as stored where it was by the start of the loop.
 	// It decides what counts as recent, not whether a cluster is alive.
 	unknownSince time.Time
@@ -102,18 +102,18 @@ func (c clusterHealth) unknown() bool { return c.available == metav1.ConditionUn
 
 // expiry is when the cluster has been silent for too long. No time before the floor counts.
 func (c clusterHealth) expiry(floor time.Time) time.Time {
-	return later(c.heard, floor).Add(c.grace)
+	return later(c.lastSeen, floor).Add(c.grace)
 }
 
 // silent tells whether a cluster has given no sign of life for half of its grace, in which healthy ones give two. No time
 // before the floor counts.
 func (c clusterHealth) silent(now, floor time.Time) bool {
-	return c.leased && !now.Before(later(c.heard, floor).Add(c.grace/2))
+	return c.leased && !now.Before(later(c.lastSeen, floor).Add(c.grace/2))
 }
 
-// counts tells whether the silence of a cluster says something about the hub. One that was reported Unknown for a whole
+// countsForDisruption tells whether the silence of a cluster says something about the hub. One that was reported Unknown for a whole
 // grace when the window ends is old news.
-func (c clusterHealth) counts(window time.Time) bool {
+func (c clusterHealth) countsForDisruption(window time.Time) bool {
 	return c.watched && c.joined && !c.deleting && (!c.unknown() || c.unknownSince.After(window.Add(-c.grace)))
 }
 

@@ -36,11 +36,11 @@ const Name = "health"
 const (
 	// workers is how many clusters are written side by side, when a region fails.
 	workers = 8
-	// firstConflict is when a cluster is tried again after a conflict with another client.
-	firstConflict = 50 * time.Millisecond
-	lastConflict  = 30 * time.Second
-	// unconfirmed is when a cluster is looked at again whose lease has gone while it was about to be reported Unknown.
-	unconfirmed = time.Second
+	// minConflictRetry is when a cluster is tried again after a conflict with another client.
+	minConflictRetry = 50 * time.Millisecond
+	maxConflictRetry = 30 * time.Second
+	// confirmRetry is when a cluster is looked at again whose lease has gone while it was about to be reported Unknown.
+	confirmRetry = time.Second
 )
 
 // Options configures the controller.
@@ -67,7 +67,7 @@ func Add(mgr manager.Manager, options Options) error {
 		Reconciler: &reconciler{
 			client: mgr.GetClient(), live: mgr.GetAPIReader(), cache: health, unjoined: options.Unjoined, tainted: options.Tainted, clock: options.Clock,
 			metrics: telemetry.NewHealth(options.Registry, health.state), recorder: mgr.GetEventRecorder("health-controller"),
-			conflicts: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstConflict, lastConflict),
+			conflicts: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minConflictRetry, maxConflictRetry),
 		},
 	})
 	if err != nil {
@@ -101,7 +101,7 @@ type reconciler struct {
 // Reconcile decides on a cluster, and stores what was decided.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	lookAgain, err := r.decideAndWrite(ctx, request.Name)
-	if apply.Superseded(err) {
+	if apply.IsConflict(err) {
 		log.FromContext(ctx).V(1).Info("conflict with another client, deciding again", "cause", err.Error())
 		return reconcile.Result{RequeueAfter: r.conflicts.When(request)}, nil
 	}
@@ -117,22 +117,22 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // decideAndWrite returns when to look again though nothing has changed; zero: never.
 func (r *reconciler) decideAndWrite(ctx context.Context, name string) (time.Time, error) {
-	if name == fleet {
+	if name == fleetRequest {
 		return time.Time{}, r.reviewFleet(ctx)
 	}
-	s, there := r.cache.situationOf(name, r.clock.Now())
+	s, there := r.cache.input(name, r.clock.Now())
 	if !there {
 		return time.Time{}, nil
 	}
 	d := decide(s)
 	if d.reportUnknown && s.leased {
 		if silent, err := r.confirmSilence(ctx, s); err != nil || !silent {
-			return s.now.Add(unconfirmed), err
+			return s.now.Add(confirmRetry), err
 		}
 	}
 	created, err := r.createLease(ctx, s, d)
 	if d.createLease && !created {
-		d.lookAgain = firstOf(d.lookAgain, s.now.Add(s.grace)) // for a namespace; no event tells of it
+		d.lookAgain = earliest(d.lookAgain, s.now.Add(s.grace)) // for a namespace; no event tells of it
 	}
 	return d.lookAgain, errors.Join(r.write(ctx, s, d), err)
 }
@@ -140,7 +140,7 @@ func (r *reconciler) decideAndWrite(ctx context.Context, name string) (time.Time
 // confirmSilence reads the lease of a cluster from the API server, and tells whether it is the one that the loop has seen.
 // The watch may lag: a process that was stopped for a while would else report clusters Unknown before it reads what came
 // meanwhile.
-func (r *reconciler) confirmSilence(ctx context.Context, s situation) (bool, error) {
+func (r *reconciler) confirmSilence(ctx context.Context, s decisionInput) (bool, error) {
 	lease := &coordinationv1.Lease{}
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: s.cluster.Name, Name: clusterv1.ManagedClusterLeaseName}, lease)
 	switch {

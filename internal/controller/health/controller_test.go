@@ -35,8 +35,8 @@ import (
 type loop struct {
 	*reconciler
 	clock *testclock.FakePassiveClock
-	// told are the events: namespace, name and reason.
-	told []string
+	// events are the events: namespace, name and reason.
+	events []string
 	// writes counts requests that change something.
 	writes int
 }
@@ -66,7 +66,7 @@ func newLoop(t *testing.T, intercept interceptor.Funcs, objects ...client.Object
 		},
 	}), nil)
 	l.showClusters(t)
-	l.cache.begin(noon.Add(-time.Hour))
+	l.cache.start(noon.Add(-time.Hour))
 	l.show(t)
 	return l
 }
@@ -78,8 +78,8 @@ func (l *loop) start(hub client.Client, wake func(string)) {
 		h.wake = wake
 	}
 	l.reconciler = &reconciler{
-		client: hub, live: hub, cache: h, unjoined: TaintReportedOnly, clock: l.clock, metrics: telemetry.NewHealth(prometheus.NewRegistry(), h.state), recorder: recorder{&l.told},
-		conflicts: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstConflict, lastConflict),
+		client: hub, live: hub, cache: h, unjoined: TaintReportedOnly, clock: l.clock, metrics: telemetry.NewHealth(prometheus.NewRegistry(), h.state), recorder: eventRecorder{&l.events},
+		conflicts: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minConflictRetry, maxConflictRetry),
 	}
 }
 
@@ -114,14 +114,14 @@ func (l *loop) showClusters(t *testing.T) {
 	}
 }
 
-type recorder struct{ told *[]string }
+type eventRecorder struct{ events *[]string }
 
-func (r recorder) Eventf(regarding, _ runtime.Object, _, reason, _, note string, args ...any) {
+func (r eventRecorder) Eventf(regarding, _ runtime.Object, _, reason, _, note string, args ...any) {
 	object, err := meta.Accessor(regarding)
 	if err != nil || fmt.Sprintf(note, args...) == "" {
 		panic(fmt.Sprintf("no event: %v", err))
 	}
-	*r.told = append(*r.told, object.GetNamespace()+"/"+object.GetName()+" "+reason)
+	*r.events = append(*r.events, object.GetNamespace()+"/"+object.GetName()+" "+reason)
 }
 
 func (l *loop) run(t *testing.T, name string) (reconcile.Result, error) {
@@ -150,12 +150,12 @@ func (l *loop) stored(t *testing.T, name string) string {
 	if err := l.client.Get(t.Context(), client.ObjectKey{Name: name}, out); err != nil {
 		t.Fatal(err)
 	}
-	return string(readFacts(out, false).available) + "; " + text(out.Spec.Taints)
+	return string(readFacts(out, false).available) + "; " + taintText(out.Spec.Taints)
 }
 
-// TestAnOutage from its beginning to its end: two writes, each told once, and no third.
-func TestAnOutage(t *testing.T) {
-	l := newLoop(t, interceptor.Funcs{}, healthy("c").Obj(), lease("c", five-time.Second))
+// TestOutage from its beginning to its end: two writes, each told once, and no third.
+func TestOutage(t *testing.T) {
+	l := newLoop(t, interceptor.Funcs{}, healthyCluster("c").Obj(), lease("c", testGrace-time.Second))
 	step := func(when, want string, writes int, again time.Duration, events ...string) {
 		t.Helper()
 		for range 2 { // a second look finds nothing to do
@@ -168,10 +168,10 @@ func TestAnOutage(t *testing.T) {
 		if got := l.stored(t, "c"); got != want || l.writes != writes {
 			t.Errorf("%s: %s after %d writes, want %s after %d", when, got, l.writes, want, writes)
 		}
-		if diff := cmp.Diff(events, l.told); diff != "" {
+		if diff := cmp.Diff(events, l.events); diff != "" {
 			t.Errorf("%s: events (-want +got):\n%s", when, diff)
 		}
-		l.told = nil
+		l.events = nil
 	}
 	report := func(status string) {
 		t.Helper()
@@ -179,7 +179,7 @@ func TestAnOutage(t *testing.T) {
 		if err := l.client.Get(t.Context(), client.ObjectKey{Name: "c"}, stored); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.client.Status().Update(t.Context(), builder{stored}.saysSince(available, status, l.clock.Now()).Obj()); err != nil {
+		if err := l.client.Status().Update(t.Context(), builder{stored}.conditionSince(available, status, l.clock.Now()).Obj()); err != nil {
 			t.Fatal(err)
 		}
 		l.renew(t, "c")
@@ -189,16 +189,16 @@ func TestAnOutage(t *testing.T) {
 	step("when it is over", "Unknown; unreachable since -1s", 2, 0, "c/c AvailableUnknown")
 	l.clock.SetTime(noon.Add(time.Minute))
 	report("False")
-	step("when it says that it is not available", "False; unavailable since -1s", 3, five, "c/c Unavailable")
+	step("when it says that it is not available", "False; unavailable since -1s", 3, testGrace, "c/c Unavailable")
 	l.clock.SetTime(noon.Add(time.Hour))
 	step("when it falls silent again", "Unknown; unreachable since -1s", 5, 0, "c/c AvailableUnknown")
 	report("True")
-	step("when it is back", "True; none", 6, five, "c/c Available")
+	step("when it is back", "True; none", 6, testGrace, "c/c Available")
 }
 
-// TestWhatIsReported is what readers of the condition know.
-func TestWhatIsReported(t *testing.T) {
-	l := newLoop(t, interceptor.Funcs{}, healthy("c").Obj(), lease("c", time.Hour))
+// TestReportedHealth is what readers of the condition know.
+func TestReportedHealth(t *testing.T) {
+	l := newLoop(t, interceptor.Funcs{}, healthyCluster("c").Obj(), lease("c", time.Hour))
 	if _, err := l.run(t, "c"); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestWhatIsReported(t *testing.T) {
 	if err := l.client.Get(t.Context(), client.ObjectKey{Name: "c"}, stored); err != nil {
 		t.Fatal(err)
 	}
-	want := append(slices.Clone(healthy("c").Status.Conditions[:2]), metav1.Condition{
+	want := append(slices.Clone(healthyCluster("c").Status.Conditions[:2]), metav1.Condition{
 		Type: "ManagedClusterConditionAvailable", Status: "Unknown", Reason: "ManagedClusterLeaseUpdateStopped",
 		Message: "Registration agent stopped updating its lease.", LastTransitionTime: metav1.NewTime(noon),
 	})
@@ -216,8 +216,8 @@ func TestWhatIsReported(t *testing.T) {
 	}
 }
 
-func TestALeaseIsMade(t *testing.T) {
-	l := newLoop(t, interceptor.Funcs{}, healthy("c").Obj())
+func TestLeaseIsCreated(t *testing.T) {
+	l := newLoop(t, interceptor.Funcs{}, healthyCluster("c").Obj())
 	if result, err := l.run(t, "c"); err != nil || result.RequeueAfter != 0 {
 		t.Errorf("look again after %s, error %v: the lease itself wakes the cluster", result.RequeueAfter, err)
 	}
@@ -234,12 +234,12 @@ func TestALeaseIsMade(t *testing.T) {
 		t.Errorf("lease (-want +got):\n%s", diff)
 	}
 	l.show(t)
-	if result, err := l.run(t, "c"); err != nil || result.RequeueAfter != five || l.writes != 1 {
-		t.Errorf("look again after %s, error %v, %d writes, want %s and one write", result.RequeueAfter, err, l.writes, five)
+	if result, err := l.run(t, "c"); err != nil || result.RequeueAfter != testGrace || l.writes != 1 {
+		t.Errorf("look again after %s, error %v, %d writes, want %s and one write", result.RequeueAfter, err, l.writes, testGrace)
 	}
 }
 
-func TestALeaseThatCannotBeMade(t *testing.T) {
+func TestLeaseCannotBeCreated(t *testing.T) {
 	leases := schema.GroupResource{Group: coordinationv1.GroupName, Resource: "leases"}
 	refused := apierrors.NewForbidden(leases, "l", errBoom)
 	terminating := apierrors.NewForbidden(leases, "l", errBoom)
@@ -249,8 +249,8 @@ func TestALeaseThatCannotBeMade(t *testing.T) {
 		want    error
 		again   time.Duration
 	}{
-		"there is no namespace":  {apierrors.NewNotFound(leases, "l"), nil, five},
-		"the namespace is going": {terminating, nil, five},
+		"there is no namespace":  {apierrors.NewNotFound(leases, "l"), nil, testGrace},
+		"the namespace is going": {terminating, nil, testGrace},
 		"an agent has it":        {apierrors.NewConflict(leases, "l", errBoom), nil, 0},
 		"the manager may not":    {refused, refused, 0},
 		"something else":         {errBoom, errBoom, 0},
@@ -258,7 +258,7 @@ func TestALeaseThatCannotBeMade(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			l := newLoop(t, interceptor.Funcs{Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
 				return test.refusal
-			}}, cluster("c").says(accepted, "True").says(available, "False").Obj())
+			}}, cluster("c").condition(accepted, "True").condition(available, "False").Obj())
 			result, err := l.run(t, "c")
 			if !errors.Is(err, test.want) || result.RequeueAfter != test.again {
 				t.Errorf("look again after %s, error %v, want %s, %v", result.RequeueAfter, err, test.again, test.want)
@@ -304,53 +304,53 @@ func TestFailures(t *testing.T) {
 	}{
 		"of the report":                            {errBoom, status, "c", errBoom, "True; none", nil},
 		"of the taint":                             {errBoom, "taints", "c", errBoom, "Unknown; none", []string{"c/c AvailableUnknown"}},
-		"of reading the set":                       {errBoom, "reading", fleet, errBoom, "True; none", nil},
-		"of writing to the set":                    {errBoom, set, fleet, errBoom, "True; none", nil},
+		"of reading the set":                       {errBoom, "reading", fleetRequest, errBoom, "True; none", nil},
+		"of writing to the set":                    {errBoom, set, fleetRequest, errBoom, "True; none", nil},
 		"a report that somebody was faster with":   {conflict, status, "c", nil, "True; none", nil},
 		"a taint that somebody was faster with":    {conflict, "taints", "c", nil, "Unknown; none", []string{"c/c AvailableUnknown"}},
-		"a set that somebody else wrote to before": {conflict, set, fleet, nil, "True; none", nil},
+		"a set that somebody else wrote to before": {conflict, set, fleetRequest, nil, "True; none", nil},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			l := newLoop(t, refusing(test.refusal, test.resource), healthy("c").Obj(), lease("c", time.Hour), global())
-			if test.name == fleet {
+			l := newLoop(t, refusing(test.refusal, test.resource), healthyCluster("c").Obj(), lease("c", time.Hour), globalSet())
+			if test.name == fleetRequest {
 				l.cache.disruption = &fullDisruption{condition: metav1.Condition{Type: clusterv1beta2.ManagedClusterSetConditionHealthSuspended, Status: "True", Reason: "Test"}}
-				for _, b := range many(5, healthy("silent")) {
-					l.cache.seen(b, time.Hour)
+				for _, b := range repeat(5, healthyCluster("silent")) {
+					l.cache.observe(b, time.Hour)
 				}
 			}
 			result, err := l.run(t, test.name)
-			if !errors.Is(err, test.want) || (test.want == nil) != (result.RequeueAfter == firstConflict) {
+			if !errors.Is(err, test.want) || (test.want == nil) != (result.RequeueAfter == minConflictRetry) {
 				t.Errorf("look again after %s, error %v, want %v, or a new try after a conflict", result.RequeueAfter, err, test.want)
 			}
 			if got := l.stored(t, "c"); got != test.stored {
 				t.Errorf("the cluster is %s, want %s", got, test.stored)
 			}
-			if diff := cmp.Diff(test.told, l.told); diff != "" {
+			if diff := cmp.Diff(test.told, l.events); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestAClusterThatIsGoneIsNoFailure(t *testing.T) {
+func TestDeletedClusterIsNoError(t *testing.T) {
 	l := newLoop(t, interceptor.Funcs{}, lease("c", time.Hour))
 	if result, err := l.run(t, "c"); err != nil || result.RequeueAfter != 0 {
 		t.Errorf("look again after %s, error %v", result.RequeueAfter, err)
 	}
 }
 
-// TestWhereItIsTold, and where not.
-func TestWhereItIsTold(t *testing.T) {
+// TestEventNamespace, and where not.
+func TestEventNamespace(t *testing.T) {
 	for sentence, test := range map[string]struct {
 		b       builder
 		objects []client.Object
 		want    []string
 	}{
-		"in the namespace of the cluster":              {healthy("c"), []client.Object{lease("c", time.Hour)}, []string{"c/c AvailableUnknown"}},
-		"elsewhere where it has no lease":              {cluster("c").says(available, "False"), nil, []string{"/c Unavailable"}},
-		"nowhere while it is being deleted":            {healthy("c").going(), []client.Object{lease("c", time.Hour)}, nil},
-		"nowhere before there was any report":          {cluster("c").says(accepted, "True"), []client.Object{lease("c", 0)}, nil},
-		"nowhere where another one has reported it so": {cluster("c").says(available, "Unknown"), nil, nil},
+		"in the namespace of the cluster":              {healthyCluster("c"), []client.Object{lease("c", time.Hour)}, []string{"c/c AvailableUnknown"}},
+		"elsewhere where it has no lease":              {cluster("c").condition(available, "False"), nil, []string{"/c Unavailable"}},
+		"nowhere while it is being deleted":            {healthyCluster("c").terminating(), []client.Object{lease("c", time.Hour)}, nil},
+		"nowhere before there was any report":          {cluster("c").condition(accepted, "True"), []client.Object{lease("c", 0)}, nil},
+		"nowhere where another one has reported it so": {cluster("c").condition(available, "Unknown"), nil, nil},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			l := newLoop(t, interceptor.Funcs{}, append(test.objects, test.b.Obj())...)
@@ -358,7 +358,7 @@ func TestWhereItIsTold(t *testing.T) {
 			if _, err := l.run(t, "c"); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, l.told); diff != "" {
+			if diff := cmp.Diff(test.want, l.events); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 			if l.writes == 0 {

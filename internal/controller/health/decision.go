@@ -9,16 +9,16 @@ import (
 	"github.com/berth-project/berth/internal/registration"
 )
 
-// situation is all that the decision on one cluster depends on. It is read-only.
-type situation struct {
+// decisionInput is all that the decision on one cluster depends on. It is read-only.
+type decisionInput struct {
 	clusterHealth
 	cluster *clusterv1.ManagedCluster
 	// renewTime is what the lease holds.
 	renewTime time.Time
-	// floor is from when on silence counts.
-	floor time.Time
-	// unobserved says that the watch of the leases is interrupted, so that silence means nothing.
-	unobserved bool
+	// silenceFrom is from when on silence counts.
+	silenceFrom time.Time
+	// watchInterrupted says that the watch of the leases is interrupted, so that silence means nothing.
+	watchInterrupted bool
 	// suspended says that the hub is suspected.
 	suspended bool
 	// mode is what holds for clusters that no agent has ever reported; release says that their taint is removed.
@@ -31,12 +31,12 @@ type situation struct {
 }
 
 // overdue tells whether the loop has not heard of the cluster for a whole grace.
-func (s situation) overdue() bool {
-	return s.watched && s.leased && !s.now.Before(s.expiry(s.floor))
+func (s decisionInput) overdue() bool {
+	return s.watched && s.leased && !s.now.Before(s.expiry(s.silenceFrom))
 }
 
 // expired tells whether the cluster has been silent for too long.
-func (s situation) expired() bool { return s.overdue() && !s.unobserved }
+func (s decisionInput) expired() bool { return s.overdue() && !s.watchInterrupted }
 
 // decision is what is to be done about one cluster.
 type decision struct {
@@ -55,18 +55,18 @@ type decision struct {
 
 // decide decides on a cluster. While the hub is suspected, no cluster is reported Unknown and no taint is put on or
 // exchanged: only the taints of clusters that are reported available are removed.
-func decide(s situation) decision {
+func decide(s decisionInput) decision {
 	out := decision{clock: s.clock, lookAgain: s.clockLookAgain}
 	out.simulate = s.simulated && s.simulation != fullySimulated && !s.deleting
-	out.endSimulation = s.simulation != notSimulated && !registration.Annotated(s.cluster) && !s.deleting
+	out.endSimulation = s.simulation != notSimulated && !registration.SimulationRequested(s.cluster) && !s.deleting
 	switch {
 	case !s.watched:
 	case !s.leased:
 		out.createLease = !s.deleting
 		out.reportUnknown = s.deleting && !s.unknown() // there is nothing to wait for, and no taint follows
-	case s.unobserved:
+	case s.watchInterrupted:
 	case !s.expired():
-		out.lookAgain = firstOf(out.lookAgain, s.expiry(s.floor))
+		out.lookAgain = earliest(out.lookAgain, s.expiry(s.silenceFrom))
 	default:
 		out.reportUnknown = !s.unknown() && !s.suspended
 	}
@@ -86,7 +86,7 @@ func decide(s situation) decision {
 
 // wantedTaint returns the key of the taint that goes with the health of a cluster, empty where none does. Known is false
 // where the taints stay as they are.
-func (s situation) wantedTaint(reportUnknown bool) (key string, known bool) {
+func (s decisionInput) wantedTaint(reportUnknown bool) (key string, known bool) {
 	available := s.available
 	if reportUnknown {
 		available = metav1.ConditionUnknown
@@ -104,7 +104,7 @@ func (s situation) wantedTaint(reportUnknown bool) (key string, known bool) {
 }
 
 // deniedTaint tells whether a cluster is to have the taint of denied ones.
-func (s situation) deniedTaint() presence {
+func (s decisionInput) deniedTaint() presence {
 	switch {
 	case s.denied && (s.mode == modeAll || s.mode == modeReported && s.reported):
 		return present
@@ -115,8 +115,8 @@ func (s situation) deniedTaint() presence {
 	}
 }
 
-// firstOf returns the earlier of two times of which zero means never.
-func firstOf(a, b time.Time) time.Time {
+// earliest returns the earlier of two times of which zero means never.
+func earliest(a, b time.Time) time.Time {
 	if a.IsZero() {
 		return b
 	}

@@ -10,8 +10,8 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
 
-// leastSilent is how few silent clusters are never taken for a fault of the hub.
-const leastSilent = 3
+// minSilent is how few silent clusters are never taken for a fault of the hub.
+const minSilent = 3
 
 // fullDisruption is the state in which so many clusters are silent at once that the hub itself is suspected: no cluster is
 // newly reported Unknown, and no taint is put on.
@@ -25,9 +25,9 @@ type fullDisruption struct {
 // count counts the clusters whose silence says something, and those of them that are silent.
 type count struct{ joined, silent int }
 
-// full tells whether so many are silent at once that the hub is suspected. The limit is in percent.
-func (c count) full(limit int) bool {
-	return c.silent >= leastSilent && c.silent*100 > limit*c.joined
+// exceeds tells whether so many are silent at once that the hub is suspected. The limit is in percent.
+func (c count) exceeds(limit int) bool {
+	return c.silent >= minSilent && c.silent*100 > limit*c.joined
 }
 
 // recovered tells whether so few are silent that the disruption is over: half of the limit, so that it does not flap.
@@ -40,7 +40,7 @@ func (c count) recovered(limit int) bool {
 func (h *healthCache) count(now, floor, window time.Time) count {
 	var out count
 	for _, e := range h.clusters {
-		if !e.counts(window) {
+		if !e.countsForDisruption(window) {
 			continue
 		}
 		out.joined++
@@ -51,20 +51,20 @@ func (h *healthCache) count(now, floor, window time.Time) count {
 	return out
 }
 
-// recall takes over the disruption that an earlier process stored. Only what is stored before begin counts.
-func (h *healthCache) recall(set *clusterv1beta2.ManagedClusterSet) {
+// restoreDisruption takes over the disruption that an earlier process stored. Only what is stored before begin counts.
+func (h *healthCache) restoreDisruption(set *clusterv1beta2.ManagedClusterSet) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	stored := meta.FindStatusCondition(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionHealthSuspended)
-	if h.floor.IsZero() && stored != nil && stored.Status == metav1.ConditionTrue {
+	if h.silenceFrom.IsZero() && stored != nil && stored.Status == metav1.ConditionTrue {
 		h.disruption = &fullDisruption{condition: *stored.DeepCopy(), since: stored.LastTransitionTime.Time}
 	}
 }
 
 // detectDisruption begins a disruption where too many clusters are silent.
 func (h *healthCache) detectDisruption(now time.Time) {
-	found := h.count(now, h.floor, now)
-	if !found.full(h.limit) {
+	found := h.count(now, h.silenceFrom, now)
+	if !found.exceeds(h.limit) {
 		return
 	}
 	h.disruption = &fullDisruption{since: now, condition: metav1.Condition{
@@ -75,7 +75,7 @@ func (h *healthCache) detectDisruption(now time.Time) {
 			"None is newly reported or tainted until no more than half of that share is silent", found.silent, found.joined, h.limit),
 		LastTransitionTime: stamp(now),
 	}}
-	h.wake(fleet)
+	h.wake(fleetRequest)
 }
 
 // reviewDisruption returns the condition to report about a disruption, and whether there still is one. It changes nothing.
@@ -99,7 +99,7 @@ func (h *healthCache) endDisruption(now time.Time) {
 	if h.disruption == nil {
 		return
 	}
-	h.disruption, h.floor = nil, now
+	h.disruption, h.silenceFrom = nil, now
 	for name, e := range h.clusters {
 		if e.cluster != nil {
 			h.wake(name)

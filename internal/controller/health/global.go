@@ -39,7 +39,7 @@ func (r *reconciler) reviewFleet(ctx context.Context) error {
 	if !suspended {
 		r.cache.endDisruption(r.clock.Now())
 	}
-	if !r.cache.toRelease() {
+	if !r.cache.hasReleasable() {
 		r.cache.endRelease()
 	}
 	if r.cache.endFirstPass() && r.tainted != nil {
@@ -70,7 +70,7 @@ func (r *reconciler) reviewClock(ctx context.Context, now time.Time) {
 	}
 	before := r.clockSuspected
 	r.clockSuspected = direction
-	event := telemetry.DescribeManagerClock(direction, found.alike, found.recent)
+	event := telemetry.ManagerClockEvent(direction, found.sameDirection, found.recent)
 	log.FromContext(ctx).Info("the suspicion of the manager's clock has changed", "suspected", direction != 0, "before", before, "message", event.Note)
 	set := &clusterv1beta2.ManagedClusterSet{}
 	set.Name = clusterv1beta2.GlobalClusterSetName
@@ -98,11 +98,11 @@ func (r *reconciler) report(ctx context.Context, set *clusterv1beta2.ManagedClus
 	if equality.Semantic.DeepEqual(set.Status.Conditions, next.Status.Conditions) {
 		return nil
 	}
-	if err := r.client.Status().Patch(ctx, next, fenced(set)); err != nil {
+	if err := r.client.Status().Patch(ctx, next, optimisticPatch(set)); err != nil {
 		return fmt.Errorf("writing the status of ManagedClusterSet %s: %w", set.Name, err)
 	}
 	if known == nil && disruption.Status == metav1.ConditionTrue || known != nil && known.Status != disruption.Status {
-		event := telemetry.DescribeSuspicion(disruption)
+		event := telemetry.SuspensionEvent(disruption)
 		r.recorder.Eventf(next, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
 	}
 	return nil

@@ -24,13 +24,13 @@ func tenClusters(silent int, further ...client.Object) []client.Object {
 		if i < silent {
 			renewed = time.Hour
 		}
-		out = append(out, healthy(name).Obj(), lease(name, renewed))
+		out = append(out, healthyCluster(name).Obj(), lease(name, renewed))
 	}
 	return out
 }
 
-// said returns what the set `global` says of a suspicion.
-func (l *loop) said(t *testing.T) *metav1.Condition {
+// suspendedCondition returns what the set `global` says of a suspicion.
+func (l *loop) suspendedCondition(t *testing.T) *metav1.Condition {
 	t.Helper()
 	set := &clusterv1beta2.ManagedClusterSet{}
 	if err := l.client.Get(t.Context(), client.ObjectKey{Name: "global"}, set); err != nil {
@@ -39,8 +39,8 @@ func (l *loop) said(t *testing.T) *metav1.Condition {
 	return meta.FindStatusCondition(set.Status.Conditions, "HealthSuspended")
 }
 
-// all looks at every cluster and reviews the suspicion, twice.
-func (l *loop) all(t *testing.T) {
+// reconcileAll looks at every cluster and reviews the suspicion, twice.
+func (l *loop) reconcileAll(t *testing.T) {
 	t.Helper()
 	for range 2 {
 		for i := range 10 {
@@ -48,21 +48,21 @@ func (l *loop) all(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := l.run(t, fleet); err != nil {
+		if _, err := l.run(t, fleetRequest); err != nil {
 			t.Fatal(err)
 		}
 		l.show(t)
 	}
 }
 
-// TestTheHubIsSuspected when most clusters are silent: that is said once, in one write and one event, and nobody is
+// TestManySilentClustersSuspendHealth when most clusters are silent: that is said once, in one write and one event, and nobody is
 // touched, now or an hour later or after a restart; when they are back it is said once more.
-func TestTheHubIsSuspected(t *testing.T) {
-	l := newLoop(t, interceptor.Funcs{}, tenClusters(8, global())...)
+func TestManySilentClustersSuspendHealth(t *testing.T) {
+	l := newLoop(t, interceptor.Funcs{}, tenClusters(8, globalSet())...)
 	check := func(when string, writes int, status metav1.ConditionStatus, message string, since time.Duration, told ...string) {
 		t.Helper()
-		l.all(t)
-		said := l.said(t)
+		l.reconcileAll(t)
+		said := l.suspendedCondition(t)
 		if l.writes != writes || said == nil {
 			t.Fatalf("%s: %d writes, it says %v, want %d", when, l.writes, said, writes)
 		}
@@ -71,10 +71,10 @@ func TestTheHubIsSuspected(t *testing.T) {
 		if diff := cmp.Diff(want, *said, same); diff != "" {
 			t.Errorf("%s: it says (-want +got):\n%s", when, diff)
 		}
-		if diff := cmp.Diff(told, l.told); diff != "" {
+		if diff := cmp.Diff(told, l.events); diff != "" {
 			t.Errorf("%s: events (-want +got):\n%s", when, diff)
 		}
-		l.told = nil
+		l.events = nil
 		for i := range 10 {
 			if got := l.stored(t, fmt.Sprintf("c%02d", i)); got != "True; none" {
 				t.Errorf("%s: c%02d is %s", when, i, got)
@@ -89,7 +89,7 @@ func TestTheHubIsSuspected(t *testing.T) {
 	hub := l.client
 	l.start(hub, nil)
 	l.show(t)
-	l.cache.begin(l.clock.Now())
+	l.cache.start(l.clock.Now())
 	l.clock.SetTime(noon.Add(2 * time.Hour))
 	check("after a restart", 1, "True", message, 0)
 	for i := range 10 {
@@ -98,12 +98,12 @@ func TestTheHubIsSuspected(t *testing.T) {
 	check("when they are back", 2, "False", "The health of ManagedClusters is reported", 2*time.Hour, "/global HealthResumed")
 }
 
-// TestWhoWasGivenUpStaysSo, whatever the hub is suspected of, and is free again once he is back.
-func TestWhoWasGivenUpStaysSo(t *testing.T) {
-	before := healthy("down").says(available, "Unknown").tainted(since(unreachable, time.Hour))
-	back := healthy("back").tainted(since(unreachable, time.Hour))
-	l := newLoop(t, interceptor.Funcs{}, tenClusters(8, global(), before.Obj(), lease("down", time.Hour), back.Obj(), lease("back", 0))...)
-	l.all(t)
+// TestUnknownClustersStayUnknown, whatever the hub is suspected of, and is free again once he is back.
+func TestUnknownClustersStayUnknown(t *testing.T) {
+	before := healthyCluster("down").condition(available, "Unknown").tainted(since(unreachable, time.Hour))
+	back := healthyCluster("back").tainted(since(unreachable, time.Hour))
+	l := newLoop(t, interceptor.Funcs{}, tenClusters(8, globalSet(), before.Obj(), lease("down", time.Hour), back.Obj(), lease("back", 0))...)
+	l.reconcileAll(t)
 	for name, want := range map[string]string{"down": "Unknown; unreachable since 1h0m0s", "back": "True; none"} {
 		if _, err := l.run(t, name); err != nil {
 			t.Fatal(err)
@@ -114,65 +114,65 @@ func TestWhoWasGivenUpStaysSo(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotSaidIsNotOver: a suspicion ends when that is stored, so that a restart cannot revive it.
-func TestWhatIsNotSaidIsNotOver(t *testing.T) {
+// TestDisruptionEndsOnlyOnceStored: a suspicion ends when that is stored, so that a restart cannot revive it.
+func TestDisruptionEndsOnlyOnceStored(t *testing.T) {
 	broken := false
 	l := newLoop(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 		if broken {
 			return errBoom
 		}
 		return c.SubResource(sub).Patch(ctx, o, p, opts...)
-	}}, tenClusters(8, global())...)
-	l.all(t)
+	}}, tenClusters(8, globalSet())...)
+	l.reconcileAll(t)
 	for i := range 10 {
 		l.cache.setLease(fmt.Sprintf("c%02d", i), noon.Add(time.Millisecond), noon)
 	}
 	broken = true
-	if _, err := l.run(t, fleet); !errors.Is(err, errBoom) {
+	if _, err := l.run(t, fleetRequest); !errors.Is(err, errBoom) {
 		t.Errorf("error %v, want %v", err, errBoom)
 	}
-	if s, _ := l.cache.situationOf("c00", noon); !s.suspended {
+	if s, _ := l.cache.input("c00", noon); !s.suspended {
 		t.Error("the suspicion is over, and the set says otherwise")
 	}
 	broken = false
-	if _, err := l.run(t, fleet); err != nil {
+	if _, err := l.run(t, fleetRequest); err != nil {
 		t.Fatal(err)
 	}
-	if s, _ := l.cache.situationOf("c00", noon); s.suspended {
+	if s, _ := l.cache.input("c00", noon); s.suspended {
 		t.Error("the suspicion goes on, and the set says otherwise")
 	}
 }
 
-// TestASuspicionNeedsNoSet: without the set `global` nobody is told, and nobody is given up all the same.
-func TestASuspicionNeedsNoSet(t *testing.T) {
+// TestDisruptionNeedsNoGlobalSet: without the set `global` nobody is told, and nobody is given up all the same.
+func TestDisruptionNeedsNoGlobalSet(t *testing.T) {
 	l := newLoop(t, interceptor.Funcs{}, tenClusters(8)...)
-	l.all(t)
-	if l.writes > 0 || len(l.told) > 0 {
-		t.Errorf("%d writes, events %v, want none", l.writes, l.told)
+	l.reconcileAll(t)
+	if l.writes > 0 || len(l.events) > 0 {
+		t.Errorf("%d writes, events %v, want none", l.writes, l.events)
 	}
-	if err := l.client.Create(t.Context(), global()); err != nil {
+	if err := l.client.Create(t.Context(), globalSet()); err != nil {
 		t.Fatal(err)
 	}
-	l.all(t)
-	if said := l.said(t); said == nil || said.Status != metav1.ConditionTrue {
+	l.reconcileAll(t)
+	if said := l.suspendedCondition(t); said == nil || said.Status != metav1.ConditionTrue {
 		t.Errorf("the set that came says %v", said)
 	}
 }
 
-// TestWhatNobodyReadsIsNotSaid: where there never was a suspicion, nothing says that there is none.
-func TestWhatNobodyReadsIsNotSaid(t *testing.T) {
-	l := newLoop(t, interceptor.Funcs{}, tenClusters(0, global())...)
-	l.all(t)
-	if said := l.said(t); said != nil || l.writes > 0 {
+// TestNoConditionWithoutDisruption: where there never was a suspicion, nothing says that there is none.
+func TestNoConditionWithoutDisruption(t *testing.T) {
+	l := newLoop(t, interceptor.Funcs{}, tenClusters(0, globalSet())...)
+	l.reconcileAll(t)
+	if said := l.suspendedCondition(t); said != nil || l.writes > 0 {
 		t.Errorf("the set says %v after %d writes", said, l.writes)
 	}
 }
 
-// TestAPersonsWordIsCorrected: the condition says what the loop does.
-func TestAPersonsWordIsCorrected(t *testing.T) {
-	l := newLoop(t, interceptor.Funcs{}, tenClusters(0, global(time.Hour))...)
-	l.all(t)
-	if said := l.said(t); said.Status != metav1.ConditionFalse || l.writes != 1 {
+// TestExternalConditionIsCorrected: the condition says what the loop does.
+func TestExternalConditionIsCorrected(t *testing.T) {
+	l := newLoop(t, interceptor.Funcs{}, tenClusters(0, globalSet(time.Hour))...)
+	l.reconcileAll(t)
+	if said := l.suspendedCondition(t); said.Status != metav1.ConditionFalse || l.writes != 1 {
 		t.Errorf("the set says %v after %d writes", said, l.writes)
 	}
 }

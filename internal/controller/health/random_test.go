@@ -18,67 +18,67 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
 
-// life is a hub with clusters that die, come back and fall ill, a network that fails, and a loop that is restarted.
-type life struct {
+// outageSimulation is a hub with clusters that die, come back and fall ill, a network that fails, and a loop that is restarted.
+type outageSimulation struct {
 	*loop
-	t      *testing.T
-	random *rand.Rand
-	names  []string
-	dead   map[string]bool
-	ill    map[string]bool
-	// dark is set while nobody reaches the hub.
-	dark  bool
-	began time.Time
-	// heard is when a sign of life of a cluster was last stored.
-	heard map[string]time.Time
+	t       *testing.T
+	random  *rand.Rand
+	names   []string
+	stopped map[string]bool
+	failing map[string]bool
+	// disconnected is set while nobody reaches the hub.
+	disconnected bool
+	startedAt    time.Time
+	// lastRenewal is when a sign of life of a cluster was last stored.
+	lastRenewal map[string]time.Time
 	// due is the work queue.
 	due map[string]time.Time
 	// tainted is since when a cluster has been without interruption; zero: not.
 	tainted map[string]time.Time
-	// given is since when a cluster has been given up.
-	given map[string]time.Time
-	// givenUp and suspicions count what happened.
-	givenUp, suspicions int
+	// unknownSince is since when a cluster has been given up.
+	unknownSince map[string]time.Time
+	// unknownCount and suspicions count what happened.
+	unknownCount, disruptions int
 }
 
-func newLife(t *testing.T, seed uint64, clusters int) *life {
-	objects := []client.Object{global()}
-	v := &life{
-		t: t, random: rand.New(rand.NewPCG(seed, 0)), dead: map[string]bool{}, ill: map[string]bool{}, heard: map[string]time.Time{},
-		due: map[string]time.Time{}, tainted: map[string]time.Time{}, given: map[string]time.Time{},
+func newOutageSimulation(t *testing.T, seed uint64, clusters int) *outageSimulation {
+	objects := []client.Object{globalSet()}
+	v := &outageSimulation{
+		t: t, random: rand.New(rand.NewPCG(seed, 0)), stopped: map[string]bool{}, failing: map[string]bool{}, lastRenewal: map[string]time.Time{},
+		due: map[string]time.Time{}, tainted: map[string]time.Time{}, unknownSince: map[string]time.Time{},
 	}
 	for i := range clusters {
 		name := fmt.Sprintf("c%02d", i)
 		v.names = append(v.names, name)
-		v.heard[name] = noon
-		objects = append(objects, healthy(name).Obj(), lease(name, 0))
+		v.lastRenewal[name] = noon
+		objects = append(objects, healthyCluster(name).Obj(), lease(name, 0))
 	}
 	v.loop = newLoop(t, interceptor.Funcs{}, objects...)
 	v.restart()
 	return v
 }
 
-func (v *life) restart() {
-	v.began, v.due = v.clock.Now(), map[string]time.Time{}
+func (v *outageSimulation) restart() {
+	v.startedAt, v.due = v.clock.Now(), map[string]time.Time{}
 	v.start(v.client, func(name string) { v.due[name] = time.Time{} })
 	v.show(v.t)
-	v.cache.begin(v.began)
+	v.cache.start(v.startedAt)
 }
 
-// agents renew their leases and report, as far as they live and reach the hub.
-func (v *life) agents() {
+// renewLeases renew their leases and report, as far as they live and reach the hub.
+func (v *outageSimulation) renewLeases() {
 	for _, name := range v.names {
-		if v.dead[name] || v.dark || v.clock.Now().Before(v.heard[name].Add(period)) {
+		if v.stopped[name] || v.disconnected || v.clock.Now().Before(v.lastRenewal[name].Add(period)) {
 			continue
 		}
-		v.heard[name] = v.clock.Now()
+		v.lastRenewal[name] = v.clock.Now()
 		cluster := v.cluster(name)
 		want := metav1.ConditionTrue
-		if v.ill[name] {
+		if v.failing[name] {
 			want = metav1.ConditionFalse
 		}
 		if readFacts(cluster, false).available != want {
-			if err := v.client.Status().Update(v.t.Context(), builder{cluster}.saysSince(available, string(want), v.clock.Now()).Obj()); err != nil {
+			if err := v.client.Status().Update(v.t.Context(), builder{cluster}.conditionSince(available, string(want), v.clock.Now()).Obj()); err != nil {
 				v.t.Fatal(err)
 			}
 		}
@@ -90,7 +90,7 @@ func (v *life) agents() {
 	}
 }
 
-func (v *life) cluster(name string) *clusterv1.ManagedCluster {
+func (v *outageSimulation) cluster(name string) *clusterv1.ManagedCluster {
 	out := &clusterv1.ManagedCluster{}
 	if err := v.client.Get(v.t.Context(), client.ObjectKey{Name: name}, out); err != nil {
 		v.t.Fatal(err)
@@ -98,8 +98,8 @@ func (v *life) cluster(name string) *clusterv1.ManagedCluster {
 	return out
 }
 
-// work does all that is due, in any order, and checks each step.
-func (v *life) work() {
+// processQueue does all that is due, in any order, and checks each step.
+func (v *outageSimulation) processQueue() {
 	for range 10 * len(v.names) {
 		var ready []string
 		for _, name := range slices.Sorted(maps.Keys(v.due)) {
@@ -122,10 +122,10 @@ func (v *life) work() {
 				v.due[name] = at
 			}
 		}
-		if name != fleet {
-			v.check(name, suspended)
+		if name != fleetRequest {
+			v.checkInvariants(name, suspended)
 		} else if !suspended && v.suspended() {
-			v.suspicions++
+			v.disruptions++
 		}
 		if v.random.IntN(3) == 0 {
 			v.show(v.t)
@@ -134,7 +134,7 @@ func (v *life) work() {
 	v.t.Fatalf("there is no end of work: %v", v.due)
 }
 
-func (v *life) suspended() bool {
+func (v *outageSimulation) suspended() bool {
 	set := &clusterv1beta2.ManagedClusterSet{}
 	if err := v.client.Get(context.WithoutCancel(v.t.Context()), client.ObjectKey{Name: "global"}, set); err != nil {
 		v.t.Fatal(err)
@@ -142,27 +142,27 @@ func (v *life) suspended() bool {
 	return meta.IsStatusConditionTrue(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionHealthSuspended)
 }
 
-// check holds what must be true of every cluster that was looked at.
-func (v *life) check(name string, suspended bool) {
+// checkInvariants holds what must be true of every cluster that was looked at.
+func (v *outageSimulation) checkInvariants(name string, suspended bool) {
 	v.t.Helper()
 	now, cluster := v.clock.Now(), v.cluster(name)
-	declared, known := readFacts(cluster, false).available == metav1.ConditionUnknown, !v.given[name].IsZero()
+	declared, known := readFacts(cluster, false).available == metav1.ConditionUnknown, !v.unknownSince[name].IsZero()
 	if declared && !known {
-		v.given[name] = now
-		v.givenUp++
+		v.unknownSince[name] = now
+		v.unknownCount++
 		if suspended {
 			v.t.Errorf("%s is given up though the hub is suspected", name)
 		}
-		if now.Before(v.heard[name].Add(five)) || now.Before(v.began.Add(five)) {
-			v.t.Errorf("%s is given up %s after it was heard, and %s after the loop began", name, now.Sub(v.heard[name]), now.Sub(v.began))
+		if now.Before(v.lastRenewal[name].Add(testGrace)) || now.Before(v.startedAt.Add(testGrace)) {
+			v.t.Errorf("%s is given up %s after it was heard, and %s after the loop began", name, now.Sub(v.lastRenewal[name]), now.Sub(v.startedAt))
 		}
-		silent, count := v.silent(now)
+		silent, count := v.countSilent(now)
 		if silent > 2 && silent*100 > 55*count {
 			v.t.Errorf("%s is given up while %d of %d are silent", name, silent, count)
 		}
 	}
 	if !declared {
-		delete(v.given, name)
+		delete(v.unknownSince, name)
 	}
 	var since time.Time
 	for _, taint := range cluster.Spec.Taints {
@@ -178,68 +178,68 @@ func (v *life) check(name string, suspended bool) {
 	v.tainted[name] = since
 }
 
-// silent counts naively the clusters that were not heard for half a grace, of all but those given up long ago.
-func (v *life) silent(now time.Time) (silent, count int) {
+// countSilent counts naively the clusters that were not heard for half a grace, of all but those given up long ago.
+func (v *outageSimulation) countSilent(now time.Time) (silent, count int) {
 	for _, name := range v.names {
-		given := v.given[name]
-		if !given.IsZero() && !now.Before(given.Add(five)) {
+		given := v.unknownSince[name]
+		if !given.IsZero() && !now.Before(given.Add(testGrace)) {
 			continue
 		}
 		count++
-		if !now.Before(v.heard[name].Add(five / 2)) {
+		if !now.Before(v.lastRenewal[name].Add(testGrace / 2)) {
 			silent++
 		}
 	}
 	return silent, count
 }
 
-// pass lets time pass, beat by beat.
-func (v *life) pass(d time.Duration) {
+// advance lets time pass, beat by beat.
+func (v *outageSimulation) advance(d time.Duration) {
 	for end := v.clock.Now().Add(d); v.clock.Now().Before(end); {
 		v.clock.SetTime(v.clock.Now().Add(time.Duration(1+v.random.IntN(6)) * time.Second))
-		v.agents()
+		v.renewLeases()
 		v.show(v.t)
-		v.work()
+		v.processQueue()
 	}
 }
 
-// upset lets something happen.
-func (v *life) upset() {
+// randomEvent lets something happen.
+func (v *outageSimulation) randomEvent() {
 	name := v.names[v.random.IntN(len(v.names))]
 	switch v.random.IntN(8) {
 	case 0, 1:
-		v.dead[name] = true
+		v.stopped[name] = true
 	case 2:
-		delete(v.dead, name)
+		delete(v.stopped, name)
 	case 3:
-		v.ill[name] = !v.ill[name]
+		v.failing[name] = !v.failing[name]
 	case 4:
-		v.dark = !v.dark
+		v.disconnected = !v.disconnected
 	case 5:
 		v.restart()
 	case 6:
 		for _, name := range v.names[:v.random.IntN(len(v.names))] {
-			v.dead[name] = true
+			v.stopped[name] = true
 		}
 	case 7:
-		v.dead = map[string]bool{}
+		v.stopped = map[string]bool{}
 	}
 }
 
-// TestLife: whatever happens, nobody is given up who was heard within his grace or while the loop did not listen, nor
+// TestSimulation: whatever happens, nobody is given up who was heard within his grace or while the loop did not listen, nor
 // with most others, nor while the hub is suspected; the clock of an outage does not start anew; and once all is well,
 // or one cluster alone is down, that is what is stored.
-func TestLife(t *testing.T) {
+func TestSimulation(t *testing.T) {
 	givenUp, suspicions := 0, 0
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			v := newLife(t, seed, 7)
+			v := newOutageSimulation(t, seed, 7)
 			for range 25 {
-				v.upset()
-				v.pass(time.Duration(1+v.random.IntN(40)) * time.Second)
+				v.randomEvent()
+				v.advance(time.Duration(1+v.random.IntN(40)) * time.Second)
 			}
-			v.dark, v.dead, v.ill = false, map[string]bool{}, map[string]bool{}
-			v.pass(3 * five)
+			v.disconnected, v.stopped, v.failing = false, map[string]bool{}, map[string]bool{}
+			v.advance(3 * testGrace)
 			for _, name := range v.names {
 				if got := v.stored(t, name); got != "True; none" {
 					t.Errorf("all is well, and %s is %s", name, got)
@@ -248,14 +248,14 @@ func TestLife(t *testing.T) {
 			if v.suspended() {
 				t.Error("all is well, and the hub is suspected")
 			}
-			v.dead[v.names[3]] = true
-			v.pass(3 * five)
+			v.stopped[v.names[3]] = true
+			v.advance(3 * testGrace)
 			for i, name := range v.names {
 				if got := readFacts(v.cluster(name), false).available; (got == metav1.ConditionUnknown) != (i == 3) {
 					t.Errorf("%s alone is down, and %s is %s", v.names[3], name, got)
 				}
 			}
-			givenUp, suspicions = givenUp+v.givenUp, suspicions+v.suspicions
+			givenUp, suspicions = givenUp+v.unknownCount, suspicions+v.disruptions
 		})
 	}
 	if givenUp < 20 || suspicions < 8 {

@@ -58,8 +58,8 @@ func (l *loop) conditions(t *testing.T, name string) (out []string) {
 	return out
 }
 
-// simulating returns a loop that simulates clusters, and leaves none selectable that never joined.
-func simulating(t *testing.T, objects ...client.Object) *loop {
+// newSimulatingLoop returns a loop that simulates clusters, and leaves none selectable that never joined.
+func newSimulatingLoop(t *testing.T, objects ...client.Object) *loop {
 	t.Helper()
 	l := newLoop(t, interceptor.Funcs{}, objects...)
 	l.cache.simulate, l.unjoined = true, TaintUnjoined
@@ -69,18 +69,18 @@ func simulating(t *testing.T, objects ...client.Object) *loop {
 	return l
 }
 
-// simulation is what is stored of a simulated cluster.
-var simulation = []string{"True Simulated", "True Simulated", "True Simulated"}
+// fullConditions is what is stored of a simulated cluster.
+var fullConditions = []string{"True Simulated", "True Simulated", "True Simulated"}
 
 // TestASimulatedClusterIsKept accepted, joined and available by one write to its status: no lease, no taint, and it never
 // becomes silent. What another client makes of it is corrected.
 func TestASimulatedClusterIsKept(t *testing.T) {
-	l := simulating(t, cluster("c").simulated().notAccepted().Obj(), global())
+	l := newSimulatingLoop(t, cluster("c").simulated().notAccepted().Obj(), globalSet())
 	for range 3 {
 		l.decideAll(t, "c")
 		l.clock.SetTime(l.clock.Now().Add(24 * time.Hour))
 	}
-	if diff := cmp.Diff(simulation, l.conditions(t, "c")); diff != "" || l.writes != 1 {
+	if diff := cmp.Diff(fullConditions, l.conditions(t, "c")); diff != "" || l.writes != 1 {
 		t.Errorf("%d writes, conditions (-want +got):\n%s", l.writes, diff)
 	}
 	if got := l.stored(t, "c"); got != "True; none" {
@@ -88,7 +88,7 @@ func TestASimulatedClusterIsKept(t *testing.T) {
 	}
 	l.edit(t, "c", func(b builder) { meta.RemoveStatusCondition(&b.Status.Conditions, available) })
 	l.decideAll(t, "c")
-	if diff := cmp.Diff(simulation, l.conditions(t, "c")); diff != "" {
+	if diff := cmp.Diff(fullConditions, l.conditions(t, "c")); diff != "" {
 		t.Errorf("conditions after one was removed (-want +got):\n%s", diff)
 	}
 }
@@ -96,7 +96,7 @@ func TestASimulatedClusterIsKept(t *testing.T) {
 // TestASimulatedClusterKeepsItsTaints: a user may simulate an outage. A cluster that was tainted before it was simulated is
 // freed first.
 func TestASimulatedClusterKeepsItsTaints(t *testing.T) {
-	l := simulating(t, cluster("c").tainted(since(unreachable, time.Hour)).Obj(), global())
+	l := newSimulatingLoop(t, cluster("c").tainted(since(unreachable, time.Hour)).Obj(), globalSet())
 	l.edit(t, "c", func(b builder) { b.simulated() })
 	for _, want := range []string{"; none", "True; none"} {
 		l.decideAll(t, "c")
@@ -113,7 +113,7 @@ func TestASimulatedClusterKeepsItsTaints(t *testing.T) {
 
 // TestASimulationEnds with its annotation: the cluster never joined, and is not selectable.
 func TestASimulationEnds(t *testing.T) {
-	l := simulating(t, cluster("c").simulated().Obj(), global())
+	l := newSimulatingLoop(t, cluster("c").simulated().Obj(), globalSet())
 	l.decideAll(t, "c")
 	l.edit(t, "c", func(b builder) { b.Annotations = nil })
 	for range 2 {
@@ -126,11 +126,11 @@ func TestASimulationEnds(t *testing.T) {
 
 // TestAnAgentEndsTheSimulation: its reports are left as they are, and its lease counts.
 func TestAnAgentEndsTheSimulation(t *testing.T) {
-	l := simulating(t, cluster("c").simulated().Obj(), lease("c", 0))
+	l := newSimulatingLoop(t, cluster("c").simulated().Obj(), lease("c", 0))
 	l.decideAll(t, "c")
-	l.edit(t, "c", func(b builder) { b.says(available, "False") })
+	l.edit(t, "c", func(b builder) { b.condition(available, "False") })
 	l.decideAll(t, "c")
-	if diff := cmp.Diff(append(slices.Clone(simulation[:2]), "False Test"), l.conditions(t, "c")); diff != "" {
+	if diff := cmp.Diff(append(slices.Clone(fullConditions[:2]), "False Test"), l.conditions(t, "c")); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
 	if got := l.stored(t, "c"); got != "False; unavailable since 0s" {

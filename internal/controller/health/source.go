@@ -100,8 +100,8 @@ func (s *source) removeLease(lease *coordinationv1.Lease) {
 // setSet lets the disruption be reported, whatever becomes of the set that reports it.
 func (s *source) setSet(set *clusterv1beta2.ManagedClusterSet) {
 	if set.Name == clusterv1beta2.GlobalClusterSetName {
-		s.health.recall(set)
-		s.health.wake(fleet)
+		s.health.restoreDisruption(set)
+		s.health.wake(fleetRequest)
 	}
 }
 
@@ -118,7 +118,7 @@ func (s *source) WaitForSync(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("waiting for the clusters to be read: %w", err)
 	}
-	s.health.begin(s.clock.Now())
+	s.health.start(s.clock.Now())
 	return nil
 }
 

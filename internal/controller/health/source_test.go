@@ -29,7 +29,7 @@ func TestSlim(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("lease (-want +got):\n%s", diff)
 	}
-	other := healthy("c").Obj()
+	other := healthyCluster("c").Obj()
 	if got, err := Slim(other); err != nil || got != any(other) {
 		t.Errorf("%v, error %v, want what is no lease as it is", got, err)
 	}
@@ -59,8 +59,8 @@ func TestWhenALeaseWasRenewed(t *testing.T) {
 	}
 }
 
-// TestTheClockStartsWhenAllIsKnown, and not before.
-func TestTheClockStartsWhenAllIsKnown(t *testing.T) {
+// TestSilenceCountsFromSync, and not before.
+func TestSilenceCountsFromSync(t *testing.T) {
 	known := false
 	s := source{
 		health: newHealthCache(55, false), clock: testclock.NewFakePassiveClock(noon),
@@ -68,12 +68,12 @@ func TestTheClockStartsWhenAllIsKnown(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.WaitForSync(ctx); err == nil || !s.health.floor.IsZero() {
-		t.Errorf("error %v, the clock starts at %s, before all is known", err, s.health.floor)
+	if err := s.WaitForSync(ctx); err == nil || !s.health.silenceFrom.IsZero() {
+		t.Errorf("error %v, the clock starts at %s, before all is known", err, s.health.silenceFrom)
 	}
 	known = true
-	if err := s.WaitForSync(t.Context()); err != nil || !s.health.floor.Equal(noon) {
-		t.Errorf("error %v, the clock starts at %s, want %s", err, s.health.floor, noon)
+	if err := s.WaitForSync(t.Context()); err != nil || !s.health.silenceFrom.Equal(noon) {
+		t.Errorf("error %v, the clock starts at %s, want %s", err, s.health.silenceFrom, noon)
 	}
 }
 
@@ -81,10 +81,10 @@ func TestTheClockStartsWhenAllIsKnown(t *testing.T) {
 func TestTombstones(t *testing.T) {
 	s := source{health: newHealthCache(55, false), clock: testclock.NewFakePassiveClock(noon)}
 	events := handler(s.setCluster, s.removeCluster)
-	events.OnAdd(healthy("a").Obj(), true)
-	events.OnAdd(healthy("b").Obj(), true)
-	events.OnUpdate(healthy("b").Obj(), healthy("b").says(available, "False").Obj())
-	events.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "a", Obj: healthy("a").Obj()})
+	events.OnAdd(healthyCluster("a").Obj(), true)
+	events.OnAdd(healthyCluster("b").Obj(), true)
+	events.OnUpdate(healthyCluster("b").Obj(), healthyCluster("b").condition(available, "False").Obj())
+	events.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "a", Obj: healthyCluster("a").Obj()})
 	if e := s.health.clusters["b"]; len(s.health.clusters) != 1 || e.available != metav1.ConditionFalse {
 		t.Errorf("there is %v", s.health.clusters)
 	}

@@ -38,12 +38,12 @@ func wantedTaint(available metav1.ConditionStatus) string {
 func changeTaints(before []clusterv1.Taint, want string, now time.Time) taintChange {
 	out := taintChange{taints: slices.Clone(before)}
 	for _, key := range []string{clusterv1.ManagedClusterTaintUnavailable, clusterv1.ManagedClusterTaintUnreachable} {
-		at := slices.IndexFunc(out.taints, func(taint clusterv1.Taint) bool { return ours(taint, key) })
+		at := slices.IndexFunc(out.taints, func(taint clusterv1.Taint) bool { return isManaged(taint, key) })
 		if key == want || at < 0 {
 			continue
 		}
 		out.removed = append(out.removed, key)
-		if want == "" || repels(out.taints, want) {
+		if want == "" || hasNoSelect(out.taints, want) {
 			out.taints = slices.Delete(out.taints, at, at+1)
 			continue
 		}
@@ -53,7 +53,7 @@ func changeTaints(before []clusterv1.Taint, want string, now time.Time) taintCha
 			out.taints[at].TimeAdded = stamp(now)
 		}
 	}
-	if want != "" && !repels(out.taints, want) {
+	if want != "" && !hasNoSelect(out.taints, want) {
 		out.added = append(out.added, want)
 		out.taints = append(out.taints, clusterv1.Taint{Key: want, Effect: clusterv1.TaintEffectNoSelect, TimeAdded: stamp(now)})
 	}
@@ -72,9 +72,9 @@ const (
 // changeDenied returns a change after which the taint of denied clusters is there, or not.
 func changeDenied(change taintChange, wanted presence, now time.Time) taintChange {
 	const key = clusterv1.ManagedClusterTaintDenied
-	at := slices.IndexFunc(change.taints, func(taint clusterv1.Taint) bool { return ours(taint, key) })
+	at := slices.IndexFunc(change.taints, func(taint clusterv1.Taint) bool { return isManaged(taint, key) })
 	switch {
-	case wanted == present && !repels(change.taints, key):
+	case wanted == present && !hasNoSelect(change.taints, key):
 		change.added = append(change.added, key)
 		change.taints = append(slices.Clip(change.taints), clusterv1.Taint{Key: key, Effect: clusterv1.TaintEffectNoSelect, TimeAdded: stamp(now)})
 	case wanted == absent && at >= 0:
@@ -84,11 +84,11 @@ func changeDenied(change taintChange, wanted presence, now time.Time) taintChang
 	return change
 }
 
-// ours tells whether a taint is the one of a key that the loop puts on and takes away.
-func ours(taint clusterv1.Taint, key string) bool { return registration.IsTaint(taint, key) }
+// isManaged tells whether a taint is the one of a key that the loop puts on and takes away.
+func isManaged(taint clusterv1.Taint, key string) bool { return registration.IsHubTaint(taint, key) }
 
-// repels tells whether there is a taint of a key that keeps clusters from being selected, whatever its value.
-func repels(taints []clusterv1.Taint, key string) bool {
+// hasNoSelect tells whether there is a taint of a key that keeps clusters from being selected, whatever its value.
+func hasNoSelect(taints []clusterv1.Taint, key string) bool {
 	return slices.ContainsFunc(taints, func(taint clusterv1.Taint) bool {
 		return taint.Key == key && taint.Effect == clusterv1.TaintEffectNoSelect
 	})

@@ -62,9 +62,9 @@ func TestChangeTaints(t *testing.T) {
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			before := text(test.before)
+			before := taintText(test.before)
 			got := changeTaints(test.before, test.want, noon)
-			if diff := cmp.Diff(test.after, text(got.taints)); diff != "" {
+			if diff := cmp.Diff(test.after, taintText(got.taints)); diff != "" {
 				t.Errorf("taints (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff([][]string{test.added, test.gone}, [][]string{got.added, got.removed}); diff != "" {
@@ -73,8 +73,8 @@ func TestChangeTaints(t *testing.T) {
 			if again := changeTaints(got.taints, test.want, noon.Add(time.Hour)); !again.empty() {
 				t.Errorf("a second look adds %v and removes %v", again.added, again.removed)
 			}
-			if text(test.before) != before {
-				t.Errorf("what was given has changed from %s to %s", before, text(test.before))
+			if taintText(test.before) != before {
+				t.Errorf("what was given has changed from %s to %s", before, taintText(test.before))
 			}
 		})
 	}
@@ -83,34 +83,34 @@ func TestChangeTaints(t *testing.T) {
 // TestChangeTaintsAlways: whatever taints a cluster has, one look settles them, those of others stay in their order, no key
 // gets an effect twice, and the clock of an outage goes on while the cluster is not available.
 func TestChangeTaintsAlways(t *testing.T) {
-	for _, before := range everyTaints() {
+	for _, before := range allTaints() {
 		for _, want := range []string{"", unreachable, unavailable} {
 			got := changeTaints(before, want, noon)
 			if again := changeTaints(got.taints, want, noon.Add(time.Hour)); !again.empty() {
-				t.Fatalf("%s, wanting %q: a second look adds %v and removes %v", text(before), want, again.added, again.removed)
+				t.Fatalf("%s, wanting %q: a second look adds %v and removes %v", taintText(before), want, again.added, again.removed)
 			}
-			if diff := cmp.Diff(others(before), others(got.taints)); diff != "" {
-				t.Fatalf("%s, wanting %q: taints of others (-before +after):\n%s", text(before), want, diff)
+			if diff := cmp.Diff(foreignTaints(before), foreignTaints(got.taints)); diff != "" {
+				t.Fatalf("%s, wanting %q: taints of others (-before +after):\n%s", taintText(before), want, diff)
 			}
 			for i, one := range got.taints {
 				if slices.ContainsFunc(got.taints[:i], func(other clusterv1.Taint) bool { return one.Key == other.Key && one.Effect == other.Effect }) {
-					t.Fatalf("%s, wanting %q: %s twice in %s", text(before), want, one.Key, text(got.taints))
+					t.Fatalf("%s, wanting %q: %s twice in %s", taintText(before), want, one.Key, taintText(got.taints))
 				}
 				if len(got.removed) > 0 && one.TimeAdded.Time.Equal(noon) {
-					t.Fatalf("%s, wanting %q: the outage begins anew in %s", text(before), want, text(got.taints))
+					t.Fatalf("%s, wanting %q: the outage begins anew in %s", taintText(before), want, taintText(got.taints))
 				}
 			}
 			for _, key := range []string{unreachable, unavailable} {
-				if has := slices.ContainsFunc(got.taints, func(taint clusterv1.Taint) bool { return ours(taint, key) }); has && key != want || !repels(got.taints, key) && key == want {
-					t.Fatalf("%s, wanting %q: there is %s", text(before), want, text(got.taints))
+				if has := slices.ContainsFunc(got.taints, func(taint clusterv1.Taint) bool { return isManaged(taint, key) }); has && key != want || !hasNoSelect(got.taints, key) && key == want {
+					t.Fatalf("%s, wanting %q: there is %s", taintText(before), want, taintText(got.taints))
 				}
 			}
 		}
 	}
 }
 
-// everyTaints returns every list of taints about health, and of another key, of two effects and two values.
-func everyTaints() [][]clusterv1.Taint {
+// allTaints returns every list of taints about health, and of another key, of two effects and two values.
+func allTaints() [][]clusterv1.Taint {
 	out := [][]clusterv1.Taint{nil}
 	for _, key := range []string{"gpu", unreachable, unavailable} {
 		for _, effect := range []clusterv1.TaintEffect{clusterv1.TaintEffectPreferNoSelect, clusterv1.TaintEffectNoSelect} {
@@ -126,10 +126,10 @@ func everyTaints() [][]clusterv1.Taint {
 	return out
 }
 
-// others are the taints that are none of the loop's business.
-func others(taints []clusterv1.Taint) (out []clusterv1.Taint) {
+// foreignTaints are the taints that are none of the loop's business.
+func foreignTaints(taints []clusterv1.Taint) (out []clusterv1.Taint) {
 	for _, taint := range taints {
-		if !ours(taint, unreachable) && !ours(taint, unavailable) {
+		if !isManaged(taint, unreachable) && !isManaged(taint, unavailable) {
 			out = append(out, taint)
 		}
 	}

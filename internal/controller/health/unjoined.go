@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// decisionPage is how many slices are read in one request.
-	decisionPage = 500
-	// shownUnjoined is how many clusters the condition names.
-	shownUnjoined = 10
+	// decisionPageSize is how many slices are read in one request.
+	decisionPageSize = 500
+	// maxNamedClusters is how many clusters the condition names.
+	maxNamedClusters = 10
 )
 
 // Unjoined says what becomes of clusters that no agent has ever reported.
@@ -70,7 +70,7 @@ func (s unjoinedState) condition() metav1.Condition {
 		out.Reason = clusterv1beta2.ReasonTaintReportedOnly
 		out.Message = "Only ManagedClusters that an agent has reported are tainted: the manager runs with --taint-unjoined=false"
 	default:
-		shown := s.selected[:min(len(s.selected), shownUnjoined)]
+		shown := s.selected[:min(len(s.selected), maxNamedClusters)]
 		more := ""
 		if rest := len(s.selected) - len(shown); rest > 0 {
 			more = fmt.Sprintf(" and %d more", rest)
@@ -90,21 +90,21 @@ func (h *healthCache) unjoinedState() unjoinedState {
 	return h.unjoined
 }
 
-// evictable returns the clusters that modeAll would newly keep from being selected.
-func (h *healthCache) evictable() map[string]bool {
+// wouldEvict returns the clusters that modeAll would newly keep from being selected.
+func (h *healthCache) wouldEvict() map[string]bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.evictableLocked()
+	return h.wouldEvictLocked()
 }
 
-func (h *healthCache) evictableLocked() map[string]bool {
+func (h *healthCache) wouldEvictLocked() map[string]bool {
 	out := map[string]bool{}
 	for name, e := range h.clusters {
 		if e.cluster == nil || e.deleting || e.simulated {
 			continue
 		}
-		if !e.reported && !repels(e.cluster.Spec.Taints, clusterv1.ManagedClusterTaintUnreachable) ||
-			e.denied && !repels(e.cluster.Spec.Taints, clusterv1.ManagedClusterTaintDenied) {
+		if !e.reported && !hasNoSelect(e.cluster.Spec.Taints, clusterv1.ManagedClusterTaintUnreachable) ||
+			e.denied && !hasNoSelect(e.cluster.Spec.Taints, clusterv1.ManagedClusterTaintDenied) {
 			out[name] = true
 		}
 	}
@@ -123,8 +123,8 @@ func (h *healthCache) setUnjoined(state unjoinedState) {
 	}
 }
 
-// toRelease tells whether any cluster still has a taint that is to be removed.
-func (h *healthCache) toRelease() bool {
+// hasReleasable tells whether any cluster still has a taint that is to be removed.
+func (h *healthCache) hasReleasable() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.unjoined.release {
@@ -148,7 +148,7 @@ func (h *healthCache) endRelease() {
 // releasable tells whether a cluster that never reported was tainted.
 func (e *entry) releasable() bool {
 	return e.cluster != nil && !e.reported && !e.deleting && slices.ContainsFunc(e.cluster.Spec.Taints, func(taint clusterv1.Taint) bool {
-		return registration.IsTaint(taint, clusterv1.ManagedClusterTaintUnreachable) || registration.IsTaint(taint, clusterv1.ManagedClusterTaintDenied)
+		return registration.IsHubTaint(taint, clusterv1.ManagedClusterTaintUnreachable) || registration.IsHubTaint(taint, clusterv1.ManagedClusterTaintDenied)
 	})
 }
 
@@ -163,10 +163,10 @@ func (h *healthCache) endFirstPass() bool {
 		return true
 	case h.unjoined.mode == modeUndecided:
 		return false
-	case h.unjoined.mode == modeAll && h.disruption == nil && (len(h.unshown) > 0 || len(h.evictableLocked()) > 0):
+	case h.unjoined.mode == modeAll && h.disruption == nil && (len(h.unobserved) > 0 || len(h.wouldEvictLocked()) > 0):
 		return false
 	default:
-		h.firstPass, h.unshown = false, nil
+		h.firstPass, h.unobserved = false, nil
 		return true
 	}
 }
@@ -184,7 +184,7 @@ func (r *reconciler) decideUnjoined(ctx context.Context, stored *metav1.Conditio
 	case r.unjoined == TaintUnjoined, tainted:
 		state.mode = modeAll
 	default:
-		selected, err := r.selectedOf(ctx, r.cache.evictable())
+		selected, err := r.selectedAmong(ctx, r.cache.wouldEvict())
 		if err != nil {
 			return err
 		}
@@ -198,13 +198,13 @@ func (r *reconciler) decideUnjoined(ctx context.Context, stored *metav1.Conditio
 	return nil
 }
 
-// selectedOf returns those of some clusters that stored decisions name, sorted. It reads the decisions from the API server
+// selectedAmong returns those of some clusters that stored decisions name, sorted. It reads the decisions from the API server
 // page by page: this happens once, and another loop may not hold them.
-func (r *reconciler) selectedOf(ctx context.Context, clusters map[string]bool) ([]string, error) {
+func (r *reconciler) selectedAmong(ctx context.Context, clusters map[string]bool) ([]string, error) {
 	var out []string
 	for next := ""; len(clusters) > 0; {
 		var page clusterv1beta1.PlacementDecisionList
-		if err := r.live.List(ctx, &page, client.Limit(decisionPage), client.Continue(next)); err != nil {
+		if err := r.live.List(ctx, &page, client.Limit(decisionPageSize), client.Continue(next)); err != nil {
 			return nil, fmt.Errorf("listing PlacementDecisions, to see what a taint would evict: %w", err)
 		}
 		for _, slice := range page.Items {
@@ -227,7 +227,7 @@ func (r *reconciler) selectedOf(ctx context.Context, clusters map[string]bool) (
 // nothing to take back; and as long as clusters are to be released, a restart must find that they were tainted.
 func (r *reconciler) unjoinedCondition(stored *metav1.Condition) (metav1.Condition, bool) {
 	state := r.cache.unjoinedState()
-	if state.mode == modeUndecided || state.mode == modeReported && stored == nil || r.cache.toRelease() {
+	if state.mode == modeUndecided || state.mode == modeReported && stored == nil || r.cache.hasReleasable() {
 		return metav1.Condition{}, false
 	}
 	return state.condition(), true

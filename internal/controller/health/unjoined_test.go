@@ -18,8 +18,8 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
 
-// selecting is a slice that names some clusters.
-func selecting(clusters ...string) *clusterv1beta1.PlacementDecision {
+// sliceOf is a slice that names some clusters.
+func sliceOf(clusters ...string) *clusterv1beta1.PlacementDecision {
 	out := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "p-decision-1"}}
 	for _, name := range clusters {
 		out.Status.Decisions = append(out.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: name})
@@ -31,9 +31,9 @@ func selecting(clusters ...string) *clusterv1beta1.PlacementDecision {
 // denied, denied before it ever reported.
 func inventory(further ...client.Object) []client.Object {
 	return append([]client.Object{
-		healthy("healthy").Obj(), lease("healthy", 0), cluster("silent").Obj(), cluster("accepted").says(accepted, "True").Obj(),
-		cluster("pending").notAccepted().Obj(), healthy("denied").notAccepted().Obj(), lease("denied", 0),
-		cluster("refused").says(accepted, "False").notAccepted().Obj(),
+		healthyCluster("healthy").Obj(), lease("healthy", 0), cluster("silent").Obj(), cluster("accepted").condition(accepted, "True").Obj(),
+		cluster("pending").notAccepted().Obj(), healthyCluster("denied").notAccepted().Obj(), lease("denied", 0),
+		cluster("refused").condition(accepted, "False").notAccepted().Obj(),
 	}, further...)
 }
 
@@ -50,13 +50,13 @@ func (l *loop) taints(t *testing.T) map[string]string {
 		if err := l.client.Get(t.Context(), client.ObjectKey{Name: name}, stored); err != nil {
 			t.Fatal(err)
 		}
-		out[name] = text(stored.Spec.Taints)
+		out[name] = taintText(stored.Spec.Taints)
 	}
 	return out
 }
 
-// reported returns what the set `global` reports of clusters that never joined.
-func (l *loop) reported(t *testing.T) string {
+// storedUnjoined returns what the set `global` reports of clusters that never joined.
+func (l *loop) storedUnjoined(t *testing.T) string {
 	t.Helper()
 	set := &clusterv1beta2.ManagedClusterSet{}
 	if err := l.client.Get(t.Context(), client.ObjectKey{Name: "global"}, set); err != nil {
@@ -81,7 +81,7 @@ func TestClustersThatNeverJoined(t *testing.T) {
 	alone := map[string]string{"healthy": "none", "silent": "none", "accepted": "none", "pending": "none", "denied": "none", "refused": "none"}
 	onlyReported := map[string]string{"healthy": "none", "silent": "none", "accepted": "none", "pending": "none", "denied": "denied since 0s", "refused": "none"}
 	before := func(status metav1.ConditionStatus) *clusterv1beta2.ManagedClusterSet {
-		out := global()
+		out := globalSet()
 		out.Status.Conditions = append(out.Status.Conditions, metav1.Condition{
 			Type: clusterv1beta2.ManagedClusterSetConditionUnjoinedTainted, Status: status, Reason: "Before", LastTransitionTime: metav1.NewTime(noon),
 		})
@@ -94,17 +94,17 @@ func TestClustersThatNeverJoined(t *testing.T) {
 		want      map[string]string
 		reported  string
 	}{
-		"no flag, and no placement has selected any":       {TaintUnlessSelected, global(), selecting("healthy"), tainted, all},
-		"no flag, and one that never reported is selected": {TaintUnlessSelected, global(), selecting("healthy", "silent"), alone, one + "silent" + rest},
-		"no flag, and an accepted one is selected":         {TaintUnlessSelected, global(), selecting("accepted"), alone, one + "accepted" + rest},
-		"no flag, and a denied one is selected":            {TaintUnlessSelected, global(), selecting("denied"), alone, one + "denied" + rest},
-		"no flag, but they were tainted before":            {TaintUnlessSelected, before("True"), selecting("silent"), tainted, all},
-		"no flag, and it was held before":                  {TaintUnlessSelected, before("False"), selecting("silent"), alone, one + "silent" + rest},
-		"no flag, and what held it before is over":         {TaintUnlessSelected, before("False"), selecting(), tainted, all},
-		"the flag":            {TaintUnjoined, global(), selecting("silent"), tainted, all},
-		"the flag against it": {TaintReportedOnly, global(), selecting("silent"), onlyReported, "nothing"},
-		"the flag against it, and they were tainted before": {TaintReportedOnly, before("True"), selecting("silent"), onlyReported, reported},
-		"the flag against it, and it was against it before": {TaintReportedOnly, before("False"), selecting("silent"), onlyReported, reported},
+		"no flag, and no placement has selected any":       {TaintUnlessSelected, globalSet(), sliceOf("healthy"), tainted, all},
+		"no flag, and one that never reported is selected": {TaintUnlessSelected, globalSet(), sliceOf("healthy", "silent"), alone, one + "silent" + rest},
+		"no flag, and an accepted one is selected":         {TaintUnlessSelected, globalSet(), sliceOf("accepted"), alone, one + "accepted" + rest},
+		"no flag, and a denied one is selected":            {TaintUnlessSelected, globalSet(), sliceOf("denied"), alone, one + "denied" + rest},
+		"no flag, but they were tainted before":            {TaintUnlessSelected, before("True"), sliceOf("silent"), tainted, all},
+		"no flag, and it was held before":                  {TaintUnlessSelected, before("False"), sliceOf("silent"), alone, one + "silent" + rest},
+		"no flag, and what held it before is over":         {TaintUnlessSelected, before("False"), sliceOf(), tainted, all},
+		"the flag":            {TaintUnjoined, globalSet(), sliceOf("silent"), tainted, all},
+		"the flag against it": {TaintReportedOnly, globalSet(), sliceOf("silent"), onlyReported, "nothing"},
+		"the flag against it, and they were tainted before": {TaintReportedOnly, before("True"), sliceOf("silent"), onlyReported, reported},
+		"the flag against it, and it was against it before": {TaintReportedOnly, before("False"), sliceOf("silent"), onlyReported, reported},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			l := newLoop(t, interceptor.Funcs{}, inventory(test.set, test.decisions)...)
@@ -115,14 +115,14 @@ func TestClustersThatNeverJoined(t *testing.T) {
 			if diff := cmp.Diff(test.want, l.taints(t)); diff != "" {
 				t.Errorf("taints (-want +got):\n%s", diff)
 			}
-			if got := l.reported(t); got != test.reported {
+			if got := l.storedUnjoined(t); got != test.reported {
 				t.Errorf("the set reports %s, want %s", got, test.reported)
 			}
 			writes := l.writes
 			l.start(l.client, nil) // a restart
 			l.unjoined = test.flag
 			l.show(t)
-			l.cache.begin(l.clock.Now())
+			l.cache.start(l.clock.Now())
 			for range 2 {
 				l.decideAll(t, inventoryNames()...)
 			}
@@ -145,9 +145,9 @@ func TestTheConditionNamesTen(t *testing.T) {
 	}
 }
 
-// TestTheFlagAgainstItReleases the clusters that were tainted until then, once, and remembers until that is done.
-func TestTheFlagAgainstItReleases(t *testing.T) {
-	l := newLoop(t, interceptor.Funcs{}, inventory(global())...)
+// TestReportedOnlyRemovesTaints the clusters that were tainted until then, once, and remembers until that is done.
+func TestReportedOnlyRemovesTaints(t *testing.T) {
+	l := newLoop(t, interceptor.Funcs{}, inventory(globalSet())...)
 	l.unjoined = TaintUnjoined
 	l.decideAll(t, inventoryNames()...)
 	l.decideAll(t, inventoryNames()...)
@@ -155,12 +155,12 @@ func TestTheFlagAgainstItReleases(t *testing.T) {
 		l.start(l.client, nil)
 		l.unjoined = TaintReportedOnly
 		l.show(t)
-		l.cache.begin(l.clock.Now())
+		l.cache.start(l.clock.Now())
 		l.decideAll(t)
 	}
 	restart()
 	l.decideAll(t, "silent")
-	if got := l.reported(t); got[:4] != "True" {
+	if got := l.storedUnjoined(t); got[:4] != "True" {
 		t.Errorf("one of three is released, and the set reports %s", got)
 	}
 	restart()
@@ -168,8 +168,8 @@ func TestTheFlagAgainstItReleases(t *testing.T) {
 		l.decideAll(t, inventoryNames()...)
 	}
 	want := map[string]string{"healthy": "none", "silent": "none", "accepted": "none", "pending": "none", "denied": "denied since 0s", "refused": "none"}
-	if diff := cmp.Diff(want, l.taints(t)); diff != "" || l.reported(t)[:5] != "False" {
-		t.Errorf("the set reports %s, taints (-want +got):\n%s", l.reported(t), diff)
+	if diff := cmp.Diff(want, l.taints(t)); diff != "" || l.storedUnjoined(t)[:5] != "False" {
+		t.Errorf("the set reports %s, taints (-want +got):\n%s", l.storedUnjoined(t), diff)
 	}
 	l.edit(t, "silent", func(b builder) { b.tainted(since(unreachable, 0)) }) // by another controller
 	l.decideAll(t, "silent")
@@ -178,15 +178,15 @@ func TestTheFlagAgainstItReleases(t *testing.T) {
 	}
 }
 
-// TestAcceptingLetsIn: the taint of a denied cluster is removed once it is accepted, also while a cluster is held back, and a
+// TestAcceptingRemovesTheTaint: the taint of a denied cluster is removed once it is accepted, also while a cluster is held back, and a
 // report removes the other one.
-func TestAcceptingLetsIn(t *testing.T) {
-	l := newLoop(t, interceptor.Funcs{}, inventory(global())...)
+func TestAcceptingRemovesTheTaint(t *testing.T) {
+	l := newLoop(t, interceptor.Funcs{}, inventory(globalSet())...)
 	l.unjoined = TaintUnjoined
 	l.decideAll(t, inventoryNames()...)
 	l.decideAll(t, inventoryNames()...)
 	l.edit(t, "denied", func(b builder) { b.Spec.HubAcceptsClient = true })
-	l.edit(t, "silent", func(b builder) { b.says(available, "True") })
+	l.edit(t, "silent", func(b builder) { b.condition(available, "True") })
 	l.decideAll(t, "denied", "silent")
 	got := l.taints(t)
 	if got["denied"] != "none" || got["silent"] != "none" {
@@ -215,13 +215,13 @@ func TestPlacementsWaitForTheFirstTaints(t *testing.T) {
 		decisions *clusterv1beta1.PlacementDecision
 		waits     bool
 	}{
-		"they are tainted":           {TaintUnlessSelected, selecting("healthy"), true},
-		"that would evict":           {TaintUnlessSelected, selecting("silent"), false},
-		"the flag is against it":     {TaintReportedOnly, selecting("silent"), false},
-		"the flag, whatever follows": {TaintUnjoined, selecting("silent"), true},
+		"they are tainted":           {TaintUnlessSelected, sliceOf("healthy"), true},
+		"that would evict":           {TaintUnlessSelected, sliceOf("silent"), false},
+		"the flag is against it":     {TaintReportedOnly, sliceOf("silent"), false},
+		"the flag, whatever follows": {TaintUnjoined, sliceOf("silent"), true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			l := newLoop(t, interceptor.Funcs{}, inventory(global(), test.decisions)...)
+			l := newLoop(t, interceptor.Funcs{}, inventory(globalSet(), test.decisions)...)
 			tainted := make(chan struct{})
 			l.unjoined, l.tainted = test.flag, tainted
 			l.decideAll(t)
@@ -251,9 +251,9 @@ func TestNoTaintBeforeTheDecisionsAreRead(t *testing.T) {
 			return errBoom
 		}
 		return c.List(ctx, list, opts...)
-	}}, inventory(global())...)
+	}}, inventory(globalSet())...)
 	l.unjoined = TaintUnlessSelected
-	if _, err := l.run(t, fleet); !errors.Is(err, errBoom) {
+	if _, err := l.run(t, fleetRequest); !errors.Is(err, errBoom) {
 		t.Errorf("error %v, want %v", err, errBoom)
 	}
 	for _, name := range inventoryNames() {

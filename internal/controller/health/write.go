@@ -30,7 +30,7 @@ const (
 // createLease creates the lease that the agent of a cluster is to renew, if the cluster is to get one. Created is false
 // where the cluster has no namespace, or one that is being deleted. An apply may be allowed by the name of what it creates,
 // where a create may not; unforced, it never takes back what an agent has renewed.
-func (r *reconciler) createLease(ctx context.Context, s situation, d decision) (created bool, err error) {
+func (r *reconciler) createLease(ctx context.Context, s decisionInput, d decision) (created bool, err error) {
 	if !d.createLease {
 		return false, nil
 	}
@@ -49,7 +49,7 @@ func (r *reconciler) createLease(ctx context.Context, s situation, d decision) (
 }
 
 // write stores what was decided on a cluster, each time fenced by the state that it was decided from, and emits the events.
-func (r *reconciler) write(ctx context.Context, s situation, d decision) error {
+func (r *reconciler) write(ctx context.Context, s decisionInput, d decision) error {
 	cluster, err := r.writeConditions(ctx, s, d)
 	if err != nil {
 		return err
@@ -59,11 +59,11 @@ func (r *reconciler) write(ctx context.Context, s situation, d decision) error {
 	}
 	next := cluster.DeepCopy()
 	next.Spec.Taints = d.taints.taints
-	if err := r.client.Patch(ctx, next, fenced(cluster)); err != nil {
+	if err := r.client.Patch(ctx, next, optimisticPatch(cluster)); err != nil {
 		return fmt.Errorf("writing the taints of ManagedCluster %s: %w", cluster.Name, err)
 	}
 	r.cache.setWritten(next, s.now)
-	r.metrics.Tainted(d.taints.added, d.taints.removed)
+	r.metrics.AddTaints(d.taints.added, d.taints.removed)
 	log.FromContext(ctx).Info("tainted", "added", d.taints.added, "removed", d.taints.removed)
 	if !s.unknown() && !d.reportUnknown { // else the event went with the condition
 		r.emitHealth(next, s, s.available)
@@ -72,7 +72,7 @@ func (r *reconciler) write(ctx context.Context, s situation, d decision) error {
 }
 
 // writeConditions stores the conditions that are to change, in one write, and returns the cluster as it is stored then.
-func (r *reconciler) writeConditions(ctx context.Context, s situation, d decision) (*clusterv1.ManagedCluster, error) {
+func (r *reconciler) writeConditions(ctx context.Context, s decisionInput, d decision) (*clusterv1.ManagedCluster, error) {
 	if !d.reportUnknown && d.clock == "" && !d.simulate && !d.endSimulation {
 		return s.cluster, nil
 	}
@@ -92,7 +92,7 @@ func (r *reconciler) writeConditions(ctx context.Context, s situation, d decisio
 	if d.clock != "" {
 		meta.SetStatusCondition(&next.Status.Conditions, clockCondition(d.clock, stamp(s.now)))
 	}
-	if err := r.client.Status().Patch(ctx, next, fenced(s.cluster)); err != nil {
+	if err := r.client.Status().Patch(ctx, next, optimisticPatch(s.cluster)); err != nil {
 		return nil, fmt.Errorf("writing the status of ManagedCluster %s: %w", next.Name, err)
 	}
 	r.cache.setWritten(next, s.now)
@@ -102,7 +102,7 @@ func (r *reconciler) writeConditions(ctx context.Context, s situation, d decisio
 	}
 	if d.clock != "" {
 		log.FromContext(ctx).Info("the clock of the cluster", "synced", d.clock)
-		r.emit(next, s, telemetry.DescribeClusterClock(next.Name, d.clock))
+		r.emit(next, s, telemetry.ClusterClockEvent(next.Name, d.clock))
 	}
 	return next, nil
 }
@@ -119,14 +119,14 @@ func clockCondition(status metav1.ConditionStatus, at metav1.Time) metav1.Condit
 }
 
 // emitHealth emits the one event that a change of a cluster's health is worth.
-func (r *reconciler) emitHealth(cluster *clusterv1.ManagedCluster, s situation, available metav1.ConditionStatus) {
-	if event, worth := telemetry.DescribeHealth(cluster.Name, available); worth {
+func (r *reconciler) emitHealth(cluster *clusterv1.ManagedCluster, s decisionInput, available metav1.ConditionStatus) {
+	if event, worth := telemetry.HealthEvent(cluster.Name, available); worth {
 		r.emit(cluster, s, event)
 	}
 }
 
 // emit emits an event into the namespace of the cluster where it has one. A cluster that is being deleted gets none.
-func (r *reconciler) emit(cluster *clusterv1.ManagedCluster, s situation, event telemetry.Event) {
+func (r *reconciler) emit(cluster *clusterv1.ManagedCluster, s decisionInput, event telemetry.Event) {
 	if s.deleting {
 		return
 	}
@@ -137,6 +137,6 @@ func (r *reconciler) emit(cluster *clusterv1.ManagedCluster, s situation, event 
 	r.recorder.Eventf(about, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
 }
 
-func fenced(before client.Object) client.Patch {
+func optimisticPatch(before client.Object) client.Patch {
 	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }

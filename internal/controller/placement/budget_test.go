@@ -17,19 +17,19 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-const interval = 10 * time.Minute
+const budgetInterval = 10 * time.Minute
 
-// paced is a placement of the clusters with a label, of which so many may be dropped within the interval.
-func paced(count int32) *clusterv1beta1.Placement {
+// placementWithBudget is a placement of the clusters with a label, of which so many may be dropped within the interval.
+func placementWithBudget(count int32) *clusterv1beta1.Placement {
 	p := enginetest.Placement("ns", "p").Labels("fit", "yes").Obj()
 	p.Spec.DisruptionPolicy = &clusterv1beta1.DisruptionPolicy{
-		MaxUnavailable: intstr.FromInt32(count), Interval: metav1.Duration{Duration: interval},
+		MaxUnavailable: intstr.FromInt32(count), Interval: metav1.Duration{Duration: budgetInterval},
 	}
 	return p
 }
 
-// fit stores a cluster that the placement takes, or does not.
-func (h *hub) fit(number int, fit bool) {
+// putMatching stores a cluster that the placement takes, or does not.
+func (h *fakeHub) putMatching(number int, fit bool) {
 	c := enginetest.Cluster(fmt.Sprintf("c%02d", number)).In("sea")
 	if fit {
 		c.Label("fit", "yes")
@@ -37,20 +37,20 @@ func (h *hub) fit(number int, fit bool) {
 	h.putCluster(c.Obj())
 }
 
-func TestNobodyGoesBeforeItIsPaidFor(t *testing.T) {
-	h := simple(t, 0)
+func TestNoEvictionBeforeTheBudgetIsStored(t *testing.T) {
+	h := newSimpleHub(t, 0)
 	for i := range 4 {
-		h.fit(i, true)
+		h.putMatching(i, true)
 	}
-	p := paced(1)
+	p := placementWithBudget(1)
 	h.putPlacement(p)
 	l := startLoop(t, h)
-	l.rest()
+	l.drain()
 	for i := range 3 {
-		h.fit(i, false)
+		h.putMatching(i, false)
 	}
 	h.writes, l.events = nil, nil
-	l.rest()
+	l.drain()
 	if diff := cmp.Diff([]string{"status of p", "status of p-decision-1", "status of p"}, h.writes); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
@@ -60,33 +60,33 @@ func TestNobodyGoesBeforeItIsPaidFor(t *testing.T) {
 	}
 	for i, want := range [][]string{{"c02", "c03"}, {"c03"}} {
 		h.writes = nil
-		l.pass(interval - time.Nanosecond)
-		l.rest()
+		l.advance(budgetInterval - time.Nanosecond)
+		l.drain()
 		if len(h.writes) > 0 {
 			t.Errorf("%d: wrote %v before the interval was over", i, h.writes)
 		}
-		l.pass(time.Nanosecond)
-		l.rest()
+		l.advance(time.Nanosecond)
+		l.drain()
 		if diff := cmp.Diff(want, h.clusters(keyOf(p))); diff != "" {
 			t.Errorf("%d: selected (-want +got):\n%s", i, diff)
 		}
 	}
-	if err := l.unsettled(); err != nil {
+	if err := l.pendingWrites(); err != nil {
 		t.Error(err)
 	}
 }
 
-// watcher looks at the hub before and after every write: whom readers see go, and when.
-type watcher struct {
-	t    *testing.T
-	hub  *hub
-	key  fleet.Key
-	seen []string
-	gone []time.Time
-	most int
+// evictionWatcher looks at the hub before and after every write: whom readers see go, and when.
+type evictionWatcher struct {
+	t     *testing.T
+	hub   *fakeHub
+	key   fleet.Key
+	seen  []string
+	gone  []time.Time
+	limit int
 }
 
-func (w *watcher) look() {
+func (w *evictionWatcher) observe() {
 	w.t.Helper()
 	now := w.hub.clusters(w.key)
 	for _, name := range w.seen {
@@ -97,77 +97,77 @@ func (w *watcher) look() {
 	w.seen = now
 	recent := 0
 	for _, at := range w.gone {
-		if at.Add(interval).After(w.hub.clock.Now()) {
+		if at.Add(budgetInterval).After(w.hub.clock.Now()) {
 			recent++
 		}
 	}
-	if recent > w.most {
-		w.t.Fatalf("%d clusters went within %s, want at most %d", recent, interval, w.most)
+	if recent > w.limit {
+		w.t.Fatalf("%d clusters went within %s, want at most %d", recent, budgetInterval, w.limit)
 	}
 }
 
-// TestABudgetHoldsWhateverIsInterrupted drives a placement with a budget through random histories: clusters fall and
+// TestBudgetUnderRandomInterruptions drives a placement with a budget through random histories: clusters fall and
 // recover, informers lag, writes fail in every way, the process restarts, time passes. In no state of the hub have more
 // clusters gone within the interval than the budget allows; and once all is delivered and time has passed, everybody is
 // gone who does not qualify, and a restart writes nothing.
-func TestABudgetHoldsWhateverIsInterrupted(t *testing.T) {
+func TestBudgetUnderRandomInterruptions(t *testing.T) {
 	for seed := range uint64(300) {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { pacedHistory(t, seed) })
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { randomBudgetHistory(t, seed) })
 	}
 }
 
-func pacedHistory(t *testing.T, seed uint64) {
+func randomBudgetHistory(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 11))
-	h := simple(t, 0)
+	h := newSimpleHub(t, 0)
 	for i := range 8 {
-		h.fit(i, true)
+		h.putMatching(i, true)
 	}
-	p := paced(int32(1 + random.IntN(2)))
+	p := placementWithBudget(int32(1 + random.IntN(2)))
 	if random.IntN(2) == 0 {
 		p.Spec.NumberOfClusters = new(int32(5))
 	}
 	p.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup = intstr.FromInt32(3)
 	h.putPlacement(p)
 	l := startLoop(t, h)
-	l.rest()
-	w := &watcher{t: t, hub: h, key: keyOf(p), most: p.Spec.DisruptionPolicy.MaxUnavailable.IntValue()}
-	w.look()
-	h.meanwhile = w.look
+	l.drain()
+	w := &evictionWatcher{t: t, hub: h, key: keyOf(p), limit: p.Spec.DisruptionPolicy.MaxUnavailable.IntValue()}
+	w.observe()
+	h.betweenWrites = w.observe
 	h.fault = func() fault {
 		if random.IntN(4) == 0 {
 			return fault(1 + random.IntN(3))
 		}
-		return fine
+		return writeOK
 	}
 	for range 80 {
 		switch n := random.IntN(100); {
 		case n < 35:
 			h.deliver(random.IntN(3), l.world)
-		case n < 65 && len(l.awake) > 0:
-			l.decideOne(l.waking()[0])
+		case n < 65 && len(l.queued) > 0:
+			l.reconcileOne(l.queuedKeys()[0])
 		case n < 85:
-			h.fit(random.IntN(10), random.IntN(2) == 0)
+			h.putMatching(random.IntN(10), random.IntN(2) == 0)
 		case n < 90:
 			l = startLoop(t, h)
 		default:
-			l.pass(time.Duration(random.IntN(400)) * time.Second)
+			l.advance(time.Duration(random.IntN(400)) * time.Second)
 		}
-		w.look()
+		w.observe()
 	}
-	h.fault = func() fault { return fine }
+	h.fault = func() fault { return writeOK }
 	for range 12 {
-		l.rest()
-		w.look()
-		l.pass(interval)
+		l.drain()
+		w.observe()
+		l.advance(budgetInterval)
 	}
 	if held := plan.ReadLedger(h.stored.Placements[keyOf(p)]).Held; len(held) > 0 {
 		t.Fatalf("%v are held still", held)
 	}
-	if err := l.unsettled(); err != nil {
+	if err := l.pendingWrites(); err != nil {
 		t.Fatal(err)
 	}
 	written := len(h.writes)
-	startLoop(t, h).rest()
+	startLoop(t, h).drain()
 	if len(h.writes) != written {
 		t.Fatalf("a restart wrote %v", h.writes[written:])
 	}

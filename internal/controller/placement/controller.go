@@ -32,11 +32,11 @@ import (
 const Name = "placement"
 
 const (
-	firstRetry = 10 * time.Millisecond
-	lastRetry  = 30 * time.Second
-	// firstConflict is when a placement is tried again that somebody else wrote to in between: about when the
+	minRetry = 10 * time.Millisecond
+	maxRetry = 30 * time.Second
+	// minConflictRetry is when a placement is tried again that somebody else wrote to in between: about when the
 	// informers show it.
-	firstConflict = 50 * time.Millisecond
+	minConflictRetry = 50 * time.Millisecond
 )
 
 // Options configures the controller.
@@ -60,8 +60,8 @@ type Options struct {
 
 // Hub says what a hub lacks of what the controller needs.
 type Hub interface {
-	// Decides says whether the hub has what decisions need, and which fields of statuses it drops.
-	Decides() (dropped plan.Dropped, ok bool)
+	// DroppedFields says whether the hub has what decisions need, and which fields of statuses it drops.
+	DroppedFields() (dropped plan.Dropped, ok bool)
 	// Changed is sent to when Decides returns something else than before.
 	Changed() <-chan struct{}
 }
@@ -72,17 +72,17 @@ func Add(mgr manager.Manager, options Options) error {
 	decider := &reconciler{
 		client: mgr.GetClient(), world: source.world, scores: source.scores, record: options.Record,
 		hub: options.Hub, clock: options.Clock, metrics: options.Metrics, recorder: mgr.GetEventRecorder("placement-controller"),
-		overtaken: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstConflict, lastRetry),
+		conflicts: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minConflictRetry, maxRetry),
 	}
 	loop, err := controller.New(Name, mgr, controller.Options{
 		MaxConcurrentReconciles: options.Workers,
 		Reconciler:              decider,
 		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workQueue {
-			queue := newFairQueue(name, limiter, newCores(available()))
-			decider.release = queue.Release
+			queue := newFairQueue(name, limiter, newCoreLimiter(availableCores()))
+			decider.releaseCore = queue.Release
 			return queue
 		},
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minRetry, maxRetry),
 	})
 	if err != nil {
 		return fmt.Errorf("adding the placement controller: %w", err)
@@ -96,70 +96,70 @@ func Add(mgr manager.Manager, options Options) error {
 // reconciler decides one placement at a time.
 type reconciler struct {
 	client   client.Client
-	world    *live.World
-	scores   *gathering
+	world    *live.State
+	scores   *scoreDebouncer
 	record   *record.Record
 	hub      Hub
 	clock    clock.WithTicker
 	metrics  *telemetry.Metrics
 	recorder events.EventRecorder
-	orphans  orphans
-	// overtaken says when to try again where somebody else wrote in between.
-	overtaken workqueue.TypedRateLimiter[reconcile.Request]
-	// release gives back the core of a request once it is decided and has only to be stored.
-	release func(reconcile.Request)
+	orphans  orphanCounts
+	// conflicts says when to try again where somebody else wrote in between.
+	conflicts workqueue.TypedRateLimiter[reconcile.Request]
+	// releaseCore gives back the core of a request once it is decided and has only to be stored.
+	releaseCore func(reconcile.Request)
 }
 
 // Reconcile decides a placement and stores what was decided.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	key := requested(request)
-	dropped, decides := r.lacks()
+	key := keyOfRequest(request)
+	dropped, decides := r.droppedFields()
 	if !decides {
-		r.release(request)
-		return reconcile.Result{RequeueAfter: lackingRetry}, nil
+		r.releaseCore(request)
+		return reconcile.Result{RequeueAfter: hubRetry}, nil
 	}
-	r.scores.drop(key) // before the case is gathered, as the turn begins: nothing may count as answered that was not seen
-	turn := r.record.Turn(key)
+	r.scores.remove(key) // before the case is gathered, as the turn begins: nothing may count as answered that was not seen
+	turn := r.record.Begin(key)
 	c, ok := r.world.Gather(key, r.clock.Now())
 	if !ok {
 		r.record.Forget(key)
 		r.metrics.Left(key)
-		r.release(request)
-		return r.finish(ctx, request, time.Time{}, r.revoke(ctx, key))
+		r.releaseCore(request)
+		return r.result(ctx, request, time.Time{}, r.revoke(ctx, key))
 	}
-	again, err := r.decide(ctx, request, lacking(c, dropped), turn)
-	return r.finish(ctx, request, again, err)
+	again, err := r.decide(ctx, request, withDroppedFields(c, dropped), turn)
+	return r.result(ctx, request, again, err)
 }
 
-// requested returns the placement that a request is about.
-func requested(request reconcile.Request) fleet.Key {
+// keyOfRequest returns the placement that a request is about.
+func keyOfRequest(request reconcile.Request) fleet.Key {
 	return fleet.Key{Namespace: request.Namespace, Name: request.Name}
 }
 
-// finish says when a placement is to be reconciled again.
-func (r *reconciler) finish(ctx context.Context, request reconcile.Request, again time.Time, err error) (reconcile.Result, error) {
+// result says when a placement is to be reconciled again.
+func (r *reconciler) result(ctx context.Context, request reconcile.Request, again time.Time, err error) (reconcile.Result, error) {
 	switch {
 	case err == nil:
-		r.overtaken.Forget(request)
-		return reconcile.Result{RequeueAfter: r.until(again)}, nil
-	case apply.Superseded(err):
+		r.conflicts.Forget(request)
+		return reconcile.Result{RequeueAfter: r.requeueAfter(again)}, nil
+	case apply.IsConflict(err):
 		log.FromContext(ctx).V(1).Info("somebody else wrote in between, deciding again", "cause", err.Error())
-		return reconcile.Result{RequeueAfter: r.overtaken.When(request)}, nil
+		return reconcile.Result{RequeueAfter: r.conflicts.When(request)}, nil
 	default:
 		return reconcile.Result{}, err
 	}
 }
 
 // decide decides a case, stores what was decided, and reports it. It returns when to decide again though nothing changes.
-func (r *reconciler) decide(ctx context.Context, request reconcile.Request, c live.Case, turn *record.Turn) (again time.Time, err error) {
-	key, stored := requested(request), false
-	defer func() { r.world.Settle(key, !stored) }() // deferred, so that a panic does not leave the placement busy
+func (r *reconciler) decide(ctx context.Context, request reconcile.Request, c live.Input, turn *record.Attempt) (again time.Time, err error) {
+	key, stored := keyOfRequest(request), false
+	defer func() { r.world.Finish(key, !stored) }() // deferred, so that a panic does not leave the placement busy
 	started := c.Snapshot.Now
 	result := answer(c, key)
 	turn.Decided(c, result)
 	decided := r.clock.Now()
 	writes := plan.Diff(result, c.Stored, started)
-	r.release(request)
+	r.releaseCore(request)
 	planned := r.clock.Now()
 	written, err := apply.Apply(ctx, r.client, writes, r.world)
 	r.metrics.Wrote(writes, written.Writes, refusal(err))
@@ -171,7 +171,7 @@ func (r *reconciler) decide(ctx context.Context, request reconcile.Request, c li
 		turn.Failed()
 		return time.Time{}, err
 	}
-	r.world.Kept(c.Stored, writes)
+	r.world.AfterApply(c.Stored, writes)
 	stored = true
 	r.measure(key, c, result, writes)
 	change, moved := turn.Stored(writes)
@@ -188,7 +188,7 @@ func (r *reconciler) decide(ctx context.Context, request reconcile.Request, c li
 		log.FromContext(ctx).Info("decided", fields...)
 		r.tell(c.Stored.Placement, result, writes, written.Slices)
 	}
-	return earlier(result.LookAgain, writes.LookAgain), nil
+	return earlier(result.RecheckAt, writes.RecheckAt), nil
 }
 
 // earlier returns the earlier of two instants, zero being none.
@@ -199,7 +199,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-func answer(c live.Case, key fleet.Key) *engine.Result {
+func answer(c live.Input, key fleet.Key) *engine.Result {
 	return engine.Decide(c.Snapshot, key, c.Program, c.Faults, plan.ReadLedger(c.Stored.Placement))
 }
 
@@ -208,7 +208,7 @@ func answer(c live.Case, key fleet.Key) *engine.Result {
 func (r *reconciler) tell(
 	before *clusterv1beta1.Placement, result *engine.Result, writes plan.Plan, written map[string]*clusterv1beta1.PlacementDecision,
 ) {
-	event, ok := telemetry.Describe(before, result, writes)
+	event, ok := telemetry.DecisionEvent(before, result, writes)
 	if !ok {
 		return
 	}
@@ -222,8 +222,8 @@ func (r *reconciler) tell(
 	r.recorder.Eventf(before, related, event.Type, event.Reason, event.Action, "%s", event.Note)
 }
 
-// until returns how long to wait for an instant; 0 means never.
-func (r *reconciler) until(instant time.Time) time.Duration {
+// requeueAfter returns how long to wait for an instant; 0 means never.
+func (r *reconciler) requeueAfter(instant time.Time) time.Duration {
 	if instant.IsZero() {
 		return 0
 	}

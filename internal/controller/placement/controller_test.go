@@ -18,8 +18,8 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// simple returns a hub with so many clusters in one set, bound to one namespace.
-func simple(t *testing.T, clusters int) *hub {
+// newSimpleHub returns a hub with so many clusters in one set, bound to one namespace.
+func newSimpleHub(t *testing.T, clusters int) *fakeHub {
 	h := newHub(t)
 	h.stored.Add(enginetest.Set("sea").Obj()).Bind("ns", "sea")
 	for i := range clusters {
@@ -33,7 +33,7 @@ func request(key fleet.Key) reconcile.Request {
 }
 
 // clusters returns what a reader sees who lists the slices of a placement by its label.
-func (h *hub) clusters(key fleet.Key) []string {
+func (h *fakeHub) clusters(key fleet.Key) []string {
 	var out []string
 	for _, slice := range h.stored.Listed(key) {
 		out = append(out, plan.Clusters(slice)...)
@@ -43,10 +43,10 @@ func (h *hub) clusters(key fleet.Key) []string {
 }
 
 func TestAPlacementIsDecidedOnce(t *testing.T) {
-	h := simple(t, 2)
+	h := newSimpleHub(t, 2)
 	h.putPlacement(enginetest.Placement("ns", "p").Obj())
 	l := startLoop(t, h)
-	l.rest()
+	l.drain()
 	want := []string{"create p-decision-1", "status of p-decision-1", "mark p-decision-1", "status of p"}
 	if diff := cmp.Diff(want, h.writes); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
@@ -60,10 +60,10 @@ func TestAPlacementIsDecidedOnce(t *testing.T) {
 // TestAnyWriteMayFail lets each write in turn fail in each way. The error is reported, the placement is tried again,
 // and all ends as if nothing had happened.
 func TestAnyWriteMayFail(t *testing.T) {
-	for name, kind := range map[string]fault{"refused": refused, "lost": lost, "carried out and not answered": unanswered} {
+	for name, kind := range map[string]fault{"refused": writeRefused, "lost": requestLost, "carried out and not answered": responseLost} {
 		for at := range 4 {
 			t.Run(fmt.Sprintf("write %d is %s", at, name), func(t *testing.T) {
-				h := simple(t, 3)
+				h := newSimpleHub(t, 3)
 				p := enginetest.Placement("ns", "p").Number(2).Obj()
 				h.putPlacement(p)
 				l := startLoop(t, h)
@@ -73,16 +73,16 @@ func TestAnyWriteMayFail(t *testing.T) {
 					if seen == at+1 {
 						return kind
 					}
-					return fine
+					return writeOK
 				}
-				if _, err := l.Reconcile(t.Context(), request(keyOf(p))); !errors.Is(err, errBoom) && kind != refused || err == nil {
+				if _, err := l.Reconcile(t.Context(), request(keyOf(p))); !errors.Is(err, errBoom) && kind != writeRefused || err == nil {
 					t.Errorf("error %v, want the fault reported", err)
 				}
 				if len(l.events) > 0 {
 					t.Errorf("events %v, want none before all is stored", l.events)
 				}
-				l.rest()
-				if err := l.unsettled(); err != nil {
+				l.drain()
+				if err := l.pendingWrites(); err != nil {
 					t.Error(err)
 				}
 			})
@@ -90,16 +90,16 @@ func TestAnyWriteMayFail(t *testing.T) {
 	}
 }
 
-func TestAConflictIsNoErrorAndIsTriedAgainEverLater(t *testing.T) {
-	h := simple(t, 2)
+func TestConflictsBackOff(t *testing.T) {
+	h := newSimpleHub(t, 2)
 	p := enginetest.Placement("ns", "p").Obj()
 	h.putPlacement(p)
 	l := startLoop(t, h)
-	h.meanwhile = func() { // a stranger is always faster
+	h.betweenWrites = func() { // a stranger is always faster
 		touched := h.stored.Placements[keyOf(p)].DeepCopy()
 		h.putPlacement(touched)
 	}
-	last := firstConflict / 2
+	last := minConflictRetry / 2
 	for range 3 {
 		result, err := l.Reconcile(t.Context(), request(keyOf(p)))
 		if err != nil || result.RequeueAfter != 2*last {
@@ -107,16 +107,16 @@ func TestAConflictIsNoErrorAndIsTriedAgainEverLater(t *testing.T) {
 		}
 		last = result.RequeueAfter
 	}
-	h.meanwhile = func() {}
-	l.rest()
-	if err := l.unsettled(); err != nil {
+	h.betweenWrites = func() {}
+	l.drain()
+	if err := l.pendingWrites(); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestALostAnswerMakesNoNewcomers stores a decision without telling, and lets better clusters come before it shows.
-func TestALostAnswerMakesNoNewcomers(t *testing.T) {
-	h := simple(t, 0)
+// TestALostResponseMakesNoNewcomers stores a decision without telling, and lets better clusters come before it shows.
+func TestALostResponseMakesNoNewcomers(t *testing.T) {
+	h := newSimpleHub(t, 0)
 	for _, name := range []string{"m1", "m2"} {
 		h.putCluster(enginetest.Cluster(name).In("sea").Obj())
 	}
@@ -126,15 +126,15 @@ func TestALostAnswerMakesNoNewcomers(t *testing.T) {
 	seen := 0
 	h.fault = func() fault {
 		if seen++; seen == 2 {
-			return unanswered
+			return responseLost
 		}
-		return fine
+		return writeOK
 	}
-	l.decideOne(keyOf(p))
+	l.reconcileOne(keyOf(p))
 	h.putCluster(enginetest.Cluster("a1").In("sea").Obj())
 	for h.deliver(0, l.world) {
 	}
-	l.rest()
+	l.drain()
 	if got := h.clusters(keyOf(p)); !slices.Equal(got, []string{"m1", "m2"}) {
 		t.Errorf("selected %v, want those that readers have seen", got)
 	}
@@ -142,45 +142,45 @@ func TestALostAnswerMakesNoNewcomers(t *testing.T) {
 
 // TestNothingIsWrittenTwiceWhileInformersLag decides again and again before anything that was written shows.
 func TestNothingIsWrittenTwiceWhileInformersLag(t *testing.T) {
-	h := simple(t, 3)
+	h := newSimpleHub(t, 3)
 	p := enginetest.Placement("ns", "p").PerGroup("1").Obj()
 	h.putPlacement(p)
 	l := startLoop(t, h)
 	again := func(what string) {
 		t.Helper()
-		l.decideOne(keyOf(p))
+		l.reconcileOne(keyOf(p))
 		written := len(h.writes)
 		for range 3 {
-			l.decideOne(keyOf(p))
+			l.reconcileOne(keyOf(p))
 		}
 		if len(h.writes) != written {
 			t.Errorf("after %s: wrote %v again", what, h.writes[written:])
 		}
 	}
 	again("creating")
-	l.rest()
+	l.drain()
 	next := h.stored.Placements[keyOf(p)].DeepCopy()
 	next.Spec.NumberOfClusters = new(int32(1))
 	h.putPlacement(next)
 	h.deliver(1, l.world)
 	again("deleting")
-	l.rest()
-	if err := l.unsettled(); err != nil {
+	l.drain()
+	if err := l.pendingWrites(); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestStrangersAreSeenWhileAPlacementIsDecided edits a slice that was found right, while another is written.
-func TestStrangersAreSeenWhileAPlacementIsDecided(t *testing.T) {
-	h := simple(t, 2)
+// TestExternalWritesDuringADecisionAreDetected edits a slice that was found right, while another is written.
+func TestExternalWritesDuringADecisionAreDetected(t *testing.T) {
+	h := newSimpleHub(t, 2)
 	p := enginetest.Placement("ns", "p").PerGroup("1").Obj()
 	h.putPlacement(p)
 	l := startLoop(t, h)
-	l.rest()
+	l.drain()
 	h.putCluster(enginetest.Cluster("c99").In("sea").Obj())
 	h.deliver(0, l.world)
-	h.meanwhile = func() {
-		h.meanwhile = func() {}
+	h.betweenWrites = func() {
+		h.betweenWrites = func() {}
 		edited := h.stored.Slices[fleet.Key{Namespace: "ns", Name: "p-decision-1"}].DeepCopy()
 		edited.Status.Decisions = nil
 		h.putSlice(edited)
@@ -190,55 +190,55 @@ func TestStrangersAreSeenWhileAPlacementIsDecided(t *testing.T) {
 		for h.deliver(2, l.world) || h.deliver(1, l.world) {
 		}
 	}
-	l.rest()
-	if err := l.unsettled(); err != nil {
+	l.drain()
+	if err := l.pendingWrites(); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestAPlacementThatGoesWhileItIsDecided leaves nothing for its successor of the same name.
-func TestAPlacementThatGoesWhileItIsDecided(t *testing.T) {
-	h := simple(t, 0)
+// TestPlacementDeletedWhileDecided leaves nothing for its successor of the same name.
+func TestPlacementDeletedWhileDecided(t *testing.T) {
+	h := newSimpleHub(t, 0)
 	h.putCluster(enginetest.Cluster("m1").In("sea").Obj())
 	first := enginetest.Placement("ns", "p").Number(1).Obj()
 	h.putPlacement(first)
 	l := startLoop(t, h)
-	h.meanwhile = func() {
-		h.meanwhile = func() {}
-		h.dropPlacement(h.stored.Placements[keyOf(first)])
+	h.betweenWrites = func() {
+		h.betweenWrites = func() {}
+		h.deletePlacement(h.stored.Placements[keyOf(first)])
 		for h.deliver(1, l.world) {
 		}
 	}
-	l.decideOne(keyOf(first))
-	h.collect()
-	l.rest()
+	l.reconcileOne(keyOf(first))
+	h.collectGarbage()
+	l.drain()
 	if got := h.clusters(keyOf(first)); len(got) > 0 {
 		t.Errorf("slices with %v are left of a placement that is gone", got)
 	}
 	h.putCluster(enginetest.Cluster("a1").In("sea").Obj())
 	h.putPlacement(enginetest.Placement("ns", "p").Number(1).Obj())
-	l.rest()
+	l.drain()
 	if got := h.clusters(keyOf(first)); !slices.Equal(got, []string{"a1"}) {
 		t.Errorf("the successor selected %v, want a1: nobody is its incumbent", got)
 	}
 }
 
-// TestAStrangersStatusIsRepairedAfterARestart edits a status that the new process has never written.
-func TestAStrangersStatusIsRepairedAfterARestart(t *testing.T) {
-	h := simple(t, 2)
+// TestExternalStatusIsRepairedAfterARestart edits a status that the new process has never written.
+func TestExternalStatusIsRepairedAfterARestart(t *testing.T) {
+	h := newSimpleHub(t, 2)
 	h.putPlacement(enginetest.Placement("ns", "p").Obj())
-	startLoop(t, h).rest()
+	startLoop(t, h).drain()
 	written := len(h.writes)
 	l := startLoop(t, h)
-	l.rest()
+	l.drain()
 	if len(h.writes) != written {
 		t.Errorf("a restart wrote %v", h.writes[written:])
 	}
 	p := h.stored.Placements[fleet.Key{Namespace: "ns", Name: "p"}].DeepCopy()
 	p.Status.NumberOfSelectedClusters = 77
 	h.putPlacement(p)
-	l.rest()
-	if err := l.unsettled(); err != nil {
+	l.drain()
+	if err := l.pendingWrites(); err != nil {
 		t.Error(err)
 	}
 }
@@ -248,21 +248,21 @@ func TestAStrangersStatusIsRepairedAfterARestart(t *testing.T) {
 // single look at the hub says it must be, nobody is awake, and a restart writes nothing.
 func TestRandomHistories(t *testing.T) {
 	for seed := range uint64(400) {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { history(t, seed, true) })
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { randomHistory(t, seed, true) })
 	}
 }
 
-// TestNobodyIsEverDropped is the same without strangers, and with clusters that only come: then whoever was once stored
+// TestNoClusterIsEverEvicted is the same without strangers, and with clusters that only come: then whoever was once stored
 // as selected stays so in every state of the hub.
-func TestNobodyIsEverDropped(t *testing.T) {
+func TestNoClusterIsEverEvicted(t *testing.T) {
 	for seed := range uint64(400) {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { history(t, seed, false) })
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { randomHistory(t, seed, false) })
 	}
 }
 
-func history(t *testing.T, seed uint64, strangers bool) {
+func randomHistory(t *testing.T, seed uint64, strangers bool) {
 	random := rand.New(rand.NewPCG(seed, 7))
-	h := simple(t, 0)
+	h := newSimpleHub(t, 0)
 	for range 3 {
 		h.putCluster(enginetest.Cluster(fmt.Sprintf("c%02d", 50+random.IntN(40))).In("sea").Obj())
 	}
@@ -281,7 +281,7 @@ func history(t *testing.T, seed uint64, strangers bool) {
 		if random.IntN(4) == 0 {
 			return fault(1 + random.IntN(3))
 		}
-		return fine
+		return writeOK
 	}
 	seen := map[fleet.Key][]string{}
 	look := func() {
@@ -298,65 +298,65 @@ func history(t *testing.T, seed uint64, strangers bool) {
 			seen[key] = now
 		}
 	}
-	h.meanwhile = func() {
+	h.betweenWrites = func() {
 		look()
 		if random.IntN(3) == 0 {
 			h.deliver(random.IntN(3), l.world)
 		}
 		if strangers && random.IntN(20) == 0 {
-			meddle(random, h)
+			externalWrite(random, h)
 		}
 	}
 	for range 60 {
-		step(random, h, &l, strangers)
+		randomStep(random, h, &l, strangers)
 		look()
 	}
-	h.fault, h.meanwhile = func() fault { return fine }, look
-	h.collect()
-	l.rest()
+	h.fault, h.betweenWrites = func() fault { return writeOK }, look
+	h.collectGarbage()
+	l.drain()
 	look()
-	if err := l.unsettled(); err != nil {
+	if err := l.pendingWrites(); err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
 	written := len(h.writes)
-	startLoop(t, h).rest()
+	startLoop(t, h).drain()
 	if len(h.writes) != written {
 		t.Fatalf("seed %d: a restart wrote %v", seed, h.writes[written:])
 	}
 }
 
-// step lets one thing happen.
-func step(random *rand.Rand, h *hub, l **loop, strangers bool) {
+// randomStep lets one thing happen.
+func randomStep(random *rand.Rand, h *fakeHub, l **loop, strangers bool) {
 	switch n := random.IntN(100); {
 	case n < 35:
 		h.deliver(random.IntN(3), (*l).world)
 	case n < 65:
-		if waking := (*l).waking(); len(waking) > 0 {
-			(*l).decideOne(waking[random.IntN(len(waking))])
+		if waking := (*l).queuedKeys(); len(waking) > 0 {
+			(*l).reconcileOne(waking[random.IntN(len(waking))])
 		}
 	case n < 75:
 		h.putCluster(enginetest.Cluster(fmt.Sprintf("c%02d", random.IntN(90))).In("sea").Obj())
 	case n < 78:
 		*l = startLoop(h.t, h)
 	case n < 80:
-		h.collect()
+		h.collectGarbage()
 	case strangers:
-		meddle(random, h)
+		externalWrite(random, h)
 	default:
 	}
 }
 
-// meddle does what the loop cannot foresee.
-func meddle(random *rand.Rand, h *hub) {
+// externalWrite does what the loop cannot foresee.
+func externalWrite(random *rand.Rand, h *fakeHub) {
 	key := fleet.Key{Namespace: "ns", Name: fmt.Sprintf("p%d", random.IntN(3))}
 	placement, exists := h.stored.Placements[key]
 	list := h.sliceList()
 	switch n := random.IntN(9); {
 	case n == 0 && len(h.stored.Clusters) > 0:
 		names := slices.Sorted(maps.Keys(h.stored.Clusters))
-		h.dropCluster(names[random.IntN(len(names))])
+		h.deleteCluster(names[random.IntN(len(names))])
 	case n == 1 && exists:
-		h.dropPlacement(placement)
+		h.deletePlacement(placement)
 	case n == 1:
 		h.putPlacement(enginetest.Placement(key.Namespace, key.Name).Number(2).Obj())
 	case n == 2 && exists:
@@ -376,7 +376,7 @@ func meddle(random *rand.Rand, h *hub) {
 		}
 		h.putPlacement(next)
 	case n == 5 && len(list) > 0:
-		h.dropSlice(list[random.IntN(len(list))])
+		h.deleteSlice(list[random.IntN(len(list))])
 	case n == 6 && len(list) > 0:
 		next := list[random.IntN(len(list))].DeepCopy()
 		next.Labels = map[string]string{clusterv1beta1.PlacementLabel: fmt.Sprintf("p%d", random.IntN(4))}

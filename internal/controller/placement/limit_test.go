@@ -37,7 +37,7 @@ func TestAPlacementOverItsCostLimitIsNotEvaluatedAgain(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := simple(t, 0)
+			h := newSimpleHub(t, 0)
 			put := func(number, text int, taints ...string) {
 				cluster := enginetest.Cluster(fmt.Sprintf("c%02d", number)).In("sea")
 				for _, taint := range taints {
@@ -54,14 +54,14 @@ func TestAPlacementOverItsCostLimitIsNotEvaluatedAgain(t *testing.T) {
 			p := enginetest.Placement("ns", "p").Obj()
 			h.putPlacement(p)
 			l := startLoop(t, h)
-			l.rest()
+			l.drain()
 			before := h.clusters(keyOf(p))
 			decide := func() uint64 {
 				for h.deliver(0, l.world) || h.deliver(1, l.world) || h.deliver(2, l.world) {
 				}
 				var from, to runtime.MemStats
 				runtime.ReadMemStats(&from)
-				l.decideOne(keyOf(p))
+				l.reconcileOne(keyOf(p))
 				runtime.ReadMemStats(&to)
 				return to.Mallocs - from.Mallocs
 			}
@@ -89,7 +89,7 @@ func TestAPlacementOverItsCostLimitIsNotEvaluatedAgain(t *testing.T) {
 			for number := range clusters {
 				put(number, 10)
 			}
-			l.rest()
+			l.drain()
 			if got := misconfigured(); got != "" {
 				t.Errorf("misconfigured by %q, though it costs little now", got)
 			}
@@ -98,7 +98,7 @@ func TestAPlacementOverItsCostLimitIsNotEvaluatedAgain(t *testing.T) {
 }
 
 // problemOf returns why a placement is misconfigured; "" where it is not.
-func problemOf(h *hub, key fleet.Key) string {
+func problemOf(h *fakeHub, key fleet.Key) string {
 	condition := meta.FindStatusCondition(h.stored.Placements[key].Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured)
 	if condition == nil || condition.Status != "True" {
 		return ""

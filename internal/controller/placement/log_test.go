@@ -15,7 +15,7 @@ import (
 // TestAChangeIsOneLine reads the log like a machine: each change of who is selected is exactly one line, which says why, who
 // came, who went and for what; and where nothing changes there is none.
 func TestAChangeIsOneLine(t *testing.T) {
-	h := simple(t, 3)
+	h := newSimpleHub(t, 3)
 	p := enginetest.Placement("ns", "p").Number(2).Obj()
 	h.putPlacement(p)
 	l := startLoop(t, h)
@@ -45,7 +45,7 @@ func TestAChangeIsOneLine(t *testing.T) {
 			"causes": []any{"Manager: started"}, "writes": 3.0, "added": 2.0, "removed": 0.0, "addedClusters": []any{"c00", "c01"},
 		})},
 		{"what was written shows", func() {}, nil},
-		{"a cluster goes", func() { h.dropCluster("c00") }, decided(map[string]any{
+		{"a cluster goes", func() { h.deleteCluster("c00") }, decided(map[string]any{
 			"causes": []any{"ManagedCluster c00: deleted"}, "writes": 1.0, "added": 1.0, "removed": 1.0,
 			"addedClusters": []any{"c02"}, "removedClusters": []any{"c00"}, "removedFor": []any{"Gone 1"},
 		})},

@@ -31,34 +31,34 @@ import (
 type loop struct {
 	*reconciler
 	t      *testing.T
-	hub    *hub
+	hub    *fakeHub
 	env    *celenv.Env
-	awake  map[fleet.Key]bool
+	queued map[fleet.Key]bool
 	due    map[fleet.Key]time.Time
 	events []string
-	turns  int
+	steps  int
 }
 
 // startLoop starts a manager: it lists what is stored, and adopts it as it decides.
-func startLoop(t *testing.T, h *hub) *loop {
+func startLoop(t *testing.T, h *fakeHub) *loop {
 	t.Helper()
 	env, err := celenv.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &loop{t: t, hub: h, env: env, awake: map[fleet.Key]bool{}, due: map[fleet.Key]time.Time{}}
+	l := &loop{t: t, hub: h, env: env, queued: map[fleet.Key]bool{}, due: map[fleet.Key]time.Time{}}
 	l.reconciler = &reconciler{
-		client: h, clock: h.clock, recorder: recorder{l},
-		metrics:   telemetry.NewMetrics(prometheus.NewRegistry()),
-		overtaken: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstConflict, lastRetry),
-		record:    record.New(record.Options{Clock: h.clock, Env: env}),
-		release:   func(reconcile.Request) {},
+		client: h, clock: h.clock, recorder: eventRecorder{l},
+		metrics:     telemetry.NewMetrics(prometheus.NewRegistry()),
+		conflicts:   workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minConflictRetry, maxRetry),
+		record:      record.New(record.Options{Clock: h.clock, Env: env}),
+		releaseCore: func(reconcile.Request) {},
 	}
-	wake := func(key fleet.Key) { l.awake[key] = true }
-	l.scores = newGathering(h.clock, wake)
+	wake := func(key fleet.Key) { l.queued[key] = true }
+	l.scores = newScoreDebouncer(h.clock, wake)
 	l.world = live.New(env,
-		func(key fleet.Key, cause explain.Cause) { l.record.Woken(key, cause); wake(key) },
-		func(key fleet.Key, cause explain.Cause) { l.record.Woken(key, cause); l.scores.add(key) })
+		func(key fleet.Key, cause explain.Cause) { l.record.AddCause(key, cause); wake(key) },
+		func(key fleet.Key, cause explain.Cause) { l.record.AddCause(key, cause); l.scores.add(key) })
 	h.list(l.world)
 	for namespace, sets := range h.stored.Bindings {
 		for set := range sets {
@@ -66,14 +66,14 @@ func startLoop(t *testing.T, h *hub) *loop {
 		}
 	}
 	l.world.Ready()
-	l.record.Lead(l.world)
+	l.record.SetLeader(l.world)
 	return l
 }
 
-// recorder collects events.
-type recorder struct{ loop *loop }
+// eventRecorder collects events.
+type eventRecorder struct{ loop *loop }
 
-func (r recorder) Eventf(_, related runtime.Object, kind, reason, _, note string, args ...any) {
+func (r eventRecorder) Eventf(_, related runtime.Object, kind, reason, _, note string, args ...any) {
 	name := "nothing"
 	if related != nil {
 		name = related.(client.Object).GetName()
@@ -83,56 +83,58 @@ func (r recorder) Eventf(_, related runtime.Object, kind, reason, _, note string
 
 // decide lets the loop decide a placement that is awake. It is awake again where it is to be tried again; where it waits
 // for an instant, it is once that has come.
-func (l *loop) decideOne(key fleet.Key) {
+func (l *loop) reconcileOne(key fleet.Key) {
 	l.t.Helper()
-	delete(l.awake, key)
+	delete(l.queued, key)
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: key.Name}}
 	result, err := l.Reconcile(l.t.Context(), request)
 	delete(l.due, key)
 	if result.RequeueAfter > 0 {
 		l.due[key] = l.clock.Now().Add(result.RequeueAfter)
 	}
-	if err != nil || l.overtaken.NumRequeues(request) > 0 {
-		l.awake[key] = true
+	if err != nil || l.conflicts.NumRequeues(request) > 0 {
+		l.queued[key] = true
 	}
 }
 
-// pass lets time pass. It wakes whoever wanted to be called again by then.
-func (l *loop) pass(span time.Duration) {
+// advance lets time pass. It wakes whoever wanted to be called again by then.
+func (l *loop) advance(span time.Duration) {
 	l.hub.clock.Step(span)
 	for key, at := range l.due {
 		if !at.After(l.clock.Now()) {
-			l.awake[key] = true
+			l.queued[key] = true
 		}
 	}
 }
 
-// waking returns who is awake, sorted, so that a seed gives one history only.
-func (l *loop) waking() []fleet.Key { return slices.SortedFunc(maps.Keys(l.awake), fleet.Key.Compare) }
-
-// turn counts, so that those who are awake take turns.
-func (l *loop) turn() int {
-	l.turns++
-	return l.turns
+// queuedKeys returns who is awake, sorted, so that a seed gives one history only.
+func (l *loop) queuedKeys() []fleet.Key {
+	return slices.SortedFunc(maps.Keys(l.queued), fleet.Key.Compare)
 }
 
-// rest delivers everything and decides whoever is awake until nothing is left to do.
-func (l *loop) rest() {
+// nextIndex counts, so that those who are awake take turns.
+func (l *loop) nextIndex() int {
+	l.steps++
+	return l.steps
+}
+
+// drain delivers everything and decides whoever is awake until nothing is left to do.
+func (l *loop) drain() {
 	l.t.Helper()
 	for range 1000 {
 		switch {
 		case l.hub.deliver(0, l.world), l.hub.deliver(1, l.world), l.hub.deliver(2, l.world):
-		case len(l.awake) > 0:
-			l.decideOne(l.waking()[l.turn()%len(l.awake)])
+		case len(l.queued) > 0:
+			l.reconcileOne(l.queuedKeys()[l.nextIndex()%len(l.queued)])
 		default:
 			return
 		}
 	}
-	l.t.Fatalf("no rest: %v are awake; last writes %v", l.awake, l.hub.writes[max(0, len(l.hub.writes)-10):])
+	l.t.Fatalf("no rest: %v are awake; last writes %v", l.queued, l.hub.writes[max(0, len(l.hub.writes)-10):])
 }
 
-// unsettled returns what a loop that knows all that is stored would still write.
-func (l *loop) unsettled() error {
+// pendingWrites returns what a loop that knows all that is stored would still write.
+func (l *loop) pendingWrites() error {
 	world := l.hub.stored
 	world.Now = l.clock.Now()
 	snapshot := world.Snapshot()
@@ -141,7 +143,7 @@ func (l *loop) unsettled() error {
 		if placement.Annotations[clusterv1beta1.PlacementDisableAnnotation] == "true" {
 			continue
 		}
-		writes := plan.Diff(enginetest.Answer(snapshot, placement, l.env), world.Stored(key), world.Now)
+		writes := plan.Diff(enginetest.DecidePlacement(snapshot, placement, l.env), world.Stored(key), world.Now)
 		if !writes.Empty() {
 			return fmt.Errorf("placement %s: +%v -%v, %d writes, first to %s", key, writes.Added, writes.Removed, len(writes.Writes), writes.Writes[0].Verb)
 		}

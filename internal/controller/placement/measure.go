@@ -13,7 +13,7 @@ import (
 )
 
 // measure records what a result that is stored has changed, and how its placement stands now.
-func (r *reconciler) measure(key fleet.Key, c live.Case, result *engine.Result, writes plan.Plan) {
+func (r *reconciler) measure(key fleet.Key, c live.Input, result *engine.Result, writes plan.Plan) {
 	r.metrics.Stands(key, holding(c, result), conditions(c, writes))
 	if !writes.Empty() {
 		r.metrics.Applied(result, writes)
@@ -22,7 +22,7 @@ func (r *reconciler) measure(key fleet.Key, c live.Case, result *engine.Result, 
 }
 
 // answered records how long those waited who woke a placement, and what for.
-func (r *reconciler) answered(turn *record.Turn, change record.Change, moved bool) {
+func (r *reconciler) answered(turn *record.Attempt, change record.Change, moved bool) {
 	if first, ok := turn.Since(); ok {
 		r.metrics.Answered(r.clock.Since(first))
 	}
@@ -33,7 +33,7 @@ func (r *reconciler) answered(turn *record.Turn, change record.Change, moved boo
 
 // holding returns how many clusters a placement holds once a result is stored. One that decides nothing leaves the account
 // as it is.
-func holding(c live.Case, result *engine.Result) int {
+func holding(c live.Input, result *engine.Result) int {
 	if result.Decided {
 		return len(result.Ledger.Held)
 	}
@@ -41,8 +41,8 @@ func holding(c live.Case, result *engine.Result) int {
 }
 
 // conditions returns the conditions of a placement once a plan is carried out.
-func conditions(c live.Case, writes plan.Plan) []metav1.Condition {
-	if last := len(writes.Writes) - 1; last >= 0 && writes.Writes[last].Verb == plan.Report {
+func conditions(c live.Input, writes plan.Plan) []metav1.Condition {
+	if last := len(writes.Writes) - 1; last >= 0 && writes.Writes[last].Verb == plan.UpdateStatus {
 		return writes.Writes[last].Placement.Status.Conditions
 	}
 	return c.Stored.Placement.Status.Conditions
@@ -62,9 +62,9 @@ func outcome(result *engine.Result, writes plan.Plan, err error) telemetry.Outco
 }
 
 // refusal says what an error means for the write that it is of.
-func refusal(err error) telemetry.Result {
-	if apply.Superseded(err) {
-		return telemetry.Superseded
+func refusal(err error) telemetry.WriteResult {
+	if apply.IsConflict(err) {
+		return telemetry.WriteConflict
 	}
-	return telemetry.Refused
+	return telemetry.WriteFailed
 }

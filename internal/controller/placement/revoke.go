@@ -17,11 +17,11 @@ import (
 func (r *reconciler) revoke(ctx context.Context, key fleet.Key) error {
 	found, ok := r.world.Unmanaged(key, r.clock.Now())
 	if !ok {
-		r.metrics.Orphaned(r.orphans.count(key, 0))
+		r.metrics.Orphaned(r.orphans.set(key, 0))
 		return nil
 	}
 	writes := plan.Revoke(found.Snapshot, key, found.Stored)
-	written, err := apply.Apply(ctx, r.client, writes, unrecorded{})
+	written, err := apply.Apply(ctx, r.client, writes, discardWrites{})
 	r.metrics.Wrote(writes, written.Writes, refusal(err))
 	if err != nil {
 		return err
@@ -29,17 +29,17 @@ func (r *reconciler) revoke(ctx context.Context, key fleet.Key) error {
 	if !writes.Empty() {
 		log.FromContext(ctx).Info("revoked", "removed", len(writes.Removed), "writes", len(writes.Writes))
 	}
-	r.report(key, found.Stored, writes)
+	r.recordRevocation(key, found.Stored, writes)
 	return nil
 }
 
-// report emits the events of slices whose placement Berth does not decide: one where clusters were revoked, and one where orphaned
+// recordRevocation emits the events of slices whose placement Berth does not decide: one where clusters were revoked, and one where orphaned
 // slices are found for the first time.
-func (r *reconciler) report(key fleet.Key, stored plan.Stored, writes plan.Plan) {
+func (r *reconciler) recordRevocation(key fleet.Key, stored plan.Stored, writes plan.Plan) {
 	orphaned := plan.Orphans(stored, writes)
-	first := r.orphans.first(key, len(orphaned))
-	r.metrics.Orphaned(r.orphans.count(key, len(orphaned)))
-	if event, ok := telemetry.DescribeRevoked(key, stored.Placement, writes); ok {
+	first := r.orphans.isFirst(key, len(orphaned))
+	r.metrics.Orphaned(r.orphans.set(key, len(orphaned)))
+	if event, ok := telemetry.RevokedEvent(key, stored.Placement, writes); ok {
 		if stored.Placement != nil {
 			r.recorder.Eventf(stored.Placement, writes.Writes[0].Slice, event.Type, event.Reason, event.Action, "%s", event.Note)
 		} else {
@@ -47,26 +47,26 @@ func (r *reconciler) report(key fleet.Key, stored plan.Stored, writes plan.Plan)
 		}
 	}
 	if first {
-		event := telemetry.DescribeOrphaned(key, orphaned)
+		event := telemetry.OrphanedEvent(key, orphaned)
 		r.recorder.Eventf(orphaned[0], nil, event.Type, event.Reason, event.Action, "%s", event.Note)
 	}
 }
 
-// orphans counts the orphaned slices of each placement that is gone. Its zero value has none.
-type orphans struct {
+// orphanCounts counts the orphaned slices of each placement that is gone. Its zero value has none.
+type orphanCounts struct {
 	mu    sync.Mutex
 	known map[fleet.Key]int
 }
 
-// first says whether a placement that is gone is found to have orphaned slices for the first time.
-func (o *orphans) first(key fleet.Key, found int) bool {
+// isFirst says whether a placement that is gone is found to have orphaned slices for the first time.
+func (o *orphanCounts) isFirst(key fleet.Key, found int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return found > 0 && o.known[key] == 0
 }
 
-// count notes how many orphaned slices a placement that is gone has, and returns how many there are in all.
-func (o *orphans) count(key fleet.Key, found int) int {
+// set notes how many orphaned slices a placement that is gone has, and returns how many there are in all.
+func (o *orphanCounts) set(key fleet.Key, found int) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.known == nil {
@@ -82,11 +82,11 @@ func (o *orphans) count(key fleet.Key, found int) int {
 	return total
 }
 
-// unrecorded is a journal for slices that Berth does not decide: the informers tell what is stored of them. A write that was made
+// discardWrites is a journal for slices that Berth does not decide: the informers tell what is stored of them. A write that was made
 // from an old state is refused, and tried again.
-type unrecorded struct{}
+type discardWrites struct{}
 
-func (unrecorded) Trying(*clusterv1beta1.PlacementDecision)  {}
-func (unrecorded) Stored(*clusterv1beta1.PlacementDecision)  {}
-func (unrecorded) Removed(*clusterv1beta1.PlacementDecision) {}
-func (unrecorded) Reported(*clusterv1beta1.Placement)        {}
+func (discardWrites) BeforeWrite(*clusterv1beta1.PlacementDecision) {}
+func (discardWrites) AfterWrite(*clusterv1beta1.PlacementDecision)  {}
+func (discardWrites) AfterDelete(*clusterv1beta1.PlacementDecision) {}
+func (discardWrites) AfterStatusWrite(*clusterv1beta1.Placement)    {}

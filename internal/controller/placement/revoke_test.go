@@ -15,26 +15,26 @@ import (
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
-// leaving are the ways in which a placement that Berth has decided stops to be Berth's.
-func leaving() map[string]func(h *hub, p *clusterv1beta1.Placement) {
-	return map[string]func(h *hub, p *clusterv1beta1.Placement){
-		"disabled": func(h *hub, p *clusterv1beta1.Placement) {
+// endings are the ways in which a placement that Berth has decided stops to be Berth's.
+func endings() map[string]func(h *fakeHub, p *clusterv1beta1.Placement) {
+	return map[string]func(h *fakeHub, p *clusterv1beta1.Placement){
+		"disabled": func(h *fakeHub, p *clusterv1beta1.Placement) {
 			p.Annotations = map[string]string{clusterv1beta1.PlacementDisableAnnotation: "true"}
 			h.putPlacement(p)
 		},
-		"terminating": func(h *hub, p *clusterv1beta1.Placement) {
+		"terminating": func(h *fakeHub, p *clusterv1beta1.Placement) {
 			p.DeletionTimestamp, p.Finalizers = &metav1.Time{Time: enginetest.Epoch}, []string{"example.com/hold"}
 			h.putPlacement(p)
 		},
-		"orphaned": func(h *hub, p *clusterv1beta1.Placement) {
-			h.orphan()
-			h.dropPlacement(p)
+		"orphaned": func(h *fakeHub, p *clusterv1beta1.Placement) {
+			h.orphanSlices()
+			h.deletePlacement(p)
 		},
 	}
 }
 
-// orphan takes the owner from every slice, as the garbage collector does before a placement goes that orphans its slices.
-func (h *hub) orphan() {
+// orphanSlices takes the owner from every slice, as the garbage collector does before a placement goes that orphans its slices.
+func (h *fakeHub) orphanSlices() {
 	for _, slice := range h.sliceList() {
 		next := slice.DeepCopy()
 		next.OwnerReferences = nil
@@ -54,65 +54,65 @@ func bindingOf(set string, deleted bool) *clusterv1beta2.ManagedClusterSetBindin
 // the clusters, and get none back when the right is.
 func TestRevocationReachesPlacementsThatBerthDoesNotDecide(t *testing.T) {
 	revocations := map[string]struct {
-		revoke, restore func(h *hub, l *loop)
+		revoke, restore func(h *fakeHub, l *loop)
 		want            []string
 	}{
 		"a binding is being deleted": {
-			func(_ *hub, l *loop) { l.world.SetBinding(bindingOf("lake", true)) },
-			func(_ *hub, l *loop) { l.world.SetBinding(bindingOf("lake", false)) },
+			func(_ *fakeHub, l *loop) { l.world.SetBinding(bindingOf("lake", true)) },
+			func(_ *fakeHub, l *loop) { l.world.SetBinding(bindingOf("lake", false)) },
 			[]string{"c00", "c01"},
 		},
 		"a binding is deleted": {
-			func(_ *hub, l *loop) { l.world.DeleteBinding(bindingOf("lake", false)) },
-			func(_ *hub, l *loop) { l.world.SetBinding(bindingOf("lake", false)) },
+			func(_ *fakeHub, l *loop) { l.world.DeleteBinding(bindingOf("lake", false)) },
+			func(_ *fakeHub, l *loop) { l.world.SetBinding(bindingOf("lake", false)) },
 			[]string{"c00", "c01"},
 		},
 		"a set is deleted": {
-			func(_ *hub, l *loop) { l.world.DeleteSet(enginetest.Set("lake").Obj()) },
-			func(_ *hub, l *loop) { l.world.SetSet(nil, enginetest.Set("lake").Obj()) },
+			func(_ *fakeHub, l *loop) { l.world.DeleteSet(enginetest.Set("lake").Obj()) },
+			func(_ *fakeHub, l *loop) { l.world.SetSet(nil, enginetest.Set("lake").Obj()) },
 			[]string{"c00", "c01"},
 		},
 		"a cluster changes its set": {
-			func(h *hub, _ *loop) { h.putCluster(enginetest.Cluster("c00").In("other").Obj()) },
-			func(h *hub, _ *loop) { h.putCluster(enginetest.Cluster("c00").In("sea").Obj()) },
+			func(h *fakeHub, _ *loop) { h.putCluster(enginetest.Cluster("c00").In("other").Obj()) },
+			func(h *fakeHub, _ *loop) { h.putCluster(enginetest.Cluster("c00").In("sea").Obj()) },
 			[]string{"c01", "l00"},
 		},
 		"a cluster is gone": {
-			func(h *hub, _ *loop) { h.dropCluster("c00") },
-			func(h *hub, _ *loop) { h.putCluster(enginetest.Cluster("c00").In("sea").Obj()) },
+			func(h *fakeHub, _ *loop) { h.deleteCluster("c00") },
+			func(h *fakeHub, _ *loop) { h.putCluster(enginetest.Cluster("c00").In("sea").Obj()) },
 			[]string{"c01", "l00"},
 		},
 		"a cluster is tainted, and another joins": {
-			func(h *hub, _ *loop) {
+			func(h *fakeHub, _ *loop) {
 				h.putCluster(enginetest.Cluster("c00").In("sea").Taint("down", "NoSelect", enginetest.Epoch).Obj())
 				h.putCluster(enginetest.Cluster("c99").In("sea").Obj())
 			},
-			func(*hub, *loop) {},
+			func(*fakeHub, *loop) {},
 			[]string{"c00", "c01", "l00"},
 		},
 	}
-	for state, leave := range leaving() {
+	for state, leave := range endings() {
 		for what, tc := range revocations {
 			t.Run(state+", "+what, func(t *testing.T) {
-				h := simple(t, 2)
+				h := newSimpleHub(t, 2)
 				h.stored.Add(enginetest.Set("lake").Obj()).Bind("ns", "lake")
 				h.putCluster(enginetest.Cluster("l00").In("lake").Obj())
 				p := enginetest.Placement("ns", "p").Obj()
 				h.putPlacement(p)
 				l := startLoop(t, h)
-				l.rest()
+				l.drain()
 				leave(h, h.stored.Placements[keyOf(p)].DeepCopy())
-				l.rest()
+				l.drain()
 				if got := h.clusters(keyOf(p)); !slices.Equal(got, []string{"c00", "c01", "l00"}) {
 					t.Fatalf("slices have %v before anything is revoked", got)
 				}
 				tc.revoke(h, l)
-				l.rest()
+				l.drain()
 				if diff := cmp.Diff(tc.want, h.clusters(keyOf(p))); diff != "" {
 					t.Errorf("once it is revoked (-want +got):\n%s", diff)
 				}
 				tc.restore(h, l)
-				l.rest()
+				l.drain()
 				if diff := cmp.Diff(tc.want, h.clusters(keyOf(p))); diff != "" {
 					t.Errorf("once it is allowed again (-want +got):\n%s", diff)
 				}
@@ -121,18 +121,18 @@ func TestRevocationReachesPlacementsThatBerthDoesNotDecide(t *testing.T) {
 	}
 }
 
-// TestRevocationFindsWhatHappenedWhileTheManagerWasDown starts a manager after everything has happened.
-func TestRevocationFindsWhatHappenedWhileTheManagerWasDown(t *testing.T) {
-	for state, leave := range leaving() {
+// TestRevocationAfterDowntime starts a manager after everything has happened.
+func TestRevocationAfterDowntime(t *testing.T) {
+	for state, leave := range endings() {
 		t.Run(state, func(t *testing.T) {
-			h := simple(t, 2)
+			h := newSimpleHub(t, 2)
 			p := enginetest.Placement("ns", "p").Obj()
 			h.putPlacement(p)
-			startLoop(t, h).rest()
+			startLoop(t, h).drain()
 			leave(h, h.stored.Placements[keyOf(p)].DeepCopy())
 			h.putCluster(enginetest.Cluster("c00").In("other").Obj())
 			l := startLoop(t, h)
-			l.rest()
+			l.drain()
 			if got := h.clusters(keyOf(p)); !slices.Equal(got, []string{"c01"}) {
 				t.Errorf("slices have %v, want c01", got)
 			}
@@ -142,43 +142,43 @@ func TestRevocationFindsWhatHappenedWhileTheManagerWasDown(t *testing.T) {
 
 // TestSlicesOfOtherSchedulersStayUntouched has a slice without Berth's annotation beside one of Berth's.
 func TestSlicesOfOtherSchedulersStayUntouched(t *testing.T) {
-	h := simple(t, 1)
+	h := newSimpleHub(t, 1)
 	p := enginetest.Placement("ns", "p").Obj()
 	h.putPlacement(p)
 	l := startLoop(t, h)
-	l.rest()
-	leaving()["disabled"](h, h.stored.Placements[keyOf(p)].DeepCopy())
+	l.drain()
+	endings()["disabled"](h, h.stored.Placements[keyOf(p)].DeepCopy())
 	h.putSlice(enginetest.Slice("ns", "p", 7, "elsewhere").Obj())
-	h.dropCluster("c00")
-	l.rest()
+	h.deleteCluster("c00")
+	l.drain()
 	if got := h.clusters(keyOf(p)); !slices.Equal(got, []string{"elsewhere"}) {
 		t.Errorf("slices have %v, want that of the other scheduler as it was", got)
 	}
 }
 
-// TestOrphanedSlicesAreReportedAndGoOnceTheyAreEmpty follows slices that a deletion left behind.
-func TestOrphanedSlicesAreReportedAndGoOnceTheyAreEmpty(t *testing.T) {
-	h := simple(t, 2)
+// TestOrphanedSlicesAreReportedAndDeletedOnceEmpty follows slices that a deletion left behind.
+func TestOrphanedSlicesAreReportedAndDeletedOnceEmpty(t *testing.T) {
+	h := newSimpleHub(t, 2)
 	p := enginetest.Placement("ns", "p").Obj()
 	h.putPlacement(p)
 	l := startLoop(t, h)
 	registry := prometheus.NewRegistry()
 	l.metrics = telemetry.NewMetrics(registry)
-	l.rest()
+	l.drain()
 	l.events = nil
-	leaving()["orphaned"](h, h.stored.Placements[keyOf(p)])
-	l.rest()
+	endings()["orphaned"](h, h.stored.Placements[keyOf(p)])
+	l.drain()
 	h.putCluster(enginetest.Cluster("c00").In("other").Obj())
-	l.rest()
-	if got := measured(t, registry, "orphaned_slices")["orphaned_slices"]; got != 1 {
+	l.drain()
+	if got := nonzeroMetrics(t, registry, "orphaned_slices")["orphaned_slices"]; got != 1 {
 		t.Errorf("%v slices are counted as orphaned, want 1", got)
 	}
 	h.putCluster(enginetest.Cluster("c01").In("other").Obj())
-	l.rest()
+	l.drain()
 	if len(h.stored.Slices) > 0 {
 		t.Errorf("slices %v are left, want none", slices.Collect(slices.Values(h.sliceList())))
 	}
-	if got := measured(t, registry, "orphaned_slices")["orphaned_slices"]; got != 0 {
+	if got := nonzeroMetrics(t, registry, "orphaned_slices")["orphaned_slices"]; got != 0 {
 		t.Errorf("%v slices are counted as orphaned, want none", got)
 	}
 	want := []string{
@@ -194,25 +194,25 @@ func TestOrphanedSlicesAreReportedAndGoOnceTheyAreEmpty(t *testing.T) {
 	}
 }
 
-// TestSlicesOfADeletedPlacementGoAtOnce: the manager does not leave them to the garbage collector, which deletes them one after
+// TestSlicesOfADeletedPlacementAreDeletedAtOnce: the manager does not leave them to the garbage collector, which deletes them one after
 // the other. A placement of the same name that comes at once finds them gone.
-func TestSlicesOfADeletedPlacementGoAtOnce(t *testing.T) {
-	h := simple(t, 3)
+func TestSlicesOfADeletedPlacementAreDeletedAtOnce(t *testing.T) {
+	h := newSimpleHub(t, 3)
 	p := enginetest.Placement("ns", "p").PerGroup("1").Obj()
 	h.putPlacement(p)
 	l := startLoop(t, h)
-	l.rest()
-	h.dropPlacement(h.stored.Placements[keyOf(p)])
-	l.rest()
+	l.drain()
+	h.deletePlacement(h.stored.Placements[keyOf(p)])
+	l.drain()
 	if len(h.stored.Slices) > 0 {
 		t.Errorf("%d slices are left of a placement that is gone", len(h.stored.Slices))
 	}
 	h.putPlacement(enginetest.Placement("ns", "p").PerGroup("1").Obj())
-	l.rest()
+	l.drain()
 	before := slices.Clone(h.sliceList())
-	h.dropPlacement(h.stored.Placements[keyOf(p)])
+	h.deletePlacement(h.stored.Placements[keyOf(p)])
 	h.putPlacement(enginetest.Placement("ns", "p").PerGroup("1").Obj())
-	l.rest()
+	l.drain()
 	if got := h.clusters(keyOf(p)); !slices.Equal(got, []string{"c00", "c01", "c02"}) {
 		t.Errorf("the successor has %v", got)
 	}
@@ -221,7 +221,7 @@ func TestSlicesOfADeletedPlacementGoAtOnce(t *testing.T) {
 			t.Errorf("%s is still that of the first placement", slice.Name)
 		}
 	}
-	if err := l.unsettled(); err != nil {
+	if err := l.pendingWrites(); err != nil {
 		t.Error(err)
 	}
 	if _, left := h.stored.Slices[fleet.Key{Namespace: "ns", Name: "p-decision-4"}]; left {

@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	syncPoll   = 20 * time.Millisecond
-	auditEvery = 30 * time.Second
-	// taintedLimit is how long the first decision waits for the taints of clusters that never joined.
-	taintedLimit = 30 * time.Second
+	syncPoll      = 20 * time.Millisecond
+	auditInterval = 30 * time.Second
+	// taintTimeout is how long the first decision waits for the taints of clusters that never joined.
+	taintTimeout = 30 * time.Second
 )
 
 // source feeds the work queue with the placements that the world wakes. It is a controller-runtime source that is
@@ -34,8 +34,8 @@ type source struct {
 	cache  cache.Cache
 	clock  clock.WithTicker
 	record *record.Record
-	world  *live.World
-	scores *gathering
+	world  *live.State
+	scores *scoreDebouncer
 	queue  workqueue.TypedRateLimitingInterface[reconcile.Request]
 	synced func() bool
 	// tainted is closed once clusters that never joined are tainted; nil: nothing is waited for.
@@ -46,10 +46,10 @@ type source struct {
 
 func newSource(cache cache.Cache, options Options) *source {
 	s := &source{cache: cache, clock: options.Clock, record: options.Record, tainted: options.Tainted, hub: options.Hub}
-	s.scores = newGathering(options.Clock, s.enqueue)
-	s.world = live.New(options.Env, s.wake, s.scored)
+	s.scores = newScoreDebouncer(options.Clock, s.enqueue)
+	s.world = live.New(options.Env, s.wake, s.enqueueDebounced)
 	if options.BuiltIn {
-		s.world.KeepBuiltIn()
+		s.world.AssumeBuiltInSets()
 	}
 	return s
 }
@@ -72,34 +72,34 @@ func (s *source) WaitForSync(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("waiting for the fleet to be read: %w", err)
 	}
-	if err := s.awaitTaints(ctx); err != nil {
+	if err := s.waitForTaints(ctx); err != nil {
 		return err
 	}
 	s.world.Ready()
-	s.record.Lead(s.world)
+	s.record.SetLeader(s.world)
 	return nil
 }
 
-// awaitTaints blocks until clusters that never joined are tainted, so that the first decisions do not select them. It gives up
+// waitForTaints blocks until clusters that never joined are tainted, so that the first decisions do not select them. It gives up
 // after a while: a cluster that cannot be tainted must not hold up every placement.
-func (s *source) awaitTaints(ctx context.Context) error {
+func (s *source) waitForTaints(ctx context.Context) error {
 	if s.tainted == nil {
 		return nil
 	}
 	select {
 	case <-s.tainted:
-		return s.heardAll(ctx)
+		return s.waitForHandlers(ctx)
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for clusters to be tainted: %w", ctx.Err())
-	case <-s.clock.After(taintedLimit):
-		log.FromContext(ctx).Info("WARNING: not every cluster that never joined is tainted, and placements are decided all the same", "waited", taintedLimit)
+	case <-s.clock.After(taintTimeout):
+		log.FromContext(ctx).Info("WARNING: not every cluster that never joined is tainted, and placements are decided all the same", "waited", taintTimeout)
 		return nil
 	}
 }
 
-// heardAll blocks until the world has heard of each cluster what any handler has. The informer calls its handlers in turn,
+// waitForHandlers blocks until the world has heard of each cluster what any handler has. The informer calls its handlers in turn,
 // and adds another one only between two events.
-func (s *source) heardAll(ctx context.Context) error {
+func (s *source) waitForHandlers(ctx context.Context) error {
 	informer, err := s.cache.GetInformer(ctx, &clusterv1.ManagedCluster{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("watching clusters: %w", err)
@@ -116,13 +116,13 @@ func (s *source) heardAll(ctx context.Context) error {
 
 // wake has a placement decided at once.
 func (s *source) wake(key fleet.Key, cause explain.Cause) {
-	s.record.Woken(key, cause)
+	s.record.AddCause(key, cause)
 	s.enqueue(key)
 }
 
-// scored has a placement decided once scores are gathered.
-func (s *source) scored(key fleet.Key, cause explain.Cause) {
-	s.record.Woken(key, cause)
+// enqueueDebounced has a placement decided once scores are gathered.
+func (s *source) enqueueDebounced(key fleet.Key, cause explain.Cause) {
+	s.record.AddCause(key, cause)
 	s.scores.add(key)
 }
 
@@ -132,7 +132,7 @@ func (s *source) enqueue(key fleet.Key) {
 
 // audit audits the world now and then, and wakes every placement once the hub has other definitions.
 func (s *source) audit(ctx context.Context) {
-	ticker := s.clock.NewTicker(auditEvery)
+	ticker := s.clock.NewTicker(auditInterval)
 	defer ticker.Stop()
 	var changed <-chan struct{} // nil: nothing is ever received
 	if s.hub != nil {
@@ -143,7 +143,7 @@ func (s *source) audit(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-changed:
-			s.world.Refresh(refreshed)
+			s.world.Refresh(causeDefinitionsChanged)
 		case <-ticker.C():
 			s.world.Audit()
 		}

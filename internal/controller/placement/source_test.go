@@ -27,7 +27,7 @@ func TestTheFirstDecisionWaitsForTaints(t *testing.T) {
 		err         error
 	}{
 		"the clusters are tainted soon":  {after: time.Second, want: time.Second},
-		"a cluster cannot be tainted":    {after: time.Hour, want: taintedLimit},
+		"a cluster cannot be tainted":    {after: time.Hour, want: taintTimeout},
 		"the health controller does not": {none: true},
 		"the manager ends":               {after: time.Hour, canceled: true, err: context.Canceled},
 	} {
@@ -46,7 +46,7 @@ func TestTheFirstDecisionWaitsForTaints(t *testing.T) {
 					s.tainted = tainted
 				}
 				began := time.Now()
-				if err := s.awaitTaints(ctx); !errors.Is(err, test.err) {
+				if err := s.waitForTaints(ctx); !errors.Is(err, test.err) {
 					t.Errorf("error %v, want %v", err, test.err)
 				}
 				if got := time.Since(began); got != test.want {

@@ -42,8 +42,8 @@ const (
 	// checks each name. After a write the next one waits this long for each cluster in the role, so that the cost of n
 	// moves in a row grows with n, not with its square. A single move is written at once.
 	pausePerCluster = time.Millisecond
-	// lookAgain is how long a role goes without clusters before the guard is looked for again.
-	lookAgain = time.Minute
+	// guardRetry is how long a role goes without clusters before the guard is looked for again.
+	guardRetry = time.Minute
 )
 
 // The manager must hold what the roles grant. The API server refuses to let it grant more.
@@ -63,15 +63,15 @@ type Options struct {
 
 // Add adds the controller to a manager.
 func Add(ctx context.Context, mgr manager.Manager, options Options) error {
-	r := &reconciler{client: mgr.GetClient(), guarded: options.Guarded, clock: options.Clock, next: map[string]time.Time{}}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &clusterv1.ManagedCluster{}, memberIndex, indexMember); err != nil {
+	r := &reconciler{client: mgr.GetClient(), guarded: options.Guarded, clock: options.Clock, nextWrite: map[string]time.Time{}}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &clusterv1.ManagedCluster{}, clustersBySet, setLabel); err != nil {
 		return fmt.Errorf("indexing clusters by set: %w", err)
 	}
 	err := builder.ControllerManagedBy(mgr).
 		Named(Name).
 		For(&clusterv1beta2.ManagedClusterSet{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(ofRole)).
-		Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), builder.WithPredicates(moves())).
+		Watches(&rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(setOfRole)).
+		Watches(&clusterv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(setsOfCluster), builder.WithPredicates(setLabelChanged())).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("adding the set role controller: %w", err)
@@ -79,8 +79,8 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	return nil
 }
 
-// ofRole returns the set that a role belongs to, if any.
-func ofRole(_ context.Context, role client.Object) []reconcile.Request {
+// setOfRole returns the set that a role belongs to, if any.
+func setOfRole(_ context.Context, role client.Object) []reconcile.Request {
 	owner := metav1.GetControllerOf(role)
 	if owner == nil || owner.Kind != "ManagedClusterSet" {
 		return nil
@@ -93,21 +93,21 @@ type reconciler struct {
 	client  client.Client
 	guarded func(context.Context) (bool, error)
 	clock   clock.PassiveClock
-	// next is when the roles of a set may be written again, by set. Only the one worker reads and writes it.
-	next map[string]time.Time
+	// nextWrite is when the roles of a set may be written again, by set. Only the one worker reads and writes it.
+	nextWrite map[string]time.Time
 }
 
 // Reconcile makes the roles of a set what they must be. A role that cannot be written keeps no other from it.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	set := &clusterv1beta2.ManagedClusterSet{}
 	if err := r.client.Get(ctx, request.NamespacedName, set); err != nil {
-		delete(r.next, request.Name)
+		delete(r.nextWrite, request.Name)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !set.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
 	}
-	if wait := r.next[set.Name].Sub(r.clock.Now()); wait > 0 {
+	if wait := r.nextWrite[set.Name].Sub(r.clock.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	clusters, guarded, err := r.clusters(ctx, set)
@@ -116,16 +116,16 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if err != nil && level == Admin {
 			continue // it stays as it is while its clusters cannot be told
 		}
-		faults = append(faults, r.keep(ctx, wanted(level, set, clusters), len(clusters)))
+		faults = append(faults, r.ensureRole(ctx, desiredRole(level, set, clusters), len(clusters)))
 	}
 	if err := errors.Join(faults...); err != nil || guarded {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: lookAgain}, nil
+	return reconcile.Result{RequeueAfter: guardRetry}, nil
 }
 
-// keep makes a role, or puts back what was changed in it.
-func (r *reconciler) keep(ctx context.Context, want *rbacv1.ClusterRole, clusters int) error {
+// ensureRole makes a role, or puts back what was changed in it.
+func (r *reconciler) ensureRole(ctx context.Context, want *rbacv1.ClusterRole, clusters int) error {
 	role := &rbacv1.ClusterRole{}
 	err := r.client.Get(ctx, client.ObjectKeyFromObject(want), role)
 	if apierrors.IsNotFound(err) {
@@ -144,7 +144,7 @@ func (r *reconciler) keep(ctx context.Context, want *rbacv1.ClusterRole, cluster
 	}
 	written, err := r.restore(ctx, role, want)
 	if written {
-		r.next[owner.Name] = r.clock.Now().Add(time.Duration(clusters) * pausePerCluster)
+		r.nextWrite[owner.Name] = r.clock.Now().Add(time.Duration(clusters) * pausePerCluster)
 	}
 	return err
 }
@@ -168,7 +168,7 @@ func (r *reconciler) restore(ctx context.Context, role, want *rbacv1.ClusterRole
 		return false, nil
 	}
 	patch := client.MergeFromWithOptions(role, client.MergeFromWithOptimisticLock{})
-	if err := r.client.Patch(ctx, next, patch); err != nil && !apply.Superseded(err) { // the event of the other write wakes the set
+	if err := r.client.Patch(ctx, next, patch); err != nil && !apply.IsConflict(err) { // the event of the other write wakes the set
 		return true, fmt.Errorf("restoring ClusterRole %s: %w", role.Name, err)
 	}
 	return true, nil

@@ -16,29 +16,29 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
 
-// memberIndex finds clusters by the value of their clusterset label.
-const memberIndex = "setrole.clusterset"
+// clustersBySet finds clusters by the value of their clusterset label.
+const clustersBySet = "setrole.clusterset"
 
-func indexMember(object client.Object) []string {
+func setLabel(object client.Object) []string {
 	if set := object.GetLabels()[clusterv1beta2.ClusterSetLabel]; set != "" {
 		return []string{set}
 	}
 	return nil
 }
 
-// ofCluster returns the set that a cluster is in, if any. An update is mapped for the cluster before it too.
-func ofCluster(_ context.Context, cluster client.Object) []reconcile.Request {
+// setsOfCluster returns the set that a cluster is in, if any. An update is mapped for the cluster before it too.
+func setsOfCluster(_ context.Context, cluster client.Object) []reconcile.Request {
 	var out []reconcile.Request
-	for _, set := range indexMember(cluster) {
+	for _, set := range setLabel(cluster) {
 		out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Name: set}})
 	}
 	return out
 }
 
-// moves passes the events after which another set may have a cluster: heartbeats and status are none.
-func moves() predicate.Predicate {
+// setLabelChanged passes the events after which another set may have a cluster: heartbeats and status are none.
+func setLabelChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return !slices.Equal(indexMember(e.ObjectOld), indexMember(e.ObjectNew))
+		return !slices.Equal(setLabel(e.ObjectOld), setLabel(e.ObjectNew))
 	}}
 }
 
@@ -52,7 +52,7 @@ func (r *reconciler) clusters(ctx context.Context, set *clusterv1beta2.ManagedCl
 		return nil, guarded, err
 	}
 	list := &clusterv1.ManagedClusterList{}
-	if err := r.client.List(ctx, list, client.MatchingFields{memberIndex: set.Name}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.client.List(ctx, list, client.MatchingFields{clustersBySet: set.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, true, fmt.Errorf("listing the clusters of set %s: %w", set.Name, err)
 	}
 	for i := range list.Items {

@@ -27,8 +27,8 @@ func cluster(name, set string) *clusterv1.ManagedCluster {
 	return &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1beta2.ClusterSetLabel: set}}}
 }
 
-// named returns the clusters that the admin role of dev names, by rule.
-func (r *reconciler) named(t *testing.T) [][]string {
+// namedClusters returns the clusters that the admin role of dev names, by rule.
+func (r *reconciler) namedClusters(t *testing.T) [][]string {
 	t.Helper()
 	out := [][]string{}
 	for _, rule := range r.roles(t)[adminOfDev].Rules {
@@ -39,7 +39,7 @@ func (r *reconciler) named(t *testing.T) [][]string {
 	return out
 }
 
-func dev(selector clusterv1beta2.ManagedClusterSelector) *clusterv1beta2.ManagedClusterSet {
+func devSet(selector clusterv1beta2.ManagedClusterSelector) *clusterv1beta2.ManagedClusterSet {
 	out := set("dev", "1")
 	out.Spec.ClusterSelector = selector
 	return out
@@ -65,11 +65,11 @@ func TestAdminsOfAnExclusiveSetHoldItsClusters(t *testing.T) {
 		"by labels that are not unique": {clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{}}, [][]string{}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			r := hub(t, interceptor.Funcs{}, dev(test.selector), cluster("c2", "dev"), cluster("c1", "dev"), cluster("p1", "prod"), cluster("none", ""))
+			r := newReconciler(t, interceptor.Funcs{}, devSet(test.selector), cluster("c2", "dev"), cluster("c1", "dev"), cluster("p1", "prod"), cluster("none", ""))
 			if err := r.run(t, "dev"); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, r.named(t)); diff != "" {
+			if diff := cmp.Diff(test.want, r.namedClusters(t)); diff != "" {
 				t.Errorf("clusters (-want +got):\n%s", diff)
 			}
 		})
@@ -92,7 +92,7 @@ func TestAdminsMayNotListClusters(t *testing.T) {
 
 // TestClustersAreNamedOnlyUnderGuard: without the policy that limits set admins, the role grants what it did before.
 func TestClustersAreNamedOnlyUnderGuard(t *testing.T) {
-	r := hub(t, interceptor.Funcs{}, set("dev", "1"), cluster("c1", "dev"))
+	r := newReconciler(t, interceptor.Funcs{}, set("dev", "1"), cluster("c1", "dev"))
 	guarded := true
 	r.guarded = func(context.Context) (bool, error) { return guarded, nil }
 	for _, guarded = range []bool{false, true, false} {
@@ -103,9 +103,9 @@ func TestClustersAreNamedOnlyUnderGuard(t *testing.T) {
 		}
 		want, again := [][]string{{"c1"}}, time.Duration(0)
 		if !guarded {
-			want, again = [][]string{}, lookAgain
+			want, again = [][]string{}, guardRetry
 		}
-		if diff := cmp.Diff(want, r.named(t)); diff != "" || result.RequeueAfter != again {
+		if diff := cmp.Diff(want, r.namedClusters(t)); diff != "" || result.RequeueAfter != again {
 			t.Errorf("guarded %t: again after %v, clusters (-want +got):\n%s", guarded, result.RequeueAfter, diff)
 		}
 	}
@@ -113,7 +113,7 @@ func TestClustersAreNamedOnlyUnderGuard(t *testing.T) {
 	if err := r.run(t, "dev"); err == nil {
 		t.Error("a guard that cannot be read is taken for one that is there")
 	}
-	fresh := hub(t, interceptor.Funcs{}, set("dev", "1"), cluster("c1", "dev"))
+	fresh := newReconciler(t, interceptor.Funcs{}, set("dev", "1"), cluster("c1", "dev"))
 	fresh.guarded = r.guarded
 	if err := fresh.run(t, "dev"); err == nil || len(fresh.roles(t)) != 2 {
 		t.Errorf("%d roles and %v, want those that name no cluster, and the failure", len(fresh.roles(t)), err)
@@ -125,11 +125,11 @@ func TestNamesAreChunkedAndBounded(t *testing.T) {
 	for i := range 12_001 {
 		objects = append(objects, cluster(fmt.Sprintf("c%05d", i), "dev"))
 	}
-	r := hub(t, interceptor.Funcs{}, append(objects, set("dev", "1"))...)
+	r := newReconciler(t, interceptor.Funcs{}, append(objects, set("dev", "1"))...)
 	if err := r.run(t, "dev"); err != nil {
 		t.Fatal(err)
 	}
-	named := r.named(t)
+	named := r.namedClusters(t)
 	if len(named) != 10 {
 		t.Fatalf("%d rules name clusters, want 10", len(named))
 	}
@@ -140,12 +140,12 @@ func TestNamesAreChunkedAndBounded(t *testing.T) {
 	}
 }
 
-// TestAMoveIsWrittenAtOnceAndABurstIsNotQuadratic moves 2,000 clusters into a set, one after the other a millisecond apart: the
+// TestMovesAreThrottled moves 2,000 clusters into a set, one after the other a millisecond apart: the
 // names that are written altogether grow with the clusters, not with their square, and nothing is forgotten.
-func TestAMoveIsWrittenAtOnceAndABurstIsNotQuadratic(t *testing.T) {
+func TestMovesAreThrottled(t *testing.T) {
 	const clusters = 2_000
 	written := 0
-	r := hub(t, interceptor.Funcs{
+	r := newReconciler(t, interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
 			for _, rule := range object.(*rbacv1.ClusterRole).Rules {
 				written += len(rule.ResourceNames)
@@ -172,7 +172,7 @@ func TestAMoveIsWrittenAtOnceAndABurstIsNotQuadratic(t *testing.T) {
 		if !clock.Now().Before(due) {
 			reconcileNow()
 		}
-		if i == 0 && len(r.named(t)) == 0 {
+		if i == 0 && len(r.namedClusters(t)) == 0 {
 			t.Error("the first cluster is not named at once")
 		}
 		clock.SetTime(clock.Now().Add(time.Millisecond))
@@ -181,7 +181,7 @@ func TestAMoveIsWrittenAtOnceAndABurstIsNotQuadratic(t *testing.T) {
 		clock.SetTime(clock.Now().Add(clusters * pausePerCluster))
 		reconcileNow()
 	}
-	if got := slices.Concat(r.named(t)...); len(got) != clusters {
+	if got := slices.Concat(r.namedClusters(t)...); len(got) != clusters {
 		t.Errorf("%d clusters are named in the end, want %d", len(got), clusters)
 	}
 	if written > 10*clusters {
@@ -189,8 +189,8 @@ func TestAMoveIsWrittenAtOnceAndABurstIsNotQuadratic(t *testing.T) {
 	}
 }
 
-// TestOnlyMovesWakeASet: heartbeats and other labels do not.
-func TestOnlyMovesWakeASet(t *testing.T) {
+// TestOnlyLabelChangesEnqueueASet: heartbeats and other labels do not.
+func TestOnlyLabelChangesEnqueueASet(t *testing.T) {
 	labelled := cluster("c1", "dev")
 	labelled.Labels["a"] = "b"
 	for sentence, test := range map[string]struct {
@@ -203,12 +203,12 @@ func TestOnlyMovesWakeASet(t *testing.T) {
 		"a heartbeat":   {cluster("c1", "dev"), cluster("c1", "dev"), false},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			if got := moves().Update(event.UpdateEvent{ObjectOld: test.old, ObjectNew: test.after}); got != test.want {
+			if got := setLabelChanged().Update(event.UpdateEvent{ObjectOld: test.old, ObjectNew: test.after}); got != test.want {
 				t.Errorf("woken: %t, want %t", got, test.want)
 			}
 		})
 	}
-	if got := ofCluster(t.Context(), cluster("c1", "dev")); len(got) != 1 || got[0].Name != "dev" {
+	if got := setsOfCluster(t.Context(), cluster("c1", "dev")); len(got) != 1 || got[0].Name != "dev" {
 		t.Errorf("a cluster wakes %v, want its set", got)
 	}
 }

@@ -99,8 +99,8 @@ func exclusive(set *clusterv1beta2.ManagedClusterSet) bool {
 	return ok && label.Key == clusterv1beta2.ClusterSetLabel && label.Value == set.Name
 }
 
-// wanted returns the role of a set. The set owns it, so that it goes with the set.
-func wanted(level Level, set *clusterv1beta2.ManagedClusterSet, clusters []string) *rbacv1.ClusterRole {
+// desiredRole returns the role of a set. The set owns it, so that it goes with the set.
+func desiredRole(level Level, set *clusterv1beta2.ManagedClusterSet, clusters []string) *rbacv1.ClusterRole {
 	owner := metav1.NewControllerRef(set, clusterv1beta2.GroupVersion.WithKind("ManagedClusterSet"))
 	owner.BlockOwnerDeletion = nil // some hubs ask a permission for it, and nothing needs it
 	role := &rbacv1.ClusterRole{

@@ -31,7 +31,7 @@ func set(name string, uid types.UID) *clusterv1beta2.ManagedClusterSet {
 	return &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid}}
 }
 
-func hub(t *testing.T, intercept interceptor.Funcs, objects ...client.Object) *reconciler {
+func newReconciler(t *testing.T, intercept interceptor.Funcs, objects ...client.Object) *reconciler {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(rbacv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), clusterv1beta2.AddToScheme(scheme)); err != nil {
@@ -39,9 +39,9 @@ func hub(t *testing.T, intercept interceptor.Funcs, objects ...client.Object) *r
 	}
 	return &reconciler{
 		client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(intercept).
-			WithIndex(&clusterv1.ManagedCluster{}, memberIndex, indexMember).Build(),
+			WithIndex(&clusterv1.ManagedCluster{}, clustersBySet, setLabel).Build(),
 		guarded: func(context.Context) (bool, error) { return true, nil },
-		clock:   clocktesting.NewFakePassiveClock(start), next: map[string]time.Time{},
+		clock:   clocktesting.NewFakePassiveClock(start), nextWrite: map[string]time.Time{},
 	}
 }
 
@@ -133,7 +133,7 @@ func TestRoles(t *testing.T) {
 		"no set, no roles":                     {nil, map[string]rbacv1.ClusterRole{}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			r := hub(t, interceptor.Funcs{}, test.objects...)
+			r := newReconciler(t, interceptor.Funcs{}, test.objects...)
 			for range 2 { // the second time changes nothing
 				if err := r.run(t, "dev"); err != nil {
 					t.Fatal(err)
@@ -146,9 +146,9 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestNoRoleReachesTooFar: whatever a set is like, its roles say no word about changing a set or writing a decision, and
+// TestRolesGrantNoMoreThanTheirLevel: whatever a set is like, its roles say no word about changing a set or writing a decision, and
 // none about another set.
-func TestNoRoleReachesTooFar(t *testing.T) {
+func TestRolesGrantNoMoreThanTheirLevel(t *testing.T) {
 	thief := set("thief", "1")
 	thief.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{
 		SelectorType:   clusterv1beta2.ExclusiveLabel,
@@ -158,7 +158,7 @@ func TestNoRoleReachesTooFar(t *testing.T) {
 		"managedclustersets": "get", "managedclustersets/bind": "create", "managedclustersets/join": "create", "managedclusters/label": "create",
 	}
 	for _, level := range levels() {
-		for _, rule := range wanted(level, thief, nil).Rules {
+		for _, rule := range desiredRole(level, thief, nil).Rules {
 			if len(rule.Verbs) != 1 || len(rule.Resources) != 1 || allowed[rule.Resources[0]] != rule.Verbs[0] {
 				t.Errorf("%s may %v on %v", level, rule.Verbs, rule.Resources)
 			}
@@ -188,7 +188,7 @@ func TestRoleName(t *testing.T) {
 }
 
 func TestALongNameIsNoLabel(t *testing.T) {
-	role := wanted(Admin, set(strings.Repeat("a", 64), "1"), nil)
+	role := desiredRole(Admin, set(strings.Repeat("a", 64), "1"), nil)
 	if diff := cmp.Diff(map[string]string{LevelLabel: "admin"}, role.Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
@@ -201,7 +201,7 @@ func TestFailures(t *testing.T) {
 		}
 		return c.Create(ctx, o, opts...)
 	}
-	r := hub(t, interceptor.Funcs{Create: create}, set("dev", "1"))
+	r := newReconciler(t, interceptor.Funcs{Create: create}, set("dev", "1"))
 	if err := r.run(t, "dev"); !errors.Is(err, errBoom) {
 		t.Errorf("error %v, want %v", err, errBoom)
 	}
@@ -210,13 +210,13 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestWhoIsWoken(t *testing.T) {
-	role := wanted(Admin, set("dev", "1"), nil)
+func TestSetsEnqueued(t *testing.T) {
+	role := desiredRole(Admin, set("dev", "1"), nil)
 	want := []reconcile.Request{{NamespacedName: types.NamespacedName{Name: "dev"}}}
-	if diff := cmp.Diff(want, ofRole(t.Context(), role)); diff != "" {
+	if diff := cmp.Diff(want, setOfRole(t.Context(), role)); diff != "" {
 		t.Errorf("a set's role wakes (-want +got):\n%s", diff)
 	}
-	if got := ofRole(t.Context(), &rbacv1.ClusterRole{}); got != nil {
+	if got := setOfRole(t.Context(), &rbacv1.ClusterRole{}); got != nil {
 		t.Errorf("another role wakes %v", got)
 	}
 }

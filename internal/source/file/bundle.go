@@ -82,8 +82,8 @@ func CompareSlices(a, b *clusterv1beta1.PlacementDecision) int {
 	return cmp.Or(cmp.Compare(first, second), cmp.Compare(a.Name, b.Name))
 }
 
-// arrange sorts what has an order and gives each slice to its owner, once everything is read.
-func (b *Bundle) arrange() {
+// sortAndAssign sorts what has an order and gives each slice to its owner, once everything is read.
+func (b *Bundle) sortAndAssign() {
 	slices.SortFunc(b.Placements, func(x, y *clusterv1beta1.Placement) int { return KeyOf(x).Compare(KeyOf(y)) })
 	given := make(map[fleet.Key]struct{}, len(b.Placements))
 	for _, placement := range b.Placements {

@@ -52,7 +52,7 @@ func readDefinitions() (definitions, error) {
 			return nil, fmt.Errorf("parsing the API definition %s: %w", name, err)
 		}
 		for _, version := range crd.Spec.Versions {
-			made, err := define(version)
+			made, err := compileVersion(version)
 			if err != nil {
 				return nil, fmt.Errorf("compiling the API definition %s: %w", name, err)
 			}
@@ -63,7 +63,7 @@ func readDefinitions() (definitions, error) {
 	return out, nil
 }
 
-func define(version apiextensionsv1.CustomResourceDefinitionVersion) (*definition, error) {
+func compileVersion(version apiextensionsv1.CustomResourceDefinitionVersion) (*definition, error) {
 	var internal apiextensions.JSONSchemaProps
 	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(version.Schema.OpenAPIV3Schema, &internal, nil)
 	if err != nil {
@@ -107,16 +107,16 @@ func (d *definition) normalise(content map[string]any) (unknown []string) {
 func (d *definition) validate(ctx context.Context, content map[string]any) field.ErrorList {
 	out := validation.ValidateCustomResource(nil, content, d.schema)
 	out = append(out, listtype.ValidateListSetsAndMaps(nil, d.structural, content)...)
-	slices.SortStableFunc(out, byField)
+	slices.SortStableFunc(out, compareFields)
 	if d.rules == nil || slices.ContainsFunc(out, blocksRules) {
 		return out
 	}
 	broken, _ := d.rules.Validate(ctx, nil, d.structural, content, nil, celconfig.RuntimeCELCostBudget)
-	slices.SortStableFunc(broken, byField) // the rules of a schema run in no order
+	slices.SortStableFunc(broken, compareFields) // the rules of a schema run in no order
 	return append(out, broken...)
 }
 
-func byField(a, b *field.Error) int {
+func compareFields(a, b *field.Error) int {
 	return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Type, b.Type))
 }
 

@@ -24,9 +24,9 @@ func documents(data []byte) iter.Seq[document] {
 		for text := range bytes.Lines(data) {
 			line++
 			next := offset + len(text)
-			begins, ends := marks(text, "---"), marks(text, "...")
+			begins, ends := hasMarker(text, "---"), hasMarker(text, "...")
 			if begins || ends {
-				if found, ok := trimmed(data[from:offset], start); ok && !yield(found) {
+				if found, ok := trimDocument(data[from:offset], start); ok && !yield(found) {
 					return
 				}
 				from, start = next, line+1
@@ -36,20 +36,20 @@ func documents(data []byte) iter.Seq[document] {
 			}
 			offset = next
 		}
-		if last, ok := trimmed(data[from:], start); ok {
+		if last, ok := trimDocument(data[from:], start); ok {
 			yield(last)
 		}
 	}
 }
 
-// marks says whether a line begins with a document marker.
-func marks(line []byte, marker string) bool {
+// hasMarker says whether a line begins with a document marker.
+func hasMarker(line []byte, marker string) bool {
 	after, found := bytes.CutPrefix(line, []byte(marker))
 	return found && (len(after) == 0 || bytes.IndexByte([]byte(" \t\r\n"), after[0]) >= 0)
 }
 
-// trimmed returns the document that a text starting on a line holds. Ok is false where it says nothing.
-func trimmed(text []byte, line int) (found document, ok bool) {
+// trimDocument returns the document that a text starting on a line holds. Ok is false where it says nothing.
+func trimDocument(text []byte, line int) (found document, ok bool) {
 	offset := 0
 	for part := range bytes.Lines(text) {
 		if says := bytes.TrimSpace(part); len(says) > 0 && says[0] != '#' && part[0] != '%' {

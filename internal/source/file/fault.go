@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Place is where in the input something stands.
-type Place struct {
+// Position is where in the input something stands.
+type Position struct {
 	// File is the name as given, or found in a folder; "standard input" for "-".
 	File string
 	// Document counts from 1 over the documents of the file that say anything; 0 stands for the file as a whole.
@@ -23,7 +23,7 @@ type Place struct {
 
 // String returns the place as a reader would look it up, such as "a.yaml, document 2 (line 14), items[3]" or
 // "a.yaml, line 14".
-func (p Place) String() string {
+func (p Position) String() string {
 	var out strings.Builder
 	out.WriteString(p.File)
 	switch {
@@ -45,7 +45,7 @@ func (p Place) String() string {
 
 // Fault is one reason why the input cannot be used.
 type Fault struct {
-	Place Place
+	Position Position
 	// Object is the kind, namespace and name, as far as they are known; empty where the fault is in no object.
 	Object string
 	Err    error
@@ -53,7 +53,7 @@ type Fault struct {
 
 // String returns the place, the object and what is wrong with which field of it.
 func (f Fault) String() string {
-	parts := []string{f.Place.String()}
+	parts := []string{f.Position.String()}
 	if f.Object != "" {
 		parts = append(parts, f.Object)
 	}
@@ -62,13 +62,13 @@ func (f Fault) String() string {
 
 // describe renders an error. One about a whole object has no field to name.
 func describe(err error) string {
-	if fault, ok := errors.AsType[*field.Error](err); ok && wholeObject(fault) {
+	if fault, ok := errors.AsType[*field.Error](err); ok && isWholeObject(fault) {
 		return fault.Detail
 	}
 	return err.Error()
 }
 
-func wholeObject(fault *field.Error) bool { return fault.Field == "" || fault.Field == "<nil>" }
+func isWholeObject(fault *field.Error) bool { return fault.Field == "" || fault.Field == "<nil>" }
 
 // FaultsError is every fault of an input, in the order of the input.
 type FaultsError []Fault

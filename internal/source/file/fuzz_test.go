@@ -37,7 +37,7 @@ func FuzzLoad(f *testing.F) {
 			t.Fatalf("got %v, want faults", err)
 		}
 		for _, fault := range faults {
-			if fault.Place.File == "" || fault.Place.Document < 1 || fault.Place.Line < 1 {
+			if fault.Position.File == "" || fault.Position.Document < 1 || fault.Position.Line < 1 {
 				t.Errorf("the fault does not say where it is: %v", fault)
 			}
 		}

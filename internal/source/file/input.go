@@ -23,7 +23,7 @@ const (
 type input struct {
 	stdin     io.Reader
 	recursive bool
-	left      int64
+	remaining int64
 	limit     int64
 	stdinUsed bool
 }
@@ -51,12 +51,12 @@ func (in *input) expand(name string) ([]string, error) {
 		return nil, unreadable(err)
 	}
 	if len(found) == 0 {
-		return nil, errors.New("has no .yaml, .yml or .json file" + in.deeper())
+		return nil, errors.New("has no .yaml, .yml or .json file" + in.recursionHint())
 	}
 	return found, nil
 }
 
-func (in *input) deeper() string {
+func (in *input) recursionHint() string {
 	if in.recursive {
 		return " in it or below"
 	}
@@ -101,11 +101,11 @@ func (in *input) read(name string) ([]byte, error) {
 		defer func() { _ = file.Close() }()
 		reader = file
 	}
-	data, err := io.ReadAll(io.LimitReader(reader, in.left+1))
+	data, err := io.ReadAll(io.LimitReader(reader, in.remaining+1))
 	if err != nil {
 		return nil, unreadable(err)
 	}
-	if in.left -= int64(len(data)); in.left < 0 {
+	if in.remaining -= int64(len(data)); in.remaining < 0 {
 		return nil, fmt.Errorf("%w: at most %s are read in all; give fewer files, or leave out kinds that placements do not read",
 			errTooLarge, size(in.limit))
 	}

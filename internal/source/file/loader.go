@@ -28,8 +28,8 @@ type Loader struct {
 	Limit int64
 	// Validation is Strict when empty.
 	Validation Validation
-	// Given are objects that are taken in after the files.
-	Given []Given
+	// Parsed are objects that are taken in after the files.
+	Parsed []ParsedObject
 	// Rules are compiled anew when nil.
 	Rules *Rules
 }
@@ -45,11 +45,11 @@ func (l Loader) Load(ctx context.Context, names []string) (*Bundle, error) {
 	}
 	limit := cmp.Or(l.Limit, DefaultLimit)
 	out := &load{
-		input:     input{stdin: l.Stdin, recursive: l.Recursive, left: limit, limit: limit},
+		input:     input{stdin: l.Stdin, recursive: l.Recursive, remaining: limit, limit: limit},
 		known:     rules.known,
 		env:       rules.env,
 		namespace: cmp.Or(l.Namespace, "default"), validation: cmp.Or(l.Validation, Strict),
-		seen: map[identity]Place{},
+		seen: map[objectID]Position{},
 		bundle: &Bundle{
 			Programs: map[fleet.Key]*program.Program{}, Decisions: map[fleet.Key][]*clusterv1beta1.PlacementDecision{},
 			Faults: map[fleet.Key]field.ErrorList{}, Skipped: map[string]int{},
@@ -63,13 +63,13 @@ func (l Loader) Load(ctx context.Context, names []string) (*Bundle, error) {
 			break
 		}
 	}
-	for _, given := range l.Given {
-		out.addValue(ctx, given.Content, given.Place, schema.GroupVersionKind{})
+	for _, given := range l.Parsed {
+		out.addValue(ctx, given.Content, given.Position, schema.GroupVersionKind{})
 	}
 	if len(out.faults) > 0 {
 		return nil, out.faults
 	}
-	out.bundle.arrange()
+	out.bundle.sortAndAssign()
 	return out.bundle, nil
 }
 
@@ -82,7 +82,7 @@ type load struct {
 
 	validation Validation
 	// seen is where each object was given.
-	seen   map[identity]Place
+	seen   map[objectID]Position
 	bundle *Bundle
 	faults FaultsError
 }
@@ -91,12 +91,12 @@ type load struct {
 func (l *load) add(ctx context.Context, name string) bool {
 	files, err := l.input.expand(name)
 	if err != nil {
-		l.fail(Fault{Place: Place{File: title(name)}, Err: err})
+		l.fail(Fault{Position: Position{File: title(name)}, Err: err})
 	}
 	for _, file := range files {
 		data, err := l.input.read(file)
 		if err != nil {
-			l.fail(Fault{Place: Place{File: title(file)}, Err: err})
+			l.fail(Fault{Position: Position{File: title(file)}, Err: err})
 			if errors.Is(err, errTooLarge) {
 				return false
 			}
@@ -112,10 +112,10 @@ func (l *load) addFile(ctx context.Context, name string, data []byte) {
 	for text := range documents(data) {
 		for _, value := range values(text) {
 			number++
-			place := Place{File: name, Document: number, Line: value.line}
+			place := Position{File: name, Document: number, Line: value.line}
 			switch {
 			case value.err != nil:
-				l.fail(Fault{Place: place, Err: value.err})
+				l.fail(Fault{Position: place, Err: value.err})
 			case value.content != nil:
 				l.addValue(ctx, value.content, place, schema.GroupVersionKind{})
 			}

@@ -20,8 +20,8 @@ func cluster(name string) string {
 	return "{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: " + name + "}}\n"
 }
 
-// tree makes files, by path below a folder of their own, and returns the folder.
-func tree(t *testing.T, files map[string]string) string {
+// writeFiles makes files, by path below a folder of their own, and returns the folder.
+func writeFiles(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
 	for name, content := range files {
@@ -45,7 +45,7 @@ func clusters(bundle *file.Bundle) []string {
 }
 
 func TestFolders(t *testing.T) {
-	root := tree(t, map[string]string{
+	root := writeFiles(t, map[string]string{
 		"b.yaml": cluster("b"), "a.yml": cluster("a"), "c.json": `{"apiVersion": "v1", "kind": "List", "items": []}`, "D.YAML": cluster("d"),
 		"notes.txt": "not read", "below/e.yaml": cluster("e"), "below/further/f.yaml": cluster("f"), "empty/notes.txt": "",
 	})
@@ -93,12 +93,12 @@ func TestFolders(t *testing.T) {
 
 var errBoom = errors.New("boom")
 
-type broken struct{}
+type failingReader struct{}
 
-func (broken) Read([]byte) (int, error) { return 0, errBoom }
+func (failingReader) Read([]byte) (int, error) { return 0, errBoom }
 
-func TestWhatCannotBeRead(t *testing.T) {
-	root := tree(t, map[string]string{"a.yaml": cluster("a"), "b.yaml": cluster("b"), "d/gone.yaml": ""})
+func TestUnreadableInput(t *testing.T) {
+	root := writeFiles(t, map[string]string{"a.yaml": cluster("a"), "b.yaml": cluster("b"), "d/gone.yaml": ""})
 	gone := filepath.Join(root, "d", "gone.yaml")
 	if err := os.Remove(gone); err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 			filepath.Join(root, "x.yaml") + ": cannot be read: no such file or directory; check the path",
 		}},
 		"a link to nowhere": {names: []string{filepath.Join(root, "d")}, want: []string{gone + ": cannot be read"}},
-		"a stream that breaks": {loader: file.Loader{Stdin: broken{}}, names: []string{"-"}, want: []string{
+		"a stream that breaks": {loader: file.Loader{Stdin: failingReader{}}, names: []string{"-"}, want: []string{
 			"standard input: cannot be read: boom",
 		}},
 		"standard input twice": {names: []string{"-", "-"}, want: []string{"standard input: is given twice"}},
@@ -125,7 +125,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 			want: []string{filepath.Join(root, "b.yaml") + ": too much input: at most " + fmt.Sprint(exact) + " bytes are read in all"},
 		},
 		"more than the limit without an end": {
-			loader: file.Loader{Stdin: endless{}, Limit: 1 << 20}, names: []string{"-", filepath.Join(root, "x.yaml")},
+			loader: file.Loader{Stdin: endlessReader{}, Limit: 1 << 20}, names: []string{"-", filepath.Join(root, "x.yaml")},
 			want: []string{"standard input: too much input: at most 1 MiB are read in all"},
 		},
 	}
@@ -145,13 +145,13 @@ func TestWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-type endless struct{}
+type endlessReader struct{}
 
-func (endless) Read(p []byte) (int, error) {
+func (endlessReader) Read(p []byte) (int, error) {
 	return copy(p, strings.Repeat("# more\n", 1+len(p)/7)), nil
 }
 
-func TestJustTheLimit(t *testing.T) {
+func TestInputOfExactlyTheLimit(t *testing.T) {
 	text := cluster("a")
 	bundle, err := file.Loader{Stdin: strings.NewReader(text), Limit: int64(len(text))}.Load(t.Context(), []string{"-"})
 	if err != nil || len(bundle.Clusters) != 1 {
@@ -209,12 +209,12 @@ items:
 		t.Error("the set does not have the cluster")
 	case score == nil || len(score.Items) != 1:
 		t.Error("the score is missing")
-	case snapshot.Chosen(id) != 2:
-		t.Errorf("the cluster is chosen %d times, want 2", snapshot.Chosen(id))
+	case snapshot.DecisionCount(id) != 2:
+		t.Errorf("the cluster is chosen %d times, want 2", snapshot.DecisionCount(id))
 	case bundle.Programs[key] == nil:
 		t.Error("the placement is not compiled")
 	}
-	if diff := cmp.Diff([]string{"s"}, snapshot.Bound("ns")); diff != "" {
+	if diff := cmp.Diff([]string{"s"}, snapshot.BoundSets("ns")); diff != "" {
 		t.Errorf("bound sets (-want +got):\n%s", diff)
 	}
 	want := []fleet.Slice{{Number: 2, Clusters: []string{"c1"}}}

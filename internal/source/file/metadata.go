@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// unassigned stands for the uid that a server would give to the owner of an object when it is created.
-const unassigned = "unassigned"
+// placeholder stands for the uid that a server would give to the owner of an object when it is created.
+const placeholder = "unassigned"
 
 // normaliseMetadata changes the metadata of an object into what a server would store, and returns the fields that a
 // server would drop and what it would refuse.
@@ -42,7 +42,7 @@ func validateMetadata(meta metav1.ObjectMeta, namespaced bool, path *field.Path)
 		meta.OwnerReferences = make([]metav1.OwnerReference, 0, len(owners))
 		for _, owner := range owners {
 			if owner.UID == "" {
-				owner.UID = unassigned
+				owner.UID = placeholder
 			}
 			meta.OwnerReferences = append(meta.OwnerReferences, owner)
 		}
@@ -50,7 +50,7 @@ func validateMetadata(meta metav1.ObjectMeta, namespaced bool, path *field.Path)
 	var faults field.ErrorList
 	if meta.Name == "" {
 		faults = append(faults, field.Required(path.Child("name"), "every object has a name; one cannot be generated here"))
-		meta.Name = unassigned
+		meta.Name = placeholder
 	}
 	return append(faults, validation.ValidateObjectMeta(&meta, namespaced, validation.NameIsDNSSubdomain, path)...)
 }

@@ -16,7 +16,7 @@ import (
 type object struct {
 	*unstructured.Unstructured
 
-	place Place
+	position Position
 }
 
 // title returns the kind and the name of the object for people: "Placement ns/name".
@@ -29,16 +29,18 @@ func (o object) title() string {
 	return strings.TrimSpace(o.GetKind() + " " + name)
 }
 
-func (o object) fault(err error) Fault { return Fault{Place: o.place, Object: o.title(), Err: err} }
+func (o object) fault(err error) Fault {
+	return Fault{Position: o.position, Object: o.title(), Err: err}
+}
 
 var errNoObject = errors.New("is no object: want one with apiVersion and kind, or a List of them")
 
 // addValue takes in a value: an object, or the items of a List and of Lists in it. The kind is that of the items of the
 // list which the value is in, if that says.
-func (l *load) addValue(ctx context.Context, content any, place Place, kind schema.GroupVersionKind) {
+func (l *load) addValue(ctx context.Context, content any, place Position, kind schema.GroupVersionKind) {
 	fields, ok := content.(map[string]any)
 	if !ok {
-		l.fail(Fault{Place: place, Err: errNoObject})
+		l.fail(Fault{Position: place, Err: errNoObject})
 		return
 	}
 	made := object{&unstructured.Unstructured{Object: fields}, place}

@@ -26,9 +26,9 @@ func NewRules() (*Rules, error) {
 	return &Rules{known, env}, nil
 }
 
-// Given is an object, or a List of them, that is at hand as its JSON was parsed: whole numbers are int64. It is changed
+// ParsedObject is an object, or a List of them, that is at hand as its JSON was parsed: whole numbers are int64. It is changed
 // into what a server would store.
-type Given struct {
-	Place   Place
-	Content any
+type ParsedObject struct {
+	Position Position
+	Content  any
 }

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Follow calls set with every object of a kind that is there, comes or changes, and remove with the name of each that goes,
+// Watch calls set with every object of a kind that is there, comes or changes, and remove with the name of each that goes,
 // one call at a time. Neither may block, or change the object. All that was there was set once synced returns true.
-func Follow[T client.Object](
+func Watch[T client.Object](
 	ctx context.Context, informers cache.Informers, kind T, set func(T), remove func(name string),
 ) (synced func() bool, err error) {
 	informer, err := informers.GetInformer(ctx, kind, cache.BlockUntilSynced(false))

@@ -28,23 +28,23 @@ func New(
 ) toolscache.SharedIndexInformer {
 	s := &shared{transform: func(object any) (any, error) { return object, nil }}
 	store, controller := toolscache.NewInformerWithOptions(toolscache.InformerOptions{
-		ListerWatcher: whole{lists, toolscache.ToListerWatcherWithContext(lists)}, ObjectType: kind, ResyncPeriod: resync, Indexers: indexers, Handler: &s.followers,
+		ListerWatcher: listFirst{lists, toolscache.ToListerWatcherWithContext(lists)}, ObjectType: kind, ResyncPeriod: resync, Indexers: indexers, Handler: &s.followers,
 		Transform: func(object any) (any, error) { return s.transform(object) },
 	})
 	s.Controller, s.store = controller, store.(toolscache.Indexer) //nolint:errcheck // it is one where indexers are given
 	return s
 }
 
-// whole are lists that are read in one answer. A watch that begins with all that there is, as client-go prefers, spares the
+// listFirst are lists that are read in one answer. A watch that begins with all that there is, as client-go prefers, spares the
 // API server the memory for that answer; but each object is an event then, and decoding takes more than twice as long. A manager
 // reads everything once.
-type whole struct {
+type listFirst struct {
 	toolscache.ListerWatcher
 	toolscache.ListerWatcherWithContext
 }
 
 // IsWatchListSemanticsUnSupported tells client-go to list before it watches.
-func (whole) IsWatchListSemanticsUnSupported() bool { return true }
+func (listFirst) IsWatchListSemanticsUnSupported() bool { return true }
 
 // shared is an informer with any number of handlers.
 type shared struct {

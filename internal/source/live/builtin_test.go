@@ -19,44 +19,44 @@ func TestBuiltInSetsStay(t *testing.T) {
 	frozen.Annotations = map[string]string{clusterv1beta2.AutoUpdateAnnotation: "false"}
 	steps := []struct {
 		sentence string
-		do       func(*bench)
+		do       func(*harness)
 		// kept and left say whether c1 is a member afterwards, where the set is restored and where it is not.
 		kept, left bool
 		// silent says that nobody is woken where it is restored.
 		silent bool
 	}{
-		{"it is not there yet", func(*bench) {}, true, false, true},
-		{"it is stored", func(b *bench) { b.SetSet(nil, must) }, true, true, false},
-		{"it is edited", func(b *bench) { b.SetSet(must, edited) }, true, false, true},
-		{"it is put back", func(b *bench) { b.SetSet(edited, must) }, true, true, true},
-		{"it is deleted", func(b *bench) { b.DeleteSet(must) }, true, false, true},
-		{"it is made again", func(b *bench) { b.SetSet(nil, must) }, true, true, false},
-		{"it is edited, as its annotation allows", func(b *bench) { b.SetSet(must, frozen) }, false, false, false},
-		{"that one is deleted", func(b *bench) { b.DeleteSet(frozen) }, true, false, false},
+		{"it is not there yet", func(*harness) {}, true, false, true},
+		{"it is stored", func(b *harness) { b.SetSet(nil, must) }, true, true, false},
+		{"it is edited", func(b *harness) { b.SetSet(must, edited) }, true, false, true},
+		{"it is put back", func(b *harness) { b.SetSet(edited, must) }, true, true, true},
+		{"it is deleted", func(b *harness) { b.DeleteSet(must) }, true, false, true},
+		{"it is made again", func(b *harness) { b.SetSet(nil, must) }, true, true, false},
+		{"it is edited, as its annotation allows", func(b *harness) { b.SetSet(must, frozen) }, false, false, false},
+		{"that one is deleted", func(b *harness) { b.DeleteSet(frozen) }, true, false, false},
 	}
 	for name, restored := range map[string]bool{"somebody restores it": true, "nobody does": false} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newHarness(t)
 			b.SetBinding(binding(clusterv1beta2.GlobalClusterSetName))
 			if restored {
-				b.KeepBuiltIn()
+				b.AssumeBuiltInSets()
 			}
 			for _, step := range steps {
-				b.woken = nil
+				b.enqueued = nil
 				step.do(b)
-				if want := restored && step.kept || !restored && step.left; b.globalHas("c1") != want {
+				if want := restored && step.kept || !restored && step.left; b.inGlobalSet("c1") != want {
 					t.Errorf("%s: c1 is a member: %t, want %t", step.sentence, !want, want)
 				}
-				if restored && step.silent && len(b.woken) > 0 {
-					t.Errorf("%s: woke %v, want nobody", step.sentence, b.woken)
+				if restored && step.silent && len(b.enqueued) > 0 {
+					t.Errorf("%s: woke %v, want nobody", step.sentence, b.enqueued)
 				}
 			}
 		})
 	}
 }
 
-// globalHas says whether a cluster is a member of the set global.
-func (b *bench) globalHas(cluster string) bool {
+// inGlobalSet says whether a cluster is a member of the set global.
+func (b *harness) inGlobalSet(cluster string) bool {
 	snapshot, _ := b.Fleet(enginetest.Epoch)
 	id, _ := snapshot.ID(cluster)
 	set, there := snapshot.Set(clusterv1beta2.GlobalClusterSetName)

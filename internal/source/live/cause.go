@@ -23,26 +23,26 @@ const (
 
 // What happens to objects.
 const (
-	created   = "created"
-	changed   = "changed"
-	deleted   = "deleted"
-	respecced = "spec changed"
-	annotated = "left to others, or not any more"
-	stranger  = "stored otherwise than it was left"
-	vanished  = "a write never showed"
-	started   = "started"
+	created           = "created"
+	changed           = "changed"
+	deleted           = "deleted"
+	specChanged       = "spec changed"
+	managementChanged = "left to others, or not any more"
+	changedExternally = "stored otherwise than it was left"
+	writeLost         = "a write never showed"
+	started           = "started"
 )
 
-func about(kind string, object metav1.Object, what string) explain.Cause {
+func causeOf(kind string, object metav1.Object, what string) explain.Cause {
 	return explain.Cause{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName(), What: what}
 }
 
-func aboutKey(kind string, key fleet.Key, what string) explain.Cause {
+func causeFor(kind string, key fleet.Key, what string) explain.Cause {
 	return explain.Cause{Kind: kind, Namespace: key.Namespace, Name: key.Name, What: what}
 }
 
-// aboutCluster says what happened to a cluster; before is nil for a new one, after for one that is gone.
-func aboutCluster(name string, before, after *fleet.Cluster) explain.Cause {
+// clusterCause says what happened to a cluster; before is nil for a new one, after for one that is gone.
+func clusterCause(name string, before, after *fleet.Cluster) explain.Cause {
 	out := explain.Cause{Kind: kindCluster, Name: name}
 	switch {
 	case before == nil:
@@ -50,13 +50,13 @@ func aboutCluster(name string, before, after *fleet.Cluster) explain.Cause {
 	case after == nil:
 		out.What = deleted
 	default:
-		out.What = differences(before, after)
+		out.What = changedParts(before, after)
 	}
 	return out
 }
 
-// differences names the parts of a cluster that are not the same.
-func differences(before, after *fleet.Cluster) string {
+// changedParts names the parts of a cluster that are not the same.
+func changedParts(before, after *fleet.Cluster) string {
 	a, b := before.Object, after.Object
 	var parts []string
 	for _, part := range []struct {

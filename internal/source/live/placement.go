@@ -12,47 +12,47 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// placement is what the world knows of one Placement.
-type placement struct {
+// placementState is what the world knows of one Placement.
+type placementState struct {
 	cached *clusterv1beta1.Placement
-	// mine is the object as this process last stored it or found it right; nil before it was first decided.
-	mine *clusterv1beta1.Placement
-	// specs counts the specs that were seen; program and faults are of the one with the number compiled.
-	specs, compiled int
-	program         *program.Program
-	faults          field.ErrorList
-	// adopted is set once the slices found at start count as what this process stored.
-	adopted bool
-	// busy is set between Gather and Settle.
-	busy bool
-	// tried is what this process asked the API server to store, by the names of the slices, and does not know of whether
+	// written is the object as this process last stored it or found it right; nil before it was first decided.
+	written *clusterv1beta1.Placement
+	// specCount counts the specs that were seen; program and faults are of the one with the number compiled.
+	specCount, compiledSpec int
+	program                 *program.Program
+	faults                  field.ErrorList
+	// initialized is set once the slices found at start count as what this process stored.
+	initialized bool
+	// inProgress is set between Gather and Settle.
+	inProgress bool
+	// attempts is what this process asked the API server to store, by the names of the slices, and does not know of whether
 	// it was. Where it was, it is what this process decided, though nobody said so: a cluster that readers may have seen
 	// selected must not become a newcomer by a lost answer.
-	tried map[fleet.Key][]fleet.Slice
+	attempts map[fleet.Key][]fleet.Slice
 }
 
-// maxTried is how many contents of one slice are remembered. More are tried only in an outage in which the fleet changes
+// maxAttempts is how many contents of one slice are remembered. More are tried only in an outage in which the fleet changes
 // all the time; then the earliest are the first to be forgotten.
-const maxTried = 16
+const maxAttempts = 16
 
-// try notes what a slice is about to be.
-func (p *placement) try(name fleet.Key, content fleet.Slice) {
-	if p.tried == nil {
-		p.tried = map[fleet.Key][]fleet.Slice{}
+// addAttempt notes what a slice is about to be.
+func (p *placementState) addAttempt(name fleet.Key, content fleet.Slice) {
+	if p.attempts == nil {
+		p.attempts = map[fleet.Key][]fleet.Slice{}
 	}
-	contents := p.tried[name]
+	contents := p.attempts[name]
 	if last := len(contents) - 1; last >= 0 && equality.Semantic.DeepEqual(contents[last], content) {
 		return
 	}
-	if len(contents) == maxTried {
+	if len(contents) == maxAttempts {
 		contents = contents[1:]
 	}
-	p.tried[name] = append(contents, content)
+	p.attempts[name] = append(contents, content)
 }
 
-// stored says whether a slice as it is stored is what this process tried to store.
-func (p *placement) stored(name fleet.Key, content fleet.Slice) bool {
-	for _, tried := range p.tried[name] {
+// attempted says whether a slice as it is stored is what this process tried to store.
+func (p *placementState) attempted(name fleet.Key, content fleet.Slice) bool {
+	for _, tried := range p.attempts[name] {
 		if equality.Semantic.DeepEqual(tried, content) {
 			return true
 		}
@@ -60,18 +60,18 @@ func (p *placement) stored(name fleet.Key, content fleet.Slice) bool {
 	return false
 }
 
-// object returns the newest state of the placement that this process knows of.
-func (p *placement) object() *clusterv1beta1.Placement {
-	if p.mine != nil && newer(p.mine, p.cached) {
-		return p.mine
+// current returns the newest state of the placement that this process knows of.
+func (p *placementState) current() *clusterv1beta1.Placement {
+	if p.written != nil && newer(p.written, p.cached) {
+		return p.written
 	}
 	return p.cached
 }
 
-// wanted says whether Berth is to decide the placement.
-func (p *placement) wanted() bool { return wanted(p.cached) }
+// managed says whether Berth is to decide the placement.
+func (p *placementState) managed() bool { return managed(p.cached) }
 
-func wanted(object *clusterv1beta1.Placement) bool {
+func managed(object *clusterv1beta1.Placement) bool {
 	return object.DeletionTimestamp.IsZero() && object.Annotations[clusterv1beta1.PlacementDisableAnnotation] != "true"
 }
 
@@ -81,117 +81,117 @@ func newer(a, b metav1.Object) bool {
 	return err == nil && order > 0
 }
 
-// same says whether a and b are the same state of the same object, though they were read apart.
-func same(a, b metav1.Object) bool {
+// sameVersion says whether a and b are the same state of the same object, though they were read apart.
+func sameVersion(a, b metav1.Object) bool {
 	return a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion()
 }
 
 // SetPlacement records a placement as the API server has it. An echo of this process's own write wakes nobody.
-func (w *World) SetPlacement(object *clusterv1beta1.Placement) {
+func (w *State) SetPlacement(object *clusterv1beta1.Placement) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	key := keyOf(object)
+	key := placementKey(object)
 	p, known := w.placements[key]
 	if known && p.cached.UID != object.UID {
 		w.forgetPlacement(key)
 		known = false
 	}
 	if !known {
-		w.placements[key] = &placement{cached: object, specs: 1}
-		w.reclaim(key)
-		w.specified(key, created)
+		w.placements[key] = &placementState{cached: object, specCount: 1}
+		w.reassignOwners(key)
+		w.specChanged(key, created)
 		return
 	}
 	before := p.cached
 	p.cached = object
-	if p.mine != nil && same(p.mine, object) {
-		p.mine = object // held once
+	if p.written != nil && sameVersion(p.written, object) {
+		p.written = object // held once
 	}
-	if !p.wanted() {
-		w.leave(key, p)
+	if !p.managed() {
+		w.release(key, p)
 	}
 	switch {
 	case before.Generation != object.Generation:
-		p.specs++
-		w.specified(key, respecced)
-	case wanted(before) != wanted(object):
-		w.wake(key, aboutKey(kindPlacement, key, annotated))
-	case !p.busy && p.strange():
-		w.wake(key, aboutKey(kindPlacement, key, stranger))
+		p.specCount++
+		w.specChanged(key, specChanged)
+	case managed(before) != managed(object):
+		w.enqueue(key, causeFor(kindPlacement, key, managementChanged))
+	case !p.inProgress && p.changedExternally():
+		w.enqueue(key, causeFor(kindPlacement, key, changedExternally))
 	}
 }
 
-// specified wakes a placement that is new or has a new spec. It is compiled when it is gathered.
-func (w *World) specified(key fleet.Key, what string) {
+// specChanged wakes a placement that is new or has a new spec. It is compiled when it is gathered.
+func (w *State) specChanged(key fleet.Key, what string) {
 	if w.ready {
-		w.wake(key, aboutKey(kindPlacement, key, what))
+		w.enqueue(key, causeFor(kindPlacement, key, what))
 	}
 }
 
-// compiled returns a placement once its newest spec is compiled and indexed. Compiling takes up to a second of a core, so it
+// compile returns a placement once its newest spec is compiled and indexed. Compiling takes up to a second of a core, so it
 // is done by the caller and not by the informer, and the world is not locked meanwhile. Known is false where there is no
 // such placement. The caller holds the lock.
-func (w *World) compiled(key fleet.Key) (p *placement, known bool) {
-	for p, known = w.placements[key]; known && p.compiled < p.specs; p, known = w.placements[key] {
-		spec, object := p.specs, p.cached
+func (w *State) compile(key fleet.Key) (p *placementState, known bool) {
+	for p, known = w.placements[key]; known && p.compiledSpec < p.specCount; p, known = w.placements[key] {
+		spec, object := p.specCount, p.cached
 		w.mu.Unlock()
 		made, faults := program.Compile(object, w.env)
 		w.mu.Lock()
-		if w.placements[key] == p && p.specs == spec {
-			p.program, p.faults, p.compiled = made, faults, spec
+		if w.placements[key] == p && p.specCount == spec {
+			p.program, p.faults, p.compiledSpec = made, faults, spec
 			w.index.Put(w.snapshot, key, made)
 		}
 	}
 	return p, known
 }
 
-// strange says whether the status is stored otherwise than this process left it.
-func (p *placement) strange() bool {
-	return p.mine != nil && newer(p.cached, p.mine) && !equality.Semantic.DeepEqual(p.mine.Status, p.cached.Status)
+// changedExternally says whether the status is stored otherwise than this process left it.
+func (p *placementState) changedExternally() bool {
+	return p.written != nil && newer(p.cached, p.written) && !equality.Semantic.DeepEqual(p.written.Status, p.cached.Status)
 }
 
 // DeletePlacement records that a placement is gone. Whoever counts placements is to hear of it, so it is woken once more.
-func (w *World) DeletePlacement(object *clusterv1beta1.Placement) {
+func (w *State) DeletePlacement(object *clusterv1beta1.Placement) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.forgetPlacement(keyOf(object))
+	w.forgetPlacement(placementKey(object))
 	if w.ready {
-		w.wake(keyOf(object), about(kindPlacement, object, deleted))
+		w.enqueue(placementKey(object), causeOf(kindPlacement, object, deleted))
 	}
 }
 
-func (w *World) forgetPlacement(key fleet.Key) {
+func (w *State) forgetPlacement(key fleet.Key) {
 	if p, known := w.placements[key]; known {
-		w.end(key, p.cached.UID)
-		w.leave(key, p)
+		w.recordFormer(key, p.cached.UID)
+		w.release(key, p)
 	}
 	delete(w.placements, key)
 	w.index.Remove(key)
-	w.reclaim(key)
-	w.refresh(key)
+	w.reassignOwners(key)
+	w.publishDecisions(key)
 }
 
-// leave forgets what this process stored of a placement, since from now on its slices are others' business.
-func (w *World) leave(key fleet.Key, p *placement) {
-	p.adopted, p.mine, p.tried = false, nil, nil
-	w.disown(key)
-	w.refresh(key)
+// release forgets what this process stored of a placement, since from now on its slices are others' business.
+func (w *State) release(key fleet.Key, p *placementState) {
+	p.initialized, p.written, p.attempts = false, nil, nil
+	w.forgetWrites(key)
+	w.publishDecisions(key)
 }
 
-// disown forgets that this process ever stored the slices of a placement.
-func (w *World) disown(key fleet.Key) {
-	for name := range w.owns[key] {
+// forgetWrites forgets that this process ever stored the slices of a placement.
+func (w *State) forgetWrites(key fleet.Key) {
+	for name := range w.slicesOf[key] {
 		s := w.slices[name]
-		s.mine, s.awaited = nil, false
-		w.tidy(name, s)
+		s.written, s.pending = nil, false
+		w.forgetIfGone(name, s)
 	}
 }
 
-// adopt takes the slices that a placement has as what this process stored: those of its name that no other placement
+// initialize takes the slices that a placement has as what this process stored: those of its name that no other placement
 // controls. It is done once, when the placement is first decided.
-func (w *World) adopt(key fleet.Key, p *placement) {
-	p.adopted = true
-	for name := range w.owns[key] {
+func (w *State) initialize(key fleet.Key, p *placementState) {
+	p.initialized = true
+	for name := range w.slicesOf[key] {
 		s := w.slices[name]
 		if s.cached == nil {
 			continue
@@ -200,22 +200,22 @@ func (w *World) adopt(key fleet.Key, p *placement) {
 			continue
 		}
 		if controller := metav1.GetControllerOf(s.cached); controller == nil || controller.UID == p.cached.UID {
-			s.mine = s.cached
+			s.written = s.cached
 		}
 	}
-	w.refresh(key)
+	w.publishDecisions(key)
 }
 
-// Reported records the placement as the API server returned it after a write of its status.
-func (w *World) Reported(object *clusterv1beta1.Placement) {
+// AfterStatusWrite records the placement as the API server returned it after a write of its status.
+func (w *State) AfterStatusWrite(object *clusterv1beta1.Placement) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p, known := w.placements[keyOf(object)]
+	p, known := w.placements[placementKey(object)]
 	switch {
 	case !known || p.cached.UID != object.UID:
-	case same(p.cached, object): // the informer was faster
-		p.mine = p.cached
+	case sameVersion(p.cached, object): // the informer was faster
+		p.written = p.cached
 	default:
-		p.mine = object
+		p.written = object
 	}
 }

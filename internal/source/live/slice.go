@@ -9,156 +9,156 @@ import (
 	"github.com/berth-project/berth/internal/source"
 )
 
-// slice is what the world knows of one PlacementDecision.
-type slice struct {
+// sliceState is what the world knows of one PlacementDecision.
+type sliceState struct {
 	// cached is the object as the informer has it; nil where it has none.
 	cached *clusterv1beta1.PlacementDecision
-	// mine is the object as this process last stored or adopted it; nil where it never did, or deleted it.
-	mine *clusterv1beta1.PlacementDecision
-	// awaited is set while mine is a write that the informer has not shown yet.
-	awaited bool
+	// written is the object as this process last stored or adopted it; nil where it never did, or deleted it.
+	written *clusterv1beta1.PlacementDecision
+	// pending is set while mine is a write that the informer has not shown yet.
+	pending bool
 	// overdue is set once an audit has found it awaited.
 	overdue bool
-	// buried is the uid of an object that this process deleted, until the informer shows that too.
-	buried types.UID
-	owner  fleet.Key
-	// named are the placements that the slice mentions.
-	named []fleet.Key
+	// deletedUID is the uid of an object that this process deleted, until the informer shows that too.
+	deletedUID types.UID
+	owner      fleet.Key
+	// mentions are the placements that the slice mentions.
+	mentions []fleet.Key
 }
 
-// object returns the slice as it is stored, as far as this process knows; nil where it is not.
-func (s *slice) object() *clusterv1beta1.PlacementDecision {
+// current returns the slice as it is stored, as far as this process knows; nil where it is not.
+func (s *sliceState) current() *clusterv1beta1.PlacementDecision {
 	switch {
-	case s.awaited:
-		return s.mine
-	case s.cached != nil && s.cached.UID == s.buried:
+	case s.pending:
+		return s.written
+	case s.cached != nil && s.cached.UID == s.deletedUID:
 		return nil
 	default:
 		return s.cached
 	}
 }
 
-// strange says whether the slice is stored otherwise than this process left it.
-func (s *slice) strange() bool {
-	stored := s.object()
+// changedExternally says whether the slice is stored otherwise than this process left it.
+func (s *sliceState) changedExternally() bool {
+	stored := s.current()
 	switch {
-	case stored == nil || s.mine == nil:
-		return stored != nil || s.mine != nil
+	case stored == nil || s.written == nil:
+		return stored != nil || s.written != nil
 	default:
-		return !same(stored, s.mine)
+		return !sameVersion(stored, s.written)
 	}
 }
 
 // SetSlice records a slice as the API server has it.
-func (w *World) SetSlice(object *clusterv1beta1.PlacementDecision) {
+func (w *State) SetSlice(object *clusterv1beta1.PlacementDecision) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	name := nameOf(object)
+	name := sliceKey(object)
 	s, known := w.slices[name]
 	if !known {
-		s = &slice{}
+		s = &sliceState{}
 		w.slices[name] = s
 	}
 	s.cached = object
-	if s.awaited && !newer(s.mine, object) {
-		s.awaited = false
+	if s.pending && !newer(s.written, object) {
+		s.pending = false
 	}
-	if s.mine != nil && same(s.mine, object) {
-		s.mine = object // held once
+	if s.written != nil && sameVersion(s.written, object) {
+		s.written = object // held once
 	}
-	w.mention(name, s, object)
-	w.own(name, s)
-	w.claim(name, s)
-	w.seen(name, s)
+	w.indexMentions(name, s, object)
+	w.assignOwner(name, s)
+	w.recognizeWrite(name, s)
+	w.sliceObserved(name, s)
 }
 
-// claim takes a slice for what this process stored where it shows a write whose answer was lost.
-func (w *World) claim(name fleet.Key, s *slice) {
+// recognizeWrite takes a slice for what this process stored where it shows a write whose answer was lost.
+func (w *State) recognizeWrite(name fleet.Key, s *sliceState) {
 	p, known := w.placements[s.owner]
-	if !known || s.awaited || s.mine != nil && !newer(s.cached, s.mine) {
+	if !known || s.pending || s.written != nil && !newer(s.cached, s.written) {
 		return
 	}
-	if p.stored(name, plan.ReadSlice(s.cached)) {
-		s.mine = s.cached
-		w.refresh(s.owner)
+	if p.attempted(name, plan.ReadSlice(s.cached)) {
+		s.written = s.cached
+		w.publishDecisions(s.owner)
 	}
 }
 
 // DeleteSlice records that a slice is gone.
-func (w *World) DeleteSlice(object *clusterv1beta1.PlacementDecision) {
+func (w *State) DeleteSlice(object *clusterv1beta1.PlacementDecision) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	name := nameOf(object)
+	name := sliceKey(object)
 	s, known := w.slices[name]
 	if !known {
 		return
 	}
-	if s.mine != nil && s.mine.UID == object.UID {
-		s.awaited = false
+	if s.written != nil && s.written.UID == object.UID {
+		s.pending = false
 	}
-	s.cached, s.buried = nil, ""
-	w.seen(name, s)
-	w.tidy(name, s)
+	s.cached, s.deletedUID = nil, ""
+	w.sliceObserved(name, s)
+	w.forgetIfGone(name, s)
 }
 
-// seen lets the world follow what the informer shows of a slice: a placement that has not been decided yet is taken
+// sliceObserved lets the world follow what the informer shows of a slice: a placement that has not been decided yet is taken
 // at the informer's word, any other is woken where a stranger was at work.
-func (w *World) seen(name fleet.Key, s *slice) {
+func (w *State) sliceObserved(name fleet.Key, s *sliceState) {
 	p, known := w.placements[s.owner]
-	if !known || !p.adopted {
+	if !known || !p.initialized {
 		_, before := w.unmanaged[s.owner]
-		w.refresh(s.owner)
+		w.publishDecisions(s.owner)
 		if _, after := w.unmanaged[s.owner]; w.ready && (before || after) {
-			w.wake(s.owner, aboutKey(kindSlice, name, stranger))
+			w.enqueue(s.owner, causeFor(kindSlice, name, changedExternally))
 		}
 		return
 	}
-	if !p.busy && s.strange() {
-		w.wake(s.owner, aboutKey(kindSlice, name, stranger))
+	if !p.inProgress && s.changedExternally() {
+		w.enqueue(s.owner, causeFor(kindSlice, name, changedExternally))
 	}
 }
 
-// Trying records what a slice will be if the API server carries out the write that is about to be sent.
-func (w *World) Trying(object *clusterv1beta1.PlacementDecision) {
+// BeforeWrite records what a slice will be if the API server carries out the write that is about to be sent.
+func (w *State) BeforeWrite(object *clusterv1beta1.PlacementDecision) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if owner, _, named := plan.Owner(object); named {
-		if p, known := w.placements[owner]; known && p.adopted {
-			p.try(nameOf(object), plan.ReadSlice(object))
+		if p, known := w.placements[owner]; known && p.initialized {
+			p.addAttempt(sliceKey(object), plan.ReadSlice(object))
 		}
 	}
 }
 
-// Stored records a slice as the API server returned it after a write.
-func (w *World) Stored(object *clusterv1beta1.PlacementDecision) {
+// AfterWrite records a slice as the API server returned it after a write.
+func (w *State) AfterWrite(object *clusterv1beta1.PlacementDecision) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	name := nameOf(object)
+	name := sliceKey(object)
 	s, known := w.slices[name]
 	if !known {
-		s = &slice{}
+		s = &sliceState{}
 		w.slices[name] = s
 	}
-	s.mine = object
-	if s.cached != nil && same(s.cached, object) { // the informer was faster
-		s.mine = s.cached
+	s.written = object
+	if s.cached != nil && sameVersion(s.cached, object) { // the informer was faster
+		s.written = s.cached
 	}
-	s.awaited = s.cached == nil || newer(object, s.cached)
+	s.pending = s.cached == nil || newer(object, s.cached)
 	if !known {
-		w.mention(name, s, object)
-		w.own(name, s)
+		w.indexMentions(name, s, object)
+		w.assignOwner(name, s)
 	}
 	if p, known := w.placements[s.owner]; known {
-		delete(p.tried, name)
+		delete(p.attempts, name)
 	}
 }
 
-// Kept records that what a plan found and did not write is as it is to be, whoever made it so: objects that are stored
+// AfterApply records that what a plan found and did not write is as it is to be, whoever made it so: objects that are stored
 // and slices that are not.
-func (w *World) Kept(found plan.Stored, written plan.Plan) {
+func (w *State) AfterApply(found plan.Stored, written plan.Plan) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	key := keyOf(found.Placement)
+	key := placementKey(found.Placement)
 	p, known := w.placements[key]
 	if !known || p.cached.UID != found.Placement.UID {
 		return
@@ -166,107 +166,107 @@ func (w *World) Kept(found plan.Stored, written plan.Plan) {
 	reported, settled := false, map[fleet.Key]bool{}
 	for _, write := range written.Writes {
 		if write.Slice != nil {
-			settled[nameOf(write.Slice)] = true
+			settled[sliceKey(write.Slice)] = true
 		} else {
 			reported = true
 		}
 	}
 	for _, object := range found.Slices {
-		name := nameOf(object)
-		if s, known := w.slices[name]; known && !settled[name] && (s.mine == nil || !newer(s.mine, object)) {
-			s.mine = object
+		name := sliceKey(object)
+		if s, known := w.slices[name]; known && !settled[name] && (s.written == nil || !newer(s.written, object)) {
+			s.written = object
 		}
 		settled[name] = true
 	}
-	for name := range w.owns[key] {
+	for name := range w.slicesOf[key] {
 		if s := w.slices[name]; !settled[name] {
-			s.mine, s.awaited = nil, false // a stranger deleted it, and it is not to be restored
-			w.tidy(name, s)
+			s.written, s.pending = nil, false // a stranger deleted it, and it is not to be restored
+			w.forgetIfGone(name, s)
 		}
 	}
-	p.tried = nil
+	p.attempts = nil
 	if !reported {
-		p.mine = found.Placement
+		p.written = found.Placement
 	}
 }
 
-// Removed records that this process deleted a slice.
-func (w *World) Removed(object *clusterv1beta1.PlacementDecision) {
+// AfterDelete records that this process deleted a slice.
+func (w *State) AfterDelete(object *clusterv1beta1.PlacementDecision) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	name := nameOf(object)
+	name := sliceKey(object)
 	if s, known := w.slices[name]; known {
-		s.mine, s.awaited, s.buried = nil, false, object.UID
-		w.tidy(name, s)
+		s.written, s.pending, s.deletedUID = nil, false, object.UID
+		w.forgetIfGone(name, s)
 	}
 }
 
-// refresh puts the decisions of a placement into the snapshot, once the world is ready.
-func (w *World) refresh(key fleet.Key) {
-	if w.ready && w.fill(key) {
+// publishDecisions puts the decisions of a placement into the snapshot, once the world is ready.
+func (w *State) publishDecisions(key fleet.Key) {
+	if w.ready && w.syncDecisions(key) {
 		w.publish()
 	}
 }
 
-// fill edits the decisions of a placement: they are what this process stored, or what the informer shows where it has not
+// syncDecisions edits the decisions of a placement: they are what this process stored, or what the informer shows where it has not
 // decided the placement. It returns whether that changed anything.
-func (w *World) fill(key fleet.Key) bool {
-	w.watchUnmanaged(key)
-	w.forgetFormer(key)
+func (w *State) syncDecisions(key fleet.Key) bool {
+	w.updateUnmanaged(key)
+	w.updateFormer(key)
 	p, known := w.placements[key]
-	mine := known && p.adopted
+	mine := known && p.initialized
 	var decided []fleet.Slice
-	for name := range w.owns[key] {
+	for name := range w.slicesOf[key] {
 		object := w.slices[name].cached
 		if mine {
-			object = w.slices[name].mine
+			object = w.slices[name].written
 		}
 		if object != nil {
 			decided = append(decided, plan.ReadSlice(object))
 		}
 	}
-	return w.editing().SetSlices(key, decided)
+	return w.nextEdit().SetSlices(key, decided)
 }
 
-// own works out anew to which placement a slice belongs.
-func (w *World) own(name fleet.Key, s *slice) {
+// assignOwner works out anew to which placement a slice belongs.
+func (w *State) assignOwner(name fleet.Key, s *sliceState) {
 	object := s.cached
 	if object == nil {
-		object = s.mine
+		object = s.written
 	}
 	before := s.owner
 	s.owner = source.OwnerOf(object, func(key fleet.Key) bool { _, ok := w.placements[key]; return ok })
 	if before != s.owner && before != (fleet.Key{}) {
-		drop(w.owns, before, name)
-		w.refresh(before)
+		removeMember(w.slicesOf, before, name)
+		w.publishDecisions(before)
 	}
-	put(w.owns, s.owner, name)
+	addMember(w.slicesOf, s.owner, name)
 }
 
-// reclaim works out anew the owners of every slice that mentions a placement, since it came or went.
-func (w *World) reclaim(key fleet.Key) {
-	for name := range w.mentions[key] {
+// reassignOwners works out anew the owners of every slice that mentions a placement, since it came or went.
+func (w *State) reassignOwners(key fleet.Key) {
+	for name := range w.mentionedBy[key] {
 		s := w.slices[name]
 		before := s.owner
-		if w.own(name, s); s.owner != before {
-			w.seen(name, s)
+		if w.assignOwner(name, s); s.owner != before {
+			w.sliceObserved(name, s)
 		}
 	}
 }
 
-// mention notes which placements a slice mentions.
-func (w *World) mention(name fleet.Key, s *slice, object *clusterv1beta1.PlacementDecision) {
-	for _, key := range s.named {
-		drop(w.mentions, key, name)
+// indexMentions notes which placements a slice mentions.
+func (w *State) indexMentions(name fleet.Key, s *sliceState, object *clusterv1beta1.PlacementDecision) {
+	for _, key := range s.mentions {
+		removeMember(w.mentionedBy, key, name)
 	}
-	s.named = mentioned(object)
-	for _, key := range s.named {
-		put(w.mentions, key, name)
+	s.mentions = mentionedPlacements(object)
+	for _, key := range s.mentions {
+		addMember(w.mentionedBy, key, name)
 	}
 }
 
-// mentioned returns the placements that a slice names: in its own name, and in its label.
-func mentioned(object *clusterv1beta1.PlacementDecision) []fleet.Key {
+// mentionedPlacements returns the placements that a slice names: in its own name, and in its label.
+func mentionedPlacements(object *clusterv1beta1.PlacementDecision) []fleet.Key {
 	var out []fleet.Key
 	if key, _, ok := plan.Owner(object); ok {
 		out = append(out, key)
@@ -277,18 +277,18 @@ func mentioned(object *clusterv1beta1.PlacementDecision) []fleet.Key {
 	return out
 }
 
-// tidy forgets a slice of which nothing is left: neither stored, nor to be restored.
-func (w *World) tidy(name fleet.Key, s *slice) {
-	if s.cached != nil || s.mine != nil {
+// forgetIfGone forgets a slice of which nothing is left: neither stored, nor to be restored.
+func (w *State) forgetIfGone(name fleet.Key, s *sliceState) {
+	if s.cached != nil || s.written != nil {
 		return
 	}
 	delete(w.slices, name)
-	drop(w.owns, s.owner, name)
-	for _, key := range s.named {
-		drop(w.mentions, key, name)
+	removeMember(w.slicesOf, s.owner, name)
+	for _, key := range s.mentions {
+		removeMember(w.mentionedBy, key, name)
 	}
 }
 
-func nameOf(object *clusterv1beta1.PlacementDecision) fleet.Key {
+func sliceKey(object *clusterv1beta1.PlacementDecision) fleet.Key {
 	return fleet.Key{Namespace: object.Namespace, Name: object.Name}
 }

@@ -21,28 +21,28 @@ type Unmanaged struct {
 
 // Unmanaged returns the slices of a placement that Berth does not decide. Ok is false where it decides the placement, and where it wrote no
 // slice of it.
-func (w *World) Unmanaged(key fleet.Key, now time.Time) (u Unmanaged, ok bool) {
+func (w *State) Unmanaged(key fleet.Key, now time.Time) (u Unmanaged, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, ok := w.unmanaged[key]; !ok || !w.ready {
 		return Unmanaged{}, false
 	}
 	w.publish()
-	u = Unmanaged{w.snapshot.At(now), plan.Stored{Slices: w.stored(key), Former: w.former[key]}}
+	u = Unmanaged{w.snapshot.At(now), plan.Stored{Slices: w.currentSlices(key), FormerUID: w.former[key]}}
 	if p, known := w.placements[key]; known {
-		u.Stored.Placement = p.object()
+		u.Stored.Placement = p.current()
 	}
 	return u, true
 }
 
-// watchUnmanaged notes the clusters in the slices of a placement where Berth wrote some and does not decide it.
-func (w *World) watchUnmanaged(key fleet.Key) {
+// updateUnmanaged notes the clusters in the slices of a placement where Berth wrote some and does not decide it.
+func (w *State) updateUnmanaged(key fleet.Key) {
 	delete(w.unmanaged, key)
-	if p, known := w.placements[key]; known && p.wanted() {
+	if p, known := w.placements[key]; known && p.managed() {
 		return
 	}
-	for _, object := range w.stored(key) {
-		if !plan.Written(object) {
+	for _, object := range w.currentSlices(key) {
+		if !plan.WrittenByBerth(object) {
 			continue
 		}
 		if w.unmanaged[key] == nil {
@@ -55,7 +55,7 @@ func (w *World) watchUnmanaged(key fleet.Key) {
 }
 
 // unmanagedWith returns the unmanaged placements whose slices name a cluster, sorted.
-func (w *World) unmanagedWith(cluster string) []fleet.Key {
+func (w *State) unmanagedWith(cluster string) []fleet.Key {
 	return w.unmanagedWhere(func(_ fleet.Key, clusters map[string]struct{}) bool {
 		_, found := clusters[cluster]
 		return found
@@ -63,11 +63,11 @@ func (w *World) unmanagedWith(cluster string) []fleet.Key {
 }
 
 // unmanagedIn returns the unmanaged placements of namespaces, sorted.
-func (w *World) unmanagedIn(namespaces []string) []fleet.Key {
+func (w *State) unmanagedIn(namespaces []string) []fleet.Key {
 	return w.unmanagedWhere(func(key fleet.Key, _ map[string]struct{}) bool { return slices.Contains(namespaces, key.Namespace) })
 }
 
-func (w *World) unmanagedWhere(holds func(fleet.Key, map[string]struct{}) bool) []fleet.Key {
+func (w *State) unmanagedWhere(holds func(fleet.Key, map[string]struct{}) bool) []fleet.Key {
 	var out []fleet.Key
 	for key, clusters := range w.unmanaged {
 		if holds(key, clusters) {
@@ -78,15 +78,15 @@ func (w *World) unmanagedWhere(holds func(fleet.Key, map[string]struct{}) bool) 
 	return out
 }
 
-// tellUnmanaged wakes unmanaged placements, once the world is ready.
-func (w *World) tellUnmanaged(keys []fleet.Key, why func() explain.Cause) {
-	w.tell(w.wake, func() []fleet.Key { return keys }, why)
+// enqueueUnmanaged wakes unmanaged placements, once the world is ready.
+func (w *State) enqueueUnmanaged(keys []fleet.Key, why func() explain.Cause) {
+	w.enqueueAll(w.enqueue, func() []fleet.Key { return keys }, why)
 }
 
-// end notes the uid of a placement that is deleted, where slices are known that it controls.
-func (w *World) end(key fleet.Key, uid types.UID) {
-	for name := range w.owns[key] {
-		for _, object := range []*clusterv1beta1.PlacementDecision{w.slices[name].cached, w.slices[name].mine} {
+// recordFormer notes the uid of a placement that is deleted, where slices are known that it controls.
+func (w *State) recordFormer(key fleet.Key, uid types.UID) {
+	for name := range w.slicesOf[key] {
+		for _, object := range []*clusterv1beta1.PlacementDecision{w.slices[name].cached, w.slices[name].written} {
 			if object == nil {
 				continue
 			}
@@ -98,12 +98,12 @@ func (w *World) end(key fleet.Key, uid types.UID) {
 	}
 }
 
-// forgetFormer forgets a deleted placement whose slices are gone.
-func (w *World) forgetFormer(key fleet.Key) {
+// updateFormer forgets a deleted placement whose slices are gone.
+func (w *State) updateFormer(key fleet.Key) {
 	uid, known := w.former[key]
 	if !known {
 		return
 	}
 	delete(w.former, key)
-	w.end(key, uid)
+	w.recordFormer(key, uid)
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // Watch lets the world follow the informers of every kind that it reads. The world is Ready once synced returns true.
-func (w *World) Watch(ctx context.Context, informers cache.Cache) (synced func() bool, err error) {
+func (w *State) Watch(ctx context.Context, informers cache.Cache) (synced func() bool, err error) {
 	watches := []struct {
 		kind    client.Object
 		handler toolscache.ResourceEventHandler

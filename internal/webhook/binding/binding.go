@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/internal/webhook/permission"
 	"github.com/berth-project/berth/internal/webhook/review"
-	"github.com/berth-project/berth/internal/webhook/right"
 )
 
 // Binding is the kind that the package is about.
@@ -26,52 +26,52 @@ type Binding = clusterv1beta2.ManagedClusterSetBinding
 // User is who writes a binding.
 type User interface {
 	Name() string
-	// Has says whether the user has one of some rights at least.
-	Has(ctx context.Context, oneOf ...right.Right) (bool, error)
+	// HasAny says whether the user has one of some rights at least.
+	HasAny(ctx context.Context, oneOf ...permission.Permission) (bool, error)
 }
 
 // Validating serves the rules about bindings.
-func Validating(rights right.Checker) http.Handler {
-	return review.Handler(func(ctx context.Context, c review.Case[Binding]) (review.Answer, error) {
-		return review.Answer{}, Validate(ctx, c.Old, c.New, right.NewHolder(c.User, rights))
+func Validating(rights permission.Checker) http.Handler {
+	return review.Handler(func(ctx context.Context, c review.Request[Binding]) (review.Response, error) {
+		return review.Response{}, Validate(ctx, c.Old, c.New, permission.NewRequestAuthorizer(c.User, rights))
 	})
 }
 
 // Validate refuses a binding that is not named like its set, and one that the user may not write so. old is nil when the
 // binding is created; one that goes on naming the same set, and goes as it would have gone, is not looked at again.
 func Validate(ctx context.Context, old, after *Binding, user User) error {
-	act := act(old, after)
+	act := permissionNeededFor(old, after)
 	if act == "" {
 		return nil
 	}
-	if err := Named(after); err != nil {
+	if err := ValidateName(after); err != nil {
 		return err
 	}
 	set := after.Spec.ClusterSet
-	bind := right.Right{Verb: "create", Group: clusterv1beta2.GroupName, Resource: "managedclustersets", Subresource: "bind", Name: set}
-	held, err := user.Has(ctx, bind)
+	bind := permission.Permission{Verb: "create", Group: clusterv1beta2.GroupName, Resource: "managedclustersets", Subresource: "bind", Name: set}
+	held, err := user.HasAny(ctx, bind)
 	if err != nil || held {
 		return err
 	}
 	return review.Forbidden(schema.GroupResource{Group: clusterv1beta2.GroupName, Resource: "managedclustersetbindings"}, after.Name,
-		fmt.Sprintf("user %q may not %s the cluster set %q: this needs %s", user.Name(), act, set, right.Needed(bind)))
+		fmt.Sprintf("user %q may not %s the cluster set %q: this needs %s", user.Name(), act, set, permission.Describe(bind)))
 }
 
-// Naming serves the rule about names, as a mutating webhook: the rule of the definition would answer before a validating one,
+// ValidatingName serves the rule about names, as a mutating webhook: the rule of the definition would answer before a validating one,
 // with status 422 where clients expect 400.
-func Naming() http.Handler {
-	return review.Handler(func(_ context.Context, c review.Case[Binding]) (review.Answer, error) {
-		return review.Answer{}, Named(c.New)
+func ValidatingName() http.Handler {
+	return review.Handler(func(_ context.Context, c review.Request[Binding]) (review.Response, error) {
+		return review.Response{}, ValidateName(c.New)
 	})
 }
 
-// Named refuses a binding that is not named like its set.
-func Named(binding *Binding) error {
-	return review.BadRequest(schema.GroupKind{Group: clusterv1beta2.GroupName, Kind: "ManagedClusterSetBinding"}, binding.Name, faults(binding))
+// ValidateName refuses a binding that is not named like its set.
+func ValidateName(binding *Binding) error {
+	return review.BadRequest(schema.GroupKind{Group: clusterv1beta2.GroupName, Kind: "ManagedClusterSetBinding"}, binding.Name, nameErrors(binding))
 }
 
-// act says what a write does that needs the set's permission, "" for nothing.
-func act(old, after *Binding) string {
+// permissionNeededFor says what a write does that needs the set's permission, "" for nothing.
+func permissionNeededFor(old, after *Binding) string {
 	if old == nil || old.Spec.ClusterSet != after.Spec.ClusterSet {
 		return "bind"
 	}
@@ -80,19 +80,19 @@ func act(old, after *Binding) string {
 	switch {
 	case marked != stays || before != now:
 		return fmt.Sprintf("change the label %s of a binding to", clusterv1beta2.MadeByLabel)
-	case marked && finalized(old, after):
+	case marked && addsFinalizer(old, after):
 		return "hold, by a finalizer, a granted binding to"
 	default:
 		return ""
 	}
 }
 
-// finalized says whether a finalizer comes to a binding: it keeps what is deleted.
-func finalized(old, after *Binding) bool {
+// addsFinalizer says whether a finalizer comes to a binding: it keeps what is deleted.
+func addsFinalizer(old, after *Binding) bool {
 	return slices.ContainsFunc(after.Finalizers, func(name string) bool { return !slices.Contains(old.Finalizers, name) })
 }
 
-func faults(binding *Binding) field.ErrorList {
+func nameErrors(binding *Binding) field.ErrorList {
 	path := field.NewPath("spec", "clusterSet")
 	switch binding.Spec.ClusterSet {
 	case "":

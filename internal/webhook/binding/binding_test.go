@@ -10,19 +10,19 @@ import (
 
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/internal/webhook/binding"
-	"github.com/berth-project/berth/internal/webhook/right"
+	"github.com/berth-project/berth/internal/webhook/permission"
 )
 
-// user may bind one set.
-type user struct {
+// fakeUser may bind one set.
+type fakeUser struct {
 	bind string
 	err  error
 }
 
-func (u user) Name() string { return "jane" }
+func (u fakeUser) Name() string { return "jane" }
 
-func (u user) Has(_ context.Context, oneOf ...right.Right) (bool, error) {
-	want := right.Right{
+func (u fakeUser) HasAny(_ context.Context, oneOf ...permission.Permission) (bool, error) {
+	want := permission.Permission{
 		Verb: "create", Group: "cluster.open-cluster-management.io", Resource: "managedclustersets", Subresource: "bind", Name: u.bind,
 	}
 	return len(oneOf) == 1 && oneOf[0] == want, u.err
@@ -54,38 +54,38 @@ func TestValidate(t *testing.T) {
 	const invalid = `ManagedClusterSetBinding.cluster.open-cluster-management.io "dev" is invalid: spec.clusterSet: `
 	for name, tc := range map[string]struct {
 		old, after *binding.Binding
-		user       user
+		user       fakeUser
 		want       string
 	}{
-		"created with the right":             {nil, bound("dev", "dev"), user{bind: "dev"}, ""},
-		"created without":                    {nil, bound("dev", "dev"), user{bind: "prod"}, forbidden("dev", "dev")},
-		"created under another name":         {nil, bound("dev", "prod"), user{bind: "prod"}, invalid + `Invalid value: "prod": must be the same as metadata.name`},
-		"created without a set":              {nil, bound("dev", ""), user{bind: ""}, invalid + `Required value: name the cluster set to bind, as metadata.name does`},
-		"changed elsewhere, the right lost":  {bound("dev", "dev"), bound("dev", "dev"), user{}, ""},
-		"a wrong one changed elsewhere":      {bound("dev", "prod"), bound("dev", "prod"), user{}, ""},
-		"turned to another set":              {bound("dev", "dev"), bound("dev", "prod"), user{bind: "prod"}, invalid + `Invalid value: "prod": must be the same as metadata.name`},
-		"a wrong one mended with the right":  {bound("dev", "prod"), bound("dev", "dev"), user{bind: "dev"}, ""},
-		"a wrong one mended without":         {bound("dev", "prod"), bound("dev", "dev"), user{bind: "prod"}, forbidden("dev", "dev")},
-		"a right that cannot be looked up":   {nil, bound("dev", "dev"), user{bind: "dev", err: errors.New("boom")}, "boom"},
-		"a set that does not exist so far":   {nil, bound("later", "later"), user{bind: "later"}, ""},
-		"a right to a set of another's name": {nil, bound("global", "global"), user{bind: "dev"}, forbidden("global", "global")},
+		"created with the right":             {nil, bound("dev", "dev"), fakeUser{bind: "dev"}, ""},
+		"created without":                    {nil, bound("dev", "dev"), fakeUser{bind: "prod"}, forbidden("dev", "dev")},
+		"created under another name":         {nil, bound("dev", "prod"), fakeUser{bind: "prod"}, invalid + `Invalid value: "prod": must be the same as metadata.name`},
+		"created without a set":              {nil, bound("dev", ""), fakeUser{bind: ""}, invalid + `Required value: name the cluster set to bind, as metadata.name does`},
+		"changed elsewhere, the right lost":  {bound("dev", "dev"), bound("dev", "dev"), fakeUser{}, ""},
+		"a wrong one changed elsewhere":      {bound("dev", "prod"), bound("dev", "prod"), fakeUser{}, ""},
+		"turned to another set":              {bound("dev", "dev"), bound("dev", "prod"), fakeUser{bind: "prod"}, invalid + `Invalid value: "prod": must be the same as metadata.name`},
+		"a wrong one mended with the right":  {bound("dev", "prod"), bound("dev", "dev"), fakeUser{bind: "dev"}, ""},
+		"a wrong one mended without":         {bound("dev", "prod"), bound("dev", "dev"), fakeUser{bind: "prod"}, forbidden("dev", "dev")},
+		"a right that cannot be looked up":   {nil, bound("dev", "dev"), fakeUser{bind: "dev", err: errors.New("boom")}, "boom"},
+		"a set that does not exist so far":   {nil, bound("later", "later"), fakeUser{bind: "later"}, ""},
+		"a right to a set of another's name": {nil, bound("global", "global"), fakeUser{bind: "dev"}, forbidden("global", "global")},
 
-		"created with the mark, and the right":    {nil, with("grant"), user{bind: "dev"}, ""},
-		"created with the mark, without":          {nil, with("grant"), user{}, forbidden("dev", "dev")},
-		"the mark taken off with the right":       {with("grant"), plain(), user{bind: "dev"}, ""},
-		"the mark taken off without":              {with("grant"), plain(), user{}, refused(mark, "dev", "dev")},
-		"all labels taken off without":            {with("grant"), bound("dev", "dev"), user{}, refused(mark, "dev", "dev")},
-		"the mark put on with the right":          {plain(), with("grant"), user{bind: "dev"}, ""},
-		"the mark put on without":                 {plain(), with("grant"), user{bind: "prod"}, refused(mark, "dev", "dev")},
-		"an empty mark put on without":            {plain(), with(""), user{}, refused(mark, "dev", "dev")},
-		"the mark changed without":                {with("grant"), with("jane"), user{}, refused(mark, "dev", "dev")},
-		"the mark put on one that is wrong":       {bound("dev", "prod"), wrong, user{bind: "prod"}, invalid + `Invalid value: "prod": must be the same as metadata.name`},
-		"the right to take it off, not looked up": {with("grant"), plain(), user{bind: "dev", err: errors.New("boom")}, "boom"},
-		"another label of a granted one":          {with("grant"), func() *binding.Binding { b := with("grant"); b.Labels["a"] = "c"; return b }(), user{}, ""},
-		"a finalizer on a granted one, the right": {with("grant"), with("grant", "x"), user{bind: "dev"}, ""},
-		"a finalizer on a granted one without":    {with("grant", "x"), with("grant", "x", "y"), user{}, refused(hold, "dev", "dev")},
-		"a finalizer taken off a granted one":     {with("grant", "x", "y"), with("grant", "y"), user{}, ""},
-		"a finalizer on a person's own":           {plain(), plain("x"), user{}, ""},
+		"created with the mark, and the right":    {nil, with("grant"), fakeUser{bind: "dev"}, ""},
+		"created with the mark, without":          {nil, with("grant"), fakeUser{}, forbidden("dev", "dev")},
+		"the mark taken off with the right":       {with("grant"), plain(), fakeUser{bind: "dev"}, ""},
+		"the mark taken off without":              {with("grant"), plain(), fakeUser{}, refused(mark, "dev", "dev")},
+		"all labels taken off without":            {with("grant"), bound("dev", "dev"), fakeUser{}, refused(mark, "dev", "dev")},
+		"the mark put on with the right":          {plain(), with("grant"), fakeUser{bind: "dev"}, ""},
+		"the mark put on without":                 {plain(), with("grant"), fakeUser{bind: "prod"}, refused(mark, "dev", "dev")},
+		"an empty mark put on without":            {plain(), with(""), fakeUser{}, refused(mark, "dev", "dev")},
+		"the mark changed without":                {with("grant"), with("jane"), fakeUser{}, refused(mark, "dev", "dev")},
+		"the mark put on one that is wrong":       {bound("dev", "prod"), wrong, fakeUser{bind: "prod"}, invalid + `Invalid value: "prod": must be the same as metadata.name`},
+		"the right to take it off, not looked up": {with("grant"), plain(), fakeUser{bind: "dev", err: errors.New("boom")}, "boom"},
+		"another label of a granted one":          {with("grant"), func() *binding.Binding { b := with("grant"); b.Labels["a"] = "c"; return b }(), fakeUser{}, ""},
+		"a finalizer on a granted one, the right": {with("grant"), with("grant", "x"), fakeUser{bind: "dev"}, ""},
+		"a finalizer on a granted one without":    {with("grant", "x"), with("grant", "x", "y"), fakeUser{}, refused(hold, "dev", "dev")},
+		"a finalizer taken off a granted one":     {with("grant", "x", "y"), with("grant", "y"), fakeUser{}, ""},
+		"a finalizer on a person's own":           {plain(), plain("x"), fakeUser{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""

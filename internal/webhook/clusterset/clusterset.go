@@ -28,15 +28,15 @@ type Set = clusterv1beta2.ManagedClusterSet
 // Validating serves the rules about sets. The other sets are listed from the API server for a set that chooses its label,
 // which is rare, and from the cache for one by the clusterset label: there may be thousands, made one after the other.
 func Validating(server, cache client.Reader) http.Handler {
-	return review.Handler(func(ctx context.Context, c review.Case[Set]) (review.Answer, error) {
+	return review.Handler(func(ctx context.Context, c review.Request[Set]) (review.Response, error) {
 		var stored []Set
-		if _, claims := fleet.ExclusiveLabel(c.New); claims && claimOrNone(c.Old) != claimOrNone(c.New) {
+		if _, claims := fleet.ExclusiveLabel(c.New); claims && exclusiveLabel(c.Old) != exclusiveLabel(c.New) {
 			others, list := cache, &clusterv1beta2.ManagedClusterSetList{}
 			if c.New.Spec.ClusterSelector.SelectorType == clusterv1beta2.ExclusiveLabel {
 				others = server
 			}
 			if err := others.List(ctx, list); err != nil {
-				return review.Answer{}, fmt.Errorf("listing cluster sets: %w", err)
+				return review.Response{}, fmt.Errorf("listing cluster sets: %w", err)
 			}
 			stored = list.Items
 		}
@@ -46,34 +46,34 @@ func Validating(server, cache client.Reader) http.Handler {
 
 // Validate refuses faults that the set did not have before. old is nil when the set is created; stored are the sets
 // there are, of which the set itself may be one.
-func Validate(old, after *Set, stored []Set) (review.Answer, error) {
-	faults := review.NewFaults(faultsOf(old), faultsOf(after))
-	if claimOrNone(old) != claimOrNone(after) {
+func Validate(old, after *Set, stored []Set) (review.Response, error) {
+	faults := review.NewErrors(fieldErrors(old), fieldErrors(after))
+	if exclusiveLabel(old) != exclusiveLabel(after) {
 		faults = append(faults, conflicts(after, stored)...)
 	}
 	kind := schema.GroupKind{Group: clusterv1beta2.GroupName, Kind: "ManagedClusterSet"}
 	if err := review.Invalid(kind, after.Name, faults); err != nil {
-		return review.Answer{}, err
+		return review.Response{}, err
 	}
-	return review.Answer{Warnings: warnings(after)}, nil
+	return review.Response{Warnings: warningsFor(after)}, nil
 }
 
-func faultsOf(set *Set) field.ErrorList {
+func fieldErrors(set *Set) field.ErrorList {
 	if set == nil {
 		return nil
 	}
-	out := slices.Clone(fleet.NewSet(set).Faults)
+	out := slices.Clone(fleet.NewSet(set).Errors)
 	if selector := set.Spec.ClusterSelector; selector.SelectorType == clusterv1beta2.ExclusiveLabel && selector.ExclusiveLabel != nil {
-		out = append(out, labelFaults(*selector.ExclusiveLabel, selectorPath().Child("exclusiveLabel"))...)
+		out = append(out, exclusiveLabelErrors(*selector.ExclusiveLabel, selectorPath().Child("exclusiveLabel"))...)
 	}
 	return out
 }
 
 func selectorPath() *field.Path { return field.NewPath("spec", "clusterSelector") }
 
-// labelFaults holds that the label of an exclusive set is one that only permitted users may put on a cluster: with any
+// exclusiveLabelErrors holds that the label of an exclusive set is one that only permitted users may put on a cluster: with any
 // other, everybody could put a cluster into the set.
-func labelFaults(label clusterv1beta2.ExclusiveLabelSelector, path *field.Path) field.ErrorList {
+func exclusiveLabelErrors(label clusterv1beta2.ExclusiveLabelSelector, path *field.Path) field.ErrorList {
 	var out field.ErrorList
 	prefix, _, _ := strings.Cut(label.Key, "/")
 	if prefix != "cluster.open-cluster-management.io" && prefix != "info.open-cluster-management.io" {
@@ -92,7 +92,7 @@ func labelFaults(label clusterv1beta2.ExclusiveLabelSelector, path *field.Path) 
 	return out
 }
 
-func claimOrNone(set *Set) clusterv1beta2.ExclusiveLabelSelector {
+func exclusiveLabel(set *Set) clusterv1beta2.ExclusiveLabelSelector {
 	if set == nil {
 		return clusterv1beta2.ExclusiveLabelSelector{}
 	}
@@ -111,7 +111,7 @@ func conflicts(set *Set, stored []Set) field.ErrorList {
 	}
 	var out field.ErrorList
 	for i := range stored {
-		if other := &stored[i]; other.Name != set.Name && claimOrNone(other) == label {
+		if other := &stored[i]; other.Name != set.Name && exclusiveLabel(other) == label {
 			out = append(out, field.Invalid(path, label.Key+"="+label.Value,
 				fmt.Sprintf("the set %q claims this label already; no two sets may claim the same", other.Name)))
 		}
@@ -119,8 +119,8 @@ func conflicts(set *Set, stored []Set) field.ErrorList {
 	return out
 }
 
-// warnings names what is legal and hardly ever meant.
-func warnings(set *Set) []string {
+// warningsFor names what is legal and hardly ever meant.
+func warningsFor(set *Set) []string {
 	selector := set.Spec.ClusterSelector
 	if selector.SelectorType != clusterv1beta2.LabelSelector {
 		return nil

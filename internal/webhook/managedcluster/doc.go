@@ -10,11 +10,11 @@ import (
 	"time"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	"github.com/berth-project/berth/internal/webhook/right"
+	"github.com/berth-project/berth/internal/webhook/permission"
 )
 
-// Case is a cluster on its way into the hub.
-type Case struct {
+// Request is a cluster on its way into the hub.
+type Request struct {
 	// Old is nil when the cluster is created. Both are read-only.
 	Old, New *clusterv1.ManagedCluster
 	User     User
@@ -25,11 +25,11 @@ type Case struct {
 // User is who writes the cluster, asked by several at the same time.
 type User interface {
 	Name() string
-	right.Haver
+	permission.Authorizer
 }
 
 // labels returns the labels that are stored, and those that are to be.
-func (c Case) labels() (before, after map[string]string) {
+func (c Request) labels() (before, after map[string]string) {
 	if c.Old != nil {
 		before = c.Old.Labels
 	}
@@ -37,38 +37,38 @@ func (c Case) labels() (before, after map[string]string) {
 }
 
 // taints returns the taints that are stored, and those that are to be.
-func (c Case) taints() (before, after []clusterv1.Taint) {
+func (c Request) taints() (before, after []clusterv1.Taint) {
 	if c.Old != nil {
 		before = c.Old.Spec.Taints
 	}
 	return before, c.New.Spec.Taints
 }
 
-// taintRight is what it takes to speak for the cluster's health.
-func (c Case) taintRight() right.Right {
-	return right.Right{Verb: "update", Group: clusterv1.GroupName, Resource: resource, Subresource: "taint", Name: c.New.Name}
+// taintPermission is what it takes to speak for the cluster's health.
+func (c Request) taintPermission() permission.Permission {
+	return permission.Permission{Verb: "update", Group: clusterv1.GroupName, Resource: resource, Subresource: "taint", Name: c.New.Name}
 }
 
-// need is what the user may not do without one of some rights.
-type need struct {
+// requirement is what the user may not do without one of some rights.
+type requirement struct {
 	doing string
-	oneOf []right.Right
+	anyOf []permission.Permission
 }
 
-// need refuses the case unless the user has one of some rights. doing says what the user may not do without.
-func (c Case) need(ctx context.Context, doing string, oneOf ...right.Right) error {
-	return c.needAll(ctx, []need{{doing, oneOf}})
+// require refuses the case unless the user has one of some rights. doing says what the user may not do without.
+func (c Request) require(ctx context.Context, doing string, oneOf ...permission.Permission) error {
+	return c.requireAll(ctx, []requirement{{doing, oneOf}})
 }
 
-// needAll refuses the case for the first need that the user does not meet.
-func (c Case) needAll(ctx context.Context, needs []need) error {
-	ways := make([][]right.Right, 0, len(needs))
+// requireAll refuses the case for the first need that the user does not meet.
+func (c Request) requireAll(ctx context.Context, needs []requirement) error {
+	ways := make([][]permission.Permission, 0, len(needs))
 	for _, need := range needs {
-		ways = append(ways, need.oneOf)
+		ways = append(ways, need.anyOf)
 	}
-	lacking, err := right.FirstLacking(ctx, c.User, ways)
+	lacking, err := permission.FirstMissing(ctx, c.User, ways)
 	if err != nil || lacking < 0 {
 		return err
 	}
-	return c.forbid(needs[lacking].doing, needs[lacking].oneOf...)
+	return c.forbidden(needs[lacking].doing, needs[lacking].anyOf...)
 }

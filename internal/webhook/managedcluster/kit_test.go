@@ -15,7 +15,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/engine/enginetest"
 	"github.com/berth-project/berth/internal/webhook/managedcluster"
-	"github.com/berth-project/berth/internal/webhook/right"
+	"github.com/berth-project/berth/internal/webhook/permission"
 )
 
 const (
@@ -31,8 +31,8 @@ var (
 	other   = now.Add(-2 * time.Hour).Truncate(time.Second)
 )
 
-// user is jane with some rights, each written "verb resource/subresource name". It keeps what it is asked.
-type user struct {
+// fakeUser is jane with some rights, each written "verb resource/subresource name". It keeps what it is asked.
+type fakeUser struct {
 	rights []string
 	err    error
 
@@ -40,9 +40,9 @@ type user struct {
 	asked []string
 }
 
-func (u *user) Name() string { return "jane" }
+func (u *fakeUser) Name() string { return "jane" }
 
-func (u *user) Has(_ context.Context, oneOf ...right.Right) (bool, error) {
+func (u *fakeUser) HasAny(_ context.Context, oneOf ...permission.Permission) (bool, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, one := range oneOf {
@@ -58,7 +58,7 @@ func (u *user) Has(_ context.Context, oneOf ...right.Right) (bool, error) {
 	return false, u.err
 }
 
-func jane(rights ...string) *user { return &user{rights: rights} }
+func jane(rights ...string) *fakeUser { return &fakeUser{rights: rights} }
 
 func cluster() *enginetest.ClusterBuilder { return enginetest.Cluster("c1") }
 
@@ -82,8 +82,8 @@ func noNamespace(context.Context, string) (managedcluster.Namespace, error) {
 	return managedcluster.Namespace{}, nil
 }
 
-// check holds an error against the text that is wanted, "" being none.
-func check(t *testing.T, err error, want string) {
+// checkError holds an error against the text that is wanted, "" being none.
+func checkError(t *testing.T, err error, want string) {
 	t.Helper()
 	got := ""
 	if err != nil {
@@ -94,7 +94,7 @@ func check(t *testing.T, err error, want string) {
 	}
 }
 
-func validate(t *testing.T, u *user, old, after *clusterv1.ManagedCluster) error {
+func validate(t *testing.T, u *fakeUser, old, after *clusterv1.ManagedCluster) error {
 	t.Helper()
-	return managedcluster.Case{Old: old, New: after, User: u}.Validate(t.Context(), noNamespace)
+	return managedcluster.Request{Old: old, New: after, User: u}.Validate(t.Context(), noNamespace)
 }

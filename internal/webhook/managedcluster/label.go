@@ -9,7 +9,7 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
-	"github.com/berth-project/berth/internal/webhook/right"
+	"github.com/berth-project/berth/internal/webhook/permission"
 )
 
 // reservedPrefixes start the keys of the labels that decide about membership in sets.
@@ -19,18 +19,18 @@ func reservedPrefixes() []string {
 
 // checkLabels refuses to set, change or take away a reserved label without the right to the value that goes and the
 // one that comes. It stops at the first refusal, so that a stranger cannot make it ask for long.
-func (c Case) checkLabels(ctx context.Context) error {
+func (c Request) checkLabels(ctx context.Context) error {
 	before, after := c.labels()
-	var needs []need
+	var needs []requirement
 	for _, key := range changedLabels(before, after) {
-		if value, was := before[key]; was && counts(key, value) {
-			needs = append(needs, need{fmt.Sprintf("take the label %s=%s away", key, value), labelRights(key, value)})
+		if value, was := before[key]; was && isMeaningful(key, value) {
+			needs = append(needs, requirement{fmt.Sprintf("take the label %s=%s away", key, value), labelPermissions(key, value)})
 		}
-		if value, is := after[key]; is && counts(key, value) {
-			needs = append(needs, need{fmt.Sprintf("put the label %s=%s on", key, value), labelRights(key, value)})
+		if value, is := after[key]; is && isMeaningful(key, value) {
+			needs = append(needs, requirement{fmt.Sprintf("put the label %s=%s on", key, value), labelPermissions(key, value)})
 		}
 	}
-	return c.needAll(ctx, needs)
+	return c.requireAll(ctx, needs)
 }
 
 // changedLabels returns the reserved keys whose label is not the same in both, sorted.
@@ -53,21 +53,23 @@ func reserved(key string) bool {
 	return slices.ContainsFunc(reservedPrefixes(), func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
-// counts says whether a label means anything: an empty clusterset label is like none.
-func counts(key, value string) bool { return key != clusterv1beta2.ClusterSetLabel || value != "" }
+// isMeaningful says whether a label means anything: an empty clusterset label is like none.
+func isMeaningful(key, value string) bool {
+	return key != clusterv1beta2.ClusterSetLabel || value != ""
+}
 
-// labelRights returns the rights of which any one suffices for a value of a label, the broadest first: who has it is
+// labelPermissions returns the rights of which any one suffices for a value of a label, the broadest first: who has it is
 // asked about it once, however many labels change. RBAC knows no patterns, so each is a literal name. The right to join
 // a set, which older roles grant, is the last.
-func labelRights(key, value string) []right.Right {
-	label := right.Right{Verb: "create", Group: clusterv1.GroupName, Resource: resource, Subresource: "label"}
-	var out []right.Right
+func labelPermissions(key, value string) []permission.Permission {
+	label := permission.Permission{Verb: "create", Group: clusterv1.GroupName, Resource: resource, Subresource: "label"}
+	var out []permission.Permission
 	for _, name := range []string{"*", key + ":*", key + ":" + value} {
 		label.Name = name
 		out = append(out, label)
 	}
 	if key == clusterv1beta2.ClusterSetLabel {
-		out = append(out, right.Right{
+		out = append(out, permission.Permission{
 			Verb: "create", Group: clusterv1.GroupName, Resource: "managedclustersets", Subresource: "join", Name: value,
 		})
 	}

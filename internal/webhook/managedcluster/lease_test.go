@@ -33,12 +33,12 @@ func TestLongLeasesAreWarnedOf(t *testing.T) {
 		"the longest that is stored": {lease(60), lease(math.MaxInt32), []string{longest}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer, err := managedcluster.Case{Old: tc.old, New: tc.after, User: jane(), Now: now}.Default(t.Context(), managedcluster.Registration{})
-			check(t, err, "")
+			answer, err := managedcluster.Request{Old: tc.old, New: tc.after, User: jane(), Now: now}.Default(t.Context(), managedcluster.JoinOptions{})
+			checkError(t, err, "")
 			if diff := cmp.Diff(tc.want, answer.Warnings); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
-			check(t, validate(t, jane(labelName+"*"), tc.old, tc.after), "")
+			checkError(t, validate(t, jane(labelName+"*"), tc.old, tc.after), "")
 		})
 	}
 }

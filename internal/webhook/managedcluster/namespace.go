@@ -22,17 +22,17 @@ type Namespace struct {
 	Cluster string
 }
 
-// Namespaces returns the namespace of a name.
-type Namespaces func(ctx context.Context, name string) (Namespace, error)
+// NamespaceGetter returns the namespace of a name.
+type NamespaceGetter func(ctx context.Context, name string) (Namespace, error)
 
 // admitsAgent reports whether a cluster lets an agent work in the namespace of its name. A simulated cluster has no agent.
 func admitsAgent(cluster *clusterv1.ManagedCluster) bool {
-	return cluster != nil && cluster.Spec.HubAcceptsClient && !registration.Annotated(cluster)
+	return cluster != nil && cluster.Spec.HubAcceptsClient && !registration.SimulationRequested(cluster)
 }
 
 // checkNamespace refuses to admit an agent to a namespace that is being deleted, or that is not its cluster's: the agent
 // of a cluster named "payments" would work among the objects of a team of that name.
-func (c Case) checkNamespace(ctx context.Context, namespaces Namespaces) error {
+func (c Request) checkNamespace(ctx context.Context, namespaces NamespaceGetter) error {
 	if !admitsAgent(c.New) || admitsAgent(c.Old) {
 		return nil
 	}
@@ -43,8 +43,8 @@ func (c Case) checkNamespace(ctx context.Context, namespaces Namespaces) error {
 	case namespace.Terminating:
 		return review.Forbidden(groupResource(), c.New.Name, fmt.Sprintf(
 			"spec.hubAcceptsClient cannot be turned on while the namespace %q is being deleted; try again once it is gone", c.New.Name))
-	case namespace.ofAnother(c.New.Name):
-		return review.Forbidden(groupResource(), c.New.Name, "spec.hubAcceptsClient cannot be turned on: "+another(c.New.Name))
+	case namespace.isForeign(c.New.Name):
+		return review.Forbidden(groupResource(), c.New.Name, "spec.hubAcceptsClient cannot be turned on: "+foreignNamespaceMessage(c.New.Name))
 	default:
 		return nil
 	}
@@ -52,25 +52,25 @@ func (c Case) checkNamespace(ctx context.Context, namespaces Namespaces) error {
 
 // Warnings returns what the creator of a cluster should know. A namespace that cannot be read gives no warning: it is read
 // again when the cluster is accepted.
-func (c Case) Warnings(ctx context.Context, namespaces Namespaces) []string {
-	if c.Old != nil || c.New.Spec.HubAcceptsClient || registration.Annotated(c.New) {
+func (c Request) Warnings(ctx context.Context, namespaces NamespaceGetter) []string {
+	if c.Old != nil || c.New.Spec.HubAcceptsClient || registration.SimulationRequested(c.New) {
 		return nil
 	}
-	if namespace, err := namespaces(ctx, c.New.Name); err != nil || !namespace.ofAnother(c.New.Name) {
+	if namespace, err := namespaces(ctx, c.New.Name); err != nil || !namespace.isForeign(c.New.Name) {
 		return nil
 	}
-	return []string{"the cluster cannot be accepted as it is: " + another(c.New.Name)}
+	return []string{"the cluster cannot be accepted as it is: " + foreignNamespaceMessage(c.New.Name)}
 }
 
-func (n Namespace) ofAnother(cluster string) bool { return n.Exists && n.Cluster != cluster }
+func (n Namespace) isForeign(cluster string) bool { return n.Exists && n.Cluster != cluster }
 
-func another(cluster string) string {
+func foreignNamespaceMessage(cluster string) string {
 	return fmt.Sprintf("the namespace %q exists and is not labelled as this cluster's; if it is meant for the agent of this cluster, "+
 		"label it %s=%s, else give the cluster another name", cluster, clusterv1.ClusterNameLabelKey, cluster)
 }
 
-// namespacesOf reads namespaces from the hub.
-func namespacesOf(reader client.Reader) Namespaces {
+// newNamespaceGetter reads namespaces from the hub.
+func newNamespaceGetter(reader client.Reader) NamespaceGetter {
 	return func(ctx context.Context, name string) (Namespace, error) {
 		namespace := &corev1.Namespace{}
 		err := reader.Get(ctx, client.ObjectKey{Name: name}, namespace)

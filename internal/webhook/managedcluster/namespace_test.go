@@ -18,9 +18,9 @@ func simulated(in *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
 	return out
 }
 
-// TestAForeignNamespaceIsNotHandedToAnAgent: an agent works in the namespace of its cluster's name, so a cluster named like
+// TestAgentsAreNotAdmittedToForeignNamespaces: an agent works in the namespace of its cluster's name, so a cluster named like
 // a namespace of another owner is not accepted.
-func TestAForeignNamespaceIsNotHandedToAnAgent(t *testing.T) {
+func TestAgentsAreNotAdmittedToForeignNamespaces(t *testing.T) {
 	const advice = `the namespace "c1" exists and is not labelled as this cluster's; if it is meant for the agent of this cluster, ` +
 		`label it open-cluster-management.io/cluster-name=c1, else give the cluster another name`
 	const refused = `managedclusters.cluster.open-cluster-management.io "c1" is forbidden: spec.hubAcceptsClient cannot be turned on: ` + advice
@@ -51,8 +51,8 @@ func TestAForeignNamespaceIsNotHandedToAnAgent(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			namespaces := func(context.Context, string) (managedcluster.Namespace, error) { return test.namespace, test.err }
-			c := managedcluster.Case{Old: test.old, New: test.after, User: jane(acceptC1)}
-			check(t, c.Validate(t.Context(), namespaces), test.want)
+			c := managedcluster.Request{Old: test.old, New: test.after, User: jane(acceptC1)}
+			checkError(t, c.Validate(t.Context(), namespaces), test.want)
 			if diff := cmp.Diff(test.warnings, c.Warnings(t.Context(), namespaces)); test.want == "" && diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}

@@ -9,14 +9,14 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/registration"
+	"github.com/berth-project/berth/internal/webhook/permission"
 	"github.com/berth-project/berth/internal/webhook/review"
-	"github.com/berth-project/berth/internal/webhook/right"
 )
 
 // checkSimulated refuses to annotate a cluster as simulated without the permission to accept it, and where an agent has
 // reported it: what an agent reports is not for the hub to make up. To remove the annotation needs no permission.
-func (c Case) checkSimulated(ctx context.Context) error {
-	if !registration.Annotated(c.New) || c.Old != nil && registration.Annotated(c.Old) {
+func (c Request) checkSimulated(ctx context.Context) error {
+	if !registration.SimulationRequested(c.New) || c.Old != nil && registration.SimulationRequested(c.Old) {
 		return nil
 	}
 	if c.Old != nil && registration.Reported(c.Old) {
@@ -25,10 +25,10 @@ func (c Case) checkSimulated(ctx context.Context) error {
 			field.Forbidden(path, "an agent has joined the cluster, so that it cannot be simulated"),
 		})
 	}
-	return c.need(ctx, fmt.Sprintf("set the annotation %s", clusterv1.SimulatedAnnotationKey), acceptRight(c.New.Name))
+	return c.require(ctx, fmt.Sprintf("set the annotation %s", clusterv1.SimulatedAnnotationKey), acceptPermission(c.New.Name))
 }
 
-// acceptRight is the permission to accept a cluster.
-func acceptRight(name string) right.Right {
-	return right.Right{Verb: "update", Group: registrationGroup, Resource: resource, Subresource: "accept", Name: name}
+// acceptPermission is the permission to accept a cluster.
+func acceptPermission(name string) permission.Permission {
+	return permission.Permission{Verb: "update", Group: registrationGroup, Resource: resource, Subresource: "accept", Name: name}
 }

@@ -12,10 +12,10 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
 
-// added returns the time that a taint has by itself: the old one where the taint was there with the same value, else
+// timeAdded returns the time that a taint has by itself: the old one where the taint was there with the same value, else
 // now. claimed says that the caller asks for yet another one. A time that the same key had before is not claimed: it
 // was carried over from the taint that this one replaces.
-func added(before []clusterv1.Taint, taint clusterv1.Taint, now time.Time) (own metav1.Time, claimed bool) {
+func timeAdded(before []clusterv1.Taint, taint clusterv1.Taint, now time.Time) (own metav1.Time, claimed bool) {
 	given := taint.TimeAdded
 	claimed = !given.IsZero()
 	for _, old := range before {
@@ -40,16 +40,16 @@ func sameTime(a, b metav1.Time) bool { return a.Truncate(time.Second).Equal(b.Tr
 
 // checkTaints refuses, without the right to, to say how healthy a cluster is, or since when it has a taint that it
 // had before. Since when it has a new one was for the stamping to refuse.
-func (c Case) checkTaints(ctx context.Context) error {
+func (c Request) checkTaints(ctx context.Context) error {
 	before, after := c.taints()
-	if changed := c.changedHealth(before, after); changed != "" {
-		if err := c.need(ctx, fmt.Sprintf("put on, change or take away the taint %s, which reports the cluster's health", changed), c.taintRight()); err != nil {
+	if changed := c.changedHealthTaint(before, after); changed != "" {
+		if err := c.require(ctx, fmt.Sprintf("put on, change or take away the taint %s, which reports the cluster's health", changed), c.taintPermission()); err != nil {
 			return err
 		}
 	}
 	for i, taint := range after {
-		if own, claimed := added(before, taint, time.Time{}); claimed && !own.IsZero() {
-			if err := c.needTime(ctx, i, taint); err != nil {
+		if own, claimed := timeAdded(before, taint, time.Time{}); claimed && !own.IsZero() {
+			if err := c.requireTaintTime(ctx, i, taint); err != nil {
 				return err
 			}
 		}
@@ -57,16 +57,16 @@ func (c Case) checkTaints(ctx context.Context) error {
 	return nil
 }
 
-// needTime refuses a time that the caller claims without the right to.
-func (c Case) needTime(ctx context.Context, index int, taint clusterv1.Taint) error {
-	return c.need(ctx, fmt.Sprintf("set spec.taints[%d].timeAdded, of the taint %s with effect %s", index, taint.Key, taint.Effect), c.taintRight())
+// requireTaintTime refuses a time that the caller claims without the right to.
+func (c Request) requireTaintTime(ctx context.Context, index int, taint clusterv1.Taint) error {
+	return c.require(ctx, fmt.Sprintf("set spec.taints[%d].timeAdded, of the taint %s with effect %s", index, taint.Key, taint.Effect), c.taintPermission())
 }
 
-// changedHealth returns the key of a taint about health that the request changes and needs a permission for, or "".
-func (c Case) changedHealth(before, after []clusterv1.Taint) string {
-	old, now := health(before), health(after)
+// changedHealthTaint returns the key of a taint about health that the request changes and needs a permission for, or "".
+func (c Request) changedHealthTaint(before, after []clusterv1.Taint) string {
+	old, now := healthTaints(before), healthTaints(after)
 	for _, key := range healthKeys() {
-		if !slices.Equal(old[key], now[key]) && !c.excused(key, old[key], now[key]) {
+		if !slices.Equal(old[key], now[key]) && !c.needsNoPermission(key, old[key], now[key]) {
 			return key
 		}
 	}
@@ -78,9 +78,9 @@ func healthKeys() []string {
 	return []string{clusterv1.ManagedClusterTaintUnavailable, clusterv1.ManagedClusterTaintUnreachable, clusterv1.ManagedClusterTaintDenied}
 }
 
-// health returns what the taints about health say, by key: their values and effects, sorted. Their times are looked
+// healthTaints returns what the taints about health say, by key: their values and effects, sorted. Their times are looked
 // at with those of all other taints.
-func health(taints []clusterv1.Taint) map[string][]string {
+func healthTaints(taints []clusterv1.Taint) map[string][]string {
 	out := map[string][]string{}
 	for _, taint := range taints {
 		if slices.Contains(healthKeys(), taint.Key) {

@@ -20,8 +20,8 @@ import (
 
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersets,verbs=get
 
-// Registration says what admission does about clusters that have not joined.
-type Registration struct {
+// JoinOptions says what admission does about clusters that have not joined.
+type JoinOptions struct {
 	// TaintsUnjoined tells whether the deployment taints clusters that never joined, and so takes the taint off later. It
 	// reads what is stored, so that all replicas answer alike. Nil: it does not.
 	TaintsUnjoined func(ctx context.Context) (bool, error)
@@ -46,9 +46,9 @@ func TaintsUnjoined(sets client.Reader) func(context.Context) (bool, error) {
 }
 
 // taintUnjoined taints a new cluster unreachable, so that no placement selects it before an agent reports it.
-func (c Case) taintUnjoined(ctx context.Context, state Registration, out *review.Answer) error {
-	if c.Old != nil || state.TaintsUnjoined == nil || state.Simulates && registration.Annotated(c.New) ||
-		slices.ContainsFunc(c.New.Spec.Taints, keepsOut) {
+func (c Request) taintUnjoined(ctx context.Context, state JoinOptions, out *review.Response) error {
+	if c.Old != nil || state.TaintsUnjoined == nil || state.Simulates && registration.SimulationRequested(c.New) ||
+		slices.ContainsFunc(c.New.Spec.Taints, isUnreachableNoSelect) {
 		return nil
 	}
 	tainted, err := state.TaintsUnjoined(ctx)
@@ -63,50 +63,50 @@ func (c Case) taintUnjoined(ctx context.Context, state Registration, out *review
 	return nil
 }
 
-// keepsOut tells whether a taint does what the one of clusters that never joined does.
-func keepsOut(taint clusterv1.Taint) bool {
+// isUnreachableNoSelect tells whether a taint does what the one of clusters that never joined does.
+func isUnreachableNoSelect(taint clusterv1.Taint) bool {
 	return taint.Key == clusterv1.ManagedClusterTaintUnreachable && taint.Effect == clusterv1.TaintEffectNoSelect
 }
 
 // addTaint returns the patch that adds a taint. A cluster may come without a list of taints, and without a spec.
-func (c Case) addTaint(taint clusterv1.Taint) jsonpatch.Operation {
+func (c Request) addTaint(taint clusterv1.Taint) jsonpatch.Operation {
 	switch {
 	case len(c.New.Spec.Taints) > 0:
-		return add("/spec/taints/-", taint)
+		return addOperation("/spec/taints/-", taint)
 	case c.New.Spec.HubAcceptsClient || c.New.Spec.LeaseDurationSeconds != 0 || len(c.New.Spec.ManagedClusterClientConfigs) > 0:
-		return add("/spec/taints", []clusterv1.Taint{taint})
+		return addOperation("/spec/taints", []clusterv1.Taint{taint})
 	default:
-		return add("/spec", map[string]any{"hubAcceptsClient": false, "taints": []clusterv1.Taint{taint}})
+		return addOperation("/spec", map[string]any{"hubAcceptsClient": false, "taints": []clusterv1.Taint{taint}})
 	}
 }
 
-// accepts tells whether the request accepts the cluster.
-func (c Case) accepts() bool {
+// acceptsCluster tells whether the request accepts the cluster.
+func (c Request) acceptsCluster() bool {
 	return c.Old != nil && !c.Old.Spec.HubAcceptsClient && c.New.Spec.HubAcceptsClient
 }
 
 // removeDenied removes the taint of denied clusters from one that is accepted.
-func (c Case) removeDenied(out *review.Answer) {
-	if !c.accepts() {
+func (c Request) removeDenied(out *review.Response) {
+	if !c.acceptsCluster() {
 		return
 	}
 	at := slices.IndexFunc(c.New.Spec.Taints, func(taint clusterv1.Taint) bool {
-		return registration.IsTaint(taint, clusterv1.ManagedClusterTaintDenied)
+		return registration.IsHubTaint(taint, clusterv1.ManagedClusterTaintDenied)
 	})
 	if at >= 0 {
 		out.Patches = append(out.Patches, jsonpatch.Operation{Operation: "remove", Path: fmt.Sprintf("/spec/taints/%d", at)})
 	}
 }
 
-// excused removes from the changes of taints those that need no permission: a new cluster may come with the taint of
+// needsNoPermission removes from the changes of taints those that need no permission: a new cluster may come with the taint of
 // clusters that never joined, and one that is accepted loses that of denied ones.
-func (c Case) excused(key string, before, after []string) bool {
+func (c Request) needsNoPermission(key string, before, after []string) bool {
 	own := string(clusterv1.TaintEffectNoSelect) + "="
 	switch key {
 	case clusterv1.ManagedClusterTaintUnreachable:
 		return c.Old == nil && slices.Equal(after, []string{own})
 	case clusterv1.ManagedClusterTaintDenied:
-		return c.accepts() && slices.Equal(slices.DeleteFunc(slices.Clone(before), func(taint string) bool { return taint == own }), after)
+		return c.acceptsCluster() && slices.Equal(slices.DeleteFunc(slices.Clone(before), func(taint string) bool { return taint == own }), after)
 	default:
 		return false
 	}

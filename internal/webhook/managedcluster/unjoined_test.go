@@ -25,8 +25,8 @@ const (
 	denied      = clusterv1.ManagedClusterTaintDenied
 )
 
-func state(tainted bool) managedcluster.Registration {
-	return managedcluster.Registration{TaintsUnjoined: func(context.Context) (bool, error) { return tainted, nil }, Simulates: true}
+func joinOptions(tainted bool) managedcluster.JoinOptions {
+	return managedcluster.JoinOptions{TaintsUnjoined: func(context.Context) (bool, error) { return tainted, nil }, Simulates: true}
 }
 
 func annotated(cluster *clusterv1.ManagedCluster, value string) *clusterv1.ManagedCluster {
@@ -48,22 +48,22 @@ func TestAClusterIsTaintedWhenItIsCreated(t *testing.T) {
 	warning := []string{"the cluster has the taint " + unreachable + ", and is not selected, until its agent reports it"}
 	for name, tc := range map[string]struct {
 		old, after *clusterv1.ManagedCluster
-		state      managedcluster.Registration
+		state      managedcluster.JoinOptions
 		want       []jsonpatch.Operation
 	}{
-		"created with a spec":                          {nil, bare, state(true), []jsonpatch.Operation{set("/spec/taints", []clusterv1.Taint{own})}},
-		"created without":                              {nil, tainted(), state(true), []jsonpatch.Operation{set("/spec", map[string]any{"hubAcceptsClient": false, "taints": []clusterv1.Taint{own}})}},
-		"created with another taint":                   {nil, gpu, state(true), []jsonpatch.Operation{set("/spec/taints/-", own)}},
-		"created with the taint":                       {nil, tainted(own), state(true), nil},
-		"created while clusters are not tainted":       {nil, bare, state(false), nil},
-		"created where the health controller is off":   {nil, bare, managedcluster.Registration{}, nil},
-		"created to be simulated":                      {nil, annotated(bare.DeepCopy(), "true"), state(true), nil},
-		"created with another value of the annotation": {nil, annotated(bare.DeepCopy(), "yes"), state(true), []jsonpatch.Operation{set("/spec/taints", []clusterv1.Taint{own})}},
-		"updated": {bare, bare, state(true), nil},
+		"created with a spec":                          {nil, bare, joinOptions(true), []jsonpatch.Operation{set("/spec/taints", []clusterv1.Taint{own})}},
+		"created without":                              {nil, tainted(), joinOptions(true), []jsonpatch.Operation{set("/spec", map[string]any{"hubAcceptsClient": false, "taints": []clusterv1.Taint{own}})}},
+		"created with another taint":                   {nil, gpu, joinOptions(true), []jsonpatch.Operation{set("/spec/taints/-", own)}},
+		"created with the taint":                       {nil, tainted(own), joinOptions(true), nil},
+		"created while clusters are not tainted":       {nil, bare, joinOptions(false), nil},
+		"created where the health controller is off":   {nil, bare, managedcluster.JoinOptions{}, nil},
+		"created to be simulated":                      {nil, annotated(bare.DeepCopy(), "true"), joinOptions(true), nil},
+		"created with another value of the annotation": {nil, annotated(bare.DeepCopy(), "yes"), joinOptions(true), []jsonpatch.Operation{set("/spec/taints", []clusterv1.Taint{own})}},
+		"updated": {bare, bare, joinOptions(true), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer, err := managedcluster.Case{Old: tc.old, New: tc.after, User: jane("update managedclusters/taint c1"), Now: now}.Default(t.Context(), tc.state)
-			check(t, err, "")
+			answer, err := managedcluster.Request{Old: tc.old, New: tc.after, User: jane("update managedclusters/taint c1"), Now: now}.Default(t.Context(), tc.state)
+			checkError(t, err, "")
 			if diff := cmp.Diff(tc.want, answer.Patches); diff != "" {
 				t.Errorf("patches (-want +got):\n%s", diff)
 			}
@@ -74,8 +74,8 @@ func TestAClusterIsTaintedWhenItIsCreated(t *testing.T) {
 			}
 		})
 	}
-	failing := managedcluster.Registration{TaintsUnjoined: func(context.Context) (bool, error) { return false, errBoom }}
-	if _, err := (managedcluster.Case{New: bare, User: jane(), Now: now}).Default(t.Context(), failing); !errors.Is(err, errBoom) {
+	failing := managedcluster.JoinOptions{TaintsUnjoined: func(context.Context) (bool, error) { return false, errBoom }}
+	if _, err := (managedcluster.Request{New: bare, User: jane(), Now: now}).Default(t.Context(), failing); !errors.Is(err, errBoom) {
 		t.Errorf("Default = %v, want the failure", err)
 	}
 }
@@ -103,8 +103,8 @@ func TestAcceptingRemovesTheTaintOfDeniedClusters(t *testing.T) {
 		"denied":                             {with(true), with(false), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer, err := managedcluster.Case{Old: tc.old, New: tc.after, User: jane(), Now: now}.Default(t.Context(), state(true))
-			check(t, err, "")
+			answer, err := managedcluster.Request{Old: tc.old, New: tc.after, User: jane(), Now: now}.Default(t.Context(), joinOptions(true))
+			checkError(t, err, "")
 			if diff := cmp.Diff(tc.want, answer.Patches); diff != "" {
 				t.Errorf("patches (-want +got):\n%s", diff)
 			}
@@ -113,20 +113,20 @@ func TestAcceptingRemovesTheTaintOfDeniedClusters(t *testing.T) {
 	accept := "update managedclusters/accept c1 in register.open-cluster-management.io"
 	refusal := `managedclusters.cluster.open-cluster-management.io "c1" is forbidden: user "jane" may not put on, change or take away the taint ` + denied +
 		`, which reports the cluster's health: this needs the verb "update" on "managedclusters/taint" in the API group "cluster.open-cluster-management.io" with the resourceName "c1"`
-	check(t, validate(t, jane(accept), with(false, gpu, own), with(true, gpu)), "")
-	check(t, validate(t, jane(accept), with(false, own, drill), with(true)), refusal)
-	check(t, validate(t, jane(accept), with(false, own), with(false)), refusal)
-	check(t, validate(t, jane(accept), with(true, own), with(true)), refusal)
-	check(t, validate(t, jane(accept), with(false), with(true, own)), refusal)
-	check(t, validate(t, jane(labelName+"*"), nil, tainted(taint(unreachable, "", "NoSelect", now))), "")
+	checkError(t, validate(t, jane(accept), with(false, gpu, own), with(true, gpu)), "")
+	checkError(t, validate(t, jane(accept), with(false, own, drill), with(true)), refusal)
+	checkError(t, validate(t, jane(accept), with(false, own), with(false)), refusal)
+	checkError(t, validate(t, jane(accept), with(true, own), with(true)), refusal)
+	checkError(t, validate(t, jane(accept), with(false), with(true, own)), refusal)
+	checkError(t, validate(t, jane(labelName+"*"), nil, tainted(taint(unreachable, "", "NoSelect", now))), "")
 	if err := validate(t, jane(labelName+"*"), nil, tainted(taint(unreachable, "x", "NoSelect", now))); err == nil {
 		t.Error("a new cluster comes with a taint about health of a value of its own, and is not refused")
 	}
 }
 
-// TestWhoMaySimulate: to annotate a cluster takes the permission to accept it, and no cluster that an agent has reported is
+// TestSimulatingNeedsPermissionToAccept: to annotate a cluster takes the permission to accept it, and no cluster that an agent has reported is
 // simulated.
-func TestWhoMaySimulate(t *testing.T) {
+func TestSimulatingNeedsPermissionToAccept(t *testing.T) {
 	const accept = "update managedclusters/accept c1 in register.open-cluster-management.io"
 	lacking := `managedclusters.cluster.open-cluster-management.io "c1" is forbidden: user "jane" may not set the annotation berth-project.io/simulated: ` +
 		`this needs the verb "update" on "managedclusters/accept" in the API group "register.open-cluster-management.io" with the resourceName "c1"`
@@ -150,7 +150,7 @@ func TestWhoMaySimulate(t *testing.T) {
 		"a simulation before, with the right": {reported(plain(), "Simulated"), annotated(reported(plain(), "Simulated"), "true"), []string{accept}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			check(t, validate(t, jane(tc.rights...), tc.old, tc.after), tc.want)
+			checkError(t, validate(t, jane(tc.rights...), tc.old, tc.after), tc.want)
 		})
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/berth-project/berth/internal/webhook/managedcluster"
 )
 
-// needs writes the refusal for lack of a right to a label.
-func needs(doing, key, value string) string {
+// deniedMessage writes the refusal for lack of a right to a label.
+func deniedMessage(doing, key, value string) string {
 	name := key + ":" + value
 	rights := []string{}
 	if key == setLabel {
@@ -29,8 +29,10 @@ func needs(doing, key, value string) string {
 }
 
 func TestReservedLabels(t *testing.T) {
-	put := func(key, value string) string { return needs("put the label "+key+"="+value+" on", key, value) }
-	take := func(key, value string) string { return needs("take the label "+key+"="+value+" away", key, value) }
+	put := func(key, value string) string { return deniedMessage("put the label "+key+"="+value+" on", key, value) }
+	take := func(key, value string) string {
+		return deniedMessage("take the label "+key+"="+value+" away", key, value)
+	}
 	in := func(set string) *clusterv1.ManagedCluster { return cluster().In(set).Obj() }
 	info := func(value string) *clusterv1.ManagedCluster { return cluster().Label(infoLabel, value).Obj() }
 	for name, tc := range map[string]struct {
@@ -62,7 +64,7 @@ func TestReservedLabels(t *testing.T) {
 		"a pattern in a right is no pattern":    {nil, in("dev"), []string{labelName + setLabel + ":d*"}, put(setLabel, "dev")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			check(t, validate(t, jane(tc.rights...), tc.old, tc.after), tc.want)
+			checkError(t, validate(t, jane(tc.rights...), tc.old, tc.after), tc.want)
 		})
 	}
 }
@@ -132,7 +134,7 @@ func TestAccept(t *testing.T) {
 			namespaces := func(context.Context, string) (managedcluster.Namespace, error) {
 				return managedcluster.Namespace{Exists: tc.ends, Terminating: tc.ends}, tc.err
 			}
-			check(t, managedcluster.Case{Old: tc.old, New: tc.after, User: jane(tc.rights...)}.Validate(t.Context(), namespaces), tc.want)
+			checkError(t, managedcluster.Request{Old: tc.old, New: tc.after, User: jane(tc.rights...)}.Validate(t.Context(), namespaces), tc.want)
 		})
 	}
 }
@@ -173,7 +175,7 @@ func TestTaintRules(t *testing.T) {
 		"a taint whose key only ends like a health": {tainted(), tainted(taint("example.com/unreachable", "", "NoSelect", now)), nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			check(t, validate(t, jane(tc.rights...), tc.old, tc.after), tc.want)
+			checkError(t, validate(t, jane(tc.rights...), tc.old, tc.after), tc.want)
 		})
 	}
 }
@@ -209,16 +211,16 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := jane(all...)
-			_, err := managedcluster.Case{Old: tc.old, New: tc.after, User: u, Now: now}.Default(t.Context(), managedcluster.Registration{})
+			_, err := managedcluster.Request{Old: tc.old, New: tc.after, User: u, Now: now}.Default(t.Context(), managedcluster.JoinOptions{})
 			if err == nil {
 				err = validate(t, u, tc.old, tc.after)
 			}
-			check(t, err, tc.want)
+			checkError(t, err, tc.want)
 		})
 	}
 }
 
-func TestRightsThatCannotBeLookedUp(t *testing.T) {
+func TestPermissionsThatCannotBeLookedUp(t *testing.T) {
 	u := jane(labelName + "*")
 	u.err = errBoom
 	if err := validate(t, u, nil, cluster().In("dev").Obj()); !errors.Is(err, errBoom) {

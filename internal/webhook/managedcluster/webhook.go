@@ -8,37 +8,37 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/webhook/permission"
 	"github.com/berth-project/berth/internal/webhook/review"
-	"github.com/berth-project/berth/internal/webhook/right"
 )
 
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 
 // Mutating serves the completion of clusters.
-func Mutating(rights right.Checker, clock clock.PassiveClock, state Registration) http.Handler {
-	return review.Handler(func(ctx context.Context, c review.Case[clusterv1.ManagedCluster]) (review.Answer, error) {
-		return Case{Old: c.Old, New: c.New, User: right.NewHolder(c.User, rights), Now: clock.Now()}.Default(ctx, state)
+func Mutating(rights permission.Checker, clock clock.PassiveClock, state JoinOptions) http.Handler {
+	return review.Handler(func(ctx context.Context, c review.Request[clusterv1.ManagedCluster]) (review.Response, error) {
+		return Request{Old: c.Old, New: c.New, User: permission.NewRequestAuthorizer(c.User, rights), Now: clock.Now()}.Default(ctx, state)
 	})
 }
 
 // Validating serves the rules about clusters. namespaces reads the namespace of a cluster that is created or let in.
-func Validating(rights right.Checker, namespaces client.Reader) http.Handler {
-	return review.Handler(func(ctx context.Context, c review.Case[clusterv1.ManagedCluster]) (review.Answer, error) {
-		made := Case{Old: c.Old, New: c.New, User: right.NewHolder(c.User, rights)}
-		of := namespacesOf(namespaces)
+func Validating(rights permission.Checker, namespaces client.Reader) http.Handler {
+	return review.Handler(func(ctx context.Context, c review.Request[clusterv1.ManagedCluster]) (review.Response, error) {
+		made := Request{Old: c.Old, New: c.New, User: permission.NewRequestAuthorizer(c.User, rights)}
+		of := newNamespaceGetter(namespaces)
 		if err := made.Validate(ctx, of); err != nil {
-			return review.Answer{}, err
+			return review.Response{}, err
 		}
-		return review.Answer{Warnings: made.Warnings(ctx, of)}, nil
+		return review.Response{Warnings: made.Warnings(ctx, of)}, nil
 	})
 }
 
 // Validate refuses a case that breaks a rule. What needs no question comes first.
-func (c Case) Validate(ctx context.Context, namespaces Namespaces) error {
+func (c Request) Validate(ctx context.Context, namespaces NamespaceGetter) error {
 	if err := c.checkName(); err != nil {
 		return err
 	}
-	if err := c.checkTaintFaults(); err != nil {
+	if err := c.checkTaintErrors(); err != nil {
 		return err
 	}
 	if err := c.checkLabels(ctx); err != nil {

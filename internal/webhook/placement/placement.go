@@ -20,16 +20,16 @@ import (
 
 // Validating serves the rules about placements. server and cache are where the bindings of the namespace are listed.
 func Validating(env *celenv.Env, server, cache client.Reader) http.Handler {
-	return review.Handler(func(ctx context.Context, c review.Case[clusterv1beta1.Placement]) (review.Answer, error) {
+	return review.Handler(func(ctx context.Context, c review.Request[clusterv1beta1.Placement]) (review.Response, error) {
 		compiled, err := Validate(c.Old, c.New, env)
 		if err != nil {
-			return review.Answer{}, err
+			return review.Response{}, err
 		}
-		bound, err := Bound(ctx, server, cache, c.New)
+		bound, err := BoundSets(ctx, server, cache, c.New)
 		if err != nil {
-			return review.Answer{}, err
+			return review.Response{}, err
 		}
-		return review.Answer{Warnings: Warnings(c.New, compiled, bound)}, nil
+		return review.Response{Warnings: Warnings(c.New, compiled, bound)}, nil
 	})
 }
 
@@ -39,23 +39,23 @@ func Validate(old, after *clusterv1beta1.Placement, env *celenv.Env) (*program.P
 	compiled, faults := program.Compile(after, env)
 	if old != nil && len(faults) > 0 {
 		_, before := program.Compile(old, env)
-		faults = review.NewFaults(before, faults)
+		faults = review.NewErrors(before, faults)
 	}
 	return compiled, review.Invalid(schema.GroupKind{Group: clusterv1beta1.GroupName, Kind: "Placement"}, after.Name, faults)
 }
 
-// Bound returns the sets that the namespace of a placement binds. What the cache says is enough where nothing is missing.
+// BoundSets returns the sets that the namespace of a placement binds. What the cache says is enough where nothing is missing.
 // Where something is, the server is asked, since people store a placement right after the binding that it needs; it is
 // not asked first, since an up-to-date list takes it up to a tenth of a second.
-func Bound(ctx context.Context, server, cache client.Reader, placement *clusterv1beta1.Placement) (sets.Set[string], error) {
-	bound, err := listed(ctx, cache, placement.Namespace)
-	if err == nil && len(unbound(placement, bound)) == 0 {
+func BoundSets(ctx context.Context, server, cache client.Reader, placement *clusterv1beta1.Placement) (sets.Set[string], error) {
+	bound, err := listBindings(ctx, cache, placement.Namespace)
+	if err == nil && len(unboundWarnings(placement, bound)) == 0 {
 		return bound, nil
 	}
-	return listed(ctx, server, placement.Namespace) // a cache that is not there yet is like one without bindings
+	return listBindings(ctx, server, placement.Namespace) // a cache that is not there yet is like one without bindings
 }
 
-func listed(ctx context.Context, bindings client.Reader, namespace string) (sets.Set[string], error) {
+func listBindings(ctx context.Context, bindings client.Reader, namespace string) (sets.Set[string], error) {
 	list := &clusterv1beta2.ManagedClusterSetBindingList{}
 	if err := bindings.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("listing the bindings of the namespace: %w", err)

@@ -14,32 +14,32 @@ import (
 
 // Warnings names what is legal and hardly ever meant. bound are the sets that the namespace binds.
 func Warnings(placement *clusterv1beta1.Placement, compiled *program.Program, bound sets.Set[string]) []string {
-	out := unbound(placement, bound)
+	out := unboundWarnings(placement, bound)
 	if compiled == nil {
 		return out
 	}
 	for i, predicate := range compiled.Predicates {
-		out = append(out, impossible(field.NewPath("spec", "predicates").Index(i), predicate)...)
+		out = append(out, contradictionWarning(field.NewPath("spec", "predicates").Index(i), predicate)...)
 	}
-	out = append(out, ofTiers(compiled.Tiers)...)
-	out = append(out, ofGroups(compiled.Groups.Groups)...)
-	return append(out, idle(placement.Spec)...)
+	out = append(out, tierWarnings(compiled.Tiers)...)
+	out = append(out, groupWarnings(compiled.Groups.Groups)...)
+	return append(out, ineffectiveFieldWarnings(placement.Spec)...)
 }
 
-// impossible warns of a selector that nothing can match.
-func impossible(path *field.Path, selector program.Predicate) []string {
+// contradictionWarning warns of a selector that nothing can match.
+func contradictionWarning(path *field.Path, selector program.Predicate) []string {
 	if why := review.Contradiction(selector.Selector); why != "" {
 		return []string{fmt.Sprintf("%s matches no cluster, since nothing can meet both %s", path, why)}
 	}
 	return nil
 }
 
-// ofTiers warns of tiers that are never in use.
-func ofTiers(tiers []program.Tier) []string {
+// tierWarnings warns of tiers that are never in use.
+func tierWarnings(tiers []program.Tier) []string {
 	var out []string
 	path := field.NewPath("spec", "tiers")
 	for i, tier := range tiers {
-		out = append(out, impossible(path.Index(i), tier.Predicate)...)
+		out = append(out, contradictionWarning(path.Index(i), tier.Predicate)...)
 		if everybody := len(tier.Selector) == 0 && len(tier.Expressions) == 0; everybody && i < len(tiers)-1 {
 			out = append(out, fmt.Sprintf("%s takes all clusters that are left, so that none is in a tier after it", path.Index(i)))
 			break
@@ -48,13 +48,13 @@ func ofTiers(tiers []program.Tier) []string {
 	return out
 }
 
-// ofGroups warns of groups that nobody is in, or that readers take for another.
-func ofGroups(groups []program.Group) []string {
+// groupWarnings warns of groups that nobody is in, or that readers take for another.
+func groupWarnings(groups []program.Group) []string {
 	var out []string
 	path := field.NewPath("spec", "decisionStrategy", "groupStrategy", "decisionGroups")
 	names := sets.New[string]()
 	for i, group := range groups {
-		out = append(out, impossible(path.Index(i), group.Predicate)...)
+		out = append(out, contradictionWarning(path.Index(i), group.Predicate)...)
 		if names.Has(group.Name) {
 			out = append(out, fmt.Sprintf("%s has the name %q of an earlier group; readers cannot tell the two apart by name", path.Index(i), group.Name))
 		}
@@ -63,8 +63,8 @@ func ofGroups(groups []program.Group) []string {
 	return out
 }
 
-// idle warns of parts that have no effect without another.
-func idle(spec clusterv1beta1.PlacementSpec) []string {
+// ineffectiveFieldWarnings warns of parts that have no effect without another.
+func ineffectiveFieldWarnings(spec clusterv1beta1.PlacementSpec) []string {
 	var out []string
 	path := field.NewPath("spec")
 	if spec.FailbackPolicy != nil && len(spec.Tiers) == 0 {
@@ -87,7 +87,7 @@ func idle(spec clusterv1beta1.PlacementSpec) []string {
 	return out
 }
 
-func unbound(placement *clusterv1beta1.Placement, bound sets.Set[string]) []string {
+func unboundWarnings(placement *clusterv1beta1.Placement, bound sets.Set[string]) []string {
 	if len(placement.Spec.ClusterSets) == 0 && bound.Len() == 0 {
 		return []string{fmt.Sprintf("no cluster set is bound to the namespace %q, so that nothing can be selected; create a ManagedClusterSetBinding", placement.Namespace)}
 	}

@@ -30,30 +30,30 @@ import (
 	"github.com/berth-project/berth/internal/webhook/placement"
 )
 
-// bare is a hub in which nothing is stored.
-type bare struct{}
+// emptyReader is a hub in which nothing is stored.
+type emptyReader struct{}
 
-func (bare) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+func (emptyReader) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 }
 
-func (bare) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+func (emptyReader) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-// some has the rights whose name is of even length.
-type some struct{}
+// fakeChecker has the rights whose name is of even length.
+type fakeChecker struct{}
 
-func (some) Allowed(_ context.Context, _ authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (bool, error) {
+func (fakeChecker) Allowed(_ context.Context, _ authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (bool, error) {
 	return len(attributes.Name)%2 == 0, nil
 }
 
 // handlers are the webhooks, by what they serve.
 func handlers(env *celenv.Env) map[string]http.Handler {
 	return map[string]http.Handler{
-		"binding":         binding.Validating(some{}),
-		"cluster":         managedcluster.Validating(some{}, bare{}),
-		"cluster default": managedcluster.Mutating(some{}, clocktesting.NewFakePassiveClock(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)), managedcluster.Registration{}),
-		"placement":       placement.Validating(env, bare{}, bare{}),
-		"set":             clusterset.Validating(bare{}, bare{}),
+		"binding":         binding.Validating(fakeChecker{}),
+		"cluster":         managedcluster.Validating(fakeChecker{}, emptyReader{}),
+		"cluster default": managedcluster.Mutating(fakeChecker{}, clocktesting.NewFakePassiveClock(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)), managedcluster.JoinOptions{}),
+		"placement":       placement.Validating(env, emptyReader{}, emptyReader{}),
+		"set":             clusterset.Validating(emptyReader{}, emptyReader{}),
 	}
 }
 
@@ -149,7 +149,7 @@ func FuzzAdmission(f *testing.F) {
 			if err := json.Unmarshal(response.Body.Bytes(), &got); err != nil || got.Response == nil || got.Response.UID != "the-uid" {
 				t.Fatalf("%s: no answer to this request, but %v: %s", name, err, response.Body)
 			}
-			checkVerdict(t, name, got.Response)
+			checkResponse(t, name, got.Response)
 			if name == "placement" && got.Response.Allowed && operation == "CREATE" {
 				engineAccepts(t, env, after)
 			}
@@ -157,7 +157,7 @@ func FuzzAdmission(f *testing.F) {
 	})
 }
 
-func checkVerdict(t *testing.T, name string, got *admissionv1.AdmissionResponse) {
+func checkResponse(t *testing.T, name string, got *admissionv1.AdmissionResponse) {
 	t.Helper()
 	if !got.Allowed {
 		if got.Result == nil || got.Result.Message == "" || got.Result.Code < 400 || len(got.Patch) > 0 {

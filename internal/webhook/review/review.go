@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// Case is one object on its way into the hub. Old and New are read-only.
-type Case[T any] struct {
+// Request is one object on its way into the hub. Old and New are read-only.
+type Request[T any] struct {
 	// Old is what is stored; nil when the object is created.
 	Old *T
 	// New is what is to be stored, without its status.
@@ -30,19 +30,19 @@ type Case[T any] struct {
 	User authenticationv1.UserInfo
 }
 
-// Answer is what admission says of a case that it lets pass.
-type Answer struct {
+// Response is what admission says of a case that it lets pass.
+type Response struct {
 	Warnings []string
 	// Patches change the object; only a mutating webhook may have any.
 	Patches []jsonpatch.Operation
 }
 
-// Decide answers a case. An error refuses it: one made by Forbidden, Invalid or BadRequest for the reason that it gives,
+// ReviewFunc answers a case. An error refuses it: one made by Forbidden, Invalid or BadRequest for the reason that it gives,
 // anything else, an API server's refusal to us included, as a failure of the hub.
-type Decide[T any] func(ctx context.Context, c Case[T]) (Answer, error)
+type ReviewFunc[T any] func(ctx context.Context, c Request[T]) (Response, error)
 
 // Handler serves a decision about creations and updates.
-func Handler[T any](decide Decide[T]) http.Handler {
+func Handler[T any](decide ReviewFunc[T]) http.Handler {
 	return &admission.Webhook{Handler: admission.HandlerFunc(func(ctx context.Context, request admission.Request) admission.Response {
 		c, err := decode[T](request)
 		if err != nil {
@@ -50,14 +50,14 @@ func Handler[T any](decide Decide[T]) http.Handler {
 		}
 		answer, err := decide(ctx, c)
 		if err != nil {
-			return refusal(ctx, err).WithWarnings(answer.Warnings...)
+			return errorResponse(ctx, err).WithWarnings(answer.Warnings...)
 		}
 		return admission.Patched("", answer.Patches...).WithWarnings(answer.Warnings...)
 	})}
 }
 
-func decode[T any](request admission.Request) (Case[T], error) {
-	c := Case[T]{New: new(T), User: request.UserInfo}
+func decode[T any](request admission.Request) (Request[T], error) {
+	c := Request[T]{New: new(T), User: request.UserInfo}
 	if request.SubResource != "" {
 		return c, fmt.Errorf("reviewing the subresource %s: only the object itself is reviewed", request.SubResource)
 	}
@@ -92,10 +92,10 @@ func withoutStatus(object []byte) []byte {
 	return out
 }
 
-// refusal turns an error into a response. One of ours is logged, since the user can do nothing about it.
-func refusal(ctx context.Context, err error) admission.Response {
+// errorResponse turns an error into a response. One of ours is logged, since the user can do nothing about it.
+func errorResponse(ctx context.Context, err error) admission.Response {
 	var status metav1.Status
-	if refused, ok := errors.AsType[*refusedError](err); ok {
+	if refused, ok := errors.AsType[*deniedError](err); ok {
 		status = refused.status.Status()
 	} else {
 		log.FromContext(ctx).Error(err, "reviewing failed, so the request is refused")

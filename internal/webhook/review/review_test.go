@@ -32,8 +32,8 @@ var (
 	kind     = schema.GroupKind{Group: "g", Kind: "Set"}
 )
 
-// ask sends a request as the API server does and returns the answer.
-func ask[T any](t *testing.T, request admissionv1.AdmissionRequest, decide review.Decide[T]) *admissionv1.AdmissionResponse {
+// sendReview sends a request as the API server does and returns the answer.
+func sendReview[T any](t *testing.T, request admissionv1.AdmissionRequest, decide review.ReviewFunc[T]) *admissionv1.AdmissionResponse {
 	t.Helper()
 	request.UID = "1"
 	asked := admissionv1.AdmissionReview{Request: &request}
@@ -57,13 +57,13 @@ func raw(name string) runtime.RawExtension {
 	return runtime.RawExtension{Raw: []byte(`{"metadata":{"name":"` + name + `"}}`)}
 }
 
-func TestHandlerHandsOverTheCase(t *testing.T) {
+func TestHandlerPassesTheRequest(t *testing.T) {
 	user := authenticationv1.UserInfo{Username: "jane", Groups: []string{"devs"}}
-	var got review.Case[set]
-	answer := ask(t, admissionv1.AdmissionRequest{Operation: admissionv1.Update, Object: raw("after"), OldObject: raw("before"), UserInfo: user},
-		func(_ context.Context, c review.Case[set]) (review.Answer, error) {
+	var got review.Request[set]
+	answer := sendReview(t, admissionv1.AdmissionRequest{Operation: admissionv1.Update, Object: raw("after"), OldObject: raw("before"), UserInfo: user},
+		func(_ context.Context, c review.Request[set]) (review.Response, error) {
 			got = c
-			return review.Answer{Warnings: []string{"mind the gap"}, Patches: []jsonpatch.Operation{{Operation: "add", Path: "/a", Value: "b"}}}, nil
+			return review.Response{Warnings: []string{"mind the gap"}, Patches: []jsonpatch.Operation{{Operation: "add", Path: "/a", Value: "b"}}}, nil
 		})
 	if got.Old.Name != "before" || got.New.Name != "after" {
 		t.Errorf("case is about %q and %q, want before and after", got.Old.Name, got.New.Name)
@@ -79,22 +79,22 @@ func TestHandlerHandsOverTheCase(t *testing.T) {
 	}
 }
 
-// TestTheStatusOfARequestIsNotRead: the API server stores none from it, and to parse a quantity in it may take minutes.
-func TestTheStatusOfARequestIsNotRead(t *testing.T) {
+// TestStatusIsNotDecoded: the API server stores none from it, and to parse a quantity in it may take minutes.
+func TestStatusIsNotDecoded(t *testing.T) {
 	object := runtime.RawExtension{Raw: []byte(`{"metadata":{"name":"c1"},"status":{"allocatable":{"memory":"0.1e-700000000"},"capacity":"x"}}`)}
-	answer := ask(t, admissionv1.AdmissionRequest{Operation: admissionv1.Create, Object: object},
-		func(_ context.Context, c review.Case[clusterv1.ManagedCluster]) (review.Answer, error) {
+	answer := sendReview(t, admissionv1.AdmissionRequest{Operation: admissionv1.Create, Object: object},
+		func(_ context.Context, c review.Request[clusterv1.ManagedCluster]) (review.Response, error) {
 			if c.New.Name != "c1" || c.New.Status.Allocatable != nil {
 				t.Errorf("case is about %q with %v, want c1 without a status", c.New.Name, c.New.Status.Allocatable)
 			}
-			return review.Answer{}, nil
+			return review.Response{}, nil
 		})
 	if !answer.Allowed {
 		t.Errorf("answer = %v, want it allowed", answer.Result)
 	}
 }
 
-func TestHandlerRefuses(t *testing.T) {
+func TestHandlerDeniesOnErrors(t *testing.T) {
 	whole := admissionv1.AdmissionRequest{Operation: admissionv1.Create, Object: raw("x")}
 	for name, tc := range map[string]struct {
 		request admissionv1.AdmissionRequest
@@ -133,7 +133,7 @@ func TestHandlerRefuses(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer := ask(t, tc.request, func(context.Context, review.Case[set]) (review.Answer, error) { return review.Answer{}, tc.err })
+			answer := sendReview(t, tc.request, func(context.Context, review.Request[set]) (review.Response, error) { return review.Response{}, tc.err })
 			if answer.Allowed || answer.Result.Code != tc.code || answer.Result.Message != tc.message {
 				t.Errorf("answer = %v %d %q, want %d %q", answer.Allowed, answer.Result.Code, answer.Result.Message, tc.code, tc.message)
 			}
@@ -141,13 +141,13 @@ func TestHandlerRefuses(t *testing.T) {
 	}
 }
 
-func TestNoFaultsAreNoRefusal(t *testing.T) {
+func TestNoErrorsAreNoDenial(t *testing.T) {
 	if err := review.Invalid(kind, "x", nil); err != nil {
 		t.Errorf("Invalid without faults = %v, want nil", err)
 	}
 }
 
-func TestNewFaults(t *testing.T) {
+func TestNewErrors(t *testing.T) {
 	at := func(index int, value string) *field.Error {
 		return field.Invalid(field.NewPath("spec").Index(index), value, "bad")
 	}
@@ -163,7 +163,7 @@ func TestNewFaults(t *testing.T) {
 		"another field with the same trouble": {list(field.Required(field.NewPath("a"), "")), list(field.Required(field.NewPath("b"), "")), list(field.Required(field.NewPath("b"), ""))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, review.NewFaults(tc.before, tc.after)); diff != "" {
+			if diff := cmp.Diff(tc.want, review.NewErrors(tc.before, tc.after)); diff != "" {
 				t.Errorf("new faults (-want +got):\n%s", diff)
 			}
 		})

@@ -1,0 +1,72 @@
+package inprocess
+
+import (
+	"fmt"
+
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/ledger"
+	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/internal/generate"
+)
+
+// seed is that of every fleet that is measured.
+const seed = 4
+
+// engineState is what a manager holds of a fleet, apart from the hub's connections.
+type engineState struct {
+	fleet    *generate.Fleet
+	env      *celenv.Env
+	programs []*program.Program
+	index    *program.Index
+	// empty is the fleet before anything was decided, snapshot the fleet now.
+	empty, snapshot *fleet.Snapshot
+}
+
+func newEngineState(size Size) (*engineState, error) {
+	env, err := celenv.New()
+	if err != nil {
+		return nil, fmt.Errorf("making a manager: %w", err)
+	}
+	return &engineState{fleet: generate.New(generate.Shape{Clusters: size.Clusters, Placements: size.Placements, Seed: seed}), env: env}, nil
+}
+
+// buildSnapshot makes the snapshot, in one edit, as a manager does while its caches fill.
+func (m *engineState) buildSnapshot() {
+	edit := fleet.Empty().Edit()
+	for _, object := range m.fleet.Clusters {
+		edit.SetCluster(fleet.NewCluster(object))
+	}
+	for _, object := range m.fleet.Sets {
+		edit.SetSet(fleet.NewSet(object))
+	}
+	for _, object := range m.fleet.Bindings {
+		edit.Bind(object.Namespace, object.Spec.ClusterSet)
+	}
+	m.empty = edit.Snapshot().At(generate.Epoch)
+	m.snapshot = m.empty
+}
+
+// compilePrograms makes the programs, and the index that says whom a change touches.
+func (m *engineState) compilePrograms() error {
+	m.programs = make([]*program.Program, 0, len(m.fleet.Placements))
+	m.index = program.NewIndex()
+	for _, placement := range m.fleet.Placements {
+		compiled, faults := program.Compile(placement, m.env)
+		if err := faults.ToAggregate(); err != nil {
+			return fmt.Errorf("compiling %s: %w", placement.Name, err)
+		}
+		m.index.Put(m.snapshot, compiled.Key, compiled)
+		m.programs = append(m.programs, compiled)
+	}
+	return nil
+}
+
+// decide decides one placement and puts what was decided back, where the next finds it. It returns the snapshot after.
+func decide(s *fleet.Snapshot, p *program.Program) (*engine.Result, *fleet.Snapshot) {
+	result := engine.Schedule(s, p, ledger.Ledger{})
+	edit := s.Edit()
+	edit.SetSlices(p.Key, result.Slices())
+	return result, edit.Snapshot()
+}

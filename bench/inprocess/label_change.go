@@ -1,0 +1,43 @@
+package inprocess
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+// labelChanges is how many clusters change a label.
+const labelChanges = 200
+
+var errNoPlacement = errors.New("no placement is touched")
+
+// measureLabelChanges gives some clusters another stage, one after the other, and returns how long it takes to find out whom that touches,
+// and how many placements those are, both for one cluster.
+func (m *engineState) measureLabelChanges() (took time.Duration, touched float64, err error) {
+	pairs := m.relabelled(labelChanges)
+	found := 0
+	took, err = measureCPU(func() error {
+		for _, pair := range pairs {
+			found += len(m.index.ClusterChanged(m.snapshot, pair[0], pair[1]))
+		}
+		return nil
+	})
+	if err == nil && found == 0 {
+		err = fmt.Errorf("flipping a label: %w", errNoPlacement)
+	}
+	return took / labelChanges, float64(found) / labelChanges, err
+}
+
+// relabelled returns some clusters as they are and with a stage that no placement asks for.
+func (m *engineState) relabelled(count int) [][2]*fleet.Cluster {
+	pairs := make([][2]*fleet.Cluster, 0, count)
+	for i := range count {
+		object := m.fleet.Clusters[i*len(m.fleet.Clusters)/count]
+		after := object.DeepCopy()
+		after.Labels["stage"] = "retired"
+		pairs = append(pairs, [2]*fleet.Cluster{fleet.NewCluster(object), fleet.NewCluster(after)})
+	}
+	return pairs
+}

@@ -1,0 +1,101 @@
+package inprocess
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/ledger"
+	"github.com/berth-project/berth/engine/plan"
+)
+
+// repeats is how often the engine decides what the oracle decides once: it takes too little time to be measured once.
+const repeats = 20
+
+var errDiffers = errors.New("the engine and the oracle differ")
+
+// comparedPlacements are the turns at which the oracle is asked too. It reads all decisions made so far for each of its own, so the last
+// turn is an early one.
+func comparedPlacements() []int { return []int{1, 10, 100, 1000} }
+
+// comparison is how long engine and oracle take for the same placements, on average.
+type comparison struct {
+	engine, oracle time.Duration
+	placements     int
+}
+
+// compareWithOracle decides the first placements once more, from nothing. It checks that all come out as they did before, and that at
+// some turns the oracle says the same of everything: who is chosen, the verdict on each cluster, and what is to be stored.
+func (m *engineState) compareWithOracle() (comparison, error) {
+	oracle, err := enginetest.NewOracle()
+	if err != nil {
+		return comparison{}, fmt.Errorf("making an oracle: %w", err)
+	}
+	var out comparison
+	w, s := m.oracleWorld(), m.empty
+	for i := range min(len(m.programs), slices.Max(comparedPlacements())) {
+		p, placement := m.programs[i], m.fleet.Placements[i]
+		w.Add(placement)
+		result, next := decide(s, p)
+		if diff := cmp.Diff(m.snapshot.Slices(p.Key), next.Slices(p.Key)); diff != "" {
+			return comparison{}, fmt.Errorf("deciding %s twice (-first +second):\n%s: %w", p.Key, diff, errDiffers)
+		}
+		if slices.Contains(comparedPlacements(), i+1) {
+			if err := out.add(oracle, w, result); err != nil {
+				return comparison{}, err
+			}
+		}
+		for _, write := range plan.Diff(result, plan.Stored{Placement: placement}, w.Now).Writes {
+			w.Apply(write)
+		}
+		s = next
+	}
+	out.engine /= time.Duration(out.placements * repeats)
+	out.oracle /= time.Duration(out.placements)
+	return out, nil
+}
+
+// add lets both decide a placement of a world in which it has no decision yet.
+func (b *comparison) add(oracle *enginetest.Oracle, w *enginetest.World, result *engine.Result) error {
+	var want enginetest.Outcome
+	took, err := measureCPU(func() error {
+		want = oracle.Decide(w, result.Key)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if got := enginetest.OutcomeAfter(w, result); got.JSON() != want.JSON() {
+		return fmt.Errorf("deciding %s (-oracle +engine):\n%s: %w", result.Key, cmp.Diff(want, got), errDiffers)
+	}
+	faster, err := measureCPU(func() error {
+		for range repeats {
+			if engine.Schedule(result.Trace.Snapshot, result.Trace.Program, ledger.Ledger{}).Selected != result.Selected {
+				return fmt.Errorf("deciding %s again: %w", result.Key, errDiffers)
+			}
+		}
+		return nil
+	})
+	b.engine, b.oracle, b.placements = b.engine+faster, b.oracle+took, b.placements+1
+	return err
+}
+
+// oracleWorld returns the fleet as the oracle reads it, without placements.
+func (m *engineState) oracleWorld() *enginetest.World {
+	w := enginetest.NewWorld().At(m.empty.Now)
+	for _, object := range m.fleet.Clusters {
+		w.Add(object)
+	}
+	for _, object := range m.fleet.Sets {
+		w.Add(object)
+	}
+	for _, object := range m.fleet.Bindings {
+		w.Bind(object.Namespace, object.Spec.ClusterSet)
+	}
+	return w
+}

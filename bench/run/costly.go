@@ -1,0 +1,165 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/bench"
+	"github.com/berth-project/berth/internal/generate"
+)
+
+const (
+	costlyClusters = 240
+	// costlyCount are the placements of one namespace that cost all they may, and go on doing so.
+	costlyCount = 25
+	// costlyRounds is how often it is measured without bombs and with them, by turns, and costlyRoundSize how many placements of other
+	// namespaces are decided in each.
+	costlyRounds    = 6
+	costlyRoundSize = 60
+	// costlyNamespace is where the bombs are, and costlyScore what they read.
+	costlyNamespace = "bombs"
+	costlyScore     = "bomb"
+	// costlyScoreRate is how often a second their score changes. All of them are decided again then, which takes longer.
+	costlyScoreRate = 1
+)
+
+// costlyRun measures what placements that cost all they may do to those of other namespaces.
+func costlyRun() Run {
+	return Run{
+		Name:    "bomb",
+		About:   fmt.Sprintf("how soon a placement is decided while another namespace has %d that cost all they may", costlyCount),
+		Measure: measureCostly,
+	}
+}
+
+func measureCostly(ctx context.Context, s Options) ([]bench.Figure, error) {
+	f := generate.New(generate.Shape{Clusters: costlyClusters, Placements: (2*costlyRounds + 1) * costlyRoundSize, Seed: 1})
+	s.logf("bomb: starting a hub with %d clusters", len(f.Clusters))
+	side, err := newMeasuredHub(ctx, s, f, true)
+	if err != nil {
+		return nil, err
+	}
+	defer side.stop()
+	stop, err := side.createCostly(ctx, f.Clusters[0].Name)
+	if err != nil {
+		return nil, err
+	}
+	s.logf("bomb: %d times %d placements alone, then beside %d bombs", costlyRounds, costlyRoundSize, costlyCount)
+	out, err := side.measureWithCostly(ctx, f.Placements)
+	return out, errors.Join(err, stop())
+}
+
+// measureWithCostly stores placements by turns while the bombs are disabled and while they are not. The first turn warms up.
+func (s *measuredHub) measureWithCostly(ctx context.Context, placements []*clusterv1beta1.Placement) ([]bench.Figure, error) {
+	var alone, beside sample
+	var busy, took time.Duration
+	turn := func(number int, into *sample) error {
+		return s.createEach(ctx, placements[number*costlyRoundSize:(number+1)*costlyRoundSize], into)
+	}
+	if err := turn(0, &sample{}); err != nil {
+		return nil, err
+	}
+	for n := range costlyRounds {
+		if err := turn(1+2*n, &alone); err != nil {
+			return nil, err
+		}
+		if err := s.disableCostly(ctx, false); err != nil {
+			return nil, err
+		}
+		before, err := s.usage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		began := time.Now()
+		if err := turn(2+2*n, &beside); err != nil {
+			return nil, err
+		}
+		took += time.Since(began)
+		after, err := s.usage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		busy += after.since(before).manager
+		if err := s.disableCostly(ctx, true); err != nil {
+			return nil, err
+		}
+	}
+	return append(beside.ratios("decided beside bombs", alone), bench.Figure{
+		Name: "cores that the manager keeps busy meanwhile", Unit: bench.Ratio, Value: float64(busy) / float64(took),
+		Detail: fmt.Sprintf("%s in %s", busy.Round(time.Millisecond), took.Round(time.Millisecond)),
+	}), nil
+}
+
+// createEach stores placements one by one and notes how long each took to be decided.
+func (s *measuredHub) createEach(ctx context.Context, placements []*clusterv1beta1.Placement, into *sample) error {
+	follower, err := s.watchDecisions(ctx)
+	if err != nil {
+		return err
+	}
+	defer follower.stop()
+	for _, placement := range placements {
+		if err := s.admin.Create(ctx, placement.DeepCopy()); err != nil {
+			return fmt.Errorf("storing a placement: %w", err)
+		}
+		if err := into.time(func() error { return follower.awaitDecided(ctx, placement) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// disableCostly lets the manager decide the bombs, or no more.
+func (s *measuredHub) disableCostly(ctx context.Context, disabled bool) error {
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"%t"}}}`, clusterv1beta1.PlacementDisableAnnotation, disabled)
+	return inParallel(ctx, costlyCount, func(ctx context.Context, _, n int) error {
+		return s.admin.Patch(ctx, costlyPlacement(n), client.RawPatch(types.MergePatchType, []byte(patch)))
+	})
+}
+
+// createCostly stores the bombs, disabled. They read a score of one cluster, which changes until stop is called.
+func (s *measuredHub) createCostly(ctx context.Context, cluster string) (stop func() error, err error) {
+	score := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: costlyScore}}
+	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: costlyNamespace, Name: "global"}}
+	binding.Spec.ClusterSet = binding.Name
+	objects := []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: costlyNamespace}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster}}, binding, score,
+	}
+	for n := range costlyCount {
+		objects = append(objects, costlyPlacement(n))
+	}
+	for _, object := range objects {
+		if err := s.admin.Create(ctx, object); err != nil {
+			return nil, fmt.Errorf("storing the bombs: %w", err)
+		}
+	}
+	return atRate(ctx, costlyScoreRate, func(ctx context.Context, _, n int) error {
+		patch := fmt.Sprintf(`{"status":{"scores":[{"name":"load","value":%d}]}}`, n%100)
+		return s.admin.Status().Patch(ctx, score.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)))
+	}), nil
+}
+
+// costlyPlacement returns a placement that costs nearly all it may on so many clusters, and again whenever a score changes.
+func costlyPlacement(number int) *clusterv1beta1.Placement {
+	const loops = 4 // ten times each, 60,000 units
+	expression := strings.Repeat("[1,2,3,4,5,6,7,8,9,10].all(x, ", loops) + "true" + strings.Repeat(")", loops)
+	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: costlyNamespace, Name: fmt.Sprintf("bomb-%02d", number)}}
+	out.Annotations = map[string]string{clusterv1beta1.PlacementDisableAnnotation: "true"}
+	out.Spec.NumberOfClusters = new(int32(1))
+	out.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+		CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{
+			expression + fmt.Sprintf(` && managedCluster.scores(%q).size() == 1`, costlyScore),
+		}},
+	}}}
+	return out
+}

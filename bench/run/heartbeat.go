@@ -1,0 +1,205 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/bench"
+	"github.com/berth-project/berth/bench/hub"
+)
+
+const (
+	// minHeartbeats is how many heartbeats there are at least: CPU times are read in hundredths of a second.
+	minHeartbeats = 5000
+	// probes is how many placements are measured one by one while heartbeats arrive at one rate, probeBatch how many before the
+	// other side has its turn.
+	probes, probeBatch = 200, 100
+)
+
+// agents are those who report the clusters of a side.
+type agents struct {
+	clients  []client.Client
+	clusters []*clusterv1.ManagedCluster
+	// heartbeats is how many heartbeats were stored.
+	heartbeats atomic.Int64
+}
+
+func newAgents(s *measuredHub, clusters []*clusterv1.ManagedCluster) (*agents, error) {
+	clients, err := s.clients()
+	return &agents{clients: clients, clusters: clusters}, err
+}
+
+// heartbeat stores the n-th heartbeat: a condition says when it was seen last, and else nothing is new.
+func (a *agents) heartbeat(ctx context.Context, hand, n int) error {
+	cluster := a.clusters[n%len(a.clusters)]
+	conditions := slices.Clone(cluster.Status.Conditions)
+	for i := range conditions {
+		conditions[i].Message = fmt.Sprintf("beat %d", n)
+	}
+	if err := patchStatus(ctx, a.clients[hand], &clusterv1.ManagedCluster{ObjectMeta: objectName(cluster)}, map[string]any{"conditions": conditions}); err != nil {
+		return fmt.Errorf("storing a heartbeat: %w", err)
+	}
+	a.heartbeats.Add(1)
+	return nil
+}
+
+// patchStatus changes fields of a status.
+func patchStatus(ctx context.Context, to client.Client, object client.Object, fields map[string]any) error {
+	data, err := json.Marshal(map[string]any{"status": fields})
+	if err != nil {
+		return fmt.Errorf("writing a patch: %w", err)
+	}
+	return to.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, data))
+}
+
+// measureHeartbeats measures what heartbeats cost a manager, and those who ask it for something meanwhile.
+func measureHeartbeats(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
+	managed, err := newAgents(t.managed, t.clusters)
+	if err != nil {
+		return nil, err
+	}
+	open, err := newAgents(t.open, t.clusters)
+	if err != nil {
+		return nil, err
+	}
+	out, err := t.heartbeatAll(ctx, managed)
+	if err != nil {
+		return nil, err
+	}
+	for _, rate := range []int{20, 200} {
+		t.logf("%d placements at %d heartbeats a second", probes, rate)
+		figures, err := t.measureUnderLoad(ctx, rate, managed, open)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, figures...)
+	}
+	return out, nil
+}
+
+// heartbeatAll measures a heartbeat of every cluster, beside a process that reads clusters and does nothing with them.
+func (t *hubRun) heartbeatAll(ctx context.Context, agents *agents) ([]bench.Figure, error) {
+	reader, err := t.managed.hub.StartReader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer reader.Stop()
+	beats := max(minHeartbeats, len(t.clusters))
+	before, err := t.managed.usageWithReader(ctx, reader)
+	if err != nil {
+		return nil, err
+	}
+	if err := inParallel(ctx, beats, agents.heartbeat); err != nil {
+		return nil, err
+	}
+	if err := t.managed.awaitIdle(ctx); err != nil {
+		return nil, err
+	}
+	after, err := t.managed.usageWithReader(ctx, reader)
+	if err != nil {
+		return nil, err
+	}
+	used := after.since(before.usageSnapshot)
+	each := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) / float64(beats) }
+	writes := count(used.requests, func(r hub.Request) bool { return r.Group == clusterv1.GroupName || r.Resource == "events" })
+	whole, reading := each(used.manager), each(after.reader.CPU-before.reader.CPU)
+	return []bench.Figure{
+		{Name: "writes after a heartbeat of every cluster", Unit: bench.Requests, Value: writes - float64(beats), Detail: fmt.Sprintf("%d heartbeats", beats)},
+		{Name: "evaluations after a heartbeat of every cluster", Unit: bench.Requests, Value: after.evaluations - before.evaluations},
+		{
+			Name: "CPU per heartbeat beyond decoding", Unit: bench.Micros, Value: whole - reading,
+			Detail: fmt.Sprintf("%s of the manager, %s of a reader", bench.Format(whole, bench.Micros), bench.Format(reading, bench.Micros)),
+		},
+	}, nil
+}
+
+// usageWithReader is what a side has used, with a reader beside its manager.
+type usageWithReader struct {
+	usageSnapshot
+	reader hub.Usage
+}
+
+func (s *measuredHub) usageWithReader(ctx context.Context, reader *hub.Process) (usageWithReader, error) {
+	used, err := s.usage(ctx)
+	if err != nil {
+		return usageWithReader{}, err
+	}
+	read, err := reader.Usage()
+	return usageWithReader{used, read}, err
+}
+
+// measureUnderLoad measures placements one by one while heartbeats arrive, and the same writes in sequence on the open side under the same
+// load, by turns.
+func (t *hubRun) measureUnderLoad(ctx context.Context, rate int, managed, open *agents) ([]bench.Figure, error) {
+	var m latencies
+	under, beside := heartbeatLoad{agents: managed, rate: rate}, heartbeatLoad{agents: open, rate: rate}
+	for round := range slices.Chunk(t.takeSpares(probes), probeBatch) {
+		if err := t.createUnderLoad(ctx, &under, round, &m); err != nil {
+			return nil, err
+		}
+		copied := func() error {
+			return forEach(round, func(p *clusterv1beta1.Placement) error { return t.copyOne(ctx, p, &m) })
+		}
+		if err := beside.runDuring(ctx, copied); err != nil {
+			return nil, err
+		}
+	}
+	out := m.decided.ratios(fmt.Sprintf("decided at %d heartbeats a second, beside the same writes", rate), m.open)
+	return append(out,
+		bench.Figure{Name: fmt.Sprintf("heartbeats stored of %d a second", rate), Unit: bench.PerSecond, Value: under.perSecond()},
+		bench.Figure{Name: fmt.Sprintf("heartbeats stored of %d a second, beside the same writes", rate), Unit: bench.PerSecond, Value: beside.perSecond()},
+	), nil
+}
+
+func (t *hubRun) createUnderLoad(ctx context.Context, under *heartbeatLoad, placements []*clusterv1beta1.Placement, m *latencies) error {
+	follower, err := t.managed.watchDecisions(ctx)
+	if err != nil {
+		return err
+	}
+	defer follower.stop()
+	return under.runDuring(ctx, func() error {
+		return forEach(placements, func(p *clusterv1beta1.Placement) error { return t.decideOne(ctx, follower, p, m) })
+	})
+}
+
+// forEach does something to one after the other until that fails.
+func forEach[T any](of []T, do func(T) error) error {
+	for _, one := range of {
+		if err := do(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// heartbeatLoad is heartbeats at a steady rate.
+type heartbeatLoad struct {
+	*agents
+	rate int
+	// stored is how many heartbeats were stored so far, lasted how long they arrived.
+	stored   int64
+	duration time.Duration
+}
+
+// runDuring does something while heartbeats arrive.
+func (l *heartbeatLoad) runDuring(ctx context.Context, do func() error) error {
+	began, before := time.Now(), l.heartbeats.Load()
+	stop := atRate(ctx, l.rate, l.heartbeat)
+	err := errors.Join(do(), stop())
+	l.duration += time.Since(began)
+	l.stored += l.heartbeats.Load() - before
+	return err
+}
+
+// perSecond is how many heartbeats the machine stored a second: fewer than asked for where it has no time for more.
+func (l *heartbeatLoad) perSecond() float64 { return float64(l.stored) / l.duration.Seconds() }

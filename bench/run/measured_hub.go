@@ -1,0 +1,166 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	"github.com/berth-project/berth/bench/hub"
+	"github.com/berth-project/berth/internal/generate"
+)
+
+const (
+	// clientCount is how many clients store things side by side.
+	clientCount = 32
+	// noticeTimeout is far more than a manager needs to notice anything.
+	noticeTimeout = time.Minute
+	noticePoll    = 2 * time.Millisecond
+	// leaseSeconds is longer than any run.
+	leaseSeconds = 24 * 60 * 60
+)
+
+// measuredHub is a hub that is measured beside another, with a manager or without.
+type measuredHub struct {
+	hub     *hub.Hub
+	manager *hub.Manager // nil where there is none
+	admin   client.WithWatch
+}
+
+// newMeasuredHub starts a hub and stores all of a fleet but its placements. The manager is started last: what is stored before
+// is stored as fast as without it.
+func newMeasuredHub(ctx context.Context, s Options, f *generate.Fleet, managed bool) (*measuredHub, error) {
+	started, err := hub.Start(ctx, s.Bin)
+	if err != nil {
+		return nil, err
+	}
+	out := &measuredHub{hub: started}
+	if out.admin, err = started.Admin(); err == nil {
+		err = out.store(ctx, f)
+	}
+	if err == nil && managed {
+		out.manager, err = started.StartManager(ctx)
+	}
+	if err != nil {
+		out.stop()
+		return nil, err
+	}
+	return out, nil
+}
+
+// stop stops the manager and then the hub.
+func (s *measuredHub) stop() {
+	if s.manager != nil {
+		s.manager.Stop()
+	}
+	s.hub.Stop()
+}
+
+// newAccount returns a client for a new account.
+func (s *measuredHub) newAccount(ctx context.Context, name string, rules ...rbacv1.PolicyRule) (client.Client, error) {
+	config, err := s.hub.Account(ctx, name, rules...)
+	if err != nil {
+		return nil, err
+	}
+	return hub.Client(config)
+}
+
+// store stores all of a fleet but its placements.
+func (s *measuredHub) store(ctx context.Context, f *generate.Fleet) error {
+	namespaces := slices.Clone(f.Namespaces)
+	for _, score := range f.Scores {
+		namespaces = append(namespaces, score.Namespace)
+	}
+	err := inParallel(ctx, len(namespaces), func(ctx context.Context, _, i int) error {
+		return s.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaces[i]}})
+	})
+	if err != nil {
+		return fmt.Errorf("storing the fleet: %w", err)
+	}
+	for _, set := range f.Sets {
+		if err := s.admin.Create(ctx, set.DeepCopy()); client.IgnoreAlreadyExists(err) != nil {
+			return fmt.Errorf("storing the fleet: %w", err)
+		}
+	}
+	for _, binding := range f.Bindings {
+		if err := s.admin.Create(ctx, binding.DeepCopy()); err != nil {
+			return fmt.Errorf("storing the fleet: %w", err)
+		}
+	}
+	err = inParallel(ctx, len(f.Clusters), func(ctx context.Context, _, i int) error { return s.storeCluster(ctx, f.Clusters[i]) })
+	if err == nil {
+		err = inParallel(ctx, len(f.Scores), func(ctx context.Context, _, i int) error { return s.storeScore(ctx, f.Scores[i]) })
+	}
+	if err != nil {
+		return fmt.Errorf("storing the fleet: %w", err)
+	}
+	return nil
+}
+
+// storeCluster stores a cluster without an agent. The manager, where it runs, simulates it at the same time: the status is
+// written over whatever it has.
+func (s *measuredHub) storeCluster(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
+	stored := cluster.DeepCopy()
+	stored.Spec.LeaseDurationSeconds = leaseSeconds
+	if err := s.admin.Create(ctx, stored); err != nil {
+		return err
+	}
+	created := stored.DeepCopy()
+	stored.Status = cluster.DeepCopy().Status
+	return s.admin.Status().Patch(ctx, stored, client.MergeFrom(created))
+}
+
+func (s *measuredHub) storeScore(ctx context.Context, score *clusterv1alpha1.AddOnPlacementScore) error {
+	stored := score.DeepCopy()
+	if err := s.admin.Create(ctx, stored); err != nil {
+		return err
+	}
+	stored.Status = score.DeepCopy().Status
+	return s.admin.Status().Update(ctx, stored)
+}
+
+// inParallel does something for every number below count, with many hands, which have numbers too. It ends with the first error.
+func inParallel(ctx context.Context, count int, do func(ctx context.Context, hand, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var working sync.WaitGroup
+	for hand := range clientCount {
+		working.Go(func() {
+			for i := int(next.Add(1)) - 1; i < count && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				if err := do(ctx, hand, i); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	working.Wait()
+	return context.Cause(ctx)
+}
+
+var errNotNoticed = errors.New("the manager has not answered")
+
+// awaitNoticed waits until the manager has noticed an object, by what it has written to it.
+func (s *measuredHub) awaitNoticed(ctx context.Context, object client.Object, noticed func() bool) error {
+	err := wait.PollUntilContextTimeout(ctx, noticePoll, noticeTimeout, false, func(ctx context.Context) (bool, error) {
+		if err := s.admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return false, fmt.Errorf("reading %s back: %w", object.GetName(), err)
+		}
+		return noticed(), nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return fmt.Errorf("waiting for %s: %w", object.GetName(), errNotNoticed)
+	}
+	return err
+}

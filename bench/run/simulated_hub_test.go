@@ -1,0 +1,227 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/generate"
+	"github.com/berth-project/berth/internal/source/live"
+)
+
+// workers is how many placements are decided side by side, as by a manager.
+const workers = 24
+
+// simulatedHub is a story without processes: its hub is a world, and its manager sees at once what is stored there and decides
+// when it is told to.
+type simulatedHub struct {
+	*hubRun
+	t      *testing.T
+	random *rand.Rand
+	stored *enginetest.World
+	world  *live.State
+	queued map[fleet.Key]bool
+	// seen is the fleet as it was when a placement was last decided.
+	seen    map[fleet.Key]*fleet.Snapshot
+	version int
+}
+
+// newSimulatedHub stores a fleet of some hundred clusters and placements, and lets the manager decide all.
+func newSimulatedHub(t *testing.T, seed uint64) *simulatedHub {
+	t.Helper()
+	f := generate.New(generate.Shape{Clusters: 300, Placements: 600, ScoredPercent: scoredPercent, Seed: seed})
+	r := &simulatedHub{
+		t: t, random: rand.New(rand.NewPCG(seed, 0)),
+		stored: enginetest.NewWorld(), queued: map[fleet.Key]bool{}, seen: map[fleet.Key]*fleet.Snapshot{},
+	}
+	r.hubRun = &hubRun{hubPair: &hubPair{fleet: f, managed: &measuredHub{admin: fakeClient{simulatedHub: r}}}, options: Options{Progress: io.Discard}, created: f.Placements}
+	wake := func(key fleet.Key, _ explain.Cause) { r.queued[key] = true }
+	r.world = live.New(enginetest.Env(t), wake, wake)
+	for _, set := range f.Sets {
+		r.stored.Add(set)
+		r.world.SetSet(nil, set)
+	}
+	for _, binding := range f.Bindings {
+		r.stored.Add(binding)
+		r.world.SetBinding(binding)
+	}
+	for _, cluster := range f.Clusters {
+		r.clusters = append(r.clusters, cluster.DeepCopy())
+		r.put(cluster.DeepCopy())
+	}
+	for _, score := range f.Scores {
+		r.put(score.DeepCopy())
+	}
+	for _, placement := range f.Placements {
+		r.put(placement.DeepCopy())
+	}
+	r.world.Ready()
+	r.drainQueue()
+	return r
+}
+
+// put stores an object and shows it to the manager.
+func (r *simulatedHub) put(object client.Object) {
+	r.version++
+	object.SetResourceVersion(strconv.Itoa(r.version))
+	if object.GetUID() == "" {
+		object.SetUID(types.UID(fmt.Sprintf("uid-%d", r.version)))
+	}
+	r.stored.Add(object)
+	switch o := object.(type) {
+	case *clusterv1.ManagedCluster:
+		r.world.SetCluster(o)
+	case *clusterv1alpha1.AddOnPlacementScore:
+		r.world.SetScore(o)
+	case *clusterv1beta1.Placement:
+		r.world.AfterStatusWrite(o)
+		r.world.SetPlacement(o)
+	case *clusterv1beta1.PlacementDecision:
+		r.world.AfterWrite(o)
+		r.world.SetSlice(o)
+	default:
+		r.t.Fatalf("no place for %T", object)
+	}
+}
+
+// applyChange lets a change happen, in any order, while the manager decides some of those whom it wakes.
+func (r *simulatedHub) applyChange(next func(context.Context, *hubRun, int) (change, error), round int) {
+	r.t.Helper()
+	c, err := next(r.t.Context(), r.hubRun, round)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, i := range r.random.Perm(c.writes) {
+		if err := c.write(r.t.Context(), r.managed.admin, i); err != nil {
+			r.t.Fatalf("%s: %v", c.name, err)
+		}
+		if r.random.IntN(4) == 0 {
+			r.decideQueued()
+		}
+	}
+	r.drainQueue()
+}
+
+// drainQueue lets the manager decide until nobody is awake.
+func (r *simulatedHub) drainQueue() {
+	r.t.Helper()
+	for turns := 0; len(r.queued) > 0; turns++ {
+		if turns > 10*len(r.stored.Placements) {
+			r.t.Fatalf("no rest: %v are awake", r.queued)
+		}
+		r.decideQueued()
+	}
+}
+
+// decideQueued decides as many as there are workers, who see nothing of what the others write meanwhile.
+func (r *simulatedHub) decideQueued() {
+	awake := slices.SortedFunc(maps.Keys(r.queued), fleet.Key.Compare)
+	r.random.Shuffle(len(awake), func(i, j int) { awake[i], awake[j] = awake[j], awake[i] })
+	taken := awake[:min(len(awake), 1+r.random.IntN(workers))]
+	cases := make([]live.Input, 0, len(taken))
+	for _, key := range taken {
+		delete(r.queued, key)
+		c, ok := r.world.Gather(key, r.stored.Now)
+		if !ok || c.Program == nil {
+			r.t.Fatalf("%s is not to be decided: %v", key, c.Faults)
+		}
+		cases = append(cases, c)
+	}
+	for i, c := range cases {
+		r.seen[taken[i]] = c.Snapshot
+		writes := plan.Diff(engine.Schedule(c.Snapshot, c.Program, plan.ReadLedger(c.Stored.Placement)), c.Stored, r.stored.Now)
+		for _, write := range writes.Writes {
+			r.applyWrite(write)
+		}
+		r.world.AfterApply(c.Stored, writes)
+		r.world.Finish(taken[i], false)
+	}
+}
+
+// applyWrite stores what a plan writes.
+func (r *simulatedHub) applyWrite(write plan.Write) {
+	r.stored.Apply(write)
+	if write.Placement != nil {
+		r.put(write.Placement.DeepCopy())
+		return
+	}
+	if object := r.stored.Slices[fleet.Key{Namespace: write.Slice.Namespace, Name: write.Slice.Name}]; object != nil {
+		r.put(object.DeepCopy())
+		return
+	}
+	r.world.AfterDelete(write.Slice)
+	r.world.DeleteSlice(write.Slice)
+}
+
+// fakeClient is the hub of a rehearsal to its clients: it answers what changes of a fleet ask for.
+type fakeClient struct {
+	client.WithWatch
+
+	*simulatedHub
+}
+
+func (s fakeClient) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	out, ok := list.(*clusterv1beta1.PlacementDecisionList)
+	if !ok {
+		return fmt.Errorf("%w: %T", errUnsupported, list)
+	}
+	for _, slice := range s.stored.Slices {
+		out.Items = append(out.Items, *slice)
+	}
+	return nil
+}
+
+var errUnsupported = errors.New("a rehearsal has none of these")
+
+// Patch puts what a merge patch says into an object. No change takes anything out of one.
+func (s fakeClient) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
+	var next client.Object
+	switch o := object.(type) {
+	case *clusterv1.ManagedCluster:
+		next = s.stored.Clusters[o.Name].DeepCopy()
+	case *clusterv1alpha1.AddOnPlacementScore:
+		next = s.stored.Scores[enginetest.ScoreKey{Cluster: o.Namespace, Resource: o.Name}].DeepCopy()
+	default:
+		return fmt.Errorf("%w: %T", errUnsupported, object)
+	}
+	data, err := patch.Data(object)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, next); err != nil {
+		return err
+	}
+	s.put(next)
+	return nil
+}
+
+func (s fakeClient) Status() client.SubResourceWriter { return fakeStatusWriter{client: s} }
+
+// fakeStatusWriter writes the statuses of what a server has.
+type fakeStatusWriter struct {
+	client.SubResourceWriter
+
+	client fakeClient
+}
+
+func (s fakeStatusWriter) Patch(ctx context.Context, object client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+	return s.client.Patch(ctx, object, patch)
+}

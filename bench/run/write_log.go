@@ -1,0 +1,232 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+)
+
+// writeLog is what is written of decisions from some moment on: every version of a slice or a placement, in order, and every
+// event.
+type writeLog struct {
+	cancel  context.CancelFunc
+	reading sync.WaitGroup
+
+	mu      sync.Mutex
+	entries map[objectKey][]objectVersion
+	// lastWrite is when the last of them was read that is no event.
+	lastWrite time.Time
+	err       error
+}
+
+// objectKey names an object.
+type objectKey struct {
+	kind objectKind
+	name types.NamespacedName
+}
+
+type objectKind int
+
+const (
+	placementKind objectKind = iota
+	sliceKind
+	eventKind
+)
+
+func kindOf(object client.Object) objectKind {
+	switch object.(type) {
+	case *clusterv1beta1.Placement:
+		return placementKind
+	case *clusterv1beta1.PlacementDecision:
+		return sliceKind
+	default:
+		return eventKind
+	}
+}
+
+// objectVersion is an object after a write; gone says that the write has deleted it.
+type objectVersion struct {
+	object  client.Object
+	deleted bool
+}
+
+// recordWrites begins one.
+func (s *measuredHub) recordWrites(ctx context.Context) (*writeLog, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	out := &writeLog{cancel: cancel, entries: map[objectKey][]objectVersion{}}
+	for _, list := range []client.ObjectList{&clusterv1beta1.PlacementDecisionList{}, &clusterv1beta1.PlacementList{}, &eventsv1.EventList{}} {
+		events, err := s.watchFromNow(ctx, list)
+		if err != nil {
+			_, _, _ = out.stop() // nothing is in it yet
+			return nil, err
+		}
+		out.reading.Go(func() { out.read(ctx, s, list, events) })
+	}
+	return out, nil
+}
+
+// watchFromNow watches what changes from now on.
+func (s *measuredHub) watchFromNow(ctx context.Context, list client.ObjectList) (watch.Interface, error) {
+	if err := s.admin.List(ctx, list, client.Limit(1)); err != nil {
+		return nil, fmt.Errorf("reading decisions: %w", err)
+	}
+	return s.watchSince(ctx, list, list.GetResourceVersion())
+}
+
+func (s *measuredHub) watchSince(ctx context.Context, list client.ObjectList, since string) (watch.Interface, error) {
+	events, err := s.admin.Watch(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: since}})
+	if err != nil {
+		return nil, fmt.Errorf("watching decisions: %w", err)
+	}
+	return events, nil
+}
+
+// read records a watch. One that ends is taken up where it ended: an API server ends those that are read too slowly.
+func (j *writeLog) read(ctx context.Context, s *measuredHub, list client.ObjectList, events watch.Interface) {
+	since := list.GetResourceVersion()
+	for {
+		for event := range events.ResultChan() {
+			object, ok := event.Object.(client.Object)
+			if ctx.Err() != nil {
+				return // a watch that is told to end says so as an error
+			}
+			if !ok || event.Type == watch.Error {
+				j.fail(fmt.Errorf("watching decisions: %w", apierrors.FromObject(event.Object)))
+				return
+			}
+			since = object.GetResourceVersion()
+			j.add(object, event.Type == watch.Deleted)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		var err error
+		if events, err = s.watchSince(ctx, list, since); err != nil {
+			j.fail(err)
+			return
+		}
+	}
+}
+
+func (j *writeLog) add(object client.Object, gone bool) {
+	key := objectKey{kindOf(object), client.ObjectKeyFromObject(object)}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.entries[key] = append(j.entries[key], objectVersion{object, gone})
+	if key.kind != eventKind {
+		j.lastWrite = time.Now()
+	}
+}
+
+func (j *writeLog) fail(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.err = errors.Join(j.err, err)
+}
+
+// stop ends the journal and returns what is in it.
+func (j *writeLog) stop() (map[objectKey][]objectVersion, time.Time, error) {
+	j.cancel()
+	j.reading.Wait()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.entries, j.lastWrite, j.err
+}
+
+// objectLog is what was written of one object, to be written again elsewhere.
+type objectLog struct {
+	versions []objectVersion
+	// stored is the object as it is there; nil where there is none. owner is the uid of a slice's placement there.
+	stored client.Object
+	owner  types.UID
+}
+
+// objectLogs are those of a journal, to be written again on this side.
+func (s *measuredHub) objectLogs(ctx context.Context, entries map[objectKey][]objectVersion) ([]*objectLog, error) {
+	var placements clusterv1beta1.PlacementList
+	var stored clusterv1beta1.PlacementDecisionList
+	if err := errors.Join(s.admin.List(ctx, &placements), s.admin.List(ctx, &stored)); err != nil {
+		return nil, fmt.Errorf("reading decisions: %w", err)
+	}
+	known, owners := map[objectKey]client.Object{}, map[types.NamespacedName]types.UID{}
+	for i := range placements.Items {
+		name := client.ObjectKeyFromObject(&placements.Items[i])
+		known[objectKey{placementKind, name}], owners[name] = &placements.Items[i], placements.Items[i].UID
+	}
+	for i := range stored.Items {
+		known[objectKey{sliceKind, client.ObjectKeyFromObject(&stored.Items[i])}] = &stored.Items[i]
+	}
+	out := make([]*objectLog, 0, len(entries))
+	for key, versions := range entries {
+		owner := types.NamespacedName{Namespace: key.name.Namespace}
+		if controller := metav1.GetControllerOf(versions[0].object); controller != nil {
+			owner.Name = controller.Name // a new slice has no label of its placement yet
+		}
+		out = append(out, &objectLog{versions: versions, stored: known[key], owner: owners[owner]})
+	}
+	return out, nil
+}
+
+// replay writes every version, one after the other.
+func (c *objectLog) replay(ctx context.Context, to client.Client) error {
+	for _, next := range c.versions {
+		if err := c.replayVersion(ctx, to, next); err != nil {
+			return fmt.Errorf("writing %s again: %w", next.object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+func (c *objectLog) replayVersion(ctx context.Context, to client.Client, next objectVersion) error {
+	switch object := next.object.(type) {
+	case *clusterv1beta1.Placement:
+		if now, ok := c.stored.(*clusterv1beta1.Placement); ok {
+			now.Status = object.Status
+			return to.Status().Update(ctx, now)
+		}
+	case *clusterv1beta1.PlacementDecision:
+		if now, ok := c.stored.(*clusterv1beta1.PlacementDecision); ok {
+			return c.change(ctx, to, now, object, next.deleted)
+		}
+	}
+	return c.create(ctx, to, next.object)
+}
+
+// create stores what is not there yet. The object is the journal's no more.
+func (c *objectLog) create(ctx context.Context, to client.Client, object client.Object) error {
+	object.SetResourceVersion("")
+	object.SetUID("")
+	object.SetManagedFields(nil)
+	owners := object.GetOwnerReferences()
+	for i := range owners {
+		owners[i].UID = c.owner
+	}
+	object.SetOwnerReferences(owners)
+	c.stored = object
+	return to.Create(ctx, object)
+}
+
+func (c *objectLog) change(ctx context.Context, to client.Client, now, next *clusterv1beta1.PlacementDecision, gone bool) error {
+	if gone {
+		c.stored = nil
+		return to.Delete(ctx, now)
+	}
+	if !equality.Semantic.DeepEqual(now.Status, next.Status) {
+		now.Status = next.Status
+		return to.Status().Update(ctx, now)
+	}
+	now.Labels, now.Annotations = next.Labels, next.Annotations
+	return to.Update(ctx, now)
+}

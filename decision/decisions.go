@@ -1,0 +1,166 @@
+package decision
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+)
+
+// NoIndex is the index of a group whose slices have no index that can be read. Such groups come after all others.
+const NoIndex = -1
+
+// GroupKey names a decision group. Indexes are unique in a Set that is not torn; names need not be.
+type GroupKey struct {
+	// Index is the position of the group, from 0; NoIndex where it cannot be read.
+	Index int
+	// Name is empty for a group without a name.
+	Name string
+}
+
+// Compare orders keys by index, then name; NoIndex, which is the largest unsigned number, comes last.
+func (k GroupKey) Compare(other GroupKey) int {
+	return cmp.Or(cmp.Compare(uint(k.Index), uint(other.Index)), cmp.Compare(k.Name, other.Name))
+}
+
+// String returns the index, and the name where there is one: "0 (canary)".
+func (k GroupKey) String() string {
+	index := "without an index"
+	if k.Index != NoIndex {
+		index = strconv.Itoa(k.Index)
+	}
+	if k.Name == "" {
+		return index
+	}
+	return index + " (" + k.Name + ")"
+}
+
+// Group is the clusters of one decision group.
+type Group struct {
+	GroupKey
+
+	// Clusters are sorted, each once.
+	Clusters []string
+}
+
+// Decisions is what a placement decided, at the moment of a reading. It does not change; its zero value has no group.
+type Decisions struct {
+	groups          []Group
+	groupIndex      map[string]int // cluster to position in groups
+	sliceNames      []string       // names, sorted
+	inconsistencies []Inconsistency
+}
+
+// Of returns the Set that slices of one placement make.
+func Of(slices ...*clusterv1beta1.PlacementDecision) Decisions {
+	return fromSlices(slices)
+}
+
+// OfList returns the Set that a list of slices of one placement makes.
+func OfList(list *clusterv1beta1.PlacementDecisionList) Decisions {
+	pointers := make([]*clusterv1beta1.PlacementDecision, 0, len(list.Items))
+	for i := range list.Items {
+		pointers = append(pointers, &list.Items[i])
+	}
+	return fromSlices(pointers)
+}
+
+func fromSlices(objects []*clusterv1beta1.PlacementDecision) Decisions {
+	sorted := slices.SortedFunc(slices.Values(objects), func(a, b *clusterv1beta1.PlacementDecision) int {
+		return cmp.Or(keyOf(a).Compare(keyOf(b)), cmp.Compare(a.Name, b.Name))
+	})
+	out := Decisions{groupIndex: map[string]int{}, inconsistencies: inconsistenciesOf(sorted)}
+	for _, slice := range sorted {
+		out.sliceNames = append(out.sliceNames, slice.Name)
+		key := keyOf(slice)
+		if last := len(out.groups) - 1; last < 0 || out.groups[last].GroupKey != key {
+			out.groups = append(out.groups, Group{GroupKey: key})
+		}
+		position := len(out.groups) - 1
+		group := &out.groups[position]
+		for _, decided := range slice.Status.Decisions {
+			if _, known := out.groupIndex[decided.ClusterName]; known || decided.ClusterName == "" {
+				continue
+			}
+			out.groupIndex[decided.ClusterName] = position
+			group.Clusters = append(group.Clusters, decided.ClusterName)
+		}
+	}
+	for i := range out.groups {
+		slices.Sort(out.groups[i].Clusters)
+	}
+	slices.Sort(out.sliceNames)
+	return out
+}
+
+// keyOf returns the group of a slice.
+func keyOf(slice *clusterv1beta1.PlacementDecision) GroupKey {
+	key := GroupKey{Index: NoIndex, Name: slice.Labels[clusterv1beta1.DecisionGroupNameLabel]}
+	if index, err := strconv.Atoi(slice.Labels[clusterv1beta1.DecisionGroupIndexLabel]); err == nil && index >= 0 {
+		key.Index = index
+	}
+	return key
+}
+
+// Len returns how many clusters are selected.
+func (s Decisions) Len() int { return len(s.groupIndex) }
+
+// Has says whether a cluster is selected.
+func (s Decisions) Has(cluster string) bool {
+	_, found := s.groupIndex[cluster]
+	return found
+}
+
+// GroupOf returns the group of a cluster. Ok is false where the cluster is not selected.
+func (s Decisions) GroupOf(cluster string) (key GroupKey, ok bool) {
+	position, ok := s.groupIndex[cluster]
+	if !ok {
+		return GroupKey{Index: NoIndex}, false
+	}
+	return s.groups[position].GroupKey, true
+}
+
+// Groups returns every group by index, then name, those without clusters too. The caller owns it.
+func (s Decisions) Groups() []Group {
+	out := make([]Group, 0, len(s.groups))
+	for _, group := range s.groups {
+		out = append(out, Group{group.GroupKey, slices.Clone(group.Clusters)})
+	}
+	return out
+}
+
+// Group returns the group at an index. Ok is false where there is none.
+func (s Decisions) Group(index int) (group Group, ok bool) {
+	for _, group := range s.groups {
+		if group.Index == index {
+			return Group{group.GroupKey, slices.Clone(group.Clusters)}, true
+		}
+	}
+	return Group{GroupKey: GroupKey{Index: NoIndex}}, false
+}
+
+// ByGroupName returns the groups that bear a name, by index.
+func (s Decisions) ByGroupName(name string) []Group {
+	return slices.DeleteFunc(s.Groups(), func(group Group) bool { return group.Name != name })
+}
+
+// ClusterNames yields every cluster, sorted.
+func (s Decisions) ClusterNames() iter.Seq[string] {
+	return slices.Values(slices.Sorted(maps.Keys(s.groupIndex)))
+}
+
+// Clusters yields every cluster with its group: groups by index, the clusters of each sorted.
+func (s Decisions) Clusters() iter.Seq2[GroupKey, string] {
+	return func(yield func(GroupKey, string) bool) {
+		for _, group := range s.groups {
+			for _, cluster := range group.Clusters {
+				if !yield(group.GroupKey, cluster) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package enginetest
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+const (
+	selectorBudget  = 10_000_000
+	placementBudget = 15_000_000
+)
+
+// evaluator asks selectors and their expressions about clusters.
+type evaluator struct {
+	*run
+
+	// spent is what expressions have cost.
+	spent int
+	// failure is the first problem that an expression has with every cluster.
+	failure string
+	// expired are the clusters, by resource, of which scores were asked for that are out of date.
+	expired clustersByResource
+	// rechecks are the instants at which the answers may change by themselves.
+	rechecks []time.Time
+}
+
+// evaluationKey is an expression and the cluster that it is asked about.
+type evaluationKey struct{ cluster, text string }
+
+// evaluation is what the expression says, and which scores it asked for to say so.
+type evaluation struct {
+	celenv.Outcome
+
+	resources []string
+}
+
+// clustersByResource is sets of clusters by the name of a resource.
+type clustersByResource map[string]map[string]bool
+
+// selectorResult is what a selector says of the clusters whose names, labels and claims match.
+type selectorResult struct {
+	answers map[string]celenv.Answer
+	problem string
+	// over says that the expressions cost more than a placement may spend, and where; then problem tells.
+	over bool
+}
+
+// evaluateSelector asks about one cluster after the other, by name.
+func (p *evaluator) evaluateSelector(selector clusterv1beta1.ClusterSelector, among map[string]bool) selectorResult {
+	out := selectorResult{answers: map[string]celenv.Answer{}}
+	if p.spent > placementBudget {
+		return out
+	}
+	var matching []string
+	for _, name := range names(among) {
+		if p.selects(selector, name) {
+			matching = append(matching, name)
+		}
+	}
+	for n, name := range matching {
+		answer, why := p.expressions(selector.CelSelector.CelExpressions, name)
+		if p.spent > placementBudget {
+			out.over = true
+			out.problem = fmt.Sprintf("%s: the expressions of a placement may cost 15000000 units in one decision, and these had cost %d after %d of %d clusters: "+
+				"select by labels, claims or names instead, make them simpler, or divide the placement. "+
+				"The decisions stay as they are, and it is tried again once something that the placement reads changes", why, p.spent, n+1, len(matching))
+			return out
+		}
+		out.answers[name] = answer
+		if answer == celenv.Failed && out.problem == "" {
+			out.problem = why
+		}
+	}
+	return out
+}
+
+// recordFailure notes that something fails on every cluster that it was asked about, if it does.
+func (p *evaluator) recordFailure(what string, b selectorResult) {
+	if b.over {
+		p.failure = cmp.Or(p.failure, what+"."+b.problem)
+		return
+	}
+	for _, answer := range b.answers {
+		if answer != celenv.Failed {
+			return
+		}
+	}
+	if len(b.answers) > 0 && p.failure == "" {
+		p.failure = fmt.Sprintf("%s.%s on every one of %d clusters", what, b.problem, len(b.answers))
+	}
+}
+
+// expressions evaluates one after the other until one does not say yes.
+func (p *evaluator) expressions(texts []string, name string) (answer celenv.Answer, problem string) {
+	budget := selectorBudget
+	for i, text := range texts {
+		if budget <= 0 {
+			return celenv.TooCostly, ""
+		}
+		said := p.evaluate(evaluationKey{name, text})
+		p.noteScores(name, said.resources)
+		budget -= int(said.Cost)  //nolint:gosec // a cost is at most a million or so
+		p.spent += int(said.Cost) //nolint:gosec // as above
+		if p.spent > placementBudget {
+			return said.Answer, fmt.Sprintf("celExpressions[%d]", i)
+		}
+		if said.Answer != celenv.Yes {
+			return said.Answer, fmt.Sprintf("celExpressions[%d]: %s", i, said.Problem)
+		}
+	}
+	return celenv.Yes, ""
+}
+
+// evaluate evaluates an expression on the whole object. It says the same whoever is selected, so it is asked once.
+func (r *run) evaluate(about evaluationKey) evaluation {
+	if known, ok := r.evaluated[about]; ok {
+		return known
+	}
+	expression, err := r.env.Compile(about.text)
+	if err != nil {
+		panic(err)
+	}
+	var out evaluation
+	out.Outcome = expression.EvalAllFacets(celenv.Subject{
+		Cluster: fleet.NewCluster(r.w.Clusters[about.cluster]), Now: r.w.Now,
+		Score: func(resource string) *fleet.Score {
+			out.resources = append(out.resources, resource)
+			if found := r.w.Scores[ScoreKey{about.cluster, resource}]; found != nil {
+				return fleet.NewScore(found)
+			}
+			return nil
+		},
+	})
+	r.evaluated[about] = out
+	return out
+}
+
+// noteScores enters the scores that an answer is built on: those that are out of date are counted, the others will be.
+func (p *evaluator) noteScores(cluster string, resources []string) {
+	for _, resource := range resources {
+		object := p.w.Scores[ScoreKey{cluster, resource}]
+		switch {
+		case object == nil || object.Status.ValidUntil == nil:
+		case object.Status.ValidUntil.Time.Before(p.w.Now):
+			if p.expired[resource] == nil {
+				p.expired[resource] = map[string]bool{}
+			}
+			p.expired[resource][cluster] = true
+		default:
+			p.rechecks = append(p.rechecks, object.Status.ValidUntil.Add(time.Nanosecond))
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package enginetest
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+// withDetails gives the decisions of a slice reasons and scores.
+func (r Random) withDetails(slice *clusterv1beta1.PlacementDecision) *clusterv1beta1.PlacementDecision {
+	out := slice.DeepCopy()
+	scored := r.Chance(40)
+	for i := range out.Status.Decisions {
+		out.Status.Decisions[i].Reason = one(r, "", "", "t0", "rest")
+		if scored {
+			out.Status.Decisions[i].Score = int64(r.IntN(5)*100 - 100)
+		}
+	}
+	return out
+}
+
+// WithStatus gives a placement a status: what it remembers may be of another spec, or nonsense.
+func (r Random) WithStatus(w *World, key fleet.Key) *clusterv1beta1.Placement {
+	b := &PlacementBuilder{object: *w.Placements[key].DeepCopy()}
+	if r.Chance(75) {
+		b.Decided()
+	}
+	if r.Chance(20) {
+		b.object.Generation++
+	}
+	if r.Chance(40) {
+		r.account(b, len(w.Clusters))
+	}
+	if r.Chance(40) {
+		for range r.IntN(3) {
+			b.Waiting(r.statusTime(), r.members(len(w.Clusters))...)
+		}
+	}
+	if r.Chance(50) {
+		b.object.Status.LastScoreUpdateTime = &metav1.Time{Time: r.wholeSecond()}
+	}
+	for _, condition := range []string{clusterv1beta1.PlacementConditionHeld, clusterv1beta1.PlacementConditionScoresExpired} {
+		if r.Chance(15) {
+			b.object.Status.Conditions = append(b.object.Status.Conditions, metav1.Condition{
+				Type: condition, Status: one(r, metav1.ConditionTrue, metav1.ConditionFalse), Reason: "Bygone",
+				LastTransitionTime: metav1.NewTime(Epoch),
+			})
+		}
+	}
+	return b.Obj()
+}
+
+// account draws what was dropped, who is being dropped and who is held.
+func (r Random) account(b *PlacementBuilder, clusters int) {
+	for range r.IntN(3) {
+		b.Held(r.statusTime(), r.members(clusters)...)
+	}
+	for range r.IntN(4) {
+		b.Spent(r.statusTime(), int32(r.IntN(4)-r.IntN(2))) //nolint:gosec // small
+	}
+	if r.Chance(3) {
+		for i := range 70 {
+			b.Spent(Epoch.Add(time.Duration(i)*time.Second), 1)
+		}
+	}
+	if r.Chance(25) {
+		b.Releasing(r.members(clusters)...)
+	}
+}
+
+// statusTime is an instant that a status may hold, or none.
+func (r Random) statusTime() time.Time {
+	if r.Chance(5) {
+		return time.Time{}
+	}
+	return r.wholeSecond()
+}

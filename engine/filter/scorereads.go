@@ -1,0 +1,70 @@
+package filter
+
+import (
+	"time"
+
+	"github.com/bits-and-blooms/bitset"
+
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+// ScoreReads is the account of the add-on scores that the expressions of one stage asked for.
+type ScoreReads struct {
+	// Until is the earliest instant at which one of them goes out of date; zero where none will.
+	Until time.Time
+
+	// expired are the clusters on which a resource was out of date.
+	expired map[string]*bitset.BitSet
+}
+
+// AnyExpired says whether any of them was out of date.
+func (a *ScoreReads) AnyExpired() bool { return len(a.expired) > 0 }
+
+// Expired returns, for each resource that was out of date somewhere, on how many clusters it was, each cluster counted
+// once over all stages.
+func Expired(stages ...*ScoreReads) map[string]int {
+	on := map[string]*bitset.BitSet{}
+	for _, asked := range stages {
+		for resource, clusters := range asked.expired {
+			if on[resource] == nil {
+				on[resource] = &bitset.BitSet{}
+			}
+			on[resource].InPlaceUnion(clusters)
+		}
+	}
+	out := make(map[string]int, len(on))
+	for resource, clusters := range on {
+		if clusters.Any() {
+			out[resource] = int(clusters.Count())
+		}
+	}
+	return out
+}
+
+// Without returns the account without what was asked of the clusters of gone. Until stays: it is none too late.
+func (a *ScoreReads) Without(gone *bitset.BitSet) *ScoreReads {
+	out := &ScoreReads{Until: a.Until, expired: make(map[string]*bitset.BitSet, len(a.expired))}
+	for resource, on := range a.expired {
+		out.expired[resource] = on.Difference(gone)
+	}
+	return out
+}
+
+// read returns what a resource says of a cluster, and notes that it was asked for.
+func (a *ScoreReads) read(s *fleet.Snapshot, id fleet.ID, resource string) *fleet.Score {
+	found := s.Score(id, resource)
+	switch {
+	case found == nil || found.ValidUntil.IsZero():
+	case found.Expired(s.Now):
+		if a.expired == nil {
+			a.expired = map[string]*bitset.BitSet{}
+		}
+		if a.expired[resource] == nil {
+			a.expired[resource] = &bitset.BitSet{}
+		}
+		a.expired[resource].Set(id)
+	default:
+		a.Until = earliest(a.Until, found.ValidUntil.Add(1))
+	}
+	return found
+}

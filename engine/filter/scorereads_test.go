@@ -1,0 +1,102 @@
+package filter_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/bits-and-blooms/bitset"
+	"github.com/google/go-cmp/cmp"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/engine/filter"
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+func TestWhatExpressionsAskedFor(t *testing.T) {
+	now := enginetest.Epoch
+	asks := func(resource string) string { return `managedCluster.scores("` + resource + `").size() > 0` }
+	for name, tc := range map[string]struct {
+		predicates, tiers []string
+		want              map[string]int
+		until             time.Time
+	}{
+		"nothing":                              {predicates: []string{`true`}, want: map[string]int{}},
+		"what has no end":                      {predicates: []string{asks("endless")}, want: map[string]int{}},
+		"what nobody has":                      {predicates: []string{asks("none") + ` || true`}, want: map[string]int{}},
+		"the earliest end of all clusters":     {predicates: []string{asks("load")}, want: map[string]int{}, until: now.Add(time.Minute + 1)},
+		"what ends this very instant":          {predicates: []string{asks("now")}, want: map[string]int{}, until: now.Add(1)},
+		"what is out of date, on each cluster": {predicates: []string{asks("stale") + ` || true`}, want: map[string]int{"stale": 2}},
+		"a cluster once, however often it is asked for": {
+			predicates: []string{asks("stale") + ` || ` + asks("stale") + ` || true`}, tiers: []string{asks("stale") + ` || true`},
+			want: map[string]int{"stale": 2},
+		},
+		"a tier as a predicate does": {
+			tiers: []string{asks("half"), `managedCluster.scores("load").size() == 0`}, want: map[string]int{"half": 1}, until: now.Add(2*time.Minute + 1),
+		},
+		"nothing behind an answer that is certain": {predicates: []string{`true || ` + asks("stale")}, want: map[string]int{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := placement()
+			for _, text := range tc.predicates {
+				p.CEL(text)
+			}
+			placement := p.Obj()
+			for i, text := range tc.tiers {
+				placement.Spec.Tiers = append(placement.Spec.Tiers, clusterv1beta1.ClusterTier{Name: string(rune('a' + i)), ClusterSelector: byCEL(text)})
+			}
+			score := func(cluster, resource string, until time.Time) any {
+				return enginetest.Score(cluster, resource).Value("x", 1).ValidUntil(until).Obj()
+			}
+			w := enginetest.NewWorld(placement, enginetest.Cluster("a").Obj(), enginetest.Cluster("b").Obj(),
+				enginetest.Score("a", "endless").Value("x", 1).Obj(), score("b", "now", now),
+				score("a", "load", now.Add(time.Hour)), score("b", "load", now.Add(time.Minute)),
+				score("a", "half", now.Add(-1)), score("b", "half", now.Add(2*time.Minute)),
+				score("a", "stale", now.Add(-time.Hour)), score("b", "stale", now.Add(-1)))
+			s := w.Snapshot()
+			compiled := enginetest.Program(t, w)
+			matched := filter.Predicates(s, compiled, s.ClustersWith(fleet.TermExists).BitSet(), &bitset.BitSet{})
+			tiered := filter.Tiers(compiled, &matched, matched.In.Clone(), &bitset.BitSet{})
+			if diff := cmp.Diff(tc.want, filter.Expired(&matched.ScoreReads, &tiered.ScoreReads)); diff != "" {
+				t.Errorf("expired (-want +got):\n%s", diff)
+			}
+			until := matched.ScoreReads.Until
+			if len(tc.tiers) > 0 {
+				until = tiered.ScoreReads.Until
+			}
+			if !until.Equal(tc.until) {
+				t.Errorf("until %v, want %v", until, tc.until)
+			}
+		})
+	}
+}
+
+func TestWhoIsGoneAskedForNothing(t *testing.T) {
+	placement := placement().CEL(`managedCluster.metadata.name != "a" || managedCluster.scores("r").size() > 0 || true`).Obj()
+	placement.Spec.Tiers = []clusterv1beta1.ClusterTier{{Name: "t", ClusterSelector: byCEL(`managedCluster.scores("r").size() > 0 || true`)}}
+	w := enginetest.NewWorld(placement)
+	for _, name := range []string{"a", "b", "c"} {
+		w.Add(enginetest.Cluster(name).Obj()).Add(enginetest.Score(name, "r").ValidUntil(enginetest.Epoch.Add(-1)).Obj())
+	}
+	s, p := w.Snapshot(), enginetest.Program(t, w)
+	matched := filter.Predicates(s, p, s.ClustersWith(fleet.TermExists).BitSet(), &bitset.BitSet{})
+	tiered := filter.Tiers(p, &matched, matched.In.Clone(), &bitset.BitSet{})
+	gone := &bitset.BitSet{}
+	for _, name := range []string{"a", "b"} {
+		id, _ := s.ID(name)
+		gone.Set(id)
+	}
+	for name, tc := range map[string]struct {
+		gone *bitset.BitSet
+		want map[string]int
+	}{
+		"nobody": {&bitset.BitSet{}, map[string]int{"r": 3}},
+		"a, who asked before, and b, who did not": {gone, map[string]int{"r": 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, filter.Expired(&matched.ScoreReads, tiered.ScoreReads.Without(tc.gone))); diff != "" {
+				t.Errorf("expired (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,103 @@
+package fleet
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestWhatWasDecidedIsRemembered replaces decisions of a few placements, of few clusters and of many, and compares what a
+// chain of snapshots says of them with what each was told.
+func TestWhatWasDecidedIsRemembered(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	type state struct {
+		snapshot *Snapshot
+		told     map[Key][]Slice
+	}
+	states := []state{{Empty(), map[Key][]Slice{}}}
+	for range 100 {
+		last := states[len(states)-1]
+		next := state{told: maps.Clone(last.told)}
+		edit := last.snapshot.Edit()
+		for range random.IntN(3) {
+			key := Key{"ns", fmt.Sprintf("p%d", random.IntN(6))}
+			if next.told[key] = randomSlices(random); len(next.told[key]) == 0 {
+				delete(next.told, key)
+			}
+			edit.SetSlices(key, next.told[key])
+		}
+		next.snapshot = edit.Snapshot()
+		states = append(states, next)
+	}
+	for step, state := range states {
+		for n := range 6 {
+			key := Key{"ns", fmt.Sprintf("p%d", n)}
+			if diff := cmp.Diff(state.told[key], state.snapshot.Slices(key)); diff != "" {
+				t.Fatalf("after %d edits, slices of %s (-want +got):\n%s", step, key, diff)
+			}
+			checkUniqueNumbers(t, state.snapshot, key)
+		}
+		checkDecisionCounts(t, state.snapshot, state.told)
+	}
+}
+
+// randomSlices returns up to three slices in which a cluster may be twice.
+func randomSlices(random *rand.Rand) []Slice {
+	var out []Slice
+	for n := range random.IntN(4) {
+		slice := Slice{Number: n + 1, Group: "g", GroupIndex: n, Strategy: "s", Clusters: []string{}}
+		for range random.IntN(100) {
+			slice.Clusters = append(slice.Clusters, fmt.Sprintf("c%d", random.IntN(90)*random.IntN(30)))
+		}
+		out = append(out, slice)
+	}
+	return out
+}
+
+// checkUniqueNumbers compares the incumbents of a placement with its slices.
+func checkUniqueNumbers(t *testing.T, s *Snapshot, key Key) {
+	t.Helper()
+	var want, got []string
+	for _, slice := range s.Slices(key) {
+		want = append(want, slice.Clusters...)
+	}
+	slices.Sort(want)
+	for id := range s.Incumbents(key).All() {
+		got = append(got, s.Name(id))
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(slices.Compact(want), got); diff != "" {
+		t.Fatalf("incumbents of %s (-want +got):\n%s", key, diff)
+	}
+}
+
+// checkDecisionCounts compares how often each cluster is chosen with what was told, and so the most, with and without one placement.
+func checkDecisionCounts(t *testing.T, s *Snapshot, told map[Key][]Slice) {
+	t.Helper()
+	chosen := map[string]int{}
+	for key := range told {
+		for id := range s.Incumbents(key).All() {
+			chosen[s.Name(id)]++
+		}
+	}
+	for name, want := range chosen {
+		if id, _ := s.ID(name); s.DecisionCount(id) != want {
+			t.Fatalf("%s is chosen %d times, want %d", name, s.DecisionCount(id), want)
+		}
+	}
+	most := func() int { return slices.Max(append(slices.Collect(maps.Values(chosen)), 0)) }
+	if got := s.MaxDecisionCount(IDSet{}); got != most() {
+		t.Fatalf("the most chosen is so %d times, want %d", got, most())
+	}
+	except := s.Incumbents(Key{"ns", "p0"})
+	for id := range except.All() {
+		chosen[s.Name(id)]--
+	}
+	if got := s.MaxDecisionCount(except); got != most() {
+		t.Fatalf("without one placement, the most chosen is so %d times, want %d", got, most())
+	}
+}

@@ -1,0 +1,33 @@
+package fleet
+
+import "strings"
+
+// Domains is how the values of a label or claim divide the clusters of a snapshot into parts.
+type Domains struct {
+	// domains are by ID.
+	domains []int32
+	count   int
+}
+
+// Domains divides the clusters by a label or claim. It looks at values, of which there are few, and at no cluster.
+func (s *Snapshot) Domains(source Source, key string) Domains {
+	out := Domains{domains: make([]int32, s.idLimit)}
+	prefix := string(TermKeyValue(source, key, ""))
+	s.terms.Ascend(Term(prefix), func(term Term, holding *posting) bool {
+		if !strings.HasPrefix(string(term), prefix) {
+			return false
+		}
+		out.count++
+		for id := range holding.All() {
+			out.domains[id] = int32(out.count) //nolint:gosec // bounded by the number of clusters
+		}
+		return true
+	})
+	return out
+}
+
+// Of returns the number of the part that a cluster is in, from 1; 0 where it lacks the label or claim.
+func (d Domains) Of(id ID) int { return int(d.domains[id]) }
+
+// Count returns how many parts there are, the clusters that are in none included.
+func (d Domains) Count() int { return d.count + 1 }

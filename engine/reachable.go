@@ -1,0 +1,31 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/berth-project/berth/engine/fleet"
+)
+
+// Revoked returns those of some clusters that a namespace may no longer reach, in the order given: clusters that are gone, and
+// clusters that are in no set bound to the namespace. While one of the sets cannot be read, every cluster that exists may be in
+// it. A cluster that is being deleted is reachable until it is gone.
+func Revoked(s *fleet.Snapshot, namespace string, clusters []string) []string {
+	var bound []*fleet.Set
+	for _, name := range s.BoundSets(namespace) {
+		if set, exists := s.Set(name); exists {
+			bound = append(bound, set)
+		}
+	}
+	var out []string
+	for _, name := range clusters {
+		var cluster *fleet.Cluster
+		if id, known := s.ID(name); known {
+			cluster = s.Cluster(id)
+		}
+		reachable := cluster != nil && slices.ContainsFunc(bound, func(set *fleet.Set) bool { return !set.Valid() || set.Has(cluster) })
+		if !reachable {
+			out = append(out, name)
+		}
+	}
+	return out
+}

@@ -1,0 +1,67 @@
+package selection
+
+import (
+	"cmp"
+	"slices"
+)
+
+// maxConstraints is how many spread constraints a placement may have.
+const maxConstraints = 8
+
+// candidate is what the best candidate of a profile is chosen by.
+type candidate struct {
+	// position is the position of the candidate.
+	position int
+	// blocked is set where a hard constraint allows no more.
+	blocked bool
+	// excess is by how much each soft constraint would be exceeded.
+	excess [maxConstraints]int
+	// emptiness is the emptiness of the domains, each counted twice as much as the next.
+	emptiness int
+	// score is the total score with that of the spread.
+	score int64
+}
+
+// addLevel adds a domain of a level that exceeds the emptiest beside it by some clusters.
+func (b *candidate) addLevel(t *tree, level, skew int) {
+	constraint := t.spread[level]
+	over := max(0, skew+1-constraint.MaxSkew)
+	if constraint.Hard {
+		b.blocked = b.blocked || over > 0
+	} else {
+		b.excess[level] = over
+	}
+	emptiness := 100 - 200*min(skew, constraint.MaxSkew)/constraint.MaxSkew
+	b.emptiness += emptiness << (len(t.spread) - 1 - level)
+}
+
+// candidateOf returns what the best candidate of a bucket of the root bids.
+func (g *greedy) candidateOf(of *bucket) candidate {
+	out, levels := candidate{position: of.best, score: g.order.totals[of.best]}, len(g.tree.spread)
+	if levels == 0 {
+		return out
+	}
+	out.addLevel(g.tree, 0, int(of.profile[0])-g.counts.least[0])
+	for level := 1; level < levels; level++ {
+		out.addLevel(g.tree, level, int(of.profile[level]))
+	}
+	out.score += g.program.SpreadWeight * int64(out.emptiness/(1<<levels-1))
+	return out
+}
+
+// precedes says whether bid a goes before bid b.
+func (g *greedy) precedes(a, b candidate) bool {
+	if a.blocked || b.blocked {
+		return !a.blocked
+	}
+	if c := g.order.byTierAndTaint(a.position, b.position); c != 0 {
+		return c < 0
+	}
+	if c := slices.Compare(a.excess[:], b.excess[:]); c != 0 {
+		return c < 0
+	}
+	if c := cmp.Compare(b.score, a.score); c != 0 {
+		return c < 0
+	}
+	return g.order.byName(a.position, b.position) < 0
+}

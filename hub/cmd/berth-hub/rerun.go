@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/berth-project/berth/internal/app"
+)
+
+// runManager runs the manager until ctx ends. Where a manager loses its lease, the next one starts, under the same addresses,
+// and waits for the lease again: the hub serves on. From then on a manager that fails is tried again, too, since the hub
+// was well before, and has what it needs.
+func runManager(ctx context.Context, options app.Options) error {
+	views, webhooks := options.Views.Listener, options.Webhooks.Listener
+	defer closeAll(views, webhooks)
+	options.OnRegistered = sync.OnceFunc(options.OnRegistered)
+	for lost := false; ; {
+		err := runManagerOnce(ctx, options, views, webhooks)
+		lost = lost || errors.Is(err, app.ErrLeaseLost)
+		if !lost || ctx.Err() != nil {
+			return err
+		}
+		ctrl.Log.WithName("lease").Info("the manager has ended, and starts again", "after", options.RetryPeriod, "cause", fmt.Sprint(err))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-clock.RealClock{}.After(options.RetryPeriod):
+		}
+	}
+}
+
+// runManagerOnce runs one manager on duplicates of listeners, which it closes. Callers of the next manager wait in the meantime.
+func runManagerOnce(ctx context.Context, options app.Options, views, webhooks net.Listener) (err error) {
+	if options.Views.Listener, err = duplicate(views); err != nil {
+		return err
+	}
+	defer closeAll(options.Views.Listener)
+	if options.Webhooks.Listener, err = duplicate(webhooks); err != nil {
+		return err
+	}
+	defer closeAll(options.Webhooks.Listener)
+	return app.Run(ctx, options)
+}
+
+// duplicate returns another listener on the same socket; nil for none.
+func duplicate(listener net.Listener) (net.Listener, error) {
+	socket, ok := listener.(*net.TCPListener)
+	if !ok {
+		return listener, nil
+	}
+	file, err := socket.File()
+	if err != nil {
+		return nil, fmt.Errorf("duplicating the socket of %s: %w", socket.Addr(), err)
+	}
+	defer file.Close() //nolint:errcheck // it is a copy that nothing was written to
+	out, err := net.FileListener(file)
+	if err != nil {
+		return nil, fmt.Errorf("listening on %s again: %w", socket.Addr(), err)
+	}
+	return out, nil
+}
+
+// closeAll closes listeners that may be closed already, or nil.
+func closeAll(listeners ...net.Listener) {
+	for _, listener := range listeners {
+		if listener != nil {
+			_ = listener.Close()
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/berth-project/berth/hub/embed"
+	"github.com/berth-project/berth/hub/internal/datadir"
+	"github.com/berth-project/berth/hub/internal/logfile"
+	"github.com/berth-project/berth/hub/internal/manifest"
+	"github.com/berth-project/berth/hub/internal/supervise"
+	"github.com/berth-project/berth/internal/terminal"
+)
+
+const (
+	// startTimeout is far beyond what a slow machine needs (three seconds are usual).
+	startTimeout = 2 * time.Minute
+	// stopTimeout is what a part has to return once it is told to stop.
+	stopTimeout = 10 * time.Second
+)
+
+// anonymousRules let any client know whether the hub is healthy, and no more.
+const (
+	authenticationFile = "authentication.yaml"
+	anonymousRules     = `apiVersion: apiserver.config.k8s.io/v1
+kind: AuthenticationConfiguration
+anonymous:
+  enabled: true
+  conditions:
+  - path: /livez
+  - path: /readyz
+  - path: /healthz
+`
+)
+
+var errStartTimeout = fmt.Errorf("not ready after %s", startTimeout)
+
+// controlPlane is the hub's machinery: the parts and what they share.
+type controlPlane struct {
+	opts     Options
+	dir      *datadir.Dir
+	keys     *keys
+	listener net.Listener
+	log      *logfile.File
+	parts    *supervise.Group
+	admin    *rest.Config
+	// stopping is true once the parts are told to stop.
+	stopping atomic.Bool
+}
+
+// start brings the parts up in order. It returns the first failure of any part,
+// not the symptom that a later step sees.
+func (p *controlPlane) start(ctx context.Context, manifests, objects manifest.Bundle) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, errStartTimeout)
+	defer cancel()
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	go func() {
+		select {
+		case <-p.parts.Failed():
+			fail(p.parts.Err())
+		case <-ctx.Done():
+		}
+	}()
+	err := p.startParts(ctx, manifests, objects)
+	switch {
+	case p.parts.Err() != nil:
+		return fmt.Errorf("starting the hub: %w", p.parts.Err())
+	case err != nil && errors.Is(context.Cause(ctx), errStartTimeout):
+		return fmt.Errorf("starting the hub: %w: %w; see %s", errStartTimeout, err, p.log.Path())
+	case err != nil:
+		return fmt.Errorf("starting the hub: %w", err)
+	default:
+		return nil
+	}
+}
+
+// startParts starts the controllers only after the manifests are served: the
+// garbage collector would notice new kinds of resources half a minute late. Objects
+// come last, because the manager of the last run, which is gone, may be registered
+// to have a say in them.
+func (p *controlPlane) startParts(ctx context.Context, manifests, objects manifest.Bundle) error {
+	if err := embed.StampVersion(); err != nil {
+		return err
+	}
+	logs := embed.Logs{Writer: terminal.NewWriter(p.log), Verbosity: p.opts.Verbosity, Fatal: p.parts.Fail, Stopping: p.stopping.Load}
+	if err := logs.Route(); err != nil {
+		return err
+	}
+	users, err := p.newSystemUsers()
+	if err != nil {
+		return err
+	}
+	p.admin = users.admin()
+	etcd, err := embed.StartEtcd(ctx, p.etcdOptions(), logs)
+	if err != nil {
+		return err
+	}
+	p.parts.Go(ctx, "etcd", stopTimeout, etcd.Run)
+	p.parts.Go(ctx, "the API server", stopTimeout, func(ctx context.Context) error {
+		return embed.RunAPIServer(ctx, p.serverOptions(etcd.Endpoint()))
+	})
+	if err := awaitReady(ctx, p.admin); err != nil {
+		return err
+	}
+	p.parts.Go(ctx, "the renewal of certificates", stopTimeout, users.renew)
+	definitions, others := objects.Split()
+	for _, set := range []manifest.Bundle{manifests, definitions} {
+		if err := set.Install(ctx, p.admin); err != nil {
+			return err
+		}
+	}
+	p.parts.Go(ctx, "the controllers", stopTimeout, func(ctx context.Context) error {
+		return embed.RunControllers(ctx, embed.ControllerOptions{
+			Kubeconfig: p.dir.Path(controllersKubeconfig),
+			RootCA:     p.keys.users.CertFile(),
+			SigningKey: p.keys.signing.Private,
+		})
+	})
+	if p.opts.Manager != nil {
+		p.parts.Go(ctx, "the manager", stopTimeout, func(ctx context.Context) error {
+			return p.opts.Manager(ctx, p.dir.Path(managerKubeconfig))
+		})
+		if err := p.awaitManager(ctx); err != nil {
+			return err
+		}
+		return others.InstallSequentially(ctx, p.admin)
+	}
+	return others.Install(ctx, p.admin)
+}
+
+// newSystemUsers writes who may come in: the kubeconfigs of the hub's own users, and the rules for anonymous requests.
+func (p *controlPlane) newSystemUsers() (*systemUsers, error) {
+	if err := os.WriteFile(p.dir.Path(authenticationFile), []byte(anonymousRules), 0o600); err != nil {
+		return nil, fmt.Errorf("writing the authentication rules: %w", err)
+	}
+	manager := p.opts.ManagerIdentity
+	if manager.User == "" {
+		manager = Identity{User: "berth-manager", Groups: []string{mastersGroup}}
+	}
+	users := &systemUsers{
+		dir: p.dir, users: p.keys.users, server: "https://" + p.listener.Addr().String(), manager: manager, clock: clock.RealClock{},
+	}
+	return users, users.writeKubeconfigs()
+}
+
+func (p *controlPlane) awaitManager(ctx context.Context) error {
+	if p.opts.ManagerReady == nil {
+		return nil
+	}
+	if err := p.opts.ManagerReady(ctx, rest.CopyConfig(p.admin)); err != nil {
+		return fmt.Errorf("waiting for the manager: %w", err)
+	}
+	return nil
+}
+
+// stop stops the parts that run and closes what they shared.
+func (p *controlPlane) stop(ctx context.Context) error {
+	p.stopping.Store(true)
+	err := p.parts.Stop(ctx)
+	// The API server has closed its listener already, unless it never ran.
+	_ = p.listener.Close()
+	return errors.Join(err, p.log.Close())
+}
+
+func (p *controlPlane) etcdOptions() embed.EtcdOptions {
+	return embed.EtcdOptions{
+		Dir:     p.dir.Path(datadir.EtcdFolder),
+		Port:    p.opts.EtcdPort,
+		CA:      p.keys.etcd.CertFile(),
+		Cert:    p.keys.etcdServer.Cert,
+		CertKey: p.keys.etcdServer.Key,
+		NoFsync: p.opts.NoFsync,
+	}
+}
+
+func (p *controlPlane) serverOptions(etcd string) embed.APIServerOptions {
+	return embed.APIServerOptions{
+		Listener:       p.listener,
+		Etcd:           etcd,
+		EtcdCA:         p.keys.etcd.CertFile(),
+		EtcdCert:       p.keys.etcdClient.Cert,
+		EtcdKey:        p.keys.etcdClient.Key,
+		Cert:           p.keys.serving.Cert,
+		Key:            p.keys.serving.Key,
+		ClientCA:       p.keys.users.CertFile(),
+		SigningKey:     p.keys.signing.Private,
+		VerifyingKey:   p.keys.signing.Public,
+		ProxyCA:        p.keys.proxies.CertFile(),
+		ProxyCert:      p.keys.proxy.Cert,
+		ProxyKey:       p.keys.proxy.Key,
+		ProxyUser:      proxyUser,
+		Authentication: p.dir.Path(authenticationFile),
+	}
+}

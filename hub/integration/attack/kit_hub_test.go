@@ -1,0 +1,256 @@
+package attack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// Names come from pools, so that the hub stays small however long a run is: what is made anew is often there already.
+const (
+	placementPool = 5
+	clusterPool   = 6
+)
+
+// tenant has a set, clusters in it, two namespaces to which the set is bound, and three people.
+type tenant struct {
+	// set is the name of the set, and of the tenant.
+	set        string
+	namespaces []string
+	// editor may edit in the namespaces, binder may bind the set as well, and admin may do that, and register clusters in it.
+	editor, binder, admin *user
+}
+
+func (t *tenant) cluster(number int) string { return fmt.Sprintf("%s-c%d", t.set, number) }
+
+// testHub is a hub under attack.
+type testHub struct {
+	t            *testing.T
+	random       *rand.Rand
+	admin        *user
+	reader       client.Client
+	follower     *sliceWatcher
+	manager      *hubtest.Manager
+	tenants      []*tenant
+	sentinel     sentinel
+	latencyProbe latencyProbe
+	// number counts the steps, and lines say what happened in the last of them.
+	number int
+	lines  []string
+	// tried counts what was tried, by how and how it was answered.
+	tried map[string]int
+}
+
+func newTestHub(t *testing.T, seed uint64) *testHub {
+	t.Helper()
+	w := &testHub{
+		t: t, random: rand.New(rand.NewPCG(seed, seed)), admin: newUser(t, "root", shared.Config()),
+		reader: hubtest.NewClient(t, shared.Config()), tried: map[string]int{},
+	}
+	w.follower = watchSlices(t)
+	w.manager = w.startManager()
+	t.Cleanup(func() {
+		w.manager.Stop()
+		w.manager.CheckLog(t)
+	})
+	w.awaitGuard()
+	for _, name := range []string{"alpha", "beta", "gamma"} {
+		w.tenants = append(w.tenants, w.newTenant(name))
+	}
+	w.createIfMissing(namespaces, object{"metadata": object{"name": "audit"}})
+	w.createIfMissing(bindings("audit"), newBinding("global"))
+	w.createIfMissing(placements("audit"), newPlacement("everything", object{}))
+	w.newSentinel()
+	w.newLatencyProbe()
+	w.awaitIdle("placements", "clusters", "sets", "bindings", "decisions")
+	return w
+}
+
+// startManager starts the manager of the hub, as it is deployed.
+func (w *testHub) startManager() *hubtest.Manager {
+	w.t.Helper()
+	return hubtest.StartManager(w.t, shared, hubtest.ManagerOptions{Webhooks: true, AllowErrors: true, Shared: true, TaintUnjoined: true})
+}
+
+// awaitGuard waits until the webhooks let through what is right, and nothing else.
+func (w *testHub) awaitGuard() {
+	w.t.Helper()
+	wrong := object{"predicates": []object{{"requiredClusterSelector": cel("1 + 1")}}}
+	for code, spec := range map[int]object{http.StatusCreated: {}, http.StatusUnprocessableEntity: wrong} {
+		hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
+			got, err := w.admin.send(ctx, http.MethodPost, placements("default")+"?dryRun=All", plainJSON, toJSON(newPlacement("guard", spec)))
+			if err == nil && got.code != code {
+				err = fmt.Errorf("the webhooks are not there yet: %d %s", got.code, got.message)
+			}
+			return err
+		})
+	}
+}
+
+// createIfMissing stores what the test is not about, unless it is there.
+func (w *testHub) createIfMissing(collection string, content any) {
+	w.t.Helper()
+	hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
+		got, err := w.admin.send(ctx, http.MethodPost, collection, plainJSON, toJSON(content))
+		if err == nil && got.code != http.StatusCreated && got.code != http.StatusConflict {
+			err = fmt.Errorf("%s: %d %s", collection, got.code, got.message) // such as a webhook that does not answer yet
+		}
+		return err
+	})
+}
+
+func (w *testHub) newTenant(name string) *tenant {
+	w.t.Helper()
+	out := &tenant{set: name, namespaces: []string{name + "-1", name + "-2"}}
+	w.createIfMissing(sets, newObject("ManagedClusterSet", "v1beta2", name))
+	for _, namespace := range out.namespaces {
+		w.createIfMissing(namespaces, object{"metadata": object{"name": namespace}})
+	}
+	for number := range clusterPool - 2 {
+		w.join(out.cluster(number), name)
+	}
+	out.editor = w.newTenantUser(out, "editor")
+	out.binder = w.newTenantUser(out, "binder", "berth:managedclusterset:binder:"+name)
+	out.admin = w.newTenantUser(out, "admin", "berth:managedclusterset:admin:"+name, "berth:managedcluster:creator")
+	w.createIfMissing(bindings(out.namespaces[0]), newBinding(name))
+	w.createIfMissing(bindings(out.namespaces[1]), newBinding(name))
+	for number, namespace := range out.namespaces {
+		w.createIfMissing(placements(namespace), newPlacement("steady", object{"numberOfClusters": 2 + number}))
+	}
+	return out
+}
+
+// newTenantUser makes a user with the role edit in a tenant's namespaces, and further roles in the whole hub.
+func (w *testHub) newTenantUser(of *tenant, level string, roles ...string) *user {
+	w.t.Helper()
+	name := of.set + "-" + level
+	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}}
+	grant := func(collection, called, role string) {
+		w.createIfMissing(collection, object{
+			"metadata": object{"name": called}, "subjects": subjects,
+			"roleRef": rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		})
+	}
+	for _, namespace := range of.namespaces {
+		grant(roleBindings(namespace), name, "edit")
+	}
+	for number, role := range roles {
+		grant(clusterRoleBindings, fmt.Sprintf("%s-%d", name, number), role)
+	}
+	out := newUser(w.t, name, shared.ConfigFor(w.t, name))
+	w.awaitAccess(out, http.MethodGet, placements(of.namespaces[1]))
+	if len(roles) > 0 {
+		w.awaitAccess(out, http.MethodGet, sets+"/"+of.set)
+	}
+	return out
+}
+
+// awaitAccess waits until the API server lets an actor through: it learns of roles a moment late.
+func (w *testHub) awaitAccess(who *user, method, path string) {
+	w.t.Helper()
+	hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
+		got, err := who.send(ctx, method, path, plainJSON, "")
+		if err == nil && got.code != http.StatusOK {
+			err = fmt.Errorf("%s %s: %d %s", who.name, path, got.code, got.message)
+		}
+		return err
+	})
+}
+
+// condition reports that a cluster is available, or is not.
+func condition(available string) string {
+	return fmt.Sprintf(`{"status":{"conditions":[
+		{"type":"HubAcceptedManagedCluster","status":"True","reason":"HubClusterAdminAccepted","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"},
+		{"type":"ManagedClusterJoined","status":"True","reason":"ManagedClusterJoined","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"},
+		{"type":"ManagedClusterConditionAvailable","status":%q,"reason":"Reported","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, available)
+}
+
+// join makes a cluster that is accepted and available, or makes one so. Its lease runs for longer than the test.
+func (w *testHub) join(name, set string) {
+	w.t.Helper()
+	w.createIfMissing(namespaces, object{"metadata": object{"name": name, "labels": object{"open-cluster-management.io/cluster-name": name}}})
+	w.createIfMissing(clusters, newCluster(name, object{group + "/clusterset": set, "size": "s"}).with("spec", object{"hubAcceptsClient": true, "leaseDurationSeconds": 3600}))
+	ctx := w.t.Context()
+	if _, err := w.admin.send(ctx, http.MethodPatch, clusters+"/"+name, mergePatch, `{"spec":{"hubAcceptsClient":true,"leaseDurationSeconds":3600}}`); err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := w.admin.send(ctx, http.MethodPatch, clusters+"/"+name+"/status", mergePatch, condition("True")); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// awaitIdle waits until the manager has seen what was written to some resources, has decided whatever follows, and nothing is
+// held that must not be. What the manager writes about clusters, such as their taints, is followed up too.
+func (w *testHub) awaitIdle(touched ...string) {
+	w.t.Helper()
+	w.sentinel.flip(w, touched)
+	if slices.Contains(touched, "clusters") {
+		hubtest.Eventually(w.t, testTimeout, w.checkIdle)
+		w.sentinel.flip(w, []string{"clusters"})
+	}
+	hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
+		if err := w.checkIdle(ctx); err != nil {
+			return err
+		}
+		all, err := readHub(ctx, w.reader)
+		if err != nil {
+			return err
+		}
+		return errors.Join(all.checkReachable(), all.checkObserved())
+	})
+}
+
+var errBusy = errors.New("the manager has something to do")
+
+func (w *testHub) checkIdle(ctx context.Context) error {
+	measured, err := w.manager.ReadMetrics(ctx)
+	if err != nil {
+		return err
+	}
+	if waiting, active := measured.Sum("workqueue_depth"), measured.Sum("controller_runtime_active_workers"); waiting+active > 0 {
+		return fmt.Errorf("%w: %v waiting, %v active", errBusy, waiting, active)
+	}
+	return nil
+}
+
+// logf notes what happened.
+func (w *testHub) logf(format string, args ...any) {
+	const most = 60
+	w.lines = append(w.lines, fmt.Sprintf("#%d ", w.number)+fmt.Sprintf(format, args...))
+	w.lines = w.lines[max(0, len(w.lines)-most):]
+}
+
+func (w *testHub) logText() string { return strings.Join(w.lines, "\n") }
+
+// reportCounts tells what was tried and how it was answered. A run in which nothing is stored, or refused, attacks nothing.
+func (w *testHub) reportCounts() {
+	stored, refused := 0, 0
+	for how, times := range w.tried {
+		if strings.Contains(how, ": 2") {
+			stored += times
+		} else {
+			refused += times
+		}
+	}
+	w.t.Logf("%d steps; %d requests were carried out, %d refused; probes took %s at most, %s when idle",
+		w.number, stored, refused, w.latencyProbe.worst, w.latencyProbe.idle)
+	if w.number >= steps && (stored < w.number/4 || refused < w.number/4) {
+		w.t.Errorf("the run is one-sided: %v", w.tried)
+	}
+}
+
+// anonymous returns a user without credentials.
+func (w *testHub) anonymous() *user {
+	return newUser(w.t, "anonymous", rest.AnonymousClientConfig(shared.Config()))
+}

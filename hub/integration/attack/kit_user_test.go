@@ -1,0 +1,144 @@
+package attack
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// requestTimeout bounds one request. The hub refuses to wait longer itself.
+const requestTimeout = time.Minute
+
+// user is a user of the hub, who sends what the user likes.
+type user struct {
+	name, host string
+	client     *http.Client
+}
+
+func newUser(t *testing.T, name string, config *rest.Config) *user {
+	t.Helper()
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.Timeout = requestTimeout
+	return &user{name: name, host: config.Host, client: client}
+}
+
+// The types of bodies.
+const (
+	plainJSON  = "application/json"
+	mergePatch = "application/merge-patch+json"
+	jsonPatch  = "application/json-patch+json"
+	applyPatch = "application/apply-patch+yaml"
+)
+
+// apiResponse is an answer of the API server.
+type apiResponse struct {
+	code    int
+	body    map[string]any
+	message string
+}
+
+// send sends a request. An error means that there was no answer.
+func (a *user) send(ctx context.Context, method, path, kind, body string, headers ...string) (apiResponse, error) {
+	request, err := http.NewRequestWithContext(ctx, method, a.host+path, strings.NewReader(body))
+	if err != nil {
+		return apiResponse{}, err
+	}
+	request.Header.Set("Content-Type", kind)
+	request.Header.Set("Accept", plainJSON)
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := a.client.Do(request)
+	if err != nil {
+		return apiResponse{}, err
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	out := apiResponse{code: response.StatusCode}
+	if json.Unmarshal(data, &out.body) == nil {
+		out.message, _ = out.body["message"].(string)
+	}
+	return out, err
+}
+
+const group = "cluster.open-cluster-management.io"
+
+// The paths under which the API server has what the test is about.
+const (
+	clusters            = "/apis/" + group + "/v1/managedclusters"
+	sets                = "/apis/" + group + "/v1beta2/managedclustersets"
+	clusterRoles        = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+	clusterRoleBindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+	namespaces          = "/api/v1/namespaces"
+)
+
+func resourcePath(namespace, version, resource string) string {
+	return "/apis/" + group + "/" + version + "/namespaces/" + namespace + "/" + resource
+}
+
+func placements(namespace string) string { return resourcePath(namespace, "v1beta1", "placements") }
+func decisions(namespace string) string {
+	return resourcePath(namespace, "v1beta1", "placementdecisions")
+}
+func bindings(namespace string) string {
+	return resourcePath(namespace, "v1beta2", "managedclustersetbindings")
+}
+func scores(namespace string) string {
+	return resourcePath(namespace, "v1alpha1", "addonplacementscores")
+}
+
+func roleBindings(namespace string) string {
+	return "/apis/rbac.authorization.k8s.io/v1/namespaces/" + namespace + "/rolebindings"
+}
+
+// object is an object as JSON has it.
+type object map[string]any
+
+func newObject(kind, version, name string) object {
+	return object{"apiVersion": group + "/" + version, "kind": kind, "metadata": object{"name": name}}
+}
+
+// withMetadata returns the object with more metadata.
+func (o object) withMetadata(metadata object) object {
+	into, _ := o["metadata"].(object)
+	maps.Copy(into, metadata)
+	return o
+}
+
+func (o object) with(field string, value any) object {
+	o[field] = value
+	return o
+}
+
+func newPlacement(name string, spec any) object {
+	return newObject("Placement", "v1beta1", name).with("spec", spec)
+}
+
+func newBinding(set string) object {
+	return newObject("ManagedClusterSetBinding", "v1beta2", set).with("spec", object{"clusterSet": set})
+}
+
+func newCluster(name string, labels object) object {
+	return newObject("ManagedCluster", "v1", name).withMetadata(object{"labels": labels})
+}
+
+func toJSON(of any) string {
+	if already, ok := of.(string); ok {
+		return already
+	}
+	data, err := json.Marshal(of)
+	if err != nil {
+		panic(err) // a value of this test
+	}
+	return string(data)
+}

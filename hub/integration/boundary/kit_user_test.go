@@ -1,0 +1,277 @@
+package boundary
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+var counter atomic.Int64
+
+// unique returns a name that no other test has.
+func unique(prefix string) string { return fmt.Sprintf("%s-%d", prefix, counter.Add(1)) }
+
+// user is somebody whom the hub knows by a certificate or a token.
+type user struct {
+	name, host string
+	groups     []string
+	client     *http.Client
+	// headers go with every request.
+	headers http.Header
+}
+
+// newUser returns a user of a name of their own, to whom nobody has given anything yet.
+func newUser(t *testing.T, name string) user {
+	t.Helper()
+	return newNamedUser(t, unique(name))
+}
+
+func newNamedUser(t *testing.T, name string, groups ...string) user {
+	t.Helper()
+	out := connect(t, name, shared.ConfigFor(t, name, groups...))
+	out.groups = groups
+	return out
+}
+
+// adminUser returns who set up the hub, for whatever a test is not about. No role is asked about root.
+func adminUser(t *testing.T) user {
+	t.Helper()
+	return connect(t, "berth-admin", shared.Config())
+}
+
+func connect(t *testing.T, name string, config *rest.Config) user {
+	t.Helper()
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return user{name: name, host: config.Host, client: client, headers: http.Header{}}
+}
+
+// withHeader returns the person with a header that goes with every request.
+func (p user) withHeader(header, value string) user {
+	p.headers = p.headers.Clone()
+	p.headers.Add(header, value)
+	return p
+}
+
+func (p user) subject() rbacv1.Subject {
+	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: p.name}
+}
+
+// apiResponse is what the API server says to a request.
+type apiResponse struct {
+	// Code is the HTTP status.
+	Code int
+	// Message is that of a refusal.
+	Message string
+	// Warnings are the texts of the warning headers.
+	Warnings []string
+	body     object
+}
+
+// expectSuccess fails the test unless the request succeeded, and returns what was answered.
+func (a apiResponse) expectSuccess(t *testing.T) object {
+	t.Helper()
+	if a.Code < http.StatusOK || a.Code >= http.StatusMultipleChoices {
+		t.Fatalf("%d: %s", a.Code, a.Message)
+	}
+	return a.body
+}
+
+// expect fails the test unless the answer has a code and a message; a success has none.
+func (a apiResponse) expect(t *testing.T, code int, message string) {
+	t.Helper()
+	if diff := cmp.Diff(apiResponse{Code: code, Message: message}, apiResponse{Code: a.Code, Message: a.Message}, cmp.AllowUnexported(apiResponse{})); diff != "" {
+		t.Errorf("answer (-want +got):\n%s", diff)
+	}
+}
+
+// create stores an object in a collection. Like those below it takes paths of the API server.
+func (p user) create(t *testing.T, collection string, object object) apiResponse {
+	t.Helper()
+	return p.send(t.Context(), t, http.MethodPost, collection, "application/json", object)
+}
+
+// update puts an object in the place of the one that is stored.
+func (p user) update(t *testing.T, path string, object object) apiResponse {
+	t.Helper()
+	return p.send(t.Context(), t, http.MethodPut, path, "application/json", object)
+}
+
+// rewrite puts back what is stored at a path, with a change that is written as a merge patch. It starts again when somebody
+// else was faster.
+func (p user) rewrite(t *testing.T, path, change string) apiResponse {
+	t.Helper()
+	for {
+		got := p.update(t, path, getObject(t, path).with(t, change))
+		if got.Code != http.StatusConflict {
+			return got
+		}
+	}
+}
+
+// apply sends an object by server-side apply, taking over what others own.
+func (p user) apply(t *testing.T, path string, object object) apiResponse {
+	t.Helper()
+	return p.send(t.Context(), t, http.MethodPatch, path+"?fieldManager=boundary&force=true", string(types.ApplyYAMLPatchType), object)
+}
+
+func (p user) merge(t *testing.T, path, patch string) apiResponse {
+	t.Helper()
+	return p.send(t.Context(), t, http.MethodPatch, path, string(types.MergePatchType), json.RawMessage(patch))
+}
+
+// patch sends a JSON patch.
+func (p user) patch(t *testing.T, path, patch string) apiResponse {
+	t.Helper()
+	return p.send(t.Context(), t, http.MethodPatch, path, string(types.JSONPatchType), json.RawMessage(patch))
+}
+
+func (p user) read(t *testing.T, path string) apiResponse {
+	t.Helper()
+	return p.send(t.Context(), t, http.MethodGet, path, "", nil)
+}
+
+func (p user) remove(t *testing.T, path string) apiResponse {
+	t.Helper()
+	return p.send(t.Context(), t, http.MethodDelete, path, "", nil)
+}
+
+func (p user) send(ctx context.Context, t *testing.T, method, path, kind string, body any) apiResponse {
+	t.Helper()
+	out, err := p.do(ctx, method, path, kind, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// do sends a request. An error means that there was no answer.
+func (p user) do(ctx context.Context, method, path, kind string, body any) (apiResponse, error) {
+	response, err := p.open(ctx, method, path, kind, body)
+	if err != nil {
+		return apiResponse{}, err
+	}
+	defer response.Body.Close()
+	out := apiResponse{Code: response.StatusCode}
+	for _, text := range response.Header.Values("Warning") {
+		_, quoted, _ := strings.Cut(text, `"`)
+		out.Warnings = append(out.Warnings, strings.ReplaceAll(strings.TrimSuffix(quoted, `"`), `\"`, `"`))
+	}
+	if err := json.NewDecoder(response.Body).Decode(&out.body); err != nil {
+		return apiResponse{}, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	if out.Code >= http.StatusBadRequest {
+		out.Message, _ = out.body["message"].(string)
+	}
+	return out, nil
+}
+
+// open sends a request and leaves it to the caller to read, and to close, the answer.
+func (p user) open(ctx context.Context, method, path, kind string, body any) (*http.Response, error) {
+	var data []byte
+	if body != nil {
+		var err error
+		if data, err = json.Marshal(body); err != nil {
+			return nil, err
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, p.host+path, bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	request.Header = p.headers.Clone()
+	request.Header.Set("Content-Type", kind)
+	return p.client.Do(request)
+}
+
+// bindRole gives a person a ClusterRole in the whole hub, until the end of the test.
+func bindRole(t *testing.T, subject rbacv1.Subject, role string) string {
+	t.Helper()
+	return mustCreate(t, clusterRoleBindings, object{
+		"metadata": object{"name": unique("boundary")}, "subjects": []rbacv1.Subject{subject}, "roleRef": reference("ClusterRole", role),
+	})
+}
+
+// bindRoleIn gives a person a ClusterRole in one namespace.
+func bindRoleIn(t *testing.T, namespace string, subject rbacv1.Subject, role string) {
+	t.Helper()
+	mustCreate(t, roleBindings(namespace), object{
+		"metadata": object{"name": unique("boundary")}, "subjects": []rbacv1.Subject{subject}, "roleRef": reference("ClusterRole", role),
+	})
+}
+
+func reference(kind, name string) rbacv1.RoleRef {
+	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
+}
+
+// role makes a ClusterRole of rules, until the end of the test, and returns its name.
+func role(t *testing.T, rules ...rbacv1.PolicyRule) string {
+	t.Helper()
+	name := unique("boundary")
+	mustCreate(t, clusterRoles, object{"metadata": object{"name": name}, "rules": rules})
+	return name
+}
+
+// ruleFor returns a rule for Berth's own resources, verbs and resources divided by commas.
+func ruleFor(verbs, resources string, names ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{
+		APIGroups: []string{group}, Verbs: strings.Split(verbs, ","), Resources: strings.Split(resources, ","), ResourceNames: names,
+	}
+}
+
+var errNotYet = errors.New("the roles do not count yet")
+
+// awaitAllowed waits until the API server knows that a person may do something to a path. It learns of roles a moment late.
+func (p user) awaitAllowed(t *testing.T, verb, path string) {
+	t.Helper()
+	p.awaitAccess(t, verb, path, true)
+}
+
+// awaitDenied waits until the API server knows that a person may not do something to a path any more.
+func (p user) awaitDenied(t *testing.T, verb, path string) {
+	t.Helper()
+	p.awaitAccess(t, verb, path, false)
+}
+
+func (p user) awaitAccess(t *testing.T, verb, path string, want bool) {
+	t.Helper()
+	attributes := &authorizationv1.ResourceAttributes{Verb: verb}
+	parts := strings.Split(strings.TrimPrefix(path, "/apis/"), "/")
+	attributes.Group, parts = parts[0], parts[2:] // and the version
+	if parts[0] == "namespaces" {
+		attributes.Namespace, parts = parts[1], parts[2:]
+	}
+	for i, into := range []*string{&attributes.Resource, &attributes.Name, &attributes.Subresource} {
+		if i < len(parts) {
+			*into = parts[i]
+		}
+	}
+	client := shared.Client(t).AuthorizationV1().SubjectAccessReviews()
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: p.name, Groups: p.groups, ResourceAttributes: attributes,
+		}}
+		got, err := client.Create(ctx, review, metav1.CreateOptions{})
+		if err == nil && got.Status.Allowed != want {
+			err = fmt.Errorf("%s, to %s %s: %t, want %t: %w", p.name, verb, path, got.Status.Allowed, want, errNotYet)
+		}
+		return err
+	})
+}

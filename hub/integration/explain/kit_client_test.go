@@ -1,0 +1,128 @@
+package explain
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// apiUser asks through the API server, as somebody.
+type apiUser struct {
+	t      *testing.T
+	client rest.Interface
+}
+
+func newAPIUser(t *testing.T, config *rest.Config) apiUser {
+	t.Helper()
+	out := rest.CopyConfig(config)
+	out.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	client, err := rest.UnversionedRESTClientFor(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return apiUser{t, client}
+}
+
+func newAdmin(t *testing.T) apiUser {
+	t.Helper()
+	return newAPIUser(t, shared.Config())
+}
+
+// get asks for a part of a placement, with parameters given as name, value.
+func get[T any](ctx context.Context, a apiUser, namespace, placement, part string, parameters ...string) (out T, err error) {
+	request := a.client.Get().AbsPath("/apis/view.cluster.open-cluster-management.io/v1/namespaces", namespace, "placements", placement, part)
+	for i := 0; i < len(parameters); i += 2 {
+		request.Param(parameters[i], parameters[i+1])
+	}
+	answer := request.Do(ctx)
+	if err := answer.Error(); err != nil { // as the server worded it
+		return out, err
+	}
+	raw, err := answer.Raw()
+	if err != nil {
+		return out, err
+	}
+	return out, json.Unmarshal(raw, &out)
+}
+
+// awaitExplained waits until a placement is decided, stored and explained so: as its latest generation, by the run that decided.
+func (f *fleet) awaitExplained(placement string, want ...string) explain.Explanation {
+	f.t.Helper()
+	var out explain.Explanation
+	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
+		var err error
+		if out, err = get[explain.Explanation](ctx, newAdmin(f.t), f.namespace, placement, "explanation"); err != nil {
+			return err
+		}
+		stored, err := f.stored(ctx, placement)
+		switch {
+		case err != nil:
+			return err
+		case out.Stale != "" || out.Replayed:
+			return fmt.Errorf("%w: stale %q, replayed %t", errNotYet, out.Stale, out.Replayed)
+		case !slices.Equal(stored, want) || !slices.Equal(out.Chosen(), want):
+			return fmt.Errorf("%w: stored %v, explained %v, want %v", errNotYet, stored, out.Chosen(), want)
+		}
+		return nil
+	})
+	return out
+}
+
+// verdicts returns "verdict: why" of each cluster.
+func verdicts(of explain.Explanation) map[string]string {
+	out := map[string]string{}
+	for _, cluster := range of.Clusters {
+		out[cluster.Name] = strings.TrimSuffix(cluster.Verdict+": "+cluster.Why, ": ")
+	}
+	return out
+}
+
+var errNotYet = errors.New("not yet")
+
+// refused returns the code and the message of a refusal, and fails where there was none.
+func refused(t *testing.T, err error) (code int, message string) {
+	t.Helper()
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) {
+		t.Fatalf("no refusal but %v", err)
+	}
+	return int(status.Status().Code), status.Status().Message
+}
+
+// sendToManager sends a request to the manager itself.
+func sendToManager(t *testing.T, m *manager, config *rest.Config, method, path, body string) (code int, header http.Header, data []byte) {
+	t.Helper()
+	to := rest.CopyConfig(config)
+	to.CAData, to.CAFile, to.Insecure = nil, "", true // a test of who asks, not of who answers
+	client, err := rest.HTTPClientFor(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), method, "https://"+m.views+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	data, err = io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, answer.Header, data
+}

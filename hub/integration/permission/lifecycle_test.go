@@ -1,0 +1,386 @@
+package permission
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+var errNotYet = errors.New("not yet")
+
+// lifecycle leads through everything that a manager does. Each step is tried until it succeeds, while one is patient; the tour
+// ends with the first that does not, and at once where the API server refuses the manager something.
+type lifecycle struct {
+	client.Client
+	t         *testing.T
+	name      string
+	namespace string
+	proxy     *proxy
+	manager   *hubtest.Manager
+	views     string
+	// otherUser reads the views; nothing is granted to it.
+	otherUser client.Client
+}
+
+type step struct {
+	name string
+	do   func(context.Context) error
+}
+
+// newLifecycle removes what an earlier manager stored once and for all.
+func newLifecycle(t *testing.T, name string) *lifecycle {
+	t.Helper()
+	admin := hubtest.NewClient(t, shared.Config())
+	out := &lifecycle{
+		Client: admin, t: t, name: name, namespace: name, views: hubtest.FreeAddress(t), proxy: newProxy(t),
+		otherUser: hubtest.NewClient(t, shared.ConfigFor(t, "reader-"+name)),
+	}
+	for _, registered := range []struct{ version, kind, name string }{
+		{"admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "berth"},
+		{"admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "berth"},
+		{"apiregistration.k8s.io/v1", "APIService", "v1.view.cluster.open-cluster-management.io"},
+	} {
+		object := &unstructured.Unstructured{}
+		object.SetAPIVersion(registered.version)
+		object.SetKind(registered.kind)
+		object.SetName(registered.name)
+		out.must(client.IgnoreNotFound(admin.Delete(t.Context(), object)))
+	}
+	for _, object := range []client.Object{
+		&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "berth-system", Name: "berth-manager"}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "berth-system", Name: "berth-serving"}},
+		&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "default"}},
+	} {
+		out.must(client.IgnoreNotFound(admin.Delete(t.Context(), object)))
+	}
+	// A role that relies on webhooks: the manager looks whether they are there.
+	creator := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "berth:managedcluster:creator"}}
+	out.must(client.IgnoreAlreadyExists(admin.Create(t.Context(), creator)))
+	service := map[string]any{
+		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"namespace": "berth-system", "name": "berth-views"},
+		"spec": map[string]any{"type": "ExternalName", "externalName": "localhost"},
+	}
+	out.must(admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: service}), client.FieldOwner("test"), client.ForceOwnership))
+	return out
+}
+
+func (o *lifecycle) must(err error) {
+	o.t.Helper()
+	if err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// run launches a manager and takes the tour. It returns why it ended early.
+func (o *lifecycle) run() error {
+	o.manager = launch(o.t, o.proxy, o.views)
+	for _, step := range o.steps() {
+		if err := o.runStep(step); err != nil {
+			return err
+		}
+	}
+	return o.managerError()
+}
+
+// managerError returns what the API server has refused the manager, or that the manager has ended.
+func (o *lifecycle) managerError() error {
+	if _, refused := o.proxy.recorded(); refused != nil {
+		return fmt.Errorf("the manager may not %s %s in group %q", refused.request.verb, refused.request.resource, refused.request.group)
+	}
+	select {
+	case <-o.manager.Done():
+		return errors.New("the manager has ended")
+	default:
+		return nil
+	}
+}
+
+func (o *lifecycle) runStep(step step) error {
+	last := errNotYet
+	err := wait.PollUntilContextTimeout(o.t.Context(), 50*time.Millisecond, stepTimeout, true, func(ctx context.Context) (bool, error) {
+		if err := o.managerError(); err != nil {
+			return false, err
+		}
+		last = step.do(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w", step.name, err, last)
+	}
+	return nil
+}
+
+func (o *lifecycle) set(name string) *clusterv1beta2.ManagedClusterSet {
+	return &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+func (o *lifecycle) cluster(number int) *clusterv1.ManagedCluster {
+	return &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
+		Name: fmt.Sprintf("%s-%d", o.name, number), Labels: map[string]string{clusterv1beta2.ClusterSetLabel: o.name},
+	}}
+}
+
+// reportedCluster is a cluster of no set that is accepted and has joined, and whose lease ends soon.
+func (o *lifecycle) reportedCluster(name string) *clusterv1.ManagedCluster {
+	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: o.name + "-" + name}}
+	out.Spec.HubAcceptsClient, out.Spec.LeaseDurationSeconds = true, 1
+	for kind, reason := range map[string]string{
+		clusterv1.ManagedClusterConditionHubAccepted: clusterv1.ReasonHubClusterAdminAccepted,
+		clusterv1.ManagedClusterConditionJoined:      clusterv1.ReasonManagedClusterJoined,
+	} {
+		out.Status.Conditions = append(out.Status.Conditions, metav1.Condition{
+			Type: kind, Status: metav1.ConditionTrue, Reason: reason, LastTransitionTime: metav1.Now(),
+		})
+	}
+	return out
+}
+
+// reportedUnknown tells whether a cluster is reported Unknown.
+func reportedUnknown(object client.Object) bool {
+	cluster, ok := object.(*clusterv1.ManagedCluster)
+	return ok && meta.IsStatusConditionPresentAndEqual(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable, metav1.ConditionUnknown)
+}
+
+// storeReported stores a cluster with what is reported of it.
+func (o *lifecycle) storeReported(cluster *clusterv1.ManagedCluster) func(context.Context) error {
+	return func(ctx context.Context) error {
+		stored := cluster.DeepCopy()
+		if err := o.Create(ctx, stored); client.IgnoreAlreadyExists(err) != nil {
+			return err
+		}
+		if err := o.Get(ctx, client.ObjectKeyFromObject(cluster), stored); err != nil {
+			return err
+		}
+		stored.Status = cluster.Status
+		return o.Status().Update(ctx, stored)
+	}
+}
+
+func (o *lifecycle) lease() *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: o.reportedCluster("new").Name, Name: clusterv1.ManagedClusterLeaseName}}
+}
+
+// terminatingCluster is a cluster that is being deleted, and has no namespace for a lease.
+func (o *lifecycle) terminatingCluster() *clusterv1.ManagedCluster {
+	out := o.reportedCluster("going")
+	out.Finalizers = []string{"test/hold"}
+	return out
+}
+
+func (o *lifecycle) role() *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "berth:managedclusterset:binder:" + o.name}}
+}
+
+func (o *lifecycle) adminRole() *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "berth:managedclusterset:admin:" + o.name}}
+}
+
+func (o *lifecycle) grant() *rbacv1.ClusterRoleBinding {
+	return &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "grant-" + o.name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: o.role().Name},
+		Subjects: []rbacv1.Subject{
+			{Kind: rbacv1.ServiceAccountKind, Namespace: o.namespace, Name: "placement"},
+			{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "reader-" + o.name},
+		},
+	}
+}
+
+func (o *lifecycle) binding() *clusterv1beta2.ManagedClusterSetBinding {
+	return &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: o.name}}
+}
+
+func (o *lifecycle) account() *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: "placement"}}
+}
+
+func (o *lifecycle) placement() *clusterv1beta1.Placement {
+	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: "web"}}
+	out.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup = intstr.FromInt32(1)
+	return out
+}
+
+func (o *lifecycle) slice(number int) *clusterv1beta1.PlacementDecision {
+	return &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: fmt.Sprintf("web-decision-%d", number)}}
+}
+
+// steps are all that a manager does: what people do on the one hand, and what must come of it.
+func (o *lifecycle) steps() []step {
+	patch := func(object client.Object, text string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			return o.Patch(ctx, object, client.RawPatch("application/merge-patch+json", []byte(text)))
+		}
+	}
+	once := func(objects ...client.Object) func(context.Context) error {
+		return func(ctx context.Context) error {
+			for _, object := range objects {
+				object.SetResourceVersion("")
+				if err := o.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	return []step{
+		{"the set default comes back", o.awaitState(o.set("default"), func(client.Object) bool { return true })},
+		{"webhooks guard the hub, and let an admin pass", once(o.set(o.name), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.namespace}})},
+		{"webhooks let a set be guarded", o.checkWebhook},
+		{"an admin changes global", patch(o.set("global"), `{"spec":{"clusterSelector":{"labelSelector":{"matchLabels":{"a":"b"}}}}}`)},
+		{"global is restored", o.awaitState(o.set("global"), func(object client.Object) bool {
+			set, ok := object.(*clusterv1beta2.ManagedClusterSet)
+			return ok && len(set.Spec.ClusterSelector.LabelSelector.MatchLabels) == 0
+		})},
+		{"clusters are stored", once(o.cluster(1), o.cluster(2))},
+		{"a cluster is accepted", patch(o.cluster(1), `{"spec":{"hubAcceptsClient":true}}`)},
+		{"the set is reported", o.awaitState(o.set(o.name), func(object client.Object) bool {
+			set, ok := object.(*clusterv1beta2.ManagedClusterSet)
+			return ok && meta.IsStatusConditionFalse(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionEmpty)
+		})},
+		{"the set has roles", o.awaitState(o.role(), func(object client.Object) bool { return len(object.GetOwnerReferences()) == 1 })},
+		{"the role of its admins names its clusters", o.awaitState(o.adminRole(), func(object client.Object) bool {
+			role, ok := object.(*rbacv1.ClusterRole)
+			return ok && len(role.Rules) == 5 && len(role.Rules[4].ResourceNames) == 2
+		})},
+		{"a role is changed", patch(o.role(), `{"rules":null}`)},
+		{"the role is restored", o.awaitState(o.role(), func(object client.Object) bool {
+			role, ok := object.(*rbacv1.ClusterRole)
+			return ok && len(role.Rules) == 2
+		})},
+		{"a grant", once(o.account(), o.grant())},
+		{"the grant binds", o.awaitState(o.binding(), func(object client.Object) bool {
+			binding, ok := object.(*clusterv1beta2.ManagedClusterSetBinding)
+			return ok && meta.IsStatusConditionTrue(binding.Status.Conditions, clusterv1beta2.ClusterSetBindingBoundType)
+		})},
+		{"the views show the set, and its clusters", o.checkViewed},
+		{"the views know a token", o.checkDirectView},
+		{"a cluster has a namespace", once(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name: o.reportedCluster("new").Name, Labels: map[string]string{clusterv1.ClusterNameLabelKey: o.reportedCluster("new").Name},
+		}})},
+		{"it is accepted and has joined, and nothing else is reported of it", o.storeReported(o.reportedCluster("new"))},
+		{"it is unreachable", o.awaitState(o.reportedCluster("new"), func(object client.Object) bool {
+			cluster, ok := object.(*clusterv1.ManagedCluster)
+			return ok && len(cluster.Spec.Taints) == 1 && cluster.Spec.Taints[0].Key == clusterv1.ManagedClusterTaintUnreachable
+		})},
+		{"it gets a lease", o.awaitState(o.lease(), func(client.Object) bool { return true })},
+		{"its lease ends", o.awaitState(o.reportedCluster("new"), reportedUnknown)},
+		{"a cluster is to go", o.storeReported(o.terminatingCluster())},
+		{"it goes", func(ctx context.Context) error { return client.IgnoreNotFound(o.Delete(ctx, o.terminatingCluster())) }},
+		{"it is reported Unknown", o.awaitState(o.terminatingCluster(), reportedUnknown)},
+		{"it is gone", patch(o.terminatingCluster(), `{"metadata":{"finalizers":null}}`)},
+		{"a placement", once(o.placement())},
+		{"it is decided", o.checkDecided(2)},
+		{"an event tells", func(ctx context.Context) error {
+			list := &eventsv1.EventList{}
+			if err := o.List(ctx, list, client.InNamespace(o.namespace)); err != nil || len(list.Items) == 0 {
+				return errors.Join(errNotYet, err)
+			}
+			return nil
+		}},
+		{"a slice loses its labels", patch(o.slice(1), `{"metadata":{"labels":null}}`)},
+		{"the slice is repaired", o.awaitState(o.slice(1), func(object client.Object) bool { return object.GetLabels() != nil })},
+		{"a cluster goes", func(ctx context.Context) error { return client.IgnoreNotFound(o.Delete(ctx, o.cluster(2))) }},
+		{"it leaves the decisions", o.checkDecided(1)},
+		{"the grant ends", func(ctx context.Context) error { return client.IgnoreNotFound(o.Delete(ctx, o.grant())) }},
+		{"so does the binding", func(ctx context.Context) error {
+			if err := o.Get(ctx, client.ObjectKeyFromObject(o.binding()), o.binding()); !apierrors.IsNotFound(err) {
+				return errors.Join(errNotYet, err)
+			}
+			return nil
+		}},
+	}
+}
+
+func (o *lifecycle) awaitState(object client.Object, is func(client.Object) bool) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := o.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		if !is(object) {
+			return errNotYet
+		}
+		return nil
+	}
+}
+
+// checkWebhook succeeds when a wrong placement is refused by the webhook, which is registered by then.
+func (o *lifecycle) checkWebhook(ctx context.Context) error {
+	wrong := o.placement()
+	wrong.Namespace = "default"
+	wrong.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+		CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{"1"}},
+	}}}
+	if err := o.Create(ctx, wrong, client.DryRunAll); !apierrors.IsInvalid(err) {
+		return errors.Join(errNotYet, err)
+	}
+	return nil
+}
+
+func (o *lifecycle) checkDecided(clusters int32) func(context.Context) error {
+	return o.awaitState(o.placement(), func(object client.Object) bool {
+		placement, ok := object.(*clusterv1beta1.Placement)
+		return ok && placement.Status.NumberOfSelectedClusters == clusters
+	})
+}
+
+// checkViewed succeeds when somebody who may bind the set sees it, and its clusters, through the API server.
+func (o *lifecycle) checkViewed(ctx context.Context) error {
+	for kind, want := range map[string]int{"ManagedClusterSetList": 1, "ManagedClusterList": 2} {
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion("view.cluster.open-cluster-management.io/v1")
+		list.SetKind(kind)
+		if err := o.otherUser.List(ctx, list); err != nil {
+			return err
+		}
+		if len(list.Items) != want {
+			return fmt.Errorf("%d of %s: %w", len(list.Items), kind, errNotYet)
+		}
+	}
+	return nil
+}
+
+// checkDirectView succeeds when the views answer somebody who comes to them directly, with a token.
+func (o *lifecycle) checkDirectView(ctx context.Context) error {
+	token := &authenticationv1.TokenRequest{}
+	if err := o.SubResource("token").Create(ctx, o.account(), token); err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+o.views+"/apis/view.cluster.open-cluster-management.io/v1/managedclustersets", nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+token.Status.Token)
+	answer, err := (&http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, // a test of who asks, not of who answers
+	}}).Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("the views answer %s: %w", answer.Status, errNotYet)
+	}
+	return nil
+}

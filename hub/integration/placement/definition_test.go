@@ -1,0 +1,238 @@
+package placement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/hub/hubtest"
+)
+
+// crdEditor edits the definitions of a hub.
+type crdEditor struct {
+	client.Client
+	t *testing.T
+}
+
+func newCRDEditor(t *testing.T, hub *hubtest.Hub) *crdEditor {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	out, err := client.New(hub.Config(), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &crdEditor{out, t}
+}
+
+// replace replaces the schema of every version of a definition, and returns the ones before.
+func (d *crdEditor) replace(resource string, edit func(version int, schema *apiextensionsv1.JSONSchemaProps)) (before []apiextensionsv1.JSONSchemaProps) {
+	d.t.Helper()
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		definition := &apiextensionsv1.CustomResourceDefinition{}
+		if err := d.Get(d.t.Context(), types.NamespacedName{Name: resource + "." + clusterv1beta1.GroupName}, definition); err != nil {
+			return err
+		}
+		before = nil
+		for at := range definition.Spec.Versions {
+			schema := definition.Spec.Versions[at].Schema.OpenAPIV3Schema
+			before = append(before, *schema.DeepCopy())
+			edit(at, schema)
+		}
+		return d.Update(d.t.Context(), definition)
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return before
+}
+
+// drop takes fields out of a definition, as paths below its schema, and returns the schemas before.
+func (d *crdEditor) drop(resource string, fields ...string) []apiextensionsv1.JSONSchemaProps {
+	d.t.Helper()
+	return d.replace(resource, func(_ int, schema *apiextensionsv1.JSONSchemaProps) {
+		for _, path := range fields {
+			if !dropField(schema, strings.Split(path, ".")) {
+				d.t.Fatalf("there is no %s to drop from %s", path, resource)
+			}
+		}
+	})
+}
+
+// dropField takes a field out of a schema, and says whether it was there.
+func dropField(schema *apiextensionsv1.JSONSchemaProps, path []string) bool {
+	for schema.Items != nil {
+		schema = schema.Items.Schema
+	}
+	child, ok := schema.Properties[path[0]]
+	if !ok {
+		return false
+	}
+	if len(path) == 1 {
+		delete(schema.Properties, path[0])
+		schema.Required = slices.DeleteFunc(schema.Required, func(name string) bool { return name == path[0] })
+		return true
+	}
+	ok = dropField(&child, path[1:])
+	schema.Properties[path[0]] = child
+	return ok
+}
+
+// penalized is a cluster with a taint that ranks it last, so that its placements report it where they can.
+func penalized(c *clusterv1.ManagedCluster) {
+	c.Spec.Taints = []clusterv1.Taint{{Key: "old", Effect: clusterv1.TaintEffectPreferNoSelect, TimeAdded: metav1.Now()}}
+}
+
+// readTurnLabel gives a placement an expression that reads the label `turn` and is always true, so that it is decided anew
+// whenever that changes.
+func readTurnLabel(spec *clusterv1beta1.PlacementSpec) {
+	expression(`managedCluster.metadata.labels["turn"] != "never"`)(spec)
+	spec.SortBy = clusterv1beta1.SortByScore
+}
+
+// readyDetails returns what a manager answers to a request for the details of its readiness.
+func readyDetails(ctx context.Context, probes string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+probes+"/readyz?verbose", http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return string(body), err
+}
+
+// awaitWarnings waits until the manager warns of exactly some things that the hub lacks.
+func awaitWarnings(t *testing.T, probes string, want ...string) {
+	t.Helper()
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		page, err := readyDetails(ctx, probes)
+		if err != nil {
+			return err
+		}
+		if count := strings.Count(page, "the hub lacks"); count != len(want) {
+			return fmt.Errorf("%d warnings, want %d: %s", count, len(want), page)
+		}
+		for _, text := range want {
+			if !strings.Contains(page, text) {
+				return fmt.Errorf("no warning of %s: %s", text, page)
+			}
+		}
+		return nil
+	})
+}
+
+// groupWrites counts the writes to Berth's API group that an API server has answered, but those of the test.
+func groupWrites(t *testing.T, hub *hubtest.Hub) map[string]float64 {
+	t.Helper()
+	return hub.ReadMetrics(t).Writes(func(group, resource string) bool {
+		return group == clusterv1beta1.GroupName && resource != "managedclusters"
+	})
+}
+
+// TestNothingIsWrittenTwiceWhereFieldsAreDropped decides placements on a hub whose definitions lack fields that Berth reports, as
+// those of existing hubs do. What is missing is named, and what was written once is not written again, however often placements
+// are decided. Where the definitions get the fields, everything is reported; where they lose one that is needed, nothing moves.
+func TestNothingIsWrittenTwiceWhereFieldsAreDropped(t *testing.T) {
+	stopSharedManager(t)
+	hub := hubtest.New(t, hubtest.Options{})
+	crds := newCRDEditor(t, hub)
+	restore := func(resource string, schemas []apiextensionsv1.JSONSchemaProps) {
+		crds.replace(resource, func(version int, schema *apiextensionsv1.JSONSchemaProps) { *schema = schemas[version] })
+	}
+	whole := crds.drop("placements",
+		"spec.tiers", "spec.failbackPolicy", "status.numberOfReluctantClusters", "status.disruption", "status.failback")
+	wholeDecisions := crds.drop("placementdecisions", "status.decisions.score")
+	f := newFleetOn(t, hub, 0)
+	f.join(0, "turn", "first")
+	change(f, f.join(1, "turn", "first"), penalized)
+	f.placement("plain", readTurnLabel)
+	f.placement("strict", readTurnLabel, func(spec *clusterv1beta1.PlacementSpec) {
+		spec.DisruptionPolicy = &clusterv1beta1.DisruptionPolicy{MaxUnavailable: intstr.FromInt32(1)}
+	})
+
+	probes := hubtest.FreeAddress(t)
+	m := launch(t, options{Kubeconfig: hub.WriteKubeconfig(t, hub.ManagerConfig(t)), Args: []string{"--health-probe-bind-address=" + probes}})
+	f.awaitSelected("plain", f.upTo(2)...)
+	message := f.awaitCondition("strict", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, "Misconfigured")
+	if !strings.Contains(message, "lacks status.disruption") {
+		t.Errorf("a placement whose budget has no account says %q", message)
+	}
+	awaitWarnings(t, probes, "field spec.tiers in v1beta1 of placements", "field spec.failbackPolicy in", "field status.disruption in", "field status.failback in",
+		"field status.numberOfReluctantClusters in", "field status.decisions.score in v1beta1 of placementdecisions")
+
+	evaluations := m.idle(t, 2).Sum("berth_placement_evaluations_total")
+	before := groupWrites(t, hub)
+	for turn := range 3 {
+		change(f, f.cluster(0), func(c *clusterv1.ManagedCluster) { c.Labels["turn"] = fmt.Sprint(turn) })
+		evaluations = m.idle(t, evaluations+2).Sum("berth_placement_evaluations_total")
+	}
+	if diff := cmp.Diff(before, groupWrites(t, hub)); diff != "" {
+		t.Errorf("writes while placements were decided again (-before +after):\n%s", diff)
+	}
+
+	restore("placements", whole)
+	restore("placementdecisions", wholeDecisions)
+	f.awaitPenalized("plain", 1)
+	f.awaitSelected("strict", f.upTo(2)...)
+	awaitWarnings(t, probes)
+
+	wholeClusters := crds.drop("managedclusters", "status.clusterClaims")
+	awaitWarnings(t, probes, "status.clusterClaims in v1 of managedclusters.cluster.open-cluster-management.io: no placement is decided")
+	f.join(2, "turn", "last")
+	m.awaitPostponed(t)
+	f.awaitSelected("plain", f.upTo(2)...)
+	restore("managedclusters", wholeClusters)
+	f.awaitSelected("plain", f.upTo(3)...)
+}
+
+// awaitPenalized waits until a placement reports so many penalized clusters.
+func (f *fleet) awaitPenalized(placement string, penalized int32) {
+	f.t.Helper()
+	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
+		stored := &clusterv1beta1.Placement{}
+		if err := f.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: placement}, stored); err != nil {
+			return err
+		}
+		if got := stored.Status.NumberOfReluctantClusters; got != penalized {
+			return fmt.Errorf("%d penalized clusters are reported, want %d", got, penalized)
+		}
+		return nil
+	})
+}
+
+// awaitPostponed waits until the manager has put off deciding a placement.
+func (m *manager) awaitPostponed(t *testing.T) {
+	t.Helper()
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
+		read, err := m.ReadMetrics(ctx)
+		if err != nil {
+			return err
+		}
+		if read.Sum("controller_runtime_reconcile_total", `controller="placement"`, `result="requeue_after"`) == 0 {
+			return errors.New("every placement that was woken was decided")
+		}
+		return nil
+	})
+}

@@ -1,0 +1,68 @@
+// Package console runs the commands that a page of documentation shows, and compares what they print with what the page says.
+//
+// A block of the kind "console" holds commands, which begin with "$ ", and below each what it prints. A line that begins with
+// "> " continues the command above it. A command that ends with " &" goes on running while the page does. "export NAME=VALUE"
+// and "cd FOLDER" hold for all commands after it.
+package doctest
+
+import (
+	"bufio"
+	"regexp"
+	"strings"
+)
+
+// Part is a piece of a page: text up to and with a command, and what the page says that the command prints. The last part has
+// no command where the page ends with text.
+type Part struct {
+	Text, Command, Printed string
+}
+
+// Parse cuts a page at its commands.
+func Parse(page string) []Part {
+	out := []Part{{}}
+	inside := false
+	lines := bufio.NewScanner(strings.NewReader(page))
+	lines.Buffer(nil, len(page)+1)
+	for lines.Scan() {
+		line := lines.Text() + "\n"
+		last := &out[len(out)-1]
+		switch {
+		case inside && strings.HasPrefix(line, "$ "):
+			out = append(out, Part{Text: line, Command: strings.TrimSpace(line[2:])})
+		case inside && strings.HasPrefix(line, "> ") && last.Command != "" && last.Printed == "":
+			last.Text += line
+			last.Command += "\n" + strings.TrimSuffix(line[2:], "\n")
+		case strings.HasPrefix(line, "```"):
+			inside = line == "```console\n"
+			out = append(out, Part{Text: line})
+		case inside && last.Command != "":
+			last.Printed += line
+		default:
+			last.Text += line
+		}
+	}
+	return out
+}
+
+// What differs from run to run in an output.
+var (
+	times         = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
+	ages          = regexp.MustCompile(`\b(\d+(\.\d+)?(ms|[smhd]))+\b`)
+	addresses     = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	uids          = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
+	columnGaps    = regexp.MustCompile(` {2,}`) // the width of a column follows what is in it
+	trailingSpace = regexp.MustCompile(`(?m) +$`)
+)
+
+// EqualOutput says whether two outputs are the same but for times, ages, ports, UIDs and the width of columns.
+func EqualOutput(a, b string) bool { return normalize(a) == normalize(b) }
+
+func normalize(text string) string {
+	for _, change := range []struct {
+		pattern *regexp.Regexp
+		as      string
+	}{{times, "TIME"}, {ages, "AGE"}, {addresses, "ADDRESS"}, {uids, "UID"}, {columnGaps, "  "}, {trailingSpace, ""}} {
+		text = change.pattern.ReplaceAllString(text, change.as)
+	}
+	return text
+}

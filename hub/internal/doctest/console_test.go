@@ -1,0 +1,79 @@
+package doctest
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const page = "# Page\n\n```console\n$ echo one; #\none\n$ cat <<END\n> two\n> END\ntwo\n```\n\n```\n$ not run\n```\nend\n"
+
+func TestParse(t *testing.T) {
+	var commands, printed []string
+	var text strings.Builder
+	for _, part := range Parse(page) {
+		text.WriteString(part.Text + part.Printed)
+		if part.Command != "" {
+			commands, printed = append(commands, part.Command), append(printed, part.Printed)
+		}
+	}
+	if diff := cmp.Diff(page, text.String()); diff != "" {
+		t.Errorf("the parts do not make up the page (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"echo one; #", "cat <<END\ntwo\nEND"}, commands); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"one\n", "two\n"}, printed); diff != "" {
+		t.Errorf("outputs (-want +got):\n%s", diff)
+	}
+}
+
+func TestSame(t *testing.T) {
+	cases := map[string]struct {
+		a, b string
+		want bool
+	}{
+		"equal":               {"a\n", "a\n", true},
+		"different":           {"a\n", "b\n", false},
+		"ages":                {"web   3s    x\n", "web   2d10h x\n", false},
+		"ages and widths":     {"web   3s    x\n", "web   2d10h   x\n", true},
+		"times":               {"at 2026-11-20T10:00:00Z", "at 2027-01-01T00:00:00Z", true},
+		"ports":               {"https://127.0.0.1:1", "https://127.0.0.1:65000", true},
+		"counts are not ages": {"3 selected", "4 selected", false},
+		"names are not ages":  {"eu-1", "eu-2", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := EqualOutput(tc.a, tc.b); got != tc.want {
+				t.Errorf("Same(%q, %q) = %v, want %v", tc.a, tc.b, got, tc.want)
+			}
+		})
+	}
+}
+
+// TestRun: a page whose commands print what it says comes back as it is, and one that says something else with what they print.
+func TestRun(t *testing.T) {
+	cases := map[string]struct{ page, want string }{
+		"as it is":          {page, page},
+		"something else":    {strings.Replace(page, "\none\n", "\nuno\n", 1), page},
+		"a variable":        {"```console\n$ export NAME=x$((1+1))\n$ echo $NAME\nx2\n```\n", "```console\n$ export NAME=x$((1+1))\n$ echo $NAME\nx2\n```\n"},
+		"in the background": {"```console\n$ sh -c 'echo up; exec sleep 60' &\nup\n```\n", "```console\n$ sh -c 'echo up; exec sleep 60' &\nup\n```\n"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			runner := NewRunner(Options{Folder: t.TempDir(), Limit: 2 * time.Second})
+			got, err := runner.Run(t.Context(), tc.page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("page (-want +got):\n%s", diff)
+			}
+			if err := runner.Stop(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

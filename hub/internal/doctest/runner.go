@@ -1,0 +1,215 @@
+package doctest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	// retryInterval is between two attempts of a command.
+	retryInterval = 300 * time.Millisecond
+	// reactionTime is what a hub has to react to a command before the next, where each runs once.
+	reactionTime = 2 * time.Second
+	// startTimeout is what a command in the background has to print all that it prints at its start, where each runs once.
+	startTimeout = 20 * time.Second
+	// stopTimeout is what a command in the background may take to end.
+	stopTimeout = 30 * time.Second
+)
+
+// Options are what the commands of a page find.
+type Options struct {
+	// Folder is where they run.
+	Folder string
+	// Environment is as for exec.Cmd.
+	Environment []string
+	// Limit is how long a command is tried again while it prints something else than the page says: what it waits for may
+	// come a moment later.
+	Limit time.Duration
+	// Once runs each command once, after what came before it had some time to take effect, for a page that is written anew.
+	Once bool
+	// Hide is replaced in what commands print: a name that differs from run to run, and what stands for it.
+	Hide map[string]string
+}
+
+// Runner runs the commands of one page. Its methods are not safe for concurrent use.
+type Runner struct {
+	options    Options
+	background []*background
+}
+
+// NewRunner returns a runner. Stop ends what it leaves in the background.
+func NewRunner(options Options) *Runner { return &Runner{options: options} }
+
+// Run runs every command of a page and returns the page with what they printed. What the page says stays where it is the Same.
+func (r *Runner) Run(ctx context.Context, page string) (string, error) {
+	var out strings.Builder
+	for _, part := range Parse(page) {
+		out.WriteString(part.Text)
+		if part.Command == "" {
+			continue
+		}
+		printed, err := r.run(ctx, part)
+		if err != nil {
+			return out.String(), err
+		}
+		if EqualOutput(printed, part.Printed) {
+			printed = part.Printed
+		}
+		out.WriteString(printed)
+	}
+	return out.String(), nil
+}
+
+// run returns what a command prints: as soon as it is what the page says, else what it printed the last time.
+func (r *Runner) run(ctx context.Context, part Part) (printed string, err error) {
+	if line, ok := strings.CutSuffix(part.Command, " &"); ok {
+		return r.start(ctx, line, part.Printed)
+	}
+	if folder, ok := strings.CutPrefix(part.Command, "cd "); ok {
+		r.options.Folder = filepath.Join(r.options.Folder, folder)
+		return "", nil
+	}
+	if assignment, ok := strings.CutPrefix(part.Command, "export "); ok {
+		name, value, _ := strings.Cut(assignment, "=")
+		printed, err := r.output(ctx, "printf %s "+value)
+		r.options.Environment = append(r.options.Environment, name+"="+printed)
+		return "", err
+	}
+	if r.options.Once {
+		sleep(ctx, reactionTime)
+	}
+	err = wait.PollUntilContextTimeout(ctx, retryInterval, r.options.Limit, true, func(ctx context.Context) (bool, error) {
+		got, err := r.output(ctx, part.Command)
+		if ctx.Err() != nil { // it was cut short
+			return false, err
+		}
+		printed = r.hide(got)
+		return r.options.Once || EqualOutput(printed, part.Printed), err
+	})
+	if wait.Interrupted(err) {
+		err = nil
+	}
+	return printed, err
+}
+
+// sleep lets some time pass.
+func sleep(ctx context.Context, long time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, long)
+	defer cancel()
+	<-ctx.Done()
+}
+
+// output returns what a command prints to both of its outputs. It is an error only where it could not be run.
+func (r *Runner) output(ctx context.Context, line string) (string, error) {
+	command := r.command(ctx, line)
+	printed, err := command.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) && ctx.Err() == nil {
+		return "", fmt.Errorf("running %s: %w", line, err)
+	}
+	return string(printed), nil
+}
+
+func (r *Runner) hide(text string) string {
+	for name, as := range r.options.Hide {
+		text = strings.ReplaceAll(text, name, as)
+	}
+	return text
+}
+
+func (r *Runner) command(ctx context.Context, line string) *exec.Cmd {
+	command := exec.CommandContext(ctx, "bash", "-c", line) //nolint:gosec // pages are of this repository
+	command.Dir, command.Env = r.options.Folder, r.options.Environment
+	return command
+}
+
+// background is a command that goes on running.
+type background struct {
+	line    string
+	process *os.Process
+	ended   chan struct{}
+	err     error // set before ended closes
+
+	mu      sync.Mutex
+	printed bytes.Buffer
+}
+
+// Write keeps what the command prints.
+func (b *background) Write(data []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.printed.Write(data)
+}
+
+func (b *background) text() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.printed.String()
+}
+
+// start starts a command and returns what it has printed once that is what the page says, or once the limit has passed.
+func (r *Runner) start(ctx context.Context, line, want string) (string, error) {
+	command := r.command(context.WithoutCancel(ctx), "exec "+line)
+	b := &background{line: line, ended: make(chan struct{})}
+	command.Stdout, command.Stderr = b, b
+	if err := command.Start(); err != nil {
+		return "", fmt.Errorf("starting %s: %w", line, err)
+	}
+	b.process = command.Process
+	go func() {
+		b.err = command.Wait()
+		close(b.ended)
+	}()
+	r.background = append(r.background, b)
+	limit := r.options.Limit
+	if r.options.Once {
+		limit = startTimeout
+	}
+	err := wait.PollUntilContextTimeout(ctx, retryInterval, limit, false, func(context.Context) (bool, error) {
+		select {
+		case <-b.ended:
+			return false, fmt.Errorf("%s has ended: %w: %s", line, b.err, b.text())
+		default:
+			return !r.options.Once && EqualOutput(r.hide(b.text()), want), nil
+		}
+	})
+	if wait.Interrupted(err) {
+		err = nil
+	}
+	return r.hide(b.text()), err
+}
+
+// Stop interrupts what runs in the background, the latest first, and waits until it has ended.
+func (r *Runner) Stop(ctx context.Context) error {
+	var errs []error
+	for _, b := range slices.Backward(r.background) {
+		errs = append(errs, b.stop(ctx))
+	}
+	r.background = nil
+	return errors.Join(errs...)
+}
+
+func (b *background) stop(ctx context.Context) error {
+	if err := b.process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stopping %s: %w", b.line, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+	select {
+	case <-b.ended: // an interrupted command ends with an error
+		return nil
+	case <-ctx.Done():
+		return errors.Join(fmt.Errorf("stopping %s: still running after %s, so it was killed", b.line, stopTimeout), b.process.Kill())
+	}
+}

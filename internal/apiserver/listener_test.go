@@ -1,0 +1,56 @@
+package apiserver
+
+import (
+	"net"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+)
+
+// fakeCAProvider is a provider of authorities that are not known at first.
+type fakeCAProvider struct {
+	dynamiccertificates.CAContentProvider
+	known atomic.Bool
+}
+
+func (v *fakeCAProvider) CurrentCABundleContent() []byte {
+	if !v.known.Load() {
+		return nil
+	}
+	return []byte("authorities")
+}
+
+// fakeListener is a listener whom somebody calls all the time.
+type fakeListener struct{ net.Listener }
+
+func (fakeListener) Accept() (net.Conn, error) { return nil, nil } //nolint:nilnil // nobody looks at the call
+
+func TestConnectionsWaitForTrustedCAs(t *testing.T) {
+	for sentence, test := range map[string]struct{ known, want time.Duration }{
+		"both are known at once":    {0, 0},
+		"one is known later":        {time.Second, time.Second},
+		"one is known far too late": {time.Hour, trustTimeout},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				first, second := &fakeCAProvider{}, &fakeCAProvider{}
+				first.known.Store(true)
+				time.AfterFunc(test.known, func() { second.known.Store(true) })
+				synctest.Wait()
+				p := newGatedListener(t.Context(), fakeListener{}, []dynamiccertificates.CAContentProvider{first, second})
+				began := time.Now()
+				for range 2 {
+					if _, err := p.Accept(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if got := time.Since(began).Truncate(time.Second); got != test.want {
+					t.Errorf("heard after %s, want %s", got, test.want)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,135 @@
+package placementapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/internal/apiserver/visibility"
+	"github.com/berth-project/berth/internal/record"
+)
+
+// DebugPath is where OCM's debug server answers, and this one does.
+const DebugPath = "/debug/placements/"
+
+const (
+	// maxBodyBytes is how long a placement to try may be.
+	maxBodyBytes = 1 << 20
+	// debugTimeout bounds a request.
+	debugTimeout = 30 * time.Second
+)
+
+// DebugHandler answers as OCM's debug server does, errors included. Callers are known by then, if they have a name.
+func (h *Handler) DebugHandler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), debugTimeout)
+		defer cancel()
+		r = r.WithContext(ctx)
+		caller, forwarded, err := h.resolveCaller(w, r)
+		if forwarded {
+			return
+		}
+		var body any
+		if err == nil {
+			body, err = h.debug(r, w, caller)
+		}
+		if err == nil {
+			err = writeJSON(w, http.StatusOK, body)
+		}
+		if err != nil {
+			writeError(w, err)
+		}
+	})
+}
+
+// UnauthorizedHandler answers who has no name.
+func UnauthorizedHandler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		writeError(w, apierrors.NewUnauthorized("the request names no user that the hub knows"))
+	})
+}
+
+// writeError sends an error as the debug server does.
+func writeError(w http.ResponseWriter, err error) {
+	status := responsewriters.ErrorToAPIStatus(err)
+	_ = writeJSON(w, int(status.Code), map[string]string{"error": status.Message}) // a map of strings is always sent
+}
+
+func (h *Handler) debug(r *http.Request, w http.ResponseWriter, who user.Info) (any, error) {
+	asked, verb, err := parseDebugRequest(r, w)
+	if err != nil {
+		return nil, err
+	}
+	key := fleet.Key{Namespace: asked.Namespace, Name: asked.Name}
+	if err := h.authorize(r.Context(), who, verb, key); err != nil {
+		return nil, err
+	}
+	release, err := h.acquire(r.Context(), who)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	var answer *record.Explanation
+	if verb == "get" {
+		answer, err = h.Record.Explain(r.Context(), key)
+	} else {
+		answer, err = h.Record.Try(r.Context(), asked)
+	}
+	if err != nil {
+		return nil, apiError(err, key)
+	}
+	return newDebugReport(answer, h.visibleTo(who, visibility.Cluster)), nil
+}
+
+// parseDebugRequest returns the placement that a request is about, with no more than its name where it is stored, and the verb that its
+// caller needs.
+func parseDebugRequest(r *http.Request, w http.ResponseWriter) (placement *clusterv1beta1.Placement, verb string, err error) {
+	switch r.Method {
+	case http.MethodGet:
+		namespace, name, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, DebugPath), "/")
+		if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+			return nil, "", apierrors.NewBadRequest("the path is not " + DebugPath + "NAMESPACE/NAME")
+		}
+		return &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}, "get", nil
+	case http.MethodPost:
+		placement, err = parsePostedPlacement(w, r)
+		return placement, "create", err
+	default:
+		return nil, "", &apierrors.StatusError{ErrStatus: metav1.Status{
+			Code: http.StatusMethodNotAllowed, Message: r.Method + " is not answered here: GET a placement that is stored, or POST one to try",
+		}}
+	}
+}
+
+// parsePostedPlacement reads the placement of a request.
+func parsePostedPlacement(w http.ResponseWriter, r *http.Request) (*clusterv1beta1.Placement, error) {
+	if r.URL.Path != DebugPath {
+		return nil, apierrors.NewBadRequest("the path is not " + DebugPath + ", to which placements are posted")
+	}
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
+	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body is longer than %d bytes", maxBodyBytes))
+	} else if err != nil {
+		return nil, apierrors.NewBadRequest("reading the body: " + err.Error())
+	}
+	out := &clusterv1beta1.Placement{}
+	if err := json.Unmarshal(data, out); err != nil {
+		return nil, apierrors.NewBadRequest("the body is no Placement in JSON: " + err.Error())
+	}
+	if out.Namespace == "" || out.Name == "" {
+		return nil, apierrors.NewBadRequest("the body is a Placement without metadata.namespace or metadata.name")
+	}
+	return out, nil
+}

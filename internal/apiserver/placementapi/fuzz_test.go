@@ -1,0 +1,137 @@
+package placementapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	viewv1 "github.com/berth-project/berth/api/view/v1"
+	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/internal/apiserver/history"
+	"github.com/berth-project/berth/internal/apiserver/leader"
+	"github.com/berth-project/berth/internal/apiserver/placementapi"
+	"github.com/berth-project/berth/internal/record"
+	"github.com/berth-project/berth/internal/source/live"
+)
+
+// noLeader stands for a replica that is alone: no request was passed on, and none is.
+type noLeader struct{}
+
+// Forward passes nothing on.
+func (noLeader) Forward(http.ResponseWriter, *http.Request, user.Info) error {
+	return leader.ErrNotFound
+}
+
+// Caller returns the sender.
+func (noLeader) Caller(_ *http.Request, sender user.Info) (user.Info, bool, error) {
+	return sender, false, nil
+}
+
+// newHandler returns a handler over a fleet of two clusters and one placement, ns/p, that answers jane in the namespace ns.
+func newHandler(f *testing.F) *placementapi.Handler {
+	f.Helper()
+	clock, env := clocktesting.NewFakeClock(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)), enginetest.Env(f)
+	recorded := record.New(record.Options{Clock: clock, Env: env})
+	world := live.New(env, recorded.AddCause, recorded.AddCause)
+	world.SetSet(nil, enginetest.Set("sea").Obj())
+	world.SetBinding(&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "sea"}})
+	world.SetCluster(enginetest.Cluster("a").In("sea").Obj())
+	world.SetCluster(enginetest.Cluster("secret").In("land").Obj())
+	stored := enginetest.Placement("ns", "p").Obj()
+	stored.UID, stored.ResourceVersion, stored.Generation = "uid", "1", 1
+	world.SetPlacement(stored)
+	world.Ready()
+	recorded.SetLeader(world)
+	past := history.New(clock, 7)
+	past.Publish()
+	kinds := runtime.NewScheme()
+	metav1.AddToGroupVersion(kinds, viewv1.SchemeGroupVersion)
+	kinds.AddUnversionedTypes(viewv1.SchemeGroupVersion, &metav1.Status{})
+	return placementapi.New(placementapi.Options{
+		Record: recorded, Past: past, Leader: noLeader{}, Serializer: serializer.NewCodecFactory(kinds).WithoutConversion(),
+		Authorizer: authorizer.AuthorizerFunc(func(_ context.Context, of authorizer.Attributes) (authorizer.Decision, string, error) {
+			if of.GetUser().GetName() == "jane" && of.GetNamespace() == "ns" {
+				return authorizer.DecisionAllow, "", nil
+			}
+			return authorizer.DecisionNoOpinion, "", nil
+		}),
+	})
+}
+
+// checkAnswer holds that an answer is JSON and no failure of the server's, and that it names no cluster out of sight that
+// the question did not name.
+func checkAnswer(t *testing.T, got *httptest.ResponseRecorder, asked string) {
+	t.Helper()
+	if got.Code >= http.StatusInternalServerError || !json.Valid(got.Body.Bytes()) {
+		t.Errorf("answered %d: %s", got.Code, got.Body)
+	}
+	if strings.Contains(got.Body.String(), "secret") && !strings.Contains(asked, "secret") {
+		t.Errorf("the answer names a cluster that is out of sight: %s", got.Body)
+	}
+}
+
+// FuzzQuery asks for explanations and histories by any query, in namespaces of the caller's and of others.
+func FuzzQuery(f *testing.F) {
+	for _, query := range []string{
+		"", "cluster=a", "cluster=secret", "cluster=a&fix=true", "fix=true", "fix=maybe&cluster=a", "since=2026-01-31T10:00:00Z",
+		"since=yesterday", "since=9999-12-31T23:59:59Z&cluster=%00", "cluster=a&cluster=secret", "a=%zz", ";", "cluster=" + strings.Repeat("x", 300),
+	} {
+		f.Add("explanation", "ns", "p", query)
+		f.Add("history", "ns", "p", query)
+		f.Add("history", "other", "p", query)
+	}
+	handler := newHandler(f)
+	next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"next":true}`)) })
+	serving := handler.Wrap(next)
+	f.Fuzz(func(t *testing.T, subresource, namespace, name, query string) {
+		asked := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+		asked.URL = &url.URL{Path: "/", RawQuery: query}
+		info := &request.RequestInfo{
+			IsResourceRequest: true, Verb: "get", APIGroup: viewv1.GroupName, APIVersion: viewv1.SchemeGroupVersion.Version,
+			Namespace: namespace, Resource: "placements", Subresource: subresource, Name: name, Parts: []string{"placements", name, subresource},
+		}
+		ctx := request.WithUser(request.WithRequestInfo(asked.Context(), info), &user.DefaultInfo{Name: "jane"})
+		got := httptest.NewRecorder()
+		serving.ServeHTTP(got, asked.WithContext(ctx))
+		checkAnswer(t, got, query+name)
+		passedOn := strings.Contains(got.Body.String(), `"next":true`)
+		if got.Code == http.StatusOK && namespace != "ns" && !passedOn {
+			t.Errorf("jane was told of the namespace %q: %s", namespace, got.Body)
+		}
+	})
+}
+
+// FuzzDebug posts any placement to be tried, and asks for any that is stored.
+func FuzzDebug(f *testing.F) {
+	for _, body := range []string{
+		"", "{}", "null", `{"metadata":{"namespace":"ns","name":"q"}}`, `{"metadata":{"namespace":"other","name":"q"}}`,
+		`{"metadata":{"namespace":"ns","name":"q"},"spec":{"numberOfClusters":-1}}`, `{"metadata":{"namespace":"ns","name":"q"},"spec":{"predicates":[{"requiredClusterSelector":{"celSelector":{"celExpressions":["managedCluster.metadata.name == 'secret'"]}}}]}}`,
+		`{"metadata":{"namespace":"ns","name":"q","labels":null,"deletionTimestamp":"2026-01-31T10:00:00Z"},"spec":{"clusterSets":["land"]}}`,
+	} {
+		f.Add(http.MethodPost, "", body)
+		f.Add(http.MethodGet, "ns/p", body)
+		f.Add(http.MethodPut, "ns/p/x", body)
+	}
+	serving := newHandler(f).DebugHandler()
+	f.Fuzz(func(t *testing.T, method, path, body string) {
+		asked := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
+		asked.Method, asked.URL = method, &url.URL{Path: placementapi.DebugPath + path}
+		got := httptest.NewRecorder()
+		serving.ServeHTTP(got, asked.WithContext(request.WithUser(asked.Context(), &user.DefaultInfo{Name: "jane"})))
+		checkAnswer(t, got, body+path)
+	})
+}

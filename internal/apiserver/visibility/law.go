@@ -1,0 +1,96 @@
+package visibility
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/tidwall/btree"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/access"
+)
+
+// rbacSnapshot is the roles and bindings of one instant. They never change; the index over them is made when it is first needed,
+// and kept only until the law is superseded, since a hub may change its roles often.
+type rbacSnapshot struct {
+	roles    btree.Map[string, *rbacv1.ClusterRole]
+	bindings btree.Map[string, *rbacv1.ClusterRoleBinding]
+
+	mu         sync.Mutex
+	index      *access.Index
+	superseded bool
+}
+
+// mutableCopy returns a copy that may be changed.
+func (l *rbacSnapshot) mutableCopy() *rbacSnapshot {
+	return &rbacSnapshot{roles: *clone(l.roles), bindings: *clone(l.bindings)}
+}
+
+func (l *rbacSnapshot) supersede() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.superseded, l.index = true, nil
+}
+
+func (l *rbacSnapshot) accessIndex() *access.Index {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.index != nil {
+		return l.index
+	}
+	index := access.NewIndex()
+	l.roles.Scan(func(_ string, role *rbacv1.ClusterRole) bool {
+		index.SetRole(role)
+		return true
+	})
+	l.bindings.Scan(func(_ string, binding *rbacv1.ClusterRoleBinding) bool {
+		index.SetBinding(binding)
+		return true
+	})
+	if !l.superseded {
+		l.index = index
+	}
+	return index
+}
+
+// Permissions is what a subject may see by its roles alone, whether it exists or not.
+type Permissions struct {
+	// Sets it may get or bind.
+	Sets access.NameSet
+	// Clusters it may get.
+	Clusters access.NameSet
+}
+
+// Permissions returns the rights of a subject at the instant of the world. Kubernetes' administrators need no role.
+func (w *Snapshot) Permissions(who access.Subject) Permissions {
+	if slices.Contains(who.Groups, user.SystemPrivilegedGroup) {
+		return Permissions{Sets: access.NameSet{All: true}, Clusters: access.NameSet{All: true}}
+	}
+	index := w.rbac.accessIndex()
+	right := func(verb, resource string) access.NameSet {
+		return index.AllowedNames(who, access.Permission{Verb: verb, Group: clusterv1.GroupName, Resource: resource})
+	}
+	return Permissions{
+		Sets:     union(right("get", "managedclustersets"), right("create", "managedclustersets/bind")),
+		Clusters: right("get", "managedclusters"),
+	}
+}
+
+func union(a, b access.NameSet) access.NameSet {
+	if a.All || b.All {
+		return access.NameSet{All: true}
+	}
+	return access.NameSet{Names: a.Names.Union(b.Names)}
+}
+
+// Equal says whether two rights are the same.
+func (r Permissions) Equal(other Permissions) bool {
+	return equal(r.Sets, other.Sets) && equal(r.Clusters, other.Clusters)
+}
+
+func equal(a, b access.NameSet) bool {
+	return a.All == b.All && maps.Equal(a.Names, b.Names)
+}

@@ -1,0 +1,134 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// fakeLock is a lease that is held by a holder, or that does not answer.
+type fakeLock struct {
+	resourcelock.Interface
+
+	clock   *clocktesting.FakeClock
+	holder  string
+	failing bool
+	// latency is how long a request takes.
+	latency time.Duration
+}
+
+var errBoom = errors.New("boom")
+
+func (*fakeLock) Identity() string   { return "me" }
+func (*fakeLock) RecordEvent(string) {}
+
+func (l *fakeLock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	return &resourcelock.LeaderElectionRecord{HolderIdentity: l.holder}, nil, nil
+}
+
+func (l *fakeLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.Update(ctx, record)
+}
+
+func (l *fakeLock) Update(_ context.Context, record resourcelock.LeaderElectionRecord) error {
+	l.clock.SetTime(l.clock.Now().Add(l.latency)) // without its timers: those go off later
+	if l.failing {
+		return errBoom
+	}
+	l.holder = record.HolderIdentity
+	return nil
+}
+
+// TestALeaderEndsBeforeAnotherMayLead plays what becomes of a lease: a manager that led is ended, and sends nothing
+// more, once another may lead, and no sooner.
+func TestALeaderEndsBeforeAnotherMayLead(t *testing.T) {
+	mine := resourcelock.LeaderElectionRecord{HolderIdentity: "me"}
+	options := DefaultOptions() // the lease is valid for 12 seconds
+	for name, tc := range map[string]struct {
+		play func(ctx context.Context, stop func(), lock *fakeLock, term *leaderLock)
+		lost bool
+	}{
+		"it waits for another": {func(ctx context.Context, _ func(), lock *fakeLock, term *leaderLock) {
+			lock.holder = "other"
+			_, _, _ = term.Get(ctx)
+		}, false},
+		"it leads": {func(ctx context.Context, _ func(), _ *fakeLock, term *leaderLock) {
+			_ = term.Create(ctx, mine)
+			term.RecordEvent("became leader")
+			_, _, _ = term.Get(ctx)
+		}, false},
+		"another has taken the lease": {func(ctx context.Context, _ func(), lock *fakeLock, term *leaderLock) {
+			_ = term.Create(ctx, mine)
+			term.RecordEvent("became leader")
+			lock.holder = "other"
+			_, _, _ = term.Get(ctx)
+		}, true},
+		"the lease has no holder": {func(ctx context.Context, _ func(), lock *fakeLock, term *leaderLock) {
+			_ = term.Create(ctx, mine)
+			term.RecordEvent("became leader")
+			lock.holder = ""
+			_, _, _ = term.Get(ctx)
+		}, false},
+		"it is renewed in time": {func(ctx context.Context, _ func(), lock *fakeLock, term *leaderLock) {
+			_ = term.Create(ctx, mine)
+			term.RecordEvent("became leader")
+			for range 10 {
+				lock.clock.Step(11 * time.Second)
+				_ = term.Update(ctx, mine)
+			}
+		}, false},
+		"it is not renewed in time": {func(ctx context.Context, _ func(), lock *fakeLock, term *leaderLock) {
+			_ = term.Create(ctx, mine)
+			term.RecordEvent("became leader")
+			lock.clock.Step(11 * time.Second)
+			lock.failing = true
+			_ = term.Update(ctx, mine)
+			lock.clock.Step(time.Second)
+		}, true},
+		"renewing took so long that it is nearly over": {func(ctx context.Context, _ func(), lock *fakeLock, term *leaderLock) {
+			_ = term.Create(ctx, mine)
+			term.RecordEvent("became leader")
+			lock.latency = 8 * time.Second
+			_ = term.Update(ctx, mine)
+			lock.clock.Step(4 * time.Second)
+		}, true},
+		"it is released, since it could not be renewed": {func(ctx context.Context, _ func(), lock *fakeLock, term *leaderLock) {
+			_ = term.Create(ctx, mine)
+			term.RecordEvent("became leader")
+			lock.failing = true
+			_ = term.Update(ctx, resourcelock.LeaderElectionRecord{})
+		}, true},
+		"the elector has ended": {func(ctx context.Context, _ func(), _ *fakeLock, term *leaderLock) {
+			_ = term.Create(ctx, mine)
+			term.RecordEvent("became leader")
+			term.RecordEvent("stopped leading")
+		}, true},
+		"the manager is told to stop": {func(ctx context.Context, stop func(), _ *fakeLock, term *leaderLock) {
+			_ = term.Create(ctx, mine)
+			term.RecordEvent("became leader")
+			stop()
+			_ = term.Update(ctx, resourcelock.LeaderElectionRecord{})
+			term.RecordEvent("stopped leading")
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+			lock := &fakeLock{clock: clock}
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			running, term, lost := newLeaderLock(ctx, lock, options, clock)
+			defer term.close()
+			tc.play(ctx, stop, lock, term)
+			if got := lost.Err() != nil; got != tc.lost {
+				t.Errorf("lost %v, want %v", got, tc.lost)
+			}
+			if stopped := running.Err() != nil; stopped != (tc.lost || ctx.Err() != nil) {
+				t.Errorf("the manager is ended: %v, with the lease lost: %v", stopped, tc.lost)
+			}
+		})
+	}
+}

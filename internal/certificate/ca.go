@@ -1,0 +1,90 @@
+package certificate
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/cert"
+)
+
+// caCertificate is a certificate that the API server may trust.
+type caCertificate struct {
+	pem      []byte
+	notAfter time.Time
+}
+
+// parseCAs reads a trust bundle. What is no certificate is left out: it is trusted by no one.
+func parseCAs(bundle []byte) []caCertificate {
+	var out []caCertificate
+	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != cert.CertificateBlockType {
+			continue
+		}
+		parsed, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			continue
+		}
+		out = append(out, caCertificate{pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: block.Bytes}), parsed.NotAfter})
+	}
+	return out
+}
+
+// unexpiredCAs returns the authorities that have not ended at an instant.
+func unexpiredCAs(authorities []caCertificate, now time.Time) []caCertificate {
+	return slices.DeleteFunc(slices.Clone(authorities), func(a caCertificate) bool { return !now.Before(a.notAfter) })
+}
+
+// appendCA returns a trust bundle with an authority in it once.
+func appendCA(bundle, authority []byte) []byte {
+	if bytes.Contains(bundle, authority) {
+		return bundle
+	}
+	return append(bundle, authority...)
+}
+
+// registeredCAs is the authorities that a leader finds registered at its start. They stay trusted for a while, since other
+// replicas may serve a pair of theirs: they run another configuration, or have not read another pair yet.
+type registeredCAs struct {
+	cas       []caCertificate
+	keepUntil time.Time
+}
+
+// load reads them, the first time that it can.
+func (i *registeredCAs) load(ctx context.Context, registrar CAPublisher, now time.Time) error {
+	if !i.keepUntil.IsZero() {
+		return nil
+	}
+	bundles, err := registrar.CABundles(ctx)
+	if err != nil && !apierrors.IsForbidden(err) { // a role of an earlier version does not let it read
+		return err
+	}
+	for _, bundle := range bundles {
+		found := unexpiredCAs(parseCAs(bundle), now)
+		i.cas = append(i.cas, found[:min(len(found), maxRetired)]...)
+	}
+	i.keepUntil = now.Add(2 * trustDelay)
+	return nil
+}
+
+// appendTo returns a trust bundle with the inherited authorities, as long as they are to stay.
+func (i *registeredCAs) appendTo(bundle []byte, now time.Time) []byte {
+	if now.Before(i.keepUntil) {
+		for _, authority := range i.cas {
+			bundle = appendCA(bundle, authority.pem)
+		}
+	}
+	return bundle
+}
+
+// remove removes an authority.
+func (i *registeredCAs) remove(authority []byte) { i.cas = withoutCA(i.cas, authority) }
+
+// withoutCA returns the authorities but for one.
+func withoutCA(authorities []caCertificate, one []byte) []caCertificate {
+	return slices.DeleteFunc(slices.Clone(authorities), func(a caCertificate) bool { return bytes.Equal(a.pem, one) })
+}

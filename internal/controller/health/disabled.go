@@ -1,0 +1,75 @@
+package health
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+)
+
+// disabledRetry is how long to wait before the condition is written again, where that failed.
+const disabledRetry = 5 * time.Second
+
+// AddDisabled takes the place of Add where the health controller does not run: nothing would take the taint of a new cluster off
+// then, so the set `global` must not report that clusters are tainted when they are created. It runs on the leader.
+func AddDisabled(mgr manager.Manager, clock clock.PassiveClock) error {
+	o := disabledReporter{live: mgr.GetAPIReader(), client: mgr.GetClient(), clock: clock}
+	if err := mgr.Add(manager.RunnableFunc(o.run)); err != nil {
+		return fmt.Errorf("adding what reports that the health controller is off: %w", err)
+	}
+	return nil
+}
+
+type disabledReporter struct {
+	live   client.Reader
+	client client.Client
+	clock  clock.PassiveClock
+}
+
+// run writes the condition once. It ends no manager: the webhooks of this one taint nothing anyhow.
+func (o disabledReporter) run(ctx context.Context) error {
+	err := wait.PollUntilContextCancel(ctx, disabledRetry, true, func(ctx context.Context) (bool, error) {
+		if err := o.report(ctx); err != nil {
+			log.FromContext(ctx).Info("reporting that the health controller is off has failed, and is tried again", "cause", err.Error())
+			return false, nil
+		}
+		return true, nil
+	})
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // the manager ends
+	}
+	return err //nolint:wrapcheck // there is none
+}
+
+func (o disabledReporter) report(ctx context.Context) error {
+	set := &clusterv1beta2.ManagedClusterSet{}
+	if err := o.live.Get(ctx, client.ObjectKey{Name: clusterv1beta2.GlobalClusterSetName}, set); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("reading ManagedClusterSet %s: %w", clusterv1beta2.GlobalClusterSetName, err)
+	}
+	if found := findUnjoined(set); found == nil || found.Status != metav1.ConditionTrue {
+		return nil
+	}
+	next := set.DeepCopy()
+	meta.SetStatusCondition(&next.Status.Conditions, metav1.Condition{
+		Type: clusterv1beta2.ManagedClusterSetConditionUnjoinedTainted, Status: metav1.ConditionFalse,
+		Reason: clusterv1beta2.ReasonHealthControllerOff, ObservedGeneration: set.Generation, LastTransitionTime: stamp(o.clock.Now()),
+		Message: "No ManagedCluster is tainted: the manager runs without the health controller",
+	})
+	if err := o.client.Status().Patch(ctx, next, optimisticPatch(set)); err != nil {
+		return fmt.Errorf("writing the status of ManagedClusterSet %s: %w", set.Name, err)
+	}
+	return nil
+}

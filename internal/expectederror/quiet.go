@@ -1,0 +1,62 @@
+// Package quiet owns the level of what goes wrong because a process was told to stop: requests that it cancels itself are no
+// errors. It drops no line.
+package expectederror
+
+import "github.com/go-logr/logr"
+
+// Logger returns a logger that writes as information the errors that are expected. Expected may be called from any goroutine.
+func Logger(logger logr.Logger, expected func(err error, message string) bool) logr.Logger {
+	inner := logger.GetSink()
+	if deep, ok := inner.(logr.CallDepthLogSink); ok {
+		inner = deep.WithCallDepth(1) // the one of the methods below
+	}
+	return logger.WithSink(&sink{LogSink: inner, expected: expected})
+}
+
+type sink struct {
+	logr.LogSink
+
+	expected func(err error, message string) bool
+}
+
+// Init implements logr.LogSink. The wrapped one is ready already.
+func (*sink) Init(logr.RuntimeInfo) {}
+
+// Info implements logr.LogSink.
+func (s *sink) Info(level int, message string, pairs ...any) {
+	s.LogSink.Info(level, message, pairs...)
+}
+
+// Error implements logr.LogSink.
+func (s *sink) Error(err error, message string, pairs ...any) {
+	if s.expected(err, message) {
+		s.LogSink.Info(0, message, append([]any{"cause", errorText(err)}, pairs...)...)
+		return
+	}
+	s.LogSink.Error(err, message, pairs...)
+}
+
+// WithValues implements logr.LogSink.
+func (s *sink) WithValues(pairs ...any) logr.LogSink {
+	return &sink{LogSink: s.LogSink.WithValues(pairs...), expected: s.expected}
+}
+
+// WithName implements logr.LogSink.
+func (s *sink) WithName(name string) logr.LogSink {
+	return &sink{LogSink: s.LogSink.WithName(name), expected: s.expected}
+}
+
+// WithCallDepth implements logr.CallDepthLogSink.
+func (s *sink) WithCallDepth(depth int) logr.LogSink {
+	if deep, ok := s.LogSink.(logr.CallDepthLogSink); ok {
+		return &sink{LogSink: deep.WithCallDepth(depth), expected: s.expected}
+	}
+	return s
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,92 @@
+package preflight
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/engine/plan"
+)
+
+// Kind is what kind of thing a hub lacks.
+type Kind string
+
+// The kinds.
+const (
+	KindDefinition Kind = "definition"
+	KindField      Kind = "field"
+	KindPermission Kind = "permission"
+)
+
+// Kinds returns every kind.
+func Kinds() []Kind { return []Kind{KindDefinition, KindField, KindPermission} }
+
+// Missing is something that a hub lacks.
+type Missing struct {
+	Kind Kind
+	// What names it, Effect says what follows where it is not required.
+	What, Effect string
+	// Required says that Berth decides nothing without it.
+	Required bool
+	// DisabledController is the controller that does not run without it; empty where there is none.
+	DisabledController string
+
+	// resource and field are those of a field.
+	resource, field string
+}
+
+// String returns one line for logs and pages.
+func (l Missing) String() string {
+	effect, remedy := l.Effect, "apply the definitions in config/crd"
+	if l.Required {
+		effect = "no placement is decided, and every decision stays as it is"
+	}
+	if l.Kind == KindPermission {
+		remedy = "apply config/rbac"
+	}
+	if l.DisabledController != "" {
+		remedy += " and restart the manager"
+	}
+	return "the hub lacks " + l.What + ": " + effect + "; " + remedy
+}
+
+// Report is what a hub lacks. Its zero value is that of a hub that lacks nothing.
+type Report struct{ Missing []Missing }
+
+// RequiredMissing names what Berth decides nothing without, separated by semicolons; empty where nothing is missing.
+func (f Report) RequiredMissing() string {
+	var out []string
+	for _, lack := range f.Missing {
+		if lack.Required {
+			out = append(out, lack.What)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// DisabledControllers returns the controllers that cannot run, sorted.
+func (f Report) DisabledControllers() []string {
+	var out []string
+	for _, lack := range f.Missing {
+		if lack.DisabledController != "" {
+			out = append(out, lack.DisabledController)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// DroppedFields returns the fields of the status of placements and decisions that the API server drops.
+func (f Report) DroppedFields() plan.Dropped {
+	var out plan.Dropped
+	for _, lack := range f.Missing {
+		field, ok := strings.CutPrefix(lack.field, "status.")
+		switch {
+		case !ok:
+		case lack.resource == placements:
+			out.Placement = append(out.Placement, field)
+		case lack.resource == decisions:
+			out.Decision = append(out.Decision, field)
+		}
+	}
+	return out
+}

@@ -1,0 +1,57 @@
+package file
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/program"
+)
+
+// Objects is what a hub holds, as it was listed there: stored versions with their defaults, in any order.
+type Objects struct {
+	Clusters   []*clusterv1.ManagedCluster
+	Sets       []*clusterv1beta2.ManagedClusterSet
+	Bindings   []*clusterv1beta2.ManagedClusterSetBinding
+	Placements []*clusterv1beta1.Placement
+	Slices     []*clusterv1beta1.PlacementDecision
+	Scores     []*clusterv1alpha1.AddOnPlacementScore
+}
+
+// NewBundle returns a bundle to look at: nothing in it is compiled, so nothing can be decided from it.
+func NewBundle(objects Objects) *Bundle {
+	out := &Bundle{
+		Clusters: objects.Clusters, Sets: objects.Sets, Bindings: objects.Bindings,
+		Placements: slices.Clone(objects.Placements), Scores: objects.Scores, slices: objects.Slices,
+		Programs: map[fleet.Key]*program.Program{}, Decisions: map[fleet.Key][]*clusterv1beta1.PlacementDecision{},
+		Faults: map[fleet.Key]field.ErrorList{}, Skipped: map[string]int{},
+	}
+	out.sortAndAssign()
+	return out
+}
+
+// NewCompiledBundle returns the bundle of objects that a hub holds. Unlike Load it refuses none of them: what a hub holds is how
+// things are, and a placement that does not compile is one of its facts.
+func NewCompiledBundle(objects Objects) (*Bundle, error) {
+	env, err := celenv.New()
+	if err != nil {
+		return nil, fmt.Errorf("preparing expressions: %w", err)
+	}
+	out := NewBundle(objects)
+	for _, placement := range out.Placements {
+		made, faults := program.Compile(placement, env)
+		if len(faults) > 0 {
+			out.Faults[KeyOf(placement)] = faults
+			continue
+		}
+		out.Programs[KeyOf(placement)] = made
+	}
+	return out, nil
+}

@@ -1,0 +1,70 @@
+package live
+
+import (
+	"context"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/internal/source"
+)
+
+// Peek returns the case of a placement as of now for somebody who only wants to know: nothing is taken up, so there is
+// nothing to settle. Unlike Gather it also returns that of a placement which Berth is not to decide. Ok is false where
+// there is no such placement.
+func (w *State) Peek(key fleet.Key, now time.Time) (c Input, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.ready {
+		return Input{}, false
+	}
+	p, known := w.compile(key)
+	if !known {
+		return Input{}, false
+	}
+	return w.inputFor(key, p, now), true
+}
+
+// Fleet returns the fleet as of now. Ok is false where the world is not ready.
+func (w *State) Fleet(now time.Time) (s *fleet.Snapshot, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.ready {
+		return nil, false
+	}
+	w.publish()
+	return w.snapshot.At(now), true
+}
+
+// Managed says whether Berth is to decide a placement: it is neither being deleted nor left to others by its annotation.
+func Managed(object *clusterv1beta1.Placement) bool { return managed(object) }
+
+// Read returns a world of what a server answers right now. It is not kept abreast: it is for one answer where nobody
+// keeps a world.
+func Read(ctx context.Context, from client.Reader, env *celenv.Env) (*State, error) {
+	objects, err := source.List(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	nobody := func(fleet.Key, explain.Cause) {}
+	w := New(env, nobody, nobody)
+	each(objects.Clusters.Items, w.SetCluster)
+	each(objects.Scores.Items, w.SetScore)
+	each(objects.Sets.Items, func(set *clusterv1beta2.ManagedClusterSet) { w.SetSet(nil, set) })
+	each(objects.Bindings.Items, w.SetBinding)
+	each(objects.Placements.Items, w.SetPlacement)
+	each(objects.Slices.Items, w.SetSlice)
+	w.Ready()
+	return w, nil
+}
+
+func each[T any](items []T, do func(*T)) {
+	for i := range items {
+		do(&items[i])
+	}
+}

@@ -1,0 +1,244 @@
+package live
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine/celenv"
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/engine/program"
+)
+
+// State is the fleet as it is known now. Its methods may be called from any goroutine.
+type State struct {
+	env                    *celenv.Env
+	enqueue, enqueueScored func(fleet.Key, explain.Cause)
+
+	mu sync.Mutex
+	// ready is set once the caches are filled: until then nobody asks for a snapshot, and everybody is woken at the end.
+	ready    bool
+	snapshot *fleet.Snapshot
+	// pending is what has changed since the snapshot; nil where nothing has. Once the world is ready that is heartbeats and
+	// scores, of which the index reads nothing in a snapshot: one is made of them when somebody asks for it.
+	pending *fleet.Edit
+	// changes counts what has changed so far.
+	changes    uint64
+	index      *program.Index
+	placements map[fleet.Key]*placementState
+	slices     map[fleet.Key]*sliceState
+	// mentionedBy lists for each placement the slices that name it in any way, owns those of them that are its own.
+	mentionedBy, slicesOf map[fleet.Key]map[fleet.Key]struct{}
+	// former is the uid of the deleted placement of a name, while slices that it controls are known.
+	former map[fleet.Key]types.UID
+	// unmanaged lists the clusters in slices that Berth wrote and does not decide now: their placement is disabled, being deleted,
+	// or gone.
+	unmanaged map[fleet.Key]map[string]struct{}
+	// boundTo lists for each set the namespaces that have a binding of its name.
+	boundTo map[string]map[string]struct{}
+	// assumeBuiltIn says that somebody restores the built-in sets.
+	assumeBuiltIn bool
+}
+
+// New returns a World of nothing. For each placement that a change can touch, scored is called where a score changed, and
+// wake where anything else did, with what changed. They must neither block nor call back.
+func New(env *celenv.Env, wake, scored func(fleet.Key, explain.Cause)) *State {
+	return &State{
+		env: env, enqueue: wake, enqueueScored: scored,
+		snapshot:    fleet.Empty(),
+		index:       program.NewIndex(),
+		placements:  map[fleet.Key]*placementState{},
+		slices:      map[fleet.Key]*sliceState{},
+		mentionedBy: map[fleet.Key]map[fleet.Key]struct{}{},
+		slicesOf:    map[fleet.Key]map[fleet.Key]struct{}{},
+		former:      map[fleet.Key]types.UID{},
+		unmanaged:   map[fleet.Key]map[string]struct{}{},
+		boundTo:     map[string]map[string]struct{}{},
+	}
+}
+
+// Ready ends the filling of the caches: every placement is indexed and woken.
+func (w *State) Ready() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ready {
+		return
+	}
+	for key := range w.slicesOf {
+		w.syncDecisions(key)
+	}
+	w.ready = true
+	w.publish()
+	for key := range w.placements {
+		w.enqueue(key, explain.Cause{Kind: kindManager, What: started})
+	}
+	for key := range w.unmanaged {
+		if _, known := w.placements[key]; !known {
+			w.enqueue(key, explain.Cause{Kind: kindManager, What: started})
+		}
+	}
+}
+
+// Refresh wakes every placement, since the manager decides or writes otherwise than before.
+func (w *State) Refresh(what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.ready {
+		return
+	}
+	for key := range w.placements {
+		w.enqueue(key, explain.Cause{Kind: kindManager, What: what})
+	}
+}
+
+// nextEdit returns the edit for one more change.
+func (w *State) nextEdit() *fleet.Edit {
+	w.changes++
+	if w.pending == nil {
+		w.pending = w.snapshot.Edit()
+	}
+	return w.pending
+}
+
+// publish puts what has changed into the snapshot, once the world is ready.
+func (w *State) publish() {
+	if w.ready && w.pending != nil {
+		w.snapshot, w.pending = w.pending.Snapshot(), nil
+	}
+}
+
+// enqueueAll calls wake for those whom a change can touch, with why, once the world is ready.
+func (w *State) enqueueAll(wake func(fleet.Key, explain.Cause), touched func() []fleet.Key, why func() explain.Cause) {
+	if !w.ready {
+		return
+	}
+	keys := touched()
+	if len(keys) == 0 {
+		return
+	}
+	cause := why()
+	for _, key := range keys {
+		wake(key, cause)
+	}
+}
+
+// reindex puts placements into the index again after a change of what they may reach.
+func (w *State) reindex(keys []fleet.Key) {
+	for _, key := range keys {
+		w.index.Put(w.snapshot, key, w.placements[key].program) // a spec that is not compiled yet is indexed once it is
+	}
+}
+
+// Input is all that deciding one placement needs. Everything in it is read-only.
+type Input struct {
+	Snapshot *fleet.Snapshot
+	// Changes is how many changes the world had seen by then. Of two snapshots it says how much they can hold that is not the
+	// same.
+	Changes uint64
+	// Program is nil where the placement does not compile; then Faults says why.
+	Program *program.Program
+	Faults  field.ErrorList
+	Stored  plan.Stored
+}
+
+// Gather returns the case of a placement as of now. Ok is false where there is nothing to decide: the placement does
+// not exist, is being deleted, or is left to others by its annotation. The caller must Settle each case before the
+// placement is gathered again.
+func (w *State) Gather(key fleet.Key, now time.Time) (c Input, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.ready {
+		return Input{}, false
+	}
+	p, known := w.compile(key)
+	if !known || !p.managed() {
+		return Input{}, false
+	}
+	if !p.initialized {
+		w.initialize(key, p)
+	}
+	p.inProgress = true
+	return w.inputFor(key, p, now), true
+}
+
+// inputFor lays out the case of a placement.
+func (w *State) inputFor(key fleet.Key, p *placementState, now time.Time) Input {
+	w.publish()
+	return Input{
+		Snapshot: w.snapshot.At(now), Changes: w.changes, Program: p.program, Faults: p.faults,
+		Stored: plan.Stored{Placement: p.current(), Slices: w.currentSlices(key), FormerUID: w.former[key]},
+	}
+}
+
+// currentSlices returns the slices of a placement as they are stored, as far as this process knows.
+func (w *State) currentSlices(key fleet.Key) []*clusterv1beta1.PlacementDecision {
+	var out []*clusterv1beta1.PlacementDecision
+	for name := range w.slicesOf[key] {
+		if object := w.slices[name].current(); object != nil {
+			out = append(out, object)
+		}
+	}
+	return out
+}
+
+// Finish ends a case. Where a stranger changed the placement's status or one of its slices in the meantime, the
+// placement is woken again, unless the case failed: then its caller tries again in its own time.
+func (w *State) Finish(key fleet.Key, failed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p, known := w.placements[key]
+	if !known || !p.initialized {
+		w.forgetWrites(key) // the placement went, or was taken from us, while its plan was applied
+	}
+	w.publishDecisions(key)
+	if !known {
+		return
+	}
+	p.inProgress = false
+	if !p.initialized || failed {
+		return
+	}
+	if cause, strange := w.externalChange(key, p); strange {
+		w.enqueue(key, cause)
+	}
+}
+
+// externalChange says whether anything of a placement is stored otherwise than this process left it, and what.
+func (w *State) externalChange(key fleet.Key, p *placementState) (what explain.Cause, ok bool) {
+	what, ok = causeFor(kindPlacement, key, changedExternally), p.changedExternally()
+	for name := range w.slicesOf[key] {
+		if w.slices[name].changedExternally() && (what.Kind == kindPlacement || name.Name < what.Name) {
+			what, ok = causeFor(kindSlice, name, changedExternally), true
+		}
+	}
+	return what, ok
+}
+
+// Audit gives up waiting for the informer to show writes that were already awaited at the last audit: an object that
+// was made and removed while a watch was broken never shows. What the informer has then counts. What heartbeats have
+// replaced is let go, if nobody asked for a snapshot since.
+func (w *State) Audit() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.publish()
+	for name, s := range w.slices {
+		switch {
+		case !s.pending:
+			s.overdue = false
+		case !s.overdue:
+			s.overdue = true
+		default:
+			s.pending, s.overdue = false, false
+			w.enqueue(s.owner, causeFor(kindSlice, name, writeLost))
+		}
+	}
+}
+
+func placementKey(object *clusterv1beta1.Placement) fleet.Key {
+	return fleet.Key{Namespace: object.Namespace, Name: object.Name}
+}

@@ -1,0 +1,120 @@
+package transform
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+)
+
+// Transformer slims the objects of one process. Its methods are transforms of caches, and may be called from any goroutine.
+type Transformer struct {
+	interner interner
+	clusters clusters
+}
+
+// New returns a Slimmer that has seen nothing.
+func New() *Transformer { return &Transformer{} }
+
+// Object drops what nobody reads of an object that is no cluster.
+func (*Transformer) Object(object any) (any, error) {
+	stripMetadata(object)
+	return object, nil
+}
+
+// stripMetadata drops managed fields, and what kubectl noted of what was last applied.
+func stripMetadata(object any) {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return // a tombstone, which holds an object that has passed already
+	}
+	accessor.SetManagedFields(nil)
+	if annotations := accessor.GetAnnotations(); len(annotations) > 0 {
+		if delete(annotations, corev1.LastAppliedConfigAnnotation); len(annotations) == 0 {
+			accessor.SetAnnotations(nil)
+		}
+	}
+}
+
+// Placement slims a Placement: fleets ask for the same labels and report the same conditions over and over.
+func (s *Transformer) Placement(object any) (any, error) {
+	stripMetadata(object)
+	p, ok := object.(*clusterv1beta1.Placement)
+	if !ok {
+		return object, nil
+	}
+	s.interner.lock()
+	defer s.interner.unlock()
+	s.meta(&p.ObjectMeta)
+	for i := range p.Spec.Predicates {
+		s.selector(&p.Spec.Predicates[i].RequiredClusterSelector)
+	}
+	s.conditions(p.Status.Conditions)
+	for i := range p.Status.DecisionGroups {
+		group := &p.Status.DecisionGroups[i]
+		s.interner.intern(&group.DecisionGroupName)
+		s.interner.internAll(group.Decisions)
+		group.Decisions = clip(group.Decisions)
+	}
+	p.Status.DecisionGroups = clip(p.Status.DecisionGroups)
+	return p, nil
+}
+
+// Slice slims a PlacementDecision: most of it is the names of clusters.
+func (s *Transformer) Slice(object any) (any, error) {
+	stripMetadata(object)
+	d, ok := object.(*clusterv1beta1.PlacementDecision)
+	if !ok {
+		return object, nil
+	}
+	s.interner.lock()
+	defer s.interner.unlock()
+	s.meta(&d.ObjectMeta)
+	for i := range d.Status.Decisions {
+		s.interner.intern(&d.Status.Decisions[i].ClusterName)
+		s.interner.intern(&d.Status.Decisions[i].Reason)
+	}
+	d.Status.Decisions = clip(d.Status.Decisions)
+	return d, nil
+}
+
+func (s *Transformer) meta(m *metav1.ObjectMeta) {
+	s.interner.intern(&m.Namespace)
+	m.Labels, m.Annotations = s.interner.internMap(m.Labels), s.interner.internMap(m.Annotations)
+	for i := range m.OwnerReferences {
+		owner := &m.OwnerReferences[i]
+		s.interner.intern(&owner.APIVersion)
+		s.interner.intern(&owner.Kind)
+		s.interner.intern(&owner.Name)
+	}
+	m.OwnerReferences = clip(m.OwnerReferences)
+	m.Finalizers = clip(m.Finalizers)
+}
+
+func (s *Transformer) selector(asked *clusterv1beta1.ClusterSelector) {
+	asked.LabelSelector.MatchLabels = s.interner.internMap(asked.LabelSelector.MatchLabels)
+	for _, list := range [][]metav1.LabelSelectorRequirement{asked.LabelSelector.MatchExpressions, asked.ClaimSelector.MatchExpressions} {
+		for i := range list {
+			s.interner.intern(&list[i].Key)
+			s.interner.internAll(list[i].Values)
+			list[i].Values = clip(list[i].Values)
+		}
+	}
+}
+
+func (s *Transformer) conditions(list []metav1.Condition) {
+	for i := range list {
+		s.interner.intern(&list[i].Type)
+		s.interner.intern(&list[i].Reason)
+		s.interner.intern(&list[i].Message)
+	}
+}
+
+// clip returns a slice that has no room beyond its end: decoding grows what it fills by doubling it.
+func clip[T any](in []T) []T {
+	if cap(in) == len(in) {
+		return in
+	}
+	return append(make([]T, 0, len(in)), in...)
+}

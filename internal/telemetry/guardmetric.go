@@ -1,0 +1,42 @@
+package telemetry
+
+import (
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/berth-project/berth/internal/guard"
+)
+
+// guardCollector shows which roles lack the guard that they rely on. It is a prometheus.Collector.
+type guardCollector struct {
+	found     func() []guard.Unguarded
+	unguarded *prometheus.Desc
+}
+
+// NewGuard makes the metric of roles without their guard, and registers it. It must be called once per registry. Found is
+// called whenever the metric is read.
+func NewGuard(registry prometheus.Registerer, found func() []guard.Unguarded) {
+	registry.MustRegister(newGuardCollector(&metricSet{}, found))
+}
+
+func newGuardCollector(c *metricSet, found func() []guard.Unguarded) *guardCollector {
+	return &guardCollector{found: found, unguarded: c.collected("berth_role_unguarded",
+		"1 for ClusterRoles that are on the hub while the admission guard that they rely on is not, else 0.",
+		Label{Name: "role", Values: guard.Roles()})}
+}
+
+// Describe implements prometheus.Collector.
+func (g *guardCollector) Describe(to chan<- *prometheus.Desc) { to <- g.unguarded }
+
+// Collect implements prometheus.Collector.
+func (g *guardCollector) Collect(to chan<- prometheus.Metric) {
+	found := g.found()
+	for _, role := range guard.Roles() {
+		value := 0.0
+		if slices.ContainsFunc(found, func(u guard.Unguarded) bool { return u.Role == role }) {
+			value = 1
+		}
+		to <- prometheus.MustNewConstMetric(g.unguarded, prometheus.GaugeValue, value, role)
+	}
+}

@@ -1,0 +1,142 @@
+package permission_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"github.com/berth-project/berth/internal/webhook/permission"
+)
+
+// fakeChecker answers what it is asked about a name once it is told to, and until then keeps count of who waits.
+type fakeChecker struct {
+	open    chan struct{}
+	refuses []string
+	fails   []string
+
+	mu            sync.Mutex
+	waiting, most int
+	asked         map[string]int
+}
+
+func newFakeChecker() *fakeChecker {
+	return &fakeChecker{open: make(chan struct{}), asked: map[string]int{}}
+}
+
+// Allowed implements right.Checker.
+func (d *fakeChecker) Allowed(_ context.Context, _ authenticationv1.UserInfo, about authorizationv1.ResourceAttributes) (bool, error) {
+	d.mu.Lock()
+	d.asked[about.Name]++
+	d.waiting++
+	d.most = max(d.most, d.waiting)
+	d.mu.Unlock()
+	<-d.open
+	d.mu.Lock()
+	d.waiting--
+	d.mu.Unlock()
+	if slices.Contains(d.fails, about.Name) {
+		return false, errBoom
+	}
+	return !slices.Contains(d.refuses, about.Name), nil
+}
+
+// permissionsNamed returns needs that are each met by the broad right, which nobody has, or by one that is called by its number.
+func permissionsNamed(count int) [][]permission.Permission {
+	var out [][]permission.Permission
+	for i := range count {
+		out = append(out, []permission.Permission{{Name: "broad"}, {Name: strconv.Itoa(i)}})
+	}
+	return out
+}
+
+func TestFirstMissing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		refuses, fails []string
+		want           int
+		wantErr        error
+	}{
+		"nothing":                               {want: -1},
+		"the first":                             {refuses: []string{"0"}, want: 0},
+		"the last":                              {refuses: []string{"999"}, want: 999},
+		"the first of many":                     {refuses: []string{"700", "503", "502", "501"}, want: 501},
+		"one before another that fails":         {refuses: []string{"501"}, fails: []string{"502"}, want: 501},
+		"one after another that fails":          {refuses: []string{"502"}, fails: []string{"501"}, wantErr: errBoom},
+		"the right that would do for all fails": {fails: []string{"broad"}, wantErr: errBoom},
+	} {
+		t.Run(name, func(t *testing.T) {
+			to := newFakeChecker()
+			to.refuses, to.fails = append([]string{"broad"}, tc.refuses...), tc.fails
+			close(to.open)
+			got, err := permission.FirstMissing(t.Context(), permission.NewRequestAuthorizer(authenticationv1.UserInfo{}, to), permissionsNamed(1000))
+			if !errors.Is(err, tc.wantErr) || err == nil && got != tc.want {
+				t.Errorf("FirstLacking = %d, %v, want %d, %v", got, err, tc.want, tc.wantErr)
+			}
+			for name, times := range to.asked {
+				if times > 1 {
+					t.Errorf("asked %d times about %q, want once", times, name)
+				}
+			}
+			if tc.want == 0 && tc.wantErr == nil && len(to.asked) != 2 {
+				t.Errorf("asked about %d rights, want two: a stranger is told at once", len(to.asked))
+			}
+		})
+	}
+}
+
+// TestParallelLookUpsAreBounded holds that questions do not wait for each other, except that the first need is looked into before all
+// others, and that no more than a few are asked at the same time.
+func TestParallelLookUpsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := newFakeChecker()
+		to.refuses = []string{"broad"}
+		done := make(chan int)
+		go func() {
+			at, err := permission.FirstMissing(t.Context(), permission.NewRequestAuthorizer(authenticationv1.UserInfo{}, to), permissionsNamed(100))
+			if err != nil {
+				t.Error(err)
+			}
+			done <- at
+		}()
+		for _, want := range []int{1, 1, 16, 16} {
+			synctest.Wait()
+			if to.waiting != want {
+				t.Errorf("%d are asked at once, want %d", to.waiting, want)
+			}
+			for range want {
+				to.open <- struct{}{}
+			}
+		}
+		close(to.open)
+		if at := <-done; at != -1 || to.most != 16 || len(to.asked) != 101 {
+			t.Errorf("FirstLacking = %d, at most %d at once, about %d rights, want -1, 16 and 101", at, to.most, len(to.asked))
+		}
+	})
+}
+
+// TestConcurrentCallersShareOneReview holds that who needs a right about which somebody else asks already waits for that answer.
+func TestConcurrentCallersShareOneReview(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := newFakeChecker()
+		holder := permission.NewRequestAuthorizer(authenticationv1.UserInfo{}, to)
+		for range 3 {
+			go func() {
+				if held, err := holder.HasAny(t.Context(), permission.Permission{Name: "a"}); !held || err != nil {
+					t.Errorf("Has = %v, %v, want the right", held, err)
+				}
+			}()
+		}
+		synctest.Wait()
+		close(to.open)
+		synctest.Wait()
+		if to.asked["a"] != 1 {
+			t.Errorf("asked %d times, want once", to.asked["a"])
+		}
+	})
+}
