@@ -111,14 +111,14 @@ func objectsOf(in *file.Bundle) []objectReference {
 
 // changeApplier makes a change in a course and notes which placements it can touch.
 type changeApplier struct {
-	*simulation
+	*placementSimulation
 
 	touched map[fleet.Key]bool
 }
 
 // applyChange makes a change and returns the placements that it can touch, in order.
-func (c *simulation) applyChange(change *proposal) ([]fleet.Key, error) {
-	m := &changeApplier{simulation: c, touched: map[fleet.Key]bool{}}
+func (c *placementSimulation) applyChange(change *proposal) ([]fleet.Key, error) {
+	m := &changeApplier{placementSimulation: c, touched: map[fleet.Key]bool{}}
 	for _, deleted := range change.deleted {
 		if err := m.delete(deleted); err != nil {
 			return nil, err

@@ -29,8 +29,8 @@ type storedPlacement struct {
 	faults  field.ErrorList
 }
 
-// simulation is a fleet and its placements on their way to where nothing moves.
-type simulation struct {
+// placementSimulation is a fleet and its placements on their way to where nothing moves.
+type placementSimulation struct {
 	snapshot   *fleet.Snapshot
 	placements map[fleet.Key]*storedPlacement
 	// order is that of the seats: placements are decided one after the other and see each other.
@@ -40,8 +40,8 @@ type simulation struct {
 	progress *progress
 }
 
-func newSimulation(bundle *file.Bundle, now time.Time, progress *progress) *simulation {
-	out := &simulation{snapshot: bundle.Snapshot(now), placements: map[fleet.Key]*storedPlacement{}, index: program.NewIndex(), progress: progress}
+func newSimulation(bundle *file.Bundle, now time.Time, progress *progress) *placementSimulation {
+	out := &placementSimulation{snapshot: bundle.Snapshot(now), placements: map[fleet.Key]*storedPlacement{}, index: program.NewIndex(), progress: progress}
 	for _, placement := range bundle.Placements {
 		key := file.KeyOf(placement)
 		out.placements[key] = &storedPlacement{placement, bundle.Decisions[key], bundle.Programs[key], bundle.Faults[key]}
@@ -51,19 +51,19 @@ func newSimulation(bundle *file.Bundle, now time.Time, progress *progress) *simu
 	return out
 }
 
-func (c *simulation) reorder() {
+func (c *placementSimulation) reorder() {
 	c.order = slices.SortedFunc(maps.Keys(c.placements), fleet.Key.Compare)
 }
 
 // clone returns a course that starts where this one is. It takes the index with it: this one makes no more changes.
-func (c *simulation) clone() *simulation {
+func (c *placementSimulation) clone() *placementSimulation {
 	out := *c
 	out.placements = maps.Clone(c.placements)
 	return &out
 }
 
 // evaluate decides a placement as things are; nil where the manager leaves it alone.
-func (c *simulation) evaluate(key fleet.Key) *engine.Result {
+func (c *placementSimulation) evaluate(key fleet.Key) *engine.Result {
 	at := c.placements[key]
 	if at == nil || skipReason(at.placement) != "" {
 		return nil
@@ -73,7 +73,7 @@ func (c *simulation) evaluate(key fleet.Key) *engine.Result {
 
 // stabilize decides some placements, in order, and those that moved again, until none does. Others are not woken by that, as
 // the manager does not wake them.
-func (c *simulation) stabilize(keys []fleet.Key) {
+func (c *placementSimulation) stabilize(keys []fleet.Key) {
 	for range maxRounds {
 		var moved []fleet.Key
 		for i, key := range keys {
@@ -91,7 +91,7 @@ func (c *simulation) stabilize(keys []fleet.Key) {
 }
 
 // decide decides a placement, stores that, and says whether any decision has moved.
-func (c *simulation) decide(key fleet.Key) (moved bool) {
+func (c *placementSimulation) decide(key fleet.Key) (moved bool) {
 	result := c.evaluate(key)
 	if result == nil {
 		return false

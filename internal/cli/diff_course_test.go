@@ -129,7 +129,7 @@ func TestAppliedClusterKeepsWhatItsManifestLeavesOut(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &changeApplier{simulation: newSimulation(bundle, enginetest.Epoch, nil)}
+			m := &changeApplier{placementSimulation: newSimulation(bundle, enginetest.Epoch, nil)}
 			got := m.mergeCluster(tc.manifest)
 			if text := fmt.Sprintf("%v %s %s", got.Labels, got.Status.ClusterClaims[0].Value, got.Spec.Taints[0].Key); text != tc.want {
 				t.Errorf("got %s, want %s", text, tc.want)

@@ -61,7 +61,7 @@ type clusterDiff struct {
 }
 
 // compareSimulations returns what differs between two courses that have settled.
-func compareSimulations(before, after *simulation) *diffReport {
+func compareSimulations(before, after *placementSimulation) *diffReport {
 	out := &diffReport{Kind: diffKind, Placements: []placementDiff{}}
 	all := maps.Clone(before.placements)
 	maps.Copy(all, after.placements)
@@ -81,7 +81,7 @@ func compareSimulations(before, after *simulation) *diffReport {
 	return out
 }
 
-func comparePlacement(before, after *simulation, key fleet.Key) placementDiff {
+func comparePlacement(before, after *placementSimulation, key fleet.Key) placementDiff {
 	out := placementDiff{Namespace: key.Namespace, Name: key.Name, Before: before.status(key), After: after.status(key)}
 	was, is := before.groupByCluster(key), after.groupByCluster(key)
 	for _, name := range slices.Sorted(maps.Keys(was)) {
@@ -103,7 +103,7 @@ func comparePlacement(before, after *simulation, key fleet.Key) placementDiff {
 }
 
 // status returns how a placement stands; nil where there is none.
-func (c *simulation) status(key fleet.Key) *placementSummary {
+func (c *placementSimulation) status(key fleet.Key) *placementSummary {
 	at := c.placements[key]
 	if at == nil {
 		return nil
@@ -116,7 +116,7 @@ func (c *simulation) status(key fleet.Key) *placementSummary {
 }
 
 // groupByCluster returns the group of each selected cluster.
-func (c *simulation) groupByCluster(key fleet.Key) map[string]string {
+func (c *placementSimulation) groupByCluster(key fleet.Key) map[string]string {
 	out := map[string]string{}
 	if c.placements[key] == nil {
 		return out
@@ -135,7 +135,7 @@ func (c *simulation) groupByCluster(key fleet.Key) map[string]string {
 
 // addReasons adds to clusters that are not selected in this course why they are not. Where nothing moves, a run finds again
 // what the last one found.
-func (c *simulation) addReasons(key fleet.Key, clusters []clusterDiff) {
+func (c *placementSimulation) addReasons(key fleet.Key, clusters []clusterDiff) {
 	if len(clusters) == 0 {
 		return
 	}
@@ -145,7 +145,7 @@ func (c *simulation) addReasons(key fleet.Key, clusters []clusterDiff) {
 	}
 }
 
-func (c *simulation) reason(key fleet.Key, result *engine.Result, cluster string) (code, why string) {
+func (c *placementSimulation) reason(key fleet.Key, result *engine.Result, cluster string) (code, why string) {
 	id, known := c.snapshot.ID(cluster)
 	switch {
 	case c.placements[key] == nil:
