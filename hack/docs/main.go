@@ -1,4 +1,4 @@
-// Command docs writes the reference pages under docs/reference from what they describe, so that they cannot disagree.
+// Command docs writes the generated pages of docs/ from what they describe, so that they cannot disagree.
 //
 // It owns the form of those pages and none of their facts. It reads only what is compiled into it: running it twice gives
 // the same bytes.
@@ -20,7 +20,7 @@ import (
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
-// page is one file under docs/reference and the function that writes it. A new reference is a new line in pages.
+// page is one file under docs and the function that writes it. A new reference is a new line in pages.
 type page struct {
 	file  string
 	write func(io.Writer) error
@@ -28,15 +28,16 @@ type page struct {
 
 func main() {
 	pages := []page{
-		{"api.md", func(w io.Writer) error { return writeAPI(w, config.CRDs()) }},
-		{"cli.md", func(w io.Writer) error {
+		{"reference/api.md", func(w io.Writer) error { return writeAPI(w, config.CRDs()) }},
+		{"reference/cli.md", func(w io.Writer) error {
 			return writeCLI(w, cli.NewRoot(genericiooptions.IOStreams{}, clock.RealClock{}), app.NewCommand())
 		}},
-		{"scenario.schema.json", func(w io.Writer) error { _, err := w.Write(scenario.Schema()); return err }},
-		{"metrics.md", func(w io.Writer) error { return writeMetrics(w, telemetry.Definitions()) }},
+		{"reference/scenario.schema.json", func(w io.Writer) error { _, err := w.Write(scenario.Schema()); return err }},
+		{"reference/metrics.md", func(w io.Writer) error { return writeMetrics(w, telemetry.Definitions()) }},
+		{"contributing/packages.md", func(w io.Writer) error { return writePackages(w, ".") }},
 	}
 	for _, p := range pages {
-		if err := save(filepath.Join("docs", "reference", p.file), p.write); err != nil {
+		if err := save(filepath.Join("docs", p.file), p.write); err != nil {
 			fmt.Fprintf(os.Stderr, "docs: %v\n", err)
 			os.Exit(1)
 		}
