@@ -316,7 +316,7 @@ func TestAFailedWriteIsInTheNextPlanAgain(t *testing.T) {
 	for _, write := range plan.Diff(enginetest.Decide(t, w), w.Stored(key), w.Now).Writes {
 		got = append(got, write.Verb.String())
 	}
-	if diff := cmp.Diff([]string{"create", "mark", "mark", "report"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"create", "update-metadata", "update-metadata", "update-status"}, got); diff != "" {
 		t.Errorf("16: writes after a failure (-want +got):\n%s", diff)
 	}
 }

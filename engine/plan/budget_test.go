@@ -81,7 +81,7 @@ func TestABudgetIsSpentBeforeAClusterLeaves(t *testing.T) {
 	w := withBudget(t, "a", "b", "c", "d")
 	key := enginetest.OnlyPlacement(t, w)
 	disqualify(w, "a", "b", "c")
-	if writes, _ := apply(t, w, 1); !cmp.Equal(writes, []string{"pledge"}) {
+	if writes, _ := apply(t, w, 1); !cmp.Equal(writes, []string{"update-budget"}) {
 		t.Errorf("the first write is %v, want the pledge", writes)
 	}
 	for _, step := range []struct {
@@ -175,7 +175,7 @@ func TestAClusterThatStaysIsReleasedNoMore(t *testing.T) {
 		w.Add(object)
 	}
 	writes, _ := apply(t, w, -1)
-	if diff := cmp.Diff([]string{"pledge"}, writes); diff != "" {
+	if diff := cmp.Diff([]string{"update-budget"}, writes); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
 	if got := budgetText(w, enginetest.OnlyPlacement(t, w)); got != "1 at 0" {

@@ -35,17 +35,17 @@ const (
 func (v Verb) String() string {
 	switch v {
 	case UpdateBudget:
-		return "pledge"
+		return "update-budget"
 	case Create:
 		return "create"
 	case UpdateDecisions:
-		return "fill"
+		return "update-decisions"
 	case UpdateMetadata:
-		return "mark"
+		return "update-metadata"
 	case Delete:
 		return "delete"
 	default:
-		return "report"
+		return "update-status"
 	}
 }
 

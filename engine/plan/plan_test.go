@@ -66,32 +66,32 @@ func TestOrderOfWrites(t *testing.T) {
 	}{
 		"nothing stored: create": {hub(p(), []string{"a"}), []string{"create p-decision-1: a"}},
 		"a newcomer and a leaver of one slice are one write": {
-			hub(p(), []string{"a", "c"}, slice(1, "a", "b").Obj()), []string{"fill p-decision-1: a c"},
+			hub(p(), []string{"a", "c"}, slice(1, "a", "b").Obj()), []string{"update-decisions p-decision-1: a c"},
 		},
 		"a cluster that moves is added before it is removed": {
 			hub(p().PerGroup("2"), []string{"a", "b", "c"}, slice(1, "a", "b", "c").Obj()),
-			[]string{"create p-decision-2: c", "fill p-decision-1: a b"},
+			[]string{"create p-decision-2: c", "update-decisions p-decision-1: a b"},
 		},
 		"a slice that nobody is in any more goes before another grows": {
 			hub(p().Labels("keep", "me"), nil, slice(1, "x").Obj(), slice(2, "y").Group("", 1).Obj()).
 				Add(enginetest.Cluster("n").In("all").Label("keep", "me").Obj()),
-			[]string{"delete p-decision-2", "fill p-decision-1: n"},
+			[]string{"delete p-decision-2", "update-decisions p-decision-1: n"},
 		},
 		"an object under a stranger's name goes last, once its clusters are elsewhere": {
 			hub(p(), []string{"a", "b"}, slice(1, "a").Obj(), slice(2, "b").Named("mine").Obj()),
-			[]string{"fill p-decision-1: a b", "delete mine"},
+			[]string{"update-decisions p-decision-1: a b", "delete mine"},
 		},
 		"an object under a stranger's name first loses whom nobody wants": {
 			hub(p(), []string{"a", "b"}, slice(1, "a").Obj(), slice(2, "b", "gone").Named("mine").Obj()),
-			[]string{"fill mine: b", "fill p-decision-1: a b", "delete mine"},
+			[]string{"update-decisions mine: b", "update-decisions p-decision-1: a b", "delete mine"},
 		},
 		"a cluster that nobody wants is taken out of all but one slice first": {
 			hub(p().PerGroup("1"), []string{"a", "b"}, slice(1, "a", "x", "y").Obj(), slice(2, "b", "x", "y").Group("", 1).Obj()),
-			[]string{"fill p-decision-1: a", "fill p-decision-2: b"},
+			[]string{"update-decisions p-decision-1: a", "update-decisions p-decision-2: b"},
 		},
 		"so that newcomers in its place do not add to it": {
 			hub(p().PerGroup("2"), []string{"a", "b", "c", "d"}, slice(1, "a", "x", "y").Obj(), slice(2, "b", "x", "y").Group("", 1).Obj()),
-			[]string{"fill p-decision-1: a", "fill p-decision-2: b c", "fill p-decision-1: a d"},
+			[]string{"update-decisions p-decision-1: a", "update-decisions p-decision-2: b c", "update-decisions p-decision-1: a d"},
 		},
 		"a slice whose list of decisions is null gets one": {
 			func() *enginetest.World {
@@ -99,17 +99,17 @@ func TestOrderOfWrites(t *testing.T) {
 				empty.Status.Decisions = nil
 				return hub(p(), nil, empty)
 			}(),
-			[]string{"fill p-decision-1:"},
+			[]string{"update-decisions p-decision-1:"},
 		},
 		"a slice that readers do not list is put right before they do": {
-			hub(p(), []string{"a", "b"}, slice(1, "a").Unlisted().Obj()), []string{"fill p-decision-1: a b"},
+			hub(p(), []string{"a", "b"}, slice(1, "a").Unlisted().Obj()), []string{"update-decisions p-decision-1: a b"},
 		},
 		"a cluster stays where readers see it until its new slice is listed": {
 			hub(p().PerGroup("2"), []string{"a", "b", "c"}, slice(1, "a", "b", "c").Obj(), slice(2, "c").Group("", 1).Unlisted().Obj()),
-			[]string{"fill p-decision-1: a b"},
+			[]string{"update-decisions p-decision-1: a b"},
 		},
 		"150 clusters in no order are written in order": {
-			hub(p(), clusters(0, 3), slice(1, "n002", "n000", "n001").Obj()), []string{"fill p-decision-1: n000 n001 n002"},
+			hub(p(), clusters(0, 3), slice(1, "n002", "n000", "n001").Obj()), []string{"update-decisions p-decision-1: n000 n001 n002"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,21 +131,21 @@ func TestASliceIsListedOnlyWithItsDecisions(t *testing.T) {
 			hub(p(), clusters(0, 250)),
 			[]string{
 				"create p-decision-1", "create p-decision-2", "create p-decision-3",
-				"mark p-decision-1", "mark p-decision-2", "mark p-decision-3", "report p",
+				"update-metadata p-decision-1", "update-metadata p-decision-2", "update-metadata p-decision-3", "update-status p",
 			},
 		},
-		"a placement that selects no cluster": {hub(p(), nil), []string{"create p-decision-1", "mark p-decision-1", "report p"}},
+		"a placement that selects no cluster": {hub(p(), nil), []string{"create p-decision-1", "update-metadata p-decision-1", "update-status p"}},
 		"a creation that was interrupted before the status": {
 			func() *enginetest.World {
 				torn := slice(1).Unlisted().Obj()
 				torn.Status.Decisions = nil
 				return hub(p(), clusters(0, 2), torn)
 			}(),
-			[]string{"fill p-decision-1", "mark p-decision-1", "report p"},
+			[]string{"update-decisions p-decision-1", "update-metadata p-decision-1", "update-status p"},
 		},
 		"a creation that was interrupted before the label": {
 			hub(p(), clusters(0, 2), slice(1, "n000", "n001").Unlisted().Obj()),
-			[]string{"mark p-decision-1", "report p"},
+			[]string{"update-metadata p-decision-1", "update-status p"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestSlicesOfAFormerPlacementGoFirst(t *testing.T) {
 			got = append(got, write.Verb.String()+" "+write.Slice.Name)
 		}
 	}
-	want := []string{"delete p-decision-1", "delete p-decision-2", "create p-decision-1", "create p-decision-2", "mark p-decision-1", "mark p-decision-2"}
+	want := []string{"delete p-decision-1", "delete p-decision-2", "create p-decision-1", "create p-decision-2", "update-metadata p-decision-1", "update-metadata p-decision-2"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}

@@ -202,7 +202,7 @@ func (m *memory) decide(key fleet.Key, decisions, placements toolscache.Store) {
 		}
 	}
 	m.state.AfterApply(c.Stored, writes)
-	turn.Stored(writes)
+	turn.Finish(writes, nil)
 }
 
 // measure notes what has come to be held since it was last called.

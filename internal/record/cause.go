@@ -9,10 +9,10 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// maxCauses is how many causes of one turn are named.
+// maxCauses is how many causes of one attempt are kept by name.
 const maxCauses = 4
 
-// wakeCauses is what woke a placement: the first causes, how many there were beside them, and when the very first came.
+// wakeCauses is why a placement was enqueued: the first causes, the number of further ones, and the time of the first.
 type wakeCauses struct {
 	named []explain.Cause
 	more  int
@@ -29,7 +29,7 @@ func (w *wakeCauses) add(cause explain.Cause) {
 	}
 }
 
-// pendingCauses is what woke the placements that have not had their turn yet.
+// pendingCauses holds the causes of the placements that wait for an attempt.
 type pendingCauses struct {
 	mu      sync.Mutex
 	pending map[fleet.Key]*wakeCauses
@@ -59,7 +59,7 @@ func (c *pendingCauses) take(key fleet.Key) wakeCauses {
 	return *w
 }
 
-// putBack puts back what was taken, before what has come since.
+// putBack puts back taken causes, ahead of the causes that were added since.
 func (c *pendingCauses) putBack(key fleet.Key, taken wakeCauses) {
 	if len(taken.named) == 0 {
 		return

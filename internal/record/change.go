@@ -13,40 +13,40 @@ import (
 	"github.com/berth-project/berth/engine/verdict"
 )
 
-// maxMoves is how many clusters of one change are kept, those that went before those that came.
+// maxMoves bounds the clusters that a change names. Removed clusters are named first.
 const maxMoves = 100
 
-// Change is one change of who is selected. It is read-only.
+// Change is one change of the decisions of a placement. It is read-only.
 type Change struct {
 	At         time.Time
 	Generation int64
 	Causes     []explain.Cause
 	MoreCauses int
 	Selected   int
-	// Added, Removed, Restored and Regrouped count every cluster; Moves name some that came, went or were put back.
+	// Added, Removed, Restored and Regrouped are total counts. Moves name at most maxMoves clusters.
 	Added, Removed, Restored, Regrouped int
 	Moves                               []Move
-	// RegroupedClusters name some that had to change their decision group, sorted, and RegroupReason says why.
+	// RegroupedClusters name clusters that moved to another decision group, sorted, and RegroupReason says why.
 	RegroupedClusters []string
 	RegroupReason     string
 }
 
-// Move is a cluster that came, went, or was put back.
+// Move is a cluster that was added, removed or restored.
 type Move struct {
 	Cluster         string
 	Added, Restored bool
-	// Before and After are the verdicts of two runs; nil where there is none.
+	// Before and After are its verdicts in the run before and in this run; nil if unknown.
 	Before, After *Finding
 }
 
-// Finding is a verdict, or that there is no such cluster.
+// Finding is the verdict of a cluster. Gone means that the cluster does not exist.
 type Finding struct {
 	verdict.Verdict
 
 	Gone bool
 }
 
-// change describes what a turn stored.
+// change describes a stored plan.
 func (t *Attempt) change(written plan.Plan, now time.Time) Change {
 	out := Change{
 		At: now.UTC(), Generation: t.last.Placement.Generation, Causes: t.causes.named, MoreCauses: t.causes.more,
@@ -70,7 +70,7 @@ func (t *Attempt) change(written plan.Plan, now time.Time) Change {
 	return out
 }
 
-// finding returns what a run said of a cluster; nil where the run is not known.
+// finding returns the verdict of a cluster in a run; nil if the run is unknown.
 func finding(result *engine.Result, cluster string) *Finding {
 	if result == nil {
 		return nil
@@ -82,22 +82,22 @@ func finding(result *engine.Result, cluster string) *Finding {
 	return &Finding{Verdict: result.Trace.VerdictWithoutRank(id)}
 }
 
-// timeCause says what became due where nothing but time can have changed a decision.
+// timeCause names the deadline that changed a decision without any other cause.
 func timeCause(moves []Move) string {
 	for _, move := range moves {
 		switch {
 		case move.After != nil && move.After.Code == verdict.Expired:
-			return "a toleration ran out"
+			return "a toleration expired"
 		case move.Before != nil && move.Before.Code == verdict.Held:
-			return "spec.disruptionPolicy allowed a held cluster to be dropped"
+			return "spec.disruptionPolicy allowed to remove a held cluster"
 		case move.Added && move.Before != nil && move.Before.Code == verdict.Waiting:
 			return "spec.failbackPolicy let a cluster of an earlier tier replace one of a later tier"
 		}
 	}
-	return "something that was decided for a time ran out"
+	return "a deadline of the decision passed"
 }
 
-// Visible returns the change as somebody may see it. Where a cluster is given, it names that one only.
+// Visible returns the change without the clusters that sees rejects. If a cluster is given, it names only that cluster.
 func (c *Change) Visible(sees func(string) bool, cluster string) explain.Change {
 	out := explain.Change{
 		At: c.At, Generation: c.Generation, Causes: []explain.Cause{}, MoreCauses: c.MoreCauses,
@@ -129,12 +129,12 @@ func (c *Change) Visible(sees func(string) bool, cluster string) explain.Change 
 	return out
 }
 
-// unnamedCount counts the clusters that the change moved and does not name.
+// unnamedCount counts the moved clusters that the change does not name.
 func (c *Change) unnamedCount() int {
 	return c.Added + c.Removed + c.Restored + c.Regrouped - len(c.Moves) - len(c.RegroupedClusters)
 }
 
-// mayMove says whether a change moved a cluster, or may have, since it does not name all.
+// mayMove reports whether the change moved a cluster, or may have moved it because not all are named.
 func (c *Change) mayMove(cluster string) bool {
 	return c.unnamedCount() > 0 || slices.Contains(c.RegroupedClusters, cluster) ||
 		slices.ContainsFunc(c.Moves, func(move Move) bool { return move.Cluster == cluster })
@@ -152,7 +152,7 @@ func (f *Finding) state(sees func(string) bool) *explain.State {
 	}
 }
 
-// size estimates what a change takes.
+// size estimates the memory of a change.
 func (c *Change) size() int {
 	const whole, cause, name, each = 256, 128, 16, 160
 	out := whole + cause*len(c.Causes)
@@ -175,28 +175,28 @@ func (c *Change) size() int {
 	return out
 }
 
-// maxNamed is how many clusters a log line names of those that came, and of those that went.
+// maxNamed bounds the clusters in each list of a log line.
 const maxNamed = 20
 
-// Fields returns what a log line says of the change beside its counts: what woke the placement, who moved, and the verdicts
-// of those that went. The keys are stable.
+// Fields returns the keys and values of a log line: the causes, the moved clusters, and the verdicts of the removed ones. The
+// keys are stable.
 func (c *Change) Fields() []any {
 	var causes []string
 	for _, cause := range c.Causes {
 		causes = append(causes, cause.String())
 	}
-	var came, went, back []string
+	var added, removed, restored []string
 	found := map[string]int{}
 	for _, move := range c.Moves {
 		switch {
 		case move.Added:
-			came = append(came, move.Cluster)
+			added = append(added, move.Cluster)
 			continue
 		case move.Restored:
-			back = append(back, move.Cluster)
+			restored = append(restored, move.Cluster)
 			continue
 		}
-		went = append(went, move.Cluster)
+		removed = append(removed, move.Cluster)
 		found[move.After.state(visibleToAll).Verdict]++
 	}
 	var verdicts []string
@@ -205,8 +205,8 @@ func (c *Change) Fields() []any {
 	}
 	return []any{
 		"generation", c.Generation, "causes", causes, "moreCauses", c.MoreCauses,
-		"addedClusters", came[:min(maxNamed, len(came))], "removedClusters", went[:min(maxNamed, len(went))],
-		"restoredClusters", back[:min(maxNamed, len(back))], "removedFor", verdicts, "regroupedClusters", c.RegroupedClusters[:min(maxNamed, len(c.RegroupedClusters))],
+		"addedClusters", added[:min(maxNamed, len(added))], "removedClusters", removed[:min(maxNamed, len(removed))],
+		"restoredClusters", restored[:min(maxNamed, len(restored))], "removedFor", verdicts, "regroupedClusters", c.RegroupedClusters[:min(maxNamed, len(c.RegroupedClusters))],
 	}
 }
 

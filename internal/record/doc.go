@@ -1,7 +1,6 @@
-// Package record owns what a manager remembers of its own decisions, so that it can say why: the last run of each
-// placement, what woke it, and how its decisions changed of late. Where a run is not remembered it makes one again.
+// Package record holds what a manager remembers of its decisions, to explain them: the last run of each placement, the causes
+// that enqueued it, and its recent changes. If a run is not in memory, the package computes it again.
 //
-// It refuses to know who decides and who asks, and it never writes. One invariant: nobody waits for it. Whoever decides
-// puts in what is done already, and everything here has a bound beyond which the oldest is dropped. What a run holds of the
-// fleet as it was counts: it is bounded by how much has changed since.
+// It writes nothing to the API server. Invariant: it never blocks a decision. All its memory is bounded, and the oldest entry is
+// dropped first. A run also holds the snapshot that it was made from, so the number of later changes bounds runs as well.
 package record

@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	// maxPerPlacement is how many changes of one placement are kept, maxChanges of all, and maxBytes about how much of them.
+	// maxPerPlacement bounds the changes of one placement, maxChanges the changes of all, and maxBytes their estimated size.
 	maxPerPlacement = 50
 	maxChanges      = 20_000
 	maxBytes        = 32 << 20
 )
 
-// history is the last changes, of each placement and in all.
+// history holds the last changes of each placement, within bounds over all placements.
 type history struct {
 	most, mostBytes int
 
 	mu    sync.Mutex
 	bytes int
-	// order has every *kept, the oldest in front.
+	// order holds every *kept, the oldest first.
 	order *list.List
 	past  map[fleet.Key]*placementHistory
 }
 
-// placementHistory is what is kept of one placement, in the same order, and how many changes are kept no more.
+// placementHistory holds the changes of one placement, the oldest first, and how many were dropped.
 type placementHistory struct {
 	changes []*list.Element
 	dropped int
@@ -43,7 +43,7 @@ func newHistory(most, mostBytes int) *history {
 	return &history{most: most, mostBytes: mostBytes, order: list.New(), past: map[fleet.Key]*placementHistory{}}
 }
 
-// add keeps a change. The oldest make room for it, of the same placement or of any.
+// add adds a change. It drops the oldest changes, of this placement or of any, to stay within the bounds.
 func (h *history) add(key fleet.Key, change *Change) {
 	next := &historyEntry{key: key, change: change, bytes: change.size()}
 	h.mu.Lock()
@@ -63,7 +63,7 @@ func (h *history) add(key fleet.Key, change *Change) {
 	h.bytes += next.bytes
 }
 
-// drop drops the oldest change of a placement. Where that was its last, nothing of it is kept, not even how many there were.
+// drop drops the oldest change of a placement. With the last one it drops the count of dropped changes too.
 func (h *history) drop(oldest *list.Element) {
 	gone := entryOf(oldest)
 	h.order.Remove(oldest)
@@ -76,7 +76,7 @@ func (h *history) drop(oldest *list.Element) {
 	}
 }
 
-// changes returns what is kept of a placement since an instant, the latest first, and how many changes are kept no more.
+// changes returns the changes of a placement since an instant, the latest first, and how many were dropped.
 func (h *history) changes(key fleet.Key, since time.Time) (changes []*Change, dropped int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

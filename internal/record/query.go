@@ -19,33 +19,34 @@ import (
 )
 
 var (
-	// ErrUnknown says that there is no such placement.
+	// ErrUnknown means that the placement does not exist.
 	ErrUnknown = errors.New("there is no such placement")
-	// ErrIdle says that this process does not decide, so it has no history.
-	ErrIdle = errors.New("this process does not decide placements, so it remembers no changes")
-	// ErrInvalid says that a placement to try cannot be decided as it is.
+	// ErrIdle means that this process is not the leader, so it has no history.
+	ErrIdle = errors.New("this process is not the leader, so it has no history of changes")
+	// ErrInvalid means that a placement to try is misconfigured.
 	ErrInvalid = errors.New("the placement is misconfigured")
 )
 
 const (
-	// maxAttempts is how often an answer is begun anew because the placement was decided in between.
+	// maxAttempts bounds how often Answer starts again because the placement was decided meanwhile.
 	maxAttempts = 3
-	// maxEvaluations is how often the expressions of a placement to try may be run in all: whoever asks waits some seconds then.
+	// maxEvaluations bounds the evaluations of CEL expressions in one Try. At the bound the request takes some seconds.
 	maxEvaluations = 1_000_000
 )
 
-// Explanation is the run to tell of, and how what is stored differs from it.
+// Explanation is a run to explain, and how the stored decisions differ from it.
 type Explanation struct {
 	Run
 
+	// Replayed means that the run was computed for this answer.
 	Replayed bool
-	// Stale is empty where what is stored is what the run selected.
+	// Stale says how the stored decisions differ from the run; empty if they do not.
 	Stale string
-	// Case is the placement and the fleet now.
+	// Case is the current placement and fleet.
 	Case explain.Case
 }
 
-// Explain returns the last run of a placement. Where it is not remembered, a run is made of what is known now.
+// Explain returns the last run of a placement. If it is not in memory, Answer computes a run of the current state.
 func (r *Record) Explain(ctx context.Context, key fleet.Key) (*Explanation, error) {
 	world, err := r.stateFor(ctx)
 	if err != nil {
@@ -69,7 +70,7 @@ func (r *Record) Explain(ctx context.Context, key fleet.Key) (*Explanation, erro
 	return out, nil
 }
 
-// stateFor returns the world of the process that decides, or one that is read from the API server for this answer.
+// stateFor returns the world of this process if it is the leader, and otherwise reads one from the API server.
 func (r *Record) stateFor(ctx context.Context) (*live.State, error) {
 	if leads := r.leader.Load(); leads != nil {
 		return leads.world, nil
@@ -98,10 +99,10 @@ func (r *Record) newCase(now live.Input) explain.Case {
 	}
 }
 
-// staleReason says how what is stored differs from a run; empty where it does not. It names no cluster.
+// staleReason says how the stored decisions differ from a run; empty if they do not. It names no cluster, so it needs no permission.
 func staleReason(run Run, stored plan.Stored) string {
 	if !live.Managed(stored.Placement) {
-		return "the placement is being deleted or left to others, so nothing is stored of what is said here"
+		return "the placement is being deleted or disabled, so Berth does not store this result"
 	}
 	if was, is := run.Placement.Generation, stored.Placement.Generation; was != is {
 		return fmt.Sprintf("the placement has changed: generation %d was decided, generation %d is stored", was, is)
@@ -122,11 +123,11 @@ func staleReason(run Run, stored plan.Stored) string {
 	if missing+len(held) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the decisions are not stored yet: %d selected clusters are not in them, and %d are that are not selected", missing, len(held))
+	return fmt.Sprintf("the stored decisions lag behind: they lack %d selected clusters and hold %d clusters that are not selected", missing, len(held))
 }
 
-// Try decides a placement that is not stored, or not so, and stores nothing. Where the object has the uid of the stored
-// one of its name, it is that one after a change; otherwise it is new, and what is decided for its name is not its own.
+// Try decides a placement that is not stored, or a changed spec of a stored one, and stores nothing. A placement with the uid of
+// the stored one has its decisions and budget. Any other is new: the stored decisions of its name are not its own.
 func (r *Record) Try(ctx context.Context, placement *clusterv1beta1.Placement) (*Explanation, error) {
 	world, err := r.stateFor(ctx)
 	if err != nil {
@@ -138,7 +139,7 @@ func (r *Record) Try(ctx context.Context, placement *clusterv1beta1.Placement) (
 		return nil, errNotReady
 	}
 	if count := countExpressions(placement) * int(snapshot.IDLimit()); count > maxEvaluations {
-		return nil, fmt.Errorf("%w: its expressions would be run %d times over the fleet, %d are the most: leave some out", ErrInvalid, count, maxEvaluations)
+		return nil, fmt.Errorf("%w: its expressions would be evaluated %d times over the fleet, the limit is %d: use fewer expressions", ErrInvalid, count, maxEvaluations)
 	}
 	compiled, faults := program.Compile(placement, r.options.Env)
 	if len(faults) > 0 {
@@ -158,7 +159,7 @@ func (r *Record) Try(ctx context.Context, placement *clusterv1beta1.Placement) (
 	return &Explanation{Run: run, Case: explain.Case{Snapshot: snapshot, Placement: placement, Past: past, Env: r.options.Env}}, nil
 }
 
-// countExpressions counts those that a run asks of every cluster.
+// countExpressions counts the CEL expressions that a run evaluates for each cluster.
 func countExpressions(placement *clusterv1beta1.Placement) int {
 	count := 0
 	for _, predicate := range placement.Spec.Predicates {
@@ -194,8 +195,8 @@ func (a *Explanation) Fix(cluster string, sees func(set string) bool) (fix expla
 	return asked.Fix(id), true
 }
 
-// History returns the changes of a placement since an instant, as somebody may see them; where a cluster is given, those
-// that moved it.
+// History returns the changes of a placement since an instant. It hides clusters that sees rejects. If a cluster is given, it
+// returns only changes that moved the cluster.
 func (r *Record) History(key fleet.Key, since time.Time, cluster string, sees func(cluster string) bool) (explain.History, error) {
 	leads := r.leader.Load()
 	if leads == nil {

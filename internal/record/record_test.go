@@ -75,7 +75,7 @@ func (b *fixture) decide(stored bool) {
 	turn.Decided(c, result)
 	writes := plan.Diff(result, c.Stored, b.clock.Now())
 	if !stored {
-		turn.Failed()
+		turn.Finish(writes, errors.New("boom"))
 		return
 	}
 	for i, write := range writes.Writes {
@@ -91,7 +91,7 @@ func (b *fixture) decide(stored bool) {
 			b.world.SetPlacement(p)
 		}
 	}
-	turn.Stored(writes)
+	turn.Finish(writes, nil)
 }
 
 func (b *fixture) changes(cluster string, since time.Time, hidden ...string) []string {
@@ -173,9 +173,9 @@ func TestRegroupingIsOneEntry(t *testing.T) {
 	c, _ := b.world.Peek(key, b.clock.Now())
 	turn := b.Begin(key)
 	turn.Decided(c, decide(key, c))
-	change, moved := turn.Stored(plan.Plan{Removed: []string{"x"}, Regrouped: []string{"b", "c"}})
-	if fields := fmt.Sprint(change.Fields()); !moved || !strings.Contains(fields, "regroupedClusters [b c]") {
-		t.Errorf("moved %t, fields %s", moved, fields)
+	change := turn.Finish(plan.Plan{Removed: []string{"x"}, Regrouped: []string{"b", "c"}}, nil).Change
+	if fields := fmt.Sprint(change.Fields()); !strings.Contains(fields, "regroupedClusters [b c]") {
+		t.Errorf("fields %s", fields)
 	}
 	for sentence, test := range map[string]struct {
 		cluster string
@@ -210,9 +210,9 @@ func TestRestoredSlices(t *testing.T) {
 	c, _ := b.world.Peek(key, b.clock.Now())
 	turn := b.Begin(key)
 	turn.Decided(c, decide(key, c))
-	change, _ := turn.Stored(plan.Plan{
+	change := turn.Finish(plan.Plan{
 		Added: []string{"a", "b"}, Restored: []string{"b"}, Regrouped: []string{"c"}, RegroupReason: plan.RegroupStrategy,
-	})
+	}, nil).Change
 	if fields := fmt.Sprint(change.Fields()); !strings.Contains(fields, "addedClusters [a]") || !strings.Contains(fields, "restoredClusters [b]") {
 		t.Errorf("fields %s", fields)
 	}
@@ -425,7 +425,7 @@ func TestConcurrentUse(t *testing.T) {
 				b.AddCause(of, explain.Cause{Kind: "Placement"})
 				turn := b.Begin(of)
 				turn.Decided(c, result)
-				turn.Stored(plan.Plan{Added: []string{"a"}})
+				turn.Finish(plan.Plan{Added: []string{"a"}}, nil)
 				b.Forget(of)
 			}
 		})

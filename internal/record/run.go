@@ -10,38 +10,37 @@ import (
 )
 
 const (
-	// maxCells bounds the runs that are remembered, by what their traces hold of their own: one for each cluster of the
-	// fleet, and for each candidate one more than it has scores.
+	// maxCells bounds the size of all traces, in cells: one for each cluster of the fleet, and for each candidate one more
+	// than it has scores.
 	maxCells = 1 << 20
-	// maxAge bounds what their snapshots hold together, which is every cluster, score and decision as it was then: a run
-	// is dropped that so many changes of the world came after. What is the same in several snapshots is held once, so all
-	// of them hold one fleet, and no more states beside it than that.
+	// maxAge bounds the size of all snapshots: a run is dropped once the world has seen so many changes after it. Snapshots
+	// share what is equal, so together they hold one fleet and at most so many older states.
 	maxAge = 1 << 15
 )
 
-// Run is a run, and the placement that it decided. Both are read-only.
+// Run is the result of a decision and the placement that it decided. It is read-only.
 type Run struct {
 	Placement *clusterv1beta1.Placement
 	Result    *engine.Result
-	// changes is how many changes the world had seen by then.
+	// changes is how many changes the world had seen before the run.
 	changes uint64
 }
 
-// runCache holds the last run of each placement, those that were used last and are of about now.
+// runCache is an LRU cache of the last run of each placement. It also drops runs that are too old.
 type runCache struct {
 	mu    sync.Mutex
 	limit int
 	cells int
-	// maxAge is how many changes a run may be behind the latest one; latest is that of the latest, and swept what that was
-	// when those too far behind were last dropped.
+	// maxAge is how many changes a run may be behind the latest run. latest is the change count of the latest run, and swept the
+	// value of latest at the last sweep.
 	maxAge, latest, sweptAt uint64
 
 	entries map[fleet.Key]*list.Element
-	// order has a *run for each, the one used last in front.
+	// order holds every *run, the most recently used first.
 	order *list.List
 }
 
-// cachedRun is what is held of a placement: its last run, and the one that was stored last, which is mostly the same.
+// cachedRun is the entry of a placement: its last run, and the run whose plan was stored last. Mostly they are the same.
 type cachedRun struct {
 	key    fleet.Key
 	last   Run
@@ -53,8 +52,8 @@ func newRunCache(limit int, behind uint64) *runCache {
 	return &runCache{limit: limit, maxAge: behind, entries: map[fleet.Key]*list.Element{}, order: list.New()}
 }
 
-// put remembers the last run of a placement, and the one that was stored last, where there is one. Others make room for
-// it; one that is too large for all the room is not remembered.
+// put sets the last run of a placement, and its last stored run, if any. It drops the least recently used entries to stay
+// within the limit. A run above the limit is not kept.
 func (r *runCache) put(key fleet.Key, last, stored Run) {
 	kept := &cachedRun{key: key, last: last, stored: stored, cells: cellCount(last.Result)}
 	if stored.Result != nil && stored.Result != last.Result {
@@ -74,8 +73,8 @@ func (r *runCache) put(key fleet.Key, last, stored Run) {
 	r.sweep(last.changes)
 }
 
-// sweep drops the runs that are too far behind. It looks at all of them, so it does so only once in half as many changes,
-// and drops what is half as far behind already.
+// sweep drops old runs. It reads every entry, so it runs only after behind/2 changes, and drops the runs that are behind/2
+// changes old by then.
 func (r *runCache) sweep(changes uint64) {
 	r.latest = max(r.latest, changes)
 	if r.latest-r.sweptAt < r.maxAge/2 {
@@ -89,7 +88,7 @@ func (r *runCache) sweep(changes uint64) {
 	}
 }
 
-// oldest returns how many changes the world had seen by the older one of the runs that are held.
+// oldest returns the change count of the older run of the entry.
 func (r *cachedRun) oldest() uint64 {
 	if r.stored.Result != nil {
 		return min(r.last.changes, r.stored.changes)
@@ -115,7 +114,7 @@ func (r *runCache) forget(key fleet.Key) {
 	r.drop(r.entries[key])
 }
 
-// last returns the last run of a placement, which is thereby used.
+// last returns the last run of a placement and marks it as used.
 func (r *runCache) last(key fleet.Key) (found Run, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,7 +126,7 @@ func (r *runCache) last(key fleet.Key) (found Run, ok bool) {
 	return cachedRunOf(element).last, true
 }
 
-// stored returns the run of a placement that was stored last, without a result where it is not remembered.
+// stored returns the last stored run of a placement; its Result is nil if it is not in the cache.
 func (r *runCache) stored(key fleet.Key) Run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,7 +144,7 @@ func cachedRunOf(element *list.Element) *cachedRun {
 	return out
 }
 
-// cellCount returns how much a result holds.
+// cellCount returns the size of a trace in cells.
 func cellCount(result *engine.Result) int {
 	out := int(result.Trace.Snapshot.IDLimit()) + 1
 	if ranking := result.Trace.Ranking; ranking != nil {

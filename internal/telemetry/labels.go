@@ -7,28 +7,25 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// Outcome says how an evaluation ended.
-type Outcome string
-
-// The outcomes.
+// The outcomes of an evaluation.
 const (
-	Unchanged Outcome = "unchanged"
-	Changed   Outcome = "changed"
-	Kept      Outcome = "kept"
-	Failed    Outcome = "failed"
+	outcomeUnchanged = "unchanged"
+	outcomeChanged   = "changed"
+	outcomeKept      = "kept"
+	outcomeFailed    = "failed"
 )
 
 func outcomes() []string {
-	return []string{string(Unchanged), string(Changed), string(Kept), string(Failed)}
+	return []string{outcomeUnchanged, outcomeChanged, outcomeKept, outcomeFailed}
 }
 
-// WriteResult says what became of a write.
+// WriteResult is the result of a write.
 type WriteResult string
 
-// The results. A write is superseded where somebody else wrote in between: it is decided again, and nothing is wrong.
+// The results. After Superseded the placement is decided again; it is no failure.
 const (
 	WriteStored   WriteResult = "stored"
-	WriteConflict WriteResult = "superseded"
+	WriteConflict WriteResult = "conflict"
 	WriteFailed   WriteResult = "failed"
 )
 
@@ -36,13 +33,13 @@ func results() []string {
 	return []string{string(WriteStored), string(WriteConflict), string(WriteFailed)}
 }
 
-// What happens to a cluster, or to a taint.
+// The changes of a cluster in the decisions, and of a taint.
 const (
 	added   = "added"
 	removed = "removed"
-	// restored is a cluster whose PlacementDecision another client deleted.
+	// restored clusters are selected again after another client deleted or emptied their PlacementDecision.
 	restored = "restored"
-	// regrouped is a cluster that stays selected and had to change its group.
+	// regrouped clusters stay selected and move to another decision group.
 	regrouped = "regrouped"
 )
 
@@ -55,7 +52,7 @@ const (
 
 func stages() []string { return []string{stageDecide, stagePlan, stageWrite} }
 
-// The kinds that are written.
+// The kinds of objects that are written.
 const (
 	kindSlice     = "PlacementDecision"
 	kindPlacement = "Placement"
@@ -80,10 +77,10 @@ func verbNames() []string {
 	return out
 }
 
-// causeOther is the cause of whatever has none of the kinds.
+// causeOther stands for every other kind of cause.
 const causeOther = "Other"
 
-// causes are the kinds of what wakes placements: of objects, a manager that starts, time that passes.
+// causes are the kinds of objects whose change enqueues placements, the start of the manager, and a deadline.
 func causes() []string {
 	return []string{
 		"ManagedCluster", "AddOnPlacementScore", "ManagedClusterSet", "ManagedClusterSetBinding", kindPlacement, kindSlice,
@@ -91,7 +88,7 @@ func causes() []string {
 	}
 }
 
-// conditionReason is a condition that a placement can have, with a reason.
+// conditionReason is the type and the reason of a condition of a placement.
 type conditionReason struct{ condition, reason string }
 
 func conditionReasons() []conditionReason {
@@ -103,7 +100,7 @@ func conditionReasons() []conditionReason {
 	)
 }
 
-// problemReasons are the conditions that report a problem.
+// problemReasons returns the conditions that report a problem.
 func problemReasons() []conditionReason {
 	return []conditionReason{
 		{clusterv1beta1.PlacementConditionSatisfied, clusterv1beta1.ReasonNotAllDecisionsScheduled},
@@ -117,7 +114,7 @@ func problemReasons() []conditionReason {
 	}
 }
 
-// conditionLabels are the labels of what is told apart by a condition and its reason.
+// conditionLabels returns the labels for the type and the reason of a condition.
 func conditionLabels(of []conditionReason) []Label {
 	conditions, reasons := Label{Name: "type"}, Label{Name: "reason"}
 	for _, r := range of {

@@ -1,6 +1,7 @@
-// Package telemetry owns every metric and event that Berth emits, by name. It reads results and plans, and refuses to
-// influence them. No metric has a label whose values grow with the number of clusters or placements; those of a namespace
-// are at most 1,001.
+// Package telemetry owns the metrics and events that Berth emits. It reads results and plans and changes nothing.
+//
+// Invariant: no label has values that grow with the number of clusters or placements. The label namespace has at most 1,001
+// values.
 package telemetry
 
 import (
@@ -9,16 +10,18 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// placementScheduling is the value of the label "name" that tells apart what the durations are of.
+// placementScheduling is the value of the label name of OCM's scheduling metrics.
 const placementScheduling = "placement_scheduling"
 
-// Metrics counts and times what the placement controller does.
+// Metrics are the metrics of the placement controller.
 type Metrics struct {
 	scheduling, binding prometheus.Observer
 	stages              *prometheus.HistogramVec
@@ -33,7 +36,7 @@ type Metrics struct {
 	states              *placementStates
 }
 
-// NewMetrics makes the metrics and registers them. It must be called once per registry.
+// NewMetrics registers the metrics. It must be called once per registry.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	c := &metricSet{}
 	m := newMetrics(c)
@@ -42,42 +45,42 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 }
 
 func newMetrics(c *metricSet) *Metrics {
-	theirs := prometheus.ExponentialBuckets(1e-6, 10, 10)
+	ocmBuckets := prometheus.ExponentialBuckets(1e-6, 10, 10)
 	name := Label{Name: "name", Values: []string{placementScheduling}}
 	m := &Metrics{
 		scheduling: c.histogram("scheduling_scheduling_duration_seconds",
-			"How long deciding a placement takes, in seconds, without reading and writing.", theirs, name).WithLabelValues(placementScheduling),
+			"Seconds to decide a placement, without reading and writing.", ocmBuckets, name).WithLabelValues(placementScheduling),
 		binding: c.histogram("scheduling_bind_duration_seconds",
-			"How long writing what was decided takes, in seconds, where there was something to write.", theirs, name).WithLabelValues(placementScheduling),
+			"Seconds to write a decision, if there is something to write.", ocmBuckets, name).WithLabelValues(placementScheduling),
 		stages: c.histogram("berth_stage_duration_seconds",
-			"How long a stage of an evaluation takes, in seconds: to decide, to plan the writes, to write where there is something to write.",
+			"Seconds that a stage of an evaluation takes: decide, plan the writes, or write.",
 			prometheus.ExponentialBuckets(1e-5, 4, 12), Label{Name: "stage", Values: stages()}),
 		latency: c.histogram("berth_event_to_decision_seconds",
-			"How long it takes from the first change that woke a placement until what was decided is stored, in seconds, retries included.",
+			"Seconds from the first change that enqueued a placement until the decision is stored, including retries.",
 			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}).WithLabelValues(),
 		evaluations: c.counter("berth_placement_evaluations_total",
-			"Placements decided, by outcome: unchanged, changed, kept (misconfigured) or failed (a write failed).", Label{Name: "outcome", Values: outcomes()}),
+			"Evaluations of placements by outcome: unchanged, changed, kept (the placement is misconfigured) or failed (a write failed).", Label{Name: "outcome", Values: outcomes()}),
 		decisions: c.counter("berth_decisions_total",
-			"Clusters that came into a placement's decisions, left them, were put back, or had to change their decision group, by change: added, removed, restored or regrouped.",
+			"Clusters by what happened to them in the decisions of a placement: added, removed, restored (another client had removed them) or regrouped (moved to another decision group).",
 			Label{Name: "change", Values: []string{added, removed, restored, regrouped}}),
 		changes: c.counter("berth_decision_changes_total",
-			"Changes of which clusters a placement has selected or of the groups that they are in, by the kind of what woke the placement first.", Label{Name: "cause", Values: causes()}),
+			"Changes of the decisions of a placement, by the kind of the object whose change enqueued the placement first.", Label{Name: "cause", Values: causes()}),
 		writes: c.counter("berth_plan_writes_total",
-			"Planned writes that were tried, by the kind of object, the verb and the result: stored, superseded (somebody else wrote in between) or failed.",
+			"Attempted writes, by kind of object, verb and result: stored, conflict (another client wrote first) or failed.",
 			Label{Name: "kind", Values: []string{kindSlice, kindPlacement}}, Label{Name: "verb", Values: verbNames()}, Label{Name: "result", Values: results()}),
 		conditions: c.counter("berth_placement_condition_changes_total",
-			"Changes of a placement's conditions, by type and the reason that it changed to.", conditionLabels(conditionReasons())...),
+			"Changes of placement conditions, by type and new reason.", conditionLabels(conditionReasons())...),
 		released: c.counter("berth_released_removals_total",
-			"Selected clusters that were dropped at the expense of a disruption policy.").WithLabelValues(),
+			"Selected clusters that were removed within the budget of a disruption policy.").WithLabelValues(),
 		orphaned: c.gauge("berth_orphaned_slices",
-			"PlacementDecisions that Berth wrote, whose placement is gone, and that nothing deletes since no placement controls them.").WithLabelValues(),
+			"PlacementDecisions that Berth wrote, whose placement is gone, and that the garbage collector does not delete because no placement owns them.").WithLabelValues(),
 		states: newPlacementStates(c),
 	}
 	m.initSeries()
 	return m
 }
 
-// initSeries lets every series that can be begin at zero: the first failure is a rise then, which a rate shows.
+// initSeries creates every series with the value 0, so that rate() shows the first failure.
 func (m *Metrics) initSeries() {
 	for vec, values := range map[*prometheus.CounterVec][]string{
 		m.evaluations: outcomes(), m.decisions: {added, removed, restored, regrouped}, m.changes: causes(),
@@ -99,71 +102,113 @@ func (m *Metrics) initSeries() {
 	}
 }
 
-// Evaluation is how one evaluation of a placement went.
+// Evaluation is one evaluation of a placement, with what it stored.
 type Evaluation struct {
-	Outcome Outcome
-	// Deciding, Planning and Writing are how long its stages took. There may have been nothing to write.
+	Key    fleet.Key
+	Before *clusterv1beta1.Placement
+	Result *engine.Result
+	Plan   plan.Plan
+	// Written is how many writes of the plan were stored. Failure is the result of the next one; empty if all were stored.
+	Written int
+	Failure WriteResult
+	// Deciding, Planning and Writing are the durations of the stages. Writing is ignored if the plan is empty.
 	Deciding, Planning, Writing time.Duration
+	// Latency is the time from the first change that enqueued the placement until the decision was stored. It is negative if
+	// no change did.
+	Latency time.Duration
+	// Cause is the kind of the first cause; empty if no cluster moved.
+	Cause string
 }
 
-// Evaluated records one evaluation of a placement.
-func (m *Metrics) Evaluated(e Evaluation, p plan.Plan) {
+// Record records an evaluation: its stages, its writes, and the state of the placement once everything is stored.
+func (m *Metrics) Record(e Evaluation) {
 	m.scheduling.Observe(e.Deciding.Seconds())
 	m.stages.WithLabelValues(stageDecide).Observe(e.Deciding.Seconds())
 	m.stages.WithLabelValues(stagePlan).Observe(e.Planning.Seconds())
-	if !p.Empty() {
+	if !e.Plan.Empty() {
 		m.stages.WithLabelValues(stageWrite).Observe(e.Writing.Seconds())
 	}
-	if !p.Empty() && e.Outcome != Failed {
-		m.binding.Observe(e.Writing.Seconds())
+	m.evaluations.WithLabelValues(e.outcome()).Inc()
+	m.RecordWrites(e.Plan, e.Written, e.Failure)
+	if e.Failure != "" {
+		return
 	}
-	m.evaluations.WithLabelValues(string(e.Outcome)).Inc()
+	m.SetState(e.Key, e.Held(), e.conditions())
+	if e.Plan.Empty() {
+		return
+	}
+	m.binding.Observe(e.Writing.Seconds())
+	if e.Latency >= 0 {
+		m.latency.Observe(e.Latency.Seconds())
+	}
+	m.recordChanges(e)
 }
 
-// Wrote records how many writes of a plan were done, and what became of the next one. Those after it were not tried.
-func (m *Metrics) Wrote(p plan.Plan, done int, next WriteResult) {
-	for at, write := range p.Writes[:min(done+1, len(p.Writes))] {
-		result := WriteStored
-		if at == done {
-			result = next
-		}
-		m.writes.WithLabelValues(kindOf(write.Verb), write.Verb.String(), string(result)).Inc()
+// outcome returns the value of the label outcome.
+func (e Evaluation) outcome() string {
+	switch {
+	case e.Failure != "":
+		return outcomeFailed
+	case !e.Result.Decided:
+		return outcomeKept
+	case e.Plan.Empty():
+		return outcomeUnchanged
+	default:
+		return outcomeChanged
 	}
 }
 
-// Applied records a plan that was applied in full.
-func (m *Metrics) Applied(result *engine.Result, p plan.Plan) {
-	m.decisions.WithLabelValues(added).Add(float64(len(p.Added) - len(p.Restored)))
-	m.decisions.WithLabelValues(restored).Add(float64(len(p.Restored)))
-	m.decisions.WithLabelValues(removed).Add(float64(len(p.Removed)))
-	m.decisions.WithLabelValues(regrouped).Add(float64(len(p.Regrouped)))
-	for _, name := range p.Removed {
-		if _, paid := slices.BinarySearch(result.Ledger.Releasing, name); paid {
+// Held returns how many clusters the placement holds once the plan is stored. A misconfigured placement holds what it held.
+func (e Evaluation) Held() int {
+	if e.Result.Decided {
+		return len(e.Result.Ledger.Held)
+	}
+	return len(plan.ReadLedger(e.Before).Held)
+}
+
+// conditions returns the conditions of the placement once the plan is stored.
+func (e Evaluation) conditions() []metav1.Condition {
+	if last := len(e.Plan.Writes) - 1; last >= 0 && e.Plan.Writes[last].Verb == plan.UpdateStatus {
+		return e.Plan.Writes[last].Placement.Status.Conditions
+	}
+	return e.Before.Status.Conditions
+}
+
+// recordChanges records which clusters and which conditions a stored plan changed.
+func (m *Metrics) recordChanges(e Evaluation) {
+	m.decisions.WithLabelValues(added).Add(float64(len(e.Plan.Added) - len(e.Plan.Restored)))
+	m.decisions.WithLabelValues(restored).Add(float64(len(e.Plan.Restored)))
+	m.decisions.WithLabelValues(removed).Add(float64(len(e.Plan.Removed)))
+	m.decisions.WithLabelValues(regrouped).Add(float64(len(e.Plan.Regrouped)))
+	for _, name := range e.Plan.Removed {
+		if _, paid := slices.BinarySearch(e.Result.Ledger.Releasing, name); paid {
 			m.released.Inc()
 		}
 	}
-}
-
-// Answered records how long it took from the first change that woke a placement until what was decided was stored.
-func (m *Metrics) Answered(took time.Duration) { m.latency.Observe(took.Seconds()) }
-
-// Moved records one change of decisions, by the kind of what woke the placement first.
-func (m *Metrics) Moved(kind string) {
-	if !slices.Contains(causes(), kind) {
-		kind = causeOther
+	if cause := e.Cause; cause != "" {
+		if !slices.Contains(causes(), cause) {
+			cause = causeOther
+		}
+		m.changes.WithLabelValues(cause).Inc()
 	}
-	m.changes.WithLabelValues(kind).Inc()
-}
-
-// Conditions records which of a placement's conditions a result changes.
-func (m *Metrics) Conditions(before *clusterv1beta1.Placement, result *engine.Result) {
-	for _, condition := range plan.Conditions(result, before) {
-		old := meta.FindStatusCondition(before.Status.Conditions, condition.Type)
+	for _, condition := range plan.Conditions(e.Result, e.Before) {
+		old := meta.FindStatusCondition(e.Before.Status.Conditions, condition.Type)
 		if old == nil || old.Reason != condition.Reason {
 			m.conditions.WithLabelValues(condition.Type, condition.Reason).Inc()
 		}
 	}
 }
 
-// Orphaned records how many slices there are whose placement is gone and that nothing deletes.
-func (m *Metrics) Orphaned(slices int) { m.orphaned.Set(float64(slices)) }
+// RecordWrites records the first writes of a plan as stored, and the next one with the result of its failure, if any.
+func (m *Metrics) RecordWrites(p plan.Plan, written int, failure WriteResult) {
+	for at, write := range p.Writes[:min(written+1, len(p.Writes))] {
+		result := WriteStored
+		if at == written {
+			result = failure
+		}
+		m.writes.WithLabelValues(kindOf(write.Verb), write.Verb.String(), string(result)).Inc()
+	}
+}
+
+// SetOrphaned sets how many slices exist whose placement is gone and that nothing deletes.
+func (m *Metrics) SetOrphaned(slices int) { m.orphaned.Set(float64(slices)) }

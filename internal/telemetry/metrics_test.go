@@ -57,24 +57,31 @@ func TestMetrics(t *testing.T) {
 		Added: manyNames(3), Removed: manyNames(2), Regrouped: manyNames(1),
 		Writes: []plan.Write{{Verb: plan.UpdateBudget}, {Verb: plan.Create}, {Verb: plan.Create}, {Verb: plan.UpdateStatus}},
 	}
-	m.Evaluated(telemetry.Evaluation{Outcome: telemetry.Changed, Deciding: time.Millisecond, Writing: time.Second}, p)
-	m.Evaluated(telemetry.Evaluation{Outcome: telemetry.Failed, Deciding: time.Millisecond, Writing: time.Second}, p)
-	m.Evaluated(telemetry.Evaluation{Outcome: telemetry.Unchanged, Deciding: time.Millisecond}, plan.Plan{})
-	m.Wrote(p, len(p.Writes), telemetry.WriteStored)
-	m.Wrote(p, 2, telemetry.WriteConflict)
-	m.Wrote(p, 0, telemetry.WriteFailed)
-	m.Applied(&engine.Result{Ledger: ledger.Ledger{Releasing: []string{"c01", "c02"}}}, p)
-	m.Answered(time.Second)
-	m.Moved("ManagedCluster")
-	m.Moved("Time")
-	m.Moved("Moon")
-	m.Conditions(enginetest.Placement("ns", "p").Obj(), &engine.Result{
+	before := enginetest.Placement("ns", "p").Obj()
+	p.Writes[3].Placement = before
+	result := &engine.Result{
 		Decided:       true,
+		Ledger:        ledger.Ledger{Releasing: []string{"c01", "c02"}},
 		Held:          engine.Condition{Type: clusterv1beta1.PlacementConditionHeld, Reason: "DisruptionBudgetSpent"},
 		ScoresExpired: engine.Condition{Type: clusterv1beta1.PlacementConditionScoresExpired, Status: "False", Reason: "ScoresFresh"},
 		Satisfied:     engine.Condition{Type: clusterv1beta1.PlacementConditionSatisfied, Reason: "AllDecisionsScheduled"},
 		Misconfigured: engine.Condition{Type: clusterv1beta1.PlacementConditionMisconfigured, Reason: "Succeedconfigured"},
-	})
+	}
+	stored := telemetry.Evaluation{
+		Before: before, Result: result, Plan: p, Written: len(p.Writes), Deciding: time.Millisecond, Writing: time.Second, Latency: time.Second, Cause: "ManagedCluster",
+	}
+	conflict, failed := stored, stored
+	conflict.Written, conflict.Failure = 2, telemetry.WriteConflict
+	failed.Written, failed.Failure = 0, telemetry.WriteFailed
+	for _, e := range []telemetry.Evaluation{
+		stored, conflict, failed, {Before: before, Result: result, Deciding: time.Millisecond, Latency: -1},
+	} {
+		m.Record(e)
+	}
+	for _, cause := range []string{"Time", "Moon"} {
+		cluster := plan.Plan{Added: manyNames(1), Writes: []plan.Write{{Verb: plan.UpdateDecisions}}}
+		m.Record(telemetry.Evaluation{Before: before, Result: &engine.Result{}, Plan: cluster, Written: 1, Latency: -1, Cause: cause})
+	}
 	want := map[string]float64{
 		"scheduling_scheduling_duration_seconds name=placement_scheduling":                             3,
 		"scheduling_bind_duration_seconds name=placement_scheduling":                                   1,
@@ -92,11 +99,11 @@ func TestMetrics(t *testing.T) {
 		"berth_decision_changes_total cause=Time":                                                      1,
 		"berth_decision_changes_total cause=Other":                                                     1,
 		"berth_released_removals_total":                                                                1,
-		"berth_plan_writes_total kind=Placement result=stored verb=pledge":                             2,
-		"berth_plan_writes_total kind=Placement result=failed verb=pledge":                             1,
+		"berth_plan_writes_total kind=Placement result=stored verb=update-budget":                      2,
+		"berth_plan_writes_total kind=Placement result=failed verb=update-budget":                      1,
 		"berth_plan_writes_total kind=PlacementDecision result=stored verb=create":                     3,
-		"berth_plan_writes_total kind=PlacementDecision result=superseded verb=create":                 1,
-		"berth_plan_writes_total kind=Placement result=stored verb=report":                             1,
+		"berth_plan_writes_total kind=PlacementDecision result=conflict verb=create":                   1,
+		"berth_plan_writes_total kind=Placement result=stored verb=update-status":                      1,
 		"berth_placement_condition_changes_total reason=DisruptionBudgetSpent type=PlacementHeld":      1,
 		"berth_placement_condition_changes_total reason=AllDecisionsScheduled type=PlacementSatisfied": 1,
 		"berth_placement_condition_changes_total reason=Succeedconfigured type=PlacementMisconfigured": 1,
@@ -125,17 +132,17 @@ func TestPlacementStates(t *testing.T) {
 		do   func()
 		want map[string]float64
 	}{
-		{"one comes", func() { m.Stands(p, 3, says("PlacementSatisfied", "AllDecisionsScheduled")) }, map[string]float64{"berth_held_removals": 3, satisfied: 1}},
+		{"one comes", func() { m.SetState(p, 3, says("PlacementSatisfied", "AllDecisionsScheduled")) }, map[string]float64{"berth_held_removals": 3, satisfied: 1}},
 		{"another comes", func() {
-			m.Stands(q, 4, says("PlacementSatisfied", "AllDecisionsScheduled", "PlacementMisconfigured", "Misconfigured"))
+			m.SetState(q, 4, says("PlacementSatisfied", "AllDecisionsScheduled", "PlacementMisconfigured", "Misconfigured"))
 		}, map[string]float64{"berth_held_removals": 7, satisfied: 2, wrong: 1, wrongHere: 1}},
-		{"the first stays", func() { m.Stands(p, 3, says("PlacementSatisfied", "AllDecisionsScheduled")) }, map[string]float64{"berth_held_removals": 7, satisfied: 2, wrong: 1, wrongHere: 1}},
-		{"somebody else says something of it", func() { m.Stands(p, 5, says("PlacementSatisfied", "Perhaps", "Liked", "AllDecisionsScheduled")) }, map[string]float64{
+		{"the first stays", func() { m.SetState(p, 3, says("PlacementSatisfied", "AllDecisionsScheduled")) }, map[string]float64{"berth_held_removals": 7, satisfied: 2, wrong: 1, wrongHere: 1}},
+		{"somebody else says something of it", func() { m.SetState(p, 5, says("PlacementSatisfied", "Perhaps", "Liked", "AllDecisionsScheduled")) }, map[string]float64{
 			"berth_held_removals": 9, satisfied: 1, wrong: 1, wrongHere: 1,
 		}},
-		{"the other goes", func() { m.Left(q) }, map[string]float64{"berth_held_removals": 5}},
-		{"it is still gone", func() { m.Left(q) }, map[string]float64{"berth_held_removals": 5}},
-		{"the first goes", func() { m.Left(p) }, map[string]float64{}},
+		{"the other goes", func() { m.Forget(q) }, map[string]float64{"berth_held_removals": 5}},
+		{"it is still gone", func() { m.Forget(q) }, map[string]float64{"berth_held_removals": 5}},
+		{"the first goes", func() { m.Forget(p) }, map[string]float64{}},
 	} {
 		step.do()
 		if diff := cmp.Diff(step.want, nonzeroMetrics(t, registry)); diff != "" {
@@ -180,7 +187,7 @@ func TestDefinitions(t *testing.T) {
 		}
 		for _, reason := range metric.Labels[2].Values {
 			for _, condition := range metric.Labels[1].Values {
-				problems.Stands(fleet.Key{Namespace: "ns", Name: condition + reason}, 0, []metav1.Condition{{Type: condition, Reason: reason}})
+				problems.SetState(fleet.Key{Namespace: "ns", Name: condition + reason}, 0, []metav1.Condition{{Type: condition, Reason: reason}})
 			}
 		}
 	}

@@ -34,17 +34,17 @@ func TestNamespacesOfPlacements(t *testing.T) {
 	held := metav1.Condition{Type: "PlacementHeld", Reason: "DisruptionBudgetSpent"}
 	good := metav1.Condition{Type: "PlacementSatisfied", Reason: "AllDecisionsScheduled"}
 	a, b, c := fleet.Key{Namespace: "shop", Name: "a"}, fleet.Key{Namespace: "shop", Name: "b"}, fleet.Key{Namespace: "bank", Name: "c"}
-	m.Stands(a, 0, []metav1.Condition{none})
-	m.Stands(b, 2, []metav1.Condition{none, held})
-	m.Stands(c, 0, []metav1.Condition{good})
+	m.SetState(a, 0, []metav1.Condition{none})
+	m.SetState(b, 2, []metav1.Condition{none, held})
+	m.SetState(c, 0, []metav1.Condition{good})
 	if diff := cmp.Diff(map[string]float64{
 		"namespace=shop reason=NoManagedClusterMatched type=PlacementSatisfied": 2,
 		"namespace=shop reason=DisruptionBudgetSpent type=PlacementHeld":        1,
 	}, problemSeries(t, registry)); diff != "" {
 		t.Errorf("two placements of one namespace (-want +got):\n%s", diff)
 	}
-	m.Stands(a, 0, []metav1.Condition{good})
-	m.Left(b)
+	m.SetState(a, 0, []metav1.Condition{good})
+	m.Forget(b)
 	if got := problemSeries(t, registry); len(got) != 0 {
 		t.Errorf("series %v, want none once no placement has a problem", got)
 	}
@@ -57,10 +57,10 @@ func TestNamespacesOfPlacementsAreBounded(t *testing.T) {
 	m := telemetry.NewMetrics(registry)
 	wrong := []metav1.Condition{{Type: "PlacementMisconfigured", Reason: "Misconfigured"}}
 	for number := range 1005 {
-		m.Stands(fleet.Key{Namespace: fmt.Sprintf("ns-%04d", number), Name: "p"}, 0, wrong)
+		m.SetState(fleet.Key{Namespace: fmt.Sprintf("ns-%04d", number), Name: "p"}, 0, wrong)
 	}
-	m.Stands(fleet.Key{Namespace: "zoo", Name: "p"}, 0, wrong)
-	m.Stands(fleet.Key{Namespace: "zoo", Name: "q"}, 0, wrong)
+	m.SetState(fleet.Key{Namespace: "zoo", Name: "p"}, 0, wrong)
+	m.SetState(fleet.Key{Namespace: "zoo", Name: "q"}, 0, wrong)
 	got := problemSeries(t, registry)
 	if len(got) != 1001 {
 		t.Fatalf("%d series, want those of 1000 namespaces and one", len(got))

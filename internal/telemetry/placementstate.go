@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// placementStates counts how placements stand, over all of them and by namespace. It remembers each one to take it off again.
+// placementStates counts the states of placements, in total and by namespace. It keeps the last state of each placement.
 type placementStates struct {
 	mu         sync.Mutex
 	known      map[fleet.Key]placementState
@@ -19,7 +19,7 @@ type placementStates struct {
 	namespaces *namespaceCollector
 }
 
-// placementState is how one placement stands: how many clusters it holds, and what its conditions report.
+// placementState is the state of one placement: the number of held clusters and its conditions.
 type placementState struct {
 	held       int
 	conditions []conditionReason
@@ -29,9 +29,9 @@ func newPlacementStates(c *metricSet) *placementStates {
 	s := &placementStates{
 		known: map[fleet.Key]placementState{},
 		held: c.gauge("berth_held_removals",
-			"Selected clusters that would be dropped and are held by a disruption policy, over all placements.").WithLabelValues(),
+			"Selected clusters that would be removed and that a disruption policy holds, over all placements.").WithLabelValues(),
 		placements: c.gauge("berth_placements",
-			"Placements that are decided, by type and reason of a condition that they have.", conditionLabels(conditionReasons())...),
+			"Placements that Berth decides, by type and reason of each of their conditions.", conditionLabels(conditionReasons())...),
 		namespaces: newNamespaceCollector(c),
 	}
 	for _, r := range conditionReasons() {
@@ -58,9 +58,9 @@ func (s *placementStates) set(key fleet.Key, now placementState) {
 	}
 }
 
-// Stands records how a placement stands, as far as is stored: how many clusters it holds, and its conditions. Conditions
-// that Berth does not write do not count.
-func (m *Metrics) Stands(key fleet.Key, held int, conditions []metav1.Condition) {
+// SetState sets the stored state of a placement: the number of held clusters and its conditions. It ignores conditions that
+// Berth does not write.
+func (m *Metrics) SetState(key fleet.Key, held int, conditions []metav1.Condition) {
 	now := placementState{held: held}
 	for _, condition := range conditions {
 		if r := (conditionReason{condition.Type, condition.Reason}); slices.Contains(conditionReasons(), r) {
@@ -70,5 +70,5 @@ func (m *Metrics) Stands(key fleet.Key, held int, conditions []metav1.Condition)
 	m.states.set(key, now)
 }
 
-// Left forgets how a placement stood that is gone or left to another controller.
-func (m *Metrics) Left(key fleet.Key) { m.states.set(key, placementState{}) }
+// Forget removes the state of a placement that is gone or that Berth does not decide.
+func (m *Metrics) Forget(key fleet.Key) { m.states.set(key, placementState{}) }

@@ -1,28 +1,23 @@
-// Package placement owns the loop that decides placements: gather, schedule, diff, apply. It refuses to know how any
-// of the four is done. Workers run side by side; the work queue never gives one placement to two of them.
+// Package placement runs the placement controller. For each placement it gathers the input, decides, diffs the decision against
+// the stored slices, applies the difference and records it: see Reconcile. Other packages implement the steps.
+//
+// Invariant: the work queue never hands one placement to two workers.
 package placement
 
 import (
-	"context"
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/engine/celenv"
-	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
-	"github.com/berth-project/berth/internal/apply"
 	"github.com/berth-project/berth/internal/record"
 	"github.com/berth-project/berth/internal/source/live"
 	"github.com/berth-project/berth/internal/telemetry"
@@ -34,35 +29,36 @@ const Name = "placement"
 const (
 	minRetry = 10 * time.Millisecond
 	maxRetry = 30 * time.Second
-	// minConflictRetry is when a placement is tried again that somebody else wrote to in between: about when the
-	// informers show it.
+	// minConflictRetry is the delay after a first conflict: about the time until the informers show the other write.
 	minConflictRetry = 50 * time.Millisecond
 )
 
 // Options configures the controller.
 type Options struct {
-	// Workers is how many placements are decided side by side.
+	// Workers is how many placements are reconciled concurrently.
 	Workers int
 	Clock   clock.WithTickerAndDelayedExecution
 	Metrics *telemetry.Metrics
-	// Record remembers what is decided, for whoever asks why.
+	// Record keeps runs and changes, to explain them.
 	Record *record.Record
-	// Env is what expressions are compiled in.
+	// Env compiles CEL expressions.
 	Env *celenv.Env
-	// BuiltIn says that the sets `default` and `global` are restored, so that no decision need change while one is not there.
+	// BuiltIn means that the clusterset controller restores the sets `default` and `global`. While such a set is missing, decisions
+	// stay as if it were there.
 	BuiltIn bool
-	// Tainted is closed once the informer of clusters has shown that those that are not to be selected are tainted. Nothing is
-	// decided before, for a while. Nil: nothing is waited for.
+	// Tainted is closed once the health controller has tainted the clusters that never joined. The first decision waits for it, up
+	// to taintTimeout. Nil: it does not wait.
 	Tainted <-chan struct{}
-	// Hub says what the hub lacks; nil means nothing.
+	// Hub reports missing fields of the CustomResourceDefinitions. Nil: none is missing.
 	Hub Hub
 }
 
-// Hub says what a hub lacks of what the controller needs.
+// Hub reports what the CustomResourceDefinitions on the hub lack.
 type Hub interface {
-	// DroppedFields says whether the hub has what decisions need, and which fields of statuses it drops.
+	// DroppedFields returns the status fields that the API server drops. Ok is false while a field or a permission is missing that
+	// every decision needs.
 	DroppedFields() (dropped plan.Dropped, ok bool)
-	// Changed is sent to when Decides returns something else than before.
+	// Changed receives a value whenever the result of Decides changes.
 	Changed() <-chan struct{}
 }
 
@@ -88,12 +84,12 @@ func Add(mgr manager.Manager, options Options) error {
 		return fmt.Errorf("adding the placement controller: %w", err)
 	}
 	if err := loop.Watch(source); err != nil {
-		return fmt.Errorf("starting to follow the fleet: %w", err)
+		return fmt.Errorf("starting the watches of the placement controller: %w", err)
 	}
 	return nil
 }
 
-// reconciler decides one placement at a time.
+// reconciler reconciles placements.
 type reconciler struct {
 	client   client.Client
 	world    *live.State
@@ -104,128 +100,8 @@ type reconciler struct {
 	metrics  *telemetry.Metrics
 	recorder events.EventRecorder
 	orphans  orphanCounts
-	// conflicts says when to try again where somebody else wrote in between.
+	// conflicts delays the next attempt after a conflict with another client.
 	conflicts workqueue.TypedRateLimiter[reconcile.Request]
-	// releaseCore gives back the core of a request once it is decided and has only to be stored.
+	// releaseCore frees the core of a request. The writes that follow need none.
 	releaseCore func(reconcile.Request)
-}
-
-// Reconcile decides a placement and stores what was decided.
-func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	key := keyOfRequest(request)
-	dropped, decides := r.droppedFields()
-	if !decides {
-		r.releaseCore(request)
-		return reconcile.Result{RequeueAfter: hubRetry}, nil
-	}
-	r.scores.remove(key) // before the case is gathered, as the turn begins: nothing may count as answered that was not seen
-	turn := r.record.Begin(key)
-	c, ok := r.world.Gather(key, r.clock.Now())
-	if !ok {
-		r.record.Forget(key)
-		r.metrics.Left(key)
-		r.releaseCore(request)
-		return r.result(ctx, request, time.Time{}, r.revoke(ctx, key))
-	}
-	again, err := r.decide(ctx, request, withDroppedFields(c, dropped), turn)
-	return r.result(ctx, request, again, err)
-}
-
-// keyOfRequest returns the placement that a request is about.
-func keyOfRequest(request reconcile.Request) fleet.Key {
-	return fleet.Key{Namespace: request.Namespace, Name: request.Name}
-}
-
-// result says when a placement is to be reconciled again.
-func (r *reconciler) result(ctx context.Context, request reconcile.Request, again time.Time, err error) (reconcile.Result, error) {
-	switch {
-	case err == nil:
-		r.conflicts.Forget(request)
-		return reconcile.Result{RequeueAfter: r.requeueAfter(again)}, nil
-	case apply.IsConflict(err):
-		log.FromContext(ctx).V(1).Info("somebody else wrote in between, deciding again", "cause", err.Error())
-		return reconcile.Result{RequeueAfter: r.conflicts.When(request)}, nil
-	default:
-		return reconcile.Result{}, err
-	}
-}
-
-// decide decides a case, stores what was decided, and reports it. It returns when to decide again though nothing changes.
-func (r *reconciler) decide(ctx context.Context, request reconcile.Request, c live.Input, turn *record.Attempt) (again time.Time, err error) {
-	key, stored := keyOfRequest(request), false
-	defer func() { r.world.Finish(key, !stored) }() // deferred, so that a panic does not leave the placement busy
-	started := c.Snapshot.Now
-	result := answer(c, key)
-	turn.Decided(c, result)
-	decided := r.clock.Now()
-	writes := plan.Diff(result, c.Stored, started)
-	r.releaseCore(request)
-	planned := r.clock.Now()
-	written, err := apply.Apply(ctx, r.client, writes, r.world)
-	r.metrics.Wrote(writes, written.Writes, refusal(err))
-	r.metrics.Evaluated(telemetry.Evaluation{
-		Outcome:  outcome(result, writes, err),
-		Deciding: decided.Sub(started), Planning: planned.Sub(decided), Writing: r.clock.Since(planned),
-	}, writes)
-	if err != nil {
-		turn.Failed()
-		return time.Time{}, err
-	}
-	r.world.AfterApply(c.Stored, writes)
-	stored = true
-	r.measure(key, c, result, writes)
-	change, moved := turn.Stored(writes)
-	if !writes.Empty() {
-		r.answered(turn, change, moved)
-		fields := []any{
-			"selected", result.Selected, "added", len(writes.Newcomers()), "removed", len(writes.Removed),
-			"restored", len(writes.Restored), "regrouped", len(writes.Regrouped),
-			"held", holding(c, result), "writes", len(writes.Writes), "reason", result.Satisfied.Reason,
-		}
-		if moved {
-			fields = append(fields, change.Fields()...)
-		}
-		log.FromContext(ctx).Info("decided", fields...)
-		r.tell(c.Stored.Placement, result, writes, written.Slices)
-	}
-	return earlier(result.RecheckAt, writes.RecheckAt), nil
-}
-
-// earlier returns the earlier of two instants, zero being none.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
-func answer(c live.Input, key fleet.Key) *engine.Result {
-	return engine.Decide(c.Snapshot, key, c.Program, c.Faults, plan.ReadLedger(c.Stored.Placement))
-}
-
-// tell emits the one event that an applied plan is worth. The event names a slice that was written: its
-// resourceVersion is new each time, so that the recorder does not take a second change for a repetition of the first.
-func (r *reconciler) tell(
-	before *clusterv1beta1.Placement, result *engine.Result, writes plan.Plan, written map[string]*clusterv1beta1.PlacementDecision,
-) {
-	event, ok := telemetry.DecisionEvent(before, result, writes)
-	if !ok {
-		return
-	}
-	var related runtime.Object // nil where only the status was written
-	for _, write := range writes.Writes {
-		if write.Slice != nil {
-			related = written[write.Slice.Name]
-			break
-		}
-	}
-	r.recorder.Eventf(before, related, event.Type, event.Reason, event.Action, "%s", event.Note)
-}
-
-// requeueAfter returns how long to wait for an instant; 0 means never.
-func (r *reconciler) requeueAfter(instant time.Time) time.Duration {
-	if instant.IsZero() {
-		return 0
-	}
-	return max(instant.Sub(r.clock.Now()), time.Millisecond)
 }

@@ -10,31 +10,30 @@ import (
 )
 
 const (
-	// quietPeriod is for how long no score may have changed before those are decided who wait for scores alone.
+	// quietPeriod is how long no score may change before the waiting placements are enqueued.
 	quietPeriod = 100 * time.Millisecond
-	// maxScoreDelay is how long they wait for that at most, from the first change on.
+	// maxScoreDelay bounds the delay, from the first change on.
 	maxScoreDelay = 5 * time.Second
 )
 
-// scoreDebouncer holds back placements of which nothing but scores is new, until scores have been quiet for a moment: whoever
-// publishes them does so for one cluster after the other, and each may move a decision. All placements wait for the same
-// moment. One that waited for its own would mostly have it between two scores of a stream, since it reads those of a few
-// clusters only. Its methods may be called from any goroutine.
+// scoreDebouncer delays placements whose only change is a score until no score has changed for 100 ms, at most 5 s. A publisher of
+// scores writes one cluster after the other, and each score may move a decision. All placements share one delay: a placement reads
+// the scores of a few clusters only, so a delay of its own would mostly end in the middle of a burst. It is safe for concurrent use.
 type scoreDebouncer struct {
 	clock clock.WithDelayedExecution
-	// enqueue is called for each placement once scores are quiet. It must not call back.
+	// enqueue is called for each placement at the end of the delay. It must not call back.
 	enqueue func(fleet.Key)
 
 	mu sync.Mutex
-	// batch is nil while scores are quiet.
+	// batch is nil if no placement waits.
 	batch *batch
 }
 
-// batch is changes of scores that are answered together.
+// batch is the placements that are enqueued together.
 type batch struct {
 	keys  map[fleet.Key]struct{}
 	timer clock.Timer
-	// deadline is when it ends though scores go on changing.
+	// deadline is when the batch ends although scores still change.
 	deadline time.Time
 }
 
@@ -42,7 +41,7 @@ func newScoreDebouncer(clock clock.WithDelayedExecution, over func(fleet.Key)) *
 	return &scoreDebouncer{clock: clock, enqueue: over}
 }
 
-// add notes that a score changed which a placement reads.
+// add delays a placement that reads a changed score.
 func (g *scoreDebouncer) add(key fleet.Key) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -57,7 +56,7 @@ func (g *scoreDebouncer) add(key fleet.Key) {
 	w.keys[key] = struct{}{}
 }
 
-// flush ends a wave, unless it is over: a timer may go off while it is set anew.
+// flush enqueues a batch, unless it has ended: a timer may fire while it is reset.
 func (g *scoreDebouncer) flush(w *batch) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -70,8 +69,7 @@ func (g *scoreDebouncer) flush(w *batch) {
 	}
 }
 
-// remove lets a placement wait no more. Whoever calls it must look at the scores only afterwards: those that change from then
-// on are gathered anew.
+// remove removes a placement from the batch. The caller must read the scores afterwards: a later change adds the placement again.
 func (g *scoreDebouncer) remove(key fleet.Key) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

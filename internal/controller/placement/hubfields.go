@@ -11,13 +11,13 @@ import (
 	"github.com/berth-project/berth/internal/source/live"
 )
 
-// hubRetry is when a placement is tried again that waits for what the hub lacks. It is woken at once where that comes.
+// hubRetry is when to retry while a required field is missing. Once the field is there, every placement is enqueued at once.
 const hubRetry = time.Minute
 
-// causeDefinitionsChanged is what wakes placements when the hub has other definitions.
-const causeDefinitionsChanged = "the definitions on the hub changed"
+// causeDefinitionsChanged is the cause of the attempts after a change of the CustomResourceDefinitions.
+const causeDefinitionsChanged = "the CustomResourceDefinitions on the hub changed"
 
-// droppedFields says whether the hub has what decisions need, and which fields of statuses it drops.
+// droppedFields returns the status fields that the API server drops. Ok is false while a field is missing that every decision needs.
 func (r *reconciler) droppedFields() (dropped plan.Dropped, ok bool) {
 	if r.hub == nil {
 		return plan.Dropped{}, true
@@ -25,8 +25,8 @@ func (r *reconciler) droppedFields() (dropped plan.Dropped, ok bool) {
 	return r.hub.DroppedFields()
 }
 
-// withDroppedFields returns a case on a hub that drops fields. A policy whose account is not stored cannot be followed: without the account
-// of a budget every evaluation would spend it anew. So such a placement is misconfigured, and keeps its decisions.
+// withDroppedFields returns the input on a hub that drops status fields. A placement with a policy whose status field is dropped is
+// misconfigured and keeps its decisions: without the stored budget, every evaluation would spend the budget again.
 func withDroppedFields(c live.Input, dropped plan.Dropped) live.Input {
 	c.Stored.Dropped = dropped
 	spec := c.Stored.Placement.Spec
@@ -41,7 +41,7 @@ func withDroppedFields(c live.Input, dropped plan.Dropped) live.Input {
 			return path == policy.account || strings.HasPrefix(path, policy.account+".")
 		}) {
 			c.Faults = append(slices.Clip(c.Faults), field.Forbidden(field.NewPath("spec", policy.field),
-				"the definition of placements on the hub lacks status."+policy.account+", where the account of this policy is kept; apply config/crd"))
+				"the CustomResourceDefinition of placements on the hub lacks status."+policy.account+", which stores the budget of this policy: apply config/crd"))
 		}
 	}
 	return c

@@ -63,14 +63,14 @@ func TestMetrics(t *testing.T) {
 	l.advance(3 * time.Second)
 	l.drain()
 	want := map[string]float64{
-		"event_to_decision_seconds":                           3,
-		"decision_changes_total Placement":                    1,
-		"plan_writes_total PlacementDecision failed create":   1,
-		"plan_writes_total PlacementDecision stored create":   1,
-		"plan_writes_total PlacementDecision stored mark":     1,
-		"plan_writes_total Placement stored report":           1,
-		"placements AllDecisionsScheduled PlacementSatisfied": 1,
-		"placements Succeedconfigured PlacementMisconfigured": 1,
+		"event_to_decision_seconds":                                  3,
+		"decision_changes_total Placement":                           1,
+		"plan_writes_total PlacementDecision failed create":          1,
+		"plan_writes_total PlacementDecision stored create":          1,
+		"plan_writes_total PlacementDecision stored update-metadata": 1,
+		"plan_writes_total Placement stored update-status":           1,
+		"placements AllDecisionsScheduled PlacementSatisfied":        1,
+		"placements Succeedconfigured PlacementMisconfigured":        1,
 	}
 	check("once it is stored", want)
 
@@ -82,8 +82,8 @@ func TestMetrics(t *testing.T) {
 	l.drain()
 	want["event_to_decision_seconds"] += 2
 	want["decision_changes_total ManagedCluster"]++
-	want["plan_writes_total PlacementDecision stored fill"]++
-	want["plan_writes_total Placement stored report"]++
+	want["plan_writes_total PlacementDecision stored update-decisions"]++
+	want["plan_writes_total Placement stored update-status"]++
 	check("with another cluster", want)
 
 	touched := h.stored.Placements[keyOf(p)].DeepCopy()
@@ -91,7 +91,7 @@ func TestMetrics(t *testing.T) {
 	touched.Generation++
 	h.putPlacement(touched)
 	l.drain()
-	want["plan_writes_total Placement stored report"]++
+	want["plan_writes_total Placement stored update-status"]++
 	delete(want, "placements Succeedconfigured PlacementMisconfigured")
 	want["placements Misconfigured PlacementMisconfigured"] = 1
 	check("while it is misconfigured", want)

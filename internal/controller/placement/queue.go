@@ -8,18 +8,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// workQueue is the queue of the type that the controller takes from.
+// workQueue is the type of queue that controller-runtime expects.
 type workQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// fairQueue is a work queue that serves namespaces in turn, and hands out a request only with a core to decide it on: a
-// worker never waits for a core with a request in its hands while another request could be decided.
+// fairQueue is a work queue that serves namespaces round robin. It hands out a request only if a core is free for it, so no
+// worker blocks on a core while another request could be decided.
 type fairQueue struct {
 	workQueue
 
 	cores *coreLimiter
 }
 
-// newFairQueue returns a queue for a controller. It hands out requests as there are cores.
 func newFairQueue(name string, limiter workqueue.TypedRateLimiter[reconcile.Request], cores *coreLimiter) *fairQueue {
 	return &fairQueue{cores: cores, workQueue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{
 		Name: name,
@@ -32,34 +31,34 @@ func newFairQueue(name string, limiter workqueue.TypedRateLimiter[reconcile.Requ
 	})}
 }
 
-// Get blocks until there is a request with a core for it. The core is the worker's until it calls Release or Done.
+// Get blocks until a request and a core for it are available. The worker owns the core until it calls Release or Done.
 func (q *fairQueue) Get() (request reconcile.Request, shutdown bool) {
 	for {
 		request, shutdown = q.workQueue.Get()
 		if shutdown || q.cores.acquire(request) {
 			return request, shutdown
 		}
-		q.workQueue.Done(request) // it is added again once there is a core for it
+		q.workQueue.Done(request) // Release adds it again once a core is free
 	}
 }
 
-// Release gives the core of a request back before the worker is done with it. It may be called more than once.
+// Release frees the core of a request before the worker is done with the request. It may be called more than once.
 func (q *fairQueue) Release(request reconcile.Request) {
 	if next, ok := q.cores.release(request); ok {
 		q.Add(next)
 	}
 }
 
-// Done marks a request as done.
+// Done marks a request as done and frees its core.
 func (q *fairQueue) Done(request reconcile.Request) {
 	q.Release(request)
 	q.workQueue.Done(request)
 }
 
-// namespaceQueue is an order of requests in which namespaces take turns, so that a thousand placements of one do not delay
-// the one of another. Within a namespace the first comes first. It is not safe for concurrent use.
+// namespaceQueue orders requests round robin by namespace, so that a thousand placements of one namespace do not delay the one of
+// another. Within a namespace it is first in, first out. It is not safe for concurrent use.
 type namespaceQueue struct {
-	// waiting are the requests of each namespace that has some; order are these namespaces, the next first.
+	// waiting holds the requests of each namespace, and order the namespaces with requests, the next one first.
 	waiting map[string][]reconcile.Request
 	order   []string
 	count   int
@@ -69,10 +68,10 @@ func newNamespaceQueue() *namespaceQueue {
 	return &namespaceQueue{waiting: map[string][]reconcile.Request{}}
 }
 
-// Touch is for orders in which a request that is added again moves.
+// Touch does nothing: a request that is added again keeps its position.
 func (*namespaceQueue) Touch(reconcile.Request) {}
 
-// Len returns how many requests wait.
+// Len returns the number of requests.
 func (o *namespaceQueue) Len() int { return o.count }
 
 // Push adds a request.
@@ -85,13 +84,13 @@ func (o *namespaceQueue) Push(request reconcile.Request) {
 	o.count++
 }
 
-// Pop returns the next request of the namespace whose turn it is.
+// Pop removes the next request of the next namespace.
 func (o *namespaceQueue) Pop() reconcile.Request {
 	out, _ := o.popAllowed(func(string) bool { return true })
 	return out
 }
 
-// popAllowed is Pop among the namespaces that may have a turn. Ok is false where none of these waits.
+// popAllowed is Pop among some namespaces. Ok is false if none of them has a request.
 func (o *namespaceQueue) popAllowed(may func(namespace string) bool) (out reconcile.Request, ok bool) {
 	for n, namespace := range o.order {
 		if !may(namespace) {
@@ -110,22 +109,21 @@ func (o *namespaceQueue) popAllowed(may func(namespace string) bool) (out reconc
 	return reconcile.Request{}, false
 }
 
-// coreLimiter bounds how many placements are decided at once, which is all that keeps a core busy for long: no more than there
-// are cores, so that whatever else the process does soon has one, such as renewing the lease; and for one namespace one
-// less, so that the placements of others never wait for it. Storing decisions waits for the API server, and is not bounded.
-// Its methods may be called from any goroutine.
+// coreLimiter bounds how many placements are decided at once to the number of cores, so that other goroutines soon get a core, such as
+// the one that renews the leader lease. One namespace gets one core less, so that it cannot block the others. Writes wait for the
+// API server and are not bounded. cores is safe for concurrent use.
 type coreLimiter struct {
 	mu sync.Mutex
-	// limit is how many may be busy, namespaceLimit with the placements of one namespace.
+	// limit is how many requests may hold a core, namespaceLimit how many of one namespace.
 	limit, namespaceLimit int
 	busy                  map[reconcile.Request]struct{}
 	busyByNamespace       map[string]int
-	// queued are the requests that wait for a core. While there is one that a core may have, none is idle.
+	// queued holds the requests that wait for a core. No core is free while one of them may have it.
 	queued    *namespaceQueue
 	queuedSet map[reconcile.Request]struct{}
 }
 
-// newCoreLimiter returns the cores of a process that has so many. A process with one is given two, which share it.
+// newCoreLimiter returns a limiter for a number of cores, at least 2: with 1, a namespace would get none.
 func newCoreLimiter(count int) *coreLimiter {
 	most := max(count, 2)
 	return &coreLimiter{
@@ -134,10 +132,10 @@ func newCoreLimiter(count int) *coreLimiter {
 	}
 }
 
-// availableCores is how many cores this process has.
+// availableCores returns the number of cores of this process.
 func availableCores() int { return runtime.GOMAXPROCS(0) }
 
-// acquire takes a core for a request. It is true where the request has one, also since give handed it over.
+// acquire reports whether a request holds a core. It takes a free one if the request has none, and else queues the request.
 func (c *coreLimiter) acquire(request reconcile.Request) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,8 +162,7 @@ func (c *coreLimiter) assign(request reconcile.Request) {
 	c.busyByNamespace[request.Namespace]++
 }
 
-// release gives back the core of a request that has one, and hands it to the next request that was refused. Ok is false where
-// none may have it.
+// release frees the core of a request and assigns it to the next queued request. Ok is false if no request gets it.
 func (c *coreLimiter) release(request reconcile.Request) (next reconcile.Request, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,6 +1,6 @@
 package placement
 
-// What the loop may do, from which config/rbac is generated.
+// The permissions of the controller. config/rbac is generated from them.
 //
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclusters;managedclustersets;managedclustersetbindings;addonplacementscores,verbs=list;watch
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=placements,verbs=list;watch

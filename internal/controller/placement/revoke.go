@@ -13,16 +13,16 @@ import (
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
-// revoke takes the clusters that a namespace may no longer reach out of the slices of a placement that Berth does not decide.
+// revoke removes the clusters that a namespace may no longer reach from the slices of a placement that Berth does not decide.
 func (r *reconciler) revoke(ctx context.Context, key fleet.Key) error {
 	found, ok := r.world.Unmanaged(key, r.clock.Now())
 	if !ok {
-		r.metrics.Orphaned(r.orphans.set(key, 0))
+		r.metrics.SetOrphaned(r.orphans.set(key, 0))
 		return nil
 	}
 	writes := plan.Revoke(found.Snapshot, key, found.Stored)
 	written, err := apply.Apply(ctx, r.client, writes, discardWrites{})
-	r.metrics.Wrote(writes, written.Writes, refusal(err))
+	r.metrics.RecordWrites(writes, written.Writes, failure(err))
 	if err != nil {
 		return err
 	}
@@ -33,12 +33,11 @@ func (r *reconciler) revoke(ctx context.Context, key fleet.Key) error {
 	return nil
 }
 
-// recordRevocation emits the events of slices whose placement Berth does not decide: one where clusters were revoked, and one where orphaned
-// slices are found for the first time.
+// recordRevocation emits an event if clusters were revoked, and one if orphaned slices are found for the first time.
 func (r *reconciler) recordRevocation(key fleet.Key, stored plan.Stored, writes plan.Plan) {
 	orphaned := plan.Orphans(stored, writes)
 	first := r.orphans.isFirst(key, len(orphaned))
-	r.metrics.Orphaned(r.orphans.set(key, len(orphaned)))
+	r.metrics.SetOrphaned(r.orphans.set(key, len(orphaned)))
 	if event, ok := telemetry.RevokedEvent(key, stored.Placement, writes); ok {
 		if stored.Placement != nil {
 			r.recorder.Eventf(stored.Placement, writes.Writes[0].Slice, event.Type, event.Reason, event.Action, "%s", event.Note)
@@ -52,20 +51,20 @@ func (r *reconciler) recordRevocation(key fleet.Key, stored plan.Stored, writes 
 	}
 }
 
-// orphanCounts counts the orphaned slices of each placement that is gone. Its zero value has none.
+// orphanCounts counts the orphaned slices of each deleted placement. The zero value is empty.
 type orphanCounts struct {
 	mu    sync.Mutex
 	known map[fleet.Key]int
 }
 
-// isFirst says whether a placement that is gone is found to have orphaned slices for the first time.
+// isFirst reports whether slices were found and none was counted before.
 func (o *orphanCounts) isFirst(key fleet.Key, found int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return found > 0 && o.known[key] == 0
 }
 
-// set notes how many orphaned slices a placement that is gone has, and returns how many there are in all.
+// set sets the count of a deleted placement, and returns the total.
 func (o *orphanCounts) set(key fleet.Key, found int) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -82,8 +81,8 @@ func (o *orphanCounts) set(key fleet.Key, found int) int {
 	return total
 }
 
-// discardWrites is a journal for slices that Berth does not decide: the informers tell what is stored of them. A write that was made
-// from an old state is refused, and tried again.
+// discardWrites ignores the writes to slices that Berth does not decide. The informers are enough for them: the API server rejects a
+// write that was made from an old state, and the placement is reconciled again.
 type discardWrites struct{}
 
 func (discardWrites) BeforeWrite(*clusterv1beta1.PlacementDecision) {}

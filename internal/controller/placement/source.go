@@ -24,12 +24,12 @@ import (
 const (
 	syncPoll      = 20 * time.Millisecond
 	auditInterval = 30 * time.Second
-	// taintTimeout is how long the first decision waits for the taints of clusters that never joined.
+	// taintTimeout bounds how long the first decision waits for the taints of clusters that never joined.
 	taintTimeout = 30 * time.Second
 )
 
-// source feeds the work queue with the placements that the world wakes. It is a controller-runtime source that is
-// synced once the world has seen every object that existed at the start.
+// source enqueues the placements that a change may affect. It is a controller-runtime source, synced once the world has every
+// object that existed at the start.
 type source struct {
 	cache  cache.Cache
 	clock  clock.WithTicker
@@ -38,9 +38,9 @@ type source struct {
 	scores *scoreDebouncer
 	queue  workqueue.TypedRateLimitingInterface[reconcile.Request]
 	synced func() bool
-	// tainted is closed once clusters that never joined are tainted; nil: nothing is waited for.
+	// tainted is closed once the clusters that never joined are tainted. Nil: the source does not wait.
 	tainted <-chan struct{}
-	// hub says when the hub has other definitions; nil: never.
+	// hub reports changes of the CustomResourceDefinitions. Nil: there are none.
 	hub Hub
 }
 
@@ -54,19 +54,19 @@ func newSource(cache cache.Cache, options Options) *source {
 	return s
 }
 
-// Start begins to follow the informers. It does not block.
+// Start starts the watches. It does not block.
 func (s *source) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	s.queue = queue
 	synced, err := s.world.Watch(ctx, s.cache)
 	if err != nil {
-		return fmt.Errorf("following the fleet: %w", err)
+		return fmt.Errorf("watching the fleet: %w", err)
 	}
 	s.synced = synced
 	go s.audit(ctx)
 	return nil
 }
 
-// WaitForSync blocks until the world is ready.
+// WaitForSync blocks until the first decision may be made.
 func (s *source) WaitForSync(ctx context.Context) error {
 	err := wait.PollUntilContextCancel(ctx, syncPoll, true, func(context.Context) (bool, error) { return s.synced(), nil })
 	if err != nil {
@@ -80,8 +80,8 @@ func (s *source) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
-// waitForTaints blocks until clusters that never joined are tainted, so that the first decisions do not select them. It gives up
-// after a while: a cluster that cannot be tainted must not hold up every placement.
+// waitForTaints blocks until the clusters that never joined are tainted, so that the first decisions do not select them. It returns
+// after taintTimeout at the latest: one cluster that cannot be tainted must not block every placement.
 func (s *source) waitForTaints(ctx context.Context) error {
 	if s.tainted == nil {
 		return nil
@@ -92,13 +92,13 @@ func (s *source) waitForTaints(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for clusters to be tainted: %w", ctx.Err())
 	case <-s.clock.After(taintTimeout):
-		log.FromContext(ctx).Info("WARNING: not every cluster that never joined is tainted, and placements are decided all the same", "waited", taintTimeout)
+		log.FromContext(ctx).Info("WARNING: clusters that never joined are not all tainted yet; deciding placements anyway", "waited", taintTimeout)
 		return nil
 	}
 }
 
-// waitForHandlers blocks until the world has heard of each cluster what any handler has. The informer calls its handlers in turn,
-// and adds another one only between two events.
+// waitForHandlers blocks until the world has received every event that any handler has received. The informer adds a handler only
+// between two events.
 func (s *source) waitForHandlers(ctx context.Context) error {
 	informer, err := s.cache.GetInformer(ctx, &clusterv1.ManagedCluster{}, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -114,13 +114,13 @@ func (s *source) waitForHandlers(ctx context.Context) error {
 	return nil
 }
 
-// wake has a placement decided at once.
+// wake enqueues a placement at once.
 func (s *source) wake(key fleet.Key, cause explain.Cause) {
 	s.record.AddCause(key, cause)
 	s.enqueue(key)
 }
 
-// enqueueDebounced has a placement decided once scores are gathered.
+// enqueueDebounced enqueues a placement once scores have stopped changing.
 func (s *source) enqueueDebounced(key fleet.Key, cause explain.Cause) {
 	s.record.AddCause(key, cause)
 	s.scores.add(key)
@@ -130,7 +130,7 @@ func (s *source) enqueue(key fleet.Key) {
 	s.queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: key.Name}})
 }
 
-// audit audits the world now and then, and wakes every placement once the hub has other definitions.
+// audit audits the world periodically, and enqueues every placement after a change of the CustomResourceDefinitions.
 func (s *source) audit(ctx context.Context) {
 	ticker := s.clock.NewTicker(auditInterval)
 	defer ticker.Stop()
