@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bits-and-blooms/bitset"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -136,19 +137,27 @@ func (t *Trace) Held(sees func(cluster string) bool) Condition {
 	return out
 }
 
-// scoresExpired returns PlacementScoresExpired: what prioritizers rank by and expressions asked for in vain.
-func (t *Trace) scoresExpired() Condition {
+// maxExpiredNames is how many clusters the condition names for each prioritizer or resource.
+const maxExpiredNames = 3
+
+// ScoresExpired returns PlacementScoresExpired for a reader who sees some of the clusters: the scores out of date that prioritizers
+// rank by and that expressions read.
+func (t *Trace) ScoresExpired(sees func(cluster string) bool) Condition {
 	var expired []string
 	for _, column := range t.Ranking.Columns {
-		if count := column.Expired - t.expiredRetained(column); count > 0 {
-			expired = append(expired, fmt.Sprintf("%s: %d scores are out of date and count as 0 until AddOnPlacementScore %s is updated in the namespaces of their clusters",
-				column.Prioritizer.Name(), count, column.Prioritizer.Resource))
+		if on := t.expiredIn(column); len(on) > 0 {
+			expired = append(expired, fmt.Sprintf("%s: %d scores are out of date%s and count as 0 until AddOnPlacementScore %s is updated in the namespaces of their clusters",
+				column.Prioritizer.Name(), len(on), firstNames(on, sees), column.Prioritizer.Resource))
 		}
 	}
-	asked := t.expiredInExpressions()
-	for _, resource := range slices.Sorted(maps.Keys(asked)) {
-		expired = append(expired, fmt.Sprintf("scores(%q): %d are out of date and left out until AddOnPlacementScore %s is updated in the namespaces of their clusters",
-			resource, asked[resource], resource))
+	read := t.expiredInExpressions()
+	for _, resource := range slices.Sorted(maps.Keys(read)) {
+		var on []string
+		for id := range read[resource].EachSet() {
+			on = append(on, t.Snapshot.Name(id))
+		}
+		expired = append(expired, fmt.Sprintf("scores(%q): %d are out of date%s and left out until AddOnPlacementScore %s is updated in the namespaces of their clusters",
+			resource, len(on), firstNames(on, sees), resource))
 	}
 	if len(expired) == 0 {
 		return Condition{
@@ -162,9 +171,30 @@ func (t *Trace) scoresExpired() Condition {
 	}
 }
 
-// expiredInExpressions counts the scores out of date that expressions asked for, by resource. Tiers ask those too that passed the
-// predicates only because they were selected; where they are no more, they will not be asked again.
-func (t *Trace) expiredInExpressions() map[string]int {
+// firstNames returns the first clusters by name among those that the reader sees, and how many more there are, in parentheses.
+// It is empty if the reader sees none of them.
+func firstNames(clusters []string, sees func(cluster string) bool) string {
+	slices.Sort(clusters)
+	var names []string
+	for _, name := range clusters {
+		if len(names) < maxExpiredNames && sees(name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	out := " (" + strings.Join(names, ", ")
+	if more := len(clusters) - len(names); more > 0 {
+		out += fmt.Sprintf(" and %d more", more)
+	}
+	return out + ")"
+}
+
+// expiredInExpressions returns the clusters whose scores are out of date and were read by expressions, by resource. Tiers also read
+// scores of clusters that passed the predicates only because they were selected. Once such a cluster is not selected, its
+// scores are not read again, so they are left out.
+func (t *Trace) expiredInExpressions() map[string]*bitset.BitSet {
 	if !t.matched.ScoreReads.AnyExpired() && !t.tiered.ScoreReads.AnyExpired() && !t.grouped.AnyExpired() {
 		return nil
 	}
@@ -178,23 +208,24 @@ func (t *Trace) expiredInExpressions() map[string]int {
 	return filter.Expired(&t.matched.ScoreReads, t.tiered.ScoreReads.Without(gone), &t.grouped)
 }
 
-// expiredRetained counts the guests that are not selected among those whose score is out of date. They are candidates no more,
-// so a message that counted them would change by itself.
-func (t *Trace) expiredRetained(column score.Column) int {
+// expiredIn returns the candidates whose score of a column is out of date. It leaves out a retained cluster that is not selected:
+// it is no candidate in the next run, so a message that counted it would change without any other change.
+func (t *Trace) expiredIn(column score.Column) []string {
 	if column.Expired == 0 {
-		return 0
+		return nil
 	}
-	count := 0
-	for id := range t.retainedOnly().EachSet() {
+	retained := t.retainedOnly()
+	var out []string
+	for _, id := range t.Ranking.Candidates {
 		found := t.Snapshot.Score(id, column.Prioritizer.Resource)
-		if found == nil || t.Ranking.Has(id) || !t.Ranking.IsCandidate(id) || !found.Expired(t.Snapshot.Now) {
+		if found == nil || !found.Expired(t.Snapshot.Now) || retained.Test(id) && !t.Ranking.Has(id) {
 			continue
 		}
 		if _, given := found.Value(column.Prioritizer.Score); given {
-			count++
+			out = append(out, t.Snapshot.Name(id))
 		}
 	}
-	return count
+	return out
 }
 
 func unsatisfied(reason, message string) Condition {

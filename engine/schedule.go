@@ -124,7 +124,7 @@ func (t *Trace) result(assigned group.Assignment) *Result {
 		Satisfied:     t.satisfied(),
 		Misconfigured: misconfigured(t.scope.problem()),
 		Held:          t.Held(allClusters),
-		ScoresExpired: t.scoresExpired(),
+		ScoresExpired: t.ScoresExpired(allClusters),
 		Ledger:        t.Ranking.Ledger,
 		RecheckAt:     t.recheckAt(),
 		Trace:         t,

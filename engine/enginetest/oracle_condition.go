@@ -98,9 +98,9 @@ func (r *run) expiredCondition(last *view, asked clustersByResource) engine.Cond
 	var problems []string
 	for _, prioritizer := range slices.SortedFunc(maps.Keys(r.weight), byResource) {
 		resource, score, addOn := strings.Cut(prioritizer, "/")
-		if n := last.outdated(resource, score); addOn && r.weight[prioritizer] != 0 && n > 0 {
-			problems = append(problems, fmt.Sprintf("AddOn/%s: %d scores are out of date and count as 0 until AddOnPlacementScore %s is updated in the namespaces of their clusters",
-				prioritizer, n, resource))
+		if on := last.outdated(resource, score); addOn && r.weight[prioritizer] != 0 && len(on) > 0 {
+			problems = append(problems, fmt.Sprintf("AddOn/%s: %d scores are out of date (%s) and count as 0 until AddOnPlacementScore %s is updated in the namespaces of their clusters",
+				prioritizer, len(on), firstThree(on), resource))
 		}
 	}
 	all := clustersByResource{}
@@ -113,8 +113,8 @@ func (r *run) expiredCondition(last *view, asked clustersByResource) engine.Cond
 		}
 	}
 	for _, resource := range slices.Sorted(maps.Keys(all)) {
-		problems = append(problems, fmt.Sprintf("scores(%q): %d are out of date and left out until AddOnPlacementScore %s is updated in the namespaces of their clusters",
-			resource, len(all[resource]), resource))
+		problems = append(problems, fmt.Sprintf("scores(%q): %d are out of date (%s) and left out until AddOnPlacementScore %s is updated in the namespaces of their clusters",
+			resource, len(all[resource]), firstThree(slices.Collect(maps.Keys(all[resource]))), resource))
 	}
 	out := engine.Condition{Type: "PlacementScoresExpired"}
 	switch {
@@ -129,19 +129,30 @@ func (r *run) expiredCondition(last *view, asked clustersByResource) engine.Cond
 // byResource orders "resource/score".
 func byResource(a, b string) int { return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/")) }
 
-// outdated counts the candidates that have a score which does not count any more.
-func (v *view) outdated(resource, score string) int {
-	n := 0
+// firstThree names the first three clusters and counts the others.
+func firstThree(clusters []string) string {
+	slices.Sort(clusters)
+	if len(clusters) <= 3 {
+		return strings.Join(clusters, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(clusters[:3], ", "), len(clusters)-3)
+}
+
+// outdated returns the candidates that have a score which is out of date.
+func (v *view) outdated(resource, score string) []string {
+	var out []string
 	for name := range v.in {
 		object := v.w.Scores[ScoreKey{name, resource}]
 		if object == nil || object.Status.ValidUntil == nil || !object.Status.ValidUntil.Time.Before(v.w.Now) {
 			continue
 		}
 		for _, item := range object.Status.Scores {
-			n += toInt(item.Name == score)
+			if item.Name == score {
+				out = append(out, name)
+			}
 		}
 	}
-	return n
+	return out
 }
 
 // stores says whether the placement has a condition already.

@@ -99,12 +99,15 @@ func Of(result *engine.Result, placement *clusterv1beta1.Placement, sees func(cl
 
 // conditions returns the conditions that the placement has. The one that names clusters names those that the reader sees.
 func conditions(result *engine.Result, sees func(string) bool) []Condition {
-	held := result.Held
+	held, expired := result.Held, result.ScoresExpired
 	if held.Type != "" {
 		held = result.Trace.Held(sees)
 	}
+	if expired.Type != "" {
+		expired = result.Trace.ScoresExpired(sees)
+	}
 	out := []Condition{}
-	for _, c := range []engine.Condition{result.Satisfied, result.Misconfigured, held, result.ScoresExpired} {
+	for _, c := range []engine.Condition{result.Satisfied, result.Misconfigured, held, expired} {
 		if c.Type != "" {
 			out = append(out, Condition(c))
 		}

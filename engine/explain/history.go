@@ -36,7 +36,7 @@ type Change struct {
 	Selected int `json:"selected"`
 	Added    int `json:"added"`
 	Removed  int `json:"removed"`
-	// Restored counts the clusters whose PlacementDecision another client deleted, so that it was stored again.
+	// Restored counts the clusters that another client removed from the PlacementDecisions and that Berth stored again.
 	Restored int `json:"restored,omitempty"`
 	// Regrouped counts the clusters that stayed selected and had to change their decision group; RegroupReason says why.
 	Regrouped     int    `json:"regrouped,omitempty"`

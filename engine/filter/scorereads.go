@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"maps"
 	"time"
 
 	"github.com/bits-and-blooms/bitset"
@@ -20,9 +21,8 @@ type ScoreReads struct {
 // AnyExpired says whether any of them was out of date.
 func (a *ScoreReads) AnyExpired() bool { return len(a.expired) > 0 }
 
-// Expired returns, for each resource that was out of date somewhere, on how many clusters it was, each cluster counted
-// once over all stages.
-func Expired(stages ...*ScoreReads) map[string]int {
+// Expired returns the clusters on which a resource was out of date, over all stages, by resource.
+func Expired(stages ...*ScoreReads) map[string]*bitset.BitSet {
 	on := map[string]*bitset.BitSet{}
 	for _, asked := range stages {
 		for resource, clusters := range asked.expired {
@@ -32,13 +32,8 @@ func Expired(stages ...*ScoreReads) map[string]int {
 			on[resource].InPlaceUnion(clusters)
 		}
 	}
-	out := make(map[string]int, len(on))
-	for resource, clusters := range on {
-		if clusters.Any() {
-			out[resource] = int(clusters.Count())
-		}
-	}
-	return out
+	maps.DeleteFunc(on, func(_ string, clusters *bitset.BitSet) bool { return !clusters.Any() })
+	return on
 }
 
 // Without returns the account without what was asked of the clusters of gone. Until stays: it is none too late.

@@ -31,24 +31,27 @@ func (d *diff) moves() (added, removed []string) {
 	return added, removed
 }
 
-// restored returns those of the added clusters, sorted, whose slice is not stored and was: the status of the placement lists it.
+// restored returns the added clusters that another client removed, sorted: the snapshot still selects them, or their slice is not
+// stored although the status of the placement lists it.
 func (d *diff) restored(added []string) []string {
 	if len(added) == 0 {
 		return nil
 	}
-	gone := map[int]bool{}
+	removed := map[string]bool{}
+	if d.result.Trace != nil {
+		for _, slice := range d.result.Trace.Snapshot.Slices(d.result.Key) {
+			for _, name := range slice.Clusters {
+				removed[name] = true
+			}
+		}
+	}
+	deleted := map[int]bool{}
 	for _, c := range d.changes {
 		if name := SliceName(d.placement.Name, c.target.number); c.stored == nil && d.reported(name) {
-			gone[c.target.number] = true
+			deleted[c.target.number] = true
 		}
 	}
-	var out []string
-	for _, name := range added {
-		if gone[d.wanted[name]] {
-			out = append(out, name)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(added), func(name string) bool { return !removed[name] && !deleted[d.wanted[name]] })
 }
 
 // reported says whether the stored status of the placement lists a slice.

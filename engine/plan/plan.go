@@ -64,7 +64,7 @@ type Plan struct {
 	Writes []Write
 	// Added and Removed name the clusters that come and go, sorted, held against what was stored.
 	Added, Removed []string
-	// Restored name the added clusters whose slice another client deleted, sorted: the status of the placement lists it.
+	// Restored are the added clusters that another client removed, sorted: it deleted or emptied their slice.
 	Restored []string
 	// Regrouped name the clusters that stay and had to change their decision group, sorted, and RegroupReason says why. It is
 	// empty where no cluster had to.

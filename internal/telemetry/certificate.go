@@ -6,21 +6,21 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// certificateCollector shows when the certificate ends that the manager serves. It is a prometheus.Collector.
+// certificateCollector collects the expiry of the serving certificate of the manager.
 type certificateCollector struct {
 	until func() (end time.Time, ok bool)
 	end   *prometheus.Desc
 }
 
-// NewCertificate makes the metric of the certificate that webhooks and views are served with, and registers it. It must be
-// called once per registry. Until is asked whenever the metric is read; while there is no certificate it says so.
+// NewCertificate registers the metric of the certificate that serves webhooks and views. It must be called once per registry. Each
+// scrape calls until. Its ok is false while there is no certificate.
 func NewCertificate(registry prometheus.Registerer, until func() (end time.Time, ok bool)) {
 	registry.MustRegister(newCertificateCollector(&metricSet{}, until))
 }
 
 func newCertificateCollector(c *metricSet, until func() (time.Time, bool)) *certificateCollector {
 	return &certificateCollector{until: until, end: c.collected("berth_certificate_end_timestamp_seconds",
-		"When the certificate ends that webhooks and views are served with, in seconds since 1970; absent while there is none.")}
+		"Expiry of the certificate that serves webhooks and views, in seconds since 1970; absent if there is no certificate.")}
 }
 
 // Describe implements prometheus.Collector.

@@ -14,7 +14,7 @@ const (
 	typeHistogram = "histogram"
 )
 
-// Definition says what a metric is called, what it tells and how it is told apart.
+// Definition is the name, the help, the type and the labels of a metric.
 type Definition struct {
 	Name, Help, Type string
 	Labels           []Label
@@ -23,9 +23,9 @@ type Definition struct {
 // Label is a label of a metric.
 type Label struct {
 	Name string
-	// Values are all values that it can have; empty where they are no fixed set.
+	// Values are all values of the label; empty if they are not a fixed set.
 	Values []string
-	// Any describes the values of a label without a fixed set.
+	// Any describes the values if they are not a fixed set.
 	Any string
 }
 
@@ -40,7 +40,7 @@ func Definitions() []Definition {
 	return slices.SortedFunc(slices.Values(c.definitions), func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// metricSet makes metrics and notes their definitions, so that what is said of them is what they are.
+// metricSet creates metrics and records their definitions, so that the documentation matches the metrics.
 type metricSet struct {
 	definitions []Definition
 	collectors  []prometheus.Collector
@@ -74,7 +74,7 @@ func (c *metricSet) histogram(name, help string, buckets []float64, labels ...La
 	return out
 }
 
-// collected describes a gauge whose values somebody is asked for whenever it is read.
+// collected describes a gauge whose values are computed at each scrape.
 func (c *metricSet) collected(name, help string, labels ...Label) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, c.define(typeGauge, name, help, labels), nil)
 }

@@ -33,8 +33,7 @@ const (
 	ActionRevoked         = "DecisionRevoked"
 )
 
-// maxNames is how many clusters an event names of those that come, and of those that go; maxNote is how long it may
-// be, below the API's limit of 1024.
+// maxNames bounds the clusters in each list of an event. maxNote bounds its length, below the API's limit of 1024.
 const (
 	maxNames = 10
 	maxNote  = 1000
@@ -45,8 +44,7 @@ type Event struct {
 	Type, Reason, Action, Note string
 }
 
-// DecisionEvent returns the one event that an applied plan is worth. Ok is false where nothing happened that a user
-// should hear of.
+// DecisionEvent returns the event of a stored plan. Ok is false if the plan changed nothing that a user needs to know.
 func DecisionEvent(before *clusterv1beta1.Placement, result *engine.Result, p plan.Plan) (event Event, ok bool) {
 	old := meta.FindStatusCondition(before.Status.Conditions, result.Misconfigured.Type)
 	if result.Misconfigured.Status == metav1.ConditionTrue && (old == nil || old.Message != result.Misconfigured.Message) {
@@ -65,12 +63,12 @@ func DecisionEvent(before *clusterv1beta1.Placement, result *engine.Result, p pl
 	}
 	event.Note = truncate(fmt.Sprintf("Decisions of placement %s in namespace %s are %s: %d selected%s%s%s%s%s",
 		before.Name, before.Namespace, verb, result.Selected, heldText(result), nameList(", added", p.Newcomers(), ""),
-		nameList(", restored", p.Restored, ": their PlacementDecision was deleted"),
+		nameList(", restored", p.Restored, ": another client removed them"),
 		nameList(", removed", p.Removed, reasonCounts(result.Trace, p.Removed)), nameList(", regrouped", p.Regrouped, ": "+p.RegroupReason)))
 	return event, true
 }
 
-// heldText tells how many of the selected clusters stay only for now.
+// heldText returns the count of held clusters in parentheses, empty if there is none.
 func heldText(result *engine.Result) string {
 	if len(result.Ledger.Held) == 0 {
 		return ""
@@ -78,7 +76,7 @@ func heldText(result *engine.Result) string {
 	return fmt.Sprintf(" (%d held)", len(result.Ledger.Held))
 }
 
-// nameList counts clusters and names some, with a text after the names.
+// nameList returns the count of the clusters and the first names, followed by a text.
 func nameList(what string, clusters []string, after string) string {
 	if len(clusters) == 0 {
 		return ""
@@ -91,10 +89,10 @@ func nameList(what string, clusters []string, after string) string {
 	return out + after + ")"
 }
 
-// maxReasons is how many reasons an event gives for those that go.
+// maxReasons bounds the reasons of an event for removed clusters.
 const maxReasons = 3
 
-// reasonCounts counts why clusters are not selected any more, the most frequent reasons first.
+// reasonCounts returns why clusters were removed, with counts, the most frequent reasons first.
 func reasonCounts(trace *engine.Trace, clusters []string) string {
 	if trace == nil || len(clusters) == 0 {
 		return ""
@@ -116,7 +114,7 @@ func reasonCounts(trace *engine.Trace, clusters []string) string {
 	return ": " + strings.Join(out, ", ")
 }
 
-// rejectionReason is the taint that keeps a cluster out, or the name of its verdict.
+// rejectionReason returns the taint that rejects a cluster, or the name of its verdict.
 func rejectionReason(trace *engine.Trace, cluster string) string {
 	id, ok := trace.Snapshot.ID(cluster)
 	if !ok || trace.Snapshot.Cluster(id) == nil {
@@ -129,8 +127,7 @@ func rejectionReason(trace *engine.Trace, cluster string) string {
 	return found.Code.String()
 }
 
-// truncate returns a note as it is sent: its control characters spelled out, since taints and expressions may hold any, and not
-// longer than the API allows.
+// truncate escapes the control characters of a note, which taints and expressions may contain, and cuts it to maxNote.
 func truncate(note string) string {
 	const more = "..."
 	note = escape.Text(note)

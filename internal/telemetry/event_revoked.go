@@ -10,8 +10,8 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// RevokedEvent returns the event of a plan that takes clusters from a placement that Berth does not decide. The placement is nil where
-// it is gone. Ok is false where no cluster left.
+// RevokedEvent returns the event of a plan that revokes clusters of a placement that Berth does not decide. The placement is nil if it
+// is gone. Ok is false if no cluster was removed.
 func RevokedEvent(key fleet.Key, placement *clusterv1beta1.Placement, p plan.Plan) (event Event, ok bool) {
 	if len(p.Removed) == 0 {
 		return Event{}, false
@@ -25,12 +25,12 @@ func RevokedEvent(key fleet.Key, placement *clusterv1beta1.Placement, p plan.Pla
 	}
 	return Event{
 		Type: corev1.EventTypeWarning, Reason: ReasonRevoked, Action: ActionRevoked,
-		Note: truncate(fmt.Sprintf("Placement %s in namespace %s %s. Its decisions lost clusters that the namespace may no longer reach%s",
+		Note: truncate(fmt.Sprintf("Placement %s in namespace %s %s. Berth removed clusters from its decisions that the namespace may no longer reach%s",
 			key.Name, key.Namespace, state, nameList(":", p.Removed, ""))),
 	}, true
 }
 
-// OrphanedEvent returns the event of slices whose placement is gone, and that nothing will delete.
+// OrphanedEvent returns the event of orphaned slices: their placement is gone, and the garbage collector does not delete them.
 func OrphanedEvent(key fleet.Key, orphaned []*clusterv1beta1.PlacementDecision) Event {
 	clusters := 0
 	for _, slice := range orphaned {
@@ -38,7 +38,7 @@ func OrphanedEvent(key fleet.Key, orphaned []*clusterv1beta1.PlacementDecision) 
 	}
 	return Event{
 		Type: corev1.EventTypeWarning, Reason: ReasonOrphaned, Action: ActionDecisionKept,
-		Note: truncate(fmt.Sprintf("Placement %s in namespace %s is gone and left %d PlacementDecisions with %d clusters. Consumers still act on them. "+
-			"Delete them, or create the placement again to have it take them over", key.Name, key.Namespace, len(orphaned), clusters)),
+		Note: truncate(fmt.Sprintf("Placement %s in namespace %s is gone, but %d of its PlacementDecisions with %d clusters remain. Consumers still use them. "+
+			"Delete them, or create the placement again: it takes them over", key.Name, key.Namespace, len(orphaned), clusters)),
 	}
 }

@@ -81,7 +81,7 @@ func TestDecisionEvent(t *testing.T) {
 			selected: 3, result: &engine.Result{Selected: 4}, plan: plan.Plan{Added: []string{"a", "b", "c"}, Restored: []string{"a", "b"}},
 			want: telemetry.Event{
 				Type: "Normal", Reason: "DecisionUpdate", Action: "DecisionUpdated",
-				Note: about + "updated: 4 selected, added 1 (c), restored 2 (a, b: their PlacementDecision was deleted)",
+				Note: about + "updated: 4 selected, added 1 (c), restored 2 (a, b: another client removed them)",
 			},
 		},
 		"labels only": {selected: 2, result: &engine.Result{Selected: 2}, plan: plan.Plan{Writes: make([]plan.Write, 2)}},

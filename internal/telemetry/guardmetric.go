@@ -8,21 +8,21 @@ import (
 	"github.com/berth-project/berth/internal/guard"
 )
 
-// guardCollector shows which roles lack the guard that they rely on. It is a prometheus.Collector.
+// guardCollector collects the roles whose admission guard is missing.
 type guardCollector struct {
 	found     func() []guard.Unguarded
 	unguarded *prometheus.Desc
 }
 
-// NewGuard makes the metric of roles without their guard, and registers it. It must be called once per registry. Found is
-// called whenever the metric is read.
+// NewGuard registers the metric of roles whose admission guard is missing. It must be called once per registry. Each scrape calls
+// found.
 func NewGuard(registry prometheus.Registerer, found func() []guard.Unguarded) {
 	registry.MustRegister(newGuardCollector(&metricSet{}, found))
 }
 
 func newGuardCollector(c *metricSet, found func() []guard.Unguarded) *guardCollector {
 	return &guardCollector{found: found, unguarded: c.collected("berth_role_unguarded",
-		"1 for ClusterRoles that are on the hub while the admission guard that they rely on is not, else 0.",
+		"1 if the ClusterRole is on the hub without the admission guard that it needs, else 0.",
 		Label{Name: "role", Values: guard.Roles()})}
 }
 

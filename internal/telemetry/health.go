@@ -27,7 +27,7 @@ const (
 	ActionClockCompared   = "ClockCompared"
 )
 
-// What is reported of a cluster's health. The last part of a taint's key is one of them.
+// The reported health of a cluster, and the last part of the keys of health taints.
 const (
 	available   = "available"
 	unavailable = "unavailable"
@@ -36,19 +36,18 @@ const (
 	denied      = "denied"
 )
 
-// HealthState is what the health controller knows at one instant: how many clusters are reported how, and whether it
-// suspects the hub.
+// HealthState is the state of the health controller: the clusters by reported health, and whether reporting is suspended.
 type HealthState struct {
 	Available, Unavailable, Unreachable, Unreported int
 
 	Suspended bool
-	// ClockSuspected is true while most clusters are skewed alike.
+	// ClockSuspected is true while most clusters are skewed in the same direction.
 	ClockSuspected bool
-	// UnjoinedSelected is how many clusters that never joined or are denied are selected, so that no such cluster is tainted.
+	// UnjoinedSelected is how many selected clusters never joined or are denied. While it is above 0, no such cluster is tainted.
 	UnjoinedSelected int
 }
 
-// Health counts what the health controller does, and shows what it knows. It is a prometheus.Collector.
+// Health are the metrics of the health controller. It is a prometheus.Collector for its state.
 type Health struct {
 	state                      func() HealthState
 	clusters, suspended, clock *prometheus.Desc
@@ -56,8 +55,7 @@ type Health struct {
 	taints                     *prometheus.CounterVec
 }
 
-// NewHealth makes the metrics and registers them. It must be called once per registry. State is asked whenever they are
-// read.
+// NewHealth registers the metrics. It must be called once per registry. Each scrape calls state.
 func NewHealth(registry prometheus.Registerer, state func() HealthState) *Health {
 	c := &metricSet{}
 	h := newHealth(c, state)
@@ -73,16 +71,16 @@ func newHealth(c *metricSet, state func() HealthState) *Health {
 	return &Health{
 		state: state,
 		clusters: c.collected("berth_clusters",
-			"ManagedClusters by what is reported of their health: available, unavailable, unreachable or unreported.",
+			"ManagedClusters by reported health: available, unavailable, unreachable or unreported.",
 			Label{Name: "health", Values: []string{available, unavailable, unreachable, unreported}}),
 		suspended: c.collected("berth_health_suspended",
-			"1 while so many clusters are silent that the hub is suspected and nobody is newly reported or tainted, else 0."),
+			"1 while so many clusters are silent that the hub itself may be at fault, so that no further cluster is reported or tainted, else 0."),
 		clock: c.collected("berth_health_manager_clock_suspected",
-			"1 while the clocks of most clusters differ alike from the manager's by more than five lease periods, so that the manager's is suspected, else 0."),
+			"1 while the clocks of most clusters differ from the clock of the manager in the same direction by more than five lease periods, else 0."),
 		unjoinedSelected: c.collected("berth_health_unjoined_selected",
-			"ManagedClusters that never joined or are denied and were selected at the start, so that no such cluster is tainted until --taint-unjoined is given."),
+			"Selected ManagedClusters that never joined or are denied. While it is above 0, no such cluster is tainted unless --taint-unjoined is set."),
 		taints: c.counter("berth_health_taints_total",
-			"Taints about health that were written, by key without its domain and by change: added or removed.",
+			"Health taints that were added or removed, by key without its domain.",
 			Label{Name: "taint", Values: []string{unreachable, unavailable, denied}}, Label{Name: "change", Values: []string{added, removed}}),
 	}
 }
@@ -115,16 +113,16 @@ func boolValue(on bool) float64 {
 	return 0
 }
 
-// AddTaints records the keys of taints that were put on a cluster, and of those that were taken from it.
-func (h *Health) AddTaints(put, taken []string) {
-	for change, keys := range map[string][]string{added: put, removed: taken} {
+// AddTaints counts the keys of the taints that were added to a cluster and removed from it.
+func (h *Health) AddTaints(addedKeys, removedKeys []string) {
+	for change, keys := range map[string][]string{added: addedKeys, removed: removedKeys} {
 		for _, key := range keys {
 			h.taints.WithLabelValues(key[strings.LastIndex(key, "/")+1:], change).Inc()
 		}
 	}
 }
 
-// HealthEvent returns the event that a change of a cluster's health is worth. Ok is false where nothing is reported.
+// HealthEvent returns the event of a change of a cluster's health. Ok is false if nothing is reported.
 func HealthEvent(cluster string, status metav1.ConditionStatus) (event Event, ok bool) {
 	event = Event{Type: corev1.EventTypeWarning, Action: ActionHealthReported}
 	switch status {
@@ -133,7 +131,7 @@ func HealthEvent(cluster string, status metav1.ConditionStatus) (event Event, ok
 	case metav1.ConditionFalse:
 		event.Reason, event.Note = ReasonUnavailable, "reports that it is not available"
 	case metav1.ConditionUnknown:
-		event.Reason, event.Note = ReasonAvailableUnknown, "has stopped updating its lease: nobody knows whether it is available"
+		event.Reason, event.Note = ReasonAvailableUnknown, "stopped updating its lease: its availability is unknown"
 	default:
 		return Event{}, false
 	}
@@ -141,7 +139,7 @@ func HealthEvent(cluster string, status metav1.ConditionStatus) (event Event, ok
 	return event, true
 }
 
-// SuspensionEvent returns the event that goes with the condition about the suspicion of the hub.
+// SuspensionEvent returns the event of the condition HealthSuspended.
 func SuspensionEvent(condition metav1.Condition) Event {
 	if condition.Status == metav1.ConditionTrue {
 		return Event{Type: corev1.EventTypeWarning, Reason: ReasonHealthSuspended, Action: ActionHealthSuspended, Note: truncate(condition.Message)}
@@ -149,34 +147,34 @@ func SuspensionEvent(condition metav1.Condition) Event {
 	return Event{Type: corev1.EventTypeNormal, Reason: ReasonHealthResumed, Action: ActionHealthResumed, Note: truncate(condition.Message)}
 }
 
-// ClusterClockEvent returns the event that goes with a change of the condition ClockSynced of a cluster.
+// ClusterClockEvent returns the event of the condition ClockSynced of a cluster.
 func ClusterClockEvent(cluster string, status metav1.ConditionStatus) Event {
 	if status == metav1.ConditionFalse {
 		return Event{
 			Type: corev1.EventTypeWarning, Reason: ReasonClockOutOfSync, Action: ActionClockCompared,
-			Note: fmt.Sprintf("The clock of ManagedCluster %s differs from the hub's by more than five lease periods; the cluster stays as it is", cluster),
+			Note: fmt.Sprintf("The clock of ManagedCluster %s differs from the clock of the hub by more than five lease periods. Set the clock of the cluster; its conditions and taints stay as they are", cluster),
 		}
 	}
 	return Event{
 		Type: corev1.EventTypeNormal, Reason: ReasonClockSynced, Action: ActionClockCompared,
-		Note: fmt.Sprintf("The clock of ManagedCluster %s agrees with the hub's", cluster),
+		Note: fmt.Sprintf("The clock of ManagedCluster %s agrees with the clock of the hub", cluster),
 	}
 }
 
-// ManagerClockEvent returns the event about the clock of the manager: suspected where so many of the clusters that were
-// measured are skewed in one direction (above 0: ahead), trusted where the direction is 0.
+// ManagerClockEvent returns the event about the clock of the manager. direction is above 0 if the clocks of the skewed clusters are
+// ahead, below 0 if they are behind, and 0 if most clocks agree again.
 func ManagerClockEvent(direction, skewed, measured int) Event {
 	event := Event{Type: corev1.EventTypeWarning, Reason: ReasonManagerClockSuspected, Action: ActionClockCompared}
 	side := "behind"
 	switch {
 	case direction == 0:
 		event.Type, event.Reason = corev1.EventTypeNormal, ReasonManagerClockTrusted
-		event.Note = "The clocks of most ManagedClusters agree with the manager's again"
+		event.Note = "The clocks of most ManagedClusters agree with the clock of the manager again"
 		return event
 	case direction > 0:
 		side = "ahead of"
 	}
-	event.Note = fmt.Sprintf("The clocks of %d of %d ManagedClusters are %s the manager's by more than five lease periods: "+
-		"the manager's clock is suspected, so that no condition ClockSynced is written. Set the clock of the manager's host", skewed, measured, side)
+	event.Note = fmt.Sprintf("The clocks of %d of %d ManagedClusters are %s the clock of the manager by more than five lease periods, so the clock of the manager "+
+		"is probably wrong. No condition ClockSynced is written. Set the clock of the manager's host", skewed, measured, side)
 	return event
 }

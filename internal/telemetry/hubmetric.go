@@ -6,14 +6,13 @@ import (
 	"github.com/berth-project/berth/internal/preflight"
 )
 
-// hubCollector shows how much the hub lacks of what Berth needs. It is a prometheus.Collector.
+// hubCollector collects the number of definitions, fields and permissions that are missing on the hub.
 type hubCollector struct {
 	found func() preflight.Report
 	lacks *prometheus.Desc
 }
 
-// NewPreflight makes the metric of what the hub lacks, and registers it. It must be called once per registry. Found is called
-// whenever the metric is read.
+// NewPreflight registers the metric of what is missing on the hub. It must be called once per registry. Each scrape calls found.
 func NewPreflight(registry prometheus.Registerer, found func() preflight.Report) {
 	registry.MustRegister(newHubCollector(&metricSet{}, found))
 }
@@ -24,7 +23,7 @@ func newHubCollector(c *metricSet, found func() preflight.Report) *hubCollector 
 		kinds.Values = append(kinds.Values, string(kind))
 	}
 	return &hubCollector{found: found, lacks: c.collected("berth_hub_lacks",
-		"Definitions, fields of definitions and permissions that the hub lacks, by kind. /readyz?verbose names them.", kinds)}
+		"CustomResourceDefinitions, their fields, and permissions that are missing on the hub, by kind. /readyz?verbose names them.", kinds)}
 }
 
 // Describe implements prometheus.Collector.

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// maxNamespaces is how many namespaces have series of their own.
+	// maxNamespaces bounds the namespaces with series of their own.
 	maxNamespaces = 1000
-	// OtherNamespaces is the label of all namespaces beyond these. It is the name of no namespace.
+	// OtherNamespaces is the label value for all other namespaces. No namespace can have this name.
 	OtherNamespaces = "_other"
 )
 
-// namespaceCollector counts by namespace the placements with a condition that reports a problem. A namespace without such
-// placements has no series. It is a prometheus.Collector.
+// namespaceCollector counts the placements with a problem condition by namespace. A namespace without such placements has no
+// series.
 type namespaceCollector struct {
 	desc *prometheus.Desc
 
@@ -25,24 +25,24 @@ type namespaceCollector struct {
 	counts map[string]problems
 }
 
-// problems is how many placements of a namespace have each condition. Every count is above 0.
+// problems counts the placements of a namespace by condition. Every count is above 0.
 type problems map[conditionReason]int
 
 func newNamespaceCollector(c *metricSet) *namespaceCollector {
 	labels := append([]Label{{
-		Name: "namespace", Any: "the 1,000 namespaces with the most such placements; `" + OtherNamespaces + "` adds up all others",
+		Name: "namespace", Any: "the 1,000 namespaces with the most such placements; `" + OtherNamespaces + "` is the sum of the others",
 	}}, conditionLabels(problemReasons())...)
 	out := &namespaceCollector{
 		desc: c.collected("berth_namespace_placements",
-			"Placements that are not satisfied, misconfigured, held or ranked by expired scores, by namespace, type and reason of the condition. "+
-				"A namespace without any has no series.", labels...),
+			"Placements with a problem, by namespace, type and reason of the condition: not satisfied, misconfigured, held, or ranked by expired scores. "+
+				"A namespace without problems has no series.", labels...),
 		counts: map[string]problems{},
 	}
 	c.collectors = append(c.collectors, out)
 	return out
 }
 
-// add adds to the count of a condition in a namespace. Conditions that report no problem do not count.
+// add changes the count of a problem condition in a namespace. It ignores other conditions.
 func (n *namespaceCollector) add(namespace string, r conditionReason, delta int) {
 	if !slices.Contains(problemReasons(), r) {
 		return
@@ -74,8 +74,7 @@ func (n *namespaceCollector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// shown returns the counts by label: those of the namespaces with the most placements, and the sum of all others. Namespaces
-// with equally many are shown in the order of their names.
+// shown returns the counts by label value: the namespaces with the most placements, ties by name, and the sum of the others.
 func (n *namespaceCollector) shown() map[string]problems {
 	n.mu.Lock()
 	defer n.mu.Unlock()

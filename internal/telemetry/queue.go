@@ -9,18 +9,18 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// queuePrefix is how the names of the metrics of work queues begin.
+// queuePrefix is the prefix of the metrics of work queues.
 const queuePrefix = "workqueue_"
 
-// Registry is where metrics are registered, and from where they are served.
+// Registry registers metrics and serves them.
 type Registry interface {
 	prometheus.Registerer
 	prometheus.Gatherer
 }
 
-// NewRegistry returns a registry that also serves what the registry of the process has, and what another one has of work
-// queues. Queues measure themselves for whichever provider was set first: where the views are linked that is Kubernetes' own
-// registry, which nothing serves. What is registered here is not registered in the process: the next registry may have it too.
+// NewRegistry returns a registry that also serves the metrics of the process, and the work queue metrics of another registry. Work
+// queues report to the first provider that was set. In a binary with the views that is Kubernetes' own registry, which is not
+// served otherwise. Metrics are not registered in the process, so that several registries can hold them.
 func NewRegistry(process, other prometheus.Gatherer) Registry {
 	own := prometheus.NewRegistry()
 	return struct {

@@ -115,8 +115,8 @@ func TestMostClustersFailAtOnce(t *testing.T) {
 	s.StopAgents(dead...)
 
 	first := s.awaitSuspended(metav1.ConditionTrue)
-	const message = "8 of 10 joined ManagedClusters fell silent at about the same time, more than 55 %: the hub or its network is suspected. " +
-		"None is newly reported or tainted until no more than half of that share is silent"
+	const message = "8 of 10 joined ManagedClusters stopped renewing their leases at about the same time, more than 55 %: the hub or its network is probably at fault. " +
+		"No further cluster is reported or tainted until no more than half of that share is silent. Check the network of the hub"
 	if first.Reason != "TooManySilent" || first.Message != message {
 		t.Errorf("it says %s: %s", first.Reason, first.Message)
 	}

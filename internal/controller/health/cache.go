@@ -13,39 +13,39 @@ import (
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
-// fleetRequest is the request to review what concerns all clusters. No cluster has an empty name. However many leases are renewed
-// at once, it is in the queue once.
+// fleetRequest is the request for a fleet review. No cluster has an empty name. The queue holds it at most once, however many leases
+// are renewed.
 const fleetRequest = ""
 
-// maxWatchGap is how long the watch of the leases may be interrupted without consequence. A longer gap, in which agents may
-// not have reached the hub either, gives every cluster a fresh grace.
+// maxWatchGap is how long the watch of the leases may be interrupted without effect. In a longer gap the agents may not have reached
+// the hub either, so every cluster gets a new grace period.
 const maxWatchGap = 5 * time.Second
 
-// healthCache is what the loop has observed of every cluster, and of the hub itself. A renewed lease changes an entry, and
-// enqueues nothing. It is safe for concurrent use.
+// healthCache holds the observed health of every cluster and of the hub. A renewed lease changes an entry and enqueues nothing. It is
+// safe for concurrent use.
 type healthCache struct {
 	limit int
-	// simulate says that clusters are simulated that are annotated so.
+	// simulate enables the simulation of annotated clusters.
 	simulate bool
-	// wake enqueues a cluster, or the fleet. It must not block.
+	// wake enqueues a cluster, or the fleet review. It must not block.
 	wake func(name string)
 
 	mu       sync.Mutex
 	clusters map[string]*entry
-	// silenceFrom is from when on silence counts: the start of the loop, or the end of the last disruption or gap. It is zero
-	// until the loop has begun.
+	// silenceFrom is the time from which silence counts: the start of the controller, or the end of the last disruption or gap. It
+	// is zero before the start.
 	silenceFrom time.Time
-	// disruption is nil while the hub is not suspected.
+	// disruption is nil unless reporting is suspended.
 	disruption *fullDisruption
 	unjoined   unjoinedState
 	// firstPass is true until the informer has shown the taint of every cluster that is to be tainted at the start. unshown are
 	// the clusters of which it has not shown yet what the loop wrote in the first pass.
 	firstPass  bool
 	unobserved map[string]struct{}
-	// managerClockSuspected is the direction in which most clusters are skewed; 0: the clock of the manager is not suspected.
+	// managerClockSuspected is the direction in which most clusters are skewed; 0: the clock of the manager is assumed to be right.
 	managerClockSuspected int
 
-	// gapSince is since when the watch of the leases is interrupted; zero while it is not. gaps counts the interruptions.
+	// gapSince is when the watch of the leases was interrupted; zero while it runs. gaps counts the interruptions.
 	gapSince time.Time
 	gaps     int
 	// postponed are the clusters that would have expired during the gap.
@@ -54,10 +54,10 @@ type healthCache struct {
 
 type entry struct {
 	clusterHealth
-	// cluster is nil where there is only a lease.
+	// cluster is nil if there is only a lease.
 	cluster *clusterv1.ManagedCluster
-	// reportTime is the stored time of the last report. renewTime is the one in the lease. Both are only compared with
-	// themselves, to see that they change.
+	// reportTime is the transition time of the condition Available, and renewTime the time in the lease. They are compared only with
+	// their earlier values, to detect a change.
 	reportTime, renewTime time.Time
 	// gaps is how many gaps there were when the lease was last seen.
 	gaps int
@@ -70,8 +70,7 @@ func newHealthCache(limit int, simulate bool) *healthCache {
 	}
 }
 
-// start starts the grace of every cluster, and lets the fleet be reviewed. What the cache holds by then is what was stored at
-// the start.
+// start starts the grace period of every cluster and enqueues the fleet review. The cache must hold every stored object.
 func (h *healthCache) start(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -79,13 +78,13 @@ func (h *healthCache) start(now time.Time) {
 	h.wake(fleetRequest)
 }
 
-// setCluster records a cluster as it is stored, and enqueues it where that can change the decision.
+// setCluster records a stored cluster, and enqueues it if the decision may change.
 func (h *healthCache) setCluster(cluster *clusterv1.ManagedCluster, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e := h.getOrCreate(cluster.Name)
 	if e.cluster != nil && older(cluster, e.cluster) {
-		return // the loop's own write was faster
+		return // the cache holds a later write of the controller
 	}
 	_, shown := h.unobserved[cluster.Name]
 	delete(h.unobserved, cluster.Name)
@@ -96,7 +95,7 @@ func (h *healthCache) setCluster(cluster *clusterv1.ManagedCluster, now time.Tim
 	h.reviewIf(shown || changed && (h.disruption != nil || h.unjoined.release || h.firstPass))
 }
 
-// setWritten records what the loop's own write has made of a cluster, unless it has gone meanwhile.
+// setWritten records a cluster that the controller wrote, unless it was deleted meanwhile.
 func (h *healthCache) setWritten(cluster *clusterv1.ManagedCluster, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -110,7 +109,7 @@ func (h *healthCache) setWritten(cluster *clusterv1.ManagedCluster, now time.Tim
 	}
 }
 
-// set returns whether anything has changed that a decision reads.
+// set reports whether a fact changed that a decision reads.
 func (h *healthCache) set(e *entry, cluster *clusterv1.ManagedCluster, now time.Time) bool {
 	found := readFacts(cluster, h.simulate)
 	changed := e.cluster == nil || e.facts != found || !slices.Equal(e.cluster.Spec.Taints, cluster.Spec.Taints)
@@ -143,8 +142,8 @@ func (h *healthCache) removeCluster(name string) {
 	}
 }
 
-// setLease records that the lease of a cluster holds a time. Another time than before is a renewal, observed now, whatever
-// the time is. The same one is no news: informers repeat themselves.
+// setLease records the time in the lease of a cluster. Any other time than before is a renewal, observed now. An informer may repeat
+// an event, so the same time is no renewal.
 func (h *healthCache) setLease(name string, renewTime, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -188,21 +187,21 @@ func (h *healthCache) getOrCreate(name string) *entry {
 	return e
 }
 
-// removeUnused removes the entry of a name that has neither a cluster nor a lease.
+// removeUnused removes an entry without a cluster and a lease.
 func (h *healthCache) removeUnused(name string) {
 	if e := h.clusters[name]; e.cluster == nil && !e.leased {
 		delete(h.clusters, name)
 	}
 }
 
-// reviewIf enqueues the review where something happened that may end a suspicion.
+// reviewIf enqueues the fleet review if the change may end a disruption.
 func (h *healthCache) reviewIf(may bool) {
 	if may {
 		h.wake(fleetRequest)
 	}
 }
 
-// watchEnded records that the watch of the leases was interrupted. No cluster expires until it goes on.
+// watchEnded records that the watch of the leases was interrupted. No cluster expires until it continues.
 func (h *healthCache) watchEnded(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -212,7 +211,7 @@ func (h *healthCache) watchEnded(now time.Time) {
 	}
 }
 
-// watchStarted records that the watch of the leases goes on. After a long gap every cluster has a fresh grace.
+// watchStarted records that the watch of the leases continues. After a long gap every cluster has a new grace period.
 func (h *healthCache) watchStarted(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -229,8 +228,8 @@ func (h *healthCache) watchStarted(now time.Time) {
 	clear(h.postponed)
 }
 
-// input returns what there is to decide on a cluster; ok is false where it is gone. A cluster that has been silent for
-// too long is the occasion to count the others: the hub is suspected before any cluster is reported Unknown.
+// input returns the input of a decision; ok is false if the cluster is gone. If the cluster has expired, input counts the silent
+// clusters first, so that reporting is suspended before any cluster is reported Unknown.
 func (h *healthCache) input(name string, now time.Time) (out decisionInput, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -252,7 +251,7 @@ func (h *healthCache) input(name string, now time.Time) (out decisionInput, ok b
 	return out, true
 }
 
-// state returns what the metrics show.
+// state returns the values of the metrics.
 func (h *healthCache) state() telemetry.HealthState {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -275,7 +274,7 @@ func (h *healthCache) state() telemetry.HealthState {
 	return out
 }
 
-// older tells whether a state of a cluster came before another one of the same object.
+// older reports whether a is an earlier state than b of the same cluster.
 func older(a, b *clusterv1.ManagedCluster) bool {
 	if a.UID != b.UID {
 		return false

@@ -6,18 +6,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// minSkewed is how few clusters that are skewed alike are never taken for a wrong clock of the manager.
+// minSkewed is how many clusters must be skewed in the same direction before the clock of the manager is suspected.
 const minSkewed = 2
 
-// skew is how the clock of an agent differs from the clock of the manager, as far as the renewals of its lease show it.
+// skew is the difference between the clocks of an agent and of the manager, as measured at the renewals of its lease.
 type skew struct {
-	// direction is -1 where the clock of the agent is more than a grace behind, 1 where it is more than a grace ahead, else 0.
+	// direction is -1 if the clock of the agent is more than a grace period behind, 1 if it is more than that ahead, else 0.
 	direction int
-	// since is when the direction became what it is, and measured when it was last measured. Zero: never.
+	// since is when the direction last changed, and measured when it was last measured. Zero: never.
 	since, measured time.Time
 }
 
-// direction returns the direction of a skew: the difference between now and the time that the agent wrote just now.
+// direction returns the direction of a skew. difference is the time of this process minus the time in the renewed lease.
 func direction(difference, grace time.Duration) int {
 	switch {
 	case difference > grace:
@@ -29,7 +29,7 @@ func direction(difference, grace time.Duration) int {
 	}
 }
 
-// measure records the skew that a renewal shows, and tells whether the direction has changed.
+// measure records the skew at a renewal, and reports whether the direction changed.
 func (s *skew) measure(renewTime, now time.Time, grace time.Duration) bool {
 	found := direction(now.Sub(renewTime), grace)
 	changed := found != s.direction
@@ -40,7 +40,7 @@ func (s *skew) measure(renewTime, now time.Time, grace time.Duration) bool {
 	return changed
 }
 
-// measureClock measures the clock of the agent that renewed a lease just now.
+// measureClock measures the clock of an agent at a renewal.
 func (h *healthCache) measureClock(name string, e *entry, renewTime, now time.Time) {
 	changed := e.skew.measure(renewTime, now, e.grace)
 	if changed || e.clockSynced == metav1.ConditionFalse {
@@ -49,11 +49,11 @@ func (h *healthCache) measureClock(name string, e *entry, renewTime, now time.Ti
 	h.reviewIf(changed && h.managerClockSuspected != 0)
 }
 
-// clockStatus returns the status that the condition ClockSynced of a cluster is to get, empty where it stays as it is, and
-// when to look again; zero: not before the next change.
+// clockStatus returns the new status of the condition ClockSynced, empty if it stays, and when to check again; zero: at the next
+// change.
 //
-// A skew is reported only once most clusters were measured after it began: where the clock of the manager jumps, the first
-// cluster that renews its lease is not the only one that is skewed, but the first that is seen to be.
+// A skew is reported only once most clusters were measured after it began. If the clock of the manager jumps, all clusters are
+// skewed, but only the first to renew its lease has been measured.
 func (h *healthCache) clockStatus(e *entry, now time.Time) (status metav1.ConditionStatus, lookAgain time.Time) {
 	if !e.watched || e.deleting || h.managerClockSuspected != 0 {
 		return "", time.Time{}
@@ -83,11 +83,11 @@ func (h *healthCache) clockStatus(e *entry, now time.Time) (status metav1.Condit
 	}
 }
 
-// skewCount counts live clusters: those whose clock was ever measured, those of them that were measured recently, and
-// those of the latter that are skewed alike.
+// skewCount counts live clusters: with a measured clock, with a recently measured clock, and with a recently measured clock that is
+// skewed in one direction.
 type skewCount struct{ measured, recent, sameDirection int }
 
-// exceeds tells whether so many are skewed alike that it is the clock of the manager that is wrong.
+// exceeds reports whether so many clusters are skewed in one direction that the clock of the manager is probably wrong.
 func (c skewCount) exceeds() bool {
 	return c.sameDirection >= minSkewed && c.sameDirection*2 > c.recent
 }
@@ -110,9 +110,8 @@ func (h *healthCache) countSkewed(direction int, now, since time.Time) skewCount
 	return out
 }
 
-// reviewClock ends the suspicion of the manager's clock where no more than half of the clusters are skewed alike. Those that
-// still are get a new time to be measured in. It returns the direction in which clusters are skewed, and how many; 0: the
-// clock is not suspected.
+// reviewClock returns the direction in which most clusters are skewed, and the counts. It returns 0 once no more than half of them are
+// skewed in that direction. The skew of the others is then measured anew before it is reported.
 func (h *healthCache) reviewClock(now time.Time) (direction int, found skewCount) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -13,38 +13,38 @@ import (
 const (
 	// gracePeriods is how many periods of its lease a cluster may be silent before it is reported Unknown.
 	gracePeriods = 5
-	// defaultLeasePeriod is the period of a lease for which the cluster names none, and maxLeasePeriod the longest that counts. Longer
-	// ones are read as maxLeasePeriod, so that no cluster is noticed later than after five hours, and no duration overflows.
+	// defaultLeasePeriod is the lease period of a cluster without one. A period above maxLeasePeriod counts as maxLeasePeriod, so that
+	// every outage is reported within five hours, and no duration overflows.
 	defaultLeasePeriod = time.Minute
 	maxLeasePeriod     = time.Hour
 )
 
-// facts are what the decision on a cluster reads from the stored object. Two equal ones need no second decision.
+// facts are the parts of the stored object that a decision reads. Equal facts give the same decision.
 type facts struct {
-	// watched clusters were accepted or denied: their leases count.
+	// watched clusters were accepted or denied, so their leases count.
 	watched bool
-	// joined clusters have an agent that reported at least once.
+	// joined clusters were reported by an agent at least once.
 	joined bool
-	// reported clusters are those that an agent has ever reported, or that were simulated while their annotation stays.
+	// reported clusters were ever reported by an agent, or are simulated.
 	reported bool
-	// denied clusters were accepted or have reported, and are not accepted now.
+	// denied clusters were accepted or reported before and are not accepted now.
 	denied bool
-	// simulated clusters have no agent: the loop reports them itself.
+	// simulated clusters have no agent: the controller reports them.
 	simulated bool
-	// simulation is what the stored conditions show of a simulation.
+	// simulation is how far the stored conditions are simulated.
 	simulation simulationState
 	deleting   bool
-	// available is the reported condition; empty where there is none.
+	// available is the status of the condition; empty if there is none.
 	available metav1.ConditionStatus
-	// clockSynced is the reported condition; empty where there is none.
+	// clockSynced is the status of the condition; empty if there is none.
 	clockSynced metav1.ConditionStatus
-	// skipClock says that the clock of the agent is to be taken for synced.
+	// skipClock means that the clock of the agent counts as synced.
 	skipClock bool
 	// grace is how long the cluster may be silent.
 	grace time.Duration
 }
 
-// readFacts reads a cluster. simulate says that the loop simulates those that are annotated so.
+// readFacts reads the facts of a cluster. simulate enables the simulation of annotated clusters.
 func readFacts(cluster *clusterv1.ManagedCluster, simulate bool) facts {
 	accepted := registration.Condition(cluster, clusterv1.ManagedClusterConditionHubAccepted)
 	joined := registration.Condition(cluster, clusterv1.ManagedClusterConditionJoined)
@@ -73,7 +73,7 @@ func readFacts(cluster *clusterv1.ManagedCluster, simulate bool) facts {
 	return out
 }
 
-// leasePeriod returns the period of a lease of so many seconds, within its bounds.
+// leasePeriod returns the lease period for a number of seconds, within its bounds.
 func leasePeriod(seconds int32) time.Duration {
 	if seconds <= 0 {
 		return defaultLeasePeriod
@@ -81,38 +81,37 @@ func leasePeriod(seconds int32) time.Duration {
 	return min(time.Duration(seconds)*time.Second, maxLeasePeriod)
 }
 
-// clusterHealth is a cluster with the times at which this process observed it. No time that another clock wrote is among
-// those by which a cluster is judged alive.
+// clusterHealth is a cluster with the times at which this process observed it. Times that other clocks wrote do not decide whether a
+// cluster is alive.
 type clusterHealth struct {
 	facts
-	// leased says that there is a lease.
+	// leased means that the lease exists.
 	leased bool
-	// lastSeen is when the loop last saw a sign of life: a renewed lease, or another report. It is zero where the loop has seen
-	// none since it began to watch.
+	// lastSeen is when this process last observed a renewed lease or a new report; zero if it has observed none.
 	lastSeen time.Time
-	// unknownSince is when the cluster was reported Unknown: as observed, or as stored where it was by the start of the loop.
-	// It decides what counts as recent, not whether a cluster is alive.
+	// unknownSince is when the cluster was reported Unknown: as observed, or as stored if it was before the start. It decides what
+	// counts as recent, not whether a cluster is alive.
 	unknownSince time.Time
-	// skew is how the clock of the agent differs from this one.
+	// skew is the difference between the clocks of the agent and of this process.
 	skew skew
 }
 
-// unknown tells whether the cluster is reported Unknown.
+// unknown reports whether the stored status is Unknown.
 func (c clusterHealth) unknown() bool { return c.available == metav1.ConditionUnknown }
 
-// expiry is when the cluster has been silent for too long. No time before the floor counts.
+// expiry returns when the grace period of the cluster ends. No time before the floor counts.
 func (c clusterHealth) expiry(floor time.Time) time.Time {
 	return later(c.lastSeen, floor).Add(c.grace)
 }
 
-// silent tells whether a cluster has given no sign of life for half of its grace, in which healthy ones give two. No time
-// before the floor counts.
+// silent reports whether a cluster was not observed for half of its grace period. A healthy cluster renews its lease twice in that
+// time. No time before the floor counts.
 func (c clusterHealth) silent(now, floor time.Time) bool {
 	return c.leased && !now.Before(later(c.lastSeen, floor).Add(c.grace/2))
 }
 
-// countsForDisruption tells whether the silence of a cluster says something about the hub. One that was reported Unknown for a whole
-// grace when the window ends is old news.
+// countsForDisruption reports whether the cluster counts in the detection of a disruption. A cluster that was reported Unknown more
+// than a grace period before the end of the window does not.
 func (c clusterHealth) countsForDisruption(window time.Time) bool {
 	return c.watched && c.joined && !c.deleting && (!c.unknown() || c.unknownSince.After(window.Add(-c.grace)))
 }

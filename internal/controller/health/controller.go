@@ -1,10 +1,11 @@
-// Package health owns the loop over the health of clusters. It watches the leases that the agents of clusters renew, reports
-// a cluster Unknown that has been silent for too long, and keeps the two taints about health in step with what is reported.
+// Package health runs the health controller. It watches the leases that the agents of clusters renew, reports a cluster as Unknown
+// after too long a silence, and keeps the health taints in step with the reported health.
 //
-// Whether a cluster is alive depends on when this process observed a renewal, never on the time that a clock wrote into it.
-// The loop does not judge a report. Where many clusters are silent at once it suspects the hub, reports that on the set
-// `global`, and leaves every cluster as it is until they are heard again. The invariant: no cluster is reported Unknown for
-// what this process, or the hub, could not hear.
+// Silence is measured from the time at which this process observed a renewal, never from the time in the lease. If many clusters are
+// silent at once, the hub itself is probably at fault: the controller suspends reporting, sets a condition on the set `global`, and
+// leaves every cluster as it is until enough leases are renewed again.
+//
+// Invariant: no cluster is reported Unknown for a renewal that this process, or the hub, could not receive.
 package health
 
 import (
@@ -34,24 +35,24 @@ import (
 const Name = "health"
 
 const (
-	// workers is how many clusters are written side by side, when a region fails.
+	// workers is how many clusters are written concurrently, such as when a region fails.
 	workers = 8
-	// minConflictRetry is when a cluster is tried again after a conflict with another client.
+	// minConflictRetry is the delay after a first conflict with another client.
 	minConflictRetry = 50 * time.Millisecond
 	maxConflictRetry = 30 * time.Second
-	// confirmRetry is when a cluster is looked at again whose lease has gone while it was about to be reported Unknown.
+	// confirmRetry is the delay if the lease was renewed or deleted right before the cluster would be reported Unknown.
 	confirmRetry = time.Second
 )
 
 // Options configures the controller.
 type Options struct {
-	// Limit is the percentage of clusters beyond which their silence is taken for a fault of the hub; 100: never.
+	// Limit is the percentage of silent clusters above which reporting is suspended; 100: never.
 	Limit int
-	// Unjoined says what becomes of clusters that no agent has ever reported.
+	// Unjoined is how clusters that no agent has ever reported are tainted.
 	Unjoined Unjoined
-	// Simulate reports clusters as accepted, joined and available that are annotated as simulated and have no agent.
+	// Simulate reports annotated clusters without an agent as accepted, joined and available.
 	Simulate bool
-	// Tainted is closed once every cluster that is to be tainted at the start is, and the informer has shown it.
+	// Tainted is closed once the informer shows the taints of the first pass over the clusters.
 	Tainted chan<- struct{}
 	// Leases observes the watch of the leases in the cache of the manager.
 	Leases   *LeaseWatch
@@ -74,31 +75,31 @@ func Add(mgr manager.Manager, options Options) error {
 		return fmt.Errorf("adding the health controller: %w", err)
 	}
 	if err := loop.Watch(&source{informers: mgr.GetCache(), leases: options.Leases, clock: options.Clock, health: health}); err != nil {
-		return fmt.Errorf("starting to follow the clusters: %w", err)
+		return fmt.Errorf("starting the watches of the health controller: %w", err)
 	}
 	return nil
 }
 
-// reconciler decides on one cluster at a time, or reviews the fleet.
+// reconciler reconciles clusters, and reviews the fleet.
 type reconciler struct {
 	client client.Client
 	// live reads from the API server, past the cache of the client.
 	live     client.Reader
 	cache    *healthCache
 	unjoined Unjoined
-	// tainted is closed at the end of the first pass, and nil from then on. The queue never gives the review to two workers.
+	// tainted is closed at the end of the first pass, and nil from then on. Only the fleet review uses it.
 	tainted  chan<- struct{}
 	clock    clock.PassiveClock
 	metrics  *telemetry.Health
 	recorder events.EventRecorder
-	// suspended and clockSuspected are what was last logged. The queue never gives the review to two workers.
+	// suspended and clockSuspected are the states that were logged last. Only the fleet review uses them.
 	suspended      bool
 	clockSuspected int
-	// conflicts delays the next attempt after a conflict. The write of the other client may be one that enqueues nothing.
+	// conflicts delays the next attempt after a conflict. The event of the other write may not enqueue the cluster.
 	conflicts workqueue.TypedRateLimiter[reconcile.Request]
 }
 
-// Reconcile decides on a cluster, and stores what was decided.
+// Reconcile decides on a cluster and stores the decision.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	lookAgain, err := r.decideAndWrite(ctx, request.Name)
 	if apply.IsConflict(err) {
@@ -115,7 +116,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: max(lookAgain.Sub(r.clock.Now()), time.Millisecond)}, nil
 }
 
-// decideAndWrite returns when to look again though nothing has changed; zero: never.
+// decideAndWrite returns when to reconcile again without a change; zero: never.
 func (r *reconciler) decideAndWrite(ctx context.Context, name string) (time.Time, error) {
 	if name == fleetRequest {
 		return time.Time{}, r.reviewFleet(ctx)
@@ -132,14 +133,13 @@ func (r *reconciler) decideAndWrite(ctx context.Context, name string) (time.Time
 	}
 	created, err := r.createLease(ctx, s, d)
 	if d.createLease && !created {
-		d.lookAgain = earliest(d.lookAgain, s.now.Add(s.grace)) // for a namespace; no event tells of it
+		d.lookAgain = earliest(d.lookAgain, s.now.Add(s.grace)) // the namespace may come, and no event of it is watched
 	}
 	return d.lookAgain, errors.Join(r.write(ctx, s, d), err)
 }
 
-// confirmSilence reads the lease of a cluster from the API server, and tells whether it is the one that the loop has seen.
-// The watch may lag: a process that was stopped for a while would else report clusters Unknown before it reads what came
-// meanwhile.
+// confirmSilence reports whether the API server has the lease that the cache has. The watch may lag: a process that was stopped for a
+// while would report clusters Unknown before it reads the renewals of that time.
 func (r *reconciler) confirmSilence(ctx context.Context, s decisionInput) (bool, error) {
 	lease := &coordinationv1.Lease{}
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: s.cluster.Name, Name: clusterv1.ManagedClusterLeaseName}, lease)

@@ -9,52 +9,50 @@ import (
 	"github.com/berth-project/berth/internal/registration"
 )
 
-// decisionInput is all that the decision on one cluster depends on. It is read-only.
+// decisionInput is the input of the decision on one cluster. It is read-only.
 type decisionInput struct {
 	clusterHealth
 	cluster *clusterv1.ManagedCluster
-	// renewTime is what the lease holds.
+	// renewTime is the time in the lease.
 	renewTime time.Time
-	// silenceFrom is from when on silence counts.
+	// silenceFrom is the time from which silence counts.
 	silenceFrom time.Time
-	// watchInterrupted says that the watch of the leases is interrupted, so that silence means nothing.
+	// watchInterrupted means that no renewal can be observed now.
 	watchInterrupted bool
-	// suspended says that the hub is suspected.
+	// suspended means that too many clusters are silent to report any of them.
 	suspended bool
-	// mode is what holds for clusters that no agent has ever reported; release says that their taint is removed.
+	// mode is how clusters that no agent has ever reported are tainted. release means that their taint is removed.
 	mode    unjoinedMode
 	release bool
-	// clock is the status that ClockSynced is to get, empty where it stays; clockLookAgain is when to decide that again.
+	// clock is the new status of ClockSynced, empty if it stays. clockLookAgain is when to check it again.
 	clock          metav1.ConditionStatus
 	clockLookAgain time.Time
 	now            time.Time
 }
 
-// overdue tells whether the loop has not heard of the cluster for a whole grace.
+// overdue reports whether the cluster was not observed for a grace period.
 func (s decisionInput) overdue() bool {
 	return s.watched && s.leased && !s.now.Before(s.expiry(s.silenceFrom))
 }
 
-// expired tells whether the cluster has been silent for too long.
+// expired reports whether the cluster has been silent for too long.
 func (s decisionInput) expired() bool { return s.overdue() && !s.watchInterrupted }
 
-// decision is what is to be done about one cluster.
+// decision is the set of writes for one cluster.
 type decision struct {
-	// createLease says that the cluster is to get a lease.
 	createLease bool
-	// reportUnknown says that the cluster is to be reported Unknown.
 	reportUnknown bool
-	// clock is the status that the condition ClockSynced is to get; empty where it stays.
+	// clock is the new status of the condition ClockSynced; empty if it stays.
 	clock metav1.ConditionStatus
-	// simulate says that the conditions of a simulated cluster are to be written, endSimulation that they are to be removed.
+	// simulate writes the conditions of a simulated cluster, endSimulation removes them.
 	simulate, endSimulation bool
 	taints                  taintChange
-	// lookAgain is when the decision may be another one though nothing has changed; zero: never.
+	// lookAgain is when the decision may change without an event; zero: never.
 	lookAgain time.Time
 }
 
-// decide decides on a cluster. While the hub is suspected, no cluster is reported Unknown and no taint is put on or
-// exchanged: only the taints of clusters that are reported available are removed.
+// decide decides on a cluster. While reporting is suspended, no cluster is reported Unknown and no taint is added or replaced. Only the
+// taints of available clusters are removed.
 func decide(s decisionInput) decision {
 	out := decision{clock: s.clock, lookAgain: s.clockLookAgain}
 	out.simulate = s.simulated && s.simulation != fullySimulated && !s.deleting
@@ -63,7 +61,7 @@ func decide(s decisionInput) decision {
 	case !s.watched:
 	case !s.leased:
 		out.createLease = !s.deleting
-		out.reportUnknown = s.deleting && !s.unknown() // there is nothing to wait for, and no taint follows
+		out.reportUnknown = s.deleting && !s.unknown() // without a lease there is no grace period
 	case s.watchInterrupted:
 	case !s.expired():
 		out.lookAgain = earliest(out.lookAgain, s.expiry(s.silenceFrom))
@@ -78,21 +76,20 @@ func decide(s decisionInput) decision {
 		out.taints = changeTaints(s.cluster.Spec.Taints, want, s.now)
 	}
 	out.taints = changeDenied(out.taints, s.deniedTaint(), s.now)
-	if out.simulate && !out.taints.empty() { // the taints first: what is fully simulated keeps the ones that it has
+	if out.simulate && !out.taints.empty() { // taints first: a fully simulated cluster keeps its taints
 		out.simulate, out.lookAgain = false, s.now
 	}
 	return out
 }
 
-// wantedTaint returns the key of the taint that goes with the health of a cluster, empty where none does. Known is false
-// where the taints stay as they are.
+// wantedTaint returns the key of the taint for the health of a cluster, empty for none. Known is false if the taints stay as they are.
 func (s decisionInput) wantedTaint(reportUnknown bool) (key string, known bool) {
 	available := s.available
 	if reportUnknown {
 		available = metav1.ConditionUnknown
 	}
 	switch {
-	case s.simulated: // once it is available, the taints are the user's, such as to simulate an outage
+	case s.simulated: // the user may taint an available cluster to simulate an outage
 		return "", s.simulation != fullySimulated
 	case s.reported:
 		return wantedTaint(available), true
@@ -103,7 +100,7 @@ func (s decisionInput) wantedTaint(reportUnknown bool) (key string, known bool) 
 	}
 }
 
-// deniedTaint tells whether a cluster is to have the taint of denied ones.
+// deniedTaint returns whether a cluster gets or loses the taint of denied clusters.
 func (s decisionInput) deniedTaint() presence {
 	switch {
 	case s.denied && (s.mode == modeAll || s.mode == modeReported && s.reported):
@@ -115,7 +112,7 @@ func (s decisionInput) deniedTaint() presence {
 	}
 }
 
-// earliest returns the earlier of two times of which zero means never.
+// earliest returns the earlier of two times. Zero means never.
 func earliest(a, b time.Time) time.Time {
 	if a.IsZero() {
 		return b

@@ -17,7 +17,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
 
-// disabledRetry is how long to wait before the condition is written again, where that failed.
+// disabledRetry is the delay between attempts to write the condition.
 const disabledRetry = 5 * time.Second
 
 // AddDisabled takes the place of Add where the health controller does not run: nothing would take the taint of a new cluster off

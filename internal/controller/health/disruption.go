@@ -10,33 +10,33 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
 
-// minSilent is how few silent clusters are never taken for a fault of the hub.
+// minSilent is how many clusters must be silent before reporting is suspended.
 const minSilent = 3
 
-// fullDisruption is the state in which so many clusters are silent at once that the hub itself is suspected: no cluster is
-// newly reported Unknown, and no taint is put on.
+// fullDisruption is the state while reporting is suspended because so many clusters are silent at once. No further cluster is reported
+// Unknown, and no taint is added. kube-controller-manager calls the same state of a zone full disruption.
 type fullDisruption struct {
-	// condition is what the set `global` reports.
+	// condition is the condition of the set `global`.
 	condition metav1.Condition
 	// since is when it began.
 	since time.Time
 }
 
-// count counts the clusters whose silence says something, and those of them that are silent.
+// count counts the joined clusters that count for a disruption, and the silent ones among them.
 type count struct{ joined, silent int }
 
-// exceeds tells whether so many are silent at once that the hub is suspected. The limit is in percent.
+// exceeds reports whether a disruption begins. The limit is in percent.
 func (c count) exceeds(limit int) bool {
 	return c.silent >= minSilent && c.silent*100 > limit*c.joined
 }
 
-// recovered tells whether so few are silent that the disruption is over: half of the limit, so that it does not flap.
+// recovered reports whether a disruption ends: at half of the limit, so that it does not flap.
 func (c count) recovered(limit int) bool {
 	return limit >= 100 || c.silent*200 <= limit*c.joined
 }
 
-// count counts. No silence before the floor counts, and no cluster that was reported Unknown long before the end of the
-// window.
+// count counts the clusters. Silence before the floor does not count, nor do clusters that were reported Unknown long before the end
+// of the window.
 func (h *healthCache) count(now, floor, window time.Time) count {
 	var out count
 	for _, e := range h.clusters {
@@ -51,7 +51,7 @@ func (h *healthCache) count(now, floor, window time.Time) count {
 	return out
 }
 
-// restoreDisruption takes over the disruption that an earlier process stored. Only what is stored before begin counts.
+// restoreDisruption restores the disruption that an earlier process stored. It has no effect after start.
 func (h *healthCache) restoreDisruption(set *clusterv1beta2.ManagedClusterSet) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,7 +61,7 @@ func (h *healthCache) restoreDisruption(set *clusterv1beta2.ManagedClusterSet) {
 	}
 }
 
-// detectDisruption begins a disruption where too many clusters are silent.
+// detectDisruption begins a disruption if too many clusters are silent.
 func (h *healthCache) detectDisruption(now time.Time) {
 	found := h.count(now, h.silenceFrom, now)
 	if !found.exceeds(h.limit) {
@@ -71,15 +71,15 @@ func (h *healthCache) detectDisruption(now time.Time) {
 		Type:   clusterv1beta2.ManagedClusterSetConditionHealthSuspended,
 		Status: metav1.ConditionTrue,
 		Reason: clusterv1beta2.ReasonTooManySilent,
-		Message: fmt.Sprintf("%d of %d joined ManagedClusters fell silent at about the same time, more than %d %%: the hub or its network is suspected. "+
-			"None is newly reported or tainted until no more than half of that share is silent", found.silent, found.joined, h.limit),
+		Message: fmt.Sprintf("%d of %d joined ManagedClusters stopped renewing their leases at about the same time, more than %d %%: the hub or its network is probably at fault. "+
+			"No further cluster is reported or tainted until no more than half of that share is silent. Check the network of the hub", found.silent, found.joined, h.limit),
 		LastTransitionTime: stamp(now),
 	}}
 	h.wake(fleetRequest)
 }
 
-// reviewDisruption returns the condition to report about a disruption, and whether there still is one. It changes nothing.
-// Clusters that were not heard since the start of the loop are silent here: a restart alone ends no disruption.
+// reviewDisruption returns the condition to report, and whether the disruption continues. It changes nothing. Clusters that were not
+// observed since the start count as silent, so a restart alone ends no disruption.
 func (h *healthCache) reviewDisruption(now time.Time) (condition metav1.Condition, suspended bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -92,7 +92,7 @@ func (h *healthCache) reviewDisruption(now time.Time) (condition metav1.Conditio
 	return h.disruption.condition, true
 }
 
-// endDisruption ends a disruption, if there is one. Every cluster gets a new grace, and is decided again.
+// endDisruption ends a disruption, if there is one. Every cluster gets a new grace period and is enqueued.
 func (h *healthCache) endDisruption(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

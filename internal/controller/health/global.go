@@ -16,8 +16,8 @@ import (
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
-// reviewFleet reports on the set `global` what concerns all clusters. It ends a disruption that has no ground any more once
-// that is stored: a restart in between finds it as it was. Where the set is missing, the cache alone remembers.
+// reviewFleet writes the conditions of the set `global`. It ends a disruption only after its end is stored, so that a restart in between
+// restores it. If the set is missing, the state is in the cache alone.
 func (r *reconciler) reviewFleet(ctx context.Context) error {
 	now := r.clock.Now()
 	r.reviewClock(ctx, now)
@@ -31,7 +31,7 @@ func (r *reconciler) reviewFleet(ctx context.Context) error {
 	condition, suspended := r.cache.reviewDisruption(now)
 	if r.suspended != suspended {
 		r.suspended = suspended
-		log.FromContext(ctx).Info("the health of clusters is suspended or resumed", "suspended", suspended, "message", condition.Message)
+		log.FromContext(ctx).Info("health reporting is suspended or resumed", "suspended", suspended, "message", condition.Message)
 	}
 	if err := r.report(ctx, set, condition); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (r *reconciler) reviewFleet(ctx context.Context) error {
 	return nil
 }
 
-// globalSet returns the set `global`; without a name where it is missing.
+// globalSet returns the set `global`, or a set without a name if it is missing.
 func (r *reconciler) globalSet(ctx context.Context) (*clusterv1beta2.ManagedClusterSet, error) {
 	set := &clusterv1beta2.ManagedClusterSet{}
 	err := r.client.Get(ctx, client.ObjectKey{Name: clusterv1beta2.GlobalClusterSetName}, set)
@@ -62,7 +62,7 @@ func (r *reconciler) globalSet(ctx context.Context) (*clusterv1beta2.ManagedClus
 	return set, nil
 }
 
-// reviewClock reports when the clock of the manager is suspected, and when no more: one event and one line each.
+// reviewClock emits an event and a log line when the clock of the manager becomes suspected or trusted.
 func (r *reconciler) reviewClock(ctx context.Context, now time.Time) {
 	direction, found := r.cache.reviewClock(now)
 	if direction == r.clockSuspected {
@@ -71,15 +71,15 @@ func (r *reconciler) reviewClock(ctx context.Context, now time.Time) {
 	before := r.clockSuspected
 	r.clockSuspected = direction
 	event := telemetry.ManagerClockEvent(direction, found.sameDirection, found.recent)
-	log.FromContext(ctx).Info("the suspicion of the manager's clock has changed", "suspected", direction != 0, "before", before, "message", event.Note)
+	log.FromContext(ctx).Info("the trust in the clock of the manager has changed", "suspected", direction != 0, "before", before, "message", event.Note)
 	set := &clusterv1beta2.ManagedClusterSet{}
 	set.Name = clusterv1beta2.GlobalClusterSetName
 	set.APIVersion, set.Kind = clusterv1beta2.GroupVersion.String(), "ManagedClusterSet"
 	r.recorder.Eventf(set, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
 }
 
-// report stores the conditions, with an event where the disruption begins or ends. That there is no disruption is stored only
-// where there has been one.
+// report stores the conditions, and emits an event if the disruption begins or ends. The absence of a disruption is stored only after
+// there has been one.
 func (r *reconciler) report(ctx context.Context, set *clusterv1beta2.ManagedClusterSet, disruption metav1.Condition) error {
 	if set.Name == "" {
 		return nil

@@ -81,8 +81,8 @@ func TestManySilentClustersSuspendHealth(t *testing.T) {
 			}
 		}
 	}
-	const message = "8 of 10 joined ManagedClusters fell silent at about the same time, more than 55 %: the hub or its network is suspected. " +
-		"None is newly reported or tainted until no more than half of that share is silent"
+	const message = "8 of 10 joined ManagedClusters stopped renewing their leases at about the same time, more than 55 %: the hub or its network is probably at fault. " +
+		"No further cluster is reported or tainted until no more than half of that share is silent. Check the network of the hub"
 	check("at once", 1, "True", message, 0, "/global HealthSuspended")
 	l.clock.SetTime(noon.Add(time.Hour))
 	check("an hour later", 1, "True", message, 0)

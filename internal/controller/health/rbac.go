@@ -1,6 +1,6 @@
 package health
 
-// What the loop may do, from which config/rbac is generated. It reads and creates leases of one name only. The webhook checks the
+// The permissions of the controller. config/rbac is generated from them. It reads and creates leases of one name only. The webhook checks the
 // permission for the taints, see internal/webhook/managedcluster.
 //
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclusters,verbs=list;watch;patch

@@ -13,15 +13,15 @@ import (
 // simulatedMessage is the message of the conditions of a simulated cluster.
 const simulatedMessage = "The hub simulates this cluster: it has no agent."
 
-// simulationState is what the conditions of a cluster show of a simulation.
+// simulationState is how far the conditions of a cluster are simulated.
 type simulationState int
 
 const (
-	// notSimulated clusters have no condition of a simulation.
+	// notSimulated clusters have no simulated condition.
 	notSimulated simulationState = iota
-	// partlySimulated clusters have some.
+	// partlySimulated clusters have some of the simulated conditions.
 	partlySimulated
-	// fullySimulated clusters are accepted, joined and available, all by simulation.
+	// fullySimulated clusters have all three simulated conditions.
 	fullySimulated
 )
 
@@ -49,7 +49,7 @@ func readSimulation(cluster *clusterv1.ManagedCluster) simulationState {
 	}
 }
 
-// setSimulated lets a cluster be accepted, joined and available.
+// setSimulated sets the simulated conditions.
 func setSimulated(conditions *[]metav1.Condition, at metav1.Time) {
 	for _, kind := range simulatedConditions() {
 		meta.SetStatusCondition(conditions, metav1.Condition{
@@ -58,7 +58,7 @@ func setSimulated(conditions *[]metav1.Condition, at metav1.Time) {
 	}
 }
 
-// removeSimulated removes what a simulation has written: nothing was ever reported of the cluster then.
+// removeSimulated removes the simulated conditions. The cluster then counts as never reported.
 func removeSimulated(conditions *[]metav1.Condition) {
 	*conditions = slices.DeleteFunc(*conditions, registration.Simulated)
 }

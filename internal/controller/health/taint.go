@@ -10,17 +10,17 @@ import (
 	"github.com/berth-project/berth/internal/registration"
 )
 
-// taintChange is what becomes of the taints of a cluster.
+// taintChange is a change of the taints of a cluster.
 type taintChange struct {
-	// taints are all that the cluster is to have, in their order.
+	// taints are all taints after the change, in order.
 	taints []clusterv1.Taint
-	// added and removed are the keys of those that come and go.
+	// added and removed are the keys of the changed taints.
 	added, removed []string
 }
 
 func (c taintChange) empty() bool { return len(c.added)+len(c.removed) == 0 }
 
-// wantedTaint returns the key of the taint that goes with a report, or "".
+// wantedTaint returns the key of the taint for a reported status, or "".
 func wantedTaint(available metav1.ConditionStatus) string {
 	switch available {
 	case metav1.ConditionTrue:
@@ -32,9 +32,9 @@ func wantedTaint(available metav1.ConditionStatus) string {
 	}
 }
 
-// changeTaints returns the taints of a cluster once it has the taint about its health that is wanted and not the other. A
-// taint that takes the place of the other keeps its time, since the outage is the same. Taints of other values or effects are
-// not the loop's and stay; where one of them has the wanted key and effect it serves, since no cluster may have two.
+// changeTaints returns a change after which the cluster has the wanted health taint and not the other one. A taint that replaces the
+// other keeps its time, since the outage is the same. Taints with other values or effects belong to users and stay. If such a
+// taint has the wanted key and effect, it is used as it is: no cluster may have two.
 func changeTaints(before []clusterv1.Taint, want string, now time.Time) taintChange {
 	out := taintChange{taints: slices.Clone(before)}
 	for _, key := range []string{clusterv1.ManagedClusterTaintUnavailable, clusterv1.ManagedClusterTaintUnreachable} {
@@ -60,7 +60,7 @@ func changeTaints(before []clusterv1.Taint, want string, now time.Time) taintCha
 	return out
 }
 
-// presence is whether a taint is to be there.
+// presence is the wanted state of a taint.
 type presence int
 
 const (
@@ -69,7 +69,7 @@ const (
 	absent
 )
 
-// changeDenied returns a change after which the taint of denied clusters is there, or not.
+// changeDenied adds the wanted change of the taint of denied clusters to a change.
 func changeDenied(change taintChange, wanted presence, now time.Time) taintChange {
 	const key = clusterv1.ManagedClusterTaintDenied
 	at := slices.IndexFunc(change.taints, func(taint clusterv1.Taint) bool { return isManaged(taint, key) })
@@ -84,15 +84,15 @@ func changeDenied(change taintChange, wanted presence, now time.Time) taintChang
 	return change
 }
 
-// isManaged tells whether a taint is the one of a key that the loop puts on and takes away.
+// isManaged reports whether a taint is the one of a key that the controller adds and removes.
 func isManaged(taint clusterv1.Taint, key string) bool { return registration.IsHubTaint(taint, key) }
 
-// hasNoSelect tells whether there is a taint of a key that keeps clusters from being selected, whatever its value.
+// hasNoSelect reports whether there is a NoSelect taint with a key and any value.
 func hasNoSelect(taints []clusterv1.Taint, key string) bool {
 	return slices.ContainsFunc(taints, func(taint clusterv1.Taint) bool {
 		return taint.Key == key && taint.Effect == clusterv1.TaintEffectNoSelect
 	})
 }
 
-// stamp is a time as it is stored: in seconds.
+// stamp returns a time in the resolution of the API: seconds.
 func stamp(now time.Time) metav1.Time { return metav1.NewTime(now.Truncate(time.Second)) }

@@ -18,30 +18,30 @@ import (
 )
 
 const (
-	// decisionPageSize is how many slices are read in one request.
+	// decisionPageSize is how many PlacementDecisions one request reads.
 	decisionPageSize = 500
-	// maxNamedClusters is how many clusters the condition names.
+	// maxNamedClusters bounds the clusters that the condition names.
 	maxNamedClusters = 10
 )
 
-// Unjoined says what becomes of clusters that no agent has ever reported.
+// Unjoined is how clusters that no agent has ever reported are tainted.
 type Unjoined int
 
 const (
-	// TaintUnlessSelected taints them, unless that would evict clusters that are selected by the time it is first decided.
+	// TaintUnlessSelected taints them, unless one of them is selected at the start: a taint would evict it.
 	TaintUnlessSelected Unjoined = iota
-	// TaintUnjoined taints them, whatever it evicts.
+	// TaintUnjoined taints them, even if that evicts selected clusters.
 	TaintUnjoined
-	// TaintReportedOnly leaves them alone: an inventory has no agents.
+	// TaintReportedOnly does not taint them. It is for inventories, which have no agents.
 	TaintReportedOnly
 )
 
-// unjoinedMode is what holds for clusters that no agent has ever reported, and for the taint of denied ones.
+// unjoinedMode is how clusters that no agent has ever reported, and denied clusters, are tainted now.
 type unjoinedMode int
 
 const (
-	// modeUndecided is before the stored decisions were read, modeHeld where they name clusters that would be evicted. In
-	// both, no cluster gets a taint for having never reported or for being denied.
+	// modeUndecided holds until the stored decisions are read, modeHeld if they name clusters that a taint would evict. In both modes
+	// no cluster is tainted as unjoined or as denied.
 	modeUndecided unjoinedMode = iota
 	modeHeld
 	// modeAll taints clusters that never reported.
@@ -53,13 +53,13 @@ const (
 // unjoinedState is the mode, and the clusters that hold it back.
 type unjoinedState struct {
 	mode unjoinedMode
-	// selected are the clusters for which the mode is held, sorted.
+	// selected are the selected clusters of modeHeld, sorted.
 	selected []string
-	// release says that the taint is removed from clusters that never reported: they were tainted until now.
+	// release means that clusters which never reported lose the taint that they had until now.
 	release bool
 }
 
-// condition returns what the set `global` is to report.
+// condition returns the condition for the set `global`.
 func (s unjoinedState) condition() metav1.Condition {
 	out := metav1.Condition{Type: clusterv1beta2.ManagedClusterSetConditionUnjoinedTainted, Status: metav1.ConditionFalse}
 	switch s.mode {
@@ -77,7 +77,7 @@ func (s unjoinedState) condition() metav1.Condition {
 		}
 		out.Reason = clusterv1beta2.ReasonUnjoinedSelected
 		out.Message = fmt.Sprintf("Placements have selected %d ManagedClusters that never joined or are denied: %s%s. "+
-			"No such cluster is tainted, so that none is evicted. Annotate, accept or delete them, or run the manager with --taint-unjoined or --taint-unjoined=false",
+			"No such cluster is tainted, because a taint would evict them. Annotate, accept or delete them, or run the manager with --taint-unjoined or --taint-unjoined=false",
 			len(s.selected), strings.Join(shown, ", "), more)
 	}
 	return out
@@ -90,7 +90,7 @@ func (h *healthCache) unjoinedState() unjoinedState {
 	return h.unjoined
 }
 
-// wouldEvict returns the clusters that modeAll would newly keep from being selected.
+// wouldEvict returns the clusters that modeAll would taint and that have no such taint yet.
 func (h *healthCache) wouldEvict() map[string]bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -111,7 +111,7 @@ func (h *healthCache) wouldEvictLocked() map[string]bool {
 	return out
 }
 
-// setUnjoined sets the state, and enqueues the clusters that it concerns.
+// setUnjoined sets the state and enqueues the affected clusters.
 func (h *healthCache) setUnjoined(state unjoinedState) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -123,7 +123,7 @@ func (h *healthCache) setUnjoined(state unjoinedState) {
 	}
 }
 
-// hasReleasable tells whether any cluster still has a taint that is to be removed.
+// hasReleasable reports whether a cluster still has a taint to remove.
 func (h *healthCache) hasReleasable() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -138,23 +138,22 @@ func (h *healthCache) hasReleasable() bool {
 	return false
 }
 
-// endRelease ends the removal of taints, once no cluster has one and that is stored.
+// endRelease ends the removal of taints. The removals must be stored.
 func (h *healthCache) endRelease() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.unjoined.release = false
 }
 
-// releasable tells whether a cluster that never reported was tainted.
+// releasable reports whether a cluster that never reported has a taint to remove.
 func (e *entry) releasable() bool {
 	return e.cluster != nil && !e.reported && !e.deleting && slices.ContainsFunc(e.cluster.Spec.Taints, func(taint clusterv1.Taint) bool {
 		return registration.IsHubTaint(taint, clusterv1.ManagedClusterTaintUnreachable) || registration.IsHubTaint(taint, clusterv1.ManagedClusterTaintDenied)
 	})
 }
 
-// endFirstPass tells whether the first pass over the fleet is over: it is decided what becomes of clusters that never joined,
-// those that are to be tainted are, and the informer has shown it. While the hub is suspected no cluster is tainted, so there
-// is nothing to wait for.
+// endFirstPass reports whether the first pass over the fleet is over: the mode is decided, and the informer shows every taint that it
+// requires. While reporting is suspended no cluster is tainted, so the pass ends at once.
 func (h *healthCache) endFirstPass() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -171,7 +170,7 @@ func (h *healthCache) endFirstPass() bool {
 	}
 }
 
-// decideUnjoined decides the mode once, when the loop has begun. stored is what the set `global` reports; nil: nothing.
+// decideUnjoined decides the mode once, after the start. stored is the condition of the set `global`; nil if there is none.
 func (r *reconciler) decideUnjoined(ctx context.Context, stored *metav1.Condition) error {
 	if r.cache.unjoinedState().mode != modeUndecided {
 		return nil
@@ -191,15 +190,15 @@ func (r *reconciler) decideUnjoined(ctx context.Context, stored *metav1.Conditio
 		state = unjoinedState{mode: modeAll, selected: selected}
 		if len(selected) > 0 {
 			state.mode = modeHeld
-			log.FromContext(ctx).Info("WARNING: clusters that never joined or are denied are not tainted", "why", state.condition().Message)
+			log.FromContext(ctx).Info("WARNING: clusters that never joined or are denied are not tainted", "reason", state.condition().Message)
 		}
 	}
 	r.cache.setUnjoined(state)
 	return nil
 }
 
-// selectedAmong returns those of some clusters that stored decisions name, sorted. It reads the decisions from the API server
-// page by page: this happens once, and another loop may not hold them.
+// selectedAmong returns the clusters that stored decisions name, sorted. It removes them from the given map. It reads pages from the
+// API server because it runs once: without the placement controller no cache holds the decisions.
 func (r *reconciler) selectedAmong(ctx context.Context, clusters map[string]bool) ([]string, error) {
 	var out []string
 	for next := ""; len(clusters) > 0; {
@@ -223,8 +222,8 @@ func (r *reconciler) selectedAmong(ctx context.Context, clusters map[string]bool
 	return out, nil
 }
 
-// unjoinedCondition returns the condition to store, and whether it is to be stored. Where nothing was stored before, there is
-// nothing to take back; and as long as clusters are to be released, a restart must find that they were tainted.
+// unjoinedCondition returns the condition and whether to store it. It is not stored while taints are being removed: after a restart
+// the stored condition must still show that clusters were tainted. modeReported is stored only over another condition.
 func (r *reconciler) unjoinedCondition(stored *metav1.Condition) (metav1.Condition, bool) {
 	state := r.cache.unjoinedState()
 	if state.mode == modeUndecided || state.mode == modeReported && stored == nil || r.cache.hasReleasable() {
@@ -233,7 +232,7 @@ func (r *reconciler) unjoinedCondition(stored *metav1.Condition) (metav1.Conditi
 	return state.condition(), true
 }
 
-// findUnjoined returns what a set reports of clusters that never joined; nil: nothing.
+// findUnjoined returns the condition about clusters that never joined; nil if there is none.
 func findUnjoined(set *clusterv1beta2.ManagedClusterSet) *metav1.Condition {
 	return meta.FindStatusCondition(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionUnjoinedTainted)
 }

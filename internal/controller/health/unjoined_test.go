@@ -74,7 +74,7 @@ func TestClustersThatNeverJoined(t *testing.T) {
 	const (
 		all      = "True TaintUnjoined: ManagedClusters that never joined are tainted unreachable, and those that are denied berth-project.io/denied"
 		reported = "False TaintReportedOnly: Only ManagedClusters that an agent has reported are tainted: the manager runs with --taint-unjoined=false"
-		rest     = ". No such cluster is tainted, so that none is evicted. Annotate, accept or delete them, or run the manager with --taint-unjoined or --taint-unjoined=false"
+		rest     = ". No such cluster is tainted, because a taint would evict them. Annotate, accept or delete them, or run the manager with --taint-unjoined or --taint-unjoined=false"
 		one      = "False UnjoinedClustersSelected: Placements have selected 1 ManagedClusters that never joined or are denied: "
 	)
 	tainted := map[string]string{"healthy": "none", "silent": "unreachable since 0s", "accepted": "unreachable since 0s", "pending": "unreachable since 0s", "denied": "denied since 0s", "refused": "unreachable since 0s, denied since 0s"}

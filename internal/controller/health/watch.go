@@ -10,19 +10,19 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// LeaseWatch observes whether the watch of the leases is interrupted. A lease that is not renewed says nothing about a
-// cluster while no renewal would be seen. It is safe for concurrent use.
+// LeaseWatch observes whether the watch of the leases is interrupted: no renewal can be observed then, so silence does not count. It is
+// safe for concurrent use.
 type LeaseWatch struct {
 	mu             sync.Mutex
 	started, ended func()
 }
 
-// NewLeaseWatch returns a LeaseWatch that reports to nobody yet.
+// NewLeaseWatch returns a LeaseWatch without callbacks.
 func NewLeaseWatch() *LeaseWatch {
 	return &LeaseWatch{started: func() {}, ended: func() {}}
 }
 
-// Lists returns lists of leases whose watches are observed. Events pass as they are.
+// Lists wraps lists and watches of leases to observe the watches. It passes events unchanged.
 func (w *LeaseWatch) Lists(lists toolscache.ListerWatcher) toolscache.ListerWatcher {
 	inner := toolscache.ToListerWatcherWithContext(lists)
 	return &toolscache.ListWatch{
@@ -40,7 +40,7 @@ func (w *LeaseWatch) Lists(lists toolscache.ListerWatcher) toolscache.ListerWatc
 	}
 }
 
-// notify sets what is called when a watch has started and when it has ended.
+// notify sets the callbacks for the start and the end of a watch.
 func (w *LeaseWatch) notify(started, ended func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -54,7 +54,7 @@ func (w *LeaseWatch) call(which func() func()) {
 	call()
 }
 
-// observedWatch is a watch whose end is observed: the reflector stops each one that it has read to the end.
+// observedWatch observes the end of a watch: the reflector stops every watch that has ended.
 type observedWatch struct {
 	watch.Interface
 	once  sync.Once

@@ -16,20 +16,20 @@ import (
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
-// fieldManager owns the fields of the leases that the loop creates, until an agent renews them.
+// fieldManager owns the fields of the leases that the controller creates, until an agent renews them.
 const fieldManager = "berth"
 
-// Messages of the conditions that the loop writes to a cluster. Clients know the first.
+// The messages of the conditions. Clients match on the first, which is OCM's.
 const (
 	leaseStoppedMessage = "Registration agent stopped updating its lease."
 	clockSyncedMessage  = "The clock of the agent agrees with the clock of the hub."
-	clockOffMessage     = "The clock of the agent differs from the clock of the hub by more than five lease periods: set the clock of the cluster. " +
-		"The cluster stays as it is; its agent may write no status until the clocks agree."
+	clockOffMessage     = "The clock of the agent differs from the clock of the hub by more than five lease periods. Set the clock of the cluster. " +
+		"The other conditions and the taints stay as they are, but the agent may not be able to write its status until the clocks agree."
 )
 
-// createLease creates the lease that the agent of a cluster is to renew, if the cluster is to get one. Created is false
-// where the cluster has no namespace, or one that is being deleted. An apply may be allowed by the name of what it creates,
-// where a create may not; unforced, it never takes back what an agent has renewed.
+// createLease creates the lease that the agent renews, if the decision contains it. Created is false if the cluster has no namespace,
+// or its namespace is being deleted. It applies, because RBAC cannot restrict a create to a name. An apply without force never
+// overwrites a renewal.
 func (r *reconciler) createLease(ctx context.Context, s decisionInput, d decision) (created bool, err error) {
 	if !d.createLease {
 		return false, nil
@@ -48,7 +48,7 @@ func (r *reconciler) createLease(ctx context.Context, s decisionInput, d decisio
 	}
 }
 
-// write stores what was decided on a cluster, each time fenced by the state that it was decided from, and emits the events.
+// write stores a decision and emits the events. Each write fails with a conflict if the cluster has changed since the decision.
 func (r *reconciler) write(ctx context.Context, s decisionInput, d decision) error {
 	cluster, err := r.writeConditions(ctx, s, d)
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *reconciler) write(ctx context.Context, s decisionInput, d decision) err
 	return nil
 }
 
-// writeConditions stores the conditions that are to change, in one write, and returns the cluster as it is stored then.
+// writeConditions stores the changed conditions in one write, and returns the stored cluster.
 func (r *reconciler) writeConditions(ctx context.Context, s decisionInput, d decision) (*clusterv1.ManagedCluster, error) {
 	if !d.reportUnknown && d.clock == "" && !d.simulate && !d.endSimulation {
 		return s.cluster, nil
@@ -101,7 +101,7 @@ func (r *reconciler) writeConditions(ctx context.Context, s decisionInput, d dec
 		r.emitHealth(next, s, metav1.ConditionUnknown)
 	}
 	if d.clock != "" {
-		log.FromContext(ctx).Info("the clock of the cluster", "synced", d.clock)
+		log.FromContext(ctx).Info("the clock of the cluster was compared", "synced", d.clock)
 		r.emit(next, s, telemetry.ClusterClockEvent(next.Name, d.clock))
 	}
 	return next, nil
@@ -118,14 +118,14 @@ func clockCondition(status metav1.ConditionStatus, at metav1.Time) metav1.Condit
 	return out
 }
 
-// emitHealth emits the one event that a change of a cluster's health is worth.
+// emitHealth emits the event of a change of a cluster's health, if any.
 func (r *reconciler) emitHealth(cluster *clusterv1.ManagedCluster, s decisionInput, available metav1.ConditionStatus) {
 	if event, worth := telemetry.HealthEvent(cluster.Name, available); worth {
 		r.emit(cluster, s, event)
 	}
 }
 
-// emit emits an event into the namespace of the cluster where it has one. A cluster that is being deleted gets none.
+// emit emits an event in the namespace of the cluster if it exists. It emits none for a cluster that is being deleted.
 func (r *reconciler) emit(cluster *clusterv1.ManagedCluster, s decisionInput, event telemetry.Event) {
 	if s.deleting {
 		return

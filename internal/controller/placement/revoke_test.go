@@ -182,12 +182,12 @@ func TestOrphanedSlicesAreReportedAndDeletedOnceEmpty(t *testing.T) {
 		t.Errorf("%v slices are counted as orphaned, want none", got)
 	}
 	want := []string{
-		"Warning DecisionOrphaned of nothing: Placement p in namespace ns is gone and left 1 PlacementDecisions with 2 clusters. " +
-			"Consumers still act on them. Delete them, or create the placement again to have it take them over",
+		"Warning DecisionOrphaned of nothing: Placement p in namespace ns is gone, but 1 of its PlacementDecisions with 2 clusters remain. " +
+			"Consumers still use them. Delete them, or create the placement again: it takes them over",
 		"Warning ClustersRevoked of nothing: Placement p in namespace ns is gone. " +
-			"Its decisions lost clusters that the namespace may no longer reach: 1 (c00)",
+			"Berth removed clusters from its decisions that the namespace may no longer reach: 1 (c00)",
 		"Warning ClustersRevoked of nothing: Placement p in namespace ns is gone. " +
-			"Its decisions lost clusters that the namespace may no longer reach: 1 (c01)",
+			"Berth removed clusters from its decisions that the namespace may no longer reach: 1 (c01)",
 	}
 	if diff := cmp.Diff(want, l.events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)

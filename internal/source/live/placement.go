@@ -12,60 +12,26 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// placementState is what the world knows of one Placement.
+// placementState is the state of one Placement.
 type placementState struct {
 	cached *clusterv1beta1.Placement
-	// written is the object as this process last stored it or found it right; nil before it was first decided.
-	written *clusterv1beta1.Placement
-	// specCount counts the specs that were seen; program and faults are of the one with the number compiled.
+	// own remembers the last write of the status, or the status that needed no write.
+	own ownWrite[*clusterv1beta1.Placement]
+	// specCount counts the specs so far. program and faults belong to the spec with the number compiledSpec.
 	specCount, compiledSpec int
 	program                 *program.Program
 	faults                  field.ErrorList
-	// initialized is set once the slices found at start count as what this process stored.
+	// initialized is set by the first decision: from then on the decisions in the snapshot are the own writes of this process.
 	initialized bool
-	// inProgress is set between Gather and Settle.
+	// inProgress is set between Gather and Finish.
 	inProgress bool
-	// attempts is what this process asked the API server to store, by the names of the slices, and does not know of whether
-	// it was. Where it was, it is what this process decided, though nobody said so: a cluster that readers may have seen
-	// selected must not become a newcomer by a lost answer.
-	attempts map[fleet.Key][]fleet.Slice
-}
-
-// maxAttempts is how many contents of one slice are remembered. More are tried only in an outage in which the fleet changes
-// all the time; then the earliest are the first to be forgotten.
-const maxAttempts = 16
-
-// addAttempt notes what a slice is about to be.
-func (p *placementState) addAttempt(name fleet.Key, content fleet.Slice) {
-	if p.attempts == nil {
-		p.attempts = map[fleet.Key][]fleet.Slice{}
-	}
-	contents := p.attempts[name]
-	if last := len(contents) - 1; last >= 0 && equality.Semantic.DeepEqual(contents[last], content) {
-		return
-	}
-	if len(contents) == maxAttempts {
-		contents = contents[1:]
-	}
-	p.attempts[name] = append(contents, content)
-}
-
-// attempted says whether a slice as it is stored is what this process tried to store.
-func (p *placementState) attempted(name fleet.Key, content fleet.Slice) bool {
-	for _, tried := range p.attempts[name] {
-		if equality.Semantic.DeepEqual(tried, content) {
-			return true
-		}
-	}
-	return false
+	// attempts are the writes of slices without a response.
+	attempts attempts
 }
 
 // current returns the newest state of the placement that this process knows of.
 func (p *placementState) current() *clusterv1beta1.Placement {
-	if p.written != nil && newer(p.written, p.cached) {
-		return p.written
-	}
-	return p.cached
+	return p.own.Stored(p.cached)
 }
 
 // managed says whether Berth is to decide the placement.
@@ -86,7 +52,7 @@ func sameVersion(a, b metav1.Object) bool {
 	return a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion()
 }
 
-// SetPlacement records a placement as the API server has it. An echo of this process's own write wakes nobody.
+// SetPlacement records a placement as the API server has it. The event of an own write enqueues nothing.
 func (w *State) SetPlacement(object *clusterv1beta1.Placement) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -104,9 +70,7 @@ func (w *State) SetPlacement(object *clusterv1beta1.Placement) {
 	}
 	before := p.cached
 	p.cached = object
-	if p.written != nil && sameVersion(p.written, object) {
-		p.written = object // held once
-	}
+	p.own.Observe(object)
 	if !p.managed() {
 		w.release(key, p)
 	}
@@ -145,12 +109,13 @@ func (w *State) compile(key fleet.Key) (p *placementState, known bool) {
 	return p, known
 }
 
-// changedExternally says whether the status is stored otherwise than this process left it.
+// changedExternally reports whether another client changed the status.
 func (p *placementState) changedExternally() bool {
-	return p.written != nil && newer(p.cached, p.written) && !equality.Semantic.DeepEqual(p.written.Status, p.cached.Status)
+	written := p.own.Get()
+	return written != nil && newer(p.cached, written) && !equality.Semantic.DeepEqual(written.Status, p.cached.Status)
 }
 
-// DeletePlacement records that a placement is gone. Whoever counts placements is to hear of it, so it is woken once more.
+// DeletePlacement records that a placement is gone. It enqueues the placement once more, so that the controller forgets it.
 func (w *State) DeletePlacement(object *clusterv1beta1.Placement) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,26 +136,27 @@ func (w *State) forgetPlacement(key fleet.Key) {
 	w.publishDecisions(key)
 }
 
-// release forgets what this process stored of a placement, since from now on its slices are others' business.
+// release forgets the own writes of a placement that Berth does not decide any more.
 func (w *State) release(key fleet.Key, p *placementState) {
-	p.initialized, p.written, p.attempts = false, nil, nil
+	p.own.Forget()
+	p.initialized, p.attempts = false, nil
 	w.forgetWrites(key)
 	w.publishDecisions(key)
 }
 
-// forgetWrites forgets that this process ever stored the slices of a placement.
+// forgetWrites forgets the own writes of the slices of a placement.
 func (w *State) forgetWrites(key fleet.Key) {
 	for name := range w.slicesOf[key] {
 		s := w.slices[name]
-		s.written, s.pending = nil, false
+		s.own.Forget()
 		w.forgetIfGone(name, s)
 	}
 }
 
-// initialize takes the slices that a placement has as what this process stored: those of its name that no other placement
-// controls. It is done once, when the placement is first decided.
+// initialize accepts the stored slices of a placement as own writes: the slices of its name that no other placement controls. It
+// runs once, at the first decision of the placement.
 func (w *State) initialize(key fleet.Key, p *placementState) {
-	p.initialized = true
+	p.initialized, p.attempts = true, attempts{}
 	for name := range w.slicesOf[key] {
 		s := w.slices[name]
 		if s.cached == nil {
@@ -200,22 +166,17 @@ func (w *State) initialize(key fleet.Key, p *placementState) {
 			continue
 		}
 		if controller := metav1.GetControllerOf(s.cached); controller == nil || controller.UID == p.cached.UID {
-			s.written = s.cached
+			s.own.Accept(s.cached)
 		}
 	}
 	w.publishDecisions(key)
 }
 
-// AfterStatusWrite records the placement as the API server returned it after a write of its status.
+// AfterStatusWrite records a placement that the API server returned from a write of its status.
 func (w *State) AfterStatusWrite(object *clusterv1beta1.Placement) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p, known := w.placements[placementKey(object)]
-	switch {
-	case !known || p.cached.UID != object.UID:
-	case sameVersion(p.cached, object): // the informer was faster
-		p.written = p.cached
-	default:
-		p.written = object
+	if p, known := w.placements[placementKey(object)]; known && p.cached.UID == object.UID {
+		p.own.Set(object, p.cached)
 	}
 }

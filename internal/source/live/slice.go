@@ -1,52 +1,20 @@
 package live
 
 import (
-	"k8s.io/apimachinery/pkg/types"
-
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/internal/source"
 )
 
-// sliceState is what the world knows of one PlacementDecision.
+// sliceState is the state of one PlacementDecision.
 type sliceState struct {
-	// cached is the object as the informer has it; nil where it has none.
+	// cached is the object in the informer; nil if there is none.
 	cached *clusterv1beta1.PlacementDecision
-	// written is the object as this process last stored or adopted it; nil where it never did, or deleted it.
-	written *clusterv1beta1.PlacementDecision
-	// pending is set while mine is a write that the informer has not shown yet.
-	pending bool
-	// overdue is set once an audit has found it awaited.
-	overdue bool
-	// deletedUID is the uid of an object that this process deleted, until the informer shows that too.
-	deletedUID types.UID
-	owner      fleet.Key
+	own    ownWrite[*clusterv1beta1.PlacementDecision]
+	owner  fleet.Key
 	// mentions are the placements that the slice mentions.
 	mentions []fleet.Key
-}
-
-// current returns the slice as it is stored, as far as this process knows; nil where it is not.
-func (s *sliceState) current() *clusterv1beta1.PlacementDecision {
-	switch {
-	case s.pending:
-		return s.written
-	case s.cached != nil && s.cached.UID == s.deletedUID:
-		return nil
-	default:
-		return s.cached
-	}
-}
-
-// changedExternally says whether the slice is stored otherwise than this process left it.
-func (s *sliceState) changedExternally() bool {
-	stored := s.current()
-	switch {
-	case stored == nil || s.written == nil:
-		return stored != nil || s.written != nil
-	default:
-		return !sameVersion(stored, s.written)
-	}
 }
 
 // SetSlice records a slice as the API server has it.
@@ -60,26 +28,24 @@ func (w *State) SetSlice(object *clusterv1beta1.PlacementDecision) {
 		w.slices[name] = s
 	}
 	s.cached = object
-	if s.pending && !newer(s.written, object) {
-		s.pending = false
-	}
-	if s.written != nil && sameVersion(s.written, object) {
-		s.written = object // held once
-	}
+	s.own.Observe(object)
 	w.indexMentions(name, s, object)
 	w.assignOwner(name, s)
 	w.recognizeWrite(name, s)
 	w.sliceObserved(name, s)
 }
 
-// recognizeWrite takes a slice for what this process stored where it shows a write whose answer was lost.
+// recognizeWrite accepts a slice that the informer shows as an own write if its response was lost.
 func (w *State) recognizeWrite(name fleet.Key, s *sliceState) {
 	p, known := w.placements[s.owner]
-	if !known || s.pending || s.written != nil && !newer(s.cached, s.written) {
+	if !known || !s.own.Changed(s.cached) {
 		return
 	}
-	if p.attempted(name, plan.ReadSlice(s.cached)) {
-		s.written = s.cached
+	if written := s.own.Get(); written != nil && !newer(s.cached, written) {
+		return
+	}
+	if p.attempts.has(name, plan.ReadSlice(s.cached)) {
+		s.own.Accept(s.cached)
 		w.publishDecisions(s.owner)
 	}
 }
@@ -93,16 +59,14 @@ func (w *State) DeleteSlice(object *clusterv1beta1.PlacementDecision) {
 	if !known {
 		return
 	}
-	if s.written != nil && s.written.UID == object.UID {
-		s.pending = false
-	}
-	s.cached, s.deletedUID = nil, ""
+	s.own.ObserveDelete(object.UID)
+	s.cached = nil
 	w.sliceObserved(name, s)
 	w.forgetIfGone(name, s)
 }
 
-// sliceObserved lets the world follow what the informer shows of a slice: a placement that has not been decided yet is taken
-// at the informer's word, any other is woken where a stranger was at work.
+// sliceObserved handles an event of a slice. If this process has not decided its placement yet, the snapshot takes the slice from the
+// informer. Otherwise the placement is enqueued if another client changed the slice.
 func (w *State) sliceObserved(name fleet.Key, s *sliceState) {
 	p, known := w.placements[s.owner]
 	if !known || !p.initialized {
@@ -113,23 +77,23 @@ func (w *State) sliceObserved(name fleet.Key, s *sliceState) {
 		}
 		return
 	}
-	if !p.inProgress && s.changedExternally() {
+	if !p.inProgress && s.own.Changed(s.cached) {
 		w.enqueue(s.owner, causeFor(kindSlice, name, changedExternally))
 	}
 }
 
-// BeforeWrite records what a slice will be if the API server carries out the write that is about to be sent.
+// BeforeWrite records a slice that is about to be sent to the API server.
 func (w *State) BeforeWrite(object *clusterv1beta1.PlacementDecision) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if owner, _, named := plan.Owner(object); named {
 		if p, known := w.placements[owner]; known && p.initialized {
-			p.addAttempt(sliceKey(object), plan.ReadSlice(object))
+			p.attempts.add(sliceKey(object), plan.ReadSlice(object))
 		}
 	}
 }
 
-// AfterWrite records a slice as the API server returned it after a write.
+// AfterWrite records a slice that the API server returned from a write.
 func (w *State) AfterWrite(object *clusterv1beta1.PlacementDecision) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -139,11 +103,7 @@ func (w *State) AfterWrite(object *clusterv1beta1.PlacementDecision) {
 		s = &sliceState{}
 		w.slices[name] = s
 	}
-	s.written = object
-	if s.cached != nil && sameVersion(s.cached, object) { // the informer was faster
-		s.written = s.cached
-	}
-	s.pending = s.cached == nil || newer(object, s.cached)
+	s.own.Set(object, s.cached)
 	if !known {
 		w.indexMentions(name, s, object)
 		w.assignOwner(name, s)
@@ -153,8 +113,7 @@ func (w *State) AfterWrite(object *clusterv1beta1.PlacementDecision) {
 	}
 }
 
-// AfterApply records that what a plan found and did not write is as it is to be, whoever made it so: objects that are stored
-// and slices that are not.
+// AfterApply accepts the objects that a stored plan left as they were, including deletions by other clients.
 func (w *State) AfterApply(found plan.Stored, written plan.Plan) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -173,20 +132,20 @@ func (w *State) AfterApply(found plan.Stored, written plan.Plan) {
 	}
 	for _, object := range found.Slices {
 		name := sliceKey(object)
-		if s, known := w.slices[name]; known && !settled[name] && (s.written == nil || !newer(s.written, object)) {
-			s.written = object
+		if s, known := w.slices[name]; known && !settled[name] && (s.own.Get() == nil || !newer(s.own.Get(), object)) {
+			s.own.Accept(object)
 		}
 		settled[name] = true
 	}
 	for name := range w.slicesOf[key] {
 		if s := w.slices[name]; !settled[name] {
-			s.written, s.pending = nil, false // a stranger deleted it, and it is not to be restored
+			s.own.Forget() // another client deleted it, and the plan does not restore it
 			w.forgetIfGone(name, s)
 		}
 	}
-	p.attempts = nil
+	clear(p.attempts)
 	if !reported {
-		p.written = found.Placement
+		p.own.Accept(found.Placement)
 	}
 }
 
@@ -196,30 +155,30 @@ func (w *State) AfterDelete(object *clusterv1beta1.PlacementDecision) {
 	defer w.mu.Unlock()
 	name := sliceKey(object)
 	if s, known := w.slices[name]; known {
-		s.written, s.pending, s.deletedUID = nil, false, object.UID
+		s.own.Delete(object.UID)
 		w.forgetIfGone(name, s)
 	}
 }
 
-// publishDecisions puts the decisions of a placement into the snapshot, once the world is ready.
+// publishDecisions puts the decisions of a placement into the snapshot, once the state is ready.
 func (w *State) publishDecisions(key fleet.Key) {
 	if w.ready && w.syncDecisions(key) {
 		w.publish()
 	}
 }
 
-// syncDecisions edits the decisions of a placement: they are what this process stored, or what the informer shows where it has not
-// decided the placement. It returns whether that changed anything.
+// syncDecisions sets the decisions of a placement in the next snapshot: the own writes, or the slices in the informer if this
+// process has not decided the placement. It reports whether they changed.
 func (w *State) syncDecisions(key fleet.Key) bool {
 	w.updateUnmanaged(key)
 	w.updateFormer(key)
 	p, known := w.placements[key]
-	mine := known && p.initialized
+	decidedHere := known && p.initialized
 	var decided []fleet.Slice
 	for name := range w.slicesOf[key] {
 		object := w.slices[name].cached
-		if mine {
-			object = w.slices[name].written
+		if decidedHere {
+			object = w.slices[name].own.Get()
 		}
 		if object != nil {
 			decided = append(decided, plan.ReadSlice(object))
@@ -228,11 +187,11 @@ func (w *State) syncDecisions(key fleet.Key) bool {
 	return w.nextEdit().SetSlices(key, decided)
 }
 
-// assignOwner works out anew to which placement a slice belongs.
+// assignOwner computes the placement that a slice belongs to.
 func (w *State) assignOwner(name fleet.Key, s *sliceState) {
 	object := s.cached
 	if object == nil {
-		object = s.written
+		object = s.own.Get()
 	}
 	before := s.owner
 	s.owner = source.OwnerOf(object, func(key fleet.Key) bool { _, ok := w.placements[key]; return ok })
@@ -243,7 +202,7 @@ func (w *State) assignOwner(name fleet.Key, s *sliceState) {
 	addMember(w.slicesOf, s.owner, name)
 }
 
-// reassignOwners works out anew the owners of every slice that mentions a placement, since it came or went.
+// reassignOwners computes the owners of every slice that mentions a placement that was created or deleted.
 func (w *State) reassignOwners(key fleet.Key) {
 	for name := range w.mentionedBy[key] {
 		s := w.slices[name]
@@ -254,7 +213,7 @@ func (w *State) reassignOwners(key fleet.Key) {
 	}
 }
 
-// indexMentions notes which placements a slice mentions.
+// indexMentions indexes a slice by the placements that it mentions.
 func (w *State) indexMentions(name fleet.Key, s *sliceState, object *clusterv1beta1.PlacementDecision) {
 	for _, key := range s.mentions {
 		removeMember(w.mentionedBy, key, name)
@@ -265,7 +224,7 @@ func (w *State) indexMentions(name fleet.Key, s *sliceState, object *clusterv1be
 	}
 }
 
-// mentionedPlacements returns the placements that a slice names: in its own name, and in its label.
+// mentionedPlacements returns the placements in the name and in the label of a slice.
 func mentionedPlacements(object *clusterv1beta1.PlacementDecision) []fleet.Key {
 	var out []fleet.Key
 	if key, _, ok := plan.Owner(object); ok {
@@ -277,9 +236,9 @@ func mentionedPlacements(object *clusterv1beta1.PlacementDecision) []fleet.Key {
 	return out
 }
 
-// forgetIfGone forgets a slice of which nothing is left: neither stored, nor to be restored.
+// forgetIfGone removes a slice that neither the informer nor an own write has.
 func (w *State) forgetIfGone(name fleet.Key, s *sliceState) {
-	if s.cached != nil || s.written != nil {
+	if s.cached != nil || s.own.Get() != nil {
 		return
 	}
 	delete(w.slices, name)

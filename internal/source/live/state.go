@@ -166,7 +166,7 @@ func (w *State) Gather(key fleet.Key, now time.Time) (c Input, ok bool) {
 	return w.inputFor(key, p, now), true
 }
 
-// inputFor lays out the case of a placement.
+// inputFor returns the input for a decision.
 func (w *State) inputFor(key fleet.Key, p *placementState, now time.Time) Input {
 	w.publish()
 	return Input{
@@ -175,25 +175,25 @@ func (w *State) inputFor(key fleet.Key, p *placementState, now time.Time) Input 
 	}
 }
 
-// currentSlices returns the slices of a placement as they are stored, as far as this process knows.
+// currentSlices returns the stored slices of a placement, as far as this process knows.
 func (w *State) currentSlices(key fleet.Key) []*clusterv1beta1.PlacementDecision {
 	var out []*clusterv1beta1.PlacementDecision
 	for name := range w.slicesOf[key] {
-		if object := w.slices[name].current(); object != nil {
+		if object := w.slices[name].own.Stored(w.slices[name].cached); object != nil {
 			out = append(out, object)
 		}
 	}
 	return out
 }
 
-// Finish ends a case. Where a stranger changed the placement's status or one of its slices in the meantime, the
-// placement is woken again, unless the case failed: then its caller tries again in its own time.
+// Finish ends an attempt. If another client changed the status of the placement or one of its slices meanwhile, the placement is
+// enqueued again, unless the attempt failed: the caller retries a failed attempt.
 func (w *State) Finish(key fleet.Key, failed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p, known := w.placements[key]
 	if !known || !p.initialized {
-		w.forgetWrites(key) // the placement went, or was taken from us, while its plan was applied
+		w.forgetWrites(key) // it was deleted or disabled while its plan was applied
 	}
 	w.publishDecisions(key)
 	if !known {
@@ -203,37 +203,30 @@ func (w *State) Finish(key fleet.Key, failed bool) {
 	if !p.initialized || failed {
 		return
 	}
-	if cause, strange := w.externalChange(key, p); strange {
+	if cause, changed := w.externalChange(key, p); changed {
 		w.enqueue(key, cause)
 	}
 }
 
-// externalChange says whether anything of a placement is stored otherwise than this process left it, and what.
+// externalChange returns what another client changed of a placement. Ok is false if nothing was changed.
 func (w *State) externalChange(key fleet.Key, p *placementState) (what explain.Cause, ok bool) {
 	what, ok = causeFor(kindPlacement, key, changedExternally), p.changedExternally()
 	for name := range w.slicesOf[key] {
-		if w.slices[name].changedExternally() && (what.Kind == kindPlacement || name.Name < what.Name) {
+		if s := w.slices[name]; s.own.Changed(s.cached) && (what.Kind == kindPlacement || name.Name < what.Name) {
 			what, ok = causeFor(kindSlice, name, changedExternally), true
 		}
 	}
 	return what, ok
 }
 
-// Audit gives up waiting for the informer to show writes that were already awaited at the last audit: an object that
-// was made and removed while a watch was broken never shows. What the informer has then counts. What heartbeats have
-// replaced is let go, if nobody asked for a snapshot since.
+// Audit stops waiting for own writes that the informer has not shown since the last audit, and decides their placements again from
+// the informer. It also publishes pending heartbeats, to free the objects that they replaced.
 func (w *State) Audit() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.publish()
 	for name, s := range w.slices {
-		switch {
-		case !s.pending:
-			s.overdue = false
-		case !s.overdue:
-			s.overdue = true
-		default:
-			s.pending, s.overdue = false, false
+		if s.own.Expire() {
 			w.enqueue(s.owner, causeFor(kindSlice, name, writeLost))
 		}
 	}

@@ -565,10 +565,10 @@ func TestStoredObjectsAreHeldOnce(t *testing.T) {
 			}
 			b.Finish(keyP, false)
 			b.wantEnqueued()
-			if p := b.placements[keyP]; p.written != reported || p.cached != reported {
+			if p := b.placements[keyP]; p.own.Get() != reported || p.cached != reported {
 				t.Error("the placement is held twice")
 			}
-			if s := b.slices[sliceKey(slice)]; s.written != slice || s.cached != slice {
+			if s := b.slices[sliceKey(slice)]; s.own.Get() != slice || s.cached != slice {
 				t.Error("the slice is held twice")
 			}
 		})

@@ -86,7 +86,7 @@ func (w *State) enqueueUnmanaged(keys []fleet.Key, why func() explain.Cause) {
 // recordFormer notes the uid of a placement that is deleted, where slices are known that it controls.
 func (w *State) recordFormer(key fleet.Key, uid types.UID) {
 	for name := range w.slicesOf[key] {
-		for _, object := range []*clusterv1beta1.PlacementDecision{w.slices[name].cached, w.slices[name].written} {
+		for _, object := range []*clusterv1beta1.PlacementDecision{w.slices[name].cached, w.slices[name].own.Get()} {
 			if object == nil {
 				continue
 			}
