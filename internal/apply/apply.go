@@ -1,7 +1,8 @@
-// Package apply owns the execution of a plan: it sends the writes to the API server, in order, successive labels and successive
-// deletions at the same time, each fenced by the uid
-// and the resourceVersion of what the plan was made from. It refuses to decide, to retry and to swallow an error: it
-// stops at the first write that fails, and its caller makes a new plan from what then is.
+// Package apply executes a plan: it sends the writes to the API server in order. Successive updates of metadata, and successive
+// deletions, are sent concurrently. Each write has the uid and the resourceVersion of the object that the plan was made from, so
+// it fails with a conflict if another client wrote first.
+//
+// It decides nothing and never retries. It stops at the first error, and the caller makes a new plan.
 package apply
 
 import (
@@ -26,13 +27,13 @@ import (
 const (
 	// Timeout bounds each request.
 	Timeout = 30 * time.Second
-	// maxConcurrent is how many requests of one plan are on their way at the same time.
+	// maxConcurrent bounds the concurrent requests of one plan.
 	maxConcurrent = 10
 )
 
-// Journal is told of every slice as it will be, right before the API server is asked to store it, and of every object
-// right after the API server stored or deleted it. Where the second does not follow the first, nobody knows whether it
-// was stored. It may be called from several goroutines, for different slices.
+// Journal records the writes of a plan. BeforeWrite gets each slice as it is sent; one of the others follows with the response of
+// the API server. If none follows, it is unknown whether the slice was stored. The methods may be called concurrently for different
+// slices.
 type Journal interface {
 	BeforeWrite(slice *clusterv1beta1.PlacementDecision)
 	AfterWrite(slice *clusterv1beta1.PlacementDecision)
@@ -40,15 +41,15 @@ type Journal interface {
 	AfterStatusWrite(placement *clusterv1beta1.Placement)
 }
 
-// Applied is what was done of a plan.
+// Applied is the result of Apply.
 type Applied struct {
-	// Slices are those that were written, by name, as they are stored, and those that were deleted as they were.
+	// Slices are the written slices as they are stored, and the deleted slices as they were, by name.
 	Slices map[string]*clusterv1beta1.PlacementDecision
-	// Writes is how many of the plan's writes were done in full. Where there is an error, it is of the next one.
+	// Writes is how many writes were completed. An error belongs to the next one.
 	Writes int
 }
 
-// Apply executes a plan. What was written before an error stays written, and the journal knows of it.
+// Apply executes a plan. The writes before an error stay stored.
 func Apply(ctx context.Context, to client.Client, p plan.Plan, journal Journal) (Applied, error) {
 	run := execution{client: to, journal: journal, latest: map[string]*clusterv1beta1.PlacementDecision{}}
 	done := 0
@@ -64,9 +65,9 @@ func Apply(ctx context.Context, to client.Client, p plan.Plan, journal Journal) 
 	return Applied{Slices: run.latest, Writes: done}, nil
 }
 
-// batchSize returns how many of the next writes are sent at the same time: all that label slices, or all that delete some, up to
-// the next write that does anything else. The API has no request that changes several slices, and a reader who lists them
-// meanwhile sees a part. So that moment is kept short.
+// batchSize returns how many of the next writes to send concurrently: all successive updates of metadata, or all successive deletions.
+// No request changes several slices, so a client that lists them in between sees an incomplete set. Concurrency keeps that
+// moment short.
 func batchSize(writes []plan.Write) int {
 	verb := writes[0].Verb
 	if verb != plan.UpdateMetadata && verb != plan.Delete {
@@ -80,8 +81,8 @@ func batchSize(writes []plan.Write) int {
 	return len(writes)
 }
 
-// IsConflict says whether an error means no more than that somebody else was faster: the next plan, made from what
-// then is, will do. A namespace that is being deleted is such a case: its placement is about to go.
+// IsConflict reports whether another client changed, created or deleted the object first. The next plan, made from the new state,
+// resolves it. A terminating namespace counts as a conflict: its placements are about to be deleted.
 func IsConflict(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) ||
 		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
@@ -97,8 +98,7 @@ type execution struct {
 	latest map[string]*clusterv1beta1.PlacementDecision
 }
 
-// writeAll carries out writes of different slices at the same time, and returns how many were done. One that fails keeps no other
-// from it.
+// writeAll sends writes of different slices concurrently, and returns how many were completed. A failure does not stop the others.
 func (r *execution) writeAll(ctx context.Context, writes []plan.Write) (done int, err error) {
 	if len(writes) == 1 {
 		if err := r.write(ctx, writes[0]); err != nil {
@@ -146,7 +146,7 @@ func (r *execution) createSlice(ctx context.Context, want *clusterv1beta1.Placem
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	object := want.DeepCopy()
-	object.Status.Decisions = nil // the API server drops the status of a new object
+	object.Status.Decisions = nil // the API server ignores the status of a new object
 	r.journal.BeforeWrite(object.DeepCopy())
 	if err := r.client.Create(ctx, object); err != nil {
 		return fmt.Errorf("creating PlacementDecision %s: %w", want.Name, err)
@@ -196,7 +196,7 @@ func (r *execution) deleteSlice(ctx context.Context, slice *clusterv1beta1.Place
 	defer cancel()
 	object := r.newest(slice)
 	fence := client.Preconditions(metav1.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion})
-	if err := r.client.Delete(ctx, object, fence); err != nil && !apierrors.IsNotFound(err) { // another may have deleted it first
+	if err := r.client.Delete(ctx, object, fence); err != nil && !apierrors.IsNotFound(err) { // another client may have deleted it first
 		return fmt.Errorf("deleting PlacementDecision %s: %w", slice.Name, err)
 	}
 	r.remember(object)
@@ -220,7 +220,7 @@ func (r *execution) updateStatus(ctx context.Context, want *clusterv1beta1.Place
 	return nil
 }
 
-// newest returns the newest state of a slice that this run knows of. It is read-only.
+// newest returns the state of a slice after the last write of this plan. It is read-only.
 func (r *execution) newest(slice *clusterv1beta1.PlacementDecision) *clusterv1beta1.PlacementDecision {
 	r.mu.Lock()
 	defer r.mu.Unlock()

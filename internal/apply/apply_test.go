@@ -32,7 +32,7 @@ type fakeServer struct {
 	log    []string
 	count  int
 	failAt int // the write that fails, from 1; 0: none
-	// notFound says that what is to be deleted is not there.
+	// notFound makes every deletion find nothing.
 	notFound bool
 	// barrier, where it is set, holds every write until as many are on their way.
 	barrier *sync.WaitGroup
@@ -157,7 +157,7 @@ func TestEveryWriteHasAPrecondition(t *testing.T) {
 		"update status of p if uid@101", "reported p@107",
 	}
 	if diff := cmp.Diff(want, s.log); diff != "" {
-		t.Errorf("asked and told (-want +got):\n%s", diff)
+		t.Errorf("requests and journal (-want +got):\n%s", diff)
 	}
 	if len(written.Slices) != 3 || written.Slices["p-decision-2"].ResourceVersion != "105" || written.Writes != len(samplePlan().Writes) {
 		t.Errorf("written %+v, want all, and three slices, the second as it was stored last", written)
@@ -179,14 +179,14 @@ func TestApplyStopsAtTheFirstError(t *testing.T) {
 		if want := []int{0, 1, 1, 2, 3, 4, 5}[at-1]; written.Writes != want {
 			t.Errorf("request %d fails: %d writes count as done, want %d", at, written.Writes, want)
 		}
-		told := 0
+		recorded := 0
 		for _, line := range s.log {
 			if line[:6] == "stored" || line[:6] == "remove" || line[:6] == "report" {
-				told++
+				recorded++
 			}
 		}
-		if told != at-1 {
-			t.Errorf("write %d fails: the journal was told of %d: %v", at, told, s.log)
+		if recorded != at-1 {
+			t.Errorf("write %d fails: the journal has %d: %v", at, recorded, s.log)
 		}
 	}
 }
@@ -237,9 +237,9 @@ func TestIsConflict(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"somebody else wrote":            {apierrors.NewConflict(slices, "p-decision-1", errBoom), true},
-		"somebody else created":          {apierrors.NewAlreadyExists(slices, "p-decision-1"), true},
-		"somebody else deleted":          {apierrors.NewNotFound(slices, "p-decision-1"), true},
+		"another client wrote":           {apierrors.NewConflict(slices, "p-decision-1", errBoom), true},
+		"another client created":         {apierrors.NewAlreadyExists(slices, "p-decision-1"), true},
+		"another client deleted":         {apierrors.NewNotFound(slices, "p-decision-1"), true},
 		"the namespace is being deleted": {closing, true},
 		"not permitted":                  {apierrors.NewForbidden(slices, "p-decision-1", errBoom), false},
 		"the API server failed":          {apierrors.NewInternalError(errBoom), false},

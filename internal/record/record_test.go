@@ -125,7 +125,7 @@ func (b *fixture) changes(cluster string, since time.Time, hidden ...string) []s
 	return out
 }
 
-// TestHistory follows a placement: who moved, by which verdicts, and what woke it, as everybody may see it.
+// TestHistory follows a placement: the moved clusters, their verdicts and the causes.
 func TestHistory(t *testing.T) {
 	b := newFixture(t)
 	if _, err := b.History(key, time.Time{}, "", visibleToAll); !errors.Is(err, ErrIdle) {
@@ -163,7 +163,7 @@ func TestHistory(t *testing.T) {
 }
 
 // TestRegroupingIsOneEntry holds that clusters which leave a group above its bound are one entry of the history, beside
-// those that went in the same decision; that a reader who may not see them is told how many there are; and that the entry is
+// those that went in the same decision; that a reader who may not see them is text how many there are; and that the entry is
 // found by each of them.
 func TestRegroupingIsOneEntry(t *testing.T) {
 	b := newFixture(t)
@@ -191,8 +191,8 @@ func TestRegroupingIsOneEntry(t *testing.T) {
 			t.Fatalf("%s: %d changes, error %v, want one", sentence, len(got.Changes), err)
 		}
 		one := got.Changes[0]
-		if told := fmt.Sprintf("%d removed, %d regrouped: %v, %d hidden", one.Removed, one.Regrouped, one.RegroupedClusters, one.Hidden); told != test.want {
-			t.Errorf("%s: %s, want %s", sentence, told, test.want)
+		if text := fmt.Sprintf("%d removed, %d regrouped: %v, %d hidden", one.Removed, one.Regrouped, one.RegroupedClusters, one.Hidden); text != test.want {
+			t.Errorf("%s: %s, want %s", sentence, text, test.want)
 		}
 	}
 	if got, _ := b.History(key, start.Add(time.Second), "a", visibleToAll); len(got.Changes) != 0 {
@@ -221,9 +221,9 @@ func TestRestoredSlices(t *testing.T) {
 		t.Fatalf("%d changes, error %v, want one", len(got.Changes), err)
 	}
 	one := got.Changes[0]
-	told := fmt.Sprintf("%d added, %d restored, %d removed, %d regrouped: %s", one.Added, one.Restored, one.Removed, one.Regrouped, one.RegroupReason)
-	if want := "1 added, 1 restored, 0 removed, 1 regrouped: spec.decisionStrategy changed"; told != want {
-		t.Errorf("%s, want %s", told, want)
+	text := fmt.Sprintf("%d added, %d restored, %d removed, %d regrouped: %s", one.Added, one.Restored, one.Removed, one.Regrouped, one.RegroupReason)
+	if want := "1 added, 1 restored, 0 removed, 1 regrouped: spec.decisionStrategy changed"; text != want {
+		t.Errorf("%s, want %s", text, want)
 	}
 	if moves := fmt.Sprintf("%s %t %t, %s %t %t", one.Moves[0].Cluster, one.Moves[0].Added, one.Moves[0].Restored,
 		one.Moves[1].Cluster, one.Moves[1].Added, one.Moves[1].Restored); len(one.Moves) != 2 || moves != "a true false, b false true" {
@@ -241,9 +241,9 @@ func TestExplain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told := got.Explanation(nil)
-		if told.Replayed != replayed || !strings.HasPrefix(told.Stale, stale) || (stale == "") != (told.Stale == "") || !slices.Equal(told.Chosen(), chosen) {
-			t.Errorf("%s: replayed %t, stale %q, selects %v", sentence, told.Replayed, told.Stale, told.Chosen())
+		explanation := got.Explanation(nil)
+		if explanation.Replayed != replayed || !strings.HasPrefix(explanation.Stale, stale) || (stale == "") != (explanation.Stale == "") || !slices.Equal(explanation.Chosen(), chosen) {
+			t.Errorf("%s: replayed %t, stale %q, selects %v", sentence, explanation.Replayed, explanation.Stale, explanation.Chosen())
 		}
 	}
 	check("before it is decided", true, "the decisions are not stored yet: 3 ", "a", "b", "c")

@@ -26,7 +26,7 @@ func manyNames(count int) []string {
 	return out
 }
 
-// misconfigured is a result that keeps its decisions, and says why.
+// misconfigured is a result that keeps the decisions, with a message.
 func misconfigured(message string) *engine.Result {
 	return &engine.Result{Misconfigured: engine.Condition{
 		Type: clusterv1beta1.PlacementConditionMisconfigured, Status: metav1.ConditionTrue, Message: message,
@@ -37,7 +37,7 @@ func TestDecisionEvent(t *testing.T) {
 	const about = "Decisions of placement p in namespace ns are "
 	cases := map[string]struct {
 		selected int32
-		said     string // the message of the stored condition Misconfigured
+		message  string // the message of the stored condition Misconfigured
 		result   *engine.Result
 		plan     plan.Plan
 		want     telemetry.Event // the zero Event: none
@@ -89,9 +89,9 @@ func TestDecisionEvent(t *testing.T) {
 			selected: 2, result: misconfigured("no such thing"),
 			want: telemetry.Event{Type: "Warning", Reason: "PlacementMisconfigured", Action: "DecisionKept", Note: "The last decisions are kept: no such thing"},
 		},
-		"the same mistake again": {selected: 2, said: "no such thing", result: misconfigured("no such thing")},
+		"the same mistake again": {selected: 2, message: "no such thing", result: misconfigured("no such thing")},
 		"another mistake": {
-			selected: 2, said: "no such thing", result: misconfigured("nor that"),
+			selected: 2, message: "no such thing", result: misconfigured("nor that"),
 			want: telemetry.Event{Type: "Warning", Reason: "PlacementMisconfigured", Action: "DecisionKept", Note: "The last decisions are kept: nor that"},
 		},
 	}
@@ -99,8 +99,8 @@ func TestDecisionEvent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := enginetest.Placement("ns", "p").Obj()
 			before.Status.NumberOfSelectedClusters = tc.selected
-			if tc.said != "" {
-				before.Status.Conditions = []metav1.Condition{{Type: clusterv1beta1.PlacementConditionMisconfigured, Message: tc.said}}
+			if tc.message != "" {
+				before.Status.Conditions = []metav1.Condition{{Type: clusterv1beta1.PlacementConditionMisconfigured, Message: tc.message}}
 			}
 			got, ok := telemetry.DecisionEvent(before, tc.result, tc.plan)
 			if ok != (tc.want != telemetry.Event{}) {

@@ -117,7 +117,7 @@ func TestMetrics(t *testing.T) {
 func TestPlacementStates(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := telemetry.NewMetrics(registry)
-	says := func(pairs ...string) []metav1.Condition {
+	conditions := func(pairs ...string) []metav1.Condition {
 		var out []metav1.Condition
 		for at := 0; at < len(pairs); at += 2 {
 			out = append(out, metav1.Condition{Type: pairs[at], Reason: pairs[at+1]})
@@ -132,12 +132,14 @@ func TestPlacementStates(t *testing.T) {
 		do   func()
 		want map[string]float64
 	}{
-		{"one comes", func() { m.SetState(p, 3, says("PlacementSatisfied", "AllDecisionsScheduled")) }, map[string]float64{"berth_held_removals": 3, satisfied: 1}},
+		{"one comes", func() { m.SetState(p, 3, conditions("PlacementSatisfied", "AllDecisionsScheduled")) }, map[string]float64{"berth_held_removals": 3, satisfied: 1}},
 		{"another comes", func() {
-			m.SetState(q, 4, says("PlacementSatisfied", "AllDecisionsScheduled", "PlacementMisconfigured", "Misconfigured"))
+			m.SetState(q, 4, conditions("PlacementSatisfied", "AllDecisionsScheduled", "PlacementMisconfigured", "Misconfigured"))
 		}, map[string]float64{"berth_held_removals": 7, satisfied: 2, wrong: 1, wrongHere: 1}},
-		{"the first stays", func() { m.SetState(p, 3, says("PlacementSatisfied", "AllDecisionsScheduled")) }, map[string]float64{"berth_held_removals": 7, satisfied: 2, wrong: 1, wrongHere: 1}},
-		{"somebody else says something of it", func() { m.SetState(p, 5, says("PlacementSatisfied", "Perhaps", "Liked", "AllDecisionsScheduled")) }, map[string]float64{
+		{"the first stays", func() { m.SetState(p, 3, conditions("PlacementSatisfied", "AllDecisionsScheduled")) }, map[string]float64{"berth_held_removals": 7, satisfied: 2, wrong: 1, wrongHere: 1}},
+		{"another client writes conditions", func() {
+			m.SetState(p, 5, conditions("PlacementSatisfied", "Perhaps", "Liked", "AllDecisionsScheduled"))
+		}, map[string]float64{
 			"berth_held_removals": 9, satisfied: 1, wrong: 1, wrongHere: 1,
 		}},
 		{"the other goes", func() { m.Forget(q) }, map[string]float64{"berth_held_removals": 5}},

@@ -10,7 +10,7 @@ import (
 )
 
 // TestQueuesOfAnotherRegistry has the same metrics in both registries. Those of queues are empty in the one that is
-// served, as they are where somebody else measures the queues.
+// served, as if another library measured the queues.
 func TestQueuesOfAnotherRegistry(t *testing.T) {
 	served, other := prometheus.NewRegistry(), prometheus.NewRegistry()
 	for registry, value := range map[*prometheus.Registry]float64{served: 0, other: 7} {

@@ -166,7 +166,7 @@ func TestBadSetHidesNoOtherSet(t *testing.T) {
 	h.member(name+"-a", name)
 	h.awaitCondition(good, empty, members(1))
 	h.eventually(bad, func() error {
-		if got := condition(bad, empty); !strings.HasPrefix(got, "Unknown InvalidSelector: The members cannot be told: spec.clusterSelector.labelSelector.matchExpressions[0]") {
+		if got := condition(bad, empty); !strings.HasPrefix(got, "Unknown InvalidSelector: The selector is invalid, so the members are unknown: spec.clusterSelector.labelSelector.matchExpressions[0]") {
 			return fmt.Errorf("the condition is %q", got)
 		}
 		return nil

@@ -1,5 +1,5 @@
-// Package binding owns the loop over ManagedClusterSetBindings: it reports whether the set that a binding names exists.
-// It refuses to remove a binding whose set is gone: the set may come back, and the binding is a person's word.
+// Package binding runs the controller of ManagedClusterSetBindings. It reports whether the set of a binding exists. It never deletes a
+// binding: a user created it, and the set may be created again.
 package binding
 
 import (
@@ -27,7 +27,7 @@ import (
 // Name is the controller's name, for --controllers, logs and metrics.
 const Name = "binding"
 
-// bySet is the index of bindings by the set that they name.
+// bySet is the index of bindings by set.
 const bySet = "spec.clusterSet"
 
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersets;managedclustersetbindings,verbs=list;watch
@@ -53,18 +53,18 @@ func Add(ctx context.Context, mgr manager.Manager, clock clock.PassiveClock) err
 	return nil
 }
 
-// existenceChanged passes the events that change whether a set exists.
+// existenceChanged passes creations and deletions.
 func existenceChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 }
 
-// reconciler reports one binding at a time.
+// reconciler reconciles bindings.
 type reconciler struct {
 	client client.Client
 	clock  clock.PassiveClock
 }
 
-// Reconcile writes the condition Bound of a binding where it changed.
+// Reconcile writes the condition Bound of a binding if it changed.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	binding := &clusterv1beta2.ManagedClusterSetBinding{}
 	if err := r.client.Get(ctx, request.NamespacedName, binding); err != nil {
@@ -81,13 +81,13 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	patch := client.MergeFromWithOptions(binding, client.MergeFromWithOptimisticLock{})
 	err = r.client.Status().Patch(ctx, next, patch)
-	if err != nil && !apply.IsConflict(err) { // the event of who was faster brings the binding back
+	if err != nil && !apply.IsConflict(err) { // the event of the other write enqueues the binding
 		return reconcile.Result{}, fmt.Errorf("writing the status of ManagedClusterSetBinding %s: %w", request, err)
 	}
 	return reconcile.Result{}, nil
 }
 
-// boundCondition is the condition of a binding whose set exists, or does not.
+// boundCondition returns the condition Bound.
 func boundCondition(exists bool, generation int64, now time.Time) metav1.Condition {
 	out := metav1.Condition{
 		Type: clusterv1beta2.ClusterSetBindingBoundType, Status: metav1.ConditionFalse,
@@ -100,11 +100,11 @@ func boundCondition(exists bool, generation int64, now time.Time) metav1.Conditi
 	return out
 }
 
-// bindingsOf returns the bindings that name a set.
+// bindingsOf returns the bindings of a set.
 func (r *reconciler) bindingsOf(ctx context.Context, set client.Object) []reconcile.Request {
 	bindings := &clusterv1beta2.ManagedClusterSetBindingList{}
 	if err := r.client.List(ctx, bindings, client.MatchingFields{bySet: set.GetName()}); err != nil {
-		return nil // the cache answers always but while it starts, and then every binding is reported anyway
+		return nil // this fails only while the cache starts, and then every binding is enqueued anyway
 	}
 	out := make([]reconcile.Request, 0, len(bindings.Items))
 	for i := range bindings.Items {

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/internal/builtin"
 )
 
-// create makes a built-in set that does not exist; for any other name it does nothing.
+// create creates a missing built-in set. For any other name it does nothing.
 func (r *reconciler) create(ctx context.Context, name string) error {
 	set := builtin.Set(name)
 	if set == nil {
@@ -23,7 +23,7 @@ func (r *reconciler) create(ctx context.Context, name string) error {
 	return nil
 }
 
-// restore puts back the selector of a built-in set.
+// restore restores the selector of a built-in set.
 func (r *reconciler) restore(ctx context.Context, set *clusterv1beta2.ManagedClusterSet) error {
 	restored := builtin.Restored(set)
 	if restored == set {

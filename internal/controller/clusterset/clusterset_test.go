@@ -154,11 +154,11 @@ func TestConditions(t *testing.T) {
 			[]client.Object{selecting("dev", &metav1.LabelSelector{MatchLabels: map[string]string{floor: "2"}}), byLabel("b", floor, "2")},
 			[]string{emptySet},
 		},
-		"the members of a set that cannot be read cannot be told": {
+		"the members of an invalid selector are unknown": {
 			[]client.Object{selecting("dev", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 				{Key: "b", Operator: "Far"}, {Key: "c", Operator: "Near"},
 			}}), member("a", nil)},
-			[]string{`ClusterSetEmpty=Unknown InvalidSelector: The members cannot be told: spec.clusterSelector.labelSelector.matchExpressions[0].operator: Unsupported value: "Far": supported values: "In", "NotIn", "Exists", "DoesNotExist" (and 1 more)`},
+			[]string{`ClusterSetEmpty=Unknown InvalidSelector: The selector is invalid, so the members are unknown: spec.clusterSelector.labelSelector.matchExpressions[0].operator: Unsupported value: "Far": supported values: "In", "NotIn", "Exists", "DoesNotExist" (and 1 more)`},
 		},
 		"a set that cannot be read hides no other": {
 			[]client.Object{exclusive("dev"), set("bad", clusterv1beta2.ManagedClusterSelector{SelectorType: "Surprise"}), inSet("a", "dev")},
@@ -208,7 +208,7 @@ func TestConflictEnds(t *testing.T) {
 	}
 }
 
-// TestNothingIsWrittenTwice: a set whose report is stored costs no further write, whatever the clock says, and the time
+// TestNothingIsWrittenTwice: a set whose report is stored costs no further write, at any time, and the time
 // of a condition moves with its status alone.
 func TestNothingIsWrittenTwice(t *testing.T) {
 	writes := 0

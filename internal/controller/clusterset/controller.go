@@ -1,8 +1,8 @@
-// Package clusterset owns the loop over ManagedClusterSets: it reports how many clusters each has and whether another
-// set claims the same label, and sees to it that the sets `default` and `global` exist as they must.
+// Package clusterset runs the controller of ManagedClusterSets. It reports the number of clusters in each set and conflicts between
+// exclusive sets, and it creates and restores the sets `default` and `global`.
 //
-// It refuses to decide who is a member; fleet.Set says that, to the engine and to this loop alike. A set that cannot
-// be read is reported as such and hides no other.
+// fleet.Set decides the membership, for the engine and for this controller. A set with an invalid selector gets a condition and does
+// not affect the others.
 package clusterset
 
 import (
@@ -43,14 +43,14 @@ func Add(mgr manager.Manager, clock clock.PassiveClock) error {
 	return nil
 }
 
-// reconciler reports one set at a time.
+// reconciler reconciles sets.
 type reconciler struct {
 	client client.Client
 	clock  clock.PassiveClock
 	index  *index
 }
 
-// Reconcile makes sure that a built-in set is as it must be, and reports the state of a set.
+// Reconcile restores a built-in set, and writes the conditions of a set.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	set := &clusterv1beta2.ManagedClusterSet{}
 	err := r.client.Get(ctx, request.NamespacedName, set)
@@ -66,13 +66,13 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err == nil {
 		err = r.report(ctx, set)
 	}
-	if apply.IsConflict(err) { // the event of who was faster brings the set back
+	if apply.IsConflict(err) { // the event of the other write enqueues the set
 		return reconcile.Result{}, nil
 	}
 	return reconcile.Result{}, err
 }
 
-// report writes the conditions of a set where they changed.
+// report writes the conditions of a set if they changed.
 func (r *reconciler) report(ctx context.Context, set *clusterv1beta2.ManagedClusterSet) error {
 	next := set.DeepCopy()
 	setConditions(next, r.state(set), r.clock.Now())

@@ -12,15 +12,14 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// index knows the labels of all clusters and the selectors of all sets, so that neither a count of members nor a change
-// of a cluster looks at everything: at the start, each of 2,000 sets would look at each of 10,000 clusters, and the other
-// way round.
+// index holds the labels of all clusters and the selectors of all sets, so that counting members and handling a changed cluster need no
+// full scan. Without it, a start would compare each of 2,000 sets with each of 10,000 clusters.
 type index struct {
 	mu sync.Mutex
-	// synced is set once every cluster and every set is known. Until then nobody is told of members: every set is woken by
-	// being there.
+	// synced is set once every cluster and every set is in the index. Until then a cluster enqueues no set: each set is enqueued by
+	// its own first event.
 	synced bool
-	// edit holds what has changed since the snapshot; nil where nothing has.
+	// edit holds the changes since the snapshot; nil if there are none.
 	edit     *fleet.Edit
 	snapshot *fleet.Snapshot
 	sets     map[string]*setEntry

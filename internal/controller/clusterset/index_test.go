@@ -82,7 +82,7 @@ func (d generator) selector() clusterv1beta2.ManagedClusterSelector {
 	)
 }
 
-// event happens to a world and its index. It returns whom the index wakes, and whom it has to.
+// event happens to a world and its index. It returns the sets that the index enqueues, and the expected ones.
 func (d generator) event(w bruteForce, x *index) (woken, want []string) {
 	name, before := pick(d, "a", "b", "c", "d"), w.members()
 	switch what := d.IntN(4); what {

@@ -21,7 +21,7 @@ type label = clusterv1beta2.ExclusiveLabelSelector
 
 // setState is what there is to report of a set.
 type setState struct {
-	// faults says why the members cannot be told; else members counts them.
+	// faults are the errors in the selector. members is the count if there are none.
 	faults  field.ErrorList
 	members int
 	// conflicting are the other sets that claim the same label, sorted.
@@ -46,7 +46,7 @@ func emptyCondition(found setState) metav1.Condition {
 	switch {
 	case len(found.faults) > 0:
 		out.Status, out.Reason = metav1.ConditionUnknown, clusterv1beta2.ReasonInvalidSelector
-		out.Message = "The members cannot be told: " + found.faults[0].Error()
+		out.Message = "The selector is invalid, so the members are unknown: " + found.faults[0].Error()
 		if more := len(found.faults) - 1; more > 0 {
 			out.Message += fmt.Sprintf(" (and %d more)", more)
 		}

@@ -1,9 +1,9 @@
-// Package grant owns the loop that turns permissions into bindings. Where a namespace has a service account named
-// `placement` which may `create` on `managedclustersets/bind` for a set, the namespace gets a binding to the set; a
-// few seconds after the permission is gone, so is the binding.
+// Package grant runs the controller that creates bindings from permissions. If the service account `placement` of a namespace may
+// `create` `managedclustersets/bind` of a set, the controller binds the set to the namespace. It deletes the binding a few seconds
+// after the permission is gone.
 //
-// It refuses to touch a binding that it did not make, and to look at RoleBindings: the owner of a namespace could write
-// one, and give away what is not theirs. The rule is of the first placement proposal, scenario 2.
+// It never changes a binding that it did not create. It ignores RoleBindings: the owner of a namespace can write them, and would grant
+// the set without a permission for it. The rule is from the first placement proposal, scenario 2.
 package grant
 
 import (
@@ -29,7 +29,7 @@ const (
 	Name = "grant"
 	// Account is the service account whose permissions count.
 	Account = "placement"
-	// MadeByGrant is the value of MadeByLabel on the bindings that this loop made.
+	// MadeByGrant is the value of MadeByLabel on the bindings of this controller.
 	MadeByGrant = "grant"
 )
 
@@ -41,11 +41,11 @@ var Right = access.Permission{Verb: "create", Group: clusterv1beta2.GroupVersion
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersets,verbs=list;watch
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersets/bind,verbs=create
 
-// allNamespaces is the request that wakes every namespace with the account. No namespace has an empty name. However many
-// roles change at once, it is in the queue once.
+// allNamespaces is the request that enqueues every namespace with the account. No namespace has an empty name. The queue holds it at
+// most once, however many roles change.
 const allNamespaces = ""
 
-// reconciler makes and removes the bindings of one namespace at a time.
+// reconciler reconciles the bindings of namespaces.
 type reconciler struct {
 	client client.Client
 	index  *access.Index
@@ -55,7 +55,7 @@ type reconciler struct {
 	revocations revocations
 }
 
-// Reconcile makes the bindings of a namespace what the permissions of its account say. The request's name is the
+// Reconcile creates and deletes the bindings of a namespace by the permissions of its account. The name of the request is the
 // namespace.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	namespace := request.Name
@@ -75,7 +75,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: again}, err
 }
 
-// revoked returns the bindings that this loop made and that are allowed no more.
+// revoked returns the bindings of this controller without a permission.
 func revoked(there []clusterv1beta2.ManagedClusterSetBinding, allowed access.NameSet) []*clusterv1beta2.ManagedClusterSetBinding {
 	var out []*clusterv1beta2.ManagedClusterSetBinding
 	for i := range there {
@@ -87,7 +87,7 @@ func revoked(there []clusterv1beta2.ManagedClusterSetBinding, allowed access.Nam
 	return out
 }
 
-// removeAll removes bindings. One that cannot be removed keeps no other from it.
+// removeAll deletes bindings. A failure does not stop the others.
 func (r *reconciler) removeAll(ctx context.Context, over []*clusterv1beta2.ManagedClusterSetBinding) error {
 	var faults []error
 	for _, binding := range over {
@@ -96,7 +96,7 @@ func (r *reconciler) removeAll(ctx context.Context, over []*clusterv1beta2.Manag
 	return errors.Join(faults...)
 }
 
-// grant binds every set that exists, is allowed and is not bound. A binding that cannot be made keeps no other from it.
+// grant binds every allowed set that is not bound yet. A failure does not stop the others.
 func (r *reconciler) grant(ctx context.Context, namespace string, there []clusterv1beta2.ManagedClusterSetBinding, allowed access.NameSet) error {
 	if !allowed.All && allowed.Names.Len() == 0 {
 		return nil
@@ -119,7 +119,7 @@ func (r *reconciler) grant(ctx context.Context, namespace string, there []cluste
 	return errors.Join(faults...)
 }
 
-// allowed returns the sets that the account of a namespace may bind: none where there is no account.
+// allowed returns the sets that the account of a namespace may bind; none if there is no account.
 func (r *reconciler) allowed(ctx context.Context, namespace string) (access.NameSet, error) {
 	account := AccountKind()
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: Account}, account)
@@ -155,7 +155,7 @@ func (r *reconciler) remove(ctx context.Context, binding *clusterv1beta2.Managed
 	return nil
 }
 
-// namespaceTerminating says whether an object was refused because its namespace goes away or is gone.
+// namespaceTerminating reports whether a request failed because its namespace is being deleted or is gone.
 func namespaceTerminating(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

@@ -131,7 +131,7 @@ func TestGrant(t *testing.T) {
 		"a set that does not exist is not bound":    {[]string{"dev"}, []client.Object{mine}, nil},
 		"a set that is going is not bound":          {[]string{"dev"}, []client.Object{mine, goingSet}, nil},
 		"without the account nothing is bound":      {[]string{"dev"}, []client.Object{set("dev")}, nil},
-		"another account is nobody":                 {[]string{"dev"}, []client.Object{account(team, "default"), set("dev")}, nil},
+		"another account is ignored":                {[]string{"dev"}, []client.Object{account(team, "default"), set("dev")}, nil},
 		"an account that is going grants no more":   {[]string{"dev"}, []client.Object{goingAccount, set("dev"), grantBinding("dev")}, nil},
 		"a binding goes with the grant":             {none, []client.Object{mine, set("dev"), grantBinding("dev")}, nil},
 		"a binding goes with the account":           {[]string{"dev"}, []client.Object{set("dev"), grantBinding("dev")}, nil},
@@ -238,7 +238,7 @@ func TestNormalRefusals(t *testing.T) {
 	}{
 		"the namespace is going away": {terminating, nil},
 		"the namespace is gone":       {apierrors.NewNotFound(resource, "dev"), nil},
-		"somebody was faster":         {apierrors.NewAlreadyExists(resource, "dev"), nil},
+		"another client created it":   {apierrors.NewAlreadyExists(resource, "dev"), nil},
 		"the manager may not":         {apierrors.NewForbidden(resource, "dev", errBoom), errBoom},
 	} {
 		t.Run(sentence, func(t *testing.T) {

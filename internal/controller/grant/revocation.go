@@ -6,16 +6,16 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
 
-// revocationDelay is how long a permission must be gone before its binding goes. What a binding of roles refers to cannot be changed,
-// so whoever changes it deletes the binding and creates another; that must evict nobody.
+// revocationDelay is how long a permission must be gone before its binding is deleted. The role of a ClusterRoleBinding is immutable, so
+// a user changes it by deleting and creating the ClusterRoleBinding. That must evict no cluster.
 const revocationDelay = 5 * time.Second
 
-// revocations remembers since when the permissions behind bindings are gone, by namespace and set. It belongs to the one
-// worker. Where it knows nothing, as after a restart, the time begins anew.
+// revocations holds when the permissions of bindings were found to be gone, by namespace and set. Only the one worker uses it. A
+// restart starts the delay again.
 type revocations map[string]map[string]time.Time
 
-// expired returns the bindings of a namespace whose permission has been gone for long enough, and when to look again at
-// the others; 0 where there is none. Gone are all those of the namespace.
+// expired returns the bindings whose permission has been gone for the delay, and when to check the others; 0 if there are none. gone
+// must be all bindings of the namespace without a permission.
 func (l revocations) expired(namespace string, gone []*clusterv1beta2.ManagedClusterSetBinding, now time.Time) (over []*clusterv1beta2.ManagedClusterSetBinding, again time.Duration) {
 	before := l[namespace]
 	delete(l, namespace)

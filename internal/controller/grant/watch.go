@@ -46,7 +46,7 @@ func Add(mgr manager.Manager) error {
 	return nil
 }
 
-// AccountKind is the form in which the loop reads service accounts: their metadata alone.
+// AccountKind returns an empty service account. The controller reads only the metadata.
 func AccountKind() *metav1.PartialObjectMetadata {
 	account := &metav1.PartialObjectMetadata{}
 	account.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
@@ -93,7 +93,7 @@ func (p *permissions) Start(ctx context.Context, queue workqueue.TypedRateLimiti
 	return err
 }
 
-// WaitForSync blocks until every role and binding of roles is known.
+// WaitForSync blocks until every role and role binding is in the index.
 func (p *permissions) WaitForSync(ctx context.Context) error {
 	err := wait.PollUntilContextCancel(ctx, syncPoll, true, func(context.Context) (bool, error) { return p.synced(), nil })
 	if err != nil {

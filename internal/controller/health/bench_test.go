@@ -28,7 +28,7 @@ func BenchmarkDetectOutage(b *testing.B) {
 		for b.Loop() {
 			s, _ := r.input(names[0], noon.Add(2*testGrace/5))
 			if d := decide(s); !d.reportUnknown {
-				b.Fatal("the cluster is not given up")
+				b.Fatal("the cluster is not reported Unknown")
 			}
 		}
 	})

@@ -87,7 +87,7 @@ func globalSet(suspended ...time.Duration) *clusterv1beta2.ManagedClusterSet {
 	for _, before := range suspended {
 		out.Status.Conditions = append(out.Status.Conditions, metav1.Condition{
 			Type: clusterv1beta2.ManagedClusterSetConditionHealthSuspended, Status: "True", Reason: clusterv1beta2.ReasonTooManySilent,
-			Message: "as it was said", ObservedGeneration: 1, LastTransitionTime: metav1.NewTime(noon.Add(-before)),
+			Message: "as stored", ObservedGeneration: 1, LastTransitionTime: metav1.NewTime(noon.Add(-before)),
 		})
 	}
 	return out

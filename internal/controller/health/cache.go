@@ -38,8 +38,8 @@ type healthCache struct {
 	// disruption is nil unless reporting is suspended.
 	disruption *fullDisruption
 	unjoined   unjoinedState
-	// firstPass is true until the informer has shown the taint of every cluster that is to be tainted at the start. unshown are
-	// the clusters of which it has not shown yet what the loop wrote in the first pass.
+	// firstPass is true until the informer shows the taints of the first pass. unobserved are the clusters whose write in the first
+	// pass the informer has not shown yet.
 	firstPass  bool
 	unobserved map[string]struct{}
 	// managerClockSuspected is the direction in which most clusters are skewed; 0: the clock of the manager is assumed to be right.

@@ -161,7 +161,7 @@ func TestDisruptionEnds(t *testing.T) {
 	}
 	r.endDisruption(end.Add(time.Hour))
 	if s, _ = r.input("c07", end.Add(testGrace)); !s.expired() {
-		t.Error("where no suspicion ends, none gets a new grace")
+		t.Error("a cluster gets a new grace period though no disruption ends")
 	}
 }
 
@@ -179,7 +179,7 @@ func TestTimeAloneEndsNoDisruption(t *testing.T) {
 		r.setLease(fmt.Sprintf("c%02d", i), later, later)
 	}
 	if _, suspended := r.reviewDisruption(later); !suspended {
-		t.Error("a day later as many are silent, and the suspicion has ended")
+		t.Error("a day later as many are silent, and the disruption has ended")
 	}
 }
 
@@ -193,7 +193,7 @@ func TestDisruptionIsRestored(t *testing.T) {
 		"it was some time before": {withSuspended(globalSet(time.Minute), "False"), false},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			r := startedCache(55, 10, 4, testGrace) // fewer than begin a suspicion, more than end one
+			r := startedCache(55, 10, 4, testGrace) // fewer than begin a disruption, more than end one
 			r.silenceFrom = time.Time{}
 			r.restoreDisruption(test.set)
 			r.start(noon)
@@ -201,12 +201,12 @@ func TestDisruptionIsRestored(t *testing.T) {
 			if suspended != test.want {
 				t.Errorf("suspended %v, want %v", suspended, test.want)
 			}
-			if test.want && say.Message != "as it was said" {
-				t.Errorf("it says %q", say.Message)
+			if test.want && say.Message != "as stored" {
+				t.Errorf("message %q", say.Message)
 			}
 			r.restoreDisruption(globalSet(time.Hour))
 			if _, again := r.reviewDisruption(noon); again != test.want {
-				t.Error("what is stored later changes the suspicion")
+				t.Error("a condition that is stored later changes the disruption")
 			}
 		})
 	}
@@ -217,7 +217,7 @@ func withSuspended(set *clusterv1beta2.ManagedClusterSet, status metav1.Conditio
 	return set
 }
 
-// TestWakes: what changes nothing wakes nobody.
+// TestWakes: a cluster is enqueued exactly if the decision may change.
 func TestWakes(t *testing.T) {
 	changed := func(change func(*clusterv1.ManagedCluster)) *clusterv1.ManagedCluster {
 		out := healthyCluster("c").Obj()
@@ -238,12 +238,12 @@ func TestWakes(t *testing.T) {
 				c.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: "a", Value: "b"}}
 			}), noon)
 		}, false, nil},
-		"a renewed lease":    {func(r *healthCache) { r.setLease("c", noon, noon) }, false, nil},
-		"one of a silent":    {func(r *healthCache) { r.setLease("silent", noon, noon) }, false, nil},
-		"one of nobody":      {func(r *healthCache) { r.setLease("nobody", noon, noon) }, false, []string{"nobody"}},
-		"a lease comes":      {func(r *healthCache) { r.setLease("bare", noon, noon) }, false, []string{"bare"}},
-		"a lease goes":       {func(r *healthCache) { r.removeLease("c") }, false, []string{"c"}},
-		"one of nobody goes": {func(r *healthCache) { r.removeLease("nobody") }, false, nil},
+		"a renewed lease":            {func(r *healthCache) { r.setLease("c", noon, noon) }, false, nil},
+		"one of a silent":            {func(r *healthCache) { r.setLease("silent", noon, noon) }, false, nil},
+		"without a cluster":          {func(r *healthCache) { r.setLease("missing", noon, noon) }, false, []string{"missing"}},
+		"a lease comes":              {func(r *healthCache) { r.setLease("bare", noon, noon) }, false, []string{"bare"}},
+		"a lease goes":               {func(r *healthCache) { r.removeLease("c") }, false, []string{"c"}},
+		"without a cluster, deleted": {func(r *healthCache) { r.removeLease("missing") }, false, nil},
 		"another report": {func(r *healthCache) {
 			r.setCluster(changed(func(c *clusterv1.ManagedCluster) { c.Status.Conditions[2].Status = "False" }), noon)
 		}, false, []string{"c"}},
@@ -351,7 +351,7 @@ func TestState(t *testing.T) {
 	}
 	r.disruption = &fullDisruption{}
 	if !r.state().Suspended {
-		t.Error("the suspicion is not shown")
+		t.Error("the disruption is not shown")
 	}
 }
 

@@ -153,7 +153,7 @@ func (l *loop) stored(t *testing.T, name string) string {
 	return string(readFacts(out, false).available) + "; " + taintText(out.Spec.Taints)
 }
 
-// TestOutage from its beginning to its end: two writes, each told once, and no third.
+// TestOutage from its beginning to its end: two writes with one event each, and no third.
 func TestOutage(t *testing.T) {
 	l := newLoop(t, interceptor.Funcs{}, healthyCluster("c").Obj(), lease("c", testGrace-time.Second))
 	step := func(when, want string, writes int, again time.Duration, events ...string) {
@@ -189,7 +189,7 @@ func TestOutage(t *testing.T) {
 	step("when it is over", "Unknown; unreachable since -1s", 2, 0, "c/c AvailableUnknown")
 	l.clock.SetTime(noon.Add(time.Minute))
 	report("False")
-	step("when it says that it is not available", "False; unavailable since -1s", 3, testGrace, "c/c Unavailable")
+	step("when it reports that it is not available", "False; unavailable since -1s", 3, testGrace, "c/c Unavailable")
 	l.clock.SetTime(noon.Add(time.Hour))
 	step("when it falls silent again", "Unknown; unreachable since -1s", 5, 0, "c/c AvailableUnknown")
 	report("True")
@@ -300,15 +300,15 @@ func TestFailures(t *testing.T) {
 		resource, name string
 		want           error
 		stored         string
-		told           []string
+		events         []string
 	}{
-		"of the report":                            {errBoom, status, "c", errBoom, "True; none", nil},
-		"of the taint":                             {errBoom, "taints", "c", errBoom, "Unknown; none", []string{"c/c AvailableUnknown"}},
-		"of reading the set":                       {errBoom, "reading", fleetRequest, errBoom, "True; none", nil},
-		"of writing to the set":                    {errBoom, set, fleetRequest, errBoom, "True; none", nil},
-		"a report that somebody was faster with":   {conflict, status, "c", nil, "True; none", nil},
-		"a taint that somebody was faster with":    {conflict, "taints", "c", nil, "Unknown; none", []string{"c/c AvailableUnknown"}},
-		"a set that somebody else wrote to before": {conflict, set, fleetRequest, nil, "True; none", nil},
+		"of the report":          {errBoom, status, "c", errBoom, "True; none", nil},
+		"of the taint":           {errBoom, "taints", "c", errBoom, "Unknown; none", []string{"c/c AvailableUnknown"}},
+		"of reading the set":     {errBoom, "reading", fleetRequest, errBoom, "True; none", nil},
+		"of writing to the set":  {errBoom, set, fleetRequest, errBoom, "True; none", nil},
+		"a conflict on a status": {conflict, status, "c", nil, "True; none", nil},
+		"a conflict on a taint":  {conflict, "taints", "c", nil, "Unknown; none", []string{"c/c AvailableUnknown"}},
+		"a conflict on the set":  {conflict, set, fleetRequest, nil, "True; none", nil},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			l := newLoop(t, refusing(test.refusal, test.resource), healthyCluster("c").Obj(), lease("c", time.Hour), globalSet())
@@ -325,7 +325,7 @@ func TestFailures(t *testing.T) {
 			if got := l.stored(t, "c"); got != test.stored {
 				t.Errorf("the cluster is %s, want %s", got, test.stored)
 			}
-			if diff := cmp.Diff(test.told, l.events); diff != "" {
+			if diff := cmp.Diff(test.events, l.events); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 		})

@@ -40,7 +40,7 @@ func (s decisionInput) expired() bool { return s.overdue() && !s.watchInterrupte
 
 // decision is the set of writes for one cluster.
 type decision struct {
-	createLease bool
+	createLease   bool
 	reportUnknown bool
 	// clock is the new status of the condition ClockSynced; empty if it stays.
 	clock metav1.ConditionStatus

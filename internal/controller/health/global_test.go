@@ -29,7 +29,7 @@ func tenClusters(silent int, further ...client.Object) []client.Object {
 	return out
 }
 
-// suspendedCondition returns what the set `global` says of a suspicion.
+// suspendedCondition returns the condition HealthSuspended of the set `global`.
 func (l *loop) suspendedCondition(t *testing.T) *metav1.Condition {
 	t.Helper()
 	set := &clusterv1beta2.ManagedClusterSet{}
@@ -39,7 +39,7 @@ func (l *loop) suspendedCondition(t *testing.T) *metav1.Condition {
 	return meta.FindStatusCondition(set.Status.Conditions, "HealthSuspended")
 }
 
-// reconcileAll looks at every cluster and reviews the suspicion, twice.
+// reconcileAll reconciles every cluster and reviews the fleet, twice.
 func (l *loop) reconcileAll(t *testing.T) {
 	t.Helper()
 	for range 2 {
@@ -55,23 +55,23 @@ func (l *loop) reconcileAll(t *testing.T) {
 	}
 }
 
-// TestManySilentClustersSuspendHealth when most clusters are silent: that is said once, in one write and one event, and nobody is
-// touched, now or an hour later or after a restart; when they are back it is said once more.
+// TestManySilentClustersSuspendHealth: when most clusters are silent there is one write and one event, and no cluster is changed, now,
+// an hour later, or after a restart. When they renew their leases again there is one more write and event.
 func TestManySilentClustersSuspendHealth(t *testing.T) {
 	l := newLoop(t, interceptor.Funcs{}, tenClusters(8, globalSet())...)
-	check := func(when string, writes int, status metav1.ConditionStatus, message string, since time.Duration, told ...string) {
+	check := func(when string, writes int, status metav1.ConditionStatus, message string, since time.Duration, events ...string) {
 		t.Helper()
 		l.reconcileAll(t)
-		said := l.suspendedCondition(t)
-		if l.writes != writes || said == nil {
-			t.Fatalf("%s: %d writes, it says %v, want %d", when, l.writes, said, writes)
+		got := l.suspendedCondition(t)
+		if l.writes != writes || got == nil {
+			t.Fatalf("%s: %d writes, condition %v, want %d", when, l.writes, got, writes)
 		}
-		want := metav1.Condition{Type: "HealthSuspended", Status: status, Reason: said.Reason, Message: message, ObservedGeneration: 1, LastTransitionTime: metav1.NewTime(noon.Add(since))}
+		want := metav1.Condition{Type: "HealthSuspended", Status: status, Reason: got.Reason, Message: message, ObservedGeneration: 1, LastTransitionTime: metav1.NewTime(noon.Add(since))}
 		same := cmp.Comparer(func(a, b metav1.Time) bool { return a.Equal(&b) })
-		if diff := cmp.Diff(want, *said, same); diff != "" {
-			t.Errorf("%s: it says (-want +got):\n%s", when, diff)
+		if diff := cmp.Diff(want, *got, same); diff != "" {
+			t.Errorf("%s: condition (-want +got):\n%s", when, diff)
 		}
-		if diff := cmp.Diff(told, l.events); diff != "" {
+		if diff := cmp.Diff(events, l.events); diff != "" {
 			t.Errorf("%s: events (-want +got):\n%s", when, diff)
 		}
 		l.events = nil
@@ -98,7 +98,7 @@ func TestManySilentClustersSuspendHealth(t *testing.T) {
 	check("when they are back", 2, "False", "The health of ManagedClusters is reported", 2*time.Hour, "/global HealthResumed")
 }
 
-// TestUnknownClustersStayUnknown, whatever the hub is suspected of, and is free again once he is back.
+// TestUnknownClustersStayUnknown during a disruption, until they renew their leases.
 func TestUnknownClustersStayUnknown(t *testing.T) {
 	before := healthyCluster("down").condition(available, "Unknown").tainted(since(unreachable, time.Hour))
 	back := healthyCluster("back").tainted(since(unreachable, time.Hour))
@@ -114,7 +114,7 @@ func TestUnknownClustersStayUnknown(t *testing.T) {
 	}
 }
 
-// TestDisruptionEndsOnlyOnceStored: a suspicion ends when that is stored, so that a restart cannot revive it.
+// TestDisruptionEndsOnlyOnceStored: a disruption ends once its end is stored, so that a restart does not restore it.
 func TestDisruptionEndsOnlyOnceStored(t *testing.T) {
 	broken := false
 	l := newLoop(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
@@ -132,18 +132,18 @@ func TestDisruptionEndsOnlyOnceStored(t *testing.T) {
 		t.Errorf("error %v, want %v", err, errBoom)
 	}
 	if s, _ := l.cache.input("c00", noon); !s.suspended {
-		t.Error("the suspicion is over, and the set says otherwise")
+		t.Error("the disruption is over, and the condition differs")
 	}
 	broken = false
 	if _, err := l.run(t, fleetRequest); err != nil {
 		t.Fatal(err)
 	}
 	if s, _ := l.cache.input("c00", noon); s.suspended {
-		t.Error("the suspicion goes on, and the set says otherwise")
+		t.Error("the disruption continues, and the condition differs")
 	}
 }
 
-// TestDisruptionNeedsNoGlobalSet: without the set `global` nobody is told, and nobody is given up all the same.
+// TestDisruptionNeedsNoGlobalSet: without the set `global` there is no condition, and no cluster is reported Unknown either.
 func TestDisruptionNeedsNoGlobalSet(t *testing.T) {
 	l := newLoop(t, interceptor.Funcs{}, tenClusters(8)...)
 	l.reconcileAll(t)
@@ -154,25 +154,25 @@ func TestDisruptionNeedsNoGlobalSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.reconcileAll(t)
-	if said := l.suspendedCondition(t); said == nil || said.Status != metav1.ConditionTrue {
-		t.Errorf("the set that came says %v", said)
+	if got := l.suspendedCondition(t); got == nil || got.Status != metav1.ConditionTrue {
+		t.Errorf("the new set has %v", got)
 	}
 }
 
-// TestNoConditionWithoutDisruption: where there never was a suspicion, nothing says that there is none.
+// TestNoConditionWithoutDisruption: without a disruption there is no condition about it.
 func TestNoConditionWithoutDisruption(t *testing.T) {
 	l := newLoop(t, interceptor.Funcs{}, tenClusters(0, globalSet())...)
 	l.reconcileAll(t)
-	if said := l.suspendedCondition(t); said != nil || l.writes > 0 {
-		t.Errorf("the set says %v after %d writes", said, l.writes)
+	if got := l.suspendedCondition(t); got != nil || l.writes > 0 {
+		t.Errorf("the set has %v after %d writes", got, l.writes)
 	}
 }
 
-// TestExternalConditionIsCorrected: the condition says what the loop does.
+// TestExternalConditionIsCorrected: the condition matches the state of the controller.
 func TestExternalConditionIsCorrected(t *testing.T) {
 	l := newLoop(t, interceptor.Funcs{}, tenClusters(0, globalSet(time.Hour))...)
 	l.reconcileAll(t)
-	if said := l.suspendedCondition(t); said.Status != metav1.ConditionFalse || l.writes != 1 {
-		t.Errorf("the set says %v after %d writes", said, l.writes)
+	if got := l.suspendedCondition(t); got.Status != metav1.ConditionFalse || l.writes != 1 {
+		t.Errorf("the set has %v after %d writes", got, l.writes)
 	}
 }

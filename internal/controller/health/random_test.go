@@ -26,7 +26,7 @@ type outageSimulation struct {
 	names   []string
 	stopped map[string]bool
 	failing map[string]bool
-	// disconnected is set while nobody reaches the hub.
+	// disconnected is set while no agent reaches the hub.
 	disconnected bool
 	startedAt    time.Time
 	// lastRenewal is when a sign of life of a cluster was last stored.
@@ -35,9 +35,9 @@ type outageSimulation struct {
 	due map[string]time.Time
 	// tainted is since when a cluster has been without interruption; zero: not.
 	tainted map[string]time.Time
-	// unknownSince is since when a cluster has been given up.
+	// unknownSince is when a cluster was reported Unknown.
 	unknownSince map[string]time.Time
-	// unknownCount and suspicions count what happened.
+	// unknownCount and disruptions count events.
 	unknownCount, disruptions int
 }
 
@@ -151,14 +151,14 @@ func (v *outageSimulation) checkInvariants(name string, suspended bool) {
 		v.unknownSince[name] = now
 		v.unknownCount++
 		if suspended {
-			v.t.Errorf("%s is given up though the hub is suspected", name)
+			v.t.Errorf("%s is reported Unknown during a disruption", name)
 		}
 		if now.Before(v.lastRenewal[name].Add(testGrace)) || now.Before(v.startedAt.Add(testGrace)) {
-			v.t.Errorf("%s is given up %s after it was heard, and %s after the loop began", name, now.Sub(v.lastRenewal[name]), now.Sub(v.startedAt))
+			v.t.Errorf("%s is reported Unknown %s after its last renewal, and %s after the start", name, now.Sub(v.lastRenewal[name]), now.Sub(v.startedAt))
 		}
 		silent, count := v.countSilent(now)
 		if silent > 2 && silent*100 > 55*count {
-			v.t.Errorf("%s is given up while %d of %d are silent", name, silent, count)
+			v.t.Errorf("%s is reported Unknown while %d of %d are silent", name, silent, count)
 		}
 	}
 	if !declared {
@@ -173,12 +173,12 @@ func (v *outageSimulation) checkInvariants(name string, suspended bool) {
 		v.t.Errorf("%s is tainted though the hub is suspected", name)
 	}
 	if !before.IsZero() && !since.IsZero() && !before.Equal(since) {
-		v.t.Errorf("%s has been tainted since %s, and says %s", name, before, since)
+		v.t.Errorf("%s has been tainted since %s, and the taint has %s", name, before, since)
 	}
 	v.tainted[name] = since
 }
 
-// countSilent counts naively the clusters that were not heard for half a grace, of all but those given up long ago.
+// countSilent counts naively the clusters without a renewal for half a grace period, except clusters reported Unknown long ago.
 func (v *outageSimulation) countSilent(now time.Time) (silent, count int) {
 	for _, name := range v.names {
 		given := v.unknownSince[name]
@@ -230,7 +230,7 @@ func (v *outageSimulation) randomEvent() {
 // with most others, nor while the hub is suspected; the clock of an outage does not start anew; and once all is well,
 // or one cluster alone is down, that is what is stored.
 func TestSimulation(t *testing.T) {
-	givenUp, suspicions := 0, 0
+	unknown, disruptions := 0, 0
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			v := newOutageSimulation(t, seed, 7)
@@ -255,10 +255,10 @@ func TestSimulation(t *testing.T) {
 					t.Errorf("%s alone is down, and %s is %s", v.names[3], name, got)
 				}
 			}
-			givenUp, suspicions = givenUp+v.unknownCount, suspicions+v.disruptions
+			unknown, disruptions = unknown+v.unknownCount, disruptions+v.disruptions
 		})
 	}
-	if givenUp < 20 || suspicions < 8 {
-		t.Errorf("%d clusters were given up, and the hub was suspected %d times: that is no life", givenUp, suspicions)
+	if unknown < 20 || disruptions < 8 {
+		t.Errorf("%d clusters were reported Unknown in %d disruptions, too few to test", unknown, disruptions)
 	}
 }

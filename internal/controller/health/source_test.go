@@ -20,8 +20,8 @@ func TestSlim(t *testing.T) {
 	want := whole.DeepCopy()
 	whole.Labels = map[string]string{"a": "b"}
 	whole.Annotations = whole.Labels
-	whole.Spec.HolderIdentity = new("somebody")
-	whole.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "somebody"}}
+	whole.Spec.HolderIdentity = new("agent")
+	whole.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "agent"}}
 	got, err := Slim(whole)
 	if err != nil {
 		t.Fatal(err)

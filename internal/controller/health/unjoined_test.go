@@ -69,7 +69,7 @@ func (l *loop) storedUnjoined(t *testing.T) string {
 	return string(found.Status) + " " + found.Reason + ": " + found.Message
 }
 
-// TestClustersThatNeverJoined, by what the manager is told and what the hub holds when it starts.
+// TestClustersThatNeverJoined, by the flag of the manager and the state of the hub at its start.
 func TestClustersThatNeverJoined(t *testing.T) {
 	const (
 		all      = "True TaintUnjoined: ManagedClusters that never joined are tainted unreachable, and those that are denied berth-project.io/denied"
@@ -141,7 +141,7 @@ func TestTheConditionNamesTen(t *testing.T) {
 	}
 	want := "Placements have selected 12 ManagedClusters that never joined or are denied: c00, c01, c02, c03, c04, c05, c06, c07, c08, c09 and 2 more. "
 	if got := state.condition().Message; len(got) < len(want) || got[:len(want)] != want {
-		t.Errorf("it says %s", got)
+		t.Errorf("message %s", got)
 	}
 }
 

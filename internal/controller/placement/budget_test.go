@@ -76,7 +76,7 @@ func TestNoEvictionBeforeTheBudgetIsStored(t *testing.T) {
 	}
 }
 
-// evictionWatcher looks at the hub before and after every write: whom readers see go, and when.
+// evictionWatcher reads the hub before and after every write, and records which clusters are removed, and when.
 type evictionWatcher struct {
 	t     *testing.T
 	hub   *fakeHub
@@ -108,8 +108,8 @@ func (w *evictionWatcher) observe() {
 
 // TestBudgetUnderRandomInterruptions drives a placement with a budget through random histories: clusters fall and
 // recover, informers lag, writes fail in every way, the process restarts, time passes. In no state of the hub have more
-// clusters gone within the interval than the budget allows; and once all is delivered and time has passed, everybody is
-// gone who does not qualify, and a restart writes nothing.
+// clusters gone within the interval than the budget allows; and once every event is delivered and time has passed, every
+// cluster that does not qualify is removed, and a restart writes nothing.
 func TestBudgetUnderRandomInterruptions(t *testing.T) {
 	for seed := range uint64(300) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { randomBudgetHistory(t, seed) })

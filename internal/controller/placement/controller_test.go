@@ -95,7 +95,7 @@ func TestConflictsBackOff(t *testing.T) {
 	p := enginetest.Placement("ns", "p").Obj()
 	h.putPlacement(p)
 	l := startLoop(t, h)
-	h.betweenWrites = func() { // a stranger is always faster
+	h.betweenWrites = func() { // another client always writes first
 		touched := h.stored.Placements[keyOf(p)].DeepCopy()
 		h.putPlacement(touched)
 	}
@@ -219,7 +219,7 @@ func TestPlacementDeletedWhileDecided(t *testing.T) {
 	h.putPlacement(enginetest.Placement("ns", "p").Number(1).Obj())
 	l.drain()
 	if got := h.clusters(keyOf(first)); !slices.Equal(got, []string{"a1"}) {
-		t.Errorf("the successor selected %v, want a1: nobody is its incumbent", got)
+		t.Errorf("the successor selected %v, want a1: it has no incumbents", got)
 	}
 }
 
@@ -244,15 +244,15 @@ func TestExternalStatusIsRepairedAfterARestart(t *testing.T) {
 }
 
 // TestRandomHistories drives the loop through thousands of random histories: facts change, informers lag, writes fail
-// in every way, strangers meddle, the process restarts. However it went, once all is delivered everything is as a
-// single look at the hub says it must be, nobody is awake, and a restart writes nothing.
+// in every way, other clients write, the process restarts. Once every event is delivered, the hub is as a
+// single decision from its state would make it, the queue is empty, and a restart writes nothing.
 func TestRandomHistories(t *testing.T) {
 	for seed := range uint64(400) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { randomHistory(t, seed, true) })
 	}
 }
 
-// TestNoClusterIsEverEvicted is the same without strangers, and with clusters that only come: then whoever was once stored
+// TestNoClusterIsEverEvicted is the same without otherClients, and with clusters that only come: then whoever was once stored
 // as selected stays so in every state of the hub.
 func TestNoClusterIsEverEvicted(t *testing.T) {
 	for seed := range uint64(400) {
@@ -260,7 +260,7 @@ func TestNoClusterIsEverEvicted(t *testing.T) {
 	}
 }
 
-func randomHistory(t *testing.T, seed uint64, strangers bool) {
+func randomHistory(t *testing.T, seed uint64, otherClients bool) {
 	random := rand.New(rand.NewPCG(seed, 7))
 	h := newSimpleHub(t, 0)
 	for range 3 {
@@ -285,7 +285,7 @@ func randomHistory(t *testing.T, seed uint64, strangers bool) {
 	}
 	seen := map[fleet.Key][]string{}
 	look := func() {
-		if strangers {
+		if otherClients {
 			return
 		}
 		for _, key := range h.stored.Keys() {
@@ -303,12 +303,12 @@ func randomHistory(t *testing.T, seed uint64, strangers bool) {
 		if random.IntN(3) == 0 {
 			h.deliver(random.IntN(3), l.world)
 		}
-		if strangers && random.IntN(20) == 0 {
+		if otherClients && random.IntN(20) == 0 {
 			externalWrite(random, h)
 		}
 	}
 	for range 60 {
-		randomStep(random, h, &l, strangers)
+		randomStep(random, h, &l, otherClients)
 		look()
 	}
 	h.fault, h.betweenWrites = func() fault { return writeOK }, look
@@ -326,7 +326,7 @@ func randomHistory(t *testing.T, seed uint64, strangers bool) {
 }
 
 // randomStep lets one thing happen.
-func randomStep(random *rand.Rand, h *fakeHub, l **loop, strangers bool) {
+func randomStep(random *rand.Rand, h *fakeHub, l **loop, otherClients bool) {
 	switch n := random.IntN(100); {
 	case n < 35:
 		h.deliver(random.IntN(3), (*l).world)
@@ -340,7 +340,7 @@ func randomStep(random *rand.Rand, h *fakeHub, l **loop, strangers bool) {
 		*l = startLoop(h.t, h)
 	case n < 80:
 		h.collectGarbage()
-	case strangers:
+	case otherClients:
 		externalWrite(random, h)
 	default:
 	}

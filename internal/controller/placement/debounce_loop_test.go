@@ -79,7 +79,7 @@ func TestOtherChangesDecidePendingScores(t *testing.T) {
 			h.putPlacement(p)
 		},
 		"a cluster": func(h *fakeHub, _ *clusterv1beta1.Placement) { h.deleteCluster("c00") },
-		"a stranger": func(h *fakeHub, p *clusterv1beta1.Placement) {
+		"an external write": func(h *fakeHub, p *clusterv1beta1.Placement) {
 			p.Status = clusterv1beta1.PlacementStatus{}
 			h.putPlacement(p)
 		},
@@ -130,8 +130,8 @@ func TestAFailureLosesNoScore(t *testing.T) {
 }
 
 // TestScoresUnderRandomInterruptions drives placements that rank by scores alone through random histories: scores and clusters
-// change, informers lag, writes fail in every way, strangers meddle, time passes, the process restarts. Once all is delivered
-// and the scores are quiet, everything is as a single look at the hub says it must be.
+// change, informers lag, writes fail in every way, other clients write, time passes, the process restarts. Once all is delivered
+// and the scores are quiet, the hub is as a single decision from its state would make it.
 func TestScoresUnderRandomInterruptions(t *testing.T) {
 	for seed := range uint64(300) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { randomScoreHistory(t, seed) })

@@ -34,11 +34,11 @@ func TestDebounceScores(t *testing.T) {
 		"two, one after the other": {scores: []time.Duration{0, 4 * tick}, want: []time.Duration{4*tick + quietPeriod}},
 		"two, far apart":           {scores: []time.Duration{0, time.Second}, want: []time.Duration{quietPeriod, time.Second + quietPeriod}},
 		"scores that never end":    {scores: every(tick, 2*maxScoreDelay), want: []time.Duration{maxScoreDelay, 2 * maxScoreDelay}},
-		"somebody looks":           {scores: []time.Duration{0, 2 * tick}, looks: []time.Duration{3 * tick}},
-		"somebody looks too early": {
+		"a decision":               {scores: []time.Duration{0, 2 * tick}, looks: []time.Duration{3 * tick}},
+		"an early decision": {
 			scores: []time.Duration{0, 4 * tick}, looks: []time.Duration{3 * tick}, want: []time.Duration{4*tick + quietPeriod},
 		},
-		"somebody looks while they never end": {
+		"a decision during an endless burst": {
 			scores: every(tick, 2*maxScoreDelay), looks: []time.Duration{maxScoreDelay / 2}, want: []time.Duration{maxScoreDelay, 2 * maxScoreDelay},
 		},
 		"another placement's scores": {scores: []time.Duration{0}, others: []time.Duration{4 * tick}, want: []time.Duration{4*tick + quietPeriod}},

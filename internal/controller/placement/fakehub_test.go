@@ -67,14 +67,14 @@ func (h *fakeHub) stamp(object client.Object, fresh bool) {
 	}
 }
 
-// putCluster stores a cluster, whoever does so.
+// putCluster stores a cluster.
 func (h *fakeHub) putCluster(c *clusterv1.ManagedCluster) {
 	h.stamp(c, false)
 	h.stored.Add(c)
 	h.deliverLater(0, func(w *live.State) { w.SetCluster(c) })
 }
 
-// putScore stores what the add-on "load" says of a cluster.
+// putScore stores a score of the add-on "load" for a cluster.
 func (h *fakeHub) putScore(cluster string, value int32) {
 	s := enginetest.Score(cluster, "load").Value("cpu", value).Obj()
 	h.stamp(s, false)

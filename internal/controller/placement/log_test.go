@@ -12,7 +12,7 @@ import (
 	"github.com/berth-project/berth/engine/enginetest"
 )
 
-// TestAChangeIsOneLine reads the log like a machine: each change of who is selected is exactly one line, which says why, who
+// TestAChangeIsOneLine parses the log: each change of the decisions is exactly one line, with the causes, the clusters that
 // came, who went and for what; and where nothing changes there is none.
 func TestAChangeIsOneLine(t *testing.T) {
 	h := newSimpleHub(t, 3)
@@ -50,7 +50,7 @@ func TestAChangeIsOneLine(t *testing.T) {
 			"addedClusters": []any{"c02"}, "removedClusters": []any{"c00"}, "removedFor": []any{"Gone 1"},
 		})},
 		{"what was written shows again", func() {}, nil},
-		{"a cluster nobody needs to move for", func() { h.putCluster(enginetest.Cluster("a00").In("sea").Obj()) }, nil},
+		{"a cluster that changes no decision", func() { h.putCluster(enginetest.Cluster("a00").In("sea").Obj()) }, nil},
 	} {
 		step.do()
 		for informer := range 3 {

@@ -27,7 +27,7 @@ import (
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
-// loop is a manager's placement loop on a hub, with a work queue that does only what the test says.
+// loop is the placement controller of a manager on a hub. The test controls its work queue.
 type loop struct {
 	*reconciler
 	t      *testing.T
@@ -81,7 +81,7 @@ func (r eventRecorder) Eventf(_, related runtime.Object, kind, reason, _, note s
 	r.loop.events = append(r.loop.events, fmt.Sprintf("%s %s of %s: %s", kind, reason, name, fmt.Sprintf(note, args...)))
 }
 
-// decide lets the loop decide a placement that is awake. It is awake again where it is to be tried again; where it waits
+// reconcileOne lets the loop decide a placement that is awake. It is awake again where it is to be tried again; where it waits
 // for an instant, it is once that has come.
 func (l *loop) reconcileOne(key fleet.Key) {
 	l.t.Helper()
@@ -97,7 +97,7 @@ func (l *loop) reconcileOne(key fleet.Key) {
 	}
 }
 
-// advance lets time pass. It wakes whoever wanted to be called again by then.
+// advance advances the clock, and enqueues the placements that are due.
 func (l *loop) advance(span time.Duration) {
 	l.hub.clock.Step(span)
 	for key, at := range l.due {
@@ -118,7 +118,7 @@ func (l *loop) nextIndex() int {
 	return l.steps
 }
 
-// drain delivers everything and decides whoever is awake until nothing is left to do.
+// drain delivers every event and reconciles every queued placement until there are none.
 func (l *loop) drain() {
 	l.t.Helper()
 	for range 1000 {

@@ -37,8 +37,8 @@ func nonzeroMetrics(t *testing.T, registry *prometheus.Registry, names ...string
 	return out
 }
 
-// TestMetrics follows a placement through a write that fails, one that somebody else overtakes, a mistake and its
-// end. Whoever woke it has waited from the first change on.
+// TestMetrics follows a placement through a failed write, a conflict, a misconfiguration and its deletion. The latency counts from the
+// first change on.
 func TestMetrics(t *testing.T) {
 	h := newSimpleHub(t, 2)
 	l := startLoop(t, h)

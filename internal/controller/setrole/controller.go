@@ -1,11 +1,11 @@
-// Package setrole owns the ClusterRoles that admins hand out for a set: for its admins, its binders and its viewers. It
-// makes them when a set comes, keeps them as they must be, and lets them go with the set. The role of an exclusive set's
-// admins names the clusters of the set, and follows them.
+// Package setrole runs the controller of the ClusterRoles of each set: for its admins, its binders and its viewers. It creates the roles
+// with the set and restores them after a change. They are deleted with the set. The admin role of an exclusive set names the clusters
+// of the set.
 //
-// It refuses to bind roles to any user, to change a role that it did not make, and to grant what the manager itself may
-// not do: the API server holds it to that. It relies on two policies in config/manager. Without berth-set-roles, a user who
-// may write ClusterRoles could empty one of these, bind it while it grants nothing, and wait for this loop to fill it.
-// Without berth-set-admins, the admins of a set could accept its clusters: so it names no cluster then.
+// It binds no role to any user and changes no role that it did not create. The API server lets it grant only permissions that the manager
+// has. It needs two policies of config/manager. Without berth-set-roles, a user who may write ClusterRoles could empty a role, bind the
+// empty role, and wait until this controller restores its permissions. Without berth-set-admins, the admins of a set could accept its
+// clusters, so the admin role names no cluster while that policy is missing.
 package setrole
 
 import (
@@ -38,15 +38,15 @@ import (
 const Name = "setrole"
 
 const (
-	// pausePerCluster bounds what a set of many moving clusters costs: each write names all of them, and the API server
-	// checks each name. After a write the next one waits this long for each cluster in the role, so that the cost of n
-	// moves in a row grows with n, not with its square. A single move is written at once.
+	// pausePerCluster throttles the writes of a role: each write holds all clusters of the set, and the API server checks each name.
+	// After a write the next one waits this long for each cluster in the role, so that the cost of n moves in a row grows with n, not
+	// with its square. A single move is written at once.
 	pausePerCluster = time.Millisecond
-	// guardRetry is how long a role goes without clusters before the guard is looked for again.
+	// guardRetry is the delay between checks for a missing guard.
 	guardRetry = time.Minute
 )
 
-// The manager must hold what the roles grant. The API server refuses to let it grant more.
+// The manager needs every permission that the roles grant: the API server refuses to grant more.
 //
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersets/bind;managedclustersets/join;managedclusters/label,verbs=create
@@ -79,7 +79,7 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	return nil
 }
 
-// setOfRole returns the set that a role belongs to, if any.
+// setOfRole returns the set that owns a role, if any.
 func setOfRole(_ context.Context, role client.Object) []reconcile.Request {
 	owner := metav1.GetControllerOf(role)
 	if owner == nil || owner.Kind != "ManagedClusterSet" {
@@ -88,7 +88,7 @@ func setOfRole(_ context.Context, role client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: owner.Name}}}
 }
 
-// reconciler keeps the roles of one set at a time.
+// reconciler reconciles the roles of sets.
 type reconciler struct {
 	client  client.Client
 	guarded func(context.Context) (bool, error)
@@ -97,7 +97,7 @@ type reconciler struct {
 	nextWrite map[string]time.Time
 }
 
-// Reconcile makes the roles of a set what they must be. A role that cannot be written keeps no other from it.
+// Reconcile creates and restores the roles of a set. A failure does not stop the other roles.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	set := &clusterv1beta2.ManagedClusterSet{}
 	if err := r.client.Get(ctx, request.NamespacedName, set); err != nil {
@@ -114,7 +114,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	faults := []error{err}
 	for _, level := range levels() {
 		if err != nil && level == Admin {
-			continue // it stays as it is while its clusters cannot be told
+			continue // it stays as it is while its clusters are unknown
 		}
 		faults = append(faults, r.ensureRole(ctx, desiredRole(level, set, clusters), len(clusters)))
 	}
@@ -124,7 +124,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: guardRetry}, nil
 }
 
-// ensureRole makes a role, or puts back what was changed in it.
+// ensureRole creates or restores a role.
 func (r *reconciler) ensureRole(ctx context.Context, want *rbacv1.ClusterRole, clusters int) error {
 	role := &rbacv1.ClusterRole{}
 	err := r.client.Get(ctx, client.ObjectKeyFromObject(want), role)
@@ -137,10 +137,10 @@ func (r *reconciler) ensureRole(ctx context.Context, want *rbacv1.ClusterRole, c
 	owner := metav1.GetControllerOf(role)
 	switch {
 	case owner == nil:
-		log.FromContext(ctx).Info("leaving alone a role that another client made", "role", role.Name)
+		log.FromContext(ctx).Info("not changing a role that another client created", "role", role.Name)
 		return nil
 	case owner.UID != want.OwnerReferences[0].UID:
-		return nil // of a set of this name that is gone; so will be the role, which wakes the set
+		return nil // it belongs to a deleted set of this name; its deletion enqueues the set
 	}
 	written, err := r.restore(ctx, role, want)
 	if written {
@@ -156,7 +156,7 @@ func (r *reconciler) create(ctx context.Context, role *rbacv1.ClusterRole) error
 	return nil
 }
 
-// restore writes what a role lacks or has too much of, if anything.
+// restore restores the rules and the labels of a role if they differ.
 func (r *reconciler) restore(ctx context.Context, role, want *rbacv1.ClusterRole) (written bool, err error) {
 	next := role.DeepCopy()
 	next.Rules, next.AggregationRule = want.Rules, nil
@@ -168,7 +168,7 @@ func (r *reconciler) restore(ctx context.Context, role, want *rbacv1.ClusterRole
 		return false, nil
 	}
 	patch := client.MergeFromWithOptions(role, client.MergeFromWithOptimisticLock{})
-	if err := r.client.Patch(ctx, next, patch); err != nil && !apply.IsConflict(err) { // the event of the other write wakes the set
+	if err := r.client.Patch(ctx, next, patch); err != nil && !apply.IsConflict(err) { // the event of the other write enqueues the set
 		return true, fmt.Errorf("restoring ClusterRole %s: %w", role.Name, err)
 	}
 	return true, nil

@@ -16,7 +16,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
 
-// clustersBySet finds clusters by the value of their clusterset label.
+// clustersBySet is the index of clusters by the value of their clusterset label.
 const clustersBySet = "setrole.clusterset"
 
 func setLabel(object client.Object) []string {
@@ -35,15 +35,15 @@ func setsOfCluster(_ context.Context, cluster client.Object) []reconcile.Request
 	return out
 }
 
-// setLabelChanged passes the events after which another set may have a cluster: heartbeats and status are none.
+// setLabelChanged passes creations, deletions and changes of the clusterset label.
 func setLabelChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return !slices.Equal(setLabel(e.ObjectOld), setLabel(e.ObjectNew))
 	}}
 }
 
-// clusters returns the names of the clusters whose administrators a set's are, sorted, and none while the policy that limits
-// them is not in force.
+// clusters returns the names of the clusters that the admin role of a set covers, sorted. It returns none while the policy that limits
+// the admins is missing.
 func (r *reconciler) clusters(ctx context.Context, set *clusterv1beta2.ManagedClusterSet) (names []string, guarded bool, err error) {
 	if !exclusive(set) {
 		return nil, true, nil
@@ -60,7 +60,7 @@ func (r *reconciler) clusters(ctx context.Context, set *clusterv1beta2.ManagedCl
 	}
 	slices.Sort(names)
 	if len(names) > clustersPerRole {
-		log.FromContext(ctx).Info("the set has more clusters than its admin role can name; its admins may not write the last ones by name",
+		log.FromContext(ctx).Info("the set has more clusters than its admin role can hold; its admins have no access to the rest",
 			"clusters", len(names), "named", clustersPerRole)
 		names = names[:clustersPerRole]
 	}

@@ -14,12 +14,12 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// Level is how much a role lets its holder do with a set. Each level includes those after it.
+// Level is the level of access to a set. Each level includes the levels after it.
 type Level string
 
 const (
-	// Admin may also put clusters into the set and take them out, as far as they may write those clusters, and may get,
-	// label, taint and delete the clusters of an exclusive set.
+	// Admin may also add clusters to the set and remove them, with write access to these clusters. It may get, label, taint and delete
+	// the clusters of an exclusive set.
 	Admin Level = "admin"
 	// Binder may also bind the set to the namespaces in which they may write bindings.
 	Binder Level = "binder"
@@ -28,9 +28,9 @@ const (
 )
 
 const (
-	// LevelLabel is on every role that this loop makes, with the level: admins may aggregate roles by it.
+	// LevelLabel is the label with the level on every role. Administrators may aggregate roles by it.
 	LevelLabel = "cluster.open-cluster-management.io/clusterset-role"
-	// Prefix begins the name of every role that this loop makes.
+	// Prefix is the prefix of the name of every role.
 	Prefix = "berth:managedclusterset:"
 
 	hashDigits = 16
@@ -92,17 +92,17 @@ func clusterRule(names []string) rbacv1.PolicyRule {
 	}
 }
 
-// exclusive reports whether the members of a set are the clusters whose clusterset label is its name. Other labels than that
-// one make no administrator: a user who edits the selector would choose the clusters.
+// exclusive reports whether the members of a set are the clusters whose clusterset label is its name. With any other label, a user who
+// edits the selector would choose the clusters of the admins.
 func exclusive(set *clusterv1beta2.ManagedClusterSet) bool {
 	label, ok := fleet.ExclusiveLabel(set)
 	return ok && label.Key == clusterv1beta2.ClusterSetLabel && label.Value == set.Name
 }
 
-// desiredRole returns the role of a set. The set owns it, so that it goes with the set.
+// desiredRole returns the role of a set. The set owns it, so it is deleted with the set.
 func desiredRole(level Level, set *clusterv1beta2.ManagedClusterSet, clusters []string) *rbacv1.ClusterRole {
 	owner := metav1.NewControllerRef(set, clusterv1beta2.GroupVersion.WithKind("ManagedClusterSet"))
-	owner.BlockOwnerDeletion = nil // some hubs ask a permission for it, and nothing needs it
+	owner.BlockOwnerDeletion = nil // some hubs require a permission for it, and nothing needs it
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: RoleName(level, set.Name), Labels: map[string]string{LevelLabel: string(level)}, OwnerReferences: []metav1.OwnerReference{*owner},
