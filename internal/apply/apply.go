@@ -241,8 +241,8 @@ func (r *execution) stored(object *clusterv1beta1.PlacementDecision) {
 	r.journal.AfterWrite(object)
 }
 
-// versioned names an object as it was looked at: the API server refuses to write another one, or another state of it. A write
-// of the status takes nothing else from it, and costs the API server less than a patch that says the same.
+// versioned returns the identity and the version of an object: the API server rejects a write to any other version of it. A write
+// of the status takes nothing else from it, and costs the API server less than an equivalent patch.
 func versioned(object client.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),

@@ -174,25 +174,25 @@ func countExpressions(placement *clusterv1beta1.Placement) int {
 	return count
 }
 
-var errNotReady = errors.New("the fleet is not known yet")
+var errNotReady = errors.New("the fleet is not read yet")
 
-// Explanation tells the answer to somebody who sees some of the clusters; nil stands for all.
+// Explanation returns the explanation without the clusters that sees rejects; nil: with all clusters.
 func (a *Explanation) Explanation(sees func(cluster string) bool) explain.Explanation {
 	out := explain.Of(a.Result, a.Placement, sees)
 	out.Replayed, out.Stale = a.Replayed, a.Stale
 	return out
 }
 
-// Fix returns the fewest changes that would make a cluster selected, for somebody who sees some of the sets; nil stands for
-// all. Ok is false where there is no such cluster now.
+// Fix returns the fewest changes that would make a cluster selected, without the sets that sees rejects; nil: with all sets. Ok is
+// false if the cluster does not exist now.
 func (a *Explanation) Fix(cluster string, sees func(set string) bool) (fix explain.Fix, ok bool) {
 	id, ok := a.Case.Snapshot.ID(cluster)
 	if !ok || a.Case.Snapshot.Cluster(id) == nil {
 		return explain.Fix{}, false
 	}
-	asked := a.Case
-	asked.SetVisible = sees
-	return asked.Fix(id), true
+	input := a.Case
+	input.SetVisible = sees
+	return input.Fix(id), true
 }
 
 // History returns the changes of a placement since an instant. It hides clusters that sees rejects. If a cluster is given, it

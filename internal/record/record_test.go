@@ -246,13 +246,13 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%s: replayed %t, stale %q, selects %v", sentence, explanation.Replayed, explanation.Stale, explanation.Chosen())
 		}
 	}
-	check("before it is decided", true, "the decisions are not stored yet: 3 ", "a", "b", "c")
+	check("before it is decided", true, "the stored decisions lag behind: they lack 3 ", "a", "b", "c")
 	b.decide(true)
 	check("decided and stored", false, "", "a", "b", "c")
 	b.setMatching("b", false)
 	check("before it is decided again", false, "", "a", "b", "c")
 	b.decide(false)
-	check("decided and not stored", false, "the decisions are not stored yet: 0 selected clusters are not in them, and 1 ", "a", "c")
+	check("decided and not stored", false, "the stored decisions lag behind: they lack 0 selected clusters and hold 1 ", "a", "c")
 	b.clock.Step(time.Second)
 	b.decide(true)
 	b.runs.forget(key)
@@ -279,7 +279,7 @@ func TestTryIsBounded(t *testing.T) {
 		GroupName: "first", ClusterSelector: clusterv1beta1.GroupClusterSelector{CelSelector: million},
 	}}
 	for where, placement := range map[string]*clusterv1beta1.Placement{"a predicate": predicate, "a tier": tier, "a group": group} {
-		if _, err := b.Try(t.Context(), placement); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "are the most") {
+		if _, err := b.Try(t.Context(), placement); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "the limit is") {
 			t.Errorf("a million expressions in %s: error %v", where, err)
 		}
 	}

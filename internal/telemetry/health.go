@@ -78,7 +78,7 @@ func newHealth(c *metricSet, state func() HealthState) *Health {
 		clock: c.collected("berth_health_manager_clock_suspected",
 			"1 while the clocks of most clusters differ from the clock of the manager in the same direction by more than five lease periods, else 0."),
 		unjoinedSelected: c.collected("berth_health_unjoined_selected",
-			"Selected ManagedClusters that never joined or are denied. While it is above 0, no such cluster is tainted unless --taint-unjoined is set."),
+			"ManagedClusters that were selected at the start although they never joined or are denied. While it is above 0, no such cluster is tainted unless --taint-unjoined is set."),
 		taints: c.counter("berth_health_taints_total",
 			"Health taints that were added or removed, by key without its domain.",
 			Label{Name: "taint", Values: []string{unreachable, unavailable, denied}}, Label{Name: "change", Values: []string{added, removed}}),

@@ -210,5 +210,5 @@ func (m *Metrics) RecordWrites(p plan.Plan, written int, failure WriteResult) {
 	}
 }
 
-// SetOrphaned sets how many slices exist whose placement is gone and that nothing deletes.
+// SetOrphaned sets the number of orphaned slices: their placement is gone and the garbage collector does not delete them.
 func (m *Metrics) SetOrphaned(slices int) { m.orphaned.Set(float64(slices)) }

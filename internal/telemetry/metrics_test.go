@@ -80,19 +80,19 @@ func TestMetrics(t *testing.T) {
 	}
 	for _, cause := range []string{"Time", "Moon"} {
 		cluster := plan.Plan{Added: manyNames(1), Writes: []plan.Write{{Verb: plan.UpdateDecisions}}}
-		m.Record(telemetry.Evaluation{Before: before, Result: &engine.Result{}, Plan: cluster, Written: 1, Latency: -1, Cause: cause})
+		m.Record(telemetry.Evaluation{Before: before, Result: result, Plan: cluster, Written: 1, Latency: -1, Cause: cause})
 	}
 	want := map[string]float64{
-		"scheduling_scheduling_duration_seconds name=placement_scheduling":                             3,
-		"scheduling_bind_duration_seconds name=placement_scheduling":                                   1,
-		"berth_stage_duration_seconds stage=decide":                                                    3,
-		"berth_stage_duration_seconds stage=plan":                                                      3,
-		"berth_stage_duration_seconds stage=write":                                                     2,
+		"scheduling_scheduling_duration_seconds name=placement_scheduling":                             6,
+		"scheduling_bind_duration_seconds name=placement_scheduling":                                   3,
+		"berth_stage_duration_seconds stage=decide":                                                    6,
+		"berth_stage_duration_seconds stage=plan":                                                      6,
+		"berth_stage_duration_seconds stage=write":                                                     5,
 		"berth_event_to_decision_seconds":                                                              1,
-		"berth_placement_evaluations_total outcome=changed":                                            1,
-		"berth_placement_evaluations_total outcome=failed":                                             1,
+		"berth_placement_evaluations_total outcome=changed":                                            3,
+		"berth_placement_evaluations_total outcome=failed":                                             2,
 		"berth_placement_evaluations_total outcome=unchanged":                                          1,
-		"berth_decisions_total change=added":                                                           3,
+		"berth_decisions_total change=added":                                                           5,
 		"berth_decisions_total change=removed":                                                         2,
 		"berth_decisions_total change=regrouped":                                                       1,
 		"berth_decision_changes_total cause=ManagedCluster":                                            1,
@@ -102,11 +102,12 @@ func TestMetrics(t *testing.T) {
 		"berth_plan_writes_total kind=Placement result=stored verb=update-budget":                      2,
 		"berth_plan_writes_total kind=Placement result=failed verb=update-budget":                      1,
 		"berth_plan_writes_total kind=PlacementDecision result=stored verb=create":                     3,
+		"berth_plan_writes_total kind=PlacementDecision result=stored verb=update-decisions":           2,
 		"berth_plan_writes_total kind=PlacementDecision result=conflict verb=create":                   1,
 		"berth_plan_writes_total kind=Placement result=stored verb=update-status":                      1,
-		"berth_placement_condition_changes_total reason=DisruptionBudgetSpent type=PlacementHeld":      1,
-		"berth_placement_condition_changes_total reason=AllDecisionsScheduled type=PlacementSatisfied": 1,
-		"berth_placement_condition_changes_total reason=Succeedconfigured type=PlacementMisconfigured": 1,
+		"berth_placement_condition_changes_total reason=DisruptionBudgetSpent type=PlacementHeld":      3,
+		"berth_placement_condition_changes_total reason=AllDecisionsScheduled type=PlacementSatisfied": 3,
+		"berth_placement_condition_changes_total reason=Succeedconfigured type=PlacementMisconfigured": 3,
 	}
 	if diff := cmp.Diff(want, nonzeroMetrics(t, registry)); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)

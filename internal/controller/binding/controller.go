@@ -1,5 +1,5 @@
-// Package binding runs the controller of ManagedClusterSetBindings. It reports whether the set of a binding exists. It never deletes a
-// binding: a user created it, and the set may be created again.
+// Package binding runs the controller that reports whether the set of each ManagedClusterSetBinding exists. It never deletes a binding: a
+// user created it, and the set may be created again.
 package binding
 
 import (

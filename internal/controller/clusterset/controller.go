@@ -1,5 +1,5 @@
-// Package clusterset runs the controller of ManagedClusterSets. It reports the number of clusters in each set and conflicts between
-// exclusive sets, and it creates and restores the sets `default` and `global`.
+// Package clusterset runs the controller that reports the number of clusters in each ManagedClusterSet and conflicts between exclusive
+// sets. It also creates and restores the sets `default` and `global`.
 //
 // fleet.Set decides the membership, for the engine and for this controller. A set with an invalid selector gets a condition and does
 // not affect the others.

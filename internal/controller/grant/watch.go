@@ -63,7 +63,7 @@ func request(namespace string) reconcile.Request {
 
 func isAccount(object client.Object) bool { return object.GetName() == Account }
 
-// enqueueAccounts wakes every namespace that has the account.
+// enqueueAccounts enqueues every namespace that has the account.
 func (r *reconciler) enqueueAccounts(ctx context.Context) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccountList"))
@@ -78,15 +78,15 @@ func (r *reconciler) enqueueAccounts(ctx context.Context) error {
 	return nil
 }
 
-// permissions is a source that wakes every namespace with the account when a role or a binding of roles changes. It is
-// synced once all that exist are known: before, a grant would look withdrawn.
+// permissions is a source that enqueues every namespace with the account when a role or a role binding changes. It is synced once the
+// index has every role and role binding: before, a permission would seem to be gone.
 type permissions struct {
 	cache      cache.Cache
 	reconciler *reconciler
 	synced     func() bool
 }
 
-// Start begins to follow roles and their bindings. It does not block.
+// Start starts the watches of roles and role bindings. It does not block.
 func (p *permissions) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) (err error) {
 	p.reconciler.enqueue = func(namespace string) { queue.Add(request(namespace)) }
 	p.synced, err = rbac.Watch(ctx, p.cache, p.reconciler.index, func() { queue.Add(request(allNamespaces)) })

@@ -1,5 +1,5 @@
-// Package health runs the health controller. It watches the leases that the agents of clusters renew, reports a cluster as Unknown
-// after too long a silence, and keeps the health taints in step with the reported health.
+// Package health runs the controller that reports a cluster as Unknown after its agent has stopped renewing its lease, and that keeps the
+// health taints in step with the reported health.
 //
 // Silence is measured from the time at which this process observed a renewal, never from the time in the lease. If many clusters are
 // silent at once, the hub itself is probably at fault: the controller suspends reporting, sets a condition on the set `global`, and

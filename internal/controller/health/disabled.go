@@ -20,8 +20,8 @@ import (
 // disabledRetry is the delay between attempts to write the condition.
 const disabledRetry = 5 * time.Second
 
-// AddDisabled takes the place of Add where the health controller does not run: nothing would take the taint of a new cluster off
-// then, so the set `global` must not report that clusters are tainted when they are created. It runs on the leader.
+// AddDisabled replaces Add if the health controller does not run. Nothing would remove the taint of a new cluster then, so the set
+// `global` must not have the condition that makes the webhooks taint new clusters. It runs on the leader.
 func AddDisabled(mgr manager.Manager, clock clock.PassiveClock) error {
 	o := disabledReporter{live: mgr.GetAPIReader(), client: mgr.GetClient(), clock: clock}
 	if err := mgr.Add(manager.RunnableFunc(o.run)); err != nil {

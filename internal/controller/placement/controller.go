@@ -1,5 +1,5 @@
-// Package placement runs the placement controller. For each placement it gathers the input, decides, diffs the decision against
-// the stored slices, applies the difference and records it: see Reconcile. Other packages implement the steps.
+// Package placement runs the controller that decides placements. For each placement it gathers the input, decides, diffs the decision
+// against the stored slices, applies the difference and records it: see Reconcile. Other packages implement the steps.
 //
 // Invariant: the work queue never hands one placement to two workers.
 package placement
