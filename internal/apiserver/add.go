@@ -57,7 +57,7 @@ type runner struct {
 	mgr     manager.Manager
 	options Options
 	past    *history.History
-	synced  []toolscache.InformerSynced
+	synced  toolscache.InformerSynced
 	leader  *leader.Leader
 	serving atomic.Bool
 }
@@ -77,7 +77,7 @@ func (*runner) NeedLeaderElection() bool { return false }
 // because it is not known yet would be a lie.
 func (r *runner) Start(ctx context.Context) error {
 	defer r.options.Listener.Close() //nolint:errcheck // closed already where the server ran
-	if !toolscache.WaitForCacheSync(ctx.Done(), r.synced...) {
+	if !toolscache.WaitForCacheSync(ctx.Done(), r.synced) {
 		if ctx.Err() != nil {
 			return nil // told to stop
 		}
@@ -124,37 +124,17 @@ func authorities(reader client.Reader) func(context.Context) ([]byte, error) {
 }
 
 // follow lets a history follow the informers of all that decides who sees what.
-func follow(ctx context.Context, informers cache.Cache, past *history.History) ([]toolscache.InformerSynced, error) {
-	var synced []toolscache.InformerSynced
-	for _, add := range []func() (toolscache.InformerSynced, error){
-		func() (toolscache.InformerSynced, error) {
-			return stage(ctx, informers, past, &clusterv1.ManagedCluster{}, (*visibility.Edit).SetCluster, (*visibility.Edit).DeleteCluster)
-		},
-		func() (toolscache.InformerSynced, error) {
-			return stage(ctx, informers, past, &clusterv1beta2.ManagedClusterSet{}, (*visibility.Edit).SetSet, (*visibility.Edit).DeleteSet)
-		},
-		func() (toolscache.InformerSynced, error) {
-			return stage(ctx, informers, past, &rbacv1.ClusterRole{}, (*visibility.Edit).SetRole, (*visibility.Edit).DeleteRole)
-		},
-		func() (toolscache.InformerSynced, error) {
-			return stage(ctx, informers, past, &rbacv1.ClusterRoleBinding{}, (*visibility.Edit).SetBinding, (*visibility.Edit).DeleteBinding)
-		},
-	} {
-		has, err := add()
-		if err != nil {
-			return nil, err
-		}
-		synced = append(synced, has)
-	}
-	return synced, nil
+func follow(ctx context.Context, informers cache.Cache, past *history.History) (toolscache.InformerSynced, error) {
+	return informer.Watch(ctx, informers,
+		stage(past, &clusterv1.ManagedCluster{}, (*visibility.Edit).SetCluster, (*visibility.Edit).DeleteCluster),
+		stage(past, &clusterv1beta2.ManagedClusterSet{}, (*visibility.Edit).SetSet, (*visibility.Edit).DeleteSet),
+		stage(past, &rbacv1.ClusterRole{}, (*visibility.Edit).SetRole, (*visibility.Edit).DeleteRole),
+		stage(past, &rbacv1.ClusterRoleBinding{}, (*visibility.Edit).SetBinding, (*visibility.Edit).DeleteBinding))
 }
 
 // stage stages every change of one kind.
-func stage[T client.Object](
-	ctx context.Context, informers cache.Cache, past *history.History, kind T,
-	set func(*visibility.Edit, T), remove func(*visibility.Edit, string),
-) (toolscache.InformerSynced, error) {
-	return informer.Watch(ctx, informers, kind,
-		func(object T) { past.Stage(func(e *visibility.Edit) { set(e, object) }) },
-		func(name string) { past.Stage(func(e *visibility.Edit) { remove(e, name) }) })
+func stage[T client.Object](past *history.History, kind T, set func(*visibility.Edit, T), remove func(*visibility.Edit, string)) informer.Subscription {
+	return informer.To(kind,
+		func(_, object T) { past.Stage(func(e *visibility.Edit) { set(e, object) }) },
+		func(object T) { past.Stage(func(e *visibility.Edit) { remove(e, object.GetName()) }) })
 }

@@ -7,29 +7,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
-	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/internal/controller/grant"
 	"github.com/berth-project/berth/internal/controller/health"
 	"github.com/berth-project/berth/internal/source/informer"
 	"github.com/berth-project/berth/internal/source/transform"
-	"github.com/berth-project/berth/internal/source/wire"
 )
 
 // newCaches returns how caches are filled from a hub. Leases are observed by leases.
-func newCaches(hub *rest.Config, scheme *runtime.Scheme, leases *health.LeaseWatch) (cache.Options, error) {
-	watches, err := wire.New(hub, scheme,
-		clusterv1.SchemeGroupVersion, clusterv1alpha1.SchemeGroupVersion, clusterv1beta1.SchemeGroupVersion, clusterv1beta2.SchemeGroupVersion)
-	if err != nil {
-		return cache.Options{}, err
-	}
+func newCaches(leases *health.LeaseWatch) cache.Options {
 	out := cacheOptions()
 	out.NewInformer = func(
 		lists toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers,
@@ -37,9 +28,9 @@ func newCaches(hub *rest.Config, scheme *runtime.Scheme, leases *health.LeaseWat
 		if _, ok := kind.(*coordinationv1.Lease); ok {
 			lists = leases.Lists(lists)
 		}
-		return informer.New(watches.Lists(lists, kind), kind, resync, indexers)
+		return informer.New(lists, kind, resync, indexers)
 	}
-	return out, nil
+	return out
 }
 
 // cacheOptions keeps out of memory what no loop reads, and what is held already: service accounts that grant nothing,

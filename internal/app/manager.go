@@ -148,11 +148,7 @@ func run(ctx context.Context, options Options, restConfig *rest.Config, lock res
 		return err
 	}
 	leases := health.NewLeaseWatch()
-	caches, err := newCaches(restConfig, scheme, leases)
-	if err != nil {
-		return err
-	}
-	mgr, err := ctrl.NewManager(restConfig, managerOptions(ctx, options, scheme, caches, lock))
+	mgr, err := ctrl.NewManager(restConfig, managerOptions(ctx, options, scheme, newCaches(leases), lock))
 	if err != nil {
 		return fmt.Errorf("making the manager: %w", err)
 	}

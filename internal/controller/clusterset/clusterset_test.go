@@ -24,6 +24,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/internal/builtin"
+	"github.com/berth-project/berth/internal/source/informer"
 )
 
 var (
@@ -375,11 +376,11 @@ func TestSetsEnqueued(t *testing.T) {
 			r := newReconciler(t, interceptor.Funcs{}, dev, test, twin, every, bad, elsewhere, member)
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			defer q.ShutDown()
-			s := &source{index: r.index, queue: q}
+			s := &source{index: r.index, queue: q, synced: func() bool { return true }}
 			if err := s.WaitForSync(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			happens.event(handler(s.setCluster, s.deleteCluster), handler(s.setSet, s.deleteSet))
+			happens.event(informer.To(member, s.setCluster, s.deleteCluster).Handler, informer.To(dev, s.setSet, s.deleteSet).Handler)
 			if diff := cmp.Diff(happens.want, queued(q)); diff != "" {
 				t.Errorf("woken (-want +got):\n%s", diff)
 			}

@@ -8,12 +8,12 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/internal/builtin"
+	"github.com/berth-project/berth/internal/source/informer"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -24,7 +24,7 @@ type source struct {
 	cache  cache.Cache
 	index  *index
 	queue  queue
-	synced []toolscache.InformerSynced
+	synced toolscache.InformerSynced
 }
 
 // Start begins to follow clusters and sets, and wakes the sets that must exist, whether they do or not. It does not block.
@@ -33,29 +33,17 @@ func (s *source) Start(ctx context.Context, queue queue) error {
 	for _, name := range builtin.Names() {
 		s.wake(name)
 	}
-	for _, watched := range []struct {
-		kind    client.Object
-		handler toolscache.ResourceEventHandler
-	}{
-		{&clusterv1.ManagedCluster{}, handler(s.setCluster, s.deleteCluster)},
-		{&clusterv1beta2.ManagedClusterSet{}, handler(s.setSet, s.deleteSet)},
-	} {
-		informer, err := s.cache.GetInformer(ctx, watched.kind, cache.BlockUntilSynced(false))
-		if err != nil {
-			return fmt.Errorf("watching %T: %w", watched.kind, err)
-		}
-		registration, err := informer.AddEventHandler(watched.handler)
-		if err != nil {
-			return fmt.Errorf("watching %T: %w", watched.kind, err)
-		}
-		s.synced = append(s.synced, registration.HasSynced)
-	}
-	return nil
+	var err error
+	s.synced, err = informer.Watch(ctx, s.cache,
+		informer.To(&clusterv1.ManagedCluster{}, s.setCluster, s.deleteCluster),
+		informer.To(&clusterv1beta2.ManagedClusterSet{}, s.setSet, s.deleteSet),
+	)
+	return err
 }
 
 // WaitForSync blocks until every cluster and every set is indexed.
 func (s *source) WaitForSync(ctx context.Context) error {
-	if !toolscache.WaitForCacheSync(ctx.Done(), s.synced...) {
+	if !toolscache.WaitForCacheSync(ctx.Done(), s.synced) {
 		return fmt.Errorf("waiting for clusters and sets: %w", context.Cause(ctx))
 	}
 	s.index.markSynced()
@@ -90,29 +78,4 @@ func (s *source) setSet(before, after *clusterv1beta2.ManagedClusterSet) {
 func (s *source) deleteSet(object *clusterv1beta2.ManagedClusterSet) {
 	s.wake(s.index.deleteSet(object.Name)...)
 	s.wake(object.Name)
-}
-
-// handler turns the untyped events of an informer into calls. set gets what was there before, or nil.
-func handler[T any](set func(before, after *T), remove func(*T)) toolscache.ResourceEventHandler {
-	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) {
-			if after, ok := object.(*T); ok {
-				set(nil, after)
-			}
-		},
-		UpdateFunc: func(old, object any) {
-			before, _ := old.(*T)
-			if after, ok := object.(*T); ok {
-				set(before, after)
-			}
-		},
-		DeleteFunc: func(object any) {
-			if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-				object = tombstone.Obj
-			}
-			if gone, ok := object.(*T); ok {
-				remove(gone)
-			}
-		},
-	}
 }

@@ -8,15 +8,14 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
+	"github.com/berth-project/berth/internal/source/informer"
 )
 
 const syncPoll = 20 * time.Millisecond
@@ -40,32 +39,20 @@ type source struct {
 	leases    *LeaseWatch
 	clock     clock.PassiveClock
 	health    *healthCache
-	synced    []toolscache.InformerSynced
+	synced    func() bool
 }
 
 // Start begins to follow the informers. It does not block.
 func (s *source) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	s.health.wake = func(name string) { queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}) }
 	s.leases.notify(func() { s.health.watchStarted(s.clock.Now()) }, func() { s.health.watchEnded(s.clock.Now()) })
-	for _, watch := range []struct {
-		kind    client.Object
-		handler toolscache.ResourceEventHandler
-	}{
-		{&clusterv1.ManagedCluster{}, handler(s.setCluster, s.removeCluster)},
-		{&coordinationv1.Lease{}, handler(s.setLease, s.removeLease)},
-		{&clusterv1beta2.ManagedClusterSet{}, handler(s.setSet, s.setSet)},
-	} {
-		informer, err := s.informers.GetInformer(ctx, watch.kind, cache.BlockUntilSynced(false))
-		if err != nil {
-			return fmt.Errorf("watching %T: %w", watch.kind, err)
-		}
-		registration, err := informer.AddEventHandler(watch.handler)
-		if err != nil {
-			return fmt.Errorf("watching %T: %w", watch.kind, err)
-		}
-		s.synced = append(s.synced, registration.HasSynced)
-	}
-	return nil
+	var err error
+	s.synced, err = informer.Watch(ctx, s.informers,
+		informer.To(&clusterv1.ManagedCluster{}, func(_, c *clusterv1.ManagedCluster) { s.setCluster(c) }, s.removeCluster),
+		informer.To(&coordinationv1.Lease{}, func(_, l *coordinationv1.Lease) { s.setLease(l) }, s.removeLease),
+		informer.To(&clusterv1beta2.ManagedClusterSet{}, func(_, set *clusterv1beta2.ManagedClusterSet) { s.setSet(set) }, s.setSet),
+	)
+	return err
 }
 
 func (s *source) setCluster(cluster *clusterv1.ManagedCluster) {
@@ -107,36 +94,10 @@ func (s *source) setSet(set *clusterv1beta2.ManagedClusterSet) {
 
 // WaitForSync blocks until the cache is complete.
 func (s *source) WaitForSync(ctx context.Context) error {
-	err := wait.PollUntilContextCancel(ctx, syncPoll, true, func(context.Context) (bool, error) {
-		for _, synced := range s.synced {
-			if !synced() {
-				return false, nil
-			}
-		}
-		return true, nil
-	})
+	err := wait.PollUntilContextCancel(ctx, syncPoll, true, func(context.Context) (bool, error) { return s.synced(), nil })
 	if err != nil {
 		return fmt.Errorf("waiting for the clusters to be read: %w", err)
 	}
 	s.health.start(s.clock.Now())
 	return nil
-}
-
-// handler turns the untyped events of an informer into calls.
-func handler[T any](set, remove func(*T)) toolscache.ResourceEventHandler {
-	typed := func(object any) *T {
-		if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-			object = tombstone.Obj
-		}
-		out, ok := object.(*T)
-		if !ok {
-			panic(fmt.Sprintf("health: an informer of %T delivered %T", *new(T), object))
-		}
-		return out
-	}
-	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { set(typed(object)) },
-		UpdateFunc: func(_, object any) { set(typed(object)) },
-		DeleteFunc: func(object any) { remove(typed(object)) },
-	}
 }

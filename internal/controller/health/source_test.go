@@ -12,6 +12,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/source/informer"
 )
 
 func TestSlim(t *testing.T) {
@@ -64,7 +65,7 @@ func TestSilenceCountsFromSync(t *testing.T) {
 	known := false
 	s := source{
 		health: newHealthCache(55, false), clock: testclock.NewFakePassiveClock(noon),
-		synced: []toolscache.InformerSynced{func() bool { return true }, func() bool { return known }},
+		synced: func() bool { return known },
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -80,7 +81,7 @@ func TestSilenceCountsFromSync(t *testing.T) {
 // TestTombstones: what went unseen has gone all the same.
 func TestTombstones(t *testing.T) {
 	s := source{health: newHealthCache(55, false), clock: testclock.NewFakePassiveClock(noon)}
-	events := handler(s.setCluster, s.removeCluster)
+	events := informer.To(&clusterv1.ManagedCluster{}, func(_, c *clusterv1.ManagedCluster) { s.setCluster(c) }, s.removeCluster).Handler
 	events.OnAdd(healthyCluster("a").Obj(), true)
 	events.OnAdd(healthyCluster("b").Obj(), true)
 	events.OnUpdate(healthyCluster("b").Obj(), healthyCluster("b").condition(available, "False").Obj())
@@ -93,5 +94,5 @@ func TestTombstones(t *testing.T) {
 			t.Error("an informer delivers what it must not, and nobody notices")
 		}
 	}()
-	handler(func(*clusterv1.ManagedCluster) {}, func(*clusterv1.ManagedCluster) {}).OnAdd(lease("c", 0), false)
+	events.OnAdd(lease("c", 0), false)
 }

@@ -7,10 +7,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -88,7 +88,7 @@ func (s *source) waitForTaints(ctx context.Context) error {
 	}
 	select {
 	case <-s.tainted:
-		return s.waitForHandlers(ctx)
+		return s.waitForClusters(ctx)
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for clusters to be tainted: %w", ctx.Err())
 	case <-s.clock.After(taintTimeout):
@@ -97,19 +97,18 @@ func (s *source) waitForTaints(ctx context.Context) error {
 	}
 }
 
-// waitForHandlers blocks until the world has received every event that any handler has received. The informer adds a handler only
-// between two events.
-func (s *source) waitForHandlers(ctx context.Context) error {
-	informer, err := s.cache.GetInformer(ctx, &clusterv1.ManagedCluster{}, cache.BlockUntilSynced(false))
+// waitForClusters blocks until the state of each cluster is as new as that in the cache. Each handler of an informer has a queue, so
+// that the health controller can see a taint before this source does.
+func (s *source) waitForClusters(ctx context.Context) error {
+	err := wait.PollUntilContextCancel(ctx, syncPoll, true, func(ctx context.Context) (bool, error) {
+		clusters := &clusterv1.ManagedClusterList{}
+		if err := s.cache.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
+			return false, err
+		}
+		return s.world.HasClusters(clusters.Items), nil
+	})
 	if err != nil {
-		return fmt.Errorf("watching clusters: %w", err)
-	}
-	added, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{})
-	if err == nil {
-		err = informer.RemoveEventHandler(added)
-	}
-	if err != nil {
-		return fmt.Errorf("watching clusters: %w", err)
+		return fmt.Errorf("reading clusters: %w", err)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
+	"github.com/berth-project/berth/internal/source/live"
 )
 
 // TestTheFirstDecisionWaitsForTaints of clusters that never joined, and no longer than a bounded time.
@@ -38,7 +39,7 @@ func TestTheFirstDecisionWaitsForTaints(t *testing.T) {
 				if test.canceled {
 					cancel()
 				}
-				s := &source{clock: clock.RealClock{}, cache: &informertest.FakeInformers{Scheme: scheme}}
+				s := &source{clock: clock.RealClock{}, cache: &informertest.FakeInformers{Scheme: scheme}, world: live.New(nil, nil, nil)}
 				if !test.none {
 					tainted := make(chan struct{})
 					stop := time.AfterFunc(test.after, func() { close(tainted) })

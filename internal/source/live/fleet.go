@@ -26,6 +26,22 @@ func (w *State) SetCluster(object *clusterv1.ManagedCluster) {
 		func() explain.Cause { return clusterCause(object.Name, before, after) })
 }
 
+// HasClusters returns whether the state of each cluster is the given one or a newer one.
+func (w *State) HasClusters(clusters []clusterv1.ManagedCluster) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.pending != nil { // before the state is ready, publish does nothing
+		w.snapshot, w.pending = w.pending.Snapshot(), nil
+	}
+	for i := range clusters {
+		id, known := w.snapshot.ID(clusters[i].Name)
+		if !known || w.snapshot.Cluster(id) == nil || newer(&clusters[i], w.snapshot.Cluster(id).Object) {
+			return false
+		}
+	}
+	return true
+}
+
 // DeleteCluster records that a cluster is gone.
 func (w *State) DeleteCluster(object *clusterv1.ManagedCluster) {
 	w.mu.Lock()

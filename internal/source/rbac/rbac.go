@@ -1,5 +1,5 @@
-// Package rights owns the bridge from the hub's ClusterRoles and ClusterRoleBindings to an access.Index. It refuses to
-// answer questions itself.
+// Package rbac owns the bridge from the hub's ClusterRoles and ClusterRoleBindings to an access.Index. The index answers
+// the questions.
 package rbac
 
 import (
@@ -7,7 +7,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/berth-project/berth/internal/access"
 	"github.com/berth-project/berth/internal/source/informer"
@@ -15,31 +14,14 @@ import (
 
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles;clusterrolebindings,verbs=list;watch
 
-// Watch lets the index follow the informers. changed is called after every change; it must not block, and may be nil.
-// The index is complete once synced returns true.
+// Watch updates an index from the informers. changed is called after every change; it must not block. The index is complete
+// once synced returns true.
 func Watch(ctx context.Context, informers cache.Cache, index *access.Index, changed func()) (synced func() bool, err error) {
-	if changed == nil {
-		changed = func() {}
-	}
-	roles, err := follow(ctx, informers, &rbacv1.ClusterRole{}, changed, index.SetRole, index.DeleteRole)
-	if err != nil {
-		return nil, err
-	}
-	bindings, err := follow(ctx, informers, &rbacv1.ClusterRoleBinding{}, changed, index.SetBinding, index.DeleteBinding)
-	if err != nil {
-		return nil, err
-	}
-	return func() bool { return roles() && bindings() }, nil
-}
-
-func follow[T client.Object](ctx context.Context, informers cache.Cache, kind T, changed func(), set func(T), remove func(name string)) (synced func() bool, err error) {
-	return informer.Watch(ctx, informers, kind,
-		func(object T) {
-			set(object)
-			changed()
-		},
-		func(name string) {
-			remove(name)
-			changed()
-		})
+	return informer.Watch(ctx, informers,
+		informer.To(&rbacv1.ClusterRole{},
+			func(_, role *rbacv1.ClusterRole) { index.SetRole(role); changed() },
+			func(role *rbacv1.ClusterRole) { index.DeleteRole(role.Name); changed() }),
+		informer.To(&rbacv1.ClusterRoleBinding{},
+			func(_, binding *rbacv1.ClusterRoleBinding) { index.SetBinding(binding); changed() },
+			func(binding *rbacv1.ClusterRoleBinding) { index.DeleteBinding(binding.Name); changed() }))
 }

@@ -11,7 +11,6 @@ import (
 // Transformer slims the objects of one process. Its methods are transforms of caches, and may be called from any goroutine.
 type Transformer struct {
 	interner interner
-	clusters clusters
 }
 
 // New returns a Slimmer that has seen nothing.
