@@ -78,7 +78,7 @@ func inconsistenciesOf(sorted []*clusterv1beta1.PlacementDecision) []Inconsisten
 		if key := keyOf(slice); i > 0 && key.Index != NoIndex && key.Index == keyOf(sorted[i-1]).Index && key != keyOf(sorted[i-1]) {
 			found[Inconsistency{GroupNamedTwice, strconv.Itoa(key.Index)}] = true
 		}
-		own := slice.Annotations[clusterv1beta1.DecisionStrategyAnnotation]
+		own := clusterv1beta1.DecisionStrategyHash(slice)
 		if own != "" && strategy != "" && own != strategy {
 			found[Inconsistency{Code: StrategiesDiffer}] = true
 		}

@@ -89,7 +89,7 @@ func (r *run) readPrior() {
 		slice := storedSlice{
 			number: number, index: index,
 			group:    object.Labels[clusterv1beta1.DecisionGroupNameLabel],
-			strategy: object.Annotations[strategyAnnotation],
+			strategy: strategyOf(object),
 			entries:  object.Status.Decisions,
 		}
 		for _, decision := range object.Status.Decisions {
@@ -194,4 +194,12 @@ func earliest(of []time.Time) time.Time {
 		return time.Time{}
 	}
 	return slices.MinFunc(of, time.Time.Compare)
+}
+
+// strategyOf returns the strategy that a stored slice was filled under.
+func strategyOf(object *clusterv1beta1.PlacementDecision) string {
+	if deprecated, ok := object.Annotations[deprecatedStrategyAnnotation]; ok {
+		return deprecated
+	}
+	return object.Annotations[strategyAnnotation]
 }

@@ -60,6 +60,7 @@ func (r *run) slice(of NumberedSlice, group string, index int, strategy string) 
 			out.Annotations = map[string]string{}
 		}
 		out.Annotations[strategyAnnotation] = strategy
+		delete(out.Annotations, deprecatedStrategyAnnotation)
 	}
 	yes := true
 	if !metav1.IsControlledBy(out, placement) {

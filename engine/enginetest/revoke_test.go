@@ -64,7 +64,7 @@ func revoked(w *enginetest.World, c decided, before []*clusterv1beta1.PlacementD
 	var out []*clusterv1beta1.PlacementDecision
 	for _, slice := range before {
 		slice = slice.DeepCopy()
-		if _, ours := slice.Annotations["cluster.open-cluster-management.io/decision-strategy-hash"]; ours {
+		if _, ours := slice.Annotations["berth-project.io/decision-strategy-hash"]; ours {
 			slice.Status.Decisions = slices.DeleteFunc(slice.Status.Decisions, func(entry clusterv1beta1.ClusterDecision) bool {
 				return !w.Reachable(c.key.Namespace, entry.ClusterName)
 			})

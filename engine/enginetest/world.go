@@ -21,7 +21,10 @@ var Epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) //nolint:gochecknogloba
 
 // strategyAnnotation is written out here so that a change of the engine's constant, which would make every hub that
 // is upgraded forget its groups, fails the tests.
-const strategyAnnotation = "cluster.open-cluster-management.io/decision-strategy-hash"
+const strategyAnnotation = "berth-project.io/decision-strategy-hash"
+
+// deprecatedStrategyAnnotation is the key of older releases. It is read first, and removed with each write.
+const deprecatedStrategyAnnotation = "cluster.open-cluster-management.io/decision-strategy-hash"
 
 // ScoreKey names an AddOnPlacementScore.
 type ScoreKey struct{ Cluster, Resource string }

@@ -13,7 +13,7 @@ import (
 // WrittenByBerth says whether Berth wrote a stored slice: each has the annotation of the group strategy. Slices of other schedulers
 // do not.
 func WrittenByBerth(slice *clusterv1beta1.PlacementDecision) bool {
-	return slice.Annotations[StrategyAnnotation] != ""
+	return clusterv1beta1.DecisionStrategyHash(slice) != ""
 }
 
 // Orphaned says whether a slice stays once its placement is gone: Berth wrote it and no placement controls it, as after a deletion

@@ -40,7 +40,7 @@ func ReadSlice(object *clusterv1beta1.PlacementDecision) fleet.Slice {
 		Number:     number,
 		Group:      object.Labels[clusterv1beta1.DecisionGroupNameLabel],
 		GroupIndex: groupIndex(object.Labels),
-		Strategy:   object.Annotations[StrategyAnnotation],
+		Strategy:   clusterv1beta1.DecisionStrategyHash(object),
 		Clusters:   Clusters(object),
 	}
 	return out
@@ -98,6 +98,7 @@ func (t target) setMetadata(object *clusterv1beta1.PlacementDecision, placement 
 			annotations = map[string]string{}
 		}
 		annotations[StrategyAnnotation] = t.strategy
+		delete(annotations, clusterv1beta1.DeprecatedDecisionStrategyAnnotation)
 	}
 	object.Labels, object.Annotations = labels, annotations
 	if !metav1.IsControlledBy(object, placement) {

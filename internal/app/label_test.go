@@ -15,7 +15,9 @@ func TestTheGrantLabelIsGuarded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(webhooks), "labels.before[?'"+clusterv1beta2.MadeByLabel+"']") {
-		t.Errorf("the webhook is not called when the label %s changes", clusterv1beta2.MadeByLabel)
+	for _, key := range []string{clusterv1beta2.MadeByLabel, clusterv1beta2.DeprecatedMadeByLabel} {
+		if !strings.Contains(string(webhooks), "labels.before[?'"+key+"']") {
+			t.Errorf("the webhook is not called when the label %s changes", key)
+		}
 	}
 }

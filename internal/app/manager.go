@@ -55,7 +55,7 @@ func controllers() []controllerEntry {
 		{placement.Name, addPlacement},
 		{clusterset.Name, func(_ context.Context, a *managerBuilder) error { return clusterset.Add(a.mgr, clock.RealClock{}) }},
 		{binding.Name, func(ctx context.Context, a *managerBuilder) error { return binding.Add(ctx, a.mgr, clock.RealClock{}) }},
-		{grant.Name, func(_ context.Context, a *managerBuilder) error { return grant.Add(a.mgr) }},
+		{grant.Name, func(_ context.Context, a *managerBuilder) error { return grant.Add(a.mgr, grant.Options{GrantLabelGuarded: a.guards.GrantLabelGuarded}) }},
 		{apiserver.Name, addViews},
 		{setrole.Name, func(ctx context.Context, a *managerBuilder) error {
 			return setrole.Add(ctx, a.mgr, setrole.Options{Clock: clock.RealClock{}, Guarded: a.guards.SetAdminsInForce})

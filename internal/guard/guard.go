@@ -10,10 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
 
 // The policies that config installs.
@@ -24,7 +27,8 @@ const (
 	bindings = "berth-bindings"
 	setRoles = "berth-set-roles"
 	// webhooks is the name of the configurations that the manager stores.
-	webhooks = "berth"
+	webhooks       = "berth"
+	bindingWebhook = "managedclustersetbindings.cluster.open-cluster-management.io"
 )
 
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicies;validatingadmissionpolicybindings,resourceNames=berth-bindings;berth-set-roles;berth-set-admins,verbs=get
@@ -46,19 +50,18 @@ func (u Unguarded) String() string {
 // guardedRole is a role that relies on a guard. Any one of the policy and the webhook will do; "" is none.
 type guardedRole struct {
 	role string
-	// labels find roles that are many; without labels the role is found by its name.
-	labels          client.MatchingLabels
+	// level selects the roles of sets by their label; if it is empty, the role is found by its name.
+	level           string
 	policy, webhook string
+	// label is what the conditions of the policy and of the webhook must mention; empty for any conditions.
+	label string
 	risk, remedy    string
 }
-
-// levelLabel is on the roles of sets, with their level.
-const levelLabel = "cluster.open-cluster-management.io/clusterset-role"
 
 func guardedRoles() []guardedRole {
 	return []guardedRole{
 		{
-			role: "berth:placement:editor", policy: bindings, webhook: "managedclustersetbindings.cluster.open-cluster-management.io",
+			role: "berth:placement:editor", policy: bindings, webhook: bindingWebhook, label: clusterv1beta2.MadeByLabel,
 			risk: "editors of a namespace may bind any cluster set to it", remedy: "apply config/roles",
 		},
 		{
@@ -67,11 +70,11 @@ func guardedRoles() []guardedRole {
 			remedy: "run the manager with --webhook-bind-address, or delete the role",
 		},
 		{
-			role: "berth:managedclusterset:admin:*", labels: client.MatchingLabels{levelLabel: "admin"}, policy: SetAdmins,
+			role: "berth:managedclusterset:admin:*", level: "admin", policy: SetAdmins,
 			risk: "it cannot name the clusters of its set", remedy: "apply config/manager",
 		},
 		{
-			role: "berth:managedclusterset:binder:*", labels: client.MatchingLabels{levelLabel: "binder"}, policy: setRoles,
+			role: "berth:managedclusterset:binder:*", level: "binder", policy: setRoles,
 			risk:   "users who may write ClusterRoles may empty one, bind it, and wait until the manager fills it",
 			remedy: "apply config/manager",
 		},
@@ -111,31 +114,44 @@ func (r guardedRole) unguarded(ctx context.Context, roles, hub client.Reader, se
 		return false, err
 	}
 	if r.policy != "" {
-		if holds, err := PolicyInForce(ctx, hub, r.policy); err != nil || holds {
+		if holds, err := policyInForce(ctx, hub, r.policy, r.label); err != nil || holds {
 			return false, err
 		}
 	}
 	if r.webhook == "" {
 		return true, nil
 	}
-	holds, err := webhookInForce(ctx, hub, r.webhook)
+	holds, err := webhookInForce(ctx, hub, r.webhook, r.label)
 	return err == nil && !holds && !serving, err
 }
 
 func (r guardedRole) exists(ctx context.Context, roles client.Reader) (bool, error) {
-	if r.labels != nil {
+	if r.level == "" {
+		return exists(roles.Get(ctx, client.ObjectKey{Name: r.role}, &rbacv1.ClusterRole{}))
+	}
+	for _, key := range []string{clusterv1beta2.SetRoleLabel, clusterv1beta2.DeprecatedSetRoleLabel} {
 		list := &rbacv1.ClusterRoleList{}
-		if err := roles.List(ctx, list, r.labels, client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
+		if err := roles.List(ctx, list, client.MatchingLabels{key: r.level}, client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
 			return false, fmt.Errorf("listing ClusterRoles: %w", err)
 		}
-		return len(list.Items) > 0, nil
+		if len(list.Items) > 0 {
+			return true, nil
+		}
 	}
-	return exists(roles.Get(ctx, client.ObjectKey{Name: r.role}, &rbacv1.ClusterRole{}))
+	return false, nil
 }
 
-// PolicyInForce reports whether a ValidatingAdmissionPolicy is on the hub, fails closed, and is bound so that it denies.
-// The binding has the name of the policy, as those in config have.
-func PolicyInForce(ctx context.Context, hub client.Reader, name string) (bool, error) {
+// GrantLabelGuarded reports whether a policy or a webhook on the hub limits who may change the label of a granted binding.
+func GrantLabelGuarded(ctx context.Context, hub client.Reader) (bool, error) {
+	if guarded, err := policyInForce(ctx, hub, bindings, clusterv1beta2.MadeByLabel); err != nil || guarded {
+		return guarded, err
+	}
+	return webhookInForce(ctx, hub, bindingWebhook, clusterv1beta2.MadeByLabel)
+}
+
+// policyInForce reports whether a ValidatingAdmissionPolicy is on the hub, fails closed, mentions a label in its conditions, and
+// is bound so that it denies. The binding has the name of the policy, as those in config have.
+func policyInForce(ctx context.Context, hub client.Reader, name, label string) (bool, error) {
 	policy := &admissionv1.ValidatingAdmissionPolicy{}
 	if there, err := exists(hub.Get(ctx, client.ObjectKey{Name: name}, policy)); err != nil || !there {
 		return false, err
@@ -145,18 +161,23 @@ func PolicyInForce(ctx context.Context, hub client.Reader, name string) (bool, e
 		return false, err
 	}
 	closed := policy.Spec.FailurePolicy == nil || *policy.Spec.FailurePolicy == admissionv1.Fail
-	return closed && len(policy.Spec.Validations) > 0 && binding.Spec.PolicyName == name && binding.Spec.MatchResources == nil &&
+	return closed && len(policy.Spec.Validations) > 0 && mentions(policy.Spec.MatchConditions, label) && binding.Spec.PolicyName == name && binding.Spec.MatchResources == nil &&
 		slices.Contains(binding.Spec.ValidationActions, admissionv1.Deny), nil
 }
 
-func webhookInForce(ctx context.Context, hub client.Reader, name string) (bool, error) {
+func webhookInForce(ctx context.Context, hub client.Reader, name, label string) (bool, error) {
 	configuration := &admissionv1.ValidatingWebhookConfiguration{}
 	if there, err := exists(hub.Get(ctx, client.ObjectKey{Name: webhooks}, configuration)); err != nil || !there {
 		return false, err
 	}
 	return slices.ContainsFunc(configuration.Webhooks, func(webhook admissionv1.ValidatingWebhook) bool {
-		return webhook.Name == name && (webhook.FailurePolicy == nil || *webhook.FailurePolicy == admissionv1.Fail)
+		return webhook.Name == name && mentions(webhook.MatchConditions, label) && (webhook.FailurePolicy == nil || *webhook.FailurePolicy == admissionv1.Fail)
 	}), nil
+}
+
+// mentions returns whether a condition mentions a label.
+func mentions(conditions []admissionv1.MatchCondition, label string) bool {
+	return label == "" || slices.ContainsFunc(conditions, func(c admissionv1.MatchCondition) bool { return strings.Contains(c.Expression, "'"+label+"'") })
 }
 
 func exists(err error) (bool, error) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/config"
 )
 
@@ -54,7 +56,7 @@ func installed(t *testing.T) []client.Object {
 	}
 	for _, level := range []string{"admin", "binder"} {
 		out = append(out, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{
-			Name: "berth:managedclusterset:" + level + ":dev", Labels: map[string]string{levelLabel: level},
+			Name: "berth:managedclusterset:" + level + ":dev", Labels: map[string]string{clusterv1beta2.DeprecatedSetRoleLabel: level},
 		}})
 	}
 	return out
@@ -125,6 +127,14 @@ func TestUnguardedRolesAreReported(t *testing.T) {
 		"a policy that only warns": {want: []string{admins}, spoil: func(object client.Object) {
 			if binding, ok := object.(*admissionv1.ValidatingAdmissionPolicyBinding); ok && binding.Name == SetAdmins {
 				binding.Spec.ValidationActions = []admissionv1.ValidationAction{admissionv1.Warn}
+			}
+		}},
+		"a policy of an older release": {remove: without(map[string]client.Object{webhooks: hooks, creator: nil}), want: []string{editor}, spoil: func(object client.Object) {
+			if policy, ok := object.(*admissionv1.ValidatingAdmissionPolicy); ok && policy.Name == bindings {
+				for i := range policy.Spec.MatchConditions {
+					condition := &policy.Spec.MatchConditions[i]
+					condition.Expression = strings.ReplaceAll(condition.Expression, clusterv1beta2.MadeByLabel, clusterv1beta2.DeprecatedMadeByLabel)
+				}
 			}
 		}},
 		"a policy that fails open": {want: []string{admins}, spoil: func(object client.Object) {

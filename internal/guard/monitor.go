@@ -28,8 +28,8 @@ type Monitor struct {
 
 	mu        sync.Mutex
 	unguarded []Unguarded
-	inForce   bool
-	checkedAt time.Time
+	// answers are the recent answers about guards, by name.
+	answers map[string]answer
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: every replica warns.
@@ -81,16 +81,37 @@ func (m *Monitor) Unguarded() []Unguarded {
 	return slices.Clone(m.unguarded)
 }
 
-// SetAdminsInForce reports whether the policy SetAdmins is in force, as of the last half minute.
+// answer is whether a guard is in force, as of an instant.
+type answer struct {
+	inForce bool
+	at      time.Time
+}
+
+// SetAdminsInForce reports whether the policy SetAdmins is in force, at most cacheTTL ago.
 func (m *Monitor) SetAdminsInForce(ctx context.Context) (bool, error) {
+	return m.cached(SetAdmins, func() (bool, error) { return policyInForce(ctx, m.Hub, SetAdmins, "") })
+}
+
+// GrantLabelGuarded is the function of this name, at most cacheTTL ago.
+func (m *Monitor) GrantLabelGuarded(ctx context.Context) (bool, error) {
+	return m.cached(bindings, func() (bool, error) { return GrantLabelGuarded(ctx, m.Hub) })
+}
+
+// cached returns the answer about a guard, and reads it again when it is older than cacheTTL.
+func (m *Monitor) cached(name string, read func() (bool, error)) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if now := m.Clock.Now(); m.checkedAt.IsZero() || now.Sub(m.checkedAt) >= cacheTTL {
-		inForce, err := PolicyInForce(ctx, m.Hub, SetAdmins)
-		if err != nil {
-			return false, err
-		}
-		m.inForce, m.checkedAt = inForce, now
+	now := m.Clock.Now()
+	if known, ok := m.answers[name]; ok && now.Sub(known.at) < cacheTTL {
+		return known.inForce, nil
 	}
-	return m.inForce, nil
+	inForce, err := read()
+	if err != nil {
+		return false, err
+	}
+	if m.answers == nil {
+		m.answers = map[string]answer{}
+	}
+	m.answers[name] = answer{inForce, now}
+	return inForce, nil
 }

@@ -53,7 +53,7 @@ func permissions() []permission {
 		{part: "binding", group: group, resources: "managedclustersets,managedclustersetbindings", verbs: "list,watch"},
 		{part: "binding", group: group, resources: "managedclustersetbindings/status", verbs: "patch"},
 		{part: "grant", resources: "serviceaccounts", verbs: "list,watch"},
-		{part: "grant", group: group, resources: "managedclustersetbindings", verbs: "list,watch,create,delete"},
+		{part: "grant", group: group, resources: "managedclustersetbindings", verbs: "list,watch,create,patch,delete"},
 		{part: "grant", group: group, resources: "managedclustersets", verbs: "list,watch"},
 		{part: "grant", group: group, resources: "managedclustersets/bind", verbs: "create"},
 		{part: "grant", group: rbac, resources: "clusterroles,clusterrolebindings", verbs: "list,watch"},

@@ -10,9 +10,23 @@ const (
 	DecisionGroupNameLabel = "cluster.open-cluster-management.io/decision-group-name"
 )
 
-// DecisionStrategyAnnotation holds on every PlacementDecision the fingerprint of the group strategy that it was filled
-// under. While those of one placement differ, it is being divided anew.
-const DecisionStrategyAnnotation = "cluster.open-cluster-management.io/decision-strategy-hash"
+const (
+	// DecisionStrategyAnnotation holds on every PlacementDecision the hash of the group strategy that its clusters were divided
+	// by. While the hashes of one placement differ, its clusters are being divided again.
+	DecisionStrategyAnnotation = "berth-project.io/decision-strategy-hash"
+	// DeprecatedDecisionStrategyAnnotation is the previous key of DecisionStrategyAnnotation.
+	DeprecatedDecisionStrategyAnnotation = "cluster.open-cluster-management.io/decision-strategy-hash"
+)
+
+// DecisionStrategyHash returns the hash of the group strategy of a PlacementDecision; empty where Berth did not write it. The
+// deprecated key takes precedence: Berth removes it with each write of the new key, so that a release that knows only the
+// deprecated key wrote it last.
+func DecisionStrategyHash(decision *PlacementDecision) string {
+	if hash, ok := decision.Annotations[DeprecatedDecisionStrategyAnnotation]; ok {
+		return hash
+	}
+	return decision.Annotations[DecisionStrategyAnnotation]
+}
 
 // PlacementDisableAnnotation with value "true" on a Placement freezes its decisions and status: they are neither computed
 // nor written nor removed, so that another scheduler may own them.

@@ -3,8 +3,15 @@ package v1beta2
 const (
 	// ClusterSetLabel is the label on a ManagedCluster that holds the name of its exclusive set.
 	ClusterSetLabel = "cluster.open-cluster-management.io/clusterset"
-	// MadeByLabel on a ManagedClusterSetBinding says which loop made it; that loop removes it when its reason is gone.
-	MadeByLabel = "cluster.open-cluster-management.io/binding-made-by"
+	// MadeByLabel on a ManagedClusterSetBinding names the controller that made it. That controller removes it when its reason
+	// is gone.
+	MadeByLabel = "berth-project.io/binding-made-by"
+	// DeprecatedMadeByLabel is the previous key of MadeByLabel. It is read and guarded in the same way.
+	DeprecatedMadeByLabel = "cluster.open-cluster-management.io/binding-made-by"
+	// SetRoleLabel is on the ClusterRoles that Berth makes for each set, with the level: admin, binder or viewer.
+	SetRoleLabel = "berth-project.io/clusterset-role"
+	// DeprecatedSetRoleLabel is the previous key of SetRoleLabel. The roles keep it, since other ClusterRoles may aggregate by it.
+	DeprecatedSetRoleLabel = "cluster.open-cluster-management.io/clusterset-role"
 	// AutoUpdateAnnotation with value "false" on the set default or global lets its selector be edited.
 	AutoUpdateAnnotation = "cluster.open-cluster-management.io/autoupdate"
 

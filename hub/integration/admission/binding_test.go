@@ -15,7 +15,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-const grantLabel = "cluster.open-cluster-management.io/binding-made-by"
+const grantLabel = "berth-project.io/binding-made-by"
 
 // granted lets the manager bind a new set to a new namespace. It returns the binding, and a function that ends the grant.
 func granted(t *testing.T) (made map[string]any, end func()) {

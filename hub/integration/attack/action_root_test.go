@@ -85,7 +85,7 @@ func editSlices(s *step) {
 		// What another scheduler would store, or with the annotation, what is left of a placement that is gone.
 		foreign := sliceOf(placement+"-decision-7", placement, cluster)
 		if s.random.IntN(2) == 0 {
-			foreign.withMetadata(object{"annotations": object{group + "/decision-strategy-hash": "x"}})
+			foreign.withMetadata(object{"annotations": object{pick(s, "berth-project.io", group) + "/decision-strategy-hash": "x"}})
 		}
 		s.request(s.admin, http.MethodPost, decisions(namespace), plainJSON, toJSON(foreign))
 		s.request(s.admin, http.MethodPatch, decisions(namespace)+"/"+placement+"-decision-7/status", mergePatch, entry)

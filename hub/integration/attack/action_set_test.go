@@ -46,7 +46,7 @@ func bindOthers(s *step) {
 	s.requestForbidden(who, http.MethodPut, path+"/"+s.tenant.set, plainJSON, toJSON(newBinding(s.tenant.set).with("spec", object{"clusterSet": set})))
 	s.requestForbidden(who, http.MethodPost, bindings(pick(s, s.otherTenant.namespaces...)), plainJSON, toJSON(newBinding(s.tenant.set)))
 	s.requestForbidden(s.tenant.editor, http.MethodPost, path, plainJSON, toJSON(newBinding(s.otherTenant.set).withMetadata(object{
-		"labels": object{group + "/binding-made-by": "grant"},
+		"labels": object{pick(s, "berth-project.io", group) + "/binding-made-by": "grant"},
 	})))
 	s.requestForbidden(who, http.MethodDelete, bindings(pick(s, s.otherTenant.namespaces...))+"/"+s.otherTenant.set, plainJSON, "")
 }

@@ -109,7 +109,7 @@ func (s *hubState) checkReachable() error {
 	for i := range s.slices.Items {
 		slice := &s.slices.Items[i]
 		active := decided(s.placementOf(slice))
-		if _, ours := slice.Annotations[clusterv1beta1.DecisionStrategyAnnotation]; !ours && !active {
+		if clusterv1beta1.DecisionStrategyHash(slice) == "" && !active {
 			continue
 		}
 		for _, entry := range slice.Status.Decisions {

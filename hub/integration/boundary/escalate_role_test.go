@@ -71,7 +71,7 @@ func TestGrantingBindWithoutHoldingIt(t *testing.T) {
 			notHeld("clusterroles", own, bindRule),
 		},
 		"by a role that gathers others": {
-			who.create(t, clusterRoles, clusterRole("mine").with(t, `{"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"`+group+`/clusterset-role":"binder"}}]}}`)),
+			who.create(t, clusterRoles, clusterRole("mine").with(t, `{"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"berth-project.io/clusterset-role":"binder"}}]}}`)),
 			fmt.Sprintf(fullAuthority, "mine"),
 		},
 		"by the role of the set": {

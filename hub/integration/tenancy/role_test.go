@@ -97,7 +97,7 @@ func TestASetWithTheLongestNameHasRoles(t *testing.T) {
 	set := h.exclusive(name)
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		list, found := &rbacv1.ClusterRoleList{}, 0
-		if err := h.List(ctx, list, client.HasLabels{"cluster.open-cluster-management.io/clusterset-role"}); err != nil {
+		if err := h.List(ctx, list, client.HasLabels{"berth-project.io/clusterset-role"}); err != nil {
 			return err
 		}
 		for i := range list.Items {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -13,11 +14,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
@@ -40,6 +43,47 @@ func TestAnUpgradeMovesNoDecision(t *testing.T) {
 	if moved := watched.changedSlices(); len(moved) > 0 {
 		t.Errorf("decisions of %s moved:\n%s", first.Release, strings.Join(moved, "\n"))
 	}
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { return checkKeys(ctx, to) })
+}
+
+// checkKeys returns an error while something that Berth manages has a key of an older release. The slices of placements that
+// Berth does not decide stay as they are.
+func checkKeys(ctx context.Context, to dynamic.Interface) error {
+	var faults []error
+	check := func(kind schema.GroupVersionResource, skip func(*unstructured.Unstructured) bool, old, now string) {
+		list, err := to.Resource(kind).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			faults = append(faults, err)
+			return
+		}
+		found := 0
+		for i := range list.Items {
+			object := &list.Items[i]
+			keys := map[string]string{}
+			maps.Copy(keys, object.GetLabels())
+			maps.Copy(keys, object.GetAnnotations())
+			if _, has := keys[now]; has {
+				found++
+			}
+			if _, has := keys[old]; has && !skip(object) {
+				faults = append(faults, fmt.Errorf("%w: %s %s/%s has %s", errBusy, kind.Resource, object.GetNamespace(), object.GetName(), old))
+			}
+		}
+		if found == 0 {
+			faults = append(faults, fmt.Errorf("%w: no object of %s has %s", errBusy, kind.Resource, now))
+		}
+	}
+	unmanaged := func(slice *unstructured.Unstructured) bool {
+		owner, err := to.Resource(placements).Namespace(slice.GetNamespace()).Get(ctx, slice.GetLabels()[clusterv1beta1.PlacementLabel], metav1.GetOptions{})
+		return err != nil || owner.GetDeletionTimestamp() != nil || owner.GetAnnotations()[clusterv1beta1.PlacementDisableAnnotation] == "true"
+	}
+	check(decisions, unmanaged, clusterv1beta1.DeprecatedDecisionStrategyAnnotation, clusterv1beta1.DecisionStrategyAnnotation)
+	deleted := func(object *unstructured.Unstructured) bool { return object.GetDeletionTimestamp() != nil }
+	check(bindings, deleted, clusterv1beta2.DeprecatedMadeByLabel, clusterv1beta2.MadeByLabel)
+	anyRole := func(*unstructured.Unstructured) bool { return true } // roles keep the old label, since others may aggregate by it
+	roles := schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
+	check(roles, anyRole, clusterv1beta2.DeprecatedSetRoleLabel, clusterv1beta2.SetRoleLabel)
+	return errors.Join(faults...)
 }
 
 // load stores the recorded objects with their statuses, and deletes those that were being deleted.

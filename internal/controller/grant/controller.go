@@ -10,6 +10,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,13 +33,16 @@ const (
 	Account = "placement"
 	// MadeByGrant is the value of MadeByLabel on the bindings of this controller.
 	MadeByGrant = "grant"
+
+	// guardRetry is when a namespace is looked at again while the label of its bindings is not guarded.
+	guardRetry = 5 * time.Minute
 )
 
 // Right is the permission that a binding needs.
 var Right = access.Permission{Verb: "create", Group: clusterv1beta2.GroupVersion.Group, Resource: "managedclustersets/bind"} //nolint:gochecknoglobals // a constant of a struct type
 
 // +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=list;watch
-// +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersetbindings,verbs=list;watch;create;delete
+// +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersetbindings,verbs=list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersets,verbs=list;watch
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersets/bind,verbs=create
 
@@ -53,6 +58,8 @@ type reconciler struct {
 	enqueue     func(namespace string)
 	clock       clock.PassiveClock
 	revocations revocations
+	// guarded reports whether the API server limits who may change MadeByLabel.
+	guarded func(context.Context) (bool, error)
 }
 
 // Reconcile creates and deletes the bindings of a namespace by the permissions of its account. The name of the request is the
@@ -71,8 +78,50 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, fmt.Errorf("listing the bindings of namespace %s: %w", namespace, err)
 	}
 	over, again := r.revocations.expired(namespace, revoked(bindings.Items, allowed), r.clock.Now())
-	err = errors.Join(r.removeAll(ctx, over), r.grant(ctx, namespace, bindings.Items, allowed))
+	guarded, err := r.guarded(ctx)
+	if !guarded && again == 0 {
+		again = guardRetry
+	}
+	err = errors.Join(err, r.removeAll(ctx, over), r.relabel(ctx, bindings.Items, guarded), r.grant(ctx, namespace, bindings.Items, allowed, guarded))
 	return reconcile.Result{RequeueAfter: again}, err
+}
+
+// madeByGrant returns whether this controller made a binding.
+func madeByGrant(binding *clusterv1beta2.ManagedClusterSetBinding) bool {
+	return binding.Labels[clusterv1beta2.MadeByLabel] == MadeByGrant || binding.Labels[clusterv1beta2.DeprecatedMadeByLabel] == MadeByGrant
+}
+
+// label labels a binding as made by this controller. The deprecated label stays until the new one is guarded: until then, editors of
+// the namespace could remove the new label, and the binding would outlive its grant.
+func label(binding *clusterv1beta2.ManagedClusterSetBinding, guarded bool) {
+	if binding.Labels == nil {
+		binding.Labels = map[string]string{}
+	}
+	binding.Labels[clusterv1beta2.MadeByLabel] = MadeByGrant
+	binding.Labels[clusterv1beta2.DeprecatedMadeByLabel] = MadeByGrant
+	if guarded {
+		delete(binding.Labels, clusterv1beta2.DeprecatedMadeByLabel)
+	}
+}
+
+// relabel rewrites the label of bindings that an older release made.
+func (r *reconciler) relabel(ctx context.Context, there []clusterv1beta2.ManagedClusterSetBinding, guarded bool) error {
+	var faults []error
+	for i := range there {
+		binding := &there[i]
+		if !madeByGrant(binding) || !binding.DeletionTimestamp.IsZero() {
+			continue
+		}
+		next := binding.DeepCopy()
+		if label(next, guarded); maps.Equal(next.Labels, binding.Labels) {
+			continue
+		}
+		err := r.client.Patch(ctx, next, client.MergeFromWithOptions(binding, client.MergeFromWithOptimisticLock{}))
+		if err != nil && !apply.IsConflict(err) && !apierrors.IsNotFound(err) {
+			faults = append(faults, fmt.Errorf("labelling the binding of ManagedClusterSet %s to namespace %s: %w", binding.Name, binding.Namespace, err))
+		}
+	}
+	return errors.Join(faults...)
 }
 
 // revoked returns the bindings of this controller without a permission.
@@ -80,7 +129,7 @@ func revoked(there []clusterv1beta2.ManagedClusterSetBinding, allowed access.Nam
 	var out []*clusterv1beta2.ManagedClusterSetBinding
 	for i := range there {
 		binding := &there[i]
-		if binding.Labels[clusterv1beta2.MadeByLabel] == MadeByGrant && !allowed.Has(binding.Name) && binding.DeletionTimestamp.IsZero() {
+		if madeByGrant(binding) && !allowed.Has(binding.Name) && binding.DeletionTimestamp.IsZero() {
 			out = append(out, binding)
 		}
 	}
@@ -97,7 +146,7 @@ func (r *reconciler) removeAll(ctx context.Context, over []*clusterv1beta2.Manag
 }
 
 // grant binds every allowed set that is not bound yet. A failure does not stop the others.
-func (r *reconciler) grant(ctx context.Context, namespace string, there []clusterv1beta2.ManagedClusterSetBinding, allowed access.NameSet) error {
+func (r *reconciler) grant(ctx context.Context, namespace string, there []clusterv1beta2.ManagedClusterSetBinding, allowed access.NameSet, guarded bool) error {
 	if !allowed.All && allowed.Names.Len() == 0 {
 		return nil
 	}
@@ -113,7 +162,7 @@ func (r *reconciler) grant(ctx context.Context, namespace string, there []cluste
 	for i := range all.Items {
 		set := &all.Items[i]
 		if allowed.Has(set.Name) && !bound.Has(set.Name) && set.DeletionTimestamp.IsZero() {
-			faults = append(faults, r.bind(ctx, namespace, set.Name))
+			faults = append(faults, r.bind(ctx, namespace, set.Name, guarded))
 		}
 	}
 	return errors.Join(faults...)
@@ -135,11 +184,10 @@ func (r *reconciler) allowed(ctx context.Context, namespace string) (access.Name
 	}
 }
 
-func (r *reconciler) bind(ctx context.Context, namespace, set string) error {
-	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{
-		Namespace: namespace, Name: set, Labels: map[string]string{clusterv1beta2.MadeByLabel: MadeByGrant},
-	}}
+func (r *reconciler) bind(ctx context.Context, namespace, set string, guarded bool) error {
+	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: set}}
 	binding.Spec.ClusterSet = set
+	label(binding, guarded)
 	err := r.client.Create(ctx, binding)
 	if err == nil || apierrors.IsAlreadyExists(err) || namespaceTerminating(err) {
 		return nil

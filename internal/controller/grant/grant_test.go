@@ -68,6 +68,7 @@ func newReconciler(t *testing.T, intercept interceptor.Funcs, names []string, ob
 	return &reconciler{
 		client: fake, index: index, enqueue: func(string) { t.Error("a namespace was woken") },
 		clock: clocktesting.NewFakeClock(start), revocations: revocations{},
+		guarded: func(context.Context) (bool, error) { return true, nil },
 	}
 }
 
@@ -311,4 +312,40 @@ func TestReplacedGrantKeepsItsBinding(t *testing.T) {
 	look(revocationDelay, "team/dev*")
 	passing.Step(revocationDelay)
 	look(0)
+}
+
+// TestDeprecatedLabels holds that bindings of an older release are revoked as any other, and get the new label. The
+// deprecated one stays until the new one is guarded.
+func TestDeprecatedLabels(t *testing.T) {
+	older := func(set string) *clusterv1beta2.ManagedClusterSetBinding {
+		out := userBinding(set)
+		out.Labels = map[string]string{clusterv1beta2.DeprecatedMadeByLabel: MadeByGrant, "a": "b"}
+		return out
+	}
+	for sentence, test := range map[string]struct {
+		guarded bool
+		want    map[string]string
+	}{
+		"the new label is guarded":     {true, map[string]string{"a": "b", "berth-project.io/binding-made-by": "grant"}},
+		"the new label is not guarded": {false, map[string]string{"a": "b", "berth-project.io/binding-made-by": "grant", "cluster.open-cluster-management.io/binding-made-by": "grant"}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			r := newReconciler(t, interceptor.Funcs{}, []string{"dev"}, account(team, Account), set("dev"), set("prod"), older("dev"), older("prod"), userBinding("mine"))
+			r.guarded = func(context.Context) (bool, error) { return test.guarded, nil }
+			if err := r.reconcileTwice(t); err != nil {
+				t.Fatal(err)
+			}
+			list := &clusterv1beta2.ManagedClusterSetBindingList{}
+			if err := r.client.List(t.Context(), list); err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]map[string]string{}
+			for _, binding := range list.Items {
+				got[binding.Name] = binding.Labels
+			}
+			if diff := cmp.Diff(map[string]map[string]string{"dev": test.want, "mine": nil}, got); diff != "" {
+				t.Errorf("labels (-want +got):\n%s", diff)
+			}
+		})
+	}
 }

@@ -26,10 +26,16 @@ import (
 
 const syncPoll = 20 * time.Millisecond
 
+// Options configures the controller.
+type Options struct {
+	// GrantLabelGuarded reports whether the API server limits who may change the label of a granted binding.
+	GrantLabelGuarded func(context.Context) (bool, error)
+}
+
 // Add adds the controller to a manager.
-func Add(mgr manager.Manager) error {
+func Add(mgr manager.Manager, options Options) error {
 	index := access.NewIndex()
-	r := &reconciler{client: mgr.GetClient(), index: index, clock: clock.RealClock{}, revocations: revocations{}}
+	r := &reconciler{client: mgr.GetClient(), index: index, clock: clock.RealClock{}, revocations: revocations{}, guarded: options.GrantLabelGuarded}
 	all := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{request(allNamespaces)}
 	})

@@ -28,8 +28,6 @@ const (
 )
 
 const (
-	// LevelLabel is the label with the level on every role. Administrators may aggregate roles by it.
-	LevelLabel = "cluster.open-cluster-management.io/clusterset-role"
 	// Prefix is the prefix of the name of every role.
 	Prefix = "berth:managedclusterset:"
 
@@ -105,7 +103,8 @@ func desiredRole(level Level, set *clusterv1beta2.ManagedClusterSet, clusters []
 	owner.BlockOwnerDeletion = nil // some hubs require a permission for it, and nothing needs it
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: RoleName(level, set.Name), Labels: map[string]string{LevelLabel: string(level)}, OwnerReferences: []metav1.OwnerReference{*owner},
+			Name: RoleName(level, set.Name), OwnerReferences: []metav1.OwnerReference{*owner},
+			Labels: map[string]string{clusterv1beta2.SetRoleLabel: string(level), clusterv1beta2.DeprecatedSetRoleLabel: string(level)},
 		},
 		Rules: Rules(level, set.Name, clusters),
 	}

@@ -86,6 +86,7 @@ func expected() map[string]rbacv1.ClusterRole {
 			ObjectMeta: metav1.ObjectMeta{
 				Name: name,
 				Labels: map[string]string{
+					"berth-project.io/clusterset-role":                   level,
 					"cluster.open-cluster-management.io/clusterset-role": level, "cluster.open-cluster-management.io/clusterset": "dev",
 				},
 				OwnerReferences: []metav1.OwnerReference{{
@@ -189,7 +190,7 @@ func TestRoleName(t *testing.T) {
 
 func TestALongNameIsNoLabel(t *testing.T) {
 	role := desiredRole(Admin, set(strings.Repeat("a", 64), "1"), nil)
-	if diff := cmp.Diff(map[string]string{LevelLabel: "admin"}, role.Labels); diff != "" {
+	if diff := cmp.Diff(map[string]string{clusterv1beta2.SetRoleLabel: "admin", clusterv1beta2.DeprecatedSetRoleLabel: "admin"}, role.Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
 }

@@ -75,16 +75,19 @@ func permissionNeededFor(old, after *Binding) string {
 	if old == nil || old.Spec.ClusterSet != after.Spec.ClusterSet {
 		return "bind"
 	}
-	before, marked := old.Labels[clusterv1beta2.MadeByLabel]
-	now, stays := after.Labels[clusterv1beta2.MadeByLabel]
-	switch {
-	case marked != stays || before != now:
-		return fmt.Sprintf("change the label %s of a binding to", clusterv1beta2.MadeByLabel)
-	case marked && addsFinalizer(old, after):
-		return "hold, by a finalizer, a granted binding to"
-	default:
-		return ""
+	granted := false
+	for _, key := range []string{clusterv1beta2.MadeByLabel, clusterv1beta2.DeprecatedMadeByLabel} {
+		before, labelled := old.Labels[key]
+		now, stays := after.Labels[key]
+		if labelled != stays || before != now {
+			return fmt.Sprintf("change the label %s of a binding to", key)
+		}
+		granted = granted || labelled
 	}
+	if granted && addsFinalizer(old, after) {
+		return "hold, by a finalizer, a granted binding to"
+	}
+	return ""
 }
 
 // addsFinalizer says whether a finalizer comes to a binding: it keeps what is deleted.

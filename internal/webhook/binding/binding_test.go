@@ -49,7 +49,13 @@ func TestValidate(t *testing.T) {
 			`": this needs the verb "create" on "managedclustersets/bind" in the API group "cluster.open-cluster-management.io" with the resourceName "` + set + `"`
 	}
 	forbidden := func(name, set string) string { return refused("bind", name, set) }
-	const mark = "change the label cluster.open-cluster-management.io/binding-made-by of a binding to"
+	const mark = "change the label berth-project.io/binding-made-by of a binding to"
+	const markDeprecated = "change the label cluster.open-cluster-management.io/binding-made-by of a binding to"
+	deprecated := func(finalizers ...string) *binding.Binding {
+		out := bound("dev", "dev")
+		out.Labels, out.Finalizers = map[string]string{"a": "b", clusterv1beta2.DeprecatedMadeByLabel: "grant"}, finalizers
+		return out
+	}
 	const hold = "hold, by a finalizer, a granted binding to"
 	const invalid = `ManagedClusterSetBinding.cluster.open-cluster-management.io "dev" is invalid: spec.clusterSet: `
 	for name, tc := range map[string]struct {
@@ -70,6 +76,10 @@ func TestValidate(t *testing.T) {
 		"a set that does not exist so far":   {nil, bound("later", "later"), fakeUser{bind: "later"}, ""},
 		"a right to a set of another's name": {nil, bound("global", "global"), fakeUser{bind: "dev"}, forbidden("global", "global")},
 
+		"the deprecated mark taken off, without":     {deprecated(), plain(), fakeUser{}, refused(markDeprecated, "dev", "dev")},
+		"the deprecated mark renamed, without":       {deprecated(), with("grant"), fakeUser{}, refused(mark, "dev", "dev")},
+		"the deprecated mark renamed with the right": {deprecated(), with("grant"), fakeUser{bind: "dev"}, ""},
+		"a finalizer with the deprecated mark":       {deprecated(), deprecated("hold"), fakeUser{}, refused(hold, "dev", "dev")},
 		"created with the mark, and the right":    {nil, with("grant"), fakeUser{bind: "dev"}, ""},
 		"created with the mark, without":          {nil, with("grant"), fakeUser{}, forbidden("dev", "dev")},
 		"the mark taken off with the right":       {with("grant"), plain(), fakeUser{bind: "dev"}, ""},
