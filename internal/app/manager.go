@@ -1,5 +1,5 @@
-// Package app assembles the manager: it reads the options, checks that the hub fits, and adds every controller that
-// is to run. It is the only package that knows them all, and it refuses to hold logic of its own.
+// Package app builds the manager: it reads the options, checks the hub, and adds every controller that runs. It is the only
+// package that imports all controllers, and it contains no logic of its own.
 package app
 
 import (
@@ -49,13 +49,15 @@ import (
 	"github.com/berth-project/berth/internal/version"
 )
 
-// controllers are the loops of the manager by name, in the order in which they are added.
+// controllers are the controllers of the manager by name, in the order in which they are added.
 func controllers() []controllerEntry {
 	return []controllerEntry{
 		{placement.Name, addPlacement},
 		{clusterset.Name, func(_ context.Context, a *managerBuilder) error { return clusterset.Add(a.mgr, clock.RealClock{}) }},
 		{binding.Name, func(ctx context.Context, a *managerBuilder) error { return binding.Add(ctx, a.mgr, clock.RealClock{}) }},
-		{grant.Name, func(_ context.Context, a *managerBuilder) error { return grant.Add(a.mgr, grant.Options{GrantLabelGuarded: a.guards.GrantLabelGuarded}) }},
+		{grant.Name, func(_ context.Context, a *managerBuilder) error {
+			return grant.Add(a.mgr, grant.Options{GrantLabelGuarded: a.guards.GrantLabelGuarded})
+		}},
 		{apiserver.Name, addViews},
 		{setrole.Name, func(ctx context.Context, a *managerBuilder) error {
 			return setrole.Add(ctx, a.mgr, setrole.Options{Clock: clock.RealClock{}, Guarded: a.guards.SetAdminsInForce})
@@ -69,22 +71,22 @@ type controllerEntry struct {
 	add  func(context.Context, *managerBuilder) error
 }
 
-// managerBuilder is a manager while it is put together.
+// managerBuilder is a manager while it is built.
 type managerBuilder struct {
 	mgr     *probes
 	options Options
-	// certificates is what servers for the API server serve with; nil where there are none.
+	// certificates is the certificate source of the webhooks and the views; nil without them.
 	certificates certificate.Source
-	// env is what the expressions of placements are compiled in, record what the manager remembers of their decisions.
+	// env compiles the expressions of placements. record records their decisions.
 	env    *celenv.Env
 	record *record.Record
-	// leases observes the watch of the leases in the caches.
+	// leases observes the watch of the leases.
 	leases *health.LeaseWatch
-	// tainted is closed by the health controller once clusters that never joined are tainted; nil where it does not run.
+	// tainted is closed by the health controller once clusters that never joined are tainted; nil without that controller.
 	tainted chan struct{}
-	// preflight knows what the hub lacks.
+	// preflight compares the hub with the requirements.
 	preflight *preflight.Monitor
-	// guards knows which roles lack the guard that they rely on.
+	// guards finds roles without their guard.
 	guards *guard.Monitor
 }
 
@@ -103,8 +105,8 @@ func addPlacement(_ context.Context, a *managerBuilder) error {
 	})
 }
 
-// Run runs a manager until ctx ends, or until it loses its lease, which is ErrLeaseLost. It refuses to start on a hub that
-// lacks something it needs. It may be called again once it has returned.
+// Run runs a manager until ctx ends or the lease is lost, which is ErrLeaseLost. It returns an error where the hub lacks a
+// requirement. It may be called again after it has returned.
 func Run(ctx context.Context, options Options) error {
 	if err := options.validate(); err != nil {
 		return err
@@ -129,15 +131,15 @@ func Run(ctx context.Context, options Options) error {
 	return err
 }
 
-// isolateMetrics lets a manager register its metrics apart from those of the process, until the function that it returns is
-// called: the next manager registers the same ones again.
+// isolateMetrics makes a manager register its metrics apart from those of the process, until the returned function is
+// called. The next manager registers the same metrics again.
 func isolateMetrics() (restore func()) {
 	before := metrics.Registry
 	metrics.Registry = telemetry.NewRegistry(before, legacyregistry.DefaultGatherer)
 	return func() { metrics.Registry = before }
 }
 
-// run runs a manager that writes only while it holds a lock.
+// run runs a manager that writes only while it holds the lock.
 func run(ctx context.Context, options Options, restConfig *rest.Config, lock resourcelock.Interface) error {
 	scheme, err := newScheme()
 	if err != nil {
@@ -167,7 +169,7 @@ func run(ctx context.Context, options Options, restConfig *rest.Config, lock res
 	return nil
 }
 
-// addAll adds all that is to run.
+// addAll adds all parts of the manager.
 func (a *managerBuilder) addAll(ctx context.Context) error {
 	if err := a.addPreflight(); err != nil {
 		return err
@@ -228,7 +230,7 @@ func newScheme() (*runtime.Scheme, error) {
 func managerOptions(ctx context.Context, options Options, scheme *runtime.Scheme, caches cache.Options, lock resourcelock.Interface) ctrl.Options {
 	return ctrl.Options{
 		Scheme: scheme,
-		// What goes wrong once the manager is told to stop follows from that; what matters is in the error that it ends with.
+		// Errors after the manager is stopped follow from the stop. The error of Run holds what matters.
 		Logger:                              expectederror.Logger(options.Logger, func(error, string) bool { return ctx.Err() != nil }),
 		Cache:                               caches,
 		Metrics:                             metricsOptions(options),
@@ -245,7 +247,7 @@ func managerOptions(ctx context.Context, options Options, scheme *runtime.Scheme
 	}
 }
 
-// metricsOptions returns how metrics are served. The certificate is one that the server makes for itself.
+// metricsOptions returns how metrics are served. The server creates its own certificate.
 func metricsOptions(options Options) metricsserver.Options {
 	out := metricsserver.Options{BindAddress: options.MetricsAddress}
 	if options.MetricsSecure {

@@ -1,8 +1,7 @@
-// Package guard owns which ClusterRoles rely on an admission guard: a policy of the API server's own, or a webhook of the
-// manager. It reports the roles that are on the hub while their guard is not.
+// Package guard owns the list of ClusterRoles that rely on an admission guard: a ValidatingAdmissionPolicy or a webhook of the
+// manager. It reports the roles that exist on the hub without their guard.
 //
-// It refuses nothing and changes nothing. The invariant: a guard that could not be read is reported as an error, never as
-// one that is in force.
+// It refuses and changes nothing. The invariant: a guard that cannot be read is reported as an error, never as in force.
 package guard
 
 import (
@@ -34,11 +33,11 @@ const (
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicies;validatingadmissionpolicybindings,resourceNames=berth-bindings;berth-set-roles;berth-set-admins,verbs=get
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=berth,verbs=get
 
-// Unguarded is a role on the hub whose guard is not there.
+// Unguarded is a role on the hub without its guard.
 type Unguarded struct {
-	// Role is the name of the role, or what the roles have in common.
+	// Role is the name of the role, or a pattern for several roles.
 	Role string
-	// Risk says what holders of the role may do, Remedy what to do about it.
+	// Risk is what holders of the role may do. Remedy is what to do about it.
 	Risk, Remedy string
 }
 
@@ -47,15 +46,15 @@ func (u Unguarded) String() string {
 	return fmt.Sprintf("the ClusterRole %s is not guarded: %s; %s", u.Role, u.Risk, u.Remedy)
 }
 
-// guardedRole is a role that relies on a guard. Any one of the policy and the webhook will do; "" is none.
+// guardedRole is a role that relies on a guard. Either the policy or the webhook is enough; "" means that there is none.
 type guardedRole struct {
 	role string
 	// level selects the roles of sets by their label; if it is empty, the role is found by its name.
 	level           string
 	policy, webhook string
 	// label is what the conditions of the policy and of the webhook must mention; empty for any conditions.
-	label string
-	risk, remedy    string
+	label        string
+	risk, remedy string
 }
 
 func guardedRoles() []guardedRole {
@@ -71,7 +70,7 @@ func guardedRoles() []guardedRole {
 		},
 		{
 			role: "berth:managedclusterset:admin:*", level: "admin", policy: SetAdmins,
-			risk: "it cannot name the clusters of its set", remedy: "apply config/manager",
+			risk: "it gives no access to the clusters of its set", remedy: "apply config/manager",
 		},
 		{
 			role: "berth:managedclusterset:binder:*", level: "binder", policy: setRoles,
@@ -81,7 +80,7 @@ func guardedRoles() []guardedRole {
 	}
 }
 
-// Roles returns the names under which roles are reported.
+// Roles returns the names of the reported roles.
 func Roles() []string {
 	var out []string
 	for _, reliance := range guardedRoles() {
@@ -91,8 +90,8 @@ func Roles() []string {
 	return out
 }
 
-// Check returns the roles that are on the hub while their guard is not. serving says that this manager registers its
-// webhooks, so that they count before the API server has them. roles may read from a cache.
+// Check returns the roles on the hub without their guard. serving is set where this manager registers its webhooks, so that
+// they count before the API server has them. roles may read from a cache.
 func Check(ctx context.Context, roles, hub client.Reader, serving bool) ([]Unguarded, error) {
 	var out []Unguarded
 	var faults []error

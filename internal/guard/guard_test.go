@@ -95,7 +95,7 @@ func decoded(t *testing.T, data []byte) []client.Object {
 	}
 }
 
-// TestUnguardedRolesAreReported takes one object away, or spoils it, and names the roles that are found then.
+// TestUnguardedRolesAreReported removes or changes one object, and expects the roles that are unguarded without it.
 func TestUnguardedRolesAreReported(t *testing.T) {
 	const editor, creator = "berth:placement:editor", "berth:managedcluster:creator"
 	const admins, binders = "berth:managedclusterset:admin:*", "berth:managedclusterset:binder:*"
@@ -189,7 +189,7 @@ func kindOf(object client.Object) string {
 	}
 }
 
-// TestAnUnreadableGuardIsAnError holds that a failure is reported as such, and changes nothing that was found.
+// TestAnUnreadableGuardIsAnError holds that a failed read is an error and changes no result.
 func TestAnUnreadableGuardIsAnError(t *testing.T) {
 	objects := slices.DeleteFunc(installed(t), func(object client.Object) bool { return object.GetName() == SetAdmins })
 	fails := false

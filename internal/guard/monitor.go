@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// interval is how often the hub is looked at.
+	// interval is the time between checks.
 	interval = 5 * time.Minute
-	// cacheTTL is how long an answer about a policy is used again.
+	// cacheTTL is how long an answer about a guard is reused.
 	cacheTTL = 30 * time.Second
 )
 
-// Monitor looks at the hub at the start and now and then, and remembers what it found. It is safe for concurrent use.
+// Monitor checks the hub at the start and periodically, and stores the result. It is safe for concurrent use.
 type Monitor struct {
 	// Roles may read from a cache, Hub must not.
 	Roles, Hub client.Reader
-	// Serving says that this manager registers its webhooks.
+	// Serving is set where this manager registers its webhooks.
 	Serving bool
 	Clock   clock.WithTicker
 
@@ -49,12 +49,12 @@ func (m *Monitor) Start(ctx context.Context) error {
 	}
 }
 
-// check logs what changed since it last looked. What cannot be read changes nothing.
+// check logs the changes since the last check. A failed read changes nothing.
 func (m *Monitor) check(ctx context.Context) {
 	now, err := Check(ctx, m.Roles, m.Hub, m.Serving)
 	if err != nil {
 		if ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "looking for the guards of roles failed; trying again later", "interval", interval)
+			log.FromContext(ctx).Error(err, "checking the guards of roles failed; retrying", "interval", interval)
 		}
 		return
 	}
@@ -69,12 +69,12 @@ func (m *Monitor) check(ctx context.Context) {
 	}
 	for _, unguarded := range before {
 		if !slices.Contains(now, unguarded) {
-			log.FromContext(ctx).Info("the ClusterRole is guarded, or gone", "role", unguarded.Role)
+			log.FromContext(ctx).Info("the ClusterRole is guarded or deleted", "role", unguarded.Role)
 		}
 	}
 }
 
-// Unguarded returns what was found when the hub was last looked at, the caller's to keep.
+// Unguarded returns a copy of the last result.
 func (m *Monitor) Unguarded() []Unguarded {
 	m.mu.Lock()
 	defer m.mu.Unlock()

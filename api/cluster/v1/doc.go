@@ -1,7 +1,7 @@
-// Package v1 holds ManagedCluster: what the hub knows about one cluster of the fleet.
+// Package v1 holds ManagedCluster: one cluster of the fleet as the hub sees it.
 //
 // It owns the Go form of the object, the names of its conditions, reasons, health taints, labels and annotations, and
-// the schema markers. It knows nothing of how a cluster is registered or chosen. Its JSON form is a contract with every
+// the schema markers. It does not register or select clusters. Its JSON form is a contract with every
 // existing reader: a field is added, never renamed, narrowed or retyped.
 //
 // +kubebuilder:object:generate=true

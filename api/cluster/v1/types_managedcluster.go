@@ -56,17 +56,17 @@ type ManagedClusterSpec struct {
 
 	// Whether the hub lets this cluster in. Defaults to false. Turning it on needs
 	// the `accept` permission on the cluster and gives its agent access to the
-	// cluster's namespace; turning it off takes that access away. A cluster that
-	// was accepted and has not reported yet is tainted unreachable. One about which
-	// nothing was ever reported is so only where the hub is told to taint clusters
-	// that have not joined.
+	// cluster's namespace; turning it off takes that access away. A cluster that was
+	// accepted and has not reported yet is tainted unreachable. A cluster that no
+	// agent has ever reported is tainted only on a hub that taints clusters that
+	// have not joined.
 	//
 	// +optional
 	HubAcceptsClient bool `json:"hubAcceptsClient"`
 
 	// How often, in seconds, the cluster's agent renews its lease on the hub.
-	// Defaults to 60. The hub waits for five such periods before it calls the
-	// cluster unreachable, so a larger value means fewer writes and slower
+	// Defaults to 60. The hub waits for five such periods before it reports the
+	// cluster as unreachable, so a larger value means fewer writes and slower
 	// detection. 0 or less is read as 60, and more than 3600 as 3600.
 	//
 	// +optional
@@ -83,7 +83,7 @@ type ManagedClusterSpec struct {
 	Taints []Taint `json:"taints,omitempty"`
 }
 
-// ClientConfig says how to reach a cluster's API server.
+// ClientConfig describes how to reach a cluster's API server.
 type ClientConfig struct {
 	// Address of the API server, starting with `https://`. It may hold a path when
 	// the server sits behind a proxy.
@@ -99,7 +99,7 @@ type ClientConfig struct {
 	CABundle []byte `json:"caBundle,omitempty"`
 }
 
-// TaintEffect says what a taint does to placements that do not tolerate it.
+// TaintEffect is what a taint does to placements that do not tolerate it.
 //
 // +kubebuilder:validation:Enum=NoSelect;PreferNoSelect;NoSelectIfNew
 type TaintEffect string
@@ -142,10 +142,9 @@ type Taint struct {
 	// +required
 	Effect TaintEffect `json:"effect"`
 
-	// When the taint was put on, from which a toleration's tolerationSeconds
-	// count. Set by the hub when the taint appears or changes; only holders of the
-	// `taint` permission may set it themselves. Null is read as now, never as long
-	// ago.
+	// When the taint was put on, from which a toleration's tolerationSeconds count.
+	// Set by the hub when the taint appears or changes; only holders of the `taint`
+	// permission may set it themselves. Null is read as now.
 	//
 	// +optional
 	// +nullable
@@ -156,7 +155,8 @@ type Taint struct {
 type ManagedClusterStatus struct {
 	// Whether the cluster is accepted (`HubAcceptedManagedCluster`), joined
 	// (`ManagedClusterJoined`), healthy (`ManagedClusterConditionAvailable`) and
-	// in step with the hub's clock (`ManagedClusterConditionClockSynced`).
+	// whether its clock matches the clock of the hub
+	// (`ManagedClusterConditionClockSynced`).
 	//
 	// +optional
 	// +listType=map
@@ -188,8 +188,7 @@ type ManagedClusterStatus struct {
 	// +optional
 	ClusterClaims []ManagedClusterClaim `json:"clusterClaims,omitempty"`
 
-	// Namespaces that the cluster's sets ask it to keep, with how each fares on
-	// the cluster.
+	// Namespaces that the sets of the cluster require on it, with their state there.
 	//
 	// +optional
 	// +listType=map
@@ -234,17 +233,17 @@ type ManagedNamespaceConfig struct {
 	Name string `json:"name"`
 }
 
-// ClusterSetManagedNamespaceConfig is a namespace that one set asks a cluster
-// to keep, and how it fares there.
+// ClusterSetManagedNamespaceConfig is a namespace that a set requires on a
+// cluster, with its state there.
 type ClusterSetManagedNamespaceConfig struct {
 	ManagedNamespaceConfig `json:",inline"`
 
-	// Name of the set that asks for the namespace.
+	// Name of the set that requires the namespace.
 	//
 	// +required
 	ClusterSet string `json:"clusterSet"`
 
-	// How the namespace fares on the cluster.
+	// State of the namespace on the cluster.
 	//
 	// +optional
 	// +listType=map

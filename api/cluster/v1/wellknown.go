@@ -2,18 +2,18 @@ package v1
 
 // Types of the conditions of a ManagedCluster.
 const (
-	// ManagedClusterConditionHubAccepted tells whether an administrator let the cluster in. A cluster without this
+	// ManagedClusterConditionHubAccepted reports whether an administrator let the cluster in. A cluster without this
 	// condition was never considered; its health is not watched.
 	ManagedClusterConditionHubAccepted = "HubAcceptedManagedCluster"
 	// ManagedClusterConditionHubDenied is reserved and never written.
 	ManagedClusterConditionHubDenied = "HubDeniedManagedCluster"
 	// ManagedClusterConditionJoined turns True when the agent of an accepted cluster first reports, and stays True.
 	ManagedClusterConditionJoined = "ManagedClusterJoined"
-	// ManagedClusterConditionAvailable tells whether the cluster's API server answers. Unknown means that nobody reports.
+	// ManagedClusterConditionAvailable reports whether the cluster's API server answers. Unknown means that no agent reports.
 	ManagedClusterConditionAvailable = "ManagedClusterConditionAvailable"
-	// ManagedClusterConditionClockSynced tells whether the agent's clock is close enough to the hub's.
+	// ManagedClusterConditionClockSynced reports whether the agent's clock is close enough to the hub's.
 	ManagedClusterConditionClockSynced = "ManagedClusterConditionClockSynced"
-	// ManagedClusterConditionDeleting tells what still holds back the removal of a cluster.
+	// ManagedClusterConditionDeleting reports what delays the removal of a cluster.
 	ManagedClusterConditionDeleting = "Deleting"
 )
 
@@ -41,17 +41,17 @@ const (
 	ReasonSimulated = "Simulated"
 	// ReasonResourceRemaining goes with Deleting while objects in the cluster's namespace remain.
 	ReasonResourceRemaining = "ResourceRemaining"
-	// ReasonNoResource goes with Deleting when nothing holds the cluster back any more.
+	// ReasonNoResource goes with Deleting when nothing delays the removal.
 	ReasonNoResource = "NoResource"
 	// ReasonDeletingError goes with Deleting when the removal of an object failed.
 	ReasonDeletingError = "DeletingError"
 )
 
-// Keys of the taints that the hub keeps in step with a cluster's health. Both have effect NoSelect and no value.
+// Keys of the taints that follow the health of a cluster. Both have effect NoSelect and no value.
 const (
 	// ManagedClusterTaintUnavailable is on a cluster whose API server does not answer.
 	ManagedClusterTaintUnavailable = "cluster.open-cluster-management.io/unavailable"
-	// ManagedClusterTaintUnreachable is on a cluster that nobody reports on.
+	// ManagedClusterTaintUnreachable is on a cluster that no agent reports.
 	ManagedClusterTaintUnreachable = "cluster.open-cluster-management.io/unreachable"
 )
 
@@ -61,9 +61,9 @@ const ManagedClusterTaintDenied = "berth-project.io/denied"
 
 // Finalizers of a ManagedCluster.
 const (
-	// ManagedClusterFinalizer holds a cluster until the permissions of its agent are withdrawn.
+	// ManagedClusterFinalizer keeps a cluster until the permissions of its agent are withdrawn.
 	ManagedClusterFinalizer = "cluster.open-cluster-management.io/api-resource-cleanup"
-	// ManagedClusterResourceCleanupFinalizer holds a cluster until the objects in its namespace are removed.
+	// ManagedClusterResourceCleanupFinalizer keeps a cluster until the objects in its namespace are removed.
 	ManagedClusterResourceCleanupFinalizer = "cluster.open-cluster-management.io/resource-cleanup"
 )
 
@@ -73,11 +73,11 @@ const (
 	ClusterNameLabelKey = "open-cluster-management.io/cluster-name"
 	// ClusterAcceptedAnnotationKey records on a ManagedCluster that it was once accepted automatically.
 	ClusterAcceptedAnnotationKey = "open-cluster-management.io/automatically-accepted-on"
-	// SkipClockSyncCheckAnnotationKey with value "true" on a ManagedCluster treats its clock as in step.
+	// SkipClockSyncCheckAnnotationKey with value "true" on a ManagedCluster treats its clock as synchronized.
 	SkipClockSyncCheckAnnotationKey = "registration.open-cluster-management.io/skip-clock-sync-check"
 	// CleanupPriorityAnnotationKey orders the removal of objects in a cluster's namespace by a number from 0 to 100.
 	CleanupPriorityAnnotationKey = "open-cluster-management.io/cleanup-priority"
-	// SimulatedAnnotationKey with value "true" on a ManagedCluster lets a hub that simulates clusters report it as accepted,
+	// SimulatedAnnotationKey with value "true" on a ManagedCluster makes a hub that simulates clusters report it as accepted,
 	// joined and available, though it has no agent.
 	SimulatedAnnotationKey = "berth-project.io/simulated"
 	// SpokeOnlyLabelKey keeps a claim on its cluster: it is not reported to the hub.

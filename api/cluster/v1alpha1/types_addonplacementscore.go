@@ -51,9 +51,9 @@ type AddOnPlacementScoreStatus struct {
 	// +listMapKey=name
 	Scores []AddOnPlacementScoreItem `json:"scores,omitempty"`
 
-	// Until when the scores hold. From then on each counts as 0, and placements
-	// that use them say so. When absent, the scores hold until they are
-	// overwritten.
+	// Until when the scores hold. From then on each counts as 0, and placements that
+	// use them report the condition PlacementScoresExpired. When absent, the scores
+	// hold until they are overwritten.
 	//
 	// +optional
 	ValidUntil *metav1.Time `json:"validUntil,omitempty"`

@@ -19,9 +19,8 @@ const (
 	ProgressivePerGroup RolloutType = "ProgressivePerGroup"
 )
 
-// RolloutStrategy says in which order and at which pace a change comes to the
-// clusters of a placement. It is no object of its own: objects that roll
-// something out embed it.
+// RolloutStrategy is the order and the pace in which a change reaches the
+// clusters of a placement. Objects that roll out a change embed it.
 type RolloutStrategy struct {
 	// `All`: every cluster at once. `Progressive`: cluster by cluster, at most
 	// maxConcurrency at a time. `ProgressivePerGroup`: decision group by decision
@@ -31,40 +30,40 @@ type RolloutStrategy struct {
 	// +kubebuilder:default=All
 	Type RolloutType `json:"type,omitempty"`
 
-	// What type `All` goes by; other types do not read it.
+	// Settings of type `All`; other types do not read them.
 	//
 	// +optional
 	All *RolloutAll `json:"all,omitempty"`
 
-	// What type `Progressive` goes by; other types do not read it.
+	// Settings of type `Progressive`; other types do not read them.
 	//
 	// +optional
 	Progressive *RolloutProgressive `json:"progressive,omitempty"`
 
-	// What type `ProgressivePerGroup` goes by; other types do not read it.
+	// Settings of type `ProgressivePerGroup`; other types do not read them.
 	//
 	// +optional
 	ProgressivePerGroup *RolloutProgressivePerGroup `json:"progressivePerGroup,omitempty"`
 
-	// While true, no further cluster is started. Those that have been started go
-	// on, and are timed as ever.
+	// While true, no further cluster is started. Started clusters continue, and
+	// their deadlines run.
 	//
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
-	// Which decision groups are started only after somebody approved. When absent,
-	// none waits for approval.
+	// Decision groups that start only after approval. When absent, no group waits
+	// for approval.
 	//
 	// +optional
 	Approval *RolloutApproval `json:"approval,omitempty"`
 }
 
-// RolloutAll is the part of a strategy that type `All` goes by.
+// RolloutAll is the settings of type `All`.
 type RolloutAll struct {
 	RolloutConfig `json:",inline"`
 }
 
-// RolloutProgressive is the part of a strategy that type `Progressive` goes by.
+// RolloutProgressive is the settings of type `Progressive`.
 type RolloutProgressive struct {
 	RolloutConfig           `json:",inline"`
 	MandatoryDecisionGroups `json:",inline"`
@@ -80,8 +79,7 @@ type RolloutProgressive struct {
 	MaxConcurrency intstr.IntOrString `json:"maxConcurrency,omitzero"`
 }
 
-// RolloutProgressivePerGroup is the part of a strategy that type
-// `ProgressivePerGroup` goes by.
+// RolloutProgressivePerGroup is the settings of type `ProgressivePerGroup`.
 type RolloutProgressivePerGroup struct {
 	RolloutConfig           `json:",inline"`
 	MandatoryDecisionGroups `json:",inline"`
@@ -96,8 +94,8 @@ type RolloutConfig struct {
 	// +kubebuilder:default="0"
 	MinSuccessTime metav1.Duration `json:"minSuccessTime,omitzero"`
 
-	// How long a cluster may be under way or failed before it is given up as timed
-	// out, such as `30m` or `1h30m`. `None` gives it all the time it takes.
+	// How long a cluster may be under way or failed before it counts as timed out,
+	// such as `30m` or `1h30m`. `None` sets no deadline.
 	//
 	// +optional
 	// +kubebuilder:default=None
@@ -120,9 +118,9 @@ type RolloutConfig struct {
 // MandatoryDecisionGroups names the decision groups that come first.
 type MandatoryDecisionGroups struct {
 	// Groups that are rolled out before all others, one after the other in this
-	// order. Each must be done without a failure before anything further is
-	// started, whatever maxFailures says. A group that the placement does not have
-	// holds nothing up.
+	// order. Each must be done without a failure before anything further is started,
+	// regardless of maxFailures. A group that the placement does not have is
+	// skipped.
 	//
 	// +optional
 	MandatoryDecisionGroups []MandatoryDecisionGroup `json:"mandatoryDecisionGroups,omitempty"`
@@ -130,8 +128,8 @@ type MandatoryDecisionGroups struct {
 
 // MandatoryDecisionGroup points to decision groups by name or by index.
 type MandatoryDecisionGroup struct {
-	// Name of the groups: all that bear it, by index. When set, the index is not
-	// read.
+	// Name of the groups: all groups with this name, by index. When set, the index
+	// is not read.
 	//
 	// +optional
 	GroupName string `json:"groupName,omitempty"`
@@ -143,9 +141,9 @@ type MandatoryDecisionGroup struct {
 	GroupIndex int32 `json:"groupIndex,omitempty"`
 }
 
-// RolloutApproval says which decision groups wait for somebody's approval, and
-// which have it. Whoever changes what is rolled out takes the approvals back in
-// the same edit, or they hold for the change too.
+// RolloutApproval lists the decision groups that wait for approval, and the
+// approved groups. Remove the approvals in the same edit that changes what is
+// rolled out: otherwise they apply to the new change too.
 type RolloutApproval struct {
 	// Groups that need approval. When absent, every group does.
 	//

@@ -1,8 +1,7 @@
-// Package v1beta1 holds Placement, the question "which clusters?", and PlacementDecision, its answer; and it serves
+// Package v1beta1 holds Placement and PlacementDecision, which holds the clusters that a placement selected; and it serves
 // ManagedClusterSet under its older version.
 //
-// It owns the Go form of the objects, their conditions, reasons and keys, and the schema markers; it refuses to know how
-// an answer is found. Its JSON form is a contract with every existing reader: a value that means something is always
+// It owns the Go form of the objects, their conditions, reasons and keys, and the schema markers; it does not decide. Its JSON form is a contract with every existing reader: a value that means something is always
 // written (an empty list of decisions is `[]`), and one that was never set never is.
 //
 // +kubebuilder:object:generate=true

@@ -19,7 +19,7 @@ func TestJSON(t *testing.T) {
 		object any
 		want   string
 	}{
-		"an empty placement asks for every cluster and says nothing else": {
+		"an empty placement selects every cluster": {
 			object: &clusterv1beta1.Placement{},
 			want:   `{"metadata":{},"spec":{}}`,
 		},

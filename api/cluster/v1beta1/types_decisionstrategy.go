@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// DecisionStrategy says how selected clusters are presented to consumers.
+// DecisionStrategy is how selected clusters are presented to consumers.
 type DecisionStrategy struct {
 	// How selected clusters are divided into groups.
 	//
@@ -13,9 +13,9 @@ type DecisionStrategy struct {
 	GroupStrategy GroupStrategy `json:"groupStrategy,omitzero"`
 }
 
-// GroupStrategy says how selected clusters are divided into groups. A cluster
-// that stays selected stays in its group while it belongs there; changing the
-// strategy divides anew.
+// GroupStrategy is how selected clusters are divided into groups. A cluster that
+// stays selected stays in its group while it belongs there; a changed strategy
+// divides all of them again.
 type GroupStrategy struct {
 	// Named groups, in order. A cluster is in the first whose selector it matches;
 	// clusters that match none come after, in groups without a name. A group that
@@ -65,9 +65,9 @@ type GroupClusterSelector struct {
 	// +optional
 	ClaimSelector ClusterClaimSelector `json:"claimSelector,omitzero"`
 
-	// CEL expressions over the ManagedCluster and its scores. One that fails on a
-	// selected cluster does not match it; one that fails on every selected cluster
-	// makes the placement misconfigured.
+	// CEL expressions over the ManagedCluster and its scores. An expression that
+	// fails on a selected cluster does not match it. An expression that fails on
+	// every selected cluster makes the placement misconfigured.
 	//
 	// +optional
 	CelSelector ClusterCelSelector `json:"celSelector,omitzero"`

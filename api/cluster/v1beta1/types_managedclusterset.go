@@ -6,7 +6,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
 
-// ManagedClusterSet is a named group of clusters, as older clients know it.
+// ManagedClusterSet is a named group of clusters, for older clients.
 // Its content is that of version v1beta2, in which it is stored.
 //
 // +kubebuilder:object:root=true

@@ -16,32 +16,33 @@ type ClusterTier struct {
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9]([-A-Za-z0-9_.]*[a-zA-Z0-9])?$`
 	Name string `json:"name"`
 
-	// Which clusters are in the tier, unless an earlier one has them. When empty,
-	// all that are left.
+	// Which clusters are in the tier, unless an earlier tier has them. When empty,
+	// all remaining clusters.
 	//
 	// +optional
 	ClusterSelector ClusterSelector `json:"clusterSelector,omitzero"`
 }
 
-// FailbackPolicy says when clusters of an earlier tier take over again.
+// FailbackPolicy is when clusters of an earlier tier take over again.
 type FailbackPolicy struct {
-	// For how many seconds on end a cluster of an earlier tier must qualify before
-	// it displaces a selected cluster of a later tier. Defaults to 0, which is at
-	// once; 300 keeps a cluster that comes and goes from moving anything. A free
-	// place is filled at once all the same. A change of the spec does not wait.
+	// How many seconds without interruption a cluster of an earlier tier must
+	// qualify before it displaces a selected cluster of a later tier. Defaults to 0,
+	// which is at once. With 300, a cluster that repeatedly fails and recovers
+	// displaces nothing. A free place is always filled at once. A change of the spec
+	// does not wait.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	StabilizationSeconds *int32 `json:"stabilizationSeconds,omitempty"`
 }
 
-// DisruptionPolicy limits how many selected clusters are dropped in a stretch
-// of time. It counts clusters that are dropped since they do not qualify any
-// more (labels, claims, expressions, taints) or since others rank before them.
-// It does not count those that are deleted, those that the namespace may not
-// reach any more, and those dropped by a change of the spec. A cluster over the
-// limit is held: it stays selected until its turn comes, first held, first
-// dropped, or until it qualifies again.
+// DisruptionPolicy limits how many selected clusters are dropped in a stretch of
+// time. It counts clusters that are dropped because they no longer qualify
+// (labels, claims, expressions, taints) or because others rank before them. It
+// does not count clusters that are deleted, that the namespace may no longer
+// reach, or that a change of the spec drops. A cluster over the limit is held: it
+// stays selected until the limit permits its removal, first held, first dropped,
+// or until it qualifies again.
 type DisruptionPolicy struct {
 	// How many clusters may be dropped within the interval: a number, or a
 	// percentage of the selected clusters, rounded up. 0 drops none.
@@ -66,8 +67,8 @@ type DisruptionPolicy struct {
 }
 
 // DisruptionStatus is the account of a disruption policy. It is written before
-// the clusters that it names are dropped, so that nothing is dropped twice for
-// the price of one, whatever is interrupted.
+// the clusters that it names are dropped, so that an interruption never drops
+// more than the policy allows.
 type DisruptionStatus struct {
 	// What was dropped, as far as it may still count; oldest first.
 	//
@@ -112,9 +113,9 @@ type FailbackStatus struct {
 	Waiting []ClustersSince `json:"waiting,omitempty"`
 }
 
-// ClustersSince is what is true of some clusters from one instant on.
+// ClustersSince is a list of clusters that share the start of a state.
 type ClustersSince struct {
-	// From when on.
+	// Start of the state.
 	//
 	// +required
 	Since metav1.Time `json:"since"`

@@ -6,14 +6,14 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
 
-// Placement asks which clusters a workload should run on. The answer is kept
-// in PlacementDecision objects of the same namespace and follows the fleet as
-// it changes. A cluster is selected when it is in a set that is bound to the
+// Placement selects the clusters that a workload runs on. The selection is stored
+// in PlacementDecision objects of the same namespace and follows the changes of
+// the fleet. A cluster is selected when it is in a set that is bound to the
 // namespace, matches a predicate, has no taint that the placement does not
 // tolerate, and ranks high enough.
 //
-// A placement that cannot be understood keeps the decisions it had and says
-// why in the condition PlacementMisconfigured.
+// A placement with an invalid spec keeps its decisions, and its condition
+// PlacementMisconfigured has the reason.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -33,7 +33,7 @@ type Placement struct {
 	// +required
 	Spec PlacementSpec `json:"spec"`
 
-	// What was decided, and how well that fits.
+	// What was decided.
 	//
 	// +optional
 	Status PlacementStatus `json:"status,omitzero"`
@@ -49,9 +49,9 @@ type PlacementList struct {
 	Items []Placement `json:"items"`
 }
 
-// PlacementSpec says which clusters are wanted. Clusters are narrowed down in
-// the order of its parts: sets, predicates, taints; those that remain are
-// ranked; the best are taken; those taken are put in groups.
+// PlacementSpec is which clusters are wanted. Clusters are narrowed down in the
+// order of its parts: sets, predicates, taints; those that remain are ranked; the
+// best are taken; those taken are put in groups.
 type PlacementSpec struct {
 	// Names of the sets to choose from. Only sets that are bound to the namespace
 	// count; other names are ignored as long as one is bound. When empty, all
@@ -70,17 +70,17 @@ type PlacementSpec struct {
 	NumberOfClusters *int32 `json:"numberOfClusters,omitempty"`
 
 	// What a cluster must be like. It qualifies when it matches any one predicate;
-	// with no predicates every cluster does. A selected cluster that matches none
-	// any more is dropped.
+	// with no predicates every cluster does. A selected cluster that no longer
+	// matches any is dropped.
 	//
 	// +optional
 	Predicates []ClusterPredicate `json:"predicates,omitempty"`
 
 	// Preferences that outrank every score, at most 16, the first choice first. A
-	// cluster is in the first tier that it matches; one in no tier is not selected.
-	// Clusters of an earlier tier are chosen before any of a later one, which so
-	// are where the workload goes when the earlier ones fail. With no tiers all
-	// clusters are equal.
+	// cluster is in the first tier that it matches; a cluster in no tier is not
+	// selected. Clusters of an earlier tier are selected before clusters of a later
+	// tier, so that the workload moves to a later tier when the earlier tiers fail.
+	// With no tiers all clusters are equal.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
@@ -101,7 +101,7 @@ type PlacementSpec struct {
 	DisruptionPolicy *DisruptionPolicy `json:"disruptionPolicy,omitempty"`
 
 	// How clusters that qualify are ranked. By default an even load (Balance) and
-	// staying where it is (Steady), with equal weight.
+	// few moves (Steady), with equal weight.
 	//
 	// +optional
 	PrioritizerPolicy PrioritizerPolicy `json:"prioritizerPolicy,omitzero"`
@@ -113,7 +113,7 @@ type PlacementSpec struct {
 	SpreadPolicy SpreadPolicy `json:"spreadPolicy,omitzero"`
 
 	// Which taints do not keep a cluster from being selected. By default every
-	// taint does what its effect says.
+	// taint has its effect.
 	//
 	// +optional
 	Tolerations []Toleration `json:"tolerations,omitempty"`
@@ -133,9 +133,9 @@ type PlacementSpec struct {
 	// +kubebuilder:default=ClusterName
 	SortBy SortByType `json:"sortBy,omitempty"`
 
-	// How often at most the decisions are rewritten for nothing but changed
-	// scores: a number and one of h, m and s, such as `30s`. Defaults to `1m`. A
-	// change of the selected clusters is written at once, with fresh scores.
+	// The minimum time between writes of decisions for changed scores alone: a
+	// number and one of h, m and s, such as `30s`. Defaults to `1m`. A change of the
+	// selected clusters is written at once, with fresh scores.
 	//
 	// +optional
 	// +kubebuilder:default="1m"
@@ -156,8 +156,8 @@ const (
 	SortByScore SortByType = "Score"
 )
 
-// Toleration lets a placement select clusters in spite of a taint. It covers a
-// taint when effect, key and value match and its time is not up.
+// Toleration lets a placement select clusters despite a taint. It covers a taint
+// when effect, key and value match and its time has not expired.
 type Toleration struct {
 	// Key of the taint. When empty, with operator Exists, it matches every key. At
 	// most 316 characters.
@@ -187,7 +187,7 @@ type Toleration struct {
 	Effect clusterv1.TaintEffect `json:"effect,omitempty"`
 
 	// For how many seconds after the taint appeared it is tolerated. When absent,
-	// for ever; 0 or less, never. When the time is up the cluster is dropped,
+	// for ever; 0 or less, never. When the time has expired the cluster is dropped,
 	// except for a taint of effect NoSelectIfNew, which never drops a selected
 	// cluster.
 	//
@@ -205,7 +205,7 @@ const (
 	TolerationOpExists TolerationOperator = "Exists"
 )
 
-// PlacementStatus says what was decided.
+// PlacementStatus is what was decided.
 type PlacementStatus struct {
 	// How many clusters are selected.
 	//
@@ -224,9 +224,9 @@ type PlacementStatus struct {
 	// +optional
 	DecisionGroups []DecisionGroupStatus `json:"decisionGroups,omitempty"`
 
-	// `PlacementSatisfied` tells whether as many clusters are selected as are
-	// wanted, or else what is in the way. `PlacementMisconfigured` tells whether
-	// the spec cannot be followed; while it is True the last decisions stay.
+	// `PlacementSatisfied` reports whether as many clusters are selected as are
+	// wanted, or the reason why not. `PlacementMisconfigured` reports whether the
+	// spec is invalid; while it is True the last decisions stay.
 	//
 	// +optional
 	// +listType=map
@@ -259,7 +259,7 @@ type DecisionGroupStatus struct {
 	DecisionGroupIndex int32 `json:"decisionGroupIndex"`
 
 	// Name of the group as spec.decisionStrategy gives it, or empty. Groups that
-	// share a name are parts of one that was too large.
+	// share a name are parts of one large group.
 	//
 	// +optional
 	DecisionGroupName string `json:"decisionGroupName"`

@@ -8,11 +8,11 @@ import (
 
 // PlacementDecision holds a part of the clusters that a placement selected. A
 // placement has one or more of them in its namespace, found by the label
-// `cluster.open-cluster-management.io/placement`; together they are the
-// decision. All clusters of one object are in the same group, which the labels
-// `cluster.open-cluster-management.io/decision-group-index` and
-// `cluster.open-cluster-management.io/decision-group-name` tell. These objects
-// are written by the hub; read them, and edit the placement.
+// `cluster.open-cluster-management.io/placement`; together they are the decision.
+// All clusters of one object are in the same group, with its index in the label
+// `cluster.open-cluster-management.io/decision-group-index` and its name in the
+// label `cluster.open-cluster-management.io/decision-group-name`. The hub writes
+// these objects: read them, and edit the placement.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -41,8 +41,8 @@ type PlacementDecisionList struct {
 // PlacementDecisionStatus holds selected clusters.
 type PlacementDecisionStatus struct {
 	// Selected clusters of one group: at most 100 at rest, briefly more while
-	// clusters move. A cluster that moves from one object to another is in both
-	// before it is in the new one only, so collect names into a set.
+	// clusters move. A cluster that moves to another object is in both objects
+	// before it leaves the first, so collect names into a set.
 	//
 	// +required
 	Decisions []ClusterDecision `json:"decisions"`

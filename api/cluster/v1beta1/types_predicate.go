@@ -15,8 +15,7 @@ type ClusterPredicate struct {
 // ClusterSelector matches the clusters that satisfy all of its parts. An
 // absent part is satisfied by every cluster.
 type ClusterSelector struct {
-	// Names of clusters, of which it must be one. When empty, any name will do. At
-	// most 1000.
+	// Allowed names of the cluster. When empty, every name is allowed. At most 1000.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxItems=1000
@@ -64,10 +63,10 @@ type ClusterCelSelector struct {
 	// `managedCluster.scores("gpu").exists(s, s.name == "free" && s.value > 50)` or
 	// `quantity(managedCluster.claim("memory")).isGreaterThan(quantity("64Gi"))`.
 	// The variable managedCluster is the JSON form of the ManagedCluster. An
-	// expression must yield a bool, or the placement is misconfigured. One that
-	// fails on a cluster, for instance since a label or claim is missing or a score
-	// is out of date, does not match it. Evaluation is bounded: an expression that
-	// costs too much admits no new cluster and drops none.
+	// expression must yield a bool, or the placement is misconfigured. An expression
+	// that fails on a cluster, for instance because a label or claim is missing or a
+	// score is expired, does not match it. Evaluation is bounded: an expression that
+	// costs too much selects no new cluster and drops no selected one.
 	//
 	// +optional
 	CelExpressions []string `json:"celExpressions,omitempty"`

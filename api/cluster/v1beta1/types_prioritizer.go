@@ -1,13 +1,13 @@
 package v1beta1
 
-// PrioritizerPolicy says how clusters that qualify are ranked. Each
-// prioritizer gives a cluster a score from -100 to 100; the total is the sum
-// of the scores times their weights; the highest total ranks first, ties go by
-// name.
+// PrioritizerPolicy is how clusters that qualify are ranked. Each prioritizer
+// gives a cluster a score from -100 to 100; the total is the sum of the scores
+// times their weights; the highest total ranks first, ties go by name.
 type PrioritizerPolicy struct {
 	// What the configurations add up to. `Additive`, the default: they come on top
 	// of Balance and Steady with weight 1 each, which they may override. `Exact`:
-	// they are all there is. Any other value makes the placement misconfigured.
+	// they are the only prioritizers. Any other value makes the placement
+	// misconfigured.
 	//
 	// +optional
 	// +kubebuilder:default=Additive
@@ -19,7 +19,7 @@ type PrioritizerPolicy struct {
 	Configurations []PrioritizerConfig `json:"configurations,omitempty"`
 }
 
-// PrioritizerPolicyModeType says what the configurations of a policy add up
+// PrioritizerPolicyModeType is what the configurations of a policy are added
 // to.
 type PrioritizerPolicyModeType string
 

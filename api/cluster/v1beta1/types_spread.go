@@ -1,6 +1,6 @@
 package v1beta1
 
-// SpreadPolicy says how selected clusters are spread over a topology.
+// SpreadPolicy is how selected clusters are spread over a topology.
 type SpreadPolicy struct {
 	// Constraints in order of importance, at most 8. Each divides the clusters
 	// that qualify into domains by the value of a label or claim, within the
@@ -45,11 +45,11 @@ type SpreadConstraintsTerm struct {
 	// +kubebuilder:validation:Minimum=1
 	MaxSkew int32 `json:"maxSkew,omitempty"`
 
-	// What to do when maxSkew cannot be kept. `ScheduleAnyway`, the default:
-	// prefer the emptier domains and select all the same; it needs
-	// spec.numberOfClusters to have an effect, and clusters without the key count
-	// as one domain. `DoNotSchedule`: select fewer clusters; clusters without the
-	// key are not selected.
+	// What to do when maxSkew cannot be kept. `ScheduleAnyway`, the default: prefer
+	// the emptier domains and select nevertheless; it needs spec.numberOfClusters to
+	// have an effect, and clusters without the key count as one domain.
+	// `DoNotSchedule`: select fewer clusters; clusters without the key are not
+	// selected.
 	//
 	// +optional
 	// +kubebuilder:default=ScheduleAnyway
@@ -74,7 +74,7 @@ type AntiAffinityTerm struct {
 	TopologyKeyType TopologyKeyType `json:"topologyKeyType"`
 }
 
-// TopologyKeyType says where a topology key is looked up.
+// TopologyKeyType is where a topology key is looked up.
 //
 // +kubebuilder:validation:Enum=Label;Claim
 type TopologyKeyType string
@@ -87,7 +87,7 @@ const (
 	TopologyKeyTypeClaim TopologyKeyType = "Claim"
 )
 
-// UnsatisfiableMaxSkewAction says what to do when a skew cannot be kept.
+// UnsatisfiableMaxSkewAction is what to do when a skew cannot be kept.
 //
 // +kubebuilder:validation:Enum=DoNotSchedule;ScheduleAnyway
 type UnsatisfiableMaxSkewAction string
@@ -95,6 +95,6 @@ type UnsatisfiableMaxSkewAction string
 const (
 	// DoNotSchedule selects fewer clusters rather than exceed the skew.
 	DoNotSchedule UnsatisfiableMaxSkewAction = "DoNotSchedule"
-	// ScheduleAnyway prefers a smaller skew and selects all the same.
+	// ScheduleAnyway prefers a smaller skew and selects nevertheless.
 	ScheduleAnyway UnsatisfiableMaxSkewAction = "ScheduleAnyway"
 )

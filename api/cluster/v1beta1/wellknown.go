@@ -19,7 +19,7 @@ const (
 )
 
 // DecisionStrategyHash returns the hash of the group strategy of a PlacementDecision; empty where Berth did not write it. The
-// deprecated key takes precedence: Berth removes it with each write of the new key, so that a release that knows only the
+// deprecated key takes precedence: Berth removes it with each write of the new key, so that a release that reads only the
 // deprecated key wrote it last.
 func DecisionStrategyHash(decision *PlacementDecision) string {
 	if hash, ok := decision.Annotations[DeprecatedDecisionStrategyAnnotation]; ok {
@@ -48,17 +48,17 @@ const (
 
 // Reasons on PlacementSatisfied, the first that applies.
 const (
-	// ReasonNoManagedClusterSetBindings says that no existing set is bound to the namespace.
+	// ReasonNoManagedClusterSetBindings means that no existing set is bound to the namespace.
 	ReasonNoManagedClusterSetBindings = "NoManagedClusterSetBindings"
-	// ReasonNoIntersection says that none of the sets in the spec is bound to the namespace.
+	// ReasonNoIntersection means that none of the sets in the spec is bound to the namespace.
 	ReasonNoIntersection = "NoIntersection"
-	// ReasonAllManagedClusterSetsEmpty says that the sets to choose from have no members.
+	// ReasonAllManagedClusterSetsEmpty means that the sets to choose from have no members.
 	ReasonAllManagedClusterSetsEmpty = "AllManagedClusterSetsEmpty"
-	// ReasonNoManagedClusterMatched says that no cluster qualifies.
+	// ReasonNoManagedClusterMatched means that no cluster qualifies.
 	ReasonNoManagedClusterMatched = "NoManagedClusterMatched"
 	// ReasonAllDecisionsScheduled goes with PlacementSatisfied=True.
 	ReasonAllDecisionsScheduled = "AllDecisionsScheduled"
-	// ReasonNotAllDecisionsScheduled says that fewer clusters are selected than are wanted, or that deciding failed.
+	// ReasonNotAllDecisionsScheduled means that fewer clusters are selected than are wanted, or that deciding failed.
 	ReasonNotAllDecisionsScheduled = "NotAllDecisionsScheduled"
 )
 

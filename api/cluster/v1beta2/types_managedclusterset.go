@@ -45,8 +45,7 @@ type ManagedClusterSetList struct {
 	Items []ManagedClusterSet `json:"items"`
 }
 
-// ManagedClusterSetSpec says which clusters belong to a set and what they
-// keep.
+// ManagedClusterSetSpec is which clusters belong to a set and what they keep.
 type ManagedClusterSetSpec struct {
 	// Which clusters belong to the set. Defaults to those that carry the label
 	// `cluster.open-cluster-management.io/clusterset` with the set's name.
@@ -133,13 +132,13 @@ type ExclusiveLabelSelector struct {
 	Value string `json:"value"`
 }
 
-// ManagedClusterSetStatus says how a set fares.
+// ManagedClusterSetStatus is the state of a set.
 type ManagedClusterSetStatus struct {
-	// `ClusterSetEmpty` tells whether the set has no member; its message counts
-	// them. Members that are being deleted, not accepted or tainted are counted
-	// too. `Conflict` is True while another set claims the same exclusive label.
+	// `ClusterSetEmpty` reports whether the set has no member; its message counts
+	// them. Members that are being deleted, not accepted or tainted are counted too.
+	// `Conflict` is True while another set claims the same exclusive label.
 	// `HealthSuspended`, on the set `global` alone, is True while so many clusters
-	// have fallen silent that the hub itself is suspected.
+	// are silent that the hub is the probable cause.
 	//
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`

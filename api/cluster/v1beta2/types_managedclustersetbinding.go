@@ -42,7 +42,7 @@ type ManagedClusterSetBindingList struct {
 	Items []ManagedClusterSetBinding `json:"items"`
 }
 
-// ManagedClusterSetBindingSpec says which set is bound.
+// ManagedClusterSetBindingSpec names the bound set.
 type ManagedClusterSetBindingSpec struct {
 	// Name of the set, the same as the name of this object; it can therefore not
 	// be changed later. The set need not exist yet: the binding takes effect when
@@ -53,10 +53,10 @@ type ManagedClusterSetBindingSpec struct {
 	ClusterSet string `json:"clusterSet,omitempty"`
 }
 
-// ManagedClusterSetBindingStatus says how a binding fares.
+// ManagedClusterSetBindingStatus is the state of a binding.
 type ManagedClusterSetBindingStatus struct {
-	// `Bound` tells whether the set exists. It is for people to read: whether the
-	// binding counts depends on the set alone.
+	// `Bound` reports whether the set exists. Placements do not read it: a binding
+	// takes effect when the set exists.
 	//
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`

@@ -23,13 +23,13 @@ const (
 
 // Conditions of a ManagedClusterSet and their reasons.
 const (
-	// ManagedClusterSetConditionEmpty is True while no cluster is a member, and Unknown while the members cannot be told.
+	// ManagedClusterSetConditionEmpty is True while no cluster is a member, and Unknown while the members cannot be determined.
 	ManagedClusterSetConditionEmpty = "ClusterSetEmpty"
 	// ReasonNoClusterMatched goes with ClusterSetEmpty=True.
 	ReasonNoClusterMatched = "NoClusterMatched"
 	// ReasonClustersSelected goes with ClusterSetEmpty=False.
 	ReasonClustersSelected = "ClustersSelected"
-	// ReasonInvalidSelector goes with ClusterSetEmpty=Unknown: the selector is wrong, so that the members cannot be told.
+	// ReasonInvalidSelector goes with ClusterSetEmpty=Unknown: the selector is invalid.
 	ReasonInvalidSelector = "InvalidSelector"
 
 	// ManagedClusterSetConditionConflict is True while another set claims the same exclusive label.
@@ -40,7 +40,7 @@ const (
 	ReasonNoConflict = "NoConflict"
 
 	// ManagedClusterSetConditionHealthSuspended is on the set global alone. It is True while so many clusters are silent
-	// that the hub itself is suspected: no cluster is newly reported or tainted unreachable or unavailable.
+	// that the hub is the probable cause: no cluster is newly reported or tainted unreachable or unavailable.
 	ManagedClusterSetConditionHealthSuspended = "HealthSuspended"
 	// ReasonTooManySilent goes with HealthSuspended=True.
 	ReasonTooManySilent = "TooManySilent"
@@ -48,7 +48,7 @@ const (
 	ReasonFewSilent = "FewSilent"
 
 	// ManagedClusterSetConditionUnjoinedTainted is on the set global alone. It is True while clusters that never joined are
-	// kept from being selected: the health controller runs and taints them, and admission does when they are created.
+	// not selected: the health controller taints them, and the webhook taints new ones.
 	ManagedClusterSetConditionUnjoinedTainted = "UnjoinedClustersTainted"
 	// ReasonTaintUnjoined goes with UnjoinedClustersTainted=True.
 	ReasonTaintUnjoined = "TaintUnjoined"
@@ -57,7 +57,7 @@ const (
 	ReasonUnjoinedSelected = "UnjoinedClustersSelected"
 	// ReasonTaintReportedOnly goes with UnjoinedClustersTainted=False: --taint-unjoined=false is given.
 	ReasonTaintReportedOnly = "TaintReportedOnly"
-	// ReasonHealthControllerOff goes with UnjoinedClustersTainted=False: nothing would take the taint off.
+	// ReasonHealthControllerOff goes with UnjoinedClustersTainted=False: no controller would remove the taint.
 	ReasonHealthControllerOff = "HealthControllerOff"
 )
 
