@@ -1,9 +1,8 @@
-// Package access owns the question "for which objects may this subject do that, anywhere in the cluster", answered
-// from the ClusterRoles and ClusterRoleBindings of the hub by the rules of RBAC, for all objects at once. The API
-// server's own answer, an access review, is one object at a time.
+// Package access owns an index of the ClusterRoles and ClusterRoleBindings of a hub. It returns the names of all objects on
+// which a subject has a cluster-wide permission. An access review of the API server is about one object only.
 //
-// It refuses to grant anything, and to look at RoleBindings: what a namespace's owner can write must not reach beyond
-// the namespace. What it says is never more than what RBAC allows.
+// It grants nothing and ignores RoleBindings, since the owner of a namespace can write them. It never returns more than RBAC
+// allows.
 package access
 
 import (
@@ -15,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Subject is who asks: a user and the groups that the user is in.
+// Subject is a user with its groups.
 type Subject struct {
 	User   string
 	Groups []string
 }
 
-// ServiceAccount returns the subject that a service account is.
+// ServiceAccount returns the subject of a service account.
 func ServiceAccount(namespace, name string) Subject {
 	return Subject{
 		User:   serviceAccountUser(namespace, name),
@@ -33,30 +32,30 @@ func serviceAccountUser(namespace, name string) string {
 	return "system:serviceaccount:" + namespace + ":" + name
 }
 
-// Permission is what is asked for: a verb on a resource, "resource" or "resource/subresource", of an API group.
+// Permission is a verb on a resource, "resource" or "resource/subresource", of an API group.
 type Permission struct {
 	Verb, Group, Resource string
 }
 
-// NameSet is a set of object names: some, or every one, those to come included.
+// NameSet is a set of object names: some names, or all names including future ones.
 type NameSet struct {
 	All   bool
 	Names sets.Set[string]
 }
 
-// Has says whether a name is in the set.
+// Has returns whether a name is in the set.
 func (n NameSet) Has(name string) bool { return n.All || n.Names.Has(name) }
 
-// Index knows the ClusterRoles and ClusterRoleBindings of a hub. Its methods may be called from any goroutine.
+// Index holds the ClusterRoles and ClusterRoleBindings of a hub. Its methods may be called from any goroutine.
 type Index struct {
 	mu          sync.RWMutex
 	rulesByRole map[string][]rbacv1.PolicyRule
-	// bindings holds the bindings by name, bySubject the names of the bindings that name a subject.
+	// bindings are the bindings by name, bySubject the names of the bindings that name a subject.
 	bindings  map[string]*rbacv1.ClusterRoleBinding
 	bySubject map[string]sets.Set[string]
 }
 
-// NewIndex returns an index of no roles.
+// NewIndex returns an empty index.
 func NewIndex() *Index {
 	return &Index{
 		rulesByRole: map[string][]rbacv1.PolicyRule{}, bindings: map[string]*rbacv1.ClusterRoleBinding{},
@@ -64,14 +63,14 @@ func NewIndex() *Index {
 	}
 }
 
-// SetRole records a ClusterRole. One that aggregates others holds their rules itself.
+// SetRole records a ClusterRole. An aggregated role contains the rules of the others.
 func (x *Index) SetRole(role *rbacv1.ClusterRole) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.rulesByRole[role.Name] = role.Rules
 }
 
-// DeleteRole forgets a ClusterRole. Bindings to it grant nothing.
+// DeleteRole removes a ClusterRole. Bindings to it grant nothing.
 func (x *Index) DeleteRole(name string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -93,7 +92,7 @@ func (x *Index) SetBinding(binding *rbacv1.ClusterRoleBinding) {
 	}
 }
 
-// DeleteBinding forgets a ClusterRoleBinding.
+// DeleteBinding removes a ClusterRoleBinding.
 func (x *Index) DeleteBinding(name string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -115,7 +114,7 @@ func (x *Index) unbind(name string) {
 	}
 }
 
-// AllowedNames returns the names of the objects on which a subject has a right.
+// AllowedNames returns the names of the objects on which a subject has a permission.
 func (x *Index) AllowedNames(who Subject, right Permission) NameSet {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -136,7 +135,7 @@ func (x *Index) AllowedNames(who Subject, right Permission) NameSet {
 	return out
 }
 
-// grantedBy says whether a rule is about the right, names of objects aside.
+// grantedBy returns whether a rule grants the permission on some object.
 func (r Permission) grantedBy(rule rbacv1.PolicyRule) bool {
 	return contains(rule.Verbs, r.Verb) && contains(rule.APIGroups, r.Group) && r.matchesResource(rule.Resources)
 }
@@ -151,7 +150,7 @@ func contains(list []string, what string) bool {
 	return slices.Contains(list, what) || slices.Contains(list, rbacv1.ResourceAll)
 }
 
-// keys returns the subjects under which bindings may name who asks.
+// keys returns the index keys of the user and its groups.
 func (s Subject) keys() []string {
 	out := []string{userKey(s.User)}
 	for _, group := range s.Groups {

@@ -35,7 +35,7 @@ func TestAllowedNames(t *testing.T) {
 	everyAccount := rbacv1.Subject{Kind: "Group", Name: "system:serviceaccounts"}
 	teamAccounts := rbacv1.Subject{Kind: "Group", Name: "system:serviceaccounts:team"}
 	asUser := rbacv1.Subject{Kind: "User", Name: "system:serviceaccount:team:placement"}
-	stranger := rbacv1.Subject{Kind: "User", Name: "stranger"}
+	other := rbacv1.Subject{Kind: "User", Name: "other"}
 	for sentence, test := range map[string]struct {
 		rule    rbacv1.PolicyRule
 		subject rbacv1.Subject
@@ -55,7 +55,7 @@ func TestAllowedNames(t *testing.T) {
 		"a group of all service accounts counts":     {rule("create", group, "managedclustersets/bind", "dev"), everyAccount, access.NameSet{Names: sets.New("dev")}},
 		"a group of the namespace's accounts counts": {rule("create", group, "managedclustersets/bind", "dev"), teamAccounts, access.NameSet{Names: sets.New("dev")}},
 		"an account named as a user counts":          {rule("create", group, "managedclustersets/bind", "dev"), asUser, access.NameSet{Names: sets.New("dev")}},
-		"what another subject may is no right":       {rule("create", group, "managedclustersets/bind", "dev"), stranger, access.NameSet{Names: sets.New[string]()}},
+		"what another subject may is no right":       {rule("create", group, "managedclustersets/bind", "dev"), other, access.NameSet{Names: sets.New[string]()}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			index := access.NewIndex()

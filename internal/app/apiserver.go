@@ -13,33 +13,32 @@ import (
 	"github.com/berth-project/berth/internal/controller/placement"
 )
 
-// addressOff is the address of what is not to listen.
+// addressOff is the address of a server that is switched off.
 const addressOff = "0"
 
-// ViewOptions says how the manager serves the views: the aggregated API that shows everybody the sets and clusters that
-// he may see.
+// ViewOptions configures the views: the aggregated API that shows each user the sets and clusters that the user may see.
 type ViewOptions struct {
-	// Address is host:port to listen on; "0" is off. It is off by default, since it is of no use without the Service in
-	// config/apiserver.
+	// Address is host:port to listen on; "0" is off. It is off by default, since it needs the Service in config/apiserver.
 	Address string
-	// Listener takes the place of Address where the manager is part of another program.
+	// Listener replaces Address where the manager is part of another program.
 	Listener net.Listener
-	// AdvertiseAddress is host:port under which other replicas reach Address; empty means Address, or where that names no
-	// host, the address by which this host reaches the hub.
+	// AdvertiseAddress is host:port at which other replicas reach Address; empty means Address, or if that names no host,
+	// the address of this host on its route to the hub.
 	AdvertiseAddress string
-	// ServicePort is the port under which the API server reaches Address by that Service; 0 means the one that it has.
+	// ServicePort is the port of the Service under which the API server reaches Address; 0 means the port in
+	// config/apiserver.
 	ServicePort int
 }
 
 func (o *ViewOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Address, "view-bind-address", o.Address, "host:port that serves the aggregated API of the views; 0: off")
 	flags.StringVar(&o.AdvertiseAddress, "view-advertise-address", o.AdvertiseAddress,
-		"host:port under which other replicas reach the views, to pass on to the leader what only it can answer; empty: --view-bind-address, on the host's own address where that names none")
+		"host:port at which other replicas forward requests to the views of the leader; empty: --view-bind-address, with the address of this host if it names no host")
 	flags.IntVar(&o.ServicePort, "view-service-port", o.ServicePort,
-		"port of the Service berth-views under which the API server reaches the views; 0: the one in config/apiserver")
+		"port of the Service berth-views under which the API server reaches the views; 0: the port in config/apiserver")
 }
 
-// servesViews says whether the views are served.
+// servesViews returns whether the views are served.
 func (o *Options) servesViews() bool {
 	return o.runsController(apiserver.Name) && (o.Views.Listener != nil || o.Views.Address != "" && o.Views.Address != addressOff)
 }
@@ -64,7 +63,7 @@ func addViews(ctx context.Context, a *managerBuilder) error {
 	return apiserver.Add(ctx, a.mgr, options)
 }
 
-// advertisedAddress returns host:port under which other replicas reach a listener; empty where that cannot be told.
+// advertisedAddress returns host:port at which other replicas reach a listener; empty where it is unknown.
 func (a *managerBuilder) advertisedAddress(ctx context.Context, listener net.Addr) string {
 	if given := a.options.Views.AdvertiseAddress; given != "" {
 		return given
@@ -84,7 +83,7 @@ func (a *managerBuilder) advertisedAddress(ctx context.Context, listener net.Add
 	if hub.Port() == "" {
 		to = net.JoinHostPort(hub.Hostname(), "443")
 	}
-	connection, err := new(net.Dialer).DialContext(ctx, "udp", to) // which sends nothing, and finds the way
+	connection, err := new(net.Dialer).DialContext(ctx, "udp", to) // finds the route and sends nothing
 	if err != nil {
 		return ""
 	}

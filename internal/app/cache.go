@@ -19,7 +19,7 @@ import (
 	"github.com/berth-project/berth/internal/source/transform"
 )
 
-// newCaches returns how caches are filled from a hub. Leases are observed by leases.
+// newCaches returns the options of the caches. leases observes the watch of the leases.
 func newCaches(leases *health.LeaseWatch) cache.Options {
 	out := cacheOptions()
 	out.NewInformer = func(
@@ -33,8 +33,8 @@ func newCaches(leases *health.LeaseWatch) cache.Options {
 	return out
 }
 
-// cacheOptions keeps out of memory what no loop reads, and what is held already: service accounts that grant nothing,
-// leases of others than clusters, and what is slimmed of the others.
+// cacheOptions keeps out of memory what no controller reads: most service accounts, leases of other components, and the
+// parts of objects that the transforms drop.
 func cacheOptions() cache.Options {
 	slimmer := transform.New()
 	return cache.Options{

@@ -23,17 +23,17 @@ import (
 
 var errNoCertificate = errors.New("there is no certificate yet")
 
-// addCertificateFlags binds to flags what servers for the API server serve with.
+// addCertificateFlags adds the flags for the certificate of the webhooks and the views.
 func addCertificateFlags(flags *pflag.FlagSet, files *certificate.Files) {
 	flags.StringVar(&files.CertFile, "tls-cert-file", files.CertFile,
-		"certificate to serve webhooks and views with, read again when it changes; empty: one of the manager's own")
-	flags.StringVar(&files.KeyFile, "tls-private-key-file", files.KeyFile, "key of the certificate")
+		"certificate of webhooks and views, read again when it changes; empty: the manager creates one")
+	flags.StringVar(&files.KeyFile, "tls-private-key-file", files.KeyFile, "private key of the certificate")
 	flags.StringVar(&files.CAFile, "tls-ca-file", files.CAFile,
-		"authorities that the API server is to trust for the certificate; empty with --tls-cert-file: somebody else registers webhooks and views")
+		"CA certificates that the API server must trust for the certificate; empty with --tls-cert-file: another client registers webhooks and views")
 }
 
-// addCertificate readies what servers for the API server serve with, where there are any, and lets the API server know of
-// these servers and whom to trust there.
+// addCertificate prepares the certificate of the webhooks and the views, if any are served, and registers them with the API
+// server.
 func (a *managerBuilder) addCertificate() error {
 	var served []fs.FS
 	if a.options.Webhooks.enabled() {
@@ -60,7 +60,7 @@ func (a *managerBuilder) addCertificate() error {
 	return nil
 }
 
-// newCertificate makes the source of certificates.
+// newCertificate creates the certificate source.
 func (a *managerBuilder) newCertificate(registered *cabundle.Publisher) (err error) {
 	registrar := &registrar{Publisher: registered, applied: func() {}}
 	if a.options.OnRegistered != nil {
@@ -78,7 +78,7 @@ func (a *managerBuilder) newCertificate(registered *cabundle.Publisher) (err err
 	return err
 }
 
-// registrar calls a function after each time that the servers are registered.
+// registrar calls a function after each registration of the servers.
 type registrar struct {
 	*cabundle.Publisher
 
@@ -88,14 +88,14 @@ type registrar struct {
 // Apply implements certificate.CAPublisher.
 func (r *registrar) Apply(ctx context.Context, authorities []byte) error {
 	if err := r.Publisher.Apply(ctx, authorities); err != nil {
-		return err //nolint:wrapcheck // the registration says what it could not store
+		return err //nolint:wrapcheck // the error names the object
 	}
 	r.applied()
 	return nil
 }
 
-// certificateHosts returns whom a certificate of the manager's own is for: what is registered, and whatever could be, so that it
-// stays the same when something is turned on.
+// certificateHosts returns the hosts for a certificate of the manager: those of all servers, whether they run or not, so
+// that the certificate stays the same when one is switched on.
 func certificateHosts(writer client.Client, registered *cabundle.Publisher) ([]string, error) {
 	all, err := cabundle.New(writer, cabundle.Address{}, config.Webhooks(), viewconfig.Registration())
 	if err != nil {
@@ -104,7 +104,7 @@ func certificateHosts(writer client.Client, registered *cabundle.Publisher) ([]s
 	return sets.List(sets.New("localhost", "127.0.0.1").Insert(all.Hosts()...).Insert(registered.Hosts()...)), nil
 }
 
-// checkCertificate says whether servers have something to serve with.
+// checkCertificate fails while there is no certificate.
 func (a *managerBuilder) checkCertificate(*http.Request) error {
 	select {
 	case <-a.certificates.Ready():

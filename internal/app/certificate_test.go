@@ -14,8 +14,8 @@ import (
 	"github.com/berth-project/berth/internal/certificate/cabundle"
 )
 
-// TestCertificateHosts holds that a certificate fits every way in which the API server may ask, whether it is the
-// manager's own or the one of the optional manifest.
+// TestCertificateHosts holds that the certificate is valid for every address that the API server may use, both the
+// certificate of the manager and the certificate of the optional manifest.
 func TestCertificateHosts(t *testing.T) {
 	services := []string{"berth-views.berth-system.svc", "berth.berth-system.svc"}
 	for sentence, test := range map[string]struct {

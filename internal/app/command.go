@@ -27,7 +27,7 @@ func newManagerCommand() *cobra.Command {
 		Short: "Run the controllers against a hub",
 		Long: `Run the controllers against a hub: any Kubernetes API server with the definitions in config/crd installed.
 
-The manager refuses to start where a definition lacks a version or a field that it needs, and names it.`,
+The manager does not start if a definition lacks a version or a field that it needs. The error names what is missing.`,
 		Example: `  # Against the hub of the current kubeconfig
   berth manager --leader-elect=false
 

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
-// addGuards adds what warns of roles whose guard is missing.
+// addGuards adds the monitor that warns of roles whose guard is missing.
 func (a *managerBuilder) addGuards() error {
 	a.guards = &guard.Monitor{Roles: a.mgr.GetClient(), Hub: a.mgr.GetAPIReader(), Serving: a.options.Webhooks.enabled(), Clock: clock.RealClock{}}
 	telemetry.NewGuard(metrics.Registry, a.guards.Unguarded)
@@ -20,7 +20,7 @@ func (a *managerBuilder) addGuards() error {
 	return nil
 }
 
-// warnings returns what /readyz?verbose warns of.
+// warnings returns the warnings in /readyz?verbose.
 func (a *managerBuilder) warnings() []string {
 	var out []string
 	for _, lack := range a.preflight.Report().Missing {

@@ -15,19 +15,19 @@ import (
 	"github.com/berth-project/berth/internal/webhook/managedcluster"
 )
 
-// HealthOptions says what the manager makes of clusters that are silent.
+// HealthOptions configures how the manager handles silent clusters.
 type HealthOptions struct {
-	// UnreachableLimit is the percentage of joined clusters beyond which their silence is taken for a fault of the hub, so
-	// that none of them is given up. 100 gives up every cluster that is silent.
+	// UnreachableLimit is a percentage of the joined clusters. While more of them are silent, the cause is probably the hub,
+	// and no cluster is tainted. 100 taints every silent cluster.
 	UnreachableLimit int
-	// TaintUnjoined taints also clusters that no agent has ever reported, so that they are not selected before they join. Where
-	// it is not given, it is on unless that would evict clusters that are selected.
+	// TaintUnjoined also taints clusters that no agent has ever reported, so that they are not selected before they join.
+	// Unless the flag is set, it is on unless that would evict selected clusters.
 	TaintUnjoined OptionalBool
-	// Simulate reports clusters as accepted, joined and available that are annotated as simulated.
+	// Simulate reports clusters with the annotation for simulation as accepted, joined and available.
 	Simulate bool
 }
 
-// OptionalBool is a flag that remembers whether it was given. It implements pflag.Value.
+// OptionalBool is a flag that records whether it was set. It implements pflag.Value.
 type OptionalBool struct{ Value, Changed bool }
 
 // String returns the value.
@@ -36,7 +36,7 @@ func (c *OptionalBool) String() string { return strconv.FormatBool(c.Value) }
 // Type names the type of the flag.
 func (*OptionalBool) Type() string { return "bool" }
 
-// Set sets the value as given.
+// Set sets the value and records that it was set.
 func (c *OptionalBool) Set(text string) error {
 	on, err := strconv.ParseBool(text)
 	if err != nil {
@@ -48,15 +48,15 @@ func (c *OptionalBool) Set(text string) error {
 
 func (o *HealthOptions) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.UnreachableLimit, "unreachable-limit", o.UnreachableLimit,
-		"percentage of joined clusters; where more are silent at once, the hub is suspected and none is tainted. 100: never suspected")
+		"percentage of joined clusters; while more are silent at once, the hub is the probable cause and no cluster is tainted. 100: no limit")
 	flags.VarPF(&o.TaintUnjoined, "taint-unjoined", "",
 		"taint clusters that no agent has ever reported, so that they are not selected; false is for inventories without agents. "+
-			"Where it is not given and placements have selected such clusters, none is tainted until it is").NoOptDefVal = "true"
+			"Unless the flag is set, no such cluster is tainted while placements have selected such clusters").NoOptDefVal = "true"
 	flags.BoolVar(&o.Simulate, "simulate", o.Simulate,
 		"report clusters with the annotation "+clusterv1.SimulatedAnnotationKey+"=true, which have no agent, as accepted, joined and available")
 }
 
-// unjoinedPolicy returns what becomes of clusters that no agent has ever reported.
+// unjoinedPolicy returns what happens to clusters that no agent has ever reported.
 func (o *HealthOptions) unjoinedPolicy() health.Unjoined {
 	switch {
 	case !o.TaintUnjoined.Changed && o.TaintUnjoined.Value:
@@ -68,8 +68,8 @@ func (o *HealthOptions) unjoinedPolicy() health.Unjoined {
 	}
 }
 
-// registrationPolicy returns what admission does about clusters that have not joined. Without the health controller nothing would
-// take their taint off, so nothing puts it on, whatever is stored.
+// registrationPolicy returns what the webhooks do about clusters that have not joined. Without the health controller no
+// taint would be removed, so the webhooks add none, whatever is stored.
 func (o *Options) registrationPolicy(sets client.Reader) managedcluster.JoinOptions {
 	if !o.runsController(health.Name) {
 		return managedcluster.JoinOptions{}

@@ -9,27 +9,27 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ErrLeaseLost is what ends a manager that led and does so no more.
+// ErrLeaseLost ends a leader that lost its lease.
 var ErrLeaseLost = errors.New("the lease of the manager is lost")
 
-// leaderLock is the lock of a manager, and knows when the manager may lead no more: where another holder has the lease, which the
-// elector waits out; where the lease was not renewed in time, also while the elector waits for a request; and before the
-// elector releases it. The elector calls it from one goroutine.
+// leaderLock is the lock of a manager. It ends the manager when it may no longer lead: when another holder has the lease,
+// when the lease was not renewed in time, even during a request, and before the lease is released. The elector calls it from
+// one goroutine.
 type leaderLock struct {
 	resourcelock.Interface
 
-	// onLost ends the term, and end frees what it holds.
+	// onLost ends the manager, and close frees its resources.
 	onLost, close func()
 	clock         clock.WithDelayedExecution
-	// validity is for how long the lease is held after it was renewed.
+	// validity is how long the lease is held after a renewal.
 	validity time.Duration
-	// expiry ends the term; nil until the manager holds the lease.
+	// expiry ends the manager; nil until it holds the lease.
 	expiry  clock.Timer
 	leading bool
 }
 
-// newLeaderLock returns a lock for a manager and the context to run it in, which ends with ctx and with the term. Lost ends with
-// the term alone: a manager that is told to stop may finish what it does.
+// newLeaderLock returns a lock for a manager and the context to run it in, which ends with ctx or when the lease is lost.
+// lost ends only when the lease is lost: a manager that is stopped may finish its requests.
 func newLeaderLock(
 	ctx context.Context, lock resourcelock.Interface, options Options, clock clock.WithDelayedExecution,
 ) (running context.Context, out *leaderLock, lost context.Context) {
@@ -37,7 +37,7 @@ func newLeaderLock(
 	lost, lose := context.WithCancel(context.WithoutCancel(ctx))
 	out = &leaderLock{Interface: lock, clock: clock, validity: min(options.RenewDeadline+options.RetryPeriod, options.LeaseDuration)}
 	out.onLost = func() {
-		if ctx.Err() == nil { // else the manager is stopping, and releases the lease last
+		if ctx.Err() == nil { // a stopping manager releases the lease last
 			lose()
 			stop()
 		}
@@ -52,7 +52,7 @@ func newLeaderLock(
 	return running, out, lost
 }
 
-// Get returns who holds the lease.
+// Get returns the holder of the lease.
 func (t *leaderLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := t.Interface.Get(ctx)
 	if err == nil && t.leading && record.HolderIdentity != "" && record.HolderIdentity != t.Identity() {
@@ -61,12 +61,12 @@ func (t *leaderLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecor
 	return record, raw, err //nolint:wrapcheck // the elector compares it
 }
 
-// Create takes a lease that does not exist.
+// Create creates the lease.
 func (t *leaderLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return t.renew(func() error { return t.Interface.Create(ctx, record) })
 }
 
-// Update takes the lease, renews or releases it.
+// Update acquires, renews or releases the lease.
 func (t *leaderLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	if record.HolderIdentity != t.Identity() {
 		t.onLost()
@@ -75,7 +75,7 @@ func (t *leaderLock) Update(ctx context.Context, record resourcelock.LeaderElect
 	return t.renew(func() error { return t.Interface.Update(ctx, record) })
 }
 
-// RecordEvent is called by the elector once the manager leads, and once it leads no more.
+// RecordEvent is called by the elector when the manager begins to lead, and when it stops leading.
 func (t *leaderLock) RecordEvent(event string) {
 	if t.leading {
 		t.onLost()
@@ -84,7 +84,7 @@ func (t *leaderLock) RecordEvent(event string) {
 	t.Interface.RecordEvent(event)
 }
 
-// renew sends a request that renews the lease. It is held from when the request was sent.
+// renew sends a request that renews the lease. The lease is held from the time at which the request was sent.
 func (t *leaderLock) renew(send func() error) error {
 	sent := t.clock.Now()
 	if err := send(); err != nil {

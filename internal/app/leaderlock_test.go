@@ -10,14 +10,14 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// fakeLock is a lease that is held by a holder, or that does not answer.
+// fakeLock is a lease with a holder, or a lease whose requests fail.
 type fakeLock struct {
 	resourcelock.Interface
 
 	clock   *clocktesting.FakeClock
 	holder  string
 	failing bool
-	// latency is how long a request takes.
+	// latency is the duration of a request.
 	latency time.Duration
 }
 
@@ -35,7 +35,7 @@ func (l *fakeLock) Create(ctx context.Context, record resourcelock.LeaderElectio
 }
 
 func (l *fakeLock) Update(_ context.Context, record resourcelock.LeaderElectionRecord) error {
-	l.clock.SetTime(l.clock.Now().Add(l.latency)) // without its timers: those go off later
+	l.clock.SetTime(l.clock.Now().Add(l.latency)) // fires no timers
 	if l.failing {
 		return errBoom
 	}
@@ -43,8 +43,8 @@ func (l *fakeLock) Update(_ context.Context, record resourcelock.LeaderElectionR
 	return nil
 }
 
-// TestALeaderEndsBeforeAnotherMayLead plays what becomes of a lease: a manager that led is ended, and sends nothing
-// more, once another may lead, and no sooner.
+// TestALeaderEndsBeforeAnotherMayLead holds that a leader ends and sends no further request once another manager may lead,
+// and no sooner.
 func TestALeaderEndsBeforeAnotherMayLead(t *testing.T) {
 	mine := resourcelock.LeaderElectionRecord{HolderIdentity: "me"}
 	options := DefaultOptions() // the lease is valid for 12 seconds
@@ -107,7 +107,7 @@ func TestALeaderEndsBeforeAnotherMayLead(t *testing.T) {
 			term.RecordEvent("became leader")
 			term.RecordEvent("stopped leading")
 		}, true},
-		"the manager is told to stop": {func(ctx context.Context, stop func(), _ *fakeLock, term *leaderLock) {
+		"the manager is stopped": {func(ctx context.Context, stop func(), _ *fakeLock, term *leaderLock) {
 			_ = term.Create(ctx, mine)
 			term.RecordEvent("became leader")
 			stop()

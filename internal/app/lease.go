@@ -18,8 +18,8 @@ const (
 	keepAlive = 30 * time.Second
 )
 
-// newLeaseLock returns the lock that the leader holds. It records no events: the lease itself says who holds it, since when,
-// and how often it changed hands.
+// newLeaseLock returns the lock that the leader holds. It records no events: the lease holds its holder, the time of the
+// last renewal and the number of transitions.
 func newLeaseLock(hub *rest.Config, options Options) (resourcelock.Interface, error) {
 	holder := options.Identity
 	if holder == "" {
@@ -30,8 +30,8 @@ func newLeaseLock(hub *rest.Config, options Options) (resourcelock.Interface, er
 		holder = host + "_" + string(uuid.NewUUID())
 	}
 	config := rest.AddUserAgent(rest.CopyConfig(hub), "leader-election")
-	config.Timeout = max(options.RenewDeadline/2, time.Second) // one request that hangs must not cost the lease
-	// Renewing waits for nothing else that the manager does: it has a connection of its own and no rate limit.
+	config.Timeout = max(options.RenewDeadline/2, time.Second) // a request that hangs must not lose the lease
+	// Renewals have a connection of their own and no rate limit, so that they wait for no other request.
 	config.Dial = (&net.Dialer{Timeout: config.Timeout, KeepAlive: keepAlive}).DialContext
 	config.QPS, config.RateLimiter = -1, nil
 	client, err := coordinationclient.NewForConfig(config)

@@ -33,8 +33,8 @@ func TestLeaseHolder(t *testing.T) {
 	}
 }
 
-// TestLeaseRequestsAreIndependent: the requests of the controllers are held back by a rate limit, and share connections;
-// those for the lease have neither in common with them.
+// TestLeaseRequestsAreIndependent holds that requests for the lease share neither the rate limit nor the connections of the
+// controllers.
 func TestLeaseRequestsAreIndependent(t *testing.T) {
 	connections := map[string]string{}
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

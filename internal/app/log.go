@@ -13,22 +13,22 @@ import (
 	"github.com/berth-project/berth/internal/terminal"
 )
 
-// configureLogging sends every log line of the process, those of the client library included, to the logger that the options
-// name, or to standard error. It returns the logger.
+// configureLogging sends all log lines of the process, including those of the client library, to the logger of the options,
+// or to standard error. It returns the logger.
 func configureLogging(options Options) logr.Logger {
 	if !options.Logger.IsZero() {
 		ctrl.SetLogger(options.Logger)
 		return options.Logger
 	}
 	if err := options.NewLogger(); err != nil {
-		return ctrl.Log // validated before
+		return ctrl.Log // the options are validated
 	}
 	ctrl.SetLogger(options.Logger)
 	klog.SetLogger(options.Logger)
 	return options.Logger
 }
 
-// NewLogger sets Logger to one that writes to standard error, as LogFormat and LogLevel say.
+// NewLogger sets Logger to a logger that writes to standard error, with LogFormat and LogLevel.
 func (o *Options) NewLogger() error {
 	least, err := parseLevel(o.LogLevel)
 	if err != nil {
@@ -38,8 +38,7 @@ func (o *Options) NewLogger() error {
 	return nil
 }
 
-// newLogger returns a logger that writes lines in a format, "json" or "text", with the control characters of whatever they
-// quote spelled out.
+// newLogger returns a logger that writes lines as "json" or "text", and escapes control characters.
 func newLogger(to io.Writer, format string, least slog.Level) logr.Logger {
 	settings, lines := &slog.HandlerOptions{Level: least}, terminal.NewWriter(to)
 	if format == "text" {

@@ -35,8 +35,8 @@ var (
 	memoryPlacements = flag.Int("placements", 1000, "placements of BenchmarkMemory")
 )
 
-// BenchmarkMemory fills the memory of a manager with a fleet, as its caches would, decides every placement, and tells what
-// each part of it holds.
+// BenchmarkMemory fills the caches and the state of a manager with a fleet, decides every placement, and reports the memory
+// of each part.
 func BenchmarkMemory(b *testing.B) {
 	for b.Loop() {
 		m := newMemory(b)
@@ -45,7 +45,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// memory is the parts of a manager that hold a fleet, and how much was held once each was filled.
+// memory is the parts of a manager that hold a fleet, with the heap size after each part.
 type memory struct {
 	b       *testing.B
 	clock   *clocktesting.FakeClock
@@ -126,7 +126,7 @@ func (m *memory) fill(f *generate.Fleet) {
 	runtime.KeepAlive(f)
 }
 
-// cached returns objects as an informer keeps them.
+// cached returns objects as an informer stores them.
 func cached[T any, P interface {
 	*T
 	client.Object
@@ -140,7 +140,7 @@ func cached[T any, P interface {
 	return out
 }
 
-// transform does to an object what its cache does.
+// transform applies the transform of the cache of an object.
 func (m *memory) transform(object client.Object) (any, error) {
 	for kind, by := range m.caches.ByObject {
 		if reflect.TypeOf(kind) == reflect.TypeOf(object) {
@@ -156,7 +156,7 @@ func (m *memory) cache() toolscache.Store {
 	return out
 }
 
-// received returns an object as it comes from the API server, and puts it into a store.
+// received returns an object as decoded from the API server, and adds it to a store.
 func received[T any, P interface {
 	*T
 	client.Object
@@ -176,7 +176,7 @@ func received[T any, P interface {
 	return out
 }
 
-// decide decides a placement, and lets what is written come back as an answer and through the caches.
+// decide decides a placement and delivers its writes as responses and as events.
 func (m *memory) decide(key fleet.Key, decisions, placements toolscache.Store) {
 	turn := m.record.Begin(key)
 	c, ok := m.state.Gather(key, m.clock.Now())
@@ -205,7 +205,7 @@ func (m *memory) decide(key fleet.Key, decisions, placements toolscache.Store) {
 	turn.Finish(writes, nil)
 }
 
-// measure notes what has come to be held since it was last called.
+// measure records the growth of the heap since the last call.
 func (m *memory) measure(name string) {
 	runtime.GC()
 	runtime.GC()

@@ -19,49 +19,49 @@ import (
 
 // Options configures a manager. Its zero value is not usable; start from DefaultOptions.
 type Options struct {
-	// Kubeconfig is the path of the file that says how to reach the hub; empty means in-cluster, or $KUBECONFIG.
+	// Kubeconfig is the path of the kubeconfig of the hub; empty means in-cluster, or $KUBECONFIG.
 	Kubeconfig string
-	// Controllers says which loops run: "*" all, "name" that one, "-name" not that one.
+	// Controllers are the controllers to run: "*" all, "name" that controller, "-name" not that controller.
 	Controllers []string
-	// Workers is how many placements are decided side by side.
+	// Workers is the number of placements that are decided concurrently.
 	Workers int
-	// QPS and Burst bound the requests to the API server, per second and at once. QPS below 0 is no bound.
+	// QPS and Burst bound the requests to the API server, per second and in a burst. QPS below 0 is no bound.
 	QPS   float32
 	Burst int
 	// MetricsAddress and HealthAddress are host:port to listen on; "0" is off.
 	MetricsAddress, HealthAddress string
 	// MetricsSecure serves metrics over TLS, to callers whose token is allowed to get /metrics.
 	MetricsSecure bool
-	// ProfileAddress is host:port that serves what pprof reads, under /debug/pprof: it asks nobody who he is, so the host must be
-	// a loopback one. "0" is off.
+	// ProfileAddress is host:port that serves /debug/pprof without authentication, so the host must be a loopback address.
+	// "0" is off.
 	ProfileAddress string
-	// LeaderElection makes sure that one manager works at a time, through a lease in LeaderElectionNamespace.
+	// LeaderElection makes one manager work at a time, by a lease in LeaderElectionNamespace.
 	LeaderElection          bool
 	LeaderElectionNamespace string
-	// Identity says who holds the lease; empty means the host's name and something random. No two managers of a hub may
-	// have the same. One that cannot run twice, and is restarted under the same name, takes its own lease back at once.
+	// Identity is the holder of the lease; empty means the host name and a random suffix. It must be unique among the
+	// managers of a hub. A manager that is restarted with the same identity takes its own lease back at once.
 	Identity string
-	// LeaseDuration is how long a leader that is not heard of keeps the lease. It must give it up itself within
-	// RenewDeadline, and tries to renew every RetryPeriod.
+	// LeaseDuration is how long a lease is valid after its last renewal. A leader that cannot renew it stops after
+	// RenewDeadline. RetryPeriod is the time between attempts.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
-	// Health says what becomes of clusters that are silent.
+	// Health configures how silent clusters are handled.
 	Health HealthOptions
-	// Views says how the views are served.
+	// Views configures the views.
 	Views ViewOptions
-	// Webhooks says how requests are admitted.
+	// Webhooks configures the webhooks.
 	Webhooks WebhookOptions
-	// Certificate holds what webhooks and views are served with; empty paths mean a certificate of the manager's own. With
-	// one from files and no authorities, somebody else lets the API server know of webhooks and views.
+	// Certificate is the certificate of the webhooks and the views; empty paths mean that the manager creates one. With a
+	// certificate from files and without its CA, another client registers webhooks and views.
 	Certificate certificate.Files
-	// OnRegistered, if given, is called once the API server has been told of webhooks and views, and whom to trust there.
+	// OnRegistered, if set, is called once webhooks and views are registered with the API server.
 	OnRegistered func()
-	// Logger takes all log lines; the zero Logger means standard error, as LogFormat and LogLevel say.
+	// Logger receives all log lines; the zero Logger means standard error, with LogFormat and LogLevel.
 	Logger logr.Logger
 	// LogFormat is "json" or "text"; LogLevel is "debug", "info", "warn" or "error".
 	LogFormat, LogLevel string
 }
 
-// DefaultOptions returns what the manager runs with where nothing else is said.
+// DefaultOptions returns the defaults of the flags.
 func DefaultOptions() Options {
 	return Options{
 		Controllers:             []string{"*"},
@@ -88,10 +88,10 @@ func DefaultOptions() Options {
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "path of the kubeconfig of the hub; empty: in-cluster, or $KUBECONFIG")
 	flags.StringSliceVar(&o.Controllers, "controllers", o.Controllers,
-		"which loops run: '*' all, 'foo' the one named foo, '-foo' not that one. All: "+strings.Join(controllerNames(), ", "))
-	flags.IntVar(&o.Workers, "workers", o.Workers, "placements decided side by side")
+		"controllers to run: '*' all, 'foo' the controller foo, '-foo' not that controller. All: "+strings.Join(controllerNames(), ", "))
+	flags.IntVar(&o.Workers, "workers", o.Workers, "number of placements decided concurrently")
 	flags.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "requests per second to the API server; below 0: no bound")
-	flags.IntVar(&o.Burst, "kube-api-burst", o.Burst, "requests at once to the API server")
+	flags.IntVar(&o.Burst, "kube-api-burst", o.Burst, "requests to the API server in a burst")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "host:port that serves /metrics; 0: off")
 	flags.BoolVar(&o.MetricsSecure, "metrics-secure", o.MetricsSecure,
 		"serve /metrics over TLS, to callers with a token that may get it, as the ClusterRole system:monitoring allows")
@@ -100,9 +100,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"host:port on a loopback address that serves profiles under /debug/pprof; 0: off")
 	flags.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection, "work only while holding the lease, so that one manager works at a time")
 	flags.StringVar(&o.LeaderElectionNamespace, "leader-elect-namespace", o.LeaderElectionNamespace, "namespace of the lease")
-	flags.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration, "how long others wait for a leader that is not heard of")
-	flags.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline, "how long a leader that cannot renew goes on")
-	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod, "how long between tries for the lease")
+	flags.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration, "how long the lease is valid after its last renewal")
+	flags.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline, "how long a leader retries a failed renewal before it stops")
+	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod, "time between attempts to acquire or renew the lease")
 	o.Health.addFlags(flags)
 	o.Views.addFlags(flags)
 	o.Webhooks.addFlags(flags)
@@ -145,8 +145,8 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// EnabledServers tells which servers for the API server run, and whether the manager decides that clusters that never joined are
-// tainted: it stores that on the set `global`.
+// EnabledServers are the servers for the API server that run, and whether the manager decides if clusters that never joined
+// are tainted. It stores that decision on the set `global`.
 type EnabledServers struct{ Webhooks, Views, TaintsUnjoined bool }
 
 // EnabledServers returns which servers for the API server run.
@@ -157,13 +157,13 @@ func (o *Options) EnabledServers() EnabledServers {
 	}
 }
 
-// loopback says whether nobody on another host reaches an address. One that is off is reached by nobody.
+// loopback returns whether an address is reachable from this host only, or off.
 func loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	return address == addressOff || err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
 }
 
-// runsController says whether a controller is to run: the first entry that names it decides, else "*".
+// runsController returns whether a controller runs: the first entry that names it decides, else "*".
 func (o *Options) runsController(name string) bool {
 	for _, entry := range o.Controllers {
 		switch entry {

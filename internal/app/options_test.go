@@ -30,7 +30,7 @@ func TestOptionsAreValidated(t *testing.T) {
 		"no requests at all":            {[]string{"--kube-api-qps=0"}, []string{"--kube-api-qps 0"}},
 		"no burst":                      {[]string{"--kube-api-burst=0"}, []string{"--kube-api-burst 0"}},
 		"profiles on this host":         {[]string{"--profile-bind-address=[::1]:8083"}, nil},
-		"profiles for everybody":        {[]string{"--profile-bind-address=:8083"}, []string{`--profile-bind-address ":8083": must be host:port with a loopback host`}},
+		"profiles on all addresses":     {[]string{"--profile-bind-address=:8083"}, []string{`--profile-bind-address ":8083": must be host:port with a loopback host`}},
 		"profiles for a network":        {[]string{"--profile-bind-address=10.0.0.1:8083"}, []string{`--profile-bind-address "10.0.0.1:8083"`}},
 		"profiles nowhere":              {[]string{"--profile-bind-address=localhost"}, []string{`--profile-bind-address "localhost"`}},
 		"no workers":                    {[]string{"--workers=0"}, []string{"--workers 0: must be 1 to 256"}},

@@ -14,13 +14,13 @@ import (
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
-var errMissingRequirement = errors.New("the hub lacks what placements are decided from")
+var errMissingRequirement = errors.New("the hub lacks a requirement of the manager")
 
-// preflightHub compares the hub with what the manager needs. It returns an error that names everything without which no placement can
-// be decided, and switches off the controllers that cannot run.
+// preflightHub compares the hub with the requirements of the manager. It returns an error that names what no placement can
+// be decided without, and switches off the controllers that cannot run.
 func (o *Options) preflightHub(ctx context.Context, hub *rest.Config) (*preflight.Monitor, error) {
-	asked := *o // what runs now: controllers that are switched off are asked about again
-	monitor, err := preflight.New(hub, preflight.Options{Runs: asked.runsPart, Namespace: o.LeaderElectionNamespace, Clock: clock.RealClock{}})
+	initial := *o // includes the controllers that are switched off below, so that the monitor checks them again
+	monitor, err := preflight.New(hub, preflight.Options{Runs: initial.runsPart, Namespace: o.LeaderElectionNamespace, Clock: clock.RealClock{}})
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (o *Options) preflightHub(ctx context.Context, hub *rest.Config) (*prefligh
 	return monitor, nil
 }
 
-// runsPart says whether a part of the manager runs, so that it needs its permissions.
+// runsPart returns whether a part of the manager runs and needs its permissions.
 func (o *Options) runsPart(part string) bool {
 	switch part {
 	case preflight.PartManager, preflight.PartGuards:
@@ -59,11 +59,11 @@ func (o *Options) runsPart(part string) bool {
 	}
 }
 
-// addPreflight goes on comparing the hub while the manager runs.
+// addPreflight adds the monitor that repeats the comparison while the manager runs.
 func (a *managerBuilder) addPreflight() error {
 	telemetry.NewPreflight(metrics.Registry, a.preflight.Report)
 	if err := a.mgr.Add(a.preflight); err != nil {
-		return fmt.Errorf("adding the comparison of the hub with what is needed: %w", err)
+		return fmt.Errorf("adding the preflight monitor: %w", err)
 	}
 	return nil
 }

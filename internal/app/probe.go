@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// probes is a manager whose checks are served here instead of by itself, since the pages of its own have no room for
-// warnings: what /readyz?verbose warns of leaves the manager ready.
+// probes is a manager whose health checks are served here instead of by controller-runtime, whose pages have no place for
+// warnings. The warnings in /readyz?verbose leave the manager ready.
 type probes struct {
 	manager.Manager
 	live, ready map[string]healthz.Checker
@@ -37,7 +37,8 @@ func (p *probes) AddReadyzCheck(name string, check healthz.Checker) error {
 	return nil
 }
 
-// serve serves /healthz and /readyz on an address, if any, with all checks that were added before the manager starts.
+// serve serves /healthz and /readyz with all checks that were added before the manager starts. It does nothing without an
+// address.
 func (p *probes) serve(ctx context.Context, address string, warnings func() []string) error {
 	if address == "" || address == addressOff {
 		return nil
@@ -68,7 +69,7 @@ func (p *probes) handler(warnings func() []string) http.Handler {
 	return mux
 }
 
-// withWarnings writes warnings before what a handler answers to a request for details.
+// withWarnings writes warnings before the response to a verbose request.
 func withWarnings(next http.Handler, warnings func() []string) http.Handler {
 	return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 		if _, verbose := request.URL.Query()["verbose"]; verbose {
@@ -83,10 +84,10 @@ type warningWriter struct {
 	lines []string
 }
 
-// WriteHeader implements http.ResponseWriter. The pages of all checks call it once, those of a single check never.
+// WriteHeader implements http.ResponseWriter. The page of all checks calls it once, the page of a single check never.
 func (w *warningWriter) WriteHeader(code int) {
 	w.ResponseWriter.WriteHeader(code)
 	for _, line := range w.lines {
-		_, _ = fmt.Fprintf(w.ResponseWriter, "[!]warning: %s\n", line) // a reader who has gone misses nothing
+		_, _ = fmt.Fprintf(w.ResponseWriter, "[!]warning: %s\n", line) // the client may have disconnected
 	}
 }

@@ -21,25 +21,26 @@ import (
 )
 
 const (
-	// webhookTimeout bounds how long the end waits for requests, and how long a caller may take to say what it wants.
+	// webhookTimeout bounds how long the shutdown waits for requests, and how long a caller may take to send its header.
 	webhookTimeout = 10 * time.Second
-	// webhookIdleTimeout keeps the API server's connections open between requests.
+	// webhookIdleTimeout keeps the connections of the API server open between requests.
 	webhookIdleTimeout = 90 * time.Second
 )
 
-// WebhookOptions configures admission. Its zero value is off: then nobody may count on any of its rules.
+// WebhookOptions configures the webhooks. The zero value is off; then none of their rules applies.
 type WebhookOptions struct {
 	// Address is the host:port to listen on; "" and "0" are off.
 	Address string
-	// Listener takes the place of Address where the manager is part of another program.
+	// Listener replaces Address where the manager is part of another program.
 	Listener net.Listener
-	// URL is how the API server reaches Address, such as https://127.0.0.1:9443; empty means the Service in config/webhook.
+	// URL is the URL at which the API server reaches Address, such as https://127.0.0.1:9443; empty means the Service in
+	// config/webhook.
 	URL string
 }
 
-// addFlags binds the options to flags.
+// addFlags adds the flags of the options.
 func (o *WebhookOptions) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Address, "webhook-bind-address", o.Address, "host:port that serves admission webhooks; 0: off, and what they guard is open")
+	flags.StringVar(&o.Address, "webhook-bind-address", o.Address, "host:port that serves admission webhooks; 0: off, and their rules do not apply")
 	flags.StringVar(&o.URL, "webhook-url", o.URL, "https URL under which the API server reaches the webhooks; empty: the Service in config/webhook")
 }
 
@@ -47,7 +48,7 @@ func (o *WebhookOptions) enabled() bool {
 	return o.Listener != nil || o.Address != "" && o.Address != addressOff
 }
 
-// addWebhooks serves the webhooks, if they are to be served, on every replica, whether it leads or not.
+// addWebhooks adds the server of the webhooks, if they are on. It runs on every replica, whether it leads or not.
 func (a *managerBuilder) addWebhooks(ctx context.Context) error {
 	if !a.options.Webhooks.enabled() {
 		return nil
@@ -75,8 +76,8 @@ func (a *managerBuilder) addWebhooks(ctx context.Context) error {
 	return nil
 }
 
-// deferredServer is a server that serves once there is a certificate. Callers wait until then: the API server may know of it
-// from an earlier run, and would take an error for a refusal.
+// deferredServer is a server that starts once there is a certificate. Callers wait until then: the API server may know the
+// webhooks from an earlier run, and would treat an error as a refusal.
 type deferredServer struct {
 	*manager.Server
 
@@ -87,13 +88,13 @@ type deferredServer struct {
 func (s deferredServer) Start(ctx context.Context) error {
 	select {
 	case <-s.ready:
-		return s.Server.Start(ctx) //nolint:wrapcheck // it is the server's own
+		return s.Server.Start(ctx) //nolint:wrapcheck // the error of the server
 	case <-ctx.Done():
 		return s.Listener.Close() //nolint:wrapcheck // as above
 	}
 }
 
-// routes serves each webhook under the path that config/webhook names, and measures it.
+// routes serves and measures each webhook under its path in config/webhook.
 func (a *managerBuilder) routes() http.Handler {
 	mgr, env := a.mgr, a.env
 	rights := permission.SubjectAccessReviewer{Client: mgr.GetClient()}

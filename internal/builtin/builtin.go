@@ -1,5 +1,5 @@
-// Package builtin knows the sets that always exist: `default`, where a cluster is that is in no other exclusive set, and
-// `global`, which has every cluster.
+// Package builtin owns the sets that always exist: `default`, which has the clusters that are in no other exclusive set, and
+// `global`, which has every cluster. It defines their selectors, and writes nothing.
 package builtin
 
 import (
@@ -14,7 +14,7 @@ func Names() []string {
 	return []string{clusterv1beta2.DefaultClusterSetName, clusterv1beta2.GlobalClusterSetName}
 }
 
-// Set returns a set as it is when nobody has touched it; nil for a name that is not built in.
+// Set returns a built-in set with its required selector; nil for any other name.
 func Set(name string) *clusterv1beta2.ManagedClusterSet {
 	out := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	switch name {
@@ -28,8 +28,8 @@ func Set(name string) *clusterv1beta2.ManagedClusterSet {
 	return out
 }
 
-// Restored returns a set with the selector that it must have. That is the set itself where it has it, where it is not built in,
-// and where its annotation asks to leave it as it is.
+// Restored returns a set with its required selector. It returns the set itself where the selector is right, where the set is
+// not built in, and where its annotation keeps it as it is.
 func Restored(set *clusterv1beta2.ManagedClusterSet) *clusterv1beta2.ManagedClusterSet {
 	must := Set(set.Name)
 	if must == nil || set.Annotations[clusterv1beta2.AutoUpdateAnnotation] == "false" ||

@@ -27,11 +27,11 @@ const (
 	placements = "placements"
 )
 
-// requirement is a version of a resource that Berth reads or writes. An API server drops fields that its definition lacks without
-// a word, so a missing one would look like a user's choice.
+// requirement is a version of a resource that Berth reads or writes. An API server silently drops fields that its definition
+// lacks, so that a missing field would look like a choice of the user.
 type requirement struct {
 	resource, version string
-	// required are the fields without which Berth decides nothing. Every other field that Berth ships is compared too.
+	// required are the fields without which no placement is decided. All other shipped fields are compared as well.
 	required []string
 }
 
@@ -58,7 +58,7 @@ func requirements() []requirement {
 	}
 }
 
-// statusOnlyControllers are the controllers that only write a status, by the field without which they have nothing to write.
+// statusOnlyControllers are the controllers that only write a status, by the field that they write.
 func statusOnlyControllers() map[string]string {
 	return map[string]string{bindings + " status.conditions": "binding", sets + " status.conditions": "clusterset"}
 }
@@ -103,7 +103,7 @@ func (n requirement) schema() (*apiextensionsv1.JSONSchemaProps, error) {
 	return version.Schema.OpenAPIV3Schema, nil
 }
 
-// served returns the version of a definition that is needed; nil where it is not served.
+// served returns the required version of a definition; nil where it is not served.
 func (n requirement) served(definition *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinitionVersion {
 	at := slices.IndexFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
 		return v.Name == n.version && v.Served
@@ -138,8 +138,8 @@ func (n requirement) missing(definition *apiextensionsv1.CustomResourceDefinitio
 	return out
 }
 
-// missing returns the paths of the fields that a schema wants below a path and another has not, sorted. A field that is
-// missing stands for all below it.
+// missing returns the paths of the fields of want below a path that have does not contain, sorted. A missing field stands
+// for all fields below it.
 func missing(want, have *apiextensionsv1.JSONSchemaProps, prefix, name string) []string {
 	want, have = items(want), items(have)
 	wanted, ok := want.Properties[name]
@@ -159,7 +159,7 @@ func missing(want, have *apiextensionsv1.JSONSchemaProps, prefix, name string) [
 	return out
 }
 
-// items returns the schema of the items where a schema is that of a list.
+// items returns the schema of the items of a list schema, and any other schema unchanged.
 func items(schema *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
 	for schema.Items != nil && schema.Items.Schema != nil {
 		schema = schema.Items.Schema
@@ -171,7 +171,7 @@ func keepsUnknown(schema *apiextensionsv1.JSONSchemaProps) bool {
 	return schema.XPreserveUnknownFields != nil && *schema.XPreserveUnknownFields
 }
 
-// missingField returns what follows from a field that a definition lacks.
+// missingField returns the effect of a missing field.
 func (n requirement) missingField(definition, field string) Missing {
 	out := Missing{
 		Kind: KindField, What: fmt.Sprintf("field %s in %s of %s", field, n.version, definition),
@@ -183,14 +183,14 @@ func (n requirement) missingField(definition, field string) Missing {
 	case reports:
 		out.DisabledController, out.Effect = controller, "the controller "+controller+" does not run"
 	case isOrBelow(field, "status"):
-		out.Effect = "what it reports is not stored"
+		out.Effect = "the API server does not store it"
 	default:
-		out.Effect = "the API server drops what users write there, and clusters are chosen as if it were not given"
+		out.Effect = "the API server drops the field, and placements are decided without it"
 	}
 	return out
 }
 
-// isOrBelow says whether a field is another one, or is below it.
+// isOrBelow returns whether a field is another field or is below it.
 func isOrBelow(field, other string) bool {
 	return field == other || strings.HasPrefix(field, other+".")
 }

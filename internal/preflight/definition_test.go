@@ -72,7 +72,7 @@ func TestShippedDefinitionsAreComplete(t *testing.T) {
 	}
 }
 
-// hasField says whether a schema has a field.
+// hasField returns whether a schema has a field.
 func hasField(schema *apiextensionsv1.JSONSchemaProps, path []string) bool {
 	if len(path) == 0 {
 		return true
@@ -81,7 +81,7 @@ func hasField(schema *apiextensionsv1.JSONSchemaProps, path []string) bool {
 	return ok && hasField(&child, path[1:])
 }
 
-// TestEveryFieldIsCompared takes each field out of each definition that Berth ships, and expects that it is named.
+// TestEveryFieldIsCompared removes each field from each shipped definition, and expects that the field is reported.
 func TestEveryFieldIsCompared(t *testing.T) {
 	fields := 0
 	for _, need := range requirements() {
@@ -116,7 +116,7 @@ func paths(schema *apiextensionsv1.JSONSchemaProps, prefix []string) [][]string 
 	return out
 }
 
-// remove takes a field out of a schema.
+// remove removes a field from a schema.
 func remove(schema *apiextensionsv1.JSONSchemaProps, path []string) {
 	schema = items(schema)
 	if len(path) == 1 {
@@ -136,8 +136,8 @@ func TestEffectOfAMissingField(t *testing.T) {
 	}{
 		"Berth decides nothing without the claims":     {clusters, "status.clusterClaims", true, "", "no placement is decided"},
 		"nor where a parent of a required field lacks": {placements, "spec.prioritizerPolicy", true, "", "no placement is decided"},
-		"tiers are not given":                          {placements, "spec.tiers", false, "", "as if it were not given"},
-		"the account of a budget is not stored":        {placements, "status.disruption", false, "", "is not stored"},
+		"tiers are not given":                          {placements, "spec.tiers", false, "", "placements are decided without it"},
+		"the account of a budget is not stored":        {placements, "status.disruption", false, "", "does not store it"},
 		"bindings are not reported":                    {bindings, "status.conditions", false, "binding", "the controller binding does not run"},
 	}
 	for name, tc := range cases {
@@ -170,7 +170,7 @@ func TestMissingFieldsAreNamed(t *testing.T) {
 			func(v *apiextensionsv1.CustomResourceDefinitionVersion) { v.Served = false },
 			[]string{"version v1beta1 of placements.cluster.open-cluster-management.io"},
 		},
-		"nothing, since it keeps what it does not know": {
+		"nothing, since it keeps unknown fields": {
 			func(v *apiextensionsv1.CustomResourceDefinitionVersion) {
 				v.Schema.OpenAPIV3Schema.Properties["spec"] = apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
 			},

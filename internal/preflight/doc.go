@@ -1,5 +1,5 @@
-// Package preflight owns what Berth needs of a hub: the fields of its definitions, and permissions. It compares them with
-// what the hub has, names what is missing and what follows, and compares again while the manager runs.
+// Package preflight owns the requirements of Berth on a hub: fields of definitions, and permissions. It compares them with the
+// hub at the start and while the manager runs, and reports what is missing and the effect.
 //
-// It changes nothing on the hub. The invariant: what could not be read changes no finding.
+// It changes nothing on the hub. The invariant: a failed read changes no report.
 package preflight

@@ -21,28 +21,29 @@ import (
 )
 
 const (
-	// interval is how often the generations of the definitions are read.
+	// interval is the time between reads of the generations of the definitions.
 	interval = 10 * time.Second
-	// permissionInterval is how often permissions are asked for though no definition changed, where all that is required is there.
+	// permissionInterval is the time between checks of the permissions, while no definition changes and no requirement is
+	// missing.
 	permissionInterval = 5 * time.Minute
-	// timeout bounds one look at the hub.
+	// timeout bounds one comparison.
 	timeout = time.Minute
-	// confirmations is how often a permission that is refused anew is asked for again before it counts as missing, and
-	// confirmInterval how long after the last time: an API server refuses what it has not read the roles for.
+	// confirmations is how often a newly refused permission is checked again before it counts as missing, and
+	// confirmInterval the time between these checks: an API server refuses requests until it has read the roles.
 	confirmations   = 10
 	confirmInterval = 200 * time.Millisecond
 )
 
-// Options says what the manager is to run.
+// Options configures a Monitor.
 type Options struct {
-	// Runs says whether a part of the manager runs: a controller by its name, or one of the parts above.
+	// Runs returns whether a part of the manager runs: a controller by its name, or one of the Part constants.
 	Runs func(part string) bool
-	// Namespace is where the manager keeps its lease and its certificate.
+	// Namespace holds the lease and the certificate of the manager.
 	Namespace string
 	Clock     clock.WithTicker
 }
 
-// Monitor compares a hub with what Berth needs, at the start and while the manager runs. It is safe for concurrent use.
+// Monitor compares a hub with the requirements at the start and while the manager runs. It is safe for concurrent use.
 type Monitor struct {
 	hub     client.Client
 	options Options
@@ -54,7 +55,7 @@ type Monitor struct {
 	permissionsCheckedAt time.Time
 }
 
-// New returns a monitor of a hub, which it has not looked at.
+// New returns a monitor that has not compared anything yet.
 func New(hub *rest.Config, options Options) (*Monitor, error) {
 	kinds := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{apiextensionsv1.AddToScheme, scheme.AddToScheme} {
@@ -69,7 +70,7 @@ func New(hub *rest.Config, options Options) (*Monitor, error) {
 	return &Monitor{hub: reader, options: options, changed: make(chan struct{}, 1)}, nil
 }
 
-// Check looks at the hub and returns what it lacks.
+// Check compares the hub and returns the report.
 func (m *Monitor) Check(ctx context.Context) (Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -92,7 +93,7 @@ func (m *Monitor) Check(ctx context.Context) (Report, error) {
 	return found, nil
 }
 
-// refused returns the permissions that are missing: those that were missing before, and those that stay refused.
+// refused returns the missing permissions: those that were missing before, and those that are refused repeatedly.
 func (m *Monitor) refused(ctx context.Context) ([]Missing, error) {
 	before := m.Report()
 	for attempt := 0; ; attempt++ {
@@ -109,7 +110,7 @@ func (m *Monitor) refused(ctx context.Context) ([]Missing, error) {
 	}
 }
 
-// readGenerations returns the generation of each definition, 0 where there is none.
+// readGenerations returns the generation of each definition, 0 for a missing definition.
 func (m *Monitor) readGenerations(ctx context.Context) ([]int64, error) {
 	var out []int64
 	for _, need := range requirements() {
@@ -127,7 +128,7 @@ func (m *Monitor) readGenerations(ctx context.Context) ([]int64, error) {
 // NeedLeaderElection implements manager.LeaderElectionRunnable: every replica warns.
 func (*Monitor) NeedLeaderElection() bool { return false }
 
-// Start implements manager.Runnable: it looks at the hub again whenever a definition changed, and now and then.
+// Start implements manager.Runnable: it compares again whenever a definition changed, and periodically.
 func (m *Monitor) Start(ctx context.Context) error {
 	m.logChanges(ctx, Report{}, m.Report())
 	ticker := m.options.Clock.NewTicker(interval)
@@ -142,7 +143,7 @@ func (m *Monitor) Start(ctx context.Context) error {
 	}
 }
 
-// recheck looks at the hub where it is due, and logs what changed. What cannot be read changes nothing.
+// recheck compares again where that is due, and logs the changes. A failed read changes nothing.
 func (m *Monitor) recheck(ctx context.Context) {
 	before := m.Report()
 	due, err := m.due(ctx)
@@ -155,7 +156,7 @@ func (m *Monitor) recheck(ctx context.Context) {
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			log.FromContext(ctx).Info("WARNING: what the hub has cannot be compared with what Berth needs; trying again later", "cause", err.Error(), "interval", interval)
+			log.FromContext(ctx).Info("WARNING: comparing the hub with the requirements of Berth failed; retrying", "cause", err.Error(), "interval", interval)
 		}
 		return
 	}
@@ -165,11 +166,11 @@ func (m *Monitor) recheck(ctx context.Context) {
 	}
 	select {
 	case m.changed <- struct{}{}:
-	default: // the placements are to be decided again already
+	default: // a value is waiting
 	}
 }
 
-// due says whether a definition changed since the last look, or the permissions are to be asked for again.
+// due returns whether a definition changed since the last comparison, or the permissions must be checked again.
 func (m *Monitor) due(ctx context.Context) (bool, error) {
 	now, err := m.readGenerations(ctx)
 	if err != nil {
@@ -192,23 +193,23 @@ func (*Monitor) logChanges(ctx context.Context, before, now Report) {
 	}
 	for _, lack := range before.Missing {
 		if !slices.Contains(now.Missing, lack) {
-			log.FromContext(ctx).Info("the hub has what it lacked", "kind", lack.Kind, "what", lack.What)
+			log.FromContext(ctx).Info("a missing requirement is met", "kind", lack.Kind, "what", lack.What)
 		}
 	}
 }
 
-// Report returns what the hub lacked when it was last looked at. It is read-only.
+// Report returns the last report. It is read-only.
 func (m *Monitor) Report() Report {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.report
 }
 
-// DroppedFields says whether the hub has what Berth decides nothing without, and which fields of statuses it drops.
+// DroppedFields returns the status fields that the hub drops. ok is false where no placement can be decided.
 func (m *Monitor) DroppedFields() (dropped plan.Dropped, ok bool) {
 	found := m.Report()
 	return found.DroppedFields(), found.RequiredMissing() == ""
 }
 
-// Changed is sent to when Decides returns something else than before.
+// Changed receives a value when the result of DroppedFields changes.
 func (m *Monitor) Changed() <-chan struct{} { return m.changed }

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The parts of the manager that need permissions beside its controllers.
+// Parts of the manager, beside its controllers, that need permissions.
 const (
 	PartManager  = "manager"
 	PartLease    = "leader election"
@@ -24,7 +24,7 @@ const (
 	PartPlacement = "placement"
 )
 
-// maxConcurrentReviews is how many permissions are asked for at once.
+// maxConcurrentReviews bounds the concurrent permission reviews.
 const maxConcurrentReviews = 8
 
 const (
@@ -33,12 +33,12 @@ const (
 	system    = "berth-system"
 )
 
-// permission is what a part of the manager may do, several resources, names and verbs at once, each separated by commas.
+// permission is the permissions of a part of the manager. Resources, names and verbs are separated by commas.
 type permission struct {
 	part, group, resources, names, namespace, verbs string
 }
 
-// permissions are those that config/rbac gives, by the part that needs them.
+// permissions are the permissions in config/rbac, by the part that needs them.
 func permissions() []permission {
 	return []permission{
 		{part: PartManager, group: "apiextensions.k8s.io", resources: "customresourcedefinitions", verbs: "get"},
@@ -90,14 +90,14 @@ func permissions() []permission {
 	}
 }
 
-// accessRequest is one request that is to be allowed, and the parts that make it.
+// accessRequest is a request that must be allowed, with the parts that send it.
 type accessRequest struct {
 	authorizationv1.ResourceAttributes
 
 	parts []string
 }
 
-// accessRequests returns what some parts of the manager ask of the API server, each once.
+// accessRequests returns the requests of the running parts to the API server, each once.
 func accessRequests(runs func(part string) bool, namespace string) []accessRequest {
 	var out []accessRequest
 	index := map[authorizationv1.ResourceAttributes]int{}
@@ -105,11 +105,11 @@ func accessRequests(runs func(part string) bool, namespace string) []accessReque
 		if !runs(p.part) {
 			continue
 		}
-		for _, asked := range p.expand(namespace) {
-			at, known := index[asked]
+		for _, attributes := range p.expand(namespace) {
+			at, known := index[attributes]
 			if !known {
 				at = len(out)
-				index[asked], out = at, append(out, accessRequest{ResourceAttributes: asked})
+				index[attributes], out = at, append(out, accessRequest{ResourceAttributes: attributes})
 			}
 			if !slices.Contains(out[at].parts, p.part) {
 				out[at].parts = append(out[at].parts, p.part)
@@ -119,7 +119,7 @@ func accessRequests(runs func(part string) bool, namespace string) []accessReque
 	return out
 }
 
-// expand returns the single requests of a permission. namespace is where the manager keeps its own objects.
+// expand returns the single requests of a permission. namespace holds the own objects of the manager.
 func (p permission) expand(namespace string) []authorizationv1.ResourceAttributes {
 	in := p.namespace
 	if in == system {
@@ -139,21 +139,21 @@ func (p permission) expand(namespace string) []authorizationv1.ResourceAttribute
 	return out
 }
 
-// reviewAll asks the API server for each permission, by reviews of the manager's own access.
-func reviewAll(ctx context.Context, hub client.Client, asked []accessRequest) ([]Missing, error) {
-	refused := make([]bool, len(asked))
+// reviewAll reviews each permission with the API server, and returns the refused ones.
+func reviewAll(ctx context.Context, hub client.Client, requests []accessRequest) ([]Missing, error) {
+	refused := make([]bool, len(requests))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrentReviews)
-	for at := range asked {
+	for at := range requests {
 		group.Go(func() error {
 			review := &authorizationv1.SelfSubjectAccessReview{
-				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &asked[at].ResourceAttributes},
+				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &requests[at].ResourceAttributes},
 			}
 			switch err := hub.Create(ctx, review); {
-			case apierrors.IsForbidden(err): // nothing is known then, and each refusal shows by itself
+			case apierrors.IsForbidden(err): // reviews are refused; a refused request is logged where it is sent
 				return nil
 			case err != nil:
-				return fmt.Errorf("asking for permission to %s: %w", asked[at].describe(), err)
+				return fmt.Errorf("reviewing the permission to %s: %w", requests[at].describe(), err)
 			}
 			refused[at] = !review.Status.Allowed
 			return nil
@@ -165,14 +165,14 @@ func reviewAll(ctx context.Context, hub client.Client, asked []accessRequest) ([
 	var out []Missing
 	for at, is := range refused {
 		if is {
-			out = append(out, asked[at].missing()...)
+			out = append(out, requests[at].missing()...)
 		}
 	}
 	return out, nil
 }
 
-// missing returns what follows for each part from a permission that is not given. A controller that may not watch what it
-// decides from cannot run. Any other part does what it may.
+// missing returns the effect of a refused permission on each part. A controller cannot run without a watch of the objects
+// that it decides from. Any other part does the rest of its work.
 func (a accessRequest) missing() []Missing {
 	out := make([]Missing, 0, len(a.parts))
 	for _, part := range a.parts {
@@ -193,7 +193,7 @@ func optionalControllers() []string {
 	return []string{"clusterset", "binding", "grant", "views", "setrole", "health"}
 }
 
-// describe renders the request, such as "patch managedclusters/status.cluster.open-cluster-management.io".
+// describe returns the request as text, such as "patch managedclusters/status.cluster.open-cluster-management.io".
 func (a accessRequest) describe() string {
 	out := a.Verb + " " + a.Resource
 	if a.Subresource != "" {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestPermissionsMatchTheRoles holds what is asked for against config/rbac: every rule is asked for, and nothing else.
+// TestPermissionsMatchTheRoles compares the checked permissions with config/rbac: they are the same.
 func TestPermissionsMatchTheRoles(t *testing.T) {
 	data, err := os.ReadFile("../../config/rbac/role.yaml")
 	if err != nil {
@@ -30,31 +30,31 @@ func TestPermissionsMatchTheRoles(t *testing.T) {
 					group: group, resources: strings.Join(rule.Resources, ","), names: strings.Join(rule.ResourceNames, ","),
 					namespace: role.Namespace, verbs: strings.Join(rule.Verbs, ","),
 				}
-				for _, asked := range p.expand(system) {
-					want = append(want, accessRequest{ResourceAttributes: asked}.describe())
+				for _, request := range p.expand(system) {
+					want = append(want, accessRequest{ResourceAttributes: request}.describe())
 				}
 			}
 		}
 	}
 	var got []string
-	for _, asked := range accessRequests(func(string) bool { return true }, system) {
-		got = append(got, asked.describe())
+	for _, request := range accessRequests(func(string) bool { return true }, system) {
+		got = append(got, request.describe())
 	}
 	slices.Sort(want)
 	slices.Sort(got)
 	if diff := cmp.Diff(slices.Compact(want), got); diff != "" {
-		t.Errorf("permissions (-config/rbac +asked for):\n%s", diff)
+		t.Errorf("permissions (-config/rbac +checked):\n%s", diff)
 	}
 }
 
 func TestEffectOfAMissingPermission(t *testing.T) {
 	find := func(verb, resource string) accessRequest {
-		for _, asked := range accessRequests(func(string) bool { return true }, system) {
-			if asked.Verb == verb && asked.Resource == resource && asked.Subresource == "" {
-				return asked
+		for _, request := range accessRequests(func(string) bool { return true }, system) {
+			if request.Verb == verb && request.Resource == resource && request.Subresource == "" {
+				return request
 			}
 		}
-		t.Fatalf("%s %s is not asked for", verb, resource)
+		t.Fatalf("%s %s is not checked", verb, resource)
 		return accessRequest{}
 	}
 	list, patch, watch := Report{find("list", "placements").missing()}, Report{find("patch", "leases").missing()}, Report{find("watch", "leases").missing()}

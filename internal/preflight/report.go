@@ -7,7 +7,7 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// Kind is what kind of thing a hub lacks.
+// Kind is the kind of a missing requirement.
 type Kind string
 
 // The kinds.
@@ -20,17 +20,17 @@ const (
 // Kinds returns every kind.
 func Kinds() []Kind { return []Kind{KindDefinition, KindField, KindPermission} }
 
-// Missing is something that a hub lacks.
+// Missing is a requirement that a hub lacks.
 type Missing struct {
 	Kind Kind
-	// What names it, Effect says what follows where it is not required.
+	// What names it. Effect is the consequence where it is not required.
 	What, Effect string
-	// Required says that Berth decides nothing without it.
+	// Required is set where no placement is decided without it.
 	Required bool
 	// DisabledController is the controller that does not run without it; empty where there is none.
 	DisabledController string
 
-	// resource and field are those of a field.
+	// resource and field are set for a missing field.
 	resource, field string
 }
 
@@ -49,10 +49,11 @@ func (l Missing) String() string {
 	return "the hub lacks " + l.What + ": " + effect + "; " + remedy
 }
 
-// Report is what a hub lacks. Its zero value is that of a hub that lacks nothing.
+// Report is what a hub lacks. Its zero value is the report of a hub that lacks nothing.
 type Report struct{ Missing []Missing }
 
-// RequiredMissing names what Berth decides nothing without, separated by semicolons; empty where nothing is missing.
+// RequiredMissing names the missing requirements without which no placement is decided, separated by semicolons; empty
+// without any.
 func (f Report) RequiredMissing() string {
 	var out []string
 	for _, lack := range f.Missing {
@@ -75,7 +76,7 @@ func (f Report) DisabledControllers() []string {
 	return slices.Compact(out)
 }
 
-// DroppedFields returns the fields of the status of placements and decisions that the API server drops.
+// DroppedFields returns the status fields of placements and decisions that the API server drops.
 func (f Report) DroppedFields() plan.Dropped {
 	var out plan.Dropped
 	for _, lack := range f.Missing {

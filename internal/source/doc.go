@@ -1,6 +1,5 @@
-// Package source owns what every way of reading a hub has in common: which kinds of objects decisions depend on, and
-// the rule that says which placement a stored slice belongs to. The packages below it read the objects, from files or
-// from a live hub.
+// Package source owns what all readers of a hub share: the kinds of objects that decisions depend on, and the rule that
+// assigns a stored slice to a placement. The packages below it read the objects, from files or from a live hub.
 //
-// It keeps nothing. Each slice has exactly one owner, so no decision is counted twice.
+// It stores nothing. Each slice has exactly one owner, so that no decision counts twice.
 package source

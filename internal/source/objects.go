@@ -23,14 +23,14 @@ type Objects struct {
 	Slices     clusterv1beta1.PlacementDecisionList
 }
 
-// List lists all that a hub has, in six requests. They are not of one instant: who needs that asks a hub that is at rest.
+// List lists all of them in six requests. The lists are not of one instant unless the hub is idle.
 func List(ctx context.Context, from client.Reader) (*Objects, error) {
 	out := &Objects{}
 	for _, list := range []client.ObjectList{
 		&out.Clusters, &out.Scores, &out.Sets, &out.Bindings, &out.Placements, &out.Slices,
 	} {
 		if err := from.List(ctx, list); err != nil {
-			return nil, fmt.Errorf("reading the fleet: %w", err)
+			return nil, fmt.Errorf("listing the fleet: %w", err)
 		}
 	}
 	return out, nil
@@ -50,7 +50,7 @@ type object[T any] interface {
 	client.Object
 }
 
-// each yields the items until one is refused.
+// each yields the items until yield returns false.
 func each[T any, P object[T]](items []T, yield func(client.Object) bool) bool {
 	for i := range items {
 		if !yield(P(&items[i])) {

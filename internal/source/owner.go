@@ -6,12 +6,11 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// OwnerOf returns the placement that a slice belongs to: the one that its name names if there is such a placement,
-// else the one that its label names, else the one that its name would name. The label comes second since it can be
-// edited and the name cannot.
+// OwnerOf returns the placement that a slice belongs to: the placement in its name if it exists, else the placement in its
+// label, else the placement in its name though it does not exist. The name takes precedence since it cannot be edited.
 //
-// A slice that says nothing of a placement gets a key of its own, which no placement can have: its clusters count for
-// Balance, and nobody's plan touches it.
+// A slice without either gets a unique key that no placement can have: its clusters count for Balance, and no plan changes
+// it.
 func OwnerOf(slice *clusterv1beta1.PlacementDecision, exists func(fleet.Key) bool) fleet.Key {
 	byName, _, named := plan.Owner(slice)
 	label := slice.Labels[clusterv1beta1.PlacementLabel]

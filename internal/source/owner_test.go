@@ -27,7 +27,7 @@ func TestOwnerOf(t *testing.T) {
 		"named and labelled alike":                            {name: "p-decision-1", label: "p", placements: []string{"p"}, want: "ns/p"},
 		"named after a placement, the label gone":             {name: "p-decision-1", placements: []string{"p"}, want: "ns/p"},
 		"named after a placement, the label edited":           {name: "p-decision-1", label: "q", placements: []string{"p", "q"}, want: "ns/p"},
-		"named after nobody, labelled":                        {name: "p-decision-1", label: "q", placements: []string{"q"}, want: "ns/q"},
+		"named after no placement, labelled":                  {name: "p-decision-1", label: "q", placements: []string{"q"}, want: "ns/q"},
 		"of a placement that is not there":                    {name: "p-decision-1", label: "p", want: "ns/p"},
 		"named after a placement that is not there, no label": {name: "p-decision-1", want: "ns/p"},
 		"named by hand and labelled":                          {name: "mine", label: "q", placements: []string{"q"}, want: "ns/q"},

@@ -1,5 +1,5 @@
-// Package version owns what a binary says of its own origin. It reads what the Go toolchain recorded in the binary, so
-// that no build script can get it wrong.
+// Package version owns the version of a binary. It reads the build information that the Go toolchain recorded, so that no
+// build script can get it wrong.
 package version
 
 import (
@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// unknown is the version of a binary that holds no record of its build.
+	// unknown is the version of a binary without build information.
 	unknown = "unknown"
-	// development is the version of a binary that was built without the version control system, and of test binaries.
+	// development is the version of a binary that was built without version control, and of test binaries.
 	development = "devel"
-	// shortRevision is how many characters of a revision name it.
+	// shortRevision is the number of characters of a shortened revision.
 	shortRevision = 12
 )
 
-// Version returns the version of the module that the binary was built from: a release such as "v1.2.0", or for other
-// commits a version that holds the commit.
+// Version returns the version of the module of the binary: a release such as "v1.2.0", or for other commits a version with
+// the commit.
 func Version() string {
 	info, _ := debug.ReadBuildInfo()
 	return Of(info).GitVersion
@@ -33,13 +33,13 @@ func String() string {
 	return fmt.Sprintf("%s (%s, %s/%s)", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// Get returns what the binary says of its origin, in the form of Kubernetes.
+// Get returns the build information of the binary in the form of Kubernetes.
 func Get() version.Info {
 	info, _ := debug.ReadBuildInfo()
 	return Of(info)
 }
 
-// Of returns what the record of a build says of its origin; nil is a binary without one.
+// Of converts build information; nil means that the binary has none.
 func Of(info *debug.BuildInfo) version.Info {
 	out := version.Info{
 		GitVersion: unknown, GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,

@@ -17,15 +17,15 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// objectID tells objects apart; the version of a kind does not.
+// objectID identifies an object, whatever its version.
 type objectID struct {
 	kind      schema.GroupKind
 	namespace string
 	name      string
 }
 
-// addObject takes in an object: counts it if it is of no kind that matters, refuses it if a hub would, else adds it to
-// the bundle. Every fault of an object is found in one go.
+// addObject adds an object to the bundle. It counts an object of a kind that placements do not read, and reports all faults
+// of an object that a hub would refuse.
 func (l *load) addObject(ctx context.Context, o object) {
 	gvk := o.GroupVersionKind()
 	known := l.known[gvk]
@@ -44,8 +44,8 @@ func (l *load) addObject(ctx context.Context, o object) {
 	l.checkDuplicate(o, gvk)
 }
 
-// addOther counts an object of a kind that placements do not read. One of a kind that they do read, in a version
-// that nobody serves, is a fault: a placement that went unnoticed would look like one that selects nothing.
+// addOther counts an object of a kind that placements do not read. A kind that they read, in an unknown version, is a fault:
+// a placement that is skipped would look like a placement that selects nothing.
 func (l *load) addOther(o object, gvk schema.GroupVersionKind) {
 	versions := l.known.versionsOf(gvk.GroupKind())
 	if len(versions) == 0 {
@@ -58,7 +58,7 @@ func (l *load) addOther(o object, gvk schema.GroupVersionKind) {
 	l.fail(o.fault(field.NotSupported(field.NewPath("apiVersion"), o.GetAPIVersion(), versions)))
 }
 
-// checkDuplicate refuses an object that was given before.
+// checkDuplicate reports an object that was given before.
 func (l *load) checkDuplicate(o object, gvk schema.GroupVersionKind) {
 	if o.GetName() == "" {
 		return
@@ -71,8 +71,8 @@ func (l *load) checkDuplicate(o object, gvk schema.GroupVersionKind) {
 	l.seen[id] = o.position
 }
 
-// addTyped adds an object to the bundle in its Go form, and returns what the engine finds wrong with it, save for
-// fields that are already known to be wrong.
+// addTyped adds an object to the bundle in its Go form. It returns the faults that the engine finds, except in fields that
+// already have a fault.
 func (l *load) addTyped(o object, kind string, before field.ErrorList) field.ErrorList {
 	b := l.bundle
 	var made field.ErrorList
@@ -101,8 +101,8 @@ func (l *load) addTyped(o object, kind string, before field.ErrorList) field.Err
 	})
 }
 
-// add converts an object, appends it to a list, and returns what check finds wrong with it. One that cannot be
-// converted is not added.
+// add converts an object, appends it to a list, and returns the faults that check finds. An object that cannot be converted
+// is not added.
 func add[T any](list *[]*T, o object, typed *T, check func(*T) field.ErrorList) field.ErrorList {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed); err != nil {
 		return field.ErrorList{field.Invalid(nil, field.OmitValueType{}, err.Error())}

@@ -17,22 +17,21 @@ import (
 	"github.com/berth-project/berth/internal/source"
 )
 
-// Bundle is every object of an input that placements read, typed and with defaults. The objects are read-only: the
-// snapshot refers to them.
+// Bundle is every object of an input that placements read, typed and with defaults. The objects are read-only: the snapshot
+// refers to them.
 type Bundle struct {
 	Clusters []*clusterv1.ManagedCluster
-	// Sets are given in their stored version, whatever the version that they were read in.
+	// Sets have their stored version, whatever version was read.
 	Sets     []*clusterv1beta2.ManagedClusterSet
 	Bindings []*clusterv1beta2.ManagedClusterSetBinding
-	// Placements are by namespace, then name.
+	// Placements are sorted by namespace, then name.
 	Placements []*clusterv1beta1.Placement
-	// Programs has every placement compiled that can be.
+	// Programs are the compiled placements.
 	Programs map[fleet.Key]*program.Program
-	// Faults says of every other placement why it cannot be compiled. Files with such a one make no bundle; a hub can
+	// Faults are the reasons why other placements do not compile. Files with such a placement make no bundle, but a hub can
 	// hold it.
 	Faults map[fleet.Key]field.ErrorList
-	// Decisions are the stored slices by the placement that they belong to, whether it is given or not; those of one
-	// placement are by number, then name.
+	// Decisions are the stored slices by owner, whether the placement exists or not, sorted by number, then name.
 	Decisions map[fleet.Key][]*clusterv1beta1.PlacementDecision
 	Scores    []*clusterv1alpha1.AddOnPlacementScore
 	// Skipped counts the objects of other kinds, by kind and group.
@@ -48,7 +47,7 @@ func KeyOf(placement *clusterv1beta1.Placement) fleet.Key {
 	return fleet.Key{Namespace: placement.Namespace, Name: placement.Name}
 }
 
-// Snapshot returns the fleet that the objects make at an instant.
+// Snapshot returns the fleet of the objects at an instant.
 func (b *Bundle) Snapshot(now time.Time) *fleet.Snapshot {
 	edit := fleet.Empty().Edit()
 	for _, cluster := range b.Clusters {
@@ -58,7 +57,7 @@ func (b *Bundle) Snapshot(now time.Time) *fleet.Snapshot {
 		edit.SetSet(fleet.NewSet(set))
 	}
 	for _, binding := range b.Bindings {
-		if binding.DeletionTimestamp.IsZero() { // one that is being deleted counts no more
+		if binding.DeletionTimestamp.IsZero() { // a binding that is being deleted does not count
 			edit.Bind(binding.Namespace, binding.Name)
 		}
 	}
@@ -82,7 +81,7 @@ func CompareSlices(a, b *clusterv1beta1.PlacementDecision) int {
 	return cmp.Or(cmp.Compare(first, second), cmp.Compare(a.Name, b.Name))
 }
 
-// sortAndAssign sorts what has an order and gives each slice to its owner, once everything is read.
+// sortAndAssign sorts the objects and assigns each slice to its owner, after everything is read.
 func (b *Bundle) sortAndAssign() {
 	slices.SortFunc(b.Placements, func(x, y *clusterv1beta1.Placement) int { return KeyOf(x).Compare(KeyOf(y)) })
 	given := make(map[fleet.Key]struct{}, len(b.Placements))

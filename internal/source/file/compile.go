@@ -15,7 +15,7 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// Objects is what a hub holds, as it was listed there: stored versions with their defaults, in any order.
+// Objects are the objects of a hub as they were listed: in stored versions, with defaults, in any order.
 type Objects struct {
 	Clusters   []*clusterv1.ManagedCluster
 	Sets       []*clusterv1beta2.ManagedClusterSet
@@ -25,7 +25,7 @@ type Objects struct {
 	Scores     []*clusterv1alpha1.AddOnPlacementScore
 }
 
-// NewBundle returns a bundle to look at: nothing in it is compiled, so nothing can be decided from it.
+// NewBundle returns a bundle without compiled placements. It cannot be decided.
 func NewBundle(objects Objects) *Bundle {
 	out := &Bundle{
 		Clusters: objects.Clusters, Sets: objects.Sets, Bindings: objects.Bindings,
@@ -37,8 +37,8 @@ func NewBundle(objects Objects) *Bundle {
 	return out
 }
 
-// NewCompiledBundle returns the bundle of objects that a hub holds. Unlike Load it refuses none of them: what a hub holds is how
-// things are, and a placement that does not compile is one of its facts.
+// NewCompiledBundle returns the bundle of the objects of a hub. Unlike Load it accepts placements that do not compile, since
+// a hub can hold them.
 func NewCompiledBundle(objects Objects) (*Bundle, error) {
 	env, err := celenv.New()
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/berth-project/berth/config"
 )
 
-// definition is one of the kinds that decisions are made from, in one version, as its API server knows it.
+// definition is one version of a kind that decisions depend on, compiled from its CRD.
 type definition struct {
 	namespaced bool
 	structural *structural.Structural
@@ -31,10 +31,10 @@ type definition struct {
 	rules      *cel.Validator
 }
 
-// definitions is every kind in every version that Berth's CRDs define.
+// definitions are all versions of all kinds in the CRDs of Berth.
 type definitions map[schema.GroupVersionKind]*definition
 
-// readDefinitions reads the CRDs that are in the binary.
+// readDefinitions reads the CRDs that are embedded in the binary.
 func readDefinitions() (definitions, error) {
 	out := definitions{}
 	files := config.CRDs()
@@ -80,7 +80,7 @@ func compileVersion(version apiextensionsv1.CustomResourceDefinitionVersion) (*d
 	return &definition{structural: tree, schema: validator, rules: cel.NewValidator(tree, true, celconfig.PerCallLimit)}, nil
 }
 
-// versionsOf returns the versions in which a kind is defined, sorted; none for a kind of somebody else.
+// versionsOf returns the versions in which a kind is defined, sorted; none for an unknown kind.
 func (d definitions) versionsOf(kind schema.GroupKind) []string {
 	var out []string
 	for gvk := range d {
@@ -92,8 +92,8 @@ func (d definitions) versionsOf(kind schema.GroupKind) []string {
 	return out
 }
 
-// normalise changes an object into what a server would store: unknown fields go, defaults come. It returns the
-// unknown fields, sorted. Metadata is looked at elsewhere.
+// normalise changes an object into what a server would store: it drops unknown fields and adds defaults. It returns the
+// unknown fields, sorted. It leaves the metadata alone.
 func (d *definition) normalise(content map[string]any) (unknown []string) {
 	unknown = pruning.PruneWithOptions(content, d.structural, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	defaulting.PruneNonNullableNullsWithoutDefaults(content, d.structural)
@@ -102,8 +102,8 @@ func (d *definition) normalise(content map[string]any) (unknown []string) {
 	return unknown
 }
 
-// validate returns what a server finds wrong with a normalised object, its status included and its metadata not. As
-// on a server, the rules are not run where an object is so wrong that they would only repeat it.
+// validate returns the faults that a server finds in a normalised object, including its status and without its metadata. As
+// on a server, the rules do not run where the schema has found faults that they would repeat.
 func (d *definition) validate(ctx context.Context, content map[string]any) field.ErrorList {
 	out := validation.ValidateCustomResource(nil, content, d.schema)
 	out = append(out, listtype.ValidateListSetsAndMaps(nil, d.structural, content)...)
@@ -112,7 +112,7 @@ func (d *definition) validate(ctx context.Context, content map[string]any) field
 		return out
 	}
 	broken, _ := d.rules.Validate(ctx, nil, d.structural, content, nil, celconfig.RuntimeCELCostBudget)
-	slices.SortStableFunc(broken, compareFields) // the rules of a schema run in no order
+	slices.SortStableFunc(broken, compareFields) // the rules of a schema run in random order
 	return append(out, broken...)
 }
 

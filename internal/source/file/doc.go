@@ -1,11 +1,10 @@
-// Package file reads a fleet from files: what `kubectl get -o yaml` or `-o json` prints, manifests, or both together.
-// It owns the way from bytes to a Bundle of typed objects and from there to a fleet.Snapshot.
+// Package file reads a fleet from files: the output of `kubectl get -o yaml` or `-o json`, manifests, or both. It owns the
+// way from bytes to a Bundle of typed objects, and from a Bundle to a fleet.Snapshot.
 //
-// What it gives out is what a hub would hold had every object been stored there: checked by the schema, the rules and
-// the compiler that a hub's API server and admission run, with unknown fields dropped and defaults filled in. Every
-// fault is reported, each with its file, document and field; a Bundle exists only if there is none.
+// A Bundle holds what a hub would store: objects that pass the schema, the rules and the compiler of a hub, without unknown
+// fields and with defaults. Every fault is reported with its file, document and field. Input with a fault makes no Bundle.
 //
-// A Bundle is also what commands decide on when they read a hub: Assemble makes one of what was listed there.
+// Commands that read a hub also decide on a Bundle: NewCompiledBundle makes it from listed objects.
 //
-// It refuses to decide anything and talks to no server. Files and standard input are all it reads, up to a limit.
+// The package decides nothing and calls no server. It reads files and standard input alone, up to a limit.
 package file

@@ -5,16 +5,16 @@ import (
 	"iter"
 )
 
-// document is one YAML document, or several JSON values in a row, as text. It starts with a line that says something:
-// none of comments, blanks and directives come before.
+// document is one YAML document, or several JSON values in a row, as text. It starts with its first line of content, after
+// comments, blank lines and directives.
 type document struct {
 	text []byte
 	// line is the line in the file on which the text starts, from 1.
 	line int
 }
 
-// documents yields the documents of a file that say anything. YAML lets the markers `---` and `...` stand at the start
-// of a line only where a document ends, so looking for them needs no parser.
+// documents yields the documents of a file that have content. In YAML the markers `---` and `...` stand at the start of a
+// line only at the end of a document, so finding them needs no parser.
 func documents(data []byte) iter.Seq[document] {
 	const byteOrderMark = "\xef\xbb\xbf"
 	data = bytes.TrimPrefix(data, []byte(byteOrderMark))
@@ -42,17 +42,17 @@ func documents(data []byte) iter.Seq[document] {
 	}
 }
 
-// hasMarker says whether a line begins with a document marker.
+// hasMarker returns whether a line begins with a document marker.
 func hasMarker(line []byte, marker string) bool {
 	after, found := bytes.CutPrefix(line, []byte(marker))
 	return found && (len(after) == 0 || bytes.IndexByte([]byte(" \t\r\n"), after[0]) >= 0)
 }
 
-// trimDocument returns the document that a text starting on a line holds. Ok is false where it says nothing.
+// trimDocument returns the document in a text that starts on a line. Ok is false where the text has no content.
 func trimDocument(text []byte, line int) (found document, ok bool) {
 	offset := 0
 	for part := range bytes.Lines(text) {
-		if says := bytes.TrimSpace(part); len(says) > 0 && says[0] != '#' && part[0] != '%' {
+		if content := bytes.TrimSpace(part); len(content) > 0 && content[0] != '#' && part[0] != '%' {
 			return document{text[offset:], line}, true
 		}
 		offset += len(part)

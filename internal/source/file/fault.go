@@ -8,21 +8,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Position is where in the input something stands.
+// Position is where in the input something is.
 type Position struct {
-	// File is the name as given, or found in a folder; "standard input" for "-".
+	// File is the name as given, or as found in a folder; "standard input" for "-".
 	File string
-	// Document counts from 1 over the documents of the file that say anything; 0 stands for the file as a whole.
+	// Document counts from 1 over the documents of the file that have content; 0 is the file as a whole.
 	Document int
-	// Line is the line in the file on which the document starts, from 1; without a Document, that of which something is
-	// said, or 0 for none.
+	// Line is the line on which the document starts, from 1; without a Document it is the line of the fault, or 0.
 	Line int
-	// Items is the index in each List, from the outermost, from 0 as in a field path; empty outside a List.
+	// Items is the index in each List, from the outermost, starting at 0 as in a field path; empty outside a List.
 	Items []int
 }
 
-// String returns the place as a reader would look it up, such as "a.yaml, document 2 (line 14), items[3]" or
-// "a.yaml, line 14".
+// String returns the position as text, such as "a.yaml, document 2 (line 14), items[3]" or "a.yaml, line 14".
 func (p Position) String() string {
 	var out strings.Builder
 	out.WriteString(p.File)
@@ -43,15 +41,15 @@ func (p Position) String() string {
 	return out.String()
 }
 
-// Fault is one reason why the input cannot be used.
+// Fault is a reason why the input cannot be used.
 type Fault struct {
 	Position Position
-	// Object is the kind, namespace and name, as far as they are known; empty where the fault is in no object.
+	// Object is the kind, namespace and name, as far as known; empty outside an object.
 	Object string
 	Err    error
 }
 
-// String returns the place, the object and what is wrong with which field of it.
+// String returns the position, the object, the field and the fault.
 func (f Fault) String() string {
 	parts := []string{f.Position.String()}
 	if f.Object != "" {
@@ -60,7 +58,7 @@ func (f Fault) String() string {
 	return strings.Join(append(parts, describe(f.Err)), ": ")
 }
 
-// describe renders an error. One about a whole object has no field to name.
+// describe returns the text of an error, without a field for an error about a whole object.
 func describe(err error) string {
 	if fault, ok := errors.AsType[*field.Error](err); ok && isWholeObject(fault) {
 		return fault.Detail

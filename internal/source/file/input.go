@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// DefaultLimit is how many bytes are read in all when a Loader does not say: 256 MiB.
+	// DefaultLimit is the total number of bytes that a Loader without Limit reads: 256 MiB.
 	DefaultLimit = 256 << 20
 
 	stdinName  = "-"
 	stdinTitle = "standard input"
 )
 
-// input reads files one after the other and counts what it has read.
+// input reads files one after another and counts their bytes.
 type input struct {
 	stdin     io.Reader
 	recursive bool
@@ -30,7 +30,7 @@ type input struct {
 
 var errTooLarge = errors.New("too much input")
 
-// expand returns the files that a name stands for: itself, or the files of a folder by name.
+// expand returns the files that a name stands for: itself, or the files of a folder sorted by name.
 func (in *input) expand(name string) ([]string, error) {
 	if name == stdinName {
 		if in.stdinUsed {
@@ -63,8 +63,8 @@ func (in *input) recursionHint() string {
 	return "; -R looks in the folders below too"
 }
 
-// list returns the manifest files of a folder by name, those of the folders below too if asked for. A link to a file
-// counts as one, a link to a folder is not followed, so that no circle is possible.
+// list returns the manifest files of a folder sorted by name, including those of subfolders if recursive. A link to a file
+// counts as a file. A link to a folder is not followed, so that no cycle is possible.
 func (in *input) list(folder string) ([]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -120,7 +120,7 @@ func size(bytes int64) string {
 	return fmt.Sprintf("%d bytes", bytes)
 }
 
-// unreadable says what went wrong with a file and what to do about it. The path is left to the place of the fault.
+// unreadable returns the reason why a file cannot be read, with advice. The position of the fault holds the path.
 func unreadable(err error) error {
 	reason := err
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
@@ -131,7 +131,7 @@ func unreadable(err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		advice = "check the path"
 	case errors.Is(err, fs.ErrPermission):
-		advice = "ask for permission to read it"
+		advice = "get permission to read it"
 	}
 	return fmt.Errorf("cannot be read: %w; %s", reason, advice)
 }

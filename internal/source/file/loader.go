@@ -16,25 +16,25 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// Loader says how files are read. Its zero value reads nothing from standard input.
+// Loader reads files. Its zero value reads nothing from standard input.
 type Loader struct {
-	// Stdin is what the name "-" stands for.
+	// Stdin is read for the name "-".
 	Stdin io.Reader
-	// Recursive includes the folders below a folder.
+	// Recursive includes subfolders.
 	Recursive bool
-	// Namespace is that of namespaced objects which do not say; "default" when empty.
+	// Namespace is the namespace of namespaced objects without one; "default" when empty.
 	Namespace string
-	// Limit is how many bytes are read in all; DefaultLimit when 0.
+	// Limit bounds the bytes of all files; DefaultLimit when 0.
 	Limit int64
 	// Validation is Strict when empty.
 	Validation Validation
-	// Parsed are objects that are taken in after the files.
+	// Parsed are objects that are added after the files.
 	Parsed []ParsedObject
-	// Rules are compiled anew when nil.
+	// Rules are compiled for each Load when nil.
 	Rules *Rules
 }
 
-// Load reads every file, or every file of a folder, that is named. The error is a FaultsError where the input is at fault.
+// Load reads every named file, and every file of a named folder. The error is a FaultsError where the input has faults.
 func (l Loader) Load(ctx context.Context, names []string) (*Bundle, error) {
 	rules := l.Rules
 	if rules == nil {
@@ -73,7 +73,7 @@ func (l Loader) Load(ctx context.Context, names []string) (*Bundle, error) {
 	return out.bundle, nil
 }
 
-// load is one Load at work.
+// load is the state of one Load.
 type load struct {
 	input     input
 	known     definitions
@@ -81,13 +81,13 @@ type load struct {
 	namespace string
 
 	validation Validation
-	// seen is where each object was given.
+	// seen is the first position of each object.
 	seen   map[objectID]Position
 	bundle *Bundle
 	faults FaultsError
 }
 
-// add reads what a name stands for. It returns false once the limit is reached.
+// add reads the files that a name stands for. It returns false once the limit is reached.
 func (l *load) add(ctx context.Context, name string) bool {
 	files, err := l.input.expand(name)
 	if err != nil {

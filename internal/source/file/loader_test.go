@@ -20,7 +20,7 @@ func cluster(name string) string {
 	return "{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: " + name + "}}\n"
 }
 
-// writeFiles makes files, by path below a folder of their own, and returns the folder.
+// writeFiles creates files in a temporary folder, by relative path, and returns the folder.
 func writeFiles(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()

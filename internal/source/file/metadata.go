@@ -7,11 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// placeholder stands for the uid that a server would give to the owner of an object when it is created.
+// placeholder stands for the UID of an owner that was never on a server.
 const placeholder = "unassigned"
 
-// normaliseMetadata changes the metadata of an object into what a server would store, and returns the fields that a
-// server would drop and what it would refuse.
+// normaliseMetadata changes the metadata of an object into what a server would store. It returns the fields that a server
+// would drop, and the faults that it would find.
 func (d *definition) normaliseMetadata(o object, namespace string) (unknown []string, faults field.ErrorList) {
 	path := field.NewPath("metadata")
 	meta, found, unknown, err := objectmeta.GetObjectMetaWithOptions(o.Object, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
@@ -34,8 +34,8 @@ func (d *definition) normaliseMetadata(o object, namespace string) (unknown []st
 	return unknown, append(faults, validateMetadata(*meta, d.namespaced, path)...)
 }
 
-// validateMetadata is what a server checks of metadata, with two differences: a name must be given, since it cannot
-// be made up, and an object that never was on a server may have an owner that never was there either.
+// validateMetadata checks metadata as a server does, with two differences: a name is required, since none can be generated,
+// and the owner of an object that was never on a server needs no UID.
 func validateMetadata(meta metav1.ObjectMeta, namespaced bool, path *field.Path) field.ErrorList {
 	if meta.UID == "" {
 		owners := meta.OwnerReferences

@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// object is one object of the input, as it was parsed.
+// object is one parsed object of the input.
 type object struct {
 	*unstructured.Unstructured
 
 	position Position
 }
 
-// title returns the kind and the name of the object for people: "Placement ns/name".
+// title returns the kind and the name of the object: "Placement ns/name".
 func (o object) title() string {
 	name, _, _ := unstructured.NestedString(o.Object, "metadata", "name")
 	namespace, _, _ := unstructured.NestedString(o.Object, "metadata", "namespace")
@@ -33,10 +33,10 @@ func (o object) fault(err error) Fault {
 	return Fault{Position: o.position, Object: o.title(), Err: err}
 }
 
-var errNoObject = errors.New("is no object: want one with apiVersion and kind, or a List of them")
+var errNoObject = errors.New("is not an object: it must have apiVersion and kind, or be a List of objects")
 
-// addValue takes in a value: an object, or the items of a List and of Lists in it. The kind is that of the items of the
-// list which the value is in, if that says.
+// addValue adds an object, or the items of a List, recursively. kind is the kind of the items of a typed list that contains
+// the value.
 func (l *load) addValue(ctx context.Context, content any, place Position, kind schema.GroupVersionKind) {
 	fields, ok := content.(map[string]any)
 	if !ok {
@@ -66,7 +66,7 @@ func (l *load) addValue(ctx context.Context, content any, place Position, kind s
 	}
 }
 
-// itemsOf returns the items of a List: of a v1 List, or of any kind that is called a list and has items.
+// itemsOf returns the items of a v1 List, or of any kind whose name ends in List and that has items.
 func itemsOf(fields map[string]any, gvk schema.GroupVersionKind) (items []any, isList bool) {
 	items, ok := fields["items"].([]any)
 	if gvk == (schema.GroupVersionKind{Version: "v1", Kind: "List"}) {
@@ -76,7 +76,7 @@ func itemsOf(fields map[string]any, gvk schema.GroupVersionKind) (items []any, i
 	return items, strings.HasSuffix(gvk.Kind, "List") && found && (ok || fields["items"] == nil)
 }
 
-// kindOf returns the kind of an object. An item of a typed list that does not say has the kind that the list is of.
+// kindOf returns the kind of an object. An item of a typed list may omit it.
 func kindOf(o object, in schema.GroupVersionKind) (schema.GroupVersionKind, []Fault) {
 	if in.Kind != "" && o.Object["kind"] == nil && o.Object["apiVersion"] == nil {
 		o.SetGroupVersionKind(in)
@@ -101,7 +101,7 @@ func kindOf(o object, in schema.GroupVersionKind) (schema.GroupVersionKind, []Fa
 	return version.WithKind(o.GetKind()), nil
 }
 
-// kindTitle names a kind as kubectl does: "ConfigMap", "Deployment.apps".
+// kindTitle returns the name of a kind as in kubectl: "ConfigMap", "Deployment.apps".
 func kindTitle(gvk schema.GroupVersionKind) string {
 	if gvk.Group == "" {
 		return gvk.Kind

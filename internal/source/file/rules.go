@@ -6,14 +6,14 @@ import (
 	"github.com/berth-project/berth/engine/celenv"
 )
 
-// Rules is what a hub's API server and admission check of objects, compiled, which takes longer than to read a small
-// file. Loaders that share one load one after the other.
+// Rules are the compiled checks of the API server and the webhooks. Compiling them takes longer than reading a small file.
+// Loaders that share Rules must not run concurrently.
 type Rules struct {
 	known definitions
 	env   *celenv.Env
 }
 
-// NewRules compiles the rules that are in the binary.
+// NewRules compiles the rules that are embedded in the binary.
 func NewRules() (*Rules, error) {
 	known, err := readDefinitions()
 	if err != nil {
@@ -26,8 +26,8 @@ func NewRules() (*Rules, error) {
 	return &Rules{known, env}, nil
 }
 
-// ParsedObject is an object, or a List of them, that is at hand as its JSON was parsed: whole numbers are int64. It is changed
-// into what a server would store.
+// ParsedObject is an object or a List as parsed from JSON, with whole numbers as int64. Load changes it into what a server
+// would store.
 type ParsedObject struct {
 	Position Position
 	Content  any

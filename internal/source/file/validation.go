@@ -12,22 +12,22 @@ import (
 	"github.com/berth-project/berth/internal/suggest"
 )
 
-// Validation says what becomes of what Berth's API does not have: unknown fields, and unknown kinds of its groups.
+// Validation is how unknown fields, and unknown kinds in the API groups of Berth, are handled.
 type Validation string
 
 const (
 	// Strict refuses the input. It is the default.
 	Strict Validation = "strict"
-	// Warn drops it, as an API server would, with a warning.
+	// Warn drops them with a warning, as an API server would.
 	Warn Validation = "warn"
-	// Ignore drops it without a word.
+	// Ignore drops them silently.
 	Ignore Validation = "ignore"
 )
 
-// Validations lists the values of Validation.
+// Validations returns the values of Validation.
 func Validations() []string { return []string{string(Strict), string(Warn), string(Ignore)} }
 
-// Check returns an error for a value that Validation does not have.
+// Check returns an error for an unknown value.
 func (v Validation) Check() error {
 	if !slices.Contains(Validations(), string(v)) {
 		return fmt.Errorf("unknown validation %q: use %s", string(v), strings.Join(Validations(), ", "))
@@ -35,7 +35,7 @@ func (v Validation) Check() error {
 	return nil
 }
 
-// unknownFields takes in what of an object no field of its kind holds.
+// unknownFields handles the unknown fields of an object.
 func (l *load) unknownFields(o object, of *definition, paths []string) {
 	if len(paths) == 0 {
 		return
@@ -52,7 +52,7 @@ func (l *load) unknownFields(o object, of *definition, paths []string) {
 	}
 }
 
-// unknownKind takes in an object of a kind that no definition has. In a group of Berth that is most likely a misspelt one.
+// unknownKind handles an object of an unknown kind. In an API group of Berth it is probably misspelt.
 func (l *load) unknownKind(o object, gvk schema.GroupVersionKind) {
 	kinds := l.known.kindsOf(gvk.Group)
 	if len(kinds) == 0 || l.validation == Ignore {
@@ -75,7 +75,7 @@ func (l *load) warn(o object, text string) {
 	l.bundle.Warnings = append(l.bundle.Warnings, fmt.Sprintf("%s: %s: %s", o.position, o.title(), text))
 }
 
-// kindsOf returns the kinds that a group has, sorted; none for a group of another project.
+// kindsOf returns the kinds of a group, sorted; none for a group of another project.
 func (d definitions) kindsOf(group string) []string {
 	var out []string
 	for gvk := range d {
@@ -87,7 +87,7 @@ func (d definitions) kindsOf(group string) []string {
 	return slices.Compact(out)
 }
 
-// fields returns the names of the fields of the object at a path, such as spec.predicates[0]; none where there are none.
+// fields returns the names of the fields of the object at a path such as spec.predicates[0].
 func (d *definition) fields(path string) []string {
 	at := d.structural
 	for _, part := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' }) {
@@ -107,7 +107,7 @@ func (d *definition) fields(path string) []string {
 	return slices.Sorted(maps.Keys(at.Properties))
 }
 
-// splitPath returns the path of the object that a field is in, and the name of the field.
+// splitPath returns the path of the parent object of a field, and the name of the field.
 func splitPath(path string) (parent, name string) {
 	at := strings.LastIndexByte(path, '.')
 	if at < 0 {

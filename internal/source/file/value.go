@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// value is one value of a document, parsed, or why it could not be.
+// value is one parsed value of a document, or the error of parsing it.
 type value struct {
 	content any
 	err     error
@@ -20,8 +20,8 @@ type value struct {
 	line int
 }
 
-// values parses a document: JSON values in a row if it starts as JSON does, else YAML. A key that is given twice is a
-// fault, since which of the two is meant cannot be told. Nothing comes after a value with a fault.
+// values parses a document: JSON values in a row if it starts as JSON, else YAML. A duplicate key is a fault. Nothing after
+// a value with a fault is parsed.
 func values(d document) []value {
 	start := bytes.TrimSpace(d.text)
 	if start[0] != '{' && start[0] != '[' {
@@ -39,13 +39,13 @@ func values(d document) []value {
 	return []value{{content, err, d.line}}
 }
 
-// looksLikeJSON says whether the author of a flow mapping, or list of them, most likely meant JSON.
+// looksLikeJSON returns whether a text in braces or brackets is probably meant as JSON.
 func looksLikeJSON(text []byte) bool {
 	inner := bytes.TrimLeft(text, "{[ \t\r\n")
 	return len(inner) == 0 || inner[0] == '"' || inner[0] == '}'
 }
 
-// fromJSON parses JSON values up to the first that has a fault. There is at least one.
+// fromJSON parses JSON values up to the first fault. It returns at least one value.
 func fromJSON(d document) []value {
 	var out []value
 	decoder := json.NewDecoder(bytes.NewReader(d.text))
@@ -77,8 +77,8 @@ func faultOffset(err error, end int) int64 {
 	return int64(end)
 }
 
-// fromFlow parses one YAML document in flow style. It does so in a list of its own, since the parser would pass over
-// whatever follows the value.
+// fromFlow parses one YAML document in flow style. It wraps the text in a list, since the parser ignores text after the
+// first value.
 func fromFlow(d document) (any, error) {
 	content, err := fromYAML(d, append(append([]byte("["), d.text...), "\n]"...))
 	if err != nil {
@@ -90,11 +90,11 @@ func fromFlow(d document) (any, error) {
 	return nil, errors.New("cannot be parsed as YAML: more than one value in a document")
 }
 
-// fromYAML parses one YAML document. Its text is d's, possibly within brackets.
+// fromYAML parses one YAML document. text is the text of d, possibly in brackets.
 func fromYAML(d document, text []byte) (any, error) {
 	asJSON, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {
-		// The parser counts lines from where it starts, so it starts again as many lines further down.
+		// The parser counts lines from its start. Parsing again behind as many blank lines yields the line in the file.
 		padding := bytes.Repeat([]byte("\n"), d.line-1)
 		_, err = yaml.YAMLToJSONStrict(append(padding, text...))
 		return nil, fmt.Errorf("cannot be parsed as YAML: %s", oneLine(err))
@@ -102,17 +102,17 @@ func fromYAML(d document, text []byte) (any, error) {
 	return parse(asJSON)
 }
 
-// oneLine takes the name of the parser and the line breaks out of a message.
+// oneLine removes the name of the parser and the line breaks from a message.
 func oneLine(err error) string {
 	if err == nil {
-		return "the parser does not say why"
+		return "unknown error"
 	}
 	text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
 	text = strings.TrimPrefix(strings.TrimPrefix(text, "yaml: "), "unmarshal errors:")
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// parse reads JSON as an API server does: whole numbers stay whole, and no key may be given twice.
+// parse reads JSON as an API server does: whole numbers stay whole, and duplicate keys are errors.
 func parse(data []byte) (any, error) {
 	var out any
 	twice, err := kjson.UnmarshalStrict(data, &out, kjson.DisallowDuplicateFields)

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/internal/builtin"
 )
 
-// TestBuiltInSetsStay has the set global come, be edited, deleted and restored, where somebody restores it and where nobody does.
+// TestBuiltInSetsStay creates, edits, deletes and restores the set global, with and without a controller that restores it.
 func TestBuiltInSetsStay(t *testing.T) {
 	must := builtin.Set(clusterv1beta2.GlobalClusterSetName)
 	edited := must.DeepCopy()
@@ -20,9 +20,9 @@ func TestBuiltInSetsStay(t *testing.T) {
 	steps := []struct {
 		sentence string
 		do       func(*harness)
-		// kept and left say whether c1 is a member afterwards, where the set is restored and where it is not.
+		// kept and left are whether c1 is a member afterwards, where the set is restored and where it is not.
 		kept, left bool
-		// silent says that nobody is woken where it is restored.
+		// silent is set where no placement is enqueued if the set is restored.
 		silent bool
 	}{
 		{"it is not there yet", func(*harness) {}, true, false, true},
@@ -34,7 +34,7 @@ func TestBuiltInSetsStay(t *testing.T) {
 		{"it is edited, as its annotation allows", func(b *harness) { b.SetSet(must, frozen) }, false, false, false},
 		{"that one is deleted", func(b *harness) { b.DeleteSet(frozen) }, true, false, false},
 	}
-	for name, restored := range map[string]bool{"somebody restores it": true, "nobody does": false} {
+	for name, restored := range map[string]bool{"it is restored": true, "it is not restored": false} {
 		t.Run(name, func(t *testing.T) {
 			b := newHarness(t)
 			b.SetBinding(binding(clusterv1beta2.GlobalClusterSetName))
@@ -48,14 +48,14 @@ func TestBuiltInSetsStay(t *testing.T) {
 					t.Errorf("%s: c1 is a member: %t, want %t", step.sentence, !want, want)
 				}
 				if restored && step.silent && len(b.enqueued) > 0 {
-					t.Errorf("%s: woke %v, want nobody", step.sentence, b.enqueued)
+					t.Errorf("%s: enqueued %v, want nothing", step.sentence, b.enqueued)
 				}
 			}
 		})
 	}
 }
 
-// inGlobalSet says whether a cluster is a member of the set global.
+// inGlobalSet returns whether a cluster is a member of the set global.
 func (b *harness) inGlobalSet(cluster string) bool {
 	snapshot, _ := b.Fleet(enginetest.Epoch)
 	id, _ := snapshot.ID(cluster)

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// The kinds of objects that wake placements.
+// Kinds of objects whose changes enqueue placements.
 const (
 	kindCluster   = "ManagedCluster"
 	kindScore     = "AddOnPlacementScore"
@@ -21,15 +21,15 @@ const (
 	kindManager   = "Manager"
 )
 
-// What happens to objects.
+// Changes of objects, as explanations show them.
 const (
 	created           = "created"
 	changed           = "changed"
 	deleted           = "deleted"
 	specChanged       = "spec changed"
-	managementChanged = "left to others, or not any more"
-	changedExternally = "stored otherwise than it was left"
-	writeLost         = "a write never showed"
+	managementChanged = "disabled or enabled"
+	changedExternally = "changed by another client"
+	writeLost         = "a write was not observed"
 	started           = "started"
 )
 
@@ -41,7 +41,7 @@ func causeFor(kind string, key fleet.Key, what string) explain.Cause {
 	return explain.Cause{Kind: kind, Namespace: key.Namespace, Name: key.Name, What: what}
 }
 
-// clusterCause says what happened to a cluster; before is nil for a new one, after for one that is gone.
+// clusterCause returns the cause for a changed cluster. before is nil for a new cluster, after for a deleted cluster.
 func clusterCause(name string, before, after *fleet.Cluster) explain.Cause {
 	out := explain.Cause{Kind: kindCluster, Name: name}
 	switch {
@@ -55,7 +55,7 @@ func clusterCause(name string, before, after *fleet.Cluster) explain.Cause {
 	return out
 }
 
-// changedParts names the parts of a cluster that are not the same.
+// changedParts names the parts of a cluster that differ.
 func changedParts(before, after *fleet.Cluster) string {
 	a, b := before.Object, after.Object
 	var parts []string

@@ -1,6 +1,6 @@
-// Package live owns the bridge from a running API server to the engine: it keeps one fleet.Snapshot abreast of the
-// informers, knows what Berth itself stored before the informers do, and says whom a change can touch.
+// Package live owns the state of the fleet in a running manager. It builds a fleet.Snapshot from the informers, records what
+// the manager itself stored before the informers show it, and enqueues the placements that a change can affect.
 //
-// It refuses to decide and to write. One invariant: for a placement that this process has decided, the decisions in
-// the snapshot are what this process last stored, never what a stale cache or a stranger says.
+// It neither decides nor writes. One invariant: for a placement that this process has decided, the decisions in the snapshot
+// are those that this process stored last, never those of a stale cache or of another client.
 package live

@@ -13,7 +13,7 @@ import (
 	"github.com/berth-project/berth/internal/builtin"
 )
 
-// SetCluster records a cluster as the API server has it.
+// SetCluster records a cluster from the API server.
 func (w *State) SetCluster(object *clusterv1.ManagedCluster) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -42,7 +42,7 @@ func (w *State) HasClusters(clusters []clusterv1.ManagedCluster) bool {
 	return true
 }
 
-// DeleteCluster records that a cluster is gone.
+// DeleteCluster records that a cluster is deleted.
 func (w *State) DeleteCluster(object *clusterv1.ManagedCluster) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -62,7 +62,7 @@ func (w *State) SetScore(object *clusterv1alpha1.AddOnPlacementScore) {
 	}
 }
 
-// DeleteScore records that an add-on score is gone.
+// DeleteScore records that an add-on score is deleted.
 func (w *State) DeleteScore(object *clusterv1alpha1.AddOnPlacementScore) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -71,7 +71,7 @@ func (w *State) DeleteScore(object *clusterv1alpha1.AddOnPlacementScore) {
 	}
 }
 
-// scoreChanged tells those who read a score.
+// scoreChanged enqueues the placements that read a score.
 func (w *State) scoreChanged(object *clusterv1alpha1.AddOnPlacementScore, what string) {
 	w.enqueueAll(w.enqueueScored, func() []fleet.Key {
 		id, known := w.snapshot.ID(object.Namespace)
@@ -82,8 +82,8 @@ func (w *State) scoreChanged(object *clusterv1alpha1.AddOnPlacementScore, what s
 	}, func() explain.Cause { return causeOf(kindScore, object, what) })
 }
 
-// AssumeBuiltInSets has the sets `default` and `global` there from now on, as they must be, whatever becomes of them on the hub: somebody
-// restores them, and no decision is to change in the meantime.
+// AssumeBuiltInSets makes the state contain the sets `default` and `global` with their required selectors from now on,
+// whatever the hub holds. Call it where a controller restores them: no decision may change in the meantime.
 func (w *State) AssumeBuiltInSets() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,7 +93,7 @@ func (w *State) AssumeBuiltInSets() {
 	}
 }
 
-// SetSet records a cluster set. before is what the API server had, or nil for a new one.
+// SetSet records a cluster set. before is the previous object, or nil for a new set.
 func (w *State) SetSet(before, object *clusterv1beta2.ManagedClusterSet) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,7 +118,7 @@ func (w *State) setSet(before, object *clusterv1beta2.ManagedClusterSet) {
 	w.bindingsChanged(causeOf(kindSet, object, what), w.namespacesOf(object.Name)...)
 }
 
-// DeleteSet records that a cluster set is gone.
+// DeleteSet records that a cluster set is deleted.
 func (w *State) DeleteSet(object *clusterv1beta2.ManagedClusterSet) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,8 +130,8 @@ func (w *State) DeleteSet(object *clusterv1beta2.ManagedClusterSet) {
 	w.bindingsChanged(causeOf(kindSet, object, deleted), w.namespacesOf(object.Name)...)
 }
 
-// SetBinding records a binding. It is known by its name alone: the name is the set that it binds. One that is being deleted
-// counts no more, whatever finalizer keeps it.
+// SetBinding records a binding. Its name is the name of the set. A binding that is being deleted does not count, whatever
+// finalizer it has.
 func (w *State) SetBinding(object *clusterv1beta2.ManagedClusterSetBinding) {
 	if !object.DeletionTimestamp.IsZero() {
 		w.DeleteBinding(object)
@@ -145,7 +145,7 @@ func (w *State) SetBinding(object *clusterv1beta2.ManagedClusterSetBinding) {
 	}
 }
 
-// DeleteBinding records that a binding is gone, or being deleted.
+// DeleteBinding records that a binding is deleted or being deleted.
 func (w *State) DeleteBinding(object *clusterv1beta2.ManagedClusterSetBinding) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -166,7 +166,8 @@ func (w *State) namespacesOf(set string) []string {
 	return out
 }
 
-// bindingsChanged ends a change of what the placements of namespaces may reach: they are indexed anew, and woken.
+// bindingsChanged ends a change of the sets that the placements of namespaces may choose from: they are indexed again and
+// enqueued.
 func (w *State) bindingsChanged(why explain.Cause, namespaces ...string) {
 	w.publish()
 	w.enqueueAll(w.enqueue, func() (touched []fleet.Key) {
@@ -179,7 +180,7 @@ func (w *State) bindingsChanged(why explain.Cause, namespaces ...string) {
 	}, func() explain.Cause { return why })
 }
 
-// addMember adds member to the set at key and says whether it is new there.
+// addMember adds a member to the set at a key and returns whether it is new.
 func addMember[K, M comparable](in map[K]map[M]struct{}, key K, member M) bool {
 	if in[key] == nil {
 		in[key] = map[M]struct{}{}
@@ -191,7 +192,7 @@ func addMember[K, M comparable](in map[K]map[M]struct{}, key K, member M) bool {
 	return true
 }
 
-// removeMember takes member out of the set at key.
+// removeMember removes a member from the set at a key.
 func removeMember[K, M comparable](in map[K]map[M]struct{}, key K, member M) {
 	delete(in[key], member)
 	if len(in[key]) == 0 {

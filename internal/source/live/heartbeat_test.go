@@ -16,8 +16,8 @@ import (
 	"github.com/berth-project/berth/internal/source/transform"
 )
 
-// BenchmarkHeartbeat is one heartbeat of a cluster, of which nobody is woken: what it costs to decode, and what it costs
-// beside that.
+// BenchmarkHeartbeat is a heartbeat of a cluster that enqueues nothing: decoding it, transforming it, and recording it in
+// the state.
 func BenchmarkHeartbeat(b *testing.B) {
 	f := generate.New(generate.Shape{Clusters: 10000, Placements: 1000, Seed: 7})
 	b.Run("decoding", func(b *testing.B) {
@@ -43,12 +43,12 @@ func BenchmarkHeartbeat(b *testing.B) {
 			h.state.SetCluster(h.next(b))
 		}
 		if h.enqueued > 0 {
-			b.Fatalf("%d placements were woken", h.enqueued)
+			b.Fatalf("%d placements were enqueued", h.enqueued)
 		}
 	})
 }
 
-// TestAHeartbeatAllocatesLittle counts, since what a heartbeat costs beside decoding is mostly what it asks for.
+// TestAHeartbeatAllocatesLittle bounds the allocations of a heartbeat, which are most of its cost apart from decoding.
 func TestAHeartbeatAllocatesLittle(t *testing.T) {
 	h := newHeartbeats(t, generate.New(generate.Shape{Clusters: 300, Placements: 100, Seed: 7}))
 	const most = 10
@@ -56,11 +56,11 @@ func TestAHeartbeatAllocatesLittle(t *testing.T) {
 		t.Errorf("%v allocations, want at most %d", got, most)
 	}
 	if h.enqueued > 0 {
-		t.Errorf("%d placements were woken", h.enqueued)
+		t.Errorf("%d placements were enqueued", h.enqueued)
 	}
 }
 
-// heartbeats is a world whose clusters beat one after the other.
+// heartbeats is a state whose clusters send heartbeats one after another.
 type heartbeats struct {
 	state       *live.State
 	transformer *transform.Transformer

@@ -14,9 +14,8 @@ import (
 	"github.com/berth-project/berth/internal/source"
 )
 
-// Peek returns the case of a placement as of now for somebody who only wants to know: nothing is taken up, so there is
-// nothing to settle. Unlike Gather it also returns that of a placement which Berth is not to decide. Ok is false where
-// there is no such placement.
+// Peek returns the input of a placement as of now without beginning an attempt, so there is nothing to finish. Unlike Gather
+// it also returns the input of a placement that Berth does not decide. Ok is false where there is no such placement.
 func (w *State) Peek(key fleet.Key, now time.Time) (c Input, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -30,7 +29,7 @@ func (w *State) Peek(key fleet.Key, now time.Time) (c Input, ok bool) {
 	return w.inputFor(key, p, now), true
 }
 
-// Fleet returns the fleet as of now. Ok is false where the world is not ready.
+// Fleet returns the fleet as of now. Ok is false where the state is not ready.
 func (w *State) Fleet(now time.Time) (s *fleet.Snapshot, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -41,18 +40,17 @@ func (w *State) Fleet(now time.Time) (s *fleet.Snapshot, ok bool) {
 	return w.snapshot.At(now), true
 }
 
-// Managed says whether Berth is to decide a placement: it is neither being deleted nor left to others by its annotation.
+// Managed returns whether Berth decides a placement: it is neither being deleted nor disabled by its annotation.
 func Managed(object *clusterv1beta1.Placement) bool { return managed(object) }
 
-// Read returns a world of what a server answers right now. It is not kept abreast: it is for one answer where nobody
-// keeps a world.
+// Read returns a state of what a server holds now. It is not updated afterwards.
 func Read(ctx context.Context, from client.Reader, env *celenv.Env) (*State, error) {
 	objects, err := source.List(ctx, from)
 	if err != nil {
 		return nil, err
 	}
-	nobody := func(fleet.Key, explain.Cause) {}
-	w := New(env, nobody, nobody)
+	ignore := func(fleet.Key, explain.Cause) {}
+	w := New(env, ignore, ignore)
 	each(objects.Clusters.Items, w.SetCluster)
 	each(objects.Scores.Items, w.SetScore)
 	each(objects.Sets.Items, func(set *clusterv1beta2.ManagedClusterSet) { w.SetSet(nil, set) })

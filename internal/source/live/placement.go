@@ -29,25 +29,25 @@ type placementState struct {
 	attempts attempts
 }
 
-// current returns the newest state of the placement that this process knows of.
+// current returns the newest known object.
 func (p *placementState) current() *clusterv1beta1.Placement {
 	return p.own.Stored(p.cached)
 }
 
-// managed says whether Berth is to decide the placement.
+// managed returns whether Berth decides the placement.
 func (p *placementState) managed() bool { return managed(p.cached) }
 
 func managed(object *clusterv1beta1.Placement) bool {
 	return object.DeletionTimestamp.IsZero() && object.Annotations[clusterv1beta1.PlacementDisableAnnotation] != "true"
 }
 
-// newer says whether a is a later state than b of the same object.
+// newer returns whether a is a later version than b of the same object.
 func newer(a, b metav1.Object) bool {
 	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
 	return err == nil && order > 0
 }
 
-// sameVersion says whether a and b are the same state of the same object, though they were read apart.
+// sameVersion returns whether a and b are the same version of the same object.
 func sameVersion(a, b metav1.Object) bool {
 	return a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion()
 }
@@ -85,16 +85,16 @@ func (w *State) SetPlacement(object *clusterv1beta1.Placement) {
 	}
 }
 
-// specChanged wakes a placement that is new or has a new spec. It is compiled when it is gathered.
+// specChanged enqueues a placement with a new spec. Gather compiles the spec.
 func (w *State) specChanged(key fleet.Key, what string) {
 	if w.ready {
 		w.enqueue(key, causeFor(kindPlacement, key, what))
 	}
 }
 
-// compile returns a placement once its newest spec is compiled and indexed. Compiling takes up to a second of a core, so it
-// is done by the caller and not by the informer, and the world is not locked meanwhile. Known is false where there is no
-// such placement. The caller holds the lock.
+// compile returns a placement once its newest spec is compiled and indexed. Compiling takes up to a second of a core, so the
+// caller does it instead of the informer, and without the lock. The caller holds the lock before and after. Known is false
+// where there is no such placement.
 func (w *State) compile(key fleet.Key) (p *placementState, known bool) {
 	for p, known = w.placements[key]; known && p.compiledSpec < p.specCount; p, known = w.placements[key] {
 		spec, object := p.specCount, p.cached

@@ -50,7 +50,7 @@ func (w *State) recognizeWrite(name fleet.Key, s *sliceState) {
 	}
 }
 
-// DeleteSlice records that a slice is gone.
+// DeleteSlice records that a slice is deleted.
 func (w *State) DeleteSlice(object *clusterv1beta1.PlacementDecision) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -21,32 +21,32 @@ type State struct {
 	enqueue, enqueueScored func(fleet.Key, explain.Cause)
 
 	mu sync.Mutex
-	// ready is set once the caches are filled: until then nobody asks for a snapshot, and everybody is woken at the end.
+	// ready is set once the caches are filled. Until then no snapshot is read; then every placement is enqueued.
 	ready    bool
 	snapshot *fleet.Snapshot
-	// pending is what has changed since the snapshot; nil where nothing has. Once the world is ready that is heartbeats and
-	// scores, of which the index reads nothing in a snapshot: one is made of them when somebody asks for it.
+	// pending holds the changes since the snapshot; nil without changes. Once the state is ready, these are heartbeats and
+	// scores, which the index does not read from a snapshot. They are published when a snapshot is read.
 	pending *fleet.Edit
-	// changes counts what has changed so far.
+	// changes counts the changes so far.
 	changes    uint64
 	index      *program.Index
 	placements map[fleet.Key]*placementState
 	slices     map[fleet.Key]*sliceState
-	// mentionedBy lists for each placement the slices that name it in any way, owns those of them that are its own.
+	// mentionedBy lists for each placement the slices that name it in their name or label, slicesOf those that belong to it.
 	mentionedBy, slicesOf map[fleet.Key]map[fleet.Key]struct{}
-	// former is the uid of the deleted placement of a name, while slices that it controls are known.
+	// former is the UID of the deleted placement of a name while slices that it controls exist.
 	former map[fleet.Key]types.UID
-	// unmanaged lists the clusters in slices that Berth wrote and does not decide now: their placement is disabled, being deleted,
-	// or gone.
+	// unmanaged lists the clusters in slices that Berth wrote and does not decide now: their placement is disabled, being
+	// deleted or gone.
 	unmanaged map[fleet.Key]map[string]struct{}
-	// boundTo lists for each set the namespaces that have a binding of its name.
+	// boundTo lists for each set the namespaces with a binding to it.
 	boundTo map[string]map[string]struct{}
-	// assumeBuiltIn says that somebody restores the built-in sets.
+	// assumeBuiltIn is set where the manager restores the built-in sets.
 	assumeBuiltIn bool
 }
 
-// New returns a World of nothing. For each placement that a change can touch, scored is called where a score changed, and
-// wake where anything else did, with what changed. They must neither block nor call back.
+// New returns an empty State. For each placement that a change can affect, enqueueScored is called where only a score
+// changed, and enqueue for any other change. Neither may block or call the State.
 func New(env *celenv.Env, wake, scored func(fleet.Key, explain.Cause)) *State {
 	return &State{
 		env: env, enqueue: wake, enqueueScored: scored,
@@ -62,7 +62,7 @@ func New(env *celenv.Env, wake, scored func(fleet.Key, explain.Cause)) *State {
 	}
 }
 
-// Ready ends the filling of the caches: every placement is indexed and woken.
+// Ready ends the initial filling: every placement is indexed and enqueued.
 func (w *State) Ready() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,7 +84,7 @@ func (w *State) Ready() {
 	}
 }
 
-// Refresh wakes every placement, since the manager decides or writes otherwise than before.
+// Refresh enqueues every placement, for a change that affects all decisions or writes.
 func (w *State) Refresh(what string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -96,7 +96,7 @@ func (w *State) Refresh(what string) {
 	}
 }
 
-// nextEdit returns the edit for one more change.
+// nextEdit counts a change and returns the edit for it.
 func (w *State) nextEdit() *fleet.Edit {
 	w.changes++
 	if w.pending == nil {
@@ -105,14 +105,14 @@ func (w *State) nextEdit() *fleet.Edit {
 	return w.pending
 }
 
-// publish puts what has changed into the snapshot, once the world is ready.
+// publish puts the pending changes into the snapshot, once the state is ready.
 func (w *State) publish() {
 	if w.ready && w.pending != nil {
 		w.snapshot, w.pending = w.pending.Snapshot(), nil
 	}
 }
 
-// enqueueAll calls wake for those whom a change can touch, with why, once the world is ready.
+// enqueueAll enqueues the affected placements with a cause, once the state is ready.
 func (w *State) enqueueAll(wake func(fleet.Key, explain.Cause), touched func() []fleet.Key, why func() explain.Cause) {
 	if !w.ready {
 		return
@@ -127,28 +127,27 @@ func (w *State) enqueueAll(wake func(fleet.Key, explain.Cause), touched func() [
 	}
 }
 
-// reindex puts placements into the index again after a change of what they may reach.
+// reindex indexes placements again after a change of the sets that they may choose from.
 func (w *State) reindex(keys []fleet.Key) {
 	for _, key := range keys {
-		w.index.Put(w.snapshot, key, w.placements[key].program) // a spec that is not compiled yet is indexed once it is
+		w.index.Put(w.snapshot, key, w.placements[key].program) // a spec that is not compiled yet is indexed later
 	}
 }
 
-// Input is all that deciding one placement needs. Everything in it is read-only.
+// Input is everything that the decision of one placement needs. It is read-only.
 type Input struct {
 	Snapshot *fleet.Snapshot
-	// Changes is how many changes the world had seen by then. Of two snapshots it says how much they can hold that is not the
-	// same.
+	// Changes is the number of changes so far. The difference of two inputs bounds how much their snapshots differ.
 	Changes uint64
-	// Program is nil where the placement does not compile; then Faults says why.
+	// Program is nil where the placement does not compile; Faults are the reasons.
 	Program *program.Program
 	Faults  field.ErrorList
 	Stored  plan.Stored
 }
 
-// Gather returns the case of a placement as of now. Ok is false where there is nothing to decide: the placement does
-// not exist, is being deleted, or is left to others by its annotation. The caller must Settle each case before the
-// placement is gathered again.
+// Gather returns the input of a placement as of now. Ok is false where there is nothing to decide: the placement does not
+// exist, is being deleted, or is disabled by its annotation. The caller must call Finish before the placement is gathered
+// again.
 func (w *State) Gather(key fleet.Key, now time.Time) (c Input, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

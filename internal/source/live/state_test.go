@@ -23,7 +23,7 @@ import (
 
 var keyP, keyQ = fleet.Key{Namespace: "ns", Name: "p"}, fleet.Key{Namespace: "ns", Name: "q"}
 
-// harness is a world with a list of who was woken.
+// harness is a state with a list of the enqueued placements.
 type harness struct {
 	*State
 	t        *testing.T
@@ -31,8 +31,8 @@ type harness struct {
 	version  int
 }
 
-// newHarness returns a ready world with placements p and q, and cluster c1 in the set that both may choose from. Nobody
-// is awake.
+// newHarness returns a ready state with placements p and q, and cluster c1 in the set that both may choose from. No
+// placement is enqueued.
 func newHarness(t *testing.T) *harness {
 	t.Helper()
 	env, err := celenv.New()
@@ -77,17 +77,17 @@ func (b *harness) slice(placement string, number int, clusters ...string) *clust
 	return s
 }
 
-// wantEnqueued checks who was woken since it was last asked, each once or more.
+// wantEnqueued checks which placements were enqueued since the last call.
 func (b *harness) wantEnqueued(want ...string) {
 	b.t.Helper()
 	slices.Sort(b.enqueued)
 	if got := slices.Compact(b.enqueued); !slices.Equal(got, want) {
-		b.t.Errorf("woke %v, want %v", got, want)
+		b.t.Errorf("enqueued %v, want %v", got, want)
 	}
 	b.enqueued = nil
 }
 
-// reconcile gathers a placement and finds all that is stored right.
+// reconcile gathers a placement and finds everything as stored.
 func (b *harness) reconcile(key fleet.Key) Input {
 	b.t.Helper()
 	c, ok := b.Gather(key, enginetest.Epoch)
@@ -158,7 +158,7 @@ func TestExternalWritesEnqueueTheOwner(t *testing.T) {
 				meddle(b)
 				b.wantEnqueued("ns/p")
 				if got := b.incumbents(keyP); !slices.Equal(got, []string{"c1"}) {
-					t.Errorf("incumbents %v, want c1: what a stranger says does not count", got)
+					t.Errorf("incumbents %v, want c1: the write of another client does not count", got)
 				}
 			})
 		}
@@ -196,7 +196,8 @@ func TestALostResponseIsRecognised(t *testing.T) {
 	}
 }
 
-// TestALostResponseThatShowsDuringTheNextDecision recognises it though that decision was made from what was before.
+// TestALostResponseThatShowsDuringTheNextDecision recognizes the write though the next decision was made from the state
+// before it.
 func TestALostResponseThatShowsDuringTheNextDecision(t *testing.T) {
 	b := newHarness(t)
 	b.SetSlice(b.slice("p", 1))
@@ -213,7 +214,8 @@ func TestALostResponseThatShowsDuringTheNextDecision(t *testing.T) {
 	}
 }
 
-// TestAttemptsAreForgottenOnceTheOutcomeIsKnown keeps a stranger's copy of an old decision from passing for ours.
+// TestAttemptsAreForgottenOnceTheOutcomeIsKnown keeps the copy of an old decision by another client from counting as a write
+// of this process.
 func TestAttemptsAreForgottenOnceTheOutcomeIsKnown(t *testing.T) {
 	outcomes := map[string]func(*harness, Input){
 		"the write was answered":         func(b *harness, _ Input) { b.AfterWrite(b.slice("p", 1, "c1")) },
@@ -259,7 +261,7 @@ func TestWhatWasWrittenCountsUntilTheInformerHasIt(t *testing.T) {
 	b.SetSlice(filled)
 	stored(filled)
 
-	b.DeleteSlice(filled) // a stranger; it is made again under another uid before the informer tells more
+	b.DeleteSlice(filled) // by another client; it is created again under another UID before the next event
 	again := b.slice("p", 1, "c1")
 	again.UID = "uid-again"
 	b.AfterWrite(again)
@@ -267,7 +269,7 @@ func TestWhatWasWrittenCountsUntilTheInformerHasIt(t *testing.T) {
 	stored(again)
 }
 
-// TestSlicesOfAPredecessorDoNotCount starts with a placement that has replaced one of the same name.
+// TestSlicesOfAPredecessorDoNotCount starts with a placement that replaced another placement of the same name.
 func TestSlicesOfAPredecessorDoNotCount(t *testing.T) {
 	b := newHarness(t)
 	slice := b.slice("p", 1, "c1")
@@ -299,7 +301,7 @@ func TestASliceThatChangesItsOwnerEnqueuesTheNewOne(t *testing.T) {
 	b.SetSlice(slice)
 	b.wantEnqueued("ns/p")
 	b.DeletePlacement(b.placement("p"))
-	b.wantEnqueued("ns/p", "ns/q") // p, so that nobody counts it any more
+	b.wantEnqueued("ns/p", "ns/q") // p, so that metrics drop it
 	if c := b.reconcile(keyQ); len(c.Stored.Slices) != 1 {
 		t.Errorf("q is to deal with %d slices, want the one that was p's", len(c.Stored.Slices))
 	}
@@ -327,7 +329,7 @@ func TestAnUnneededDeletedSliceIsForgotten(t *testing.T) {
 	slice := b.slice("p", 1, "c1")
 	b.SetSlice(slice)
 	b.reconcile(keyP)
-	b.DeleteSlice(slice) // by a stranger, and the next decision has no such slice
+	b.DeleteSlice(slice) // by another client, and the next decision has no such slice
 	b.wantEnqueued("ns/p")
 	b.reconcile(keyP)
 	b.wantEnqueued()
@@ -387,12 +389,12 @@ func TestFleetChangesEnqueue(t *testing.T) {
 		"a cluster leaves":                   {func(b *harness) { b.DeleteCluster(enginetest.Cluster("c1").Obj()) }, []string{"ns/p", "ns/q"}},
 		"a cluster joins elsewhere":          {func(b *harness) { b.SetCluster(enginetest.Cluster("c2").In("lake").Obj()) }, nil},
 		"a heartbeat":                        {func(b *harness) { b.SetCluster(beat()) }, nil},
-		"a score that nobody reads":          {func(b *harness) { b.SetScore(score) }, nil},
+		"a score that no placement reads":    {func(b *harness) { b.SetScore(score) }, nil},
 		"a score goes that was never there":  {func(b *harness) { b.DeleteScore(score) }, nil},
 		"the set changes":                    {func(b *harness) { b.SetSet(nil, enginetest.Set("sea").Obj()) }, []string{"ns/p", "ns/q"}},
 		"the set is written but not changed": {func(b *harness) { b.SetSet(enginetest.Set("sea").Obj(), enginetest.Set("sea").Obj()) }, nil},
 		"the set goes":                       {func(b *harness) { b.DeleteSet(enginetest.Set("sea").Obj()) }, []string{"ns/p", "ns/q"}},
-		"a set that nobody bound":            {func(b *harness) { b.SetSet(nil, enginetest.Set("lake").Obj()) }, nil},
+		"a set without a binding":            {func(b *harness) { b.SetSet(nil, enginetest.Set("lake").Obj()) }, nil},
 		"a binding comes":                    {func(b *harness) { b.SetBinding(binding("lake")) }, []string{"ns/p", "ns/q"}},
 		"a binding is written again":         {func(b *harness) { b.SetBinding(binding("sea")) }, nil},
 		"a binding goes":                     {func(b *harness) { b.DeleteBinding(binding("sea")) }, []string{"ns/p", "ns/q"}},
@@ -424,8 +426,8 @@ func TestFleetChangesEnqueue(t *testing.T) {
 	}
 }
 
-// TestAnInputIsCompiledFromItsSpec changes a spec while its placement is gathered and looked at: what decides is compiled from
-// the spec that is stored, though the world is not locked while it is.
+// TestAnInputIsCompiledFromItsSpec changes a spec during Gather and Peek. The program belongs to the stored spec, though
+// compiling runs without the lock.
 func TestAnInputIsCompiledFromItsSpec(t *testing.T) {
 	b := newHarness(t)
 	const specs = 300
@@ -455,7 +457,7 @@ func TestAnInputIsCompiledFromItsSpec(t *testing.T) {
 	check(b.Gather(keyP, enginetest.Epoch))
 }
 
-// TestScoreChangesAreEnqueuedSeparately from all other changes: whoever is woken by them alone can wait.
+// TestScoreChangesAreEnqueuedSeparately from all other changes, so that they can be debounced.
 func TestScoreChangesAreEnqueuedSeparately(t *testing.T) {
 	b := newHarness(t)
 	reader := enginetest.Placement("ns", "r").AddOn("load", "cpu", 1).Obj()
@@ -477,20 +479,20 @@ func TestScoreChangesAreEnqueuedSeparately(t *testing.T) {
 	b.wantEnqueued("ns/p", "ns/q", "ns/r")
 }
 
-// TestEachReaderSeesTheLastHeartbeat asks in each way after heartbeats and scores, for which alone no snapshot is made.
+// TestEachReaderSeesTheLastHeartbeat reads in each way after heartbeats and scores, which alone make no snapshot.
 func TestEachReaderSeesTheLastHeartbeat(t *testing.T) {
-	beat := func(b *harness, says string) {
+	beat := func(b *harness, message string) {
 		c := enginetest.Cluster("c1").In("sea").Obj()
-		c.Status.Conditions = []metav1.Condition{{Type: "Alive", Message: says}}
+		c.Status.Conditions = []metav1.Condition{{Type: "Alive", Message: message}}
 		b.SetCluster(c)
 	}
-	for name, ask := range map[string]func(*harness) *fleet.Snapshot{
-		"who decides": func(b *harness) *fleet.Snapshot { return b.reconcile(keyP).Snapshot },
-		"who explains": func(b *harness) *fleet.Snapshot {
+	for name, read := range map[string]func(*harness) *fleet.Snapshot{
+		"Gather": func(b *harness) *fleet.Snapshot { return b.reconcile(keyP).Snapshot },
+		"Peek": func(b *harness) *fleet.Snapshot {
 			c, _ := b.Peek(keyP, enginetest.Epoch)
 			return c.Snapshot
 		},
-		"who tries": func(b *harness) *fleet.Snapshot {
+		"Fleet": func(b *harness) *fleet.Snapshot {
 			s, _ := b.Fleet(enginetest.Epoch)
 			return s
 		},
@@ -506,7 +508,7 @@ func TestEachReaderSeesTheLastHeartbeat(t *testing.T) {
 			t.Errorf("%s: a snapshot was made before", name)
 		}
 		b.wantEnqueued()
-		s := ask(b)
+		s := read(b)
 		id, _ := s.ID("c1")
 		if got := s.Cluster(id).Object.Status.Conditions[0].Message; got != "last" || s.Score(id, "load") == nil {
 			t.Errorf("%s: sees heartbeat %q and score %v", name, got, s.Score(id, "load"))
@@ -514,7 +516,7 @@ func TestEachReaderSeesTheLastHeartbeat(t *testing.T) {
 	}
 }
 
-// TestAHeartbeatHidesNoOtherChange lets what changed since the last snapshot be read by those whom the next change concerns.
+// TestAHeartbeatHidesNoOtherChange holds that the next change sees what changed since the last snapshot.
 func TestAHeartbeatHidesNoOtherChange(t *testing.T) {
 	b := newHarness(t)
 	b.reconcile(keyP)
@@ -536,15 +538,15 @@ func TestNothingIsDecidedBeforeTheStateIsReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := func(fleet.Key, explain.Cause) {}
-	w := New(env, nobody, nobody)
+	ignore := func(fleet.Key, explain.Cause) {}
+	w := New(env, ignore, ignore)
 	w.SetPlacement(enginetest.Placement("ns", "p").Obj())
 	if _, ok := w.Gather(keyP, time.Time{}); ok {
 		t.Error("decided from caches that are still filling")
 	}
 }
 
-// TestStoredObjectsAreHeldOnce lets the informer show what was written, after the answer and before it.
+// TestStoredObjectsAreHeldOnce delivers a write from the informer, before and after the response.
 func TestStoredObjectsAreHeldOnce(t *testing.T) {
 	for name, faster := range map[string]bool{"the answer comes first": false, "the informer is faster": true} {
 		t.Run(name, func(t *testing.T) {

@@ -13,14 +13,14 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// Unmanaged is slices that Berth wrote and that it is not to decide now: their placement is disabled, being deleted, or gone.
+// Unmanaged holds slices that Berth wrote and does not decide now: their placement is disabled, being deleted or gone.
 type Unmanaged struct {
 	Snapshot *fleet.Snapshot
 	Stored   plan.Stored
 }
 
-// Unmanaged returns the slices of a placement that Berth does not decide. Ok is false where it decides the placement, and where it wrote no
-// slice of it.
+// Unmanaged returns the slices of a placement that Berth does not decide. Ok is false where Berth decides the placement or
+// wrote none of its slices.
 func (w *State) Unmanaged(key fleet.Key, now time.Time) (u Unmanaged, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -35,7 +35,7 @@ func (w *State) Unmanaged(key fleet.Key, now time.Time) (u Unmanaged, ok bool) {
 	return u, true
 }
 
-// updateUnmanaged notes the clusters in the slices of a placement where Berth wrote some and does not decide it.
+// updateUnmanaged records the clusters in the slices of a placement that Berth wrote and does not decide.
 func (w *State) updateUnmanaged(key fleet.Key) {
 	delete(w.unmanaged, key)
 	if p, known := w.placements[key]; known && p.managed() {
@@ -78,12 +78,12 @@ func (w *State) unmanagedWhere(holds func(fleet.Key, map[string]struct{}) bool) 
 	return out
 }
 
-// enqueueUnmanaged wakes unmanaged placements, once the world is ready.
+// enqueueUnmanaged enqueues unmanaged placements, once the state is ready.
 func (w *State) enqueueUnmanaged(keys []fleet.Key, why func() explain.Cause) {
 	w.enqueueAll(w.enqueue, func() []fleet.Key { return keys }, why)
 }
 
-// recordFormer notes the uid of a placement that is deleted, where slices are known that it controls.
+// recordFormer records the UID of a deleted placement that still controls slices.
 func (w *State) recordFormer(key fleet.Key, uid types.UID) {
 	for name := range w.slicesOf[key] {
 		for _, object := range []*clusterv1beta1.PlacementDecision{w.slices[name].cached, w.slices[name].own.Get()} {

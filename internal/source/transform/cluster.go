@@ -4,7 +4,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
 
-// Cluster slims a ManagedCluster. Annotations stay as they are, since expressions may read them.
+// Cluster transforms a ManagedCluster. It keeps all annotations, since expressions may read them.
 func (s *Transformer) Cluster(object any) (any, error) {
 	c, ok := object.(*clusterv1.ManagedCluster)
 	if !ok {

@@ -1,6 +1,6 @@
-// Package slim owns what is kept of objects that informers read: what no loop reads is dropped, and what is the same in many
-// objects is kept once. Objects pass it before anybody else sees them.
+// Package transform owns the transforms of the caches: they drop what no controller reads, and store each string once for all
+// objects. Every object passes them before a handler reads it.
 //
-// It refuses to change what an object says to whoever reads it. The invariant: an object that has passed differs from
-// the one that was read only by what is named here: managed fields, and what kubectl noted of itself on others than clusters.
+// It changes nothing that a handler reads. The invariant: a transformed object lacks only its managed fields and, unless it
+// is a cluster, the annotation of kubectl with the last applied configuration.
 package transform

@@ -3,14 +3,13 @@ package transform
 import "sync"
 
 const (
-	// maxStrings bounds how many words are known. More than that are not known, and the table begins anew: what was shared
-	// until then stays shared.
+	// maxStrings bounds the table. When it is full, it is emptied: strings that are shared by then stay shared.
 	maxStrings = 1 << 16
-	// maxLength is the longest word that is looked for: longer ones are said once.
+	// maxLength is the longest string that is interned: longer strings rarely repeat.
 	maxLength = 256
 )
 
-// interner keeps one copy of each word. Those that many objects say are far fewer than the objects.
+// interner stores each string once. Its lock must be held for all methods but lock.
 type interner struct {
 	mu     sync.Mutex
 	values map[string]string
@@ -19,7 +18,7 @@ type interner struct {
 func (w *interner) lock()   { w.mu.Lock() }
 func (w *interner) unlock() { w.mu.Unlock() }
 
-// intern puts the copy that is kept in place of a word. The lock must be held, as for all that follow.
+// intern replaces a string by its stored copy.
 func (w *interner) intern(word *string) {
 	if *word == "" || len(*word) > maxLength {
 		return
@@ -40,7 +39,7 @@ func (w *interner) internAll(list []string) {
 	}
 }
 
-// internMap returns a map of the kept words.
+// internMap returns a map of stored copies.
 func (w *interner) internMap(in map[string]string) map[string]string {
 	if in == nil {
 		return nil

@@ -8,25 +8,26 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// Transformer slims the objects of one process. Its methods are transforms of caches, and may be called from any goroutine.
+// Transformer transforms the objects of one process. Its methods are transforms of caches, and may be called from any
+// goroutine.
 type Transformer struct {
 	interner interner
 }
 
-// New returns a Slimmer that has seen nothing.
+// New returns a Transformer without any strings.
 func New() *Transformer { return &Transformer{} }
 
-// Object drops what nobody reads of an object that is no cluster.
+// Object transforms an object of a kind without a transform of its own.
 func (*Transformer) Object(object any) (any, error) {
 	stripMetadata(object)
 	return object, nil
 }
 
-// stripMetadata drops managed fields, and what kubectl noted of what was last applied.
+// stripMetadata drops the managed fields and the last applied configuration.
 func stripMetadata(object any) {
 	accessor, err := meta.Accessor(object)
 	if err != nil {
-		return // a tombstone, which holds an object that has passed already
+		return // a tombstone, which holds a transformed object
 	}
 	accessor.SetManagedFields(nil)
 	if annotations := accessor.GetAnnotations(); len(annotations) > 0 {
@@ -36,7 +37,7 @@ func stripMetadata(object any) {
 	}
 }
 
-// Placement slims a Placement: fleets ask for the same labels and report the same conditions over and over.
+// Placement transforms a Placement. Many placements share labels and conditions.
 func (s *Transformer) Placement(object any) (any, error) {
 	stripMetadata(object)
 	p, ok := object.(*clusterv1beta1.Placement)
@@ -60,7 +61,7 @@ func (s *Transformer) Placement(object any) (any, error) {
 	return p, nil
 }
 
-// Slice slims a PlacementDecision: most of it is the names of clusters.
+// Slice transforms a PlacementDecision. It consists mostly of cluster names.
 func (s *Transformer) Slice(object any) (any, error) {
 	stripMetadata(object)
 	d, ok := object.(*clusterv1beta1.PlacementDecision)
@@ -91,9 +92,9 @@ func (s *Transformer) meta(m *metav1.ObjectMeta) {
 	m.Finalizers = clip(m.Finalizers)
 }
 
-func (s *Transformer) selector(asked *clusterv1beta1.ClusterSelector) {
-	asked.LabelSelector.MatchLabels = s.interner.internMap(asked.LabelSelector.MatchLabels)
-	for _, list := range [][]metav1.LabelSelectorRequirement{asked.LabelSelector.MatchExpressions, asked.ClaimSelector.MatchExpressions} {
+func (s *Transformer) selector(required *clusterv1beta1.ClusterSelector) {
+	required.LabelSelector.MatchLabels = s.interner.internMap(required.LabelSelector.MatchLabels)
+	for _, list := range [][]metav1.LabelSelectorRequirement{required.LabelSelector.MatchExpressions, required.ClaimSelector.MatchExpressions} {
 		for i := range list {
 			s.interner.intern(&list[i].Key)
 			s.interner.internAll(list[i].Values)
@@ -110,7 +111,7 @@ func (s *Transformer) conditions(list []metav1.Condition) {
 	}
 }
 
-// clip returns a slice that has no room beyond its end: decoding grows what it fills by doubling it.
+// clip returns a slice without spare capacity: decoding doubles the capacity of the slices that it fills.
 func clip[T any](in []T) []T {
 	if cap(in) == len(in) {
 		return in

@@ -16,7 +16,7 @@ import (
 	"github.com/berth-project/berth/internal/generate"
 )
 
-// roundTrip returns an object as a client reads it: nothing of it is shared with another.
+// roundTrip returns a copy of an object as a client decodes it, which shares nothing.
 func roundTrip[T any](t *testing.T, object *T) *T {
 	t.Helper()
 	out := new(T)
@@ -30,7 +30,7 @@ func roundTrip[T any](t *testing.T, object *T) *T {
 	return out
 }
 
-// transformed returns an object as a transform leaves it.
+// transformed returns an object after a transform.
 func transformed[T any](t *testing.T, transform toolscache.TransformFunc, object *T) *T {
 	t.Helper()
 	out, err := transform(object)
@@ -41,11 +41,11 @@ func transformed[T any](t *testing.T, transform toolscache.TransformFunc, object
 	return typed
 }
 
-// appliedMeta is the metadata of an object that somebody applied.
+// appliedMeta is the metadata of an object that kubectl applied.
 func appliedMeta() metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
-		Annotations:   map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "of": "somebody"},
+		Annotations:   map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "owner": "jane"},
 	}
 }
 
@@ -60,7 +60,7 @@ func slice() *clusterv1beta1.PlacementDecision {
 	return out
 }
 
-// TestContentIsPreserved passes a fleet twice, so that the second time all is known.
+// TestContentIsPreserved transforms a fleet twice, the second time with all strings interned.
 func TestContentIsPreserved(t *testing.T) {
 	s := New()
 	f := generate.New(generate.Shape{Clusters: 200, Placements: 200, Seed: 3})
@@ -83,12 +83,12 @@ func TestContentIsPreserved(t *testing.T) {
 
 func TestUnreadMetadataIsDropped(t *testing.T) {
 	s := New()
-	of := map[string]string{"of": "somebody"}
+	kept := map[string]string{"owner": "jane"}
 	placement := transformed(t, s.Placement, &clusterv1beta1.Placement{ObjectMeta: appliedMeta()})
 	decision := transformed(t, s.Slice, &clusterv1beta1.PlacementDecision{ObjectMeta: appliedMeta()})
 	other := transformed(t, s.Object, &corev1.ConfigMap{ObjectMeta: appliedMeta()})
 	for name, got := range map[string]metav1.ObjectMeta{"placement": placement.ObjectMeta, "slice": decision.ObjectMeta, "other": other.ObjectMeta} {
-		if diff := cmp.Diff(metav1.ObjectMeta{Annotations: of}, got); diff != "" {
+		if diff := cmp.Diff(metav1.ObjectMeta{Annotations: kept}, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -129,7 +129,7 @@ func TestStringsAreInterned(t *testing.T) {
 	for i := range one.Status.Decisions {
 		a, b := one.Status.Decisions[i], other.Status.Decisions[i]
 		if unsafe.StringData(a.ClusterName) != unsafe.StringData(b.ClusterName) || unsafe.StringData(a.Reason) != unsafe.StringData(b.Reason) {
-			t.Errorf("decision %d is held twice", i)
+			t.Errorf("decision %d is stored twice", i)
 		}
 	}
 	if room := cap(one.Status.Decisions) - len(one.Status.Decisions); room > 0 {
@@ -146,6 +146,6 @@ func TestTheInternerIsBounded(t *testing.T) {
 	long := string(make([]byte, maxLength+1))
 	w.intern(&long)
 	if len(w.values) != 10 {
-		t.Errorf("%d words are known, want the 10 since the table began anew", len(w.values))
+		t.Errorf("%d strings are stored, want the 10 since the table was emptied", len(w.values))
 	}
 }
