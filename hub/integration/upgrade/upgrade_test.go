@@ -46,8 +46,8 @@ func TestAnUpgradeMovesNoDecision(t *testing.T) {
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { return checkKeys(ctx, to) })
 }
 
-// checkKeys returns an error while something that Berth manages has a key of an older release. The slices of placements that
-// Berth does not decide stay as they are.
+// checkKeys returns an error while something that Berth manages has a key of an older release. Slices stay as they are
+// where Berth does not decide the placement, or the placement is misconfigured.
 func checkKeys(ctx context.Context, to dynamic.Interface) error {
 	var faults []error
 	check := func(kind schema.GroupVersionResource, skip func(*unstructured.Unstructured) bool, old, now string) {
@@ -75,7 +75,14 @@ func checkKeys(ctx context.Context, to dynamic.Interface) error {
 	}
 	unmanaged := func(slice *unstructured.Unstructured) bool {
 		owner, err := to.Resource(placements).Namespace(slice.GetNamespace()).Get(ctx, slice.GetLabels()[clusterv1beta1.PlacementLabel], metav1.GetOptions{})
-		return err != nil || owner.GetDeletionTimestamp() != nil || owner.GetAnnotations()[clusterv1beta1.PlacementDisableAnnotation] == "true"
+		if err != nil || owner.GetDeletionTimestamp() != nil || owner.GetAnnotations()[clusterv1beta1.PlacementDisableAnnotation] == "true" {
+			return true
+		}
+		conditions, _, _ := unstructured.NestedSlice(owner.Object, "status", "conditions")
+		return slices.ContainsFunc(conditions, func(condition any) bool {
+			c, ok := condition.(map[string]any)
+			return ok && c["type"] == clusterv1beta1.PlacementConditionMisconfigured && c["status"] == "True"
+		})
 	}
 	check(decisions, unmanaged, clusterv1beta1.DeprecatedDecisionStrategyAnnotation, clusterv1beta1.DecisionStrategyAnnotation)
 	deleted := func(object *unstructured.Unstructured) bool { return object.GetDeletionTimestamp() != nil }

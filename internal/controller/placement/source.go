@@ -100,15 +100,13 @@ func (s *source) waitForTaints(ctx context.Context) error {
 // waitForClusters blocks until the state of each cluster is as new as that in the cache. Each handler of an informer has a queue, so
 // that the health controller can see a taint before this source does.
 func (s *source) waitForClusters(ctx context.Context) error {
-	err := wait.PollUntilContextCancel(ctx, syncPoll, true, func(ctx context.Context) (bool, error) {
-		clusters := &clusterv1.ManagedClusterList{}
-		if err := s.cache.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
-			return false, err
-		}
-		return s.world.HasClusters(clusters.Items), nil
-	})
+	clusters := &clusterv1.ManagedClusterList{}
+	if err := s.cache.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing clusters: %w", err)
+	}
+	err := wait.PollUntilContextCancel(ctx, syncPoll, true, func(context.Context) (bool, error) { return s.world.HasClusters(clusters.Items), nil })
 	if err != nil {
-		return fmt.Errorf("reading clusters: %w", err)
+		return fmt.Errorf("waiting for the taints of clusters to be read: %w", err)
 	}
 	return nil
 }

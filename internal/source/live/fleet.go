@@ -26,7 +26,7 @@ func (w *State) SetCluster(object *clusterv1.ManagedCluster) {
 		func() explain.Cause { return clusterCause(object.Name, before, after) })
 }
 
-// HasClusters returns whether the state of each cluster is the given one or a newer one.
+// HasClusters returns whether the state has each cluster in the given version or a newer one. Clusters that it lacks were deleted.
 func (w *State) HasClusters(clusters []clusterv1.ManagedCluster) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -35,7 +35,10 @@ func (w *State) HasClusters(clusters []clusterv1.ManagedCluster) bool {
 	}
 	for i := range clusters {
 		id, known := w.snapshot.ID(clusters[i].Name)
-		if !known || w.snapshot.Cluster(id) == nil || newer(&clusters[i], w.snapshot.Cluster(id).Object) {
+		if !known {
+			continue
+		}
+		if cluster := w.snapshot.Cluster(id); cluster != nil && newer(&clusters[i], cluster.Object) {
 			return false
 		}
 	}

@@ -17,15 +17,17 @@ type placementState struct {
 	cached *clusterv1beta1.Placement
 	// own remembers the last write of the status, or the status that needed no write.
 	own ownWrite[*clusterv1beta1.Placement]
-	// specCount counts the specs so far. program and faults belong to the spec with the number compiledSpec.
+	// specCount counts the specs so far; program and faults belong to the spec number compiledSpec.
 	specCount, compiledSpec int
 	program                 *program.Program
 	faults                  field.ErrorList
-	// initialized is set by the first decision: from then on the decisions in the snapshot are the own writes of this process.
+	// initialized is set once the slices found at the start count as written by this process.
 	initialized bool
 	// inProgress is set between Gather and Finish.
 	inProgress bool
-	// attempts are the writes of slices without a response.
+	// attempts are the contents that this process sent without a response, by slice. If the API server stored one of them,
+	// it is a decision of this process: a cluster that readers may have seen selected must not become a newcomer because a
+	// response was lost.
 	attempts attempts
 }
 
@@ -52,7 +54,7 @@ func sameVersion(a, b metav1.Object) bool {
 	return a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion()
 }
 
-// SetPlacement records a placement as the API server has it. The event of an own write enqueues nothing.
+// SetPlacement records a placement from the API server. A write of this process enqueues nothing.
 func (w *State) SetPlacement(object *clusterv1beta1.Placement) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -109,13 +111,13 @@ func (w *State) compile(key fleet.Key) (p *placementState, known bool) {
 	return p, known
 }
 
-// changedExternally reports whether another client changed the status.
+// changedExternally returns whether the stored status differs from what this process left.
 func (p *placementState) changedExternally() bool {
 	written := p.own.Get()
 	return written != nil && newer(p.cached, written) && !equality.Semantic.DeepEqual(written.Status, p.cached.Status)
 }
 
-// DeletePlacement records that a placement is gone. It enqueues the placement once more, so that the controller forgets it.
+// DeletePlacement records that a placement is deleted. It is enqueued once more, so that metrics and records drop it.
 func (w *State) DeletePlacement(object *clusterv1beta1.Placement) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -136,7 +138,7 @@ func (w *State) forgetPlacement(key fleet.Key) {
 	w.publishDecisions(key)
 }
 
-// release forgets the own writes of a placement that Berth does not decide any more.
+// release forgets what this process stored of a placement that it no longer decides.
 func (w *State) release(key fleet.Key, p *placementState) {
 	p.own.Forget()
 	p.initialized, p.attempts = false, nil
@@ -144,7 +146,7 @@ func (w *State) release(key fleet.Key, p *placementState) {
 	w.publishDecisions(key)
 }
 
-// forgetWrites forgets the own writes of the slices of a placement.
+// forgetWrites forgets what this process stored of the slices of a placement.
 func (w *State) forgetWrites(key fleet.Key) {
 	for name := range w.slicesOf[key] {
 		s := w.slices[name]
@@ -153,8 +155,8 @@ func (w *State) forgetWrites(key fleet.Key) {
 	}
 }
 
-// initialize accepts the stored slices of a placement as own writes: the slices of its name that no other placement controls. It
-// runs once, at the first decision of the placement.
+// initialize takes the existing slices of a placement as written by this process: those with its name that no other
+// placement controls. It runs once, before the first decision.
 func (w *State) initialize(key fleet.Key, p *placementState) {
 	p.initialized, p.attempts = true, attempts{}
 	for name := range w.slicesOf[key] {
@@ -172,7 +174,7 @@ func (w *State) initialize(key fleet.Key, p *placementState) {
 	w.publishDecisions(key)
 }
 
-// AfterStatusWrite records a placement that the API server returned from a write of its status.
+// AfterStatusWrite records a placement as the API server returned it after a status update.
 func (w *State) AfterStatusWrite(object *clusterv1beta1.Placement) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

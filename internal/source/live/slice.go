@@ -13,11 +13,11 @@ type sliceState struct {
 	cached *clusterv1beta1.PlacementDecision
 	own    ownWrite[*clusterv1beta1.PlacementDecision]
 	owner  fleet.Key
-	// mentions are the placements that the slice mentions.
+	// mentions are the placements that the name or label of the slice names.
 	mentions []fleet.Key
 }
 
-// SetSlice records a slice as the API server has it.
+// SetSlice records a slice from the API server.
 func (w *State) SetSlice(object *clusterv1beta1.PlacementDecision) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -35,7 +35,7 @@ func (w *State) SetSlice(object *clusterv1beta1.PlacementDecision) {
 	w.sliceObserved(name, s)
 }
 
-// recognizeWrite accepts a slice that the informer shows as an own write if its response was lost.
+// recognizeWrite recognizes a write of this process whose response was lost.
 func (w *State) recognizeWrite(name fleet.Key, s *sliceState) {
 	p, known := w.placements[s.owner]
 	if !known || !s.own.Changed(s.cached) {
@@ -65,8 +65,8 @@ func (w *State) DeleteSlice(object *clusterv1beta1.PlacementDecision) {
 	w.forgetIfGone(name, s)
 }
 
-// sliceObserved handles an event of a slice. If this process has not decided its placement yet, the snapshot takes the slice from the
-// informer. Otherwise the placement is enqueued if another client changed the slice.
+// sliceObserved handles a change of a slice in the informer. For a placement that is not decided yet, the informer counts.
+// Any other placement is enqueued where another client made the change.
 func (w *State) sliceObserved(name fleet.Key, s *sliceState) {
 	p, known := w.placements[s.owner]
 	if !known || !p.initialized {
@@ -82,7 +82,7 @@ func (w *State) sliceObserved(name fleet.Key, s *sliceState) {
 	}
 }
 
-// BeforeWrite records a slice that is about to be sent to the API server.
+// BeforeWrite records the content of a slice before the request that stores it is sent.
 func (w *State) BeforeWrite(object *clusterv1beta1.PlacementDecision) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,7 +93,7 @@ func (w *State) BeforeWrite(object *clusterv1beta1.PlacementDecision) {
 	}
 }
 
-// AfterWrite records a slice that the API server returned from a write.
+// AfterWrite records a slice as the API server returned it.
 func (w *State) AfterWrite(object *clusterv1beta1.PlacementDecision) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,7 +113,7 @@ func (w *State) AfterWrite(object *clusterv1beta1.PlacementDecision) {
 	}
 }
 
-// AfterApply accepts the objects that a stored plan left as they were, including deletions by other clients.
+// AfterApply records that what a plan found and did not write is as desired: stored objects, and slices that do not exist.
 func (w *State) AfterApply(found plan.Stored, written plan.Plan) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -167,8 +167,8 @@ func (w *State) publishDecisions(key fleet.Key) {
 	}
 }
 
-// syncDecisions sets the decisions of a placement in the next snapshot: the own writes, or the slices in the informer if this
-// process has not decided the placement. It reports whether they changed.
+// syncDecisions edits the decisions of a placement: those that this process stored, or those in the informer where this
+// process has not decided the placement. It returns whether they changed.
 func (w *State) syncDecisions(key fleet.Key) bool {
 	w.updateUnmanaged(key)
 	w.updateFormer(key)
@@ -187,7 +187,7 @@ func (w *State) syncDecisions(key fleet.Key) bool {
 	return w.nextEdit().SetSlices(key, decided)
 }
 
-// assignOwner computes the placement that a slice belongs to.
+// assignOwner determines the placement that a slice belongs to.
 func (w *State) assignOwner(name fleet.Key, s *sliceState) {
 	object := s.cached
 	if object == nil {
@@ -202,7 +202,7 @@ func (w *State) assignOwner(name fleet.Key, s *sliceState) {
 	addMember(w.slicesOf, s.owner, name)
 }
 
-// reassignOwners computes the owners of every slice that mentions a placement that was created or deleted.
+// reassignOwners determines the owners of all slices that mention a placement after it is created or deleted.
 func (w *State) reassignOwners(key fleet.Key) {
 	for name := range w.mentionedBy[key] {
 		s := w.slices[name]
@@ -213,7 +213,7 @@ func (w *State) reassignOwners(key fleet.Key) {
 	}
 }
 
-// indexMentions indexes a slice by the placements that it mentions.
+// indexMentions records which placements a slice mentions.
 func (w *State) indexMentions(name fleet.Key, s *sliceState, object *clusterv1beta1.PlacementDecision) {
 	for _, key := range s.mentions {
 		removeMember(w.mentionedBy, key, name)
@@ -224,7 +224,7 @@ func (w *State) indexMentions(name fleet.Key, s *sliceState, object *clusterv1be
 	}
 }
 
-// mentionedPlacements returns the placements in the name and in the label of a slice.
+// mentionedPlacements returns the placements that a slice names, in its name or in its label.
 func mentionedPlacements(object *clusterv1beta1.PlacementDecision) []fleet.Key {
 	var out []fleet.Key
 	if key, _, ok := plan.Owner(object); ok {
@@ -236,7 +236,7 @@ func mentionedPlacements(object *clusterv1beta1.PlacementDecision) []fleet.Key {
 	return out
 }
 
-// forgetIfGone removes a slice that neither the informer nor an own write has.
+// forgetIfGone forgets a slice that is neither stored nor to be restored.
 func (w *State) forgetIfGone(name fleet.Key, s *sliceState) {
 	if s.cached != nil || s.own.Get() != nil {
 		return

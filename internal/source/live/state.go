@@ -165,7 +165,7 @@ func (w *State) Gather(key fleet.Key, now time.Time) (c Input, ok bool) {
 	return w.inputFor(key, p, now), true
 }
 
-// inputFor returns the input for a decision.
+// inputFor returns the input of a placement.
 func (w *State) inputFor(key fleet.Key, p *placementState, now time.Time) Input {
 	w.publish()
 	return Input{
@@ -185,8 +185,8 @@ func (w *State) currentSlices(key fleet.Key) []*clusterv1beta1.PlacementDecision
 	return out
 }
 
-// Finish ends an attempt. If another client changed the status of the placement or one of its slices meanwhile, the placement is
-// enqueued again, unless the attempt failed: the caller retries a failed attempt.
+// Finish ends the attempt that Gather began. If another client changed the status of the placement or one of its slices
+// meanwhile, the placement is enqueued again. After a failed attempt the caller retries.
 func (w *State) Finish(key fleet.Key, failed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,7 +207,7 @@ func (w *State) Finish(key fleet.Key, failed bool) {
 	}
 }
 
-// externalChange returns what another client changed of a placement. Ok is false if nothing was changed.
+// externalChange returns whether another client changed anything of a placement, and the cause to report.
 func (w *State) externalChange(key fleet.Key, p *placementState) (what explain.Cause, ok bool) {
 	what, ok = causeFor(kindPlacement, key, changedExternally), p.changedExternally()
 	for name := range w.slicesOf[key] {
@@ -218,8 +218,9 @@ func (w *State) externalChange(key fleet.Key, p *placementState) (what explain.C
 	return what, ok
 }
 
-// Audit stops waiting for own writes that the informer has not shown since the last audit, and decides their placements again from
-// the informer. It also publishes pending heartbeats, to free the objects that they replaced.
+// Audit ends the wait for writes that were already pending at the last audit: the informer never shows an object that was
+// created and deleted while its watch was broken. From then on the state of the informer counts. Audit also publishes
+// pending heartbeats, so that their objects can be freed.
 func (w *State) Audit() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -576,3 +576,27 @@ func TestStoredObjectsAreHeldOnce(t *testing.T) {
 		})
 	}
 }
+
+// TestHasClusters compares versions of clusters before the state is ready, as the first decision does.
+func TestHasClusters(t *testing.T) {
+	version := func(name, version string) *clusterv1.ManagedCluster {
+		out := enginetest.Cluster(name).Obj()
+		out.ResourceVersion = version
+		return out
+	}
+	w := New(nil, nil, nil)
+	w.SetCluster(version("a", "5"))
+	for sentence, test := range map[string]struct {
+		cluster *clusterv1.ManagedCluster
+		want    bool
+	}{
+		"the same version":           {version("a", "5"), true},
+		"an older version":           {version("a", "4"), true},
+		"a newer version":            {version("a", "6"), false},
+		"a cluster that was deleted": {version("b", "6"), true},
+	} {
+		if got := w.HasClusters([]clusterv1.ManagedCluster{*test.cluster}); got != test.want {
+			t.Errorf("%s: %t, want %t", sentence, got, test.want)
+		}
+	}
+}
