@@ -15,8 +15,8 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// TestAllocations bounds the allocations of what happens all the time in a fleet of 10,000: unlike times, they
-// are the same on every machine.
+// TestAllocations bounds the allocations of frequent operations in a fleet of 10,000. Unlike times, they are the same on every
+// machine.
 func TestAllocations(t *testing.T) {
 	for name, tc := range map[string]struct {
 		of    func(w *enginetest.World) func()
@@ -37,7 +37,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// schedule returns what decides the placement of a world.
+// schedule decides the placement of a world.
 func schedule(tb testing.TB) func(w *enginetest.World) func() {
 	tb.Helper()
 	return func(w *enginetest.World) func() {
@@ -50,7 +50,7 @@ func schedule(tb testing.TB) func(w *enginetest.World) func() {
 	}
 }
 
-// heartbeat returns what takes in another heartbeat of one cluster.
+// heartbeat applies a heartbeat of one cluster.
 func heartbeat(w *enginetest.World) func() {
 	s, beats := w.Snapshot(), []*fleet.Cluster{}
 	for i := range 2 {
@@ -71,7 +71,7 @@ func heartbeat(w *enginetest.World) func() {
 	}
 }
 
-// decided returns a world once what its placement gets is stored.
+// decided returns a world after its placement was decided.
 func decided(tb testing.TB, w *enginetest.World) *enginetest.World {
 	tb.Helper()
 	for _, write := range plan.Diff(enginetest.Decide(tb, w), w.Stored(enginetest.OnlyPlacement(tb, w)), w.Now).Writes {
@@ -80,7 +80,7 @@ func decided(tb testing.TB, w *enginetest.World) *enginetest.World {
 	return w
 }
 
-// tainted returns a world in which one cluster in fifty is tainted, of every label alike.
+// tainted returns a world in which one cluster in fifty is tainted, evenly over all labels.
 func tainted(w *enginetest.World) *enginetest.World {
 	for i := 0; i < len(w.Clusters); i += 50 {
 		w.Clusters[fmt.Sprintf("c%05d", i+i/50%4)].Spec.Taints = []clusterv1.Taint{{Key: "gpu", Effect: clusterv1.TaintEffectNoSelect}}

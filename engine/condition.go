@@ -17,7 +17,7 @@ import (
 	"github.com/berth-project/berth/engine/score"
 )
 
-// The parts of a placement that a misconfiguration is blamed on, as the message of the condition begins.
+// The parts of a placement to blame for a misconfiguration. The condition's message begins with one.
 const (
 	pluginPredicate  = "Predicate"
 	pluginTier       = "Tiers"
@@ -33,7 +33,7 @@ const (
 // maxMessage is the longest message of a condition; the API allows 32768.
 const maxMessage = 4096
 
-// satisfied returns PlacementSatisfied: the first of the tests, in this order, that holds.
+// satisfied returns PlacementSatisfied: the first case that applies.
 func (t *Trace) satisfied() Condition {
 	s, p, selected := t.scope, t.Program, len(t.Ranking.Chosen)
 	switch {
@@ -59,7 +59,7 @@ func (t *Trace) satisfied() Condition {
 	}
 }
 
-// unmatchedMessage says why nobody is selected: the last stage that drops anybody.
+// unmatchedMessage returns why no cluster is selected: the last stage that rejected one.
 func (t *Trace) unmatchedMessage() string {
 	if blocked := t.blockedMessage(); blocked != "" {
 		return "No ManagedCluster can be selected" + blocked
@@ -73,17 +73,17 @@ func (t *Trace) unmatchedMessage() string {
 	return "No ManagedCluster matches any of the cluster predicate"
 }
 
-// blockedMessage says how many candidates anti-affinity and the hard spread constraints keep out; empty where they keep none.
+// blockedMessage returns how many candidates anti-affinity and the hard spread constraints block; empty if none.
 func (t *Trace) blockedMessage() string {
 	var out strings.Builder
 	for _, block := range t.Ranking.BlockingTerms() {
-		fmt.Fprintf(&out, "; %s keeps out %d ManagedClusters", block.Constraint, block.Clusters)
+		fmt.Fprintf(&out, "; %s keeps out %d ManagedClusters", block.Term, block.Clusters)
 	}
 	return out.String()
 }
 
-// rejectedByTaints counts the clusters that a taint drops and that match a predicate by more than being selected, so that the
-// count is the same once they are not.
+// rejectedByTaints counts the clusters that only a taint rejects. Clusters that match only as incumbents do not count, because
+// the next run has no such incumbents.
 func (t *Trace) rejectedByTaints() int {
 	count := 0
 	note := func(id fleet.ID) {
@@ -105,11 +105,10 @@ func (t *Trace) rejectedByTaints() int {
 // maxHeldNames is how many held clusters the condition names.
 const maxHeldNames = 10
 
-// heldConsequence says what follows for clusters that are held.
+// heldConsequence is the end of the message about held clusters.
 const heldConsequence = "They stay selected until its budget is free again or they qualify again"
 
-// Held returns PlacementHeld as it may be told to somebody who sees some of the clusters; a placement without a disruption
-// policy has none.
+// Held returns PlacementHeld for a reader who may see some of the clusters; the zero Condition without a disruption policy.
 func (t *Trace) Held(sees func(cluster string) bool) Condition {
 	out := Condition{
 		Type: clusterv1beta1.PlacementConditionHeld, Status: metav1.ConditionFalse,
@@ -235,12 +234,12 @@ func unsatisfied(reason, message string) Condition {
 	}
 }
 
-// undecided is PlacementSatisfied for a placement that never was decided.
+// undecided is PlacementSatisfied of a placement without any decision.
 func undecided() Condition {
 	return unsatisfied(clusterv1beta1.ReasonNotAllDecisionsScheduled, "Nothing is decided while the placement is misconfigured")
 }
 
-// misconfigured returns PlacementMisconfigured: true where there is a problem.
+// misconfigured returns PlacementMisconfigured, which is True if there is a problem.
 func misconfigured(problem string) Condition {
 	out := Condition{Type: clusterv1beta1.PlacementConditionMisconfigured}
 	if problem == "" {
@@ -253,7 +252,7 @@ func misconfigured(problem string) Condition {
 	return out
 }
 
-// faultMessage renders the faults of a spec, each after the part that it is blamed on.
+// faultMessage returns the faults of a spec, each after the part to blame.
 func faultMessage(faults field.ErrorList) string {
 	out := make([]string, 0, len(faults))
 	for _, fault := range faults {
@@ -276,8 +275,7 @@ func pluginOf(path string) string {
 	return pluginPlacement
 }
 
-// truncated returns a message as it is stored: with the control characters that expressions and names hold spelled out, and
-// no longer than a condition may be.
+// truncated returns a message as it is stored: with escaped control characters, and not longer than maxMessage.
 func truncated(message string) string {
 	message = escape.Lines(message)
 	if len(message) <= maxMessage {

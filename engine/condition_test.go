@@ -8,7 +8,7 @@ import (
 	"github.com/berth-project/berth/engine/escape"
 )
 
-// TestConditionsHoldNoControlCharacters decides a placement whose expression quotes what a terminal would act on.
+// TestConditionsHoldNoControlCharacters decides a placement with control characters in an expression.
 func TestConditionsHoldNoControlCharacters(t *testing.T) {
 	world := enginetest.NewWorld(
 		enginetest.Placement("ns", "p").CEL("managedCluster.metadata.labels['\x1b[2Jx\a\u009b\u202e'] == 'a'").Obj(),

@@ -22,7 +22,7 @@ const (
 	nothingDone = "Satisfied=False NotAllDecisionsScheduled: Nothing is decided while the placement is misconfigured"
 )
 
-// messages puts a result into lines that a reader of a test can check.
+// messages returns a result as lines.
 func messages(result *engine.Result) []string {
 	var out []string
 	for _, slice := range result.Slices() {
@@ -38,7 +38,7 @@ func messages(result *engine.Result) []string {
 	return out
 }
 
-// world has clusters in the set "all", which is bound to the namespace ns.
+// world has clusters in the set "all", which is bound to namespace ns.
 func world(placement *enginetest.PlacementBuilder, clusters ...*enginetest.ClusterBuilder) *enginetest.World {
 	w := enginetest.NewWorld(enginetest.Set("all").Obj(), placement.Obj()).Bind("ns", "all")
 	for _, cluster := range clusters {
@@ -68,7 +68,7 @@ func prior(number int, clusters ...string) *clusterv1beta1.PlacementDecision {
 	return enginetest.Slice("ns", "p", number, clusters...).Obj()
 }
 
-// scenario is a world and what its placement must come to.
+// scenario is a world with the expected result.
 type scenario struct {
 	world *enginetest.World
 	want  []string
@@ -132,7 +132,7 @@ func TestConformanceGroupsAndSlices(t *testing.T) {
 				append(labelled(numbered("x", 1), "a", "b"), numbered("c", 1)...)...),
 			want: []string{`1 in "some"#0: x000`, `2 in ""#1: c000`, satisfied, noMistake},
 		},
-		"15: a cluster that comes to 150 takes a hole, and nobody moves": {
+		"15: a cluster that comes to 150 takes the gap, and no cluster moves": {
 			world: world(placement(), append(numbered("c", 150), enginetest.Cluster("a000"))...).
 				Add(prior(1, names("c", 0, 100)...)).Add(prior(2, names("c", 100, 150)...)),
 			want: []string{`1 in ""#0: c000 to c099, 100 in all`, `2 in ""#0: a000 to c149, 51 in all`, satisfied, noMistake},
@@ -205,7 +205,7 @@ func TestConformanceReasons(t *testing.T) {
 			world(placement().Labels("a", "b"), numbered("c", 1)...),
 			[]string{`1 in ""#0:`, "Satisfied=False NoManagedClusterMatched: No ManagedCluster matches any of the cluster predicate", noMistake},
 		},
-		"clusters that match and are tainted are told from those that do not match": {
+		"clusters that match and are tainted differ from clusters that do not match": {
 			world(placement(), enginetest.Cluster("c").Taint("gpu", clusterv1.TaintEffectNoSelect, enginetest.Epoch)),
 			[]string{
 				`1 in ""#0:`,
@@ -256,7 +256,7 @@ func TestConformanceMistakesNeverEvict(t *testing.T) {
 			world(placement(), numbered("c", 2)...).Add(broken),
 			[]string{`1 in ""#0:`, "Satisfied=False NoManagedClusterMatched: No ManagedCluster matches any of the cluster predicate", brokenSays},
 		},
-		"a set that cannot be read holds nobody back elsewhere": {
+		"a set that cannot be read affects no other cluster": {
 			world(placement(), numbered("c", 2)...).Add(broken).Add(enginetest.Set("good").Obj()).Bind("ns", "good").
 				Add(enginetest.Cluster("g").In("good").Obj()).Add(prior(1, "c001")),
 			[]string{`1 in ""#0: c001 g`, satisfied, brokenSays},
@@ -327,15 +327,15 @@ func TestResultHasTheInstantToDecideAgain(t *testing.T) {
 		world *enginetest.World
 		want  time.Time
 	}{
-		"never where nothing runs out":           {world(placement(), numbered("c", 2)...), time.Time{}},
-		"when the first toleration ends":         {world(placement().Tolerate(enginetest.TolerateFor("gpu", "", 60)), enginetest.Cluster("a").Taint("gpu", "NoSelect", at), enginetest.Cluster("b").Taint("gpu", "NoSelect", at.Add(-20*time.Second))), at.Add(40 * time.Second)},
-		"never for a taint that says no time":    {world(placement().Tolerate(enginetest.TolerateFor("gpu", "", 60)), enginetest.Cluster("a").Taint("gpu", "NoSelect", time.Time{})), time.Time{}},
-		"right after a score that is used ends":  {world(placement().AddOn("r", "s", 1), enginetest.Cluster("a")).Add(enginetest.Score("a", "r").Value("s", 1).ValidUntil(at.Add(time.Minute)).Obj()), at.Add(time.Minute + 1)},
-		"never for a score that nobody asks for": {world(placement(), enginetest.Cluster("a")).Add(enginetest.Score("a", "r").Value("s", 1).ValidUntil(at.Add(time.Minute)).Obj()), time.Time{}},
+		"never where nothing runs out":          {world(placement(), numbered("c", 2)...), time.Time{}},
+		"when the first toleration ends":        {world(placement().Tolerate(enginetest.TolerateFor("gpu", "", 60)), enginetest.Cluster("a").Taint("gpu", "NoSelect", at), enginetest.Cluster("b").Taint("gpu", "NoSelect", at.Add(-20*time.Second))), at.Add(40 * time.Second)},
+		"never for a taint that says no time":   {world(placement().Tolerate(enginetest.TolerateFor("gpu", "", 60)), enginetest.Cluster("a").Taint("gpu", "NoSelect", time.Time{})), time.Time{}},
+		"right after a score that is used ends": {world(placement().AddOn("r", "s", 1), enginetest.Cluster("a")).Add(enginetest.Score("a", "r").Value("s", 1).ValidUntil(at.Add(time.Minute)).Obj()), at.Add(time.Minute + 1)},
+		"never for a score that is not used":    {world(placement(), enginetest.Cluster("a")).Add(enginetest.Score("a", "r").Value("s", 1).ValidUntil(at.Add(time.Minute)).Obj()), time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := enginetest.Decide(t, tc.world).RecheckAt; !got.Equal(tc.want) {
-				t.Errorf("LookAgain = %v, want %v", got, tc.want)
+				t.Errorf("RecheckAt = %v, want %v", got, tc.want)
 			}
 		})
 	}

@@ -18,11 +18,11 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// expensiveExpression costs all that one evaluation may, at once, on every cluster but those called z.
+// expensiveExpression takes the whole cost limit of one evaluation, except on clusters whose names begin with z.
 const expensiveExpression = `managedCluster.metadata.name.startsWith("z") || "%.99999999f".format([1.5]) == ""`
 
-// TestAPlacementOverItsCostLimitKeepsItsDecisions holds the engine to the oracle where expressions cost more than a placement
-// may spend: in predicates, in tiers, in groups and in all of them together, whatever is cached and selected.
+// TestAPlacementOverItsCostLimitKeepsItsDecisions compares engine and oracle with expressions above the cost limit of a
+// placement: in predicates, tiers, groups and all of them, with a cold and a warm cache.
 func TestAPlacementOverItsCostLimitKeepsItsDecisions(t *testing.T) {
 	within, beyond := celenv.PlacementCost/celenv.ExpressionCost-1, celenv.PlacementCost/celenv.ExpressionCost+5
 	tiered := func(texts ...string) func(*clusterv1beta1.Placement) {
@@ -78,8 +78,8 @@ func TestAPlacementOverItsCostLimitKeepsItsDecisions(t *testing.T) {
 	}
 }
 
-// TestAPlacementOverItsCostLimitIsNotEvaluatedAgain lets a placement exceed its limit and changes the fleet: it is evaluated
-// again once something that it reads has changed, and not before.
+// TestAPlacementOverItsCostLimitIsNotEvaluatedAgain changes the fleet of a placement above its limit. It is evaluated again only
+// when something that it reads has changed.
 func TestAPlacementOverItsCostLimitIsNotEvaluatedAgain(t *testing.T) {
 	const clusters = celenv.PlacementCost/celenv.ExpressionCost + 5
 	placement := func(extra string) *enginetest.PlacementBuilder {

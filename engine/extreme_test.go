@@ -12,8 +12,8 @@ import (
 	"github.com/berth-project/berth/engine/enginetest"
 )
 
-// TestExtremeValuesDecideAsLargeValues holds that arithmetic on user values and stored values saturates: the largest value that
-// can be stored decides as one that is merely larger than the fleet.
+// TestExtremeValuesDecideAsLargeValues tests that arithmetic saturates: the largest storable value decides as a value that is
+// just larger than the fleet.
 func TestExtremeValuesDecideAsLargeValues(t *testing.T) {
 	const large = 1_000_000
 	tolerate := func(seconds int64) *enginetest.PlacementBuilder {
@@ -54,7 +54,7 @@ func TestExtremeValuesDecideAsLargeValues(t *testing.T) {
 
 const byLabel = clusterv1beta1.TopologyKeyTypeLabel
 
-// extreme is a world of three clusters, one of them tainted, and a slice with a number that has the first.
+// extreme is a world of three clusters, one of them tainted, with the first in a slice with a number.
 func extreme(p *enginetest.PlacementBuilder, number int) *enginetest.World {
 	w := many(3, p.Obj(), func(i int, c *enginetest.ClusterBuilder) {
 		if i == 2 {

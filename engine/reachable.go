@@ -6,9 +6,9 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// Revoked returns those of some clusters that a namespace may no longer reach, in the order given: clusters that are gone, and
-// clusters that are in no set bound to the namespace. While one of the sets cannot be read, every cluster that exists may be in
-// it. A cluster that is being deleted is reachable until it is gone.
+// Revoked returns the clusters that a namespace may no longer use, in the given order: clusters that do not exist, and clusters
+// in no set bound to the namespace. While a bound set is unreadable, every existing cluster may be in it. A cluster that is
+// being deleted is reachable until it is gone.
 func Revoked(s *fleet.Snapshot, namespace string, clusters []string) []string {
 	var bound []*fleet.Set
 	for _, name := range s.BoundSets(namespace) {

@@ -10,51 +10,50 @@ import (
 	"github.com/berth-project/berth/engine/ledger"
 )
 
-// Result is everything that one run of Schedule or Keep has to say.
+// Result is the outcome of one run.
 type Result struct {
 	Key fleet.Key
-	// Decided is false where nothing was decided and Groups holds what was decided before.
+	// Decided is false if the placement is misconfigured. Groups then has the previous decisions.
 	Decided bool
-	// Groups are the decision groups by index; there is at least one, and each has at least one slice.
+	// Groups are the decision groups by index. There is at least one, and each has at least one slice.
 	Groups []group.Group
 	// Regrouped are the selected clusters that had to leave a group above its bound, sorted.
 	Regrouped []string
-	// Fingerprint identifies the group strategy that the groups follow; empty where that is not known.
+	// Fingerprint identifies the group strategy of the groups; empty if it is unknown.
 	Fingerprint string
 	// Selected is the number of clusters in all groups.
 	Selected int
 	// Penalized is how many of them have a PreferNoSelect taint that is not tolerated.
 	Penalized int
-	// Details is what readers are shown of each selected cluster, by name; clusters that are not in it show nothing. Where
-	// nothing was decided it means nothing: what is stored stays.
+	// Details is what readers see of each selected cluster beside its name, by name. Without a decision, the stored details
+	// stay.
 	Details map[string]Detail
-	// ByScore says that decisions are shown with their scores and in the order of these, rewritten for nothing but changed
-	// scores once per ScoreInterval at most.
+	// ByScore is set if decisions have scores and are sorted by them. A change of scores alone is written at most once per
+	// ScoreInterval.
 	ByScore       bool
 	ScoreInterval time.Duration
-	// Satisfied and Misconfigured are conditions that every placement has. Where nothing was decided, Satisfied only
-	// serves a placement that never had one.
+	// Satisfied and Misconfigured are conditions of every placement. Without a decision, Satisfied is only for a placement that
+	// does not have it.
 	Satisfied, Misconfigured Condition
-	// Held is the condition of a placement with a disruption policy; the zero Condition where it has none. ScoresExpired
-	// serves a placement once it is True for the first time. Where nothing was decided they mean nothing: what is stored
-	// stays.
+	// Held is the condition of a placement with a disruption policy; otherwise it is zero. ScoresExpired is stored from the
+	// first time that it is True. Without a decision, the stored conditions stay.
 	Held, ScoresExpired Condition
-	// RecheckAt is the earliest instant at which the result may change though no object does; zero for never.
+	// RecheckAt is the first instant at which the result may change without a change of an object; zero for never.
 	RecheckAt time.Time
-	// Ledger is what the placement is to remember. Where nothing was decided it means nothing: what is stored stays.
+	// Ledger is to be stored with the placement. Without a decision, the stored ledger stays.
 	Ledger ledger.Ledger
-	// Trace says how the result came about.
+	// Trace has the verdict on every cluster.
 	Trace *Trace
 }
 
-// Detail is what readers are shown of a selected cluster beside its name.
+// Detail is what readers see of a selected cluster beside its name.
 type Detail struct {
 	// Tier is the name of its tier.
 	Tier  string
 	Score int64
 }
 
-// Condition is a condition of a placement, without what depends on when it is stored.
+// Condition is a condition of a placement without its times.
 type Condition struct {
 	Type    string
 	Status  metav1.ConditionStatus

@@ -26,11 +26,11 @@ const (
 	fewest, attempts = 10, 60
 )
 
-// sized is what is measured at a size: it prepares once and returns what is timed, with what it must return.
+// sized prepares an operation for a size, and returns the operation and its expected result.
 type sized func(tb testing.TB, n int) (run func() int, want int)
 
-// TestTimeGrowsInProportionToTheFleet holds what the engine does for a decision against the same of twice the size, in the same run.
-// BERTH_LONG=1 takes the sizes of the largest fleets.
+// TestTimeGrowsInProportionToTheFleet compares the time of a decision with that of twice the size, in the same run. BERTH_LONG=1
+// uses the sizes of the largest fleets.
 func TestTimeGrowsInProportionToTheFleet(t *testing.T) {
 	for name, of := range map[string]struct {
 		n   int
@@ -60,7 +60,7 @@ func TestTimeGrowsInProportionToTheFleet(t *testing.T) {
 	}
 }
 
-// grows fails where twice as much takes more than mostGrowth times as long.
+// grows fails if twice the size takes more than mostGrowth times as long.
 func grows(t *testing.T, n int, of sized) {
 	t.Helper()
 	small, wantSmall := of(t, n)
@@ -84,7 +84,7 @@ func grows(t *testing.T, n int, of sized) {
 	t.Errorf("%v at %d and %v at %d: %.2f times as long, want less than %d", least[0], n, least[1], 2*n, float64(least[1])/float64(least[0]), mostGrowth)
 }
 
-// many is a world of so many clusters in a set that is bound.
+// many is a world of n clusters in a bound set.
 func many(n int, p *clusterv1beta1.Placement, shape func(i int, c *enginetest.ClusterBuilder)) *enginetest.World {
 	w := enginetest.NewWorld(p, enginetest.Set("all").Obj()).Bind("ns", "all").At(enginetest.Epoch.Add(time.Minute))
 	for i := range n {
@@ -97,7 +97,7 @@ func many(n int, p *clusterv1beta1.Placement, shape func(i int, c *enginetest.Cl
 	return w
 }
 
-// selects is a decision that selects so many clusters.
+// selects is a decision that selects want clusters.
 func selects(tb testing.TB, w *enginetest.World, past ledger.Ledger, want int) (run func() int, selected int) {
 	tb.Helper()
 	s, p := w.Snapshot(), enginetest.Program(tb, w)

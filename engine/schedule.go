@@ -16,8 +16,7 @@ import (
 	"github.com/berth-project/berth/engine/selection"
 )
 
-// Decide decides a placement on a fleet: it runs its program, and where there is none, for the faults of the placement, it keeps
-// what was decided before.
+// Decide decides a placement on a fleet: it schedules the program or, if the placement has faults, keeps the previous decisions.
 func Decide(s *fleet.Snapshot, key fleet.Key, p *program.Program, faults field.ErrorList, past ledger.Ledger) *Result {
 	if p == nil || len(faults) > 0 {
 		return keepDecisions(s, key, faultMessage(faults))
@@ -25,7 +24,7 @@ func Decide(s *fleet.Snapshot, key fleet.Key, p *program.Program, faults field.E
 	return Schedule(s, p, past)
 }
 
-// Schedule decides one placement on a fleet, from what it remembers of its last run.
+// Schedule decides one placement on a fleet. past is the ledger of its last decision.
 func Schedule(s *fleet.Snapshot, p *program.Program, past ledger.Ledger) *Result {
 	incumbents := incumbentsOf(s, p.Key)
 	t := &Trace{Snapshot: s, Program: p, scope: reachable(s, p.Key.Namespace, p.ClusterSets, incumbents)}
@@ -69,7 +68,7 @@ func Schedule(s *fleet.Snapshot, p *program.Program, past ledger.Ledger) *Result
 	return t.result(assigned)
 }
 
-// groupBasis is what the expressions of groups are evaluated on: the clusters that were chosen.
+// groupBasis is what the expressions of groups are evaluated on: the selected clusters.
 func (t *Trace) groupBasis(incumbents *bitset.BitSet) program.EvaluationInput {
 	chosen := &bitset.BitSet{}
 	for _, id := range t.Ranking.Chosen {
@@ -81,14 +80,14 @@ func (t *Trace) groupBasis(incumbents *bitset.BitSet) program.EvaluationInput {
 	}
 }
 
-// failed is the result of a run that an expression keeps from deciding. It may not once a score runs out.
+// failed is the result of a run with an expression that fails everywhere. It may change when a score expires.
 func (t *Trace) failed(problem string) *Result {
 	out := keepDecisions(t.Snapshot, t.Program.Key, problem)
 	out.RecheckAt = t.recheckAt()
 	return out
 }
 
-// failedOverCost is dead, and remembers it where expressions cost more than they may.
+// failedOverCost is failed, and keeps the result in the program if the expressions exceeded their cost limit.
 func (t *Trace) failedOverCost(basis program.EvaluationInput, problem string) *Result {
 	out := t.failed(problem)
 	if t.matched.Evaluation().Exceeded() {
@@ -97,7 +96,7 @@ func (t *Trace) failedOverCost(basis program.EvaluationInput, problem string) *R
 	return out
 }
 
-// tiers returns the tier of each candidate, or nil where there are none.
+// tiers returns the tier of each candidate, or nil without tiers.
 func (t *Trace) tiers() func(id fleet.ID, incumbent bool) int {
 	if len(t.Program.Tiers) == 0 {
 		return nil
@@ -108,7 +107,7 @@ func (t *Trace) tiers() func(id fleet.ID, incumbent bool) int {
 	}
 }
 
-// result puts together what a run that decided has to say.
+// result returns the result of a run that decided.
 func (t *Trace) result(assigned group.Assignment) *Result {
 	return &Result{
 		Key:           t.Program.Key,
@@ -131,7 +130,7 @@ func (t *Trace) result(assigned group.Assignment) *Result {
 	}
 }
 
-// penalizedCount counts the selected clusters that would rather not be.
+// penalizedCount counts the selected clusters with a PreferNoSelect taint that is not tolerated.
 func (t *Trace) penalizedCount() int {
 	count := 0
 	for _, id := range t.Ranking.Chosen {
@@ -142,7 +141,7 @@ func (t *Trace) penalizedCount() int {
 	return count
 }
 
-// details returns what readers are shown of the selected clusters.
+// details returns what readers see of the selected clusters.
 func (t *Trace) details() map[string]Detail {
 	if !t.Program.ByScore && len(t.Program.Tiers) == 0 {
 		return nil
@@ -154,8 +153,8 @@ func (t *Trace) details() map[string]Detail {
 	return out
 }
 
-// keepDecisions leaves the decisions as they are, save for clusters that are gone or that no set bound to the namespace has
-// any more: losing access is no mistake of the placement.
+// keepDecisions keeps the decisions, except for clusters that are gone or in no set bound to the namespace. Losing access is no
+// mistake of the placement.
 func keepDecisions(s *fleet.Snapshot, key fleet.Key, problem string) *Result {
 	incumbents := incumbentsOf(s, key)
 	reachable := reachable(s, key.Namespace, nil, incumbents)
@@ -172,11 +171,11 @@ func keepDecisions(s *fleet.Snapshot, key fleet.Key, problem string) *Result {
 	return out
 }
 
-// interrupted is the fingerprint of slices that do not agree on one. It is equal to no strategy's, so that the next
-// decision finishes what was begun.
+// interrupted is the fingerprint of slices with different fingerprints. It equals no strategy's, so the next decision completes
+// the change of strategy.
 const interrupted = "interrupted"
 
-// fingerprint returns the strategy that slices were filled under, or "" where none says.
+// fingerprint returns the group strategy of slices, or "" if none has one.
 func fingerprint(prior []fleet.Slice) string {
 	found := ""
 	for _, slice := range prior {
@@ -188,7 +187,7 @@ func fingerprint(prior []fleet.Slice) string {
 	return found
 }
 
-// incumbentsOf returns the clusters that a placement has selected and that still exist.
+// incumbentsOf returns the existing clusters that a placement has selected.
 func incumbentsOf(s *fleet.Snapshot, key fleet.Key) *bitset.BitSet {
 	known := s.Incumbents(key)
 	if known.Count() == 0 {
@@ -199,7 +198,7 @@ func incumbentsOf(s *fleet.Snapshot, key fleet.Key) *bitset.BitSet {
 	return out
 }
 
-// retainedOnly returns the clusters that passed one of the stages only because they are selected already.
+// retainedOnly returns the clusters that passed a stage only as incumbents.
 func (t *Trace) retainedOnly() *bitset.BitSet {
 	if t.scope.held.None() && t.tolerated.RetainedOnly.None() && t.tiered.RetainedOnly.None() && len(t.matched.Held) == 0 {
 		return t.Snapshot.EmptySet()
@@ -212,8 +211,7 @@ func (t *Trace) retainedOnly() *bitset.BitSet {
 	return out
 }
 
-// recheckAt returns the first instant at which a score that an expression asked for runs out, a toleration or a score of
-// a candidate does, or the choice may change by itself.
+// recheckAt returns the first instant at which a score or a toleration expires, or the choice changes by itself.
 func (t *Trace) recheckAt() time.Time {
 	var out time.Time
 	note := func(at time.Time) {
@@ -234,5 +232,5 @@ func (t *Trace) recheckAt() time.Time {
 	return out
 }
 
-// allClusters is the sight of one who sees every cluster.
+// allClusters lets a reader see every cluster.
 func allClusters(string) bool { return true }

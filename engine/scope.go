@@ -9,20 +9,19 @@ import (
 	"github.com/berth-project/berth/engine/verdict"
 )
 
-// scope is which clusters a placement may choose from, before it chooses.
+// scope has the clusters that a placement may choose from.
 type scope struct {
-	// requested is spec.clusterSets; valid are the bound sets that exist, eligible those of them that are asked for.
+	// requested is spec.clusterSets. valid are the bound sets that exist, eligible those of them that are requested.
 	requested, valid, eligible []string
-	// candidates are the clusters of the eligible sets that are not being deleted, and the held.
+	// candidates are the clusters of the eligible sets that are not being deleted, and the held ones.
 	candidates *bitset.BitSet
-	// held are incumbents that stay since their set cannot be read.
+	// held are incumbents that stay because their set is unreadable.
 	held *bitset.BitSet
-	// unreadable are the eligible sets that cannot be read.
+	// unreadable are the eligible sets with an invalid selector.
 	unreadable []*fleet.Set
 }
 
-// reachable works out the scope. Incumbents that no readable set has are held while one of the sets is broken: they may
-// be members of it.
+// reachable returns the scope. While a set is unreadable, incumbents in no readable set are held: they may be members of it.
 func reachable(s *fleet.Snapshot, namespace string, asked []string, incumbents *bitset.BitSet) scope {
 	bound, named := s.BoundSets(namespace), fleet.SetNameFilter(asked)
 	names := make([]string, 2*len(bound))
@@ -59,7 +58,7 @@ func reachable(s *fleet.Snapshot, namespace string, asked []string, incumbents *
 	return out
 }
 
-// readable returns the candidates that are members of a set that can be read. They are read-only.
+// readable returns the candidates that are members of a readable set. They are read-only.
 func (s scope) readable() *bitset.BitSet {
 	if s.held.None() {
 		return s.candidates
@@ -67,7 +66,7 @@ func (s scope) readable() *bitset.BitSet {
 	return s.candidates.Difference(s.held)
 }
 
-// problem says what is wrong with the sets; empty where nothing is.
+// problem returns what is wrong with the sets; empty if nothing is.
 func (s scope) problem() string {
 	var out []string
 	for _, set := range s.unreadable {

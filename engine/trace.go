@@ -10,11 +10,10 @@ import (
 	"github.com/berth-project/berth/engine/verdict"
 )
 
-// Trace is how a run came to its result. It holds the very snapshot and program that were run, so that every answer
-// drawn from it is about that run and no other.
+// Trace is how a run came to its result. It has the snapshot and the program of the run, so all its answers are about that run.
 type Trace struct {
 	Snapshot *fleet.Snapshot
-	// Program and Ranking are nil where nothing was decided.
+	// Program and Ranking are nil if nothing was decided.
 	Program *program.Program
 	Ranking *selection.Ranking
 
@@ -22,12 +21,12 @@ type Trace struct {
 	matched   filter.PredicateResult
 	tiered    filter.TierResult
 	tolerated filter.TaintResult
-	// grouped are the scores that the expressions of groups asked for.
+	// grouped are the scores that the expressions of groups read.
 	grouped filter.ScoreReads
 	kept    *bitset.BitSet
 }
 
-// Verdict returns the answer for one cluster of the snapshot; the zero Verdict for an ID that no cluster of it has.
+// Verdict returns the verdict on one cluster of the snapshot; the zero Verdict for an unknown ID.
 func (t *Trace) Verdict(id fleet.ID) verdict.Verdict {
 	out := t.VerdictWithoutRank(id)
 	if out.Code == verdict.Outranked {
@@ -36,7 +35,7 @@ func (t *Trace) Verdict(id fleet.ID) verdict.Verdict {
 	return out
 }
 
-// VerdictWithoutRank is Verdict without the rank of a cluster that was beaten, which costs a look at all candidates.
+// VerdictWithoutRank is Verdict without the rank of an outranked cluster, which takes a pass over all candidates.
 func (t *Trace) VerdictWithoutRank(id fleet.ID) verdict.Verdict {
 	switch {
 	case t.Snapshot.Cluster(id) == nil:
@@ -54,8 +53,7 @@ func (t *Trace) VerdictWithoutRank(id fleet.ID) verdict.Verdict {
 	return t.Ranking.Rejection(id)
 }
 
-// filtered returns the verdict on a cluster that a filter dropped, or that was out of reach before. Ok is false where
-// none did.
+// filtered returns the verdict on a cluster that a filter rejected or that is not in the scope. Ok is false for other clusters.
 func (t *Trace) filtered(id fleet.ID) (fell verdict.Verdict, ok bool) {
 	switch cluster := t.Snapshot.Cluster(id); {
 	case !t.scope.candidates.Test(id):
@@ -71,7 +69,8 @@ func (t *Trace) filtered(id fleet.ID) (fell verdict.Verdict, ok bool) {
 	}
 }
 
-// selected returns the verdict on a cluster that is selected: in doubt, held by the disruption policy, or both.
+// selected returns the verdict on a selected cluster: it may be held by the disruption policy, or because it is uncertain
+// whether it qualifies.
 func (t *Trace) selected(id fleet.ID) verdict.Verdict {
 	var hold verdict.Hold
 	hold.Problem = t.uncertainty(id)
@@ -84,7 +83,7 @@ func (t *Trace) selected(id fleet.ID) verdict.Verdict {
 	return verdict.Verdict{Code: verdict.Held, Argument: hold}
 }
 
-// uncertainty says why nobody can tell whether a selected cluster qualifies; empty where somebody can.
+// uncertainty returns why it is unknown whether a selected cluster qualifies; empty if it is known.
 func (t *Trace) uncertainty(id fleet.ID) string {
 	if problem, held := t.matched.Held[id]; held {
 		return problem
@@ -106,7 +105,7 @@ func (t *Trace) underlying(id fleet.ID) verdict.Code {
 	return verdict.Outranked
 }
 
-// Sets returns the sets that the placement may choose from and that have a cluster, by name.
+// Sets returns the eligible sets that have a cluster, by name.
 func (t *Trace) Sets(id fleet.ID) []string {
 	var out []string
 	for _, name := range t.scope.eligible {
@@ -117,8 +116,8 @@ func (t *Trace) Sets(id fleet.ID) []string {
 	return out
 }
 
-// Tier returns the name of the tier that a cluster is in, as a newcomer or as it is selected; empty where it is in none,
-// or a filter dropped it before.
+// Tier returns the name of the tier of a cluster, as a newcomer or as a selected cluster; empty if it is in none or a filter
+// rejected it before.
 func (t *Trace) Tier(id fleet.ID) string {
 	if t.Ranking == nil || !t.matched.In.Test(id) {
 		return ""
@@ -129,7 +128,7 @@ func (t *Trace) Tier(id fleet.ID) string {
 	return ""
 }
 
-// Penalized says whether a cluster passed the filters with a PreferNoSelect taint that is not tolerated.
+// Penalized reports whether a cluster passed the filters with a PreferNoSelect taint that is not tolerated.
 func (t *Trace) Penalized(id fleet.ID) bool {
 	return t.tolerated.Penalized != nil && t.tolerated.Penalized.Test(id)
 }
@@ -139,13 +138,4 @@ func (t *Trace) undecided(id fleet.ID) verdict.Verdict {
 		return verdict.Verdict{Code: verdict.Kept}
 	}
 	return verdict.Verdict{Code: verdict.Undecided}
-}
-
-// CountVerdicts counts the verdicts on every cluster of the snapshot.
-func (t *Trace) CountVerdicts() map[verdict.Code]int {
-	out := map[verdict.Code]int{}
-	for id := range t.Snapshot.Clusters() {
-		out[t.VerdictWithoutRank(id).Code]++
-	}
-	return out
 }

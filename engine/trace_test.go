@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/engine/verdict"
 )
 
-// TestAnUnknownClusterHasNoVerdict asks for clusters that the snapshot does not have, of a decision and of what is kept.
+// TestAnUnknownClusterHasNoVerdict reads verdicts of unknown IDs, with and without a decision.
 func TestAnUnknownClusterHasNoVerdict(t *testing.T) {
 	for _, p := range []*enginetest.PlacementBuilder{placement(), placement().Mode("Loose")} {
 		trace := enginetest.Decide(t, many(3, p.Obj(), nil)).Trace
@@ -41,7 +41,7 @@ func TestAProgramRetainsNothingOfItsPlacement(t *testing.T) {
 	}
 }
 
-// TestAClaimNameWithANullCharacterIsNoOther holds that a claim is found by its name and value, however the two are divided.
+// TestAClaimNameWithANullCharacterIsNoOther tests that a claim is found by its name and value, not by their concatenation.
 func TestAClaimNameWithANullCharacterIsNoOther(t *testing.T) {
 	w := many(2, placement().Claims(enginetest.Wants("zone", "In", "a\x00b")).Obj(), func(i int, c *enginetest.ClusterBuilder) {
 		if i == 0 {

@@ -14,7 +14,7 @@ import (
 // ClusterBuilder builds a ManagedCluster.
 type ClusterBuilder struct{ object clusterv1.ManagedCluster }
 
-// Cluster starts a cluster with nothing but a name.
+// Cluster starts a cluster without labels, claims and taints.
 func Cluster(name string) *ClusterBuilder {
 	return &ClusterBuilder{clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}}
 }
@@ -127,7 +127,7 @@ type ScoreBuilder struct {
 	object clusterv1alpha1.AddOnPlacementScore
 }
 
-// Score starts what one add-on resource says of a cluster.
+// Score starts an AddOnPlacementScore of a cluster.
 func Score(cluster, resource string) *ScoreBuilder {
 	return &ScoreBuilder{clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: resource}}}
 }

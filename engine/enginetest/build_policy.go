@@ -17,7 +17,7 @@ func (b *PlacementBuilder) Tier(name string, selector clusterv1beta1.ClusterSele
 	return b
 }
 
-// TierOf adds a tier of the clusters with these names, or of all that are left.
+// TierOf adds a tier of the clusters with these names, or of all remaining clusters.
 func (b *PlacementBuilder) TierOf(name string, clusters ...string) *PlacementBuilder {
 	return b.Tier(name, clusterv1beta1.ClusterSelector{ClusterNames: clusters})
 }
@@ -28,7 +28,7 @@ func (b *PlacementBuilder) Failback(seconds int32) *PlacementBuilder {
 	return b
 }
 
-// Budget sets how many clusters may be dropped, a number or a percentage. An interval of 0 is the default.
+// Budget sets maxUnavailable, a number or a percentage. An interval of 0 is the default.
 func (b *PlacementBuilder) Budget(most string, interval time.Duration) *PlacementBuilder {
 	b.object.Spec.DisruptionPolicy = &clusterv1beta1.DisruptionPolicy{
 		MaxUnavailable: intstr.Parse(most), Interval: metav1.Duration{Duration: interval},
@@ -62,7 +62,7 @@ func (b *PlacementBuilder) ByScore(limit string) *PlacementBuilder {
 	return b
 }
 
-// Decided says that the last decision was made for this very spec.
+// Decided records that the last decision was made for the current spec.
 func (b *PlacementBuilder) Decided() *PlacementBuilder {
 	meta.SetStatusCondition(&b.object.Status.Conditions, metav1.Condition{
 		Type: clusterv1beta1.PlacementConditionSatisfied, Status: metav1.ConditionTrue,
@@ -72,14 +72,14 @@ func (b *PlacementBuilder) Decided() *PlacementBuilder {
 	return b
 }
 
-// Spent adds a payment to the account of the budget.
+// Spent adds an entry to the spent budget.
 func (b *PlacementBuilder) Spent(at time.Time, count int32) *PlacementBuilder {
 	account := b.account()
 	account.Spent = append(account.Spent, clusterv1beta1.DisruptionSpent{At: metav1.NewTime(at), Count: count})
 	return b
 }
 
-// Releasing adds clusters that are paid for.
+// Releasing adds clusters that are charged to the budget.
 func (b *PlacementBuilder) Releasing(clusters ...string) *PlacementBuilder {
 	b.account().Releasing = append(b.account().Releasing, clusters...)
 	return b

@@ -6,18 +6,18 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// CandidateState is how a candidate stands before anybody is picked.
+// CandidateState is the state of a candidate before any cluster is picked.
 type CandidateState struct {
 	Tier      int
 	Penalized bool
 	Total     int
-	// Eligible is set where it has every label and claim that it must have to be chosen.
+	// Eligible is set if it has every required label and claim.
 	Eligible bool
-	// RetainedOnly is set where it is a candidate only since it is selected.
+	// RetainedOnly is set if it is a candidate only as an incumbent.
 	RetainedOnly bool
 }
 
-// Candidates returns the candidates of a placement that the oracle finds.
+// Candidates returns the candidates of a placement.
 func (o *Oracle) Candidates(w *World, key fleet.Key) map[string]CandidateState {
 	r := o.run(w, key)
 	v := r.view(r.incumbents)

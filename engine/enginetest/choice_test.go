@@ -14,7 +14,7 @@ import (
 	"github.com/berth-project/berth/engine/verdict"
 )
 
-// forEachFullDecision decides every placement of n worlds in which placements ask for much.
+// forEachFullDecision decides every placement of n full worlds.
 func forEachFullDecision(t *testing.T, n int, check func(t *testing.T, rig harness, at string, c decided)) {
 	t.Helper()
 	t.Parallel()
@@ -27,7 +27,7 @@ func forEachFullDecision(t *testing.T, n int, check func(t *testing.T, rig harne
 	})
 }
 
-// choice is a decision as a reader of the spec looks at it.
+// choice is a decision with the spec and the candidates.
 type choice struct {
 	decided
 
@@ -38,7 +38,7 @@ type choice struct {
 	standing map[string]enginetest.CandidateState
 }
 
-// choice puts a decision together with what there was to choose from.
+// choice adds the spec and the candidates to a decision.
 func (c decided) choice(rig harness) choice {
 	out := choice{
 		decided: c, spec: c.world.Placements[c.key].Spec, chosen: set(c.result.Clusters()), before: union(c.world, c.key),
@@ -53,7 +53,7 @@ func (c decided) choice(rig harness) choice {
 	return out
 }
 
-// held says whether any cluster is held by the budget.
+// held reports whether the budget holds any cluster.
 func (c choice) held() bool { return slices.ContainsFunc(sorted(c.chosen), c.isHeld) }
 
 func (c choice) isHeld(name string) bool {
@@ -61,13 +61,12 @@ func (c choice) isHeld(name string) bool {
 	return ok && hold.Underlying != 0
 }
 
-// waits says whether any cluster waits to take over.
+// waits reports whether any cluster waits to displace another.
 func (c choice) waits() bool {
 	return slices.ContainsFunc(sorted(c.verdicts), func(name string) bool { return c.verdicts[name].Code == verdict.Waiting })
 }
 
-// open are the clusters that may be chosen and are not, by name. Those that were candidates only since they were selected
-// are none any more.
+// open are the candidates that are not chosen, by name, without those that qualify only as incumbents.
 func (c choice) open() []string {
 	return slices.DeleteFunc(sorted(c.standing), func(name string) bool {
 		standing := c.standing[name]
@@ -75,7 +74,7 @@ func (c choice) open() []string {
 	})
 }
 
-// domain is the names of the domains that a cluster is in for the first n constraints.
+// domain returns the domains of a cluster for the first n constraints.
 func (c choice) domain(name string, n int) string {
 	var path []string
 	for _, constraint := range c.constraints()[:n] {
@@ -88,15 +87,15 @@ func (c choice) domain(name string, n int) string {
 	return strings.Join(path, "\x00")
 }
 
-// constraints are those that count: soft ones need a number of clusters.
+// constraints returns the effective constraints: soft ones need a number of clusters.
 func (c choice) constraints() []clusterv1beta1.SpreadConstraintsTerm {
 	return slices.DeleteFunc(slices.Clone(c.spec.SpreadPolicy.SpreadConstraints), func(of clusterv1beta1.SpreadConstraintsTerm) bool {
 		return of.WhenUnsatisfiable != clusterv1beta1.DoNotSchedule && c.spec.NumberOfClusters == nil
 	})
 }
 
-// excess says by how much the domain of a cluster exceeds the skew of the i-th constraint, and which domains beside it are
-// the emptiest.
+// excess returns by how much the domain of a cluster exceeds the skew of the i-th constraint, and the emptiest domains beside
+// it.
 func (c choice) excess(name string, i int) (by int, emptiest []string) {
 	count := map[string]int{}
 	for _, other := range slices.Concat(c.open(), sorted(c.chosen)) {
@@ -193,7 +192,7 @@ func TestNoClusterOfALaterTierIsNewlyChosenWhileOneOfAnEarlierTierIsLeftOutForNo
 	forEachFullDecision(t, properties/2, func(t *testing.T, rig harness, at string, c decided) {
 		choice := c.choice(rig)
 		if slices.ContainsFunc(choice.constraints(), isHard) {
-			return // what was in the way when a cluster was picked need not be at the end
+			return // a term that blocked a pick may not block at the end
 		}
 		for _, fresh := range sorted(choice.chosen) {
 			for _, left := range choice.open() {
@@ -213,10 +212,10 @@ func isHard(of clusterv1beta1.SpreadConstraintsTerm) bool {
 	return of.WhenUnsatisfiable == clusterv1beta1.DoNotSchedule
 }
 
-// blockedByAntiAffinity says whether anti-affinity keeps a cluster out.
+// blockedByAntiAffinity reports whether anti-affinity blocks a cluster.
 func blockedByAntiAffinity(of verdict.Verdict) bool {
 	capped, ok := of.Argument.(verdict.Constraint)
-	return ok && strings.HasPrefix(capped.Constraint, "anti-affinity")
+	return ok && !capped.Term.Spread
 }
 
 func TestNeverMoreClustersThanWantedAreSelectedWithHeldOnes(t *testing.T) {
@@ -234,7 +233,7 @@ func TestNeverMoreClustersThanWantedAreSelectedWithHeldOnes(t *testing.T) {
 func TestDecidingAgainUntilThePlacementLooksAgainWritesNothing(t *testing.T) {
 	forEachFullDecision(t, properties/2, func(t *testing.T, rig harness, at string, c decided) {
 		if !c.result.Decided && strings.HasPrefix(c.result.Misconfigured.Message, "DecisionGroup:") {
-			return // the message counts who would be selected
+			return // the message counts the clusters that would be selected
 		}
 		after := c.world.Copy()
 		first := c.plan()

@@ -35,7 +35,7 @@ func OnlyPlacement(tb testing.TB, w *World) fleet.Key {
 	return keys[0]
 }
 
-// Program compiles the only placement of a world, which must be right.
+// Program compiles the only placement of a world, which must be valid.
 func Program(tb testing.TB, w *World) *program.Program {
 	tb.Helper()
 	compiled, faults := program.Compile(w.Placements[OnlyPlacement(tb, w)], Env(tb))

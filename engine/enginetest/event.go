@@ -11,7 +11,7 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
 
-// Event draws a change of a world, makes it, and says what it was.
+// Event applies a random change to a world, and returns its description.
 func (r Random) Event(l *Live) string {
 	switch n := r.IntN(100); {
 	case n < 55:
@@ -49,7 +49,7 @@ func (r Random) ClusterEvent(l *Live) string {
 	return what + " " + name
 }
 
-// change changes one thing about a cluster.
+// change changes one property of a cluster.
 func (r Random) change(c *clusterv1.ManagedCluster) string {
 	if c.Labels == nil {
 		c.Labels = map[string]string{}
@@ -89,7 +89,7 @@ func (r Random) change(c *clusterv1.ManagedCluster) string {
 	return what
 }
 
-// lifecycle lets a cluster be deleted, or only sends a heartbeat.
+// lifecycle marks a cluster as being deleted, or sends a heartbeat.
 func (r Random) lifecycle(c *clusterv1.ManagedCluster) string {
 	if r.Chance(30) {
 		c.DeletionTimestamp = &metav1.Time{Time: Epoch}

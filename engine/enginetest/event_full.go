@@ -9,8 +9,8 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
 
-// FullEvent draws an event of a full world: whole regions go dark and come back, time passes, specs and what placements
-// remember change, or one of the events of every world.
+// FullEvent applies a random event to a full world: outages and recoveries of regions, the passing of time, changes of specs and
+// stored status, or an Event.
 func (r Random) FullEvent(l *Live) string {
 	switch n := r.IntN(100); {
 	case n < 12:
@@ -36,7 +36,7 @@ func (r Random) FullEvent(l *Live) string {
 	}
 }
 
-// outage taints every cluster of a place, as whoever watches heartbeats does.
+// outage taints every cluster of a domain, as the health controller does.
 func (r Random) outage(l *Live, topology string) string {
 	place := r.domain(topology)
 	for _, name := range slices.Sorted(maps.Keys(l.World.Clusters)) {
@@ -49,7 +49,7 @@ func (r Random) outage(l *Live, topology string) string {
 	return "outage of " + topology + " " + place
 }
 
-// recovery takes all taints off the clusters of a place.
+// recovery removes all taints from the clusters of a domain.
 func (r Random) recovery(l *Live, topology string) string {
 	place := r.domain(topology)
 	for _, name := range slices.Sorted(maps.Keys(l.World.Clusters)) {
@@ -62,7 +62,7 @@ func (r Random) recovery(l *Live, topology string) string {
 	return "recovery of " + topology + " " + place
 }
 
-// move puts a cluster elsewhere.
+// move gives a cluster other domains.
 func (r Random) move(l *Live) string {
 	if len(l.World.Clusters) == 0 {
 		return r.ClusterEvent(l)
@@ -72,7 +72,7 @@ func (r Random) move(l *Live) string {
 	return "move " + name
 }
 
-// specEvent changes one of the newer parts of a spec.
+// specEvent changes one of the newer fields of a spec.
 func (r Random) specEvent(l *Live) string {
 	key := one(r, l.World.Keys()...)
 	object := l.World.Placements[key].DeepCopy()
@@ -96,8 +96,7 @@ func (r Random) specEvent(l *Live) string {
 	return fmt.Sprintf("change the spec of %s", key)
 }
 
-// HistoryEvent draws an event of a history: as in full worlds, save that nobody tampers with what placements remember, and that
-// budgets and fail-back stay.
+// HistoryEvent applies an event of a history. Unlike FullEvent, it changes no stored status, and keeps budgets and fail-back.
 func (r Random) HistoryEvent(l *Live) string {
 	switch n := r.IntN(100); {
 	case n < 15:

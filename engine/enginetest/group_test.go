@@ -14,7 +14,7 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// TestNoGroupIsAboveItsBoundAfterADecision holds in random worlds, whatever the slices held before.
+// TestNoGroupIsAboveItsBoundAfterADecision decides random worlds with any stored slices.
 func TestNoGroupIsAboveItsBoundAfterADecision(t *testing.T) {
 	forEachDecision(t, properties, func(t *testing.T, _ harness, at string, c decided) {
 		if !c.result.Decided {
@@ -29,7 +29,7 @@ func TestNoGroupIsAboveItsBoundAfterADecision(t *testing.T) {
 	})
 }
 
-// shrinking is a placement in groups of a percentage while clusters come and go.
+// shrinking is a placement with groups of a percentage, and a fleet that grows and shrinks.
 type shrinking struct {
 	world   *enginetest.World
 	key     fleet.Key
@@ -43,8 +43,7 @@ func newShrinking(random enginetest.Random) *shrinking {
 	return s
 }
 
-// resize makes the fleet a size by clusters that come, of any name, and go: any, or the last by name, as where whole groups
-// lose all their clusters.
+// resize adds and removes clusters. It removes any clusters, or the last by name, which empties whole groups.
 func (s *shrinking) resize(random enginetest.Random, size int) {
 	for len(s.world.Clusters) < size {
 		s.world.Add(enginetest.Cluster(fmt.Sprintf("c%04d", random.IntN(10_000))).In("all").Obj())
@@ -58,9 +57,8 @@ func (s *shrinking) resize(random enginetest.Random, size int) {
 	}
 }
 
-// TestGrowingAndShrinkingInsideTheBoundMovesNoCluster walks fleets up and down. From each group exactly the clusters move that
-// are above its bound, which are the last by name; each decision is one step to a fixed point, and while it is stored no
-// reader misses a cluster.
+// TestGrowingAndShrinkingInsideTheBoundMovesNoCluster resizes fleets. From each group exactly the clusters above its bound move,
+// which are the last by name. Each decision is stable at once, and while it is written no reader misses a cluster.
 func TestGrowingAndShrinkingInsideTheBoundMovesNoCluster(t *testing.T) {
 	t.Parallel()
 	quiet, cut := 0, 0
@@ -104,7 +102,7 @@ func TestGrowingAndShrinkingInsideTheBoundMovesNoCluster(t *testing.T) {
 	}
 }
 
-// stored is the slices of the placement as they are stored.
+// stored returns the stored slices of the placement.
 func (s *shrinking) stored() []fleet.Slice {
 	var out []fleet.Slice
 	for _, slice := range s.world.SlicesOf(s.key) {
@@ -113,7 +111,7 @@ func (s *shrinking) stored() []fleet.Slice {
 	return out
 }
 
-// leavers are the clusters that have to leave their group: the last by name of each above its bound.
+// leavers are the clusters that must leave their group: the last by name of each group above its bound.
 func (s *shrinking) leavers() []string {
 	groups := map[int][]string{}
 	for _, slice := range s.stored() {

@@ -20,8 +20,8 @@ const (
 	eventsPerHistory = 40
 )
 
-// history follows one placement with a budget and a fail-back through outages, recoveries, changes of its spec and
-// crashes of the manager.
+// history applies outages, recoveries, changes of the spec and crashes of the manager to one placement with a budget and a
+// fail-back.
 type history struct {
 	harness
 
@@ -29,13 +29,13 @@ type history struct {
 	live   *enginetest.Live
 	key    fleet.Key
 	at     string
-	// dropped are the clusters that the budget must have paid for, with when they went.
+	// dropped are the removed clusters that count against the budget, with the time of their removal.
 	dropped []departure
-	// sizes are how many clusters were selected, at most, when something was decided.
+	// sizes are the largest numbers of selected clusters at each decision.
 	sizes []departure
 }
 
-// departure is a cluster that was dropped, or how many were selected, at one instant.
+// departure is a removed cluster, or the number of selected clusters, at one instant.
 type departure struct {
 	at   time.Time
 	name string
@@ -50,7 +50,7 @@ func newHistory(rig harness, seed uint64, at string) *history {
 	return &history{harness: rig, random: random, live: enginetest.NewLive(w, rig.env), key: key, at: at}
 }
 
-// forEachRun lets things happen and decides after each. Check looks at every decision, before it is carried out.
+// forEachRun applies events and decides after each. check gets every decision before it is applied.
 func forEachRun(t *testing.T, n int, check func(t *testing.T, h *history, at string, c decided)) {
 	t.Helper()
 	t.Parallel()
@@ -74,8 +74,8 @@ func (h *history) decide() decided {
 	return decided{w, h.live.Snapshot.At(w.Now), h.key, h.live.Decide(h.key)}
 }
 
-// apply applies the plan of a decision, wholly or, at times, until a crash. It notes who is dropped, and calls after
-// each write.
+// apply applies the plan of a decision, in a quarter of the cases until a crash. It records removed clusters, and calls after
+// after each write.
 func (h *history) apply(c decided, after func(write plan.Write)) {
 	writes := c.plan().Writes
 	if h.random.Chance(25) {
@@ -96,8 +96,8 @@ func (h *history) apply(c decided, after func(write plan.Write)) {
 	h.live.SlicesChanged(h.key)
 }
 
-// counted are the clusters whose departure the budget pays for: not those that are gone or out of reach, nor those that a
-// change of the spec drops.
+// counted are the clusters that count against the budget when removed: not those that are gone or unreachable, nor those that a
+// change of the spec removes.
 func (h *history) counted(c decided) map[string]bool {
 	out := map[string]bool{}
 	past := plan.ReadLedger(c.world.Placements[c.key])
@@ -118,17 +118,17 @@ func (h *history) counted(c decided) map[string]bool {
 		}
 	}
 	if wanted := c.world.Placements[c.key].Spec.NumberOfClusters; !past.SameSpec && wanted != nil && int(*wanted) < selected {
-		clear(out) // fewer are wanted than there are: the surplus goes at once
+		clear(out) // fewer are wanted than selected: the surplus is removed at once
 	}
 	h.sizes = append(h.sizes, departure{at: c.world.Now, size: max(selected, c.result.Selected)})
 	return out
 }
 
-// allowed is how many clusters the budget lets go within the interval that ends now, and how many went.
+// allowed returns how many clusters the budget allows within the interval that ends now, and how many were removed.
 func (h *history) allowed() (allowed, went int) {
 	compiled, faults := program.Compile(h.live.World.Placements[h.key], h.env)
 	if len(faults) > 0 {
-		return 0, 0 // nobody goes
+		return 0, 0 // no cluster is removed
 	}
 	within := func(d departure) bool { return d.at.After(h.live.World.Now.Add(-compiled.Budget.Interval)) }
 	for _, size := range h.sizes {
@@ -271,7 +271,7 @@ func TestAClusterOfAnEarlierTierDisplacesNoneBeforeItHasQualifiedForLongEnough(t
 	})
 }
 
-// displaced are the candidates that are dropped and would stay if the fresh clusters of earlier tiers were not there.
+// displaced are the removed candidates that would stay without the fresh clusters of earlier tiers.
 func (h *history) displaced(c choice, fresh []string) []string {
 	return slices.DeleteFunc(sorted(c.before), func(name string) bool {
 		standing, candidate := c.standing[name]

@@ -14,12 +14,12 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// Live follows a world as a manager does: one snapshot that is edited event by event, programs that are compiled once
-// for each spec, and an index that says who is to be decided again.
+// Live keeps a world as a manager does: one snapshot that is edited event by event, programs that are compiled once for each
+// spec, and an index that finds the placements to decide again.
 type Live struct {
 	World    *World
 	Snapshot *fleet.Snapshot
-	// Woken are the placements that the last events touched.
+	// Woken are the placements that the last events may change.
 	Woken map[fleet.Key]bool
 
 	env      *celenv.Env
@@ -28,7 +28,7 @@ type Live struct {
 	faults   map[fleet.Key]field.ErrorList
 }
 
-// NewLive starts to follow a world. From then on the world changes only through it.
+// NewLive returns a Live for a world. From then on the world must only change through it.
 func NewLive(w *World, env *celenv.Env) *Live {
 	l := &Live{
 		World: w, Snapshot: w.Snapshot(), Woken: map[fleet.Key]bool{}, env: env, index: program.NewIndex(),
@@ -51,7 +51,7 @@ func (l *Live) Decide(key fleet.Key) *engine.Result {
 	return engine.Decide(s, key, l.programs[key], l.faults[key], plan.ReadLedger(l.World.Placements[key]))
 }
 
-// UsesBalance says whether other placements' decisions count for a placement. They wake nobody, by design.
+// UsesBalance reports whether other placements' decisions count for a placement. By design they do not trigger a decision.
 func (l *Live) UsesBalance(key fleet.Key) bool {
 	compiled := l.programs[key]
 	return compiled != nil && compiled.HasPrioritizer(program.Balance)
@@ -151,7 +151,7 @@ func (l *Live) SetPlacement(object *clusterv1beta1.Placement) {
 	l.reindex([]fleet.Key{key})
 }
 
-// SlicesChanged tells that the slices of a placement have changed.
+// SlicesChanged records that the slices of a placement have changed.
 func (l *Live) SlicesChanged(key fleet.Key) {
 	l.edit(func(e *fleet.Edit) { e.SetSlices(key, l.World.decided()[key]) })
 	l.Woken[key] = true

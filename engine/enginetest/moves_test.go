@@ -26,7 +26,7 @@ const (
 	neverDoes = "never alone"
 )
 
-// tableCase is a placement that has selected a and b, of four clusters in the set that its namespace has.
+// tableCase is a placement that has selected a and b of four clusters.
 type tableCase struct {
 	placement *enginetest.PlacementBuilder
 	world     *enginetest.World
@@ -49,7 +49,7 @@ func (s tableCase) with(clusters ...*enginetest.ClusterBuilder) tableCase {
 	return s
 }
 
-// moves says whether deciding changes who is selected.
+// moves reports whether deciding changes the selected clusters.
 func (s tableCase) moves(t *testing.T) bool {
 	t.Helper()
 	w := s.world.Copy()
@@ -59,7 +59,7 @@ func (s tableCase) moves(t *testing.T) bool {
 	return !slices.Equal([]string{"a", "b"}, after)
 }
 
-// column returns where in the table a change belongs: what it does without a policy, and with one that drops nobody.
+// column returns the column of a change: what it does without a policy, and with a budget of 0.
 func column(t *testing.T, change func() tableCase) string {
 	t.Helper()
 	held := change()
@@ -139,7 +139,7 @@ func changes() map[string]func() tableCase {
 	}
 }
 
-// TestTheMovesTableOfTheDocsHolds holds the table of the page to what the engine does, row by row.
+// TestTheMovesTableOfTheDocsHolds compares each row of the table with the engine.
 func TestTheMovesTableOfTheDocsHolds(t *testing.T) {
 	got := map[string]string{}
 	for name, change := range changes() {
@@ -150,7 +150,7 @@ func TestTheMovesTableOfTheDocsHolds(t *testing.T) {
 	}
 }
 
-// TestARecoveredTierMovesNothingBeforeItsTime is the condition that the table puts on that row.
+// TestARecoveredTierMovesNothingBeforeItsTime tests the condition in the row of recovered tiers.
 func TestARecoveredTierMovesNothingBeforeItsTime(t *testing.T) {
 	s := newTableCase()
 	s.placement.TierOf("first", "c").TierOf("second", "a", "b", "d").Failback(60).Waiting(enginetest.Epoch.Add(-59*time.Second), "c")
@@ -159,7 +159,7 @@ func TestARecoveredTierMovesNothingBeforeItsTime(t *testing.T) {
 	}
 }
 
-// table reads the page: for each change the column that has something in it.
+// table reads the page: for each change the column with a mark.
 func table(t *testing.T) map[string]string {
 	t.Helper()
 	page, err := os.ReadFile(movesPage)

@@ -14,20 +14,20 @@ import (
 	"github.com/berth-project/berth/engine/enginetest"
 )
 
-// smallWorlds is how many worlds are held against every subset of their clusters.
+// smallWorlds is the number of worlds that are compared with every subset of their clusters.
 const smallWorlds = 5_000
 
-// smallFleet is a world with so few clusters that every subset of them can be looked at.
+// smallFleet is a world with so few clusters that every subset can be checked.
 type smallFleet struct {
 	choice
 
 	names []string
-	// apart and even hold, for each term, the domain of every cluster; even is by level, with the domains above in it.
+	// apart and even have the domain of every cluster for each term. even is by level, and includes the parent domains.
 	apart, even [][]string
 	skews       []int
 }
 
-// smallWorld draws clusters with a score each, some in tiers and some with a taint that only advises.
+// smallWorld draws clusters with a score each, some in tiers and some with a PreferNoSelect taint.
 func smallWorld(r enginetest.Random, ask func(b *enginetest.PlacementBuilder)) *enginetest.World {
 	b := enginetest.Placement("ns", "p").Mode("Exact").AddOn("load", "cpu", 1)
 	if r.Chance(50) {
@@ -49,7 +49,7 @@ func smallWorld(r enginetest.Random, ask func(b *enginetest.PlacementBuilder)) *
 	return w
 }
 
-// overSmallWorlds decides worlds in which the placement asks for something.
+// overSmallWorlds decides worlds with a placement that ask has changed.
 func overSmallWorlds(t *testing.T, ask func(r enginetest.Random, b *enginetest.PlacementBuilder), check func(at string, s smallFleet)) {
 	t.Helper()
 	t.Parallel()
@@ -85,7 +85,7 @@ func newSmallFleet(c choice) smallFleet {
 	return s
 }
 
-// fits says whether a subset, given as bits, keeps every term.
+// fits reports whether a subset, given as bits, meets every term.
 func (s smallFleet) fits(subset uint) bool {
 	if wanted := s.spec.NumberOfClusters; wanted != nil && bits.OnesCount(subset) > int(*wanted) {
 		return false
@@ -110,7 +110,7 @@ func (s smallFleet) fits(subset uint) bool {
 	return true
 }
 
-// count says how many clusters of a subset are in each domain.
+// count returns the number of clusters of a subset in each domain.
 func (s smallFleet) count(domains []string, subset uint) map[string]int {
 	out := map[string]int{}
 	for i, domain := range domains {
@@ -119,17 +119,17 @@ func (s smallFleet) count(domains []string, subset uint) map[string]int {
 	return out
 }
 
-// parent is the domain that a domain is in.
+// parent returns the parent of a domain.
 func parent(domain string) string { return domain[:max(0, strings.LastIndex(domain, "\x00"))] }
 
-// worth is what makes one subset better than another.
+// worth is what subsets are compared by.
 type worth struct {
 	size  int
 	kinds []int
 	total int
 }
 
-// worth of a subset: how many clusters it has, of which tiers and standings, and their scores.
+// worth returns the size of a subset, its tiers and penalties, and its total score.
 func (s smallFleet) worth(subset uint) worth {
 	var out worth
 	for i, name := range s.names {
@@ -148,12 +148,12 @@ func (s smallFleet) worth(subset uint) worth {
 	return out
 }
 
-// compare is less than 0 where a is better.
+// compare is negative if a is better.
 func compare(a, b worth) int {
 	return cmp.Or(cmp.Compare(b.size, a.size), slices.Compare(a.kinds, b.kinds), cmp.Compare(b.total, a.total))
 }
 
-// best is the worth of the best subset.
+// best returns the worth of the best subset.
 func (s smallFleet) best() worth {
 	best := worth{}
 	for left := range uint(1) << len(s.names) {
@@ -168,7 +168,7 @@ func (s smallFleet) best() worth {
 	return best
 }
 
-// made is the choice of the engine as a subset.
+// made returns the choice of the engine as a subset.
 func (s smallFleet) made() uint {
 	subset := uint(0)
 	for i, name := range s.names {
@@ -202,7 +202,7 @@ func TestHardSpreadSelectsAsManyClustersAsIsPossible(t *testing.T) {
 	})
 }
 
-// dropSoft leaves only hard constraints in what fits.
+// dropSoft removes soft constraints.
 func (s *smallFleet) dropSoft() {
 	for i, constraint := range slices.Backward(s.constraints()) {
 		if constraint.WhenUnsatisfiable != clusterv1beta1.DoNotSchedule {
@@ -219,7 +219,7 @@ func one(r enginetest.Random) (kind clusterv1beta1.TopologyKeyType, key string) 
 	return clusterv1beta1.TopologyKeyTypeClaim, "c"
 }
 
-// shortfall is how far choices are from the best.
+// shortfall sums up how far choices are from the best.
 type shortfall struct {
 	sync.Mutex
 
@@ -238,7 +238,7 @@ func (s *shortfall) add(best, made int) {
 	}
 }
 
-// check prints the figures and holds them against bounds that were measured with margin.
+// check logs the figures and compares them with bounds that were measured with margin.
 func (s *shortfall) check(t *testing.T, optimal float64, missing float64, worst int) {
 	t.Helper()
 	share, lost := float64(s.optimal)/float64(s.worlds), float64(s.missing)/float64(s.wanted)

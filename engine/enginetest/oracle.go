@@ -60,7 +60,7 @@ func (o *Oracle) Decide(w *World, key fleet.Key) Outcome {
 	return o.run(w, key).decide()
 }
 
-// newRun is a run that knows what is stored and not what is asked for.
+// newRun returns a run with the stored state, without the spec.
 func (o *Oracle) newRun(w *World, key fleet.Key) *run {
 	r := &run{
 		w: w, key: key, env: o.env, spec: w.Placements[key].Spec, incumbents: map[string]bool{},
@@ -77,8 +77,8 @@ func (o *Oracle) run(w *World, key fleet.Key) *run {
 	return r
 }
 
-// readPrior reads the stored slices. Two of one number, of which only one can be the placement's own, are told apart
-// by what they hold.
+// readPrior reads the stored slices. Slices of the same number, of which only one can be the placement's own, are sorted by
+// their content.
 func (r *run) readPrior() {
 	for _, object := range r.w.SlicesOf(r.key) {
 		_, number, _ := splitName(object.Name)
@@ -106,8 +106,8 @@ func (r *run) readPrior() {
 	})
 }
 
-// priorStrategy is the strategy that all slices which name one agree on. Where they do not, a change of strategy was
-// interrupted, and it must not look finished.
+// priorStrategy returns the strategy of the slices. If they differ, a change of strategy was interrupted, and must not look
+// complete.
 func (r *run) priorStrategy() string {
 	named := map[string]bool{}
 	for _, slice := range r.prior {
@@ -125,7 +125,7 @@ func (r *run) priorStrategy() string {
 	}
 }
 
-// keep leaves the decisions alone, save for clusters that the namespace cannot reach any more.
+// keep keeps the decisions, except for clusters that the namespace can no longer reach.
 func (r *run) keep(problem string) Outcome {
 	scope := r.candidateScope(nil, r.incumbents)
 	stay := map[string]bool{}
@@ -151,7 +151,7 @@ func (r *run) keep(problem string) Outcome {
 	return out
 }
 
-// decide goes through the stages: who may be chosen, who should be, who may leave for that, and in which groups.
+// decide applies the stages: candidates, choice, budget, groups.
 func (r *run) decide() Outcome {
 	first := r.view(r.incumbents)
 	if first.failure != "" {

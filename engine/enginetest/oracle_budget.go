@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// interval is the stretch of time that the budget is for.
+// interval is the interval of the budget.
 func (r *run) interval() time.Duration {
 	if of := r.spec.DisruptionPolicy.Interval.Duration; of != 0 {
 		return of
@@ -17,7 +17,7 @@ func (r *run) interval() time.Duration {
 	return 10 * time.Minute
 }
 
-// allows is how many clusters may be dropped within the interval.
+// allows returns how many clusters may be removed within the interval.
 func (r *run) allows(selected int) int {
 	most := r.spec.DisruptionPolicy.MaxUnavailable.String()
 	number, err := strconv.Atoi(strings.TrimSuffix(most, "%"))
@@ -30,8 +30,7 @@ func (r *run) allows(selected int) int {
 	return number
 }
 
-// throttle holds back as many of those who would be dropped as the budget demands. It returns who is chosen then, and what
-// is to be remembered.
+// throttle holds as many removals as the budget requires. It returns the chosen clusters and the memory to store.
 func (r *run) throttle(first *view, ideal map[string]bool) (chosen map[string]bool, next memory) {
 	chosen, next = ideal, memory{sameSpec: true, held: map[string]time.Time{}, release: map[string]time.Time{}}
 	var held, paid []string
@@ -48,21 +47,21 @@ func (r *run) throttle(first *view, ideal map[string]bool) (chosen map[string]bo
 	for name := range minus(chosen, after.stabilize(last.as(&after))) {
 		next.held[name] = r.heldSince(name)
 		if slices.Contains(paid, name) {
-			next.held[name] = ceil(r.w.Now) // it was picked again, and its turn is over
+			next.held[name] = ceil(r.w.Now) // it was picked again, so it starts at the end
 		}
 	}
 	r.schedule(first, next, r.allows(len(chosen)))
 	return chosen, next
 }
 
-// as returns the view for another run, which remembers other things.
+// as returns the view for another run, with another memory.
 func (v *view) as(r *run) *view {
 	out := *v
 	out.evaluator = &evaluator{run: r}
 	return &out
 }
 
-// heldSince is from when on a cluster that is held now is held.
+// heldSince returns since when a held cluster is held.
 func (r *run) heldSince(name string) time.Time {
 	if from, known := r.memory.held[name]; known {
 		return from
@@ -70,7 +69,8 @@ func (r *run) heldSince(name string) time.Time {
 	return ceil(r.w.Now)
 }
 
-// spendBudget releases as many of the row as the budget has room for, and says who is left of it, and who is paid for.
+// spendBudget removes as much of the row as the budget allows, and returns the rest of it and the clusters charged to the
+// budget.
 func (r *run) spendBudget(first *view, ideal map[string]bool) (chosen map[string]bool, spent []payment, held, paid []string) {
 	paid, row := r.removals(first, ideal)
 	spent = r.redate(len(paid))
@@ -82,7 +82,7 @@ func (r *run) spendBudget(first *view, ideal map[string]bool) (chosen map[string
 	}
 	before := len(r.incumbents)
 	if r.memory.sameSpec && active > 0 && len(r.memory.held)+len(r.memory.releasing) > 0 {
-		before = 0 // the held may have made them more
+		before = 0 // the held clusters may have increased it
 	}
 	room := func(size int) int { return min(len(row), max(0, r.allows(size)-active)) }
 	chosen, released := r.release(first, ideal, row, room(before))
@@ -94,8 +94,8 @@ func (r *run) spendBudget(first *view, ideal map[string]bool) (chosen map[string
 	return chosen, r.pay(spent, len(released)), row[len(released):], append(paid, released...)
 }
 
-// removals are the incumbents that would be dropped: those that are paid for, and the row of those that are not, first
-// held first. Those who are gone or out of reach, and those dropped by a change of the spec, leave for free.
+// removals returns the incumbents to be removed: those charged to the budget, and the row of the others, held longest first.
+// Clusters that are gone or unreachable, and those that a change of the spec removes, are left out.
 func (r *run) removals(first *view, ideal map[string]bool) (paid, row []string) {
 	for _, name := range names(minus(r.incumbents, ideal)) {
 		_, held := r.memory.held[name]
@@ -111,14 +111,14 @@ func (r *run) removals(first *view, ideal map[string]bool) (paid, row []string) 
 	return paid, row
 }
 
-// sortForRemoval puts clusters in the order in which they leave.
+// sortForRemoval sorts clusters in the order of their removal.
 func sortForRemoval(first *view, row []string, since func(string) time.Time) {
 	slices.SortFunc(row, func(a, b string) int {
 		return cmp.Or(since(a).Compare(since(b)), cmp.Compare(toInt(first.in[a]), toInt(first.in[b])), cmp.Compare(a, b))
 	})
 }
 
-// redate dates payments for clusters that leave only now anew: the newest are taken to be theirs.
+// redate dates the newest entries anew for charged clusters that are removed only now.
 func (r *run) redate(leaving int) []payment {
 	spent := slices.Clone(r.memory.spent)
 	for i, left := len(spent)-1, leaving; i >= 0 && left > 0; i-- {
@@ -130,7 +130,7 @@ func (r *run) redate(leaving int) []payment {
 	return r.pay(spent, leaving)
 }
 
-// pay enters a payment and forgets those that count no more. Of more than 64, the two oldest become one.
+// pay adds an entry and removes those that no longer count. Of more than 64, the two oldest become one.
 func (r *run) pay(spent []payment, count int) []payment {
 	if count == 0 {
 		return spent
@@ -157,7 +157,7 @@ func sortPayments(of []payment) {
 	slices.SortFunc(of, func(a, b payment) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.count, b.count)) })
 }
 
-// release drops the first of the row and picks what is best beside all others.
+// release removes the first of the row and picks the best beside all others.
 func (r *run) release(first *view, ideal map[string]bool, row []string, room int) (chosen map[string]bool, released []string) {
 	released = row[:min(room, len(row))]
 	if len(released) == len(row) {
@@ -172,7 +172,7 @@ func (r *run) release(first *view, ideal map[string]bool, row []string, room int
 	return first.pick(keep, first.in), released
 }
 
-// schedule works out when each of the held may leave, one after the other, if nothing else changes.
+// schedule computes when each held cluster is released, if nothing else changes.
 func (r *run) schedule(first *view, next memory, slots int) {
 	row := slices.Collect(maps.Keys(next.held))
 	sortForRemoval(first, row, func(name string) time.Time { return next.held[name] })
@@ -184,7 +184,7 @@ func (r *run) schedule(first *view, next memory, slots int) {
 	}
 	ends = slices.DeleteFunc(ends, func(end time.Time) bool { return !end.After(r.w.Now) })
 	if len(ends) > 0 {
-		slots = min(slots, len(ends)) // a place that seems to be free is there only while they are held
+		slots = min(slots, len(ends)) // a place that seems free is there only while they are held
 	}
 	for _, name := range row {
 		slices.SortFunc(ends, time.Time.Compare)
@@ -197,5 +197,5 @@ func (r *run) schedule(first *view, next memory, slots int) {
 	}
 }
 
-// releases are the instants at which somebody who is held may leave.
+// releases returns the instants at which held clusters may be released.
 func releases(next memory) []time.Time { return slices.Collect(maps.Values(next.release)) }

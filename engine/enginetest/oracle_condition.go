@@ -12,7 +12,7 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// satisfied goes down the table of PlacementSatisfied.
+// satisfied returns PlacementSatisfied, case by case.
 func (r *run) satisfied(last *view, said verdicts, selected int) engine.Condition {
 	wanted := -1
 	if r.spec.NumberOfClusters != nil {
@@ -46,7 +46,7 @@ func (r *run) satisfied(last *view, said verdicts, selected int) engine.Conditio
 	}
 }
 
-// blockedMessage lists the terms that keep clusters out, whatever their rank.
+// blockedMessage lists the terms that block clusters, whatever their rank.
 func (r *run) blockedMessage(said verdicts) string {
 	out := &strings.Builder{}
 	for _, term := range slices.Concat(r.antiAffinity, r.spread) {
@@ -73,7 +73,7 @@ func misconfiguredIs(problem string) engine.Condition {
 	return engine.Condition{Type: "PlacementMisconfigured", Status: "True", Reason: "Misconfigured", Message: problem}
 }
 
-// heldCondition says who is held by the budget; there is none without a budget.
+// heldCondition returns PlacementHeld; it has no status without a budget.
 func (r *run) heldCondition(next memory) engine.Condition {
 	out := engine.Condition{Type: "PlacementHeld"}
 	held := slices.Sorted(maps.Keys(next.held))
@@ -93,7 +93,7 @@ func (r *run) heldCondition(next memory) engine.Condition {
 	return out
 }
 
-// expiredCondition counts the scores that are out of date, by prioritizer and by what expressions ask for.
+// expiredCondition counts the expired scores, by prioritizer and by the resources that expressions read.
 func (r *run) expiredCondition(last *view, asked clustersByResource) engine.Condition {
 	var problems []string
 	for _, prioritizer := range slices.SortedFunc(maps.Keys(r.weight), byResource) {
@@ -155,12 +155,12 @@ func (v *view) outdated(resource, score string) []string {
 	return out
 }
 
-// stores says whether the placement has a condition already.
+// stores reports whether the placement has a condition.
 func (r *run) stores(condition string) bool {
 	return slices.ContainsFunc(r.w.Placements[r.key].Status.Conditions, func(c metav1.Condition) bool { return c.Type == condition })
 }
 
-// storeConditions puts conditions into the status, and takes out PlacementHeld where it has no status.
+// storeConditions sets conditions in the status, and removes those without a status.
 func (r *run) storeConditions(out *Outcome, conditions ...engine.Condition) {
 	for _, condition := range conditions {
 		switch {
@@ -173,7 +173,7 @@ func (r *run) storeConditions(out *Outcome, conditions ...engine.Condition) {
 	}
 }
 
-// with sets a condition; its time moves with its status alone.
+// with sets a condition; its time changes only with its status.
 func (r *run) with(conditions []metav1.Condition, want engine.Condition) []metav1.Condition {
 	set := metav1.Condition{
 		Type: want.Type, Status: want.Status, Reason: want.Reason, Message: want.Message,
@@ -181,7 +181,7 @@ func (r *run) with(conditions []metav1.Condition, want engine.Condition) []metav
 		LastTransitionTime: metav1.NewTime(r.w.Now.Truncate(time.Second)),
 	}
 	if want.Message == "Nothing is decided while the placement is misconfigured" {
-		set.ObservedGeneration = 0 // whatever the spec, it was never decided
+		set.ObservedGeneration = 0 // no spec was ever decided
 	}
 	for i, have := range conditions {
 		if have.Type != want.Type {

@@ -11,15 +11,15 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// entries make the decisions of slices: what is said of each cluster, and in which order.
+// entries has the decision of each cluster.
 type entries struct {
 	of map[string]clusterv1beta1.ClusterDecision
-	// scored is set where scores are shown, and are not rewritten more than once per rate.
+	// scored is set if decisions have scores, which are written at most once per rate.
 	scored bool
 	rate   time.Duration
 }
 
-// entries are those of a new decision: tiers and totals are those of the next run.
+// entries returns the entries of a new decision, with the tiers and totals of the next run.
 func (r *run) entries(last *view) entries {
 	out := entries{of: map[string]clusterv1beta1.ClusterDecision{}, scored: r.spec.SortBy == "Score", rate: rate(r.spec.ScoreRateLimit)}
 	for name := range last.selected {
@@ -32,7 +32,7 @@ func (r *run) entries(last *view) entries {
 	return out
 }
 
-// keptEntries are those that are stored.
+// keptEntries returns the stored entries.
 func (r *run) keptEntries() entries {
 	out := entries{of: map[string]clusterv1beta1.ClusterDecision{}}
 	for _, slice := range r.inOrderOfGroups() {
@@ -45,7 +45,7 @@ func (r *run) keptEntries() entries {
 	return out
 }
 
-// list makes the decisions of one slice.
+// list returns the decisions of one slice.
 func (e entries) list(clusters []string) []clusterv1beta1.ClusterDecision {
 	out := []clusterv1beta1.ClusterDecision{}
 	for _, name := range clusters {
@@ -57,7 +57,7 @@ func (e entries) list(clusters []string) []clusterv1beta1.ClusterDecision {
 	return out
 }
 
-// rate is how often scores alone are rewritten.
+// rate is how often a change of scores alone is written.
 func rate(limit string) time.Duration {
 	if limit == "" {
 		return time.Minute
@@ -69,8 +69,8 @@ func rate(limit string) time.Duration {
 	return time.Duration(number) * map[byte]time.Duration{'h': time.Hour, 'm': time.Minute, 's': time.Second}[limit[len(limit)-1]]
 }
 
-// storeScores leaves the decisions as they are stored where nothing but scores has changed and it is too early to show
-// that. Else it dates the scores, if any are written.
+// storeScores keeps the stored decisions if only scores have changed and it is too early to write them. Otherwise it sets the
+// time of the scores, if any are written.
 func (r *run) storeScores(out *Outcome, shown entries) {
 	if !shown.scored {
 		return
@@ -102,7 +102,7 @@ func (r *run) storeScores(out *Outcome, shown entries) {
 	}
 }
 
-// unscored are entries by name, without their scores.
+// unscored returns entries by name, without their scores.
 func unscored(in []clusterv1beta1.ClusterDecision) []clusterv1beta1.ClusterDecision {
 	out := slices.Clone(in)
 	for i := range out {

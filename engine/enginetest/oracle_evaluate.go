@@ -15,42 +15,42 @@ const (
 	placementBudget = 15_000_000
 )
 
-// evaluator asks selectors and their expressions about clusters.
+// evaluator evaluates selectors and their expressions.
 type evaluator struct {
 	*run
 
-	// spent is what expressions have cost.
+	// spent is the cost of the expressions so far.
 	spent int
-	// failure is the first problem that an expression has with every cluster.
+	// failure is the first problem of an expression that fails on every cluster.
 	failure string
-	// expired are the clusters, by resource, of which scores were asked for that are out of date.
+	// expired has the clusters whose expired scores were read, by resource.
 	expired clustersByResource
-	// rechecks are the instants at which the answers may change by themselves.
+	// rechecks are the instants at which the results may change by themselves.
 	rechecks []time.Time
 }
 
-// evaluationKey is an expression and the cluster that it is asked about.
+// evaluationKey is an expression and a cluster.
 type evaluationKey struct{ cluster, text string }
 
-// evaluation is what the expression says, and which scores it asked for to say so.
+// evaluation is the result of an expression, and the scores that it read.
 type evaluation struct {
 	celenv.Outcome
 
 	resources []string
 }
 
-// clustersByResource is sets of clusters by the name of a resource.
+// clustersByResource has clusters by the name of a resource.
 type clustersByResource map[string]map[string]bool
 
-// selectorResult is what a selector says of the clusters whose names, labels and claims match.
+// selectorResult is the result of a selector for the clusters with matching names, labels and claims.
 type selectorResult struct {
 	answers map[string]celenv.Answer
 	problem string
-	// over says that the expressions cost more than a placement may spend, and where; then problem tells.
+	// over is set if the expressions exceeded the cost limit of the placement; problem then has the details.
 	over bool
 }
 
-// evaluateSelector asks about one cluster after the other, by name.
+// evaluateSelector evaluates a selector cluster by cluster, by name.
 func (p *evaluator) evaluateSelector(selector clusterv1beta1.ClusterSelector, among map[string]bool) selectorResult {
 	out := selectorResult{answers: map[string]celenv.Answer{}}
 	if p.spent > placementBudget {
@@ -79,7 +79,7 @@ func (p *evaluator) evaluateSelector(selector clusterv1beta1.ClusterSelector, am
 	return out
 }
 
-// recordFailure notes that something fails on every cluster that it was asked about, if it does.
+// recordFailure records an expression that fails on every cluster.
 func (p *evaluator) recordFailure(what string, b selectorResult) {
 	if b.over {
 		p.failure = cmp.Or(p.failure, what+"."+b.problem)
@@ -95,7 +95,7 @@ func (p *evaluator) recordFailure(what string, b selectorResult) {
 	}
 }
 
-// expressions evaluates one after the other until one does not say yes.
+// expressions evaluates expressions until one is not true.
 func (p *evaluator) expressions(texts []string, name string) (answer celenv.Answer, problem string) {
 	budget := selectorBudget
 	for i, text := range texts {
@@ -116,7 +116,7 @@ func (p *evaluator) expressions(texts []string, name string) (answer celenv.Answ
 	return celenv.Yes, ""
 }
 
-// evaluate evaluates an expression on the whole object. It says the same whoever is selected, so it is asked once.
+// evaluate evaluates an expression on the whole object. The result does not depend on the selected clusters, so it is cached.
 func (r *run) evaluate(about evaluationKey) evaluation {
 	if known, ok := r.evaluated[about]; ok {
 		return known
@@ -140,7 +140,7 @@ func (r *run) evaluate(about evaluationKey) evaluation {
 	return out
 }
 
-// noteScores enters the scores that an answer is built on: those that are out of date are counted, the others will be.
+// noteScores records the scores that a result depends on: expired ones are counted, others will expire.
 func (p *evaluator) noteScores(cluster string, resources []string) {
 	for _, resource := range resources {
 		object := p.w.Scores[ScoreKey{cluster, resource}]

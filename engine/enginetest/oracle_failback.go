@@ -14,7 +14,7 @@ func (r *run) stabilization() time.Duration {
 	return time.Duration(*policy.StabilizationSeconds) * time.Second
 }
 
-// recovered are the clusters that may be chosen, have no seat, and are of an earlier tier than one that has.
+// recovered returns the candidates that are not selected and are in an earlier tier than a selected one.
 func (v *view) recovered() []string {
 	latest := -1
 	for name := range v.selected {
@@ -31,7 +31,7 @@ func (v *view) recovered() []string {
 	return out
 }
 
-// unstable are those of the overtaken that have not qualified for long enough. A change of the spec does not wait.
+// unstable returns the recovered clusters that have not qualified long enough. A change of the spec takes effect at once.
 func (v *view) unstable(sameSpec bool, waiting map[string]time.Time) map[string]bool {
 	out := map[string]bool{}
 	if v.stabilization() == 0 || !sameSpec {
@@ -45,7 +45,7 @@ func (v *view) unstable(sameSpec bool, waiting map[string]time.Time) map[string]
 	return out
 }
 
-// waiting says since when the overtaken qualify: the first thousand of them.
+// waiting returns since when recovered clusters qualify, for the best thousand.
 func (r *run) waiting(last, first *view) map[string]time.Time {
 	out := map[string]time.Time{}
 	if r.stabilization() == 0 {
@@ -68,7 +68,7 @@ func (r *run) waiting(last, first *view) map[string]time.Time {
 	return out
 }
 
-// failbackTimes are the instants at which somebody has waited for long enough.
+// failbackTimes returns the instants at which a cluster has waited long enough.
 func (r *run) failbackTimes(next memory) []time.Time {
 	var out []time.Time
 	for _, from := range next.waiting {

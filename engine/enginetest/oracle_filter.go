@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/engine/celenv"
 )
 
-// predicates lets in whoever matches a predicate. Clusters that are held since their set cannot be read pass.
+// predicates admits the clusters that match a predicate, and the held clusters.
 func (v *view) predicates() {
 	costly := map[string]bool{}
 	for i, predicate := range v.spec.Predicates {
@@ -43,13 +43,13 @@ func (v *view) predicates() {
 	}
 }
 
-// selects says whether name, labels and claims match.
+// selects reports whether name, labels and claims match.
 func (r *run) selects(selector clusterv1beta1.ClusterSelector, name string) bool {
 	return (len(selector.ClusterNames) == 0 || slices.Contains(selector.ClusterNames, name)) &&
 		labelsMatch(selector.LabelSelector, r.w.Clusters[name]) && claimsMatch(selector.ClaimSelector, r.w.Clusters[name])
 }
 
-// taints drops the clusters with a taint that is not tolerated.
+// taints rejects the clusters with a taint that is not tolerated.
 func (v *view) taints() {
 	for _, name := range names(v.in) {
 		why, ends := v.taintVerdict(name)
@@ -64,7 +64,7 @@ func (v *view) taints() {
 	}
 }
 
-// taintVerdict says what the first taint that is not tolerated makes of a cluster, or when the tolerations end.
+// taintVerdict returns the verdict for the first taint that is not tolerated, or when the tolerations end.
 func (v *view) taintVerdict(name string) (verdict string, ends []time.Time) {
 	for _, taint := range v.w.Clusters[name].Spec.Taints {
 		if taint.Effect == "NoSelectIfNew" && v.selected[name] {
@@ -84,13 +84,13 @@ func (v *view) taintVerdict(name string) (verdict string, ends []time.Time) {
 	return "", ends
 }
 
-// penalized says whether a cluster ranks after all others: it has a PreferNoSelect taint that is not tolerated, and it has
-// no seat of a placement that wants to stay where it is.
+// penalized reports whether a cluster ranks after all others: it has a PreferNoSelect taint that is not tolerated, and is no
+// incumbent of a placement with Steady.
 func (v *view) penalized(name string) bool {
 	return v.hasPenalty(name) && (!v.selected[name] || v.weight["Steady"] <= 0)
 }
 
-// hasPenalty says whether a cluster has a PreferNoSelect taint that is not tolerated.
+// hasPenalty reports whether a cluster has a PreferNoSelect taint that is not tolerated.
 func (r *run) hasPenalty(name string) bool {
 	for _, taint := range r.w.Clusters[name].Spec.Taints {
 		forever, until := r.tolerance(taint)
@@ -101,7 +101,7 @@ func (r *run) hasPenalty(name string) bool {
 	return false
 }
 
-// tolerance returns until when a taint is tolerated: the latest end of all tolerations that match.
+// tolerance returns until when a taint is tolerated: the latest end of the matching tolerations.
 func (r *run) tolerance(taint clusterv1.Taint) (forever bool, until time.Time) {
 	for _, toleration := range r.spec.Tolerations {
 		if !covers(toleration, taint) {

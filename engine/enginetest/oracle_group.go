@@ -12,19 +12,19 @@ import (
 
 const limit = 100
 
-// assignment is where a cluster is put: in which group, and in which slice of it. A slice of 0 is none yet.
+// assignment is the group and slice of a cluster; slice 0 is none yet.
 type assignment struct {
 	group groupKey
 	slice int
 }
 
-// groupKey tells groups apart: by name, and by index while it is being worked out.
+// groupKey identifies a group by name and, until the order is final, by index.
 type groupKey struct {
 	name  string
 	index int
 }
 
-// groups seats every chosen cluster, where it sat if it may stay, and names those that had to leave their group.
+// groups assigns every chosen cluster to a group, to its previous one if possible, and returns those that had to leave theirs.
 func (m *membership) groups(chosen map[string]bool) (groups []Group, regrouped []string) {
 	strategy := m.spec.DecisionStrategy.GroupStrategy
 	seats := map[string]assignment{}
@@ -49,8 +49,8 @@ func (r *run) strategyChanged(strategy clusterv1beta1.GroupStrategy) bool {
 	return false
 }
 
-// keepMembers seats the clusters that sit in the lowest slice which they are in and whose group they still belong to. Of a
-// number that two slices have, the first has it; of a slice that is too full, the first clusters by name stay in it.
+// keepMembers assigns clusters to the lowest slice that has them if they still belong to its group. If two slices have the same
+// number, the first has it. If a slice is too full, the first clusters by name stay.
 func (m *membership) keepMembers(chosen map[string]bool) map[string]assignment {
 	seats := map[string]assignment{}
 	taken := map[int]bool{}
@@ -79,8 +79,7 @@ func (m *membership) keepMembers(chosen map[string]bool) map[string]assignment {
 	return seats
 }
 
-// position counts the indexes that slices have and that are below an index. It stands for the index: there may be no
-// integer after that.
+// position counts the lower indexes of slices. It replaces the index, because there may be no higher integer.
 func (r *run) position(index int) int {
 	below := map[int]bool{}
 	for _, slice := range r.prior {
@@ -98,7 +97,7 @@ func nameOf(claim int, strategy clusterv1beta1.GroupStrategy) string {
 	return strategy.DecisionGroups[claim].GroupName
 }
 
-// assignAll cuts the clusters of each predefined group, then all others, into groups of the length.
+// assignAll divides the clusters of each predefined group, then all others, into groups of the length.
 func (m *membership) assignAll(seats map[string]assignment, chosen map[string]bool, strategy clusterv1beta1.GroupStrategy) {
 	index := 0
 	for claim := 0; claim <= len(strategy.DecisionGroups); claim++ {
@@ -120,7 +119,7 @@ func (m *membership) assignAll(seats map[string]assignment, chosen map[string]bo
 	}
 }
 
-// removeOverflow takes the seats of the last by name of each group above the bound, and returns their names.
+// removeOverflow removes the last by name from each group above the bound, and returns their names.
 func removeOverflow(seats map[string]assignment, bound int) []string {
 	var out []string
 	for _, members := range groupsOf(seats) {
@@ -147,7 +146,8 @@ func groupsOf(seats map[string]assignment) map[groupKey][]string {
 	return out
 }
 
-// assignNewcomers gives each a group of its name: the last with room, else the first with room, else a new one.
+// assignNewcomers assigns each newcomer to a group of its name: the last with room, otherwise the first with room, otherwise a
+// new one.
 func (m *membership) assignNewcomers(seats map[string]assignment, chosen map[string]bool, strategy clusterv1beta1.GroupStrategy) {
 	length := length(strategy, len(chosen))
 	for _, name := range names(chosen) {
@@ -179,7 +179,7 @@ func (m *membership) assignNewcomers(seats map[string]assignment, chosen map[str
 	}
 }
 
-// orderGroups puts the groups in order and gives everybody a slice.
+// orderGroups sorts the groups and assigns every cluster to a slice.
 func orderGroups(seats map[string]assignment, strategy clusterv1beta1.GroupStrategy) []Group {
 	members := groupsOf(seats)
 	order := make([]groupKey, 0, len(members))
@@ -211,7 +211,7 @@ func orderGroups(seats map[string]assignment, strategy clusterv1beta1.GroupStrat
 	return out
 }
 
-// cutSlices fills the slices that a group has, lowest number first, then opens new ones of the lowest free numbers.
+// cutSlices fills the slices of a group, lowest number first, then adds slices with the lowest free numbers.
 func cutSlices(members []string, seats map[string]assignment, used map[int]bool) []NumberedSlice {
 	held := map[int][]string{}
 	var loose []string
@@ -245,7 +245,7 @@ func cutSlices(members []string, seats map[string]assignment, used map[int]bool)
 	return out
 }
 
-// inOrderOfGroups are the stored slices, group after group.
+// inOrderOfGroups returns the stored slices, group by group.
 func (r *run) inOrderOfGroups() []storedSlice {
 	out := slices.Clone(r.prior)
 	slices.SortStableFunc(out, func(a, b storedSlice) int {
@@ -254,8 +254,8 @@ func (r *run) inOrderOfGroups() []storedSlice {
 	return out
 }
 
-// keptGroups are the groups as they are stored, with only the clusters that stay, each once. What has no number of its
-// own, or no room in its slice, gets a new slice in the same group.
+// keptGroups returns the stored groups with the clusters that stay, each once. Clusters without a valid number, or without room
+// in their slice, get a new slice of the same group.
 func (r *run) keptGroups(stay map[string]bool) []Group {
 	seats := map[string]assignment{}
 	used := map[int]bool{}
@@ -295,8 +295,8 @@ func percentage(strategy clusterv1beta1.GroupStrategy) bool {
 	return strings.HasSuffix(strategy.ClustersPerDecisionGroup.StrVal, "%")
 }
 
-// GroupBound is how many clusters a group may hold before some have to leave: its length or, where that is a percentage, one
-// and a half times the length, and at least one more than the length.
+// GroupBound is how many clusters a group may have before some must leave: its length or, for a percentage, one and a half times
+// the length, and at least one more than the length.
 func GroupBound(strategy clusterv1beta1.GroupStrategy, total int) int {
 	out := length(strategy, total)
 	if !percentage(strategy) {
@@ -305,7 +305,7 @@ func GroupBound(strategy clusterv1beta1.GroupStrategy, total int) int {
 	return int(max(math.Floor(1.5*float64(out)), float64(out+1)))
 }
 
-// length is how many clusters a group takes.
+// length is the number of clusters of a full group.
 func length(strategy clusterv1beta1.GroupStrategy, total int) int {
 	of := strategy.ClustersPerDecisionGroup
 	out := int(of.IntVal)

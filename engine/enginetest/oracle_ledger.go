@@ -12,26 +12,26 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// memory is what a placement remembers from run to run.
+// memory is what is stored with a placement between runs.
 type memory struct {
-	// sameSpec is set where the last decision was made for this very spec.
+	// sameSpec is set if the last decision was made for the current spec.
 	sameSpec bool
 	spent    []payment
-	// releasing are paid for and about to leave.
+	// releasing are charged to the budget and about to be removed.
 	releasing map[string]bool
-	// held and waiting say since when.
+	// held and waiting have the instant since which each is held or waits.
 	held, waiting map[string]time.Time
-	// release says when the held may leave; it is not stored.
+	// release is when the held clusters may be released; it is not stored.
 	release map[string]time.Time
 }
 
-// payment is a number of clusters dropped at one instant.
+// payment is a number of clusters removed at one instant.
 type payment struct {
 	at    time.Time
 	count int
 }
 
-// ceil is the first whole second that is not before an instant: what is stored has no parts of seconds.
+// ceil rounds an instant up to a whole second: stored instants have no fractions.
 func ceil(at time.Time) time.Time {
 	if whole := at.Truncate(time.Second); whole.Before(at) {
 		return whole.Add(time.Second)
@@ -39,7 +39,7 @@ func ceil(at time.Time) time.Time {
 	return at
 }
 
-// readMemory reads the memory from the status of a placement. Nonsense is read as what does the least harm.
+// readMemory reads the memory from the status of a placement. Invalid entries are read so that no cluster is removed for them.
 func readMemory(placement *clusterv1beta1.Placement, now time.Time) memory {
 	out := memory{releasing: map[string]bool{}, held: map[string]time.Time{}, waiting: map[string]time.Time{}}
 	satisfied := meta.FindStatusCondition(placement.Status.Conditions, "PlacementSatisfied")
@@ -66,7 +66,7 @@ func readMemory(placement *clusterv1beta1.Placement, now time.Time) memory {
 	return out
 }
 
-// since notes from when on clusters are what they are: the earliest instant that is known.
+// since reads the instants of clusters, the earliest of several.
 func since(in []clusterv1beta1.ClustersSince, out map[string]time.Time) {
 	for _, some := range in {
 		for _, name := range some.Clusters {
@@ -77,7 +77,7 @@ func since(in []clusterv1beta1.ClustersSince, out map[string]time.Time) {
 	}
 }
 
-// storeMemory puts the memory into the status.
+// storeMemory stores the memory in the status.
 func (r *run) storeMemory(out *Outcome, next memory) {
 	disruption := &clusterv1beta1.DisruptionStatus{Held: sinceLists(next.held)}
 	for _, spent := range next.spent {
@@ -94,7 +94,7 @@ func (r *run) storeMemory(out *Outcome, next memory) {
 	}
 }
 
-// sinceLists puts clusters of the same instant together.
+// sinceLists groups clusters by instant.
 func sinceLists(in map[string]time.Time) []clusterv1beta1.ClustersSince {
 	var out []clusterv1beta1.ClustersSince
 	for _, name := range slices.Sorted(maps.Keys(in)) {

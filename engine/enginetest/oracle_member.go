@@ -7,16 +7,16 @@ import (
 	"github.com/berth-project/berth/engine/celenv"
 )
 
-// membership is which predefined groups the chosen clusters may be in.
+// membership has the predefined groups that each chosen cluster matches.
 type membership struct {
 	*evaluator
 
 	strategy clusterv1beta1.GroupStrategy
-	// answers are those of each group.
+	// answers has the results of each group.
 	answers []map[string]celenv.Answer
 }
 
-// membership asks every group about every chosen cluster, with what the filters left to spend.
+// membership evaluates every group on every chosen cluster, with the rest of the cost limit.
 func (v *view) membership(chosen map[string]bool) *membership {
 	out := &membership{
 		evaluator: &evaluator{run: v.run, spent: v.spent, expired: clustersByResource{}},
@@ -30,12 +30,12 @@ func (v *view) membership(chosen map[string]bool) *membership {
 	return out
 }
 
-// asSelector is the selector of a group as one that names no clusters.
+// asSelector returns the selector of a group as one without names.
 func asSelector(of clusterv1beta1.GroupClusterSelector) clusterv1beta1.ClusterSelector {
 	return clusterv1beta1.ClusterSelector{LabelSelector: of.LabelSelector, ClaimSelector: of.ClaimSelector, CelSelector: of.CelSelector}
 }
 
-// belongs says whether a cluster may stay in a group of this name. An expression that is too costly moves nobody.
+// belongs reports whether a cluster may stay in a group of this name. An expression that is too costly moves no cluster.
 func (m *membership) belongs(name, group string) bool {
 	claimed := false
 	for i, predefined := range m.strategy.DecisionGroups {

@@ -2,17 +2,17 @@ package enginetest
 
 import "slices"
 
-// domainCounter counts clusters in domains while they are picked.
+// domainCounter counts picked clusters by domain.
 type domainCounter struct {
 	*view
 
-	// children are the domains in each domain, count is how many clusters are chosen in each.
+	// children has the domains in each domain, count the chosen clusters in each.
 	children map[string]map[string]bool
 	count    map[string]int
 	chosen   map[string]bool
 }
 
-// counter counts some clusters in the domains of those that may be chosen.
+// counter counts some clusters in the domains of the candidates.
 func (v *view) counter(chosen map[string]bool) *domainCounter {
 	t := &domainCounter{view: v, children: map[string]map[string]bool{}, count: map[string]int{}, chosen: map[string]bool{}}
 	for name := range v.in {
@@ -40,7 +40,7 @@ func (t *domainCounter) take(name string) {
 	}
 }
 
-// skew returns by how much the i-th domain of a path exceeds the emptiest beside it, itself included.
+// skew returns by how much the i-th domain of a path exceeds the emptiest domain beside it.
 func (t *domainCounter) skew(path []string, i int) int {
 	least := t.count[path[i+1]]
 	for sibling := range t.children[path[i]] {
@@ -49,7 +49,7 @@ func (t *domainCounter) skew(path []string, i int) int {
 	return t.count[path[i+1]] - least
 }
 
-// takenBy returns the first by name of the chosen that have the cluster's value for a term; empty where none has.
+// takenBy returns the first chosen cluster by name with the cluster's value of a term; empty if there is none.
 func (t *domainCounter) takenBy(term topology, name string) string {
 	first := ""
 	mine, _ := term.value(t.w.Clusters[name])
@@ -61,7 +61,7 @@ func (t *domainCounter) takenBy(term topology, name string) string {
 	return first
 }
 
-// allowed says whether a cluster may join the chosen.
+// allowed reports whether a cluster may join the chosen ones.
 func (t *domainCounter) allowed(name string) bool {
 	if !t.eligible(name) {
 		return false
@@ -79,10 +79,10 @@ func (t *domainCounter) allowed(name string) bool {
 	return true
 }
 
-// rankBeside is where a cluster stands beside the chosen: the list that is less is better.
+// rankBeside returns the rank of a cluster beside the chosen ones: the lower list is better.
 func (t *domainCounter) rankBeside(name string) []int {
 	rank, path := t.rank(name), t.paths[name]
-	out := rank[:2:2] // tier and demotion
+	out := rank[:2:2] // tier and penalty
 	for i, constraint := range t.spread {
 		if !constraint.hard {
 			out = append(out, max(0, t.skew(path, i)+1-constraint.skew))
@@ -99,7 +99,7 @@ func (t *domainCounter) rankBeside(name string) []int {
 	return append(out, rank[2]-t.weight["Spread"]*spread, rank[3])
 }
 
-// pick takes some clusters as chosen, whatever stands against it, and adds the best of others one by one.
+// pick starts with the forced clusters, whatever the constraints, and adds the best of the others one by one.
 func (v *view) pick(forced, from map[string]bool) map[string]bool {
 	t := v.counter(forced)
 	order := names(from)
@@ -121,13 +121,13 @@ func (v *view) pick(forced, from map[string]bool) map[string]bool {
 	return t.chosen
 }
 
-// wants says whether more clusters than these are to be chosen.
+// wants reports whether more clusters are wanted.
 func (r *run) wants(chosen int) bool {
 	return r.spec.NumberOfClusters == nil || chosen < int(*r.spec.NumberOfClusters)
 }
 
-// choose picks the clusters for a view. Where some must wait, they are let in only beside those who would stay without
-// them, and beside those for whom somebody has to go, or would go next.
+// choose picks the clusters for a view. Clusters that must wait are added beside those that stay without them, and beside
+// newcomers for which a cluster was removed, or would be next.
 func (v *view) choose() map[string]bool {
 	waits := v.unstable(v.memory.sameSpec, v.memory.waiting)
 	picked := v.pick(nil, minus(v.in, waits))
@@ -160,8 +160,8 @@ func (v *view) choose() map[string]bool {
 	return v.pick(firm, v.in)
 }
 
-// stabilize chooses again, each time as the run after would, until the choice confirms itself. Choices that lead to each
-// other in a circle are all the same; the one whose names come first is taken.
+// stabilize chooses again, each time as the next run would, until the choice repeats. If choices alternate, it takes the one
+// whose names come first.
 func (r *run) stabilize(first *view) map[string]bool {
 	const rounds = 16
 	made := []map[string]bool{first.choose()}

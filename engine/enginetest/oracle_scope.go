@@ -17,14 +17,13 @@ import (
 // scope is which clusters a placement may choose from.
 type scope struct {
 	valid, eligible []string
-	// candidates include the held: those that are selected, may be members of a set that cannot be read, and are of no
-	// other.
+	// candidates include the held clusters: selected ones that are in no readable set and may be members of an unreadable one.
 	candidates, held map[string]bool
-	// problems are those of the sets that cannot be read.
+	// problems are the faults of the unreadable sets.
 	problems []string
 }
 
-// candidateScope works out the scope from all sets that are bound, or those of them that are asked for.
+// candidateScope returns the scope of all bound sets, or of the requested ones among them.
 func (r *run) candidateScope(asked []string, seats map[string]bool) scope {
 	out := scope{candidates: map[string]bool{}, held: map[string]bool{}}
 	for _, name := range slices.Sorted(maps.Keys(r.w.Bindings[r.key.Namespace])) {
@@ -59,7 +58,7 @@ func (r *run) candidateScope(asked []string, seats map[string]bool) scope {
 	return out
 }
 
-// Reachable says whether a namespace may reach a cluster, one set after the other. A set that cannot be read may have it.
+// Reachable reports whether a namespace may reach a cluster, set by set. An unreadable set may have it.
 func (w *World) Reachable(namespace, cluster string) bool {
 	object := w.Clusters[cluster]
 	if object == nil {
@@ -73,7 +72,7 @@ func (w *World) Reachable(namespace, cluster string) bool {
 	return false
 }
 
-// unreadable says whether a set does not say who its members are.
+// unreadable reports whether the selector of a set is invalid.
 func unreadable(set *clusterv1beta2.ManagedClusterSet) bool {
 	selector := set.Spec.ClusterSelector
 	switch selector.SelectorType {
@@ -103,13 +102,13 @@ func member(set *clusterv1beta2.ManagedClusterSet, cluster *clusterv1.ManagedClu
 	}
 }
 
-// labelsMatch asks apimachinery, whose selectors users know.
+// labelsMatch uses the selectors of apimachinery.
 func labelsMatch(selector metav1.LabelSelector, cluster *clusterv1.ManagedCluster) bool {
 	compiled, err := metav1.LabelSelectorAsSelector(&selector)
 	return err == nil && compiled.Matches(labels.Set(cluster.Labels))
 }
 
-// claimsMatch compares claims as text: any value may be asked for.
+// claimsMatch compares claims as text: any value is allowed.
 func claimsMatch(selector clusterv1beta1.ClusterClaimSelector, cluster *clusterv1.ManagedCluster) bool {
 	claims := map[string]string{}
 	for _, claim := range cluster.Status.ClusterClaims {

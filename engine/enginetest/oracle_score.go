@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// weights returns what each prioritizer counts, add-on scores under "resource/score".
+// weights returns the weight of each prioritizer, of add-on scores under "resource/score".
 func weights(policy clusterv1beta1.PrioritizerPolicy) map[string]int {
 	out := map[string]int{}
 	if policy.Mode != "Exact" {
@@ -30,7 +30,7 @@ func weights(policy clusterv1beta1.PrioritizerPolicy) map[string]int {
 	return out
 }
 
-// score adds up the totals. What Spread gives depends on who else is picked, so it is no part of them.
+// score adds up the totals, without Spread, which depends on the other picked clusters.
 func (v *view) score() {
 	for prioritizer, weight := range v.weight {
 		if weight == 0 || prioritizer == "Spread" {
@@ -42,13 +42,12 @@ func (v *view) score() {
 	}
 }
 
-// rank is where a cluster stands in the order of choice, as far as that does not depend on who else is picked: the list
-// that is less goes first.
+// rank returns the rank of a cluster as far as it does not depend on other picked clusters: the lower list goes first.
 func (v *view) rank(name string) []int {
 	return []int{v.tier[name], toInt(v.penalized(name)), -v.total[name], v.newcomerRank(name)}
 }
 
-// newcomerRank is 1 for a cluster that others of the same total go before, since they are selected already and Balance counts.
+// newcomerRank is 1 for a newcomer if Balance counts: an incumbent of the same total precedes it.
 func (v *view) newcomerRank(name string) int {
 	return toInt(v.weight["Balance"] != 0 && !v.selected[name])
 }
@@ -60,7 +59,7 @@ func toInt(yes bool) int {
 	return 0
 }
 
-// precedes says whether a cluster goes before another in the static order.
+// precedes reports whether a cluster precedes another in the static order.
 func (v *view) precedes(a, b string) bool {
 	return cmp.Or(slices.Compare(v.rank(a), v.rank(b)), cmp.Compare(a, b)) < 0
 }
@@ -80,7 +79,7 @@ func (v *view) scores(prioritizer string, weight int) map[string]int {
 	}
 }
 
-// balance counts for each cluster the other placements that chose it.
+// balance counts, for each cluster, the other placements that selected it.
 func (v *view) balance(weight int) map[string]int {
 	chosen := map[string]map[fleet.Key]bool{}
 	most := 0
@@ -121,7 +120,7 @@ func (v *view) steady(weight int) map[string]int {
 	return out
 }
 
-// allocatable is measured against the clusters that would be candidates however the placement was decided before.
+// allocatable uses the scale of the clusters that are candidates whatever was decided before.
 func (v *view) allocatable(resource clusterv1.ResourceName) map[string]int {
 	amount := map[string]float64{}
 	for name := range v.in {
@@ -149,7 +148,7 @@ func (v *view) allocatable(resource clusterv1.ResourceName) map[string]int {
 	return out
 }
 
-// notRetained returns the clusters that do not pass only since they are selected, or all where there are none.
+// notRetained returns the clusters that qualify as newcomers too, or all if there are none.
 func (v *view) notRetained() []string {
 	var out []string
 	for name := range v.in {
@@ -163,7 +162,7 @@ func (v *view) notRetained() []string {
 	return out
 }
 
-// rejectedIfNew says whether a cluster would not be let in, were it not selected.
+// rejectedIfNew reports whether a newcomer with these taints would be rejected.
 func (v *view) rejectedIfNew(name string) bool {
 	other := *v
 	other.selected = nil

@@ -17,7 +17,7 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// invalid says whether a spec cannot be followed.
+// invalid reports whether a spec is invalid.
 func invalid(placement *clusterv1beta1.Placement, env *celenv.Env) bool {
 	spec := placement.Spec
 	if len(placement.Name) > 63 || spec.NumberOfClusters != nil && *spec.NumberOfClusters < 0 {
@@ -46,7 +46,7 @@ func invalid(placement *clusterv1beta1.Placement, env *celenv.Env) bool {
 		invalidSpread(spec.SpreadPolicy) || invalidOrder(spec)
 }
 
-// faultMessage returns the text of the condition for a spec that is wrong: only the engine knows its own words.
+// faultMessage returns the text of the condition for an invalid spec, which comes from the engine.
 func faultMessage(placement *clusterv1beta1.Placement, env *celenv.Env) string {
 	_, faults := program.Compile(placement, env)
 	var out []string
@@ -169,8 +169,8 @@ func invalidStrategy(strategy clusterv1beta1.GroupStrategy, env *celenv.Env) boo
 	return err != nil || number < 1 || strings.HasSuffix(of.StrVal, "%") && number > 100
 }
 
-// fingerprint is written out a second time on purpose: it is stored on every slice of every hub, so a change of it
-// moves clusters at the next upgrade.
+// fingerprint is implemented a second time on purpose: it is stored on every slice of every hub, so a change of it moves
+// clusters at the next upgrade.
 func fingerprint(strategy clusterv1beta1.GroupStrategy) string {
 	of := strategy.ClustersPerDecisionGroup
 	size := of.StrVal

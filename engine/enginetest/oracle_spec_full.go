@@ -42,7 +42,7 @@ func invalidTiers(tiers []clusterv1beta1.ClusterTier, env *celenv.Env) bool {
 	return len(tiers) > 16
 }
 
-// invalidBudget looks at when clusters may be displaced and dropped.
+// invalidBudget checks the fail-back and disruption policies.
 func invalidBudget(spec clusterv1beta1.PlacementSpec) bool {
 	if policy := spec.FailbackPolicy; policy != nil && policy.StabilizationSeconds != nil && *policy.StabilizationSeconds < 0 {
 		return true
@@ -88,7 +88,7 @@ func invalidSpread(policy clusterv1beta1.SpreadPolicy) bool {
 	return len(policy.AntiAffinity) > 8 || len(policy.SpreadConstraints) > 8
 }
 
-// invalidOrder looks at how decisions are ordered and how often scores are shown.
+// invalidOrder checks how decisions are sorted and how often scores are written.
 func invalidOrder(spec clusterv1beta1.PlacementSpec) bool {
 	if !slices.Contains([]string{"", "ClusterName", "Score"}, string(spec.SortBy)) {
 		return true

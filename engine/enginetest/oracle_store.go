@@ -12,7 +12,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// store works out what is stored in the end: exactly the slices of the outcome, and the status of the placement.
+// store sets what is stored in the end: the slices of the outcome, and the status of the placement.
 func (r *run) store(out *Outcome, strategy string, shown entries) {
 	placement := r.w.Placements[r.key]
 	status := placement.Status.DeepCopy()
@@ -37,7 +37,7 @@ func (r *run) store(out *Outcome, strategy string, shown entries) {
 	r.storeScores(out, shown)
 }
 
-// slice returns a slice as it is to be stored; what others wrote on it stays.
+// slice returns a wanted slice; metadata of other writers stays.
 func (r *run) slice(of NumberedSlice, group string, index int, strategy string) *clusterv1beta1.PlacementDecision {
 	placement := r.w.Placements[r.key]
 	out := &clusterv1beta1.PlacementDecision{}

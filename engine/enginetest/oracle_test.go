@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// overSeeds runs check for every seed below n, or for the one that the flag names, on every core.
+// overSeeds runs check on every core, for every seed below n or for the seed of the flag.
 func overSeeds(t *testing.T, n int, check func(t *testing.T, rig harness, seed uint64, at string)) {
 	t.Helper()
 	at := func(seed uint64) string {
@@ -56,7 +56,7 @@ func overSeeds(t *testing.T, n int, check func(t *testing.T, rig harness, seed u
 	wg.Wait()
 }
 
-// harness is what a worker needs; nothing in it is shared.
+// harness is the state of one worker.
 type harness struct {
 	env    *celenv.Env
 	oracle *enginetest.Oracle

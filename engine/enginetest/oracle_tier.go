@@ -6,8 +6,7 @@ import (
 	"github.com/berth-project/berth/engine/celenv"
 )
 
-// tiers puts every candidate in the first tier that matches it. One with a seat is also in a tier whose expressions are
-// too costly on it.
+// tiers puts every candidate in its first matching tier. An incumbent is also in a tier whose expressions are too costly on it.
 func (v *view) tiers() {
 	matched := map[string]bool{}
 	for i, tier := range v.spec.Tiers {
@@ -29,7 +28,7 @@ func (v *view) tiers() {
 		v.recordFailure(fmt.Sprintf("Tiers:tiers[%d]", i), ballot)
 	}
 	if len(v.spec.Tiers) == 0 {
-		return // everybody is in tier 0
+		return // every cluster is in tier 0
 	}
 	for _, name := range names(v.in) {
 		_, placed := v.tier[name]
@@ -44,7 +43,7 @@ func (v *view) tiers() {
 	}
 }
 
-// tierName returns what decisions give for a reason.
+// tierName returns the reason in a decision.
 func (v *view) tierName(name string) string {
 	if tier, placed := v.tier[name]; placed && tier < len(v.spec.Tiers) {
 		return v.spec.Tiers[tier].Name

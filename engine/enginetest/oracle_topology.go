@@ -8,9 +8,9 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// topology is one term that keeps clusters apart.
+// topology is a term of anti-affinity or a spread constraint.
 type topology struct {
-	// text name the term as messages do.
+	// text is the name of the term in messages.
 	text  string
 	claim bool
 	key   string
@@ -27,8 +27,7 @@ func newTopology(what string, kind clusterv1beta1.TopologyKeyType, key string) t
 	return topology{text: what + " over " + source + " " + key, claim: kind == "Claim", key: key}
 }
 
-// terms reads the anti-affinity terms, each value of which may be chosen once, and the spread constraints that count:
-// soft ones need a number of clusters.
+// terms reads the anti-affinity terms and the effective spread constraints: soft ones need a number of clusters.
 func (r *run) terms() {
 	for _, term := range r.spec.SpreadPolicy.AntiAffinity {
 		r.antiAffinity = append(r.antiAffinity, newTopology("anti-affinity", term.TopologyKeyType, term.TopologyKey))
@@ -46,7 +45,7 @@ func (r *run) terms() {
 	}
 }
 
-// value returns which domain of a topology a cluster is in.
+// value returns the domain of a cluster.
 func (t topology) value(cluster *clusterv1.ManagedCluster) (value string, has bool) {
 	if !t.claim {
 		value, has = cluster.Labels[t.key]
@@ -60,7 +59,7 @@ func (t topology) value(cluster *clusterv1.ManagedCluster) (value string, has bo
 	return value, has
 }
 
-// lacks returns the first term for whose sake a cluster is never chosen, since it has no value for it.
+// lacks returns the first term whose required label or claim a cluster lacks.
 func (r *run) lacks(name string) (term topology, lacks bool) {
 	for _, t := range slices.Concat(r.antiAffinity, r.spread) {
 		if _, has := t.value(r.w.Clusters[name]); !has && (t.hard || t.skew == 0) {
@@ -70,16 +69,16 @@ func (r *run) lacks(name string) (term topology, lacks bool) {
 	return topology{}, false
 }
 
-// eligible says whether a cluster may be chosen at all.
+// eligible reports whether a cluster is a candidate with every required label and claim.
 func (v *view) eligible(name string) bool {
 	_, lacks := v.lacks(name)
 	return v.in[name] && !lacks
 }
 
-// root is the domain of everybody.
+// root is the domain of all clusters.
 const root = "/"
 
-// path returns the domains that a cluster is in, from the root down, one for each constraint.
+// path returns the domains of a cluster from the root down, one for each constraint.
 func (r *run) path(name string) []string {
 	out := []string{root}
 	for _, constraint := range r.spread {

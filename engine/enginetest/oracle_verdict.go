@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// verdicts is what is said of every cluster, and how many of them each hard term keeps out.
+// verdicts has the verdict on every cluster, and how many of them each hard term blocks.
 type verdicts struct {
 	verdicts map[string]string
 	blocked  map[string]int
 }
 
-// verdicts says what became of every cluster.
+// verdicts returns the verdict on every cluster.
 func (r *run) verdicts(first, last *view, next memory, chosen map[string]bool) verdicts {
 	out := verdicts{verdicts: map[string]string{}, blocked: map[string]int{}}
 	beside := last.counter(chosen)
@@ -39,7 +39,7 @@ func (r *run) verdicts(first, last *view, next memory, chosen map[string]bool) v
 	return out
 }
 
-// underlying is what a cluster that the budget holds would be told.
+// underlying returns the verdict that a held cluster would have.
 func (r *run) underlying(first *view, name string) string {
 	if !first.in[name] {
 		return first.rejected[name]
@@ -50,7 +50,7 @@ func (r *run) underlying(first *view, name string) string {
 	return "Beaten"
 }
 
-// until renders an instant, if there is one.
+// until returns an instant as text, if there is one.
 func until(at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -58,7 +58,7 @@ func until(at time.Time) string {
 	return " until " + at.UTC().Format(time.RFC3339Nano)
 }
 
-// since is from when on a cluster waits.
+// since is when a waiting cluster began to wait.
 func (r *run) since(next memory, name string) time.Time {
 	if from, known := next.waiting[name]; known {
 		return from
@@ -66,7 +66,7 @@ func (r *run) since(next memory, name string) time.Time {
 	return ceil(r.w.Now)
 }
 
-// rejection says what keeps a candidate from standing beside the chosen, if it is not just that others are better.
+// rejection returns the verdict on a candidate: a term blocks it, or others outrank it.
 func (r *run) rejection(first *view, beside *domainCounter, name string, count map[string]int) string {
 	if term, lacks := r.lacks(name); lacks {
 		count[term.text]++
@@ -100,7 +100,7 @@ func (r *run) blockedBy(term topology, name string) string {
 	return fmt.Sprintf("Capped by %s: %q %v", term.text, value, has)
 }
 
-// precedesAny says whether a cluster precedes one of the chosen that may be chosen.
+// precedesAny reports whether a cluster precedes an eligible one of the chosen.
 func (v *view) precedesAny(name string, chosen map[string]bool) bool {
 	return slices.ContainsFunc(names(chosen), func(other string) bool { return v.eligible(other) && v.precedes(name, other) })
 }

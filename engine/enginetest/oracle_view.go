@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// view is how the fleet looks to the placement if certain clusters, its seats, are the ones that it has selected. The
-// next run's view of a choice is the view that has the choice for seats.
+// view is the fleet as a placement finds it if it has selected certain clusters. The view of the next run is the view with the
+// choice as the selected clusters.
 type view struct {
 	*evaluator
 
 	selected map[string]bool
 	scope    scope
-	// in are the candidates, fell is the verdict on everybody else.
+	// in are the candidates, rejected has the verdict on all other clusters.
 	in       map[string]bool
 	rejected map[string]string
-	// held pass since an expression was too costly on them; guests would be no candidates if they had no seat.
+	// held qualify because an expression was too costly on them; retainedOnly qualify only as incumbents.
 	held, retainedOnly map[string]bool
 	tier               map[string]int
 	total              map[string]int
-	// matched are the instants at which sets, predicates and tiers alone may say something else.
+	// matched are the instants at which sets, predicates and tiers may give another result.
 	matched []time.Time
-	// rejectedByTaints counts those that a taint alone keeps out.
+	// rejectedByTaints counts the clusters that only a taint rejects.
 	rejectedByTaints int
 }
 
-// view goes through the filters and scores whoever passes them. The same seats give the same view, so it is made once.
+// view applies the filters and scores the candidates. It is computed once for the same selected clusters.
 func (r *run) view(seats map[string]bool) *view {
 	id := strings.Join(names(seats), "/")
 	if r.views[id] == nil {
@@ -39,7 +39,7 @@ func (r *run) view(seats map[string]bool) *view {
 	return r.views[id]
 }
 
-// match finds who is in the sets, matches a predicate and is in a tier.
+// match finds the clusters that are in the sets, match a predicate and are in a tier.
 func (r *run) match(seats map[string]bool) *view {
 	v := &view{
 		evaluator: &evaluator{run: r, expired: clustersByResource{}}, selected: seats, scope: r.candidateScope(r.spec.ClusterSets, seats),
@@ -57,7 +57,7 @@ func (r *run) match(seats map[string]bool) *view {
 	return v
 }
 
-// drop takes a cluster out of the candidates.
+// drop rejects a candidate.
 func (v *view) drop(name, verdict string) {
 	delete(v.in, name)
 	v.rejected[name] = verdict

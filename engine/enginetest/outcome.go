@@ -14,21 +14,21 @@ import (
 	"github.com/berth-project/berth/engine/verdict"
 )
 
-// Outcome is all that a scheduler says of one placement, in the words in which engine and oracle are compared.
+// Outcome is the result for one placement in the form in which engine and oracle are compared.
 type Outcome struct {
-	// Decided is false where what was decided before stays.
+	// Decided is false if the previous decisions are kept.
 	Decided bool
 	Groups  []Group
-	// Regrouped had to leave a group above its bound.
+	// Regrouped are the clusters that had to leave a group above its bound.
 	Regrouped                []string
 	Selected, Penalized      int
 	Satisfied, Misconfigured engine.Condition
 	RecheckAt                time.Time
-	// ScoresDue is when scores may be written that are held back.
+	// ScoresDue is when delayed scores may be written.
 	ScoresDue time.Time
-	// Verdicts is the verdict on every cluster, in words.
+	// Verdicts has the verdict on every cluster as text.
 	Verdicts map[string]string `json:",omitempty"`
-	// Slices and Status are what is stored once the plan is carried out.
+	// Slices and Status are stored when the plan is applied.
 	Slices []*clusterv1beta1.PlacementDecision `json:",omitempty"`
 	Status *clusterv1beta1.PlacementStatus     `json:",omitempty"`
 }
@@ -54,7 +54,8 @@ func (o Outcome) JSON() string {
 	return string(out)
 }
 
-// WithoutStored returns the outcome without verdicts and stored objects: what may not change unless the placement is woken.
+// WithoutStored returns the outcome without verdicts and stored objects. It must not change unless the index finds the
+// placement.
 func (o Outcome) WithoutStored() Outcome {
 	o.Verdicts, o.Slices, o.Status, o.ScoresDue = nil, nil, nil, time.Time{}
 	return o
@@ -71,14 +72,14 @@ func (o Outcome) Clusters() []string {
 	return out
 }
 
-// DecidePlacement runs the engine for one placement: it compiles, then decides or keeps.
+// DecidePlacement compiles one placement and runs the engine.
 func DecidePlacement(s *fleet.Snapshot, placement *clusterv1beta1.Placement, env *celenv.Env) *engine.Result {
 	compiled, faults := program.Compile(placement, env)
 	key := fleet.Key{Namespace: placement.Namespace, Name: placement.Name}
 	return engine.Decide(s, key, compiled, faults, plan.ReadLedger(placement))
 }
 
-// OutcomeOf puts a result of the engine into the words of an Outcome, without what is stored.
+// OutcomeOf returns the outcome of a result, without stored objects.
 func OutcomeOf(result *engine.Result) Outcome {
 	out := Outcome{
 		Decided: result.Decided, Selected: result.Selected, Penalized: result.Penalized,
@@ -98,12 +99,12 @@ func OutcomeOf(result *engine.Result) Outcome {
 	return out
 }
 
-// verdictText renders a verdict, with the arguments that depend on the choice.
+// verdictText returns a verdict with the details that depend on the choice.
 func verdictText(v verdict.Verdict) string {
 	out := v.Code.String()
 	switch argument := v.Argument.(type) {
 	case verdict.Constraint:
-		out += fmt.Sprintf(" by %s: %q %v", argument.Constraint, argument.Domain, !argument.Lacks)
+		out += fmt.Sprintf(" by %s: %q %v", argument.Term, argument.Domain, !argument.Lacks)
 		if argument.TakenBy != "" {
 			out += " of " + argument.TakenBy
 		}
@@ -119,12 +120,12 @@ func verdictText(v verdict.Verdict) string {
 	return out
 }
 
-// EngineOutcome runs the engine for one placement of a world and carries out its plan on a copy of the world.
+// EngineOutcome runs the engine for one placement of a world and applies its plan to a copy of the world.
 func EngineOutcome(w *World, s *fleet.Snapshot, key fleet.Key, env *celenv.Env) Outcome {
 	return OutcomeAfter(w, DecidePlacement(s, w.Placements[key], env))
 }
 
-// OutcomeAfter puts a result into words, with what is stored once its plan is carried out on a copy of the world.
+// OutcomeAfter returns the outcome of a result, with the stored objects after its plan is applied to a copy of the world.
 func OutcomeAfter(w *World, result *engine.Result) Outcome {
 	out := OutcomeOf(result)
 	after := w.Copy()

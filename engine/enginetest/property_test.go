@@ -31,7 +31,7 @@ func forEachDecision(t *testing.T, n int, check func(t *testing.T, rig harness, 
 	})
 }
 
-// decided is a placement of a world and what the engine decided.
+// decided is a placement of a world with the result of the engine.
 type decided struct {
 	world    *enginetest.World
 	snapshot *fleet.Snapshot
@@ -39,7 +39,7 @@ type decided struct {
 	result   *engine.Result
 }
 
-// again decides once more, from the slices of the result.
+// again decides again, from the slices of the result.
 func (c decided) again(t *testing.T, rig harness) *engine.Result {
 	t.Helper()
 	e := c.snapshot.Edit()
@@ -47,13 +47,13 @@ func (c decided) again(t *testing.T, rig harness) *engine.Result {
 	return enginetest.DecidePlacement(e.Snapshot(), c.world.Placements[c.key], rig.env)
 }
 
-// plan returns the writes and applies none.
+// plan returns the writes without applying them.
 func (c decided) plan() plan.Plan { return plan.Diff(c.result, c.world.Stored(c.key), c.world.Now) }
 
 // union returns the distinct clusters in the stored slices of the placement.
 func union(w *enginetest.World, key fleet.Key) map[string]bool { return clustersOf(w.SlicesOf(key)) }
 
-// listed returns the distinct clusters that a reader sees who lists the slices of the placement by its label.
+// listed returns the distinct clusters of the slices with the placement's label.
 func listed(w *enginetest.World, key fleet.Key) map[string]bool { return clustersOf(w.Listed(key)) }
 
 func clustersOf(slices []*clusterv1beta1.PlacementDecision) map[string]bool {
@@ -129,7 +129,7 @@ func TestAMisconfiguredPlacementKeepsEveryReachableCluster(t *testing.T) {
 	})
 }
 
-// reachable asks the engine's own sets, one cluster at a time; the oracle has its own idea of members.
+// reachable uses the engine's sets, one cluster at a time. The oracle has its own implementation of membership.
 func reachable(w *enginetest.World, namespace string) func(name string) bool {
 	var sets []*fleet.Set
 	for name := range w.Bindings[namespace] {

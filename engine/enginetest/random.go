@@ -12,7 +12,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
 
-// Random draws API objects from a small vocabulary, so that they meet often. The same seed draws the same.
+// Random draws API objects from few values, so that they interact often. The same seed draws the same objects.
 type Random struct{ *rand.Rand }
 
 // NewRandom returns a source for a seed.
@@ -20,7 +20,7 @@ func NewRandom(seed uint64) Random {
 	return Random{rand.New(rand.NewPCG(seed, 0xbe47))} //nolint:gosec // tests must be repeatable, not secret
 }
 
-// World draws a world with placements in it and the decisions that they have so far.
+// World draws a world with placements and their decisions so far.
 func (r Random) World(placements int) *World {
 	w := NewWorld()
 	for i := range r.size() {
@@ -52,7 +52,7 @@ func (r Random) World(placements int) *World {
 	return w.At(r.wholeSecond())
 }
 
-// size is mostly small, at times up to 40, and rarely more than one slice holds.
+// size is mostly small, sometimes up to 40, and rarely more than one slice has.
 func (r Random) size() int {
 	switch n := r.IntN(1000); {
 	case n < 750:
@@ -64,7 +64,7 @@ func (r Random) size() int {
 	}
 }
 
-// Chance is true in so many of a hundred cases.
+// Chance is true in percent of 100 cases.
 func (r Random) Chance(percent int) bool { return r.IntN(100) < percent }
 
 // one returns one of several values.
@@ -76,7 +76,7 @@ func clusterName(i int) string { return fmt.Sprintf("c%03d", i) }
 
 func (r Random) setName() string { return one(r, "s1", "s1", "s2", "s3", "gone") }
 
-// wholeSecond is an instant within the seconds that taints, tolerations and scores are about.
+// wholeSecond is an instant near the times of taints, tolerations and scores.
 func (r Random) wholeSecond() time.Time {
 	return Epoch.Add(time.Duration(r.IntN(40)) * 10 * time.Second)
 }
@@ -158,7 +158,7 @@ func (r Random) set(name string) *clusterv1beta2.ManagedClusterSet {
 	b := Set(name)
 	switch r.IntN(12) {
 	case 0:
-		return b.Type(clusterv1beta2.LabelSelector).Obj() // nil selector: nobody
+		return b.Type(clusterv1beta2.LabelSelector).Obj() // nil selector: no cluster
 	case 1:
 		return b.Matching(metav1.LabelSelector{}).Obj()
 	case 2, 3:
@@ -178,7 +178,7 @@ func (r Random) set(name string) *clusterv1beta2.ManagedClusterSet {
 	}
 }
 
-// labelSelector draws a selector that is wrong with the given chance.
+// labelSelector draws a selector that is invalid with the given chance.
 func (r Random) labelSelector(wrong int) metav1.LabelSelector {
 	var out metav1.LabelSelector
 	if r.Chance(40) {

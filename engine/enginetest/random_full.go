@@ -11,8 +11,8 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// FullWorld draws a world in which most clusters are within reach and placements use tiers, fail-back, budgets, spread,
-// anti-affinity and scores, and remember things, true and false.
+// FullWorld draws a world in which most clusters are reachable, and placements use tiers, fail-back, budgets, spread,
+// anti-affinity and scores, and have a stored status, valid or not.
 func (r Random) FullWorld(placements int) *World {
 	w := r.World(0).At(r.instant())
 	for range 5 {
@@ -46,7 +46,7 @@ func (r Random) FullWorld(placements int) *World {
 	return w
 }
 
-// instant is a moment that need not be a whole second.
+// instant is an instant that need not be a whole second.
 func (r Random) instant() time.Time {
 	if r.Chance(70) {
 		return r.wholeSecond()
@@ -54,7 +54,7 @@ func (r Random) instant() time.Time {
 	return r.wholeSecond().Add(time.Duration(1+r.IntN(999)) * time.Millisecond)
 }
 
-// withTopology gives a cluster a place in most topologies, and takes most taints off it.
+// withTopology gives a cluster domains in most topologies, and removes most taints.
 func (r Random) withTopology(c *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
 	b := &ClusterBuilder{object: *c.DeepCopy()}
 	for _, key := range []string{"region", "zone", "rack"} {
@@ -92,7 +92,7 @@ func (r Random) topology() (kind clusterv1beta1.TopologyKeyType, key string) {
 	return clusterv1beta1.TopologyKeyTypeLabel, one(r, "region", "zone", "zone", "rack")
 }
 
-// fullPlacement draws a placement that asks for much; one in fifty is wrong.
+// fullPlacement draws a placement with many fields; one in fifty is invalid.
 func (r Random) fullPlacement(namespace, name string) *clusterv1beta1.Placement {
 	b := Placement(namespace, name)
 	if r.Chance(25) {
@@ -126,7 +126,7 @@ func (r Random) fullPlacement(namespace, name string) *clusterv1beta1.Placement 
 	return b.Obj()
 }
 
-// unstablePlacement asks for what makes incumbents leave: scores alone count, and terms cross each other.
+// unstablePlacement draws a placement whose incumbents often leave: only scores count, and terms cross each other.
 func (r Random) unstablePlacement(b *PlacementBuilder) *PlacementBuilder {
 	b.Mode(clusterv1beta1.PrioritizerPolicyModeExact).AddOn("load", "cpu", 1).Number(int32(2 + r.IntN(5))) //nolint:gosec // small
 	if r.Chance(30) {
@@ -143,7 +143,7 @@ func (r Random) unstablePlacement(b *PlacementBuilder) *PlacementBuilder {
 	return b.Budget(one(r, "1", "1", "20%", "40%"), one(r, 30*time.Second, time.Minute))
 }
 
-// tiers draws tiers, and when those of an earlier one take over.
+// tiers draws tiers and a fail-back policy.
 func (r Random) tiers(b *PlacementBuilder) {
 	if r.Chance(55) {
 		return
@@ -190,7 +190,7 @@ func (r Random) celSelector() clusterv1beta1.ClusterCelSelector {
 	return clusterv1beta1.ClusterCelSelector{CelExpressions: []string{r.expression()}}
 }
 
-// costly runs over its cost limit on all but the first clusters, and takes no time for it.
+// costly exceeds its cost limit on all but the first clusters, and is fast.
 func costly() string {
 	haystack := `"` + strings.Repeat("x", 11_000) + `"`
 	return `managedCluster.metadata.name < "c002" || ` + haystack + ".contains(" + haystack + ")"
@@ -228,7 +228,7 @@ func (r Random) budgetAndScores(b *PlacementBuilder) {
 	}
 }
 
-// makeFullInvalid makes one of the newer parts of a spec wrong.
+// makeFullInvalid makes one of the newer fields of a spec invalid.
 func (r Random) makeFullInvalid(b *PlacementBuilder) {
 	switch r.IntN(8) {
 	case 0:
@@ -250,7 +250,7 @@ func (r Random) makeFullInvalid(b *PlacementBuilder) {
 	}
 }
 
-// WithBudget gives a placement tiers, a fail-back that waits and a budget, and nothing to remember.
+// WithBudget gives a placement tiers, a fail-back with a wait, a budget, and an empty status.
 func (r Random) WithBudget(placement *clusterv1beta1.Placement) *clusterv1beta1.Placement {
 	b := &PlacementBuilder{object: *placement.DeepCopy()}
 	b.object.Status = clusterv1beta1.PlacementStatus{}

@@ -8,7 +8,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// placement draws a placement; one in twelve is wrong.
+// placement draws a placement; one in twelve is invalid.
 func (r Random) placement(namespace, name string) *clusterv1beta1.Placement {
 	b := Placement(namespace, name)
 	wrong := r.Chance(8)
@@ -60,7 +60,7 @@ func (r Random) claimSelector() clusterv1beta1.ClusterClaimSelector {
 	return out
 }
 
-// expression draws one that compiles. Some fail where a label or score is missing, some everywhere.
+// expression draws a valid expression. Some fail without a label or score, some on every cluster.
 func (r Random) expression() string {
 	return one(r,
 		`managedCluster.metadata.labels["env"] == "prod"`,
@@ -129,7 +129,7 @@ func (r Random) strategy(b *PlacementBuilder) {
 	}
 }
 
-// makeInvalid makes a placement wrong in one way.
+// makeInvalid makes one field of a placement invalid.
 func (r Random) makeInvalid(b *PlacementBuilder) {
 	switch r.IntN(12) {
 	case 0:
@@ -159,8 +159,8 @@ func (r Random) makeInvalid(b *PlacementBuilder) {
 	}
 }
 
-// slices draws the decisions that a placement has so far. They may be what nobody ever decided: torn, twice the same,
-// too long, of another strategy, with labels that cannot be read, or under a name that is not theirs.
+// slices draws the decisions of a placement so far. They may be inconsistent, duplicated, too long, of another strategy, with
+// invalid labels, or with the name of another placement.
 func (r Random) slices(w *World, key fleet.Key) []*clusterv1beta1.PlacementDecision {
 	if r.Chance(30) {
 		return nil

@@ -22,7 +22,7 @@ func (r Random) withDetails(slice *clusterv1beta1.PlacementDecision) *clusterv1b
 	return out
 }
 
-// WithStatus gives a placement a status: what it remembers may be of another spec, or nonsense.
+// WithStatus gives a placement a status, which may be of another spec, or invalid.
 func (r Random) WithStatus(w *World, key fleet.Key) *clusterv1beta1.Placement {
 	b := &PlacementBuilder{object: *w.Placements[key].DeepCopy()}
 	if r.Chance(75) {
@@ -53,7 +53,7 @@ func (r Random) WithStatus(w *World, key fleet.Key) *clusterv1beta1.Placement {
 	return b.Obj()
 }
 
-// account draws what was dropped, who is being dropped and who is held.
+// account draws the status of a disruption policy.
 func (r Random) account(b *PlacementBuilder, clusters int) {
 	for range r.IntN(3) {
 		b.Held(r.statusTime(), r.members(clusters)...)
@@ -71,7 +71,7 @@ func (r Random) account(b *PlacementBuilder, clusters int) {
 	}
 }
 
-// statusTime is an instant that a status may hold, or none.
+// statusTime is an instant in a status, or zero.
 func (r Random) statusTime() time.Time {
 	if r.Chance(5) {
 		return time.Time{}

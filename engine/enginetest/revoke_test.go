@@ -12,7 +12,7 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// unmanaged are the ways in which a placement is not Berth's to decide.
+// unmanaged are the placements that Berth does not decide.
 func unmanaged() map[string]func(w *enginetest.World, c decided) plan.Stored {
 	edit := func(apply func(*clusterv1beta1.Placement)) func(*enginetest.World, decided) plan.Stored {
 		return func(w *enginetest.World, c decided) plan.Stored {
@@ -35,8 +35,8 @@ func unmanaged() map[string]func(w *enginetest.World, c decided) plan.Stored {
 	}
 }
 
-// TestRevokeRemovesOnlyUnreachableClusters holds the plans for placements that Berth does not decide against the
-// world's own idea of reach, one cluster at a time.
+// TestRevokeRemovesOnlyUnreachableClusters compares the plans for placements that Berth does not decide with the oracle's
+// reachable clusters.
 func TestRevokeRemovesOnlyUnreachableClusters(t *testing.T) {
 	for name, leave := range unmanaged() {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestRevokeRemovesOnlyUnreachableClusters(t *testing.T) {
 	}
 }
 
-// revoked is what is to be left of slices.
+// revoked returns the wanted rest of slices.
 func revoked(w *enginetest.World, c decided, before []*clusterv1beta1.PlacementDecision, orphaned bool) []*clusterv1beta1.PlacementDecision {
 	var out []*clusterv1beta1.PlacementDecision
 	for _, slice := range before {
@@ -77,7 +77,7 @@ func revoked(w *enginetest.World, c decided, before []*clusterv1beta1.PlacementD
 	return out
 }
 
-// TestSlicesGoWithTheirPlacementAtOnce is about placements that are gone, or wait in their deletion for their slices to go.
+// TestSlicesGoWithTheirPlacementAtOnce tests placements that are gone, or whose deletion waits for their slices.
 func TestSlicesGoWithTheirPlacementAtOnce(t *testing.T) {
 	p := enginetest.Placement("ns", "p").Obj()
 	p.UID = "uid"

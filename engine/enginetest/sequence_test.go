@@ -14,13 +14,13 @@ import (
 
 const eventsPerSequence = 50
 
-// sequence follows one world through its events.
+// sequence applies events to one world.
 type sequence struct {
 	harness
 	random enginetest.Random
 	event  func(*enginetest.Live) string
 	live   *enginetest.Live
-	// last is the result in force of each placement, and said what it says in JSON.
+	// last is the current result of each placement, said its outcome as JSON.
 	last map[fleet.Key]*engine.Result
 	said map[fleet.Key]string
 	at   string
@@ -34,14 +34,14 @@ func newSequence(rig harness, seed uint64, at string) *sequence {
 	}
 }
 
-// newFullSequence is one in which placements ask for much and remember things.
+// newFullSequence returns a sequence over a full world.
 func newFullSequence(rig harness, seed uint64, at string) *sequence {
 	q := newSequence(rig, seed, at)
 	q.event, q.live = q.random.FullEvent, enginetest.NewLive(q.random.FullWorld(2), rig.env)
 	return q
 }
 
-// step lets one thing happen: an event, or that the plan of a placement is carried out, wholly or until a crash.
+// step applies an event, or the plan of a placement, wholly or until a crash.
 func (q *sequence) step() string {
 	if !q.random.Chance(35) {
 		return q.event(q.live)
@@ -60,7 +60,7 @@ func (q *sequence) step() string {
 	return fmt.Sprintf("%d of %d writes of %s", did, len(writes), key)
 }
 
-// due says whether a placement is to be decided again. What it dates and does not get stored is dated anew.
+// due reports whether a placement is to be decided again. An instant that is not stored is set anew.
 func (q *sequence) due(key fleet.Key) bool {
 	last := q.last[key]
 	if last == nil || q.live.Woken[key] || !last.RecheckAt.IsZero() && !last.RecheckAt.After(q.live.World.Now) {
@@ -71,7 +71,7 @@ func (q *sequence) due(key fleet.Key) bool {
 	return dates && (!last.Decided || !plan.Diff(last, q.live.World.Stored(key), q.live.World.Now).Empty())
 }
 
-// checkAll decides whoever is due and holds everybody against the oracle.
+// checkAll decides every due placement and compares all placements with the oracle.
 func (q *sequence) checkAll(t *testing.T, after string) {
 	t.Helper()
 	w := q.live.World
@@ -95,7 +95,7 @@ func (q *sequence) checkAll(t *testing.T, after string) {
 	clear(q.live.Woken)
 }
 
-// outcome puts the result in force into words, with what its plan would leave behind.
+// outcome returns the outcome of the current result, with the objects after its plan.
 func (q *sequence) outcome(key fleet.Key) enginetest.Outcome {
 	return enginetest.OutcomeAfter(q.live.World, q.last[key])
 }

@@ -22,7 +22,7 @@ func (c decided) apply() {
 	}
 }
 
-// where says in which slice and group every cluster is.
+// where returns the slice and group of every cluster.
 func where(groups []fleet.Slice) map[string]fleet.Slice {
 	out := map[string]fleet.Slice{}
 	for _, slice := range groups {
@@ -86,7 +86,7 @@ func TestDecidingAgainRepairsACrashAfterAnyWrite(t *testing.T) {
 	})
 }
 
-// steady carries out a plan write by write and says which cluster that stays a reader would miss.
+// steady applies a plan write by write and reports a cluster that stays and is missing for a reader.
 func steady(t *testing.T, at string, c decided) {
 	t.Helper()
 	before, wanted := listed(c.world, c.key), set(c.result.Clusters())
@@ -104,8 +104,8 @@ func steady(t *testing.T, at string, c decided) {
 	}
 }
 
-// TestOtherPlacementsDisplaceNoCluster holds where nothing but Balance and Steady ranks. Beside others a newcomer
-// that they rank better may be chosen once what counted against it is gone.
+// TestOtherPlacementsDisplaceNoCluster covers placements ranked by Balance and Steady only. With other prioritizers, a newcomer
+// that ranks better may be chosen when other placements release it.
 func TestOtherPlacementsDisplaceNoCluster(t *testing.T) {
 	held := 0
 	forEachDecision(t, properties, func(t *testing.T, rig harness, at string, c decided) {
@@ -135,7 +135,7 @@ func TestOtherPlacementsDisplaceNoCluster(t *testing.T) {
 	}
 }
 
-// rankedByOthers says whether anything but Balance, Steady and a placement's own choices ranks clusters for it.
+// rankedByOthers reports whether a placement has prioritizers other than Balance and Steady.
 func rankedByOthers(t *testing.T, rig harness, placement *clusterv1beta1.Placement) bool {
 	t.Helper()
 	compiled, faults := program.Compile(placement, rig.env)

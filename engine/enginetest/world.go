@@ -16,11 +16,11 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// Epoch is the instant at which worlds begin.
+// Epoch is the time of new worlds.
 var Epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a constant that Go cannot spell
 
-// strategyAnnotation is written out here so that a change of the engine's constant, which would make every hub that
-// is upgraded forget its groups, fails the tests.
+// strategyAnnotation is a copy of the engine's constant. A change of the constant would rebuild the groups of every upgraded
+// hub, so it fails the tests.
 const strategyAnnotation = "berth-project.io/decision-strategy-hash"
 
 // deprecatedStrategyAnnotation is the key of older releases. It is read first, and removed with each write.
@@ -29,8 +29,8 @@ const deprecatedStrategyAnnotation = "cluster.open-cluster-management.io/decisio
 // ScoreKey names an AddOnPlacementScore.
 type ScoreKey struct{ Cluster, Resource string }
 
-// World is a hub at one instant, as the plain API objects that are stored there. Objects are replaced, never changed,
-// so a shallow copy of a world is a copy.
+// World has the plain API objects of a hub at one instant. Objects are replaced, never changed, so a shallow copy of a world is
+// a copy.
 type World struct {
 	Now        time.Time
 	Clusters   map[string]*clusterv1.ManagedCluster
@@ -38,7 +38,7 @@ type World struct {
 	Bindings   map[string]map[string]bool
 	Scores     map[ScoreKey]*clusterv1alpha1.AddOnPlacementScore
 	Placements map[fleet.Key]*clusterv1beta1.Placement
-	// Slices are all PlacementDecisions by namespace and name.
+	// Slices has all PlacementDecisions by namespace and name.
 	Slices map[fleet.Key]*clusterv1beta1.PlacementDecision
 }
 
@@ -121,8 +121,8 @@ func (w *World) Keys() []fleet.Key {
 	return slices.SortedFunc(maps.Keys(w.Placements), fleet.Key.Compare)
 }
 
-// OwnerOf returns the placement that a slice belongs to: the one that its name begins with, else the one that its
-// label names. Ok is false where there is neither.
+// OwnerOf returns the placement of a slice: the one in its name, otherwise the one in its label. Ok is false if there is
+// neither.
 func (w *World) OwnerOf(slice *clusterv1beta1.PlacementDecision) (key fleet.Key, ok bool) {
 	prefix, _, named := splitName(slice.Name)
 	byName := fleet.Key{Namespace: slice.Namespace, Name: prefix}
@@ -147,7 +147,7 @@ func (w *World) SlicesOf(key fleet.Key) []*clusterv1beta1.PlacementDecision {
 	return out
 }
 
-// Listed returns the slices that a reader sees who lists those of a placement by its label, by name.
+// Listed returns the slices with the placement's label, by name.
 func (w *World) Listed(key fleet.Key) []*clusterv1beta1.PlacementDecision {
 	var out []*clusterv1beta1.PlacementDecision
 	for name, slice := range w.Slices {
@@ -159,12 +159,12 @@ func (w *World) Listed(key fleet.Key) []*clusterv1beta1.PlacementDecision {
 	return out
 }
 
-// Stored returns what a plan for a placement is held against.
+// Stored returns what is stored for a placement.
 func (w *World) Stored(key fleet.Key) plan.Stored {
 	return plan.Stored{Placement: w.Placements[key], Slices: w.SlicesOf(key)}
 }
 
-// Snapshot returns the world as the engine sees it.
+// Snapshot returns the snapshot of the world.
 func (w *World) Snapshot() *fleet.Snapshot {
 	e := fleet.Empty().Edit()
 	for _, name := range slices.Sorted(maps.Keys(w.Clusters)) {
@@ -187,7 +187,7 @@ func (w *World) Snapshot() *fleet.Snapshot {
 	return e.Snapshot().At(w.Now)
 }
 
-// decided returns the decisions of every placement as the engine reads them.
+// decided returns the decisions of every placement in the engine's form.
 func (w *World) decided() map[fleet.Key][]fleet.Slice {
 	out := map[fleet.Key][]fleet.Slice{}
 	for _, slice := range w.Slices {
@@ -198,7 +198,7 @@ func (w *World) decided() map[fleet.Key][]fleet.Slice {
 	return out
 }
 
-// Apply carries out one write of a plan, as an API server would.
+// Apply applies one write of a plan, as an API server does.
 func (w *World) Apply(write plan.Write) {
 	if write.Placement != nil {
 		w.Add(write.Placement)
@@ -224,7 +224,7 @@ func (w *World) Apply(write plan.Write) {
 	}
 }
 
-// splitName takes the name of a slice apart.
+// splitName splits the name of a slice.
 func splitName(name string) (placement string, number int, ok bool) {
 	at := strings.LastIndex(name, "-decision-")
 	if at < 1 {

@@ -10,40 +10,40 @@ import (
 	"github.com/berth-project/berth/engine/verdict"
 )
 
-// Cluster says why one cluster is selected or not.
+// Cluster is why one cluster is selected or not.
 type Cluster struct {
 	Name string `json:"name"`
-	// Verdict is the name of a verdict.Code, a stable word that programs may match on.
+	// Verdict is the name of a verdict.Code, a stable word for programs.
 	Verdict string `json:"verdict"`
-	// Selected says whether the verdict puts the cluster into the decisions.
+	// Selected is set if the cluster is in the decisions.
 	Selected bool `json:"selected"`
-	// Why is the reason in a few words; empty for a cluster that is simply selected.
+	// Why is the reason in a few words; empty for Selected.
 	Why string `json:"why,omitempty"`
 	// Group is the decision group of a selected cluster.
 	Group *Group `json:"group,omitempty"`
-	// Sets are those that the placement may choose from and that have the cluster.
+	// Sets are the sets of the cluster that the placement may choose from.
 	Sets []string `json:"sets,omitempty"`
-	// Clauses has for each predicate the first clause that the cluster does not meet, where none matched.
+	// Clauses has, for each predicate, the first clause that the cluster does not meet.
 	Clauses []Clause `json:"clauses,omitempty"`
-	// Taint is the taint that keeps the cluster out.
+	// Taint is the taint that rejects the cluster.
 	Taint *Taint `json:"taint,omitempty"`
-	// Constraint is what keeps the cluster from standing beside those that are selected.
+	// Constraint is the term that blocks the cluster beside the selected clusters.
 	Constraint *Constraint `json:"constraint,omitempty"`
-	// Until is when a hold ends or a wait does; absent where neither is so, or it never will.
+	// Until is when a hold or a wait ends; absent if it does not end, and for other verdicts.
 	Until *time.Time `json:"until,omitempty"`
 	// Underlying is the verdict that a held cluster would have.
 	Underlying string `json:"would,omitempty"`
 	// Tier is the name of the tier that the cluster is in.
 	Tier string `json:"tier,omitempty"`
-	// Penalized says that a PreferNoSelect taint that is not tolerated ranks the cluster after all without one.
+	// Penalized is set if a PreferNoSelect taint that is not tolerated ranks the cluster after all clusters without one.
 	Penalized bool `json:"reluctant,omitempty"`
-	// Scores, Total and Rank are those of a cluster that passed every filter; Rank counts from 1 and is 0 for others.
+	// Scores, Total and Rank are set for a cluster that passed every filter; Rank counts from 1 and is 0 for others.
 	Scores []Score `json:"scores,omitempty"`
 	Total  int64   `json:"total,omitempty"`
 	Rank   int     `json:"rank,omitempty"`
-	// Outranked says by whom a cluster that others beat is beaten, and by how much.
+	// Outranked compares an outranked cluster with the last selected cluster.
 	Outranked *Outranked `json:"beaten,omitempty"`
-	// Fix is what would make the cluster selected. It is there where it was asked for.
+	// Fix is what would make the cluster selected, if the caller requested it.
 	Fix *Fix `json:"fix,omitempty"`
 }
 
@@ -58,35 +58,34 @@ type Clause struct {
 	// Predicate is the index in spec.predicates.
 	Predicate int    `json:"predicate"`
 	Text      string `json:"text"`
-	// Has is the value of the label or claim that the clause asks for; Lacks is set where the cluster has none. Neither
-	// says anything about an expression.
+	// Has is the cluster's value of the label or claim; Lacks is set if it has none. An expression has neither.
 	Has   string `json:"has,omitempty"`
 	Lacks bool   `json:"lacks,omitempty"`
 	// Problem is why an expression could not be evaluated.
 	Problem string `json:"problem,omitempty"`
 }
 
-// Taint is a taint that keeps a cluster out.
+// Taint is a taint that rejects a cluster.
 type Taint struct {
 	Text  string     `json:"text"`
 	Since *time.Time `json:"since,omitempty"`
-	// ExpiredAt is when the last toleration that matches ran out.
+	// ExpiredAt is when the last matching toleration expired.
 	ExpiredAt *time.Time `json:"expiredAt,omitempty"`
-	// Nearest is the toleration of the placement that comes nearest to tolerating it, and what is missing.
+	// Nearest is the closest toleration of the placement, and why it does not match.
 	Nearest string `json:"nearest,omitempty"`
 }
 
-// Constraint is anti-affinity or a spread constraint that is in the way.
+// Constraint is a blocking term of anti-affinity or spread constraint.
 type Constraint struct {
 	Text   string `json:"text"`
 	Domain string `json:"domain,omitempty"`
-	// Lacks says that the cluster has no such label or claim.
+	// Lacks is set if the cluster does not have the label or claim.
 	Lacks bool `json:"lacks,omitempty"`
-	// By is the selected cluster that takes up the domain.
+	// By is the selected cluster of the same domain.
 	By string `json:"by,omitempty"`
 }
 
-// Score is what one prioritizer says of a cluster: what it looked at, what it made of that, and how much that counts.
+// Score is the score of one prioritizer: its input, its value and its weight.
 type Score struct {
 	Prioritizer string `json:"prioritizer"`
 	Raw         string `json:"raw"`
@@ -94,14 +93,14 @@ type Score struct {
 	Weight      int64  `json:"weight"`
 }
 
-// Outranked is the distance to the last cluster that was chosen, which may be 0 where the order of names decided.
+// Outranked is the distance to the last selected cluster. It is 0 if only the name decided.
 type Outranked struct {
-	// By is absent where the reader may not see that cluster.
+	// By is absent if the reader may not see that cluster.
 	By     string `json:"by,omitempty"`
 	Points int64  `json:"points"`
 }
 
-// cluster tells the story of one cluster. What it says of others is limited to those that the reader sees.
+// cluster explains one cluster. It names only other clusters that the reader may see.
 func (r *explainer) cluster(id fleet.ID, sees func(string) bool) Cluster {
 	found := r.verdict(id)
 	out := Cluster{
@@ -122,7 +121,7 @@ func (r *explainer) cluster(id fleet.ID, sees func(string) bool) Cluster {
 	return out
 }
 
-// verdict returns the verdict with the rank of one that was beaten.
+// verdict returns the verdict, with the rank of an outranked cluster.
 func (r *explainer) verdict(id fleet.ID) verdict.Verdict {
 	out := r.trace.VerdictWithoutRank(id)
 	if out.Code == verdict.Outranked {
@@ -133,7 +132,7 @@ func (r *explainer) verdict(id fleet.ID) verdict.Verdict {
 	return out
 }
 
-// redacted leaves out of a verdict what names a cluster that the reader may not see.
+// redacted removes the name of a cluster that the reader may not see from a verdict.
 func redacted(v verdict.Verdict, sees func(string) bool) verdict.Verdict {
 	if argument, ok := v.Argument.(verdict.Constraint); ok && argument.TakenBy != "" && !sees(argument.TakenBy) {
 		argument.TakenBy = "another cluster"
@@ -142,7 +141,7 @@ func redacted(v verdict.Verdict, sees func(string) bool) verdict.Verdict {
 	return v
 }
 
-// addScores tells the scores of a candidate and where they put it.
+// addScores adds the scores, total and rank of a candidate.
 func (r *explainer) addScores(id fleet.ID, out *Cluster) {
 	rank, candidate := r.ranks[id]
 	if !candidate {
@@ -156,7 +155,7 @@ func (r *explainer) addScores(id fleet.ID, out *Cluster) {
 	}
 }
 
-// addReason tells what a verdict came to by.
+// addReason adds the details of a verdict.
 func (r *explainer) addReason(id fleet.ID, found verdict.Verdict, out *Cluster, sees func(string) bool) {
 	switch argument := found.Argument.(type) {
 	case verdict.Mismatches:
@@ -166,7 +165,7 @@ func (r *explainer) addReason(id fleet.ID, found verdict.Verdict, out *Cluster, 
 	case verdict.Taint:
 		out.Taint = r.taint(id, argument)
 	case verdict.Constraint:
-		out.Constraint = &Constraint{Text: argument.Constraint, Domain: argument.Domain, Lacks: argument.Lacks}
+		out.Constraint = &Constraint{Text: argument.Term.String(), Domain: argument.Domain, Lacks: argument.Lacks}
 		if argument.TakenBy != "" && sees(argument.TakenBy) {
 			out.Constraint.By = argument.TakenBy
 		}
@@ -188,12 +187,13 @@ func (r *explainer) addReason(id fleet.ID, found verdict.Verdict, out *Cluster, 
 	}
 }
 
-// clause adds to a clause what the cluster has instead.
+// clause adds to a clause what the cluster has instead. A predicate's expressions are evaluated only on clusters that match its
+// selector, so the first requirement that is not met is the clause.
 func (r *explainer) clause(id fleet.ID, in verdict.Clause) Clause {
 	out := Clause{Predicate: in.Predicate, Text: in.Text, Problem: in.Problem}
 	cluster := r.trace.Snapshot.Cluster(id)
 	for _, requirement := range r.trace.Program.Predicates[in.Predicate].Selector {
-		if requirement.String() == in.Text && !requirement.Matches(cluster) {
+		if !requirement.Matches(cluster) {
 			value, has := cluster.Value(requirement.Source, requirement.Key)
 			out.Has, out.Lacks = value, !has
 			break
@@ -213,8 +213,8 @@ func (r *explainer) taint(id fleet.ID, in verdict.Taint) *Taint {
 	return out
 }
 
-// nearest returns the toleration that comes nearest to tolerating a taint, with what is missing: the time, the value,
-// or the effect, in this order. It is empty where none is for the key.
+// nearest returns the toleration of the key that is closest to matching a taint, and why it does not match: its time, its value
+// or its effect, in this order. It is empty if there is none.
 func nearest(taint verdict.Taint, tolerations []program.Toleration) string {
 	best, missing := "", 4
 	for _, toleration := range tolerations {

@@ -1,4 +1,4 @@
-// Package explain owns the words in which a run is told to people: why a cluster is selected or not, what would change
-// that, and the same as data for programs. It renders what a trace holds and never decides anew, save to prove a fix:
-// a change is only proposed after a run with it, and with no less than it, has selected the cluster.
+// Package explain renders the trace of a run for users and programs: why a cluster is selected or not, and what would change
+// that. It decides only to verify a fix: a fix is a set of changes with which a run selects the cluster, and without any of
+// which it does not.
 package explain

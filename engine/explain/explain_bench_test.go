@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// large is how many clusters the benchmarks look at.
+// large is the number of clusters.
 const large = 10_000
 
 // largeFleet is a placement over many clusters in 5 regions, 50 zones and a few sets, decided once. The cluster "odd" lacks
@@ -40,7 +40,7 @@ func placements() map[string]*enginetest.PlacementBuilder {
 	}
 	const label, zone = clusterv1beta1.TopologyKeyTypeLabel, "zone"
 	return map[string]*enginetest.PlacementBuilder{
-		"everybody":    p(),
+		"all clusters": p(),
 		"a region":     p().Labels("region", "r1").Number(20),
 		"half of all":  p().Number(large / 2),
 		"expressions":  p().CEL(`managedCluster.metadata.labels["region"] == "r1"`).Number(20),

@@ -8,15 +8,15 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// explainer is a run with what is looked up for many of its clusters.
+// explainer is a run with indexes for the lookup of many clusters.
 type explainer struct {
 	result *engine.Result
 	trace  *engine.Trace
-	// positions is where a candidate is in the lists of the ranking, ranks its place in the order of scores, from 1.
+	// positions are the positions of candidates in the lists of the ranking, ranks their ranks, from 1.
 	positions, ranks map[fleet.ID]int
 	// incumbents are the clusters that were selected before.
 	incumbents map[fleet.ID]bool
-	// last is the cluster chosen last; nil where none was.
+	// last is the selected cluster that ranks last; nil if there is none.
 	last *Ranked
 	// groups has the group of each selected cluster.
 	groups map[string]Group
@@ -64,7 +64,7 @@ func (r *explainer) prioritizers() []Prioritizer {
 	return out
 }
 
-// clustersByName returns the clusters by name.
+// clustersByName returns all clusters by name.
 func (r *explainer) clustersByName() []fleet.ID {
 	var out []fleet.ID
 	for id := range r.trace.Snapshot.Clusters() {

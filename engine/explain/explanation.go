@@ -13,40 +13,39 @@ import (
 // Kind is the kind of an Explanation.
 const Kind = "PlacementExplanation"
 
-// Explanation says what one run made of a placement, and why, for every cluster that its reader may see.
+// Explanation is the result of one run of a placement, with a reason for every cluster that the reader may see.
 type Explanation struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	Kind       string `json:"kind"`
 	Namespace  string `json:"namespace"`
 	Name       string `json:"name"`
-	// Generation is that of the placement which was decided; 0 where it has none, as in a file.
+	// Generation is the generation of the placement; 0 if it has none, as in a file.
 	Generation int64 `json:"generation,omitempty"`
-	// DecidedAt is the instant that the run decided for.
+	// DecidedAt is the instant of the run.
 	DecidedAt time.Time `json:"decidedAt"`
-	// Replayed says that the run which decided is not known any more, and this is one that was made for the answer. Since
-	// deciding again without a changed fact moves nobody, it tells the same of everybody who is selected.
+	// Replayed is set if the original run is no longer available and the explanation is of a new run. A new run without a
+	// changed object selects the same clusters.
 	Replayed bool `json:"replayed,omitempty"`
-	// Stale says how what is stored differs from what the run selected, or that the placement has changed since; empty
-	// where neither is so.
+	// Stale is how the stored decisions differ from the run, or that the placement has changed since; empty if neither is so.
 	Stale string `json:"stale,omitempty"`
-	// Decided is false where the run kept what was decided before.
+	// Decided is false if the run kept the previous decisions.
 	Decided bool `json:"decided"`
-	// Wanted is spec.numberOfClusters; absent where every cluster is wanted.
+	// Wanted is spec.numberOfClusters; absent if every cluster is wanted.
 	Wanted *int `json:"wanted,omitempty"`
-	// Selected is the number of clusters in the decisions, those that the reader may not see included.
+	// Selected is the number of selected clusters, including hidden ones.
 	Selected   int         `json:"selected"`
 	Conditions []Condition `json:"conditions"`
-	// Prioritizers are what clusters are ranked by, in the order of Cluster.Scores.
+	// Prioritizers are in the order of Cluster.Scores.
 	Prioritizers []Prioritizer `json:"prioritizers,omitempty"`
-	// Cut is the cluster that was chosen last by the order of scores; absent where none was, or the reader may not see it.
+	// Cut is the selected cluster that ranks last; absent if there is none or the reader may not see it.
 	Cut *Ranked `json:"cut,omitempty"`
-	// Clusters are by name.
+	// Clusters are sorted by name.
 	Clusters []Cluster `json:"clusters"`
 	// Hidden counts the clusters that the reader may not see.
 	Hidden int `json:"hidden,omitempty"`
 }
 
-// Condition is a condition as the run found it.
+// Condition is a condition of the placement.
 type Condition struct {
 	Type    string                 `json:"type"`
 	Status  metav1.ConditionStatus `json:"status"`
@@ -54,20 +53,20 @@ type Condition struct {
 	Message string                 `json:"message,omitempty"`
 }
 
-// Prioritizer is a way to score, and how much it counts.
+// Prioritizer is a way to score clusters, with its weight.
 type Prioritizer struct {
 	Name   string `json:"name"`
 	Weight int64  `json:"weight"`
 }
 
-// Ranked is a cluster with its total score and its place in the order of scores, from 1.
+// Ranked is a cluster with its total score and its rank, from 1.
 type Ranked struct {
 	Cluster string `json:"cluster"`
 	Total   int64  `json:"total"`
 	Rank    int    `json:"rank"`
 }
 
-// Of explains a run to somebody who sees some of the clusters; nil stands for all.
+// Of explains a run to a reader who may see some of the clusters; nil allows all.
 func Of(result *engine.Result, placement *clusterv1beta1.Placement, sees func(cluster string) bool) Explanation {
 	out := Explanation{
 		Kind: Kind, Namespace: result.Key.Namespace, Name: result.Key.Name, Generation: placement.Generation,
@@ -97,7 +96,7 @@ func Of(result *engine.Result, placement *clusterv1beta1.Placement, sees func(cl
 	return out
 }
 
-// conditions returns the conditions that the placement has. The one that names clusters names those that the reader sees.
+// conditions returns the conditions of the placement. They name only clusters that the reader may see.
 func conditions(result *engine.Result, sees func(string) bool) []Condition {
 	held, expired := result.Held, result.ScoresExpired
 	if held.Type != "" {
@@ -115,7 +114,7 @@ func conditions(result *engine.Result, sees func(string) bool) []Condition {
 	return out
 }
 
-// Find returns what is said of a cluster. Ok is false where nothing is.
+// Find returns the explanation of a cluster. Ok is false if there is none.
 func (e *Explanation) Find(cluster string) (found *Cluster, ok bool) {
 	for i := range e.Clusters {
 		if e.Clusters[i].Name == cluster {
@@ -125,7 +124,7 @@ func (e *Explanation) Find(cluster string) (found *Cluster, ok bool) {
 	return nil, false
 }
 
-// Chosen returns the names of the clusters that the explanation shows as selected, by name.
+// Chosen returns the selected clusters of the explanation, by name.
 func (e *Explanation) Chosen() []string {
 	var out []string
 	for _, cluster := range e.Clusters {
@@ -136,5 +135,5 @@ func (e *Explanation) Chosen() []string {
 	return out
 }
 
-// Key names the placement.
+// Key returns the key of the placement.
 func (e *Explanation) Key() fleet.Key { return fleet.Key{Namespace: e.Namespace, Name: e.Name} }

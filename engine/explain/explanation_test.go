@@ -17,7 +17,7 @@ import (
 	"github.com/berth-project/berth/engine/explain"
 )
 
-// one returns what is said of the cluster "c" in a world of one placement.
+// one explains the cluster "c" in a world of one placement.
 func one(t *testing.T, w *enginetest.World) explain.Cluster {
 	t.Helper()
 	of := explain.Of(enginetest.Decide(t, w), w.Placements[enginetest.OnlyPlacement(t, w)], nil)
@@ -36,7 +36,7 @@ func in(placement *enginetest.PlacementBuilder, clusters ...*enginetest.ClusterB
 	return w
 }
 
-// costly runs over the cost limit of one evaluation on a cluster that has the label "much".
+// costly exceeds the cost limit on a cluster with the label "much".
 const costly = `has(managedCluster.metadata.labels.much) ? [1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, ` +
 	`[1,2,3,4,5,6,7,8,9,10].all(c, [1,2,3,4,5,6,7,8,9,10].all(d, [1,2,3,4,5,6,7,8,9,10].all(e, [1,2,3,4,5,6,7,8,9,10].all(f, ` +
 	`a + b + c + d + e + f > 0)))))) : true`
@@ -178,8 +178,8 @@ func TestRawInputs(t *testing.T) {
 	}
 }
 
-// TestExplanationsAreCompleteAndRedacted explains the decisions of random worlds: every cluster has exactly one verdict, those
-// shown as selected are those of the result, in rows as in the list, and no cluster that the reader may not see is named.
+// TestExplanationsAreCompleteAndRedacted explains decisions of random worlds. Every cluster has exactly one verdict, the
+// selected ones are those of the result, the rows have the same clusters as the list, and no hidden cluster is named.
 func TestExplanationsAreCompleteAndRedacted(t *testing.T) {
 	env := enginetest.Env(t)
 	for seed := range uint64(300) {
@@ -199,7 +199,7 @@ func TestExplanationsAreCompleteAndRedacted(t *testing.T) {
 				if names := leakedNames(t, w, of, func(sees func(string) bool) explain.Explanation {
 					return explain.Of(result, w.Placements[key], sees)
 				}); len(names) > 0 {
-					t.Errorf("%s: told of %v", at, names)
+					t.Errorf("%s: it names %v", at, names)
 				}
 			}
 		}
@@ -237,8 +237,8 @@ func unexplained(w *enginetest.World, of *explain.Explanation) []string {
 
 var clusterNames = regexp.MustCompile(`c[0-9]{3}`)
 
-// leakedNames returns the hidden clusters that are named to one who sees every other one, beside those that the reader knows
-// already: from the spec of the placement, or from the clusters that are seen.
+// leakedNames returns the hidden clusters that are named to a reader of the other clusters, except for those named in the spec
+// or in the visible clusters.
 func leakedNames(t *testing.T, w *enginetest.World, all explain.Explanation, of func(sees func(string) bool) explain.Explanation) []string {
 	t.Helper()
 	hidden := map[string]bool{}
@@ -251,12 +251,12 @@ func leakedNames(t *testing.T, w *enginetest.World, all explain.Explanation, of 
 			fmt.Fprint(&known, asJSON(t, w.Clusters[cluster.Name]))
 		}
 	}
-	told := of(func(name string) bool { return !hidden[name] })
-	if told.Hidden != len(hidden) {
-		t.Errorf("%d clusters are hidden, want %d", told.Hidden, len(hidden))
+	redacted := of(func(name string) bool { return !hidden[name] })
+	if redacted.Hidden != len(hidden) {
+		t.Errorf("%d clusters are hidden, want %d", redacted.Hidden, len(hidden))
 	}
 	var out []string
-	for _, name := range clusterNames.FindAllString(asJSON(t, told), -1) {
+	for _, name := range clusterNames.FindAllString(asJSON(t, redacted), -1) {
 		if hidden[name] && !strings.Contains(known.String(), name) {
 			out = append(out, name)
 		}

@@ -17,10 +17,10 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// worlds is how many random worlds are looked at, of each kind.
+// worlds is the number of random worlds of each kind.
 const worlds = 100
 
-// TestEveryFixIsProvedAndLeavesNothingOut makes the steps of each fix as a user would, by changing objects.
+// TestEveryFixIsProvedAndLeavesNothingOut applies the steps of each fix as a user would, by changing objects.
 func TestEveryFixIsProvedAndLeavesNothingOut(t *testing.T) {
 	env := enginetest.Env(t)
 	fixed, none := 0, map[string]int{}
@@ -55,13 +55,13 @@ func TestEveryFixIsProvedAndLeavesNothingOut(t *testing.T) {
 	}
 }
 
-// fixPattern are what the text of a step may be: something to do, with its object and its value.
+// fixPattern matches the texts of steps: an action, its object and its value.
 var fixPattern = regexp.MustCompile(`^(label \S+=\S*|remove label \S+|claim \S+=.*|remove claim \S+|bind set \S+ to namespace \S+|add set \S+ to spec\.clusterSets|` +
 	`add a (predicate|last tier) that names it in clusterNames|tolerate \S+:\w+|set numberOfClusters to \d+|give prioritizer \S+ weight -?\d+|` +
 	`have the provider of AddOnPlacementScore \S+ report \S+=-?\d+ for it|raise maxSkew of the spread over .+ to \d+|` +
 	`set failbackPolicy\.stabilizationSeconds to 0|wait until \S+)$`)
 
-// TestEveryFixIsAnAction holds that each step is something to do, never a number of points, and that what has no fix says why.
+// TestEveryFixIsAnAction tests that each step is an action, never a number of points, and that each missing fix has a reason.
 func TestEveryFixIsAnAction(t *testing.T) {
 	env := enginetest.Env(t)
 	seen := map[explain.Action]int{}
@@ -93,7 +93,7 @@ func TestEveryFixIsAnAction(t *testing.T) {
 	}
 }
 
-// ranked returns a world whose clusters differ in the scores of two add-ons alone, for a placement that wants some of them.
+// ranked returns a world whose clusters differ only in two add-on scores, and a placement of some of them.
 func ranked(seed uint64) *enginetest.World {
 	random := rand.New(rand.NewPCG(seed, 0))
 	placement := enginetest.Placement("ns", "p").Obj()
@@ -132,7 +132,8 @@ func fixes(w *enginetest.World, key fleet.Key, env *celenv.Env) map[string]expla
 	return out
 }
 
-// parts returns steps without each one of them, and with each number one less, unless that is the weight that the prioritizer has.
+// parts returns every part of the steps, and the steps with each number reduced by one, unless that is the current
+// value.
 func parts(p *clusterv1beta1.Placement, steps []explain.Step) [][]explain.Step {
 	var out [][]explain.Step
 	for part := range 1<<len(steps) - 1 {
@@ -145,7 +146,9 @@ func parts(p *clusterv1beta1.Placement, steps []explain.Step) [][]explain.Step {
 		out = append(out, kept)
 	}
 	for i, step := range steps {
-		if step.Action == explain.SetWeight && step.Number-1 == weight(p, step.Key) {
+		unchanged := step.Action == explain.SetWeight && step.Number-1 == weight(p, step.Key) ||
+			step.Action == explain.Ask && p.Spec.NumberOfClusters != nil && step.Number-1 == *p.Spec.NumberOfClusters
+		if unchanged {
 			continue
 		}
 		if step.Number > 1 || step.Action == explain.SetScore {
@@ -167,7 +170,7 @@ func selectedAfter(w *enginetest.World, key fleet.Key, env *celenv.Env, cluster 
 	return result.Decided && result.Trace.Verdict(id).Code.IsSelected()
 }
 
-// takeStep makes a step by changing objects.
+// takeStep applies a step to the objects.
 func takeStep(w *enginetest.World, key fleet.Key, cluster string, step explain.Step) {
 	c, p := w.Clusters[cluster].DeepCopy(), w.Placements[key].DeepCopy()
 	w.Clusters[cluster], w.Placements[key] = c, p
@@ -199,7 +202,7 @@ func takeStep(w *enginetest.World, key fleet.Key, cluster string, step explain.S
 	}
 }
 
-// takePlacementStep makes a step that leaves the placement as it is.
+// takePlacementStep applies a step that does not change the placement.
 func takePlacementStep(w *enginetest.World, p *clusterv1beta1.Placement, c *clusterv1.ManagedCluster, step explain.Step) {
 	drop := func(claim clusterv1.ManagedClusterClaim) bool { return claim.Name == step.Key }
 	switch step.Action { //nolint:exhaustive // the others change the placement
@@ -250,7 +253,7 @@ func coordinate(name string) clusterv1beta1.ScoreCoordinate {
 	return clusterv1beta1.ScoreCoordinate{Type: clusterv1beta1.ScoreCoordinateTypeBuiltIn, BuiltIn: name}
 }
 
-// listed returns where a placement lists a prioritizer; -1 where it does not.
+// listed returns the position of a prioritizer in a placement; -1 if it is not listed.
 func listed(p *clusterv1beta1.Placement, name string) int {
 	of := coordinate(name)
 	return slices.IndexFunc(p.Spec.PrioritizerPolicy.Configurations, func(config clusterv1beta1.PrioritizerConfig) bool {
@@ -259,7 +262,7 @@ func listed(p *clusterv1beta1.Placement, name string) int {
 	})
 }
 
-// weight returns the weight of a prioritizer that counts.
+// weight returns the weight of a prioritizer.
 func weight(p *clusterv1beta1.Placement, name string) int32 {
 	at := listed(p, name)
 	if at < 0 || p.Spec.PrioritizerPolicy.Configurations[at].Weight == nil {
@@ -268,7 +271,7 @@ func weight(p *clusterv1beta1.Placement, name string) int32 {
 	return *p.Spec.PrioritizerPolicy.Configurations[at].Weight
 }
 
-// weigh gives a prioritizer of a placement a weight.
+// weigh sets the weight of a prioritizer.
 func weigh(p *clusterv1beta1.Placement, step explain.Step) {
 	policy := &p.Spec.PrioritizerPolicy
 	if at := listed(p, step.Key); at >= 0 {
@@ -279,7 +282,7 @@ func weigh(p *clusterv1beta1.Placement, step explain.Step) {
 	policy.Configurations = append(policy.Configurations, clusterv1beta1.PrioritizerConfig{ScoreCoordinate: &of, Weight: new(step.Number)})
 }
 
-// TestWhatCannotBeFixedSaysWhy holds the answers for clusters that no change of them or of the placement selects.
+// TestWhatCannotBeFixedSaysWhy tests the reasons for clusters without a fix.
 func TestWhatCannotBeFixedSaysWhy(t *testing.T) {
 	env := enginetest.Env(t)
 	for name, tc := range map[string]struct {
@@ -303,7 +306,7 @@ func TestWhatCannotBeFixedSaysWhy(t *testing.T) {
 	}
 }
 
-// TestAFixNamesNoHiddenSet, also where the cluster is in that set, or the set is bound.
+// TestAFixNamesNoHiddenSet also covers a set that has the cluster, and a bound set.
 func TestAFixNamesNoHiddenSet(t *testing.T) {
 	env := enginetest.Env(t)
 	key := fleet.Key{Namespace: "ns", Name: "p"}
@@ -316,7 +319,7 @@ func TestAFixNamesNoHiddenSet(t *testing.T) {
 		want string
 	}{
 		"who sees all":     {nil, "hidden"},
-		"who sees nothing": {func(string) bool { return false }, "none: there is no ManagedClusterSet to be seen that it could be in"},
+		"who sees nothing": {func(string) bool { return false }, "none: there is no visible ManagedClusterSet that it could be in"},
 	} {
 		for kind, w := range map[string]*enginetest.World{"with the cluster": w, "bound": bound} {
 			t.Run(name+", "+kind, func(t *testing.T) {

@@ -10,59 +10,60 @@ import (
 // HistoryKind is the kind of a History.
 const HistoryKind = "PlacementHistory"
 
-// History is what became of the decisions of a placement lately, for somebody who may see some of the clusters.
+// History has the latest changes of a placement's decisions, for a reader who may see some of the clusters.
 type History struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	Kind       string `json:"kind"`
 	Namespace  string `json:"namespace"`
 	Name       string `json:"name"`
-	// From is since when changes are kept: they are not stored, so a manager that takes over begins anew.
+	// From is when recording began. Changes are not stored, so a new leader starts with none.
 	From time.Time `json:"from"`
-	// Dropped counts the changes since then that are kept no more.
+	// Dropped counts the older changes that are no longer kept.
 	Dropped int `json:"dropped,omitempty"`
-	// Changes are those that were asked for, the latest first.
+	// Changes are the requested changes, the latest first.
 	Changes []Change `json:"changes"`
 }
 
-// Change is one change of who is selected, as it was stored.
+// Change is one stored change of the selected clusters.
 type Change struct {
 	At time.Time `json:"at"`
-	// Generation is that of the placement which was decided.
+	// Generation is the generation of the placement.
 	Generation int64 `json:"generation,omitempty"`
-	// Causes are what woke the placement, the first one first; MoreCauses counts those that are not named.
+	// Causes are the events that triggered the decision, the first one first. MoreCauses counts those that are not listed.
 	Causes     []Cause `json:"causes"`
 	MoreCauses int     `json:"moreCauses,omitempty"`
-	// Selected is how many clusters were selected after it. Added and Removed count those that came and went.
+	// Selected is the number of selected clusters after the change. Added and Removed count the difference.
 	Selected int `json:"selected"`
 	Added    int `json:"added"`
 	Removed  int `json:"removed"`
 	// Restored counts the clusters that another client removed from the PlacementDecisions and that Berth stored again.
 	Restored int `json:"restored,omitempty"`
-	// Regrouped counts the clusters that stayed selected and had to change their decision group; RegroupReason says why.
+	// Regrouped counts the clusters that stayed selected and had to change their decision group, for RegroupReason.
 	Regrouped     int    `json:"regrouped,omitempty"`
 	RegroupReason string `json:"regroupReason,omitempty"`
-	// Moves and RegroupedClusters name them, by cluster. More counts those that were not kept, Hidden those that the reader
-	// may not see.
+	// Moves and RegroupedClusters are by cluster. More counts the clusters that were not kept, Hidden those that the reader may
+	// not see.
 	Moves             []Move   `json:"moves"`
 	RegroupedClusters []string `json:"regroupedClusters,omitempty"`
 	More              int      `json:"more,omitempty"`
 	Hidden            int      `json:"hidden,omitempty"`
 }
 
-// Move is a cluster that came, went, or was put back.
+// Move is a cluster that was added, removed or restored.
 type Move struct {
 	Cluster string `json:"cluster"`
-	// Added says that it came, Restored that it was put back; otherwise it went.
+	// Added and Restored are false for a removed cluster.
 	Added    bool `json:"added"`
 	Restored bool `json:"restored,omitempty"`
-	// Before and After are what the run before and this one said of it. Before is absent where that run is not known.
+	// Before and After are the verdicts of the previous run and of this run. Before is absent if the previous run is not
+	// available.
 	Before *State `json:"before,omitempty"`
 	After  *State `json:"after,omitempty"`
 }
 
 // State is a verdict with its reason.
 type State struct {
-	// Verdict is the name of a verdict.Code, or Gone where there is no such cluster.
+	// Verdict is the name of a verdict.Code, or Gone.
 	Verdict string `json:"verdict"`
 	Why     string `json:"why,omitempty"`
 }
@@ -70,17 +71,17 @@ type State struct {
 // Gone is the verdict on a cluster that does not exist.
 const Gone = "Gone"
 
-// Cause is what woke a placement: an object, and what happened to it.
+// Cause is an event that triggered a decision: an object, and what happened to it.
 type Cause struct {
-	// Kind is that of the object, Time where time alone passed, and Manager where the manager started.
+	// Kind is the kind of the object, Time for the passing of time, or Manager for a start of the manager.
 	Kind string `json:"kind"`
-	// Namespace and Name are absent where there are none, and where they name a cluster that the reader may not see.
+	// Namespace and Name are absent if there are none, and if they name a cluster that the reader may not see.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
 	What      string `json:"what"`
 }
 
-// String renders the cause, such as "ManagedCluster eu-3: taints changed".
+// String returns the cause, such as "ManagedCluster eu-3: taints changed".
 func (c Cause) String() string {
 	switch {
 	case c.Name == "":
@@ -92,7 +93,7 @@ func (c Cause) String() string {
 	}
 }
 
-// Cluster returns the cluster that the cause names; empty where it names none.
+// Cluster returns the cluster that the cause names; empty if it names none.
 func (c Cause) Cluster() string {
 	switch c.Kind {
 	case "ManagedCluster":
@@ -104,7 +105,7 @@ func (c Cause) Cluster() string {
 	}
 }
 
-// Redacted returns the cause as somebody may see it: without the name of a cluster that he may not.
+// Redacted returns the cause without the name of a cluster that the reader may not see.
 func (c Cause) Redacted(sees func(cluster string) bool) Cause {
 	if cluster := c.Cluster(); cluster != "" && !sees(cluster) {
 		c.Namespace, c.Name = "", ""
@@ -112,7 +113,7 @@ func (c Cause) Redacted(sees func(cluster string) bool) Cause {
 	return c
 }
 
-// StateOf returns a verdict with its reason, without what names a cluster that the reader may not see.
+// StateOf returns a verdict with its reason, without the name of a cluster that the reader may not see.
 func StateOf(v verdict.Verdict, sees func(cluster string) bool) State {
 	out := State{Verdict: v.Code.String(), Why: Why(redacted(v, sees))}
 	if v.Code == verdict.Outranked && v.Argument == nil {

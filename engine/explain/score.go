@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// rawText renders what a prioritizer looks at in a cluster.
+// rawText returns the input of a prioritizer for a cluster.
 func (r *explainer) rawText(by program.Prioritizer, id fleet.ID) string {
 	snapshot := r.trace.Snapshot
 	switch by.Kind {

@@ -12,20 +12,20 @@ import (
 	"github.com/berth-project/berth/engine/verdict"
 )
 
-// maxReasons is how many reasons are listed for one verdict.
+// maxReasons is how many reasons of one verdict are listed.
 const maxReasons = 5
 
-// Row is some clusters that share a verdict and the reason for it.
+// Row has the clusters with the same verdict and reason.
 type Row struct {
 	Verdict string
-	// Why is the reason. It is the group for clusters that are selected into one of several, and empty where each cluster
-	// has a reason of its own, which Behind tells, or where the verdict says it all.
+	// Why is the reason. It is the group of selected clusters if there are several groups. It is empty if the verdict is enough,
+	// or if each cluster has its own Shortfall.
 	Why string
-	// Clusters are those that others beat by rank, all others by name.
+	// Clusters are by rank for Outranked, otherwise by name.
 	Clusters []*Cluster
 }
 
-// rowOrder are the verdicts, those first that are nearest to being selected.
+// rowOrder has the verdicts in the order of rows: those nearest to being selected first.
 func rowOrder() []verdict.Code {
 	return []verdict.Code{
 		verdict.Selected, verdict.Held, verdict.Kept, verdict.Outranked, verdict.Waiting, verdict.ConstraintBlocked, verdict.Expired,
@@ -34,8 +34,8 @@ func rowOrder() []verdict.Code {
 	}
 }
 
-// Rows groups the clusters by verdict and reason: those first that are nearest to being selected, which is the pipeline
-// from its end, and of a verdict the most frequent reason first. Rare reasons of a verdict are put together.
+// Rows groups the clusters by verdict and reason, in the order of rowOrder, then the most frequent reason first. Rare reasons of
+// a verdict share a row.
 func (e *Explanation) Rows() []Row {
 	type group struct{ verdict, why string }
 	found := map[group]*Row{}
@@ -62,7 +62,7 @@ func (e *Explanation) Rows() []Row {
 	return merged(out)
 }
 
-// compare orders rows of one verdict: groups by index, the others by how many clusters they have.
+// compare orders rows of one verdict: groups by index, others by their number of clusters.
 func (r *Row) compare(other *Row) int {
 	first, second := r.Clusters[0].Group, other.Clusters[0].Group
 	if first != nil && second != nil && r.Verdict == verdict.Selected.String() {
@@ -71,7 +71,7 @@ func (r *Row) compare(other *Row) int {
 	return cmp.Or(cmp.Compare(len(other.Clusters), len(r.Clusters)), cmp.Compare(r.Why, other.Why))
 }
 
-// reason returns what the clusters of a row have in common.
+// reason returns the common reason of a row.
 func (e *Explanation) reason(cluster *Cluster) string {
 	switch {
 	case cluster.Outranked != nil:
@@ -83,12 +83,12 @@ func (e *Explanation) reason(cluster *Cluster) string {
 	}
 }
 
-// grouped says whether the groups say anything: there are several, or it has a name.
+// grouped reports whether groups are worth showing: there are several, or one has a name.
 func (e *Explanation) grouped() bool {
 	return slices.ContainsFunc(e.Clusters, func(c Cluster) bool { return c.Group != nil && *c.Group != Group{} })
 }
 
-// String renders a group as "group 0, canary".
+// String returns the group as "group 0, canary".
 func (g Group) String() string {
 	if g.Name == "" {
 		return fmt.Sprintf("group %d", g.Index)
@@ -96,7 +96,7 @@ func (g Group) String() string {
 	return fmt.Sprintf("group %d, %s", g.Index, g.Name)
 }
 
-// merged puts the reasons of a verdict beyond the most frequent into one row. Groups are no reasons, and all are shown.
+// merged puts the less frequent reasons of a verdict into one row. Groups are never merged.
 func merged(rows []*Row) []Row {
 	var out []Row
 	reasons := 0
@@ -115,7 +115,7 @@ func merged(rows []*Row) []Row {
 	return out
 }
 
-// Shortfall says in a few words what a cluster that others beat lacks to the last of them; empty for any other cluster.
+// Shortfall returns what an outranked cluster lacks to the last selected one; empty for other clusters.
 func (c *Cluster) Shortfall() string {
 	if c.Outranked == nil {
 		return ""
@@ -135,7 +135,7 @@ func (c *Cluster) Shortfall() string {
 	}
 }
 
-// Problems returns the conditions that a reader should know of, each in a line: those that are not as they should be.
+// Problems returns the conditions that report a problem, each in a line.
 func (e *Explanation) Problems() []string {
 	var out []string
 	for _, c := range e.Conditions {
@@ -150,7 +150,7 @@ func (e *Explanation) Problems() []string {
 	return out
 }
 
-// Satisfied returns the condition that says whether the placement has what it wants.
+// Satisfied returns PlacementSatisfied.
 func (e *Explanation) Satisfied() Condition {
 	for _, c := range e.Conditions {
 		if c.Type == clusterv1beta1.PlacementConditionSatisfied {

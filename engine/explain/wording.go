@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/engine/verdict"
 )
 
-// Why renders the reason for a verdict in a few words; empty where the verdict says it all.
+// Why returns the reason for a verdict in a few words; empty if the verdict is enough.
 func Why(v verdict.Verdict) string {
 	switch argument := v.Argument.(type) {
 	case verdict.Mismatches:
@@ -39,7 +39,7 @@ func Why(v verdict.Verdict) string {
 	}
 }
 
-// clausesText renders the clause that fell of each predicate.
+// clausesText returns the unmet clause of each predicate.
 func clausesText(in verdict.Mismatches) string {
 	var out []string
 	for _, clause := range in {
@@ -65,15 +65,15 @@ func taintReason(in verdict.Taint) string {
 func constraintText(in verdict.Constraint) string {
 	switch {
 	case in.Lacks:
-		return in.Constraint + ", which it lacks"
+		return in.Term.String() + ", which it lacks"
 	case in.TakenBy != "":
-		return fmt.Sprintf("%s: %s has %s already", in.Constraint, in.TakenBy, in.Domain)
+		return fmt.Sprintf("%s: %s has %s already", in.Term, in.TakenBy, in.Domain)
 	default:
-		return fmt.Sprintf("%s: %s has enough", in.Constraint, in.Domain)
+		return fmt.Sprintf("%s: %s has enough", in.Term, in.Domain)
 	}
 }
 
-// holdText renders why a cluster stays though it would go, or though nobody can tell.
+// holdText returns why a held cluster stays.
 func holdText(in verdict.Hold) string {
 	if in.Underlying == 0 {
 		return in.Problem
@@ -92,7 +92,7 @@ func holdText(in verdict.Hold) string {
 
 func timeText(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// TaintText renders a taint as kubectl does, such as "gpu=true:NoSelect".
+// TaintText returns a taint as kubectl prints it, such as "gpu=true:NoSelect".
 func TaintText(key, value, effect string) string {
 	if value != "" {
 		key += "=" + value

@@ -15,15 +15,15 @@ func TestWhy(t *testing.T) {
 		want    string
 	}{
 		"anti-affinity": {
-			verdict.Verdict{Code: verdict.ConstraintBlocked, Argument: verdict.Constraint{Constraint: "anti-affinity over label zone", Domain: "z1", TakenBy: "c1"}},
+			verdict.Verdict{Code: verdict.ConstraintBlocked, Argument: verdict.Constraint{Term: verdict.Term{Topology: "label zone"}, Domain: "z1", TakenBy: "c1"}},
 			"anti-affinity over label zone: c1 has z1 already",
 		},
 		"spread": {
-			verdict.Verdict{Code: verdict.ConstraintBlocked, Argument: verdict.Constraint{Constraint: "spread over claim region", Domain: "eu"}},
+			verdict.Verdict{Code: verdict.ConstraintBlocked, Argument: verdict.Constraint{Term: verdict.Term{Spread: true, Topology: "claim region"}, Domain: "eu"}},
 			"spread over claim region: eu has enough",
 		},
 		"the lack of a key": {
-			verdict.Verdict{Code: verdict.ConstraintBlocked, Argument: verdict.Constraint{Constraint: "spread over label region", Lacks: true}},
+			verdict.Verdict{Code: verdict.ConstraintBlocked, Argument: verdict.Constraint{Term: verdict.Term{Spread: true, Topology: "label region"}, Lacks: true}},
 			"spread over label region, which it lacks",
 		},
 		"waiting": {

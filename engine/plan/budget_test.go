@@ -17,7 +17,7 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// apply decides the only placement of a world and carries out so many of the writes, or all where that is negative.
+// apply decides the only placement of a world and applies the first writes, or all if most is negative.
 func apply(t *testing.T, w *enginetest.World, most int) (writes []string, again time.Time) {
 	t.Helper()
 	made := plan.Diff(enginetest.Decide(t, w), w.Stored(enginetest.OnlyPlacement(t, w)), w.Now)
@@ -31,7 +31,7 @@ func apply(t *testing.T, w *enginetest.World, most int) (writes []string, again 
 	return writes, made.RecheckAt
 }
 
-// budgetText renders what a placement remembers of its budget, instants as seconds since the epoch.
+// budgetText returns the stored budget, with instants as seconds since the epoch.
 func budgetText(w *enginetest.World, key fleet.Key) string {
 	var out []string
 	status := w.Placements[key].Status.Disruption
@@ -59,7 +59,7 @@ func qualify(names ...string) []any {
 	return out
 }
 
-// withBudget has a placement that drops one cluster a minute, with its clusters selected.
+// withBudget is a placement that removes one cluster a minute, with its clusters selected.
 func withBudget(t *testing.T, names ...string) *enginetest.World {
 	t.Helper()
 	object := p().Labels("fit", "yes").Obj()
@@ -82,7 +82,7 @@ func TestABudgetIsSpentBeforeAClusterLeaves(t *testing.T) {
 	key := enginetest.OnlyPlacement(t, w)
 	disqualify(w, "a", "b", "c")
 	if writes, _ := apply(t, w, 1); !cmp.Equal(writes, []string{"update-budget"}) {
-		t.Errorf("the first write is %v, want the pledge", writes)
+		t.Errorf("the first write is %v, want update-budget", writes)
 	}
 	for _, step := range []struct {
 		after time.Duration
@@ -91,7 +91,7 @@ func TestABudgetIsSpentBeforeAClusterLeaves(t *testing.T) {
 		stays []string
 	}{
 		{0, 0, "1 at 0, releasing a", []string{"a", "b", "c", "d"}},
-		// a crash came; a goes at no further cost, dated anew
+		// after the crash, a is removed without another charge, dated anew
 		{30 * time.Second, -1, "1 at 30, held b c since 30", []string{"b", "c", "d"}},
 		{90*time.Second - 1, -1, "1 at 30, held b c since 30", []string{"b", "c", "d"}},
 		{90 * time.Second, -1, "1 at 90, held c since 30", []string{"c", "d"}},
@@ -114,7 +114,7 @@ func TestABudgetIsSpentBeforeAClusterLeaves(t *testing.T) {
 	}
 	apply(t, w, -1)
 	if got := budgetText(w, key); got != "1 at 90" {
-		t.Errorf("recovered, remembers %q, want nobody held", got)
+		t.Errorf("recovered, remembers %q, want no held cluster", got)
 	}
 	next := w.Placements[key].DeepCopy()
 	next.Spec.DisruptionPolicy = nil
@@ -179,7 +179,7 @@ func TestAClusterThatStaysIsReleasedNoMore(t *testing.T) {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
 	if got := budgetText(w, enginetest.OnlyPlacement(t, w)); got != "1 at 0" {
-		t.Errorf("remembers %q, want what was paid, and nobody to go for it", got)
+		t.Errorf("remembers %q, want the charge without a cluster", got)
 	}
 }
 
@@ -217,7 +217,7 @@ func TestTheFirstDecisionIsOneForANewSpecThoughAMistakeWasReportedBefore(t *test
 	}
 }
 
-// shown renders the decisions of the first slice.
+// shown returns the decisions of the first slice.
 func shown(w *enginetest.World, key fleet.Key) string {
 	var out []string
 	for _, entry := range w.SlicesOf(key)[0].Status.Decisions {

@@ -9,41 +9,41 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// diff holds the slices that are wanted against those that are stored.
+// diff compares the wanted slices with the stored slices.
 type diff struct {
 	result    *engine.Result
 	placement *clusterv1beta1.Placement
 	changes   []change
 	surplus   []*clusterv1beta1.PlacementDecision
-	// former are slices of a deleted placement of the same name.
+	// former are the slices of a deleted placement of the same name.
 	former []*clusterv1beta1.PlacementDecision
-	// wanted is the slice number that each selected cluster is to be in.
+	// wanted is the slice number of each selected cluster.
 	wanted map[string]int
-	// listedIn is the slice numbers that readers see each cluster in.
+	// listedIn has the numbers of the slices in which readers see each cluster.
 	listedIn map[string][]int
-	// stored are the clusters of all stored slices, whether readers see them yet or not.
+	// stored are the clusters of all stored slices, listed or not.
 	stored map[string]struct{}
-	// own are the stored slices, but those of a deleted placement of the same name.
+	// own are the stored slices without the former ones.
 	own []*clusterv1beta1.PlacementDecision
-	// storedEntries is what is stored of clusters of which the result shows nothing.
+	// storedEntries are the stored entries of clusters for which the result has none.
 	storedEntries map[string]clusterv1beta1.ClusterDecision
-	// scoresDue is when to write, where nothing but scores has changed and they were written a short time ago; zero elsewhere.
+	// scoresDue is when to write, if only scores have changed and were written a short time ago; otherwise zero.
 	scoresDue time.Time
 	// dropped are the fields that the API server does not store.
 	dropped Dropped
 }
 
-// change is one slice, wanted and stored; stored is nil where it is new.
+// change is one slice, wanted and stored; stored is nil if it is new.
 type change struct {
 	target target
 	stored *clusterv1beta1.PlacementDecision
-	// listed says that readers see the stored slice: it bears the label of the placement, by which they list.
+	// listed is set if readers see the stored slice: it has the label of the placement, by which they list.
 	listed bool
 	// listedClusters are the distinct clusters that readers see in the stored slice, sorted.
 	listedClusters []string
-	// moving are the stored clusters that are to be in another slice and are not there yet.
+	// moving are the stored clusters that move to another slice and are not there yet.
 	moving []string
-	// growth is by how many distinct clusters the first write of the slice makes the decisions larger.
+	// growth is by how many distinct clusters the first write of the slice enlarges the decisions.
 	growth int
 }
 
@@ -100,12 +100,12 @@ func newDiff(result *engine.Result, stored Stored, now time.Time) *diff {
 
 func byName(a, b *clusterv1beta1.PlacementDecision) int { return cmp.Compare(a.Name, b.Name) }
 
-// listed says whether readers, who list slices by the label of their placement, see a stored one.
+// listed reports whether a stored slice has the label of the placement, by which readers list.
 func (d *diff) listed(slice *clusterv1beta1.PlacementDecision) bool {
 	return slice.Labels[clusterv1beta1.PlacementLabel] == d.placement.Name
 }
 
-// listedClusters returns the clusters that readers see in a stored slice, sorted, each once.
+// listedClusters returns the distinct clusters that readers see in a stored slice, sorted.
 func (d *diff) listedClusters(slice *clusterv1beta1.PlacementDecision) []string {
 	if !d.listed(slice) {
 		return nil
@@ -113,7 +113,7 @@ func (d *diff) listedClusters(slice *clusterv1beta1.PlacementDecision) []string 
 	return slices.Compact(slices.Sorted(slices.Values(Clusters(slice))))
 }
 
-// measureGrowth finds out who leaves the slice for another, and by how much its first write grows the decisions.
+// measureGrowth finds which clusters move to another slice, and by how much the first write of the slice enlarges the decisions.
 func (d *diff) measureGrowth(c *change) {
 	for _, name := range c.listedClusters {
 		number, stays := d.wanted[name]
@@ -131,12 +131,20 @@ func (d *diff) measureGrowth(c *change) {
 	}
 }
 
-// writes returns the writes in order. Slices of a deleted placement of the same name go. Surplus slices lose the clusters that
-// no slice is to have. New slices are stored with their decisions and without the label, so that no reader lists one before its
-// decisions are there. Then each slice gets its newcomers and loses the clusters that are not selected any more, while those that
-// change slice stay; a new slice gets its label instead. Then the labels of the others are put right, the clusters that changed
-// slice leave their old one, and the surplus is deleted. Slices that shrink the decisions go before those that grow them, so that
-// no reader counts more clusters than before and after allow.
+// writes returns the writes in order:
+//
+// 1. Delete the slices of a deleted placement of the same name.
+//
+// 2. Remove the clusters that are in no wanted slice from surplus slices.
+//
+// 3. Create new slices with their decisions and without the label, so that no reader lists them empty.
+//
+// 4. Add new clusters to each slice and remove the deselected ones; clusters that move stay for now. New slices get their label.
+// Slices that shrink the decisions go before those that enlarge them, so that no reader counts too many clusters.
+//
+// 5. Correct the labels of the other slices, and remove clusters that moved from their old slice.
+//
+// 6. Delete surplus slices.
 func (d *diff) writes() []Write {
 	var out []Write
 	for _, slice := range d.former {
@@ -170,7 +178,7 @@ func (d *diff) writes() []Write {
 	return out
 }
 
-// createUnlisted returns the writes that no reader sees yet: they store the decisions of a slice that bears no label of the placement.
+// createUnlisted returns the writes that no reader sees: the decisions of a slice without the label of the placement.
 func (d *diff) createUnlisted(c change) []Write {
 	switch {
 	case c.stored == nil:
@@ -190,7 +198,7 @@ func (d *diff) publish(c change) []Write {
 	return []Write{d.updateMetadata(c)}
 }
 
-// updateMetadata returns the write of the labels, the annotations and the owner of a slice.
+// updateMetadata returns the write of the labels, annotations and owner of a slice.
 func (d *diff) updateMetadata(c change) Write {
 	object := c.stored.DeepCopy()
 	if object == nil {
@@ -200,8 +208,8 @@ func (d *diff) updateMetadata(c change) Write {
 	return Write{Verb: UpdateMetadata, Slice: object}
 }
 
-// removeUnwanted takes the clusters that nobody wants out of the surplus slices, so that no reader counts them while other
-// slices grow: a slice with nobody else is deleted at once, one with clusters that move on is cut down to them.
+// removeUnwanted removes deselected clusters from the surplus slices, so that no reader counts them while other slices grow. A
+// slice without other clusters is deleted; a slice with moving clusters keeps these.
 func (d *diff) removeUnwanted() []Write {
 	var out []Write
 	var late []*clusterv1beta1.PlacementDecision
@@ -224,8 +232,8 @@ func (d *diff) removeUnwanted() []Write {
 	return out
 }
 
-// removeDuplicates takes clusters that nobody wants and that are in several slices, as an interrupted plan may leave them, out
-// of all but the last. Else the write of the first slice, which brings others in their place, would grow the decisions.
+// removeDuplicates removes deselected clusters from all but the last of the slices that have them, as an interrupted plan may
+// leave them. Otherwise the write of the first slice would enlarge the decisions.
 func (d *diff) removeDuplicates() []Write {
 	var out []Write
 	seen := map[string]bool{}

@@ -1,7 +1,6 @@
-// Package plan owns the step from a Result to writes: what to change of the objects that are stored, in which order,
-// so that no reader who lists the slices by label at any instant misses a cluster that stays selected, counts more clusters
-// than before and after allow, or sees a slice without its decisions. It is the only thing that is ever written; applying, printing and comparing all start
-// from it.
+// Package plan turns a Result into ordered writes of the stored objects. A reader who lists the slices by label at any time
+// misses no cluster that stays selected, counts no more clusters than before or after the change, and sees no slice without its
+// decisions. Nothing else is ever written: applying, printing and comparing all start from a plan.
 //
-// It refuses to decide, and to talk to anybody.
+// It makes no decision and no request.
 package plan

@@ -7,25 +7,24 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// Dropped are the fields of statuses that an API server drops, since its definitions lack them: paths of JSON names below the
-// status, separated by dots, lists passed through. Its zero value is that of an API server that drops none.
+// Dropped are the status fields that an API server drops because its CRDs do not have them: paths of JSON names below the
+// status, separated by dots, through lists. The zero value is for an API server that drops none.
 type Dropped struct {
 	// Placement are fields of the status of placements, Decision of decisions.
 	Placement, Decision []string
 }
 
-// placement removes what is dropped from the status of a placement.
+// placement removes the dropped fields from the status of a placement.
 func (d Dropped) placement(status *clusterv1beta1.PlacementStatus) { drop(status, d.Placement) }
 
-// decisions removes what is dropped from decisions.
+// decisions removes the dropped fields from decisions.
 func (d Dropped) decisions(all []clusterv1beta1.ClusterDecision) []clusterv1beta1.ClusterDecision {
 	status := &clusterv1beta1.PlacementDecisionStatus{Decisions: all}
 	drop(status, d.Decision)
 	return status.Decisions
 }
 
-// drop removes fields from a status, which is written as JSON and read again, as the API server does with it. A status that
-// cannot be written as JSON does not exist.
+// drop removes fields from a status by way of JSON, as the API server does. Every status can be written as JSON.
 func drop[T any](status *T, paths []string) {
 	if len(paths) == 0 {
 		return

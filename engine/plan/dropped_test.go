@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// TestDroppedFieldsAreNotWrittenAgain applies a plan as an API server does that drops fields. The next plan has nothing to write.
+// TestDroppedFieldsAreNotWrittenAgain applies a plan as an API server that drops fields. The next plan is empty.
 func TestDroppedFieldsAreNotWrittenAgain(t *testing.T) {
 	dropped := plan.Dropped{
 		Placement: []string{"numberOfReluctantClusters", "disruption", "conditions.message", "decisionGroups.decisions"},

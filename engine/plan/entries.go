@@ -9,8 +9,8 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// entry returns what readers see of a cluster: what the result shows of it or, where the result does not want the cluster
-// and where nothing was decided, what is stored.
+// entry returns what readers see of a cluster: the details of the result or, without a decision and for a deselected cluster,
+// the stored entry.
 func (d *diff) entry(name string) clusterv1beta1.ClusterDecision {
 	if _, wanted := d.wanted[name]; !wanted || !d.result.Decided {
 		out := d.storedEntries[name]
@@ -21,8 +21,8 @@ func (d *diff) entry(name string) clusterv1beta1.ClusterDecision {
 	return clusterv1beta1.ClusterDecision{ClusterName: name, Reason: shown.Tier, Score: shown.Score}
 }
 
-// readEntries notes what is stored of the clusters of which the result shows nothing. Of a cluster that is in several slices
-// the first counts, in the order in which group.Keep reads them.
+// readEntries reads the stored entries of clusters for which the result has no details. If several slices have a cluster, the
+// first counts, in the order of group.Keep.
 func (d *diff) readEntries(stored []*clusterv1beta1.PlacementDecision) {
 	type read struct {
 		fleet.Slice
@@ -49,8 +49,8 @@ func (d *diff) readEntries(stored []*clusterv1beta1.PlacementDecision) {
 	}
 }
 
-// decisions lists clusters as a slice's status does: by score, the highest first, then by name. It is never nil: a written
-// status always has the list.
+// decisions returns the entries of a slice: by score, highest first, then by name. It is never nil: a written status always has
+// the list.
 func (d *diff) decisions(names []string) []clusterv1beta1.ClusterDecision {
 	out := make([]clusterv1beta1.ClusterDecision, 0, len(names))
 	for _, name := range names {
@@ -65,8 +65,8 @@ func (d *diff) decisions(names []string) []clusterv1beta1.ClusterDecision {
 	return out
 }
 
-// nextScores returns when slices may be written in which nothing but scores, and by them the order, has changed; zero where
-// that is now, where more has changed, and where nothing has.
+// nextScores returns when slices may be written in which only scores, and by them the order, have changed. It is zero if that is
+// now, if more has changed, and if nothing has.
 func (d *diff) nextScores(now time.Time) time.Time {
 	last := d.placement.Status.LastScoreUpdateTime
 	if !d.result.ByScore || last == nil || !now.Before(last.Add(d.result.ScoreInterval)) || len(d.surplus) > 0 {
@@ -86,7 +86,7 @@ func (d *diff) nextScores(now time.Time) time.Time {
 	return last.Add(d.result.ScoreInterval)
 }
 
-// sameButScores says whether two lists have the same clusters for the same reasons.
+// sameButScores reports whether two lists have the same clusters with the same reasons.
 func sameButScores(a, b []clusterv1beta1.ClusterDecision) bool {
 	plain := func(in []clusterv1beta1.ClusterDecision) []clusterv1beta1.ClusterDecision {
 		out := slices.Clone(in)
@@ -99,7 +99,7 @@ func sameButScores(a, b []clusterv1beta1.ClusterDecision) bool {
 	return slices.Equal(plain(a), plain(b))
 }
 
-// writesScores says whether writes show scores: those of slices that are wanted.
+// writesScores reports whether writes include scores: those of wanted slices do.
 func (d *diff) writesScores(writes []Write) bool {
 	if !d.result.ByScore {
 		return false

@@ -16,7 +16,7 @@ import (
 	"github.com/berth-project/berth/engine/ledger"
 )
 
-// ReadLedger returns what a stored placement remembers.
+// ReadLedger returns the ledger that is stored with a placement.
 func ReadLedger(stored *clusterv1beta1.Placement) ledger.Ledger {
 	satisfied := meta.FindStatusCondition(stored.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
 	out := ledger.Ledger{SameSpec: satisfied != nil && satisfied.ObservedGeneration == stored.Generation}
@@ -33,8 +33,7 @@ func ReadLedger(stored *clusterv1beta1.Placement) ledger.Ledger {
 	return out
 }
 
-// readSince returns the instant of each cluster, the earliest where there are several. Where there is none, nobody
-// knows.
+// readSince returns the instant of each cluster, the earliest of several. An entry without an instant is ignored.
 func readSince(in []clusterv1beta1.ClustersSince) map[string]time.Time {
 	out := map[string]time.Time{}
 	for _, since := range in {
@@ -50,8 +49,9 @@ func readSince(in []clusterv1beta1.ClustersSince) map[string]time.Time {
 	return out
 }
 
-// budgetUpdate returns the placement with what the result pays for clusters that go, and whether that is to be stored before
-// they do. It is, too, where somebody else is paid for by what is stored: that cluster would else be free to go later.
+// budgetUpdate returns the placement with the clusters that the result charges to the budget, and whether it must be stored
+// before they are removed. It must also be stored if another cluster is charged in the stored status: that cluster could
+// otherwise be removed later without the budget.
 func budgetUpdate(result *engine.Result, stored *clusterv1beta1.Placement, dropped Dropped) (pledged *clusterv1beta1.Placement, due bool) {
 	before := stored.Status.Disruption
 	if before == nil {
@@ -70,7 +70,7 @@ func budgetUpdate(result *engine.Result, stored *clusterv1beta1.Placement, dropp
 	return out, !equality.Semantic.DeepEqual(out.Status, stored.Status)
 }
 
-// disruption returns the account of a disruption policy as a status has it; nil where there is nothing to account for.
+// disruption returns the status of a disruption policy; nil if it is empty.
 func disruption(of ledger.Ledger, releasing []string, held []clusterv1beta1.ClustersSince) *clusterv1beta1.DisruptionStatus {
 	out := &clusterv1beta1.DisruptionStatus{Releasing: releasing, Held: held}
 	for _, spent := range of.Removals {
@@ -84,7 +84,7 @@ func disruption(of ledger.Ledger, releasing []string, held []clusterv1beta1.Clus
 	return out
 }
 
-// failback returns the account of a failback policy as a status has it; nil where nobody waits.
+// failback returns the status of a failback policy; nil if no cluster waits.
 func failback(of ledger.Ledger) *clusterv1beta1.FailbackStatus {
 	if len(of.Waiting) == 0 {
 		return nil
@@ -92,7 +92,7 @@ func failback(of ledger.Ledger) *clusterv1beta1.FailbackStatus {
 	return &clusterv1beta1.FailbackStatus{Waiting: sinceList(of.Waiting)}
 }
 
-// sinceList lists clusters by the instant from which something is true of them, then by name.
+// sinceList returns clusters by their instant, then by name.
 func sinceList(in map[string]time.Time) []clusterv1beta1.ClustersSince {
 	names := slices.SortedFunc(maps.Keys(in), func(a, b string) int {
 		return cmp.Or(in[a].Compare(in[b]), cmp.Compare(a, b))

@@ -32,7 +32,7 @@ func TestReadLedger(t *testing.T) {
 		"decided for this spec":                  {status: satisfied(2), want: ledger.Ledger{SameSpec: true}},
 		"an account of nothing is no account":    {status: clusterv1beta1.PlacementStatus{Disruption: &clusterv1beta1.DisruptionStatus{}}, want: ledger.Ledger{Held: map[string]time.Time{}}},
 		"a spend without an instant is as it is": {status: clusterv1beta1.PlacementStatus{Disruption: &clusterv1beta1.DisruptionStatus{Spent: []clusterv1beta1.DisruptionSpent{{Count: 2}}}}, want: ledger.Ledger{Removals: []ledger.Removal{{Count: 2}}, Held: map[string]time.Time{}}},
-		"who is named twice counts from the earlier instant, and nobody from none": {
+		"a cluster listed twice counts from the earlier instant": {
 			status: clusterv1beta1.PlacementStatus{
 				Disruption: &clusterv1beta1.DisruptionStatus{
 					Spent:     []clusterv1beta1.DisruptionSpent{{At: metav1.NewTime(first), Count: 3}},

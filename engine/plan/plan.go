@@ -12,14 +12,13 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// Verb says what a write does.
+// Verb is what a write does.
 type Verb uint8
 
 const (
-	// UpdateBudget replaces the account of the disruption policy in the status of the placement, before the first cluster goes
-	// that it pays for.
+	// UpdateBudget replaces the status of the disruption policy in the placement. It comes before the removals that it charges.
 	UpdateBudget Verb = iota + 1
-	// Create stores a new slice without the label of its placement, then its status. Readers see it once a Mark has followed.
+	// Create stores a new slice without the label of its placement, then its status. Readers see it after UpdateMetadata.
 	Create
 	// UpdateDecisions replaces the status of a slice.
 	UpdateDecisions
@@ -49,28 +48,28 @@ func (v Verb) String() string {
 	}
 }
 
-// Write is one change of one stored object. Exactly one of Slice and Placement is set; it is the object as it is to
-// be. Its uid and resourceVersion are those of the object that was looked at, so that the write fails if another
-// came between; where an earlier write of the same plan changed the object, that write's result takes their place.
+// Write is one change of one stored object. Exactly one of Slice and Placement is set, to the new object. Its UID and
+// resourceVersion are those of the object that was read, so that a concurrent write makes it fail. If an earlier write of the
+// plan changed the object, they are those of that write's result.
 type Write struct {
 	Verb      Verb
 	Slice     *clusterv1beta1.PlacementDecision
 	Placement *clusterv1beta1.Placement
 }
 
-// Plan is an ordered list of writes. Applying stops at the first that fails.
+// Plan is an ordered list of writes. Applying stops at the first write that fails.
 type Plan struct {
 	Key    fleet.Key
 	Writes []Write
-	// Added and Removed name the clusters that come and go, sorted, held against what was stored.
+	// Added and Removed are the clusters that differ from the stored ones, sorted.
 	Added, Removed []string
 	// Restored are the added clusters that another client removed, sorted: it deleted or emptied their slice.
 	Restored []string
-	// Regrouped name the clusters that stay and had to change their decision group, sorted, and RegroupReason says why. It is
-	// empty where no cluster had to.
+	// Regrouped are the clusters that stay and had to change their decision group, sorted. RegroupReason is empty if there are
+	// none.
 	Regrouped     []string
 	RegroupReason string
-	// RecheckAt is when to make a plan again, since scores that have changed are not to be written before; zero for never.
+	// RecheckAt is when to plan again, because changed scores are not to be written before; zero for never.
 	RecheckAt time.Time
 }
 
@@ -82,29 +81,29 @@ func (p Plan) Newcomers() []string {
 	})
 }
 
-// Empty says whether there is nothing to write.
+// Empty reports whether there is nothing to write.
 func (p Plan) Empty() bool { return len(p.Writes) == 0 }
 
-// Stored is what exists of a placement before the plan: the placement, and every slice that is its own by name or by
-// label. All are read-only. Placement is nil where there are slices of one that is gone.
+// Stored has the stored objects of a placement: the placement, and every slice that belongs to it by name or by label. All are
+// read-only. Placement is nil if only slices are left.
 type Stored struct {
 	Placement *clusterv1beta1.Placement
 	Slices    []*clusterv1beta1.PlacementDecision
-	// FormerUID is the uid of a deleted placement of the same name whose slices are still there; empty where there is none.
-	// The garbage collector deletes them one after the other. Plans delete them at once, so that no reader sees a part for long.
+	// FormerUID is the UID of a deleted placement of the same name that still has slices; empty if there is none. The garbage
+	// collector deletes them one by one. A plan deletes them first, so that readers see a part of them only for a moment.
 	FormerUID types.UID
 	// Dropped are the fields that the API server does not store. They are neither written nor compared.
 	Dropped Dropped
 }
 
-// ofFormer says whether a stored slice belongs to a deleted placement of the same name.
+// ofFormer reports whether a stored slice belongs to a deleted placement of the same name.
 func (s Stored) ofFormer(slice *clusterv1beta1.PlacementDecision) bool {
 	controller := metav1.GetControllerOf(slice)
 	return s.FormerUID != "" && controller != nil && controller.UID == s.FormerUID
 }
 
-// Diff returns the writes that make what is stored what the result says: first what pays for clusters that go, then the
-// slices, then the status that reports it all. now dates what changes.
+// Diff returns the writes that store a result: first the budget that its removals are charged to, then the slices, then the
+// status. now is the time of changes.
 func Diff(result *engine.Result, stored Stored, now time.Time) Plan {
 	d := newDiff(result, stored, now)
 	out := Plan{Key: result.Key, RecheckAt: d.scoresDue}

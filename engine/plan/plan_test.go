@@ -22,7 +22,7 @@ func clusters(from, to int) []string {
 	return out
 }
 
-// hub has a placement, its slices as if it had written them, and clusters.
+// hub is a world with a placement, its slices and clusters.
 func hub(p *enginetest.PlacementBuilder, names []string, slices ...*clusterv1beta1.PlacementDecision) *enginetest.World {
 	w := enginetest.NewWorld(p.Obj(), enginetest.Set("all").Obj()).Bind("ns", "all")
 	for _, name := range names {
@@ -40,7 +40,7 @@ func slice(number int, names ...string) *enginetest.SliceBuilder {
 	return enginetest.Slice("ns", "p", number, names...)
 }
 
-// fills lists the writes of contents; labels and the report are left out.
+// fills lists the writes of decisions.
 func fills(t *testing.T, w *enginetest.World) []string {
 	t.Helper()
 	var out []string
@@ -72,20 +72,20 @@ func TestOrderOfWrites(t *testing.T) {
 			hub(p().PerGroup("2"), []string{"a", "b", "c"}, slice(1, "a", "b", "c").Obj()),
 			[]string{"create p-decision-2: c", "update-decisions p-decision-1: a b"},
 		},
-		"a slice that nobody is in any more goes before another grows": {
+		"a slice without clusters is deleted before another grows": {
 			hub(p().Labels("keep", "me"), nil, slice(1, "x").Obj(), slice(2, "y").Group("", 1).Obj()).
 				Add(enginetest.Cluster("n").In("all").Label("keep", "me").Obj()),
 			[]string{"delete p-decision-2", "update-decisions p-decision-1: n"},
 		},
-		"an object under a stranger's name goes last, once its clusters are elsewhere": {
+		"an object with a foreign name is deleted last, once its clusters are elsewhere": {
 			hub(p(), []string{"a", "b"}, slice(1, "a").Obj(), slice(2, "b").Named("mine").Obj()),
 			[]string{"update-decisions p-decision-1: a b", "delete mine"},
 		},
-		"an object under a stranger's name first loses whom nobody wants": {
+		"an object with a foreign name first loses deselected clusters": {
 			hub(p(), []string{"a", "b"}, slice(1, "a").Obj(), slice(2, "b", "gone").Named("mine").Obj()),
 			[]string{"update-decisions mine: b", "update-decisions p-decision-1: a b", "delete mine"},
 		},
-		"a cluster that nobody wants is taken out of all but one slice first": {
+		"a deselected cluster is removed from all but one slice first": {
 			hub(p().PerGroup("1"), []string{"a", "b"}, slice(1, "a", "x", "y").Obj(), slice(2, "b", "x", "y").Group("", 1).Obj()),
 			[]string{"update-decisions p-decision-1: a", "update-decisions p-decision-2: b"},
 		},
@@ -120,8 +120,8 @@ func TestOrderOfWrites(t *testing.T) {
 	}
 }
 
-// TestASliceIsListedOnlyWithItsDecisions follows the writes of new slices: none bears the label of its placement before its
-// decisions are stored, and all are labelled one after the other, with no other write in between.
+// TestASliceIsListedOnlyWithItsDecisions applies the writes of new slices: none has the label of its placement before its
+// decisions are stored, and all are labelled one after the other.
 func TestASliceIsListedOnlyWithItsDecisions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		world *enginetest.World
@@ -171,7 +171,7 @@ func TestASliceIsListedOnlyWithItsDecisions(t *testing.T) {
 	}
 }
 
-// TestSlicesOfAFormerPlacementGoFirst: they are the garbage collector's, and are not taken over.
+// TestSlicesOfAFormerPlacementGoFirst deletes the slices that the garbage collector will delete; they are not adopted.
 func TestSlicesOfAFormerPlacementGoFirst(t *testing.T) {
 	owned := func(number int, names ...string) *clusterv1beta1.PlacementDecision {
 		former := p().Obj()

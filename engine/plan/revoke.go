@@ -10,19 +10,19 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// WrittenByBerth says whether Berth wrote a stored slice: each has the annotation of the group strategy. Slices of other schedulers
-// do not.
+// WrittenByBerth reports whether Berth wrote a stored slice: it has the annotation of the group strategy, unlike slices of other
+// schedulers.
 func WrittenByBerth(slice *clusterv1beta1.PlacementDecision) bool {
 	return clusterv1beta1.DecisionStrategyHash(slice) != ""
 }
 
-// Orphaned says whether a slice stays once its placement is gone: Berth wrote it and no placement controls it, as after a deletion
-// that orphans. What a placement controls, the garbage collector deletes.
+// Orphaned reports whether a slice stays when its placement is gone: Berth wrote it and no placement controls it, as after a
+// deletion with orphaning. The garbage collector deletes the other slices.
 func Orphaned(slice *clusterv1beta1.PlacementDecision) bool {
 	return WrittenByBerth(slice) && metav1.GetControllerOf(slice) == nil
 }
 
-// Orphans returns the orphaned slices that are left of a placement once a plan is carried out, by name.
+// Orphans returns the orphaned slices of a placement that are left after a plan, by name.
 func Orphans(stored Stored, p Plan) []*clusterv1beta1.PlacementDecision {
 	if stored.Placement != nil {
 		return nil
@@ -35,10 +35,10 @@ func Orphans(stored Stored, p Plan) []*clusterv1beta1.PlacementDecision {
 	return out
 }
 
-// Revoke returns the writes for a placement that Berth does not decide: it is disabled, being deleted, or gone. Of the slices
-// that Berth wrote, clusters leave that the namespace may no longer reach; nothing else changes, and no cluster comes. An orphaned
-// slice goes once no cluster is left. The slices of a placement whose deletion takes them with it go at once. Slices that others
-// wrote stay as they are, and so does the status of the placement.
+// Revoke returns the writes for a placement that Berth does not decide: it is disabled, being deleted, or gone. It removes
+// clusters that the namespace may no longer reach from the slices that Berth wrote, and adds none. It deletes an orphaned slice
+// without clusters, and the slices of a placement that is deleted with its slices. Slices of other writers and the status of the
+// placement stay as they are.
 func Revoke(s *fleet.Snapshot, key fleet.Key, stored Stored) Plan {
 	out := Plan{Key: key}
 	var fills, deletes []Write
@@ -69,8 +69,7 @@ func Revoke(s *fleet.Snapshot, key fleet.Key, stored Stored) Plan {
 	return out
 }
 
-// garbage says whether a slice goes with its placement: the placement is gone, or waits in its deletion for its slices to go
-// first.
+// garbage reports whether a slice is deleted with its placement: the placement is gone, or its deletion waits for its slices.
 func (s Stored) garbage(slice *clusterv1beta1.PlacementDecision) bool {
 	return s.ofFormer(slice) || s.Placement != nil && !s.Placement.DeletionTimestamp.IsZero() &&
 		slices.Contains(s.Placement.Finalizers, metav1.FinalizerDeleteDependents) && metav1.IsControlledBy(slice, s.Placement)

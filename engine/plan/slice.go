@@ -12,18 +12,18 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// StrategyAnnotation holds on every slice the fingerprint of the group strategy that the slice was filled under, so
-// that a later run knows whether membership is to stay.
+// StrategyAnnotation is the fingerprint of the group strategy of a slice. A later run reads from it whether clusters keep their
+// group.
 const StrategyAnnotation = clusterv1beta1.DecisionStrategyAnnotation
 
 var sliceName = regexp.MustCompile(`^(.+)-decision-([1-9][0-9]{0,5})$`)
 
-// SliceName returns the name of the slice with a number.
+// SliceName returns the name of a slice.
 func SliceName(placement string, number int) string {
 	return fmt.Sprintf("%s-decision-%d", placement, number)
 }
 
-// Owner returns the placement that a slice belongs to by its name, and its number. Ok is false for any other name.
+// Owner returns the placement of a slice, and its number, from its name. Ok is false for any other name.
 func Owner(slice *clusterv1beta1.PlacementDecision) (placement fleet.Key, number int, ok bool) {
 	parts := sliceName.FindStringSubmatch(slice.Name)
 	if parts == nil {
@@ -33,7 +33,7 @@ func Owner(slice *clusterv1beta1.PlacementDecision) (placement fleet.Key, number
 	return fleet.Key{Namespace: slice.Namespace, Name: parts[1]}, number, err == nil
 }
 
-// ReadSlice returns what a stored slice says.
+// ReadSlice returns a stored slice as the engine reads it.
 func ReadSlice(object *clusterv1beta1.PlacementDecision) fleet.Slice {
 	_, number, _ := Owner(object)
 	out := fleet.Slice{
@@ -54,7 +54,7 @@ func groupIndex(labels map[string]string) int {
 	return index
 }
 
-// Clusters returns the names in a stored slice, in its order.
+// Clusters returns the clusters of a stored slice, in its order.
 func Clusters(object *clusterv1beta1.PlacementDecision) []string {
 	out := make([]string, 0, len(object.Status.Decisions))
 	for _, decision := range object.Status.Decisions {
@@ -63,7 +63,7 @@ func Clusters(object *clusterv1beta1.PlacementDecision) []string {
 	return out
 }
 
-// target is a slice as it is to be.
+// target is a wanted slice.
 type target struct {
 	number     int
 	group      string
@@ -72,8 +72,8 @@ type target struct {
 	clusters   []string
 }
 
-// object returns the slice as a new object of the placement. It bears no label of the placement yet: readers list by it, and a
-// new object has no status in its first moment.
+// object returns the slice as a new object. It does not have the label of the placement, by which readers list, because a new
+// object has no status at first.
 func (t target) object(placement *clusterv1beta1.Placement, decisions []clusterv1beta1.ClusterDecision) *clusterv1beta1.PlacementDecision {
 	out := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
 		Namespace: placement.Namespace, Name: SliceName(placement.Name, t.number),
@@ -84,7 +84,7 @@ func (t target) object(placement *clusterv1beta1.Placement, decisions []clusterv
 	return out
 }
 
-// setMetadata sets the metadata that Berth owns on a slice, and leaves the rest.
+// setMetadata sets the metadata that Berth owns, and keeps the rest.
 func (t target) setMetadata(object *clusterv1beta1.PlacementDecision, placement *clusterv1beta1.Placement) {
 	labels, annotations := maps.Clone(object.Labels), maps.Clone(object.Annotations)
 	if labels == nil {
@@ -108,7 +108,7 @@ func (t target) setMetadata(object *clusterv1beta1.PlacementDecision, placement 
 	}
 }
 
-// hasMetadata says whether a stored slice already has the metadata it is to have.
+// hasMetadata reports whether a stored slice has the wanted metadata.
 func (t target) hasMetadata(object *clusterv1beta1.PlacementDecision, placement *clusterv1beta1.Placement) bool {
 	want := &clusterv1beta1.PlacementDecision{ObjectMeta: object.ObjectMeta}
 	t.setMetadata(want, placement)

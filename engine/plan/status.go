@@ -12,8 +12,8 @@ import (
 	"github.com/berth-project/berth/engine/ledger"
 )
 
-// statusUpdate returns the placement with the status that the result gives it, and whether that differs from what is
-// stored. The time of a condition moves only with its status. Scored says that the plan writes scores. What is dropped is left out.
+// statusUpdate returns the placement with the status of a result, and whether it differs from the stored status. The time of a
+// condition changes only with its status. scored is set if the plan writes scores. Dropped fields are left out.
 func statusUpdate(
 	result *engine.Result, stored *clusterv1beta1.Placement, now time.Time, scored bool, dropped Dropped,
 ) (reported *clusterv1beta1.Placement, due bool) {
@@ -38,8 +38,8 @@ func statusUpdate(
 	return out, !equality.Semantic.DeepEqual(out.Status, stored.Status)
 }
 
-// Conditions returns the conditions of a stored placement that a result sets. One that only tells that nothing is wrong any
-// more is set where it told otherwise before.
+// Conditions returns the conditions that a result sets on a stored placement. ScoresExpired is set to False only if the
+// placement has it.
 func Conditions(result *engine.Result, stored *clusterv1beta1.Placement) []engine.Condition {
 	has := func(c engine.Condition) bool {
 		return meta.FindStatusCondition(stored.Status.Conditions, c.Type) != nil
@@ -61,8 +61,8 @@ func Conditions(result *engine.Result, stored *clusterv1beta1.Placement) []engin
 	return out
 }
 
-// observedGeneration returns the generation that a condition is about: none where it says that no spec was ever decided. ReadLedger
-// tells from it whether the spec was.
+// observedGeneration returns the generation of a condition. It is 0 for PlacementSatisfied without a decision: ReadLedger reads
+// from it whether the spec was decided.
 func observedGeneration(result *engine.Result, c engine.Condition, stored *clusterv1beta1.Placement) int64 {
 	if !result.Decided && c.Type == clusterv1beta1.PlacementConditionSatisfied {
 		return 0

@@ -2,39 +2,39 @@ package selection
 
 import "slices"
 
-// profile is what the constraints know of a candidate before they are weighed: by level, by how many clusters the domain that
-// it is in exceeds the emptiest beside it. At the level of the parts of the domain that has the bucket it is how many the
-// part has, which stays when the emptiest gets one.
+// profile has, by level, by how many clusters the candidate's domain exceeds the emptiest domain beside it. Candidates with the
+// same profile are ranked the same by all constraints. At the level of the parts of the bucket's domain it has the count of the
+// part instead, which does not change when the emptiest part gets a cluster.
 type profile [maxConstraints]int32
 
-// bucket holds parts of a domain whose best open candidates have the same profile. That of a leaf holds its candidates.
+// bucket has the parts of a domain whose best remaining candidates have the same profile. The bucket of a leaf has its
+// candidates.
 type bucket struct {
 	domain  int
 	profile profile
 	// best is the position of its best candidate.
 	best int
-	// members are the numbers of buckets of the parts, a heap by head; none in the bucket of a leaf.
+	// members are the numbers of the parts' buckets, a heap by best; empty in the bucket of a leaf.
 	members []int
-	// parent is the number of the bucket above that it is a member of, or outside; place is where in its members.
+	// parent is the number of the bucket that has this one as a member, or outside; index is the position in its members.
 	parent, index int
 }
 
-// buckets are the open candidates of a tree. Each domain has them in buckets by profile, the best of each on top: a leaf has
-// one bucket, any other domain one for each profile of its parts. Choices keep the counts even, so there are few profiles
-// however many domains there are, and the best of all is on top of one of the few buckets of the root.
+// buckets has the remaining candidates of a tree. Each domain has its candidates in buckets by profile, the best of each bucket
+// first: a leaf has one bucket, any other domain one for each profile of its parts. There are few profiles, because choosing
+// keeps the counts even. So the best candidate is the best of the few buckets of the root.
 //
-// A chosen cluster changes the counts of the domains around it, and so the profiles of their buckets alone. Those are taken
-// out of the domain above and put back where they belong then.
+// A chosen cluster changes only the profiles of the domains around it. Their buckets are detached and attached again.
 type buckets struct {
 	tree   *tree
 	counts *domainCounts
-	// compare compares candidates by their position.
+	// compare compares candidates by position.
 	compare func(a, b int) int
-	// byNumber is by number; the bucket of a leaf has the number of the leaf.
+	// byNumber has the buckets; the bucket of a leaf has the number of the leaf.
 	byNumber []bucket
-	// byDomain has the numbers of the buckets of each domain, in no order.
+	// byDomain has the bucket numbers of each domain, unordered.
 	byDomain [][]int
-	// free are the numbers of buckets that are not used any more.
+	// free has the numbers of unused buckets.
 	free []int
 }
 
@@ -50,21 +50,20 @@ func newBuckets(t *tree, counts *domainCounts, compare func(a, b int) int) *buck
 	}
 }
 
-// fill puts every leaf with open candidates into its bucket, and all buckets into those above. Parts have higher numbers
-// than the domain that they are parts of.
-func (b *buckets) fill(open []heap) {
-	numbers := make([]int, len(open)) // of the leaves, in one piece
+// fill makes the bucket of every leaf with candidates, and attaches all buckets. Parts have higher numbers than their domain.
+func (b *buckets) fill(remaining []heap) {
+	numbers := make([]int, len(remaining)) // of the leaves, in one piece
 	for at := len(b.tree.domains) - 1; at > 0; at-- {
-		if len(open[at]) > 0 {
+		if len(remaining[at]) > 0 {
 			numbers[at] = at
 			b.byDomain[at] = numbers[at : at+1 : at+1]
-			b.byNumber[at] = bucket{domain: at, best: open[at][0]}
+			b.byNumber[at] = bucket{domain: at, best: remaining[at][0]}
 		}
 		b.attach(at)
 	}
 }
 
-// attach puts the buckets of a domain into those of the domain above that have their profile.
+// attach puts the buckets of a domain into the parent domain's buckets of their profile.
 func (b *buckets) attach(at int) {
 	d := &b.tree.domains[at]
 	leaf := len(d.parts) == 0
@@ -78,7 +77,7 @@ func (b *buckets) attach(at int) {
 	}
 }
 
-// detach takes the buckets of a domain out of those of the domain above. Buckets that are left without members are gone.
+// detach removes the buckets of a domain from those of the parent domain, and frees buckets that are then empty.
 func (b *buckets) detach(at int) {
 	for _, number := range b.byDomain[at] {
 		above := b.byNumber[number].parent
@@ -93,7 +92,7 @@ func (b *buckets) detach(at int) {
 	}
 }
 
-// bucketFor returns the number of the bucket of a domain that has a profile; it is new where none has.
+// bucketFor returns the number of a domain's bucket for a profile, which it creates if necessary.
 func (b *buckets) bucketFor(domain int, profile profile) int {
 	for _, number := range b.byDomain[domain] {
 		if b.byNumber[number].profile == profile {
@@ -120,26 +119,26 @@ func (b *buckets) insert(into, number int) {
 	above.best = b.byNumber[above.members[0]].best
 }
 
-// remove takes a bucket out of the one that it is a member of.
+// remove removes a bucket from its parent.
 func (b *buckets) remove(number int) {
-	above, place := &b.byNumber[b.byNumber[number].parent], b.byNumber[number].index
+	above, index := &b.byNumber[b.byNumber[number].parent], b.byNumber[number].index
 	last := len(above.members) - 1
-	above.members[place] = above.members[last]
+	above.members[index] = above.members[last]
 	above.members = above.members[:last]
 	b.byNumber[number].parent = outside
-	if place < last {
-		b.down(above, place)
-		b.up(above, place)
+	if index < last {
+		b.down(above, index)
+		b.up(above, index)
 	}
 	if last > 0 {
 		above.best = b.byNumber[above.members[0]].best
 	}
 }
 
-// less says whether the head of a member goes before that of another.
+// less reports whether the best candidate of bucket x precedes the best of bucket y.
 func (b *buckets) less(x, y int) bool { return b.compare(b.byNumber[x].best, b.byNumber[y].best) < 0 }
 
-// up moves a member up to its place, and notes the places of those that it passes.
+// up moves a member towards the top of the heap.
 func (b *buckets) up(in *bucket, at int) {
 	for at > 0 {
 		above := (at - 1) / 2
@@ -153,7 +152,7 @@ func (b *buckets) up(in *bucket, at int) {
 	b.byNumber[in.members[at]].index = at
 }
 
-// down moves a member down to its place, and notes the places of those that it passes.
+// down moves a member towards the bottom of the heap.
 func (b *buckets) down(in *bucket, at int) {
 	for {
 		child := 2*at + 1

@@ -11,14 +11,14 @@ import (
 	"github.com/berth-project/berth/engine/ledger"
 )
 
-// throttled is what becomes of the ideal choice once the disruption policy has had its say.
+// throttled is the choice after the disruption policy has held back removals.
 type throttled struct {
 	chosen *bitset.BitSet
-	// held are those of the chosen that would be dropped, in the order in which they will be.
+	// held are the chosen clusters that would be removed, in the order of their removal.
 	held []fleet.ID
-	// since is the instant from which each of them is held, until that at which it is let go; zero for never.
+	// since is when each of them was first held, until when it is released; zero for never.
 	since, until map[fleet.ID]time.Time
-	// spent and releasing are what is to be remembered.
+	// spent and releasing are stored in the ledger.
 	spent     []ledger.Removal
 	releasing []string
 }
@@ -35,7 +35,7 @@ func (p *throttled) heldByName(s *fleet.Snapshot) map[string]time.Time {
 	return out
 }
 
-// throttle lets as many incumbents go as the budget has room for, and keeps the others.
+// throttle removes as many incumbents as the budget allows, and keeps the others.
 func (r *chooser) throttle(ideal *bitset.BitSet) throttled {
 	if r.program.Budget == nil {
 		return throttled{chosen: ideal}
@@ -57,19 +57,18 @@ func (r *chooser) throttle(ideal *bitset.BitSet) throttled {
 	return out
 }
 
-// removals is the incumbents that the ideal choice is without.
+// removals are the incumbents that the ideal choice does not have.
 type removals struct {
 	ideal *bitset.BitSet
-	// stay are the incumbents that neither leave for free nor are paid for.
+	// stay are the incumbents that are not removed: neither without the budget nor paid by it.
 	stay *bitset.BitSet
-	// paid are those that were paid for before and are still there, queue those that the budget is asked about, first the
-	// one to go first.
+	// paid were charged to the budget before and still exist. queue needs the budget, the next to be removed first.
 	paid  *bitset.BitSet
 	queue []fleet.ID
 }
 
-// removals sorts out who leaves for free: clusters that the placement may not choose from any more and, after a change of
-// the spec, everybody who was not held before.
+// removals divides them. Clusters outside the scope are removed without the budget and, after a change of the spec, all clusters
+// that were not held before.
 func (r *chooser) removals(ideal *bitset.BitSet) removals {
 	out := removals{ideal: ideal, stay: r.Incumbents.Intersection(r.Scope), paid: &bitset.BitSet{}}
 	since := map[fleet.ID]time.Time{}
@@ -92,8 +91,8 @@ func (r *chooser) removals(ideal *bitset.BitSet) removals {
 	return out
 }
 
-// sortForRemoval puts clusters in the order in which they leave: first held first, of those the ones that do not qualify any more,
-// then by name.
+// sortForRemoval sorts clusters in the order of their removal: held longest first, then those that no longer qualify, then by
+// name.
 func (r *chooser) sortForRemoval(in []fleet.ID, since map[fleet.ID]time.Time) {
 	slices.SortFunc(in, func(a, b fleet.ID) int {
 		_, qualifiesA := r.positionOf(a)
@@ -103,9 +102,9 @@ func (r *chooser) sortForRemoval(in []fleet.ID, since map[fleet.ID]time.Time) {
 	})
 }
 
-// release finds out who of the queue leaves now, and who is chosen then. A percentage is one of the clusters that are
-// selected: before, or in the end where those are more, never of a choice that is not made. For the sake of those in the
-// end nobody leaves who would be chosen again at once: that frees no place.
+// release finds how many of the queue are removed now, and which clusters are chosen then. A percentage is of the selected
+// clusters: of those before or, if they are more, of those after. For those after, a cluster that would be chosen again at once
+// is not removed, because that frees no place.
 func (r *chooser) release(e removals, out *throttled) (released []fleet.ID) {
 	room := func(selected *bitset.BitSet) int {
 		return ledger.Allowance(*r.program.Budget, int(selected.Count()), out.spent, r.Snapshot.Now)
@@ -124,9 +123,9 @@ func (r *chooser) release(e removals, out *throttled) (released []fleet.ID) {
 	return e.queue[:least]
 }
 
-// percentageBase returns who was selected before, as a percentage counts them: nobody where that cannot be told. Where some were dropped within the
-// interval while others were held, or are about to be, the selected may be more than they were: newcomers came and the held
-// stayed. If these counted, the next run would release more though nothing has changed.
+// percentageBase returns the clusters selected before, of which a percentage is taken. It returns none if clusters were removed
+// within the interval while others were held: the selected clusters may then be more than before, because newcomers came and the
+// held ones stayed. Counting them would release more clusters in the next run although nothing has changed.
 func (r *chooser) percentageBase(spent []ledger.Removal) *bitset.BitSet {
 	stayed := len(r.Past.Held)+len(r.Past.Releasing) > 0
 	if r.Past.SameSpec && stayed && ledger.CountActive(spent, *r.program.Budget, r.Snapshot.Now) > 0 {
@@ -135,7 +134,7 @@ func (r *chooser) percentageBase(spent []ledger.Removal) *bitset.BitSet {
 	return r.Incumbents
 }
 
-// chooseAfterRemoving returns who is chosen when the first of the queue leave.
+// chooseAfterRemoving returns the chosen clusters when the first of the queue are removed.
 func (r *chooser) chooseAfterRemoving(e removals, released int) *bitset.BitSet {
 	if released == len(e.queue) {
 		return e.ideal
@@ -143,8 +142,8 @@ func (r *chooser) chooseAfterRemoving(e removals, released int) *bitset.BitSet {
 	return r.firstPass().pick(r.keptIncumbents(e, released), r.Snapshot.EmptySet())
 }
 
-// keptIncumbents returns the incumbents that stay when the first of the queue leave. Where fewer clusters are wanted than would
-// stay, more of the queue leave for free.
+// keptIncumbents returns the incumbents that stay when the first of the queue are removed. If that is more than are wanted, more
+// of the queue are removed without the budget.
 func (r *chooser) keptIncumbents(e removals, released int) *bitset.BitSet {
 	out := e.stay.Clone()
 	gone := max(released, int(out.Count())-r.wanted)
@@ -154,8 +153,8 @@ func (r *chooser) keptIncumbents(e removals, released int) *bitset.BitSet {
 	return out
 }
 
-// holdRest finds out who of the chosen the next run would drop, since when each is held and until when. Whoever was paid for
-// and is chosen again all the same, since it stands beside those that are held, has had its turn.
+// holdRest finds the chosen clusters that the next run would remove, and since when and until when each is held. A cluster that
+// was charged to the budget and is chosen again starts at the end of the queue.
 func (r *chooser) holdRest(out *throttled, e removals) {
 	ideal := e.ideal
 	if !equalSets(out.chosen, r.Incumbents) || !r.Past.SameSpec {

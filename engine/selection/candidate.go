@@ -8,21 +8,21 @@ import (
 // maxConstraints is how many spread constraints a placement may have.
 const maxConstraints = 8
 
-// candidate is what the best candidate of a profile is chosen by.
+// candidate is the best candidate of a profile, with the values that it is compared by.
 type candidate struct {
-	// position is the position of the candidate.
+	// position is its position in the list of candidates.
 	position int
-	// blocked is set where a hard constraint allows no more.
+	// blocked is set if a hard constraint allows no more.
 	blocked bool
 	// excess is by how much each soft constraint would be exceeded.
 	excess [maxConstraints]int
-	// emptiness is the emptiness of the domains, each counted twice as much as the next.
+	// emptiness is the sum over its domains, each weighted twice as much as the next.
 	emptiness int
-	// score is the total score with that of the spread.
+	// score is the total score including Spread.
 	score int64
 }
 
-// addLevel adds a domain of a level that exceeds the emptiest beside it by some clusters.
+// addLevel adds the domain of a level, which has skew more clusters than the emptiest domain beside it.
 func (b *candidate) addLevel(t *tree, level, skew int) {
 	constraint := t.spread[level]
 	over := max(0, skew+1-constraint.MaxSkew)
@@ -35,7 +35,7 @@ func (b *candidate) addLevel(t *tree, level, skew int) {
 	b.emptiness += emptiness << (len(t.spread) - 1 - level)
 }
 
-// candidateOf returns what the best candidate of a bucket of the root bids.
+// candidateOf returns the best candidate of a bucket of the root.
 func (g *greedy) candidateOf(of *bucket) candidate {
 	out, levels := candidate{position: of.best, score: g.order.totals[of.best]}, len(g.tree.spread)
 	if levels == 0 {
@@ -49,7 +49,7 @@ func (g *greedy) candidateOf(of *bucket) candidate {
 	return out
 }
 
-// precedes says whether bid a goes before bid b.
+// precedes reports whether a is chosen before b.
 func (g *greedy) precedes(a, b candidate) bool {
 	if a.blocked || b.blocked {
 		return !a.blocked

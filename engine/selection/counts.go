@@ -7,20 +7,20 @@ import (
 	"github.com/berth-project/berth/engine/verdict"
 )
 
-// domainCounts counts who is chosen in each domain of a tree. Only domains that a candidate is in are there to be filled; a
-// cluster that is chosen for another reason counts where there is a domain for it.
+// domainCounts counts the chosen clusters in each domain of a tree. Only domains with a candidate are present. A held cluster
+// that is no candidate counts in the domains that are present.
 type domainCounts struct {
 	tree *tree
-	// chosen is, per domain, how many are chosen in it; there says whether a candidate is in it.
+	// chosen is the count of each domain; present is set for domains with a candidate.
 	chosen  []int
 	present []bool
-	// least is, per domain, the least count of its parts that are there, and atLeast how many parts have it.
+	// least is the lowest count of a domain's present parts, atLeast how many parts have it.
 	least, atLeast []int
-	// taken is, per anti-affinity term, who was chosen first in each part.
+	// taken has, for each anti-affinity term, the first chosen cluster of each part.
 	taken []map[int]fleet.ID
 }
 
-// newDomainCounts counts nobody yet. The clusters of missing are no candidates.
+// newDomainCounts returns zero counts. The clusters of missing are no candidates.
 func newDomainCounts(t *tree, missing *bitset.BitSet) *domainCounts {
 	n := len(t.domains)
 	out := &domainCounts{
@@ -78,7 +78,7 @@ func (t *domainCounts) increment(at int) {
 	}
 }
 
-// recount finds the least count of the parts of a domain.
+// recount finds the lowest count of a domain's parts.
 func (t *domainCounts) recount(parent int) {
 	found := 0
 	for _, part := range t.tree.domains[parent].parts {
@@ -93,10 +93,10 @@ func (t *domainCounts) recount(parent int) {
 	t.atLeast[parent] = found
 }
 
-// skew returns by how many clusters a domain exceeds the emptiest beside it.
+// skew returns by how many clusters a domain exceeds the emptiest domain beside it.
 func (t *domainCounts) skew(at int) int { return t.chosen[at] - t.least[t.tree.domains[at].parent] }
 
-// allowed says whether anti-affinity lets a cluster stand beside those that are chosen.
+// allowed reports whether anti-affinity allows a cluster beside the chosen ones.
 func (t *domainCounts) allowed(id fleet.ID) bool {
 	for i := range t.tree.antiAffinity {
 		if _, taken := t.taken[i][t.tree.divisions[i].Of(id)]; taken {
@@ -106,16 +106,16 @@ func (t *domainCounts) allowed(id fleet.ID) bool {
 	return true
 }
 
-// blockingTerm returns the first term that keeps a candidate from being chosen too: what it lacks, then anti-affinity, then hard
-// constraints, then, where soft is set, the others. Terms are numbered as in tree.lacking. Ok is false where none does.
+// blockingTerm returns the first term that blocks a candidate: a term whose label or claim it lacks, then anti-affinity, then
+// hard constraints and, if soft is set, soft ones. Terms are numbered as in tree.missingTerm. Ok is false if no term blocks it.
 func (t *domainCounts) blockingTerm(s *fleet.Snapshot, id fleet.ID, soft bool) (term int, argument verdict.Constraint, ok bool) {
 	if term, lacks := t.tree.missingTerm(id); lacks {
-		return term, verdict.Constraint{Constraint: t.tree.termText(term), Lacks: true}, true
+		return term, verdict.Constraint{Term: t.tree.termOf(term), Lacks: true}, true
 	}
 	for i, topology := range t.tree.antiAffinity {
 		if by, taken := t.taken[i][t.tree.divisions[i].Of(id)]; taken {
 			value, _ := topology.Domain(s.Cluster(id))
-			return i, verdict.Constraint{Constraint: t.tree.termText(i), Domain: value, TakenBy: s.Name(by)}, true
+			return i, verdict.Constraint{Term: t.tree.termOf(i), Domain: value, TakenBy: s.Name(by)}, true
 		}
 	}
 	path := t.tree.path(t.tree.leaf(id))
@@ -128,10 +128,10 @@ func (t *domainCounts) blockingTerm(s *fleet.Snapshot, id fleet.ID, soft bool) (
 	}
 	value, has := t.tree.spread[level].Domain(s.Cluster(id))
 	term = len(t.tree.antiAffinity) + level
-	return term, verdict.Constraint{Constraint: t.tree.termText(term), Domain: value, Lacks: !has}, true
+	return term, verdict.Constraint{Term: t.tree.termOf(term), Domain: value, Lacks: !has}, true
 }
 
-// exceeded returns the first constraint, hard or soft, whose skew one more cluster on a path would exceed.
+// exceeded returns the first constraint, hard or soft, that one more cluster on a path would exceed.
 func (t *domainCounts) exceeded(path []int, hard bool) (level int, ok bool) {
 	for level, at := range path {
 		constraint := t.tree.spread[level]
@@ -142,10 +142,11 @@ func (t *domainCounts) exceeded(path []int, hard bool) (level int, ok bool) {
 	return 0, false
 }
 
-// termText returns the name of a term as a user knows it.
-func (t *tree) termText(term int) string {
-	if term < len(t.antiAffinity) {
-		return "anti-affinity over " + t.antiAffinity[term].String()
+// termOf returns the term with a number.
+func (t *tree) termOf(number int) verdict.Term {
+	if number < len(t.antiAffinity) {
+		return verdict.Term{Index: number, Topology: t.antiAffinity[number].String()}
 	}
-	return "spread over " + t.spread[term-len(t.antiAffinity)].String()
+	index := number - len(t.antiAffinity)
+	return verdict.Term{Spread: true, Index: index, Topology: t.spread[index].String()}
 }

@@ -7,27 +7,27 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// tree holds the domains that the candidates are divided into: those of the first spread constraint are parts of the
-// root, those of the next are parts of these, and so on. Those without parts are leaves; without constraints the root has
-// one. A tree only says who belongs where; how many are chosen is in a tally.
+// tree has the domains of the candidates. The domains of the first spread constraint are parts of the root, those of the next
+// constraint are parts of these, and so on. Domains without parts are leaves; without constraints the root has one leaf. The
+// tree is fixed; domainCounts has the counts.
 type tree struct {
 	antiAffinity []program.Topology
 	spread       []program.Constraint
 	candidates   []fleet.ID
-	// divisions are those of the terms: anti-affinity first, then the constraints.
+	// divisions are the divisions of the terms: anti-affinity first, then the constraints.
 	divisions []fleet.Domains
 	domains   []domain
-	// leafOf is, per candidate, its leaf, or outside where it must not be chosen, since it lacks what a hard constraint or
-	// anti-affinity divides by.
+	// leafOf is the leaf of each candidate. It is outside if the candidate must not be chosen because it lacks a required label
+	// or claim.
 	leafOf []int
-	// byKey finds a domain by what it is a part of and its part. It is made once a cluster is chosen that has no leaf.
+	// byKey finds a domain by parent and part. It is built when a cluster without a leaf is chosen.
 	byKey map[domainKey]int
 }
 
-// outside is the leaf of a candidate that has none, and what the root is a part of.
+// outside is the leaf of a candidate without one, and the parent of the root.
 const outside = -1
 
-// domain is a part of the candidates. The root has level 0. Parts come after the domain that they are parts of.
+// domain is a part of the candidates. The root has level 0. Parts have higher numbers than their parent.
 type domain struct {
 	domainKey
 
@@ -35,10 +35,10 @@ type domain struct {
 	parts []int
 }
 
-// domainKey tells the parts of a domain from each other: by the part of the division that they are in.
+// domainKey identifies a domain by its parent and its part of the division.
 type domainKey struct{ parent, part int }
 
-// newTree divides candidates. It returns nil where nothing divides them.
+// newTree divides the candidates. It returns nil if there are no terms.
 func newTree(s *fleet.Snapshot, candidates []fleet.ID, p *program.Program) *tree {
 	if len(p.AntiAffinity) == 0 && len(p.Spread) == 0 {
 		return nil
@@ -78,8 +78,8 @@ func (t *tree) build() {
 	}
 }
 
-// split moves every candidate from its domain into a part of it. Candidates go by the part of the division that they are
-// in, so a domain has one part in the making at a time.
+// split moves every candidate from its domain into a part of it. Candidates are sorted by part, so each domain has one part at a
+// time under construction.
 func (t *tree) split(level int) {
 	making := make([]int, len(t.domains))
 	for _, i := range t.positionsByPart(t.spreadDivision(level)) {
@@ -98,7 +98,7 @@ func (t *tree) split(level int) {
 // spreadDivision returns the division of a spread constraint.
 func (t *tree) spreadDivision(level int) fleet.Domains { return t.divisions[len(t.antiAffinity)+level] }
 
-// positionsByPart returns the positions of the candidates, those of each part of a division side by side.
+// positionsByPart returns the positions of the candidates, sorted by their part of a division.
 func (t *tree) positionsByPart(of fleet.Domains) []int {
 	next := make([]int, of.Count()+1)
 	for _, id := range t.candidates {
@@ -116,7 +116,7 @@ func (t *tree) positionsByPart(of fleet.Domains) []int {
 	return out
 }
 
-// addDomain adds the domain at a place.
+// addDomain adds a domain.
 func (t *tree) addDomain(at domainKey) int {
 	made := len(t.domains)
 	t.domains = append(t.domains, domain{domainKey: at, level: t.domains[at.parent].level + 1})
@@ -124,8 +124,8 @@ func (t *tree) addDomain(at domainKey) int {
 	return made
 }
 
-// missingTerm returns the first term whose label or claim a cluster must have and lacks. Terms are numbered: anti-affinity
-// first, then the constraints. Ok is false where it lacks none.
+// missingTerm returns the first term whose required label or claim a cluster lacks. Terms are numbered: anti-affinity first,
+// then the constraints. Ok is false if it lacks none.
 func (t *tree) missingTerm(id fleet.ID) (term int, ok bool) {
 	for i, division := range t.divisions {
 		must := i < len(t.antiAffinity) || t.spread[i-len(t.antiAffinity)].Hard
@@ -136,7 +136,7 @@ func (t *tree) missingTerm(id fleet.ID) (term int, ok bool) {
 	return 0, false
 }
 
-// sizes returns, per domain, how many candidates it has if it is a leaf.
+// sizes returns the number of candidates of each leaf; 0 for other domains.
 func (t *tree) sizes() []int {
 	out := make([]int, len(t.domains))
 	for _, leaf := range t.leafOf {
@@ -147,7 +147,7 @@ func (t *tree) sizes() []int {
 	return out
 }
 
-// leaf returns the leaf of a cluster, or outside where it has none.
+// leaf returns the leaf of a cluster, or outside.
 func (t *tree) leaf(id fleet.ID) int {
 	if i, candidate := slices.BinarySearch(t.candidates, id); candidate {
 		return t.leafOf[i]
@@ -155,7 +155,7 @@ func (t *tree) leaf(id fleet.ID) int {
 	return outside
 }
 
-// path returns the domains around a leaf, the outermost first, and the leaf.
+// path returns the domains from below the root to a leaf.
 func (t *tree) path(leaf int) []int {
 	out := make([]int, len(t.spread))
 	for level := len(out) - 1; level >= 0; level-- {
@@ -164,7 +164,7 @@ func (t *tree) path(leaf int) []int {
 	return out
 }
 
-// knownPath returns the domains that a cluster without a leaf would be in, the outermost first, as far as there are such.
+// knownPath returns the domains of a cluster without a leaf, from below the root, as far as they exist.
 func (t *tree) knownPath(id fleet.ID) []int {
 	if t.byKey == nil {
 		t.byKey = make(map[domainKey]int, len(t.domains))

@@ -9,16 +9,16 @@ import (
 	"github.com/berth-project/berth/engine/ledger"
 )
 
-// maxWaiting is how many clusters of earlier tiers are remembered that wait to take over.
+// maxWaiting is how many waiting clusters of earlier tiers the ledger keeps.
 const maxWaiting = 1000
 
-// waitsForFailback says whether clusters of earlier tiers have to qualify for a while before they displace others.
+// waitsForFailback reports whether clusters of earlier tiers have to qualify for a while before they displace others.
 func (r *chooser) waitsForFailback() bool {
 	return r.program.Stabilization > 0 && len(r.program.Tiers) > 0
 }
 
-// unstable returns the clusters of earlier tiers that must not displace an incumbent yet. After a change of the spec
-// there are none: what the user asks for does not wait.
+// unstable returns the clusters of earlier tiers that must not displace an incumbent yet. A change of the spec takes effect at
+// once, so there are none after it.
 func (r *pass) unstable(sameSpec bool) *bitset.BitSet {
 	if !r.waitsForFailback() || !sameSpec {
 		return r.Snapshot.EmptySet()
@@ -32,14 +32,14 @@ func (r *pass) unstable(sameSpec bool) *bitset.BitSet {
 	return out
 }
 
-// qualifiesAt returns the instant from which the candidate at a position may take over, if it qualifies until then.
+// qualifiesAt returns when the candidate at a position may displace others, if it qualifies until then.
 func (r *chooser) qualifiesAt(position int) time.Time {
 	since := ledger.Since(r.Past.Waiting, r.Snapshot.Name(r.Candidates[position]), r.Snapshot.Now)
 	return since.Add(r.program.Stabilization)
 }
 
-// recovered returns the positions of the candidates that are no incumbents of the round and in an earlier tier than one
-// of them.
+// recovered returns the positions of the candidates that are not incumbents of the pass and are in an earlier tier than one of
+// them.
 func (r *pass) recovered() []int {
 	latest := 0
 	var out []int
@@ -56,8 +56,8 @@ func (r *pass) recovered() []int {
 	return slices.DeleteFunc(out, func(i int) bool { return r.order.tiers[i] >= latest })
 }
 
-// waiting returns the clusters that are to be remembered as waiting where the incumbents of the round are the chosen,
-// each with the instant from which it waits: those that rank first.
+// waiting returns the waiting clusters to store, with the instant since which each waits, if the chosen become the incumbents.
+// It keeps the best ranked.
 func (r *pass) waiting() map[string]time.Time {
 	if !r.waitsForFailback() {
 		return nil
@@ -72,14 +72,14 @@ func (r *pass) waiting() map[string]time.Time {
 	return out
 }
 
-// nextPass returns the candidates as the next run sees them, without scores.
+// nextPass returns the pass of the next run, without scores.
 func (r *chooser) nextPass(chosen *bitset.BitSet) *pass {
 	out := &pass{chooser: r, incumbents: chosen, absent: r.absentGuests(chosen)}
 	out.order.tiers = out.tiers()
 	return out
 }
 
-// tiers returns the tier of each candidate, or nil where there are none.
+// tiers returns the tier of each candidate; nil without tiers.
 func (r *pass) tiers() []int {
 	if r.Tier == nil {
 		return nil

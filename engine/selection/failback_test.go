@@ -82,7 +82,7 @@ func TestAClusterThatTakesAFreePlaceDisplacesNone(t *testing.T) {
 func TestAWaitingClusterHasAnEnd(t *testing.T) {
 	w := fleetWith("h tier=home\nr tier=rented", []string{"r"}, wanted(1), tiers("home", "rented"), stable(60))
 	placement := w.Placements[enginetest.OnlyPlacement(t, w)]
-	result := decide(t, w) // the spec is new: nobody waits
+	result := decide(t, w) // the spec is new: no cluster waits
 	if diff := cmp.Diff([]string{"h"}, result.Clusters()); diff != "" {
 		t.Errorf("after a change of the spec (-want +got):\n%s", diff)
 	}

@@ -1,9 +1,9 @@
 package selection
 
-// heap is a binary heap of numbers, the first by some order on top. The order is given each time.
+// heap is a binary heap of positions. The comparison is an argument, so a heap is only a slice.
 type heap []int
 
-// bestFirst puts the first on top of numbers in any order. That is no heap yet, and all that is needed until the first is taken.
+// bestFirst moves the best to the front. That is no heap yet, and enough until the first is removed.
 func (h heap) bestFirst(by func(a, b int) int) {
 	for i := range h {
 		if by(h[i], h[0]) < 0 {
@@ -12,7 +12,7 @@ func (h heap) bestFirst(by func(a, b int) int) {
 	}
 }
 
-// init makes a heap of numbers in any order.
+// init establishes the heap order.
 func (h heap) init(by func(a, b int) int) {
 	for i := len(h)/2 - 1; i >= 0; i-- {
 		h.sink(i, by)

@@ -10,20 +10,20 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// order compares candidates by their position in the list, whoever else is chosen.
+// order compares candidates by position, independent of other chosen clusters.
 //
-// The order is: tier, then not demoted, then total score, highest first, then name. Where Balance has a weight, a cluster
-// that is already selected goes before others of the same total: what other placements do must not displace it. Where
-// Steady has one, a cluster that is already selected is not demoted: a taint that only advises evicts nobody.
+// The order is: tier, then no penalty, then total score, highest first, then name. If Balance has a weight, an incumbent
+// precedes others of the same total: decisions of other placements must not displace it. If Steady has a weight, an incumbent is
+// not penalized: a PreferNoSelect taint evicts no cluster.
 type order struct {
 	candidates []fleet.ID
-	// nameOrder are those of the names, by ID.
+	// nameOrder is the rank of each name, by ID.
 	nameOrder []int32
-	// tiers is nil where there are none.
+	// tiers is nil without tiers.
 	tiers                 []int
 	totals                []int64
 	penalized, incumbents *bitset.BitSet
-	// precedence says that something goes before the scores.
+	// precedence is set if tiers or penalties precede the scores.
 	precedence bool
 }
 
@@ -54,7 +54,7 @@ func (o *order) compare(a, b int) int {
 	return o.byName(a, b)
 }
 
-// byTierAndTaint compares what goes before every score: the tier, and whether a taint advises against the cluster.
+// byTierAndTaint compares what precedes the scores: the tier and the penalty of a PreferNoSelect taint.
 func (o *order) byTierAndTaint(a, b int) int {
 	if !o.precedence {
 		return 0
@@ -65,7 +65,7 @@ func (o *order) byTierAndTaint(a, b int) int {
 	return trueFirst(!o.isPenalized(a), !o.isPenalized(b))
 }
 
-// byName breaks ties of the same score: clusters that are seated first, then names.
+// byName breaks ties: incumbents first, then by name.
 func (o *order) byName(a, b int) int {
 	x, y := o.candidates[a], o.candidates[b]
 	if c := trueFirst(o.incumbents.Test(x), o.incumbents.Test(y)); c != 0 {
@@ -76,7 +76,7 @@ func (o *order) byName(a, b int) int {
 
 func (o *order) isPenalized(position int) bool { return o.penalized.Test(o.candidates[position]) }
 
-// trueFirst puts what holds before what does not.
+// trueFirst sorts true before false.
 func trueFirst(a, b bool) int {
 	switch {
 	case a == b:
@@ -88,15 +88,15 @@ func trueFirst(a, b bool) int {
 	}
 }
 
-// top returns the best n of the positions whose clusters are not shut out, in no order. It keeps a heap of n, so that
-// choosing few of many is cheap.
-func (o *order) top(n int, shut *bitset.BitSet) []int {
+// top returns the best n positions whose clusters are not excluded, unordered. It keeps a heap of n, so choosing few of many is
+// cheap.
+func (o *order) top(n int, excluded *bitset.BitSet) []int {
 	kept := make(heap, 0, max(0, min(n, len(o.totals))))
 	worst := func(a, b int) int { return o.compare(b, a) }
-	open := shut.None()
+	all := excluded.None()
 	for i, id := range o.candidates {
 		switch {
-		case !open && shut.Test(id):
+		case !all && excluded.Test(id):
 		case n >= len(o.totals):
 			kept = append(kept, i)
 		case len(kept) < n:

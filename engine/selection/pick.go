@@ -4,23 +4,23 @@ import (
 	"github.com/bits-and-blooms/bitset"
 )
 
-// pick chooses clusters one by one until all seats are taken. Those that are forced are seated first, whatever the
-// constraints say of them, and take up room; clusters in without are not chosen. Each seat goes to the best of those that
-// anti-affinity and the hard constraints allow beside the ones before.
+// pick chooses clusters one by one until there are as many as wanted. Forced clusters are chosen first, whatever the
+// constraints, and count. Clusters in without are not chosen. Each step chooses the best candidate that anti-affinity and the
+// hard constraints allow beside the clusters chosen before.
 //
-// It is greedy: a seat once given is not taken back. Finding the largest allowed choice, or that of the highest total, is
-// a search without a bound where anti-affinity over several topologies crosses.
+// It is greedy: a chosen cluster stays chosen. Finding the largest or the best allowed choice takes exponential time when
+// anti-affinity terms over several topologies cross.
 func (r *pass) pick(forced, without *bitset.BitSet) *bitset.BitSet {
 	out := bitset.New(r.Snapshot.IDLimit())
 	out.InPlaceUnion(forced)
-	left, shut := r.wanted-int(forced.Count()), r.excluded(forced, without)
+	left, excluded := r.wanted-int(forced.Count()), r.excluded(forced, without)
 	if r.tree == nil {
-		for _, i := range r.order.top(left, shut) {
+		for _, i := range r.order.top(left, excluded) {
 			out.Set(r.Candidates[i])
 		}
 		return out
 	}
-	g := newGreedy(r, forced, shut)
+	g := newGreedy(r, forced, excluded)
 	for ; left > 0; left-- {
 		i, ok := g.next()
 		if !ok {
@@ -31,7 +31,7 @@ func (r *pass) pick(forced, without *bitset.BitSet) *bitset.BitSet {
 	return out
 }
 
-// excluded returns those whom a pick does not choose.
+// excluded returns the clusters that a pick does not choose.
 func (r *pass) excluded(forced, without *bitset.BitSet) *bitset.BitSet {
 	if r.absent.None() && without.None() && forced.None() {
 		return r.Snapshot.EmptySet()
@@ -41,32 +41,32 @@ func (r *pass) excluded(forced, without *bitset.BitSet) *bitset.BitSet {
 	return out
 }
 
-// greedy is the work of one pick. What clusters are chosen by beside their place in the order is the same for all of one
-// profile, so a choice looks at the best candidate of each profile, of which there are few.
+// greedy is the state of one pick. All candidates of a profile are ranked the same by the constraints, so each step compares
+// only the best candidate of each profile.
 type greedy struct {
 	*pass
 
 	counts *domainCounts
-	// remaining are the candidates that may yet be chosen, per leaf; most leaves are never touched, so only those in heaped are
-	// more than led by their best.
+	// remaining are the candidates of each leaf that may still be chosen. Most leaves are never used, so only the leaves in
+	// isHeap are heaps; the others only have their best first.
 	remaining []heap
 	isHeap    bitset.BitSet
 	buckets   *buckets
 }
 
-func newGreedy(r *pass, forced, shut *bitset.BitSet) *greedy {
+func newGreedy(r *pass, forced, excluded *bitset.BitSet) *greedy {
 	g := &greedy{pass: r, counts: newDomainCounts(r.tree, r.absent), remaining: make([]heap, len(r.tree.domains))}
 	room := make(heap, len(r.Candidates))
 	for leaf, size := range r.tree.sizes() {
 		g.remaining[leaf], room = room[:0:size], room[size:]
 	}
 	for i, leaf := range r.tree.leafOf {
-		if leaf != outside && !shut.Test(r.Candidates[i]) {
+		if leaf != outside && !excluded.Test(r.Candidates[i]) {
 			g.remaining[leaf] = append(g.remaining[leaf], i)
 		}
 	}
-	for _, open := range g.remaining {
-		open.bestFirst(r.order.compare)
+	for _, candidates := range g.remaining {
+		candidates.bestFirst(r.order.compare)
 	}
 	for id := range forced.EachSet() {
 		g.counts.add(id)
@@ -76,8 +76,8 @@ func newGreedy(r *pass, forced, shut *bitset.BitSet) *greedy {
 	return g
 }
 
-// next returns the position of the best candidate that is allowed, and counts it as chosen. A candidate that
-// anti-affinity bars stays barred, so its leaf goes on to the next.
+// next returns the position of the best allowed candidate, and counts it as chosen. A candidate that anti-affinity blocks stays
+// blocked, so it is dropped.
 func (g *greedy) next() (position int, ok bool) {
 	for {
 		best, ok := g.best()
@@ -92,19 +92,19 @@ func (g *greedy) next() (position int, ok bool) {
 	}
 }
 
-// best returns the candidate with the best bid. Ok is false where the hard constraints allow none.
+// best returns the best candidate of all profiles. Ok is false if the hard constraints allow none.
 func (g *greedy) best() (position int, ok bool) {
 	best := candidate{blocked: true}
 	for _, number := range g.buckets.byDomain[0] {
-		if bid := g.candidateOf(&g.buckets.byNumber[number]); g.precedes(bid, best) {
-			best = bid
+		if next := g.candidateOf(&g.buckets.byNumber[number]); g.precedes(next, best) {
+			best = next
 		}
 	}
 	return best.position, !best.blocked
 }
 
-// take takes the best candidate of a leaf out of it and counts it, where it is chosen. The buckets of the domains around it
-// are out of those above meanwhile, the outermost first, since their profiles change.
+// take removes the best candidate of a leaf and, if it is chosen, counts it. Meanwhile the buckets of the domains around it are
+// detached, because their profiles change.
 func (g *greedy) take(position int, chosen bool) {
 	leaf := g.tree.leafOf[position]
 	g.eachAbove(leaf, g.buckets.detach)
@@ -126,7 +126,7 @@ func (g *greedy) take(position int, chosen bool) {
 	}
 }
 
-// eachAbove calls do for the domains around a leaf but the root, the outermost first, and for the leaf.
+// eachAbove calls do for the domains from below the root to a leaf.
 func (g *greedy) eachAbove(at int, do func(int)) {
 	if at == 0 {
 		return

@@ -12,30 +12,30 @@ import (
 	"github.com/berth-project/berth/engine/verdict"
 )
 
-// Ranking is every candidate with its total score as the run found them, and who was chosen.
+// Ranking has every candidate with its total score, and the chosen clusters.
 type Ranking struct {
-	// Columns hold what each prioritizer gave, in the program's order.
+	// Columns has the scores of each prioritizer, in the order of the program.
 	Columns []score.Column
 	// Candidates and Totals are parallel.
 	Candidates []fleet.ID
 	Totals     []int64
-	// Chosen lists the selected clusters by name. Those that are held may be no candidates.
+	// Chosen has the selected clusters by name. Held clusters may be no candidates.
 	Chosen []fleet.ID
-	// Cut is the total of the last candidate chosen, by the order of scores; it means nothing where nobody was.
+	// Cut is the total of the chosen candidate that ranks last; meaningless without one.
 	Cut int64
-	// Ledger is what the placement is to remember, but for the spec. Releasing is everybody who leaves paid.
+	// Ledger is to be stored with the placement. Releasing has the clusters that the budget has paid for.
 	Ledger ledger.Ledger
 
 	chooser   *chooser
 	throttled throttled
 	chosen    *bitset.BitSet
-	// waiting are the candidates of earlier tiers that must not displace any of the chosen yet.
+	// waiting are the candidates of earlier tiers that must not displace a chosen cluster yet.
 	waiting *bitset.BitSet
-	// finalCounts is who is where once all are chosen, as the next run sees it; nil where nothing divides the candidates.
+	// finalCounts has the counts of all chosen clusters, for the candidates of the next run; nil without terms.
 	finalCounts *domainCounts
-	// last is the position of the last candidate chosen, or -1.
+	// last is the position of the chosen candidate that ranks last, or -1.
 	last int
-	// nextRun is the round in which the chosen are the incumbents; nil where no scores are shown.
+	// nextRun is the pass in which the chosen clusters are the incumbents; nil if decisions have no scores.
 	nextRun *pass
 }
 
@@ -65,16 +65,16 @@ func newRanking(r *chooser, p throttled) *Ranking {
 	return out
 }
 
-// Has says whether a cluster was chosen.
+// Has reports whether a cluster was chosen.
 func (r *Ranking) Has(id fleet.ID) bool { return r.chosen.Test(id) }
 
-// IsCandidate says whether a cluster is a candidate.
+// IsCandidate reports whether a cluster is a candidate.
 func (r *Ranking) IsCandidate(id fleet.ID) bool {
 	_, candidate := r.chooser.positionOf(id)
 	return candidate
 }
 
-// Held says whether a chosen cluster is held by the disruption policy, and until when; zero for never.
+// Held returns until when the disruption policy holds a chosen cluster; zero for never. Ok is false if it is not held.
 func (r *Ranking) Held(id fleet.ID) (until time.Time, ok bool) {
 	until, ok = r.throttled.until[id]
 	return until, ok
@@ -89,8 +89,8 @@ func (r *Ranking) HeldClusters() []fleet.ID {
 	return r.chooser.Snapshot.ByName(held)
 }
 
-// RecheckAt returns the first instant at which the choice may change by itself: one is let go, or has waited for long
-// enough. It is zero where there is none.
+// RecheckAt returns the first instant at which the choice may change by itself: a held cluster is released, or a cluster has
+// waited long enough. It is zero for never.
 func (r *Ranking) RecheckAt() time.Time {
 	var out time.Time
 	note := func(at time.Time) {
@@ -107,8 +107,8 @@ func (r *Ranking) RecheckAt() time.Time {
 	return out
 }
 
-// Score returns the total of a chosen cluster, as it is shown: as the next run will find it. It is 0 where no scores are
-// shown, and for clusters that are no candidates.
+// Score returns the total of a chosen cluster as the next run finds it, which readers see. It is 0 if decisions have no scores,
+// and for clusters that are no candidates.
 func (r *Ranking) Score(id fleet.ID) int64 {
 	i, candidate := r.chooser.positionOf(id)
 	if r.nextRun == nil || !candidate {
@@ -117,8 +117,8 @@ func (r *Ranking) Score(id fleet.ID) int64 {
 	return r.nextRun.order.totals[i]
 }
 
-// Rejection returns the verdict on a candidate that was not chosen. A guest is beaten, whatever else keeps it out: the next run
-// does not know it any more. The rank of one that is beaten is left out: it costs a look at all candidates.
+// Rejection returns the verdict on a candidate that was not chosen. A candidate that was retained only as an incumbent is
+// Outranked, since it is no candidate of the next run. The rank is left out: it takes a pass over all candidates.
 func (r *Ranking) Rejection(id fleet.ID) verdict.Verdict {
 	i, _ := r.chooser.positionOf(id)
 	switch {
@@ -136,13 +136,13 @@ func (r *Ranking) Rejection(id fleet.ID) verdict.Verdict {
 	return verdict.Verdict{Code: verdict.Outranked}
 }
 
-// Ineligible says whether a candidate lacks a label or claim that clusters are not chosen without.
+// Ineligible reports whether a candidate lacks a required label or claim.
 func (r *Ranking) Ineligible(id fleet.ID) bool {
 	i, candidate := r.chooser.positionOf(id)
 	return candidate && !r.chooser.eligible(i)
 }
 
-// Rank returns where a candidate stands in the order of scores. It looks at every candidate.
+// Rank returns the rank of a candidate by score. It compares every candidate.
 func (r *Ranking) Rank(id fleet.ID) verdict.Rank {
 	i, _ := r.chooser.positionOf(id)
 	order := &r.chooser.firstPass().order
@@ -155,7 +155,7 @@ func (r *Ranking) Rank(id fleet.ID) verdict.Rank {
 	return verdict.Rank{Position: position, Score: r.Totals[i], Cut: r.Cut, Penalized: order.isPenalized(i)}
 }
 
-// Order returns every candidate in the order of scores.
+// Order returns every candidate by rank.
 func (r *Ranking) Order() []fleet.ID {
 	positions := make([]int, len(r.Candidates))
 	for i := range positions {
@@ -169,7 +169,7 @@ func (r *Ranking) Order() []fleet.ID {
 	return out
 }
 
-// Last returns the candidate that was chosen last, by the order of scores. Ok is false where none was.
+// Last returns the chosen candidate that ranks last. Ok is false if there is none.
 func (r *Ranking) Last() (id fleet.ID, ok bool) {
 	if r.last < 0 {
 		return 0, false
@@ -177,16 +177,14 @@ func (r *Ranking) Last() (id fleet.ID, ok bool) {
 	return r.Candidates[r.last], true
 }
 
-// BlockingTerm is a term that keeps candidates out, and how many.
+// BlockingTerm is a term with the number of candidates that it blocks.
 type BlockingTerm struct {
-	// Constraint is as in a verdict.Constraint.
-	Constraint string
-	Clusters   int
+	Term     verdict.Term
+	Clusters int
 }
 
-// BlockingTerms returns what keeps candidates out that are not chosen: anti-affinity and the hard constraints, in their order.
-// Each candidate counts once, for the first that does. Guests do not count, since they are candidates no more, and neither
-// do those that wait.
+// BlockingTerms returns the terms that block candidates: anti-affinity and the hard constraints, in their order. Each candidate
+// counts once, for its first term. Waiting clusters do not count, nor do incumbents that are no candidates of the next run.
 func (r *Ranking) BlockingTerms() []BlockingTerm {
 	if r.finalCounts == nil {
 		return nil
@@ -203,7 +201,7 @@ func (r *Ranking) BlockingTerms() []BlockingTerm {
 	var out []BlockingTerm
 	for term, count := range counts {
 		if count > 0 {
-			out = append(out, BlockingTerm{r.finalCounts.tree.termText(term), count})
+			out = append(out, BlockingTerm{r.finalCounts.tree.termOf(term), count})
 		}
 	}
 	return slices.Clip(out)

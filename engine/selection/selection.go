@@ -1,9 +1,8 @@
-// Package selection owns the choice among candidates: their total scores, their order, how they are spread, how many are
-// taken, and which of those that would be dropped stay for now. It refuses to know where scores come from, and who may
-// be chosen at all.
+// Package selection chooses among the candidates: total scores, order, spread, how many are taken, and which incumbents the
+// disruption policy holds. Package score computes the scores and package filter finds the candidates.
 //
-// Two candidates are never equal, so the same input always yields the same choice. A choice confirms itself: a run that
-// starts from it, at the same instant, chooses it again.
+// Two candidates are never equal, so the same input gives the same choice. A choice is stable: a run that starts from it at the
+// same instant makes it again.
 package selection
 
 import (
@@ -18,35 +17,35 @@ import (
 	"github.com/berth-project/berth/engine/score"
 )
 
-// Input is what a choice depends on.
+// Input has everything that a choice depends on.
 type Input struct {
 	score.Input
 
-	// Scope has the clusters that the placement may choose from, before any filter. An incumbent outside leaves at once.
+	// Scope has the clusters of the eligible sets, before any filter. An incumbent outside is removed at once.
 	Scope *bitset.BitSet
-	// Tier returns the tier of a candidate, which may depend on whether it is an incumbent; nil where there are no tiers.
+	// Tier returns the tier of a candidate, which may depend on whether it is an incumbent; nil without tiers.
 	Tier func(id fleet.ID, incumbent bool) int
-	// Past is what the placement remembers.
+	// Past is the ledger of the placement.
 	Past ledger.Ledger
 }
 
-// Choose scores the candidates and chooses.
+// Choose scores the candidates and chooses clusters.
 func Choose(in Input, p *program.Program) *Ranking {
 	r := newChooser(in, p)
 	ideal := r.stabilize(in.Incumbents, in.Past.SameSpec)
 	return newRanking(r, r.throttle(ideal))
 }
 
-// chooser is the choosing of one placement.
+// chooser makes the choice of one placement.
 type chooser struct {
 	Input
 
 	program *program.Program
-	// wanted is how many clusters are wanted.
+	// wanted is the number of clusters.
 	wanted int
-	// tree is nil where nothing divides the candidates.
+	// tree is nil without anti-affinity and spread constraints.
 	tree *tree
-	// passes are those worked out so far; the first is that of the incumbents.
+	// passes are the computed passes; the first has the stored incumbents.
 	passes []*pass
 }
 
@@ -61,28 +60,28 @@ func newChooser(in Input, p *program.Program) *chooser {
 
 func (r *chooser) firstPass() *pass { return r.passes[0] }
 
-// positionOf returns the position of a candidate. Ok is false where the cluster is none.
+// positionOf returns the position of a candidate. Ok is false if the cluster is no candidate.
 func (r *chooser) positionOf(id fleet.ID) (position int, ok bool) {
 	return slices.BinarySearch(r.Candidates, id)
 }
 
-// eligible says whether the candidate at a position has all that it must have to be chosen.
+// eligible reports whether the candidate at a position has every required label and claim.
 func (r *chooser) eligible(position int) bool {
 	return r.tree == nil || r.tree.leafOf[position] != outside
 }
 
-// pass is the candidates as a run sees them that starts from given incumbents: who of them is one, scored and in order.
+// pass has the candidates, scored and in order, of a run that starts from some incumbents.
 type pass struct {
 	*chooser
 
 	incumbents *bitset.BitSet
-	// absent are the candidates that are none in this round: those let in only while they are incumbents.
+	// absent are the candidates that are not in this pass: they qualify only as incumbents.
 	absent  *bitset.BitSet
 	columns []score.Column
 	order   order
 }
 
-// passFor returns the round of some incumbents.
+// passFor returns the pass for some incumbents.
 func (r *chooser) passFor(incumbents *bitset.BitSet) *pass {
 	for _, known := range r.passes {
 		if equalSets(known.incumbents, incumbents) {
@@ -96,7 +95,7 @@ func (r *chooser) passFor(incumbents *bitset.BitSet) *pass {
 	return out
 }
 
-// absentGuests returns the guests that are not among some incumbents. They are read-only.
+// absentGuests returns the candidates that qualify only as incumbents and are not among the given ones. They are read-only.
 func (r *chooser) absentGuests(incumbents *bitset.BitSet) *bitset.BitSet {
 	if r.RetainedOnly.None() {
 		return r.Snapshot.EmptySet()
@@ -104,10 +103,10 @@ func (r *chooser) absentGuests(incumbents *bitset.BitSet) *bitset.BitSet {
 	return r.RetainedOnly.Difference(incumbents)
 }
 
-// isAbsent says whether the candidate at a position is none in this round.
+// isAbsent reports whether the candidate at a position is not in this pass.
 func (r *pass) isAbsent(position int) bool { return r.absent.Test(r.Candidates[position]) }
 
-// score scores the candidates of the round. The totals of those that are absent mean nothing.
+// score scores the candidates of the pass. The totals of absent candidates are meaningless.
 func (r *pass) score() {
 	in := r.Input.Input
 	in.Incumbents = r.incumbents
@@ -138,8 +137,8 @@ func (r *pass) score() {
 	}
 }
 
-// column returns what a prioritizer says in the round: what it said in the first, where it cannot have changed. There is
-// room for its values.
+// column returns the scores of a prioritizer: those of the first pass if they cannot have changed. room is the memory for new
+// ones.
 func (r *pass) column(in score.Input, prioritizer int, room []int32) score.Column {
 	by := r.program.Prioritizers[prioritizer]
 	if len(r.passes) > 0 && r.RetainedOnly.None() && score.IndependentOfSelection(by) {
@@ -148,5 +147,5 @@ func (r *pass) column(in score.Input, prioritizer int, room []int32) score.Colum
 	return score.Compute(in, by, room)
 }
 
-// equalSets says whether two sets have the same members.
+// equalSets reports whether two sets have the same members.
 func equalSets(a, b *bitset.BitSet) bool { return a == b || a.SymmetricDifferenceCardinality(b) == 0 }

@@ -23,8 +23,7 @@ func wanted(n int32) shape {
 	return func(s *clusterv1beta1.PlacementSpec) { s.NumberOfClusters = &n }
 }
 
-// spreadOver spreads over labels, each the next level; a key that begins with ! is a hard constraint, one that begins with @ is
-// that of a claim.
+// spreadOver adds spread constraints over labels, each the next level. A key with ! is a hard constraint, a key with @ a claim.
 func spreadOver(maxSkew int32, keys ...string) shape {
 	return func(s *clusterv1beta1.PlacementSpec) {
 		for _, key := range keys {
@@ -51,7 +50,7 @@ func antiAffinity(keys ...string) shape {
 	}
 }
 
-// tiers makes a tier of each value of the label tier, the first choice first.
+// tiers adds a tier for each value of the label tier, in this order.
 func tiers(names ...string) shape {
 	return func(s *clusterv1beta1.PlacementSpec) {
 		for _, name := range names {
@@ -79,8 +78,8 @@ func byCPU(weight int32) shape {
 	return prefer(clusterv1beta1.PrioritizerResourceAllocatableCPU, weight)
 }
 
-// parse reads clusters such as "a region=eu zone=1 cpu=4", one of each line. A key that begins with @ is a claim, old is a
-// PreferNoSelect taint, new one of NoSelectIfNew and bad one of NoSelect.
+// parse reads a cluster a line, such as "a region=eu zone=1 cpu=4". A key with @ is a claim. old is a PreferNoSelect taint, new
+// a NoSelectIfNew taint, bad a NoSelect taint.
 func parse(text string) []*clusterv1.ManagedCluster {
 	var out []*clusterv1.ManagedCluster
 	for line := range strings.Lines(text) {
@@ -112,7 +111,7 @@ func parse(text string) []*clusterv1.ManagedCluster {
 	return out
 }
 
-// fleetWith is a world of the placement ns/p, with a shape and incumbents.
+// fleetWith is a world of the placement ns/web, with clusters and incumbents.
 func fleetWith(clusters string, incumbents []string, shapes ...shape) *enginetest.World {
 	p := enginetest.Placement("ns", "p").Obj()
 	for _, shape := range shapes {
@@ -150,14 +149,14 @@ func TestSpread(t *testing.T) {
 		incumbent string
 		want      string
 	}{
-		"without a constraint names decide":      {regions, []shape{wanted(2)}, "", "e1 e2"},
-		"the emptiest domain goes first":         {regions, []shape{wanted(2), spreadOver(1, "region")}, "", "e1 u1"},
-		"rounds go on while there is room":       {regions, []shape{wanted(4), spreadOver(1, "region")}, "", "e1 e2 u1 u2"},
-		"soft constraints are broken for a seat": {regions, []shape{wanted(5), spreadOver(1, "region")}, "", "e1 e2 e3 u1 u2"},
-		"hard ones are not":                      {regions, []shape{wanted(6), spreadOver(1, "!region")}, "", "e1 e2 e3 u1 u2"},
-		"hard ones choose without a number too":  {regions, []shape{spreadOver(1, "!region")}, "", "e1 e2 e3 u1 u2"},
-		"soft ones need a number":                {regions, []shape{spreadOver(1, "region")}, "", "e1 e2 e3 e4 u1 u2"},
-		"maxSkew is how much fuller one may be":  {regions, []shape{spreadOver(2, "!region")}, "", "e1 e2 e3 e4 u1 u2"},
+		"without a constraint names decide":         {regions, []shape{wanted(2)}, "", "e1 e2"},
+		"the emptiest domain goes first":            {regions, []shape{wanted(2), spreadOver(1, "region")}, "", "e1 u1"},
+		"rounds go on while there is room":          {regions, []shape{wanted(4), spreadOver(1, "region")}, "", "e1 e2 u1 u2"},
+		"soft constraints are exceeded for a place": {regions, []shape{wanted(5), spreadOver(1, "region")}, "", "e1 e2 e3 u1 u2"},
+		"hard ones are not":                         {regions, []shape{wanted(6), spreadOver(1, "!region")}, "", "e1 e2 e3 u1 u2"},
+		"hard ones choose without a number too":     {regions, []shape{spreadOver(1, "!region")}, "", "e1 e2 e3 u1 u2"},
+		"soft ones need a number":                   {regions, []shape{spreadOver(1, "region")}, "", "e1 e2 e3 e4 u1 u2"},
+		"maxSkew is how much fuller one may be":     {regions, []shape{spreadOver(2, "!region")}, "", "e1 e2 e3 e4 u1 u2"},
 		"zones are balanced within regions": {
 			"e1 region=eu zone=1\ne2 region=eu zone=1\ne3 region=eu zone=2\nu1 region=us zone=1\nu2 region=us zone=2",
 			[]shape{wanted(4), spreadOver(1, "region", "zone")},
@@ -218,14 +217,14 @@ func TestSpread(t *testing.T) {
 		"PreferNoSelect goes before the spread": {
 			"a region=eu\nb region=eu\nc region=us old", []shape{wanted(2), spreadOver(1, "region")}, "", "a b",
 		},
-		"an incumbent stays where its domain has a seat": {regions, []shape{wanted(2), spreadOver(1, "region")}, "e4 u2", "e4 u2"},
-		"one too many in a domain goes":                  {regions, []shape{wanted(2), spreadOver(1, "region")}, "e3 e4", "e3 u1"},
-		"nobody is wanted":                               {regions, []shape{wanted(0), spreadOver(1, "region"), antiAffinity("zone")}, "", ""},
-		"anti-affinity puts one in each domain":          {regions, []shape{antiAffinity("region")}, "", "e1 u1"},
-		"and keeps who is there":                         {regions, []shape{antiAffinity("region")}, "e3 u2", "e3 u2"},
-		"as many as are wanted":                          {regions, []shape{wanted(1), antiAffinity("region")}, "", "e1"},
-		"anti-affinity over two topologies crosses":      {regions, []shape{antiAffinity("region", "zone")}, "", "e1"},
-		"the empty value is a domain like any other":     {"a zone=\nb zone=\nc zone=1\nd", []shape{antiAffinity("zone")}, "", "a c"},
+		"an incumbent stays where its domain has room": {regions, []shape{wanted(2), spreadOver(1, "region")}, "e4 u2", "e4 u2"},
+		"one too many in a domain goes":                {regions, []shape{wanted(2), spreadOver(1, "region")}, "e3 e4", "e3 u1"},
+		"no cluster is wanted":                         {regions, []shape{wanted(0), spreadOver(1, "region"), antiAffinity("zone")}, "", ""},
+		"anti-affinity puts one in each domain":        {regions, []shape{antiAffinity("region")}, "", "e1 u1"},
+		"and keeps who is there":                       {regions, []shape{antiAffinity("region")}, "e3 u2", "e3 u2"},
+		"as many as are wanted":                        {regions, []shape{wanted(1), antiAffinity("region")}, "", "e1"},
+		"anti-affinity over two topologies crosses":    {regions, []shape{antiAffinity("region", "zone")}, "", "e1"},
+		"the empty value is a domain like any other":   {"a zone=\nb zone=\nc zone=1\nd", []shape{antiAffinity("zone")}, "", "a c"},
 		"anti-affinity within a spread": {
 			"a region=eu host=1\nb region=eu host=2\nc region=us host=1\nd region=us host=2",
 			[]shape{wanted(2), spreadOver(1, "region"), antiAffinity("host")},
@@ -244,13 +243,13 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// verdicts renders what becomes of each cluster that is not just selected.
+// verdicts returns the verdict on each cluster that is not Selected.
 func verdicts(result *engine.Result) map[string]string {
 	out := map[string]string{}
 	for id, cluster := range result.Trace.Snapshot.Clusters() {
 		switch v := result.Trace.Verdict(id); argument := v.Argument.(type) {
 		case verdict.Constraint:
-			out[cluster.Name()] = fmt.Sprintf("%s: %s, domain %q, lacks %v, by %q", v.Code, argument.Constraint, argument.Domain, argument.Lacks, argument.TakenBy)
+			out[cluster.Name()] = fmt.Sprintf("%s: %s, domain %q, lacks %v, by %q", v.Code, argument.Term, argument.Domain, argument.Lacks, argument.TakenBy)
 		case verdict.Wait:
 			out[cluster.Name()] = fmt.Sprintf("%s until %s", v.Code, argument.Until.Sub(enginetest.Epoch))
 		case verdict.Hold:
@@ -307,7 +306,7 @@ func TestWhatKeepsAClusterOut(t *testing.T) {
 			map[string]string{"b": `Capped: anti-affinity over label zone, domain "1", lacks false, by "a"`},
 			"3 cluster decisions unscheduled; anti-affinity over label zone keeps out 1 ManagedClusters",
 		},
-		"everybody": {
+		"all clusters": {
 			"a\nb",
 			[]shape{wanted(2), antiAffinity("zone")},
 			map[string]string{
@@ -319,7 +318,7 @@ func TestWhatKeepsAClusterOut(t *testing.T) {
 		"no tier": {
 			"a tier=x\nb tier=z", []shape{tiers("x", "y")}, map[string]string{"b": "OutsideTiers"}, "All cluster decisions scheduled",
 		},
-		"no tier has anybody": {
+		"no tier has a cluster": {
 			"b tier=z",
 			[]shape{tiers("x", "y")},
 			map[string]string{"b": "OutsideTiers"},

@@ -6,12 +6,11 @@ import (
 	"github.com/bits-and-blooms/bitset"
 )
 
-// maxPasses is how often a choice is made anew before the last one counts. It has never been seen to be reached.
+// maxPasses is the most passes of one choice. No test has reached it.
 const maxPasses = 16
 
-// stabilize chooses with the incumbents given, then with those chosen as the incumbents, and so on until a choice confirms
-// itself. Where choices take turns without an end, the one whose names come first counts, whichever of them one starts
-// from.
+// stabilize chooses with the given incumbents, then with the chosen clusters as incumbents, until a choice repeats. If choices
+// alternate, it takes the one whose names come first, so the result does not depend on the start.
 func (r *chooser) stabilize(incumbents *bitset.BitSet, sameSpec bool) *bitset.BitSet {
 	seen := []*bitset.BitSet{incumbents}
 	for range maxPasses {
@@ -27,23 +26,23 @@ func (r *chooser) stabilize(incumbents *bitset.BitSet, sameSpec bool) *bitset.Bi
 	return seen[maxPasses]
 }
 
-// choose returns whom the round chooses. Final says that a run which starts from there chooses the same. Without spread,
-// and with one anti-affinity at most, it does: being chosen only adds to a cluster's score, and the best of its domain
-// stays the best of it.
+// choose returns the choice of the pass. Final is set if a run that starts from it chooses the same. That holds without spread
+// and with at most one anti-affinity term: being chosen only raises a cluster's score, and the best of its domain stays the
+// best.
 func (r *pass) choose(sameSpec bool) (chosen *bitset.BitSet, final bool) {
-	nobody := r.Snapshot.EmptySet()
+	none := r.Snapshot.EmptySet()
 	unstable := r.unstable(sameSpec)
-	chosen = r.pick(nobody, unstable)
+	chosen = r.pick(none, unstable)
 	if unstable.Any() {
-		return r.pick(r.protected(chosen), nobody), false
+		return r.pick(r.protected(chosen), none), false
 	}
 	return chosen, len(r.program.Spread) == 0 && len(r.program.AntiAffinity) <= 1
 }
 
-// protected returns those of the chosen whose place no unstable cluster may take: the incumbents, and of the newcomers, in
-// order, as many as incumbents had to go for them, and all that go before an incumbent that stays. Else an unstable cluster
-// would take the place that a stable one freed, which would then free another; or it would take a free place, and the
-// newcomer whose place it was would displace the incumbent.
+// protected returns the chosen clusters whose place no unstable cluster may take: the incumbents, the best newcomers, as many as
+// incumbents were removed for them, and all newcomers that precede an incumbent that stays. Otherwise an unstable cluster would
+// take the place that a stable one freed, which would then free another, or it would take a free place, and the newcomer of that
+// place would displace the incumbent.
 func (r *pass) protected(chosen *bitset.BitSet) *bitset.BitSet {
 	out := chosen.Intersection(r.incumbents)
 	var newcomers []int

@@ -180,7 +180,7 @@ func why(v verdict.Verdict) string {
 		}
 		return text
 	case verdict.Constraint:
-		return argument.Constraint + " keeps it out"
+		return argument.Term.String() + " keeps it out"
 	case verdict.Wait:
 		return "waits to take over"
 	case verdict.Rank:

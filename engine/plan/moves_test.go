@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// stored returns a world as it is once a plan for it is carried out.
+// stored returns a world after a plan was applied.
 func stored(t *testing.T, w *enginetest.World) (placement *clusterv1beta1.Placement, slices []*clusterv1beta1.PlacementDecision) {
 	t.Helper()
 	placement = w.Placements[enginetest.OnlyPlacement(t, w)]
@@ -24,7 +24,7 @@ func stored(t *testing.T, w *enginetest.World) (placement *clusterv1beta1.Placem
 	return placement, slices
 }
 
-// TestMovesAreNamedForWhatTheyAre decides four clusters in groups of two, changes what is stored, and decides again.
+// TestMovesAreNamedForWhatTheyAre decides four clusters in groups of two, changes the stored slices, and decides again.
 func TestMovesAreNamedForWhatTheyAre(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(placement *clusterv1beta1.Placement, slices []*clusterv1beta1.PlacementDecision) []*clusterv1beta1.PlacementDecision

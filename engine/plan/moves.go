@@ -6,15 +6,15 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// Why clusters change their decision group.
+// The reasons why clusters change their decision group.
 const (
-	// RegroupTooLarge says that their group was above its bound.
+	// RegroupTooLarge means that the group was above its bound.
 	RegroupTooLarge = "their decision group was too large"
-	// RegroupStrategy says that the groups are divided by another strategy.
+	// RegroupStrategy means that the group strategy changed.
 	RegroupStrategy = "spec.decisionStrategy changed"
 )
 
-// moves returns the clusters that come and go over all stored slices, sorted.
+// moves returns the added and removed clusters over all stored slices, sorted.
 func (d *diff) moves() (added, removed []string) {
 	for name := range d.wanted {
 		if _, was := d.stored[name]; !was {
@@ -54,7 +54,7 @@ func (d *diff) restored(added []string) []string {
 	return slices.DeleteFunc(slices.Clone(added), func(name string) bool { return !removed[name] && !deleted[d.wanted[name]] })
 }
 
-// reported says whether the stored status of the placement lists a slice.
+// reported reports whether the stored status of the placement lists a slice.
 func (d *diff) reported(slice string) bool {
 	for _, group := range d.placement.Status.DecisionGroups {
 		if slices.Contains(group.Decisions, slice) {
@@ -64,8 +64,8 @@ func (d *diff) reported(slice string) bool {
 	return false
 }
 
-// regrouped returns the clusters that stay and had to change their decision group, sorted, and why. Where a group before them
-// goes, groups get another index, and no cluster changes its group.
+// regrouped returns the clusters that stay and had to change their decision group, sorted, and why. A new index of a group,
+// because a group before it is gone, does not count.
 func (d *diff) regrouped() (names []string, reason string) {
 	if len(d.result.Regrouped) > 0 {
 		return d.result.Regrouped, RegroupTooLarge
@@ -95,5 +95,5 @@ func (d *diff) regrouped() (names []string, reason string) {
 	return names, RegroupStrategy
 }
 
-// sameGroup says whether two slices are of one decision group.
+// sameGroup reports whether two slices are of the same decision group.
 func sameGroup(a, b fleet.Slice) bool { return a.Group == b.Group && a.GroupIndex == b.GroupIndex }
