@@ -1,33 +1,36 @@
-// Package engine decides: given a fleet at one instant and a compiled placement, which clusters the placement gets,
-// in which groups and slices, what to say about it, and when to look again.
+// Package engine decides which clusters of a fleet a placement gets, in which groups and slices, with which conditions, and
+// when to decide again.
 //
 //	Snapshot + Program + Ledger ──▶ Schedule ──▶ Result ──▶ plan.Diff(result, stored) ──▶ writes
 //
+// The loop of a caller is the example of the package. The scripts in testdata show a decision for each filter, prioritizer,
+// constraint and group rule.
+//
 // # Contract
 //
-// Schedule is a pure function. It has no clock, no randomness, no log and no client; it starts no goroutine and keeps
-// nothing. The same arguments give the same bytes. Everything it can say is in the Result, the trace included.
+// Schedule is a pure function. It has no clock, randomness, log or client, starts no goroutine and keeps no state. The same
+// arguments give the same bytes. All output is in the Result, including the trace.
 //
-// Deciding again what was decided moves nothing: when the slices of a Result are put back into the snapshot and no
-// fact that the placement reads has changed, Schedule returns the same slices. Four rules make it so. A cluster that
-// is selected already scores the best that Balance can give. A choice is made again from itself until it confirms itself.
-// Groups and slices are sticky. Ties break by name.
+// A decision is stable: if the slices of a Result are put back into the snapshot and no fact that the placement reads has
+// changed, Schedule returns the same slices. Four rules ensure this. A selected cluster already has the best score that
+// Balance can give. A choice is repeated from itself until it does not change. Clusters keep their group and slice. Ties
+// break by name.
 //
-// How many were dropped lately, who is held and who waits to take over is in the Ledger: a value like the others, which
-// the caller reads from what is stored and plan.Diff writes back.
+// The Ledger has the clusters that were removed lately, that are held, and that wait to displace others. The caller reads it
+// from the stored placement, and plan.Diff writes it back.
 //
-// A mistake never evicts. Where the placement is wrong, the Result keeps the clusters decided before, save those that
-// the namespace can no longer reach, and says Misconfigured. Where only one bound set is wrong, its clusters are held
-// and the others are decided as ever.
+// A mistake never evicts. If the placement is invalid, the Result keeps the previous clusters, except those that the namespace
+// can no longer reach, and reports Misconfigured. If only a bound set is invalid, its clusters are held and the others are
+// decided as usual.
 //
 // # Duties of the caller
 //
-//  1. Do not call for a placement that is being deleted or has the disable annotation: leave its objects alone.
-//  2. Give the slices as last decided in the snapshot, from memory where there is one, so that what a stranger
-//     changed is put back.
-//  3. Give the Ledger that plan.ReadLedger reads from the placement as it is stored.
-//  4. Set Snapshot.Now. Call again no later than Result.LookAgain and Plan.LookAgain, and whenever program.Index says
-//     that a change touches the placement.
-//  5. Write nothing but what plan.Diff returns, in its order, and stop at the first write that fails.
-//  6. Do not change a Result, nor the objects that went into the snapshot.
+//  1. Do not decide a placement that is being deleted or has the disable annotation. Leave its objects alone.
+//  2. Put the slices of the last decision into the snapshot, from memory if possible, so that changes of other clients are
+//     reverted.
+//  3. Pass the Ledger that plan.ReadLedger reads from the stored placement.
+//  4. Set Snapshot.Now. Decide again no later than Result.RecheckAt and Plan.RecheckAt, and whenever program.Index finds that
+//     a change concerns the placement.
+//  5. Write only what plan.Diff returns, in its order, and stop at the first write that fails.
+//  6. Do not change a Result or the objects of the snapshot.
 package engine
