@@ -8,12 +8,12 @@ type Change struct {
 	Added []string
 	// Removed were selected before and are not now.
 	Removed []string
-	// Regrouped stayed selected, and are in a group with another index or name. When a group appears or goes, those after
-	// it get another index, and all their clusters are here.
+	// Regrouped stayed selected, and are in a group with another index or name. When a group appears or goes, the groups
+	// after it get another index, and all their clusters are here.
 	Regrouped []string
 }
 
-// Empty says whether the readings have the same clusters in the same groups.
+// Empty reports whether the readings have the same clusters in the same groups.
 func (c Change) Empty() bool { return len(c.Added)+len(c.Removed)+len(c.Regrouped) == 0 }
 
 // Diff returns what changed from one reading to another.

@@ -10,23 +10,23 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// NoIndex is the index of a group whose slices have no index that can be read. Such groups come after all others.
+// NoIndex is the index of a group whose slices have no valid index. Such groups come after all others.
 const NoIndex = -1
 
-// GroupKey names a decision group. Indexes are unique in a Set that is not torn; names need not be.
+// GroupKey identifies a decision group. Indexes are unique unless the Decisions are inconsistent; names need not be.
 type GroupKey struct {
-	// Index is the position of the group, from 0; NoIndex where it cannot be read.
+	// Index is the position of the group, from 0, or NoIndex.
 	Index int
 	// Name is empty for a group without a name.
 	Name string
 }
 
-// Compare orders keys by index, then name; NoIndex, which is the largest unsigned number, comes last.
+// Compare orders keys by index, then name. NoIndex, the largest unsigned number, comes last.
 func (k GroupKey) Compare(other GroupKey) int {
 	return cmp.Or(cmp.Compare(uint(k.Index), uint(other.Index)), cmp.Compare(k.Name, other.Name))
 }
 
-// String returns the index, and the name where there is one: "0 (canary)".
+// String returns the index, with the name if there is one: "0 (canary)".
 func (k GroupKey) String() string {
 	index := "without an index"
 	if k.Index != NoIndex {
@@ -38,7 +38,7 @@ func (k GroupKey) String() string {
 	return index + " (" + k.Name + ")"
 }
 
-// Group is the clusters of one decision group.
+// Group has the clusters of one decision group.
 type Group struct {
 	GroupKey
 
@@ -46,7 +46,7 @@ type Group struct {
 	Clusters []string
 }
 
-// Decisions is what a placement decided, at the moment of a reading. It does not change; its zero value has no group.
+// Decisions has the decisions of a placement at the time of a reading. It is immutable; its zero value has no group.
 type Decisions struct {
 	groups          []Group
 	groupIndex      map[string]int // cluster to position in groups
@@ -54,12 +54,12 @@ type Decisions struct {
 	inconsistencies []Inconsistency
 }
 
-// Of returns the Set that slices of one placement make.
+// Of returns the Decisions of the slices of one placement.
 func Of(slices ...*clusterv1beta1.PlacementDecision) Decisions {
 	return fromSlices(slices)
 }
 
-// OfList returns the Set that a list of slices of one placement makes.
+// OfList returns the Decisions of a list of slices of one placement.
 func OfList(list *clusterv1beta1.PlacementDecisionList) Decisions {
 	pointers := make([]*clusterv1beta1.PlacementDecision, 0, len(list.Items))
 	for i := range list.Items {
@@ -108,13 +108,13 @@ func keyOf(slice *clusterv1beta1.PlacementDecision) GroupKey {
 // Len returns how many clusters are selected.
 func (s Decisions) Len() int { return len(s.groupIndex) }
 
-// Has says whether a cluster is selected.
+// Has reports whether a cluster is selected.
 func (s Decisions) Has(cluster string) bool {
 	_, found := s.groupIndex[cluster]
 	return found
 }
 
-// GroupOf returns the group of a cluster. Ok is false where the cluster is not selected.
+// GroupOf returns the group of a cluster. Ok is false if the cluster is not selected.
 func (s Decisions) GroupOf(cluster string) (key GroupKey, ok bool) {
 	position, ok := s.groupIndex[cluster]
 	if !ok {
@@ -123,7 +123,7 @@ func (s Decisions) GroupOf(cluster string) (key GroupKey, ok bool) {
 	return s.groups[position].GroupKey, true
 }
 
-// Groups returns every group by index, then name, those without clusters too. The caller owns it.
+// Groups returns every group, by index, then name, including groups without clusters. The caller owns the result.
 func (s Decisions) Groups() []Group {
 	out := make([]Group, 0, len(s.groups))
 	for _, group := range s.groups {
@@ -132,7 +132,7 @@ func (s Decisions) Groups() []Group {
 	return out
 }
 
-// Group returns the group at an index. Ok is false where there is none.
+// Group returns the group at an index. Ok is false if there is none.
 func (s Decisions) Group(index int) (group Group, ok bool) {
 	for _, group := range s.groups {
 		if group.Index == index {
@@ -142,7 +142,7 @@ func (s Decisions) Group(index int) (group Group, ok bool) {
 	return Group{GroupKey: GroupKey{Index: NoIndex}}, false
 }
 
-// ByGroupName returns the groups that bear a name, by index.
+// ByGroupName returns the groups with a name, by index.
 func (s Decisions) ByGroupName(name string) []Group {
 	return slices.DeleteFunc(s.Groups(), func(group Group) bool { return group.Name != name })
 }
@@ -152,7 +152,7 @@ func (s Decisions) ClusterNames() iter.Seq[string] {
 	return slices.Values(slices.Sorted(maps.Keys(s.groupIndex)))
 }
 
-// Clusters yields every cluster with its group: groups by index, the clusters of each sorted.
+// Clusters yields every cluster with its group: groups by index, the clusters of a group sorted.
 func (s Decisions) Clusters() iter.Seq2[GroupKey, string] {
 	return func(yield func(GroupKey, string) bool) {
 		for _, group := range s.groups {

@@ -41,11 +41,11 @@ func TestGroups(t *testing.T) {
 		"one empty slice makes one group":     {[]*clusterv1beta1.PlacementDecision{slice(1, "0", "")}, []decision.Group{group(0, "")}},
 		"slices of a group are put together":  {[]*clusterv1beta1.PlacementDecision{slice(2, "0", "", "c", "a"), slice(1, "0", "", "b")}, []decision.Group{group(0, "", "a", "b", "c")}},
 		"indexes are numbers, not texts":      {[]*clusterv1beta1.PlacementDecision{slice(1, "10", "", "a"), slice(2, "9", "", "b")}, []decision.Group{group(9, "", "b"), group(10, "", "a")}},
-		"holes in the indexes lose no group":  {[]*clusterv1beta1.PlacementDecision{slice(1, "7", "", "a"), slice(2, "2", "x", "b")}, []decision.Group{group(2, "x", "b"), group(7, "", "a")}},
+		"gaps in the indexes lose no group":   {[]*clusterv1beta1.PlacementDecision{slice(1, "7", "", "a"), slice(2, "2", "x", "b")}, []decision.Group{group(2, "x", "b"), group(7, "", "a")}},
 		"names may repeat":                    {[]*clusterv1beta1.PlacementDecision{slice(1, "0", "x", "a"), slice(2, "1", "x", "b")}, []decision.Group{group(0, "x", "a"), group(1, "x", "b")}},
 		"an index that cannot be read":        {[]*clusterv1beta1.PlacementDecision{slice(1, "one", "x", "a"), slice(2, "-4", "", "b"), slice(3, "3", "", "c")}, []decision.Group{group(3, "", "c"), group(decision.NoIndex, "", "b"), group(decision.NoIndex, "x", "a")}},
 		"a cluster in two slices counts once": {[]*clusterv1beta1.PlacementDecision{slice(1, "1", "", "a", "b"), slice(2, "0", "", "b")}, []decision.Group{group(0, "", "b"), group(1, "", "a")}},
-		"an entry without a name is nobody":   {[]*clusterv1beta1.PlacementDecision{slice(1, "0", "", "")}, []decision.Group{group(0, "")}},
+		"an entry without a name is ignored":  {[]*clusterv1beta1.PlacementDecision{slice(1, "0", "", "")}, []decision.Group{group(0, "")}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/berth-project/berth/decision"
 )
 
-// A lister over the store of an informer is what most controllers have at hand.
+// Most controllers have a lister over the store of an informer.
 func ExampleFromLister() {
 	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	for _, object := range []any{slice(1, "0", "canary", "eu-1"), slice(2, "1", "", "us-1", "eu-2")} {
@@ -37,7 +37,7 @@ func ExampleFromLister() {
 	// 1 eu-2 us-1
 }
 
-// The client of controller-runtime fills a list; the list is all that is needed.
+// The client of controller-runtime fills a list, which is enough.
 func ExampleOfList() {
 	read := func(ctx context.Context, reader client.Reader, namespace, placement string) (decision.Decisions, error) {
 		var list clusterv1beta1.PlacementDecisionList
@@ -50,14 +50,14 @@ func ExampleOfList() {
 	_ = read
 }
 
-// clientFunc makes any function that lists a client.
+// clientFunc makes a client of a function.
 type clientFunc func(context.Context, metav1.ListOptions) (*clusterv1beta1.PlacementDecisionList, error)
 
 func (f clientFunc) List(ctx context.Context, options metav1.ListOptions) (*clusterv1beta1.PlacementDecisionList, error) {
 	return f(ctx, options)
 }
 
-// A client that asks the server needs one method; long lists are read page by page.
+// A client needs one method. Long lists are read page by page.
 func ExampleFromClient() {
 	var typed clientFunc = func(context.Context, metav1.ListOptions) (*clusterv1beta1.PlacementDecisionList, error) {
 		return &clusterv1beta1.PlacementDecisionList{Items: []clusterv1beta1.PlacementDecision{*slice(1, "0", "", "eu-1", "us-1")}}, nil
@@ -75,7 +75,7 @@ func ExampleFromClient() {
 	// us-1
 }
 
-// A cluster that moves is in two slices for a moment. It is selected all the while, and counts once.
+// A cluster that moves is in two slices for a moment. It stays selected, and counts once.
 func ExampleDecisions_Inconsistent() {
 	set := decision.Of(slice(1, "0", "canary", "eu-1", "eu-2"), slice(2, "1", "", "eu-2", "us-1"))
 	fmt.Println(set.Len(), set.Inconsistent(), set.Inconsistencies())
@@ -83,7 +83,7 @@ func ExampleDecisions_Inconsistent() {
 	// 3 true [cluster eu-2 is in two slices]
 }
 
-// What a controller does with a change: install where clusters came, and clean up where they left.
+// A controller installs on added clusters and cleans up on removed ones.
 func ExampleDiff() {
 	before := decision.Of(slice(1, "0", "", "eu-1", "eu-2"))
 	after := decision.Of(slice(1, "0", "", "eu-2", "us-1"))
@@ -95,7 +95,7 @@ func ExampleDiff() {
 	// clean up on [eu-1]
 }
 
-// The handler of a watch feeds the tracker and queues the placements that it returns; a worker takes what has changed.
+// The handler of a watch updates the tracker and queues the returned placements. A worker takes the changes.
 func ExampleTracker() {
 	tracker := decision.NewTracker()
 	queue := tracker.Update(slice(1, "0", "", "eu-1", "eu-2"))

@@ -9,33 +9,33 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// sliceLimit is how many clusters a slice holds at rest.
+// sliceLimit is how many clusters a complete slice has at most.
 const sliceLimit = 100
 
-// InconsistencyCode says by what a change under way is seen.
+// InconsistencyCode is a kind of inconsistency.
 type InconsistencyCode string
 
-// The tears. None of them lasts where the hub that decides is at work.
+// The codes. None lasts while the hub of the placement runs.
 const (
-	// ClusterTwice says that a cluster is in two slices: it is moving from one to the other.
+	// ClusterTwice means that a cluster is in two slices: it moves from one to the other.
 	ClusterTwice InconsistencyCode = "ClusterTwice"
-	// SliceOverfull says that a slice has more clusters than it holds at rest: some are about to leave it.
+	// SliceOverfull means that a slice has more than 100 clusters: some are about to leave it.
 	SliceOverfull InconsistencyCode = "SliceOverfull"
-	// GroupNamedTwice says that slices with one index bear different names: they are being labelled.
+	// GroupNamedTwice means that slices with the same index have different group names: their labels are being written.
 	GroupNamedTwice InconsistencyCode = "GroupNamedTwice"
-	// StrategiesDiffer says that slices were filled under different group strategies: they are being divided anew.
+	// StrategiesDiffer means that slices have different group strategies: the groups are being rebuilt.
 	StrategiesDiffer InconsistencyCode = "StrategiesDiffer"
 )
 
-// Inconsistency is one sign that a reading caught the slices in the middle of a change.
+// Inconsistency is one sign that slices were read in the middle of a change.
 type Inconsistency struct {
 	Code InconsistencyCode
-	// Subject is a cluster with ClusterTwice, a slice with SliceOverfull, an index with GroupNamedTwice, and empty with
+	// Subject is the cluster of ClusterTwice, the slice of SliceOverfull, the index of GroupNamedTwice, and empty for
 	// StrategiesDiffer.
 	Subject string
 }
 
-// String returns the tear in words.
+// String returns a sentence for the reader of a log.
 func (t Inconsistency) String() string {
 	switch t.Code {
 	case ClusterTwice:
@@ -43,24 +43,24 @@ func (t Inconsistency) String() string {
 	case SliceOverfull:
 		return fmt.Sprintf("slice %s has more than %d clusters", t.Subject, sliceLimit)
 	case GroupNamedTwice:
-		return "slices of group " + t.Subject + " bear different names"
+		return "slices of group " + t.Subject + " have different names"
 	case StrategiesDiffer:
-		return "slices were filled under different group strategies"
+		return "slices have different group strategies"
 	default:
 		return string(t.Code)
 	}
 }
 
-// Inconsistent says whether the reading caught the slices in the middle of a change. Clusters that stay selected are in it all
-// the same, but their groups may be about to change, and newcomers to come.
+// Inconsistent reports whether the slices were read in the middle of a change. The Decisions still have every cluster that stays
+// selected, but groups may be about to change and new clusters may be missing.
 //
-// A change that is one write, or several that each leave the slices as they may be at rest, cannot be seen in them.
+// A change that leaves the slices consistent after each write is not detected.
 func (s Decisions) Inconsistent() bool { return len(s.inconsistencies) > 0 }
 
-// Inconsistencies returns every sign of a change under way, by code, then subject. The caller owns it.
+// Inconsistencies returns every sign of a change, by code, then subject. The caller owns the result.
 func (s Decisions) Inconsistencies() []Inconsistency { return slices.Clone(s.inconsistencies) }
 
-// inconsistenciesOf looks for signs in slices that are sorted by group.
+// inconsistenciesOf finds the signs in slices that are sorted by group.
 func inconsistenciesOf(sorted []*clusterv1beta1.PlacementDecision) []Inconsistency {
 	found := map[Inconsistency]bool{}
 	in := map[string]*clusterv1beta1.PlacementDecision{}
@@ -94,30 +94,29 @@ func inconsistenciesOf(sorted []*clusterv1beta1.PlacementDecision) []Inconsisten
 	return out
 }
 
-// Disagreements returns in words where the status of the placement, which the hub writes last, tells of other groups
-// than the reading has; none where the decision was written to its end, as far as both tell. A status that names no
-// groups, as other writers may leave it, is held against the number of clusters alone.
+// Disagreements returns the differences between the status of the placement, which the hub writes last, and the Decisions, each as a
+// sentence. It returns none if the decision is complete. If the status has no groups, only the number of clusters is compared.
 func (s Decisions) Disagreements(placement *clusterv1beta1.Placement) []string {
 	var out []string
-	if told := int(placement.Status.NumberOfSelectedClusters); told != s.Len() {
-		out = append(out, fmt.Sprintf("the status tells of %d clusters, the slices have %d", told, s.Len()))
+	if count := int(placement.Status.NumberOfSelectedClusters); count != s.Len() {
+		out = append(out, fmt.Sprintf("the status has %d clusters, the slices have %d", count, s.Len()))
 	}
 	if len(placement.Status.DecisionGroups) == 0 {
 		return out
 	}
-	type size struct{ told, read int }
+	type size struct{ status, read int }
 	sizes := map[GroupKey]size{}
-	var told []string
+	var listed []string
 	for _, group := range placement.Status.DecisionGroups {
 		key := GroupKey{int(group.DecisionGroupIndex), group.DecisionGroupName}
-		sizes[key] = size{told: int(group.ClustersCount) + sizes[key].told}
-		told = append(told, group.Decisions...)
+		sizes[key] = size{status: int(group.ClustersCount) + sizes[key].status}
+		listed = append(listed, group.Decisions...)
 	}
 	for _, group := range s.groups {
-		sizes[group.GroupKey] = size{sizes[group.GroupKey].told, len(group.Clusters)}
+		sizes[group.GroupKey] = size{sizes[group.GroupKey].status, len(group.Clusters)}
 	}
-	if slices.Sort(told); !slices.Equal(told, s.sliceNames) {
-		out = append(out, fmt.Sprintf("the status names %d slices, and these are not the %d that there are", len(told), len(s.sliceNames)))
+	if slices.Sort(listed); !slices.Equal(listed, s.sliceNames) {
+		out = append(out, fmt.Sprintf("the status lists %d slices, which are not the %d stored slices", len(listed), len(s.sliceNames)))
 	}
 	keys := make([]GroupKey, 0, len(sizes))
 	for key := range sizes {
@@ -125,8 +124,8 @@ func (s Decisions) Disagreements(placement *clusterv1beta1.Placement) []string {
 	}
 	slices.SortFunc(keys, GroupKey.Compare)
 	for _, key := range keys {
-		if size := sizes[key]; size.told != size.read {
-			out = append(out, fmt.Sprintf("group %s: the status tells of %d clusters, the slices have %d", key, size.told, size.read))
+		if size := sizes[key]; size.status != size.read {
+			out = append(out, fmt.Sprintf("group %s: the status has %d clusters, the slices have %d", key, size.status, size.read))
 		}
 	}
 	return out

@@ -10,7 +10,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// maxPages bounds how often a client is asked for more of one list.
+// maxPages is the most pages of one list that are read.
 const maxPages = 1000
 
 // Lister lists the slices of one namespace from a cache, as listers of client-go do.
@@ -23,12 +23,12 @@ type Client interface {
 	List(ctx context.Context, options metav1.ListOptions) (*clusterv1beta1.PlacementDecisionList, error)
 }
 
-// Selector matches the slices of a placement, which lie in its namespace.
+// Selector matches the slices of a placement. They are in its namespace.
 func Selector(placement string) labels.Selector {
 	return labels.SelectorFromSet(labels.Set{clusterv1beta1.PlacementLabel: placement})
 }
 
-// FromLister reads what a placement decided from a cache. Reading asks nobody, so it is as old as the cache.
+// FromLister reads the decisions of a placement from a cache. They are as old as the cache.
 func FromLister(lister Lister, placement string) (Decisions, error) {
 	found, err := lister.List(Selector(placement))
 	if err != nil {
@@ -37,7 +37,7 @@ func FromLister(lister Lister, placement string) (Decisions, error) {
 	return fromSlices(found), nil
 }
 
-// FromClient reads what a placement decided from a server, page by page where the server divides the list.
+// FromClient reads the decisions of a placement from a server, page by page if the server divides the list.
 func FromClient(ctx context.Context, client Client, placement string) (Decisions, error) {
 	options := metav1.ListOptions{LabelSelector: Selector(placement).String()}
 	var found []*clusterv1beta1.PlacementDecision

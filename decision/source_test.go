@@ -15,7 +15,7 @@ import (
 
 var errBoom = errors.New("boom")
 
-// lister lists what it holds, or fails.
+// lister lists its slices, or fails.
 type lister struct {
 	slices []*clusterv1beta1.PlacementDecision
 	err    error
@@ -31,7 +31,7 @@ func (l lister) List(selector labels.Selector) ([]*clusterv1beta1.PlacementDecis
 	return out, l.err
 }
 
-// pager gives one slice a page, or the same page for ever, and fails at a given page.
+// pager returns pages of one slice, or the same page for ever, and fails at a given page.
 type pager struct {
 	slices  []*clusterv1beta1.PlacementDecision
 	endless bool

@@ -10,8 +10,8 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// Tracker keeps the slices of placements as the events of one watch tell of them, in the order of the events, and says
-// what has changed since its owner last asked. It holds what is stored and no history. It is safe for concurrent use.
+// Tracker keeps the current slices of placements from the events of one watch, and returns what changed since the last Take. It
+// keeps no history. It is safe for concurrent use.
 type Tracker struct {
 	lock       sync.Mutex
 	placements map[types.NamespacedName]*tracked
@@ -24,7 +24,7 @@ type tracked struct {
 	taken  Decisions
 }
 
-// NewTracker returns a tracker that knows of nothing.
+// NewTracker returns an empty tracker.
 func NewTracker() *Tracker {
 	return &Tracker{
 		placements: map[types.NamespacedName]*tracked{},
@@ -32,9 +32,9 @@ func NewTracker() *Tracker {
 	}
 }
 
-// Update notes a slice that was added or changed, and returns the placements to look at again: the one that the slice
-// belongs to, and the one that it belonged to before, where its label changed. A slice without the label belongs to none.
-// The tracker keeps the object, which must not be changed afterwards.
+// Update stores a slice that was added or changed, and returns the placements that may have changed: the placement of the slice
+// and, if its label changed, the previous one. A slice without the label belongs to no placement. The tracker keeps the object,
+// which must not be changed afterwards.
 func (t *Tracker) Update(slice *clusterv1beta1.PlacementDecision) []types.NamespacedName {
 	t.lock.Lock()
 	defer t.lock.Unlock()
@@ -56,7 +56,7 @@ func (t *Tracker) Update(slice *clusterv1beta1.PlacementDecision) []types.Namesp
 	return append(out, owner)
 }
 
-// Remove notes that a slice was deleted, and returns the placement to look at again, if there is one.
+// Remove forgets a deleted slice, and returns its placement if it has one.
 func (t *Tracker) Remove(namespace, name string) []types.NamespacedName {
 	t.lock.Lock()
 	defer t.lock.Unlock()
@@ -74,8 +74,7 @@ func (t *Tracker) remove(id types.NamespacedName) {
 	delete(t.owners, id)
 }
 
-// Take returns what a placement has decided, and what changed since it was taken last. A placement of which no slice is
-// left is forgotten with it.
+// Take returns the decisions of a placement, and what changed since the last Take. It forgets a placement without slices.
 func (t *Tracker) Take(placement types.NamespacedName) (Decisions, Change) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
@@ -92,7 +91,7 @@ func (t *Tracker) Take(placement types.NamespacedName) (Decisions, Change) {
 	return now, change
 }
 
-// Placements returns every placement that has slices, or had some when it was last taken; by namespace, then name.
+// Placements returns every placement that has slices or had some at the last Take, by namespace, then name.
 func (t *Tracker) Placements() []types.NamespacedName {
 	t.lock.Lock()
 	defer t.lock.Unlock()

@@ -87,6 +87,6 @@ func TestTrackerIsSharedByWorkers(t *testing.T) {
 	}
 	group.Wait()
 	if sum := added[0] + added[1] + added[2] + added[3]; sum != 200 {
-		t.Errorf("the workers were told of %d clusters, want each of 200 once", sum)
+		t.Errorf("the workers got %d clusters, want each of 200 once", sum)
 	}
 }

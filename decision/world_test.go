@@ -14,22 +14,22 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// worlds is how many random worlds are followed, events how many things happen in each.
+// worlds is the number of random worlds, events the number of events in each.
 const worlds, events = 300, 12
 
-// reader follows one placement of a world through every write.
+// reader reads one placement of a world after every write.
 type reader struct {
 	at      string
 	key     fleet.Key
 	world   *enginetest.World
 	tracker *decision.Tracker
-	// seen is what the changes that the tracker told of add up to.
+	// seen is the sum of the changes of the tracker.
 	seen map[string]bool
 }
 
 func (r *reader) read() decision.Decisions { return decision.Of(r.world.Listed(r.key)...) }
 
-// write lets one write happen, tells the tracker, and holds it against a reading.
+// write applies one write, passes it to the tracker, and compares the tracker with a reading.
 func (r *reader) write(t *testing.T, write plan.Write) {
 	t.Helper()
 	r.world.Apply(write)
@@ -57,7 +57,7 @@ func (r *reader) write(t *testing.T, write plan.Write) {
 	}
 }
 
-// apply applies a plan write by write and checks each reading on the way. It returns how many were torn.
+// apply applies a plan write by write and checks a reading after each. It returns how many were inconsistent.
 func (r *reader) apply(t *testing.T, made plan.Plan) int {
 	t.Helper()
 	before := r.read()
@@ -82,28 +82,28 @@ func (r *reader) apply(t *testing.T, made plan.Plan) int {
 	return torn
 }
 
-// checkAtRest checks a reading after a plan was carried out.
+// checkAtRest checks a reading after a plan was applied.
 func (r *reader) checkAtRest(t *testing.T) {
 	t.Helper()
 	now := r.read()
 	if now.Inconsistent() {
 		t.Fatalf("%s: torn at rest: %v", r.at, now.Inconsistencies())
 	}
-	if told := now.Disagreements(r.world.Placements[r.key]); len(told) > 0 {
-		t.Fatalf("%s: the status disagrees at rest: %v", r.at, told)
+	if found := now.Disagreements(r.world.Placements[r.key]); len(found) > 0 {
+		t.Fatalf("%s: the status disagrees at rest: %v", r.at, found)
 	}
 	if len(r.seen) != now.Len() {
 		t.Fatalf("%s: the changes add up to %d clusters, %d are selected", r.at, len(r.seen), now.Len())
 	}
 	for name := range now.ClusterNames() {
 		if !r.seen[name] {
-			t.Fatalf("%s: no change told of %s", r.at, name)
+			t.Fatalf("%s: no change has %s", r.at, name)
 		}
 	}
 }
 
-// TestReadingsOfAFleetThatChanges follows random fleets through random events: whoever reads after any single write
-// misses no cluster that stays, and once all is written a reading is whole.
+// TestReadingsOfAFleetThatChanges applies random events to random fleets. A reading after any single write has every cluster
+// that stays, and a reading after all writes is consistent.
 func TestReadingsOfAFleetThatChanges(t *testing.T) {
 	env := enginetest.Env(t)
 	torn := 0

@@ -20,7 +20,7 @@ import (
 
 var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
-// strategy reads a strategy as a user writes it.
+// strategy parses a strategy.
 func strategy(t testing.TB, text string) *clusterv1alpha1.RolloutStrategy {
 	t.Helper()
 	out := &clusterv1alpha1.RolloutStrategy{}
@@ -30,7 +30,7 @@ func strategy(t testing.TB, text string) *clusterv1alpha1.RolloutStrategy {
 	return out
 }
 
-// groups reads groups such as "0:a,b 3/canary:c", and "size=2" for clustersPerDecisionGroup.
+// groups parses groups such as "0:a,b 3/canary:c", and "size=2" for clustersPerDecisionGroup.
 func groups(t testing.TB, text string) rollout.Groups {
 	t.Helper()
 	var out rollout.Groups
@@ -54,7 +54,7 @@ func groups(t testing.TB, text string) rollout.Groups {
 	return out
 }
 
-// statuses reads statuses such as "a=Failed@5m b=StateToApply@-": how long ago, or nobody knows when. Without @ it is now.
+// statuses parses statuses such as "a=Failed@5m b=StateToApply@-": how long ago, or - for an unknown time. Without @ it is now.
 func statuses(t testing.TB, text string) []rollout.Status {
 	t.Helper()
 	var out []rollout.Status
@@ -77,7 +77,7 @@ func statuses(t testing.TB, text string) []rollout.Status {
 	return out
 }
 
-// want is a step as a test spells it: names divided by blanks.
+// want is a step as a test writes it: names separated by blanks.
 type want struct {
 	phase                            rollout.Phase
 	apply, keep, wait, timed, remove string

@@ -14,7 +14,7 @@ import (
 	"github.com/berth-project/berth/rollout"
 )
 
-// Two clusters at a time, the canary first. It has the change; one ordinary cluster failed, which is tolerated.
+// Two clusters at a time, the canary group first. It has the change. One other cluster failed, which maxFailures allows.
 func ExampleNext() {
 	strategy := &clusterv1alpha1.RolloutStrategy{
 		Type: clusterv1alpha1.Progressive,
@@ -46,52 +46,46 @@ func ExampleNext() {
 	// eu-2 Failing: failed, and may recover
 	// us-1 Starting: gets the change now
 	// us-2 Starting: gets the change now
-	// us-3 WaitsForPlace: 2 of 2 places are taken
+	// us-3 WaitsForPlace: maxConcurrency is reached: 2 of 2
 }
 
-// store is where a controller keeps what it rolls out: a copy for each cluster, such as a work in the cluster's
-// namespace.
+// store has the copies that a controller rolls out, such as a ManifestWork for each cluster.
 type store interface {
-	// Statuses returns how far every copy has come that belongs to the rollout, of clusters that are selected or not,
-	// current or outdated.
+	// Statuses returns the status of every copy of the rollout: of selected and of other clusters, current and outdated.
 	Statuses(ctx context.Context) ([]rollout.Status, error)
-	// Apply gives a cluster the current copy, and stamps it Progressing with the time.
+	// Apply gives a cluster the current copy, and records it as Progressing with the time.
 	Apply(ctx context.Context, cluster string, now time.Time) error
-	// Delete takes the copy of a cluster away.
+	// Delete removes the copy of a cluster.
 	Delete(ctx context.Context, cluster string) error
-	// Report stores where the rollout stands, in a condition, if that is new.
+	// Report stores the phase and message of a step in a condition, if they changed.
 	Report(ctx context.Context, step rollout.Step) error
 }
 
-// controller brings one change to the clusters of one placement.
+// controller rolls one change out to the clusters of one placement.
 type controller struct {
 	slices   decision.Lister
 	strategy *clusterv1alpha1.RolloutStrategy
 	store    store
 }
 
-// reconcile is the whole loop of a controller. It is called when the placement's decisions, a copy or the strategy
-// change, and after the time that it returns; 0 is for never.
+// reconcile is all that a controller adds. It runs when the placement's decisions, a copy or the strategy change, and again
+// after the duration that it returns; 0 is never.
 func (c *controller) reconcile(ctx context.Context, placement *clusterv1beta1.Placement, now time.Time) (time.Duration, error) {
-	set, err := decision.FromLister(c.slices, placement.Name)
+	decisions, err := decision.FromLister(c.slices, placement.Name)
 	if err != nil {
 		return 0, err
 	}
 	statuses, err := c.store.Statuses(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("reading how far clusters have come: %w", err)
+		return 0, fmt.Errorf("reading statuses: %w", err)
 	}
-	step := rollout.Next(c.strategy, rollout.Groups{
-		Groups:                   set.Groups(),
-		ClustersPerDecisionGroup: placement.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup,
-	}, statuses, now)
-
+	step := rollout.Next(c.strategy, rollout.GroupsOf(decisions, placement), statuses, now)
 	for _, cluster := range step.Removed {
 		if err := c.store.Delete(ctx, cluster); err != nil {
-			return 0, fmt.Errorf("cleaning up on %s: %w", cluster, err)
+			return 0, fmt.Errorf("deleting the copy of %s: %w", cluster, err)
 		}
 	}
-	if !set.Inconsistent() { // groups may be about to change: the write that ends it calls again
+	if !decisions.Inconsistent() { // groups may be about to change; the write that completes them triggers another call
 		for _, cluster := range step.Apply {
 			if err := c.store.Apply(ctx, cluster, now); err != nil {
 				return 0, fmt.Errorf("applying to %s: %w", cluster, err)
@@ -101,13 +95,10 @@ func (c *controller) reconcile(ctx context.Context, placement *clusterv1beta1.Pl
 	if err := c.store.Report(ctx, step); err != nil {
 		return 0, fmt.Errorf("reporting: %w", err)
 	}
-	if step.Until.IsZero() {
-		return 0, nil
-	}
-	return step.Until.Sub(now), nil
+	return step.RequeueAfter(now), nil
 }
 
-// memory is a store for this example: every cluster takes the change at once.
+// memory is a store in which every cluster takes the change at once.
 type memory struct{ copies map[string]rollout.Status }
 
 func (m memory) Statuses(context.Context) ([]rollout.Status, error) {
@@ -133,7 +124,7 @@ func (m memory) Report(_ context.Context, step rollout.Step) error {
 	return nil
 }
 
-// A controller is one function around Next: read, ask, do, report. This one keeps its copies in memory.
+// A controller is one function around Next: read, compute a step, apply it, report it.
 func Example_controller() {
 	lister := oneSlice{"eu-1", "eu-2"}
 	c := &controller{slices: lister, strategy: &clusterv1alpha1.RolloutStrategy{

@@ -10,14 +10,13 @@ import (
 	"github.com/berth-project/berth/decision"
 )
 
-// Next returns what to do now. It depends on its arguments alone and changes none of them. A nil strategy is one of type
-// All.
+// Next returns what to do now. It depends on its arguments alone and does not change them. A nil strategy has type All.
 func Next(strategy *clusterv1alpha1.RolloutStrategy, groups Groups, statuses []Status, now time.Time) Step {
 	r, errs := compile(strategy, nil)
 	size, err := parse(groups.ClustersPerDecisionGroup, field.NewPath("clustersPerDecisionGroup"))
 	w := planner{rules: r, now: now, errs: appendError(errs, err)}
 	if len(w.errs) > 0 {
-		w.deadline = never // a mistake gives up nobody
+		w.deadline = never // a mistake times out no cluster
 	}
 	w.orderGroups(groups.Groups)
 	w.classify(statuses)
@@ -26,36 +25,36 @@ func Next(strategy *clusterv1alpha1.RolloutStrategy, groups Groups, statuses []S
 	return w.step(groups.Groups)
 }
 
-// groupState is a group in the order of the rollout.
+// groupState is a decision group with its counts.
 type groupState struct {
 	key       decision.GroupKey
 	mandatory bool
 	clusters  []string
-	// first and last bound the verdicts of the stage.
+	// first and last bound the verdicts of the group.
 	first, last int
-	// pending, inFlight and failures count its clusters that have not started, hold a place, and failed.
+	// pending, inFlight and failures count the clusters that have not started, are under way or soaking, and failed.
 	pending, inFlight, failures int
 }
 
 func (s *groupState) size() int  { return s.last - s.first }
 func (s *groupState) done() bool { return s.pending+s.inFlight == 0 }
 
-// planner is one Next at work.
+// planner computes one step.
 type planner struct {
 	rules
 
 	now    time.Time
 	errs   field.ErrorList
 	groups []groupState
-	// verdicts are by stage; left come after them, by name.
+	// verdicts are by group. left has the clusters that are no longer selected, by name.
 	verdicts []Verdict
 	removed  []string
-	// inFlightLimit is how many clusters may hold a place, inFlight how many did before anybody starts.
+	// inFlightLimit is how many clusters may be in flight, inFlight how many are before this step.
 	inFlightLimit, inFlight, failures int
 	breached                          bool
 }
 
-// orderGroups puts the groups in the order of the rollout: the mandatory ones as the strategy lists them, then by index.
+// orderGroups puts the groups in the order of the rollout: mandatory groups as the strategy lists them, then the others by index.
 func (w *planner) orderGroups(groups []decision.Group) {
 	sorted := slices.Clone(groups)
 	slices.SortStableFunc(sorted, func(a, b decision.Group) int { return a.Compare(b.GroupKey) })
@@ -78,7 +77,6 @@ func (w *planner) orderGroups(groups []decision.Group) {
 	}
 }
 
-// sortedNames returns names sorted.
 func sortedNames(names []string) []string {
 	if slices.IsSorted(names) {
 		return names
@@ -86,7 +84,7 @@ func sortedNames(names []string) []string {
 	return slices.Sorted(slices.Values(names))
 }
 
-// classify gives every cluster the code that its status alone tells, and counts.
+// classify gives every cluster the code of its status, and counts the codes.
 func (w *planner) classify(statuses []Status) {
 	total := 0
 	for _, s := range w.groups {
@@ -126,11 +124,11 @@ func (w *planner) classify(statuses []Status) {
 	slices.Sort(w.removed)
 }
 
-// hasVerdict marks a cluster that has its verdict.
+// hasVerdict marks a cluster that has a verdict.
 const hasVerdict = -1
 
-// worse says whether of two statuses of one cluster the first counts: the one further from success, else the earlier. A
-// status without a time counts after one that has a time.
+// worse reports whether status a counts rather than status b of the same cluster: the state further from success, else the
+// earlier time. A status with a time counts before a status without.
 func worse(a, b Status) bool {
 	if x, y := a.State.severity(), b.State.severity(); x != y {
 		return x > y
@@ -146,11 +144,11 @@ func (s *groupState) count(code Code) {
 		s.inFlight++
 	case Failing, TimedOut:
 		s.failures++
-	default: // nobody waits for the others
+	default: // no group waits for the other codes
 	}
 }
 
-// checkLimits finds out how many clusters may be under way, and whether too many failed.
+// checkLimits sets how many clusters may be in flight, and whether too many failed.
 func (w *planner) checkLimits(size threshold) {
 	total := len(w.verdicts)
 	w.inFlightLimit = total
@@ -168,8 +166,8 @@ func (w *planner) checkLimits(size threshold) {
 	}
 }
 
-// maxConcurrency returns how many clusters may be under way. A percentage is of the clusters outside the mandatory groups; the
-// size of a group, which stands in where nothing is said, is a share of all.
+// maxConcurrency returns how many clusters may be in flight. A percentage of maxConcurrency is of the clusters outside the mandatory
+// groups; clustersPerDecisionGroup, the default, is of all clusters.
 func (w *planner) maxConcurrency(size threshold) int {
 	total, base := len(w.verdicts), 0
 	for _, s := range w.groups {
@@ -189,7 +187,7 @@ func (w *planner) maxConcurrency(size threshold) int {
 	return total
 }
 
-// start gives every cluster that has not started its code: it starts, or waits for something.
+// start gives every pending cluster a code: it starts or waits.
 func (w *planner) start() {
 	free := w.inFlightLimit - w.inFlight
 	blocked := false
@@ -215,7 +213,7 @@ func (w *planner) start() {
 	}
 }
 
-// waitReason returns what keeps a whole stage from starting; pending where nothing does.
+// waitReason returns why a whole group must not start; pending if it may.
 func (w *planner) waitReason(s *groupState, blocked bool) Code {
 	switch {
 	case len(w.errs) > 0:

@@ -4,15 +4,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/decision"
 	"github.com/berth-project/berth/rollout"
 )
 
-// TestStrategiesThatCannotBeFollowed holds what is wrong, where, and what to do; and that nobody starts or goes for it.
+// TestStrategiesThatCannotBeFollowed tests the errors of invalid strategies, and that no cluster starts or times out.
 func TestStrategiesThatCannotBeFollowed(t *testing.T) {
 	const number = `must be a number from 0, such as 3, or a percentage from 0% to 100%, such as "10%"`
 	const duration = `must be a duration with a unit, such as "30m" or "1h30m", or "None"`
@@ -26,7 +30,7 @@ func TestStrategiesThatCannotBeFollowed(t *testing.T) {
 		"a deadline in pipes":       {`{all: {progressDeadline: "5|"}}`, []string{`s.all.progressDeadline: Invalid value: "5|": ` + duration}},
 		"a deadline before now":     {`{all: {progressDeadline: "-5m"}}`, []string{`s.all.progressDeadline: Invalid value: "-5m": ` + duration}},
 		"a deadline with a tail":    {`{all: {progressDeadline: "5m soon"}}`, []string{`s.all.progressDeadline: Invalid value: "5m soon": ` + duration}},
-		"a watch before now":        {`{type: Progressive, progressive: {minSuccessTime: -1m}}`, []string{`s.progressive.minSuccessTime: Invalid value: "-1m0s": must not be negative; write 0 to wait for nothing`}},
+		"a negative minSuccessTime": {`{type: Progressive, progressive: {minSuccessTime: -1m}}`, []string{`s.progressive.minSuccessTime: Invalid value: "-1m0s": must not be negative; write 0 to continue at once`}},
 		"fewer failures than none":  {`{type: ProgressivePerGroup, progressivePerGroup: {maxFailures: -1}}`, []string{`s.progressivePerGroup.maxFailures: Invalid value: -1: ` + number}},
 		"everything at once": {`{type: Progressive, progressive: {progressDeadline: 1m, maxConcurrency: some, maxFailures: 101%, mandatoryDecisionGroups: [{groupName: a}, {groupIndex: -1}]}}`, []string{
 			`s.progressive.maxFailures: Invalid value: "101%": ` + number,
@@ -54,7 +58,7 @@ func TestStrategiesThatCannotBeFollowed(t *testing.T) {
 			if diff := cmp.Diff(want, wantOf(step), cmp.AllowUnexported(want)); diff != "" {
 				t.Errorf("step (-want +got):\n%s", diff)
 			}
-			if len(step.Errors) != len(tc.want) || !strings.HasPrefix(step.Message(), "The strategy cannot be followed: ") {
+			if len(step.Errors) != len(tc.want) || !strings.HasPrefix(step.Message(), "The strategy is invalid: ") {
 				t.Errorf("errors %v, message %q", step.Errors, step.Message())
 			}
 		})
@@ -74,21 +78,21 @@ func TestNoStrategyIsTypeAll(t *testing.T) {
 	}
 }
 
-// TestVerdicts holds each code where it belongs, with what it says.
+// TestVerdicts has a case for each code, with its text and the message of the step.
 func TestVerdicts(t *testing.T) {
 	const progressive = `type: Progressive, progressive: {maxConcurrency: 2, maxFailures: 2, minSuccessTime: 5m, progressDeadline: 10m, mandatoryDecisionGroups: [{groupName: qa}]}`
 	cases := map[string]struct{ strategy, groups, statuses, codes, last, message string }{
-		"under way":       {progressive, "0:a,b,c,d,e,f,g", "a=Succeeded@1m b=Succeeded@9m c=Failed@1m d=TimeOut e=Skip f=Progressing", "a=Soaking b=Done c=Failing d=TimedOut e=Skipped f=UnderWay g=WaitsForPlace", "2 of 2 places are taken", "2 clusters under way, 1 to start"},
+		"under way":       {progressive, "0:a,b,c,d,e,f,g", "a=Succeeded@1m b=Succeeded@9m c=Failed@1m d=TimedOut e=Skip f=Progressing", "a=Soaking b=Done c=Failing d=TimedOut e=Skipped f=UnderWay g=WaitsForPlace", "maxConcurrency is reached: 2 of 2", "2 clusters under way, 1 to start"},
 		"one starts":      {progressive, "0:a,b", "a=Progressing", "a=UnderWay b=Starting", "gets the change now", "Starting 1 cluster, 2 of 2 under way then"},
 		"an open group":   {progressive, "0:a 1/qa:b", "b=Progressing", "b=UnderWay a=WaitsForGroup", "group 1 (qa) is not done", "1 cluster under way, 1 to start"},
-		"watching":        {progressive, "0:a", "a=Succeeded", "a=Soaking", "succeeded, and is watched", "1 cluster succeeded and watched, 0 to start"},
-		"breached":        {progressive, "0:a,b,c,d", "a=TimeOut b=TimeOut c=Failed", "a=TimedOut b=TimedOut c=Failing d=WaitsForRepair", "3 clusters failed, more than may", "3 clusters of 4 failed, more than may: no further one starts"},
+		"soaking":         {progressive, "0:a", "a=Succeeded", "a=Soaking", "succeeded, minSuccessTime has not passed", "1 cluster soaking, 0 to start"},
+		"breached":        {progressive, "0:a,b,c,d", "a=TimedOut b=TimedOut c=Failed", "a=TimedOut b=TimedOut c=Failing d=WaitsForRepair", "3 clusters failed, more than maxFailures allows", "3 clusters of 4 failed, more than maxFailures allows: no more clusters start"},
 		"paused":          {`paused: true`, "0:a", "", "a=WaitsForResume", "the rollout is paused", "Paused with 1 cluster to start"},
-		"unapproved":      {`approval: {}`, "0:a 3/x:b", "", "a=WaitsForApproval b=WaitsForApproval", "group 3 (x) is not approved", "Group 0 waits for approval, with it 2 clusters"},
+		"unapproved":      {`approval: {}`, "0:a 3/x:b", "", "a=WaitsForApproval b=WaitsForApproval", "group 3 (x) is not approved", "Group 0 waits for approval, with 2 clusters to start"},
 		"finished":        {progressive, "0:a", "a=Succeeded@9m", "a=Done", "has the change", "Rolled out to 1 cluster"},
-		"finished partly": {progressive, "0:a,b", "a=Skip b=TimeOut", "a=Skipped b=TimedOut", "the deadline has passed", "Rolled out to all of 2 clusters but 1 that failed"},
+		"finished partly": {progressive, "0:a,b", "a=Skip b=TimedOut", "a=Skipped b=TimedOut", "the deadline has passed", "Rolled out to 1 of 2 clusters, 1 failed"},
 		"undecided":       {progressive, "", "a=Succeeded", "a=WaitsForDecision", "the placement has decided nothing yet", "The placement has decided nothing yet"},
-		"one left":        {progressive, "0:", "b=Succeeded", "b=Left", "is selected no longer", "The placement selects no cluster, so there is nothing to roll out"},
+		"one left":        {progressive, "0:", "b=Succeeded", "b=Left", "is no longer selected", "The placement selects no cluster, so there is nothing to roll out"},
 	}
 	seen := map[rollout.Code]bool{rollout.WaitsForStrategy: true}
 	for name, tc := range cases {
@@ -116,7 +120,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestUnmatched holds that a misspelt group is told of, once, and holds nothing up.
+// TestUnmatched tests that a misspelt group is reported once and blocks nothing.
 func TestUnmatched(t *testing.T) {
 	s := strategy(t, `{type: Progressive, progressive: {mandatoryDecisionGroups: [{groupName: canray}, {groupIndex: 7}, {groupName: canray}, {groupName: qa}]},
 		approval: {required: [{groupName: prood}], approved: [{groupIndex: 7}]}}`)
@@ -130,5 +134,25 @@ func TestUnmatched(t *testing.T) {
 	}
 	if got := rollout.Reference(want[0]) + ", " + rollout.Reference(want[1]); got != "groupName canray, groupIndex 7" {
 		t.Errorf("references %q", got)
+	}
+}
+
+func TestRequeueAfter(t *testing.T) {
+	for want, until := range map[time.Duration]time.Time{0: {}, time.Minute: now.Add(time.Minute), 1: now.Add(-time.Hour)} {
+		if got := (rollout.Step{Until: until}).RequeueAfter(now); got != want {
+			t.Errorf("until %v: %v, want %v", until, got, want)
+		}
+	}
+}
+
+func TestGroupsOf(t *testing.T) {
+	placement := &clusterv1beta1.Placement{}
+	placement.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup = intstr.FromInt32(2)
+	decisions, err := decision.FromLister(oneSlice{"b", "a"}, "web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(groups(t, "size=2 0:a,b"), rollout.GroupsOf(decisions, placement)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

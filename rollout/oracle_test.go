@@ -16,7 +16,7 @@ import (
 	"github.com/berth-project/berth/rollout"
 )
 
-// oracle decides who starts by asking for each cluster anew what the contract says, in no clever way.
+// oracle decides which clusters start by applying the contract to each cluster, without optimization.
 type oracle struct {
 	situation
 
@@ -41,7 +41,7 @@ func newOracle(m situation) oracle {
 	return o
 }
 
-// share is a number or percentage of a total.
+// share returns a number or percentage of a total.
 func share(x intstr.IntOrString, total int) int {
 	out := int(x.IntVal)
 	if x.Type == intstr.String {
@@ -62,7 +62,7 @@ func (o oracle) refers(list []clusterv1alpha1.MandatoryDecisionGroup, group deci
 	return false
 }
 
-// orderedGroups is every group in the order of the rollout.
+// orderedGroups returns every group in the order of the rollout.
 func (o oracle) orderedGroups() []decision.Group {
 	var out []decision.Group
 	for _, to := range o.mandatory {
@@ -162,7 +162,7 @@ func (o oracle) places() int {
 	return all
 }
 
-// closed says whether a group keeps those after it from starting.
+// closed reports whether a group blocks the later groups.
 func (o oracle) closed(group decision.Group) bool {
 	toStart := o.count(group.Clusters, o.toStart)
 	if o.refers(o.mandatory, group) || o.strategy.Type == clusterv1alpha1.ProgressivePerGroup {
@@ -195,7 +195,7 @@ func (o oracle) starts() []string {
 	return out
 }
 
-// TestNextDoesWhatTheContractSays holds Next against the oracle: who starts, and whether too many failed.
+// TestNextDoesWhatTheContractSays compares Next with the oracle: which clusters start, and whether too many failed.
 func TestNextDoesWhatTheContractSays(t *testing.T) {
 	phases := map[rollout.Phase]int{}
 	started := 0

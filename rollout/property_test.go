@@ -20,7 +20,7 @@ import (
 // histories is how many random histories are followed, ticks how many things happen in each.
 const histories, ticks = 600, 15
 
-// random draws rollouts from a small vocabulary.
+// random draws rollouts from few values.
 type random struct{ *rand.Rand }
 
 func newRandom(seed uint64) random {
@@ -52,7 +52,7 @@ func (r random) references() []clusterv1alpha1.MandatoryDecisionGroup {
 	return out
 }
 
-// strategy draws a strategy that asks nobody to intervene.
+// strategy draws a strategy without pause and approval.
 func (r random) strategy(deadline bool) *clusterv1alpha1.RolloutStrategy {
 	config := clusterv1alpha1.RolloutConfig{MaxFailures: r.number()}
 	if r.chance(50) {
@@ -76,7 +76,7 @@ func (r random) strategy(deadline bool) *clusterv1alpha1.RolloutStrategy {
 	}
 }
 
-// withApproval adds a pause or approvals to a strategy, at times.
+// withApproval adds a pause or approvals to some strategies.
 func (r random) withApproval(s *clusterv1alpha1.RolloutStrategy) *clusterv1alpha1.RolloutStrategy {
 	s.Paused = r.chance(10)
 	if r.chance(30) {
@@ -107,7 +107,7 @@ func (r random) groups() rollout.Groups {
 	return out
 }
 
-// situation is all that a step depends on.
+// situation has the arguments of Next.
 type situation struct {
 	strategy *clusterv1alpha1.RolloutStrategy
 	groups   rollout.Groups
@@ -127,7 +127,7 @@ func (m situation) next() rollout.Step {
 	return rollout.Next(m.strategy, m.groups, m.list(), m.now)
 }
 
-// tick lets something happen: clusters report, recover, are left out; time passes; the placement changes.
+// tick changes the situation: clusters report, recover or are skipped, time passes, the placement changes.
 func (r random) tick(m *situation) {
 	m.now = m.now.Add(time.Duration(r.IntN(10)) * time.Minute)
 	for cluster, status := range m.statuses {
@@ -161,7 +161,7 @@ func (r random) tick(m *situation) {
 	}
 }
 
-// follow calls check at every moment of random histories, before what the step says is done.
+// follow calls check at every tick of random histories, before the step is applied.
 func follow(t *testing.T, check func(t *testing.T, at string, r random, m situation)) {
 	t.Helper()
 	for seed := range uint64(histories) {
@@ -200,7 +200,7 @@ func TestEveryClusterIsInOneList(t *testing.T) {
 			if !selected[cluster] {
 				all++
 				if contains(step.Removed, cluster) != (len(m.groups.Groups) > 0) {
-					t.Errorf("%s: %s is selected no longer, removed: %v", at, cluster, step.Removed)
+					t.Errorf("%s: %s is no longer selected, removed: %v", at, cluster, step.Removed)
 				}
 			}
 		}
@@ -240,7 +240,7 @@ func TestEachStepDependsOnItsArgumentsAlone(t *testing.T) {
 	})
 }
 
-// TestSkipNeverBlocks leaves out one cluster more: whoever else would start still does.
+// TestSkipNeverBlocks skips one more cluster: all others that would start still start.
 func TestSkipNeverBlocks(t *testing.T) {
 	follow(t, func(t *testing.T, at string, r random, m situation) {
 		before := m.next()

@@ -6,7 +6,7 @@ import (
 	"github.com/berth-project/berth/decision"
 )
 
-// step sorts the verdicts into lists and says where the rollout stands.
+// step sorts the verdicts into the lists of a Step and sets its phase.
 func (w *planner) step(groups []decision.Group) Step {
 	out := Step{
 		Verdicts: w.verdicts, Group: decision.GroupKey{Index: decision.NoIndex},
@@ -77,7 +77,7 @@ func (w *planner) phase(s Step) Phase {
 	return PhaseSoaking
 }
 
-// earliest returns the earlier of two instants; the zero time is none.
+// earliest returns the earlier of two instants; the zero time counts as never.
 func earliest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

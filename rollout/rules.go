@@ -14,19 +14,19 @@ import (
 	"github.com/berth-project/berth/decision"
 )
 
-// noDeadline is how a strategy says that clusters have all the time they take.
+// noDeadline is the progressDeadline of a strategy without one.
 const noDeadline = "None"
 
-// hasUnit is what a deadline begins with in the schema of objects that embed a strategy.
+// hasUnit is the pattern of a deadline in the schema of objects that embed a strategy.
 var hasUnit = regexp.MustCompile(`^[0-9]+[hms]`)
 
-// threshold is a number, or a percentage that is rounded up.
+// threshold is a number, or a percentage, which is rounded up.
 type threshold struct {
 	value   int
 	percent bool
 }
 
-// of returns the threshold over a number of things: never more than there are.
+// of returns the threshold for a total, at most the total.
 func (t threshold) of(total int) int {
 	if !t.percent {
 		return min(t.value, total)
@@ -34,7 +34,7 @@ func (t threshold) of(total int) int {
 	return min((t.value*total+99)/100, total)
 }
 
-// rules is a strategy as it is followed.
+// rules is a compiled strategy.
 type rules struct {
 	kind           clusterv1alpha1.RolloutType
 	minSuccessTime time.Duration
@@ -46,14 +46,13 @@ type rules struct {
 	approval       *clusterv1alpha1.RolloutApproval
 }
 
-// Validate returns what of a strategy cannot be followed: where it is, and what to write instead. A strategy that has no
-// type is one of type All.
+// Validate returns the invalid fields of a strategy and what to write instead. The default type is All.
 func Validate(strategy *clusterv1alpha1.RolloutStrategy, path *field.Path) field.ErrorList {
 	_, errs := compile(strategy, path)
 	return errs
 }
 
-// compile reads a strategy. Parts that its type does not go by are not read.
+// compile reads a strategy. The parts of other types are not read.
 func compile(strategy *clusterv1alpha1.RolloutStrategy, path *field.Path) (rules, field.ErrorList) {
 	out := rules{kind: clusterv1alpha1.All, deadline: never}
 	if strategy == nil {
@@ -97,11 +96,11 @@ func compile(strategy *clusterv1alpha1.RolloutStrategy, path *field.Path) (rules
 	return out, errs
 }
 
-// configure reads what all types have in common.
+// configure reads the part that all types have.
 func (r *rules) configure(config clusterv1alpha1.RolloutConfig, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if r.minSuccessTime = config.MinSuccessTime.Duration; r.minSuccessTime < 0 {
-		errs = append(errs, field.Invalid(path.Child("minSuccessTime"), r.minSuccessTime.String(), "must not be negative; write 0 to wait for nothing"))
+		errs = append(errs, field.Invalid(path.Child("minSuccessTime"), r.minSuccessTime.String(), "must not be negative; write 0 to continue at once"))
 	}
 	var err *field.Error
 	if r.deadline, err = deadline(config.ProgressDeadline, path.Child("progressDeadline")); err != nil {
@@ -134,7 +133,7 @@ func references(to []clusterv1alpha1.MandatoryDecisionGroup, path *field.Path) f
 	return errs
 }
 
-// deadline reads a duration that has a unit, or None.
+// deadline reads a duration with a unit, or None.
 func deadline(text string, path *field.Path) (time.Duration, *field.Error) {
 	if text == "" || text == noDeadline {
 		return never, nil
@@ -164,15 +163,15 @@ func parse(from intstr.IntOrString, path *field.Path) (threshold, *field.Error) 
 	return threshold{int(value), percent}, nil
 }
 
-// ordered says whether clusters start in the order of their groups.
+// ordered reports whether clusters start in the order of their groups.
 func (r rules) ordered() bool { return r.kind != clusterv1alpha1.All }
 
-// blocksLaterGroups says whether all of a group must be done before a later group starts.
+// blocksLaterGroups reports whether the whole group must be done before a later group starts.
 func (r rules) blocksLaterGroups(mandatory bool) bool {
 	return mandatory || r.kind == clusterv1alpha1.ProgressivePerGroup
 }
 
-// approved says whether a group may start.
+// approved reports whether the approval of the strategy lets a group start.
 func (r rules) approved(key decision.GroupKey) bool {
 	if r.approval == nil {
 		return true
@@ -183,7 +182,7 @@ func (r rules) approved(key decision.GroupKey) bool {
 	return len(r.approval.Required) > 0 && !in(r.approval.Required) || in(r.approval.Approved)
 }
 
-// references returns every reference that the strategy makes.
+// references returns every reference of the strategy.
 func (r rules) references() []clusterv1alpha1.MandatoryDecisionGroup {
 	out := slices.Clone(r.mandatory)
 	if r.approval != nil {
@@ -192,7 +191,7 @@ func (r rules) references() []clusterv1alpha1.MandatoryDecisionGroup {
 	return out
 }
 
-// NeedsApproval says whether a strategy keeps a group from starting until somebody approves it.
+// NeedsApproval reports whether a group must not start until it is approved.
 func NeedsApproval(strategy *clusterv1alpha1.RolloutStrategy, group decision.GroupKey) bool {
 	r, _ := compile(strategy, nil)
 	return !r.approved(group)

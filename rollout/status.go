@@ -6,35 +6,44 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/decision"
 )
 
-// Groups is what a placement decided, by group.
+// Groups is the decision of a placement, by group. GroupsOf makes it.
 type Groups struct {
-	// Groups are the decision groups, in any order; those that have no clusters may be left out. A cluster that is in
-	// several, as a reading in the middle of a change may have it, counts in the first that is rolled out.
+	// Groups has the decision groups, in any order; groups without clusters may be left out. A cluster in several groups, as an
+	// inconsistent reading may have it, counts in the first group that is rolled out.
 	Groups []decision.Group
-	// ClustersPerDecisionGroup is that of the placement's group strategy: what maxConcurrency is when it is not set. Its
-	// zero value stands for all clusters.
+	// ClustersPerDecisionGroup is the field of the placement's group strategy. It is the default of maxConcurrency. Its zero
+	// value means all clusters.
 	ClustersPerDecisionGroup intstr.IntOrString
+}
+
+// GroupsOf returns the groups of a placement's decisions.
+func GroupsOf(decisions decision.Decisions, placement *clusterv1beta1.Placement) Groups {
+	return Groups{
+		Groups:                   decisions.Groups(),
+		ClustersPerDecisionGroup: placement.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup,
+	}
 }
 
 // State is how far the change has come on one cluster.
 type State string
 
-// The states. Any other counts as Progressing.
+// The states. Any other value counts as Progressing.
 const (
-	// StateToApply says that the cluster does not have the change: it is new, or has an older one.
+	// StateToApply means that the cluster does not have the change: it is new, or has an older version.
 	StateToApply State = "ToApply"
-	// StateProgressing says that the cluster has been given the change and has not yet taken it.
+	// StateProgressing means that the cluster was given the change and has not taken it yet.
 	StateProgressing State = "Progressing"
-	// StateSucceeded says that the cluster has taken the change.
+	// StateSucceeded means that the cluster has taken the change.
 	StateSucceeded State = "Succeeded"
-	// StateFailed says that the cluster could not take the change. It may yet recover.
+	// StateFailed means that the cluster could not take the change. It may yet recover.
 	StateFailed State = "Failed"
-	// StateTimedOut says that the caller found the cluster to be overdue. Next finds that out by itself too.
-	StateTimedOut State = "TimeOut"
-	// StateSkip says that the cluster is to be left out; it counts as done.
+	// StateTimedOut means that the caller's own deadline has passed. Next applies progressDeadline itself.
+	StateTimedOut State = "TimedOut"
+	// StateSkip means that the cluster is to be left out. It counts as done.
 	StateSkip State = "Skip"
 )
 
@@ -43,16 +52,16 @@ func States() []State {
 	return []State{StateToApply, StateProgressing, StateSucceeded, StateFailed, StateTimedOut, StateSkip}
 }
 
-// Status is how far the change has come on one cluster, and since when.
+// Status is the state of one cluster, and since when it has it.
 type Status struct {
 	Cluster string
 	State   State
 	// Since is when the cluster entered its state. The zero time is unknown: a Succeeded status without it has soaked, and a
-	// Progressing or Failed one never times out.
+	// Progressing or Failed status without it never times out.
 	Since time.Time
 }
 
-// severity orders states by how far they are from success.
+// severity orders states by their distance from success.
 func (s State) severity() int {
 	switch s {
 	case StateSkip:
@@ -65,12 +74,12 @@ func (s State) severity() int {
 		return 4
 	case StateTimedOut:
 		return 5
-	default: // Progressing, and what is unknown
+	default: // Progressing and unknown states
 		return 2
 	}
 }
 
-// code returns what a state means at an instant.
+// code returns the code of a state at an instant, and when that code ends by itself.
 func (s Status) code(r rules, now time.Time) (Code, time.Time) {
 	switch s.State {
 	case StateToApply:
@@ -84,7 +93,7 @@ func (s Status) code(r rules, now time.Time) (Code, time.Time) {
 			return Soaking, until
 		}
 		return Done, time.Time{}
-	default: // Failed, Progressing, and what is unknown
+	default: // Failed, Progressing and unknown states
 		code := UnderWay
 		if s.State == StateFailed {
 			code = Failing
@@ -99,5 +108,5 @@ func (s Status) code(r rules, now time.Time) (Code, time.Time) {
 	}
 }
 
-// never is a deadline that does not come.
+// never is the deadline of a strategy without one.
 const never = time.Duration(math.MaxInt64)

@@ -9,49 +9,49 @@ import (
 	"github.com/berth-project/berth/decision"
 )
 
-// Code says what is done with a cluster, and why. The codes are stable: callers may store and compare them.
+// Code is what happens to a cluster, and why. The codes are stable: callers may store and compare them.
 type Code string
 
-// pending marks a cluster without the change, until it is known whether it starts or what it waits for.
+// pending marks a cluster without the change until Next has found whether it starts or what it waits for.
 const pending Code = ""
 
 const (
-	// Starting says that the cluster gets the change now.
+	// Starting means that the cluster gets the change now.
 	Starting Code = "Starting"
 
-	// UnderWay says that the cluster has been given the change and has not taken it yet. It holds a place of maxConcurrency,
-	// and its group is not done.
+	// UnderWay means that the cluster was given the change and has not taken it yet. It counts towards maxConcurrency, and its
+	// group is not done.
 	UnderWay Code = "UnderWay"
-	// Soaking says that the cluster took the change and is watched for minSuccessTime. It holds its place meanwhile.
+	// Soaking means that the cluster took the change less than minSuccessTime ago. It counts towards maxConcurrency.
 	Soaking Code = "Soaking"
-	// Failing says that the cluster failed and its deadline has not passed. It counts as a failure, holds no place, and
-	// nobody waits for it. When it recovers, the failure is forgotten.
+	// Failing means that the cluster failed and its deadline has not passed. It counts as a failure until it recovers, does
+	// not count towards maxConcurrency, and its group does not wait for it.
 	Failing Code = "Failing"
-	// Done says that the cluster has taken the change.
+	// Done means that the cluster has taken the change.
 	Done Code = "Done"
-	// Skipped says that the cluster is left out on its caller's wish.
+	// Skipped means that the caller left the cluster out.
 	Skipped Code = "Skipped"
 
-	// TimedOut says that the deadline passed before the cluster took the change. It counts as a failure, and nobody waits
-	// for it.
+	// TimedOut means that the deadline passed before the cluster took the change. It counts as a failure, and its group does
+	// not wait for it.
 	TimedOut Code = "TimedOut"
 
-	// WaitsForPlace says that as many clusters are under way as may be.
+	// WaitsForPlace means that maxConcurrency clusters are under way.
 	WaitsForPlace Code = "WaitsForPlace"
-	// WaitsForGroup says that a group which comes before is not done.
+	// WaitsForGroup means that an earlier group is not done.
 	WaitsForGroup Code = "WaitsForGroup"
-	// WaitsForApproval says that nobody has approved the cluster's group.
+	// WaitsForApproval means that the cluster's group is not approved.
 	WaitsForApproval Code = "WaitsForApproval"
-	// WaitsForResume says that the rollout is paused.
+	// WaitsForResume means that the rollout is paused.
 	WaitsForResume Code = "WaitsForResume"
-	// WaitsForRepair says that more clusters failed than may, so that no further one starts.
+	// WaitsForRepair means that more clusters failed than maxFailures.
 	WaitsForRepair Code = "WaitsForRepair"
-	// WaitsForStrategy says that the strategy cannot be followed.
+	// WaitsForStrategy means that the strategy is invalid.
 	WaitsForStrategy Code = "WaitsForStrategy"
-	// WaitsForDecision says that the placement has no decision that could tell whether the cluster is selected.
+	// WaitsForDecision means that the placement has no decision, so it is unknown whether the cluster is selected.
 	WaitsForDecision Code = "WaitsForDecision"
 
-	// Left says that the cluster is selected no longer.
+	// Left means that the cluster is no longer selected.
 	Left Code = "Left"
 )
 
@@ -63,79 +63,87 @@ func Codes() []Code {
 	}
 }
 
-// Phase says where a rollout stands as a whole. The first that applies counts, in the order below.
+// Phase is the state of a rollout as a whole. The first phase below that applies counts.
 type Phase string
 
 const (
-	// PhaseMisconfigured says that the strategy cannot be followed: Step.Errors tells why. Nothing starts, nothing is given up.
+	// PhaseMisconfigured means that the strategy is invalid: see Step.Errors. No cluster starts and no cluster times out.
 	PhaseMisconfigured Phase = "Misconfigured"
-	// PhaseUndecided says that there is no group at all. A placement that has decided has one at least, though it may be empty;
-	// so nothing is known, and nobody is removed.
+	// PhaseUndecided means that there is no group. A placement that has decided has at least one group, which may be empty. So the
+	// selection is unknown, and no cluster is removed.
 	PhaseUndecided Phase = "Undecided"
-	// PhaseEmpty says that the placement selects nobody. It is no success: nothing was rolled out.
+	// PhaseEmpty means that the placement selects no cluster. It is not a success: nothing was rolled out.
 	PhaseEmpty Phase = "Empty"
-	// PhaseBreached says that more clusters failed than may. Nothing starts until enough have recovered or left, or the
-	// strategy permits more.
+	// PhaseBreached means that more clusters failed than maxFailures. No cluster starts until enough have recovered or left, or
+	// maxFailures is raised.
 	PhaseBreached Phase = "Breached"
-	// PhaseAdvancing says that clusters start with this step.
+	// PhaseAdvancing means that clusters start with this step.
 	PhaseAdvancing Phase = "Advancing"
-	// PhaseFinished says that every cluster has the change, was skipped, or failed within what is tolerated.
+	// PhaseFinished means that every cluster has the change, was skipped, or failed within maxFailures.
 	PhaseFinished Phase = "Finished"
-	// PhasePaused says that clusters are still to be started, and somebody paused the rollout.
+	// PhasePaused means that the rollout is paused while clusters still have to start.
 	PhasePaused Phase = "Paused"
-	// PhaseWaiting says that clusters are under way that must first succeed.
+	// PhaseWaiting means that clusters under way must succeed first.
 	PhaseWaiting Phase = "Waiting"
-	// PhaseSoaking says that all clusters under way have succeeded and are watched for minSuccessTime.
-	PhaseSoaking Phase = "Watching"
-	// PhaseUnapproved says that nothing is under way, and the next group waits for approval.
+	// PhaseSoaking means that all clusters under way have succeeded, and minSuccessTime has not passed.
+	PhaseSoaking Phase = "Soaking"
+	// PhaseUnapproved means that no cluster is under way and the next group waits for approval.
 	PhaseUnapproved Phase = "Unapproved"
 )
 
-// Verdict is what is done with one cluster.
+// Verdict is the code of one cluster.
 type Verdict struct {
 	Cluster string
-	// Group is where the cluster counts; that of a cluster which is in none has NoIndex.
+	// Group is the group in which the cluster counts; its index is NoIndex for a cluster in no group.
 	Group decision.GroupKey
 	Code  Code
-	// Until is when the code ends by itself, if it does: the end of the watch or of the deadline.
+	// Until is when minSuccessTime or the deadline ends; zero for other codes.
 	Until time.Time
 }
 
 // Step is what to do now. Every cluster that is selected or has a status is in exactly one of Apply, Keep, Wait, TimedOut
-// and Removed.
+// and Removed. The first four are in the order of the rollout.
 type Step struct {
 	Phase Phase
-	// Apply are the clusters to give the change now, in the order of the rollout.
+	// Apply has the clusters that get the change now.
 	Apply []string
-	// Keep are those that have been given the change, to be left as they are: under way, watched, failing, done or
-	// skipped; in the order of the rollout.
+	// Keep has the clusters that were given the change: under way, soaking, failing, done or skipped. Leave them alone.
 	Keep []string
-	// Wait are those that do not get the change yet, to be left as they are; in the order of the rollout.
+	// Wait has the clusters that do not get the change yet. Leave them alone.
 	Wait []string
-	// TimedOut are those that were given up, to be left as they are; in the order of the rollout.
+	// TimedOut has the clusters whose deadline has passed. Leave them alone.
 	TimedOut []string
-	// Removed have a status and are selected no longer, sorted: what was applied to them goes.
+	// Removed has the clusters with a status that are no longer selected, sorted. Take back what was applied to them.
 	Removed []string
-	// Verdicts has every cluster with its code: in the order of the rollout, then those removed.
+	// Verdicts has every cluster with its code: in the order of the rollout, then the removed ones.
 	Verdicts []Verdict
 
-	// Group is the first group that is not done; that with NoIndex where all are.
+	// Group is the first group that is not done; its index is NoIndex when all are done.
 	Group decision.GroupKey
-	// Total is how many clusters are selected, InFlight how many hold a place after this step, Failures how many are
-	// failing or timed out.
+	// Total counts the selected clusters, InFlight the clusters under way or soaking after this step, Failures the failing
+	// and timed out ones.
 	Total, InFlight, Failures int
-	// MaxConcurrency is how many clusters may hold a place; Total where the type knows no limit.
+	// MaxConcurrency is the limit of InFlight; Total where the strategy type has no limit.
 	MaxConcurrency int
-	// Until is the next instant at which the step may be another though no status changed; zero where there is none.
+	// Until is the next instant at which the step may change without a new status; zero for never.
 	Until time.Time
-	// Unmatched are the mandatory, required and approved groups of the strategy that the placement does not have, in its
-	// order. They hold nothing up; a misspelt name is found here.
+	// Unmatched has the mandatory, required and approved groups of the strategy that the placement does not have, in the order
+	// of the strategy. They block nothing; a misspelt name is found here.
 	Unmatched []clusterv1alpha1.MandatoryDecisionGroup
-	// Errors says what of the strategy cannot be followed, where it is, and what to write instead.
+	// Errors has the invalid fields of the strategy and what to write instead.
 	Errors field.ErrorList
 }
 
-// Ended says whether nothing happens any more unless somebody intervenes or a cluster changes by itself.
+// Ended reports whether nothing more happens unless a user intervenes or a cluster changes its state.
 func (s Step) Ended() bool {
 	return s.Phase == PhaseFinished || s.Phase == PhaseEmpty || s.Phase == PhaseBreached && s.InFlight == 0
+}
+
+// RequeueAfter returns how long after now Next has to be called again if no status changes: at least a nanosecond, or 0 for
+// never, as reconcile.Result of controller-runtime has it.
+func (s Step) RequeueAfter(now time.Time) time.Duration {
+	if s.Until.IsZero() {
+		return 0
+	}
+	return max(1, s.Until.Sub(now))
 }

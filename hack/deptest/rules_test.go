@@ -113,7 +113,7 @@ func TestDirectImports(t *testing.T) {
 		},
 		"a rollout is decided from values": {
 			from:   []string{berth + "rollout"},
-			except: []string{berth + "rollout/rehearsal"},
+			except: []string{berth + "rollout/simulation"},
 			trees:  []string{"context", "os", "net", "log", "io/ioutil", "syscall", "sync", "math/rand", "crypto/rand", "k8s.io/klog"},
 			reason: "each step depends on its arguments alone, so a controller that restarts goes on where it was",
 		},

@@ -39,7 +39,7 @@ listed do not have the change:
   - {cluster: eu-1, state: Succeeded, since: "2026-11-20T09:00:00Z"}
   - {cluster: eu-2, state: Progressing, since: "2026-11-20T09:30:00Z"}
 
-States are ToApply, Progressing, Succeeded, Failed, TimeOut and Skip.
+States are ToApply, Progressing, Succeeded, Failed, TimedOut and Skip.
 
 With --simulate it plays the whole rollout against clusters that fail or hang at given rates, and prints the timeline. The
 same seed plays the same; --status then says where it begins.`

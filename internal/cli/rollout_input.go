@@ -65,7 +65,7 @@ func readStatuses(path string) ([]rollout.Status, error) {
 		case seen[entry.Cluster]:
 			faults = append(faults, fmt.Sprintf("[%d].cluster: %s is given twice; leave one out", i, entry.Cluster))
 		case !slices.Contains(rollout.States(), entry.State):
-			faults = append(faults, fmt.Sprintf("[%d].state: %q is unknown; use ToApply, Progressing, Succeeded, Failed, TimeOut or Skip", i, entry.State))
+			faults = append(faults, fmt.Sprintf("[%d].state: %q is unknown; use ToApply, Progressing, Succeeded, Failed, TimedOut or Skip", i, entry.State))
 		}
 		seen[entry.Cluster] = true
 		status := rollout.Status{Cluster: entry.Cluster, State: entry.State}

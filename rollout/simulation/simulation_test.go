@@ -81,7 +81,7 @@ func randomRun(random *rand.Rand, clusters []string, failures bool) simulation.R
 	return out
 }
 
-// runToEnd plays a rollout and holds its invariants at every moment. It returns the last step, and how many there were.
+// runToEnd runs a rollout and checks its invariants at every event. It returns the last step and the number of events.
 func runToEnd(t *testing.T, at string, p simulation.Run) (last rollout.Step, moments, starts int) {
 	t.Helper()
 	started := map[string]bool{}
@@ -112,7 +112,7 @@ func runToEnd(t *testing.T, at string, p simulation.Run) (last rollout.Step, mom
 	return last, moments, starts
 }
 
-// inOrder holds that nobody starts in a group while an earlier one that must be done is not.
+// inOrder fails if a cluster starts while an earlier group that must be done is not.
 func inOrder(t *testing.T, at string, s *clusterv1alpha1.RolloutStrategy, step rollout.Step) {
 	t.Helper()
 	if len(step.Apply) == 0 || s.Type == clusterv1alpha1.All {
@@ -164,7 +164,7 @@ func TestWithDeadlinesARolloutEndsOrIsBreached(t *testing.T) {
 	}
 }
 
-// TestAThousandRolloutsOverAFleet plays a thousand rollouts, each over a part of five thousand clusters, one after the
+// TestAThousandRolloutsOverAFleet runs a thousand rollouts, each over a part of five thousand clusters, one after the
 // other in steps of five minutes.
 func TestAThousandRolloutsOverAFleet(t *testing.T) {
 	clusters := fleet(5000)
@@ -246,7 +246,7 @@ func TestARunContinuesFromStatuses(t *testing.T) {
 	}
 }
 
-// TestADeadlineThatHasPassedAtOnce ends though nobody ever reports.
+// TestADeadlineThatHasPassedAtOnce ends although no cluster reports.
 func TestADeadlineThatHasPassedAtOnce(t *testing.T) {
 	p := simulation.Run{
 		Strategy: &clusterv1alpha1.RolloutStrategy{All: &clusterv1alpha1.RolloutAll{RolloutConfig: clusterv1alpha1.RolloutConfig{ProgressDeadline: "0s"}}},

@@ -1,7 +1,7 @@
-// Package rehearsal plays a whole rollout against clusters that take the change, fail or hang by a seed, in the time of a
-// simulation. It owns how such clusters behave, and refuses to know the pace: every step is one of package rollout.
+// Package simulation simulates a whole rollout, in simulated time. Each cluster succeeds, fails or hangs, depending on a seed
+// and its name. Every step comes from package rollout.
 //
-// The same play gives the same moments. What becomes of a cluster depends on the seed and its name alone.
+// The same Run has the same events.
 package simulation
 
 import (
@@ -17,38 +17,39 @@ import (
 	"github.com/berth-project/berth/rollout"
 )
 
-// Fleet says how clusters take a change.
+// Fleet sets how clusters take a change.
 type Fleet struct {
 	Seed uint64
-	// FailureRate and HangRate are the shares, from 0 to 1, of the clusters that fail, and of those that never say how it
-	// went. A cluster that failed does not recover.
+	// FailureRate and HangRate are the shares, from 0 to 1, of the clusters that fail and of the clusters that never report. A
+	// failed cluster does not recover.
 	FailureRate, HangRate float64
-	// Duration is how long a cluster takes on average, Spread by which share of it, from 0 to 1, it takes more or less.
+	// Duration is how long a cluster takes on average. Spread is the share, from 0 to 1, by which that varies.
 	Duration time.Duration
 	Spread   float64
-	// Grain is what durations are rounded up to; a second when 0.
+	// Grain is the unit to which durations are rounded up; the default is a second.
 	Grain time.Duration
 }
 
-// Run is a rollout to rehearse.
+// Run is a rollout to simulate.
 type Run struct {
 	Strategy *clusterv1alpha1.RolloutStrategy
 	Groups   rollout.Groups
-	// Statuses are those at the start. Clusters under way then begin anew.
+	// Statuses are the statuses at the start. Progressing clusters start again.
 	Statuses []rollout.Status
 	Fleet    Fleet
 	Start    time.Time
 }
 
-// Event is an instant at which something happened, and the step that was taken.
+// Event is an instant at which something happened, with the step of that instant.
 type Event struct {
 	At time.Time
-	// Succeeded and Failed are the clusters that reported since the moment before, by when they did, then by name.
+	// Succeeded and Failed have the clusters that reported since the previous event, in the order of their reports, then by
+	// name.
 	Succeeded, Failed []string
 	Step              rollout.Step
 }
 
-// Events yields every moment until nothing happens any more.
+// Events yields every event until nothing more happens.
 func (p Run) Events() iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		s := newState(p)
@@ -62,7 +63,7 @@ func (p Run) Events() iter.Seq[Event] {
 	}
 }
 
-// state is a play that is on.
+// state is a running simulation.
 type state struct {
 	fleet             Fleet
 	now               time.Time
@@ -87,7 +88,7 @@ func newState(p Run) *state {
 	return s
 }
 
-// maxEvents is more moments than a play can have: each starts a cluster, or sees one report, time out or stop being watched.
+// maxEvents is more than the events of any run: in each a cluster starts, reports, times out or stops soaking.
 func (s *state) maxEvents() int { return 4*(s.clusters+len(s.statuses)) + 16 }
 
 func (s *state) set(status rollout.Status) {
@@ -100,8 +101,7 @@ func (s *state) set(status rollout.Status) {
 	s.statuses[position] = status
 }
 
-// advance does what a step says and goes on to the next instant at which something happens. It returns false where
-// nothing does any more.
+// advance applies a step and moves to the next instant at which something happens. It returns false if there is none.
 func (s *state) advance(step rollout.Step) bool {
 	for _, cluster := range step.Apply {
 		s.set(rollout.Status{Cluster: cluster, State: rollout.StateProgressing, Since: s.now})
@@ -130,11 +130,11 @@ func (s *state) advance(step rollout.Step) bool {
 	return true
 }
 
-// begin draws what becomes of a cluster that starts now.
+// begin draws the outcome of a cluster that starts now.
 func (s *state) begin(cluster string) {
 	name := fnv.New64a()
 	_, _ = name.Write([]byte(cluster))
-	random := rand.New(rand.NewPCG(s.fleet.Seed, name.Sum64())) //nolint:gosec // a play is to be repeatable, not secret
+	random := rand.New(rand.NewPCG(s.fleet.Seed, name.Sum64())) //nolint:gosec // a simulation must be repeatable, not secret
 	fate, pace := random.Float64(), 2*random.Float64()-1
 	if fate < s.fleet.HangRate {
 		return
@@ -147,10 +147,10 @@ func (s *state) begin(cluster string) {
 	heap.Push(&s.reports, out)
 }
 
-// maxDuration is the longest time that a cluster takes, so that adding to it does not overflow.
+// maxDuration is the longest time that a cluster takes. Adding to it does not overflow.
 const maxDuration = time.Duration(math.MaxInt64 / 4)
 
-// rounded returns a number of nanoseconds rounded up to the grain, and no less than that.
+// rounded returns nanoseconds rounded up to the grain, at least one grain.
 func (f Fleet) rounded(nanoseconds float64) time.Duration {
 	took, grain := maxDuration, min(cmp.Or(f.Grain, time.Second), maxDuration)
 	if nanoseconds < float64(maxDuration) {
@@ -159,7 +159,7 @@ func (f Fleet) rounded(nanoseconds float64) time.Duration {
 	return max(grain, (took + grain - 1).Truncate(grain))
 }
 
-// report is what a cluster will say.
+// report is the future state of a cluster.
 type report struct {
 	at      time.Time
 	cluster string
