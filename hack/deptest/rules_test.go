@@ -8,7 +8,7 @@ import (
 
 const berth = "github.com/berth-project/berth/"
 
-// below tells whether a package is root itself or lies below it.
+// below returns whether a package is root itself or lies below it.
 func below(pkg, root string) bool {
 	return pkg == root || strings.HasPrefix(pkg, root+"/")
 }

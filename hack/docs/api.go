@@ -2,12 +2,17 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
 )
 
 const apiIntro = `# API reference
@@ -23,7 +28,9 @@ func writeAPI(w io.Writer, files fs.FS) error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(definitions, func(a, b definition) int { return strings.Compare(a.Spec.Names.Kind, b.Spec.Names.Kind) })
+	slices.SortFunc(definitions, func(a, b *apiextensionsv1.CustomResourceDefinition) int {
+		return strings.Compare(a.Spec.Names.Kind, b.Spec.Names.Kind)
+	})
 	var out bytes.Buffer
 	out.WriteString(apiIntro)
 	for _, d := range definitions {
@@ -38,8 +45,45 @@ func writeAPI(w io.Writer, files fs.FS) error {
 	return err
 }
 
-func writeKind(out *bytes.Buffer, d definition) error {
-	stored, others, err := d.stored()
+func readDefinitions(files fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	names, err := fs.Glob(files, "*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("listing CRDs: %w", err)
+	}
+	var definitions []*apiextensionsv1.CustomResourceDefinition
+	for _, name := range names {
+		data, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, fmt.Errorf("reading a CRD: %w", err)
+		}
+		definition := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.Unmarshal(data, definition); err != nil {
+			return nil, fmt.Errorf("decoding %s: %w", name, err)
+		}
+		definitions = append(definitions, definition)
+	}
+	return definitions, nil
+}
+
+// storedVersion returns the version that objects are stored in, and the names of the others. The schemas of all versions must
+// be equal, because the reference describes one.
+func storedVersion(d *apiextensionsv1.CustomResourceDefinition) (stored apiextensionsv1.CustomResourceDefinitionVersion, others []string, err error) {
+	at := slices.IndexFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
+	stored = d.Spec.Versions[at]
+	for _, v := range d.Spec.Versions {
+		if v.Storage {
+			continue
+		}
+		if !reflect.DeepEqual(v.Schema.OpenAPIV3Schema.Properties, stored.Schema.OpenAPIV3Schema.Properties) {
+			return stored, nil, fmt.Errorf("%s differs between %s and %s", d.Spec.Names.Kind, v.Name, stored.Name)
+		}
+		others = append(others, v.Name)
+	}
+	return stored, others, nil
+}
+
+func writeKind(out *bytes.Buffer, d *apiextensionsv1.CustomResourceDefinition) error {
+	stored, others, err := storedVersion(d)
 	if err != nil {
 		return err
 	}
@@ -58,58 +102,58 @@ func writeKind(out *bytes.Buffer, d definition) error {
 	}
 	root := stored.Schema.OpenAPIV3Schema
 	fmt.Fprintf(out, ".\n\n%s\n", root.Description)
-	for _, r := range root.Rules {
-		fmt.Fprintf(out, "\n%s\n", r)
+	for _, r := range root.XValidations {
+		fmt.Fprintf(out, "\n%s\n", ruleText(r))
 	}
 	for _, name := range slices.Sorted(maps.Keys(root.Properties)) {
 		if name == "apiVersion" || name == "kind" || name == "metadata" {
 			continue
 		}
 		part := root.Properties[name]
-		fmt.Fprintf(out, "\n### %s: %s\n\n%s\n\n", names.Kind, name, paragraph(part))
-		writeFields(out, part, "")
+		fmt.Fprintf(out, "\n### %s: %s\n\n%s\n\n", names.Kind, name, paragraph(&part))
+		writeFields(out, &part, "")
 	}
 	return nil
 }
 
 // writeFields writes a nested list of the fields of an object, or of the objects in a list or map.
-func writeFields(out *bytes.Buffer, s schema, indent string) {
+func writeFields(out *bytes.Buffer, s *apiextensionsv1.JSONSchemaProps, indent string) {
 	object := element(s)
 	for _, name := range slices.Sorted(maps.Keys(object.Properties)) {
 		field := object.Properties[name]
-		notes := []string{kindOf(field)}
+		notes := []string{kindOf(&field)}
 		if slices.Contains(object.Required, name) {
 			notes = append(notes, "required")
 		}
-		notes = append(notes, limits(field)...)
-		fmt.Fprintf(out, "%s* `%s` (%s): %s\n", indent, name, strings.Join(notes, ", "), paragraph(field))
-		if standardType(field) == "" {
-			writeFields(out, field, indent+"  ")
+		notes = append(notes, limits(&field)...)
+		fmt.Fprintf(out, "%s* `%s` (%s): %s\n", indent, name, strings.Join(notes, ", "), paragraph(&field))
+		if standardType(&field) == "" {
+			writeFields(out, &field, indent+"  ")
 		}
 	}
 }
 
-// element returns what a list or a map is made of, and anything else as it is.
-func element(s schema) schema {
+// element returns the schema of the items of a list or the values of a map, and any other schema itself.
+func element(s *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
 	switch {
 	case s.Items != nil:
-		return *s.Items
+		return s.Items.Schema
 	case s.AdditionalProperties != nil:
-		return *s.AdditionalProperties
+		return s.AdditionalProperties.Schema
 	default:
 		return s
 	}
 }
 
-func kindOf(s schema) string {
+func kindOf(s *apiextensionsv1.JSONSchemaProps) string {
 	switch {
 	case s.Items != nil:
-		return "list of " + plural(kindOf(*s.Items))
+		return "list of " + plural(kindOf(s.Items.Schema))
 	case s.AdditionalProperties != nil:
-		return "map to " + plural(kindOf(*s.AdditionalProperties))
-	case s.IntOrString && strings.Contains(s.Pattern, "[KMGTPE]i"):
+		return "map to " + plural(kindOf(s.AdditionalProperties.Schema))
+	case s.XIntOrString && strings.Contains(s.Pattern, "[KMGTPE]i"):
 		return "quantity"
-	case s.IntOrString:
+	case s.XIntOrString:
 		return "integer or string"
 	case standardType(s) != "":
 		return standardType(s)
@@ -129,8 +173,8 @@ func plural(kind string) string {
 	return kind + "s"
 }
 
-// standardType names a type that every Kubernetes user knows, or a list of it; its fields would only fill the page.
-func standardType(s schema) string {
+// standardType returns the name of a standard Kubernetes type, or "". The reference omits the fields of a standard type.
+func standardType(s *apiextensionsv1.JSONSchemaProps) string {
 	has := func(property string) bool {
 		_, ok := element(s).Properties[property]
 		return ok
@@ -147,10 +191,14 @@ func standardType(s schema) string {
 	}
 }
 
-func limits(s schema) []string {
+func limits(s *apiextensionsv1.JSONSchemaProps) []string {
 	var out []string
 	if len(s.Enum) > 0 {
-		out = append(out, "one of `"+strings.Join(s.Enum, "`, `")+"`")
+		values := make([]string, len(s.Enum))
+		for i, value := range s.Enum {
+			values[i] = literal(value)
+		}
+		out = append(out, "one of `"+strings.Join(values, "`, `")+"`")
 	}
 	switch {
 	case s.Minimum != nil && s.Maximum != nil:
@@ -158,17 +206,33 @@ func limits(s schema) []string {
 	case s.Minimum != nil:
 		out = append(out, fmt.Sprintf("at least %v", *s.Minimum))
 	}
-	switch s.Default.(type) {
-	case string, float64, int64, bool:
-		out = append(out, fmt.Sprintf("default `%v`", s.Default))
+	if s.Default != nil && s.Default.Raw[0] != '{' && s.Default.Raw[0] != '[' {
+		out = append(out, "default `"+literal(*s.Default)+"`")
 	}
 	return out
 }
 
-func paragraph(s schema) string {
+// literal returns a JSON value as text, a string without its quotes.
+func literal(value apiextensionsv1.JSON) string {
+	var text string
+	if err := json.Unmarshal(value.Raw, &text); err != nil {
+		return string(value.Raw)
+	}
+	return text
+}
+
+func paragraph(s *apiextensionsv1.JSONSchemaProps) string {
 	sentences := strings.Fields(s.Description)
-	for _, r := range s.Rules {
-		sentences = append(sentences, r.String())
+	for _, r := range s.XValidations {
+		sentences = append(sentences, ruleText(r))
 	}
 	return strings.Join(sentences, " ")
+}
+
+func ruleText(r apiextensionsv1.ValidationRule) string {
+	where := strings.TrimPrefix(r.FieldPath, ".")
+	if where != "" {
+		where = " `" + where + "`"
+	}
+	return "The server checks" + where + ": " + r.Message + "."
 }

@@ -1,15 +1,15 @@
-// Command lint proves that the linters still report what they must. It runs golangci-lint over a small tree of planted
-// violations, laid out like this repository, and Vale over planted Markdown. It fails when a linter misses a planted
-// violation, refuses an unmarked import, or reports unmarked prose.
+// Command lint checks commit subjects, and checks that the linters still report what they must. It runs golangci-lint over a
+// small tree of planted violations, laid out like this repository, and Vale over planted Markdown and Go comments. It fails when
+// a linter misses a planted violation, refuses an unmarked import, or reports unmarked prose.
 //
 // A planted file names its violations in comments of the form
 //
 //	// want depguard: list 'engine'
 //	<!-- want Berth.People: 'Nobody' -->
 //
-// Each requires an issue in that file, from that linter or rule, whose message contains the text. The tree lies under
-// testdata, which no build reads. The Go files are copied elsewhere, with stubs for their imports, so that linting needs no
-// network.
+// Each requires an issue in that file, from that linter or rule, whose message contains the text. The files lie under
+// testdata, which no build reads. The Go files of the tree are copied elsewhere, with stubs for their imports, so that linting
+// needs no network.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 		os.Exit(2)
 	}
 	ctx := context.Background()
-	if err := errors.Join(checkProse(ctx, os.Args[2]), checkCode(ctx, os.Args[1])); err != nil {
+	if err := errors.Join(checkCommits(ctx), checkProse(ctx, os.Args[2]), checkCode(ctx, os.Args[1])); err != nil {
 		fmt.Fprintf(os.Stderr, "lint: %v\n", err)
 		os.Exit(1)
 	}
@@ -45,7 +45,7 @@ func checkCode(ctx context.Context, linter string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tree) //nolint:errcheck // a temporary folder that stays does no harm
+	defer os.RemoveAll(tree) //nolint:errcheck // a leftover temporary folder does no harm
 	if tree, err = filepath.EvalSymlinks(tree); err != nil {
 		return err
 	}

@@ -13,20 +13,24 @@ import (
 )
 
 const (
-	proseSource = "hack/lint/testdata/planted/prose"
+	proseSource = "hack/lint/testdata/prose"
 	proseConfig = "hack/vale/vale.ini"
 	proseRules  = "hack/vale/styles/Berth/*.yml"
 )
 
-// checkProse runs Vale over the planted Markdown. Every rule of the style must have a planted violation, every planted
-// violation must be reported, and nothing else may be.
+// checkProse runs Vale over the planted Markdown and the planted Go comments. In both, every rule of the style must have a
+// planted violation, Vale must report every planted violation, and Vale must report nothing else.
 func checkProse(ctx context.Context, vale string) error {
-	wants, err := readWants(proseSource, ".md", "<!-- want ")
-	if err != nil {
-		return fmt.Errorf("reading the planted prose: %w", err)
-	}
-	if err := everyRulePlanted(wants); err != nil {
-		return err
+	var wants []want
+	for _, ext := range []string{".md", ".go"} {
+		planted, err := readWants(proseSource, ext, "<!-- want ")
+		if err != nil {
+			return fmt.Errorf("reading the planted prose: %w", err)
+		}
+		if err := everyRulePlanted(planted, ext); err != nil {
+			return err
+		}
+		wants = append(wants, planted...)
 	}
 	issues, err := reportProse(ctx, vale)
 	if err != nil {
@@ -35,7 +39,7 @@ func checkProse(ctx context.Context, vale string) error {
 	return compare(wants, issues)
 }
 
-func everyRulePlanted(wants []want) error {
+func everyRulePlanted(wants []want, ext string) error {
 	rules, err := filepath.Glob(proseRules)
 	if err != nil {
 		return err
@@ -47,7 +51,7 @@ func everyRulePlanted(wants []want) error {
 	for _, rule := range rules {
 		name := "Berth." + strings.TrimSuffix(filepath.Base(rule), ".yml")
 		if !slices.ContainsFunc(wants, func(w want) bool { return w.linter == name }) {
-			errs = append(errs, fmt.Errorf("rule %s has no planted violation in %s", name, proseSource))
+			errs = append(errs, fmt.Errorf("rule %s has no planted violation in the %s files of %s", name, ext, proseSource))
 		}
 	}
 	return errors.Join(errs...)

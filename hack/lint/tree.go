@@ -18,8 +18,8 @@ const (
 	modulePath    = "github.com/berth-project/berth"
 )
 
-// buildTree copies the tree and the repository's own configuration to a folder and makes two modules of it, as the repository
-// has them, with a stub for every package that is imported and not there.
+// buildTree copies the tree and the repository's own configuration to a folder and makes two modules of it, as in the repository.
+// It writes a stub for every package that is imported and missing.
 func buildTree(tree string) error {
 	if err := os.CopyFS(tree, os.DirFS(plantedSource)); err != nil {
 		return err
@@ -108,7 +108,7 @@ func stubModule(tree, imported string) (string, error) {
 
 func stub(name string) string {
 	name = notIdentifier.ReplaceAllString(name, "")
-	return fmt.Sprintf("// Package %s is a stub.\npackage %s\n\n// Empty can be used by those who name the import.\nconst Empty = 0\n", name, name)
+	return fmt.Sprintf("// Package %s is a stub.\npackage %s\n\n// Empty lets a file use the import.\nconst Empty = 0\n", name, name)
 }
 
 func write(path, content string) error {
