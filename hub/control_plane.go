@@ -14,7 +14,6 @@ import (
 
 	"github.com/berth-project/berth/hub/embed"
 	"github.com/berth-project/berth/hub/internal/datadir"
-	"github.com/berth-project/berth/hub/internal/logfile"
 	"github.com/berth-project/berth/hub/internal/manifest"
 	"github.com/berth-project/berth/hub/internal/supervise"
 	"github.com/berth-project/berth/internal/terminal"
@@ -49,7 +48,7 @@ type controlPlane struct {
 	dir      *datadir.Dir
 	keys     *keys
 	listener net.Listener
-	log      *logfile.File
+	log      *logWriter
 	parts    *supervise.Group
 	admin    *rest.Config
 	// stopping is true once the parts are told to stop.
@@ -75,7 +74,7 @@ func (p *controlPlane) start(ctx context.Context, manifests, objects manifest.Bu
 	case p.parts.Err() != nil:
 		return fmt.Errorf("starting the hub: %w", p.parts.Err())
 	case err != nil && errors.Is(context.Cause(ctx), errStartTimeout):
-		return fmt.Errorf("starting the hub: %w: %w; see %s", errStartTimeout, err, p.log.Path())
+		return fmt.Errorf("starting the hub: %w: %w; see %s", errStartTimeout, err, p.dir.Path(datadir.LogFile))
 	case err != nil:
 		return fmt.Errorf("starting the hub: %w", err)
 	default:
@@ -122,7 +121,7 @@ func (p *controlPlane) startParts(ctx context.Context, manifests, objects manife
 		return embed.RunControllers(ctx, embed.ControllerOptions{
 			Kubeconfig: p.dir.Path(controllersKubeconfig),
 			RootCA:     p.keys.users.CertFile(),
-			SigningKey: p.keys.signing.Private,
+			SigningKey: p.keys.signing,
 		})
 	})
 	if p.opts.Manager != nil {
@@ -192,8 +191,7 @@ func (p *controlPlane) serverOptions(etcd string) embed.APIServerOptions {
 		Cert:           p.keys.serving.Cert,
 		Key:            p.keys.serving.Key,
 		ClientCA:       p.keys.users.CertFile(),
-		SigningKey:     p.keys.signing.Private,
-		VerifyingKey:   p.keys.signing.Public,
+		SigningKey:     p.keys.signing,
 		ProxyCA:        p.keys.proxies.CertFile(),
 		ProxyCert:      p.keys.proxy.Cert,
 		ProxyKey:       p.keys.proxy.Key,

@@ -24,7 +24,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/hub/internal/datadir"
-	"github.com/berth-project/berth/hub/internal/logfile"
 	"github.com/berth-project/berth/hub/internal/manifest"
 	"github.com/berth-project/berth/hub/internal/supervise"
 )
@@ -85,10 +84,7 @@ func start(ctx context.Context, opts Options, dir *datadir.Dir, manifests, objec
 	if !started.CompareAndSwap(false, true) {
 		return nil, errors.Join(ErrStarted, listener.Close())
 	}
-	log, err := logfile.Open(dir.Path(datadir.LogFile), opts.Log)
-	if err != nil {
-		return nil, errors.Join(err, listener.Close())
-	}
+	log := newLogWriter(dir.Path(datadir.LogFile), opts.Log)
 	plant := &controlPlane{opts: opts, dir: dir, keys: keys, listener: listener, log: log, parts: supervise.New()}
 	if err := plant.start(ctx, manifests, objects); err != nil {
 		// What stopping reports is a consequence of the error at hand.

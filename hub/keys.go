@@ -14,16 +14,17 @@ const proxyUser = "berth-hub-aggregator"
 // usersAuthority is the name of the authority that signs users.
 const usersAuthority = "users-ca"
 
-// keys are the hub's certificates on disk. Three authorities, because trust in
-// one must not reach the next: users must not pose as the aggregator, which may
-// claim to be anybody, nor talk to etcd, which asks nobody's permission.
+// keys are the hub's certificates on disk. There are three authorities, because
+// trust in one must not extend to another: a user must not act as the aggregator,
+// which may impersonate any user, and must not reach etcd, which checks no
+// permission.
 type keys struct {
 	users, proxies, etcd                   *pki.Authority
 	serving, proxy, etcdServer, etcdClient pki.Files
-	signing                                pki.KeyFiles
+	signing                                string // the path of the key that signs service account tokens
 }
 
-// issueKeys opens the authorities in dir and makes all other certificates anew.
+// issueKeys opens the authorities in dir and replaces all other certificates.
 func issueKeys(dir string, clock clock.PassiveClock) (*keys, error) {
 	var err error
 	k := &keys{}
@@ -44,7 +45,7 @@ func issueKeys(dir string, clock clock.PassiveClock) (*keys, error) {
 	return k, errors.Join(errs[:]...)
 }
 
-// stored returns a function that writes a pair just signed.
+// stored returns a function that writes a signed pair.
 func stored(dir, name string) func(pki.Pair, error) (pki.Files, error) {
 	return func(pair pki.Pair, err error) (pki.Files, error) {
 		if err != nil {

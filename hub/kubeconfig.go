@@ -36,8 +36,8 @@ type Kubeconfig struct {
 	Lifetime time.Duration
 }
 
-// Write writes the file, readable by its owner only, with a certificate that the hub's authority signs, and returns when the
-// certificate ends. Nothing revokes it before.
+// Write writes the file with a certificate that the hub's authority signs, and returns when the certificate expires. Only the
+// owner can read the file. A certificate cannot be revoked.
 func (k Kubeconfig) Write(clock clock.PassiveClock) (end time.Time, err error) {
 	if err := k.validate(); err != nil {
 		return end, fmt.Errorf("writing a kubeconfig: %w", err)
@@ -63,7 +63,7 @@ func (k Kubeconfig) Write(clock clock.PassiveClock) (end time.Time, err error) {
 		return end, err
 	}
 	auth := &api.AuthInfo{ClientCertificateData: pair.Cert, ClientKeyData: pair.Key}
-	return pair.End(), writeKubeconfig(k.Path, server, users.CertPEM(), k.Identity.User, auth)
+	return pair.End, writeKubeconfig(k.Path, server, users.CertPEM(), k.Identity.User, auth)
 }
 
 func (k Kubeconfig) validate() error {

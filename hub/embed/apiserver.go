@@ -21,8 +21,8 @@ type APIServerOptions struct {
 	Etcd, EtcdCA, EtcdCert, EtcdKey string
 	// Cert and Key serve; ClientCA signs users.
 	Cert, Key, ClientCA string
-	// SigningKey signs service account tokens, VerifyingKey is its public half.
-	SigningKey, VerifyingKey string
+	// SigningKey signs and verifies service account tokens.
+	SigningKey string
 	// ProxyCA, ProxyCert and ProxyKey identify the API server to aggregated APIs.
 	// ProxyUser is the name in ProxyCert.
 	ProxyCA, ProxyCert, ProxyKey, ProxyUser string
@@ -59,7 +59,7 @@ func (o APIServerOptions) flags() []string {
 		"--client-ca-file=" + o.ClientCA,
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-signing-key-file=" + o.SigningKey,
-		"--service-account-key-file=" + o.VerifyingKey,
+		"--service-account-key-file=" + o.SigningKey,
 		"--authentication-config=" + o.Authentication,
 		"--authorization-mode=RBAC",
 		// Some hubs ask who names an owner for permissions on it. What works here works there.

@@ -7,14 +7,11 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
 
 	etcd "go.etcd.io/etcd/server/v3/embed"
-
-	"github.com/berth-project/berth/hub/internal/boltcheck"
 )
 
 const (
@@ -49,9 +46,6 @@ type Etcd struct {
 // StartEtcd starts etcd and returns once it serves. Data that cannot be read is
 // an error that names the folder.
 func StartEtcd(ctx context.Context, opts EtcdOptions, logs Logs) (*Etcd, error) {
-	if err := boltcheck.Readable(filepath.Join(opts.Dir, "member", "snap", "db")); err != nil {
-		return nil, dataError(opts.Dir, err)
-	}
 	broken := make(chan error, 1)
 	config := opts.config()
 	config.ZapLoggerBuilder = etcd.NewZapLoggerBuilder(logs.etcdLogger(broken))

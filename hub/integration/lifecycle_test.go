@@ -81,7 +81,14 @@ func TestDataSurvivesRestarts(t *testing.T) {
 	terminate(t, third)
 
 	database := filepath.Join(opts.DataDir, "etcd", "member", "snap", "db")
-	if err := os.Truncate(database, 100<<10); err != nil {
+	damaged, err := os.OpenFile(database, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := damaged.WriteAt(make([]byte, 16<<10), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := damaged.Close(); err != nil {
 		t.Fatal(err)
 	}
 	refused(t, opts, "etcd's data in "+filepath.Join(opts.DataDir, "etcd")+" cannot be read", "restore the folder from a backup")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	certutil "k8s.io/client-go/util/cert"
 )
 
 var today = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
@@ -51,7 +52,7 @@ func TestServerCertificateIsTrusted(t *testing.T) {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(authority.CertPEM())
-	leaf, err := parseCert(pair.Cert)
+	leaf, err := parse(pair.Cert)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func TestClientCertificateNamesUserAndGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	leaf, err := parseCert(pair.Cert)
+	leaf, err := parse(pair.Cert)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,11 +92,11 @@ func TestBadAuthorityIsRefusedNotReplaced(t *testing.T) {
 	}{
 		"certificate is garbage": {
 			damage: func(t *testing.T, dir string) { overwrite(t, filepath.Join(dir, "ca.crt")) },
-			now:    today, want: "no PEM certificate",
+			now:    today, want: "data does not contain any valid RSA or ECDSA certificates",
 		},
 		"key is garbage": {
 			damage: func(t *testing.T, dir string) { overwrite(t, filepath.Join(dir, "ca.key")) },
-			now:    today, want: "no PEM private key",
+			now:    today, want: "data does not contain a valid RSA or ECDSA private key",
 		},
 		"key is missing": {
 			damage: func(t *testing.T, dir string) { remove(t, filepath.Join(dir, "ca.key")) },
@@ -124,21 +125,29 @@ func TestBadAuthorityIsRefusedNotReplaced(t *testing.T) {
 
 func TestSigningKeyIsKept(t *testing.T) {
 	dir := t.TempDir()
-	files, err := SigningKey(dir, "tokens")
+	path, err := SigningKey(dir, "tokens")
 	if err != nil {
 		t.Fatal(err)
 	}
-	private, public := read(t, files.Private), read(t, files.Public)
+	first := read(t, path)
 	if _, err := SigningKey(dir, "tokens"); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{private, public}, []string{read(t, files.Private), read(t, files.Public)}); diff != "" {
+	if diff := cmp.Diff(first, read(t, path)); diff != "" {
 		t.Errorf("key changed on the second call (-want +got):\n%s", diff)
 	}
-	overwrite(t, files.Private)
-	if _, err := SigningKey(dir, "tokens"); !errors.Is(err, errNoKey) {
-		t.Errorf("SigningKey = %v, want %v", err, errNoKey)
+	overwrite(t, path)
+	if _, err := SigningKey(dir, "tokens"); err == nil || read(t, path) != "garbage" {
+		t.Errorf("SigningKey = %v, want an error, and the key left alone", err)
 	}
+}
+
+func parse(data []byte) (*x509.Certificate, error) {
+	certs, err := certutil.ParseCertsPEM(data)
+	if err != nil {
+		return nil, err
+	}
+	return certs[0], nil
 }
 
 func overwrite(t *testing.T, path string) {

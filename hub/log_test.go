@@ -1,4 +1,4 @@
-package logfile
+package hub
 
 import (
 	"os"
@@ -9,21 +9,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestWriteReachesTheFileAndTheReader(t *testing.T) {
+func TestLogReachesTheFileAndTheCopy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	var copied strings.Builder
 	for range 2 {
-		log, err := Open(path, &copied)
-		if err != nil {
-			t.Fatal(err)
-		}
+		log := newLogWriter(path, &copied)
 		if _, err := log.Write([]byte("line\n")); err != nil {
 			t.Error(err)
 		}
 		if err := log.Close(); err != nil {
 			t.Error(err)
 		}
-		if _, err := log.Write([]byte("straggler\n")); err != nil {
+		if _, err := log.Write([]byte("after Close\n")); err != nil {
 			t.Errorf("Write after Close = %v, want nil", err)
 		}
 	}
@@ -39,23 +36,25 @@ func TestWriteReachesTheFileAndTheReader(t *testing.T) {
 	}
 }
 
-func TestOpenPutsALongLogAside(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	if err := os.WriteFile(path, make([]byte, limit+1), 0o600); err != nil {
+func TestLogIsRotated(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "log")
+	if err := os.WriteFile(path, make([]byte, maxLogMegabytes<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	log, err := Open(path, nil)
+	log := newLogWriter(path, nil)
+	defer log.Close()
+	if _, err := log.Write([]byte("line\n")); err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close()
-	for name, want := range map[string]int64{path: 0, path + ".1": limit + 1} {
-		info, err := os.Stat(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if info.Size() != want {
-			t.Errorf("%s has %d bytes, want %d", name, info.Size(), want)
-		}
+	if len(files) != 2 {
+		t.Errorf("got %v, want the log and one rotated file", files)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() != int64(len("line\n")) {
+		t.Errorf("the log has %v (%v), want one line", info, err)
 	}
 }
