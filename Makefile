@@ -97,12 +97,12 @@ demo: build ## Start a hub with an example fleet and show what happens.
 run: build ## Start a hub that keeps its data in .berth/.
 	bin/berth-hub --data-dir .berth
 
-# Flags of the benchmark: -only 1000x1000 measures one run, -times 5 prints evidence for its bounds, -results and -plots say where figures go.
+# Flags of the benchmark: -only 1000x1000 measures one run, -times 5 prints evidence for its bounds, -results names the file of figures.
 BENCHFLAGS ?=
 
 .PHONY: bench
-bench: build ## Measure a whole hub, draw the plots in bin/bench, and fail where a bound of bench/rangespec.yaml is broken.
-	go run ./bench/cmd/berth-bench -bin bin -results bin/bench/results.json -plots bin/bench $(BENCHFLAGS)
+bench: build ## Measure a whole hub, and fail where a bound of bench/rangespec.yaml is broken.
+	go run ./bench/cmd/berth-bench -bin bin -results bin/bench/results.json $(BENCHFLAGS)
 
 # How long a soak lasts.
 SOAK ?= 30m

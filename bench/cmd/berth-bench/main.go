@@ -28,15 +28,14 @@ var (
 	errSoak     = errors.New("-for must be 3m to 24h")
 )
 
-// options are what the command line says.
+// options are the flags of the command line.
 type options struct {
 	bin, bounds, only string
-	// read is the kubeconfig of a hub to read, for the reader that a run starts.
-	read           string
-	times          int
-	soak           time.Duration
-	results, plots string
-	redraw         bool
+	// read is the kubeconfig of the hub that a reader process reads. Runs start readers.
+	read    string
+	times   int
+	soak    time.Duration
+	results string
 }
 
 func main() {
@@ -57,24 +56,16 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	flags.SetOutput(progress)
 	flags.StringVar(&o.bin, "bin", "bin", "folder with the binaries berth and berth-hub, as make build fills it")
 	flags.StringVar(&o.bounds, "bounds", "bench/rangespec.yaml", "file with the bounds")
-	flags.StringVar(&o.only, "only", "", "runs to measure, divided by commas, of "+runNames(run.Available())+"; empty: "+runNames(run.Defaults()))
-	flags.StringVar(&o.read, hub.ReaderFlag, "", "be the reader of the hub of a `kubeconfig`, which runs start as a process of its own")
+	flags.StringVar(&o.only, "only", "", "runs to measure, separated by commas, of "+runNames(run.Available())+"; empty: "+runNames(run.Defaults()))
+	flags.StringVar(&o.read, hub.ReaderFlag, "", "read the hub of a `kubeconfig` until stopped; runs start such a process themselves")
 	flags.DurationVar(&o.soak, "for", 30*time.Minute, "how long the run soak lasts")
-	flags.IntVar(&o.times, "times", 1, "how often to measure; more than once prints evidence for bounds, and judges none")
-	flags.StringVar(&o.results, "results", "", "file with figures in JSON, in which those of this time replace those of their runs")
-	flags.StringVar(&o.plots, "plots", "", "folder to draw the figures of -results into, as SVG")
-	flags.BoolVar(&o.redraw, "redraw", false, "draw, and measure nothing")
+	flags.IntVar(&o.times, "times", 1, "how often to measure; more than once prints evidence for bounds, and checks none")
+	flags.StringVar(&o.results, "results", "", "JSON file of figures; the new figures of a run replace its old figures")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if o.read != "" {
 		return hub.Read(ctx, o.read, out)
-	}
-	if err := o.check(); err != nil {
-		return err
-	}
-	if o.redraw {
-		return o.draw()
 	}
 	runs, err := o.selectedRuns()
 	if err != nil {
@@ -92,10 +83,10 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	if o.times > 1 {
 		return measureRepeatedly(ctx, runs, setting, o.times, out)
 	}
-	return errors.Join(measureOnce(ctx, o.savingResults(runs), setting, book, out), o.draw())
+	return measureOnce(ctx, o.savingResults(runs), setting, book, out)
 }
 
-// selectedRuns returns the runs that are asked for.
+// selectedRuns returns the runs of -only, or the default runs.
 func (o options) selectedRuns() ([]run.Run, error) {
 	if o.times < 1 || o.times > 1000 {
 		return nil, errTimes
@@ -125,7 +116,7 @@ func runNames(of []run.Run) string {
 	return strings.Join(out, ", ")
 }
 
-// measureOnce measures every run once and holds it against its bounds.
+// measureOnce measures every run once and compares its figures with their bounds.
 func measureOnce(ctx context.Context, runs []run.Run, setting run.Options, book bound.BoundsByRun, out io.Writer) error {
 	var verdicts []bound.Result
 	for _, r := range runs {
@@ -144,7 +135,7 @@ func measureOnce(ctx context.Context, runs []run.Run, setting run.Options, book 
 	return nil
 }
 
-// measureRepeatedly measures every run several times and says what came out.
+// measureRepeatedly measures every run several times and prints the evidence.
 func measureRepeatedly(ctx context.Context, runs []run.Run, setting run.Options, times int, out io.Writer) error {
 	for _, r := range runs {
 		var measured [][]bench.Figure

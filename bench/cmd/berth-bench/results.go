@@ -12,17 +12,7 @@ import (
 	"github.com/berth-project/berth/bench/run"
 )
 
-var errNoResults = errors.New("-plots and -redraw need -results, and -redraw needs -plots")
-
-// check says whether the flags about results fit together.
-func (o options) check() error {
-	if (o.plots != "" || o.redraw) && o.results == "" || o.redraw && o.plots == "" {
-		return errNoResults
-	}
-	return nil
-}
-
-// savingResults returns runs whose figures are kept as soon as they are measured.
+// savingResults returns runs that save their figures as soon as they are measured.
 func (o options) savingResults(runs []run.Run) []run.Run {
 	if o.results == "" {
 		return runs
@@ -42,7 +32,7 @@ func (o options) savingResults(runs []run.Run) []run.Run {
 	return out
 }
 
-// saveResults replaces the figures of a run in the file of results.
+// saveResults replaces the figures of a run in the results file.
 func (o options) saveResults(name string, figures []bench.Figure) error {
 	results, err := o.loadResults()
 	if err != nil {
@@ -54,43 +44,19 @@ func (o options) saveResults(name string, figures []bench.Figure) error {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(o.results), 0o750); err != nil {
-		return fmt.Errorf("keeping results: %w", err)
+		return fmt.Errorf("saving results: %w", err)
 	}
 	if err := os.WriteFile(o.results, data, 0o600); err != nil {
-		return fmt.Errorf("keeping results: %w", err)
+		return fmt.Errorf("saving results: %w", err)
 	}
 	return nil
 }
 
-// loadResults returns the results so far; none where there is no file.
+// loadResults returns the stored results. Without a file there are none.
 func (o options) loadResults() (report.Results, error) {
 	data, err := os.ReadFile(o.results)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("reading results: %w", err)
 	}
 	return report.ReadResults(data)
-}
-
-// draw draws the plots of all results, if that is asked for.
-func (o options) draw() error {
-	if o.plots == "" {
-		return nil
-	}
-	results, err := o.loadResults()
-	if err != nil {
-		return err
-	}
-	pictures, err := report.Plots(results)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(o.plots, 0o750); err != nil {
-		return fmt.Errorf("drawing: %w", err)
-	}
-	for name, picture := range pictures {
-		if err := os.WriteFile(filepath.Join(o.plots, name), picture, 0o600); err != nil {
-			return fmt.Errorf("drawing: %w", err)
-		}
-	}
-	return nil
 }
