@@ -1,12 +1,10 @@
-// Package bench owns what a benchmark of a whole hub says: figures, with a name, a value and what it was made from.
+// Package bench measures a whole hub and the engine. It owns the figures: a name, a value and its details.
 //
-// Around it lie, each with one duty: internal/generate draws what a hub holds; hub runs a hub and its manager as processes of
-// their own and reads what they used; process decides in this one; run measures, one file per run or step of a story; bound
-// holds figures against rangespec.yaml; report prints one table; cmd/berth-bench puts them together. But for process and the
-// oracle, which says on a sample whether what is stored is right, none knows how Berth works inside: they use the binaries that
-// users have, over the API that users have.
+// The packages below it have one duty each. run measures, with one file per run or step of a run. hub runs a hub and its
+// manager as child processes and reads their usage. inprocess measures the engine in this process. bound compares figures with
+// rangespec.yaml. report prints one table. cmd/berth-bench combines them. internal/generate generates the content of a hub. The
+// runs use the binaries and the API of users. Only inprocess and the oracle import the engine.
 //
-// The invariant: a figure with a bound is a ratio of two things that were measured beside each other in the same minute
-// on the same machine, or a number of requests. A slow machine is slow for both sides of a ratio; milliseconds are told
-// and never judged.
+// The invariant: a figure with a bound is a number of requests, or a ratio of two values that were measured in the same minute
+// on the same machine. A slow machine is slow for both sides of a ratio. Milliseconds are reported without a bound.
 package bench

@@ -18,9 +18,9 @@ const (
 	Power Unit = "power"
 )
 
-// Figure is one thing that a run has measured.
+// Figure is one measured value of a run.
 type Figure struct {
-	// Name tells it from the other figures of the run.
+	// Name is unique in the run.
 	Name  string  `json:"figure"`
 	Value float64 `json:"value"`
 	Unit  Unit    `json:"unit,omitempty"`

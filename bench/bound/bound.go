@@ -1,7 +1,7 @@
-// Package bound holds figures against what they may be, with the evidence for each bound beside it.
+// Package bound compares figures with their bounds. The evidence for each bound stands beside it.
 //
-// It owns rangespec.yaml and its rules. It refuses to measure. The invariant: a bound that was not looked at is a bound
-// that is broken, so that a figure which is no longer measured fails the benchmark instead of passing in silence.
+// It owns rangespec.yaml and its rules, and measures nothing. The invariant: a bound without a measured figure is broken, so
+// that the benchmark fails when a figure is no longer measured.
 package bound
 
 import (
@@ -21,7 +21,7 @@ const rounding = 0.02
 
 var errBound = errors.New("not a bound")
 
-// Bound is what a figure may be at most or at least. Exactly one of both is set.
+// Bound is the largest or smallest value of a figure. Exactly one of both is set.
 type Bound struct {
 	Figure string   `json:"figure"`
 	Max    *float64 `json:"most,omitempty"`
@@ -34,10 +34,10 @@ type Bound struct {
 	Margin float64 `json:"margin"`
 }
 
-// BoundsByRun holds the bounds of every run, by the run's name.
+// BoundsByRun contains the bounds of every run, by the name of the run.
 type BoundsByRun map[string][]Bound
 
-// Read reads a book and checks that every bound follows from its evidence.
+// Read parses the bounds and checks that every bound follows from its evidence.
 func Read(data []byte) (BoundsByRun, error) {
 	var out BoundsByRun
 	if err := yaml.UnmarshalStrict(data, &out); err != nil {
@@ -94,13 +94,13 @@ func (b Bound) violation(value float64) string {
 type Result struct {
 	Run    string
 	Figure bench.Figure
-	// Bound is nil for a figure that is told and not judged.
+	// Bound is nil for a figure without a bound.
 	Bound *Bound
-	// Violation says why the bound is broken, "" where it holds.
+	// Violation is why the bound is broken, or "".
 	Violation string
 }
 
-// Check holds all figures of a run against its bounds. Bounds whose figure is missing are broken, and come last.
+// Check compares all figures of a run with its bounds. A bound without a figure is broken and comes last.
 func (b BoundsByRun) Check(run string, figures []bench.Figure) []Result {
 	out := make([]Result, 0, len(figures))
 	missing := slices.Clone(b[run])

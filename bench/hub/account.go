@@ -23,8 +23,8 @@ const (
 	pollInterval     = 20 * time.Millisecond
 )
 
-// Account makes a service account that may do what the rules say, everywhere, and nothing else, and returns a client
-// configuration for it once the API server knows.
+// Account creates a service account with the permissions of the rules, in every namespace. It returns the client configuration
+// of the account once the API server enforces the rules.
 func (h *Hub) Account(ctx context.Context, name string, rules ...rbacv1.PolicyRule) (*rest.Config, error) {
 	meta := metav1.ObjectMeta{Name: name}
 	binding := &rbacv1.ClusterRoleBinding{
@@ -58,7 +58,7 @@ func (h *Hub) token(ctx context.Context, namespace, name string) (*rest.Config, 
 	return out, nil
 }
 
-// awaitRules returns once the authorizer has heard of the rules.
+// awaitRules returns once the authorizer enforces the rules.
 func (h *Hub) awaitRules(ctx context.Context, config *rest.Config, rules []rbacv1.PolicyRule) error {
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {

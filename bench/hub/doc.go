@@ -1,7 +1,6 @@
-// Package hub runs hubs to be measured: berth-hub, and berth's manager beside it, each as a process of its own, so that
-// what each used can be told apart.
+// Package hub runs the hubs of benchmarks: berth-hub, and a manager beside it, each in a process of its own with its own usage.
 //
-// It owns the processes, and reads from the system and from the API server what they did. It refuses to know what is
-// measured. The invariant: everything listens on 127.0.0.1 on a free port, keeps its data in a folder that vanishes, and
-// ends with the context it was started in, or with this process, however that ends.
+// It owns the processes, and reads their usage from the system and from the API server. The caller chooses the measurement. The
+// invariant: every listener is on a free port of 127.0.0.1, the data is in a temporary folder, and the processes end with this
+// process.
 package hub

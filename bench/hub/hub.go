@@ -1,12 +1,10 @@
 package hub
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,7 +21,7 @@ import (
 )
 
 const (
-	// readyLine is how berth-hub says that it is ready.
+	// readyLine begins the line that berth-hub prints when it is ready.
 	readyLine    = "export KUBECONFIG="
 	startTimeout = 2 * time.Minute
 )
@@ -40,29 +38,28 @@ type Hub struct {
 
 // Start starts the berth-hub in a folder of binaries and returns when it is ready.
 func Start(ctx context.Context, bin string) (*Hub, error) {
-	ready := &kubeconfigReader{found: make(chan string, 1)}
-	process, err := start(ctx, ready, filepath.Join(bin, "berth-hub"), "--ephemeral", "--stop-with-stdin", "--no-manager")
+	process, err := start(ctx, readyLine, filepath.Join(bin, "berth-hub"), "--ephemeral", "--stop-with-stdin", "--no-manager")
 	if err != nil {
 		return nil, err
 	}
 	out := &Hub{Server: process, bin: bin}
-	if err := out.connect(ctx, ready.found); err != nil {
+	if err := out.connect(ctx); err != nil {
 		process.Stop()
 		return nil, err
 	}
 	return out, nil
 }
 
-func (h *Hub) connect(ctx context.Context, ready <-chan string) error {
+func (h *Hub) connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	var kubeconfig string
 	select {
-	case kubeconfig = <-ready:
-	case <-h.Server.done:
-		return h.Server.exitError()
+	case kubeconfig = <-h.Server.Output().Line():
+	case <-h.Server.Done():
+		return h.Server.ExitError()
 	case <-ctx.Done():
-		return fmt.Errorf("waiting for the hub: %w: %s", context.Cause(ctx), &h.Server.log)
+		return fmt.Errorf("waiting for the hub: %w: %s", context.Cause(ctx), h.Server.Output())
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -82,10 +79,10 @@ func (h *Hub) Stop() { h.Server.Stop() }
 // Admin returns a client for the administrator.
 func (h *Hub) Admin() (client.WithWatch, error) { return Client(h.config) }
 
-// AdminConfig returns the administrator's client configuration, the caller's to change.
+// AdminConfig returns a copy of the administrator's client configuration.
 func (h *Hub) AdminConfig() *rest.Config { return rest.CopyConfig(h.config) }
 
-// Client returns a client that knows Berth's types and those of Kubernetes.
+// Client returns a client for the types of Berth and Kubernetes.
 func Client(config *rest.Config) (client.WithWatch, error) {
 	types := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -102,38 +99,11 @@ func Client(config *rest.Config) (client.WithWatch, error) {
 	return out, nil
 }
 
-// writeKubeconfig stores a configuration in the hub's folder, which vanishes with the hub.
+// writeKubeconfig stores a configuration in the hub's folder, which is deleted with the hub.
 func (h *Hub) writeKubeconfig(name string, data []byte) (string, error) {
 	path := filepath.Join(h.dir, name)
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		return "", fmt.Errorf("writing a kubeconfig: %w", err)
 	}
 	return path, nil
-}
-
-// kubeconfigReader picks the kubeconfig from what a hub prints, and keeps nothing once it has it.
-type kubeconfigReader struct {
-	found chan string
-
-	mu   sync.Mutex
-	text []byte
-	done bool
-}
-
-// Write implements io.Writer for the process.
-func (l *kubeconfigReader) Write(data []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.done {
-		return len(data), nil
-	}
-	l.text = append(l.text, data...)
-	l.text = l.text[max(0, len(l.text)-maxLogBytes):]
-	if _, rest, found := bytes.Cut(l.text, []byte(readyLine)); found {
-		if path, _, ended := bytes.Cut(rest, []byte("\n")); ended {
-			l.found <- string(path)
-			l.text, l.done = nil, true
-		}
-	}
-	return len(data), nil
 }

@@ -2,7 +2,6 @@ package hub
 
 import (
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -87,42 +86,11 @@ func TestUsageIsReadAsLinuxWritesIt(t *testing.T) {
 }
 
 func TestUsageOfThisProcess(t *testing.T) {
-	own, err := os.FindProcess(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("no /proc here")
 	}
-	p := &Process{name: "test", command: &exec.Cmd{Process: own}}
-	if got, err := p.Usage(); err != nil || got.Peak < 1<<20 {
+	if got, err := usageOf(os.Getpid()); err != nil || got.Peak < 1<<20 {
 		t.Errorf("used %+v, %v, want some memory", got, err)
-	}
-}
-
-func TestKubeconfigReaderReadsAnyWriteSize(t *testing.T) {
-	for name, pieces := range map[string][]string{
-		"at once":                    {"starting\nexport KUBECONFIG=/a/b\nready\n"},
-		"in pieces":                  {"export KUBE", "CONFIG=/a", "/b", "\n"},
-		"after more than is kept":    {strings.Repeat("x", 2*maxLogBytes), "\nexport KUBECONFIG=/a/b\n"},
-		"twice, and only once taken": {"export KUBECONFIG=/a/b\n", "export KUBECONFIG=/c\n"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			reader := &kubeconfigReader{found: make(chan string, 1)}
-			for _, piece := range pieces {
-				if n, err := reader.Write([]byte(piece)); n != len(piece) || err != nil {
-					t.Errorf("wrote %d of %d, %v", n, len(piece), err)
-				}
-			}
-			select {
-			case got := <-reader.found:
-				if got != "/a/b" {
-					t.Errorf("found %q", got)
-				}
-			default:
-				t.Error("found nothing")
-			}
-		})
 	}
 }
 

@@ -19,10 +19,10 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// managerNamespace and managerAccount name whom the manager acts as in a cluster, and so here.
+// managerNamespace and managerAccount name the service account of the manager, as in a cluster.
 const managerNamespace, managerAccount = "berth-system", "berth"
 
-// metricsLimit is far more than a manager has to say.
+// metricsLimit is far more than the metrics of a manager.
 const metricsLimit = 64 << 20
 
 var errNotGuarded = errors.New("the webhooks do not guard the hub")
@@ -30,21 +30,21 @@ var errNotGuarded = errors.New("the webhooks do not guard the hub")
 // Manager is a running manager.
 type Manager struct {
 	*Process
-	// metrics is where it serves them.
+	// metrics is the URL of its metrics.
 	metrics string
 }
 
-// Metrics reads what the manager says about itself.
+// Metrics reads the metrics of the manager.
 func (m *Manager) Metrics(ctx context.Context) (Metrics, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.metrics, nil)
 	if err != nil {
-		return nil, fmt.Errorf("asking for the manager's metrics: %w", err)
+		return nil, fmt.Errorf("requesting the manager's metrics: %w", err)
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("asking for the manager's metrics: %w", err)
+		return nil, fmt.Errorf("requesting the manager's metrics: %w", err)
 	}
-	defer func() { _ = answer.Body.Close() }() // all was read, or is of no use
+	defer func() { _ = answer.Body.Close() }() // the body was read, or is not needed
 	body, err := io.ReadAll(io.LimitReader(answer.Body, metricsLimit))
 	if err != nil {
 		return nil, fmt.Errorf("reading the manager's metrics: %w", err)
@@ -52,8 +52,8 @@ func (m *Manager) Metrics(ctx context.Context) (Metrics, error) {
 	return parse(body)
 }
 
-// StartManager starts the manager beside the hub, with its webhooks, and returns when they guard the hub. The views are
-// off: the hub knows no address of theirs.
+// StartManager starts the manager beside the hub, and returns when its webhooks guard the hub. The views are off, because the
+// hub has no address of them.
 func (h *Hub) StartManager(ctx context.Context) (*Manager, error) {
 	kubeconfig, err := h.managerKubeconfig(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func (h *Hub) StartManager(ctx context.Context) (*Manager, error) {
 		return nil, err
 	}
 	webhooks, metrics := addresses[0], addresses[1]
-	process, err := start(ctx, io.Discard, filepath.Join(h.bin, "berth"), "manager", "--kubeconfig="+kubeconfig, "--log-format=text",
+	process, err := start(ctx, "", filepath.Join(h.bin, "berth"), "manager", "--kubeconfig="+kubeconfig, "--log-format=text",
 		"--metrics-bind-address="+metrics, "--health-probe-bind-address=0", "--leader-elect=false", "--simulate",
 		"--webhook-bind-address="+webhooks, "--webhook-url=https://"+webhooks)
 	if err != nil {
@@ -94,7 +94,7 @@ func (h *Hub) managerKubeconfig(ctx context.Context) (string, error) {
 	return h.writeKubeconfig("manager.kubeconfig", data)
 }
 
-// awaitGuard returns once a placement that cannot be right is refused.
+// awaitGuard returns once a wrong placement is refused.
 func (h *Hub) awaitGuard(ctx context.Context, manager *Process) error {
 	admin, err := h.Admin()
 	if err != nil {
@@ -102,10 +102,8 @@ func (h *Hub) awaitGuard(ctx context.Context, manager *Process) error {
 	}
 	last := errNotGuarded
 	err = wait.PollUntilContextTimeout(ctx, pollInterval, startTimeout, true, func(ctx context.Context) (bool, error) {
-		select {
-		case <-manager.done:
-			return false, manager.exitError()
-		default:
+		if !manager.Running() {
+			return false, manager.ExitError()
 		}
 		wrong := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: accountNamespace, Name: "wrong"}}
 		wrong.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
@@ -123,7 +121,7 @@ func (h *Hub) awaitGuard(ctx context.Context, manager *Process) error {
 	return nil
 }
 
-// freeAddresses returns as many addresses that nobody listens on.
+// freeAddresses returns addresses on which no process listens.
 func freeAddresses(ctx context.Context, count int) ([]string, error) {
 	out := make([]string, 0, count)
 	for range count {
@@ -131,7 +129,7 @@ func freeAddresses(ctx context.Context, count int) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("looking for a free port: %w", err)
 		}
-		defer func() { _ = listener.Close() }() // nothing was accepted; until all are found, else one is found twice
+		defer func() { _ = listener.Close() }() // nothing was accepted; it stays open until all are found, because an address must not be found twice
 		out = append(out, listener.Addr().String())
 	}
 	return out, nil

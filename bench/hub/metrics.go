@@ -29,7 +29,7 @@ func (r Request) String() string {
 	return r.Verb + " " + r.Resource + "/" + r.Subresource
 }
 
-// isWrite says whether such a request stores or deletes something.
+// isWrite returns whether such a request stores or deletes an object.
 func (r Request) isWrite() bool {
 	switch r.Verb {
 	case "POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION":
@@ -39,7 +39,7 @@ func (r Request) isWrite() bool {
 	}
 }
 
-// isRead says whether such a request reads what is stored, once or from then on.
+// isRead returns whether such a request reads objects: get, list or watch.
 func (r Request) isRead() bool {
 	return r.Resource != "" && slices.Contains([]string{"GET", "LIST", "WATCH"}, r.Verb)
 }
@@ -88,7 +88,7 @@ func (r Requests) filter(asked func(Request) bool) (kinds []Request, sum float64
 	return kinds, sum
 }
 
-// Metrics are what a process says about itself, by name.
+// Metrics are the metrics of a process, by name.
 type Metrics map[string]*dto.MetricFamily
 
 func parse(text []byte) (Metrics, error) {

@@ -1,12 +1,11 @@
 package hub
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"os"
-	"sync"
+	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,14 +21,15 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
 
-// ReaderFlag is the flag by which a benchmark is told to be a reader, with the kubeconfig of the hub to read.
+// ReaderFlag is the flag that makes a benchmark a reader. Its value is the kubeconfig of the hub to read.
 const ReaderFlag = "read"
 
-// readerLine is how a reader says that it has read everything.
+// readerLine is what a reader prints when it has read everything.
 const readerLine = "read everything\n"
 
-// StartReader starts a process that reads what a manager reads, and does nothing with it: what it uses is what reading
-// alone costs. It is this program again, and returns when it has listed everything; from then on it watches clusters.
+// StartReader starts a process that reads the objects of a manager and does nothing with them. Its usage is the cost of reading
+// alone. The process runs this program again. StartReader returns when the process has listed everything. The process then
+// watches clusters.
 func (h *Hub) StartReader(ctx context.Context) (*Process, error) {
 	kubeconfig, err := h.adminKubeconfig()
 	if err != nil {
@@ -39,18 +39,17 @@ func (h *Hub) StartReader(ctx context.Context) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for this program: %w", err)
 	}
-	ready := &textWaiter{text: []byte(readerLine), found: make(chan struct{})}
-	process, err := start(ctx, ready, own, "-"+ReaderFlag, kubeconfig)
+	process, err := start(ctx, strings.TrimSpace(readerLine), own, "-"+ReaderFlag, kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	select {
-	case <-ready.found:
+	case <-process.Output().Line():
 		return process, nil
-	case <-process.done:
-		return nil, process.exitError()
+	case <-process.Done():
+		return nil, process.ExitError()
 	case <-ctx.Done():
 		process.Stop()
 		return nil, fmt.Errorf("waiting for a reader: %w", context.Cause(ctx))
@@ -74,7 +73,7 @@ func (h *Hub) adminKubeconfig() (string, error) {
 	return h.writeKubeconfig("reader.kubeconfig", data)
 }
 
-// Read is what a reader does, until ctx ends.
+// Read lists everything and then watches clusters, until ctx ends.
 func Read(ctx context.Context, kubeconfig string, out io.Writer) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -96,7 +95,7 @@ func Read(ctx context.Context, kubeconfig string, out io.Writer) error {
 	}
 	since := clusters.ResourceVersion
 	if _, err := io.WriteString(out, readerLine); err != nil {
-		return fmt.Errorf("telling that all is read: %w", err)
+		return fmt.Errorf("reporting the end of the lists: %w", err)
 	}
 	for ctx.Err() == nil {
 		if since, err = watchUntilClosed(ctx, reader, since); err != nil {
@@ -106,7 +105,7 @@ func Read(ctx context.Context, kubeconfig string, out io.Writer) error {
 	return nil
 }
 
-// watchUntilClosed reads the watch of clusters until it ends, and returns up to when.
+// watchUntilClosed watches clusters until the watch ends, and returns the last resource version.
 func watchUntilClosed(ctx context.Context, reader client.WithWatch, since string) (string, error) {
 	events, err := reader.Watch(ctx, &clusterv1.ManagedClusterList{}, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: since}})
 	if err != nil {
@@ -125,27 +124,4 @@ func watchUntilClosed(ctx context.Context, reader client.WithWatch, since string
 		}
 	}
 	return since, nil
-}
-
-// textWaiter waits for a text in what is written to it.
-type textWaiter struct {
-	text  []byte
-	found chan struct{}
-
-	mu   sync.Mutex
-	last []byte
-	done bool
-}
-
-// Write implements io.Writer for a process.
-func (a *textWaiter) Write(data []byte) (int, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.last = append(a.last, data...)
-	if !a.done && bytes.Contains(a.last, a.text) {
-		a.done = true
-		close(a.found)
-	}
-	a.last = a.last[max(0, len(a.last)-len(a.text)):]
-	return len(data), nil
 }

@@ -1,36 +1,56 @@
 package hub
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/berth-project/berth/internal/process"
 )
+
+// maxLogBytes is how much of the output of a process is kept.
+const maxLogBytes = 16 << 10
 
 // tick is the unit of the times in /proc/PID/stat, the same on every Linux that Go runs on.
 const tick = time.Second / 100
 
 var errFormat = errors.New("not in the format of Linux")
 
-// Usage is what a process has used since it started.
+// Process is a child process. It reports its usage of CPU and memory.
+type Process struct{ *process.Process }
+
+// start starts a program. Its output has the first line that contains the prefix.
+func start(ctx context.Context, prefix, program string, args ...string) (*Process, error) {
+	p, err := process.Start(ctx, process.NewOutput(maxLogBytes, prefix), program, args...)
+	if err != nil {
+		return nil, err
+	}
+	return &Process{p}, nil
+}
+
+// Usage is the usage of CPU and memory by a process since its start.
 type Usage struct {
 	CPU time.Duration
-	// Resident is the memory that it has now, in bytes, Peak the most that it ever had.
+	// Resident is the current memory in bytes, Peak the largest so far.
 	Resident, Peak int64
 }
 
-// Usage reads what the process has used so far.
-func (p *Process) Usage() (Usage, error) {
-	dir := fmt.Sprintf("/proc/%d/", p.command.Process.Pid)
+// Usage reads the usage so far.
+func (p *Process) Usage() (Usage, error) { return usageOf(p.PID()) }
+
+func usageOf(pid int) (Usage, error) {
+	dir := fmt.Sprintf("/proc/%d/", pid)
 	stat, err := os.ReadFile(dir + "stat")
 	if err != nil {
-		return Usage{}, fmt.Errorf("reading what %s used: %w", p.name, err)
+		return Usage{}, fmt.Errorf("reading the usage of process %d: %w", pid, err)
 	}
 	status, err := os.ReadFile(dir + "status")
 	if err != nil {
-		return Usage{}, fmt.Errorf("reading what %s used: %w", p.name, err)
+		return Usage{}, fmt.Errorf("reading the usage of process %d: %w", pid, err)
 	}
 	out := Usage{}
 	if out.CPU, err = cpu(string(stat)); err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// measureCPU returns how much processor time a step takes on one processor, its share of the collector's work included. Other
-// processes do not count.
+// measureCPU returns the CPU time of a step on one processor, with its share of garbage collection. Other processes do not
+// count.
 func measureCPU(step func() error) (time.Duration, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	before, err := processorTime()
@@ -23,22 +23,22 @@ func measureCPU(step func() error) (time.Duration, error) {
 	return after - before, err
 }
 
-// memoryGauge follows how much memory the process has from the system.
+// memoryGauge records the peak of the memory that the process has from the system.
 type memoryGauge struct{ peak uint64 }
 
-// newMemoryGauge returns a gauge that begins with what is in use, and not with what was.
+// newMemoryGauge returns freed memory to the system, so that the peak excludes earlier use.
 func newMemoryGauge() *memoryGauge {
 	debug.FreeOSMemory()
 	return &memoryGauge{}
 }
 
-// sample notes what the process has now.
+// sample updates the peak.
 func (g *memoryGauge) sample() {
 	all, released := readMetric("/memory/classes/total:bytes"), readMetric("/memory/classes/heap/released:bytes")
 	g.peak = max(g.peak, all-released)
 }
 
-// heapInUse collects what is not in use, and returns what is.
+// heapInUse collects garbage and returns the heap in use.
 func heapInUse() uint64 {
 	runtime.GC()
 	return readMetric("/memory/classes/heap/objects:bytes")
@@ -48,7 +48,7 @@ func readMetric(name string) uint64 {
 	sample := []metrics.Sample{{Name: name}}
 	metrics.Read(sample)
 	if sample[0].Value.Kind() != metrics.KindUint64 {
-		panic(fmt.Sprintf("process: this Go does not tell %s", name))
+		panic(fmt.Sprintf("process: this version of Go lacks the metric %s", name))
 	}
 	return sample[0].Value.Uint64()
 }

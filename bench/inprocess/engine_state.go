@@ -11,16 +11,16 @@ import (
 	"github.com/berth-project/berth/internal/generate"
 )
 
-// seed is that of every fleet that is measured.
+// seed is the seed of every measured fleet.
 const seed = 4
 
-// engineState is what a manager holds of a fleet, apart from the hub's connections.
+// engineState is the state of a manager without its connections to a hub.
 type engineState struct {
 	fleet    *generate.Fleet
 	env      *celenv.Env
 	programs []*program.Program
 	index    *program.Index
-	// empty is the fleet before anything was decided, snapshot the fleet now.
+	// empty is the fleet before the first decision, snapshot the current fleet.
 	empty, snapshot *fleet.Snapshot
 }
 
@@ -32,7 +32,7 @@ func newEngineState(size Size) (*engineState, error) {
 	return &engineState{fleet: generate.New(generate.Shape{Clusters: size.Clusters, Placements: size.Placements, Seed: seed}), env: env}, nil
 }
 
-// buildSnapshot makes the snapshot, in one edit, as a manager does while its caches fill.
+// buildSnapshot builds the snapshot in one edit, as a manager does while its caches fill.
 func (m *engineState) buildSnapshot() {
 	edit := fleet.Empty().Edit()
 	for _, object := range m.fleet.Clusters {
@@ -48,7 +48,7 @@ func (m *engineState) buildSnapshot() {
 	m.snapshot = m.empty
 }
 
-// compilePrograms makes the programs, and the index that says whom a change touches.
+// compilePrograms compiles the placements, and builds the index from changes to placements.
 func (m *engineState) compilePrograms() error {
 	m.programs = make([]*program.Program, 0, len(m.fleet.Placements))
 	m.index = program.NewIndex()
@@ -63,7 +63,7 @@ func (m *engineState) compilePrograms() error {
 	return nil
 }
 
-// decide decides one placement and puts what was decided back, where the next finds it. It returns the snapshot after.
+// decide decides one placement, and returns the result and the snapshot with the decision.
 func decide(s *fleet.Snapshot, p *program.Program) (*engine.Result, *fleet.Snapshot) {
 	result := engine.Schedule(s, p, ledger.Ledger{})
 	edit := s.Edit()

@@ -13,8 +13,8 @@ const labelChanges = 200
 
 var errNoPlacement = errors.New("no placement is touched")
 
-// measureLabelChanges gives some clusters another stage, one after the other, and returns how long it takes to find out whom that touches,
-// and how many placements those are, both for one cluster.
+// measureLabelChanges changes the label "stage" of some clusters, one by one. It returns the time to find the affected
+// placements, and their number, both per cluster.
 func (m *engineState) measureLabelChanges() (took time.Duration, touched float64, err error) {
 	pairs := m.relabelled(labelChanges)
 	found := 0
@@ -30,7 +30,7 @@ func (m *engineState) measureLabelChanges() (took time.Duration, touched float64
 	return took / labelChanges, float64(found) / labelChanges, err
 }
 
-// relabelled returns some clusters as they are and with a stage that no placement asks for.
+// relabelled returns some clusters before and after a change to a stage that no placement selects.
 func (m *engineState) relabelled(count int) [][2]*fleet.Cluster {
 	pairs := make([][2]*fleet.Cluster, 0, count)
 	for i := range count {

@@ -14,23 +14,25 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// repeats is how often the engine decides what the oracle decides once: it takes too little time to be measured once.
+// repeats is how often the engine repeats a decision that the oracle decides once, because the engine is too fast to measure
+// one.
 const repeats = 20
 
 var errDiffers = errors.New("the engine and the oracle differ")
 
-// comparedPlacements are the turns at which the oracle is asked too. It reads all decisions made so far for each of its own, so the last
-// turn is an early one.
+// comparedPlacements are the placements, by number, that the oracle decides too. The oracle reads all earlier decisions for
+// each of its own, so the last number is small.
 func comparedPlacements() []int { return []int{1, 10, 100, 1000} }
 
-// comparison is how long engine and oracle take for the same placements, on average.
+// comparison is the average time of engine and oracle for the same placements.
 type comparison struct {
 	engine, oracle time.Duration
 	placements     int
 }
 
-// compareWithOracle decides the first placements once more, from nothing. It checks that all come out as they did before, and that at
-// some turns the oracle says the same of everything: who is chosen, the verdict on each cluster, and what is to be stored.
+// compareWithOracle decides the first placements again from an empty fleet. It checks that every decision is the same as
+// before. For some placements it also compares the selected clusters, the verdict on each cluster and the objects to store with
+// the oracle.
 func (m *engineState) compareWithOracle() (comparison, error) {
 	oracle, err := enginetest.NewOracle()
 	if err != nil {
@@ -60,7 +62,7 @@ func (m *engineState) compareWithOracle() (comparison, error) {
 	return out, nil
 }
 
-// add lets both decide a placement of a world in which it has no decision yet.
+// add decides a placement without decisions with the oracle and with the engine, and adds the times.
 func (b *comparison) add(oracle *enginetest.Oracle, w *enginetest.World, result *engine.Result) error {
 	var want enginetest.Outcome
 	took, err := measureCPU(func() error {
@@ -85,7 +87,7 @@ func (b *comparison) add(oracle *enginetest.Oracle, w *enginetest.World, result 
 	return err
 }
 
-// oracleWorld returns the fleet as the oracle reads it, without placements.
+// oracleWorld returns the fleet in the form of the oracle, without placements.
 func (m *engineState) oracleWorld() *enginetest.World {
 	w := enginetest.NewWorld().At(m.empty.Now)
 	for _, object := range m.fleet.Clusters {

@@ -10,10 +10,10 @@ import (
 	"github.com/berth-project/berth/bench"
 )
 
-// sampleEvery is after how many decisions the memory is looked at, and whether to go on.
+// sampleEvery is after how many decisions the memory and the context are checked.
 const sampleEvery = 50
 
-// measurement is what came out of one size.
+// measurement contains the results of one size.
 type measurement struct {
 	size                  Size
 	read, compile, decide time.Duration
@@ -24,8 +24,8 @@ type measurement struct {
 	comparison            comparison
 }
 
-// Measure decides every placement of a size and returns what that took. Of the largest size it also says how the time
-// grows: the yardstick is measured first, moments before.
+// Measure decides every placement of a size and returns the figures. For the largest size it also returns the growth of the
+// time, from a yardstick that it measures immediately before.
 func Measure(ctx context.Context, size Size, progress io.Writer) ([]bench.Figure, error) {
 	var yardstick measurement
 	if size == Largest() {
@@ -73,7 +73,7 @@ func run(ctx context.Context, size Size, progress io.Writer) (measurement, error
 	return out, err
 }
 
-// decideAll decides every placement, and counts what is chosen.
+// decideAll decides every placement, and counts the selected clusters.
 func (m *engineState) decideAll(ctx context.Context, seen *memoryGauge, chosen *int) error {
 	for i, p := range m.programs {
 		result, next := decide(m.snapshot, p)
@@ -89,7 +89,7 @@ func (m *engineState) decideAll(ctx context.Context, seen *memoryGauge, chosen *
 	return nil
 }
 
-// figures says what came out, the names without the size: the run's name has it.
+// figures returns the figures. Their names omit the size, because the name of the run contains it.
 func (c measurement) figures() []bench.Figure {
 	each := func(took time.Duration, count int) float64 { return micros(took) / float64(count) }
 	return []bench.Figure{
@@ -105,7 +105,7 @@ func (c measurement) figures() []bench.Figure {
 	}
 }
 
-// growth is the power of clusters times placements with which the time to decide all grows: 1 is linear.
+// growth is the exponent of clusters times placements with which the time of all decisions grows: 1 is linear.
 func (c measurement) growth(from measurement) bench.Figure {
 	return bench.Figure{
 		Name: "growth of the time", Unit: bench.Power, Value: math.Log(float64(c.decide)/float64(from.decide)) / math.Log(c.size.work()/from.size.work()),

@@ -83,9 +83,9 @@ func BenchmarkReplaceDecision(b *testing.B) {
 	}
 }
 
-// BenchmarkLabelChange finds out whom it touches that one cluster after the other changes its stage, which every placement asks for;
-// no two placements ask for the same. It says how many that are for one cluster, and how many times as long it takes to
-// read every placement.
+// BenchmarkLabelChange finds the placements that a changed label affects, for one cluster after the other. Every placement
+// selects by this label, each by another value. It reports the affected placements per cluster, and how many times as long a
+// scan of every placement takes.
 func BenchmarkLabelChange(b *testing.B) {
 	for _, size := range []Size{{10_000, 1_000}, {10_000, 10_000}, {10_000, 100_000}} {
 		b.Run(size.String(), func(b *testing.B) {
@@ -116,8 +116,8 @@ func BenchmarkLabelChange(b *testing.B) {
 	}
 }
 
-// scanPlacements reads every placement for those that another label touches, sorted: of those generated, the ones that may choose the
-// cluster and select it before or after, but not both.
+// scanPlacements scans all placements for those that a changed label affects, sorted. A placement is affected if it can reach
+// the cluster and selects it either before or after the change.
 func (m *engineState) scanPlacements(before, after *fleet.Cluster) []fleet.Key {
 	selects := func(p *program.Program, c *fleet.Cluster) bool {
 		return slices.ContainsFunc(m.snapshot.BoundSets(p.Key.Namespace), func(name string) bool {

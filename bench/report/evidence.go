@@ -9,13 +9,13 @@ import (
 	"github.com/berth-project/berth/bench"
 )
 
-// Evidence is what several runs said about one figure.
+// Evidence summarizes the values of one figure in several runs.
 type Evidence struct {
 	Runs                   int
 	Mean, Spread, Min, Max float64
 }
 
-// Summarize returns the evidence in some values, of which there must be one at least. Spread is the standard deviation.
+// Summarize returns the evidence of at least one value. Spread is the standard deviation.
 func Summarize(values []float64) Evidence {
 	out := Evidence{Runs: len(values), Min: slices.Min(values), Max: slices.Max(values)}
 	for _, value := range values {
@@ -30,8 +30,8 @@ func Summarize(values []float64) Evidence {
 	return out
 }
 
-// WriteEvidence writes what several measurements of one run say, figure by figure, in the form of rangespec.yaml. Margin and
-// bound are left to whoever reads it: they are judgements.
+// WriteEvidence writes the evidence of several measurements of one run, figure by figure, in the form of rangespec.yaml. It
+// omits margin and bound, which need judgement.
 func WriteEvidence(out io.Writer, run string, measured [][]bench.Figure) error {
 	values, order := map[string][]float64{}, []string{}
 	for _, figures := range measured {

@@ -1,4 +1,4 @@
-// Package report prints what was measured as one table, in Markdown that reads well in a terminal.
+// Package report prints the figures as one table, in Markdown that is readable in a terminal.
 package report
 
 import (

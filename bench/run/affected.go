@@ -14,15 +14,15 @@ import (
 	"github.com/berth-project/berth/internal/generate"
 )
 
-// clusterMatcher is what a placement of a generated fleet asks for. It is read anew here, so that what a manager looks at can be held
-// against what concerns it.
+// clusterMatcher is the selection of a generated placement. It is parsed here again, so that the evaluations of a manager can
+// be compared with an independent count.
 type clusterMatcher struct {
 	sets          map[string]bool
 	label, claim  labels.Selector
 	ranksByScores bool
 }
 
-// clusterMatchers reads placements of a fleet.
+// clusterMatchers returns the matchers of placements of a fleet.
 func clusterMatchers(f *generate.Fleet, placements []*clusterv1beta1.Placement) ([]clusterMatcher, error) {
 	bound := map[string]map[string]bool{}
 	for _, binding := range f.Bindings {
@@ -37,7 +37,7 @@ func clusterMatchers(f *generate.Fleet, placements []*clusterv1beta1.Placement) 
 		label, labelErr := metav1.LabelSelectorAsSelector(&asked.LabelSelector)
 		claim, claimErr := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: asked.ClaimSelector.MatchExpressions})
 		if err := errors.Join(labelErr, claimErr); err != nil {
-			return nil, fmt.Errorf("reading what %s asks for: %w", placement.Name, err)
+			return nil, fmt.Errorf("reading the selectors of %s: %w", placement.Name, err)
 		}
 		byScore := func(c clusterv1beta1.PrioritizerConfig) bool { return c.ScoreCoordinate.AddOn != nil }
 		out = append(out, clusterMatcher{
@@ -48,7 +48,7 @@ func clusterMatchers(f *generate.Fleet, placements []*clusterv1beta1.Placement) 
 	return out, nil
 }
 
-// matches says whether the placement may choose a cluster.
+// matches returns whether the placement may select a cluster.
 func (a clusterMatcher) matches(cluster *clusterv1.ManagedCluster) bool {
 	if !a.sets[cluster.Labels[clusterv1beta2.ClusterSetLabel]] || !a.label.Matches(labels.Set(cluster.Labels)) {
 		return false
@@ -60,10 +60,10 @@ func (a clusterMatcher) matches(cluster *clusterv1.ManagedCluster) bool {
 	return a.claim.Matches(claims)
 }
 
-// affectedCount is whom changes concern: how many placements, and how often, where one is concerned by each of some changes.
+// affectedCount is how many placements some changes affect, and how many pairs of placement and change there are.
 type affectedCount struct{ placements, times int }
 
-// countAffected counts those whom some changes concern.
+// countAffected counts the placements that some changes affect.
 func countAffected(all []clusterMatcher, changes int, by func(a clusterMatcher, i int) bool) affectedCount {
 	var out affectedCount
 	for _, a := range all {

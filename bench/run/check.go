@@ -16,10 +16,10 @@ import (
 	"github.com/berth-project/berth/internal/source"
 )
 
-// oracleSample is how many stored decisions the oracle is asked about.
+// oracleSample is how many stored decisions the oracle checks.
 const oracleSample = 20
 
-// checkDecisions holds what is stored against the engine, all of it, and against the oracle, a sample.
+// checkDecisions compares all stored decisions with the engine, and a sample with the oracle.
 func (t *hubRun) checkDecisions(ctx context.Context) ([]bench.Figure, error) {
 	world, drifted, err := t.readHub(ctx)
 	if err != nil {
@@ -29,7 +29,7 @@ func (t *hubRun) checkDecisions(ctx context.Context) ([]bench.Figure, error) {
 	return append(drifted.figures(), contradicted), err
 }
 
-// readHub reads the hub with the manager, and what has drifted there.
+// readHub reads the hub with the manager, and counts the decisions that the engine would change.
 func (t *hubRun) readHub(ctx context.Context) (*enginetest.World, drift, error) {
 	objects, err := source.List(ctx, t.managed.admin)
 	if err != nil {
@@ -40,16 +40,17 @@ func (t *hubRun) readHub(ctx context.Context) (*enginetest.World, drift, error) 
 	return world, drifted, err
 }
 
-// drift is what the engine would decide otherwise than it is stored. What placements decide wakes nobody, so one that reads what
-// others decide may have drifted since it was decided itself. One that reads nothing of it may not: somebody forgot to wake it.
+// drift counts the stored decisions that the engine would change. A decision enqueues no other placement. A dependent
+// placement, which reads the decisions of other placements, may therefore drift after its own decision. An independent
+// placement must not: its drift means that a change did not enqueue it.
 type drift struct {
-	// dependent are those that read what others decide, alone those that do not.
+	// dependent placements read the decisions of other placements, independent ones do not.
 	dependent, independent driftCount
-	// writes is how many it would take to store what the engine would decide.
+	// writes is how many writes would store the decisions of the engine.
 	writes int
 }
 
-// driftCount is how many placements there are of a kind, and how many of them the engine would decide otherwise.
+// driftCount is how many placements of a kind there are, and how many the engine would decide differently.
 type driftCount struct{ placements, drifted int }
 
 func (d drift) figures() []bench.Figure {
@@ -86,14 +87,13 @@ func (t *hubRun) measureDrift(world *enginetest.World) (drift, error) {
 	return out, nil
 }
 
-// readsOtherDecisions says whether a placement reads what others decide: Balance alone does.
+// readsOtherDecisions returns whether a placement reads the decisions of other placements: only Balance does.
 func readsOtherDecisions(placement *clusterv1beta1.Placement, env *celenv.Env) bool {
 	compiled, _ := program.Compile(placement, env) // one with faults keeps what it has
 	return compiled != nil && compiled.HasPrioritizer(program.Balance)
 }
 
-// countOracleDifferences counts the stored decisions, of a sample, that the oracle would not leave as they are, given all others as they
-// are: a decision is a fixed point.
+// countOracleDifferences counts the sampled decisions that the oracle would change, given all other decisions.
 func (t *hubRun) countOracleDifferences(world *enginetest.World) (bench.Figure, error) {
 	oracle, err := enginetest.NewOracle()
 	if err != nil {
@@ -115,7 +115,7 @@ func (t *hubRun) countOracleDifferences(world *enginetest.World) (bench.Figure, 
 	}, nil
 }
 
-// diffSlices says how two lists of slices differ in which clusters are in which slice.
+// diffSlices returns the difference between two lists of slices: which clusters are in which slice.
 func diffSlices(oracle, stored []*clusterv1beta1.PlacementDecision) string {
 	clusters := func(of []*clusterv1beta1.PlacementDecision) map[string][]string {
 		out := map[string][]string{}

@@ -15,21 +15,22 @@ import (
 	"github.com/berth-project/berth/bench"
 )
 
-// change is one thing that happens to a fleet.
+// change is one change of a fleet.
 type change struct {
 	name string
-	// writes is how many writes it takes, and write makes one of them.
+	// writes is the number of writes of the change, and write makes one of them.
 	writes int
 	write  func(ctx context.Context, to client.Client, i int) error
-	// affected is whom it concerns.
+	// affected is how many placements the change affects.
 	affected affectedCount
 }
 
-// changeRounds is how often a change happens that takes a moment: the times are summed up, so that no single slow write decides.
+// changeRounds is how often a fast change is repeated. The times are summed, so that no single slow write determines the
+// result.
 const changeRounds = 5
 
-// measureChurn changes a fleet in several ways. After each, the same writes are made on the open side: those of whoever
-// caused it, and those of the manager.
+// measureChurn changes a fleet in several ways. After each change, it repeats the same writes on the open side: the writes of
+// the client and the writes of the manager.
 func measureChurn(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
 	var out []bench.Figure
 	for _, step := range []struct {
@@ -44,7 +45,7 @@ func measureChurn(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
 				return nil, err
 			}
 			name = c.name
-			t.logf("%s: %d writes, which concern %d placements %d times", name, c.writes, c.affected.placements, c.affected.times)
+			t.logf("%s: %d writes, which affect %d placements %d times", name, c.writes, c.affected.placements, c.affected.times)
 			if err := t.measureChange(ctx, c, &sum); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
@@ -55,8 +56,7 @@ func measureChurn(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
 	return append(out, wrong...), err
 }
 
-// changeResult is what came of changes: how long it took until the last decision was written, how long the bare writes took, and
-// what was used.
+// changeResult contains the time until the last decision was written, the time of the bare writes, and the usage.
 type changeResult struct {
 	duration, openDuration time.Duration
 	usage
@@ -65,7 +65,7 @@ type changeResult struct {
 	effective int
 }
 
-// measureChange lets a change happen on the managed side, and then the same writes on the open one.
+// measureChange makes a change on the managed side, and then the same writes on the open side.
 func (t *hubRun) measureChange(ctx context.Context, c change, sum *changeResult) error {
 	before, err := t.managed.usage(ctx)
 	if err != nil {
@@ -118,7 +118,7 @@ func (o *changeResult) figures(name string) []bench.Figure {
 	return out
 }
 
-// ratio is a ratio of counts: nothing beside nothing is 0, something beside nothing no number.
+// ratio is a ratio of counts: 0 for 0/0, and NaN for any other division by 0.
 func ratio(count, other float64) float64 {
 	switch {
 	case count == 0:
@@ -129,8 +129,7 @@ func ratio(count, other float64) float64 {
 	return count / other
 }
 
-// changeManaged lets a change happen on the managed side. It returns what was written of decisions, and how long it took until the
-// last was.
+// changeManaged makes a change on the managed side. It returns the writes to decisions, and the time until the last of them.
 func (t *hubRun) changeManaged(ctx context.Context, c change) (map[objectKey][]objectVersion, time.Duration, error) {
 	clients, err := t.managed.clients()
 	if err != nil {
@@ -153,8 +152,8 @@ func (t *hubRun) changeManaged(ctx context.Context, c change) (map[objectKey][]o
 	return entries, max(took, last.Sub(began)), journalErr
 }
 
-// replayOnOpen makes the same writes on the open side, with as many who watch, and returns how long it took until the last was
-// read by them, as on the managed side.
+// replayOnOpen makes the same writes on the open side, with as many watches. It returns the time until the watches have
+// received the last write, as on the managed side.
 func (t *hubRun) replayOnOpen(ctx context.Context, c change, entries map[objectKey][]objectVersion) (time.Duration, error) {
 	clients, err := t.open.clients()
 	if err != nil {
@@ -183,7 +182,7 @@ func (t *hubRun) replayOnOpen(ctx context.Context, c change, entries map[objectK
 	return max(took, last.Sub(began)), errors.Join(err, journalErr)
 }
 
-// objectName is the metadata by which an object is found.
+// objectName returns the namespace and name of an object as metadata.
 func objectName(object client.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName()}
 }

@@ -40,7 +40,7 @@ func taintOne(ctx context.Context, t *hubRun, _ int) (change, error) {
 	}, err
 }
 
-// clusterWithDecisions returns which cluster is chosen by as many placements as are asked for, or nearly so.
+// clusterWithDecisions returns the cluster whose number of decisions is closest to a number.
 func (t *hubRun) clusterWithDecisions(ctx context.Context, asked int) (int, error) {
 	var stored clusterv1beta1.PlacementDecisionList
 	if err := t.managed.admin.List(ctx, &stored); err != nil {

@@ -19,8 +19,7 @@ import (
 const (
 	// decideTimeout is far more than a manager needs for a thousand placements.
 	decideTimeout = 5 * time.Minute
-	// maxWatches is how many watches may end before it is taken for a fault: an API server ends one that it cannot
-	// serve as fast as things happen.
+	// maxWatches is how many watches may end before the run fails. An API server ends a watch that it cannot serve fast enough.
 	maxWatches = 20
 )
 

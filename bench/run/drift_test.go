@@ -9,12 +9,12 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// simulations is how many stories are rehearsed, in some of which placements that balance drift.
+// simulations is the number of simulated fleets. In some of them, placements that balance drift.
 const simulations = 3
 
-// TestOnlyDependentPlacementsDrift lets everything happen to fleets that happens to those of a benchmark, in any order.
-// Once nobody is awake any more, whoever reads nothing of what others decide would be decided as it is stored, and so would
-// everybody else if all others still had what they had when it was last decided.
+// TestOnlyDependentPlacementsDrift makes all changes of a benchmark in a random order. Once the queue is empty, the engine must
+// not change an independent placement. It must not change a dependent placement either, given the decisions of all other
+// placements at the time of its last decision.
 func TestOnlyDependentPlacementsDrift(t *testing.T) {
 	var sum drift
 	for seed := uint64(1); seed <= simulations; seed++ {
@@ -41,7 +41,7 @@ func TestOnlyDependentPlacementsDrift(t *testing.T) {
 	}
 }
 
-// TestMissedPlacementsAreCounted stores taints of which the manager hears nothing.
+// TestMissedPlacementsAreCounted stores taints that the manager does not receive.
 func TestMissedPlacementsAreCounted(t *testing.T) {
 	r := newSimulatedHub(t, 1)
 	for name, cluster := range r.stored.Clusters {

@@ -6,8 +6,8 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// effectiveWrites counts the writes of a journal that changed what a slice or the status of a placement says, and those that made or
-// deleted a slice. The first of each object counts: the journal does not know what was there before.
+// effectiveWrites counts the writes that changed the content of a slice or of a placement's status, or created or deleted a
+// slice. The first write to each object counts, because the log lacks the content before it.
 func effectiveWrites(entries map[objectKey][]objectVersion) (count int) {
 	for _, versions := range entries {
 		var before any
@@ -21,7 +21,7 @@ func effectiveWrites(entries map[objectKey][]objectVersion) (count int) {
 	return count
 }
 
-// content is what readers of decisions read in an object: nil in one that holds none.
+// content returns the part of an object that readers of decisions read, or nil.
 func (v objectVersion) content() any {
 	switch object := v.object.(type) {
 	case *clusterv1beta1.Placement:

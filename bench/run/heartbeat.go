@@ -26,7 +26,7 @@ const (
 	probes, probeBatch = 200, 100
 )
 
-// agents are those who report the clusters of a side.
+// agents report the clusters of a hub.
 type agents struct {
 	clients  []client.Client
 	clusters []*clusterv1.ManagedCluster
@@ -39,7 +39,7 @@ func newAgents(s *measuredHub, clusters []*clusterv1.ManagedCluster) (*agents, e
 	return &agents{clients: clients, clusters: clusters}, err
 }
 
-// heartbeat stores the n-th heartbeat: a condition says when it was seen last, and else nothing is new.
+// heartbeat stores the n-th heartbeat: a condition with a new time and the same content.
 func (a *agents) heartbeat(ctx context.Context, hand, n int) error {
 	cluster := a.clusters[n%len(a.clusters)]
 	conditions := slices.Clone(cluster.Status.Conditions)
@@ -62,7 +62,7 @@ func patchStatus(ctx context.Context, to client.Client, object client.Object, fi
 	return to.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, data))
 }
 
-// measureHeartbeats measures what heartbeats cost a manager, and those who ask it for something meanwhile.
+// measureHeartbeats measures the cost of heartbeats for a manager, and the delay of placements under heartbeats.
 func measureHeartbeats(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
 	managed, err := newAgents(t.managed, t.clusters)
 	if err != nil {
@@ -123,7 +123,7 @@ func (t *hubRun) heartbeatAll(ctx context.Context, agents *agents) ([]bench.Figu
 	}, nil
 }
 
-// usageWithReader is what a side has used, with a reader beside its manager.
+// usageWithReader is the usage of a hub and of a reader beside its manager.
 type usageWithReader struct {
 	usageSnapshot
 	reader hub.Usage
@@ -172,7 +172,7 @@ func (t *hubRun) createUnderLoad(ctx context.Context, under *heartbeatLoad, plac
 	})
 }
 
-// forEach does something to one after the other until that fails.
+// forEach calls do for each item in order, until the first error.
 func forEach[T any](of []T, do func(T) error) error {
 	for _, one := range of {
 		if err := do(one); err != nil {
@@ -182,7 +182,7 @@ func forEach[T any](of []T, do func(T) error) error {
 	return nil
 }
 
-// heartbeatLoad is heartbeats at a steady rate.
+// heartbeatLoad sends heartbeats at a steady rate.
 type heartbeatLoad struct {
 	*agents
 	rate int
@@ -191,7 +191,7 @@ type heartbeatLoad struct {
 	duration time.Duration
 }
 
-// runDuring does something while heartbeats arrive.
+// runDuring calls do while heartbeats arrive.
 func (l *heartbeatLoad) runDuring(ctx context.Context, do func() error) error {
 	began, before := time.Now(), l.heartbeats.Load()
 	stop := atRate(ctx, l.rate, l.heartbeat)
@@ -201,5 +201,5 @@ func (l *heartbeatLoad) runDuring(ctx context.Context, do func() error) error {
 	return err
 }
 
-// perSecond is how many heartbeats the machine stored a second: fewer than asked for where it has no time for more.
+// perSecond is how many heartbeats the machine stored per second. It is less than the rate on a machine that is too slow.
 func (l *heartbeatLoad) perSecond() float64 { return float64(l.stored) / l.duration.Seconds() }

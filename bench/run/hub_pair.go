@@ -55,7 +55,7 @@ func (p *hubPair) stop() {
 	p.open.stop()
 }
 
-// awaitIdle waits until nothing has been written, and nothing decided, for a while.
+// awaitIdle waits until the hub has stored nothing and decided nothing for a while.
 func (s *measuredHub) awaitIdle(ctx context.Context) error {
 	var last float64
 	err := wait.PollUntilContextTimeout(ctx, idlePeriod, idleTimeout, true, func(ctx context.Context) (bool, error) {
@@ -83,7 +83,7 @@ func (s *measuredHub) awaitIdle(ctx context.Context) error {
 type storedDecision struct {
 	placement *clusterv1beta1.Placement
 	slices    []clusterv1beta1.PlacementDecision
-	// events are what the manager has said of the placement; read for many placements at once only.
+	// events are the events of the placement. They are read for many placements only.
 	events []eventsv1.Event
 }
 
@@ -140,8 +140,8 @@ func (d storedDecision) createPlacement(ctx context.Context, to client.Client) (
 	return out, nil
 }
 
-// copyDecision stores the rest of a decision, as a manager does: each slice without the label of its placement, what is in it, the
-// labels once all are filled, and the status of the placement.
+// copyDecision stores the rest of a decision, as a manager does: each slice without the label of its placement, its content,
+// the labels once all slices have content, and the status of the placement.
 func (d storedDecision) copyDecision(ctx context.Context, to client.Client, asked *clusterv1beta1.Placement) error {
 	stored := make([]*clusterv1beta1.PlacementDecision, 0, len(d.slices))
 	for _, slice := range d.slices {
@@ -188,7 +188,7 @@ func (d storedDecision) copyEvents(ctx context.Context, to client.Client) error 
 	return nil
 }
 
-// clients returns as many clients as there are hands, each with a connection of its own: else they would share one.
+// clients returns clientCount clients, each with its own connection, because one connection limits its streams.
 func (s *measuredHub) clients() ([]client.Client, error) {
 	out := make([]client.Client, 0, clientCount)
 	for range clientCount {

@@ -11,32 +11,32 @@ import (
 )
 
 const (
-	// scoredPercent of the placements rank clusters by a score of an add-on.
+	// scoredPercent of the placements rank clusters by the score of an add-on.
 	scoredPercent = 10
-	// sparePlacements are placements that are drawn and stored one by one.
+	// sparePlacements are generated at the start and stored one by one.
 	sparePlacements = singlePlacements + 2*probes
-	// fleetSeed is where the fleets of all stories follow from.
+	// fleetSeed is the seed of the fleets of all sizes.
 	fleetSeed = 2
 )
 
-// hubRun is what a story has come to. Each step finds the hubs as the one before has left them.
+// hubRun is the state of the run of one size. Each step starts with the hubs as the previous step left them.
 type hubRun struct {
 	*hubPair
 	options Options
 	name    string
-	// created are stored on both sides, spare are not yet.
+	// created are stored on both sides, spare are not stored yet.
 	created, spare []*clusterv1beta1.Placement
-	// clusters are as users have stored them last, on both sides, in the order of the fleet.
+	// clusters are the clusters as users stored them last, on both sides, in the order of the fleet.
 	clusters []*clusterv1.ManagedCluster
 }
 
-// step is a part of a story. The names of its figures begin with its own.
+// step is a part of a run. The names of its figures begin with its name.
 type step struct {
 	name    string
 	measure func(context.Context, *hubRun) ([]bench.Figure, error)
 }
 
-// steps are told in this order: what follows a change comes after what asks for a hub that nobody has touched.
+// steps returns the steps in their order. Steps that need an unchanged hub come before changes.
 func steps() []step {
 	return []step{
 		{"cold", measureCold},
@@ -48,7 +48,7 @@ func steps() []step {
 	}
 }
 
-// sizeRun measures everything on one pair of hubs of a size: storing their clusters takes longer than measuring.
+// sizeRun measures all steps on one pair of hubs, because storing the clusters takes longer than the measurements.
 func sizeRun(clusters, placements int) Run {
 	name := fmt.Sprintf("%dx%d", clusters, placements)
 	return Run{
@@ -66,7 +66,7 @@ func sizeRun(clusters, placements int) Run {
 	}
 }
 
-// newHubRun starts the hubs of a story and stores all of a fleet but its placements.
+// newHubRun starts the hubs of a run and stores the fleet without its placements.
 func newHubRun(ctx context.Context, s Options, name string, shape generate.Shape) (*hubRun, error) {
 	s.logf("%s: starting two hubs with %d clusters", name, shape.Clusters)
 	p, err := newHubPair(ctx, s, shape)
@@ -100,7 +100,7 @@ func (t *hubRun) runSteps(ctx context.Context, steps []step) ([]bench.Figure, er
 
 func (t *hubRun) logf(format string, args ...any) { t.options.logf(t.name+": "+format, args...) }
 
-// takeSpares returns placements that are not stored yet, and counts them among those that are.
+// takeSpares returns placements that are not stored yet, and counts them as created.
 func (t *hubRun) takeSpares(count int) []*clusterv1beta1.Placement {
 	out := t.spare[:count]
 	t.spare, t.created = t.spare[count:], append(t.created, out...)

@@ -31,9 +31,9 @@ func measureIdle(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
 	return append(out, after.since(before).figures(singlePlacements)...), nil
 }
 
-// latencies is how long things took that were measured by turns.
+// latencies are times that were measured alternately.
 type latencies struct {
-	// decided is from the answer to whoever stored a placement until it is decided, whole from his request on.
+	// decided is the time from the response to the creation of a placement until its decision. total starts at the request.
 	decided, total sample
 	// open is the same writes, in sequence, by a plain client on the open side.
 	open sample

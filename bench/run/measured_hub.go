@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// clientCount is how many clients store things side by side.
+	// clientCount is how many clients write in parallel.
 	clientCount = 32
 	// noticeTimeout is far more than a manager needs to notice anything.
 	noticeTimeout = time.Minute
@@ -31,10 +31,10 @@ const (
 	leaseSeconds = 24 * 60 * 60
 )
 
-// measuredHub is a hub that is measured beside another, with a manager or without.
+// measuredHub is a hub that is measured beside another hub, with or without a manager.
 type measuredHub struct {
 	hub     *hub.Hub
-	manager *hub.Manager // nil where there is none
+	manager *hub.Manager // nil on the open side
 	admin   client.WithWatch
 }
 

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// memoryPoll is how often memory is read until it settles, memoryTimeout for how long at most: the runtime of Go collects
-	// garbage at least every two minutes, and gives memory back a little at a time.
+	// memoryPoll is the interval of readings until the memory is stable, memoryTimeout their limit. The Go runtime collects
+	// garbage every two minutes at least, and returns memory in small steps.
 	memoryPoll, memoryTimeout = 5 * time.Second, 4 * time.Minute
 	// stableReadings is how many readings in a row must be alike, readingTolerance how far they may be apart, as a share.
 	stableReadings, readingTolerance = 26, 0.03

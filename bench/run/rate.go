@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// atRate does things at so many a second until it is told to stop.
+// atRate calls do at a rate per second until stop is called.
 func atRate(ctx context.Context, rate int, do func(ctx context.Context, hand, n int) error) (stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	ticker := time.NewTicker(time.Second / time.Duration(rate))

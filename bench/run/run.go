@@ -18,24 +18,25 @@ import (
 	"github.com/berth-project/berth/bench"
 )
 
-// Run is one thing to measure.
+// Run is one measurement.
 type Run struct {
 	// Name is what the run is called in tables, in rangespec.yaml, and on the command line.
 	Name string
-	// About says in a line what it measures.
+	// About describes the measurement in one line.
 	About string
 	// Measure starts what it needs, measures, and stops it.
 	Measure func(context.Context, Options) ([]bench.Figure, error)
 }
 
-// Stories of any size are told between these: a taint moves nobody where there is nobody else, and names end at five digits.
+// minSize and maxSize limit the sizes of runs. In a smaller fleet a taint moves no decision. The names of clusters have five
+// digits.
 const minSize, maxSize = 100, 100_000
 
-// Options is what a run is given.
+// Options configures a run.
 type Options struct {
 	// Bin is the folder with the binaries berth and berth-hub.
 	Bin string
-	// Progress is told what goes on.
+	// Progress receives progress messages.
 	Progress io.Writer
 	// Soak is how long the run soak lasts.
 	Soak time.Duration
@@ -43,7 +44,7 @@ type Options struct {
 
 func (s Options) logf(format string, args ...any) { fmt.Fprintf(s.Progress, format+"\n", args...) }
 
-// Defaults returns the runs that are measured unless others are asked for, in the order of the table.
+// Defaults returns the runs without -only, in the order of the table.
 func Defaults() []Run {
 	out := []Run{webhookRun(), costlyRun()}
 	for _, size := range [][2]int{{1_000, 1_000}, {5_000, 1_000}, {1_000, 10_000}, {10_000, 10_000}} {
@@ -52,10 +53,10 @@ func Defaults() []Run {
 	return append(out, engineRuns()...)
 }
 
-// Available returns every run that has a name of its own, those included that take too long to be measured unasked.
+// Available returns every run with a name, including those that Defaults omits because they take too long.
 func Available() []Run { return append(Defaults(), soakRun()) }
 
-// Find returns the run of a name: a known one, or the story of any size, such as 300x200 clusters and placements.
+// Find returns the run of a name: an available run, or the run of any size, such as 300x200 clusters and placements.
 func Find(name string) (Run, bool) {
 	known := Available()
 	if at := slices.IndexFunc(known, func(r Run) bool { return r.Name == name }); at >= 0 {

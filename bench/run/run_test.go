@@ -107,7 +107,7 @@ func TestDecidedReadsTheLatestGeneration(t *testing.T) {
 	errBoom := errors.New("boom")
 	cases := map[string]struct {
 		events []event
-		// listed is what a second look finds after the watch has ended; nil is that there is none.
+		// listed is the result of the second list, after the watch has ended. nil means that there is no second list.
 		listed []*clusterv1beta1.Placement
 		want   error // nil: all are decided
 	}{
@@ -166,7 +166,7 @@ func TestSizeRunOfAnySize(t *testing.T) {
 
 func TestLabelAgentsNameEveryPermissionOnce(t *testing.T) {
 	for _, h := range labelAgents() {
-		known := map[string]bool{"*": true} // asked about whoever holds what
+		known := map[string]bool{"*": true} // checked for every user
 		for _, name := range h.names {
 			known[name] = true
 		}

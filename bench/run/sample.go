@@ -8,10 +8,10 @@ import (
 	"github.com/berth-project/berth/bench"
 )
 
-// sample is how long each of many requests took.
+// sample contains the durations of many requests.
 type sample []time.Duration
 
-// quantile returns the least duration that a share of the sample does not exceed.
+// quantile returns the smallest duration that a share of the sample does not exceed.
 func (s sample) quantile(share float64) time.Duration {
 	sorted := slices.Sorted(slices.Values(s))
 	return sorted[min(len(sorted)-1, int(share*float64(len(sorted))))]
@@ -27,7 +27,7 @@ func (s *sample) time(step func() error) error {
 	return nil
 }
 
-// ratios returns the ratios of a sample to one that was taken beside it, at the median and at the 99th percentile.
+// ratios returns the ratios to another sample at the median and at the 99th percentile.
 func (s sample) ratios(name string, other sample) []bench.Figure {
 	var out []bench.Figure
 	for _, quantile := range []struct {

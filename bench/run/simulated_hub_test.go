@@ -30,8 +30,8 @@ import (
 // workers is how many placements are decided side by side, as by a manager.
 const workers = 24
 
-// simulatedHub is a story without processes: its hub is a world, and its manager sees at once what is stored there and decides
-// when it is told to.
+// simulatedHub is a run without processes. Its hub is a world in memory. Its manager receives every write at once, and decides
+// on request.
 type simulatedHub struct {
 	*hubRun
 	t      *testing.T
@@ -102,7 +102,7 @@ func (r *simulatedHub) put(object client.Object) {
 	}
 }
 
-// applyChange lets a change happen, in any order, while the manager decides some of those whom it wakes.
+// applyChange makes a change, its writes in a random order, while the manager decides some of the enqueued placements.
 func (r *simulatedHub) applyChange(next func(context.Context, *hubRun, int) (change, error), round int) {
 	r.t.Helper()
 	c, err := next(r.t.Context(), r.hubRun, round)
@@ -120,7 +120,7 @@ func (r *simulatedHub) applyChange(next func(context.Context, *hubRun, int) (cha
 	r.drainQueue()
 }
 
-// drainQueue lets the manager decide until nobody is awake.
+// drainQueue lets the manager decide until its queue is empty.
 func (r *simulatedHub) drainQueue() {
 	r.t.Helper()
 	for turns := 0; len(r.queued) > 0; turns++ {
@@ -131,7 +131,7 @@ func (r *simulatedHub) drainQueue() {
 	}
 }
 
-// decideQueued decides as many as there are workers, who see nothing of what the others write meanwhile.
+// decideQueued decides as many placements as there are workers. No worker reads the concurrent writes of the others.
 func (r *simulatedHub) decideQueued() {
 	awake := slices.SortedFunc(maps.Keys(r.queued), fleet.Key.Compare)
 	r.random.Shuffle(len(awake), func(i, j int) { awake[i], awake[j] = awake[j], awake[i] })
@@ -171,7 +171,7 @@ func (r *simulatedHub) applyWrite(write plan.Write) {
 	r.world.DeleteSlice(write.Slice)
 }
 
-// fakeClient is the hub of a rehearsal to its clients: it answers what changes of a fleet ask for.
+// fakeClient is a client of a simulated hub. It supports the requests of changes.
 type fakeClient struct {
 	client.WithWatch
 
@@ -189,9 +189,9 @@ func (s fakeClient) List(_ context.Context, list client.ObjectList, _ ...client.
 	return nil
 }
 
-var errUnsupported = errors.New("a rehearsal has none of these")
+var errUnsupported = errors.New("a simulated hub has no such objects")
 
-// Patch puts what a merge patch says into an object. No change takes anything out of one.
+// Patch applies a merge patch to an object. No change removes a field.
 func (s fakeClient) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	var next client.Object
 	switch o := object.(type) {

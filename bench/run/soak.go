@@ -125,8 +125,7 @@ func (s *measuredHub) takeReading(ctx context.Context, follower *decisionWatcher
 	return soakReading{used.Resident, told.Sum("go_goroutines"), took.quantile(0.5)}, nil
 }
 
-// growth is how much more there is in the last third of a soak than in the one before. The first is to get warm: what
-// remembers fills until it is as large as it gets.
+// growth is the ratio of the last third of a soak to the second third. The first third fills the caches.
 func growth(read []soakReading) []bench.Figure {
 	third := max(1, len(read)/3)
 	last := max(0, len(read)-third)

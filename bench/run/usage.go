@@ -13,13 +13,13 @@ import (
 // evaluated is the manager's counter of the placements that it has decided.
 const evaluated = "berth_placement_evaluations_total"
 
-// usageSnapshot is what a managed side has used until some moment.
+// usageSnapshot is the usage of a hub with a manager since its start.
 type usageSnapshot struct {
 	at              time.Time
 	server, manager hub.Usage
 	requests        hub.Requests
-	// evaluations is how many placements the manager has decided, changed how many of those it found to be changed, asked how
-	// many reads it made.
+	// evaluations is the number of evaluated placements, changedPlacements the number with a changed decision, managerReads the
+	// number of reads by the manager.
 	evaluations, changedPlacements, managerReads float64
 }
 
@@ -35,7 +35,7 @@ func (s *measuredHub) usage(ctx context.Context) (usageSnapshot, error) {
 	return out, errors.Join(serverErr, managerErr, requestErr, toldErr)
 }
 
-// since returns what was used after an earlier moment. Peaks are those since the start.
+// since returns the usage after an earlier snapshot. Peaks count from the start.
 func (s usageSnapshot) since(earlier usageSnapshot) usage {
 	return usage{
 		wall: s.at.Sub(earlier.at), server: s.server.CPU - earlier.server.CPU, manager: s.manager.CPU - earlier.manager.CPU,
@@ -44,7 +44,7 @@ func (s usageSnapshot) since(earlier usageSnapshot) usage {
 	}
 }
 
-// usage is what was used for something.
+// usage is the usage of one measurement.
 type usage struct {
 	wall, server, manager   time.Duration
 	peakServer, peakManager int64
@@ -53,7 +53,7 @@ type usage struct {
 	evaluations, changedPlacements, managerReads float64
 }
 
-// add adds what was used for something else.
+// add adds the usage of another measurement.
 func (u *usage) add(other usage) {
 	u.wall, u.server, u.manager = u.wall+other.wall, u.server+other.server, u.manager+other.manager
 	u.peakServer, u.peakManager = max(u.peakServer, other.peakServer), max(u.peakManager, other.peakManager)
@@ -66,7 +66,7 @@ func (u *usage) add(other usage) {
 	}
 }
 
-// figures tells all of it, for so many new placements.
+// figures returns all figures of the usage, for a number of new placements.
 func (u usage) figures(placements int) []bench.Figure {
 	return append([]bench.Figure{
 		{
@@ -83,8 +83,8 @@ func (u usage) figures(placements int) []bench.Figure {
 	}, u.requestFigures(placements)...)
 }
 
-// requestFigures tells what the API server was asked, by kind. The reads of a manager are few; those by kind are everybody's, the
-// benchmark's own among them.
+// requestFigures returns the number of requests by kind. The kinds of reads include the reads of other clients, such as the
+// benchmark.
 func (u usage) requestFigures(placements int) []bench.Figure {
 	var out []bench.Figure
 	for _, kind := range []struct {
@@ -100,7 +100,7 @@ func (u usage) requestFigures(placements int) []bench.Figure {
 	return append(out, bench.Figure{Name: "reads by the manager", Unit: bench.Requests, Value: u.managerReads})
 }
 
-// decisionWrites counts the writes by which decisions are stored: those of slices, and those of the status of placements.
+// decisionWrites counts the writes that store decisions: to slices, and to the status of placements.
 func decisionWrites(answered hub.Requests) float64 {
 	return count(answered, func(r hub.Request) bool {
 		return r.Resource == "placementdecisions" || r.Resource == "placements" && r.Subresource == "status"

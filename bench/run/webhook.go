@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// writeRounds is how often each kind of write is measured, on each side.
+	// writeRounds is how often each kind of write is measured on each side.
 	writeRounds = 400
 	// readPoll is how often the clusters are read until they are as the manager leaves them.
 	readPoll = 100 * time.Millisecond
@@ -26,7 +26,7 @@ const (
 	guardedLabel = "info.open-cluster-management.io/bench"
 )
 
-// webhookRun measures what being asked costs those who write.
+// webhookRun measures the cost of the webhooks for writers.
 func webhookRun() Run {
 	return Run{
 		Name:    "webhook",
@@ -85,7 +85,7 @@ func newWriterHub(ctx context.Context, s Options, f *generate.Fleet, managed boo
 	return out, nil
 }
 
-// createClients lets the writers in and reads what they are to change.
+// createClients creates the clients of the writers and reads the objects that they change.
 func (w *writerHub) createClients(ctx context.Context) error {
 	for name, account := range map[string]struct {
 		client *client.Client
@@ -107,7 +107,8 @@ func (w *writerHub) createClients(ctx context.Context) error {
 	return w.readClusters(ctx)
 }
 
-// readClusters reads the clusters once the manager has taken the taints off those that are well: no agent may put them back.
+// readClusters reads the clusters once the manager has removed the taints of healthy clusters, because no agent may restore
+// them.
 func (w *writerHub) readClusters(ctx context.Context) error {
 	var list clusterv1.ManagedClusterList
 	err := wait.PollUntilContextTimeout(ctx, readPoll, noticeTimeout, true, func(ctx context.Context) (bool, error) {
@@ -134,8 +135,7 @@ func policyRule(verb, resource string, names ...string) rbacv1.PolicyRule {
 // writeKind is one kind of write.
 type writeKind struct {
 	name string
-	// do writes for the n-th time. What it returns is nil, or waits until the manager has done its part, which is not
-	// what is measured.
+	// do makes the n-th write. The returned function is nil, or waits until the manager has reacted, which is not measured.
 	do func(ctx context.Context, w *writerHub, n int) (settle func(context.Context) error, err error)
 }
 
@@ -178,7 +178,7 @@ func createPlacement(ctx context.Context, w *writerHub, n int) (func(context.Con
 	}, nil
 }
 
-// createBinding binds what no other turn does: twenty sets to each namespace. The sets need not exist.
+// createBinding creates bindings with unique names: twenty sets in each namespace. The sets need not exist.
 func createBinding(ctx context.Context, w *writerHub, n int) (func(context.Context) error, error) {
 	const sets = 20
 	binding := &clusterv1beta2.ManagedClusterSetBinding{}
@@ -193,7 +193,7 @@ func createBinding(ctx context.Context, w *writerHub, n int) (func(context.Conte
 	}, nil
 }
 
-// alternate writes on both sides, which of them first by turns too. The first tenth warms up and does not count.
+// alternate makes writes on both sides, and alternates the order of the sides. The first tenth is a warm-up and does not count.
 func alternate(ctx context.Context, kind writeKind, guarded, open *writerHub) (with, without sample, err error) {
 	on := func(w *writerHub, n int, into *sample) error {
 		var settle func(context.Context) error

@@ -15,20 +15,20 @@ import (
 const (
 	// labelCount is how many reserved labels one update changes.
 	labelCount = 1000
-	// labelUpdates is how often it does.
+	// labelUpdates is the number of updates.
 	labelUpdates   = 10
 	reservedPrefix = "info.open-cluster-management.io/"
 )
 
-// reviewRequest is the request by which the manager asks about a right.
+// reviewRequest is the request by which the manager checks a permission.
 var reviewRequest = hub.Request{Verb: "POST", Group: "authorization.k8s.io", Resource: "subjectaccessreviews"} //nolint:gochecknoglobals // a constant that Go cannot spell
 
-// labelAgent is an agent with the right to a thousand labels, held in one way.
+// labelAgent is an agent with permission for a thousand labels, granted in one form.
 type labelAgent struct {
 	name string
 	// names are the resourceNames of its rule.
 	names []string
-	// permissions is how many distinct rights the webhook has to ask about.
+	// permissions is how many distinct permissions the webhook has to check.
 	permissions float64
 }
 
@@ -45,7 +45,7 @@ func labelAgents() []labelAgent {
 
 func labelKey(i int) string { return fmt.Sprintf("%slabel-%04d", reservedPrefix, i) }
 
-// measureLabels lets agents change a thousand reserved labels at once, and counts what that makes the webhooks ask.
+// measureLabels changes a thousand reserved labels in one update, and counts the permission checks of the webhooks.
 func measureLabels(ctx context.Context, guarded, open *writerHub) ([]bench.Figure, error) {
 	var out []bench.Figure
 	for i, holder := range labelAgents() {
@@ -68,7 +68,7 @@ func measureLabels(ctx context.Context, guarded, open *writerHub) ([]bench.Figur
 	return out, nil
 }
 
-// changeLabels returns how long updates of all labels take, and how many reviews one of them causes at most.
+// changeLabels returns the times of updates of all labels, and the largest number of permission checks of one update.
 func (w *writerHub) changeLabels(ctx context.Context, h labelAgent, number int) (took sample, reviews float64, err error) {
 	agent, err := w.newAccount(ctx, fmt.Sprintf("labels-%d", number),
 		policyRule("update", "managedclusters"), policyRule("create", "managedclusters/label", h.names...))

@@ -18,20 +18,19 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// writeLog is what is written of decisions from some moment on: every version of a slice or a placement, in order, and every
-// event.
+// writeLog records the writes to decisions: every version of a slice or placement, in order, and every event.
 type writeLog struct {
 	cancel  context.CancelFunc
 	reading sync.WaitGroup
 
 	mu      sync.Mutex
 	entries map[objectKey][]objectVersion
-	// lastWrite is when the last of them was read that is no event.
+	// lastWrite is when the last write was received, events excluded.
 	lastWrite time.Time
 	err       error
 }
 
-// objectKey names an object.
+// objectKey identifies an object.
 type objectKey struct {
 	kind objectKind
 	name types.NamespacedName
@@ -56,20 +55,20 @@ func kindOf(object client.Object) objectKind {
 	}
 }
 
-// objectVersion is an object after a write; gone says that the write has deleted it.
+// objectVersion is an object after a write. deleted is set if the write deleted it.
 type objectVersion struct {
 	object  client.Object
 	deleted bool
 }
 
-// recordWrites begins one.
+// recordWrites starts a log.
 func (s *measuredHub) recordWrites(ctx context.Context) (*writeLog, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	out := &writeLog{cancel: cancel, entries: map[objectKey][]objectVersion{}}
 	for _, list := range []client.ObjectList{&clusterv1beta1.PlacementDecisionList{}, &clusterv1beta1.PlacementList{}, &eventsv1.EventList{}} {
 		events, err := s.watchFromNow(ctx, list)
 		if err != nil {
-			_, _, _ = out.stop() // nothing is in it yet
+			_, _, _ = out.stop() // it is empty
 			return nil, err
 		}
 		out.reading.Go(func() { out.read(ctx, s, list, events) })
@@ -77,7 +76,7 @@ func (s *measuredHub) recordWrites(ctx context.Context) (*writeLog, error) {
 	return out, nil
 }
 
-// watchFromNow watches what changes from now on.
+// watchFromNow watches changes from now on.
 func (s *measuredHub) watchFromNow(ctx context.Context, list client.ObjectList) (watch.Interface, error) {
 	if err := s.admin.List(ctx, list, client.Limit(1)); err != nil {
 		return nil, fmt.Errorf("reading decisions: %w", err)
@@ -93,14 +92,14 @@ func (s *measuredHub) watchSince(ctx context.Context, list client.ObjectList, si
 	return events, nil
 }
 
-// read records a watch. One that ends is taken up where it ended: an API server ends those that are read too slowly.
+// read records a watch. It resumes a watch that ends, because an API server ends slow watches.
 func (j *writeLog) read(ctx context.Context, s *measuredHub, list client.ObjectList, events watch.Interface) {
 	since := list.GetResourceVersion()
 	for {
 		for event := range events.ResultChan() {
 			object, ok := event.Object.(client.Object)
 			if ctx.Err() != nil {
-				return // a watch that is told to end says so as an error
+				return // a stopped watch ends with an error
 			}
 			if !ok || event.Type == watch.Error {
 				j.fail(fmt.Errorf("watching decisions: %w", apierrors.FromObject(event.Object)))
@@ -136,7 +135,7 @@ func (j *writeLog) fail(err error) {
 	j.err = errors.Join(j.err, err)
 }
 
-// stop ends the journal and returns what is in it.
+// stop ends the log and returns its content.
 func (j *writeLog) stop() (map[objectKey][]objectVersion, time.Time, error) {
 	j.cancel()
 	j.reading.Wait()
@@ -145,15 +144,15 @@ func (j *writeLog) stop() (map[objectKey][]objectVersion, time.Time, error) {
 	return j.entries, j.lastWrite, j.err
 }
 
-// objectLog is what was written of one object, to be written again elsewhere.
+// objectLog contains the writes to one object, for a replay on another hub.
 type objectLog struct {
 	versions []objectVersion
-	// stored is the object as it is there; nil where there is none. owner is the uid of a slice's placement there.
+	// stored is the object on the other hub, or nil. owner is the uid of the placement of a slice there.
 	stored client.Object
 	owner  types.UID
 }
 
-// objectLogs are those of a journal, to be written again on this side.
+// objectLogs returns the logs of a write log, for a replay on this hub.
 func (s *measuredHub) objectLogs(ctx context.Context, entries map[objectKey][]objectVersion) ([]*objectLog, error) {
 	var placements clusterv1beta1.PlacementList
 	var stored clusterv1beta1.PlacementDecisionList
@@ -172,14 +171,14 @@ func (s *measuredHub) objectLogs(ctx context.Context, entries map[objectKey][]ob
 	for key, versions := range entries {
 		owner := types.NamespacedName{Namespace: key.name.Namespace}
 		if controller := metav1.GetControllerOf(versions[0].object); controller != nil {
-			owner.Name = controller.Name // a new slice has no label of its placement yet
+			owner.Name = controller.Name // a new slice lacks the label of its placement
 		}
 		out = append(out, &objectLog{versions: versions, stored: known[key], owner: owners[owner]})
 	}
 	return out, nil
 }
 
-// replay writes every version, one after the other.
+// replay writes every version in order.
 func (c *objectLog) replay(ctx context.Context, to client.Client) error {
 	for _, next := range c.versions {
 		if err := c.replayVersion(ctx, to, next); err != nil {
@@ -204,7 +203,7 @@ func (c *objectLog) replayVersion(ctx context.Context, to client.Client, next ob
 	return c.create(ctx, to, next.object)
 }
 
-// create stores what is not there yet. The object is the journal's no more.
+// create stores an object that is missing. It modifies the recorded object.
 func (c *objectLog) create(ctx context.Context, to client.Client, object client.Object) error {
 	object.SetResourceVersion("")
 	object.SetUID("")

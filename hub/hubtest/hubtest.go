@@ -1,11 +1,8 @@
-// Package hubtest gives tests a real hub: etcd, the API server and its
-// controllers, in a process of their own.
+// Package hubtest runs a real hub for tests: etcd, the API server and its controllers, in a child process.
 //
-// It owns that process and its data. It refuses to know what a test does with the
-// hub. Managers are processes of their own (see StartManager), so that a test can
-// kill them without hurting the API server. The invariant: no hub outlives its
-// test binary, and no manager either. Each one ends when its standard input does, which the operating
-// system closes however the test binary dies, and then removes its own data.
+// It owns that process and its data, and does not depend on the tests. A manager is another child process (see StartManager),
+// so that a test can kill it without harm to the API server. The invariant: no hub and no manager outlives its test binary. A hub
+// ends when its standard input closes, which happens in every end of the test binary, and then removes its data.
 //
 // Most tests of a package should share one hub, which starts in three seconds:
 //
@@ -13,45 +10,48 @@
 //
 //	func TestMain(m *testing.M) { os.Exit(hubtest.Main(m, &shared, hubtest.Options{})) }
 //
-// and keep apart by namespaces. Those that stop or break a hub start their own
-// with New.
+// They use different namespaces. A test that stops or breaks a hub starts its own hub with New.
 package hubtest
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/berth-project/berth/internal/process"
 )
 
 const (
 	startTimeout = 2 * time.Minute
-	stopTimeout  = 30 * time.Second
+	// readyLine begins the line that berth-hub prints when it is ready.
+	readyLine = "export KUBECONFIG="
 )
 
 var errStopTimeout = errors.New("still running, so it was killed")
 
 // Options configures a test's hub. The zero value is a hub with Berth's own
-// resource definitions, no manager, and a data folder that vanishes.
+// resource definitions, no manager, and a temporary data folder.
 type Options struct {
 	// Manifests are applied at the start, after Berth's own.
 	Manifests fs.FS
 	// DataDir keeps the data over several hubs. Empty means a temporary folder.
 	DataDir string
-	// Manager runs Berth's manager within the hub, as users have it.
+	// Manager runs Berth's manager within the hub, which is the default of berth-hub.
 	Manager bool
-	// TaintUnjoined leaves clusters that never joined unselectable, as the hub of a user does. Without it a test may store
-	// clusters that have no agent.
+	// TaintUnjoined taints clusters that never joined, which is the default of berth-hub. Without it a test may select clusters
+	// that have no agent.
 	TaintUnjoined bool
 	// Args are further flags of berth-hub.
 	Args []string
@@ -59,13 +59,9 @@ type Options struct {
 
 // Hub is a running hub process.
 type Hub struct {
-	command    *exec.Cmd
-	stdin      io.Closer
-	output     *hubOutput
+	process    *process.Process
 	kubeconfig string
 	config     *rest.Config
-	done       chan struct{}
-	err        error // set before done closes
 
 	building sync.Mutex
 	managers map[bool]string // by whether they are built with the race detector
@@ -105,8 +101,8 @@ func New(t testing.TB, opts Options) *Hub {
 }
 
 // Start builds berth-hub if needed, starts it and returns when it is ready. The
-// hub runs until Stop, whatever becomes of ctx. When the process ends before it
-// is ready, the error holds what it printed.
+// hub runs until Stop, also after the end of ctx. If the process ends before it
+// is ready, the error contains its output.
 func Start(ctx context.Context, opts Options) (*Hub, error) {
 	binary, err := Binary(ctx) // minutes on a cold build cache, so not under the limit
 	if err != nil {
@@ -120,18 +116,19 @@ func Start(ctx context.Context, opts Options) (*Hub, error) {
 	}
 	// The manifests are read before the hub is ready.
 	defer cleanup()
-	hub, err := launch(ctx, binary, args)
+	child, err := process.Start(ctx, process.NewOutput(0, readyLine), binary, args...)
 	if err != nil {
 		return nil, err
 	}
+	hub := &Hub{process: child}
 	if err := hub.awaitReady(ctx); err != nil {
-		_ = hub.Stop() // the first error is the one that tells
+		_ = hub.Stop() // the first error is the cause
 		return nil, err
 	}
 	return hub, nil
 }
 
-// args returns the command line, and a function that removes what it points to.
+// args returns the command line, and a function that removes its temporary files.
 func (o Options) args() (args []string, cleanup func(), err error) {
 	args = []string{"--stop-with-stdin"}
 	if !o.Manager {
@@ -152,7 +149,7 @@ func (o Options) args() (args []string, cleanup func(), err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("creating a folder for manifests: %w", err)
 	}
-	cleanup = func() { _ = os.RemoveAll(dir) } // a leftover in the temporary folder harms nobody
+	cleanup = func() { _ = os.RemoveAll(dir) } // a leftover temporary folder does no harm
 	if err := os.CopyFS(dir, o.Manifests); err != nil {
 		cleanup()
 		return nil, nil, fmt.Errorf("copying manifests: %w", err)
@@ -160,34 +157,13 @@ func (o Options) args() (args []string, cleanup func(), err error) {
 	return append(append(args, "--manifests="+dir), o.Args...), cleanup, nil
 }
 
-// launch starts the process. Its context carries no end: stopping is for Stop.
-func launch(ctx context.Context, binary string, args []string) (*Hub, error) {
-	hub := &Hub{output: newHubOutput(), done: make(chan struct{})}
-	hub.command = exec.CommandContext(context.WithoutCancel(ctx), binary, args...)
-	hub.command.Stdout = hub.output
-	hub.command.Stderr = hub.output
-	stdin, err := hub.command.StdinPipe()
-	if err != nil {
-		return nil, fmt.Errorf("creating the hub's standard input: %w", err)
-	}
-	hub.stdin = stdin
-	if err := hub.command.Start(); err != nil {
-		return nil, fmt.Errorf("starting %s: %w", binary, err)
-	}
-	go func() {
-		defer close(hub.done)
-		hub.err = hub.command.Wait()
-	}()
-	return hub, nil
-}
-
 func (h *Hub) awaitReady(ctx context.Context) error {
 	select {
-	case h.kubeconfig = <-h.output.kubeconfig:
-	case <-h.done:
-		return fmt.Errorf("starting a hub: %w: %s", h.err, h.output)
+	case h.kubeconfig = <-h.process.Output().Line():
+	case <-h.process.Done():
+		return fmt.Errorf("starting a hub: %w", h.process.ExitError())
 	case <-ctx.Done():
-		return fmt.Errorf("waiting for the hub: %w: %s", ctx.Err(), h.output)
+		return fmt.Errorf("waiting for the hub: %w: %s", ctx.Err(), h.Output())
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", h.kubeconfig)
 	if err != nil {
@@ -201,44 +177,45 @@ func (h *Hub) awaitReady(ctx context.Context) error {
 // Kubeconfig returns the path of the administrator's kubeconfig.
 func (h *Hub) Kubeconfig() string { return h.kubeconfig }
 
-// Config returns a client configuration for the administrator without a rate
-// limit, the caller's to change.
+// Config returns a copy of the administrator's client configuration, without a
+// rate limit.
 func (h *Hub) Config() *rest.Config { return rest.CopyConfig(h.config) }
 
 // DataDir returns the hub's data folder.
 func (h *Hub) DataDir() string { return filepath.Dir(h.kubeconfig) }
 
-// PID returns the hub's process, for signals and measurements.
-func (h *Hub) PID() int { return h.command.Process.Pid }
+// PID returns the process ID of the hub, for signals and measurements.
+func (h *Hub) PID() int { return h.process.PID() }
 
 // Done closes when the process has ended; Output is complete then.
-func (h *Hub) Done() <-chan struct{} { return h.done }
+func (h *Hub) Done() <-chan struct{} { return h.process.Done() }
 
-// Output returns what the hub has printed.
-func (h *Hub) Output() string { return h.output.String() }
+// Output returns the output of the hub.
+func (h *Hub) Output() string { return strings.TrimSpace(h.process.Output().String()) }
 
-// Stop ends the hub in its orderly way and waits for it. It returns an error if
-// the hub failed, now or earlier; a hub that Kill ended has not failed.
+// Stop terminates the hub and waits for its end. It returns an error if the hub has failed, now or earlier. The end by Kill is
+// not a failure.
 func (h *Hub) Stop() error {
-	_ = h.stdin.Close()                                                   // closed already when the process is gone
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout) //nolint:forbidigo // runs after the test's context has ended
-	defer cancel()
-	var late error
-	select {
-	case <-h.done:
-	case <-ctx.Done():
-		late = errStopTimeout
-		h.Kill()
+	var timeout error
+	if !h.process.Stop() {
+		timeout = errStopTimeout
 	}
-	if late == nil && (h.err == nil || wasKilled(h.err)) {
+	err := h.process.Err()
+	if timeout == nil && (err == nil || wasKilled(err)) {
 		return nil
 	}
-	return fmt.Errorf("stopping the hub: %w: %s", errors.Join(late, h.err), h.output)
+	return fmt.Errorf("stopping the hub: %w: %s", errors.Join(timeout, err), h.Output())
 }
 
-// Kill ends the process at once, as a power cut would, and waits for its end.
-// The data folder stays, also a temporary one.
-func (h *Hub) Kill() {
-	_ = h.command.Process.Kill() // it fails only when the process is gone
-	<-h.done
+// Kill kills the process, as a power cut would, and waits for its end. The data folder stays, also if it is temporary.
+func (h *Hub) Kill() { h.process.Kill() }
+
+// wasKilled returns whether a process ended by SIGKILL.
+func wasKilled(err error) bool {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }

@@ -4,17 +4,18 @@ import (
 	"context"
 	"errors"
 	"net"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/berth-project/berth/internal/process"
 )
 
 const (
-	// exitTimeout is far more than a process needs that ends by itself.
+	// exitTimeout is far more than a process needs to end by itself.
 	exitTimeout = 2 * time.Minute
 	// maxLogBytes is how much of a log a failing test shows.
 	maxLogBytes = 8000
@@ -22,50 +23,48 @@ const (
 
 var errRunning = errors.New("still running")
 
-// ManagerOptions says how a manager differs from one that talks to the hub as the
-// service account that it has in a cluster, without leader election and without
-// webhooks, and ends with the test.
+// ManagerOptions configures a manager. The zero value is a manager with the service
+// account of a cluster, without leader election and webhooks, that ends with the test.
 type ManagerOptions struct {
 	// Race runs a manager that is built with the race detector.
 	Race bool
-	// Kubeconfig is another way to the hub.
+	// Kubeconfig replaces the kubeconfig of the service account.
 	Kubeconfig string
 	// Webhooks lets the manager guard the hub. The caller waits until it does.
 	Webhooks bool
-	// TaintUnjoined leaves clusters that never joined unselectable, as the manager of a user does. Without it a test may store
-	// clusters that have no agent.
+	// TaintUnjoined taints clusters that never joined, which is the default of the manager. Without it a test may select clusters
+	// that have no agent.
 	TaintUnjoined bool
-	// Args are further flags, which win over those that every manager gets.
+	// Args are further flags. They override the default flags.
 	Args []string
-	// AllowErrors is for tests that give the manager reason to log errors and refusals.
+	// AllowErrors is for tests in which the manager has reason to log errors and refusals.
 	AllowErrors bool
-	// Shared managers outlive the test: whoever started one stops it, and inspects
-	// it at the end of every test that uses it.
+	// Shared managers outlive the test. The caller stops the manager, and calls
+	// CheckLog at the end of every test that uses it.
 	Shared bool
 }
 
 // Manager is a running manager process.
 type Manager struct {
-	// MetricsAddress and Webhooks are the addresses that it serves them on.
+	// MetricsAddress and WebhookAddress are its listeners.
 	MetricsAddress, WebhookAddress string
 
-	command     *exec.Cmd
-	log         outputBuffer
+	process     *process.Process
+	output      *process.Output
 	allowErrors bool
-	// checkedBytes is how much of the log Inspect has seen.
+	// checkedBytes is how many bytes of the log CheckLog has read.
 	checkedBytes int
 	stopErr      error
-	done         chan struct{}
 }
 
 // ManagerConfig returns a client configuration for the service account that a
-// manager has in a cluster, with no permission but what its roles give.
+// manager has in a cluster. It has the permissions of its roles only.
 func (h *Hub) ManagerConfig(t testing.TB) *rest.Config {
 	t.Helper()
 	return h.ConfigFor(t, "system:serviceaccount:berth-system:berth", "system:serviceaccounts", "system:serviceaccounts:berth-system")
 }
 
-// FreeAddress returns an address of this machine alone that nobody listens on.
+// FreeAddress returns a loopback address on which no process listens.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp4", "127.0.0.1:0")
@@ -77,31 +76,24 @@ func FreeAddress(t testing.TB) string {
 }
 
 // StartManager builds the manager if needed and starts it, without waiting for
-// anything. Unless it is shared, it is stopped and inspected after the test; in any
-// case it dies with the test binary.
+// anything. Unless it is shared, it is stopped after the test and its log is checked.
+// It ends with the test binary at the latest.
 func StartManager(t testing.TB, hub *Hub, opts ManagerOptions) *Manager {
 	t.Helper()
 	binary, err := hub.managerBinary(t.Context(), opts.Race)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &Manager{MetricsAddress: FreeAddress(t), allowErrors: opts.AllowErrors, done: make(chan struct{})}
+	m := &Manager{MetricsAddress: FreeAddress(t), allowErrors: opts.AllowErrors, output: process.NewOutput(0, "")}
 	if opts.Webhooks {
 		m.WebhookAddress = FreeAddress(t)
 	}
 	if opts.Kubeconfig == "" {
 		opts.Kubeconfig = hub.WriteKubeconfig(t, hub.ManagerConfig(t))
 	}
-	m.command = exec.Command(binary, m.args(opts)...) //nolint:noctx // a shared manager outlives the test
-	m.command.Stdout, m.command.Stderr = &m.log, &m.log
-	m.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it must not outlive a test binary that is killed
-	if err := m.command.Start(); err != nil {
+	if m.process, err = process.Start(t.Context(), m.output, binary, m.args(opts)...); err != nil {
 		t.Fatal(err)
 	}
-	go func() {
-		defer close(m.done)
-		_ = m.command.Wait() // how it ended is told by its log and its exit code
-	}()
 	if !opts.Shared {
 		t.Cleanup(func() {
 			m.Stop()
@@ -125,7 +117,7 @@ func (m *Manager) args(opts ManagerOptions) []string {
 	return append(out, opts.Args...)
 }
 
-// managerBinary is ManagerBinary, asked once for each kind: tests start hundreds.
+// managerBinary caches ManagerBinary for each kind, because tests start hundreds of managers.
 func (h *Hub) managerBinary(ctx context.Context, race bool) (string, error) {
 	h.building.Lock()
 	defer h.building.Unlock()
@@ -143,8 +135,8 @@ func (h *Hub) managerBinary(ctx context.Context, race bool) (string, error) {
 	return path, nil
 }
 
-// Log returns what the manager has printed.
-func (m *Manager) Log() string { return m.log.String() }
+// Log returns the output of the manager.
+func (m *Manager) Log() string { return m.output.String() }
 
 // Tail returns the end of the log.
 func (m *Manager) Tail() string {
@@ -153,53 +145,41 @@ func (m *Manager) Tail() string {
 }
 
 // Done closes when the process has ended; the log is complete then.
-func (m *Manager) Done() <-chan struct{} { return m.done }
+func (m *Manager) Done() <-chan struct{} { return m.process.Done() }
 
 // WaitExit waits for the process to end by itself and returns its exit code.
 func (m *Manager) WaitExit(t testing.TB) int {
 	t.Helper()
 	Eventually(t, exitTimeout, func(context.Context) error {
-		select {
-		case <-m.done:
-			return nil
-		default:
+		if m.process.Running() {
 			return errRunning
 		}
+		return nil
 	})
-	return m.command.ProcessState.ExitCode()
+	return m.process.ExitCode()
 }
 
 // Signal sends a signal to the process, which must be running.
 func (m *Manager) Signal(t testing.TB, signal syscall.Signal) {
 	t.Helper()
-	if err := m.command.Process.Signal(signal); err != nil {
+	if err := m.process.Signal(signal); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Kill ends the process at once, as a power cut would, and waits for its end.
-func (m *Manager) Kill() {
-	_ = m.command.Process.Kill() // it fails only when the process is gone
-	<-m.done
-}
+// Kill kills the process, as a power cut would, and waits for its end.
+func (m *Manager) Kill() { m.process.Kill() }
 
-// Stop ends the process in its orderly way and waits for its end. One that takes
-// too long is killed; Inspect tells. Stopping what has ended does nothing.
+// Stop terminates the process and waits for its end. It kills a process that takes too long, and CheckLog reports that.
 func (m *Manager) Stop() {
-	_ = m.command.Process.Signal(syscall.SIGTERM)                         // it fails only when the process is gone
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout) //nolint:forbidigo // runs after the test's context has ended
-	defer cancel()
-	select {
-	case <-m.done:
-	case <-ctx.Done():
+	if !m.process.Stop() {
 		m.stopErr = errStopTimeout
-		m.Kill()
 	}
 }
 
-// CheckLog fails the test where the manager has raced, panicked or not ended in
-// time since it was last inspected, and, unless it may, where it has logged an
-// error or a refusal. A test that fails anyhow shows the end of the log.
+// CheckLog fails the test if the manager had a race, panicked or did not end in
+// time since the last check. Unless AllowErrors is set, it also fails the test for a
+// logged error or refusal. In a failed test it prints the end of the log.
 func (m *Manager) CheckLog(t testing.TB) {
 	t.Helper()
 	if m.stopErr != nil {
@@ -226,8 +206,8 @@ func (m *Manager) CheckLog(t testing.TB) {
 	}
 }
 
-// isShutdownError says whether an error is that of a manager that is told to end: what was under way is canceled, what was read for
-// the first time is not read to its end.
+// isShutdownError returns whether a line is an error that follows from the stop of the manager: canceled work, or a first list
+// that was not complete.
 func isShutdownError(line string) bool {
 	return strings.Contains(line, context.Canceled.Error()) || strings.Contains(line, "Informer to sync")
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/internal/process"
 )
 
 // recordingTB is a test that only notes how it failed.
@@ -47,10 +49,10 @@ func TestCheckLog(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			m := &Manager{allowErrors: tc.mayFail}
-			_, _ = m.log.Write([]byte(tc.before))
+			m := &Manager{allowErrors: tc.mayFail, output: process.NewOutput(0, "")}
+			_, _ = m.output.Write([]byte(tc.before))
 			m.CheckLog(&recordingTB{TB: t})
-			_, _ = m.log.Write([]byte(tc.log))
+			_, _ = m.output.Write([]byte(tc.log))
 			told := &recordingTB{TB: t}
 			m.CheckLog(told)
 			if diff := cmp.Diff(tc.want, len(told.failures)); diff != "" {
@@ -62,7 +64,7 @@ func TestCheckLog(t *testing.T) {
 
 func TestCheckLogReportsAManagerThatKeepsRunning(t *testing.T) {
 	told := &recordingTB{TB: t}
-	(&Manager{stopErr: errStopTimeout}).CheckLog(told)
+	(&Manager{stopErr: errStopTimeout, output: process.NewOutput(0, "")}).CheckLog(told)
 	if !told.Failed() {
 		t.Error("a manager that had to be killed passed")
 	}

@@ -38,7 +38,7 @@ func TestWrongCommandLines(t *testing.T) {
 	}
 }
 
-// TestEveryBoundIsOfARun holds that no bound is forgotten because its run has another name.
+// TestEveryBoundIsOfARun checks that the name of every bound is the name of a run.
 func TestEveryBoundIsOfARun(t *testing.T) {
 	data, err := os.ReadFile("../../rangespec.yaml")
 	if err != nil {

@@ -52,7 +52,7 @@ func (o options) saveResults(name string, figures []bench.Figure) error {
 	return nil
 }
 
-// loadResults returns the stored results. Without a file there are none.
+// loadResults returns the stored results, and empty results without a file.
 func (o options) loadResults() (report.Results, error) {
 	data, err := os.ReadFile(o.results)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

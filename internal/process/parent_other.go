@@ -1,0 +1,8 @@
+//go:build !linux
+
+package process
+
+import "os/exec"
+
+// terminateWithParent does nothing where the kernel has no such signal. The standard input of the child still closes.
+func terminateWithParent(*exec.Cmd) {}
