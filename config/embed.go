@@ -1,8 +1,8 @@
-// Package config holds the manifests that Berth is installed with, as files in the binary.
+// Package config contains the manifests of an installation, as files in the binary.
 //
-// It owns the files and refuses to know who applies them. What is in crd and rbac is what `make generate` wrote from
-// the Go code; manager holds the manager's identity and the policies that the API server checks itself; roles and
-// webhookroles hold what administrators hand out to users.
+// It owns the files. Callers apply them. `make generate` writes crd and rbac from the Go code. manager contains the manager's
+// identity and the policies that the API server checks itself. roles and webhookroles contain roles for administrators to
+// grant.
 package config
 
 import (

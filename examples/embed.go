@@ -1,8 +1,7 @@
-// Package examples holds scenarios that a reader can apply to a hub, as files in the binary.
+// Package examples contains scenarios that a reader can apply to a hub, as files in the binary.
 //
-// It owns the files and refuses to know who applies them. Each folder has manifests, applied in the order of their
-// names; folders in it are further steps, to be applied after. What Berth decides is in expected.txt, once for each
-// step.
+// It owns the files. Callers apply them. Each folder has manifests, applied in the order of their names. A folder in it is a
+// later step. expected.txt contains the decisions after each step.
 package examples
 
 import (

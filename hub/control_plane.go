@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// startTimeout is far beyond what a slow machine needs (three seconds are usual).
+	// startTimeout is far more than a slow machine needs. Three seconds are usual.
 	startTimeout = 2 * time.Minute
-	// stopTimeout is what a part has to return once it is told to stop.
+	// stopTimeout is how long a component may take to stop.
 	stopTimeout = 10 * time.Second
 )
 
-// anonymousRules let any client know whether the hub is healthy, and no more.
+// anonymousRules allow anonymous clients to read the health of the hub only.
 const (
 	authenticationFile = "authentication.yaml"
 	anonymousRules     = `apiVersion: apiserver.config.k8s.io/v1
@@ -42,7 +42,7 @@ anonymous:
 
 var errStartTimeout = fmt.Errorf("not ready after %s", startTimeout)
 
-// controlPlane is the hub's machinery: the parts and what they share.
+// controlPlane contains the components of the hub and what they share.
 type controlPlane struct {
 	opts     Options
 	dir      *datadir.Dir
@@ -51,12 +51,11 @@ type controlPlane struct {
 	log      *logWriter
 	parts    *supervise.Group
 	admin    *rest.Config
-	// stopping is true once the parts are told to stop.
+	// stopping is true once the components are stopping.
 	stopping atomic.Bool
 }
 
-// start brings the parts up in order. It returns the first failure of any part,
-// not the symptom that a later step sees.
+// start starts the components in order. It returns the first failure of any component, and not the consequence in a later step.
 func (p *controlPlane) start(ctx context.Context, manifests, objects manifest.Bundle) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, errStartTimeout)
 	defer cancel()
@@ -82,10 +81,9 @@ func (p *controlPlane) start(ctx context.Context, manifests, objects manifest.Bu
 	}
 }
 
-// startParts starts the controllers only after the manifests are served: the
-// garbage collector would notice new kinds of resources half a minute late. Objects
-// come last, because the manager of the last run, which is gone, may be registered
-// to have a say in them.
+// startParts starts the controllers after the manifests are served, because the garbage collector would find new resources half
+// a minute late. It applies the objects last. The webhooks of the previous manager may still be registered, and nothing answers
+// them before the manager runs.
 func (p *controlPlane) startParts(ctx context.Context, manifests, objects manifest.Bundle) error {
 	if err := embed.StampVersion(); err != nil {
 		return err
@@ -136,7 +134,7 @@ func (p *controlPlane) startParts(ctx context.Context, manifests, objects manife
 	return others.Install(ctx, p.admin)
 }
 
-// newSystemUsers writes who may come in: the kubeconfigs of the hub's own users, and the rules for anonymous requests.
+// newSystemUsers writes the rules for anonymous requests and the kubeconfigs of the system users.
 func (p *controlPlane) newSystemUsers() (*systemUsers, error) {
 	if err := os.WriteFile(p.dir.Path(authenticationFile), []byte(anonymousRules), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the authentication rules: %w", err)
@@ -161,7 +159,7 @@ func (p *controlPlane) awaitManager(ctx context.Context) error {
 	return nil
 }
 
-// stop stops the parts that run and closes what they shared.
+// stop stops the components and closes what they shared.
 func (p *controlPlane) stop(ctx context.Context) error {
 	p.stopping.Store(true)
 	err := p.parts.Stop(ctx)

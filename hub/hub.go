@@ -1,17 +1,12 @@
-// Package hub runs a whole hub in one process: etcd, the Kubernetes API server,
-// the controller loops that a control plane without nodes needs, and Berth's
-// manager beside them. It is for those who have no hub yet, who try Berth out,
-// who test against the real thing.
+// Package hub runs a whole hub in one process: etcd, the Kubernetes API server, the controllers that a control plane without
+// nodes needs, and Berth's manager. It is for users without a hub, for trying Berth, and for tests against a real API server.
 //
-// It owns the order of start and stop, the certificates and the kubeconfigs. It
-// refuses to know what the manager does and what the manifests hold, and leaves
-// Kubernetes itself to package embed. The invariant: a hub either runs as a whole
-// or stops as a whole, with the first error of any part; nothing in it ends the
-// process.
+// It owns the order of start and stop, the certificates and the kubeconfigs. It does not depend on the manager or on the
+// content of the manifests, and leaves Kubernetes itself to package embed. The invariant: a hub runs as a whole or stops as a
+// whole, with the first error of any component. Nothing in it ends the process.
 //
-// A caller may start one hub per process, ever: the parts of Kubernetes share
-// flags, feature gates and metrics in globals that cannot be taken down. Programs
-// that need several hubs start a process each; package hubtest does that.
+// A process may start one hub in its life, because the components of Kubernetes keep flags, feature gates and metrics in
+// globals. A program that needs several hubs starts a process for each, as package hubtest does.
 package hub
 
 import (
@@ -28,7 +23,7 @@ import (
 	"github.com/berth-project/berth/hub/internal/supervise"
 )
 
-// ErrStarted says that this process has started a hub before.
+// ErrStarted is returned when this process has started a hub before.
 var ErrStarted = errors.New("starting the hub: this process has started one before, and Kubernetes' globals allow one per process; start another process")
 
 // started guards globals that are not ours: see the package comment.
@@ -43,10 +38,9 @@ type Hub struct {
 	err        error // set before done closes
 }
 
-// Start starts a hub and returns when it is ready: the API server answers, all
-// manifests are applied and served, the controllers and the manager have been
-// started. The hub stops when ctx ends, when Stop is called, or when a part of it
-// fails; Wait tells why.
+// Start starts a hub and returns when it is ready: the API server serves, all manifests are applied and served, and the
+// controllers and the manager run. The hub stops when ctx ends, when Stop is called, or when a component fails. Wait returns
+// the reason.
 func Start(ctx context.Context, opts Options) (*Hub, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -71,7 +65,7 @@ func Start(ctx context.Context, opts Options) (*Hub, error) {
 	return hub, nil
 }
 
-// start claims the process and brings the parts up in a locked folder.
+// start reserves the process and starts the components in a locked folder.
 func start(ctx context.Context, opts Options, dir *datadir.Dir, manifests, objects manifest.Bundle) (*Hub, error) {
 	keys, err := issueKeys(dir.Path(datadir.PKIFolder), clock.RealClock{})
 	if err != nil {
@@ -87,14 +81,14 @@ func start(ctx context.Context, opts Options, dir *datadir.Dir, manifests, objec
 	log := newLogWriter(dir.Path(datadir.LogFile), opts.Log)
 	plant := &controlPlane{opts: opts, dir: dir, keys: keys, listener: listener, log: log, parts: supervise.New()}
 	if err := plant.start(ctx, manifests, objects); err != nil {
-		// What stopping reports is a consequence of the error at hand.
+		// An error of stopping follows from the first error.
 		_ = plant.stop(context.WithoutCancel(ctx))
 		return nil, err
 	}
 	return newHub(ctx, plant), nil
 }
 
-// newHub returns the hub and stops the plant when it is over.
+// newHub returns the hub, and stops the control plane when the context ends or a component fails.
 func newHub(ctx context.Context, plant *controlPlane) *Hub {
 	lifetime, cancel := context.WithCancel(ctx)
 	hub := &Hub{kubeconfig: plant.dir.Path(datadir.AdminKubeconfig), config: plant.admin, cancel: cancel, done: make(chan struct{})}
@@ -112,19 +106,18 @@ func newHub(ctx context.Context, plant *controlPlane) *Hub {
 	return hub
 }
 
-// Kubeconfig returns the path of the administrator's kubeconfig. It stays valid
-// over restarts as long as the API server's port stays free.
+// Kubeconfig returns the path of the administrator's kubeconfig. It stays valid over restarts while the API server keeps its
+// port.
 func (h *Hub) Kubeconfig() string { return h.kubeconfig }
 
-// RESTConfig returns a client configuration for the administrator, the caller's
-// to change.
+// RESTConfig returns a copy of the administrator's client configuration.
 func (h *Hub) RESTConfig() *rest.Config { return rest.CopyConfig(h.config) }
 
-// Done closes when the hub has stopped, for whatever reason.
+// Done closes when the hub has stopped.
 func (h *Hub) Done() <-chan struct{} { return h.done }
 
-// Wait blocks until the hub has stopped and returns the error that stopped it or
-// that stopping met, and nil if it stopped cleanly because it was told to.
+// Wait blocks until the hub has stopped. It returns the error that stopped it or that occurred during the stop, and nil after a
+// clean stop.
 func (h *Hub) Wait() error {
 	<-h.done
 	if h.err != nil {

@@ -14,10 +14,8 @@ const proxyUser = "berth-hub-aggregator"
 // usersAuthority is the name of the authority that signs users.
 const usersAuthority = "users-ca"
 
-// keys are the hub's certificates on disk. There are three authorities, because
-// trust in one must not extend to another: a user must not act as the aggregator,
-// which may impersonate any user, and must not reach etcd, which checks no
-// permission.
+// keys are the hub's certificates on disk. There are three authorities, because trust in one must not extend to another. A user
+// must not act as the aggregator, which may impersonate any user. A user must not reach etcd, which checks no permission.
 type keys struct {
 	users, proxies, etcd                   *pki.Authority
 	serving, proxy, etcdServer, etcdClient pki.Files

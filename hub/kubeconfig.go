@@ -25,14 +25,14 @@ var (
 	errMastersGroup = errors.New("no kubeconfig is written for the group " + mastersGroup + ", which no role limits; " + datadir.AdminKubeconfig + " in the data folder is the administrator's")
 )
 
-// Kubeconfig describes a kubeconfig for a user of a hub: what the user may do is what roles give to the name and the groups.
+// Kubeconfig describes a kubeconfig for a user of a hub. The roles of the user and the groups determine its permissions.
 type Kubeconfig struct {
 	// DataDir is the folder of the hub, which may be running.
 	DataDir string
 	// Path is the file to write, replaced if it is there.
 	Path     string
 	Identity Identity
-	// Lifetime is how long the certificate lives: a minute to a year.
+	// Lifetime is the lifetime of the certificate: a minute to a year.
 	Lifetime time.Duration
 }
 

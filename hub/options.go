@@ -17,35 +17,29 @@ var errNoDataDir = errors.New("starting the hub: no data folder given")
 // Options configures a hub. The zero value of every field but DataDir is a
 // sensible default.
 type Options struct {
-	// DataDir is the folder that holds all the hub keeps. It is created if needed,
-	// survives restarts, and belongs to one hub at a time.
+	// DataDir is the folder with all data of the hub. It is created if needed, survives restarts, and belongs to one hub at a
+	// time.
 	DataDir string
-	// Port is the API server's on 127.0.0.1. 0 means the port of the last start if
-	// it is still free, and any free one otherwise.
+	// Port is the API server's port on 127.0.0.1. 0 is the port of the last start if that is free, and any free port otherwise.
 	Port int
-	// EtcdPort is etcd's on 127.0.0.1. 0 means any free one.
+	// EtcdPort is etcd's port on 127.0.0.1. 0 is any free port.
 	EtcdPort int
 	// Manifests are applied at every start, definitions of custom resources first:
 	// every *.yaml and *.yml below each file system.
 	Manifests []fs.FS
-	// Objects are applied once the manager is ready, which may have a say in them;
-	// only the definitions of custom resources among them are applied with the
-	// Manifests.
+	// Objects are applied once the manager is ready, because its webhooks may change them. The custom resource definitions
+	// among them are applied with the Manifests.
 	Objects []fs.FS
-	// Manager runs once the control plane is ready, with a kubeconfig of its own.
-	// It must return when its context ends, and stops the hub when it returns
-	// earlier. Nil means a control plane alone.
+	// Manager runs once the control plane is ready, with a kubeconfig of its own. It must return when its context ends. If it
+	// returns earlier, the hub stops. nil runs the control plane alone.
 	Manager func(ctx context.Context, kubeconfig string) error
-	// ManagerReady returns once the manager does all that an administrator, whose
-	// configuration it gets, may count on; the hub is not ready before. Nil means
-	// that there is nothing to wait for.
+	// ManagerReady returns once the manager provides all its services. Its argument is the configuration of an administrator.
+	// The hub is not ready before. nil means no wait.
 	ManagerReady func(ctx context.Context, admin *rest.Config) error
-	// ManagerIdentity is whom the manager's kubeconfig authenticates as. The zero
-	// value is an administrator; naming the service account that the manager uses
-	// in a cluster holds it to the same permissions here.
+	// ManagerIdentity is the user of the manager's kubeconfig. The zero value is an administrator. The service account of a
+	// cluster limits the manager to its permissions there.
 	ManagerIdentity Identity
-	// NoFsync trades the data's safety in a power cut for speed. It is for hubs
-	// whose data nobody needs tomorrow.
+	// NoFsync is faster, and may lose data in a power cut. It is for temporary hubs.
 	NoFsync bool
 	// Verbosity is the level of the log in the data folder, as in Kubernetes: 0 is
 	// quiet, 2 is usual for servers, 4 is debugging.
@@ -54,7 +48,7 @@ type Options struct {
 	Log io.Writer
 }
 
-// Identity is a user with groups, as a client certificate states them.
+// Identity is a user with groups, as in a client certificate.
 type Identity struct {
 	User   string
 	Groups []string

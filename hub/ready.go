@@ -12,8 +12,7 @@ import (
 
 const pollInterval = 25 * time.Millisecond
 
-// awaitReady returns once the API server says that it is ready, RBAC's own roles
-// included.
+// awaitReady returns once the API server is ready, including the default roles of RBAC.
 func awaitReady(ctx context.Context, config *rest.Config) error {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {

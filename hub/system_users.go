@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// mastersGroup is the group that Kubernetes lets do anything.
+	// mastersGroup has every permission in Kubernetes.
 	mastersGroup = "system:masters"
 
 	adminPair             = "admin"
@@ -24,16 +24,15 @@ const (
 	managerKubeconfig     = "manager.kubeconfig"
 	contextName           = "berth-hub"
 
-	// certificateLife is how long the certificates of the hub's own users live at most: a copy of one that leaked is of no
-	// use for longer. They are made anew after half of it.
+	// certificateLife is the maximal lifetime of the certificates of the system users. It limits the use of a leaked copy. They
+	// are replaced after half of it.
 	certificateLife = 365 * 24 * time.Hour
-	// renewalCheck is how often that is looked at. An hour by the wall clock may pass while the machine sleeps.
+	// renewalCheck is the interval of the check. An hour by the wall clock may pass while the machine sleeps.
 	renewalCheck = time.Hour
 )
 
-// systemUsers are the hub's own users: the administrator, the controllers and the manager. Their kubeconfigs lie in the data
-// folder. That of the administrator holds the certificate, so that it can be copied; the others name files, which clients
-// read again when they change.
+// systemUsers are the administrator, the controllers and the manager. Their kubeconfigs are in the data folder. The kubeconfig
+// of the administrator contains the certificate, so that it can be copied. The others name files, which clients reload.
 type systemUsers struct {
 	dir      *datadir.Dir
 	users    *pki.Authority
@@ -43,10 +42,10 @@ type systemUsers struct {
 	issuedAt time.Time
 }
 
-// pairPath returns the path of a pair's file.
+// pairPath returns the path of a certificate or key.
 func (i *systemUsers) pairPath(name string) string { return i.dir.Path(datadir.PKIFolder, name) }
 
-// writeKubeconfigs makes all certificates anew.
+// writeKubeconfigs replaces all certificates and kubeconfigs.
 func (i *systemUsers) writeKubeconfigs() error {
 	now := i.clock.Now()
 	for _, user := range []struct {
@@ -78,7 +77,7 @@ func (i *systemUsers) writeKubeconfigs() error {
 	return nil
 }
 
-// renew makes all certificates anew before they end, until ctx ends. A failure is tried again.
+// renew replaces all certificates before they expire, until ctx ends. It retries after a failure.
 func (i *systemUsers) renew(ctx context.Context) error {
 	ticker := i.clock.NewTicker(renewalCheck)
 	defer ticker.Stop()
@@ -94,7 +93,7 @@ func (i *systemUsers) renew(ctx context.Context) error {
 	}
 }
 
-// renewIfDue compares wall clocks: the monotonic one stands still while the machine sleeps.
+// renewIfDue compares wall clocks, because the monotonic clock stops while the machine sleeps.
 func (i *systemUsers) renewIfDue() error {
 	if i.clock.Now().Round(0).Sub(i.issuedAt.Round(0)) < certificateLife/2 {
 		return nil
@@ -102,18 +101,18 @@ func (i *systemUsers) renewIfDue() error {
 	return i.writeKubeconfigs()
 }
 
-// admin returns a client configuration for the administrator that takes up new certificates.
+// admin returns a client configuration for the administrator that reloads its certificate.
 func (i *systemUsers) admin() *rest.Config {
 	return &rest.Config{
 		Host: i.server,
 		TLSClientConfig: rest.TLSClientConfig{
 			CAData: i.users.CertPEM(), CertFile: i.pairPath(adminPair + ".crt"), KeyFile: i.pairPath(adminPair + ".key"),
 		},
-		QPS: -1, // the API server is ours alone, and the default is five a second
+		QPS: -1, // the hub has no other client at its start, and the default is five per second
 	}
 }
 
-// writeKubeconfig writes a kubeconfig, readable by its owner only.
+// writeKubeconfig writes a kubeconfig that only its owner can read.
 func writeKubeconfig(path, server string, authority []byte, user string, auth *api.AuthInfo) error {
 	config := api.NewConfig()
 	config.Clusters[contextName] = &api.Cluster{Server: server, CertificateAuthorityData: authority}

@@ -21,7 +21,7 @@ import (
 
 var today = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 
-// newDataDir is a data folder in which a hub has run.
+// newDataDir returns the data folder of a hub that has run.
 func newDataDir(t *testing.T) *datadir.Dir {
 	t.Helper()
 	dir, err := datadir.Open(filepath.Join(t.TempDir(), "data"))
@@ -76,7 +76,7 @@ func certificate(t *testing.T, path string) *x509.Certificate {
 	return pair.Leaf
 }
 
-// TestSystemUserCertificatesAreRenewed: a copy of the administrator's key is of no use for longer.
+// TestSystemUserCertificatesAreRenewed checks that a copied key of the administrator is valid for a year at most.
 func TestSystemUserCertificatesAreRenewed(t *testing.T) {
 	dir := newDataDir(t)
 	clock := clocktesting.NewFakeClock(today)
@@ -106,8 +106,8 @@ func TestSystemUserCertificatesAreRenewed(t *testing.T) {
 	}
 }
 
-// TestKubeconfigIsScopedAndPrivate: it is for the user and the groups that it names, as long as it says, and for its owner
-// alone, also where a file lies there that others may read.
+// TestKubeconfigIsScopedAndPrivate checks the user, the groups, the lifetime and the mode of the file. The mode is private also
+// after an overwrite of a file that other users could read.
 func TestKubeconfigIsScopedAndPrivate(t *testing.T) {
 	dir := newDataDir(t)
 	usersIn(t, dir)

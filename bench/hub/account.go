@@ -51,7 +51,7 @@ func (h *Hub) token(ctx context.Context, namespace, name string) (*rest.Config, 
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
 	answer, err := h.clients.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, request, metav1.CreateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("asking for a token of %s: %w", name, err)
+		return nil, fmt.Errorf("requesting a token of %s: %w", name, err)
 	}
 	out := rest.AnonymousClientConfig(h.config)
 	out.BearerToken, out.QPS = answer.Status.Token, -1

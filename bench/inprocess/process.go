@@ -68,7 +68,7 @@ func run(ctx context.Context, size Size, progress io.Writer) (measurement, error
 	if out.labelChange, out.affected, err = m.measureLabelChanges(); err != nil {
 		return measurement{}, err
 	}
-	fmt.Fprintf(progress, "process-%s: asking the oracle\n", size)
+	fmt.Fprintf(progress, "process-%s: comparing with the oracle\n", size)
 	out.comparison, err = m.compareWithOracle()
 	return out, err
 }

@@ -65,7 +65,7 @@ func (d drift) figures() []bench.Figure {
 func (t *hubRun) measureDrift(world *enginetest.World) (drift, error) {
 	env, err := celenv.New()
 	if err != nil {
-		return drift{}, fmt.Errorf("asking the engine: %w", err)
+		return drift{}, fmt.Errorf("deciding with the engine: %w", err)
 	}
 	var out drift
 	snapshot := world.Snapshot()
@@ -97,7 +97,7 @@ func readsOtherDecisions(placement *clusterv1beta1.Placement, env *celenv.Env) b
 func (t *hubRun) countOracleDifferences(world *enginetest.World) (bench.Figure, error) {
 	oracle, err := enginetest.NewOracle()
 	if err != nil {
-		return bench.Figure{}, fmt.Errorf("asking the oracle: %w", err)
+		return bench.Figure{}, fmt.Errorf("deciding with the oracle: %w", err)
 	}
 	wrong, asked := 0, 0
 	keys := world.Keys()

@@ -140,8 +140,8 @@ func (d storedDecision) createPlacement(ctx context.Context, to client.Client) (
 	return out, nil
 }
 
-// copyDecision stores the rest of a decision, as a manager does: each slice without the label of its placement, its content,
-// the labels once all slices have content, and the status of the placement.
+// copyDecision stores the rest of a decision, as a manager does. It stores each slice without the label of its placement, and
+// the content of the slices. Then it stores the labels and the status of the placement.
 func (d storedDecision) copyDecision(ctx context.Context, to client.Client, asked *clusterv1beta1.Placement) error {
 	stored := make([]*clusterv1beta1.PlacementDecision, 0, len(d.slices))
 	for _, slice := range d.slices {

@@ -39,7 +39,7 @@ func labelAgents() []labelAgent {
 	}
 	return []labelAgent{
 		{"a thousand labels, one right", []string{"*"}, 1},
-		{"a thousand labels, a thousand rights", each, labelCount + 1}, // the broadest is asked about first, once
+		{"a thousand labels, a thousand rights", each, labelCount + 1}, // the broadest permission is checked first, once
 	}
 }
 

@@ -1,7 +1,7 @@
-// Package apiserver holds the manifests that make the views known to an API server, as files in the binary.
+// Package apiserver contains the manifests that register the views with an API server, as files in the binary.
 //
-// It owns the files, cluster.yaml for a cluster among them, and refuses to know who applies them. What is in its own folder may be
-// applied as a whole to a cluster; local holds what takes the place of cluster.yaml on a hub in one process.
+// It owns the files. Callers apply them. The folder may be applied as a whole to a cluster, with cluster.yaml. The folder local
+// replaces cluster.yaml on a hub in one process.
 package apiserver
 
 import (
@@ -21,7 +21,7 @@ var local embed.FS
 //go:embed apiservice.yaml
 var registration embed.FS
 
-// Access returns the manifest that lets everybody ask for the views, and lets the manager know who asks.
+// Access returns the manifest that lets any user read the views, and lets the manager authenticate the callers.
 func Access() string { return access }
 
 // Local returns what a hub needs beside the registration where the views are served on the API server's own machine:

@@ -40,9 +40,8 @@ func ciphers() []string {
 	}
 }
 
-// flags are the API server's settings for a hub: no nodes, no service network,
-// one trusted machine. Priority and fairness is off because its shares assume
-// many strangers; here it only delays the one busy client.
+// flags are the API server's settings for a hub: no nodes, no service network, one trusted machine. Priority and fairness is
+// off. Its shares assume many clients, and here it would only delay the one busy client.
 func (o APIServerOptions) flags() []string {
 	return []string{
 		"--bind-address=127.0.0.1",
@@ -62,7 +61,7 @@ func (o APIServerOptions) flags() []string {
 		"--service-account-key-file=" + o.SigningKey,
 		"--authentication-config=" + o.Authentication,
 		"--authorization-mode=RBAC",
-		// Some hubs ask who names an owner for permissions on it. What works here works there.
+		// Some hubs require permissions on the owner that a client names. A client that works here works there.
 		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
 		"--requestheader-client-ca-file=" + o.ProxyCA,
 		"--requestheader-allowed-names=" + o.ProxyUser,

@@ -15,36 +15,35 @@ import (
 )
 
 const (
-	// quotaBytes is the size the database may reach, etcd's advised maximum.
+	// quotaBytes is the maximal size of the database, as etcd advises.
 	quotaBytes = 8 << 30
 	// snapshotCount bounds the entries that raft keeps in memory and replays.
 	snapshotCount = 10_000
-	// slowRequestThreshold is worth a line in the log.
+	// slowRequestThreshold is the duration from which a request is logged.
 	slowRequestThreshold = time.Second
 )
 
 var errDamaged = errors.New("damaged")
 
-// EtcdOptions configures etcd. All certificates are files, signed by an
-// authority of etcd's own: whoever reaches etcd bypasses RBAC altogether.
+// EtcdOptions configures etcd. All certificates are files, signed by an authority for etcd alone, because a client of etcd
+// bypasses RBAC.
 type EtcdOptions struct {
 	Dir string
 	// Port on 127.0.0.1; 0 takes a free one.
 	Port              int
 	CA, Cert, CertKey string
-	// NoFsync trades the data's safety in a power cut for speed.
+	// NoFsync is faster, and may lose data in a power cut.
 	NoFsync bool
 }
 
 // Etcd is a running etcd server.
 type Etcd struct {
 	server *etcd.Etcd
-	// fatal delivers the first fatal log call.
+	// fatal receives the first fatal log call.
 	fatal <-chan error
 }
 
-// StartEtcd starts etcd and returns once it serves. Data that cannot be read is
-// an error that names the folder.
+// StartEtcd starts etcd and returns once it serves. For unreadable data, the error names the folder.
 func StartEtcd(ctx context.Context, opts EtcdOptions, logs Logs) (*Etcd, error) {
 	broken := make(chan error, 1)
 	config := opts.config()
@@ -53,7 +52,7 @@ func StartEtcd(ctx context.Context, opts EtcdOptions, logs Logs) (*Etcd, error) 
 	started := make(chan result, 1)
 	go func() {
 		defer func() {
-			if r := recover(); r != nil { // how raft meets nonsense in its log
+			if r := recover(); r != nil { // raft panics on a damaged log
 				started <- result{err: fmt.Errorf("%w: %v", errDamaged, r)}
 			}
 		}()
@@ -81,7 +80,7 @@ type result struct {
 	err    error
 }
 
-// awaitServing waits until etcd answers.
+// awaitServing waits until etcd serves.
 func awaitServing(ctx context.Context, server *etcd.Etcd, broken <-chan error) (*Etcd, error) {
 	select {
 	case <-server.Server.ReadyNotify():
@@ -101,8 +100,8 @@ func (e *Etcd) Endpoint() string {
 	return "https://" + e.server.Clients[0].Addr().String()
 }
 
-// Run blocks until etcd fails, or until ctx ends and etcd has closed. A broken
-// etcd is left as it is: closing waits for the goroutines that broke.
+// Run blocks until etcd fails, or until ctx ends and etcd has closed. It does not close etcd after a fatal error, because
+// closing waits for the failed goroutines.
 func (e *Etcd) Run(ctx context.Context) error {
 	select {
 	case err := <-e.fatal:
@@ -115,8 +114,8 @@ func (e *Etcd) Run(ctx context.Context) error {
 	}
 }
 
-// config returns a cluster of one member. It listens to no peers; the peer URL
-// it advertises is only the name under which its data knows it, and must stay.
+// config returns a cluster of one member. It listens to no peers. The advertised peer URL is the identity of the member in its
+// data, and must not change.
 func (o EtcdOptions) config() *etcd.Config {
 	cfg := etcd.NewConfig()
 	cfg.Name = "hub"
@@ -140,7 +139,7 @@ func (o EtcdOptions) config() *etcd.Config {
 	return cfg
 }
 
-// startError turns what etcd returns into advice.
+// startError adds advice to an error of etcd's start.
 func startError(opts EtcdOptions, err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("etcd's port %d on 127.0.0.1 is taken; stop what listens there or choose another port (0 takes a free one): %w", opts.Port, err)
@@ -151,7 +150,7 @@ func startError(opts EtcdOptions, err error) error {
 	return fmt.Errorf("starting etcd in %s: %w", opts.Dir, err)
 }
 
-// dataError turns what etcd breaks on into advice: the disk, or else the data.
+// dataError adds advice to a fatal error of etcd: about the disk, or else about the data.
 func dataError(dir string, err error) error {
 	if err, ok := diskError(dir, err); ok {
 		return err
@@ -159,7 +158,7 @@ func dataError(dir string, err error) error {
 	return fmt.Errorf("etcd's data in %s cannot be read; restore the folder from a backup, or delete it to start empty: %w", dir, err)
 }
 
-// diskError returns advice about a disk, or false when the disk is not at fault.
+// diskError returns advice about a disk, or false if the disk is not the cause.
 func diskError(dir string, err error) (advice error, ok bool) {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):

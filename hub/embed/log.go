@@ -23,16 +23,17 @@ import (
 	"github.com/berth-project/berth/internal/expectederror"
 )
 
-// Logs says where the components' logs go.
+// Logs configures the logs of the components.
 type Logs struct {
 	// Writer receives every line. It must be safe for concurrent use.
 	Writer io.Writer
 	// Verbosity is klog's level: 0 is quiet, 2 is usual for servers, 4 is debugging.
 	Verbosity int
-	// Fatal is told when a component calls a fatal log function, which would have
-	// ended the process. The calling goroutine ends instead.
+	// Fatal is called when a component calls a fatal log function, which would end the process. The calling goroutine ends
+	// instead.
 	Fatal func(error)
-	// Stopping says whether the hub was told to stop. From then on an error that only says so is information. Nil: never.
+	// Stopping returns whether the hub is stopping. From then on, an error that follows from stopping is logged as information.
+	// nil means never.
 	Stopping func() bool
 }
 
@@ -42,8 +43,8 @@ const lateShutdown = "Failed to shutdown server: "
 // missingOpenAPI is in the error of an API server that reads the OpenAPI of the views after the manager that serves them has stopped.
 const missingOpenAPI = "loading OpenAPI spec for "
 
-// expected says whether an error only follows from stopping: work that was canceled, a server or a connection that was closed, a
-// request that was not answered, or that was cut off.
+// expected returns whether an error follows from stopping: canceled work, a closed server or connection, or a request without a
+// response.
 func (l Logs) expected(err error, message string) bool {
 	if l.Stopping == nil || !l.Stopping() {
 		return false
@@ -55,8 +56,8 @@ func (l Logs) expected(err error, message string) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) || errors.As(err, &unanswered)
 }
 
-// Route sends all of Kubernetes' logs there. It changes process globals, so it
-// is called once, before any component starts.
+// Route sends all logs of Kubernetes to the writer. It changes process globals, so it is called once, before any component
+// starts.
 func (l Logs) Route() error {
 	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(flags)
@@ -69,14 +70,14 @@ func (l Logs) Route() error {
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, l.Writer))
 	etcdClientLogger = zap.New(l.etcdCore()).Named("etcd-client")
 	klog.OsExit = func(code int) {
-		l.Fatal(fmt.Errorf("running Kubernetes: a component gave up with exit code %d; the end of the hub's log says why", code))
+		l.Fatal(fmt.Errorf("running Kubernetes: a component ended the process with exit code %d; see the end of the hub's log", code))
 		runtime.Goexit()
 	}
 	return nil
 }
 
-// etcdClientLogger is the logger of the API server's client of etcd. It writes to standard error, where it would mix
-// with what the hub tells its user, and no option of the API server reaches it.
+// etcdClientLogger is the logger of the API server's client of etcd. Its default is standard error, where it would mix with the
+// output of the hub, and the API server has no option for it.
 //
 //go:linkname etcdClientLogger k8s.io/apiserver/pkg/storage/storagebackend/factory.etcd3ClientLogger
 var etcdClientLogger *zap.Logger //nolint:gochecknoglobals // another package's variable
@@ -99,7 +100,7 @@ func (l Logs) etcdCore() zapcore.Core {
 	return demotingCore{zapcore.NewCore(zapcore.NewConsoleEncoder(format), zapcore.Lock(zapcore.AddSync(l.Writer)), level), l.expected}
 }
 
-// demotingCore writes as information the errors that are expected.
+// demotingCore logs expected errors as information.
 type demotingCore struct {
 	zapcore.Core
 
@@ -134,8 +135,7 @@ type fatalHook struct {
 	broken chan<- error
 }
 
-// OnWrite reports the entry with its error field, if it has one. What breaks
-// after the first breakage is only logged.
+// OnWrite reports the entry with its error field, if it has one. Later entries are only logged.
 func (h fatalHook) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
 	err := errors.New(entry.Message)
 	for _, field := range fields {

@@ -8,11 +8,9 @@ import (
 	"k8s.io/component-base/version"
 )
 
-// kubernetesVersion is the version that Kubernetes believes to be. Its release
-// scripts set it with a linker flag; as a library it keeps the placeholder
-// "v0.0.0-master+$Format:%H$", on which charts refuse to install and kubectl's
-// own version command fails. Setting it here rather than by a flag makes every
-// plain go build right.
+// kubernetesVersion is the version that Kubernetes' code reports. The release scripts of Kubernetes set it with a linker flag.
+// A library keeps the placeholder "v0.0.0-master+$Format:%H$". Charts refuse to install on it, and kubectl's version command
+// fails. Setting it here makes every plain go build correct.
 //
 //go:linkname kubernetesVersion k8s.io/component-base/version.gitVersion
 var kubernetesVersion string //nolint:gochecknoglobals // another package's variable
@@ -40,8 +38,7 @@ func LinkedVersions() Versions {
 	return v
 }
 
-// StampVersion tells Kubernetes' code in this process which version it is. It is
-// called once, before any of that code runs.
+// StampVersion sets the version that Kubernetes' code in this process reports. It is called once, before any of that code runs.
 func StampVersion() error {
 	linked := LinkedVersions().Kubernetes
 	if linked == "" {

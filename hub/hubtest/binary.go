@@ -33,10 +33,8 @@ func Binary(ctx context.Context) (string, error) {
 	return buildBinary(ctx, "berth-hub", program)
 }
 
-// ManagerBinary returns the path of an up-to-date berth, plain or with the race
-// detector, built like Binary's, but by the root module of this checkout: as it is
-// shipped, and not with the versions of libraries that the hub happens to need. The
-// variable BERTH_BINARY names one to use instead.
+// ManagerBinary returns the path of an up-to-date berth, plain or with the race detector. The root module of this checkout
+// builds it, with the library versions of a release and not of the hub. The variable BERTH_BINARY replaces the path.
 func ManagerBinary(ctx context.Context, race bool) (string, error) {
 	if path := os.Getenv(managerVariable); path != "" {
 		return filepath.Abs(path)
@@ -83,7 +81,7 @@ func packageDir() string {
 	return filepath.Dir(file)
 }
 
-// checkoutID tells apart the builds of several checkouts of this module.
+// checkoutID distinguishes the builds of several checkouts of this module.
 func checkoutID() string {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(packageDir())) // a hash never fails

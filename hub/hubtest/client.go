@@ -93,7 +93,7 @@ func Eventually(t testing.TB, limit time.Duration, check func(ctx context.Contex
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), pollInterval, limit, true, func(ctx context.Context) (bool, error) {
 		err := check(ctx)
-		if err == nil || ctx.Err() == nil { // else it was cut off by the limit, and the error before tells more
+		if err == nil || ctx.Err() == nil { // otherwise the limit canceled the request, and the earlier error is the cause
 			last = err
 		}
 		return err == nil, nil

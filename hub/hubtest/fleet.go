@@ -31,24 +31,21 @@ const (
 	renewalsPerLease = 4
 )
 
-// FleetOptions says what a fleet is like. The zero value of a field is a sensible
-// default.
+// FleetOptions configures a fleet. The zero value of a field is a sensible default.
 type FleetOptions struct {
-	// Clusters is how many there are.
+	// Clusters is the number of clusters.
 	Clusters int
 	// LeaseSeconds is the period of their leases, in seconds; 1 where it is 0. A cluster is
 	// unreachable when it has been silent for five of them.
 	LeaseSeconds int32
 	// Labels returns the labels of a cluster by its number.
 	Labels func(number int) map[string]string
-	// ClockSkew is by how much the clocks of the agents are ahead.
+	// ClockSkew is how far the clocks of the agents are ahead.
 	ClockSkew time.Duration
 }
 
-// Fleet is a number of clusters that were accepted and have joined, each with a
-// namespace, and with an agent that does what is seen of an agent on the hub: it
-// renews the lease that the hub has made, and sees to it that the cluster is
-// reported as it is. There is nothing behind them. It is safe for concurrent use.
+// Fleet is a number of accepted, joined clusters, each with a namespace and an agent. The agent renews the lease of its cluster
+// and reports the cluster's conditions. There is no cluster behind it. Fleet is safe for concurrent use.
 type Fleet struct {
 	client    client.Client
 	clock     clock.PassiveClock
@@ -62,14 +59,14 @@ type agent struct {
 	name string
 
 	mu sync.Mutex
-	// stopped agents do nothing; sick ones report that their cluster is not available.
+	// A stopped agent sends nothing. An unavailable agent reports that its cluster is not available.
 	stopped, unavailable bool
-	// lastErr is why the last beat failed, if it did.
+	// lastErr is the error of the last heartbeat, or nil.
 	lastErr error
 }
 
-// NewFleet stores a fleet and lets its agents live until the end of the test, when
-// all is removed again. Somebody must make the leases.
+// NewFleet stores a fleet and runs its agents until the end of the test, which removes the fleet. The caller starts a manager,
+// which creates the leases.
 func NewFleet(t testing.TB, hub *Hub, opts FleetOptions) *Fleet {
 	t.Helper()
 	types := runtime.NewScheme()
@@ -129,7 +126,7 @@ func (f *Fleet) join(t testing.TB, number int, opts FleetOptions) {
 	f.agents = append(f.agents, &agent{name: name})
 }
 
-// availableCondition is what an agent reports of its cluster.
+// availableCondition is the condition that an agent reports.
 func availableCondition(sick bool) metav1.Condition {
 	if sick {
 		return metav1.Condition{
@@ -156,33 +153,29 @@ func (f *Fleet) remove(t testing.TB) {
 	}
 }
 
-// Name returns the name of a cluster by its number. They are sorted as they are
-// numbered.
+// Name returns the name of a cluster by its number. Names and numbers have the same order.
 func (f *Fleet) Name(number int) string { return fmt.Sprintf("%s-%04d", f.prefix, number) }
 
-// Number returns the number of a cluster by its name, -1 where it is not of this
-// fleet.
+// Number returns the number of a cluster by its name, or -1 for a cluster of another fleet.
 func (f *Fleet) Number(name string) int {
 	return slices.IndexFunc(f.agents, func(a *agent) bool { return a.name == name })
 }
 
-// StopAgents ends the agents of some clusters. Once it returns, they are silent.
+// StopAgents stops the agents of some clusters. After it returns, they send nothing.
 func (f *Fleet) StopAgents(numbers ...int) {
 	for _, number := range numbers {
 		f.agents[number].setState(true, false)
 	}
 }
 
-// StartAgents lets the agents of some clusters live again, and report that they are
-// available.
+// StartAgents starts the agents of some clusters again. They report that the clusters are available.
 func (f *Fleet) StartAgents(numbers ...int) {
 	for _, number := range numbers {
 		f.agents[number].setState(false, false)
 	}
 }
 
-// ReportUnavailable lets the agents of some clusters live, and report that they are not
-// available.
+// ReportUnavailable makes the agents of some clusters report that the clusters are not available.
 func (f *Fleet) ReportUnavailable(numbers ...int) {
 	for _, number := range numbers {
 		f.agents[number].setState(false, true)
@@ -195,15 +188,15 @@ func (a *agent) setState(dead, sick bool) {
 	a.stopped, a.unavailable = dead, sick
 }
 
-// runAgents does what every agent of a crew has to do.
+// runAgents sends the heartbeats of the agents of one worker.
 func (f *Fleet) runAgents(ctx context.Context, crew int) {
 	for number := crew; number < len(f.agents); number += fleetWorkers {
 		f.agents[number].heartbeat(ctx, f.client, f.clock.Now().Add(f.clockSkew))
 	}
 }
 
-// heartbeat renews the lease and corrects the report. A hub that does not answer, or has
-// made no lease yet, is asked again next time.
+// heartbeat renews the lease and corrects the conditions. It retries later when the hub does not respond or has created no
+// lease yet.
 func (a *agent) heartbeat(ctx context.Context, hub client.Client, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

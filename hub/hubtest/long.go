@@ -2,8 +2,8 @@ package hubtest
 
 import "os"
 
-// longVariable asks for the long variants of tests, as make long does.
+// longVariable enables the long variants of tests. make long sets it.
 const longVariable = "BERTH_LONG"
 
-// LongTests reports whether the long variants of tests are wanted: those that take minutes or hours.
+// LongTests returns whether the long variants of tests are enabled. They take minutes or hours.
 func LongTests() bool { return os.Getenv(longVariable) == "1" }

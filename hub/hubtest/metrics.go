@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Metrics are what a process says about itself, by name.
+// Metrics are the metrics of a process, by name.
 type Metrics map[string]*dto.MetricFamily
 
 func parseMetrics(text []byte) (Metrics, error) {
@@ -81,11 +81,11 @@ func (m Metrics) Writes(counts func(group, resource string) bool) map[string]flo
 func (m *Manager) ReadMetrics(ctx context.Context) (Metrics, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.MetricsAddress+"/metrics", http.NoBody)
 	if err != nil {
-		return nil, fmt.Errorf("asking for metrics: %w", err)
+		return nil, fmt.Errorf("reading metrics: %w", err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("asking for metrics: %w", err)
+		return nil, fmt.Errorf("reading metrics: %w", err)
 	}
 	defer response.Body.Close() //nolint:errcheck // it was only read
 	body, err := io.ReadAll(response.Body)

@@ -13,18 +13,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ProxyOptions says what a proxy does beside passing everything on.
+// ProxyOptions configures a proxy.
 type ProxyOptions struct {
 	// Shared leaves it to the caller to stop the proxy, which else ends with the test.
 	Shared bool
-	// Handle handles a request; forward passes it on. Nil passes all of them on.
+	// Handle handles a request, and forward sends it to the API server. nil forwards every request.
 	Handle func(w http.ResponseWriter, r *http.Request, forward http.Handler)
-	// OnResponse sees what the API server answers, before the manager does.
+	// OnResponse receives the responses of the API server before the manager does.
 	OnResponse func(*http.Response) error
 }
 
-// Proxy stands between one manager and the API server. It acts as the manager's service account, and lets in whoever
-// knows where it listens.
+// Proxy is between one manager and the API server. It acts as the manager's service account, and authenticates no client.
 type Proxy struct {
 	// Kubeconfig is what the manager is to use.
 	Kubeconfig string
@@ -74,5 +73,5 @@ func (p *Proxy) Stop() {
 	p.server.Close()
 }
 
-// CloseConnections closes every connection of the manager, also those in use.
+// CloseConnections closes every connection of the manager, also connections in use.
 func (p *Proxy) CloseConnections() { p.server.CloseClientConnections() }

@@ -13,7 +13,7 @@ import (
 	"github.com/berth-project/berth/config/apiserver"
 )
 
-// GrantViews lets everybody ask for the views, as an installation does.
+// GrantViews lets any user read the views, as an installation does.
 func (h *Hub) GrantViews(t testing.TB) {
 	t.Helper()
 	for document := range strings.SplitSeq(apiserver.Access(), "\n---\n") {

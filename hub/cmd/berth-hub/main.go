@@ -1,7 +1,6 @@
 // Command berth-hub runs a whole hub in one process.
 //
-// It only plugs Berth's parts into the command line of hub/internal/cli and
-// turns an error into a message and an exit code.
+// It passes the parts of Berth to the command line of hub/internal/cli, and turns an error into a message and an exit code.
 package main
 
 import (
@@ -22,8 +21,7 @@ func main() {
 	}
 }
 
-// wiring runs the manager as the service account that it has in a cluster, so
-// that it may do no more here than there.
+// wiring runs the manager as its service account in a cluster, so that it has the same permissions here.
 func wiring() cli.Config {
 	manager := newManager()
 	return cli.Config{

@@ -17,31 +17,33 @@ import (
 )
 
 const (
-	// disabledAddress is the address of a server that does not run.
+	// disabledAddress is the address of a disabled server.
 	disabledAddress = "0"
-	// freeAddress is any free port of this machine alone.
+	// freeAddress is any free loopback port.
 	freeAddress = "127.0.0.1:0"
 )
 
 // hubManager is the manager of the hub, before it is ready to run.
 type hubManager struct {
 	options app.Options
-	// logsItself returns whether the flags say where and how the manager logs; else the hub keeps its log.
+	// logsItself returns whether a flag configures the log of the manager. Otherwise the manager writes into the log of the
+	// hub.
 	logsItself func() bool
 }
 
-// newManager returns a manager with the defaults of the hub. Only the API server of the hub reaches it, on free ports.
+// newManager returns a manager with the defaults of the hub. Its servers use free ports, and only the API server of the hub
+// connects to them.
 func newManager() *hubManager {
 	options := app.DefaultOptions()
 	options.MetricsAddress, options.HealthAddress = disabledAddress, disabledAddress
-	options.MetricsSecure = true // as the API server serves its own
+	options.MetricsSecure = true // like the metrics of the API server
 	options.Views.Address, options.Webhooks.Address = freeAddress, freeAddress
 	options.Health.Simulate = true
-	options.Identity = "berth-hub" // its data folder is locked against a second one
+	options.Identity = "berth-hub" // the lock of its data folder excludes a second hub
 	return &hubManager{options: options, logsItself: func() bool { return false }}
 }
 
-// addFlags adds every flag of the manager. The usage of a flag names the default of "berth manager" where it is another.
+// addFlags adds every flag of the manager. The usage of a flag contains the default of "berth manager" if it differs.
 func (m *hubManager) addFlags(flags *pflag.FlagSet) {
 	usual := app.DefaultOptions()
 	theirs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
@@ -59,7 +61,7 @@ func (m *hubManager) addFlags(flags *pflag.FlagSet) {
 	m.logsItself = func() bool { return flags.Changed("log-format") || flags.Changed("log-level") }
 }
 
-// prepare takes the ports that the views and the webhooks are served on. The manager registers them with the hub itself.
+// prepare opens the ports of the views and the webhooks. The manager registers them with the hub itself.
 func (m *hubManager) prepare(ctx context.Context) (cli.Manager, error) {
 	options := m.options
 	if !m.logsItself() {
@@ -99,7 +101,7 @@ func (m *hubManager) prepare(ctx context.Context) (cli.Manager, error) {
 	}, nil
 }
 
-// listenAll opens the listeners of the servers that run, and sets where the API server reaches them unless a flag does.
+// listenAll opens the listeners of the enabled servers. It sets their addresses for the API server, unless a flag sets them.
 func listenAll(ctx context.Context, options *app.Options) error {
 	serves := options.EnabledServers()
 	if serves.Views {
@@ -125,7 +127,6 @@ func listenAll(ctx context.Context, options *app.Options) error {
 	return nil
 }
 
-// listen listens on an address.
 func listen(ctx context.Context, on string) (listener net.Listener, port int, err error) {
 	listener, err = new(net.ListenConfig).Listen(ctx, "tcp", on)
 	if err != nil {

@@ -24,7 +24,8 @@ import (
 
 const (
 	pollInterval = 25 * time.Millisecond
-	// probePrefix begins the name of what is asked about and never stored; reservedProbePrefix one that no cluster may have.
+	// probePrefix begins the names of objects that are never stored, because their requests are dry runs. reservedProbePrefix
+	// begins a reserved name, which the policies refuse.
 	probePrefix         = "probe-of-berth-hub-"
 	reservedProbePrefix = "berth-hub-probe-"
 )
@@ -36,8 +37,8 @@ var (
 	errUndecided = errors.New("it is not decided whether clusters that never joined are tainted")
 )
 
-// awaitServing returns once the API server calls the webhooks and the views that the manager serves. Registering them is not
-// enough: the API server acts on that a moment later. So the requests are some that only the manager can answer.
+// awaitServing returns once the API server calls the webhooks and the views of the manager. The API server acts on a
+// registration with a delay, so awaitServing sends requests that only the manager can answer.
 func awaitServing(ctx context.Context, admin *rest.Config, serves app.EnabledServers) error {
 	client, err := dynamic.NewForConfig(admin)
 	if err != nil {
@@ -57,7 +58,7 @@ func awaitServing(ctx context.Context, admin *rest.Config, serves app.EnabledSer
 		var pending error
 		err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 			err := ask(ctx, client)
-			if err == nil || pending == nil || ctx.Err() == nil { // else it was cut off, and the answer before tells more
+			if err == nil || pending == nil || ctx.Err() == nil { // otherwise the request was canceled, and the earlier error is the cause
 				pending = err
 			}
 			return err == nil, nil
@@ -69,11 +70,11 @@ func awaitServing(ctx context.Context, admin *rest.Config, serves app.EnabledSer
 	return nil
 }
 
-// checkDefaulting returns nil where the API server lets the manager complete what is stored.
+// checkDefaulting returns nil if the API server calls the webhook that completes clusters.
 func checkDefaulting(ctx context.Context, client dynamic.Interface) error {
 	stored, err := dryRun(ctx, client, clusterv1.SchemeGroupVersion.WithResource("managedclusters"), "ManagedCluster", probePrefix, nil)
 	if err != nil {
-		return fmt.Errorf("asking for the default set: %w", err)
+		return fmt.Errorf("checking the default set: %w", err)
 	}
 	if stored.GetLabels()[clusterv1beta2.ClusterSetLabel] != clusterv1beta2.DefaultClusterSetName {
 		return errDefault
@@ -81,8 +82,8 @@ func checkDefaulting(ctx context.Context, client dynamic.Interface) error {
 	return nil
 }
 
-// checkValidation returns nil where the API server lets the manager check what is stored: its definitions do not know that no
-// label has such a key.
+// checkValidation returns nil if the API server calls the webhook that validates sets. The request has an invalid label key,
+// which the CRD accepts.
 func checkValidation(ctx context.Context, client dynamic.Interface) error {
 	spec := map[string]any{"clusterSelector": map[string]any{
 		"selectorType": string(clusterv1beta2.LabelSelector), "labelSelector": map[string]any{"matchLabels": map[string]any{"no key": ""}},
@@ -94,11 +95,11 @@ func checkValidation(ctx context.Context, client dynamic.Interface) error {
 	case err == nil:
 		return errUnchecked
 	default:
-		return fmt.Errorf("asking for a check: %w", err)
+		return fmt.Errorf("checking the validation: %w", err)
 	}
 }
 
-// checkPolicies returns nil where the API server applies the policies that were installed with the manager.
+// checkPolicies returns nil if the API server enforces the installed admission policies.
 func checkPolicies(ctx context.Context, client dynamic.Interface) error {
 	_, err := dryRun(ctx, client, clusterv1.SchemeGroupVersion.WithResource("managedclusters"), "ManagedCluster", reservedProbePrefix, nil)
 	switch {
@@ -107,11 +108,11 @@ func checkPolicies(ctx context.Context, client dynamic.Interface) error {
 	case err == nil:
 		return errUnguarded
 	default:
-		return fmt.Errorf("asking for a reserved name: %w", err)
+		return fmt.Errorf("checking the policy on reserved names: %w", err)
 	}
 }
 
-// checkUnjoinedTainting returns nil where it is stored whether clusters are tainted when they are created.
+// checkUnjoinedTainting returns nil once the set global has the condition for tainting at creation.
 func checkUnjoinedTainting(ctx context.Context, client dynamic.Interface) error {
 	global, err := client.Resource(clusterv1beta2.SchemeGroupVersion.WithResource("managedclustersets")).
 		Get(ctx, clusterv1beta2.GlobalClusterSetName, metav1.GetOptions{})
@@ -128,11 +129,11 @@ func checkUnjoinedTainting(ctx context.Context, client dynamic.Interface) error 
 	return nil
 }
 
-// checkViews returns nil where the API server sends readers to the views.
+// checkViews returns nil if the API server proxies requests to the views.
 func checkViews(ctx context.Context, client dynamic.Interface) error {
 	_, err := client.Resource(viewv1.SchemeGroupVersion.WithResource("managedclustersets")).List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
-		return fmt.Errorf("asking for the views: %w", err)
+		return fmt.Errorf("reading the views: %w", err)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 
 const testTimeout = 120 * time.Second
 
-// TestReady asks a hub whose manager does more and more of what an administrator may count on.
+// TestReady checks a hub whose manager provides one service after the other.
 func TestReady(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manifests: apiserver.Local()})
 	client, err := dynamic.NewForConfig(hub.Config())
@@ -68,7 +68,7 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// TestNotReadyInTime tells what was missing.
+// TestNotReadyInTime checks that the error contains the missing service.
 func TestNotReadyInTime(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{})
 	cause := errors.New("out of patience")

@@ -13,9 +13,9 @@ import (
 	"github.com/berth-project/berth/internal/app"
 )
 
-// runManager runs the manager until ctx ends. Where a manager loses its lease, the next one starts, under the same addresses,
-// and waits for the lease again: the hub serves on. From then on a manager that fails is tried again, too, since the hub
-// was well before, and has what it needs.
+// runManager runs the manager until ctx ends. When a manager loses its lease, it starts the next manager at the same addresses,
+// which waits for the lease. The API server keeps running. After a lost lease, it also restarts a manager that fails, because
+// that hub has worked before.
 func runManager(ctx context.Context, options app.Options) error {
 	views, webhooks := options.Views.Listener, options.Webhooks.Listener
 	defer closeAll(views, webhooks)
@@ -35,7 +35,8 @@ func runManager(ctx context.Context, options app.Options) error {
 	}
 }
 
-// runManagerOnce runs one manager on duplicates of listeners, which it closes. Callers of the next manager wait in the meantime.
+// runManagerOnce runs one manager on duplicates of the listeners, and closes the duplicates. Connections wait for the next
+// manager.
 func runManagerOnce(ctx context.Context, options app.Options, views, webhooks net.Listener) (err error) {
 	if options.Views.Listener, err = duplicate(views); err != nil {
 		return err
@@ -48,7 +49,7 @@ func runManagerOnce(ctx context.Context, options app.Options, views, webhooks ne
 	return app.Run(ctx, options)
 }
 
-// duplicate returns another listener on the same socket; nil for none.
+// duplicate returns another listener on the same socket, and nil for nil.
 func duplicate(listener net.Listener) (net.Listener, error) {
 	socket, ok := listener.(*net.TCPListener)
 	if !ok {
@@ -66,7 +67,7 @@ func duplicate(listener net.Listener) (net.Listener, error) {
 	return out, nil
 }
 
-// closeAll closes listeners that may be closed already, or nil.
+// closeAll closes listeners. A listener may be closed already, or nil.
 func closeAll(listeners ...net.Listener) {
 	for _, listener := range listeners {
 		if listener != nil {

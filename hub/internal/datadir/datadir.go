@@ -1,8 +1,8 @@
-// Package datadir owns the hub's folder: its layout, the lock that keeps a
-// second hub out, and the port the hub keeps over restarts.
+// Package datadir owns the hub's folder: its layout, the lock that excludes a second hub, and the port that the hub keeps over
+// restarts.
 //
-// It refuses to know what the components store in their parts of it. The
-// invariant: whoever holds a Dir is the only hub that writes below its path.
+// The components own the content of their subfolders. The invariant: the holder of a Dir is the only hub that writes below its
+// path.
 package datadir
 
 import (
@@ -27,15 +27,15 @@ const (
 	portFile = "port"
 )
 
-// LockedError says that another hub is using the folder.
+// LockedError is returned when another hub uses the folder.
 type LockedError struct {
 	// Path is the folder.
 	Path string
-	// PID is the process that holds it, or 0 when it has not said so yet.
+	// PID is the process ID of that hub, or 0 if it is not written yet.
 	PID int
 }
 
-// Error names the folder, the holder, and the two ways out.
+// Error names the folder, the other hub, and two remedies.
 func (e *LockedError) Error() string {
 	holder := "another process"
 	if e.PID != 0 {
@@ -51,9 +51,7 @@ type Dir struct {
 	lock *os.File
 }
 
-// Open creates the folder if needed, makes sure that the hub can write there and
-// that other users cannot read it, and locks it. It returns a *LockedError when
-// another hub has it.
+// Open creates the folder if needed and locks it. It checks that the hub can write there and that other users cannot read it.
 func Open(path string) (*Dir, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -86,17 +84,17 @@ func Open(path string) (*Dir, error) {
 	return dir, nil
 }
 
-// Close unlocks the folder. What lies in it stays.
+// Close unlocks the folder and keeps its content.
 func (d *Dir) Close() {
 	_ = d.lock.Close() // closing drops the lock whatever else it reports
 }
 
-// Path returns the absolute path of something in the folder.
+// Path returns the absolute path of an element of the folder.
 func (d *Dir) Path(elem ...string) string {
 	return filepath.Join(append([]string{d.path}, elem...)...)
 }
 
-// writePID leaves our process id in the lock file for whoever is refused.
+// writePID writes our process ID into the lock file, for the error of another hub.
 func (d *Dir) writePID() error {
 	if err := d.lock.Truncate(0); err != nil {
 		return fmt.Errorf("clearing the lock file: %w", err)
@@ -117,7 +115,7 @@ func lockHolder(lock *os.File) int {
 	return pid
 }
 
-// openError says what keeps the hub out of its folder and what to do about it.
+// openError returns why the hub cannot use its folder, with advice.
 func openError(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):

@@ -14,10 +14,9 @@ import (
 
 const loopback = "127.0.0.1"
 
-// Listen opens the API server's listener on 127.0.0.1. Port 0 means the port of
-// the last start if that is still free, and any free one otherwise: kubeconfigs
-// that people copied stay valid. The listener is handed to the API server as it
-// is, so nobody can take the port in between.
+// Listen opens the API server's listener on 127.0.0.1. Port 0 is the port of the last start if that is free, so that copied
+// kubeconfigs stay valid, and any free port otherwise. The API server receives the open listener, so no other process can take
+// the port.
 func (d *Dir) Listen(ctx context.Context, port int) (net.Listener, error) {
 	listener, err := d.listen(ctx, port)
 	if err != nil {
@@ -35,7 +34,7 @@ func (d *Dir) Listen(ctx context.Context, port int) (net.Listener, error) {
 	return listener, nil
 }
 
-// Server returns the URL at which the hub of a folder serves, or last served. The folder need not be locked.
+// Server returns the URL of the hub of a folder, at its last start. The folder need not be locked.
 func Server(path string) (string, error) {
 	port := lastPort(filepath.Join(path, portFile))
 	if port == 0 {
@@ -56,7 +55,7 @@ func (d *Dir) listen(ctx context.Context, port int) (net.Listener, error) {
 	return listenOn(ctx, 0)
 }
 
-// lastPort returns the port of the last start, or 0 if there is none to keep.
+// lastPort returns the port of the last start, or 0 without a stored port.
 func lastPort(path string) int {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 
 var errNotEstablished = errors.New("not established yet")
 
-// nameConflictError says that a definition's names clash with another's, which no
-// waiting mends.
+// nameConflictError is returned when the names of a definition conflict with another definition. Waiting does not help.
 type nameConflictError struct {
 	message string
 }
@@ -18,7 +17,7 @@ type nameConflictError struct {
 // Error returns the API server's explanation.
 func (e *nameConflictError) Error() string { return "names not accepted: " + e.message }
 
-// established returns nil once the API server has taken the definition in.
+// established returns nil once the API server has accepted the definition.
 func established(definition *unstructured.Unstructured) error {
 	conditions, _, err := unstructured.NestedSlice(definition.Object, "status", "conditions")
 	if err != nil {

@@ -42,8 +42,8 @@ type installer struct {
 	mapper    meta.RESTMapper
 }
 
-// InstallSequentially is Install where a manager runs: it stores a placement once the one before is decided, since what a placement
-// selects depends on the decisions before it. So the same manifests give the same decisions on every new hub.
+// InstallSequentially is Install for a hub with a manager. It applies a placement after the previous placement was decided,
+// because a decision may depend on the decisions of other placements.
 func (s Bundle) InstallSequentially(ctx context.Context, config *rest.Config) error {
 	return s.install(ctx, config, allDecisionsTimeout)
 }
@@ -110,8 +110,8 @@ func (i *installer) applyObject(ctx, waiting context.Context, o object) error {
 	return i.applyStatus(ctx, o, mapping.Resource, namespace)
 }
 
-// isStatus says whether the manifest holds what a cluster reports: the status of a ManagedCluster or a score. Installing it with
-// the object stands in for an agent. An object that is there already keeps its status, which its agent may have written since.
+// isStatus returns whether the manifest contains the report of a cluster: the status of a ManagedCluster, or a score.
+// Installing it replaces the report of an agent. An existing object keeps its status, because its agent may have updated it.
 func (o object) isStatus() bool {
 	_, has := o.Object["status"]
 	kind := o.GroupVersionKind()
@@ -177,7 +177,7 @@ func (i *installer) awaitServed(ctx context.Context, definitions []object) error
 	return err
 }
 
-// checkServed returns what is still missing, and leaves a mapper that knows all kinds.
+// checkServed returns an error while a definition is not served, and refreshes the mapper.
 func (i *installer) checkServed(ctx context.Context, definitions []object) error {
 	for _, definition := range definitions {
 		current, err := i.client.Resource(definitionResource()).Get(ctx, definition.GetName(), metav1.GetOptions{})
@@ -228,7 +228,7 @@ func (o object) String() string {
 	return fmt.Sprintf("%s %s from %s", o.GetKind(), name, o.file)
 }
 
-// permanentError returns the errors that waiting does not mend.
+// permanentError returns an error that retries cannot fix, or nil.
 func permanentError(err error) error {
 	var refused *nameConflictError
 	if errors.As(err, &refused) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {

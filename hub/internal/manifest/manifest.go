@@ -1,9 +1,8 @@
 // Package manifest installs YAML files in a hub.
 //
-// It owns the order: custom resource definitions first, then, once the API
-// server serves their resources, namespaces, then the rest as the files give
-// it. It refuses to know what the objects are for. The invariant: installing
-// again changes nothing, since objects are applied with one field manager.
+// It owns the order: first custom resource definitions, then, once the API server serves their resources, namespaces, then all
+// other objects in the order of the files. The invariant: a second installation changes nothing, because objects are applied
+// with one field manager.
 package manifest
 
 import (
@@ -19,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// bufferSize is how far the decoder looks ahead to tell JSON from YAML.
+// bufferSize is how many bytes the decoder reads to distinguish JSON from YAML.
 const bufferSize = 4096
 
 // Bundle is a parsed set of manifests.
@@ -28,7 +27,7 @@ type Bundle struct {
 	others      []object
 }
 
-// object keeps the file it came from, for messages.
+// object contains the name of its file for messages.
 type object struct {
 	*unstructured.Unstructured
 	file string
@@ -60,8 +59,7 @@ func (s Bundle) Split() (definitions, others Bundle) {
 	return Bundle{definitions: s.definitions}, Bundle{others: s.others}
 }
 
-// newBundle splits off the definitions and moves namespaces to the front, so that
-// files need not be named in order.
+// newBundle separates the definitions and moves namespaces to the front, so that the names of files need no order.
 func newBundle(objects []object) Bundle {
 	var set Bundle
 	for _, o := range objects {
@@ -131,7 +129,7 @@ func expand(u *unstructured.Unstructured, name string) ([]object, error) {
 	return []object{{Unstructured: u, file: name}}, nil
 }
 
-// isYAML skips kustomization files: they are for a tool, not for the API server.
+// isYAML excludes kustomization files, which are for kustomize and not for the API server.
 func isYAML(name string) bool {
 	extension := path.Ext(name)
 	return (extension == ".yaml" || extension == ".yml") && path.Base(name) != "kustomization.yaml"

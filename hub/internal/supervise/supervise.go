@@ -1,9 +1,8 @@
-// Package supervise runs the parts of the hub.
+// Package supervise runs the components of the hub.
 //
-// It owns their order: parts stop one by one, the last started first, each
-// within its own grace. It refuses to know what a part does. The invariant: the
-// first failure of any part, or its unexpected end, is reported exactly once and
-// ends nothing by itself; whoever listens to Failed decides.
+// It owns their order: components stop one by one, the last started first, each within its own timeout. The invariant: the
+// first failure of a component, or its unexpected end, is reported exactly once and ends nothing by itself. The receiver of
+// Failed decides.
 package supervise
 
 import (
@@ -16,11 +15,10 @@ import (
 
 var (
 	errEnded  = errors.New("ended by itself")
-	errExited = errors.New("gave up; the hub's log says why")
+	errExited = errors.New("ended with a fatal error; see the hub's log")
 )
 
-// Group is a stack of running parts. Its methods may be called from any
-// goroutine, Go and Stop from one only.
+// Group is a stack of running components. Its methods may be called from any goroutine, Go and Stop from one only.
 type Group struct {
 	parts  []*component
 	once   sync.Once
@@ -54,8 +52,7 @@ func (g *Group) Err() error {
 	}
 }
 
-// Fail reports a failure that a part cannot return, such as a call to a fatal
-// log function. Only the first failure counts.
+// Fail reports a failure that a component cannot return, such as a fatal log call. Only the first failure counts.
 func (g *Group) Fail(err error) {
 	g.once.Do(func() {
 		g.err = err
@@ -63,9 +60,8 @@ func (g *Group) Fail(err error) {
 	})
 }
 
-// Go starts a part. Its context carries the values of ctx but not its end: only
-// Stop cancels it, so that parts end in order. The part has the given grace to
-// return after that.
+// Go starts a component. Its context has the values of ctx but not its end. Only Stop cancels it, so that components stop in
+// order. The component then has a timeout to return.
 func (g *Group) Go(ctx context.Context, name string, grace time.Duration, run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p := &component{name: name, stopTimeout: grace, cancel: cancel, done: make(chan struct{}), err: errExited}
@@ -82,8 +78,8 @@ func (g *Group) Go(ctx context.Context, name string, grace time.Duration, run fu
 	}()
 }
 
-// Stop ends all parts, the last started first, and returns what went wrong
-// meanwhile. A part that outlives its grace is left behind.
+// Stop stops all components, the last started first, and returns their errors. It abandons a component that exceeds its
+// timeout.
 func (g *Group) Stop(ctx context.Context) error {
 	var errs []error
 	for len(g.parts) > 0 {
@@ -96,7 +92,7 @@ func (g *Group) Stop(ctx context.Context) error {
 
 func (p *component) stop(ctx context.Context) error {
 	select {
-	case <-p.done: // it failed earlier, and Failed has told so
+	case <-p.done: // it failed earlier, and Failed has reported that
 		p.cancel()
 		return nil
 	default:
