@@ -99,7 +99,7 @@ func (c measurement) figures() []bench.Figure {
 		{Name: "decisions that the oracle shares", Unit: bench.Requests, Value: float64(c.comparison.placements), Detail: "each with the verdict on every cluster"},
 		{Name: "CPU to read a cluster", Unit: bench.Micros, Value: each(c.read, c.size.Clusters)},
 		{Name: "CPU to compile a placement", Unit: bench.Micros, Value: each(c.compile, c.size.Placements), Detail: "and to index it"},
-		{Name: "CPU to find whom a label touches", Unit: bench.Micros, Value: micros(c.labelChange), Detail: fmt.Sprintf("%.0f placements", c.affected)},
+		{Name: "CPU to find the placements that a label affects", Unit: bench.Micros, Value: micros(c.labelChange), Detail: fmt.Sprintf("%.0f placements", c.affected)},
 		{Name: "heap, all decided", Unit: bench.MiB, Value: float64(c.heap) / (1 << 20), Detail: "after a collection, objects included"},
 		{Name: "peak memory", Unit: bench.MiB, Value: float64(c.peak) / (1 << 20), Detail: "that the process had from the system"},
 	}

@@ -33,7 +33,7 @@ func boatClient(t *testing.T, namespace string) dynamic.ResourceInterface {
 	return client.Resource(schema.GroupVersionResource{Group: "test.berth.dev", Version: "v1", Resource: "boats"}).Namespace(namespace)
 }
 
-// expectNotFound returns nil once err says that an object is not there.
+// expectNotFound returns nil if err is a NotFound error.
 func expectNotFound(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil

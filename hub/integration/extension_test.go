@@ -73,8 +73,8 @@ func TestWebhooksAreCalledByURL(t *testing.T) {
 	})
 }
 
-// TestAggregatedAPIsAreReached serves an API of its own behind a Service that
-// names localhost, and checks that the hub authenticates to it and says for whom.
+// TestAggregatedAPIsAreReached serves an aggregated API behind a Service of type ExternalName for localhost. It checks that the
+// hub authenticates to it and sends the name of the user.
 func TestAggregatedAPIsAreReached(t *testing.T) {
 	client := shared.Client(t)
 	proxies := x509.NewCertPool()

@@ -18,8 +18,8 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// TestBindingsAreGuardedWithoutWebhooks: on a hub where no manager ever ran, an editor of a namespace binds only sets that
-// the editor may bind, and neither marks a binding as granted nor takes such a mark off.
+// TestBindingsAreGuardedWithoutWebhooks uses a hub on which no manager ever ran. An editor of a namespace may bind only sets
+// with permission to bind. The editor may neither mark a binding as granted nor remove such a mark.
 func TestBindingsAreGuardedWithoutWebhooks(t *testing.T) {
 	admin, namespace := hubtest.NewClient(t, shared.Config()), shared.Namespace(t)
 	editor := hubtest.NewClient(t, shared.ConfigFor(t, "editor-of-"+namespace))

@@ -21,8 +21,7 @@ import (
 // stopTimeout is what a hub may take to stop in an orderly way.
 const stopTimeout = 10 * time.Second
 
-// refused starts a hub that must not start and checks that it says why, without a
-// stack trace.
+// refused starts a hub that must not start. It checks the reason, and that there is no stack trace.
 func refused(t *testing.T, opts hubtest.Options, wants ...string) {
 	t.Helper()
 	hub, err := hubtest.Start(t.Context(), opts)

@@ -9,7 +9,7 @@ import (
 
 const disabled = group + "/experimental-scheduling-disable"
 
-// writeAnyPlacement creates a placement, or changes the one that is there, in one of the ways that clients have.
+// writeAnyPlacement creates or changes a placement, by one of the requests that clients have.
 func (s *step) writeAnyPlacement(who *user, namespace, name string, spec any) {
 	s.t.Helper()
 	path, content := placements(namespace)+"/"+name, newPlacement(name, spec)

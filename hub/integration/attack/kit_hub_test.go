@@ -45,7 +45,7 @@ type testHub struct {
 	tenants      []*tenant
 	sentinel     sentinel
 	latencyProbe latencyProbe
-	// number counts the steps, and lines say what happened in the last of them.
+	// number counts the steps. lines are the log of the last step.
 	number int
 	lines  []string
 	// tried counts what was tried, by how and how it was answered.
@@ -233,7 +233,7 @@ func (w *testHub) logf(format string, args ...any) {
 
 func (w *testHub) logText() string { return strings.Join(w.lines, "\n") }
 
-// reportCounts tells what was tried and how it was answered. A run in which nothing is stored, or refused, attacks nothing.
+// reportCounts logs the requests and their responses. A run without a stored object, or without a refusal, fails.
 func (w *testHub) reportCounts() {
 	stored, refused := 0, 0
 	for how, times := range w.tried {

@@ -41,7 +41,7 @@ func readHub(ctx context.Context, from client.Reader) (*hubState, error) {
 	return out, nil
 }
 
-// member says whether a cluster is in a set.
+// member returns whether a cluster is in a set.
 func member(set *clusterv1beta2.ManagedClusterSet, cluster *clusterv1.ManagedCluster) bool {
 	by := set.Spec.ClusterSelector
 	switch by.SelectorType {
@@ -56,7 +56,7 @@ func member(set *clusterv1beta2.ManagedClusterSet, cluster *clusterv1.ManagedClu
 	}
 }
 
-// whyUnreachable says whether a namespace may reach a cluster by its name, and why not.
+// whyUnreachable returns why a namespace may not reach a cluster, or "" if it may.
 func (s *hubState) whyUnreachable(namespace, name string, terminating bool) (why string) {
 	var cluster *clusterv1.ManagedCluster
 	for i := range s.clusters.Items {
@@ -98,7 +98,7 @@ func (s *hubState) placementOf(slice *clusterv1beta1.PlacementDecision) *cluster
 	return nil
 }
 
-// decided says whether the manager decides a placement.
+// decided returns whether the manager decides a placement.
 func decided(placement *clusterv1beta1.Placement) bool {
 	return placement != nil && placement.DeletionTimestamp == nil && placement.Annotations[clusterv1beta1.PlacementDisableAnnotation] != "true"
 }

@@ -12,7 +12,7 @@ type step struct {
 	// tenant is the tenant whose users act, or that something happens to; other is another one.
 	tenant, otherTenant *tenant
 	touched             []string
-	// down says that the manager was ended, so that what it must check is refused as a failure.
+	// down is set while no manager runs. Requests that its webhooks check then fail.
 	down bool
 }
 
@@ -21,7 +21,7 @@ type action struct {
 	name string
 	// weight is how often it is drawn, in comparison.
 	weight int
-	// bothTenants says that it happens to other too.
+	// bothTenants is set for actions that also affect the other tenant.
 	bothTenants bool
 	do          func(*step)
 }

@@ -1,11 +1,12 @@
-// Package attack lets tenants do random things, legal and illegal, to a real hub, and holds after each step that nothing
-// came of it which must not: no slice of Berth's names a cluster that its namespace may not reach, no decision of another
-// tenant moved, not even for an instant, nothing was stored that had to be refused, and the hub answers in time.
+// Package attack sends random requests of tenants, legal and illegal, to a real hub, and checks the result after each step. No
+// slice names a cluster that its namespace may not reach. No decision of another tenant moves, not even for an instant. No
+// forbidden object is stored. The hub responds in time.
 //
-// The tenants are users with certificates and the roles that Berth hands out: an editor, a binder and a set admin each.
-// What a namespace may reach is computed here once more, from the stored objects, by loops that know nothing of the engine.
+// The tenants are users with certificates and the roles of Berth: an editor, a binder and a set admin each. The test computes
+// the reachable clusters of a namespace again, from the stored objects, by loops that are independent of the engine.
 //
-// A run is a seed and a number of steps. The seed of a run that fails is printed; with -seed it is run again. What happens at the same time on two sides is not in the seed.
+// A run is a seed and a number of steps. A failed run prints its seed, and -seed repeats it. The seed does not determine the
+// order of concurrent requests.
 package attack
 
 import (

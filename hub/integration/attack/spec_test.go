@@ -106,7 +106,7 @@ func (s *step) costlyExpressions() []string {
 	return out
 }
 
-// refusedSpecs are none that the engine could follow.
+// refusedSpecs are invalid specs.
 func refusedSpecs() []any {
 	return []any{
 		object{"numberOfClusters": -1},

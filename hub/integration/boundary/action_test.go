@@ -36,7 +36,7 @@ type action struct {
 	// ready prepares the hub, beyond the cluster edge, which is new each time.
 	ready func(t *testing.T)
 	try   func(t *testing.T, who user) apiResponse
-	// found says what is there after the attempt.
+	// found returns the state after the attempt.
 	found func(t *testing.T, got apiResponse) string
 	// untouched is what is there when nothing has happened.
 	untouched string
@@ -204,7 +204,7 @@ func taintOfEdge(t *testing.T, _ apiResponse) string {
 	return fmt.Sprintf("edge has %v:%v since %s", taint["key"], taint["effect"], since)
 }
 
-// selectionText says what the placement web has, once it has something.
+// selectionText returns the decision of the placement web, once there is a decision.
 func selectionText(t *testing.T, got apiResponse) string {
 	t.Helper()
 	if got.Code != http.StatusCreated {
@@ -214,7 +214,7 @@ func selectionText(t *testing.T, got apiResponse) string {
 	return fmt.Sprint("web selects ", selectedClusters(t, "shop", "web"))
 }
 
-// awaitVisible waits until somebody sees exactly these in a view.
+// awaitVisible waits until a user sees exactly these objects in a view.
 func awaitVisible(t *testing.T, who user, view string, want ...string) {
 	t.Helper()
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {

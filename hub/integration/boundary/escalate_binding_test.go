@@ -8,7 +8,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// newSetMember is somebody who works in a namespace, with a role of a set that Berth hands out: "admin", "binder" or "viewer".
+// newSetMember returns a user of a namespace with a role of a set: "admin", "binder" or "viewer".
 func newSetMember(t *testing.T, namespace, level, set string) user {
 	t.Helper()
 	out := newUser(t, level)

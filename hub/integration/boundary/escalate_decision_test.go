@@ -14,7 +14,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// placeAndWait stores a placement as somebody, and returns what the API server says once Berth has decided it.
+// placeAndWait stores a placement as a user. It returns the API server's response once Berth has decided the placement.
 func placeAndWait(t *testing.T, who user, namespace, name string, spec object) apiResponse {
 	t.Helper()
 	got := who.create(t, placements(namespace), placement(name, spec))
@@ -30,7 +30,7 @@ func placeAndWait(t *testing.T, who user, namespace, name string, spec object) a
 	return got
 }
 
-// statusText returns what a placement says of itself, without times and its name: all that its owner gets to know.
+// statusText returns the status of a placement without times and without its name.
 func statusText(t *testing.T, namespace, name string) string {
 	t.Helper()
 	status := getObject(t, placements(namespace)+"/"+name).at("status").(map[string]any)
@@ -128,8 +128,8 @@ func celPlacement(text string) object {
 	return object{"predicates": []any{object{"requiredClusterSelector": object{"celSelector": object{"celExpressions": []string{text}}}}}}
 }
 
-// TestReadingOtherClustersByCEL asks for a secret of a cluster that is not bound. An expression that fails on every cluster
-// makes a placement misconfigured, so if others than the candidates were looked at, a right guess would show.
+// TestReadingOtherClustersByCEL tries to read a label of a cluster that is not bound. An expression that fails on every cluster
+// makes a placement misconfigured. If expressions ran on other clusters, a right guess would therefore be visible.
 func TestReadingOtherClustersByCEL(t *testing.T) {
 	mine, theirs, namespace, elsewhere := newSet(t), newSet(t), shared.Namespace(t), shared.Namespace(t)
 	newCluster(t, mine)
@@ -162,7 +162,7 @@ func TestReadingOtherClustersByCEL(t *testing.T) {
 			}
 		})
 	}
-	// There is no more than the one cluster to ask about.
+	// Expressions have one cluster as their variable.
 	for name, text := range map[string]string{"managedClusters": `managedClusters.exists(c, c.metadata.name == "x")`, "clusters": `clusters.size() > 1`} {
 		got := who.create(t, placements(namespace), placement("all", celPlacement(text)))
 		if got.Code != http.StatusUnprocessableEntity || !strings.Contains(got.Message, "undeclared reference to '"+name+"'") {
@@ -171,7 +171,8 @@ func TestReadingOtherClustersByCEL(t *testing.T) {
 	}
 }
 
-// TestCountingOtherClustersByAPlacement asks for what no cluster has, before and after others get clusters.
+// TestCountingOtherClustersByAPlacement selects a label that no reachable cluster has, before and after other namespaces get
+// clusters.
 func TestCountingOtherClustersByAPlacement(t *testing.T) {
 	mine, theirs, namespace, elsewhere := newSet(t), newSet(t), shared.Namespace(t), shared.Namespace(t)
 	newCluster(t, mine)

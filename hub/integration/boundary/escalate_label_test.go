@@ -11,8 +11,8 @@ import (
 // labelPath is the place of the clusterset label in a JSON patch.
 const labelPath = "/metadata/labels/cluster.open-cluster-management.io~1clusterset"
 
-// newClusterEditor is the admin of a set, with a role on top that lets them write every cluster of the hub: the most that anybody
-// has whom a set is to hold.
+// newClusterEditor returns the admin of a set with an additional role to write every cluster of the hub. It has the most
+// permissions of any user that the set label must limit.
 func newClusterEditor(t *testing.T, set string) user {
 	t.Helper()
 	out := newUser(t, "mover")
@@ -32,7 +32,7 @@ type setMove struct {
 	set     string
 }
 
-// expectRefused makes attempts, each of which leaves the cluster in the set that it was in.
+// expectRefused makes attempts to move clusters. Each must leave its cluster in its set.
 func expectRefused(t *testing.T, who user, moves map[string]setMove) {
 	t.Helper()
 	for sentence, move := range moves {
@@ -56,7 +56,7 @@ func TestLeavingASetByTakingItsLabelOff(t *testing.T) {
 	empty := func(cluster string) apiResponse {
 		return who.merge(t, clusters+"/"+cluster, `{"metadata":{"labels":{"`+setLabel+`":""}}}`)
 	}
-	// Whoever leaves a set moves to the default one, which takes the right to that.
+	// A cluster that leaves its set joins the default set, which needs permission for the default set.
 	expectRefused(t, who, map[string]setMove{
 		"one's own cluster, by update":         {own, update, mayNotPut, "default"},
 		"one's own cluster, by patch":          {own, patch, mayNotPut, "default"},
@@ -71,7 +71,7 @@ func TestRelabellingByServerSideApply(t *testing.T) {
 	mine, theirs := newSet(t), newSet(t)
 	who := newClusterEditor(t, mine)
 	own, foreign := newCluster(t, mine), newCluster(t, theirs)
-	// Who applied a label takes it off by leaving it out. The name of the one who applies is anybody's to choose.
+	// A field manager removes its label by omitting it. Any client may choose any name of a field manager.
 	applied := unique("cluster")
 	adminUser(t).apply(t, clusters+"/"+applied, cluster(applied, mine)).expectSuccess(t)
 	removeAfterTest(t, clusters+"/"+applied)
@@ -120,7 +120,7 @@ func TestRelabellingByMergePatch(t *testing.T) {
 		"another's cluster, into one's own set": {foreign, into(mine), mayNotTake, theirs},
 		"all labels removed":                    {foreign, with(`{"metadata":{"labels":null}}`), mayNotTake, theirs},
 	})
-	// Kubernetes' own kind of patch is none for these objects.
+	// Custom resources do not support strategic merge patches.
 	who.send(t.Context(), t, http.MethodPatch, clusters+"/"+own, string(types.StrategicMergePatchType), object{}).expect(t, http.StatusUnsupportedMediaType,
 		"the body of the request was in an unknown format - accepted media types include: "+
 			"application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml")

@@ -11,8 +11,8 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// newRoleEditor is somebody who may write all ClusterRoles and their bindings as far as RBAC lets who holds little, who sees the
-// whole hub by Kubernetes' own role view, and who works in a namespace.
+// newRoleEditor returns a user who may write all ClusterRoles and their bindings, within the limits of RBAC. The user has the
+// role view in the whole hub, and works in a namespace.
 func newRoleEditor(t *testing.T, namespace string) user {
 	t.Helper()
 	out := newUser(t, "keeper")
@@ -27,7 +27,7 @@ func newRoleEditor(t *testing.T, namespace string) user {
 	return out
 }
 
-// notHeld is how RBAC refuses to let somebody grant what they do not hold.
+// notHeld is the refusal of RBAC to a grant of permissions that the user lacks.
 func notHeld(resource, name string, rules ...string) string {
 	out := fmt.Sprintf("%s.rbac.authorization.k8s.io %q is forbidden: user %q (groups=[\"system:authenticated\"]) is attempting to grant RBAC permissions not currently held:", resource, name, userPlaceholder)
 	for _, rule := range rules {
@@ -88,8 +88,8 @@ func TestGrantingBindWithoutHoldingIt(t *testing.T) {
 	who.create(t, bindings(namespace), binding(set)).expect(t, http.StatusForbidden, forUser(who, mayNotBind(set)))
 }
 
-// TestEmptyingTheRoleOfASet is what RBAC allows to those who may write roles: an empty role grants nothing, so that
-// anybody may bind it, or label it for a role that they hold. Berth would fill it.
+// TestEmptyingTheRoleOfASet tries to store an empty role of a set. RBAC allows it, and allows any user to bind an empty role or
+// to aggregate it. Berth would then fill the role.
 func TestEmptyingTheRoleOfASet(t *testing.T) {
 	set, namespace := newSet(t), shared.Namespace(t)
 	who := newRoleEditor(t, namespace)

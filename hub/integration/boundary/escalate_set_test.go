@@ -64,7 +64,7 @@ func TestReplacingASetByAWiderOne(t *testing.T) {
 	who.remove(t, sets+"/"+name).expect(t, http.StatusForbidden, forUser(who, noRole("delete", "managedclustersets", name)))
 	who.remove(t, sets+"?fieldSelector=metadata.name="+name).expect(t, http.StatusForbidden, forUser(who, noRole("deletecollection", "managedclustersets", "")))
 	who.create(t, sets, set(name).with(t, everything)).expect(t, http.StatusForbidden, forUser(who, noRole("create", "managedclustersets", "")))
-	// A set that is gone already comes back at nobody's hand but an administrator's; the roles have gone with it.
+	// Only an administrator may create the deleted set again. Its roles are deleted too.
 	adminUser(t).remove(t, sets+"/"+name).expectSuccess(t)
 	refusal := forUser(who, noRole("create", "managedclustersets", "")) + fmt.Sprintf(": RBAC: clusterrole.rbac.authorization.k8s.io %q not found", roleOf("admin", name))
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// hiddenObjects is what a test is to keep: a set and a cluster in it, both with a label that nobody else has.
+// hiddenObjects are a set and a cluster in it that a user must not see. Both have a label that no other object has.
 type hiddenObjects struct {
 	set, cluster, labelKey string
 }
@@ -50,7 +50,8 @@ func TestGuessingNames(t *testing.T) {
 	}
 }
 
-// TestRegisteringANameThatIsTaken tells that it is, which Kubernetes tells everybody who may create.
+// TestRegisteringANameThatIsTaken shows that the name is taken. Kubernetes returns that to every user with permission to
+// create.
 func TestRegisteringANameThatIsTaken(t *testing.T) {
 	kept, mine := newHiddenObjects(t), newSet(t)
 	who := newSetMember(t, shared.Namespace(t), "admin", mine)
@@ -82,7 +83,7 @@ func expectSame(t *testing.T, what [2]string, kept hiddenObjects, hidden, absent
 	}
 }
 
-// TestGuessingBySelectors asks for what is hidden by labels, names, pages and tables, and counts.
+// TestGuessingBySelectors lists hidden objects by labels, names, pages and tables, and counts the results.
 func TestGuessingBySelectors(t *testing.T) {
 	kept, mine := newHiddenObjects(t), newSet(t)
 	own := newCluster(t, mine)
@@ -103,7 +104,7 @@ func TestGuessingBySelectors(t *testing.T) {
 			for _, view := range []string{setViews, clusterViews} {
 				hidden := strings.NewReplacer("LABEL", kept.labelKey, "SET", kept.set, "CLUSTER", kept.cluster).Replace(query)
 				absent := strings.NewReplacer("LABEL", "absent", "SET", "absent", "CLUSTER", "absent").Replace(query)
-				// "secret" alone is there for the hidden ones only; nobody has the other.
+				// only the hidden objects have the label "secret"; no object has the other label
 				if query == "labelSelector=secret" {
 					absent = "labelSelector=absent"
 				}
@@ -180,7 +181,7 @@ func TestReusingVersionsAndTokens(t *testing.T) {
 	}
 }
 
-// TestWatchingFromOldVersions asks for what one has seen, once one may no more.
+// TestWatchingFromOldVersions reads objects again after the permission is revoked.
 func TestWatchingFromOldVersions(t *testing.T) {
 	kept, who := newHiddenObjects(t), newUser(t, "leaver")
 	grant := bindRole(t, who.subject(), roleOf("viewer", kept.set))

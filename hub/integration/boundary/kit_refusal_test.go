@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The user who asked stands in these messages as {user}.
+// userPlaceholder stands for the user of the request in these messages.
 const userPlaceholder = "{user}"
 
 // forUser returns a message to a certain person.
@@ -65,7 +65,7 @@ func mayNotTake(cluster, set string) string {
 	return mayNotLabel("take the label %s away", cluster, set)
 }
 
-// mayNotReport refuses to say how healthy a cluster is.
+// mayNotReport is the refusal to report the health of a cluster.
 func mayNotReport(cluster, taint string) string {
 	return noRight("managedclusters", cluster, "put on, change or take away the taint "+taint+", which reports the cluster's health",
 		right("update", "managedclusters/taint", group, cluster))

@@ -26,7 +26,7 @@ var counter atomic.Int64
 // unique returns a name that no other test has.
 func unique(prefix string) string { return fmt.Sprintf("%s-%d", prefix, counter.Add(1)) }
 
-// user is somebody whom the hub knows by a certificate or a token.
+// user is a user of the hub, with a certificate or a token.
 type user struct {
 	name, host string
 	groups     []string
@@ -35,7 +35,7 @@ type user struct {
 	headers http.Header
 }
 
-// newUser returns a user of a name of their own, to whom nobody has given anything yet.
+// newUser returns a user with a unique name and without permissions.
 func newUser(t *testing.T, name string) user {
 	t.Helper()
 	return newNamedUser(t, unique(name))
@@ -48,7 +48,7 @@ func newNamedUser(t *testing.T, name string, groups ...string) user {
 	return out
 }
 
-// adminUser returns who set up the hub, for whatever a test is not about. No role is asked about root.
+// adminUser returns the administrator of the hub, for the preparation of tests. The hub checks no role for it.
 func adminUser(t *testing.T) user {
 	t.Helper()
 	return connect(t, "berth-admin", shared.Config())
@@ -74,7 +74,7 @@ func (p user) subject() rbacv1.Subject {
 	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: p.name}
 }
 
-// apiResponse is what the API server says to a request.
+// apiResponse is a response of the API server.
 type apiResponse struct {
 	// Code is the HTTP status.
 	Code int
@@ -108,14 +108,13 @@ func (p user) create(t *testing.T, collection string, object object) apiResponse
 	return p.send(t.Context(), t, http.MethodPost, collection, "application/json", object)
 }
 
-// update puts an object in the place of the one that is stored.
+// update replaces a stored object.
 func (p user) update(t *testing.T, path string, object object) apiResponse {
 	t.Helper()
 	return p.send(t.Context(), t, http.MethodPut, path, "application/json", object)
 }
 
-// rewrite puts back what is stored at a path, with a change that is written as a merge patch. It starts again when somebody
-// else was faster.
+// rewrite updates a stored object with a change in the form of a merge patch. It retries after a conflict.
 func (p user) rewrite(t *testing.T, path, change string) apiResponse {
 	t.Helper()
 	for {
@@ -238,13 +237,13 @@ func ruleFor(verbs, resources string, names ...string) rbacv1.PolicyRule {
 
 var errNotYet = errors.New("the roles do not count yet")
 
-// awaitAllowed waits until the API server knows that a person may do something to a path. It learns of roles a moment late.
+// awaitAllowed waits until the API server allows a verb on a path to a user. Roles take effect with a delay.
 func (p user) awaitAllowed(t *testing.T, verb, path string) {
 	t.Helper()
 	p.awaitAccess(t, verb, path, true)
 }
 
-// awaitDenied waits until the API server knows that a person may not do something to a path any more.
+// awaitDenied waits until the API server denies a verb on a path to a user.
 func (p user) awaitDenied(t *testing.T, verb, path string) {
 	t.Helper()
 	p.awaitAccess(t, verb, path, false)

@@ -1,8 +1,8 @@
-// Package boundary proves tenancy: what everybody may do who has a role that Berth hands out, as one table, and what
-// people try who want more, each try a test of its own.
+// Package boundary tests tenancy: one table of the permissions of every role that Berth provides, and a test for each attempt
+// to get more.
 //
-// All of it is said to a whole hub with Berth's manager in it, by users who have a certificate or a token and nothing but
-// what roles give them. What the API server answers is held against the code and the message, word for word.
+// The users have a certificate or a token and the permissions of their roles. They send their requests to a whole hub with
+// Berth's manager. The tests compare the code and the message of the API server word for word.
 package boundary
 
 import (

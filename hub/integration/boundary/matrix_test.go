@@ -1,12 +1,12 @@
 package boundary
 
-// What everybody may do. The people have the roles that Berth hands out for the set team, which the cluster edge is in;
-// the team works in the namespace shop, where the set admin, the binder and the viewer have Kubernetes' own role edit.
-// The set admin may register clusters too. The agent runs in edge, with what an agent may do to its own cluster; the
-// stranger is known to the hub by name and no more. The set other, with the cluster vault, is somebody else's.
+// The permissions of every role. The users have the roles of the set team, which contains the cluster edge. The team works in
+// the namespace shop, where the set admin, the binder and the viewer have Kubernetes' role edit. The set admin may also
+// register clusters. The agent runs in edge, with permissions for its own cluster. `stranger` is a user without a role. The
+// set other, with the cluster vault, belongs to another team.
 //
-// Each row says who, what the API server answers, and in which words it refuses or what is stored, or shown, afterwards.
-// The page docs/operations/security.md has the same table without the words.
+// Each row has the user, the code of the response, and the refusal or the stored or visible result. The page
+// docs/operations/security.md has the same table without the messages.
 var matrix = []row{
 	{createCluster, "admin", 201, "fresh is in team"},
 	{createCluster, "set admin", 201, "fresh is in team"},
@@ -108,8 +108,8 @@ var matrix = []row{
 	{deleteSet, "admin", 200, "team is gone, and so are its roles"},
 }
 
-// The same people, whom a role of the admin's own lets write every cluster of the hub, and every binding. That such a
-// role allows a request is not enough for what decides who reaches what.
+// The same users, with an additional role to write every cluster of the hub and every binding. Such a role must not be enough
+// to change which namespace reaches which cluster.
 var writers = []row{
 	{createCluster, "set admin", 201, "fresh is in team"},
 	{createCluster, "binder", 403, mayNotPut("fresh", "team")},

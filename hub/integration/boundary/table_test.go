@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// row is a cell of the table: what somebody gets who does something.
+// row is a cell of the table: the result of an action by a user.
 type row struct {
 	action, user string
 	code         int
@@ -18,7 +18,7 @@ type row struct {
 	message string
 }
 
-// TestAccessMatrix lets everybody do everything.
+// TestAccessMatrix tries every action as every user.
 func TestAccessMatrix(t *testing.T) {
 	people := newUsers(t, "")
 	for _, role := range []string{"set admin", "binder", "viewer"} {
@@ -29,7 +29,7 @@ func TestAccessMatrix(t *testing.T) {
 	runRows(t, matrix, people)
 }
 
-// TestARoleToWriteIsNotEnough gives everybody a role to write clusters and bindings.
+// TestARoleToWriteIsNotEnough grants every user a role to write clusters and bindings.
 func TestARoleToWriteIsNotEnough(t *testing.T) {
 	people := newUsers(t, "writing ")
 	writer := role(t, ruleFor("create,get,update,patch", "managedclusters"), ruleFor("create,update,patch", "managedclustersetbindings"))
@@ -94,7 +94,7 @@ func newUsers(t *testing.T, prefix string) map[string]user {
 	return people
 }
 
-// TestPageMatchesTheTable holds that the page on security says what the tables of this package say, row by row.
+// TestPageMatchesTheTable compares the page on security with the tables of this package, row by row.
 func TestPageMatchesTheTable(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/operations/security.md")
 	if err != nil {
@@ -130,7 +130,7 @@ func pageRows(rows []row, people ...string) string {
 	return out.String()
 }
 
-// pageText is what the page says of a row.
+// pageText is the cell of a row on the page.
 func (r row) pageText() string {
 	switch {
 	case r.action == listViews:

@@ -34,7 +34,7 @@ func TestWeakTLSIsRefused(t *testing.T) {
 			"TLS 1.3":                         {&tls.Config{MinVersion: tls.VersionTLS13}, true},
 		} {
 			t.Run(server+"/"+attempt, func(t *testing.T) {
-				test.config.InsecureSkipVerify = true // which protocols are spoken is all that is asked
+				test.config.InsecureSkipVerify = true // the test is about protocols only
 				dialer := &tls.Dialer{Config: test.config}
 				connection, err := dialer.DialContext(t.Context(), "tcp", address)
 				if err == nil {

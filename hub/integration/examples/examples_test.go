@@ -1,6 +1,6 @@
-// Package examples plays every scenario of the folder examples on a real hub, with Berth's manager, and compares what is
-// decided with what the scenario says. After a change that is meant, `go test ./integration/examples -update` writes the
-// files anew: commit only the differences that you can explain.
+// Package examples applies every scenario of the folder examples to a real hub with Berth's manager, and compares the decisions
+// with the expected files. After an intended change, `go test ./integration/examples -update` writes the files again. Commit
+// only the differences that you can explain.
 package examples
 
 import (
@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(hubtest.Main(m, &shared, hubtest.Options{Manager: true, TaintUnjoined: true}))
 }
 
-// otherFolders are the folders that are not played: how-to is for pages, scenarios and simulate are for offline commands, and tenancy
-// has stories, which TestStories tells.
+// otherFolders are the folders without such scenarios: how-to is for pages, scenarios and simulate are for offline commands,
+// and tenancy is for TestStories.
 var otherFolders = []string{"how-to", "scenarios", "simulate", "tenancy"}
 
 // TestExamples walks the folders.

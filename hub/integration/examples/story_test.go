@@ -23,7 +23,7 @@ import (
 const (
 	// storyTimeout is for the API server, which learns of new roles a moment late, and for Berth.
 	storyTimeout = 15 * time.Second
-	// kubectl acts as somebody by that person's own certificate: "--as NAME" is all that it takes out of a command.
+	// kubectl removes "--as NAME" from a command, and uses the certificate of that user.
 	kubectl = `#!/usr/bin/env bash
 set -u
 arguments=()

@@ -12,7 +12,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// TestDebugContract asks as OCM's clients ask its debug server, and is answered and refused as they expect.
+// TestDebugContract sends the requests of OCM's clients to its debug server, and compares the responses and refusals.
 func TestDebugContract(t *testing.T) {
 	m := sharedManager(t)
 	f := newFleet(t, 4)

@@ -15,8 +15,8 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// TestExplanationIsWhatIsStored follows a placement through its life: at every stop the explanation selects whom the slices
-// have, and gives the reason for the others.
+// TestExplanationIsWhatIsStored follows a placement through its life. At every stop the explanation selects the clusters of the
+// slices, and gives a reason for all other clusters.
 func TestExplanationIsWhatIsStored(t *testing.T) {
 	sharedManager(t)
 	f := newFleet(t, 6)
@@ -108,7 +108,7 @@ func TestStaleWhereWritesFail(t *testing.T) {
 	f.awaitExplained("p", f.names(0)...)
 }
 
-// TestTenThousandClusters asks about a large fleet. It asserts what is answered, and logs how long that took.
+// TestTenThousandClusters explains placements of a large fleet. It checks the result and logs the time.
 func TestTenThousandClusters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("stores ten thousand clusters")

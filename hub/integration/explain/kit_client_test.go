@@ -19,7 +19,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// apiUser asks through the API server, as somebody.
+// apiUser sends requests to the API server as a user.
 type apiUser struct {
 	t      *testing.T
 	client rest.Interface
@@ -41,7 +41,7 @@ func newAdmin(t *testing.T) apiUser {
 	return newAPIUser(t, shared.Config())
 }
 
-// get asks for a part of a placement, with parameters given as name, value.
+// get reads a part of a placement, with parameters given as name, value.
 func get[T any](ctx context.Context, a apiUser, namespace, placement, part string, parameters ...string) (out T, err error) {
 	request := a.client.Get().AbsPath("/apis/view.cluster.open-cluster-management.io/v1/namespaces", namespace, "placements", placement, part)
 	for i := 0; i < len(parameters); i += 2 {
@@ -106,7 +106,7 @@ func refused(t *testing.T, err error) (code int, message string) {
 func sendToManager(t *testing.T, m *manager, config *rest.Config, method, path, body string) (code int, header http.Header, data []byte) {
 	t.Helper()
 	to := rest.CopyConfig(config)
-	to.CAData, to.CAFile, to.Insecure = nil, "", true // a test of who asks, not of who answers
+	to.CAData, to.CAFile, to.Insecure = nil, "", true // the test is about the client, not the server
 	client, err := rest.HTTPClientFor(to)
 	if err != nil {
 		t.Fatal(err)

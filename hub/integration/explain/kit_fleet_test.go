@@ -127,7 +127,7 @@ func tiers(names ...string) func(*clusterv1beta1.PlacementSpec) {
 	}
 }
 
-// change reads an object, changes it and stores it, until nobody came between.
+// change reads an object, changes it and stores it, until there is no conflict.
 func change[T client.Object](f *fleet, object T, apply func(T)) {
 	f.t.Helper()
 	err := retry.OnError(retry.DefaultBackoff, apierrors.IsConflict, func() error {

@@ -1,7 +1,7 @@
-// Package explain tests what a manager says of its decisions, against the real thing: a hub, a manager that serves the
-// views, and users who have nothing but what roles give them.
+// Package explain tests the explanations of a manager on a real hub. The manager serves the views, and the users have the
+// permissions of their roles.
 //
-// The tests share one hub and one manager, and keep apart by namespaces.
+// The tests share one hub and one manager, and use different namespaces.
 package explain
 
 import (

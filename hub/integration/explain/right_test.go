@@ -15,8 +15,8 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// TestExplanationShowsOnlyVisibleClusters asks as somebody who may get the placement and one cluster: of the others there is a
-// count, and no name anywhere.
+// TestExplanationShowsOnlyVisibleClusters explains as a user who may get the placement and one cluster. The explanation
+// contains the number of all other clusters, and no name of them.
 func TestExplanationShowsOnlyVisibleClusters(t *testing.T) {
 	sharedManager(t)
 	f := newFleet(t, 3)

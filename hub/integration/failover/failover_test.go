@@ -18,8 +18,8 @@ const (
 	unavailable = clusterv1.ManagedClusterTaintUnavailable
 )
 
-// TestOneClusterFails and is replaced once it was tolerated for long enough, not before; that the manager is killed
-// meanwhile does not matter. When the cluster is back it may be selected, and nothing moves.
+// TestOneClusterFails checks that a failed cluster is replaced after its toleration, and not before, also when the manager is
+// killed in between.
 func TestOneClusterFails(t *testing.T) {
 	const tolerated = 6
 	s := newTestFleet(t, 6)
@@ -73,8 +73,8 @@ func TestOneClusterFails(t *testing.T) {
 	}
 }
 
-// TestOutageTimer goes on when a cluster that was silent says that it is not available, and back; the webhook
-// that stamps taints agrees.
+// TestOutageTimer checks that the timer of an outage continues when an unreachable cluster reports that it is not available,
+// and back. The webhook that stamps taints accepts that.
 func TestOutageTimer(t *testing.T) {
 	s := newTestFleet(t, 5)
 	s.placement("web", 5, 3600)
@@ -102,8 +102,9 @@ func TestOutageTimer(t *testing.T) {
 	}
 }
 
-// TestMostClustersFailAtOnce, and nobody moves: the hub is suspected. That is said once, and nothing else is written, neither by
-// the manager nor by the next one after it was killed, nor when all are back.
+// TestMostClustersFailAtOnce checks that no decision moves when most clusters fail, because the hub may be the cause. The
+// manager reports that once and writes nothing else. The next manager, after a kill, writes nothing either, and nothing is
+// written when all clusters are back.
 func TestMostClustersFailAtOnce(t *testing.T) {
 	s := newTestFleet(t, 10)
 	for i := range 4 {
@@ -142,7 +143,8 @@ func TestMostClustersFailAtOnce(t *testing.T) {
 	s.awaitEvent(metav1.NamespaceDefault, "global", "HealthResumed")
 }
 
-// TestHeartbeatsEnqueueNoPlacement: leases that are renewed cost no write, and a look at each cluster once in a grace.
+// TestHeartbeatsEnqueueNoPlacement checks that renewed leases cause no write, and one evaluation of each cluster per grace
+// period.
 func TestHeartbeatsEnqueueNoPlacement(t *testing.T) {
 	const clusters, renewals = 12, 15
 	s := newTestFleet(t, clusters)

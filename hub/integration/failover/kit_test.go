@@ -89,7 +89,7 @@ func (s *testFleet) create(object client.Object) {
 	s.eventually(func(ctx context.Context) error { return client.IgnoreAlreadyExists(s.Create(ctx, object)) })
 }
 
-// cleanUp waits until the clusters and namespaces of the test before are gone, and removes what it has left said.
+// cleanUp waits until the clusters and namespaces of the previous test are deleted, and deletes its events.
 func (s *testFleet) cleanUp() {
 	s.t.Helper()
 	s.eventually(func(ctx context.Context) error {
@@ -200,7 +200,7 @@ func (s *testFleet) available(number int) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// awaitSuspended waits until the set `global` says whether the hub is suspected, and returns how.
+// awaitSuspended waits until the set `global` reports whether evictions are suspended, and returns the condition.
 func (s *testFleet) awaitSuspended(status metav1.ConditionStatus) metav1.Condition {
 	s.t.Helper()
 	var out metav1.Condition
@@ -219,7 +219,7 @@ func (s *testFleet) awaitSuspended(status metav1.ConditionStatus) metav1.Conditi
 	return out
 }
 
-// awaitEvent waits until there was exactly one event of a reason on an object.
+// awaitEvent waits until an object has exactly one event of a reason.
 func (s *testFleet) awaitEvent(namespace, name, reason string) {
 	s.t.Helper()
 	s.eventually(func(ctx context.Context) error {
@@ -244,7 +244,7 @@ func (s *testFleet) awaitEvent(namespace, name, reason string) {
 	})
 }
 
-// versions returns the state of every object that a failover may touch, by kind and name: whoever writes changes it.
+// versions returns the resource version of every object that a failover may change, by kind and name.
 func (s *testFleet) versions() map[string]string {
 	s.t.Helper()
 	out := map[string]string{}

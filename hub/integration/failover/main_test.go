@@ -1,8 +1,7 @@
-// Package failover tests what becomes of placements when clusters fall silent, against the real thing: a real API
-// server, real leases that agents renew, and a manager with all its loops and webhooks in a process of its own, with the
-// very permissions that it has in a cluster.
+// Package failover tests decisions when clusters become silent. It uses a real API server, real leases that agents renew, and a
+// manager process with all its controllers and webhooks and with the permissions of a cluster.
 //
-// The tests share one hub. The manager judges all clusters of a hub together, so only one test runs at a time.
+// The tests share one hub. The manager evaluates the health of all clusters of a hub together, so only one test runs at a time.
 package failover
 
 import (

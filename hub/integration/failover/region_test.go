@@ -18,9 +18,9 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// TestRegionFails, three clusters of thirteen, and each placement gives up one of them in each interval, also when the
-// manager is killed meanwhile, whether it allows a number or a share. Until its turn comes each is held, and the placement
-// says so. When the region is back, nothing moves.
+// TestRegionFails stops a region of three clusters of thirteen. Each placement evicts one of them in each interval, also when
+// the manager is killed in between. The limit is a number or a percentage. Until its eviction a cluster is held, and the
+// placement reports that. When the region is back, no decision moves.
 func TestRegionFails(t *testing.T) {
 	const interval, wanted = 6 * time.Second, 10
 	s := newTestFleet(t, northClusters+wanted)
@@ -69,13 +69,14 @@ func steady(spec *clusterv1beta1.PlacementSpec) {
 	}
 }
 
-// awaitEvictions waits until placements have selected exactly some clusters, and holds that each gave up the others one by one.
+// awaitEvictions waits until placements have selected exactly some clusters, and checks that each placement evicted the others
+// one by one.
 func (s *testFleet) awaitEvictions(names, want []string, interval time.Duration) {
 	s.t.Helper()
 	spent := map[string]map[time.Time]int32{}
 	s.eventually(func(ctx context.Context) error {
 		var errs []error
-		for _, name := range names { // of all each time: an account forgets
+		for _, name := range names { // of all placements each time, because a budget drops old evictions
 			got, err := s.evictionTimes(ctx, name)
 			if spent[name] == nil {
 				spent[name] = map[time.Time]int32{}
@@ -94,7 +95,7 @@ func (s *testFleet) awaitEvictions(names, want []string, interval time.Duration)
 	}
 }
 
-// expectOneByOne holds that the clusters of the region were given up at instants that are an interval apart.
+// expectOneByOne checks that the clusters of the region were evicted at times that are an interval apart.
 func (s *testFleet) expectOneByOne(name string, spent map[time.Time]int32, interval time.Duration) {
 	s.t.Helper()
 	instants := slices.SortedFunc(maps.Keys(spent), time.Time.Compare)
@@ -111,7 +112,7 @@ func (s *testFleet) expectOneByOne(name string, spent map[time.Time]int32, inter
 	}
 }
 
-// checkHeld returns nil where a placement says that clusters are held.
+// checkHeld returns nil if a placement reports held clusters.
 func (s *testFleet) checkHeld(ctx context.Context, name string) error {
 	placement := &clusterv1beta1.Placement{}
 	if err := s.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, placement); err != nil {

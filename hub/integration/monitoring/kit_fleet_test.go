@@ -50,7 +50,7 @@ func (f *fleet) create(object client.Object) {
 	}
 }
 
-// placement stores a placement that selects what is open, and waits until it says something of itself.
+// placement stores a placement that selects open clusters, and waits until it has a condition with a reason.
 func (f *fleet) placement(name, says string, change func(*clusterv1beta1.PlacementSpec)) *clusterv1beta1.Placement {
 	f.t.Helper()
 	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
@@ -76,12 +76,12 @@ func (f *fleet) placement(name, says string, change func(*clusterv1beta1.Placeme
 	return out
 }
 
-// unreadable is an expression that fails on every cluster, which nobody sees before it is evaluated.
+// unreadable is an expression that compiles and fails on every cluster.
 func unreadable(spec *clusterv1beta1.PlacementSpec) {
 	spec.Predicates[0].RequiredClusterSelector.CelSelector.CelExpressions = []string{`managedCluster.metadata.labels["nobody"] == "has"`}
 }
 
-// exact drops nobody.
+// exact evicts no cluster.
 func exact(spec *clusterv1beta1.PlacementSpec) {
 	spec.DisruptionPolicy = &clusterv1beta1.DisruptionPolicy{MaxUnavailable: intstr.FromInt32(0)}
 }

@@ -74,8 +74,8 @@ func startPrometheus(t *testing.T, manager string) *prometheus {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = command.Process.Kill() // its data is of no use to anybody
-		_ = command.Wait()         // killed, as said
+		_ = command.Process.Kill() // its data is not needed
+		_ = command.Wait()         // it was killed
 		_ = log.Close()
 		if text, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
 			t.Logf("the log of Prometheus:\n%s", text)
@@ -165,7 +165,7 @@ func (p *prometheus) firing(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// get asks Prometheus's API for something.
+// get reads from the API of Prometheus.
 func (p *prometheus) get(ctx context.Context, what string, data any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.address+"/api/v1/"+what, http.NoBody)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package monitoring tests the dashboard and the alerts of config/monitoring against the real thing: a Prometheus that
-// scrapes a manager at work, and is asked what Grafana would ask it.
+// Package monitoring tests the dashboard and the alerts of config/monitoring. A real Prometheus scrapes a busy manager and
+// evaluates the queries of Grafana.
 package monitoring
 
 import (

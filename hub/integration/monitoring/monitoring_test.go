@@ -14,7 +14,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// TestPromtoolAcceptsTheFiles asks promtool about the files as they are.
+// TestPromtoolAcceptsTheFiles checks the unchanged files with promtool.
 func TestPromtoolAcceptsTheFiles(t *testing.T) {
 	for _, check := range [][]string{{"rules", "alerts.yaml"}, {"config", "scrape.yaml"}} {
 		command := exec.CommandContext(t.Context(), binaryPath(t, "promtool"), "check", check[0], filepath.Join(monitoringDir, check[1]))
@@ -86,7 +86,7 @@ func (p *prometheus) awaitFiring(t *testing.T, want ...string) {
 	})
 }
 
-// dashboardQueries returns the queries of the dashboard, as Grafana asks them.
+// dashboardQueries returns the queries of the dashboard, as Grafana sends them.
 func dashboardQueries(t *testing.T) []string {
 	t.Helper()
 	var board struct {

@@ -30,8 +30,8 @@ import (
 
 var errNotYet = errors.New("not yet")
 
-// lifecycle leads through everything that a manager does. Each step is tried until it succeeds, while one is patient; the tour
-// ends with the first that does not, and at once where the API server refuses the manager something.
+// lifecycle goes through everything that a manager does. It retries each step until the step succeeds. It ends at the first
+// step that does not succeed in time, and at once when the API server denies a request of the manager.
 type lifecycle struct {
 	client.Client
 	t         *testing.T
@@ -157,7 +157,7 @@ func (o *lifecycle) reportedCluster(name string) *clusterv1.ManagedCluster {
 	return out
 }
 
-// reportedUnknown tells whether a cluster is reported Unknown.
+// reportedUnknown returns whether a cluster is reported Unknown.
 func reportedUnknown(object client.Object) bool {
 	cluster, ok := object.(*clusterv1.ManagedCluster)
 	return ok && meta.IsStatusConditionPresentAndEqual(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable, metav1.ConditionUnknown)
@@ -345,7 +345,7 @@ func (o *lifecycle) checkDecided(clusters int32) func(context.Context) error {
 	})
 }
 
-// checkViewed succeeds when somebody who may bind the set sees it, and its clusters, through the API server.
+// checkViewed succeeds when a user who may bind the set sees the set and its clusters through the API server.
 func (o *lifecycle) checkViewed(ctx context.Context) error {
 	for kind, want := range map[string]int{"ManagedClusterSetList": 1, "ManagedClusterList": 2} {
 		list := &unstructured.UnstructuredList{}
@@ -361,7 +361,7 @@ func (o *lifecycle) checkViewed(ctx context.Context) error {
 	return nil
 }
 
-// checkDirectView succeeds when the views answer somebody who comes to them directly, with a token.
+// checkDirectView succeeds when the views serve a user who connects directly, with a token.
 func (o *lifecycle) checkDirectView(ctx context.Context) error {
 	token := &authenticationv1.TokenRequest{}
 	if err := o.SubResource("token").Create(ctx, o.account(), token); err != nil {
@@ -373,7 +373,7 @@ func (o *lifecycle) checkDirectView(ctx context.Context) error {
 	}
 	request.Header.Set("Authorization", "Bearer "+token.Status.Token)
 	answer, err := (&http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, // a test of who asks, not of who answers
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, // the test is about the client, not the server
 	}}).Do(request)
 	if err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package permission tests that the manager's roles have all that it needs, and nothing else: each verb of each rule is
-// used on a tour through everything that the manager does, and without any one rule the tour fails.
+// Package permission tests that the manager's roles are minimal. The lifecycle of a manager uses each verb of each rule, and
+// fails without any one rule.
 package permission
 
 import (

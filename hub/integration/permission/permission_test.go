@@ -18,13 +18,13 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// stepTimeout is far more than a step needs, also on a busy machine: else a rule would seem needed because a step was slow. Steps
-// that fail for want of a rule fail at once, where a request is refused, but for those where the API server asks the manager.
+// stepTimeout is far more than a step needs, also on a busy machine. Otherwise a slow step would make an unneeded rule look
+// needed. A step that lacks a rule fails at once with its denied request, except for requests of the API server to the manager.
 const stepTimeout = 60 * time.Second
 
-// delegatedCells are the permissions that the manager never uses in a request of its own: the API server wants it to hold
-// them, for what it grants, for the sets that it binds, and for the owners that it names, and its own webhook for the
-// taints about health.
+// delegatedCells are the permissions that the manager never uses in a request of its own. The API server requires them for the
+// roles that it grants, for the sets that it binds and for the owners that it names. Its own webhook requires them for health
+// taints.
 func delegatedCells() []string {
 	return []string{
 		"create managedclusters/label", "create managedclustersets/bind", "create managedclustersets/join",
@@ -34,10 +34,10 @@ func delegatedCells() []string {
 	}
 }
 
-// occasionalCells are what the tour does not come by: an event is patched when it happens again soon.
+// occasionalCells are permissions that the lifecycle does not use: an event is patched only when it repeats soon.
 func occasionalCells() []string { return []string{"patch events"} }
 
-// managerRoles are the manager's own, as generated.
+// managerRoles are the generated roles of the manager.
 func managerRoles(t *testing.T) []client.Object {
 	t.Helper()
 	data, err := fs.ReadFile(config.Access()[1], "role.yaml")
@@ -65,7 +65,7 @@ func rules(object client.Object) *[]rbacv1.PolicyRule {
 	return &object.(*rbacv1.ClusterRole).Rules
 }
 
-// permissionsOf returns what rules allow, each verb on each resource by itself.
+// permissionsOf returns the permissions of rules: each verb on each resource.
 func permissionsOf(rules []rbacv1.PolicyRule) []permission {
 	var out []permission
 	for _, rule := range rules {
@@ -110,7 +110,7 @@ func TestEveryVerbIsUsed(t *testing.T) {
 	})
 }
 
-// checkAllUsed tells the first verb of a role that the manager did not use; nil where it used all.
+// checkAllUsed returns an error with the first verb of a role that the manager did not use.
 func checkAllUsed(t *testing.T, used sets.Set[permission]) error {
 	t.Helper()
 	for _, role := range managerRoles(t) {
@@ -154,7 +154,7 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 	}
 }
 
-// named says whether a log names a permission as missing.
+// named returns whether a log contains a missing permission.
 func named(log string, of []permission) bool {
 	return slices.ContainsFunc(of, func(c permission) bool {
 		return strings.Contains(log, "the permission to "+c.verb+" "+c.resource)

@@ -15,7 +15,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// proxy stands between a manager and the API server, and notes what is asked.
+// proxy is between a manager and the API server, and records the requests.
 type proxy struct {
 	*hubtest.Proxy
 	infos request.RequestInfoFactory
@@ -25,17 +25,17 @@ type proxy struct {
 	denial *denial
 }
 
-// permission is what a rule allows: one verb on one resource, "resource" or "resource/subresource".
+// permission is one verb on one resource: "resource" or "resource/subresource".
 type permission struct{ verb, group, resource string }
 
-// denial is what the manager may not do, and the answer as it came, JSON or protobuf.
+// denial is a denied request of the manager, and the response, JSON or protobuf.
 type denial struct {
 	request permission
 	answer  string
 }
 
-// lacks says whether a refusal is for want of one of some cells: it was asked for, or the answer names what it is on, as
-// one does to whoever may not grant what he lacks.
+// lacks returns whether a denial is due to one of some permissions: the request needs it, or the response names it, as in the
+// refusal of a grant.
 func (r *denial) lacks(cells []permission) bool {
 	return r != nil && slices.ContainsFunc(cells, func(c permission) bool {
 		return r.request == c || strings.Contains(r.answer, c.resource)
@@ -49,7 +49,7 @@ func newProxy(t *testing.T) *proxy {
 	return p
 }
 
-// record keeps what was asked for and allowed, and the first thing that was not.
+// record stores the allowed permissions, and the first denied one.
 func (p *proxy) record(response *http.Response) error {
 	info, err := p.infos.NewRequestInfo(response.Request)
 	if err != nil || !info.IsResourceRequest {

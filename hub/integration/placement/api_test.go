@@ -140,7 +140,7 @@ func TestEveryFieldIsExplained(t *testing.T) {
 	}
 }
 
-// explained checks that every field below a schema says what it is, and returns how many there are.
+// explained checks that every field below a schema has a description, and returns the number of fields.
 func explained(t *testing.T, path string, schema map[string]any) int {
 	count := 0
 	if items, ok := schema["items"].(map[string]any); ok {

@@ -307,7 +307,7 @@ func replacement(f *fleet) {
 	})
 	f.delete(p)
 	next := f.placement("p", number(2))
-	f.awaitSelected("p", f.names(1, 2)...) // nobody is an incumbent of the new placement
+	f.awaitSelected("p", f.names(1, 2)...) // the new placement has no incumbents
 	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
 		stored, err := f.slices(ctx, "p")
 		if err != nil {

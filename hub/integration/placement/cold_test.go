@@ -11,8 +11,8 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// TestColdStart starts a manager on a hub with two hundred clusters and fifty placements that nobody has decided. Each
-// is decided by itself: four writes, in this order, and no fifth. The label comes once the decisions are stored.
+// TestColdStart starts a manager on a hub with two hundred clusters and fifty new placements. Each placement takes exactly four
+// writes, in this order. The label is written after the decisions.
 func TestColdStart(t *testing.T) {
 	stopSharedManager(t)
 	const clusters, placements = 200, 50
@@ -41,7 +41,7 @@ func TestColdStart(t *testing.T) {
 	for _, c := range p.writes() {
 		parts := strings.Split(strings.TrimPrefix(c.path, "/apis/cluster.open-cluster-management.io/v1beta1/namespaces/"+f.namespace+"/"), "/")
 		if c.method == http.MethodPost {
-			continue // the path of a create does not say whose it is; the counts below do
+			continue // the path of a create lacks the placement; the counts below check it
 		}
 		owner, _, _ := strings.Cut(parts[1], "-decision-")
 		got[owner] = append(got[owner], fmt.Sprintf("%s %s %d", c.method, strings.Join(parts, "/"), c.code))

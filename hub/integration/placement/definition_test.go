@@ -77,7 +77,7 @@ func (d *crdEditor) drop(resource string, fields ...string) []apiextensionsv1.JS
 	})
 }
 
-// dropField takes a field out of a schema, and says whether it was there.
+// dropField removes a field from a schema, and returns whether it was there.
 func dropField(schema *apiextensionsv1.JSONSchemaProps, path []string) bool {
 	for schema.Items != nil {
 		schema = schema.Items.Schema
@@ -151,9 +151,9 @@ func groupWrites(t *testing.T, hub *hubtest.Hub) map[string]float64 {
 	})
 }
 
-// TestNothingIsWrittenTwiceWhereFieldsAreDropped decides placements on a hub whose definitions lack fields that Berth reports, as
-// those of existing hubs do. What is missing is named, and what was written once is not written again, however often placements
-// are decided. Where the definitions get the fields, everything is reported; where they lose one that is needed, nothing moves.
+// TestNothingIsWrittenTwiceWhereFieldsAreDropped decides placements on a hub whose definitions lack fields that Berth reports,
+// as on existing hubs. The manager reports the missing fields, and writes the same content only once, however often it decides.
+// When the definitions get the fields, it reports everything. When they lose a required field, no decision moves.
 func TestNothingIsWrittenTwiceWhereFieldsAreDropped(t *testing.T) {
 	stopSharedManager(t)
 	hub := hubtest.New(t, hubtest.Options{})

@@ -34,7 +34,7 @@ func TestOneEventPerChange(t *testing.T) {
 	taint(1)
 	f.awaitSelected("p", f.names(2, 3)...)
 
-	f.score(2, 10, nil) // ranks otherwise, moves nobody
+	f.score(2, 10, nil) // changes a rank, moves no decision
 	f.placement("wide", grouping("1"))
 	f.awaitSelected("wide", f.names(2, 3, 4)...)
 	p := f.object("wide")

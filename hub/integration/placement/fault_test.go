@@ -135,8 +135,8 @@ func (x *faultyNetwork) refuse(w http.ResponseWriter, what string, kind int) {
 	_, _ = w.Write(body)
 }
 
-// TestNothingIsLostOnAFaultyNetwork changes a fleet in many ways while the manager can hardly reach the API server. Nobody
-// who was once selected and still qualifies is ever dropped, and once the day is over every decision is right.
+// TestNothingIsLostOnAFaultyNetwork changes a fleet in many ways while most requests of the manager fail. No placement ever
+// drops a selected cluster that still qualifies, and in the end every decision is right.
 func TestNothingIsLostOnAFaultyNetwork(t *testing.T) {
 	const seed, clusters, sticky, events = 20261120, 40, 30, 240
 	t.Logf("seed %d", seed)
@@ -202,7 +202,7 @@ func TestNothingIsLostOnAFaultyNetwork(t *testing.T) {
 	}
 }
 
-// selectionRecorder remembers which clusters it ever saw selected by some placements, and notes when one is dropped.
+// selectionRecorder records the clusters that some placements selected, and reports each dropped cluster.
 type selectionRecorder struct {
 	prefix   string
 	seen     map[string]map[string]bool

@@ -58,7 +58,7 @@ func TestHeartbeatsEnqueueNoPlacement(t *testing.T) {
 	}
 }
 
-// heartbeatConditions are the conditions of a cluster at a beat: what changes is when and how it says so, not what.
+// heartbeatConditions are the conditions of a cluster at a heartbeat: time and message change, status and reason do not.
 func heartbeatConditions(beat int) []metav1.Condition {
 	return []metav1.Condition{{
 		Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionTrue, Reason: "ManagedClusterAvailable",

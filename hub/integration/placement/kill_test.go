@@ -37,9 +37,9 @@ func (f *fleet) positions(placement string) map[string][]position {
 	return out
 }
 
-// TestKilledInTheMiddleOfWrites kills the manager at one write after another, half of them carried out and half not,
-// and lets a new one take up what was left. Whoever was stored keeps its seat, no reader misses a cluster meanwhile,
-// and once all is settled a further manager writes nothing.
+// TestKilledInTheMiddleOfWrites kills the manager at one write after another, half of them carried out and half not, and starts
+// a new one. A stored cluster keeps its position, and no reader misses a cluster. Once all is settled, another manager writes
+// nothing.
 func TestKilledInTheMiddleOfWrites(t *testing.T) {
 	const clusters, narrow = 230, 8
 	awaitGarbageCollected(t) // what others have decided counts for Balance, and so for how many writes there are

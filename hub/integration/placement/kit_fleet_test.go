@@ -166,7 +166,7 @@ func tolerating(tolerations ...clusterv1beta1.Toleration) func(*clusterv1beta1.P
 	return func(spec *clusterv1beta1.PlacementSpec) { spec.Tolerations = append(spec.Tolerations, tolerations...) }
 }
 
-// change reads an object, changes it and stores it, until nobody came between.
+// change reads an object, changes it and stores it, until there is no conflict.
 func change[T client.Object](f *fleet, object T, apply func(T)) T {
 	f.t.Helper()
 	return edit(f, object, apply, func(ctx context.Context) error { return f.Update(ctx, object) })
@@ -211,7 +211,7 @@ func selected(in []clusterv1beta1.PlacementDecision) []string {
 	return slices.Sorted(maps.Keys(out))
 }
 
-// awaitSelected waits until a placement has selected exactly some clusters and says so in its status.
+// awaitSelected waits until a placement has selected exactly some clusters and its status counts them.
 func (f *fleet) awaitSelected(placement string, want ...string) {
 	f.t.Helper()
 	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {

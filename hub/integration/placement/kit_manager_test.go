@@ -11,7 +11,7 @@ import (
 // manager is a running manager process whose metrics can be read.
 type manager struct{ *hubtest.Manager }
 
-// options says how a manager differs from one that runs the placement loop alone.
+// options configures a manager that runs the placement controller alone by default.
 type options = hubtest.ManagerOptions
 
 // steady is a manager that several tests use one after the other.

@@ -10,8 +10,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// proxy stands between a manager and the API server: it records what the manager asks and is answered, and may delay,
-// refuse or break off.
+// proxy is between a manager and the API server. It records requests and responses, and may delay, refuse or abort requests.
 type proxy struct {
 	*hubtest.Proxy
 	mu sync.Mutex
@@ -75,19 +74,19 @@ func (p *proxy) writes() []call {
 	return out
 }
 
-// isWrite says whether a request writes to Berth's API group.
+// isWrite returns whether a request writes to Berth's API group.
 func isWrite(method, path string) bool {
 	return method != http.MethodGet && strings.HasPrefix(path, "/apis/cluster.open-cluster-management.io/")
 }
 
-// discardWriter answers nobody: it reads what the API server would send, so that the request is carried out.
+// discardWriter discards a response, so that the API server completes the request.
 type discardWriter struct{ header http.Header }
 
 func (s discardWriter) Header() http.Header          { return s.header }
 func (discardWriter) Write(data []byte) (int, error) { return len(data), nil }
 func (discardWriter) WriteHeader(int)                {}
 
-// forwardOnly lets the API server carry out a request, whatever becomes of who asked, and drops the answer.
+// forwardOnly lets the API server complete a request, also after its client has gone, and drops the response.
 func forwardOnly(r *http.Request, forward http.Handler) {
 	forward.ServeHTTP(discardWriter{http.Header{}}, r.WithContext(context.WithoutCancel(r.Context())))
 }

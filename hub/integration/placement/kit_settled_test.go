@@ -20,8 +20,8 @@ import (
 	"github.com/berth-project/berth/internal/source"
 )
 
-// awaitFixedPoint waits until what is stored of every placement of the hub is a fixed point: the engine, given all that is
-// stored, finds nothing to write, and the oracle decides the same.
+// awaitFixedPoint waits until the stored state of the hub is a fixed point: the engine has nothing to write, and the oracle
+// decides the same.
 func awaitFixedPoint(t *testing.T) {
 	t.Helper()
 	reader := hubtest.NewClient(t, shared.Config())

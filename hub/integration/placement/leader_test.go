@@ -16,7 +16,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// leaderElectionArgs are the flags of a manager that waits for the lease. A leader that is not heard of loses it after ten seconds.
+// leaderElectionArgs are the flags of a manager that waits for the lease. A silent leader loses it after ten seconds.
 var leaderElectionArgs = []string{
 	"--leader-elect=true", "--leader-elect-lease-duration=10s", "--leader-elect-renew-deadline=8s", "--leader-elect-retry-period=500ms",
 }

@@ -16,9 +16,9 @@ import (
 // resourceUse is what a manager holds.
 type resourceUse struct{ goroutines, heap, watches float64 }
 
-// TestNothingGrows sends ten thousand events to a manager, after some that warm it up, and compares what it holds. They
-// make it evaluate and write all the time, but move no cluster into a placement or out of one: the recorder of events
-// remembers each for six minutes, which would hide what grows for good.
+// TestNothingGrows sends ten thousand events to a manager, after a warm-up, and compares its resources. The events cause
+// evaluations and writes, but change no selection: the event recorder caches each event for six minutes, which would hide a
+// leak.
 func TestNothingGrows(t *testing.T) {
 	const hands, clusters = 8, 40
 	f := newFleet(t, clusters)

@@ -129,7 +129,7 @@ func TestTheLeaseIsRenewedWhileCostlyPlacementsAreDecided(t *testing.T) {
 	}
 }
 
-// checkRestarts returns an error unless the log of a hub says that its manager started again so many times.
+// checkRestarts returns an error unless the log of a hub contains a number of restarts of its manager.
 func checkRestarts(hub *hubtest.Hub, times int) error {
 	log, err := os.ReadFile(filepath.Join(hub.DataDir(), "hub.log"))
 	if err != nil {

@@ -32,7 +32,7 @@ func builtIn(name string) func(*clusterv1beta1.PlacementSpec) {
 	}
 }
 
-// misconfigurations are specs that the API server stores and that cannot be followed, with what the condition says.
+// misconfigurations are invalid specs that the API server stores, with the message of the condition.
 var misconfigurations = map[string]struct {
 	change func(*clusterv1beta1.PlacementSpec)
 	says   string
@@ -95,8 +95,8 @@ func TestMisconfiguredFromTheStartHasOneEmptySlice(t *testing.T) {
 	awaitFixedPoint(t)
 }
 
-// TestBrokenSetEvictsNoCluster puts an operator into a set's selector that does not exist. Clusters of it stay, those of
-// another set come and go, and the conditions say so.
+// TestBrokenSetEvictsNoCluster stores a set with an invalid operator in its selector. Its clusters stay selected, the clusters
+// of another set change, and the conditions report that.
 func TestBrokenSetEvictsNoCluster(t *testing.T) {
 	sharedManager(t)
 	f := newFleet(t, 3)

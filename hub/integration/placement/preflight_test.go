@@ -18,7 +18,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// awaitFailure waits for a manager that must not go on, and checks that it fails and says why.
+// awaitFailure waits for a manager that must fail, and checks the reason.
 func awaitFailure(t *testing.T, m *manager, wants ...string) {
 	t.Helper()
 	if code := m.WaitExit(t); code != 1 {

@@ -14,8 +14,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// sliceReader lists the slices of a placement over and over, as a consumer that knows nothing but its label would, and
-// holds every list against what must be true of each.
+// sliceReader lists the slices of a placement again and again by its label, as a consumer does, and checks every list.
 type sliceReader struct {
 	placement string
 	// always are the clusters that stay selected; limit is how many there may be.

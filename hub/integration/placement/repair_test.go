@@ -15,7 +15,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// ownedState is what Berth owns of the objects of a placement: what must come back after a stranger changed it.
+// ownedState is the part of a placement's objects that Berth owns, and restores after another client changed it.
 type ownedState struct {
 	Slices map[string]sliceState
 	Status clusterv1beta1.PlacementStatus
@@ -39,7 +39,7 @@ func (f *fleet) readState(ctx context.Context, placement string) (ownedState, er
 	}
 	out := ownedState{Slices: map[string]sliceState{}, Status: object.Status}
 	for i := range out.Status.Conditions {
-		out.Status.Conditions[i].LastTransitionTime = metav1.Time{} // moves where a stranger changed the status
+		out.Status.Conditions[i].LastTransitionTime = metav1.Time{} // changes when another client changed the status
 	}
 	for _, slice := range list.Items {
 		state := sliceState{Labels: slice.Labels, Annotations: slice.Annotations, Clusters: slice.Status.Decisions}
@@ -75,7 +75,7 @@ func TestExternalWritesAreRepaired(t *testing.T) {
 	slice := func(f *fleet, n int) *clusterv1beta1.PlacementDecision {
 		return &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: fmt.Sprintf("p-decision-%d", n)}}
 	}
-	// editOf is a stranger's change of the metadata of the second slice.
+	// editOf is another client's change of the metadata of the second slice.
 	editOf := func(apply func(*clusterv1beta1.PlacementDecision)) func(*fleet) {
 		return func(f *fleet) { change(f, slice(f, 2), apply) }
 	}

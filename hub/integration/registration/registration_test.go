@@ -46,8 +46,8 @@ func TestNoSliceNamesAClusterThatNeverJoined(t *testing.T) {
 	}
 }
 
-// TestTheFirstStartSelectsNoClusterThatNeverJoined: the placement and the clusters are older than the manager. It tells what it
-// found from what it decides itself, and decides once those clusters are tainted.
+// TestTheFirstStartSelectsNoClusterThatNeverJoined starts the first manager after the placement and the clusters were created.
+// The manager distinguishes earlier decisions from its own, and decides once those clusters are tainted.
 func TestTheFirstStartSelectsNoClusterThatNeverJoined(t *testing.T) {
 	s := newTestHub(t)
 	before := s.start("--controllers=*,-health,-placement")
@@ -92,8 +92,8 @@ func TestJoiningDenyingAccepting(t *testing.T) {
 	s.awaitSelected("one")
 }
 
-// TestAnUpgradeEvictsNothing: clusters that were selected before they joined stay so, and the set, the metric and the log say
-// which, until the flag is given.
+// TestAnUpgradeEvictsNothing checks that clusters that were selected before they joined stay selected. The set, the metric and
+// the log name them until the flag is given.
 func TestAnUpgradeEvictsNothing(t *testing.T) {
 	s := newTestHub(t)
 	before := s.start("--taint-unjoined=false")

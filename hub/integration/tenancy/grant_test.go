@@ -192,7 +192,8 @@ func TestUserBindingIsKept(t *testing.T) {
 	}
 }
 
-// TestGrantsThatChangeWithoutAManager are honoured once a manager starts, and nothing is withdrawn before it knows all.
+// TestGrantsThatChangeWithoutAManager checks that a manager applies such grants after its start, and withdraws nothing before
+// its caches are complete.
 func TestGrantsThatChangeWithoutAManager(t *testing.T) {
 	sharedManager(t)
 	h, stays, goes, comes := admin(t), unique("stays"), unique("goes"), unique("comes")
@@ -219,8 +220,8 @@ func TestGrantsThatChangeWithoutAManager(t *testing.T) {
 	}
 }
 
-// TestNamespacesThatComeAndGo: an account that is as old as its namespace counts at once, and a namespace that goes away
-// with its account and grant still there makes the manager fail at nothing (running looks into its log).
+// TestNamespacesThatComeAndGo checks that an account as old as its namespace counts at once. A namespace that is deleted with
+// its account and grant causes no error in the log of the manager.
 func TestNamespacesThatComeAndGo(t *testing.T) {
 	sharedManager(t)
 	h, set := admin(t), unique("swift")

@@ -23,7 +23,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// hubUser is the shared hub as one user sees it.
+// hubUser is the shared hub with the client of one user.
 type hubUser struct {
 	client.Client
 	t *testing.T
@@ -32,7 +32,7 @@ type hubUser struct {
 // admin returns the hub as its administrator sees it.
 func admin(t *testing.T) hubUser { return newHubUser(t, shared.Config()) }
 
-// user returns the hub as somebody sees it who may do what roles give, and nothing else.
+// user returns the hub with the client of a user, who has the permissions of roles only.
 func user(t *testing.T, name string, groups ...string) hubUser {
 	return newHubUser(t, shared.ConfigFor(t, name, groups...))
 }
@@ -246,7 +246,7 @@ func (h hubUser) awaitBindings(namespace string, want ...string) {
 	})
 }
 
-// statusText says how a request was answered: "ok", or the HTTP code.
+// statusText returns the result of a request: "ok", or the HTTP code.
 func statusText(err error) string {
 	if err == nil {
 		return "ok"

@@ -1,8 +1,8 @@
-// Package tenancy tests who reaches what: sets, bindings, grants and the roles to hand out, on a real hub, with real
-// users and real RBAC, and a manager that is a process of its own with the permissions that it has in a cluster.
+// Package tenancy tests sets, bindings, grants and the roles of Berth on a real hub, with real users and real RBAC. The manager
+// is a process with the permissions of a cluster.
 //
-// The tests share one hub and one manager, without admission: what loops keep must hold without it. They keep apart by
-// the names that unique returns.
+// The tests share one hub and one manager without admission webhooks, because the controllers must not depend on them. They use
+// different names, which unique returns.
 package tenancy
 
 import (

@@ -112,7 +112,7 @@ func TestASetWithTheLongestNameHasRoles(t *testing.T) {
 	})
 }
 
-// TestWhatSetRolesAllow asks the API server, for each role of a set, about everything that matters.
+// TestWhatSetRolesAllow checks the important permissions of each role of a set with the API server.
 func TestWhatSetRolesAllow(t *testing.T) {
 	sharedManager(t)
 	h, name := admin(t), unique("allowed")
@@ -162,8 +162,8 @@ func TestWhatSetRolesAllow(t *testing.T) {
 	}
 }
 
-// awaitAccess asks whether somebody may do something to an object, in any namespace, until the answer is as wanted: the
-// API server learns of roles a moment late.
+// awaitAccess checks the permission of a user on an object, in any namespace, until the result is as wanted. Roles take effect
+// with a delay.
 func (h hubUser) awaitAccess(who, verb, resource, name string, want bool) {
 	h.t.Helper()
 	attributes := &authorizationv1.ResourceAttributes{Verb: verb, Group: clusterv1.GroupVersion.Group, Name: name}
@@ -242,7 +242,7 @@ func TestNamespaceUserPermissions(t *testing.T) {
 	}
 }
 
-// awaitReadAccess waits until somebody may read the placements of a namespace.
+// awaitReadAccess waits until a user may read the placements of a namespace.
 func (h hubUser) awaitReadAccess(who, namespace string) {
 	h.t.Helper()
 	reader := user(h.t, who)

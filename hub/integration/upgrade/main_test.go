@@ -1,11 +1,11 @@
-// Package upgrade tests that a new release takes over what an older one stored: objects as it left them, with their
-// statuses, are loaded into a hub of their own, and a manager of this checkout runs on it with default flags.
+// Package upgrade tests that a new release keeps the stored state of an older one. It loads the objects of the older release,
+// with their statuses, into a hub, and runs a manager of this checkout on it with default flags.
 //
-// testdata/recorded.jsonl is what the release of the commit in its first line left behind. It is made again with
+// testdata/recorded.jsonl contains the objects of the release of the commit in its first line. To record it again, run
 //
 //	BERTH_HUB_BINARY=.../berth-hub BERTH_BINARY=.../berth go test ./integration/upgrade -run TestRecord -record
 //
-// in hub, where the two programs are of the release to be recorded, and -release says which that is.
+// in hub. The two programs are of the recorded release, and -release is its commit.
 package upgrade
 
 import "time"

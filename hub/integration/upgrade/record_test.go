@@ -128,7 +128,7 @@ func (r recorder) storeCluster(number int) {
 	}
 }
 
-// hasDecisions says whether there are decisions already.
+// hasDecisions returns whether there are decisions.
 func (r recorder) hasDecisions() bool {
 	list, err := r.hub.Resource(decisions).List(r.t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -273,7 +273,7 @@ func (r recorder) write() {
 	}
 }
 
-// isRecorded says whether an object belongs to the recording: what every hub has of its own does not.
+// isRecorded returns whether an object belongs to the recording. The objects of every hub do not.
 func (r recorder) isRecorded(object *unstructured.Unstructured) bool {
 	namespace := object.GetNamespace()
 	if object.GetKind() == "Namespace" {

@@ -148,7 +148,8 @@ func observedAt(status map[string]any, generation int64) {
 	}
 }
 
-// lateGrant says whether an object is the binding by which to see that grants were looked at: it is missing at the start.
+// lateGrant returns whether an object is the binding that is missing at the start, and whose creation shows that the manager
+// has read the grants.
 func lateGrant(object *unstructured.Unstructured) bool {
 	return object.GetKind() == "ManagedClusterSetBinding" && object.GetNamespace() == "lab-late"
 }
@@ -208,7 +209,7 @@ func awaitIdle(t *testing.T, to dynamic.Interface, manager *hubtest.Manager, wat
 	})
 }
 
-// checkObserved says whether every placement that is decided was decided as it is now.
+// checkObserved returns an error unless every decided placement is decided at its current generation.
 func checkObserved(ctx context.Context, to dynamic.Interface) error {
 	list, err := to.Resource(placements).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -229,7 +230,7 @@ func checkObserved(ctx context.Context, to dynamic.Interface) error {
 	return nil
 }
 
-// checkIdle says whether a manager has decided something, and has nothing to do.
+// checkIdle returns an error unless a manager has decided and its queues are empty.
 func checkIdle(ctx context.Context, manager *hubtest.Manager) error {
 	read, err := manager.ReadMetrics(ctx)
 	if err != nil {
