@@ -24,8 +24,8 @@ var errBound = errors.New("not a bound")
 // Bound is the largest or smallest value of a figure. Exactly one of both is set.
 type Bound struct {
 	Figure string   `json:"figure"`
-	Max    *float64 `json:"most,omitempty"`
-	Min    *float64 `json:"least,omitempty"`
+	Max    *float64 `json:"max,omitempty"`
+	Min    *float64 `json:"min,omitempty"`
 	// Runs is how often the figure was measured, Mean what came out on average, Spread the standard deviation.
 	Runs   int     `json:"runs"`
 	Mean   float64 `json:"mean"`
@@ -60,7 +60,7 @@ func Read(data []byte) (BoundsByRun, error) {
 
 func (b Bound) check() error {
 	if (b.Max == nil) == (b.Min == nil) {
-		return fmt.Errorf("%w: give one of most and least", errBound)
+		return fmt.Errorf("%w: give one of max and min", errBound)
 	}
 	if b.Runs < 1 || b.Spread < 0 || b.Margin < 0 {
 		return fmt.Errorf("%w: it needs at least one run, and a spread and a margin that are not negative", errBound)

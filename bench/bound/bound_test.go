@@ -16,18 +16,18 @@ func TestRead(t *testing.T) {
 		text string
 		want string // in the error, "" for none
 	}{
-		"at most, with a margin":        {text: "{figure: f, runs: 5, mean: 2, spread: 0.1, margin: 0.5, most: 3}"},
-		"at least, with a margin":       {text: "{figure: f, runs: 5, mean: 2, spread: 0.1, margin: 0.5, least: 1}"},
-		"at most, from below zero":      {text: "{figure: f, runs: 5, mean: -50, spread: 4, margin: 1.3, most: 15}"},
-		"a count without any":           {text: "{figure: f, runs: 5, mean: 1, spread: 0, margin: 0, most: 1}"},
-		"no limit":                      {text: "{figure: f, runs: 5, mean: 2, spread: 0, margin: 0}", want: "give one of most and least"},
-		"two limits":                    {text: "{figure: f, runs: 5, mean: 2, spread: 0, margin: 0, most: 2, least: 2}", want: "give one of most and least"},
-		"no run behind it":              {text: "{figure: f, mean: 2, spread: 0, margin: 0.5, most: 3}", want: "at least one run"},
-		"a limit that does not follow":  {text: "{figure: f, runs: 5, mean: 2, spread: 0, margin: 0.5, most: 4}", want: "which give 3"},
-		"a mean that is over the limit": {text: "{figure: f, runs: 5, mean: 2, spread: 0, margin: -0.5, most: 1}", want: "not negative"},
+		"at most, with a margin":        {text: "{figure: f, runs: 5, mean: 2, spread: 0.1, margin: 0.5, max: 3}"},
+		"at least, with a margin":       {text: "{figure: f, runs: 5, mean: 2, spread: 0.1, margin: 0.5, min: 1}"},
+		"at most, from below zero":      {text: "{figure: f, runs: 5, mean: -50, spread: 4, margin: 1.3, max: 15}"},
+		"a count without any":           {text: "{figure: f, runs: 5, mean: 1, spread: 0, margin: 0, max: 1}"},
+		"no limit":                      {text: "{figure: f, runs: 5, mean: 2, spread: 0, margin: 0}", want: "give one of max and min"},
+		"two limits":                    {text: "{figure: f, runs: 5, mean: 2, spread: 0, margin: 0, max: 2, min: 2}", want: "give one of max and min"},
+		"no run behind it":              {text: "{figure: f, mean: 2, spread: 0, margin: 0.5, max: 3}", want: "at least one run"},
+		"a limit that does not follow":  {text: "{figure: f, runs: 5, mean: 2, spread: 0, margin: 0.5, max: 4}", want: "which give 3"},
+		"a mean that is over the limit": {text: "{figure: f, runs: 5, mean: 2, spread: 0, margin: -0.5, max: 1}", want: "not negative"},
 		"a word that is no field":       {text: "{figure: f, runs: 5, mean: 2, spread: 0, margin: 0.5, max: 3}", want: "max"},
 		"two of one figure": {
-			text: "{figure: f, runs: 5, mean: 1, spread: 0, margin: 0, most: 1}\n- {figure: f, runs: 5, mean: 1, spread: 0, margin: 0, most: 1}",
+			text: "{figure: f, runs: 5, mean: 1, spread: 0, margin: 0, max: 1}\n- {figure: f, runs: 5, mean: 1, spread: 0, margin: 0, max: 1}",
 			want: "there is another",
 		},
 	}
@@ -43,9 +43,9 @@ func TestRead(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	book, err := bound.Read([]byte(`run:
-- {figure: high, runs: 5, mean: 2, spread: 0, margin: 0.5, most: 3}
-- {figure: low, runs: 5, mean: 2, spread: 0, margin: 0.5, least: 1}
-- {figure: forgotten, runs: 5, mean: 2, spread: 0, margin: 0.5, least: 1}
+- {figure: high, runs: 5, mean: 2, spread: 0, margin: 0.5, max: 3}
+- {figure: low, runs: 5, mean: 2, spread: 0, margin: 0.5, min: 1}
+- {figure: forgotten, runs: 5, mean: 2, spread: 0, margin: 0.5, min: 1}
 `))
 	if err != nil {
 		t.Fatal(err)

@@ -79,7 +79,7 @@ func (h *Hub) awaitRules(ctx context.Context, config *rest.Config, rules []rbacv
 	return nil
 }
 
-// attributes are those of one request that a rule allows.
+// attributes returns the attributes of one request that a rule allows.
 func attributes(rule rbacv1.PolicyRule) *authorizationv1.ResourceAttributes {
 	resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
 	out := &authorizationv1.ResourceAttributes{Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: resource, Subresource: subresource}

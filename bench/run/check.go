@@ -89,7 +89,7 @@ func (t *hubRun) measureDrift(world *enginetest.World) (drift, error) {
 
 // readsOtherDecisions returns whether a placement reads the decisions of other placements: only Balance does.
 func readsOtherDecisions(placement *clusterv1beta1.Placement, env *celenv.Env) bool {
-	compiled, _ := program.Compile(placement, env) // one with faults keeps what it has
+	compiled, _ := program.Compile(placement, env) // a misconfigured placement keeps its decisions
 	return compiled != nil && compiled.HasPrioritizer(program.Balance)
 }
 

@@ -98,8 +98,8 @@ func (o *changeResult) figures(name string) []bench.Figure {
 			Detail: fmt.Sprintf("%s / %s", millis(o.duration), millis(o.openDuration)),
 		},
 		{
-			Name: "evaluations, beside those concerned", Unit: bench.Ratio, Value: ratio(o.evaluations, float64(o.affected.times)),
-			Detail: fmt.Sprintf("%.0f, %d placements concerned %d times", o.evaluations, o.affected.placements, o.affected.times),
+			Name: "evaluations, beside those affected", Unit: bench.Ratio, Value: ratio(o.evaluations, float64(o.affected.times)),
+			Detail: fmt.Sprintf("%.0f, %d placements affected %d times", o.evaluations, o.affected.placements, o.affected.times),
 		},
 		{
 			Name: "writes per changed decision", Unit: bench.Ratio, Value: ratio(decisionWrites(o.requests), o.changedPlacements),

@@ -11,11 +11,11 @@ import (
 	"github.com/berth-project/berth/bench/hub"
 )
 
-// batches is how many times so many placements come at once: between them the other side has its turn.
+// batches is how many batches of placements are created. The other side stores its copies between them.
 const batches = 8
 
-// measureCold measures how fast many placements are decided that come at once, beside the write limit: the same objects,
-// written by as many plain clients where there is no manager.
+// measureCold measures how fast many new placements are decided, beside the write limit: as many plain clients write the same
+// objects without a manager.
 func measureCold(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
 	var used usage
 	var limit time.Duration
@@ -43,8 +43,8 @@ func measureCold(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
 	return append(out, wrong...), err
 }
 
-// writesPerPlacement is how many writes a new placement takes: one to make each slice, one to fill it, one to label it, one for the
-// status, and one event.
+// writesPerPlacement returns the writes of a new placement: three for each slice (create, content, label), one status and one
+// event.
 func writesPerPlacement(answered hub.Requests, placements, stored int) []bench.Figure {
 	writes, events := decisionWrites(answered), eventWrites(answered)
 	return []bench.Figure{
@@ -56,8 +56,8 @@ func writesPerPlacement(answered hub.Requests, placements, stored int) []bench.F
 	}
 }
 
-// decideBatch lets a wave be decided on the managed side and writes the same on the open one. It returns what the first used, and
-// how long the second took.
+// decideBatch decides a batch on the managed side and writes the same on the open side. It returns the usage of the managed
+// side, and the time of the open side.
 func (p *hubPair) decideBatch(ctx context.Context, placements []*clusterv1beta1.Placement) (usage, time.Duration, error) {
 	before, err := p.managed.usage(ctx)
 	if err != nil {
@@ -67,7 +67,7 @@ func (p *hubPair) decideBatch(ctx context.Context, placements []*clusterv1beta1.
 	if err != nil {
 		return usage{}, 0, err
 	}
-	if err := p.managed.awaitIdle(ctx); err != nil { // events come late
+	if err := p.managed.awaitIdle(ctx); err != nil { // the manager writes events with a delay
 		return usage{}, 0, err
 	}
 	after, err := p.managed.usage(ctx)
@@ -80,7 +80,7 @@ func (p *hubPair) decideBatch(ctx context.Context, placements []*clusterv1beta1.
 	return used, limit, err
 }
 
-// decideAll lets many clients store placements, and returns how long it takes until all are decided.
+// decideAll stores placements with many clients, and returns the time until all are decided.
 func (s *measuredHub) decideAll(ctx context.Context, placements []*clusterv1beta1.Placement) (time.Duration, error) {
 	clients, err := s.clients()
 	if err != nil {
@@ -112,8 +112,7 @@ func (s *measuredHub) decideAll(ctx context.Context, placements []*clusterv1beta
 	return took, <-stored
 }
 
-// copyAll lets as many clients store on the open side what the manager and its users have stored on the other, and
-// returns how long that takes.
+// copyAll copies the writes of the manager and its users to the open side with as many clients, and returns the time.
 func (p *hubPair) copyAll(ctx context.Context, placements []*clusterv1beta1.Placement) (time.Duration, error) {
 	decisions, err := p.managed.decisions(ctx, placements)
 	if err != nil {
@@ -137,7 +136,7 @@ func (p *hubPair) copyAll(ctx context.Context, placements []*clusterv1beta1.Plac
 	return time.Since(began), err
 }
 
-// countSlices counts the slices that are stored.
+// countSlices counts the stored slices.
 func (p *hubPair) countSlices(ctx context.Context) (int, error) {
 	var stored clusterv1beta1.PlacementDecisionList
 	if err := p.open.admin.List(ctx, &stored); err != nil {

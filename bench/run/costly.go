@@ -21,23 +21,24 @@ import (
 
 const (
 	costlyClusters = 240
-	// costlyCount are the placements of one namespace that cost all they may, and go on doing so.
+	// costlyCount is the number of placements of one namespace whose decisions have the maximal cost, and repeat.
 	costlyCount = 25
-	// costlyRounds is how often it is measured without bombs and with them, by turns, and costlyRoundSize how many placements of other
-	// namespaces are decided in each.
+	// costlyRounds is how often placements are measured without costly placements and with them, alternately. costlyRoundSize
+	// is how many placements of other namespaces are decided in each round.
 	costlyRounds    = 6
 	costlyRoundSize = 60
-	// costlyNamespace is where the bombs are, and costlyScore what they read.
-	costlyNamespace = "bombs"
-	costlyScore     = "bomb"
-	// costlyScoreRate is how often a second their score changes. All of them are decided again then, which takes longer.
+	// costlyNamespace contains the costly placements, and costlyScore is the score that they read.
+	costlyNamespace = "costly"
+	costlyScore     = "costly"
+	// costlyScoreRate is how often per second their score changes. Each change enqueues all of them, and their decisions take
+	// longer than the interval.
 	costlyScoreRate = 1
 )
 
-// costlyRun measures what placements that cost all they may do to those of other namespaces.
+// costlyRun measures the delay that placements of maximal cost cause in other namespaces.
 func costlyRun() Run {
 	return Run{
-		Name:    "bomb",
+		Name:    "costly",
 		About:   fmt.Sprintf("how soon a placement is decided while another namespace has %d that cost all they may", costlyCount),
 		Measure: measureCostly,
 	}
@@ -45,7 +46,7 @@ func costlyRun() Run {
 
 func measureCostly(ctx context.Context, s Options) ([]bench.Figure, error) {
 	f := generate.New(generate.Shape{Clusters: costlyClusters, Placements: (2*costlyRounds + 1) * costlyRoundSize, Seed: 1})
-	s.logf("bomb: starting a hub with %d clusters", len(f.Clusters))
+	s.logf("costly: starting a hub with %d clusters", len(f.Clusters))
 	side, err := newMeasuredHub(ctx, s, f, true)
 	if err != nil {
 		return nil, err
@@ -55,12 +56,13 @@ func measureCostly(ctx context.Context, s Options) ([]bench.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.logf("bomb: %d times %d placements alone, then beside %d bombs", costlyRounds, costlyRoundSize, costlyCount)
+	s.logf("costly: %d times %d placements alone, then beside %d costly placements", costlyRounds, costlyRoundSize, costlyCount)
 	out, err := side.measureWithCostly(ctx, f.Placements)
 	return out, errors.Join(err, stop())
 }
 
-// measureWithCostly stores placements by turns while the bombs are disabled and while they are not. The first turn warms up.
+// measureWithCostly stores placements while the costly placements are disabled and while they are enabled, alternately. The
+// first round is a warm-up.
 func (s *measuredHub) measureWithCostly(ctx context.Context, placements []*clusterv1beta1.Placement) ([]bench.Figure, error) {
 	var alone, beside sample
 	var busy, took time.Duration
@@ -95,13 +97,13 @@ func (s *measuredHub) measureWithCostly(ctx context.Context, placements []*clust
 			return nil, err
 		}
 	}
-	return append(beside.ratios("decided beside bombs", alone), bench.Figure{
+	return append(beside.ratios("decided beside costly placements", alone), bench.Figure{
 		Name: "cores that the manager keeps busy meanwhile", Unit: bench.Ratio, Value: float64(busy) / float64(took),
 		Detail: fmt.Sprintf("%s in %s", busy.Round(time.Millisecond), took.Round(time.Millisecond)),
 	}), nil
 }
 
-// createEach stores placements one by one and notes how long each took to be decided.
+// createEach stores placements one by one and records the time until each decision.
 func (s *measuredHub) createEach(ctx context.Context, placements []*clusterv1beta1.Placement, into *sample) error {
 	follower, err := s.watchDecisions(ctx)
 	if err != nil {
@@ -119,7 +121,7 @@ func (s *measuredHub) createEach(ctx context.Context, placements []*clusterv1bet
 	return nil
 }
 
-// disableCostly lets the manager decide the bombs, or no more.
+// disableCostly disables or enables the costly placements.
 func (s *measuredHub) disableCostly(ctx context.Context, disabled bool) error {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"%t"}}}`, clusterv1beta1.PlacementDisableAnnotation, disabled)
 	return inParallel(ctx, costlyCount, func(ctx context.Context, _, n int) error {
@@ -127,7 +129,7 @@ func (s *measuredHub) disableCostly(ctx context.Context, disabled bool) error {
 	})
 }
 
-// createCostly stores the bombs, disabled. They read a score of one cluster, which changes until stop is called.
+// createCostly stores the costly placements, disabled. They read a score of one cluster, which changes until stop is called.
 func (s *measuredHub) createCostly(ctx context.Context, cluster string) (stop func() error, err error) {
 	score := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: costlyScore}}
 	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: costlyNamespace, Name: "global"}}
@@ -140,7 +142,7 @@ func (s *measuredHub) createCostly(ctx context.Context, cluster string) (stop fu
 	}
 	for _, object := range objects {
 		if err := s.admin.Create(ctx, object); err != nil {
-			return nil, fmt.Errorf("storing the bombs: %w", err)
+			return nil, fmt.Errorf("storing the costly placements: %w", err)
 		}
 	}
 	return atRate(ctx, costlyScoreRate, func(ctx context.Context, _, n int) error {
@@ -149,11 +151,11 @@ func (s *measuredHub) createCostly(ctx context.Context, cluster string) (stop fu
 	}), nil
 }
 
-// costlyPlacement returns a placement that costs nearly all it may on so many clusters, and again whenever a score changes.
+// costlyPlacement returns a placement whose decision has nearly the maximal cost, and is repeated when a score changes.
 func costlyPlacement(number int) *clusterv1beta1.Placement {
 	const loops = 4 // ten times each, 60,000 units
 	expression := strings.Repeat("[1,2,3,4,5,6,7,8,9,10].all(x, ", loops) + "true" + strings.Repeat(")", loops)
-	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: costlyNamespace, Name: fmt.Sprintf("bomb-%02d", number)}}
+	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: costlyNamespace, Name: fmt.Sprintf("costly-%02d", number)}}
 	out.Annotations = map[string]string{clusterv1beta1.PlacementDisableAnnotation: "true"}
 	out.Spec.NumberOfClusters = new(int32(1))
 	out.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{

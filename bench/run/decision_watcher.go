@@ -32,7 +32,7 @@ type decisionWatcher struct {
 	events watch.Interface
 }
 
-// watchDecisions returns a follower of the placements of a side, from now on.
+// watchDecisions returns a watcher of the placements of a hub, from now on.
 func (s *measuredHub) watchDecisions(ctx context.Context) (*decisionWatcher, error) {
 	out := &decisionWatcher{list: func(ctx context.Context) ([]clusterv1beta1.Placement, watch.Interface, error) {
 		var now clusterv1beta1.PlacementList

@@ -8,7 +8,7 @@ import (
 	"github.com/berth-project/berth/bench/inprocess"
 )
 
-// engineRuns measure the engine alone, at sizes that no hub of one machine has.
+// engineRuns measure the engine alone, at sizes beyond a hub of one machine.
 func engineRuns() []Run {
 	out := make([]Run, 0, len(inprocess.Sizes()))
 	for _, size := range inprocess.Sizes() {

@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	// minHeartbeats is how many heartbeats there are at least: CPU times are read in hundredths of a second.
+	// minHeartbeats is the minimal number of heartbeats, because CPU times have a resolution of 10 ms.
 	minHeartbeats = 5000
-	// probes is how many placements are measured one by one while heartbeats arrive at one rate, probeBatch how many before the
-	// other side has its turn.
+	// probes is how many placements are measured at one rate of heartbeats. probeBatch is how many of them are measured before
+	// the sides alternate.
 	probes, probeBatch = 200, 100
 )
 
@@ -30,7 +30,7 @@ const (
 type agents struct {
 	clients  []client.Client
 	clusters []*clusterv1.ManagedCluster
-	// heartbeats is how many heartbeats were stored.
+	// heartbeats is the number of stored heartbeats.
 	heartbeats atomic.Int64
 }
 
@@ -87,7 +87,7 @@ func measureHeartbeats(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
 	return out, nil
 }
 
-// heartbeatAll measures a heartbeat of every cluster, beside a process that reads clusters and does nothing with them.
+// heartbeatAll measures a heartbeat of every cluster, beside a process that only reads clusters.
 func (t *hubRun) heartbeatAll(ctx context.Context, agents *agents) ([]bench.Figure, error) {
 	reader, err := t.managed.hub.StartReader(ctx)
 	if err != nil {
@@ -138,8 +138,8 @@ func (s *measuredHub) usageWithReader(ctx context.Context, reader *hub.Process) 
 	return usageWithReader{used, read}, err
 }
 
-// measureUnderLoad measures placements one by one while heartbeats arrive, and the same writes in sequence on the open side under the same
-// load, by turns.
+// measureUnderLoad measures placements one by one while heartbeats arrive. It alternates with the same writes on the open side
+// under the same load.
 func (t *hubRun) measureUnderLoad(ctx context.Context, rate int, managed, open *agents) ([]bench.Figure, error) {
 	var m latencies
 	under, beside := heartbeatLoad{agents: managed, rate: rate}, heartbeatLoad{agents: open, rate: rate}

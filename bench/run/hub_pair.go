@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	// idlePeriod is how long nothing must be written for a hub to be idle.
+	// idlePeriod is how long an idle hub has no write.
 	idlePeriod = 2 * time.Second
-	// idleTimeout is far more than a manager needs to greet ten thousand clusters.
+	// idleTimeout is far more than a manager needs for ten thousand new clusters.
 	idleTimeout = 20 * time.Minute
 )
 
-// hubPair is a hub with a manager, and one without beside it, both with the same fleet.
+// hubPair is a hub with a manager and a hub without, both with the same fleet.
 type hubPair struct {
 	managed, open *measuredHub
 	fleet         *generate.Fleet
@@ -79,7 +79,7 @@ func (s *measuredHub) awaitIdle(ctx context.Context) error {
 	return nil
 }
 
-// storedDecision is what a manager has stored for one placement.
+// storedDecision contains the stored objects of one placement.
 type storedDecision struct {
 	placement *clusterv1beta1.Placement
 	slices    []clusterv1beta1.PlacementDecision
@@ -87,7 +87,7 @@ type storedDecision struct {
 	events []eventsv1.Event
 }
 
-// decisions reads what is stored for some placements.
+// decisions reads the stored decisions of some placements.
 func (s *measuredHub) decisions(ctx context.Context, of []*clusterv1beta1.Placement) ([]storedDecision, error) {
 	var placements clusterv1beta1.PlacementList
 	var stored clusterv1beta1.PlacementDecisionList
@@ -118,7 +118,7 @@ func (s *measuredHub) decisions(ctx context.Context, of []*clusterv1beta1.Placem
 	return out, nil
 }
 
-// decision reads what is stored for one placement.
+// decision reads the stored decision of one placement.
 func (s *measuredHub) decision(ctx context.Context, of *clusterv1beta1.Placement) (storedDecision, error) {
 	placement, stored := &clusterv1beta1.Placement{}, clusterv1beta1.PlacementDecisionList{}
 	err := errors.Join(

@@ -12,7 +12,7 @@ import (
 // singlePlacements is how many placements are measured one by one.
 const singlePlacements = 200
 
-// measureIdle measures how soon one placement is decided where nothing else happens, beside the same writes in sequence.
+// measureIdle measures the time to decide one placement on an idle hub, beside the same writes in sequence.
 func measureIdle(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
 	before, err := t.managed.usage(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ type latencies struct {
 	open sample
 }
 
-// measureSingle stores placements one by one, waits for each to be decided, and writes the same on the open side.
+// measureSingle stores placements one by one, waits for each decision, and writes the same on the open side.
 func (p *hubPair) measureSingle(ctx context.Context, placements []*clusterv1beta1.Placement) (latencies, error) {
 	var out latencies
 	follower, err := p.managed.watchDecisions(ctx)

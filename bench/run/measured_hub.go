@@ -24,7 +24,7 @@ import (
 const (
 	// clientCount is how many clients write in parallel.
 	clientCount = 32
-	// noticeTimeout is far more than a manager needs to notice anything.
+	// noticeTimeout is far more than a manager needs to react to an object.
 	noticeTimeout = time.Minute
 	noticePoll    = 2 * time.Millisecond
 	// leaseSeconds is longer than any run.
@@ -38,8 +38,8 @@ type measuredHub struct {
 	admin   client.WithWatch
 }
 
-// newMeasuredHub starts a hub and stores all of a fleet but its placements. The manager is started last: what is stored before
-// is stored as fast as without it.
+// newMeasuredHub starts a hub and stores a fleet without its placements. It starts the manager last, so that storing is equally
+// fast on both sides.
 func newMeasuredHub(ctx context.Context, s Options, f *generate.Fleet, managed bool) (*measuredHub, error) {
 	started, err := hub.Start(ctx, s.Bin)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *measuredHub) newAccount(ctx context.Context, name string, rules ...rbac
 	return hub.Client(config)
 }
 
-// store stores all of a fleet but its placements.
+// store stores a fleet without its placements.
 func (s *measuredHub) store(ctx context.Context, f *generate.Fleet) error {
 	namespaces := slices.Clone(f.Namespaces)
 	for _, score := range f.Scores {
@@ -108,8 +108,8 @@ func (s *measuredHub) store(ctx context.Context, f *generate.Fleet) error {
 	return nil
 }
 
-// storeCluster stores a cluster without an agent. The manager, where it runs, simulates it at the same time: the status is
-// written over whatever it has.
+// storeCluster stores a cluster without an agent. A manager simulates the cluster at the same time, and storeCluster overwrites
+// that status.
 func (s *measuredHub) storeCluster(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
 	stored := cluster.DeepCopy()
 	stored.Spec.LeaseDurationSeconds = leaseSeconds
@@ -130,7 +130,7 @@ func (s *measuredHub) storeScore(ctx context.Context, score *clusterv1alpha1.Add
 	return s.admin.Status().Update(ctx, stored)
 }
 
-// inParallel does something for every number below count, with many hands, which have numbers too. It ends with the first error.
+// inParallel calls do for every number below count, in parallel with the numbered clients, until the first error.
 func inParallel(ctx context.Context, count int, do func(ctx context.Context, hand, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -151,7 +151,7 @@ func inParallel(ctx context.Context, count int, do func(ctx context.Context, han
 
 var errNotNoticed = errors.New("the manager has not answered")
 
-// awaitNoticed waits until the manager has noticed an object, by what it has written to it.
+// awaitNoticed waits until the manager has written to an object.
 func (s *measuredHub) awaitNoticed(ctx context.Context, object client.Object, noticed func() bool) error {
 	err := wait.PollUntilContextTimeout(ctx, noticePoll, noticeTimeout, false, func(ctx context.Context) (bool, error) {
 		if err := s.admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {

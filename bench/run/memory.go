@@ -14,11 +14,11 @@ const (
 	// memoryPoll is the interval of readings until the memory is stable, memoryTimeout their limit. The Go runtime collects
 	// garbage every two minutes at least, and returns memory in small steps.
 	memoryPoll, memoryTimeout = 5 * time.Second, 4 * time.Minute
-	// stableReadings is how many readings in a row must be alike, readingTolerance how far they may be apart, as a share.
+	// stableReadings is how many successive readings must be similar, readingTolerance their largest relative difference.
 	stableReadings, readingTolerance = 26, 0.03
 )
 
-// measureMemory measures what a manager holds once it has nothing to do.
+// measureMemory measures the memory of an idle manager.
 func measureMemory(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
 	settled, took, err := t.managed.stableMemory(ctx)
 	if err != nil {
@@ -34,7 +34,7 @@ func measureMemory(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
 	}, nil
 }
 
-// stableMemory returns the memory of the manager once it has not changed for a while, or after the limit.
+// stableMemory returns the memory of the manager once it is stable, or after the timeout.
 func (s *measuredHub) stableMemory(ctx context.Context) (bytes int64, took time.Duration, err error) {
 	began, first, alike := time.Now(), int64(0), 0
 	err = wait.PollUntilContextTimeout(ctx, memoryPoll, memoryTimeout, true, func(context.Context) (bool, error) {

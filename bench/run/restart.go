@@ -11,8 +11,7 @@ import (
 	"github.com/berth-project/berth/bench/hub"
 )
 
-// measureRestart measures what a manager does that finds everything settled, beside a process that reads the same and does
-// nothing with it.
+// measureRestart measures a manager that starts on a settled hub, beside a process that only reads the same objects.
 func measureRestart(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
 	t.managed.manager.Stop()
 	if err := t.managed.awaitIdle(ctx); err != nil {
@@ -45,8 +44,8 @@ func measureRestart(ctx context.Context, t *hubRun) ([]bench.Figure, error) {
 	}, nil
 }
 
-// restartManager starts a manager, and returns once it has looked at so many placements and has nothing left to do: how much it
-// wrote of decisions, and what it has used.
+// restartManager starts a manager, and returns once it has evaluated a number of placements and is idle. It returns the writes
+// to decisions, and the usage.
 func (s *measuredHub) restartManager(ctx context.Context, placements int) (written float64, used usageSnapshot, err error) {
 	before, err := s.hub.Requests(ctx)
 	if err != nil {
@@ -62,7 +61,7 @@ func (s *measuredHub) restartManager(ctx context.Context, placements int) (writt
 	return decisionWrites(used.requests.Since(before)), used, err
 }
 
-// measureReader is what it takes to read everything.
+// measureReader returns the usage of reading everything.
 func (s *measuredHub) measureReader(ctx context.Context) (hub.Usage, error) {
 	reader, err := s.hub.StartReader(ctx)
 	if err != nil {
@@ -72,7 +71,7 @@ func (s *measuredHub) measureReader(ctx context.Context) (hub.Usage, error) {
 	return reader.Usage()
 }
 
-// awaitEvaluated waits until a manager has looked at so many placements: it leads, and has read everything.
+// awaitEvaluated waits until a manager has evaluated a number of placements. It then leads, and has read everything.
 func (s *measuredHub) awaitEvaluated(ctx context.Context, placements int) error {
 	err := wait.PollUntilContextTimeout(ctx, idlePeriod, idleTimeout, true, func(ctx context.Context) (bool, error) {
 		told, err := s.manager.Metrics(ctx)

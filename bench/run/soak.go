@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// soakRate is how many things happen a second, most of them heartbeats.
+	// soakRate is the number of changes per second. Most of them are heartbeats.
 	soakRate = 20
-	// soakRoundSize is how many things make a round: four of them are changes, at equal distances, and the others heartbeats. A round
-	// takes two seconds, since a taint alone can lead to more writes than a small API server makes in one.
+	// soakRoundSize is the number of writes of a round: four changes at equal distances, and heartbeats. A round takes two
+	// seconds, because one taint may cause more writes than a small API server stores in a second.
 	soakRoundSize = 40
-	// soakPoll is how often a reading is taken, soakProbes how many placements are measured for it.
+	// soakPoll is the interval of readings, soakProbes the number of placements that a reading measures.
 	soakPoll, soakProbes = time.Minute, 10
-	// taintedRounds is for how many rounds a cluster stays tainted.
+	// taintedRounds is how many rounds a cluster stays tainted.
 	taintedRounds = 10
-	// soakSpares come and go.
+	// soakSpares are created and deleted.
 	soakSpares = 100
 )
 
-// soakRun lets things happen for a long time, and looks for what grows.
+// soakRun changes a hub for a long time, and measures growth.
 func soakRun() Run {
 	return Run{
 		Name:    "soak",
@@ -36,7 +36,7 @@ func soakRun() Run {
 	}
 }
 
-// soakReading is what is seen of a manager at one moment.
+// soakReading is one reading of a manager.
 type soakReading struct {
 	resident   int64
 	goroutines float64
@@ -74,7 +74,7 @@ func measureSoak(ctx context.Context, s Options) ([]bench.Figure, error) {
 	return growth(read), nil
 }
 
-// takeReadings takes a reading every so often, for as long as a soak lasts.
+// takeReadings takes a reading in each interval of the soak.
 func (s *measuredHub) takeReadings(ctx context.Context, setting Options, probes []*clusterv1beta1.Placement) ([]soakReading, error) {
 	follower, err := s.watchDecisions(ctx)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *measuredHub) takeReadings(ctx context.Context, setting Options, probes 
 	return out, nil
 }
 
-// takeReading takes a reading. The placements are gone again when it returns.
+// takeReading takes a reading. It deletes its placements before it returns.
 func (s *measuredHub) takeReading(ctx context.Context, follower *decisionWatcher, probes []*clusterv1beta1.Placement) (soakReading, error) {
 	used, err := s.manager.Usage()
 	if err != nil {
@@ -157,8 +157,8 @@ func mean(of []soakReading, value func(soakReading) float64) float64 {
 	return sum / float64(len(of))
 }
 
-// mixedLoad is what happens in a soak: clusters are relabelled and tainted and no longer, placements come and go, and
-// heartbeats arrive.
+// mixedLoad is the load of a soak: labels and taints of clusters change, placements are created and deleted, and heartbeats
+// arrive.
 type mixedLoad struct {
 	*agents
 	placements []*clusterv1beta1.Placement
@@ -169,7 +169,7 @@ func newMixedLoad(s *measuredHub, clusters []*clusterv1.ManagedCluster, placemen
 	return &mixedLoad{agents, placements}, err
 }
 
-// change lets the n-th thing happen.
+// change makes the n-th change.
 func (m *mixedLoad) change(ctx context.Context, hand, n int) error {
 	round, to := n/soakRoundSize, m.clients[hand]
 	at := func(round int) *clusterv1.ManagedCluster {
@@ -187,7 +187,7 @@ func (m *mixedLoad) change(ctx context.Context, hand, n int) error {
 		before := at(max(0, round-taintedRounds))
 		return patch(ctx, to, before, map[string]any{"spec": map[string]any{"taints": nil}})
 	case soakRoundSize * 3 / 4:
-		if round/len(m.placements)%2 == 1 { // they come in one round through all, and go in the next
+		if round/len(m.placements)%2 == 1 { // one pass creates all, the next deletes all
 			return client.IgnoreNotFound(to.Delete(ctx, placement.DeepCopy()))
 		}
 		return client.IgnoreAlreadyExists(to.Create(ctx, placement.DeepCopy()))

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/bench/hub"
 )
 
-// evaluated is the manager's counter of the placements that it has decided.
+// evaluated is the manager's counter of evaluated placements.
 const evaluated = "berth_placement_evaluations_total"
 
 // usageSnapshot is the usage of a hub with a manager since its start.

@@ -19,9 +19,9 @@ import (
 const (
 	// writeRounds is how often each kind of write is measured on each side.
 	writeRounds = 400
-	// readPoll is how often the clusters are read until they are as the manager leaves them.
+	// readPoll is the interval of reading the clusters until the manager has updated them.
 	readPoll = 100 * time.Millisecond
-	// freeLabel needs no right, guardedLabel one of its own.
+	// freeLabel needs no permission, guardedLabel needs its own permission.
 	freeLabel    = "bench"
 	guardedLabel = "info.open-cluster-management.io/bench"
 )
@@ -63,11 +63,11 @@ func measureWebhook(ctx context.Context, s Options) ([]bench.Figure, error) {
 	return append(out, many...), err
 }
 
-// writerHub is a side with those who write to it, and what they have stored.
+// writerHub is a hub with the clients that write to it, and their objects.
 type writerHub struct {
 	*measuredHub
 	fleet *generate.Fleet
-	// agent reports a cluster and labels it; team places; owner binds sets.
+	// agent reports and labels clusters. team creates placements. owner binds sets.
 	agent, team, owner client.Client
 	clusters           []*clusterv1.ManagedCluster
 }
@@ -139,7 +139,7 @@ type writeKind struct {
 	do func(ctx context.Context, w *writerHub, n int) (settle func(context.Context) error, err error)
 }
 
-// writeKinds are the kinds that are measured.
+// writeKinds are the measured kinds.
 func writeKinds() []writeKind {
 	return []writeKind{
 		{"a plain label", func(ctx context.Context, w *writerHub, n int) (func(context.Context) error, error) {
