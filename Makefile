@@ -1,5 +1,5 @@
 # Everything a developer runs. `make help` lists the targets; CI runs `.ci/run`. Needs Go, gcc, make, git and node,
-# and apt and dpkg for the Prometheus that a test asks.
+# and apt and dpkg for the Prometheus of a test.
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 
 # Every module of this repository, by folder.
 MODULES := $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './bin/*' | sort))
-# Those that have code; hack/tools only pins tools.
+# The modules with code. hack/tools only pins tools.
 WITH_CODE := $(filter-out ./hack/tools,$(MODULES))
 
 TOOLS := hack/tools/go.mod hack/tools/go.sum
@@ -32,7 +32,7 @@ GO_PROSE := $(shell grep -v '^\#' hack/vale/go-folders)
 # The wire format that existing clients use, where it lies beside this checkout.
 WIRE_CHECK := $(wildcard ../shared/wire/check)
 
-# in_each_module runs a command in every module with code, all of them even when one fails. Arguments: what to call it, it.
+# in_each_module runs a command in every module with code, all of them even when one fails. Arguments: its name, the command.
 define in_each_module
 @status=0; for module in $(WITH_CODE); do echo "$(1): $$module"; (cd $$module && $(2)) || status=1; done; exit $$status
 endef
@@ -81,7 +81,7 @@ LONGFUZZTIME ?= 5m
 LONGFLAGS ?= -timeout 12h
 
 .PHONY: long
-long: $(PROMETHEUS) ## Run what takes hours: long variants of tests (BERTH_LONG=1), and minutes of fuzzing a target.
+long: $(PROMETHEUS) ## Run for hours: the long variants of tests (BERTH_LONG=1), and minutes of fuzzing per target.
 	$(call in_each_module,long,BERTH_LONG=1 go test $(LONGFLAGS) ./...)
 	@$(MAKE) fuzz FUZZTIME=$(LONGFUZZTIME)
 
@@ -90,7 +90,7 @@ integration: $(PROMETHEUS) ## Run only the tests against a real hub.
 	cd hub && go test $(TESTFLAGS) -count=1 ./integration/...
 
 .PHONY: demo
-demo: build ## Start a hub with an example fleet and show what happens.
+demo: build ## Start a hub with an example fleet and show its decisions.
 	bin/berth-hub demo
 
 .PHONY: run
@@ -108,7 +108,7 @@ bench: build ## Measure a whole hub, and fail where a bound of bench/rangespec.y
 SOAK ?= 30m
 
 .PHONY: soak
-soak: build ## Let mixed events happen to a hub for half an hour, and fail where memory or latency grows.
+soak: build ## Change a hub for half an hour, and fail if memory or latency grows.
 	go run ./bench/cmd/berth-bench -bin bin -only soak -for $(SOAK) $(BENCHFLAGS)
 
 .PHONY: bench-engine
@@ -126,7 +126,7 @@ $(GOLANGCI_LINT) $(CONTROLLER_GEN) $(BENCHSTAT) $(VALE): $(TOOLS)
 	cd hack/tools && go build -o $(abspath $@) $(PACKAGE)
 	@touch $@
 
-# Prometheus and promtool, from the distribution's package: a test asks the dashboard and the alerts of a real one.
+# Prometheus and promtool, from the distribution's package: a test runs the dashboard and the alerts on them.
 $(PROMETHEUS): hack/prometheus
 	@echo "unpacking $(@F)"
 	@mkdir -p $(@D)
