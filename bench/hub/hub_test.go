@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/berth-project/berth/internal/process"
 )
 
 func TestRequests(t *testing.T) {
@@ -20,11 +22,11 @@ apiserver_request_total{code="200",component="apiserver",dry_run="",group="g",re
 apiserver_request_total{code="201",component="apiserver",dry_run="",group="authorization.k8s.io",resource="subjectaccessreviews",scope="resource",subresource="",verb="POST",version="v1"} 7
 apiserver_request_total_of_others{verb="POST"} 9
 `
-	read, err := parse([]byte(text))
+	read, err := process.ParseMetrics([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := read.requests()
+	got := Requests(read.Requests())
 	review := Request{"POST", "authorization.k8s.io", "subjectaccessreviews", ""}
 	want := Requests{{"POST", "g", "things", ""}: 4, {"PATCH", "g", "things", "status"}: 2, {"LIST", "g", "things", ""}: 5, review: 7}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -39,27 +41,6 @@ apiserver_request_total_of_others{verb="POST"} 9
 	}
 	if kinds, sum := later.Writes(); sum != 8 || len(kinds) != 2 || kinds[1].String() != "PATCH things/status" {
 		t.Errorf("%v writes, of %v, want 8 of two kinds, the rarer last", sum, kinds)
-	}
-}
-
-func TestSumsAreOfTheSeriesWithALabel(t *testing.T) {
-	const text = `# TYPE things counter
-things{kind="a",of="x"} 1
-things{kind="b",of="x"} 2
-# TYPE level gauge
-level 7
-# TYPE took histogram
-took_bucket{le="+Inf"} 4
-took_sum 1
-took_count 4
-`
-	read, err := parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := []float64{read.Sum("things"), read.Sum("things", "kind", "b"), read.Sum("things", "kind", "c"), read.Sum("level"), read.Sum("took"), read.Sum("none")}
-	if diff := cmp.Diff([]float64{3, 2, 0, 7, 4, 0}, got); diff != "" {
-		t.Errorf("sums (-want +got):\n%s", diff)
 	}
 }
 

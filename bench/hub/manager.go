@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"path/filepath"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,39 +15,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/internal/process"
 )
 
 // managerNamespace and managerAccount name the service account of the manager, as in a cluster.
 const managerNamespace, managerAccount = "berth-system", "berth"
-
-// metricsLimit is far more than the metrics of a manager.
-const metricsLimit = 64 << 20
 
 var errNotGuarded = errors.New("the webhooks do not guard the hub")
 
 // Manager is a running manager.
 type Manager struct {
 	*Process
-	// metrics is the URL of its metrics.
+	// metrics is the address of its metrics.
 	metrics string
 }
 
 // Metrics reads the metrics of the manager.
-func (m *Manager) Metrics(ctx context.Context) (Metrics, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.metrics, nil)
-	if err != nil {
-		return nil, fmt.Errorf("requesting the manager's metrics: %w", err)
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("requesting the manager's metrics: %w", err)
-	}
-	defer func() { _ = answer.Body.Close() }() // the body was read, or is not needed
-	body, err := io.ReadAll(io.LimitReader(answer.Body, metricsLimit))
-	if err != nil {
-		return nil, fmt.Errorf("reading the manager's metrics: %w", err)
-	}
-	return parse(body)
+func (m *Manager) Metrics(ctx context.Context) (process.Metrics, error) {
+	return process.ReadMetrics(ctx, m.metrics)
 }
 
 // StartManager starts the manager beside the hub, and returns when its webhooks guard the hub. The views are off, because the
@@ -64,17 +47,17 @@ func (h *Hub) StartManager(ctx context.Context) (*Manager, error) {
 		return nil, err
 	}
 	webhooks, metrics := addresses[0], addresses[1]
-	process, err := start(ctx, "", filepath.Join(h.bin, "berth"), "manager", "--kubeconfig="+kubeconfig, "--log-format=text",
+	child, err := start(ctx, "", filepath.Join(h.bin, "berth"), "manager", "--kubeconfig="+kubeconfig, "--log-format=text",
 		"--metrics-bind-address="+metrics, "--health-probe-bind-address=0", "--leader-elect=false", "--simulate",
 		"--webhook-bind-address="+webhooks, "--webhook-url=https://"+webhooks)
 	if err != nil {
 		return nil, err
 	}
-	if err := h.awaitGuard(ctx, process); err != nil {
-		process.Stop()
+	if err := h.awaitGuard(ctx, child); err != nil {
+		child.Stop()
 		return nil, err
 	}
-	return &Manager{process, "http://" + metrics + "/metrics"}, nil
+	return &Manager{child, metrics}, nil
 }
 
 func (h *Hub) managerKubeconfig(ctx context.Context) (string, error) {

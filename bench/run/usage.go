@@ -30,8 +30,8 @@ func (s *measuredHub) usage(ctx context.Context) (usageSnapshot, error) {
 	out.manager, managerErr = s.manager.Usage()
 	out.requests, requestErr = s.hub.Requests(ctx)
 	told, toldErr := s.manager.Metrics(ctx)
-	out.evaluations, out.changedPlacements = told.Sum(evaluated), told.Sum(evaluated, "outcome", "changed")
-	out.managerReads = told.Sum("rest_client_requests_total", "method", "GET")
+	out.evaluations, out.changedPlacements = told.Sum(evaluated), told.Sum(evaluated, `outcome="changed"`)
+	out.managerReads = told.Sum("rest_client_requests_total", `method="GET"`)
 	return out, errors.Join(serverErr, managerErr, requestErr, toldErr)
 }
 

@@ -299,7 +299,7 @@ func (s *testFleet) awaitGraceOver(numbers ...int) {
 // for what the manager stores now and then of its webhooks.
 func (s *testFleet) writes() map[string]float64 {
 	s.t.Helper()
-	return shared.ReadMetrics(s.t).Writes(func(_, resource string) bool {
+	return hubtest.Writes(shared.ReadMetrics(s.t), func(_, resource string) bool {
 		return resource != "leases" && !strings.HasSuffix(resource, "webhookconfigurations")
 	})
 }

@@ -146,7 +146,7 @@ func awaitWarnings(t *testing.T, probes string, want ...string) {
 // groupWrites counts the writes to Berth's API group that an API server has answered, but those of the test.
 func groupWrites(t *testing.T, hub *hubtest.Hub) map[string]float64 {
 	t.Helper()
-	return hub.ReadMetrics(t).Writes(func(group, resource string) bool {
+	return hubtest.Writes(hub.ReadMetrics(t), func(group, resource string) bool {
 		return group == clusterv1beta1.GroupName && resource != "managedclusters"
 	})
 }

@@ -33,5 +33,5 @@ func (m *manager) idle(t *testing.T, evaluations float64) hubtest.Metrics {
 // writes counts the writes of every kind to Berth's API group that the API server has answered, by verb and resource.
 func writes(t *testing.T) map[string]float64 {
 	t.Helper()
-	return shared.ReadMetrics(t).Writes(func(group, _ string) bool { return group == clusterv1beta1.GroupName })
+	return hubtest.Writes(shared.ReadMetrics(t), func(group, _ string) bool { return group == clusterv1beta1.GroupName })
 }

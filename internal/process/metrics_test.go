@@ -1,4 +1,4 @@
-package hubtest
+package process
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 )
 
 func TestMetrics(t *testing.T) {
-	m, err := parseMetrics([]byte(`# TYPE apiserver_request_total counter
+	m, err := ParseMetrics([]byte(`# TYPE apiserver_request_total counter
 apiserver_request_total{group="g",resource="things",subresource="",verb="POST",code="201"} 3
 apiserver_request_total{group="g",resource="things",subresource="",verb="POST",code="409"} 1
 apiserver_request_total{group="g",resource="things",subresource="status",verb="PATCH",code="200"} 2
@@ -43,11 +43,13 @@ took_count{name="a, b=\"c\""} 4
 			}
 		})
 	}
-	writes := m.Writes(func(group, resource string) bool { return group == "g" && resource != "leases" })
-	if diff := cmp.Diff(map[string]float64{"POST things": 4, "PATCH things/status": 2}, writes); diff != "" {
-		t.Errorf("writes (-want +got):\n%s", diff)
+	want := map[Request]float64{
+		{"POST", "g", "things", ""}: 4, {"PATCH", "g", "things", "status"}: 2, {"PUT", "g", "leases", ""}: 9, {"LIST", "g", "things", ""}: 5,
 	}
-	if _, err := parseMetrics([]byte("up{ 1\n")); err == nil {
+	if diff := cmp.Diff(want, m.Requests()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	if _, err := ParseMetrics([]byte("up{ 1\n")); err == nil {
 		t.Error("what cannot be read was read")
 	}
 }
