@@ -207,6 +207,9 @@ func (h *Hub) Stop() error {
 	return fmt.Errorf("stopping the hub: %w: %s", errors.Join(timeout, err), h.Output())
 }
 
+// CloseInput closes the standard input of the hub, as the end of the test binary would.
+func (h *Hub) CloseInput() { h.process.CloseInput() }
+
 // Kill kills the process, as a power cut would, and waits for its end. The data folder stays, also if it is temporary.
 func (h *Hub) Kill() { h.process.Kill() }
 

@@ -151,6 +151,8 @@ func TestDamagedLogIsRefused(t *testing.T) {
 func TestHubEndsWithItsTest(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Args: []string{"--unsafe-no-fsync"}})
 	dir := hub.DataDir()
+	hub.CloseInput()
+	<-hub.Done()
 	if err := hub.Stop(); err != nil {
 		t.Error(err)
 	}

@@ -8,6 +8,7 @@ package process
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +24,7 @@ const stopTimeout = 30 * time.Second
 type Process struct {
 	name      string
 	command   *exec.Cmd
+	stdin     io.Closer
 	output    *Output
 	terminate func()
 	done      chan struct{}
@@ -37,9 +39,11 @@ func Start(ctx context.Context, output *Output, program string, args ...string) 
 	// A second signal would end berth-hub without an orderly stop.
 	p.terminate = sync.OnceFunc(func() { _ = p.command.Process.Signal(syscall.SIGTERM) }) // it fails only after the end
 	terminateWithParent(p.command)
-	if _, err := p.command.StdinPipe(); err != nil { // it stays open while this process lives
+	stdin, err := p.command.StdinPipe() // it stays open while this process lives
+	if err != nil {
 		return nil, fmt.Errorf("creating the standard input of %s: %w", p.name, err)
 	}
+	p.stdin = stdin
 	if err := p.command.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", program, err)
 	}
@@ -71,6 +75,9 @@ func (p *Process) Running() bool {
 
 // Signal sends a signal to the process, which must be running.
 func (p *Process) Signal(signal os.Signal) error { return p.command.Process.Signal(signal) }
+
+// CloseInput closes the standard input of the process, as the end of this process would.
+func (p *Process) CloseInput() { _ = p.stdin.Close() } // it fails only after the end
 
 // Kill kills the process and waits for its end.
 func (p *Process) Kill() {

@@ -29,6 +29,17 @@ func TestProcessRunsUntilStopped(t *testing.T) {
 	}
 }
 
+func TestCloseInput(t *testing.T) {
+	p, err := Start(t.Context(), NewOutput(100, ""), "cat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.CloseInput()
+	if err := p.Err(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestKill(t *testing.T) {
 	p, err := Start(t.Context(), NewOutput(100, ""), "cat")
 	if err != nil {
