@@ -12,6 +12,10 @@ import (
 	"github.com/berth-project/berth/internal/process"
 )
 
+func requestOf(verb, group, resource, subresource string) Request {
+	return Request{Verb: verb, Group: group, Resource: resource, Subresource: subresource}
+}
+
 func TestRequests(t *testing.T) {
 	const text = `# HELP apiserver_request_total [STABLE] Counter
 # TYPE apiserver_request_total counter
@@ -27,12 +31,12 @@ apiserver_request_total_of_others{verb="POST"} 9
 		t.Fatal(err)
 	}
 	got := Requests(read.Requests())
-	review := Request{"POST", "authorization.k8s.io", "subjectaccessreviews", ""}
-	want := Requests{{"POST", "g", "things", ""}: 4, {"PATCH", "g", "things", "status"}: 2, {"LIST", "g", "things", ""}: 5, review: 7}
+	review := requestOf("POST", "authorization.k8s.io", "subjectaccessreviews", "")
+	want := Requests{requestOf("POST", "g", "things", ""): 4, requestOf("PATCH", "g", "things", "status"): 2, requestOf("LIST", "g", "things", ""): 5, review: 7}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	later := Requests{{"POST", "g", "things", ""}: 6, {"PATCH", "g", "things", "status"}: 2, review: 8}
+	later := Requests{requestOf("POST", "g", "things", ""): 6, requestOf("PATCH", "g", "things", "status"): 2, review: 8}
 	if kinds, sum := later.Since(got).Writes(); sum != 2 || len(kinds) != 1 || kinds[0].String() != "POST things" {
 		t.Errorf("%v writes since, of %v, want 2 of POST things", sum, kinds)
 	}
