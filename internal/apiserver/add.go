@@ -21,23 +21,23 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	viewv1 "github.com/berth-project/berth/api/view/v1"
 	viewconfig "github.com/berth-project/berth/config/apiserver"
-	"github.com/berth-project/berth/internal/apiserver/history"
 	"github.com/berth-project/berth/internal/apiserver/leader"
+	"github.com/berth-project/berth/internal/apiserver/viewcache"
 	"github.com/berth-project/berth/internal/apiserver/visibility"
 	"github.com/berth-project/berth/internal/source/informer"
 )
 
 var (
-	errCachesNotSynced = errors.New("serving the views: the caches were not filled")
+	errCachesNotSynced = errors.New("serving the views: the caches did not sync")
 	errNotServing      = errors.New("the views are not served yet")
 )
 
-// Add lets a manager serve the views, whether it leads or not. The manager is ready once it does.
+// Add adds the server of the views to a manager. Every replica serves, and is ready once it does.
 func Add(ctx context.Context, mgr manager.Manager, options Options) error {
-	var keeper [4]byte
-	_, _ = rand.Read(keeper[:]) // it never fails
-	past := history.New(options.Clock, history.Keeper(binary.LittleEndian.Uint32(keeper[:])))
-	synced, err := follow(ctx, mgr.GetCache(), past)
+	var instanceID [4]byte
+	_, _ = rand.Read(instanceID[:]) // it never fails
+	views := viewcache.New(options.Clock, binary.LittleEndian.Uint32(instanceID[:]))
+	synced, err := follow(ctx, mgr.GetCache(), views)
 	if err != nil {
 		return err
 	}
@@ -45,24 +45,24 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 		Hub: mgr.GetConfig(), Reader: mgr.GetAPIReader(), Writer: mgr.GetClient(), Namespace: options.Namespace, Address: options.Address,
 		ServerName: viewconfig.ServerName, CABundle: authorities(mgr.GetAPIReader()), Clock: options.Clock,
 	})
-	r := &runner{mgr: mgr, options: options, past: past, synced: synced, leader: led}
+	r := &runner{mgr: mgr, options: options, views: views, synced: synced, leader: led}
 	if err := errors.Join(mgr.Add(r), mgr.Add(led), mgr.AddReadyzCheck(Name, r.check)); err != nil {
 		return fmt.Errorf("adding the views: %w", err)
 	}
 	return nil
 }
 
-// runner is the server as a part of a manager.
+// runner runs the server in a manager.
 type runner struct {
 	mgr     manager.Manager
 	options Options
-	past    *history.History
+	views   *viewcache.Cache
 	synced  toolscache.InformerSynced
 	leader  *leader.Leader
 	serving atomic.Bool
 }
 
-// check says whether requests are answered.
+// check is the readiness check.
 func (r *runner) check(*http.Request) error {
 	if !r.serving.Load() {
 		return errNotServing
@@ -73,13 +73,12 @@ func (r *runner) check(*http.Request) error {
 // NeedLeaderElection implements manager.LeaderElectionRunnable: every replica serves.
 func (*runner) NeedLeaderElection() bool { return false }
 
-// Start implements manager.Runnable. Nobody is answered before the caches are filled: a list that lacks something
-// because it is not known yet would be a lie.
+// Start implements manager.Runnable. It serves once the caches are filled: an earlier list would lack objects.
 func (r *runner) Start(ctx context.Context) error {
-	defer r.options.Listener.Close() //nolint:errcheck // closed already where the server ran
+	defer r.options.Listener.Close() //nolint:errcheck // the server has closed it where it ran
 	if !toolscache.WaitForCacheSync(ctx.Done(), r.synced) {
 		if ctx.Err() != nil {
-			return nil // told to stop
+			return nil
 		}
 		return errCachesNotSynced
 	}
@@ -88,12 +87,12 @@ func (r *runner) Start(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
-	r.past.Publish()
-	server, err := newServer(ctx, r.mgr.GetConfig(), r.options, r.past, r.leader)
+	r.views.Publish()
+	server, err := newServer(ctx, r.mgr.GetConfig(), r.options, r.views, r.leader)
 	if err != nil {
 		return err
 	}
-	go r.past.Run(ctx)
+	go r.views.Run(ctx)
 	r.serving.Store(true)
 	if err := server.PrepareRun().RunWithContext(ctx); err != nil {
 		return fmt.Errorf("serving the views: %w", err)
@@ -101,7 +100,7 @@ func (r *runner) Start(ctx context.Context) error {
 	return nil
 }
 
-// authorities returns a function that reads which authorities the API server trusts for the views.
+// authorities returns a function that reads the CA bundle with which the API server verifies the views.
 func authorities(reader client.Reader) func(context.Context) ([]byte, error) {
 	return func(ctx context.Context) ([]byte, error) {
 		registered := &unstructured.Unstructured{}
@@ -113,28 +112,28 @@ func authorities(reader client.Reader) func(context.Context) ([]byte, error) {
 		}
 		encoded, _, err := unstructured.NestedString(registered.Object, "spec", "caBundle")
 		if err != nil {
-			return nil, fmt.Errorf("reading the authorities of the APIService %s: %w", name, err)
+			return nil, fmt.Errorf("reading the CA bundle of the APIService %s: %w", name, err)
 		}
 		out, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil {
-			return nil, fmt.Errorf("reading the authorities of the APIService %s: %w", name, err)
+			return nil, fmt.Errorf("reading the CA bundle of the APIService %s: %w", name, err)
 		}
 		return out, nil
 	}
 }
 
-// follow lets a history follow the informers of all that decides who sees what.
-func follow(ctx context.Context, informers cache.Cache, past *history.History) (toolscache.InformerSynced, error) {
+// follow adds the informers of all objects that decide which objects a caller may see.
+func follow(ctx context.Context, informers cache.Cache, views *viewcache.Cache) (toolscache.InformerSynced, error) {
 	return informer.Watch(ctx, informers,
-		stage(past, &clusterv1.ManagedCluster{}, (*visibility.Edit).SetCluster, (*visibility.Edit).DeleteCluster),
-		stage(past, &clusterv1beta2.ManagedClusterSet{}, (*visibility.Edit).SetSet, (*visibility.Edit).DeleteSet),
-		stage(past, &rbacv1.ClusterRole{}, (*visibility.Edit).SetRole, (*visibility.Edit).DeleteRole),
-		stage(past, &rbacv1.ClusterRoleBinding{}, (*visibility.Edit).SetBinding, (*visibility.Edit).DeleteBinding))
+		stage(views, &clusterv1.ManagedCluster{}, (*visibility.Edit).SetCluster, (*visibility.Edit).DeleteCluster),
+		stage(views, &clusterv1beta2.ManagedClusterSet{}, (*visibility.Edit).SetSet, (*visibility.Edit).DeleteSet),
+		stage(views, &rbacv1.ClusterRole{}, (*visibility.Edit).SetRole, (*visibility.Edit).DeleteRole),
+		stage(views, &rbacv1.ClusterRoleBinding{}, (*visibility.Edit).SetBinding, (*visibility.Edit).DeleteBinding))
 }
 
-// stage stages every change of one kind.
-func stage[T client.Object](past *history.History, kind T, set func(*visibility.Edit, T), remove func(*visibility.Edit, string)) informer.Subscription {
+// stage stages the changes of one kind.
+func stage[T client.Object](views *viewcache.Cache, kind T, set func(*visibility.Edit, T), remove func(*visibility.Edit, string)) informer.Subscription {
 	return informer.To(kind,
-		func(_, object T) { past.Stage(func(e *visibility.Edit) { set(e, object) }) },
-		func(object T) { past.Stage(func(e *visibility.Edit) { remove(e, object.GetName()) }) })
+		func(_, object T) { views.Stage(func(e *visibility.Edit) { set(e, object) }) },
+		func(object T) { views.Stage(func(e *visibility.Edit) { remove(e, object.GetName()) }) })
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/berth-project/berth/internal/certificate"
 )
 
-var errNoCertificate = errors.New("there is none")
+var errNoCertificate = errors.New("no certificate")
 
-// secureServing returns how the server serves.
+// secureServing returns the ConfigureTLS settings of the server.
 func secureServing(options Options) (*server.SecureServingInfo, error) {
 	provider := &certificateProvider{config: &tls.Config{MinVersion: tls.VersionTLS13}, source: options.Certificate}
 	options.Certificate.ConfigureTLS(provider.config)
@@ -26,7 +26,7 @@ func secureServing(options Options) (*server.SecureServingInfo, error) {
 	return &server.SecureServingInfo{Listener: options.Listener, MinTLSVersion: tls.VersionTLS13, Cert: provider}, nil
 }
 
-// certificateProvider is a certificate that others keep fresh.
+// certificateProvider adapts a certificate.Source to the API server.
 type certificateProvider struct {
 	config *tls.Config
 	source certificate.Source
@@ -40,8 +40,8 @@ func (g *certificateProvider) AddListener(listener dynamiccertificates.Listener)
 	g.source.OnChange(listener.Enqueue)
 }
 
-// CurrentCertKeyContent implements dynamiccertificates.CertKeyContentProvider. Where there is no certificate at the
-// moment it returns nothing, and the server keeps the last.
+// CurrentCertKeyContent implements dynamiccertificates.CertKeyContentProvider. It returns nothing while there is no
+// certificate, and the server keeps the last one.
 func (g *certificateProvider) CurrentCertKeyContent() (chain, key []byte) {
 	chain, key, err := g.content()
 	if err != nil {
@@ -56,7 +56,7 @@ func (g *certificateProvider) content() (chain, key []byte, err error) {
 	}
 	pair, err := g.config.GetCertificate(&tls.ClientHelloInfo{})
 	if err != nil {
-		return nil, nil, fmt.Errorf("asking for it: %w", err)
+		return nil, nil, fmt.Errorf("loading it: %w", err)
 	}
 	var blocks bytes.Buffer
 	for _, der := range pair.Certificate {

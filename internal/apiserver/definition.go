@@ -27,8 +27,8 @@ import (
 	"github.com/berth-project/berth/config"
 )
 
-// definitions are the stored versions of the resources that the views show, by name: the schema and the columns of a
-// view are those of what it shows.
+// definitions are the stored versions of the resources of the views, by name. A view has the schema and the columns of the
+// stored resource.
 type definitions map[string]apiextensionsv1.CustomResourceDefinitionVersion
 
 func readDefinitions() (definitions, error) {
@@ -51,7 +51,7 @@ func readDefinitions() (definitions, error) {
 	return out, nil
 }
 
-// tableConvertor returns what a resource looks like as a table.
+// tableConvertor returns the table columns of a resource.
 func (d definitions) tableConvertor(resource string) (rest.TableConvertor, error) {
 	out, err := tableconvertor.New(d[resource].AdditionalPrinterColumns)
 	if err != nil {
@@ -60,8 +60,8 @@ func (d definitions) tableConvertor(resource string) (rest.TableConvertor, error
 	return out, nil
 }
 
-// configureOpenAPI lets the server publish the schemas as OpenAPI v2 and v3. The API server merges both documents with those of
-// every other API, so a schema that v2 cannot express would fail the document of the whole hub.
+// configureOpenAPI publishes the schemas as OpenAPI v2 and v3. The API server merges both documents with those of every other API,
+// so a schema that v2 cannot express would break the document of the whole hub.
 func (d definitions) configureOpenAPI(config *server.Config, scheme *runtime.Scheme) error {
 	v3, err := d.structuralSchemas()
 	if err != nil {
@@ -76,7 +76,7 @@ func (d definitions) configureOpenAPI(config *server.Config, scheme *runtime.Sch
 	config.OpenAPIV3Config = server.DefaultOpenAPIV3Config(openAPIDefinitions(v3), namer)
 	config.OpenAPIConfig.Info.Title, config.OpenAPIV3Config.Info.Title = Name, Name
 	name := func(model string) (string, spec.Extensions) {
-		if strings.Contains(model, "/") { // a type of ours goes by its path in Go
+		if strings.Contains(model, "/") { // the Go path of an own type
 			model = util.ToRESTFriendlyName(model)
 		}
 		return namer.GetDefinitionName(model)
@@ -89,7 +89,7 @@ func (d definitions) configureOpenAPI(config *server.Config, scheme *runtime.Sch
 	return nil
 }
 
-// structuralSchemas returns the schemas in the form in which the API server publishes those of its custom resources.
+// structuralSchemas returns the schemas in the form in which the API server publishes custom resources.
 func (d definitions) structuralSchemas() (map[string]*structural.Structural, error) {
 	out := map[string]*structural.Structural{}
 	for resource, version := range d {
@@ -106,7 +106,7 @@ func (d definitions) structuralSchemas() (map[string]*structural.Structural, err
 	return out, nil
 }
 
-// openAPIDefinitions returns the definitions that a document is made of: the given ones, their lists, and those of Kubernetes itself.
+// openAPIDefinitions returns the definitions of a document: the given schemas, their lists, and the types of Kubernetes.
 func openAPIDefinitions(of map[string]*structural.Structural) common.GetOpenAPIDefinitions {
 	return func(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 		out := maps.Clone(generated.GetOpenAPIDefinitions(ref))
@@ -121,7 +121,7 @@ func openAPIDefinitions(of map[string]*structural.Structural) common.GetOpenAPID
 	}
 }
 
-// objectDefinition returns the OpenAPI definition of an object, where metadata is a reference.
+// objectDefinition returns the OpenAPI definition of an object, with a reference as its metadata.
 func objectDefinition(schema *structural.Structural, ref common.ReferenceCallback) common.OpenAPIDefinition {
 	out := schema.ToKubeOpenAPI()
 	metadata := metav1.ObjectMeta{}.OpenAPIModelName()

@@ -20,29 +20,29 @@ import (
 )
 
 const (
-	// authConfigMap is the ConfigMap in kube-system where the hub says whom its aggregated servers may trust.
+	// authConfigMap is the ConfigMap in kube-system with the client CAs and the front-proxy headers that aggregated servers trust.
 	authConfigMap = "extension-apiserver-authentication"
-	// authCacheTTL is how long an answer of the hub is believed.
+	// authCacheTTL is how long a response of the hub is cached.
 	authCacheTTL = 5 * time.Second
-	// reviewTimeout bounds one question to the hub.
+	// reviewTimeout bounds one TokenReview.
 	reviewTimeout = 10 * time.Second
 )
 
-// retryBackoff is how a question that the hub did not answer is asked again.
+// retryBackoff returns the backoff of requests to the hub.
 func retryBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.5, Jitter: 0.2, Steps: 5}
 }
 
-// delegateAuth lets the hub say who calls, and whether he may call at all. Nobody comes in unnamed.
+// delegateAuth lets the hub authenticate callers and authorize their requests. Anonymous requests are rejected.
 func delegateAuth(ctx context.Context, hub *clientrest.Config, config *server.Config) error {
 	client, err := kubernetes.NewForConfig(hub)
 	if err != nil {
-		return fmt.Errorf("reaching the hub: %w", err)
+		return fmt.Errorf("creating a client for the hub: %w", err)
 	}
 	if err := configureAuthentication(ctx, client, config); err != nil {
 		return err
 	}
-	asked, err := authorizerfactory.DelegatingAuthorizerConfig{
+	delegating, err := authorizerfactory.DelegatingAuthorizerConfig{
 		SubjectAccessReviewClient: client.AuthorizationV1(),
 		AllowCacheTTL:             authCacheTTL,
 		DenyCacheTTL:              authCacheTTL,
@@ -51,18 +51,18 @@ func delegateAuth(ctx context.Context, hub *clientrest.Config, config *server.Co
 	if err != nil {
 		return fmt.Errorf("delegating authorization: %w", err)
 	}
-	config.Authorization.Authorizer = union.New(authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup), asked)
+	config.Authorization.Authorizer = union.New(authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup), delegating)
 	return nil
 }
 
-// configureAuthentication trusts the hub's front proxy to name the caller, and beside it the hub's client certificates and tokens.
+// configureAuthentication accepts the headers of the hub's front proxy, and the hub's client certificates and tokens.
 func configureAuthentication(ctx context.Context, client kubernetes.Interface, config *server.Config) error {
 	proxy, err := newRequestHeaderController(client)
 	if err != nil {
 		return err
 	}
 	if err := proxy.RunOnce(ctx); err != nil {
-		return fmt.Errorf("reading whom the hub trusts: %w", err)
+		return fmt.Errorf("reading the front-proxy CA of the hub: %w", err)
 	}
 	users, err := caFromConfigMap(client, "client-ca", "client-ca-file")
 	if err != nil {
@@ -76,7 +76,7 @@ func configureAuthentication(ctx context.Context, client kubernetes.Interface, c
 		ExtraHeaderPrefixes: headerrequest.StringSliceProviderFunc(proxy.ExtraHeaderPrefixes),
 		AllowedClientNames:  headerrequest.StringSliceProviderFunc(proxy.AllowedClientNames),
 	}
-	who, _, err := authenticatorfactory.DelegatingAuthenticatorConfig{
+	authenticator, _, err := authenticatorfactory.DelegatingAuthenticatorConfig{
 		TokenAccessReviewClient:            client.AuthenticationV1(),
 		TokenAccessReviewTimeout:           reviewTimeout,
 		WebhookRetryBackoff:                retryBackoff(),
@@ -87,8 +87,8 @@ func configureAuthentication(ctx context.Context, client kubernetes.Interface, c
 	if err != nil {
 		return fmt.Errorf("delegating authentication: %w", err)
 	}
-	config.Authentication = server.AuthenticationInfo{Authenticator: who, RequestHeaderConfig: headers}
-	// Serving runs the providers that it is given, and so keeps the trust abreast of the ConfigMap.
+	config.Authentication = server.AuthenticationInfo{Authenticator: authenticator, RequestHeaderConfig: headers}
+	// SecureServing runs these providers, which follow the ConfigMap.
 	trusted := []dynamiccertificates.CAContentProvider{users, proxy}
 	config.SecureServing.Listener = newGatedListener(ctx, config.SecureServing.Listener, trusted)
 	for _, provider := range trusted {
@@ -117,7 +117,7 @@ func newRequestHeaderController(client kubernetes.Interface) (*options.DynamicRe
 func caFromConfigMap(client kubernetes.Interface, purpose, key string) (*dynamiccertificates.ConfigMapCAController, error) {
 	out, err := dynamiccertificates.NewDynamicCAFromConfigMapController(purpose, metav1.NamespaceSystem, authConfigMap, key, client)
 	if err != nil {
-		return nil, fmt.Errorf("following the authority %s: %w", purpose, err)
+		return nil, fmt.Errorf("watching the CA %s: %w", purpose, err)
 	}
 	return out, nil
 }

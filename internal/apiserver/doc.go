@@ -1,7 +1,7 @@
-// Package apiserver owns the aggregated API server of the views: it lists, gets and watches ManagedClusterSets and
-// ManagedClusters as the caller may see them, in a group of its own.
+// Package apiserver owns the aggregated API server of the views: it gets, lists and watches the ManagedClusterSets and
+// ManagedClusters that the caller may see, in their own API group.
 //
-// Who the caller is, and whether it may ask at all, is the hub's to say: authentication and authorization are delegated
-// to it. What the caller sees follows from roles, in memory, in package sight; package history keeps it over time, and
-// package storage puts it into REST. This package refuses to decide any of that, and to write anything anywhere.
+// The hub authenticates the caller and authorizes the request. Package visibility computes from roles, in memory, which
+// objects the caller may see. Package viewcache keeps the current snapshot, and package storage serves it as REST. This
+// package writes nothing.
 package apiserver

@@ -12,27 +12,27 @@ import (
 )
 
 const (
-	// trustTimeout is how long callers wait at most until it is known whom to trust. Then those with a token are served.
+	// trustTimeout is how long connections wait for the trusted CAs. After that, callers with a token are served.
 	trustTimeout = 10 * time.Second
-	// trustPollInterval is how often that is looked at.
+	// trustPollInterval is the interval of that wait.
 	trustPollInterval = 10 * time.Millisecond
 )
 
-// gatedListener is a listener that takes nobody's call before it is known who may vouch for the caller: whoever calls earlier
-// waits in line, and is not turned away as a stranger.
+// gatedListener is a listener that accepts no connection before the trusted CAs are read, so that an early caller waits and is
+// not rejected as unauthenticated.
 type gatedListener struct {
 	net.Listener
-	// wait returns once that is known, or patience has ended: whoever cannot be vouched for then is refused.
+	// wait returns once the CAs are read, or after the timeout.
 	wait func()
 }
 
 func newGatedListener(ctx context.Context, listener net.Listener, trust []dynamiccertificates.CAContentProvider) *gatedListener {
-	unknown := func(provider dynamiccertificates.CAContentProvider) bool {
+	unread := func(provider dynamiccertificates.CAContentProvider) bool {
 		return len(provider.CurrentCABundleContent()) == 0
 	}
 	return &gatedListener{listener, sync.OnceFunc(func() {
 		_ = wait.PollUntilContextTimeout(ctx, trustPollInterval, trustTimeout, true, func(context.Context) (bool, error) {
-			return !slices.ContainsFunc(trust, unknown), nil
+			return !slices.ContainsFunc(trust, unread), nil
 		})
 	})}
 }
@@ -40,5 +40,5 @@ func newGatedListener(ctx context.Context, listener net.Listener, trust []dynami
 // Accept implements net.Listener.
 func (p *gatedListener) Accept() (net.Conn, error) {
 	p.wait()
-	return p.Listener.Accept() //nolint:wrapcheck // whoever serves asks what it is
+	return p.Listener.Accept() //nolint:wrapcheck // net/http compares the error
 }

@@ -1,7 +1,7 @@
 package apiserver
 
-// What the server may do: follow what it shows and the roles that decide who sees it, and ask the hub who calls and
-// whether the call is allowed. The last rule is for the client authorities that the hub publishes to servers such as this one.
+// The server lists and watches the objects that it shows and the roles that decide their visibility. It delegates
+// authentication and authorization to the hub. The last rule is for the client CAs that the hub publishes to aggregated servers.
 //
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclusters;managedclustersets,verbs=list;watch
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles;clusterrolebindings,verbs=list;watch

@@ -22,42 +22,41 @@ import (
 	"k8s.io/utils/clock"
 
 	viewv1 "github.com/berth-project/berth/api/view/v1"
-	"github.com/berth-project/berth/internal/apiserver/history"
 	"github.com/berth-project/berth/internal/apiserver/leader"
 	"github.com/berth-project/berth/internal/apiserver/limit"
 	"github.com/berth-project/berth/internal/apiserver/placementapi"
 	"github.com/berth-project/berth/internal/apiserver/storage"
+	"github.com/berth-project/berth/internal/apiserver/viewcache"
 	"github.com/berth-project/berth/internal/certificate"
 	"github.com/berth-project/berth/internal/record"
 )
 
-// Name is what the server is called in logs and options.
+// Name is the name of the server in logs and options.
 const Name = "views"
 
 const (
-	// requestTimeout bounds every request but a watch, and how long the end waits for them.
+	// requestTimeout bounds every request but a watch, and the wait for open requests at shutdown.
 	requestTimeout = 30 * time.Second
-	// watchTerminationGrace is what watchers have to go away at the end.
+	// watchTerminationGrace is how long watches may last after shutdown began.
 	watchTerminationGrace = time.Second
 )
 
 // Options configures the server.
 type Options struct {
-	// Listener is where it serves. The server closes it.
+	// Listener accepts the connections. The server closes it.
 	Listener net.Listener
-	// Certificate is what it serves with. It waits until there is one.
+	// Certificate is the serving certificate. The server starts once it is ready.
 	Certificate certificate.Source
-	// Clock tells the time.
-	Clock clock.WithTicker
-	// Record is what the manager remembers of its decisions.
+	Clock       clock.WithTicker
+	// Record holds the recent decisions of the manager.
 	Record *record.Record
-	// Namespace is that of the Lease by which replicas elect a leader, Address is host:port under which they reach the
-	// listener; empty where they do not.
+	// Namespace contains the Lease of the leader election. Address is host:port under which other replicas reach the
+	// listener. It is empty where they do not reach it.
 	Namespace, Address string
 }
 
 // newServer returns a server that has not started.
-func newServer(ctx context.Context, hub *clientrest.Config, options Options, past *history.History, leader *leader.Leader) (*server.GenericAPIServer, error) {
+func newServer(ctx context.Context, hub *clientrest.Config, options Options, views *viewcache.Cache, leader *leader.Leader) (*server.GenericAPIServer, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
@@ -66,7 +65,7 @@ func newServer(ctx context.Context, hub *clientrest.Config, options Options, pas
 	config := server.NewConfig(codecs)
 	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
 	config.FeatureGate = utilfeature.DefaultFeatureGate
-	config.LoopbackClientConfig = &clientrest.Config{} // nothing here calls itself
+	config.LoopbackClientConfig = &clientrest.Config{} // the server never calls itself
 	config.EnableIndex, config.EnableProfiling, config.EnableMetrics = false, false, false
 	config.RequestTimeout, config.ShutdownWatchTerminationGracePeriod = requestTimeout, watchTerminationGrace
 	config.ExternalAddress = options.Listener.Addr().String()
@@ -84,13 +83,13 @@ func newServer(ctx context.Context, hub *clientrest.Config, options Options, pas
 		return nil, err
 	}
 	addPlacementHandlers(config, placementapi.New(placementapi.Options{
-		Record: options.Record, Past: past, Authorizer: config.Authorization.Authorizer, Serializer: codecs, Leader: leader,
+		Record: options.Record, Views: views, Authorizer: config.Authorization.Authorizer, Serializer: codecs, Leader: leader,
 	}))
 	out, err := config.Complete(nil).New(Name, server.NewEmptyDelegate())
 	if err != nil {
-		return nil, fmt.Errorf("making the server of the views: %w", err)
+		return nil, fmt.Errorf("creating the server of the views: %w", err)
 	}
-	group, err := newGroup(scheme, codecs, definitions, past, options.Clock)
+	group, err := newGroup(scheme, codecs, definitions, views, options.Clock)
 	if err != nil {
 		return nil, err
 	}
@@ -100,8 +99,8 @@ func newServer(ctx context.Context, hub *clientrest.Config, options Options, pas
 	return out, nil
 }
 
-// addPlacementHandlers lets what is asked of placements be answered behind the same guards as the views. What OCM's debug server answers
-// is allowed by the placement alone, so it goes past the question whether the caller may use the path.
+// addPlacementHandlers adds the explanation, the history and the debug path of placements. Explanation and history pass the same
+// handlers as the views. The debug path skips the authorization by path, since the permission to read the placement suffices.
 func addPlacementHandlers(config *server.Config, answers *placementapi.Handler) {
 	config.BuildHandlerChainFunc = func(views http.Handler, c *server.Config) http.Handler {
 		debug := genericapifilters.WithAuthentication(
@@ -134,7 +133,7 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-func newGroup(scheme *runtime.Scheme, codecs serializer.CodecFactory, definitions definitions, past *history.History, clock clock.WithTicker) (*server.APIGroupInfo, error) {
+func newGroup(scheme *runtime.Scheme, codecs serializer.CodecFactory, definitions definitions, views *viewcache.Cache, clock clock.WithTicker) (*server.APIGroupInfo, error) {
 	clusters, err := definitions.tableConvertor("managedclusters")
 	if err != nil {
 		return nil, err
@@ -143,17 +142,17 @@ func newGroup(scheme *runtime.Scheme, codecs serializer.CodecFactory, definition
 	if err != nil {
 		return nil, err
 	}
-	from := storage.Source{History: past, Clock: clock, Watches: limit.NewCounter(storage.MaxWatchesEach, storage.MaxWatches)}
+	options := storage.Options{Cache: views, Clock: clock, Watches: limit.NewCounter(storage.MaxWatchesPerUser, storage.MaxWatches)}
 	group := server.NewDefaultAPIGroupInfo(viewv1.GroupName, scheme, metav1.ParameterCodec, codecs)
 	group.NegotiatedSerializer = textCodecs{codecs}
 	group.VersionedResourcesStorageMap[viewv1.SchemeGroupVersion.Version] = map[string]rest.Storage{
-		"managedclusters":    storage.Clusters(from, clusters),
-		"managedclustersets": storage.Sets(from, sets),
+		"managedclusters":    storage.Clusters(options, clusters),
+		"managedclustersets": storage.Sets(options, sets),
 	}
 	return &group, nil
 }
 
-// textCodecs is a codec factory without the binary formats, which the types of the views do not have.
+// textCodecs is a codec factory without binary formats, which the types of the views do not support.
 type textCodecs struct {
 	serializer.CodecFactory
 }

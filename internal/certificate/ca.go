@@ -12,13 +12,13 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// caCertificate is a certificate that the API server may trust.
+// caCertificate is a CA certificate of a trust bundle.
 type caCertificate struct {
 	pem      []byte
 	notAfter time.Time
 }
 
-// parseCAs reads a trust bundle. What is no certificate is left out: it is trusted by no one.
+// parseCAs reads a trust bundle. Blocks that are not valid certificates are skipped.
 func parseCAs(bundle []byte) []caCertificate {
 	var out []caCertificate
 	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {
@@ -34,12 +34,12 @@ func parseCAs(bundle []byte) []caCertificate {
 	return out
 }
 
-// unexpiredCAs returns the authorities that have not ended at an instant.
+// unexpiredCAs returns the CAs that have not expired.
 func unexpiredCAs(authorities []caCertificate, now time.Time) []caCertificate {
 	return slices.DeleteFunc(slices.Clone(authorities), func(a caCertificate) bool { return !now.Before(a.notAfter) })
 }
 
-// appendCA returns a trust bundle with an authority in it once.
+// appendCA returns a trust bundle that contains a CA exactly once.
 func appendCA(bundle, authority []byte) []byte {
 	if bytes.Contains(bundle, authority) {
 		return bundle
@@ -47,20 +47,20 @@ func appendCA(bundle, authority []byte) []byte {
 	return append(bundle, authority...)
 }
 
-// registeredCAs is the authorities that a leader finds registered at its start. They stay trusted for a while, since other
-// replicas may serve a pair of theirs: they run another configuration, or have not read another pair yet.
+// registeredCAs are the CAs that a leader finds in the registered objects at its start. They stay trusted for a while, since
+// other replicas may still serve a key pair that they signed.
 type registeredCAs struct {
 	cas       []caCertificate
 	keepUntil time.Time
 }
 
-// load reads them, the first time that it can.
+// load reads the CAs once. After an error it reads again at the next call.
 func (i *registeredCAs) load(ctx context.Context, registrar CAPublisher, now time.Time) error {
 	if !i.keepUntil.IsZero() {
 		return nil
 	}
 	bundles, err := registrar.CABundles(ctx)
-	if err != nil && !apierrors.IsForbidden(err) { // a role of an earlier version does not let it read
+	if err != nil && !apierrors.IsForbidden(err) { // the role of an earlier version has no permission to read
 		return err
 	}
 	for _, bundle := range bundles {
@@ -71,7 +71,7 @@ func (i *registeredCAs) load(ctx context.Context, registrar CAPublisher, now tim
 	return nil
 }
 
-// appendTo returns a trust bundle with the inherited authorities, as long as they are to stay.
+// appendTo returns a trust bundle with the registered CAs, until their time is over.
 func (i *registeredCAs) appendTo(bundle []byte, now time.Time) []byte {
 	if now.Before(i.keepUntil) {
 		for _, authority := range i.cas {
@@ -81,10 +81,10 @@ func (i *registeredCAs) appendTo(bundle []byte, now time.Time) []byte {
 	return bundle
 }
 
-// remove removes an authority.
+// remove removes a CA.
 func (i *registeredCAs) remove(authority []byte) { i.cas = withoutCA(i.cas, authority) }
 
-// withoutCA returns the authorities but for one.
+// withoutCA returns all CAs except one.
 func withoutCA(authorities []caCertificate, one []byte) []caCertificate {
 	return slices.DeleteFunc(slices.Clone(authorities), func(a caCertificate) bool { return bytes.Equal(a.pem, one) })
 }

@@ -1,24 +1,23 @@
-// Package certificate owns what the manager serves ConfigureTLS with, to the API server only: webhooks and views alike. Either
-// files that somebody else keeps fresh, such as cert-manager, or a certificate of its own in a Secret.
+// Package certificate owns the TLS key pair of the manager's webhooks and views. It comes from files that another program
+// updates, such as cert-manager, or is self-signed and stored in a Secret.
 //
-// A certificate of its own is made with client-go's cert package, together with an authority that signs nothing else
-// and whose key is thrown away. It is renewed after two thirds of its life, when a name is added, and when its Secret is
-// deleted. No request meets a server whose certificate the API server does not trust:
+// A self-signed key pair is made with client-go's cert package, together with a CA that signs nothing else and whose key is
+// discarded. It is renewed after two thirds of its lifetime, when a name is added, and when its Secret is deleted. The API
+// server never connects to a replica whose certificate it does not trust:
 //
-//  1. The next pair is stored beside the current one, and the API server is given both authorities to trust.
-//  2. Once every registered object trusts both, and after a while, the next pair becomes the current one. Every replica
+//  1. The next key pair is stored beside the current one, and the CAs of both are published.
+//  2. Once every registered object has both CAs, and after a delay, the next key pair becomes the current one. Each replica
 //     serves it as soon as it reads the Secret.
-//  3. A new name is registered only once every replica has had the time for that.
-//  4. The authority of the former pair stays trusted until it ends. That of a deleted Secret leaves once every replica has
-//     had the time to serve another pair.
+//  3. A new name is published after a delay in which every replica has read the Secret.
+//  4. The CA of the former key pair stays published until it expires. The CA of a deleted Secret is removed after a delay in
+//     which every replica serves another key pair.
 //
-// A certificate that comes in files is served once every registered object trusts it, and after the same while when it
-// replaces another. Authorities that a manager finds registered at its start stay trusted for a while, since other replicas
-// may serve a pair of theirs. Where the files have no authorities, another program registers them, and what the files hold
-// is served at once.
+// A key pair from files is served once every registered object has its CA, and after the same delay when it replaces another.
+// CAs that a leader finds registered at its start stay published for a while, since other replicas may still serve a key pair
+// that they signed. Without a CA file, another program publishes the CA, and the files are served at once.
 //
-// The leader renews and registers; every replica serves what is stored. The package does not know what is registered:
-// callers give it a Registrar. The invariant: no pair is served that no Registrar was given, unless there is no valid one.
+// The leader renews and publishes; every replica serves the stored key pair. The invariant: no key pair is served before its
+// CA is published, unless there is no valid one.
 package certificate
 
 import (
@@ -30,35 +29,35 @@ import (
 const (
 	// lifetime is how long a certificate is valid.
 	lifetime = 90 * 24 * time.Hour
-	// trustDelay is how long the next certificate waits until everybody trusts it: longer than any replica needs to look.
+	// trustDelay is how long the next key pair waits before it is served. Every replica polls more often.
 	trustDelay = 2 * time.Minute
-	// pollInterval is how often what is stored is read, and registered again.
+	// pollInterval is how often the stored state is read and published again.
 	pollInterval = 10 * time.Second
-	// startPollInterval is how often it is looked at while there is nothing to serve.
+	// startPollInterval is the poll interval while there is no key pair to serve.
 	startPollInterval = 100 * time.Millisecond
-	// expiryMargin is how long before its end a certificate gives way to the next, though that has not waited long enough.
+	// expiryMargin is how long before its expiry a key pair is replaced even if the next one has not waited long enough.
 	expiryMargin = 3 * pollInterval
 )
 
-// CAPublisher stores for the API server how it reaches the servers, and which authorities it trusts there. Authorities are
-// PEM. The writing methods are called again and again, mostly with the same.
+// CAPublisher writes the addresses and the CA bundles of the servers to the registered objects. Bundles are PEM. Apply and
+// UpdateCABundles are called at every poll, mostly without a change.
 type CAPublisher interface {
-	// Apply stores both.
+	// Apply writes addresses and bundles.
 	Apply(ctx context.Context, authorities []byte) error
-	// UpdateCABundles replaces the authorities of what is stored, and leaves alone how the servers are reached.
+	// UpdateCABundles replaces the bundles of the stored objects. Their addresses stay.
 	UpdateCABundles(ctx context.Context, authorities []byte) error
-	// CABundles returns the authorities that are stored, of each object by itself. What is not stored is left out.
+	// CABundles returns the bundle of each stored object.
 	CABundles(ctx context.Context) ([][]byte, error)
 }
 
-// Source is a certificate that stays fresh.
+// Source provides the current key pair.
 type Source interface {
-	// ConfigureTLS lets a server serve with the certificate, and with each later one.
+	// ConfigureTLS makes a server always serve the current key pair.
 	ConfigureTLS(config *tls.Config)
-	// Ready closes once there is a certificate.
+	// Ready closes once there is a key pair.
 	Ready() <-chan struct{}
-	// NotAfter returns when the certificate ends. Ok is false while there is none.
+	// NotAfter returns when the key pair expires. Ok is false while there is none.
 	NotAfter() (end time.Time, ok bool)
-	// OnChange calls a function after each change of the certificate. It must not block.
+	// OnChange calls a function after each change of the key pair. It must not block.
 	OnChange(call func())
 }

@@ -16,14 +16,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Files are the paths of a certificate that another program keeps fresh.
+// Files are the paths of a key pair that another program updates.
 type Files struct {
 	CertFile, KeyFile string
-	// CAFile may be empty: then another program registers them.
+	// CAFile may be empty. Then another program publishes the CA.
 	CAFile string
 }
 
-// File is a Source that reads its certificates from files, and reads them again when they change.
+// File is a Source that polls files.
 type File struct {
 	*served
 
@@ -32,11 +32,11 @@ type File struct {
 	clock     clock.WithTicker
 	publisher CAPublisher
 	state     atomic.Pointer[fileState]
-	// registered belongs to the leader's loop.
+	// registered is used by the leader only.
 	registered registeredCAs
 }
 
-// NewFile returns a source of files, which must be there already and fit a server of all the given names.
+// NewFile returns a Source for files, which must exist and be valid for all server names.
 func NewFile(mgr manager.Manager, files Files, names []string, clock clock.WithTicker, registrar CAPublisher) (*File, error) {
 	f := &File{served: newServed(), files: files, names: names, clock: clock, publisher: registrar}
 	f.state.Store(&fileState{})
@@ -46,11 +46,11 @@ func NewFile(mgr manager.Manager, files Files, names []string, clock clock.WithT
 	return f, addRunnables(mgr, f.runServing, f.runPublishing)
 }
 
-// runServing serves what the files hold, in time.
+// runServing polls the files and serves their key pair.
 func (f *File) runServing(ctx context.Context) error {
 	for wait := time.Duration(0); sleep(ctx, f.clock, wait); {
 		if err := f.sync(ctx); err != nil && ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "looking for another certificate, keeping the last")
+			log.FromContext(ctx).Error(err, "reading the certificate files, serving the last certificate")
 		}
 		wait = pollInterval
 		if f.pair.Load() == nil {
@@ -60,12 +60,12 @@ func (f *File) runServing(ctx context.Context) error {
 	return nil
 }
 
-// sync reads the files and serves what is to be served.
+// sync reads the files and serves the key pair that is due.
 func (f *File) sync(ctx context.Context) error {
 	return errors.Join(f.readFiles(), f.serveTrusted(ctx))
 }
 
-// readFiles reads the files. What cannot be read changes nothing, save that what has waited long enough takes its place.
+// readFiles reads the files. After an error the state only advances to a next key pair that has waited long enough.
 func (f *File) readFiles() error {
 	now := f.clock.Now()
 	found, err := f.load(now)
@@ -80,7 +80,7 @@ func (f *File) readFiles() error {
 	return err
 }
 
-// serveTrusted serves what is to be served by now, once every registered object trusts it.
+// serveTrusted serves the current key pair once every registered object has its CA.
 func (f *File) serveTrusted(ctx context.Context) error {
 	current := f.state.Load().current
 	if current.equal(f.pair.Load()) {
@@ -93,25 +93,25 @@ func (f *File) serveTrusted(ctx context.Context) error {
 	return err
 }
 
-// isTrusted reports whether every registered object trusts a pair. It is served without that where the pair before it has
-// ended, and where no leader has registered it for a while: a replica of another configuration that leads never would.
+// isTrusted reports whether every registered object has the CA of a key pair. It returns true too where the served key pair has
+// expired, and where no leader has published the CA for a while: a leader with another configuration never does.
 func (f *File) isTrusted(ctx context.Context, current *keyPair) (bool, error) {
 	now, before, limit := f.clock.Now(), f.pair.Load(), trustDelay
 	if before != nil {
-		limit *= 2 // the pair was known for one overlap before its turn came
+		limit *= 2 // the key pair has waited for one delay already
 	}
 	if len(current.caBundle) == 0 || before != nil && !now.Before(before.notAfter) || !now.Before(current.createdAt.Add(limit)) {
 		return true, nil
 	}
 	bundles, err := f.publisher.CABundles(ctx)
 	if apierrors.IsForbidden(err) {
-		return true, nil // a role of an earlier version: the pair is served as by that
+		return true, nil // the role of an earlier version has no permission to read: serve without the check, as that version did
 	}
 	untrusted := slices.ContainsFunc(bundles, func(bundle []byte) bool { return !current.trusted(bundle, now) })
 	return err == nil && !untrusted, err
 }
 
-// load reads the files.
+// load reads and verifies the files.
 func (f *File) load(now time.Time) (*keyPair, error) {
 	certificate, certificateErr := os.ReadFile(f.files.CertFile)
 	key, keyErr := os.ReadFile(f.files.KeyFile)
@@ -125,7 +125,7 @@ func (f *File) load(now time.Time) (*keyPair, error) {
 	out.createdAt = now
 	for _, name := range f.names {
 		if err := out.parsed.Leaf.VerifyHostname(name); err != nil {
-			return nil, fmt.Errorf("%s: the API server asks for %s: %w", f.files.CertFile, name, err)
+			return nil, fmt.Errorf("%s: the certificate is not valid for the name %s: %w", f.files.CertFile, name, err)
 		}
 	}
 	if f.files.CAFile == "" {
@@ -133,25 +133,25 @@ func (f *File) load(now time.Time) (*keyPair, error) {
 	}
 	authorities, err := cert.CertsFromFile(f.files.CAFile)
 	if err != nil {
-		return nil, fmt.Errorf("reading the authorities: %w", err)
+		return nil, fmt.Errorf("reading the CA file: %w", err)
 	}
 	if err := out.verifySignedBy(authorities, now); err != nil {
-		return nil, fmt.Errorf("%s: its authority is not in %s: %w", f.files.CertFile, f.files.CAFile, err)
+		return nil, fmt.Errorf("%s: no CA in %s signed it: %w", f.files.CertFile, f.files.CAFile, err)
 	}
 	if out.caBundle, err = cert.EncodeCertificates(authorities...); err != nil {
-		return nil, fmt.Errorf("reading the authorities: %w", err)
+		return nil, fmt.Errorf("reading the CA file: %w", err)
 	}
 	return out, nil
 }
 
-// runPublishing registers the authorities.
+// runPublishing publishes the CA file.
 func (f *File) runPublishing(ctx context.Context) error {
 	if f.files.CAFile == "" {
 		return nil
 	}
 	for wait := time.Duration(0); sleep(ctx, f.clock, wait); wait = pollInterval {
 		if err := f.publish(ctx); err != nil && ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "registering the authorities of a certificate", "authorities", f.files.CAFile)
+			log.FromContext(ctx).Error(err, "publishing the CA bundle", "file", f.files.CAFile)
 		}
 	}
 	return nil

@@ -2,7 +2,7 @@ package certificate
 
 import "time"
 
-// fileState is what a replica knows of the pairs in files. Next and former may be nil.
+// fileState holds the key pairs that a replica has read from files. next and previous may be nil.
 type fileState struct {
 	current, next, previous *keyPair
 }
@@ -18,8 +18,8 @@ func (s fileState) caBundle() []byte {
 	return out
 }
 
-// observe returns the state that follows when files hold a pair at an instant, whose since is that instant. Where another
-// program registers its authorities it is served at once.
+// observe returns the state after a key pair was read at an instant, which is its createdAt. Without a CA file the key pair
+// becomes the current one at once.
 func (s fileState) observe(read *keyPair, now time.Time) fileState {
 	switch {
 	case s.current == nil:
@@ -40,8 +40,8 @@ func (s fileState) observe(read *keyPair, now time.Time) fileState {
 	return s
 }
 
-// nextServedAt is when the next pair is served: after the overlap, or earlier where the current one ends, but not before the leader
-// could register it while the current one lasts.
+// nextServedAt is when the next key pair becomes the current one: after the delay, or earlier where the current one expires, but
+// not before the leader could publish its CA while the current one lasts.
 func (s fileState) nextServedAt() time.Time {
 	out := s.next.createdAt.Add(trustDelay)
 	if ends := laterOf(s.current.notAfter.Add(-expiryMargin), s.next.createdAt.Add(2*pollInterval)); ends.Before(out) {

@@ -14,23 +14,23 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-var errNoAuthority = errors.New("reading a certificate: its authority is not with it")
+var errNoAuthority = errors.New("reading a certificate: the CA certificate is missing")
 
-// backdated is how much older than it is client-go's package makes a certificate, for the sake of slow clocks.
+// backdated is how far in the past client-go sets the start of a certificate, to tolerate slow clocks.
 const backdated = time.Hour
 
-// keyPair is a serving certificate with its authority, and the key. It is immutable.
+// keyPair is a serving certificate with its key and its CA. It is immutable.
 type keyPair struct {
-	// certificate is PEM, the leaf first, and the authority second where the pair is our own; key is PEM.
+	// certificate and key are PEM. The leaf comes first, and in a self-signed key pair the CA second.
 	certificate, key []byte
 	parsed           tls.Certificate
-	// caBundle is PEM, and may be empty where somebody else tells whom to trust.
+	// caBundle is PEM. It is empty where another program publishes the CA.
 	caBundle []byte
-	// createdAt is when the pair was made, or first found; until is when it ends.
+	// createdAt is when the key pair was made or first read, and notAfter when it expires.
 	createdAt, notAfter time.Time
 }
 
-// issue makes a pair for the names of a server, DNS names or IP addresses.
+// issue makes a self-signed key pair for server names, which are DNS names or IP addresses.
 func issue(names []string) (*keyPair, error) {
 	options := cert.SelfSignedCertKeyOptions{Host: names[0], MaxAge: lifetime}
 	for _, name := range names[1:] {
@@ -42,12 +42,12 @@ func issue(names []string) (*keyPair, error) {
 	}
 	certificate, key, err := cert.GenerateSelfSignedCertKeyWithOptions(options)
 	if err != nil {
-		return nil, fmt.Errorf("making a certificate: %w", err)
+		return nil, fmt.Errorf("creating a certificate: %w", err)
 	}
 	return parseWithCA(certificate, key)
 }
 
-// parseWithCA reads a pair of our own, whose authority is with it.
+// parseWithCA reads a self-signed key pair, which contains its CA.
 func parseWithCA(certificate, key []byte) (*keyPair, error) {
 	out, err := parseKeyPair(certificate, key)
 	if err != nil {
@@ -61,7 +61,7 @@ func parseWithCA(certificate, key []byte) (*keyPair, error) {
 	return out, nil
 }
 
-// parseKeyPair reads a pair without its authority.
+// parseKeyPair reads a key pair without its CA.
 func parseKeyPair(certificate, key []byte) (*keyPair, error) {
 	parsed, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
@@ -70,32 +70,32 @@ func parseKeyPair(certificate, key []byte) (*keyPair, error) {
 	return &keyPair{certificate: certificate, key: key, parsed: parsed, notAfter: parsed.Leaf.NotAfter}, nil
 }
 
-// withAgeOf returns the pair as old as another that is the same.
+// withAgeOf returns the key pair with the creation time of an equal one.
 func (p *keyPair) withAgeOf(older *keyPair) *keyPair {
 	out := *p
 	out.createdAt = older.createdAt
 	return &out
 }
 
-// validFor reports whether a server of all these names can use the pair, which may be nil, at an instant.
+// validFor reports whether the key pair, which may be nil, is valid for all names.
 func (p *keyPair) validFor(names []string, now time.Time) bool {
 	return p.valid(now) && p.covers(names)
 }
 
-// valid reports whether a client that trusts the authority accepts the pair, which may be nil, at an instant. A pair that
-// begins later was made by a replica whose clock is ahead, and is as good.
+// valid reports whether a client that trusts the CA accepts the key pair, which may be nil. A start in the future is accepted:
+// the clock of the replica that made it is ahead.
 func (p *keyPair) valid(now time.Time) bool {
 	return p != nil && now.Before(p.notAfter) && p.trusted(p.caBundle, now)
 }
 
-// trusted reports whether a client that trusts a bundle accepts the pair while it lasts.
+// trusted reports whether a client with a trust bundle accepts the key pair until it expires.
 func (p *keyPair) trusted(bundle []byte, now time.Time) bool {
 	authorities, err := cert.ParseCertsPEM(bundle)
 	return err == nil && p.verifySignedBy(authorities, now) == nil
 }
 
-// verifySignedBy returns an error where none of the authorities has signed a pair, directly or through the rest of its chain.
-// That the pair is too young or too old is no reason.
+// verifySignedBy returns an error unless one of the CAs signed the key pair, directly or through the rest of its chain. It
+// ignores the validity period.
 func (p *keyPair) verifySignedBy(authorities []*x509.Certificate, now time.Time) error {
 	if now.Before(p.parsed.Leaf.NotBefore) {
 		now = p.parsed.Leaf.NotBefore
@@ -110,7 +110,7 @@ func (p *keyPair) verifySignedBy(authorities []*x509.Certificate, now time.Time)
 	for _, der := range p.parsed.Certificate[1:] {
 		between, err := x509.ParseCertificate(der)
 		if err != nil {
-			return fmt.Errorf("reading its chain: %w", err)
+			return fmt.Errorf("reading the certificate chain: %w", err)
 		}
 		options.Intermediates.AddCert(between)
 	}
@@ -118,12 +118,12 @@ func (p *keyPair) verifySignedBy(authorities []*x509.Certificate, now time.Time)
 	return err
 }
 
-// covers reports whether the pair is for all these names.
+// covers reports whether the certificate contains all names.
 func (p *keyPair) covers(names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return p.parsed.Leaf.VerifyHostname(name) != nil })
 }
 
-// names returns what the pair is for.
+// names returns the names in the certificate.
 func (p *keyPair) names() []string {
 	out := slices.Clone(p.parsed.Leaf.DNSNames)
 	for _, ip := range p.parsed.Leaf.IPAddresses {
@@ -132,10 +132,10 @@ func (p *keyPair) names() []string {
 	return out
 }
 
-// renewalTime is when the next pair has to be made.
+// renewalTime is when the next key pair must be made.
 func (p *keyPair) renewalTime() time.Time { return p.notAfter.Add(-p.notAfter.Sub(p.createdAt) / 3) }
 
-// equal says whether two pairs, of which each may be nil, are the same.
+// equal reports whether two key pairs, each of which may be nil, are the same.
 func (p *keyPair) equal(other *keyPair) bool {
 	if p == nil || other == nil {
 		return p == other

@@ -7,21 +7,21 @@ import (
 )
 
 const (
-	// maxRetired bounds how many authorities of former pairs stay trusted. A pair lasts 90 days, so that more than two of
-	// them have not ended only where names were added again and again.
+	// maxRetired bounds the CAs of former key pairs that stay trusted. Usually there are at most two, since a key pair lasts 90
+	// days; each added name makes one more.
 	maxRetired = 8
-	// maxNames bounds the names of a pair that takes over the names of another.
+	// maxNames bounds the names of a key pair that includes those of another.
 	maxNames = 32
 )
 
-// rotationState is what is stored. Next may be nil, current before the first step only.
+// rotationState is the content of the Secret. next may be nil, and current only before the first step.
 type rotationState struct {
 	current, next *keyPair
-	// retired are the authorities of former pairs, the latest first. They stay trusted until they end: a replica that
-	// cannot read the Secret serves its last pair for as long.
+	// retired are the CAs of former key pairs, the latest first. They stay trusted until they expire, since a replica that
+	// cannot read the Secret keeps serving its last key pair.
 	retired []caCertificate
-	// revoked is the authority, as PEM, of a pair that is to be replaced at once. It stays trusted only until every replica
-	// has had the time to serve another pair.
+	// revoked is the CA, as PEM, of a key pair that must be replaced at once. It stays trusted only until every replica has had
+	// the time to serve another key pair.
 	revoked []byte
 }
 
@@ -39,8 +39,8 @@ func (s rotationState) caBundle() []byte {
 	return out
 }
 
-// withServed returns the state with the pair that a replica serves in the place of a current pair that is missing. Where the
-// whole state is missing it was deleted, as when a key has leaked, and that pair is revoked.
+// withServed replaces a missing current key pair by the served one. An empty state means that the Secret was deleted, for
+// example because the key leaked: then the served key pair is revoked.
 func (s rotationState) withServed(served *keyPair, now time.Time) rotationState {
 	if s.current != nil || !served.valid(now) {
 		return s
@@ -52,8 +52,8 @@ func (s rotationState) withServed(served *keyPair, now time.Time) rotationState 
 	return s
 }
 
-// step returns the state that follows at an instant for a server of the given names; often the same. It takes the steps
-// of the package comment one at a time, save where there is nothing that could be served.
+// step returns the next state for the server names, often the same state. It takes one step of the package comment at a time,
+// except where there is no valid key pair.
 func (s rotationState) step(names []string, now time.Time, issue func([]string) (*keyPair, error)) (rotationState, error) {
 	s.retired = unexpiredCAs(s.retired, now)
 	switch {
@@ -81,7 +81,7 @@ func (s rotationState) step(names []string, now time.Time, issue func([]string) 
 	}
 }
 
-// replaceNow reports whether the next pair is to be served as soon as it is trusted: the current one lacks a name, or is revoked.
+// replaceNow reports whether the current key pair lacks a name or is revoked, so that the next one is served as soon as it is trusted.
 func (s rotationState) replaceNow(names []string) bool {
 	return !s.current.covers(names) || s.isRevoked(s.current)
 }
@@ -90,8 +90,8 @@ func (s rotationState) isRevoked(p *keyPair) bool {
 	return s.revoked != nil && bytes.Equal(s.revoked, p.caBundle)
 }
 
-// names returns the names of a server and those that the pairs have already: replicas of two versions, each of which may
-// lead, have different names for a while and must not take away each other's.
+// names returns the server names and those of the existing key pairs. During an upgrade, replicas of two versions have different
+// names, and either may lead: neither may remove the names of the other.
 func (s rotationState) names(names []string) []string {
 	out := slices.Clone(names)
 	for _, known := range []*keyPair{s.current, s.next} {
@@ -106,7 +106,7 @@ func (s rotationState) names(names []string) []string {
 	return out
 }
 
-// promote makes the next pair the current one.
+// promote makes the next key pair the current one.
 func (s rotationState) promote() rotationState {
 	out := rotationState{current: s.next, retired: s.retired, revoked: s.revoked}
 	if s.current != nil {
@@ -116,12 +116,12 @@ func (s rotationState) promote() rotationState {
 	return out
 }
 
-// promotes reports whether, in the state that follows, the next pair has become the current one.
+// promotes reports whether the next key pair is the current one of the following state.
 func (s rotationState) promotes(following rotationState) bool {
 	return s.next != nil && s.next.equal(following.current)
 }
 
-// withoutRevoked returns the state without the revoked authority.
+// withoutRevoked returns the state without the revoked CA.
 func (s rotationState) withoutRevoked() rotationState {
 	s.retired = withoutCA(s.retired, s.revoked)
 	s.revoked = nil

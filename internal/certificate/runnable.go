@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// everyReplica is a runnable of every replica, whether it leads or not.
+// everyReplica is a runnable that does not need leader election.
 type everyReplica func(context.Context) error
 
 // Start implements manager.Runnable.
@@ -18,7 +18,7 @@ func (e everyReplica) Start(ctx context.Context) error { return e(ctx) }
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (everyReplica) NeedLeaderElection() bool { return false }
 
-// addRunnables lets every replica follow, and the leader lead.
+// addRunnables runs follow on every replica, and lead on the leader.
 func addRunnables(mgr manager.Manager, follow, lead func(context.Context) error) error {
 	for _, runnable := range []manager.Runnable{everyReplica(follow), manager.RunnableFunc(lead)} {
 		if err := mgr.Add(runnable); err != nil {
@@ -28,7 +28,7 @@ func addRunnables(mgr manager.Manager, follow, lead func(context.Context) error)
 	return nil
 }
 
-// sleep waits, and says whether to go on.
+// sleep waits. It returns false when ctx has ended.
 func sleep(ctx context.Context, clock clock.WithTicker, wait time.Duration) bool {
 	if wait == 0 {
 		return ctx.Err() == nil

@@ -15,7 +15,7 @@ import (
 const (
 	secretName   = "berth-serving"
 	fieldManager = "berth-certificate"
-	// creatorFieldManager owns nothing in the Secret, so that it takes nothing away from one that is there already.
+	// creatorFieldManager owns no field of the Secret, so it removes nothing from an existing one.
 	creatorFieldManager = "berth-certificate-place"
 
 	nextCertificate = "next.crt"
@@ -24,7 +24,7 @@ const (
 	revokedKey      = "revoked.crt"
 )
 
-// secretStore keeps the state in a Secret.
+// secretStore stores the rotation state in a Secret.
 type secretStore struct {
 	// reader must read from the API server, not from a cache.
 	reader client.Reader
@@ -32,21 +32,21 @@ type secretStore struct {
 	key    types.NamespacedName
 }
 
-// loadOrCreate loads a state that is to be changed. Where there is no Secret it makes an empty one: of two that store their first
-// certificate at the same time, the fence of save holds the later one off only if there is something to fence.
+// loadOrCreate loads the state before a change. It creates a missing Secret empty, since save detects a concurrent write only by
+// the resource version of an existing Secret.
 func (s secretStore) loadOrCreate(ctx context.Context) (out rotationState, version string, err error) {
 	out, version, err = s.load(ctx)
 	if err != nil || version != "" {
 		return out, version, err
 	}
 	if err := s.writer.Apply(ctx, corev1apply.Secret(s.key.Name, s.key.Namespace), client.FieldOwner(creatorFieldManager)); err != nil {
-		return rotationState{}, "", fmt.Errorf("making the Secret %s: %w", s.key, err)
+		return rotationState{}, "", fmt.Errorf("creating the Secret %s: %w", s.key, err)
 	}
 	return s.load(ctx)
 }
 
-// load returns the state, and the version of the Secret, "" where there is none. What cannot be read of it counts as
-// absent, so that a Secret that somebody spoilt is mended.
+// load returns the state and the resource version of the Secret, "" where there is none. Invalid fields count as missing, so a
+// damaged Secret is repaired.
 func (s secretStore) load(ctx context.Context) (out rotationState, version string, err error) {
 	secret := &corev1.Secret{}
 	if err := s.reader.Get(ctx, s.key, secret); err != nil {
@@ -76,7 +76,7 @@ func (s secretStore) load(ctx context.Context) (out rotationState, version strin
 	return out, secret.ResourceVersion, nil
 }
 
-// save stores a state, unless the Secret has changed since the given version.
+// save stores a state, unless the Secret has changed since the given resource version.
 func (s secretStore) save(ctx context.Context, state rotationState, version string) error {
 	secret := corev1apply.Secret(s.key.Name, s.key.Namespace).WithResourceVersion(version).
 		WithData(map[string][]byte{caKey: state.caBundle()})

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// SelfSigned is a Source that makes its certificates itself.
+// SelfSigned is a Source of self-signed key pairs.
 type SelfSigned struct {
 	*served
 
@@ -20,14 +20,14 @@ type SelfSigned struct {
 	clock     clock.WithTicker
 	publisher CAPublisher
 	issue     func(names []string) (*keyPair, error)
-	// These belong to the leader's loop.
+	// The following fields are used by the leader only.
 	registered  registeredCAs
 	publication publication
 	term        servingTerm
 }
 
-// NewSelfSigned returns a source for a server of some names, of which there must be one at least, that keeps its certificates
-// in the given namespace. Only the leader writes by the registrar.
+// NewSelfSigned returns a Source for at least one server name. It stores its key pairs in a Secret of the given namespace. Only
+// the leader uses the publisher.
 func NewSelfSigned(mgr manager.Manager, namespace string, names []string, clock clock.WithTicker, registrar CAPublisher) (*SelfSigned, error) {
 	o := &SelfSigned{
 		served: newServed(), names: names, clock: clock, publisher: registrar, issue: issue,
@@ -36,11 +36,11 @@ func NewSelfSigned(mgr manager.Manager, namespace string, names []string, clock 
 	return o, addRunnables(mgr, o.runServing, o.runRenewing)
 }
 
-// runServing serves what is stored.
+// runServing serves the stored key pair.
 func (o *SelfSigned) runServing(ctx context.Context) error {
 	for wait := time.Duration(0); sleep(ctx, o.clock, wait); {
 		if err := o.syncStored(ctx); err != nil {
-			log.FromContext(ctx).Error(err, "looking for another certificate")
+			log.FromContext(ctx).Error(err, "reading the Secret of the certificate")
 		}
 		wait = pollInterval
 		if o.pair.Load() == nil {
@@ -50,21 +50,21 @@ func (o *SelfSigned) runServing(ctx context.Context) error {
 	return nil
 }
 
-// syncStored reads what is stored and serves it.
+// syncStored reads and serves the stored key pair.
 func (o *SelfSigned) syncStored(ctx context.Context) error {
 	stored, _, err := o.store.load(ctx)
 	o.serveAndLog(ctx, stored.current)
 	return err
 }
 
-// serveAndLog serves with a pair from now on, if there is one.
+// serveAndLog serves a key pair, if there is one.
 func (o *SelfSigned) serveAndLog(ctx context.Context, current *keyPair) {
 	if o.serve(current) {
-		log.FromContext(ctx).Info("serving with another certificate", "until", current.notAfter)
+		log.FromContext(ctx).Info("serving a new certificate", "notAfter", current.notAfter)
 	}
 }
 
-// runRenewing renews what is stored, and registers it.
+// runRenewing renews and publishes the stored key pair.
 func (o *SelfSigned) runRenewing(ctx context.Context) error {
 	for wait := time.Duration(0); sleep(ctx, o.clock, wait); {
 		wait = pollInterval
@@ -80,7 +80,7 @@ func (o *SelfSigned) runRenewing(ctx context.Context) error {
 	return nil
 }
 
-// renew takes one step, and registers the outcome.
+// renew takes one step and publishes the result.
 func (o *SelfSigned) renew(ctx context.Context) error {
 	stored, version, err := o.store.loadOrCreate(ctx)
 	if err != nil {
@@ -105,7 +105,7 @@ func (o *SelfSigned) renew(ctx context.Context) error {
 			return err
 		}
 	}
-	o.serveAndLog(ctx, following.current) // before the API server is sent to a server that cannot answer
+	o.serveAndLog(ctx, following.current) // before the API server is sent to this replica
 	o.term.record(following.current, now)
 	if err := o.publish(ctx, following.current, authorities, now); err != nil {
 		return err
@@ -114,8 +114,8 @@ func (o *SelfSigned) renew(ctx context.Context) error {
 	return nil
 }
 
-// nextState returns the state that follows what is stored. While the current pair is valid, the next one takes its place
-// only once the API server trusts it.
+// nextState returns the state that follows the stored one. While the current key pair is valid, the next one replaces it only
+// once the API server trusts it.
 func (o *SelfSigned) nextState(ctx context.Context, stored rotationState, now time.Time) (rotationState, error) {
 	from := stored.withServed(o.pair.Load(), now)
 	if o.term.lasted(from.current, 3*pollInterval, now) && from.revoked != nil && !from.isRevoked(from.current) {
@@ -133,14 +133,14 @@ func (o *SelfSigned) nextState(ctx context.Context, stored rotationState, now ti
 	return following, err
 }
 
-// isNextTrusted reports whether every registered object trusts a pair, and has for long enough to be in force.
+// isNextTrusted reports whether every registered object has had the CA of the next key pair for long enough.
 func (o *SelfSigned) isNextTrusted(ctx context.Context, next *keyPair, now time.Time) (bool, error) {
 	if !o.publication.propagated(next, now) {
 		return false, nil
 	}
 	bundles, err := o.publisher.CABundles(ctx)
 	if apierrors.IsForbidden(err) {
-		return true, nil // a role of an earlier version: what was written has to do
+		return true, nil // the role of an earlier version has no permission to read: rely on what was written
 	}
 	for _, bundle := range bundles {
 		if !next.trusted(bundle, now) {
@@ -150,8 +150,8 @@ func (o *SelfSigned) isNextTrusted(ctx context.Context, next *keyPair, now time.
 	return err == nil, err
 }
 
-// publish stores how the servers are reached and which authorities to trust there. A name for which no certificate is
-// served everywhere yet is not registered: until then what is registered stays reachable as it is.
+// publish writes addresses and CA bundles. Until every replica serves a certificate with all names, it writes only the bundles,
+// so that the registered addresses keep working.
 func (o *SelfSigned) publish(ctx context.Context, current *keyPair, authorities []byte, now time.Time) error {
 	if current.covers(o.names) && o.term.servedEverywhere(now) {
 		return o.publisher.Apply(ctx, authorities)
@@ -159,7 +159,7 @@ func (o *SelfSigned) publish(ctx context.Context, current *keyPair, authorities 
 	return o.publisher.UpdateCABundles(ctx, authorities)
 }
 
-// publication is the next pair that the API server was given to trust, and since when.
+// publication is the next key pair whose CA was published, and since when.
 type publication struct {
 	next  *keyPair
 	since time.Time
@@ -171,16 +171,16 @@ func (p *publication) record(next *keyPair, now time.Time) {
 	}
 }
 
-// propagated reports whether every API server has had the time to act on what was published of a pair.
+// propagated reports whether every API server has had the time to read the published CA of a key pair.
 func (p *publication) propagated(next *keyPair, now time.Time) bool {
 	return next.equal(p.next) && !now.Before(p.since.Add(pollInterval))
 }
 
-// servingTerm is the current pair, and since when this leader has known it as that.
+// servingTerm is the current key pair, and when this leader first saw it as current.
 type servingTerm struct {
 	current *keyPair
 	since   time.Time
-	// replaced means that another pair was the current one before, so that some replicas may still serve that.
+	// replaced means that another key pair was current before, which some replicas may still serve.
 	replaced bool
 }
 
@@ -190,12 +190,12 @@ func (t *servingTerm) record(current *keyPair, now time.Time) {
 	}
 }
 
-// servedEverywhere reports whether every replica has had the time to serve the current pair.
+// servedEverywhere reports whether every replica has had the time to serve the current key pair.
 func (t *servingTerm) servedEverywhere(now time.Time) bool {
 	return !t.replaced || t.lasted(t.current, 2*pollInterval, now)
 }
 
-// lasted reports whether a pair has been the current one for some time.
+// lasted reports whether a key pair has been current for a period.
 func (t *servingTerm) lasted(current *keyPair, period time.Duration, now time.Time) bool {
 	return current != nil && current.equal(t.current) && !now.Before(t.since.Add(period))
 }

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-var errNotYet = errors.New("there is no certificate yet; the leader makes it")
+var errNotYet = errors.New("no certificate yet: the leader creates it")
 
-// served is what servers serve with at the moment. It implements Source.
+// served holds the served key pair. It implements Source.
 type served struct {
 	pair  atomic.Pointer[keyPair]
 	once  sync.Once
@@ -53,7 +53,7 @@ func (s *served) OnChange(call func()) {
 	s.changed = append(s.changed, call)
 }
 
-// serve serves with a pair from now on, if there is one. It says whether that is another one.
+// serve serves a key pair from now on, if it is not nil. It reports whether the key pair has changed.
 func (s *served) serve(current *keyPair) bool {
 	if current == nil || current.equal(s.pair.Load()) {
 		return false

@@ -1,8 +1,7 @@
-// Package terminal owns what reaches a terminal or a log: text whose control characters are spelled out, and the sequences
-// that a program writes itself.
+// Package terminal escapes control characters in text for a terminal or a log.
 //
-// It does not know lines and cells, which their printers escape. One invariant: no control character passes but line feeds,
-// tabs and those sequences.
+// Printers escape their lines and cells themselves. One invariant: no control character passes but line feeds, tabs and the
+// escape sequences that the program writes itself.
 package terminal
 
 import (
@@ -16,22 +15,21 @@ import (
 	"github.com/berth-project/berth/engine/escape"
 )
 
-// Writer escapes what is written to it, but for line feeds, tabs and the sequences that its owner writes itself. It is safe
-// for concurrent use.
+// Writer escapes control characters, except line feeds, tabs and its allowed sequences. It is safe for concurrent use.
 type Writer struct {
 	to io.Writer
-	// allowed are sequences that pass.
+	// allowed are the sequences that pass.
 	allowed []string
 
 	mu sync.Mutex
-	// partial is the beginning of a rune whose end was not written yet.
+	// partial is the start of an incomplete rune.
 	partial []byte
 }
 
 // NewWriter returns a writer that lets some sequences pass.
 func NewWriter(to io.Writer, own ...string) *Writer { return &Writer{to: to, allowed: own} }
 
-// Write implements io.Writer. A rune may be spread over two calls, a sequence may not.
+// Write implements io.Writer. A rune may be split between two calls. A sequence may not.
 func (w *Writer) Write(data []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -45,7 +43,7 @@ func (w *Writer) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// incompleteRune returns how many bytes at the end of a text may begin a rune.
+// incompleteRune returns how many bytes at the end of a text start a rune without its end.
 func incompleteRune(text []byte) int {
 	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
 		if at := text[len(text)-back:]; utf8.RuneStart(at[0]) {
@@ -83,8 +81,8 @@ func (w *Writer) escaped(text string) string {
 	}
 }
 
-// Fd returns the file descriptor that is written to, so that a terminal can be recognized as one; the highest number, which
-// no file has, where there is none.
+// Fd returns the file descriptor of the output, by which callers detect a terminal. It returns the highest number where
+// there is none.
 func (w *Writer) Fd() uintptr {
 	if file, ok := w.to.(interface{ Fd() uintptr }); ok {
 		return file.Fd()

@@ -95,7 +95,7 @@ func TestSets(t *testing.T) {
 	invalid := func(name, why string) string {
 		return denied("managedclustersets", `ManagedClusterSet.cluster.open-cluster-management.io "%s" is invalid: spec.clusterSelector%s`, name, why)
 	}
-	taken := `.exclusiveLabel: Invalid value: "` + region + "=" + first + `": the set "` + first + `" claims this label already; no two sets may claim the same`
+	taken := `.exclusiveLabel: Invalid value: "` + region + "=" + first + `": the set "` + first + `" claims this label already; only one set may claim a label`
 	check(t, boss.create(t.Context(), set(second, exclusive(region, first))), 422, invalid(second, taken))
 	check(t, boss.create(t.Context(), set(second, exclusive(setLabel, second))), 0, "")
 	check(t, boss.update(t, set(second, nil), "", func(o *unstructured.Unstructured) {
@@ -138,7 +138,7 @@ func TestPlacements(t *testing.T) {
 	good := placement(namespace, "good", map[string]any{"clusterSets": []any{"dev"}})
 	boss.takeWarnings()
 	boss.mustCreate(t, good)
-	unbound := `spec.clusterSets[0]: the cluster set "dev" is not bound to the namespace "` + namespace + `", so that none of its clusters is selected through it`
+	unbound := `spec.clusterSets[0]: the cluster set "dev" is not bound to the namespace "` + namespace + `", so it adds no clusters`
 	if diff := cmp.Diff([]string{unbound}, boss.takeWarnings()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
@@ -153,7 +153,7 @@ func TestPlacements(t *testing.T) {
 		map[string]any{"key": "a", "operator": "Exists"}, map[string]any{"key": "a", "operator": "DoesNotExist"},
 	}}}}}
 	boss.mustCreate(t, placement(namespace, "nobody", map[string]any{"predicates": nobody}))
-	if diff := cmp.Diff([]string{"spec.predicates[0] matches no cluster, since nothing can meet both claim a exists and claim a does not exist"}, boss.takeWarnings()); diff != "" {
+	if diff := cmp.Diff([]string{"spec.predicates[0] matches no cluster, since no cluster can meet both claim a exists and claim a does not exist"}, boss.takeWarnings()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	old := placement("default", oldPlacement, nil)

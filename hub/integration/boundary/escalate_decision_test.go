@@ -92,7 +92,7 @@ func TestPlacingOnASetThatIsNotBound(t *testing.T) {
 	who := newSetMember(t, namespace, "binder", mine)
 	who.create(t, bindings(namespace), binding(mine)).expectSuccess(t)
 	unbound := func(i int, set string) string {
-		return fmt.Sprintf(`spec.clusterSets[%d]: the cluster set %q is not bound to the namespace %q, so that none of its clusters is selected through it`, i, set, namespace)
+		return fmt.Sprintf(`spec.clusterSets[%d]: the cluster set %q is not bound to the namespace %q, so it adds no clusters`, i, set, namespace)
 	}
 	none := func(set string) string {
 		return fmt.Sprintf("False NoIntersection: None of ManagedClusterSets [%s] is bound to placement namespace", set)

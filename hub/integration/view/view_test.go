@@ -153,13 +153,8 @@ func TestSelectorsApplyToVisibleObjects(t *testing.T) {
 	if _, err := jane.list(t.Context(), setViews, metav1.ListOptions{FieldSelector: "spec.clusterSelector=x"}); !apierrors.IsBadRequest(err) {
 		t.Errorf("by a field that is none: %v", err)
 	}
-	first, err := jane.Resource(setViews).List(t.Context(), metav1.ListOptions{Limit: 1})
-	if err != nil || len(first.Items) != 1 || first.GetContinue() == "" || first.GetRemainingItemCount() != nil {
-		t.Fatalf("first page: %v, %v", first, err)
-	}
-	second, err := jane.Resource(setViews).List(t.Context(), metav1.ListOptions{Limit: 1, Continue: first.GetContinue()})
-	if err != nil || len(second.Items) != 1 || second.Items[0].GetName() != b || second.GetContinue() != "" {
-		t.Errorf("second page: %v, %v", second, err)
+	if got, err := jane.list(t.Context(), setViews, metav1.ListOptions{Limit: 1}); err != nil || !slices.Equal(got, []string{a, b}) {
+		t.Errorf("with a limit: %v, %v, want the whole list", got, err)
 	}
 }
 

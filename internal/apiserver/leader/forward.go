@@ -17,25 +17,25 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// callerHeader names the caller of a request that is passed on: a UserInfo as JSON, in base64.
+// callerHeader holds the user of a forwarded request: a UserInfo as JSON, in base64.
 const callerHeader = "Berth-Caller"
 
 var (
-	errNoCABundle     = errors.New("no authorities are registered for the views, so the leader cannot be recognized")
-	errNoUserInHeader = errors.New("the header " + callerHeader + " names no user")
+	errNoCABundle     = errors.New("the APIService of the views has no CA bundle, so the leader cannot be verified")
+	errNoUserInHeader = errors.New("the header " + callerHeader + " contains no user")
 )
 
-// forwardedHeaders are the headers of a request that are passed on. Credentials are not.
+// forwardedHeaders returns the names of the forwarded headers. Credentials are not forwarded.
 func forwardedHeaders() []string { return []string{"Accept", "Content-Type"} }
 
-// leaderClient is a replica that leads.
+// leaderClient sends requests to the leader at one address.
 type leaderClient struct {
 	address   string
 	caBundle  []byte
 	transport http.RoundTripper
 }
 
-// matches reports whether a peer, which may be nil, is at an address and recognized by some authorities.
+// matches reports whether the peer, which may be nil, has an address and a CA bundle.
 func (p *leaderClient) matches(address string, authorities []byte) bool {
 	return p != nil && p.address == address && bytes.Equal(p.caBundle, authorities)
 }
@@ -47,7 +47,7 @@ func (l *Leader) newLeaderClient(address string, authorities []byte) (*leaderCli
 	config := rest.CopyConfig(l.Hub)
 	config.Host, config.APIPath = "https://"+address, ""
 	config.CAFile, config.CAData, config.Insecure, config.ServerName = "", authorities, false, l.ServerName
-	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // that is how no proxy is said
+	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // nil means no proxy
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("reaching the leader at %s: %w", address, err)
@@ -55,8 +55,8 @@ func (l *Leader) newLeaderClient(address string, authorities []byte) (*leaderCli
 	return &leaderClient{address, authorities, transport}, nil
 }
 
-// Forward passes a request on to the leader in the name of its caller, and the answer back. Nothing is sent where it returns
-// an error: ErrNotFound where no other replica leads.
+// Forward sends a request to the leader on behalf of a user, and returns its response to the client. It writes no response
+// where it returns an error, such as ErrNotFound.
 func (l *Leader) Forward(w http.ResponseWriter, r *http.Request, caller user.Info) error {
 	to, err := l.findLeader(r.Context())
 	if err != nil {
@@ -77,16 +77,17 @@ func (l *Leader) Forward(w http.ResponseWriter, r *http.Request, caller user.Inf
 		},
 		Transport:    to.transport,
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
-		ErrorLog:     stdlog.New(io.Discard, "", 0), // an answer that is cut off is the caller's to notice
+		ErrorLog:     stdlog.New(io.Discard, "", 0), // the client notices a truncated response
 	}
 	proxy.ServeHTTP(w, r)
 	if failed != nil {
-		return fmt.Errorf("passing the request on to the leader at %s: %w", to.address, failed)
+		return fmt.Errorf("forwarding the request to the leader at %s: %w", to.address, failed)
 	}
 	return nil
 }
 
-// Caller returns the user in whose name a request is made: the user that sent it, unless the manager itself passed it on.
+// Caller returns the user of a request: the user in the header of a request that the manager itself forwarded, else the
+// sender.
 func (l *Leader) Caller(r *http.Request, sender user.Info) (caller user.Info, forwarded bool, err error) {
 	encoded := r.Header.Get(callerHeader)
 	if encoded == "" {
@@ -113,7 +114,7 @@ func encodeUser(caller user.Info) (string, error) {
 	}
 	data, err := json.Marshal(info)
 	if err != nil {
-		return "", fmt.Errorf("naming the caller: %w", err)
+		return "", fmt.Errorf("encoding the user: %w", err)
 	}
 	return base64.StdEncoding.EncodeToString(data), nil
 }

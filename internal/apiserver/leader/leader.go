@@ -19,22 +19,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// The leader stores its address in the namespace of the election's Lease. Its own name every user may read.
+// The leader stores its address in the namespace of the election's Lease. Every user may read its own name.
 //
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=berth-system,resources=leases,verbs=get;create;update
 
 const (
-	// leaseName is the Lease that holds the address. It is not the election's, whose holder writes that one all the time.
+	// leaseName is the Lease with the address. It is not the Lease of the election, which is updated every few seconds.
 	leaseName = "berth-views"
-	// addressAnnotation is where the views of the leader are, as host:port.
+	// addressAnnotation holds host:port of the leader's views.
 	addressAnnotation = "berth-project.io/views-address"
-	// retry is when what could not be stored is stored again.
+	// retry is the interval after a failed update of the Lease.
 	retry = 2 * time.Second
-	// addressCacheTTL is how long a stored address is used before it is read again.
+	// addressCacheTTL is how long the address is cached.
 	addressCacheTTL = 2 * time.Second
 )
 
-// ErrNotFound reports that no other replica is known that leads.
+// ErrNotFound reports that no other replica has stored its address as leader.
 var ErrNotFound = errors.New("no other replica is known to lead")
 
 // Options configures a Leader.
@@ -44,18 +44,18 @@ type Options struct {
 	// Reader must read from the API server, not from a cache.
 	Reader client.Reader
 	Writer client.Client
-	// Namespace is that of the election's Lease.
+	// Namespace contains the Lease of the election.
 	Namespace string
-	// Address is host:port under which other replicas reach the views of this one; empty where none does.
+	// Address is host:port under which other replicas reach the views of this one. It is empty where they do not reach it.
 	Address string
 	// ServerName is the name in the certificate of the views.
 	ServerName string
-	// CABundle returns the authorities, PEM, that the API server trusts for the views.
+	// CABundle returns the CA bundle, PEM, with which the API server verifies the views.
 	CABundle func(ctx context.Context) ([]byte, error)
 	Clock    clock.Clock
 }
 
-// Leader finds the replica that leads. Its methods may be called from any goroutine.
+// Leader finds the leader and forwards requests to it. It is safe for concurrent use.
 type Leader struct {
 	Options
 
@@ -71,7 +71,7 @@ func New(options Options) *Leader { return &Leader{Options: options} }
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (*Leader) NeedLeaderElection() bool { return true }
 
-// Start implements manager.Runnable: it stores the address of this replica, which leads.
+// Start implements manager.Runnable. It runs on the leader only, and stores the address of this replica.
 func (l *Leader) Start(ctx context.Context) error {
 	if l.Address == "" {
 		return nil
@@ -82,7 +82,7 @@ func (l *Leader) Start(ctx context.Context) error {
 			return nil
 		}
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "storing where the leader serves the views; other replicas cannot pass requests on")
+			log.FromContext(ctx).Error(err, "cannot store the address of the views in the Lease; other replicas cannot forward requests to this leader")
 		}
 		select {
 		case <-ctx.Done():
@@ -92,7 +92,7 @@ func (l *Leader) Start(ctx context.Context) error {
 	return nil
 }
 
-// storeAddress stores the address, unless it is stored.
+// storeAddress stores the address, unless it is stored already.
 func (l *Leader) storeAddress(ctx context.Context) error {
 	lease := &coordinationv1.Lease{}
 	err := l.Reader.Get(ctx, l.key(), lease)
@@ -120,7 +120,7 @@ func (l *Leader) key() types.NamespacedName {
 	return types.NamespacedName{Namespace: l.Namespace, Name: leaseName}
 }
 
-// findLeader returns the replica that leads, or ErrNotFound.
+// findLeader returns a client for the leader, or ErrNotFound.
 func (l *Leader) findLeader(ctx context.Context) (*leaderClient, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,7 +151,7 @@ func (l *Leader) findLeader(ctx context.Context) (*leaderClient, error) {
 	return l.peer, nil
 }
 
-// ownUsername returns the name that the hub gives the manager.
+// ownUsername returns the manager's user name on the hub.
 func (l *Leader) ownUsername(ctx context.Context) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -2,7 +2,7 @@ package limit
 
 import "sync"
 
-// Counter bounds things that last, such as watches, for each user and in all.
+// Counter bounds the open watches of each user and of all users. It is safe for concurrent use.
 type Counter struct {
 	perUser, limit int
 
@@ -11,12 +11,12 @@ type Counter struct {
 	total int
 }
 
-// NewCounter returns a counter of nothing.
+// NewCounter returns a counter at zero.
 func NewCounter(each, most int) *Counter {
 	return &Counter{perUser: each, limit: most, count: map[string]int{}}
 }
 
-// Acquire counts one more of a user. The caller must call release, once. Ok is false where there are too many.
+// Acquire counts one more for a user. The caller must call release once. Ok is false at a limit.
 func (c *Counter) Acquire(user string) (release func(), ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

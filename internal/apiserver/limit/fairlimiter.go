@@ -7,29 +7,28 @@ import (
 	"sync"
 )
 
-// ErrTooMany reports that a user has as many requests waiting as may wait.
+// ErrTooMany reports that the maximum of requests of a user is waiting already.
 var ErrTooMany = errors.New("too many requests of this user are waiting")
 
-// FairLimiter are places for work that takes long. A user holds at most some of them, and users who wait take turns.
+// FairLimiter limits the slow requests that run at the same time. Waiting users get free slots by turns. It is safe for concurrent use.
 type FairLimiter struct {
-	// limit is how many places there are, each how many of them one user may hold, waiting how many requests of one user may
-	// wait.
+	// limit is the number of slots, perUser the maximum of one user, and maxWaiting the maximum of waiting requests of one user.
 	limit, perUser, maxWaiting int
 
 	mu      sync.Mutex
 	running map[string]int
 	total   int
-	// queues are the requests that wait, by user, the first first; order is the users with one, the next to be served first.
+	// queues are the waiting requests by user, the oldest first. order is the users with waiting requests, the next first.
 	queues map[string][]chan struct{}
 	order  []string
 }
 
-// NewFairLimiter returns free places.
+// NewFairLimiter returns a limiter with all slots free.
 func NewFairLimiter(most, each, waiting int) *FairLimiter {
 	return &FairLimiter{limit: most, perUser: each, maxWaiting: waiting, running: map[string]int{}, queues: map[string][]chan struct{}{}}
 }
 
-// Acquire waits for a place. The caller must call release, once, unless there is an error: ErrTooMany, or that ctx ended.
+// Acquire waits for a slot. The caller must call release once, unless there is an error: ErrTooMany, or the one of ctx.
 func (s *FairLimiter) Acquire(ctx context.Context, user string) (release func(), err error) {
 	s.mu.Lock()
 	if len(s.queues[user]) >= s.maxWaiting {
@@ -52,7 +51,7 @@ func (s *FairLimiter) Acquire(ctx context.Context, user string) (release func(),
 	}
 }
 
-// grant gives free places to the users who wait, in turn.
+// grant gives free slots to the waiting users by turns.
 func (s *FairLimiter) grant() {
 	for s.total < s.limit {
 		at := slices.IndexFunc(s.order, func(user string) bool { return s.running[user] < s.perUser })
@@ -82,7 +81,7 @@ func (s *FairLimiter) release(user string) {
 	s.grant()
 }
 
-// leave takes a request out of its queue. Where it was granted a place meanwhile, it gives that back.
+// leave removes a request from its queue, or releases its slot where it was granted one meanwhile.
 func (s *FairLimiter) leave(user string, granted chan struct{}) {
 	s.mu.Lock()
 	at := slices.Index(s.queues[user], granted)

@@ -21,17 +21,17 @@ import (
 	"github.com/berth-project/berth/internal/record"
 )
 
-// DebugPath is where OCM's debug server answers, and this one does.
+// DebugPath is the path of OCM's debug server, which this server implements too.
 const DebugPath = "/debug/placements/"
 
 const (
-	// maxBodyBytes is how long a placement to try may be.
+	// maxBodyBytes is the maximum size of a posted placement.
 	maxBodyBytes = 1 << 20
 	// debugTimeout bounds a request.
 	debugTimeout = 30 * time.Second
 )
 
-// DebugHandler answers as OCM's debug server does, errors included. Callers are known by then, if they have a name.
+// DebugHandler responds like OCM's debug server, errors included. Requests must be authenticated already.
 func (h *Handler) DebugHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), debugTimeout)
@@ -54,14 +54,14 @@ func (h *Handler) DebugHandler() http.Handler {
 	})
 }
 
-// UnauthorizedHandler answers who has no name.
+// UnauthorizedHandler rejects requests that could not be authenticated.
 func UnauthorizedHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		writeError(w, apierrors.NewUnauthorized("the request names no user that the hub knows"))
+		writeError(w, apierrors.NewUnauthorized("the request has no user, or none that the hub can authenticate"))
 	})
 }
 
-// writeError sends an error as the debug server does.
+// writeError sends an error in the form of the debug server.
 func writeError(w http.ResponseWriter, err error) {
 	status := responsewriters.ErrorToAPIStatus(err)
 	_ = writeJSON(w, int(status.Code), map[string]string{"error": status.Message}) // a map of strings is always sent
@@ -93,8 +93,7 @@ func (h *Handler) debug(r *http.Request, w http.ResponseWriter, who user.Info) (
 	return newDebugReport(answer, h.visibleTo(who, visibility.Cluster)), nil
 }
 
-// parseDebugRequest returns the placement that a request is about, with no more than its name where it is stored, and the verb that its
-// caller needs.
+// parseDebugRequest returns the placement of a request, only its name for GET, and the verb that the caller must be permitted.
 func parseDebugRequest(r *http.Request, w http.ResponseWriter) (placement *clusterv1beta1.Placement, verb string, err error) {
 	switch r.Method {
 	case http.MethodGet:
@@ -108,7 +107,7 @@ func parseDebugRequest(r *http.Request, w http.ResponseWriter) (placement *clust
 		return placement, "create", err
 	default:
 		return nil, "", &apierrors.StatusError{ErrStatus: metav1.Status{
-			Code: http.StatusMethodNotAllowed, Message: r.Method + " is not answered here: GET a placement that is stored, or POST one to try",
+			Code: http.StatusMethodNotAllowed, Message: r.Method + " is not supported: GET a stored placement, or POST a placement to try",
 		}}
 	}
 }
@@ -116,7 +115,7 @@ func parseDebugRequest(r *http.Request, w http.ResponseWriter) (placement *clust
 // parsePostedPlacement reads the placement of a request.
 func parsePostedPlacement(w http.ResponseWriter, r *http.Request) (*clusterv1beta1.Placement, error) {
 	if r.URL.Path != DebugPath {
-		return nil, apierrors.NewBadRequest("the path is not " + DebugPath + ", to which placements are posted")
+		return nil, apierrors.NewBadRequest("the path is not " + DebugPath + ", the path to POST placements to")
 	}
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
@@ -126,10 +125,10 @@ func parsePostedPlacement(w http.ResponseWriter, r *http.Request) (*clusterv1bet
 	}
 	out := &clusterv1beta1.Placement{}
 	if err := json.Unmarshal(data, out); err != nil {
-		return nil, apierrors.NewBadRequest("the body is no Placement in JSON: " + err.Error())
+		return nil, apierrors.NewBadRequest("the body is not a Placement in JSON: " + err.Error())
 	}
 	if out.Namespace == "" || out.Name == "" {
-		return nil, apierrors.NewBadRequest("the body is a Placement without metadata.namespace or metadata.name")
+		return nil, apierrors.NewBadRequest("the Placement in the body has no metadata.namespace or no metadata.name")
 	}
 	return out, nil
 }

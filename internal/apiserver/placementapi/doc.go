@@ -1,6 +1,5 @@
-// Package answer owns what is asked of placements over HTTP: why a cluster is selected or not, how the decisions changed,
-// and the same in the form of OCM's debug server.
+// Package placementapi serves the explanation and the history of placements over HTTP, and the responses of OCM's debug server.
 //
-// It refuses to decide anything and to know who the caller is: the server in front of it says so, and a placement is
-// answered for those only who may get it. One invariant: no answer names a cluster that the views would not show.
+// It decides nothing and authenticates no user: the server in front of it does. A caller gets responses only for placements
+// that it may get. One invariant: no response names a cluster that the views would not show to the caller.
 package placementapi

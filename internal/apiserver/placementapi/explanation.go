@@ -16,7 +16,7 @@ import (
 	"github.com/berth-project/berth/internal/apiserver/visibility"
 )
 
-// explanation answers why clusters are selected or not: ?cluster= asks for one, and &fix=true what would select it.
+// explanation returns the verdict of every cluster. ?cluster= returns one cluster, and &fix=true adds a change that would select it.
 func (h *Handler) explanation(r *http.Request, who user.Info, key fleet.Key) (any, error) {
 	cluster, fix, err := parseExplanationQuery(r.URL.Query())
 	if err != nil {
@@ -49,28 +49,28 @@ func (h *Handler) explanation(r *http.Request, who user.Info, key fleet.Key) (an
 	return out, nil
 }
 
-// parseExplanationQuery reads the parameters of a request for an explanation.
+// parseExplanationQuery reads the query of an explanation request.
 func parseExplanationQuery(query url.Values) (cluster string, fix bool, err error) {
 	cluster = query.Get("cluster")
 	if text := query.Get("fix"); text != "" {
 		if fix, err = strconv.ParseBool(text); err != nil {
-			return "", false, apierrors.NewBadRequest("parameter fix: " + strconv.Quote(text) + " is neither true nor false")
+			return "", false, apierrors.NewBadRequest("parameter fix: " + strconv.Quote(text) + " is not true or false")
 		}
 	}
 	if fix && cluster == "" {
-		return "", false, apierrors.NewBadRequest("parameter fix: name the cluster to be selected by parameter cluster")
+		return "", false, apierrors.NewBadRequest("parameter fix: set the parameter cluster too, to the cluster to select")
 	}
 	return cluster, fix, nil
 }
 
-// history answers how the decisions changed: ?since= bounds the time, ?cluster= asks for one cluster.
+// history returns the changes of the decisions. ?since= sets the earliest time, ?cluster= returns one cluster.
 func (h *Handler) history(r *http.Request, who user.Info, key fleet.Key) (any, error) {
 	query := r.URL.Query()
 	var since time.Time
 	if text := query.Get("since"); text != "" {
 		var err error
 		if since, err = time.Parse(time.RFC3339, text); err != nil {
-			return nil, apierrors.NewBadRequest("parameter since: " + strconv.Quote(text) + " is no time such as 2026-01-31T10:00:00Z")
+			return nil, apierrors.NewBadRequest("parameter since: " + strconv.Quote(text) + " is not a time such as 2026-01-31T10:00:00Z")
 		}
 	}
 	cluster, sees := query.Get("cluster"), h.visibleTo(who, visibility.Cluster)

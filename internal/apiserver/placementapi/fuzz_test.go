@@ -21,9 +21,9 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	viewv1 "github.com/berth-project/berth/api/view/v1"
 	"github.com/berth-project/berth/engine/enginetest"
-	"github.com/berth-project/berth/internal/apiserver/history"
 	"github.com/berth-project/berth/internal/apiserver/leader"
 	"github.com/berth-project/berth/internal/apiserver/placementapi"
+	"github.com/berth-project/berth/internal/apiserver/viewcache"
 	"github.com/berth-project/berth/internal/record"
 	"github.com/berth-project/berth/internal/source/live"
 )
@@ -56,13 +56,12 @@ func newHandler(f *testing.F) *placementapi.Handler {
 	world.SetPlacement(stored)
 	world.Ready()
 	recorded.SetLeader(world)
-	past := history.New(clock, 7)
-	past.Publish()
+	views := viewcache.New(clock, 7)
 	kinds := runtime.NewScheme()
 	metav1.AddToGroupVersion(kinds, viewv1.SchemeGroupVersion)
 	kinds.AddUnversionedTypes(viewv1.SchemeGroupVersion, &metav1.Status{})
 	return placementapi.New(placementapi.Options{
-		Record: recorded, Past: past, Leader: noLeader{}, Serializer: serializer.NewCodecFactory(kinds).WithoutConversion(),
+		Record: recorded, Views: views, Leader: noLeader{}, Serializer: serializer.NewCodecFactory(kinds).WithoutConversion(),
 		Authorizer: authorizer.AuthorizerFunc(func(_ context.Context, of authorizer.Attributes) (authorizer.Decision, string, error) {
 			if of.GetUser().GetName() == "jane" && of.GetNamespace() == "ns" {
 				return authorizer.DecisionAllow, "", nil

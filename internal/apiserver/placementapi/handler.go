@@ -23,9 +23,9 @@ import (
 	"github.com/berth-project/berth/engine/escape"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/internal/access"
-	"github.com/berth-project/berth/internal/apiserver/history"
 	"github.com/berth-project/berth/internal/apiserver/leader"
 	"github.com/berth-project/berth/internal/apiserver/limit"
+	"github.com/berth-project/berth/internal/apiserver/viewcache"
 	"github.com/berth-project/berth/internal/apiserver/visibility"
 	"github.com/berth-project/berth/internal/record"
 )
@@ -34,40 +34,40 @@ const (
 	placements  = "placements"
 	explanation = "explanation"
 	changes     = "history"
-	// maxRunning is how many answers are worked out side by side, maxRunningPerUser how many of them for one user: an answer may
-	// take seconds, and another user must not wait for it. maxWaitingPerUser is how many requests of one user may wait.
+	// maxRunning is how many requests run at the same time, and maxRunningPerUser how many of one user. A request may take seconds,
+	// and other users must not wait for it. maxWaitingPerUser is how many requests of one user may wait.
 	maxRunning        = 2
 	maxRunningPerUser = 1
 	maxWaitingPerUser = 8
-	// retrySeconds is when a caller that has too many requests should try again.
+	// retrySeconds is when a caller with too many requests should try again.
 	retrySeconds = 1
 )
 
-var errNoUser = errors.New("the request carries no user")
+var errNoUser = errors.New("the request has no user")
 
-// Options is what answers are made of.
+// Options configures a Handler.
 type Options struct {
 	Record *record.Record
-	// Past is who sees what.
-	Past *history.History
-	// Authorizer says who may get and create placements.
+	// Views is the snapshot of what each user may see.
+	Views *viewcache.Cache
+	// Authorizer authorizes callers to get and create placements.
 	Authorizer authorizer.Authorizer
-	// Serializer renders errors.
+	// Serializer encodes errors.
 	Serializer runtime.NegotiatedSerializer
-	// Leader takes requests that only the replica that decides can answer.
+	// Leader forwards requests to the replica that decides.
 	Leader Leader
 }
 
-// Leader is another replica, which may decide placements.
+// Leader forwards requests to the leader. *leader.Leader implements it.
 type Leader interface {
-	// Forward passes a request on in the name of its caller. Nothing is sent where it returns an error: leader.ErrNotFound where
-	// no other replica leads.
+	// Forward sends a request to the leader on behalf of a user. It writes no response where it returns an error, such as
+	// leader.ErrNotFound.
 	Forward(w http.ResponseWriter, r *http.Request, caller user.Info) error
-	// Caller returns the user in whose name a request is made, and whether another replica passed it on.
+	// Caller returns the user of a request, and whether another replica forwarded it.
 	Caller(r *http.Request, sender user.Info) (caller user.Info, forwarded bool, err error)
 }
 
-// Handler answers. Its methods may be called from any goroutine.
+// Handler serves explanations and histories of placements. It is safe for concurrent use.
 type Handler struct {
 	Options
 
@@ -79,8 +79,8 @@ func New(options Options) *Handler {
 	return &Handler{Options: options, slots: limit.NewFairLimiter(maxRunning, maxRunningPerUser, maxWaitingPerUser)}
 }
 
-// Wrap answers what is asked of placements, and leaves everything else to the next handler. Callers are known and
-// allowed to ask by then.
+// Wrap serves the subresources of placements, and passes all other requests to the next handler. Requests must be
+// authenticated and authorized already.
 func (h *Handler) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
@@ -106,21 +106,20 @@ func (h *Handler) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// resolveCaller returns the user in whose name a request is made. Where another replica decides, it passes the request on to that
-// instead: then the request is answered.
+// resolveCaller returns the user of a request. Where another replica leads, it forwards the request instead, and answered is true.
 func (h *Handler) resolveCaller(w http.ResponseWriter, r *http.Request) (caller user.Info, answered bool, err error) {
 	sender, ok := request.UserFrom(r.Context())
 	if !ok {
 		return nil, false, apierrors.NewUnauthorized(errNoUser.Error())
 	}
-	caller, passed, err := h.Leader.Caller(r, sender)
+	caller, forwarded, err := h.Leader.Caller(r, sender)
 	switch {
 	case err != nil:
 		return nil, false, apierrors.NewServiceUnavailable(err.Error() + ": try again")
 	case h.Record.IsLeader():
 		return caller, false, nil
-	case passed:
-		return nil, false, apierrors.NewServiceUnavailable("another replica passed the request on to this one, which does not lead any more: try again")
+	case forwarded:
+		return nil, false, apierrors.NewServiceUnavailable("another replica forwarded the request to this one, which is no longer the leader: try again")
 	}
 	switch err := h.Leader.Forward(w, r, caller); {
 	case err == nil:
@@ -132,7 +131,7 @@ func (h *Handler) resolveCaller(w http.ResponseWriter, r *http.Request) (caller 
 	}
 }
 
-// respond returns what to send to a caller who asks for a part of a placement.
+// respond returns the body of the response.
 func (h *Handler) respond(r *http.Request, who user.Info, info *request.RequestInfo) (any, error) {
 	if r.Method != http.MethodGet {
 		return nil, apierrors.NewMethodNotSupported(viewv1.Resource(placements+"/"+info.Subresource), info.Verb)
@@ -147,44 +146,43 @@ func (h *Handler) respond(r *http.Request, who user.Info, info *request.RequestI
 	return h.explanation(r, who, key)
 }
 
-// authorize returns an error where the caller may not do something with the placement itself.
+// authorize returns an error unless the caller has the permission for a verb on the placement.
 func (h *Handler) authorize(ctx context.Context, who user.Info, verb string, key fleet.Key) error {
-	asked := authorizer.AttributesRecord{
+	attributes := authorizer.AttributesRecord{
 		User: who, Verb: verb, Namespace: key.Namespace, Name: key.Name, ResourceRequest: true,
 		APIGroup: clusterv1beta1.GroupName, APIVersion: clusterv1beta1.SchemeGroupVersion.Version, Resource: placements,
 	}
-	decision, reason, err := h.Authorizer.Authorize(ctx, asked)
+	decision, reason, err := h.Authorizer.Authorize(ctx, attributes)
 	switch {
 	case decision == authorizer.DecisionAllow:
 		return nil
 	case err != nil:
-		return apierrors.NewInternalError(fmt.Errorf("asking whether the caller may %s the placement: %w", verb, err))
+		return apierrors.NewInternalError(fmt.Errorf("authorizing the caller to %s the placement: %w", verb, err))
 	default:
-		return responsewriters.ForbiddenStatusError(asked, reason)
+		return responsewriters.ForbiddenStatusError(attributes, reason)
 	}
 }
 
-// visibleTo returns what tells the objects of a kind that are in sight of somebody. It belongs to one goroutine.
+// visibleTo returns a function that reports whether a user may see an object of a kind. Only one goroutine may use it.
 func (h *Handler) visibleTo(who user.Info, kind visibility.Kind) func(name string) bool {
-	now, _ := h.Past.Now()
-	in := now.World.ViewFor(access.Subject{User: who.GetName(), Groups: slices.Clone(who.GetGroups())})
+	in := h.Views.Current().Snapshot.ViewFor(access.Subject{User: who.GetName(), Groups: slices.Clone(who.GetGroups())})
 	return func(name string) bool { return in.Visible(kind, name) }
 }
 
-// acquire waits for a place to work an answer out in. The caller must call release.
+// acquire waits for a slot. The caller must call release.
 func (h *Handler) acquire(ctx context.Context, caller user.Info) (release func(), err error) {
 	release, err = h.slots.Acquire(ctx, caller.GetName())
 	switch {
 	case errors.Is(err, limit.ErrTooMany):
-		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("%d requests of yours wait for an answer, which is the most: wait for one of them", maxWaitingPerUser), retrySeconds)
+		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("%d of your requests are waiting, which is the limit: wait for a response", maxWaitingPerUser), retrySeconds)
 	case err != nil:
-		return nil, apierrors.NewTimeoutError("waiting for other answers: "+err.Error(), retrySeconds)
+		return nil, apierrors.NewTimeoutError("waiting for other requests: "+err.Error(), retrySeconds)
 	default:
 		return release, nil
 	}
 }
 
-// apiError turns the errors of the record into those of an API server.
+// apiError turns an error of the record into an API status.
 func apiError(err error, key fleet.Key) error {
 	switch {
 	case err == nil:
@@ -193,24 +191,24 @@ func apiError(err error, key fleet.Key) error {
 		return apierrors.NewNotFound(clusterv1beta1.Resource(placements), key.Name)
 	case errors.Is(err, record.ErrIdle):
 		return apierrors.NewServiceUnavailable(err.Error() +
-			": ask again until the replica answers that holds the lease berth-manager, or read that one's log")
+			": try again, or read the log of the replica that holds the lease berth-manager")
 	case errors.Is(err, record.ErrInvalid):
 		return apierrors.NewBadRequest(err.Error())
 	default:
-		return apierrors.NewServiceUnavailable(err.Error() + ": ask again")
+		return apierrors.NewServiceUnavailable(err.Error() + ": try again")
 	}
 }
 
-// writeJSON sends a body as JSON. Nothing is sent where it returns an error.
+// writeJSON sends a body as JSON. It writes no response where it returns an error.
 func writeJSON(w http.ResponseWriter, code int, body any) error {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(body); err != nil {
-		return apierrors.NewInternalError(fmt.Errorf("writing the answer: %w", err))
+		return apierrors.NewInternalError(fmt.Errorf("encoding the response: %w", err))
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_, _ = io.WriteString(w, escape.Lines(out.String())) // a caller that has gone needs no answer; the document stays the same
+	_, _ = io.WriteString(w, escape.Lines(out.String())) // the client may have gone; escaping keeps the document the same
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/berth-project/berth/internal/record"
 )
 
-// debugReport is a run as OCM's debug server tells it, and after that what this one adds. Clusters are by name but for
-// Aggregated, which is by score.
+// debugReport is the response of OCM's debug server for one run, followed by the fields that Berth adds. Clusters are sorted by
+// name, and by score in Aggregated.
 type debugReport struct {
 	Placement  *clusterv1beta1.Placement `json:"placement"`
 	Filtered   []filterResult            `json:"filteredPipelineResults"`
@@ -28,13 +28,13 @@ type debugReport struct {
 	Hidden     int                 `json:"hidden,omitempty"`
 }
 
-// filterResult is who is left after a row of filters.
+// filterResult is the clusters that passed a list of filters.
 type filterResult struct {
 	Name     string   `json:"name"`
 	Clusters []string `json:"filteredClusters"`
 }
 
-// prioritizerResult is what one prioritizer gives.
+// prioritizerResult is the scores of one prioritizer.
 type prioritizerResult struct {
 	Name   string           `json:"name"`
 	Weight int64            `json:"weight"`
@@ -47,21 +47,21 @@ type aggregatedScore struct {
 }
 
 func newDebugReport(answer *record.Explanation, sees func(string) bool) *debugReport {
-	told := answer.Explanation(sees)
+	shown := answer.Explanation(sees)
 	out := &debugReport{
 		Placement: trimmedPlacement(answer.Placement), Filtered: []filterResult{}, Scored: []prioritizerResult{}, Aggregated: []aggregatedScore{},
-		Decided: told.Decided, Selected: told.Selected, Conditions: told.Conditions, Stale: told.Stale,
-		Verdicts: told.Clusters, Hidden: told.Hidden,
+		Decided: shown.Decided, Selected: shown.Selected, Conditions: shown.Conditions, Stale: shown.Stale,
+		Verdicts: shown.Clusters, Hidden: shown.Hidden,
 	}
-	if !told.Decided {
+	if !shown.Decided {
 		return out
 	}
 	out.addFilterResults(len(answer.Placement.Spec.Tiers) > 0)
-	out.addScores(told.Prioritizers)
+	out.addScores(shown.Prioritizers)
 	return out
 }
 
-// trimmedPlacement returns what a debug server shows of a placement.
+// trimmedPlacement returns the parts of a placement that the debug server shows.
 func trimmedPlacement(in *clusterv1beta1.Placement) *clusterv1beta1.Placement {
 	out := &clusterv1beta1.Placement{TypeMeta: in.TypeMeta, Spec: in.Spec, ObjectMeta: metav1.ObjectMeta{
 		Namespace: in.Namespace, Name: in.Name, Labels: in.Labels, Annotations: in.Annotations,
@@ -70,7 +70,7 @@ func trimmedPlacement(in *clusterv1beta1.Placement) *clusterv1beta1.Placement {
 	return out
 }
 
-// addFilterResults tells who is left after each filter, named by all so far.
+// addFilterResults adds the clusters that passed each filter. Its name lists all filters so far.
 func (o *debugReport) addFilterResults(tiered bool) {
 	stages := []struct {
 		name    string
@@ -92,7 +92,7 @@ func (o *debugReport) addFilterResults(tiered bool) {
 		name += stage.name
 		left = slices.DeleteFunc(slices.Clone(left), func(c explain.Cluster) bool {
 			return slices.ContainsFunc(stage.drops, func(code verdict.Code) bool {
-				return code.String() == cmp.Or(c.Underlying, c.Verdict) // one that is held fell too
+				return code.String() == cmp.Or(c.Underlying, c.Verdict) // a held cluster was rejected too
 			})
 		})
 		out := filterResult{Name: name, Clusters: []string{}}
@@ -103,7 +103,7 @@ func (o *debugReport) addFilterResults(tiered bool) {
 	}
 }
 
-// addScores tells the scores of the candidates.
+// addScores adds the scores of the candidates.
 func (o *debugReport) addScores(prioritizers []explain.Prioritizer) {
 	for i, by := range prioritizers {
 		out := prioritizerResult{Name: by.Name, Weight: by.Weight, Scores: map[string]int64{}}

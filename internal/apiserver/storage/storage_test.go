@@ -26,24 +26,24 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
-	"github.com/berth-project/berth/internal/apiserver/history"
 	"github.com/berth-project/berth/internal/apiserver/limit"
 	"github.com/berth-project/berth/internal/apiserver/storage"
+	"github.com/berth-project/berth/internal/apiserver/viewcache"
 	"github.com/berth-project/berth/internal/apiserver/visibility"
 )
 
-// house is a history with the storage over it.
+// house is a cache with the storage over it.
 type house struct {
 	clock   *clocktesting.FakeClock
-	history *history.History
+	cache   *viewcache.Cache
 	sets    *storage.Storage
 	version int
 }
 
 func newHouse(changes ...func(*house, *visibility.Edit)) *house {
 	clock := clocktesting.NewFakeClock(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
-	h := &house{clock: clock, history: history.New(clock, 7)}
-	h.sets = storage.Sets(storage.Source{History: h.history, Clock: clock, Watches: limit.NewCounter(3, 5)}, nil)
+	h := &house{clock: clock, cache: viewcache.New(clock, 7)}
+	h.sets = storage.Sets(storage.Options{Cache: h.cache, Clock: clock, Watches: limit.NewCounter(3, 5)}, nil)
 	h.change(changes...)
 	return h
 }
@@ -51,9 +51,9 @@ func newHouse(changes ...func(*house, *visibility.Edit)) *house {
 func (h *house) change(changes ...func(*house, *visibility.Edit)) {
 	h.clock.Step(time.Second)
 	for _, change := range changes {
-		h.history.Stage(func(e *visibility.Edit) { change(h, e) })
+		h.cache.Stage(func(e *visibility.Edit) { change(h, e) })
 	}
-	h.history.Publish()
+	h.cache.Publish()
 }
 
 func set(name, colour string) func(*house, *visibility.Edit) {
@@ -178,34 +178,20 @@ func TestListSelectsFromWhatIsInSight(t *testing.T) {
 	}
 }
 
-func TestPages(t *testing.T) {
-	h := newHouse(set("a", "red"), set("b", "blue"), set("c", "red"), set("d", "red"), set("secret", "red"), visible("a", "b", "c", "d"))
+func TestLimitReturnsTheWholeList(t *testing.T) {
+	h := newHouse(set("a", "red"), set("b", "blue"), set("c", "red"), set("secret", "red"), visible("a", "b", "c"))
 	options := matching(t, "colour=red", "")
-	options.Limit = 2
-	first, list := h.list(t, options)
-	h.change(set("aa", "red"), gone("d"), visible("a", "b", "c", "d"))
-	options.Continue = list.GetContinue()
-	second, next := h.list(t, options)
-	if diff := cmp.Diff([]string{"a", "c", "d"}, append(first, second...)); diff != "" {
-		t.Errorf("two pages (-want +got):\n%s", diff)
-	}
-	if next.GetResourceVersion() != list.GetResourceVersion() || next.GetContinue() != "" || list.GetRemainingItemCount() != nil {
-		t.Errorf("pages %v and %v are not of one list", list, next)
-	}
-	options.Limit, options.Continue = 4, ""
-	if _, list := h.list(t, options); list.GetContinue() != "" {
-		t.Error("the hidden set made another page")
-	}
 	options.Limit = 1
-	_, list = h.list(t, options)
-	options.Continue = list.GetContinue()
-	h.change(visible("a"))
-	if _, err := h.sets.List(as(t, "jane"), &options); !apierrors.IsResourceExpired(err) {
-		t.Errorf("a page from when more was to see: %v, want expired", err)
+	got, list := h.list(t, options)
+	if diff := cmp.Diff([]string{"a", "c"}, got); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
 	}
-	options.Continue = "nonsense"
-	if _, err := h.sets.List(as(t, "jane"), &options); !apierrors.IsBadRequest(err) {
-		t.Errorf("a token that nobody gave: %v, want a bad request", err)
+	if list.GetContinue() != "" || list.GetRemainingItemCount() != nil {
+		t.Errorf("a whole list says that more remains: %v", list)
+	}
+	options.Continue = "a token of an earlier version"
+	if _, err := h.sets.List(as(t, "jane"), &options); !apierrors.IsResourceExpired(err) {
+		t.Errorf("with a token: %v, want expired, so that clients list again", err)
 	}
 }
 
@@ -214,8 +200,7 @@ func TestResourceVersionsOfLists(t *testing.T) {
 	_, list := h.list(t, metainternalversion.ListOptions{})
 	seen := list.GetResourceVersion()
 	h.change(set("b", "red"))
-	other := history.New(h.clock, 8)
-	foreign, _ := other.Now()
+	foreign := viewcache.New(h.clock, 8).Current()
 	for sentence, test := range map[string]struct {
 		version string
 		match   metav1.ResourceVersionMatch
@@ -225,7 +210,7 @@ func TestResourceVersionsOfLists(t *testing.T) {
 		"any":                         {version: "0", want: []string{"a", "b"}},
 		"the latest":                  {want: []string{"a", "b"}},
 		"not older than one seen":     {version: seen, want: []string{"a", "b"}},
-		"exactly one seen":            {version: seen, match: metav1.ResourceVersionMatchExact, want: []string{"a"}},
+		"exactly one seen":            {version: seen, match: metav1.ResourceVersionMatchExact, fault: apierrors.IsResourceExpired},
 		"one from another server":     {version: strconv.FormatUint(foreign.Revision, 10), fault: apierrors.IsResourceExpired},
 		"exactly one that is too old": {version: "1", match: metav1.ResourceVersionMatchExact, fault: apierrors.IsResourceExpired},
 		"no number":                   {version: "x", fault: apierrors.IsBadRequest},

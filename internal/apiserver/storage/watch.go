@@ -3,214 +3,176 @@ package storage
 import (
 	"context"
 	"fmt"
-	"iter"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 
 	"github.com/berth-project/berth/internal/access"
-	"github.com/berth-project/berth/internal/apiserver/history"
+	"github.com/berth-project/berth/internal/apiserver/viewcache"
 	"github.com/berth-project/berth/internal/apiserver/visibility"
 )
 
 const (
-	// patience is how long a watcher may leave an event lying before its watch ends. It may start another where it stood.
-	patience = 30 * time.Second
-	// backlog is how many events wait for a watcher at most.
-	backlog = 16
-	// bookmarkPeriod is well below what the history remembers, so that a watch of little can be taken up again.
-	bookmarkPeriod = time.Minute
-	// farewell is how long before the end of a watch the last bookmark is sent.
-	farewell = 2 * time.Second
+	// sendTimeout is how long a client may leave an event unread before its watch ends.
+	sendTimeout = 30 * time.Second
+	// eventBuffer is how many events may wait for a client.
+	eventBuffer = 16
+	// bookmarkInterval is well below the retention of the cache, so that a watch with few events can be resumed.
+	bookmarkInterval = time.Minute
 
-	// MaxWatchesEach is how many watches one user may have at a time. Each takes a goroutine, and work whenever what its user
-	// sees changes.
-	MaxWatchesEach = 100
-	// MaxWatches is how many watches there may be in all.
+	// MaxWatchesPerUser is how many watches one user may have at a time. Each takes a goroutine, and work for every change
+	// that its user sees.
+	MaxWatchesPerUser = 100
+	// MaxWatches is how many watches all users together may have at a time.
 	MaxWatches = 2000
-	// retrySeconds is when a caller with too many should try again.
-	retrySeconds = 10
+	// retryAfterSeconds is when a caller with too many watches should try again.
+	retryAfterSeconds = 10
 )
 
-// Watch implements rest.Watcher. Without a resource version, or with "0", it starts with what there is.
+// Watch implements rest.Watcher. Without a resource version, or with "0", it starts with an event for each visible object.
 func (s *Storage) Watch(ctx context.Context, options *metainternalversion.ListOptions) (watch.Interface, error) {
-	who, err := caller(ctx)
+	caller, err := callerFrom(ctx)
 	if err != nil {
 		return nil, err
 	}
-	start, err := s.start(options)
+	start, err := s.startState(options)
 	if err != nil {
 		return nil, err
 	}
-	release, ok := s.watches.Acquire(who.User)
+	release, ok := s.watches.Acquire(caller.User)
 	if !ok {
-		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("%d watches of one user and %d in all are the most: end one of yours, or share it",
-			MaxWatchesEach, MaxWatches), retrySeconds)
+		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("too many watches: the limit is %d for one user and %d in all; end a watch, or share one",
+			MaxWatchesPerUser, MaxWatches), retryAfterSeconds)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	w := &watcher{
-		release: release, storage: s, who: who, keep: selected(options), out: make(chan watch.Event, backlog), stop: stop,
-		at: start, seen: start.World.ViewFor(who),
-		bookmarks: options.AllowWatchBookmarks,
-		announce:  options.AllowWatchBookmarks && wants(options.SendInitialEvents),
+		Storage: s, caller: caller, matches: matcher(options), events: make(chan watch.Event, eventBuffer), stop: stop,
+		state: start, view: start.Snapshot.ViewFor(caller),
+		bookmarks: options.AllowWatchBookmarks, announceInitial: options.AllowWatchBookmarks && ptr.Deref(options.SendInitialEvents, false),
 	}
-	go w.run(ctx)
+	go func() {
+		defer release()
+		defer close(w.events)
+		defer stop()
+		w.run(ctx)
+	}()
 	return w, nil
 }
 
-func wants(flag *bool) bool { return flag != nil && *flag }
-
-// start returns the moment whose sight the caller has already.
-func (s *Storage) start(options *metainternalversion.ListOptions) (history.Moment, error) {
-	revision, err := number(options.ResourceVersion)
+// startState returns the state that the caller already has.
+func (s *Storage) startState(options *metainternalversion.ListOptions) (viewcache.State, error) {
+	revision, err := parseRevision(options.ResourceVersion)
 	if err != nil {
-		return history.Moment{}, err
+		return viewcache.State{}, err
 	}
-	if wants(options.SendInitialEvents) || revision == 0 && options.SendInitialEvents == nil {
-		return history.Moment{World: visibility.Empty()}, s.reachable(options.ResourceVersion)
+	if ptr.Deref(options.SendInitialEvents, revision == 0) {
+		return viewcache.State{Snapshot: visibility.Empty()}, s.checkReached(options.ResourceVersion)
 	}
 	if revision == 0 {
-		now, _ := s.history.Now()
-		return now, nil
+		return s.cache.Current(), nil
 	}
-	moment, err := s.history.At(revision)
+	start, err := s.cache.At(revision)
 	if err != nil {
-		return history.Moment{}, expired()
+		return viewcache.State{}, newExpired()
 	}
-	return moment, nil
+	return start, nil
 }
 
-// watcher sends one caller the changes of its sight.
+// watcher sends one caller the changes of the objects that it may see.
 type watcher struct {
-	storage *Storage
-	who     access.Subject
-	keep    func(visibility.Object) bool
-	out     chan watch.Event
+	*Storage
+
+	caller  access.Subject
+	matches func(visibility.Object) bool
+	events  chan watch.Event
 	stop    context.CancelFunc
-	// release gives back the place among the watches of the caller.
-	release func()
-	// at is the moment up to which everything was sent, seen the sight of it.
-	at   history.Moment
-	seen *visibility.View
-	// bookmarks are wanted; announce means one at the end of the first events.
-	bookmarks, announce bool
+	// state is the last state whose events are all sent, and view what the caller saw of it.
+	state viewcache.State
+	view  *visibility.View
+	// bookmarks are wanted; announceInitial means a bookmark after the initial events.
+	bookmarks, announceInitial bool
 }
 
 // ResultChan implements watch.Interface.
-func (w *watcher) ResultChan() <-chan watch.Event { return w.out }
+func (w *watcher) ResultChan() <-chan watch.Event { return w.events }
 
 // Stop implements watch.Interface.
 func (w *watcher) Stop() { w.stop() }
 
 func (w *watcher) run(ctx context.Context) {
-	defer w.release()
-	defer close(w.out)
-	defer w.stop()
-	timer := w.storage.clock.NewTimer(w.untilBookmark(ctx))
-	defer timer.Stop()
-	for due := false; ; {
-		now, changed := w.storage.history.Now()
-		if !w.advance(ctx, now) || due && !w.bookmark(ctx, nil) {
+	ticker := w.clock.NewTicker(bookmarkInterval)
+	defer ticker.Stop()
+	for {
+		current, delta, changed := w.cache.Since(w.state)
+		if !w.advance(ctx, current, delta) {
 			return
 		}
-		due = false
 		select {
 		case <-ctx.Done():
 			return
-		case <-w.storage.history.Ended():
+		case <-w.cache.Done():
 			return
 		case <-changed:
-		case <-timer.C():
-			timer.Reset(w.untilBookmark(ctx))
-			due = true
-		}
-	}
-}
-
-// untilBookmark is the time until the next bookmark: one period, or less if the watch ends earlier.
-func (w *watcher) untilBookmark(ctx context.Context) time.Duration {
-	if end, ok := ctx.Deadline(); ok {
-		if left := end.Sub(w.storage.clock.Now()) - farewell; left > 0 {
-			return min(left, bookmarkPeriod)
-		}
-	}
-	return bookmarkPeriod
-}
-
-// advance sends all that lies between where the watcher stands and a moment. It returns false when the watch is over.
-func (w *watcher) advance(ctx context.Context, to history.Moment) bool {
-	if to.World != w.at.World {
-		sees := to.World.ViewFor(w.who)
-		delta := w.storage.history.Between(w.at, to)
-		for event := range w.events(visibility.Changes(w.storage.kind, w.seen, sees, delta, w.keep), to) {
-			if !w.send(ctx, event) {
-				return false
+		case <-ticker.C():
+			if w.bookmarks && !w.sendBookmark(ctx, nil) {
+				return
 			}
 		}
-		w.seen = sees
 	}
-	w.at = to
-	if w.announce {
-		w.announce = false
-		return w.bookmark(ctx, map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+}
+
+// advance sends the events that lead from the last state to another. It returns false when the watch is over.
+func (w *watcher) advance(ctx context.Context, to viewcache.State, delta visibility.Delta) bool {
+	view := to.Snapshot.ViewFor(w.caller)
+	changes := slices.Collect(visibility.Changes(w.kind, w.view, view, delta, w.matches))
+	for i, change := range changes {
+		revision := to.PartialRevision()
+		if i == len(changes)-1 {
+			revision = to.Revision
+		}
+		if !w.send(ctx, w.event(change, revision)) {
+			return false
+		}
+	}
+	w.state, w.view = to, view
+	if w.announceInitial {
+		w.announceInitial = false
+		return w.sendBookmark(ctx, map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	}
 	return true
 }
 
-// events turns changes into events. All but the last name a revision from which nobody may go on, since the changes of
-// a moment cannot be told apart by their revision.
-func (w *watcher) events(changes iter.Seq[visibility.Change], to history.Moment) iter.Seq[watch.Event] {
-	return func(yield func(watch.Event) bool) {
-		var held *visibility.Change
-		for change := range changes {
-			if held != nil && !yield(w.event(*held, to.Partial())) {
-				return
-			}
-			held = &change
-		}
-		if held != nil {
-			yield(w.event(*held, to.Since()))
-		}
-	}
-}
-
-// event shows what was last in sight of an object that has left it, never what it has become.
+// event returns the event of a change. A deleted object is shown as the caller last saw it.
 func (w *watcher) event(change visibility.Change, revision uint64) watch.Event {
 	switch {
 	case change.After == nil:
-		return watch.Event{Type: watch.Deleted, Object: w.storage.at(change.Before.Object, revision)}
+		return watch.Event{Type: watch.Deleted, Object: w.withRevision(change.Before.Object, revision)}
 	case change.Before == nil:
-		return watch.Event{Type: watch.Added, Object: w.storage.at(change.After.Object, revision)}
+		return watch.Event{Type: watch.Added, Object: w.withRevision(change.After.Object, revision)}
 	default:
-		return watch.Event{Type: watch.Modified, Object: w.storage.at(change.After.Object, revision)}
+		return watch.Event{Type: watch.Modified, Object: w.withRevision(change.After.Object, revision)}
 	}
 }
 
-// bookmark tells the revision up to which everything was sent, to a watcher that wants to know.
-func (w *watcher) bookmark(ctx context.Context, annotations map[string]string) bool {
-	if !w.bookmarks {
-		return true
-	}
-	object := w.storage.newOne()
-	object.SetResourceVersion(text(w.at.Revision))
+// sendBookmark sends the revision of the state whose events are all sent.
+func (w *watcher) sendBookmark(ctx context.Context, annotations map[string]string) bool {
+	object := w.newObject()
+	object.SetResourceVersion(formatRevision(w.state.Revision))
 	object.SetAnnotations(annotations)
 	return w.send(ctx, watch.Event{Type: watch.Bookmark, Object: object})
 }
 
-// send returns false when the watcher is gone, or took too long.
+// send returns false when the watch has ended, or the client left an event unread for too long.
 func (w *watcher) send(ctx context.Context, event watch.Event) bool {
-	select {
-	case w.out <- event:
-		return true
-	default:
-	}
-	timer := w.storage.clock.NewTimer(patience)
+	timer := w.clock.NewTimer(sendTimeout)
 	defer timer.Stop()
 	select {
-	case w.out <- event:
+	case w.events <- event:
 		return true
 	case <-ctx.Done():
 		return false

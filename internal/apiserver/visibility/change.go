@@ -8,15 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Change is what became of one object in somebody's sight. Before is nil where it was not in sight, After where it is
-// not any more.
+// Change is the change of one object for a subject. Before is nil where the object was not visible, and After where it no
+// longer is.
 type Change struct {
 	Before, After *Entry
 }
 
-// Changes yields, by name, what differs between two sights of the same subject, among the objects that keep holds for.
-// Delta says how their worlds differ; one that is Wide is always right. An object that was replaced by another of the
-// same name yields two changes.
+// Changes yields, by name, the differences between two views of the same subject, among the objects that keep accepts. The
+// delta is that of their snapshots. An object that was replaced by another with the same name yields two changes.
 func Changes(kind Kind, before, after *View, delta Delta, keep func(Object) bool) iter.Seq[Change] {
 	return func(yield func(Change) bool) {
 		for _, name := range changedNames(kind, before, after, delta) {
@@ -36,14 +35,14 @@ func Changes(kind Kind, before, after *View, delta Delta, keep func(Object) bool
 	}
 }
 
-// changedNames returns the names of all objects that may have changed, sorted.
+// changedNames returns the sorted names of all objects that may have changed.
 func changedNames(kind Kind, before, after *View, delta Delta) []string {
 	if !delta.AffectsAll {
 		return slices.Sorted(maps.Keys(delta.Names[kind]))
 	}
 	names := sets.New[string]()
 	for _, sight := range []*View{before, after} {
-		for entry := range sight.Objects(kind, "") {
+		for entry := range sight.Objects(kind) {
 			names.Insert(entry.Object.GetName())
 		}
 	}

@@ -13,17 +13,17 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// Delta says what differs between two worlds.
+// Delta is the difference between two snapshots.
 type Delta struct {
-	// AffectsAll says that roles, or sets and their selectors, differ: any object may be in sight of one and not of the other.
+	// AffectsAll is set where roles, sets or selectors differ: any object may have become visible or invisible.
 	AffectsAll bool
-	// Names of the objects that differ, by kind.
+	// Names are those of the changed objects, by kind.
 	Names [kinds]sets.Set[string]
-	// Count is how many changes there were.
+	// Count is the number of changes.
 	Count int
 }
 
-// Add adds what differs to a second delta.
+// Add adds another delta.
 func (d *Delta) Add(other Delta) {
 	d.AffectsAll = d.AffectsAll || other.AffectsAll
 	d.Count += other.Count
@@ -39,7 +39,7 @@ func (d *Delta) addNames(kind Kind, names ...string) {
 	d.Names[kind].Insert(names...)
 }
 
-// Edit makes a new world out of another. Each method applies one change; World ends the edit.
+// Edit makes a new snapshot from another. Each method applies one change, and Snapshot ends the edit.
 type Edit struct {
 	next     *Snapshot
 	oldRBAC  *rbacSnapshot
@@ -48,7 +48,7 @@ type Edit struct {
 	delta    Delta
 }
 
-// Edit starts an edit of w, which stays as it is. What it changes gets the revision.
+// Edit starts an edit of w, which does not change. The changed objects get the revision.
 func (w *Snapshot) Edit(revision uint64) *Edit {
 	next := &Snapshot{rbac: w.rbac}
 	for kind := range w.objects {
@@ -57,13 +57,12 @@ func (w *Snapshot) Edit(revision uint64) *Edit {
 	return &Edit{next: next, oldRBAC: w.rbac, fleet: w.fleet.Edit(), revision: revision}
 }
 
-// clone takes the map by value on purpose: copying writes to its receiver, and a world may have several readers.
+// clone takes the map by value, since Copy writes to its receiver, and a snapshot may have several readers.
 func clone[V any](m btree.Map[string, V]) *btree.Map[string, V] {
 	return m.Copy()
 }
 
-// Snapshot ends the edit and returns its result, and how that differs from where the edit started. The edit must not be
-// used afterwards.
+// Snapshot ends the edit and returns the new snapshot and its delta. The edit must not be used afterwards.
 func (e *Edit) Snapshot() (*Snapshot, Delta) {
 	out := e.next
 	e.next = nil
@@ -81,7 +80,7 @@ func (e *Edit) SetCluster(object *clusterv1.ManagedCluster) {
 		return
 	}
 	if old, ok := before.Object.(*clusterv1.ManagedCluster); there && ok && maps.Equal(old.Labels, object.Labels) {
-		return // a heartbeat: no set reads it
+		return // no set depends on the change
 	}
 	e.fleet.SetCluster(fleet.NewClusterFromLabels(object))
 }
@@ -113,7 +112,7 @@ func (e *Edit) DeleteSet(name string) {
 	e.delta.AffectsAll = true
 }
 
-// set stores an object and says whether that changed anything.
+// set stores an object and reports whether it changed.
 func (e *Edit) set(kind Kind, object Object) bool {
 	name := object.GetName()
 	before, there := e.next.objects[kind].Get(name)

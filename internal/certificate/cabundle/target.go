@@ -9,18 +9,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-var errUnknownForm = errors.New("it does not say how to reach a server, in the form that this package knows")
+var errUnknownForm = errors.New("it has no reference to a Service")
 
 const (
 	apiServiceKind = "APIService"
-	// caBundleField is the field of a target that holds the trusted authorities.
+	// caBundleField is the field of a target with its CA bundle.
 	caBundleField = "caBundle"
 )
 
-// target is the part of an object that says how to reach a server, and whom to trust there.
+// target is the part of an object with the address and the CA bundle of a server.
 type target map[string]any
 
-// targets returns the targets of an object, which are parts of it; none where it is of a kind that names no servers.
+// targets returns the targets of an object, which share its memory. Other kinds have none.
 func targets(object *unstructured.Unstructured) []target {
 	switch object.GetKind() {
 	case apiServiceKind:
@@ -40,8 +40,8 @@ func targets(object *unstructured.Unstructured) []target {
 	}
 }
 
-// setAddress puts the address into a target that names a Service so far, and returns the host for which the API server expects
-// a certificate there.
+// setAddress sets the address of a target that refers to a Service, and returns the host that the serving certificate must
+// contain.
 func (t target) setAddress(kind string, address Address) (host string, err error) {
 	service, ok := t["service"].(map[string]any)
 	if !ok {
@@ -50,7 +50,7 @@ func (t target) setAddress(kind string, address Address) (host string, err error
 	path, _ := service["path"].(string)
 	switch {
 	case kind == apiServiceKind:
-		// It is said, not left out: whoever turned it on would keep the bundle from being stored.
+		// Set explicitly: while another writer has set it to true, the API server rejects the bundle.
 		t["insecureSkipTLSVerify"] = false
 		if address.Port != 0 {
 			service["port"] = int64(address.Port)
@@ -67,7 +67,7 @@ func (t target) setAddress(kind string, address Address) (host string, err error
 	return fmt.Sprintf("%v.%v.svc", service["name"], service["namespace"]), nil
 }
 
-// caBundle returns the trusted authorities, PEM; nil where there are none.
+// caBundle returns the CA bundle, PEM, or nil.
 func (t target) caBundle() []byte {
 	text, _ := t[caBundleField].(string)
 	out, err := base64.StdEncoding.DecodeString(text)

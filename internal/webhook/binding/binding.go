@@ -1,9 +1,9 @@
-// Package binding owns who may bind a cluster set to a namespace: whoever holds the set's own permission for it, since
-// the right to write bindings in a namespace says nothing about the clusters. The same permission is needed to say that
-// a binding came from a grant or that it did not, and to hold one that did: otherwise it would outlive the grant.
+// Package binding validates ManagedClusterSetBindings. To bind a set, the user needs the permission "bind" of that set, since
+// the permission to write bindings in a namespace does not cover the clusters. The same permission is needed to set or remove
+// the label of granted bindings, and to add a finalizer to a granted binding: otherwise it would outlive the grant.
 //
-// It refuses to look at what was bound before: a permission that is lost later unbinds nothing. Nobody is exempt by name:
-// the manager makes bindings with the permission that it has for what it grants.
+// Existing bindings are not checked again: they remain when the user loses the permission. No user is exempt by name: the
+// manager has the permission for the sets that it grants.
 package binding
 
 import (
@@ -20,13 +20,13 @@ import (
 	"github.com/berth-project/berth/internal/webhook/review"
 )
 
-// Binding is the kind that the package is about.
+// Binding is the validated kind.
 type Binding = clusterv1beta2.ManagedClusterSetBinding
 
-// User is who writes a binding.
+// User is the user who writes a binding.
 type User interface {
 	Name() string
-	// HasAny says whether the user has one of some rights at least.
+	// HasAny reports whether the user has at least one of the permissions.
 	HasAny(ctx context.Context, oneOf ...permission.Permission) (bool, error)
 }
 
@@ -37,8 +37,8 @@ func Validating(rights permission.Checker) http.Handler {
 	})
 }
 
-// Validate refuses a binding that is not named like its set, and one that the user may not write so. old is nil when the
-// binding is created; one that goes on naming the same set, and goes as it would have gone, is not looked at again.
+// Validate rejects a binding whose name differs from its set, and a write for which the user lacks the permission. old is nil
+// when the binding is created.
 func Validate(ctx context.Context, old, after *Binding, user User) error {
 	act := permissionNeededFor(old, after)
 	if act == "" {
@@ -57,20 +57,20 @@ func Validate(ctx context.Context, old, after *Binding, user User) error {
 		fmt.Sprintf("user %q may not %s the cluster set %q: this needs %s", user.Name(), act, set, permission.Describe(bind)))
 }
 
-// ValidatingName serves the rule about names, as a mutating webhook: the rule of the definition would answer before a validating one,
-// with status 422 where clients expect 400.
+// ValidatingName serves the rule about names, as a mutating webhook: the rule of the CRD runs before validating webhooks, and returns
+// status 422 where clients expect 400.
 func ValidatingName() http.Handler {
 	return review.Handler(func(_ context.Context, c review.Request[Binding]) (review.Response, error) {
 		return review.Response{}, ValidateName(c.New)
 	})
 }
 
-// ValidateName refuses a binding that is not named like its set.
+// ValidateName rejects a binding whose name differs from its set.
 func ValidateName(binding *Binding) error {
 	return review.BadRequest(schema.GroupKind{Group: clusterv1beta2.GroupName, Kind: "ManagedClusterSetBinding"}, binding.Name, nameErrors(binding))
 }
 
-// permissionNeededFor says what a write does that needs the set's permission, "" for nothing.
+// permissionNeededFor describes the part of a write that needs the permission to bind the set, "" for none.
 func permissionNeededFor(old, after *Binding) string {
 	if old == nil || old.Spec.ClusterSet != after.Spec.ClusterSet {
 		return "bind"
@@ -90,7 +90,7 @@ func permissionNeededFor(old, after *Binding) string {
 	return ""
 }
 
-// addsFinalizer says whether a finalizer comes to a binding: it keeps what is deleted.
+// addsFinalizer reports whether a write adds a finalizer, which would keep a deleted binding.
 func addsFinalizer(old, after *Binding) bool {
 	return slices.ContainsFunc(after.Finalizers, func(name string) bool { return !slices.Contains(old.Finalizers, name) })
 }
@@ -99,7 +99,7 @@ func nameErrors(binding *Binding) field.ErrorList {
 	path := field.NewPath("spec", "clusterSet")
 	switch binding.Spec.ClusterSet {
 	case "":
-		return field.ErrorList{field.Required(path, "name the cluster set to bind, as metadata.name does")}
+		return field.ErrorList{field.Required(path, "set it to the name of the cluster set, which is metadata.name")}
 	case binding.Name:
 		return nil
 	default:

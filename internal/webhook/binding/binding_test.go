@@ -66,7 +66,7 @@ func TestValidate(t *testing.T) {
 		"created with the right":             {nil, bound("dev", "dev"), fakeUser{bind: "dev"}, ""},
 		"created without":                    {nil, bound("dev", "dev"), fakeUser{bind: "prod"}, forbidden("dev", "dev")},
 		"created under another name":         {nil, bound("dev", "prod"), fakeUser{bind: "prod"}, invalid + `Invalid value: "prod": must be the same as metadata.name`},
-		"created without a set":              {nil, bound("dev", ""), fakeUser{bind: ""}, invalid + `Required value: name the cluster set to bind, as metadata.name does`},
+		"created without a set":              {nil, bound("dev", ""), fakeUser{bind: ""}, invalid + `Required value: set it to the name of the cluster set, which is metadata.name`},
 		"changed elsewhere, the right lost":  {bound("dev", "dev"), bound("dev", "dev"), fakeUser{}, ""},
 		"a wrong one changed elsewhere":      {bound("dev", "prod"), bound("dev", "prod"), fakeUser{}, ""},
 		"turned to another set":              {bound("dev", "dev"), bound("dev", "prod"), fakeUser{bind: "prod"}, invalid + `Invalid value: "prod": must be the same as metadata.name`},

@@ -1,8 +1,6 @@
-// Package clusterset owns what a ManagedClusterSet must be like to be stored: a selector that the engine can follow,
-// and a label that no other set claims.
+// Package clusterset validates ManagedClusterSets: the engine must accept the selector, and no other set may claim the label.
 //
-// The compiler of the engine says whether a selector can be followed; this package refuses to have an opinion of its
-// own. It cannot see a set that is created at the same instant: what slips through is reported by the set's condition.
+// Two sets that are created at the same instant may claim the same label. Then a condition of the sets reports it.
 package clusterset
 
 import (
@@ -22,11 +20,11 @@ import (
 	"github.com/berth-project/berth/internal/webhook/review"
 )
 
-// Set is the kind that the package is about.
+// Set is the validated kind.
 type Set = clusterv1beta2.ManagedClusterSet
 
-// Validating serves the rules about sets. The other sets are listed from the API server for a set that chooses its label,
-// which is rare, and from the cache for one by the clusterset label: there may be thousands, made one after the other.
+// Validating serves the rules about sets. For a set with a label of its own, which is rare, the other sets are listed from the
+// API server. For a set by the clusterset label they are listed from the cache, since thousands may be created in a row.
 func Validating(server, cache client.Reader) http.Handler {
 	return review.Handler(func(ctx context.Context, c review.Request[Set]) (review.Response, error) {
 		var stored []Set
@@ -44,8 +42,8 @@ func Validating(server, cache client.Reader) http.Handler {
 	})
 }
 
-// Validate refuses faults that the set did not have before. old is nil when the set is created; stored are the sets
-// there are, of which the set itself may be one.
+// Validate rejects errors that the set did not have before. old is nil when the set is created. stored are all sets, and may
+// include this set.
 func Validate(old, after *Set, stored []Set) (review.Response, error) {
 	faults := review.NewErrors(fieldErrors(old), fieldErrors(after))
 	if exclusiveLabel(old) != exclusiveLabel(after) {
@@ -71,8 +69,8 @@ func fieldErrors(set *Set) field.ErrorList {
 
 func selectorPath() *field.Path { return field.NewPath("spec", "clusterSelector") }
 
-// exclusiveLabelErrors holds that the label of an exclusive set is one that only permitted users may put on a cluster: with any
-// other, everybody could put a cluster into the set.
+// exclusiveLabelErrors requires a label that only permitted users may put on a cluster. With any other label, any user could put a
+// cluster into the set.
 func exclusiveLabelErrors(label clusterv1beta2.ExclusiveLabelSelector, path *field.Path) field.ErrorList {
 	var out field.ErrorList
 	prefix, _, _ := strings.Cut(label.Key, "/")
@@ -84,7 +82,7 @@ func exclusiveLabelErrors(label clusterv1beta2.ExclusiveLabelSelector, path *fie
 		out = append(out, field.Invalid(path.Child("key"), label.Key, fault))
 	}
 	if label.Value == "" {
-		out = append(out, field.Required(path.Child("value"), "give the value that makes a cluster a member"))
+		out = append(out, field.Required(path.Child("value"), "set the value of the label that makes a cluster a member"))
 	}
 	for _, fault := range validation.IsValidLabelValue(label.Value) {
 		out = append(out, field.Invalid(path.Child("value"), label.Value, fault))
@@ -113,13 +111,13 @@ func conflicts(set *Set, stored []Set) field.ErrorList {
 	for i := range stored {
 		if other := &stored[i]; other.Name != set.Name && exclusiveLabel(other) == label {
 			out = append(out, field.Invalid(path, label.Key+"="+label.Value,
-				fmt.Sprintf("the set %q claims this label already; no two sets may claim the same", other.Name)))
+				fmt.Sprintf("the set %q claims this label already; only one set may claim a label", other.Name)))
 		}
 	}
 	return out
 }
 
-// warningsFor names what is legal and hardly ever meant.
+// warningsFor returns warnings about valid selectors that are probably mistakes.
 func warningsFor(set *Set) []string {
 	selector := set.Spec.ClusterSelector
 	if selector.SelectorType != clusterv1beta2.LabelSelector {
@@ -130,9 +128,9 @@ func warningsFor(set *Set) []string {
 	case selector.LabelSelector == nil:
 		return []string{at + " is absent, so that no cluster is a member; {} makes every cluster one"}
 	case len(selector.LabelSelector.MatchLabels)+len(selector.LabelSelector.MatchExpressions) > 0:
-		parsed, _ := fleet.LabelSelector(*selector.LabelSelector, nil) // with faults it is empty, and contradicts nothing
+		parsed, _ := fleet.LabelSelector(*selector.LabelSelector, nil) // invalid selectors are empty and have no contradiction
 		if why := review.Contradiction(parsed); why != "" {
-			return []string{at + " matches no cluster, since nothing can meet both " + why}
+			return []string{at + " matches no cluster, since no cluster can meet both " + why}
 		}
 	case set.Name != clusterv1beta2.GlobalClusterSetName:
 		return []string{at + " is empty, so that every cluster of the hub is a member"}

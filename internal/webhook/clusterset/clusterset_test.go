@@ -31,7 +31,7 @@ func TestValidate(t *testing.T) {
 	plain := enginetest.Set("dev").Obj()
 	const invalid = `ManagedClusterSet.cluster.open-cluster-management.io "dev" is invalid: spec.clusterSelector`
 	taken := func(path, label, by string) string {
-		return invalid + path + `: Invalid value: "` + label + `": the set "` + by + `" claims this label already; no two sets may claim the same`
+		return invalid + path + `: Invalid value: "` + label + `": the set "` + by + `" claims this label already; only one set may claim a label`
 	}
 	for name, tc := range map[string]struct {
 		old, after *clusterset.Set
@@ -45,7 +45,7 @@ func TestValidate(t *testing.T) {
 		"a type that nobody knows":  {after: enginetest.Set("dev").Type("Guess").Obj(), want: invalid + `.selectorType: Unsupported value: "Guess": supported values: "ExclusiveClusterSetLabel", "LabelSelector", "ExclusiveLabel"`},
 		"exclusive without a label": {after: enginetest.Set("dev").Type("ExclusiveLabel").Obj(), want: invalid + `.exclusiveLabel: Required value: give the key and value that make a member`},
 		"exclusive by a free label": {after: exclusive("dev", "env", "x"), want: invalid + `.exclusiveLabel.key: Invalid value: "env": must start with cluster.open-cluster-management.io/ or info.open-cluster-management.io/, which only permitted users may put on a cluster`},
-		"exclusive by no value":     {after: exclusive("dev", region, ""), want: invalid + `.exclusiveLabel.value: Required value: give the value that makes a cluster a member`},
+		"exclusive by no value":     {after: exclusive("dev", region, ""), want: invalid + `.exclusiveLabel.value: Required value: set the value of the label that makes a cluster a member`},
 		"a label that is none":      {after: bad, want: invalid + `.labelSelector.matchLabels[a b]: Invalid value: "c": key: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`},
 		"wrong already, changed elsewhere": {
 			old: bad, after: labelled,
@@ -61,7 +61,7 @@ func TestValidate(t *testing.T) {
 		"no selector where one is due":     {after: nothing, warnings: []string{"spec.clusterSelector.labelSelector is absent, so that no cluster is a member; {} makes every cluster one"}},
 		"a selector of everything":         {after: matching(metav1.LabelSelector{}), warnings: []string{"spec.clusterSelector.labelSelector is empty, so that every cluster of the hub is a member"}},
 		"the set of everything":            {after: global},
-		"a selector of nothing":            {after: matching(metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}, MatchExpressions: []metav1.LabelSelectorRequirement{enginetest.Wants("a", "DoesNotExist")}}), warnings: []string{"spec.clusterSelector.labelSelector matches no cluster, since nothing can meet both label a=b and label a does not exist"}},
+		"a selector of nothing":            {after: matching(metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}, MatchExpressions: []metav1.LabelSelectorRequirement{enginetest.Wants("a", "DoesNotExist")}}), warnings: []string{"spec.clusterSelector.labelSelector matches no cluster, since no cluster can meet both label a=b and label a does not exist"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer, err := clusterset.Validate(tc.old, tc.after, tc.stored)

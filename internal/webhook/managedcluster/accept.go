@@ -6,7 +6,7 @@ import (
 	"github.com/berth-project/berth/internal/webhook/permission"
 )
 
-// checkAccept refuses to let a cluster in without the right to. Shutting it out needs no right.
+// checkAccept rejects accepting a cluster without the permission. To stop accepting it needs no permission.
 func (c Request) checkAccept(ctx context.Context) error {
 	if !c.New.Spec.HubAcceptsClient || c.Old != nil && c.Old.Spec.HubAcceptsClient {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/berth-project/berth/internal/webhook/review"
 )
 
-// Default completes a cluster whose URLs are right: it stamps taints, keeps the ones about its registration, and puts a cluster that names no set
-// into the default one.
+// Default completes a cluster with valid URLs: it sets the times of taints, maintains the taints about its registration, and
+// puts a cluster without a set into the default set.
 func (c Request) Default(ctx context.Context, state JoinOptions) (review.Response, error) {
 	out := review.Response{Warnings: c.leaseWarnings()}
 	if err := c.checkURLs(); err != nil {
@@ -32,8 +32,8 @@ func (c Request) Default(ctx context.Context, state JoinOptions) (review.Respons
 	return out, nil
 }
 
-// setTaintTimes gives every taint the time that it has by itself. Other times are for those with the right to the taints; a
-// new cluster's are replaced where the caller lacks it, since restoring a cluster from a file is no attempt at anything.
+// setTaintTimes sets the time of every taint. Another time needs the permission for taints. Without it, the times of a new cluster
+// are replaced and not rejected, since clusters are restored from files.
 func (c Request) setTaintTimes(ctx context.Context, out *review.Response) error {
 	before, after := c.taints()
 	for i, taint := range after {
@@ -61,9 +61,9 @@ func (c Request) setTaintTimes(ctx context.Context, out *review.Response) error 
 	return nil
 }
 
-// addDefaultSet puts a cluster into the default set where it is created without a set, or taken out of its own: that is a move,
-// for which both rights are needed later. A cluster that has been without a set stays so when something else about it
-// changes, and so does a new one whose creator may not put it into the default set.
+// addDefaultSet puts a cluster into the default set where it is created without a set, or its label is removed. The removal is a move,
+// which needs both permissions. A cluster without a set stays without when another field changes, as does a new cluster whose
+// creator may not put it into the default set.
 func (c Request) addDefaultSet(ctx context.Context, out *review.Response) error {
 	const key, set = clusterv1beta2.ClusterSetLabel, clusterv1beta2.DefaultClusterSetName
 	before, after := c.labels()
@@ -90,7 +90,7 @@ func (c Request) addDefaultSet(ctx context.Context, out *review.Response) error 
 	return nil
 }
 
-// addOperation sets a field whether it is there or not.
+// addOperation sets a field whether it exists or not.
 func addOperation(path string, value any) jsonpatch.Operation {
 	return jsonpatch.Operation{Operation: "add", Path: path, Value: value}
 }

@@ -1,8 +1,8 @@
-// Package managedcluster owns what may be written to a ManagedCluster beyond what the API server's own rules allow:
-// who may put a cluster into a set, accept it, or say how healthy it is and since when.
+// Package managedcluster validates and completes ManagedClusters: which users may put a cluster into a set, accept it, or set
+// its health taints and their times.
 //
-// It decides from a Case, which is the two states of the object and who asks, and refuses to know how rights are looked
-// up. The invariant: what a request does not change it needs no right for, and is never refused for.
+// It decides from a Case, which holds the old and the new object and the user. The invariant: a request needs no permission
+// for a field that it does not change, and is never rejected for it.
 package managedcluster
 
 import (
@@ -13,22 +13,22 @@ import (
 	"github.com/berth-project/berth/internal/webhook/permission"
 )
 
-// Request is a cluster on its way into the hub.
+// Request is a write of a cluster.
 type Request struct {
 	// Old is nil when the cluster is created. Both are read-only.
 	Old, New *clusterv1.ManagedCluster
 	User     User
-	// Now stamps new taints.
+	// Now is the time of new taints.
 	Now time.Time
 }
 
-// User is who writes the cluster, asked by several at the same time.
+// User is the user who writes the cluster. It must be safe for concurrent use.
 type User interface {
 	Name() string
 	permission.Authorizer
 }
 
-// labels returns the labels that are stored, and those that are to be.
+// labels returns the stored labels and the new ones.
 func (c Request) labels() (before, after map[string]string) {
 	if c.Old != nil {
 		before = c.Old.Labels
@@ -36,7 +36,7 @@ func (c Request) labels() (before, after map[string]string) {
 	return before, c.New.Labels
 }
 
-// taints returns the taints that are stored, and those that are to be.
+// taints returns the stored taints and the new ones.
 func (c Request) taints() (before, after []clusterv1.Taint) {
 	if c.Old != nil {
 		before = c.Old.Spec.Taints
@@ -44,23 +44,23 @@ func (c Request) taints() (before, after []clusterv1.Taint) {
 	return before, c.New.Spec.Taints
 }
 
-// taintPermission is what it takes to speak for the cluster's health.
+// taintPermission is the permission to set the cluster's health taints.
 func (c Request) taintPermission() permission.Permission {
 	return permission.Permission{Verb: "update", Group: clusterv1.GroupName, Resource: resource, Subresource: "taint", Name: c.New.Name}
 }
 
-// requirement is what the user may not do without one of some rights.
+// requirement is an action that needs one of some permissions.
 type requirement struct {
 	doing string
 	anyOf []permission.Permission
 }
 
-// require refuses the case unless the user has one of some rights. doing says what the user may not do without.
+// require rejects the request unless the user has one of some permissions. doing describes the action in the error.
 func (c Request) require(ctx context.Context, doing string, oneOf ...permission.Permission) error {
 	return c.requireAll(ctx, []requirement{{doing, oneOf}})
 }
 
-// requireAll refuses the case for the first need that the user does not meet.
+// requireAll rejects the request for the first action that the user may not do.
 func (c Request) requireAll(ctx context.Context, needs []requirement) error {
 	ways := make([][]permission.Permission, 0, len(needs))
 	for _, need := range needs {

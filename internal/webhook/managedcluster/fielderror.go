@@ -16,13 +16,13 @@ func groupKind() schema.GroupKind {
 	return schema.GroupKind{Group: clusterv1.GroupName, Kind: "ManagedCluster"}
 }
 
-// checkURLs refuses URLs that are wrong in a way in which those of the stored object are not. A mutating webhook does,
-// since the rule of the definition would answer before a validating one, with status 422 where clients expect 400.
+// checkURLs rejects invalid URLs, except errors of the stored object. The mutating webhook checks them, since the rule of the
+// CRD runs before validating webhooks, and returns status 422 where clients expect 400.
 func (c Request) checkURLs() error {
 	return review.BadRequest(groupKind(), c.New.Name, review.NewErrors(urlErrors(c.Old), urlErrors(c.New)))
 }
 
-// checkName refuses a new cluster whose name no namespace can have.
+// checkName rejects a new cluster whose name is not a valid namespace name.
 func (c Request) checkName() error {
 	if c.Old != nil {
 		return nil
@@ -30,7 +30,7 @@ func (c Request) checkName() error {
 	return review.BadRequest(groupKind(), c.New.Name, nameErrors(c.New.Name))
 }
 
-// checkTaintErrors refuses taints that are wrong in a way in which those of the stored object are not.
+// checkTaintErrors rejects invalid taints, except errors of the stored object.
 func (c Request) checkTaintErrors() error {
 	return review.Invalid(groupKind(), c.New.Name, review.NewErrors(taintErrors(c.Old), taintErrors(c.New)))
 }
@@ -49,7 +49,7 @@ func urlErrors(cluster *clusterv1.ManagedCluster) field.ErrorList {
 	return out
 }
 
-// nameErrors holds that the cluster can have a namespace of its name.
+// nameErrors requires a valid namespace name.
 func nameErrors(name string) field.ErrorList {
 	var out field.ErrorList
 	for _, fault := range apivalidation.ValidateNamespaceName(name, false) {
@@ -58,7 +58,7 @@ func nameErrors(name string) field.ErrorList {
 	return out
 }
 
-// taintErrors holds that no two taints have the same key and effect.
+// taintErrors requires distinct pairs of key and effect.
 func taintErrors(cluster *clusterv1.ManagedCluster) field.ErrorList {
 	if cluster == nil {
 		return nil

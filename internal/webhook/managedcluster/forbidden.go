@@ -12,7 +12,7 @@ import (
 
 const (
 	resource = "managedclusters"
-	// registrationGroup is where the permission to accept a cluster lives, other than everything else here.
+	// registrationGroup is the API group of the permission to accept a cluster.
 	registrationGroup = "register.open-cluster-management.io"
 )
 
@@ -20,7 +20,7 @@ func groupResource() schema.GroupResource {
 	return schema.GroupResource{Group: clusterv1.GroupName, Resource: resource}
 }
 
-// forbidden says what the user may not do, and which right would change that.
+// forbidden returns the error for an action, with the permissions that would allow it.
 func (c Request) forbidden(doing string, oneOf ...permission.Permission) error {
 	return review.Forbidden(groupResource(), c.New.Name,
 		fmt.Sprintf("%s may not %s: this needs %s", userText(c.User), doing, permission.Describe(oneOf...)))

@@ -12,13 +12,13 @@ import (
 	"github.com/berth-project/berth/internal/webhook/permission"
 )
 
-// reservedPrefixes start the keys of the labels that decide about membership in sets.
+// reservedPrefixes are the key prefixes of labels that decide the membership in sets.
 func reservedPrefixes() []string {
 	return []string{"cluster.open-cluster-management.io/", "info.open-cluster-management.io/"}
 }
 
-// checkLabels refuses to set, change or take away a reserved label without the right to the value that goes and the
-// one that comes. It stops at the first refusal, so that a stranger cannot make it ask for long.
+// checkLabels rejects a change of a reserved label without the permissions for the old and the new value. It stops at the
+// first missing permission, so that a user without any causes few requests.
 func (c Request) checkLabels(ctx context.Context) error {
 	before, after := c.labels()
 	var needs []requirement
@@ -33,7 +33,7 @@ func (c Request) checkLabels(ctx context.Context) error {
 	return c.requireAll(ctx, needs)
 }
 
-// changedLabels returns the reserved keys whose label is not the same in both, sorted.
+// changedLabels returns the sorted reserved keys of changed labels.
 func changedLabels(before, after map[string]string) []string {
 	keys := map[string]struct{}{}
 	for _, labels := range []map[string]string{before, after} {
@@ -53,14 +53,14 @@ func reserved(key string) bool {
 	return slices.ContainsFunc(reservedPrefixes(), func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
-// isMeaningful says whether a label means anything: an empty clusterset label is like none.
+// isMeaningful reports whether a label has an effect: an empty clusterset label has none.
 func isMeaningful(key, value string) bool {
 	return key != clusterv1beta2.ClusterSetLabel || value != ""
 }
 
-// labelPermissions returns the rights of which any one suffices for a value of a label, the broadest first: who has it is
-// asked about it once, however many labels change. RBAC knows no patterns, so each is a literal name. The right to join
-// a set, which older roles grant, is the last.
+// labelPermissions returns the permissions for a value of a label, of which one suffices. The broadest is first: it covers many
+// changed labels with one review. RBAC has no patterns, so each name is literal. The permission to join a set, which older
+// roles grant, is last.
 func labelPermissions(key, value string) []permission.Permission {
 	label := permission.Permission{Verb: "create", Group: clusterv1.GroupName, Resource: resource, Subresource: "label"}
 	var out []permission.Permission

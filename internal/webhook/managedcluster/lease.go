@@ -2,17 +2,17 @@ package managedcluster
 
 import "fmt"
 
-// warnLeaseSeconds is the longest period of a lease, in seconds, that draws no warning: the cluster is noticed to be silent after
-// five periods. maxLeaseSeconds is the longest that counts; the health controller reads longer ones as this.
+// warnLeaseSeconds is the longest lease period, in seconds, without a warning: a cluster counts as unhealthy after five missed
+// periods. The health controller reads periods longer than maxLeaseSeconds as maxLeaseSeconds.
 const warnLeaseSeconds, maxLeaseSeconds = 600, 3600
 
-// leaseWarnings warns of a period of the lease that notices an outage late, where the request sets it. None is refused.
+// leaseWarnings warns of a long lease period that the request sets. No period is rejected.
 func (c Request) leaseWarnings() []string {
 	seconds := c.New.Spec.LeaseDurationSeconds
 	if seconds <= warnLeaseSeconds || c.Old != nil && c.Old.Spec.LeaseDurationSeconds == seconds {
 		return nil
 	}
-	warning := fmt.Sprintf("spec.leaseDurationSeconds %d: the cluster is reported silent only after five such periods", seconds)
+	warning := fmt.Sprintf("spec.leaseDurationSeconds %d: an outage of the cluster is detected only after five such periods", seconds)
 	if seconds > maxLeaseSeconds {
 		warning += fmt.Sprintf("; more than %d counts as %d", maxLeaseSeconds, maxLeaseSeconds)
 	}

@@ -17,8 +17,8 @@ func TestLongLeasesAreWarnedOf(t *testing.T) {
 		out.Spec.LeaseDurationSeconds = seconds
 		return out
 	}
-	long := "spec.leaseDurationSeconds 601: the cluster is reported silent only after five such periods"
-	longest := "spec.leaseDurationSeconds 2147483647: the cluster is reported silent only after five such periods; more than 3600 counts as 3600"
+	long := "spec.leaseDurationSeconds 601: an outage of the cluster is detected only after five such periods"
+	longest := "spec.leaseDurationSeconds 2147483647: an outage of the cluster is detected only after five such periods; more than 3600 counts as 3600"
 	for name, tc := range map[string]struct {
 		old, after *clusterv1.ManagedCluster
 		want       []string

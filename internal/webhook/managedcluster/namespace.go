@@ -13,25 +13,25 @@ import (
 	"github.com/berth-project/berth/internal/webhook/review"
 )
 
-// Namespace is what the rules read of a namespace. The zero value is one that does not exist.
+// Namespace is the state of a namespace. The zero value does not exist.
 type Namespace struct {
 	Exists bool
-	// Terminating is set while it is being deleted.
+	// Terminating is set while the namespace is being deleted.
 	Terminating bool
-	// Cluster is the value of its label ClusterNameLabelKey: the cluster whose namespace it is.
+	// Cluster is the cluster whose namespace it is: the value of the label ClusterNameLabelKey.
 	Cluster string
 }
 
-// NamespaceGetter returns the namespace of a name.
+// NamespaceGetter returns the namespace with a name.
 type NamespaceGetter func(ctx context.Context, name string) (Namespace, error)
 
-// admitsAgent reports whether a cluster lets an agent work in the namespace of its name. A simulated cluster has no agent.
+// admitsAgent reports whether a cluster admits an agent to the namespace of its name. A simulated cluster has no agent.
 func admitsAgent(cluster *clusterv1.ManagedCluster) bool {
 	return cluster != nil && cluster.Spec.HubAcceptsClient && !registration.SimulationRequested(cluster)
 }
 
-// checkNamespace refuses to admit an agent to a namespace that is being deleted, or that is not its cluster's: the agent
-// of a cluster named "payments" would work among the objects of a team of that name.
+// checkNamespace rejects accepting a cluster whose namespace is being deleted or belongs to another user: the agent of a
+// cluster named "payments" would get access to the objects of a team with this name.
 func (c Request) checkNamespace(ctx context.Context, namespaces NamespaceGetter) error {
 	if !admitsAgent(c.New) || admitsAgent(c.Old) {
 		return nil
@@ -39,7 +39,7 @@ func (c Request) checkNamespace(ctx context.Context, namespaces NamespaceGetter)
 	namespace, err := namespaces(ctx, c.New.Name)
 	switch {
 	case err != nil:
-		return fmt.Errorf("looking at the namespace of the cluster: %w", err)
+		return fmt.Errorf("checking the namespace of the cluster: %w", err)
 	case namespace.Terminating:
 		return review.Forbidden(groupResource(), c.New.Name, fmt.Sprintf(
 			"spec.hubAcceptsClient cannot be turned on while the namespace %q is being deleted; try again once it is gone", c.New.Name))
@@ -50,8 +50,8 @@ func (c Request) checkNamespace(ctx context.Context, namespaces NamespaceGetter)
 	}
 }
 
-// Warnings returns what the creator of a cluster should know. A namespace that cannot be read gives no warning: it is read
-// again when the cluster is accepted.
+// Warnings returns the warnings for the creator of a cluster. A namespace that cannot be read causes none: it is read again
+// when the cluster is accepted.
 func (c Request) Warnings(ctx context.Context, namespaces NamespaceGetter) []string {
 	if c.Old != nil || c.New.Spec.HubAcceptsClient || registration.SimulationRequested(c.New) {
 		return nil

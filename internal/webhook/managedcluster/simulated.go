@@ -13,8 +13,8 @@ import (
 	"github.com/berth-project/berth/internal/webhook/review"
 )
 
-// checkSimulated refuses to annotate a cluster as simulated without the permission to accept it, and where an agent has
-// reported it: what an agent reports is not for the hub to make up. To remove the annotation needs no permission.
+// checkSimulated rejects the annotation of simulated clusters without the permission to accept the cluster, and for a cluster
+// whose agent has reported: the hub must not overwrite the reports. Removing the annotation needs no permission.
 func (c Request) checkSimulated(ctx context.Context) error {
 	if !registration.SimulationRequested(c.New) || c.Old != nil && registration.SimulationRequested(c.Old) {
 		return nil

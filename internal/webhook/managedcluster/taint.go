@@ -12,9 +12,9 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
 
-// timeAdded returns the time that a taint has by itself: the old one where the taint was there with the same value, else
-// now. claimed says that the caller asks for yet another one. A time that the same key had before is not claimed: it
-// was carried over from the taint that this one replaces.
+// timeAdded returns the time that a taint gets by default: the stored time of an unchanged taint, else now. claimed means that
+// the request sets another time. The stored time of the same key is not claimed, since clients copy it from the taint that
+// they replace.
 func timeAdded(before []clusterv1.Taint, taint clusterv1.Taint, now time.Time) (own metav1.Time, claimed bool) {
 	given := taint.TimeAdded
 	claimed = !given.IsZero()
@@ -31,15 +31,15 @@ func timeAdded(before []clusterv1.Taint, taint clusterv1.Taint, now time.Time) (
 	if own.IsZero() {
 		return metav1.NewTime(now.UTC().Truncate(time.Second)), claimed
 	}
-	// Even a time of the same key is a claim where the taint has one of its own.
+	// A time of the same key is claimed where the taint itself has a stored time.
 	return own, !given.IsZero() && !sameTime(own, given)
 }
 
-// sameTime ignores what clients lose: they write no fractions of a second.
+// sameTime ignores fractions of a second, which clients drop.
 func sameTime(a, b metav1.Time) bool { return a.Truncate(time.Second).Equal(b.Truncate(time.Second)) }
 
-// checkTaints refuses, without the right to, to say how healthy a cluster is, or since when it has a taint that it
-// had before. Since when it has a new one was for the stamping to refuse.
+// checkTaints rejects a change of the health taints, and of the time of an existing taint, without the permission for taints.
+// Default has checked the times of new taints.
 func (c Request) checkTaints(ctx context.Context) error {
 	before, after := c.taints()
 	if changed := c.changedHealthTaint(before, after); changed != "" {
@@ -57,12 +57,12 @@ func (c Request) checkTaints(ctx context.Context) error {
 	return nil
 }
 
-// requireTaintTime refuses a time that the caller claims without the right to.
+// requireTaintTime rejects a time that the user may not set.
 func (c Request) requireTaintTime(ctx context.Context, index int, taint clusterv1.Taint) error {
 	return c.require(ctx, fmt.Sprintf("set spec.taints[%d].timeAdded, of the taint %s with effect %s", index, taint.Key, taint.Effect), c.taintPermission())
 }
 
-// changedHealthTaint returns the key of a taint about health that the request changes and needs a permission for, or "".
+// changedHealthTaint returns the key of a health taint whose change needs a permission, or "".
 func (c Request) changedHealthTaint(before, after []clusterv1.Taint) string {
 	old, now := healthTaints(before), healthTaints(after)
 	for _, key := range healthKeys() {
@@ -73,13 +73,12 @@ func (c Request) changedHealthTaint(before, after []clusterv1.Taint) string {
 	return ""
 }
 
-// healthKeys are the keys of the taints that only the health controller writes.
+// healthKeys returns the keys of the taints that only the health controller writes.
 func healthKeys() []string {
 	return []string{clusterv1.ManagedClusterTaintUnavailable, clusterv1.ManagedClusterTaintUnreachable, clusterv1.ManagedClusterTaintDenied}
 }
 
-// healthTaints returns what the taints about health say, by key: their values and effects, sorted. Their times are looked
-// at with those of all other taints.
+// healthTaints returns the sorted effects and values of the health taints by key. Their times are checked with those of all taints.
 func healthTaints(taints []clusterv1.Taint) map[string][]string {
 	out := map[string][]string{}
 	for _, taint := range taints {
@@ -87,8 +86,8 @@ func healthTaints(taints []clusterv1.Taint) map[string][]string {
 			out[taint.Key] = append(out[taint.Key], strings.Join([]string{string(taint.Effect), taint.Value}, "="))
 		}
 	}
-	for _, said := range out {
-		slices.Sort(said)
+	for _, values := range out {
+		slices.Sort(values)
 	}
 	return out
 }

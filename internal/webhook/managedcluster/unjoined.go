@@ -20,17 +20,17 @@ import (
 
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclustersets,verbs=get
 
-// JoinOptions says what admission does about clusters that have not joined.
+// JoinOptions configures how admission treats clusters that have not joined.
 type JoinOptions struct {
-	// TaintsUnjoined tells whether the deployment taints clusters that never joined, and so takes the taint off later. It
-	// reads what is stored, so that all replicas answer alike. Nil: it does not.
+	// TaintsUnjoined reports whether the deployment taints clusters that never joined, and removes the taint later. It reads a
+	// stored condition, so that all replicas agree. Nil means that it does not.
 	TaintsUnjoined func(ctx context.Context) (bool, error)
-	// Simulates says that the deployment simulates clusters that are annotated so.
+	// Simulates means that the deployment simulates clusters with the annotation.
 	Simulates bool
 }
 
-// TaintsUnjoined reads from the set `global` whether clusters that never joined are tainted. sets reads past the cache:
-// a taint that is put on after it is no more in force would stay.
+// TaintsUnjoined reads from a condition of the set `global` whether clusters that never joined are tainted. sets must read from
+// the API server: a taint that is added after the condition has changed would stay.
 func TaintsUnjoined(sets client.Reader) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		set := &clusterv1beta2.ManagedClusterSet{}
@@ -45,7 +45,7 @@ func TaintsUnjoined(sets client.Reader) func(context.Context) (bool, error) {
 	}
 }
 
-// taintUnjoined taints a new cluster unreachable, so that no placement selects it before an agent reports it.
+// taintUnjoined taints a new cluster unreachable, so that no placement selects it before its agent reports.
 func (c Request) taintUnjoined(ctx context.Context, state JoinOptions, out *review.Response) error {
 	if c.Old != nil || state.TaintsUnjoined == nil || state.Simulates && registration.SimulationRequested(c.New) ||
 		slices.ContainsFunc(c.New.Spec.Taints, isUnreachableNoSelect) {
@@ -63,7 +63,7 @@ func (c Request) taintUnjoined(ctx context.Context, state JoinOptions, out *revi
 	return nil
 }
 
-// isUnreachableNoSelect tells whether a taint does what the one of clusters that never joined does.
+// isUnreachableNoSelect reports whether a taint has the effect of the taint of clusters that never joined.
 func isUnreachableNoSelect(taint clusterv1.Taint) bool {
 	return taint.Key == clusterv1.ManagedClusterTaintUnreachable && taint.Effect == clusterv1.TaintEffectNoSelect
 }
@@ -80,12 +80,12 @@ func (c Request) addTaint(taint clusterv1.Taint) jsonpatch.Operation {
 	}
 }
 
-// acceptsCluster tells whether the request accepts the cluster.
+// acceptsCluster reports whether the request accepts the cluster.
 func (c Request) acceptsCluster() bool {
 	return c.Old != nil && !c.Old.Spec.HubAcceptsClient && c.New.Spec.HubAcceptsClient
 }
 
-// removeDenied removes the taint of denied clusters from one that is accepted.
+// removeDenied removes the taint of denied clusters when the cluster is accepted.
 func (c Request) removeDenied(out *review.Response) {
 	if !c.acceptsCluster() {
 		return
@@ -98,8 +98,8 @@ func (c Request) removeDenied(out *review.Response) {
 	}
 }
 
-// needsNoPermission removes from the changes of taints those that need no permission: a new cluster may come with the taint of
-// clusters that never joined, and one that is accepted loses that of denied ones.
+// needsNoPermission reports whether the change of a health taint needs no permission: a new cluster may have the taint of clusters that
+// never joined, and an accepted cluster loses the taint of denied clusters.
 func (c Request) needsNoPermission(key string, before, after []string) bool {
 	own := string(clusterv1.TaintEffectNoSelect) + "="
 	switch key {

@@ -126,7 +126,7 @@ func TestAccept(t *testing.T) {
 		"turned off":                    {old: accepted(), after: cluster().Obj()},
 		"the namespace is on its way":   {after: accepted(), rights: []string{may}, ends: true, want: `managedclusters.cluster.open-cluster-management.io "c1" is forbidden: spec.hubAcceptsClient cannot be turned on while the namespace "c1" is being deleted; try again once it is gone`},
 		"stays on, namespace goes":      {old: accepted(), after: accepted(), ends: true},
-		"the namespace cannot be read":  {after: accepted(), rights: []string{may}, err: errBoom, want: "looking at the namespace of the cluster: boom"},
+		"the namespace cannot be read":  {after: accepted(), rights: []string{may}, err: errBoom, want: "checking the namespace of the cluster: boom"},
 		"off, namespace not looked at":  {after: cluster().Obj(), err: errBoom},
 		"no right, namespace not asked": {after: accepted(), err: errBoom, want: forbidden},
 	} {

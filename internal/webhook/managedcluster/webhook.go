@@ -14,14 +14,14 @@ import (
 
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 
-// Mutating serves the completion of clusters.
+// Mutating serves the defaults of clusters.
 func Mutating(rights permission.Checker, clock clock.PassiveClock, state JoinOptions) http.Handler {
 	return review.Handler(func(ctx context.Context, c review.Request[clusterv1.ManagedCluster]) (review.Response, error) {
 		return Request{Old: c.Old, New: c.New, User: permission.NewRequestAuthorizer(c.User, rights), Now: clock.Now()}.Default(ctx, state)
 	})
 }
 
-// Validating serves the rules about clusters. namespaces reads the namespace of a cluster that is created or let in.
+// Validating serves the rules about clusters. namespaces reads the namespace of a cluster that is created or accepted.
 func Validating(rights permission.Checker, namespaces client.Reader) http.Handler {
 	return review.Handler(func(ctx context.Context, c review.Request[clusterv1.ManagedCluster]) (review.Response, error) {
 		made := Request{Old: c.Old, New: c.New, User: permission.NewRequestAuthorizer(c.User, rights)}
@@ -33,7 +33,7 @@ func Validating(rights permission.Checker, namespaces client.Reader) http.Handle
 	})
 }
 
-// Validate refuses a case that breaks a rule. What needs no question comes first.
+// Validate rejects a request that breaks a rule. Rules without requests to the API server come first.
 func (c Request) Validate(ctx context.Context, namespaces NamespaceGetter) error {
 	if err := c.checkName(); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package placement owns what a Placement must be like to be stored: something that the engine can follow. It asks the
-// compiler of the engine, and refuses to have an opinion of its own, so that what admission accepts the engine accepts.
+// Package placement validates Placements with the compiler of the engine, so that the engine accepts every placement that
+// admission accepts.
 package placement
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/berth-project/berth/internal/webhook/review"
 )
 
-// Validating serves the rules about placements. server and cache are where the bindings of the namespace are listed.
+// Validating serves the rules about placements. The bindings of the namespace are listed from the cache or the server.
 func Validating(env *celenv.Env, server, cache client.Reader) http.Handler {
 	return review.Handler(func(ctx context.Context, c review.Request[clusterv1beta1.Placement]) (review.Response, error) {
 		compiled, err := Validate(c.Old, c.New, env)
@@ -33,8 +33,8 @@ func Validating(env *celenv.Env, server, cache client.Reader) http.Handler {
 	})
 }
 
-// Validate refuses a placement for faults that it did not have before. old is nil when it is created. The program is
-// nil where old faults remain.
+// Validate rejects errors that the placement did not have before. old is nil when it is created. The program is nil where old
+// errors remain.
 func Validate(old, after *clusterv1beta1.Placement, env *celenv.Env) (*program.Program, error) {
 	compiled, faults := program.Compile(after, env)
 	if old != nil && len(faults) > 0 {
@@ -44,15 +44,15 @@ func Validate(old, after *clusterv1beta1.Placement, env *celenv.Env) (*program.P
 	return compiled, review.Invalid(schema.GroupKind{Group: clusterv1beta1.GroupName, Kind: "Placement"}, after.Name, faults)
 }
 
-// BoundSets returns the sets that the namespace of a placement binds. What the cache says is enough where nothing is missing.
-// Where something is, the server is asked, since people store a placement right after the binding that it needs; it is
-// not asked first, since an up-to-date list takes it up to a tenth of a second.
+// BoundSets returns the sets that are bound to the namespace of a placement. It lists from the cache first, since a list from the
+// server takes up to a tenth of a second. It lists from the server where the cache lacks a binding, since users often create a
+// placement right after its binding.
 func BoundSets(ctx context.Context, server, cache client.Reader, placement *clusterv1beta1.Placement) (sets.Set[string], error) {
 	bound, err := listBindings(ctx, cache, placement.Namespace)
 	if err == nil && len(unboundWarnings(placement, bound)) == 0 {
 		return bound, nil
 	}
-	return listBindings(ctx, server, placement.Namespace) // a cache that is not there yet is like one without bindings
+	return listBindings(ctx, server, placement.Namespace) // an empty or unavailable cache counts as one without bindings
 }
 
 func listBindings(ctx context.Context, bindings client.Reader, namespace string) (sets.Set[string], error) {
@@ -62,7 +62,7 @@ func listBindings(ctx context.Context, bindings client.Reader, namespace string)
 	}
 	out := sets.New[string]()
 	for _, binding := range list.Items {
-		if binding.DeletionTimestamp.IsZero() { // one that is being deleted counts no more
+		if binding.DeletionTimestamp.IsZero() { // a binding that is being deleted does not count
 			out.Insert(binding.Name)
 		}
 	}

@@ -47,7 +47,7 @@ func TestValidate(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	const noSets = `no cluster set is bound to the namespace "team", so that nothing can be selected; create a ManagedClusterSetBinding`
+	const noSets = `no cluster set is bound to the namespace "team", so no cluster can be selected; create a ManagedClusterSetBinding`
 	for name, tc := range map[string]struct {
 		placement *enginetest.PlacementBuilder
 		bound     []string
@@ -57,13 +57,13 @@ func TestWarnings(t *testing.T) {
 		"all sets, and one bound":  {p(), []string{"dev"}, nil},
 		"all sets, and none bound": {p(), nil, []string{noSets}},
 		"a set that is not bound": {p().Sets("dev", "prod"), []string{"dev"}, []string{
-			`spec.clusterSets[1]: the cluster set "prod" is not bound to the namespace "team", so that none of its clusters is selected through it`,
+			`spec.clusterSets[1]: the cluster set "prod" is not bound to the namespace "team", so it adds no clusters`,
 		}},
 		"a predicate of nothing": {p().Claims(enginetest.Wants("a", "In", "b")).Claims(enginetest.Wants("a", "Exists"), enginetest.Wants("a", "DoesNotExist")), []string{"dev"}, []string{
-			"spec.predicates[1] matches no cluster, since nothing can meet both claim a exists and claim a does not exist",
+			"spec.predicates[1] matches no cluster, since no cluster can meet both claim a exists and claim a does not exist",
 		}},
 		"a group name twice": {p().GroupByLabel("canary", "a", "b").GroupByLabel("canary", "a", "c"), []string{"dev"}, []string{
-			`spec.decisionStrategy.groupStrategy.decisionGroups[1] has the name "canary" of an earlier group; readers cannot tell the two apart by name`,
+			`spec.decisionStrategy.groupStrategy.decisionGroups[1] has the same name "canary" as an earlier group; readers cannot distinguish the two by name`,
 		}},
 		"old faults remain": {p().Mode("Loose"), nil, []string{noSets}},
 	} {

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-project/berth/internal/webhook/review"
 )
 
-// Warnings names what is legal and hardly ever meant. bound are the sets that the namespace binds.
+// Warnings returns warnings about valid specs that are probably mistakes. bound are the sets bound to the namespace.
 func Warnings(placement *clusterv1beta1.Placement, compiled *program.Program, bound sets.Set[string]) []string {
 	out := unboundWarnings(placement, bound)
 	if compiled == nil {
@@ -26,29 +26,29 @@ func Warnings(placement *clusterv1beta1.Placement, compiled *program.Program, bo
 	return append(out, ineffectiveFieldWarnings(placement.Spec)...)
 }
 
-// contradictionWarning warns of a selector that nothing can match.
+// contradictionWarning warns of a selector that cannot match any cluster.
 func contradictionWarning(path *field.Path, selector program.Predicate) []string {
 	if why := review.Contradiction(selector.Selector); why != "" {
-		return []string{fmt.Sprintf("%s matches no cluster, since nothing can meet both %s", path, why)}
+		return []string{fmt.Sprintf("%s matches no cluster, since no cluster can meet both %s", path, why)}
 	}
 	return nil
 }
 
-// tierWarnings warns of tiers that are never in use.
+// tierWarnings warns of tiers that are never used.
 func tierWarnings(tiers []program.Tier) []string {
 	var out []string
 	path := field.NewPath("spec", "tiers")
 	for i, tier := range tiers {
 		out = append(out, contradictionWarning(path.Index(i), tier.Predicate)...)
-		if everybody := len(tier.Selector) == 0 && len(tier.Expressions) == 0; everybody && i < len(tiers)-1 {
-			out = append(out, fmt.Sprintf("%s takes all clusters that are left, so that none is in a tier after it", path.Index(i)))
+		if matchesAll := len(tier.Selector) == 0 && len(tier.Expressions) == 0; matchesAll && i < len(tiers)-1 {
+			out = append(out, fmt.Sprintf("%s matches all remaining clusters, so the tiers after it are empty", path.Index(i)))
 			break
 		}
 	}
 	return out
 }
 
-// groupWarnings warns of groups that nobody is in, or that readers take for another.
+// groupWarnings warns of groups without clusters, and of groups with the same name.
 func groupWarnings(groups []program.Group) []string {
 	var out []string
 	path := field.NewPath("spec", "decisionStrategy", "groupStrategy", "decisionGroups")
@@ -56,14 +56,14 @@ func groupWarnings(groups []program.Group) []string {
 	for i, group := range groups {
 		out = append(out, contradictionWarning(path.Index(i), group.Predicate)...)
 		if names.Has(group.Name) {
-			out = append(out, fmt.Sprintf("%s has the name %q of an earlier group; readers cannot tell the two apart by name", path.Index(i), group.Name))
+			out = append(out, fmt.Sprintf("%s has the same name %q as an earlier group; readers cannot distinguish the two by name", path.Index(i), group.Name))
 		}
 		names.Insert(group.Name)
 	}
 	return out
 }
 
-// ineffectiveFieldWarnings warns of parts that have no effect without another.
+// ineffectiveFieldWarnings warns of fields that have no effect without another field.
 func ineffectiveFieldWarnings(spec clusterv1beta1.PlacementSpec) []string {
 	var out []string
 	path := field.NewPath("spec")
@@ -89,12 +89,12 @@ func ineffectiveFieldWarnings(spec clusterv1beta1.PlacementSpec) []string {
 
 func unboundWarnings(placement *clusterv1beta1.Placement, bound sets.Set[string]) []string {
 	if len(placement.Spec.ClusterSets) == 0 && bound.Len() == 0 {
-		return []string{fmt.Sprintf("no cluster set is bound to the namespace %q, so that nothing can be selected; create a ManagedClusterSetBinding", placement.Namespace)}
+		return []string{fmt.Sprintf("no cluster set is bound to the namespace %q, so no cluster can be selected; create a ManagedClusterSetBinding", placement.Namespace)}
 	}
 	var out []string
 	for i, name := range placement.Spec.ClusterSets {
 		if !bound.Has(name) {
-			out = append(out, fmt.Sprintf("%s: the cluster set %q is not bound to the namespace %q, so that none of its clusters is selected through it",
+			out = append(out, fmt.Sprintf("%s: the cluster set %q is not bound to the namespace %q, so it adds no clusters",
 				field.NewPath("spec", "clusterSets").Index(i), name, placement.Namespace))
 		}
 	}

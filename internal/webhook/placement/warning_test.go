@@ -33,9 +33,9 @@ func TestWarningsOfPartsWithoutEffect(t *testing.T) {
 		}, nil},
 		"tiers after one that takes the rest": {func(s *spec) {
 			s.Tiers = []clusterv1beta1.ClusterTier{tier("a", eu), tier("b", clusterv1beta1.ClusterSelector{}), tier("c", eu), tier("d", clusterv1beta1.ClusterSelector{})}
-		}, []string{"spec.tiers[1] takes all clusters that are left, so that none is in a tier after it"}},
+		}, []string{"spec.tiers[1] matches all remaining clusters, so the tiers after it are empty"}},
 		"a tier of nobody": {func(s *spec) { s.Tiers = []clusterv1beta1.ClusterTier{tier("a", eu), tier("b", nobody)} }, []string{
-			"spec.tiers[1] matches no cluster, since nothing can meet both claim a=b and claim a does not exist",
+			"spec.tiers[1] matches no cluster, since no cluster can meet both claim a=b and claim a does not exist",
 		}},
 		"failing back to no tier": {
 			func(s *spec) { s.FailbackPolicy = &clusterv1beta1.FailbackPolicy{} },

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// Contradiction returns two requirements of a selector that no cluster can meet together, as text, or "" where there
-// are none. It looks at requirements on one key only.
+// Contradiction returns two requirements of a selector that no cluster can meet together, as text, or "". It compares only
+// requirements on the same key.
 func Contradiction(selector fleet.Selector) string {
 	for i, a := range selector {
 		for _, b := range selector[i+1:] {
@@ -21,7 +21,7 @@ func Contradiction(selector fleet.Selector) string {
 	return ""
 }
 
-// excludes says whether b rules out all that a allows.
+// excludes reports whether b rejects every value that a allows.
 func excludes(a, b fleet.Requirement) bool {
 	switch a.Operator {
 	case metav1.LabelSelectorOpIn:

@@ -9,20 +9,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// deniedError is a "no" to the user, in contrast to a failure of ours.
+// deniedError denies the request, in contrast to a failure of the webhook.
 type deniedError struct {
 	status *apierrors.StatusError
 }
 
-// Error returns what the user reads.
+// Error returns the message for the user.
 func (e *deniedError) Error() string { return e.status.Error() }
 
-// Forbidden refuses what a user has no right to. why says what that is, and which right it needs.
+// Forbidden denies a request for a missing permission. why states the action and the permission that it needs.
 func Forbidden(resource schema.GroupResource, name, why string) error {
 	return &deniedError{apierrors.NewForbidden(resource, name, errors.New(why))}
 }
 
-// BadRequest refuses an object for faults that existing clients expect status 400 for; without any it returns nil.
+// BadRequest denies an object for errors for which existing clients expect status 400. Without errors it returns nil.
 func BadRequest(kind schema.GroupKind, name string, faults field.ErrorList) error {
 	if len(faults) == 0 {
 		return nil
@@ -30,7 +30,7 @@ func BadRequest(kind schema.GroupKind, name string, faults field.ErrorList) erro
 	return &deniedError{apierrors.NewBadRequest(fmt.Sprintf("%s %q is invalid: %v", kind, name, faults.ToAggregate()))}
 }
 
-// Invalid refuses an object for its faults; without any it returns nil.
+// Invalid denies an object for its errors. Without errors it returns nil.
 func Invalid(kind schema.GroupKind, name string, faults field.ErrorList) error {
 	if len(faults) == 0 {
 		return nil

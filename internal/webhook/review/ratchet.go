@@ -7,12 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// listIndexes are the parts of a field's path that change when an item before it in a list comes or goes.
+// listIndexes matches list indexes in a field path. They change when an earlier item is added or removed.
 var listIndexes = regexp.MustCompile(`\[\d+\]`)
 
-// NewErrors returns the faults of an object that it did not have before, so that what is wrong already, and was accepted
-// by somebody else or an older version, never stands in the way of an unrelated change. A fault that only moved within
-// its list is not new; one that occurs more often than before is.
+// NewErrors returns the errors that an object did not have before, so that old errors, which an older version accepted, do not
+// block unrelated changes. An error that only moved within its list is not new. An error that occurs more often than before is.
 func NewErrors(before, after field.ErrorList) field.ErrorList {
 	known := map[string]int{}
 	for _, fault := range before {

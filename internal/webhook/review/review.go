@@ -1,7 +1,6 @@
-// Package review owns the way from an admission request to an answer, the same for every kind: decode, decide, encode.
-// It refuses to know what is decided.
+// Package review decodes admission requests and encodes responses, the same for every kind.
 //
-// The invariant: whatever is not understood, or fails, is refused.
+// The invariant: a request that cannot be decoded or checked is denied.
 package review
 
 import (
@@ -21,27 +20,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// Request is one object on its way into the hub. Old and New are read-only.
+// Request is a write of one object. Old and New are read-only.
 type Request[T any] struct {
-	// Old is what is stored; nil when the object is created.
+	// Old is the stored object, nil when the object is created.
 	Old *T
-	// New is what is to be stored, without its status.
+	// New is the object of the request, without its status.
 	New  *T
 	User authenticationv1.UserInfo
 }
 
-// Response is what admission says of a case that it lets pass.
+// Response is the response to an allowed request.
 type Response struct {
 	Warnings []string
-	// Patches change the object; only a mutating webhook may have any.
+	// Patches change the object. Only a mutating webhook may return them.
 	Patches []jsonpatch.Operation
 }
 
-// ReviewFunc answers a case. An error refuses it: one made by Forbidden, Invalid or BadRequest for the reason that it gives,
-// anything else, an API server's refusal to us included, as a failure of the hub.
+// ReviewFunc returns the response to a request, or an error that denies it. Errors of Forbidden, Invalid and BadRequest are
+// returned to the user. Any other error, such as one of the API server, is a failure of the hub.
 type ReviewFunc[T any] func(ctx context.Context, c Request[T]) (Response, error)
 
-// Handler serves a decision about creations and updates.
+// Handler serves a function for creates and updates.
 func Handler[T any](decide ReviewFunc[T]) http.Handler {
 	return &admission.Webhook{Handler: admission.HandlerFunc(func(ctx context.Context, request admission.Request) admission.Response {
 		c, err := decode[T](request)
@@ -59,7 +58,7 @@ func Handler[T any](decide ReviewFunc[T]) http.Handler {
 func decode[T any](request admission.Request) (Request[T], error) {
 	c := Request[T]{New: new(T), User: request.UserInfo}
 	if request.SubResource != "" {
-		return c, fmt.Errorf("reviewing the subresource %s: only the object itself is reviewed", request.SubResource)
+		return c, fmt.Errorf("the subresource %s is not supported: only the object itself is checked", request.SubResource)
 	}
 	switch request.Operation {
 	case admissionv1.Create:
@@ -69,7 +68,7 @@ func decode[T any](request admission.Request) (Request[T], error) {
 			return c, fmt.Errorf("reading the stored object: %w", err)
 		}
 	default:
-		return c, fmt.Errorf("reviewing the operation %s: only creations and updates are reviewed", request.Operation)
+		return c, fmt.Errorf("the operation %s is not supported: only creates and updates are checked", request.Operation)
 	}
 	if err := json.Unmarshal(withoutStatus(request.Object.Raw), c.New); err != nil {
 		return c, fmt.Errorf("reading the object: %w", err)
@@ -77,8 +76,8 @@ func decode[T any](request admission.Request) (Request[T], error) {
 	return c, nil
 }
 
-// withoutStatus returns an object without its status. The API server stores none from such a request, and removes it only
-// after mutating webhooks: a quantity in it, such as "0.1e-700000000", may take minutes and gigabytes to parse.
+// withoutStatus returns an object without its status. The API server does not store a status from such a request, but removes it
+// only after mutating webhooks. A quantity in it, such as "0.1e-700000000", may take minutes and gigabytes to parse.
 func withoutStatus(object []byte) []byte {
 	var fields map[string]stdjson.RawMessage
 	if err := stdjson.Unmarshal(object, &fields); err != nil || fields["status"] == nil {
@@ -87,19 +86,19 @@ func withoutStatus(object []byte) []byte {
 	delete(fields, "status")
 	out, err := stdjson.Marshal(fields)
 	if err != nil {
-		return object // it was JSON, so that it is JSON again
+		return object
 	}
 	return out
 }
 
-// errorResponse turns an error into a response. One of ours is logged, since the user can do nothing about it.
+// errorResponse turns an error into a response. A failure of the webhook is logged, since the user cannot fix it.
 func errorResponse(ctx context.Context, err error) admission.Response {
 	var status metav1.Status
 	if refused, ok := errors.AsType[*deniedError](err); ok {
 		status = refused.status.Status()
 	} else {
-		log.FromContext(ctx).Error(err, "reviewing failed, so the request is refused")
-		status = apierrors.NewInternalError(fmt.Errorf("the request could not be checked, so it is refused; try again: %w", err)).Status()
+		log.FromContext(ctx).Error(err, "checking an admission request failed, so it is denied")
+		status = apierrors.NewInternalError(fmt.Errorf("the request could not be checked, so it is denied; try again: %w", err)).Status()
 	}
 	return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Result: &status}}
 }

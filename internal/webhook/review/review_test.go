@@ -111,20 +111,20 @@ func TestHandlerDeniesOnErrors(t *testing.T) {
 			whole, review.Invalid(kind, "x", field.ErrorList{field.Required(field.NewPath("spec", "a"), "give one")}), 422,
 			`Set.g "x" is invalid: spec.a: Required value: give one`,
 		},
-		"what could not be checked": {whole, errBoom, 500, "Internal error occurred: the request could not be checked, so it is refused; try again: boom"},
+		"what could not be checked": {whole, errBoom, 500, "Internal error occurred: the request could not be checked, so it is denied; try again: boom"},
 		"what we are refused ourselves": {
 			whole, fmt.Errorf("asking: %w", apierrors.NewForbidden(resource, "y", errBoom)), 500,
-			`Internal error occurred: the request could not be checked, so it is refused; try again: asking: sets.g "y" is forbidden: boom`,
+			`Internal error occurred: the request could not be checked, so it is denied; try again: asking: sets.g "y" is forbidden: boom`,
 		},
 		"a subresource": {
 			admissionv1.AdmissionRequest{Operation: admissionv1.Update, Object: raw("x"), OldObject: raw("x"), SubResource: "status"},
 			nil, 400,
-			"reviewing the subresource status: only the object itself is reviewed",
+			"the subresource status is not supported: only the object itself is checked",
 		},
 		"a deletion": {
 			admissionv1.AdmissionRequest{Operation: admissionv1.Delete, OldObject: raw("x")},
 			nil, 400,
-			"reviewing the operation DELETE: only creations and updates are reviewed",
+			"the operation DELETE is not supported: only creates and updates are checked",
 		},
 		"what is no object": {
 			admissionv1.AdmissionRequest{Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: []byte(`[]`)}},

@@ -1,14 +1,14 @@
-// Package quiet owns the level of what goes wrong because a process was told to stop: requests that it cancels itself are no
-// errors. It drops no line.
+// Package expectederror logs expected errors at info level, such as those of requests that a stopping process cancels. It drops no
+// line.
 package expectederror
 
 import "github.com/go-logr/logr"
 
-// Logger returns a logger that writes as information the errors that are expected. Expected may be called from any goroutine.
+// Logger returns a logger that writes expected errors at info level. Expected must be safe for concurrent use.
 func Logger(logger logr.Logger, expected func(err error, message string) bool) logr.Logger {
 	inner := logger.GetSink()
 	if deep, ok := inner.(logr.CallDepthLogSink); ok {
-		inner = deep.WithCallDepth(1) // the one of the methods below
+		inner = deep.WithCallDepth(1) // for the methods below
 	}
 	return logger.WithSink(&sink{LogSink: inner, expected: expected})
 }
@@ -19,7 +19,7 @@ type sink struct {
 	expected func(err error, message string) bool
 }
 
-// Init implements logr.LogSink. The wrapped one is ready already.
+// Init implements logr.LogSink. The wrapped sink is initialized already.
 func (*sink) Init(logr.RuntimeInfo) {}
 
 // Info implements logr.LogSink.

@@ -9,30 +9,26 @@ import (
 	"github.com/berth-project/berth/internal/access"
 )
 
-// View is what one subject sees of a world. It belongs to one goroutine.
+// View is the visible part of a snapshot for one subject. Only one goroutine may use it.
 type View struct {
 	snapshot    *Snapshot
 	permissions Permissions
-	// members are the clusters of the sets in sight; nil until they are asked for.
+	// members are the clusters of the visible sets, nil until they are needed.
 	members *bitset.BitSet
 }
 
-// ViewFor returns what a subject sees.
+// ViewFor returns the view of a subject.
 func (w *Snapshot) ViewFor(who access.Subject) *View {
 	return &View{snapshot: w, permissions: w.Permissions(who)}
 }
 
-// Rights returns the rights by which the subject sees what it sees.
-func (s *View) Rights() Permissions { return s.permissions }
-
-// Object returns an object by name. Ok is false where there is none, or none in sight: the two look the same.
+// Object returns an object by name. Ok is false where it does not exist or is not visible.
 func (s *View) Object(kind Kind, name string) (entry Entry, ok bool) {
 	entry, ok = s.snapshot.objects[kind].Get(name)
 	return entry, ok && s.Visible(kind, name)
 }
 
-// Visible says whether an object of a name is in sight, or would be if it existed: a cluster by its name alone, or that is in
-// a set in sight.
+// Visible reports whether an object of a name is visible, or would be if it existed.
 func (s *View) Visible(kind Kind, name string) bool {
 	if kind == Set {
 		return s.permissions.Sets.Has(name)
@@ -44,21 +40,15 @@ func (s *View) Visible(kind Kind, name string) bool {
 	return ok && s.setMembers().Test(id)
 }
 
-// Objects yields the objects in sight whose names come after a name, by name.
-func (s *View) Objects(kind Kind, after string) iter.Seq[Entry] {
+// Objects yields the visible objects by name.
+func (s *View) Objects(kind Kind) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		names, all := s.names(kind)
 		if all {
-			s.snapshot.objects[kind].Ascend(after, func(name string, entry Entry) bool {
-				return name == after || yield(entry)
-			})
+			s.snapshot.objects[kind].Scan(func(_ string, entry Entry) bool { return yield(entry) })
 			return
 		}
-		start, found := slices.BinarySearch(names, after)
-		if found {
-			start++
-		}
-		for _, name := range names[start:] {
+		for _, name := range names {
 			if entry, ok := s.snapshot.objects[kind].Get(name); ok && !yield(entry) {
 				return
 			}
@@ -66,7 +56,7 @@ func (s *View) Objects(kind Kind, after string) iter.Seq[Entry] {
 	}
 }
 
-// names returns the names that are in sight, sorted, among them some that no object has; or that all are.
+// names returns the visible names, sorted, of which some may not exist, or that all names are visible.
 func (s *View) names(kind Kind) (names []string, all bool) {
 	if kind == Set {
 		return slices.Sorted(keys(s.permissions.Sets)), s.permissions.Sets.All
@@ -92,13 +82,13 @@ func keys(names access.NameSet) iter.Seq[string] {
 	}
 }
 
-// setMembers returns the clusters that are in a set in sight.
+// setMembers returns the clusters of the visible sets.
 func (s *View) setMembers() *bitset.BitSet {
 	if s.members != nil {
 		return s.members
 	}
 	s.members = &bitset.BitSet{}
-	for entry := range s.Objects(Set, "") {
+	for entry := range s.Objects(Set) {
 		if set, ok := s.snapshot.fleet.Set(entry.Object.GetName()); ok {
 			set.AddMembers(s.snapshot.fleet, s.members)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// Kind says what kind of object is looked at.
+// Kind is the kind of an object.
 type Kind uint8
 
 const (
@@ -20,27 +20,27 @@ const (
 	kinds
 )
 
-// Object is a ManagedCluster or a ManagedClusterSet. Those in a World are read-only.
+// Object is a ManagedCluster or a ManagedClusterSet. Objects in a snapshot are read-only.
 type Object interface {
 	runtime.Object
 	metav1.Object
 }
 
-// Entry is an object, and the revision at which it came to be as it is.
+// Entry is an object and the revision of its last change.
 type Entry struct {
 	Object   Object
 	Revision uint64
 }
 
-// Snapshot is all that decides what anybody sees, at one instant. It is immutable and safe for any number of readers.
+// Snapshot is the state of one instant that decides which objects a subject may see. It is immutable and safe for concurrent use.
 type Snapshot struct {
 	objects [kinds]btree.Map[string, Entry]
-	// fleet knows which clusters are in which set.
+	// fleet maps sets to their clusters.
 	fleet *fleet.Snapshot
 	rbac  *rbacSnapshot
 }
 
-// Empty returns a world with nothing in it.
+// Empty returns a snapshot without objects.
 func Empty() *Snapshot {
 	return &Snapshot{fleet: fleet.Empty(), rbac: &rbacSnapshot{}}
 }

@@ -1,9 +1,7 @@
-// Package registration owns how the API server finds the manager's servers, and whom it trusts there: it stores the objects
-// that name them, webhook configurations and APIServices, with the authorities to trust, and the address where it is not
-// that of the Service.
+// Package cabundle writes the webhook configurations and APIServices of the manager, with their CA bundles, and with the
+// address where it is not that of the Service.
 //
-// It refuses to know what is served. The invariant: what is stored refuses requests when the manager cannot be reached,
-// and never trusts a server that it does not know.
+// The invariant: the API server rejects requests while the manager is unreachable, and never trusts a server without a CA.
 package cabundle
 
 import (
@@ -23,36 +21,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The manager stores its own objects, and may touch no others. Creating by applying is authorised by name.
+// The manager may write only its own objects. Creating by server-side apply is authorized by name.
 //
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations;validatingwebhookconfigurations,resourceNames=berth,verbs=get;create;patch
 // +kubebuilder:rbac:groups=apiregistration.k8s.io,resources=apiservices,resourceNames=v1.view.cluster.open-cluster-management.io,verbs=get;create;patch
 
 const fieldManager = "berth-registration"
 
-// Address says how the API server reaches a server where it is not by the Service that the objects name.
+// Address is how the API server reaches a server, where it is not by the Service in the objects.
 type Address struct {
-	// URL is where webhooks are, such as "https://127.0.0.1:9443"; empty means the Service.
+	// URL is the base URL of webhooks, such as "https://127.0.0.1:9443". Empty means the Service.
 	URL string
-	// Port is that of the Service for aggregated APIs; 0 means the one that the objects name.
+	// Port is the Service port of aggregated APIs. 0 means the port in the objects.
 	Port int
 }
 
-// Publisher is a set of objects that name servers.
+// Publisher writes a set of objects that refer to servers.
 type Publisher struct {
 	client client.Client
-	// objects have the address, and nobody to trust.
+	// objects have the address, and no CA bundle.
 	objects []*unstructured.Unstructured
 	hosts   sets.Set[string]
 }
 
-// New reads the objects that name servers among the YAML files of some folders. Others are left out.
+// New reads the webhook configurations and APIServices from YAML files. It skips other kinds.
 func New(hub client.Client, address Address, folders ...fs.FS) (*Publisher, error) {
 	address.URL = strings.TrimSuffix(address.URL, "/")
 	out := &Publisher{client: hub, hosts: sets.New[string]()}
 	for _, folder := range folders {
 		if err := out.load(folder, address); err != nil {
-			return nil, fmt.Errorf("reading registrations: %w", err)
+			return nil, fmt.Errorf("reading webhook configurations and APIServices: %w", err)
 		}
 	}
 	return out, nil
@@ -81,7 +79,7 @@ func (r *Publisher) load(folder fs.FS, address Address) error {
 	return nil
 }
 
-// add takes an object in, if it names servers.
+// add adds an object that refers to servers.
 func (r *Publisher) add(object *unstructured.Unstructured, address Address) error {
 	named := targets(object)
 	for _, target := range named {
@@ -97,11 +95,11 @@ func (r *Publisher) add(object *unstructured.Unstructured, address Address) erro
 	return nil
 }
 
-// Hosts returns the names and addresses for which the API server expects the servers' certificates, sorted.
+// Hosts returns the sorted names and addresses that the serving certificate must contain.
 func (r *Publisher) Hosts() []string { return sets.List(r.hosts) }
 
-// Apply stores the objects. Where nothing has changed it writes nothing. An object that cannot be stored keeps no other from
-// being stored. It implements certificate.CAPublisher, as Trust and Trusted do.
+// Apply writes all objects, also after an error of one. An unchanged object is not written. Apply, UpdateCABundles and
+// CABundles implement certificate.CAPublisher.
 func (r *Publisher) Apply(ctx context.Context, authorities []byte) error {
 	var faults []error
 	for _, object := range r.objects {
@@ -110,7 +108,7 @@ func (r *Publisher) Apply(ctx context.Context, authorities []byte) error {
 	return errors.Join(faults...)
 }
 
-// UpdateCABundles replaces the authorities of the objects that are stored, and nothing else of them. It creates none.
+// UpdateCABundles replaces the CA bundles of the stored objects, and nothing else. It creates no object.
 func (r *Publisher) UpdateCABundles(ctx context.Context, authorities []byte) error {
 	stored, err := r.storedObjects(ctx)
 	faults := []error{err}
@@ -122,7 +120,7 @@ func (r *Publisher) UpdateCABundles(ctx context.Context, authorities []byte) err
 	return errors.Join(faults...)
 }
 
-// CABundles returns the authorities of each target of each object that is stored.
+// CABundles returns the CA bundle of each target of each stored object.
 func (r *Publisher) CABundles(ctx context.Context) ([][]byte, error) {
 	stored, err := r.storedObjects(ctx)
 	var out [][]byte
@@ -139,12 +137,12 @@ func (r *Publisher) apply(ctx context.Context, object *unstructured.Unstructured
 		target[caBundleField] = base64.StdEncoding.EncodeToString(authorities)
 	}
 	if err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(fieldManager), client.ForceOwnership); err != nil {
-		return fmt.Errorf("registering the %s %s: %w", object.GetKind(), object.GetName(), err)
+		return fmt.Errorf("writing the %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
 	return nil
 }
 
-// storedObjects returns what is stored of the objects: of each no more than an apply configuration holds.
+// storedObjects returns the stored objects, with the fields of an apply configuration only.
 func (r *Publisher) storedObjects(ctx context.Context) (out []*unstructured.Unstructured, err error) {
 	var faults []error
 	for _, object := range r.objects {
@@ -155,7 +153,7 @@ func (r *Publisher) storedObjects(ctx context.Context) (out []*unstructured.Unst
 		case apierrors.IsNotFound(err):
 			continue
 		case err != nil:
-			faults = append(faults, fmt.Errorf("reading the registered %s %s: %w", object.GetKind(), object.GetName(), err))
+			faults = append(faults, fmt.Errorf("reading the %s %s: %w", object.GetKind(), object.GetName(), err))
 			continue
 		}
 		for _, field := range []string{"metadata", "status"} {
@@ -167,7 +165,7 @@ func (r *Publisher) storedObjects(ctx context.Context) (out []*unstructured.Unst
 	return out, errors.Join(faults...)
 }
 
-// hasCABundle reports whether every target of an object has exactly these authorities.
+// hasCABundle reports whether every target of an object has exactly this CA bundle.
 func hasCABundle(object *unstructured.Unstructured, authorities []byte) bool {
 	return !slices.ContainsFunc(targets(object), func(t target) bool { return !bytes.Equal(t.caBundle(), authorities) })
 }

@@ -1,7 +1,7 @@
-// Package right owns the question "may this user do that", as admission asks it: about rights beyond those that the
-// request itself needed. It refuses to know why somebody asks.
+// Package permission looks up whether the user of an admission request has further permissions, beyond those that the request itself
+// needed.
 //
-// The invariant: a right that could not be looked up is never taken for one that the user has.
+// The invariant: a failed lookup never counts as a permission.
 package permission
 
 import (
@@ -21,26 +21,26 @@ import (
 // Permission is a verb on a subresource of one cluster-wide object, as a rule of a ClusterRole grants it.
 type Permission struct {
 	Verb, Group, Resource, Subresource string
-	// Name is the resourceName, taken literally: RBAC knows no patterns.
+	// Name is the literal resourceName: RBAC has no patterns.
 	Name string
 }
 
-// String says how a rule has to grant the right.
+// String describes a rule that grants the permission.
 func (r Permission) String() string {
 	return fmt.Sprintf("the verb %q on %q in the API group %q with the resourceName %q", r.Verb, r.Resource+"/"+r.Subresource, r.Group, r.Name)
 }
 
-// Checker tells whether a user has the right to do what the attributes say.
+// Checker reports whether a user has the permission for the attributes.
 type Checker interface {
 	Allowed(ctx context.Context, user authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (bool, error)
 }
 
-// SubjectAccessReviewer is the Checker that asks the API server, with a SubjectAccessReview each time.
+// SubjectAccessReviewer is a Checker that sends a SubjectAccessReview for each call.
 type SubjectAccessReviewer struct {
 	Client client.Writer
 }
 
-// Allowed implements Checker. Whatever authorizers the hub has take part in the answer.
+// Allowed implements Checker. The result includes all authorizers of the hub.
 func (r SubjectAccessReviewer) Allowed(ctx context.Context, user authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (bool, error) {
 	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
 	for key, values := range user.Extra {
@@ -55,7 +55,7 @@ func (r SubjectAccessReviewer) Allowed(ctx context.Context, user authenticationv
 	return review.Status.Allowed && !review.Status.Denied, nil
 }
 
-// RequestAuthorizer is who made a request, for the time of that request. It is safe for concurrent use.
+// RequestAuthorizer looks up the permissions of the user of one request. It is safe for concurrent use.
 type RequestAuthorizer struct {
 	user    authenticationv1.UserInfo
 	checker Checker
@@ -64,14 +64,14 @@ type RequestAuthorizer struct {
 	known map[Permission]*result
 }
 
-// result is what is known about one right once done is closed. A failure is an answer too: with it, the request fails.
+// result is the result for one permission once done is closed. A failure is a result too: it fails the request.
 type result struct {
 	done chan struct{}
 	held bool
 	err  error
 }
 
-// NewRequestAuthorizer returns the holder of a user's rights. It asks the checker about each right at most once.
+// NewRequestAuthorizer returns a Holder for a user. It calls the checker at most once for each permission.
 func NewRequestAuthorizer(user authenticationv1.UserInfo, checker Checker) *RequestAuthorizer {
 	return &RequestAuthorizer{user: user, checker: checker, known: map[Permission]*result{}}
 }
@@ -79,7 +79,7 @@ func NewRequestAuthorizer(user authenticationv1.UserInfo, checker Checker) *Requ
 // Name returns the user's name.
 func (h *RequestAuthorizer) Name() string { return h.user.Username }
 
-// HasAny says whether the user has one of some rights at least. It asks in the given order and stops at the first one held.
+// HasAny reports whether the user has at least one of the permissions. It looks them up in order until one is granted.
 func (h *RequestAuthorizer) HasAny(ctx context.Context, oneOf ...Permission) (bool, error) {
 	for _, right := range oneOf {
 		if held, err := h.lookUp(ctx, right); held || err != nil {
@@ -89,16 +89,16 @@ func (h *RequestAuthorizer) HasAny(ctx context.Context, oneOf ...Permission) (bo
 	return false, nil
 }
 
-// lookUp asks about a right, or waits for who asks already.
+// lookUp looks a permission up, or waits for a lookup that has started.
 func (h *RequestAuthorizer) lookUp(ctx context.Context, right Permission) (bool, error) {
 	h.mu.Lock()
-	known, asked := h.known[right]
-	if !asked {
+	known, started := h.known[right]
+	if !started {
 		known = &result{done: make(chan struct{})}
 		h.known[right] = known
 	}
 	h.mu.Unlock()
-	if !asked {
+	if !started {
 		known.held, known.err = h.checker.Allowed(ctx, h.user, right.attributes())
 		close(known.done)
 	}
@@ -112,7 +112,7 @@ func (r Permission) attributes() authorizationv1.ResourceAttributes {
 	}
 }
 
-// Describe says which rights would do: any one of those given, of which there must be at least one.
+// Describe describes the permissions of which one suffices. There must be at least one.
 func Describe(oneOf ...Permission) string {
 	out := make([]string, 0, len(oneOf))
 	for _, right := range slices.Backward(oneOf) {

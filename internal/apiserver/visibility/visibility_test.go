@@ -87,7 +87,7 @@ func grantRole(kind, subject string, role *rbacv1.ClusterRole) func(*visibility.
 
 func names(s *visibility.View, kind visibility.Kind) []string {
 	var out []string
-	for entry := range s.Objects(kind, "") {
+	for entry := range s.Objects(kind) {
 		out = append(out, entry.Object.GetName())
 	}
 	return out
@@ -171,26 +171,6 @@ func TestVisibleObjectsByPermission(t *testing.T) {
 	}
 }
 
-func TestObjectsStartAfterAName(t *testing.T) {
-	world, _ := applyEdits(visibility.Empty(), 1, addFleet, grantRole("User", "jane", role("r", "get", "managedclustersets")))
-	for sentence, who := range map[string]access.Subject{
-		"who sees some": jane, "who sees all": {User: "root", Groups: []string{"system:masters"}},
-	} {
-		t.Run(sentence, func(t *testing.T) {
-			for after, want := range map[string]string{"": "dev1", "dev1": "dev2", "dev": "dev1", "pro": "prod1", "prod1": "prod2", "prod2": "", "z": ""} {
-				got := ""
-				for entry := range world.ViewFor(who).Objects(visibility.Cluster, after) {
-					got = entry.Object.GetName()
-					break
-				}
-				if got != want {
-					t.Errorf("after %q comes %q, want %q", after, got, want)
-				}
-			}
-		})
-	}
-}
-
 func TestSnapshotsDoNotChange(t *testing.T) {
 	before, _ := applyEdits(visibility.Empty(), 1, addFleet, grantRole("User", "jane", role("r", "get", "managedclustersets", "dev")))
 	after, _ := applyEdits(before, 2, func(e *visibility.Edit) {
@@ -203,9 +183,6 @@ func TestSnapshotsDoNotChange(t *testing.T) {
 	}
 	if got := names(after.ViewFor(jane), visibility.Cluster); got != nil {
 		t.Errorf("after: %v, want nothing", got)
-	}
-	if !before.Permissions(jane).Equal(before.Permissions(jane)) || before.Permissions(jane).Equal(after.Permissions(jane)) {
-		t.Error("rights are equal exactly when nothing changed")
 	}
 }
 
@@ -284,7 +261,7 @@ func TestChangesLeadFromOneViewToTheNext(t *testing.T) {
 				}
 				applyChanges(t, known, narrow)
 				fresh := map[string]uint64{}
-				for entry := range after.Objects(kind, "") {
+				for entry := range after.Objects(kind) {
 					fresh[entry.Object.GetName()] = entry.Revision
 				}
 				if want := visibleNaively(next, kind); !maps.Equal(fresh, want) {
@@ -304,11 +281,11 @@ func visibleNaively(world *visibility.Snapshot, kind visibility.Kind) map[string
 	rights := world.Permissions(jane)
 	root := world.ViewFor(access.Subject{Groups: []string{"system:masters"}})
 	out := map[string]uint64{}
-	for entry := range root.Objects(kind, "") {
+	for entry := range root.Objects(kind) {
 		name := entry.Object.GetName()
 		may := kind == visibility.Set && rights.Sets.Has(name) || kind == visibility.Cluster && rights.Clusters.Has(name)
 		if member, ok := entry.Object.(*clusterv1.ManagedCluster); ok {
-			for of := range root.Objects(visibility.Set, "") {
+			for of := range root.Objects(visibility.Set) {
 				compiled := engine.NewSet(of.Object.(*clusterv1beta2.ManagedClusterSet))
 				may = may || rights.Sets.Has(compiled.Name) && compiled.Has(engine.NewCluster(member))
 			}

@@ -1,7 +1,6 @@
 package visibility
 
 import (
-	"maps"
 	"slices"
 	"sync"
 
@@ -13,8 +12,8 @@ import (
 	"github.com/berth-project/berth/internal/access"
 )
 
-// rbacSnapshot is the roles and bindings of one instant. They never change; the index over them is made when it is first needed,
-// and kept only until the law is superseded, since a hub may change its roles often.
+// rbacSnapshot is the roles and bindings of one instant. It is immutable. Its index is built at the first use and dropped once the
+// roles have changed, since a hub may change its roles often.
 type rbacSnapshot struct {
 	roles    btree.Map[string, *rbacv1.ClusterRole]
 	bindings btree.Map[string, *rbacv1.ClusterRoleBinding]
@@ -56,7 +55,7 @@ func (l *rbacSnapshot) accessIndex() *access.Index {
 	return index
 }
 
-// Permissions is what a subject may see by its roles alone, whether it exists or not.
+// Permissions are the names that the roles of a subject make visible, whether objects of these names exist or not.
 type Permissions struct {
 	// Sets it may get or bind.
 	Sets access.NameSet
@@ -64,7 +63,7 @@ type Permissions struct {
 	Clusters access.NameSet
 }
 
-// Permissions returns the rights of a subject at the instant of the world. Kubernetes' administrators need no role.
+// Permissions returns the permissions of a subject. Kubernetes' administrators need no role.
 func (w *Snapshot) Permissions(who access.Subject) Permissions {
 	if slices.Contains(who.Groups, user.SystemPrivilegedGroup) {
 		return Permissions{Sets: access.NameSet{All: true}, Clusters: access.NameSet{All: true}}
@@ -84,13 +83,4 @@ func union(a, b access.NameSet) access.NameSet {
 		return access.NameSet{All: true}
 	}
 	return access.NameSet{Names: a.Names.Union(b.Names)}
-}
-
-// Equal says whether two rights are the same.
-func (r Permissions) Equal(other Permissions) bool {
-	return equal(r.Sets, other.Sets) && equal(r.Clusters, other.Clusters)
-}
-
-func equal(a, b access.NameSet) bool {
-	return a.All == b.All && maps.Equal(a.Names, b.Names)
 }
