@@ -23,10 +23,10 @@ func (v *fakeCAProvider) CurrentCABundleContent() []byte {
 	return []byte("authorities")
 }
 
-// fakeListener is a listener whom somebody calls all the time.
+// fakeListener always has a connection to accept.
 type fakeListener struct{ net.Listener }
 
-func (fakeListener) Accept() (net.Conn, error) { return nil, nil } //nolint:nilnil // nobody looks at the call
+func (fakeListener) Accept() (net.Conn, error) { return nil, nil } //nolint:nilnil // the test does not use the connection
 
 func TestConnectionsWaitForTrustedCAs(t *testing.T) {
 	for sentence, test := range map[string]struct{ known, want time.Duration }{

@@ -85,7 +85,7 @@ func (s *fakeSource) NotAfter() (end time.Time, ok bool) { return time.Time{}, f
 
 func (s *fakeSource) OnChange(call func()) { s.changed = call }
 
-// enqueueCounter counts how often it is told.
+// enqueueCounter counts calls of Enqueue.
 type enqueueCounter int
 
 func (l *enqueueCounter) Enqueue() { *l++ }
@@ -123,7 +123,7 @@ func TestCertificate(t *testing.T) {
 		from.changed()
 	}
 	if told != 2 {
-		t.Errorf("the server is told of %d changes, want 2", told)
+		t.Errorf("the server got %d changes, want 2", told)
 	}
 	from.err = errors.New("boom")
 	if certificate, key := info.Cert.CurrentCertKeyContent(); certificate != nil || key != nil {

@@ -55,7 +55,7 @@ func (f *File) expectServed(t *testing.T, when string, served *keyPair, authorit
 	}
 }
 
-// TestFilesChange replaces a certificate and its authority at once, as whoever keeps them does.
+// TestFilesChange replaces a certificate and its CA at once, as cert-manager does.
 func TestFilesChange(t *testing.T) {
 	first, second := newKeyPair(t, "svc"), newKeyPair(t, "svc")
 	dir := certDir(t.TempDir())
@@ -85,7 +85,7 @@ func TestFilesChange(t *testing.T) {
 	at(time.Second)
 	f.expectServed(t, "after another overlap", second, second.caBundle)
 	if changes != 1 {
-		t.Errorf("told of %d changes, want one", changes)
+		t.Errorf("got %d changes, want one", changes)
 	}
 }
 
@@ -130,25 +130,25 @@ func TestFilesChangeInOtherWays(t *testing.T) {
 			second,
 			[][]byte{second.caBundle, first.caBundle},
 		},
-		"one that ends soon stays as long as it can": {
+		"a certificate that expires soon stays as long as it can": {
 			trustDelay / 2,
 			[]step{{0, puts(second)}, {trustDelay/2 - expiryMargin - time.Second, nothing}},
 			first,
 			[][]byte{first.caBundle, second.caBundle},
 		},
-		"one that ends soon gives way in time": {
+		"a certificate that expires soon is replaced in time": {
 			trustDelay / 2,
 			[]step{{0, puts(second)}, {trustDelay/2 - expiryMargin, nothing}},
 			second,
 			[][]byte{second.caBundle, first.caBundle},
 		},
-		"one that ends in a moment stays until then, since nobody trusts the next": {
+		"a certificate that expires at once stays until then, since the next is not trusted": {
 			pollInterval,
 			[]step{{0, puts(second)}, {pollInterval - time.Second, nothing}},
 			first,
 			[][]byte{first.caBundle, second.caBundle},
 		},
-		"one that has ended gives way": {
+		"an expired certificate is replaced": {
 			pollInterval,
 			[]step{{0, puts(second)}, {pollInterval, nothing}},
 			second,
@@ -162,14 +162,14 @@ func TestFilesChangeInOtherWays(t *testing.T) {
 			for _, step := range test.steps {
 				clock.Step(step.after)
 				step.put(dir)
-				_ = f.sync(t.Context()) // what it says of broken files is not the point here
+				_ = f.sync(t.Context()) // errors of broken files do not matter here
 			}
 			f.expectServed(t, "then", test.served, test.trusted...)
 		})
 	}
 }
 
-// TestFilesWithoutCAAreServedAtOnce are served at once: whoever tells does not wait for us.
+// TestFilesWithoutCAAreServedAtOnce: the program that publishes the CA does not wait for the manager.
 func TestFilesWithoutCAAreServedAtOnce(t *testing.T) {
 	first, second := newKeyPair(t, "svc"), newKeyPair(t, "svc")
 	dir := certDir(t.TempDir())
@@ -192,9 +192,9 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	}{
 		"none there":                     {func(d certDir) { _ = os.Remove(d.path("tls.key")) }, []string{"tls.key"}},
 		"a key of another":               {func(d certDir) { _ = os.WriteFile(d.path("tls.key"), other.key, 0o600) }, []string{"tls.crt", "tls.key", "private key does not match"}},
-		"an authority of another":        {func(d certDir) { d.write(t, good, other.caBundle) }, []string{"tls.crt: its authority is not in", "ca.crt"}},
+		"an authority of another":        {func(d certDir) { d.write(t, good, other.caBundle) }, []string{"tls.crt: no CA in", "ca.crt"}},
 		"no authority in its file":       {func(d certDir) { d.write(t, good, []byte("x")) }, []string{"ca.crt"}},
-		"not for the name of the server": {func(d certDir) { d.write(t, unnamed, unnamed.caBundle) }, []string{"tls.crt: the API server asks for svc", "not svc"}},
+		"not for the name of the server": {func(d certDir) { d.write(t, unnamed, unnamed.caBundle) }, []string{"tls.crt: the certificate is not valid for the name svc", "not svc"}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			dir := certDir(t.TempDir())
@@ -279,7 +279,7 @@ func TestFollowAndLeadOfFiles(t *testing.T) {
 	go func() { done <- f.runServing(ctx) }()
 	go func() { done <- f.runPublishing(ctx) }()
 	if got := <-said; !bytes.Equal(got, first.caBundle) {
-		t.Error("the leader tells something else than the file says")
+		t.Error("the leader publishes another CA than the file contains")
 	}
 	dir.write(t, second, second.caBundle)
 	for got := []byte(nil); !bytes.Contains(got, second.caBundle); {

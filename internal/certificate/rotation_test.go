@@ -53,7 +53,7 @@ func TestLife(t *testing.T) {
 		t.Error("while the next pair waits, both authorities must be trusted")
 	}
 	if after := step(s, second.createdAt.Add(trustDelay-time.Second), never); !after.equal(s) {
-		t.Error("the next pair was served before everybody could trust it")
+		t.Error("the next pair was served before it was trusted")
 	}
 	s = step(s, second.createdAt.Add(trustDelay), never)
 	if !s.equal(rotationState{current: second, retired: retiredCAs(first)}) {

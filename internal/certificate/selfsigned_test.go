@@ -53,7 +53,7 @@ func (h *fakeHub) Apply(_ context.Context, object runtime.ApplyConfiguration, _ 
 	return nil
 }
 
-// fakeAPIServer is what an API server was told of a server: nothing at first.
+// fakeAPIServer is the published names and CAs, empty at first.
 type fakeAPIServer struct {
 	names       []string
 	authorities []byte

@@ -116,11 +116,11 @@ func TestTheGrantLabelNeedsThePermissionToBind(t *testing.T) {
 	check(t, binder.update(t, mine, "", finalizers("test.berth.dev/hold")), 0, "")
 	check(t, editor.update(t, mine, "", finalizers()), 0, "")
 	check(t, binder.update(t, mine, "", labels()), 0, "")
-	check(t, editor.update(t, mine, "", finalizers("test.berth.dev/hold")), 0, "") // it is nobody's grant any more
+	check(t, editor.update(t, mine, "", finalizers("test.berth.dev/hold")), 0, "") // it is no longer a granted binding
 	check(t, editor.update(t, mine, "", finalizers()), 0, "")
 }
 
-// TestGrantLabelIsGuardedWhileManagerIsDown holds that the mark is not free when nobody can be asked, and that the rest of a
+// TestGrantLabelIsGuardedWhileManagerIsDown holds that the label is guarded while the webhook is down, and that the rest of a
 // granted binding is.
 func TestGrantLabelIsGuardedWhileManagerIsDown(t *testing.T) {
 	requireWebhooks(t)
@@ -133,7 +133,7 @@ func TestGrantLabelIsGuardedWhileManagerIsDown(t *testing.T) {
 		"hold the binding":  finalizers("test.berth.dev/hold"),
 	} {
 		if err := boss.update(t, made, "", change); !apierrors.IsInternalError(err) {
-			t.Errorf("%s: %v, want it refused since nobody can be asked", how, err)
+			t.Errorf("%s: %v, want it denied since the webhook is down", how, err)
 		}
 	}
 	check(t, boss.update(t, made, "", labels(grantLabel, "grant", "a", "b")), 0, "")

@@ -18,8 +18,8 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// TestCertificateFromFiles serves with a certificate that somebody else keeps, as cert-manager does, and replaces it. The
-// former and the next are trusted together, so that nobody is refused for want of an answer.
+// TestCertificateFromFiles serves a certificate from files and replaces it, as cert-manager does. The CAs of both are trusted
+// together, so no request fails.
 func TestCertificateFromFiles(t *testing.T) {
 	requireWebhooks(t)
 	dir := t.TempDir()

@@ -30,14 +30,14 @@ func TestAccept(t *testing.T) {
 	name := "c-" + unique()
 	accepts := rule{APIGroups: []string{acceptGroup}, Resources: []string{"managedclusters/accept"}, Verbs: []string{"update"}, ResourceNames: []string{name}}
 	holder := newUser(t, "holder", []rule{allVerbsOn("managedclusters"), accepts})
-	stranger := newUser(t, "stranger", []rule{allVerbsOn("managedclusters"), grantNamed("update", "managedclusters/accept", name)})
+	outsider := newUser(t, "outsider", []rule{allVerbsOn("managedclusters"), grantNamed("update", "managedclusters/accept", name)})
 	object := cluster(name)
-	check(t, stranger.create(t.Context(), with(object, accepted)), 403, lacksAccept(stranger, name))
+	check(t, outsider.create(t.Context(), with(object, accepted)), 403, lacksAccept(outsider, name))
 	boss.mustCreate(t, object)
-	check(t, stranger.update(t, object, "", accepted), 403, lacksAccept(stranger, name))
-	_, err := stranger.resourceFor(object).Patch(t.Context(), name, types.JSONPatchType, []byte(`[{"op":"add","path":"/spec","value":{"hubAcceptsClient":true}}]`), metav1.PatchOptions{})
-	check(t, err, 403, lacksAccept(stranger, name))
-	check(t, stranger.apply(t.Context(), with(object, accepted)), 403, lacksAccept(stranger, name))
+	check(t, outsider.update(t, object, "", accepted), 403, lacksAccept(outsider, name))
+	_, err := outsider.resourceFor(object).Patch(t.Context(), name, types.JSONPatchType, []byte(`[{"op":"add","path":"/spec","value":{"hubAcceptsClient":true}}]`), metav1.PatchOptions{})
+	check(t, err, 403, lacksAccept(outsider, name))
+	check(t, outsider.apply(t.Context(), with(object, accepted)), 403, lacksAccept(outsider, name))
 	check(t, holder.update(t, object, "", accepted), 0, "")
 	other := cluster("c-" + unique())
 	boss.mustCreate(t, other)
@@ -45,8 +45,8 @@ func TestAccept(t *testing.T) {
 	off := func(o *unstructured.Unstructured) {
 		_ = unstructured.SetNestedField(o.Object, false, "spec", "hubAcceptsClient")
 	}
-	check(t, stranger.update(t, object, "", func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{"a": "b"}) }), 0, "")
-	check(t, stranger.update(t, object, "", off), 0, "")
+	check(t, outsider.update(t, object, "", func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{"a": "b"}) }), 0, "")
+	check(t, outsider.update(t, object, "", off), 0, "")
 }
 
 func TestAcceptWaitsForTheNamespace(t *testing.T) {
@@ -152,7 +152,7 @@ func TestFaultyClusters(t *testing.T) {
 		boss.mustCreate(t, cluster(name))
 		check(t, boss.update(t, cluster(name), "", address), 400, refused)
 	}
-	// What was stored before there was anybody to refuse it stands in nobody's way.
+	// Errors of objects that were stored without the webhooks do not block other changes.
 	old := cluster(oldCluster)
 	check(t, boss.update(t, old, "", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{infoLabel: "x"}) }), 0, "")
 	if len(taintTimes(boss.stored(t, old))) != 2 {
@@ -168,12 +168,12 @@ func TestImpersonation(t *testing.T) {
 		allVerbsOn("managedclusters"), grantNamed("create", "managedclusters/label"),
 		{APIGroups: []string{""}, Resources: []string{"users"}, Verbs: []string{"impersonate"}, ResourceNames: []string{jane.name}},
 	})
-	// Who may do more than the one whom he plays is held to what that one may.
+	// An impersonating user has only the permissions of the impersonated one.
 	object := cluster("c-"+unique(), labels(setLabel, "prod"))
 	guise := puppeteer.as(t, jane.name)
 	check(t, guise.create(t.Context(), object), 403, lacksPut(jane, asObject(object).GetName(), setLabel, "prod"))
 	check(t, guise.create(t.Context(), cluster("c-"+unique(), labels(setLabel, "dev"))), 0, "")
-	// And who may not play anybody gets nothing out of trying.
+	// A user without the permission to impersonate is denied.
 	check(t, jane.as(t, puppeteer.name).create(t.Context(), object), 403,
 		`managedclusters.cluster.open-cluster-management.io is forbidden: User "`+jane.name+`" cannot impersonate-on:user-info:create resource "managedclusters" in API group "cluster.open-cluster-management.io" at the cluster scope`)
 	check(t, guise.as(t, jane.name, "system:masters").create(t.Context(), object), 403,

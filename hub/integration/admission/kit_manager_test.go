@@ -13,18 +13,18 @@ import (
 )
 
 var (
-	errNotChecked = errors.New("what needs a right was stored without it")
+	errNotChecked = errors.New("a write without its permission was allowed")
 	errNotReady   = errors.New("not checked yet")
 )
 
 var (
 	// current is the manager that runs, if any.
 	current *hubtest.Manager
-	// uncheckedOnce says that what no manager has checked is stored.
+	// uncheckedOnce stores the unchecked objects.
 	uncheckedOnce sync.Once
 )
 
-// requireWebhooks makes sure that a manager runs and guards the hub.
+// requireWebhooks makes sure that a manager with webhooks runs.
 func requireWebhooks(t *testing.T) {
 	t.Helper()
 	uncheckedOnce.Do(func() { createUncheckedObjects(t) })
@@ -38,14 +38,14 @@ func requireWebhooks(t *testing.T) {
 	})
 }
 
-// startManager starts a manager that serves webhooks, and returns when they guard the hub.
+// startManager starts a manager with webhooks, and returns once they check writes.
 func startManager(t *testing.T, args ...string) {
 	t.Helper()
 	current = hubtest.StartManager(t, shared, hubtest.ManagerOptions{Race: true, Webhooks: true, Shared: true, AllowErrors: true, Args: args})
 	waitForWebhooks(t)
 }
 
-// waitForWebhooks returns once the manager answers every kind of question.
+// waitForWebhooks returns once each webhook checks writes.
 func waitForWebhooks(t *testing.T) {
 	t.Helper()
 	probe := newUser(t, "probe", []rule{allVerbsOn("managedclusters"), allVerbsOn("managedclustersets"), allVerbsOn("managedclustersetbindings"), allVerbsOn("placements")})

@@ -40,7 +40,7 @@ func grantNamed(verb, resource string, names ...string) rule {
 	return rule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{verb}, ResourceNames: names}
 }
 
-// user is somebody with a certificate.
+// user is a user with a client certificate.
 type user struct {
 	name   string
 	config *rest.Config
@@ -109,7 +109,7 @@ func (u *user) connect(t *testing.T, config *rest.Config) {
 	u.config, u.client = config, client
 }
 
-// as returns the user in the guise of another.
+// as returns the user impersonating another.
 func (u *user) as(t *testing.T, other string, groups ...string) *user {
 	t.Helper()
 	out := &user{name: other}
@@ -119,7 +119,7 @@ func (u *user) as(t *testing.T, other string, groups ...string) *user {
 	return out
 }
 
-// waitForRule returns once the API server knows of a rule.
+// waitForRule waits until the API server applies a rule.
 func (u *user) waitForRule(t *testing.T, granted rule) {
 	t.Helper()
 	resource, subresource, _ := strings.Cut(granted.Resources[0], "/")
@@ -155,7 +155,7 @@ func (u *user) create(ctx context.Context, object map[string]any) error {
 	return err
 }
 
-// mustCreate stores an object that a test is not about.
+// mustCreate creates an object that the test needs.
 func (u *user) mustCreate(t *testing.T, object map[string]any) {
 	t.Helper()
 	if err := u.create(t.Context(), object); err != nil {
@@ -176,7 +176,7 @@ func (u *user) stored(t *testing.T, object map[string]any) *unstructured.Unstruc
 	return out
 }
 
-// check holds an answer of the API server against what is wanted: code 0 is success.
+// check compares a response of the API server with the wanted one. Code 0 is success.
 func check(t *testing.T, err error, code int32, message string) {
 	t.Helper()
 	var got struct {
@@ -197,7 +197,7 @@ func check(t *testing.T, err error, code int32, message string) {
 	}
 }
 
-// denied is how the API server passes a refusal on.
+// denied is the message of the API server for a denial by a webhook.
 func denied(webhook, format string, args ...any) string {
 	return fmt.Sprintf(`admission webhook "%s.cluster.open-cluster-management.io" denied the request: `, webhook) + fmt.Sprintf(format, args...)
 }

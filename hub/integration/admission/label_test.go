@@ -55,7 +55,7 @@ func TestCreateInSet(t *testing.T) {
 		"with another verb":                 {[]rule{grantNamed("update", "managedclusters/label", "*")}, setLabel, "dev", true},
 		"another prefix, without":           {[]rule{grantNamed("create", "managedclustersets/join")}, infoLabel, "x", true},
 		"another prefix, with":              {[]rule{grantNamed("create", "managedclusters/label", infoLabel+":x")}, infoLabel, "x", false},
-		"a label that anybody may set":      {nil, "env", "dev", false},
+		"a label that any user may set":     {nil, "env", "dev", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			jane := newUser(t, "jane", append([]rule{allVerbsOn("managedclusters")}, tc.right...))
@@ -193,21 +193,21 @@ func TestDefaultSet(t *testing.T) {
 	if got := joins.stored(t, object).GetLabels()[setLabel]; got != "default" {
 		t.Errorf("who may join the default set created a cluster in %q", got)
 	}
-	stranger := newUser(t, "stranger", []rule{allVerbsOn("managedclusters")})
+	outsider := newUser(t, "outsider", []rule{allVerbsOn("managedclusters")})
 	loose := cluster("c-" + unique())
-	stranger.mustCreate(t, loose)
-	if got, is := stranger.stored(t, loose).GetLabels()[setLabel]; is {
+	outsider.mustCreate(t, loose)
+	if got, is := outsider.stored(t, loose).GetLabels()[setLabel]; is {
 		t.Errorf("who may not join the default set created a cluster in %q", got)
 	}
-	if got, want := stranger.takeWarnings(), `the cluster is in no exclusive set, since user "`+stranger.name+`" may not put it into "default"`; len(got) != 1 || got[0] != want {
+	if got, want := outsider.takeWarnings(), `the cluster is in no exclusive set, since user "`+outsider.name+`" may not put it into "default"`; len(got) != 1 || got[0] != want {
 		t.Errorf("warnings = %q, want %q", got, want)
 	}
-	// A finalizer of somebody without any right to labels neither moves the cluster nor is refused.
-	check(t, stranger.update(t, loose, "", func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"test.berth.dev/x"}) }), 0, "")
-	if err := stranger.resourceFor(loose).Delete(t.Context(), asObject(loose).GetName(), metav1.DeleteOptions{}); err != nil {
+	// A finalizer of a user without any permission for labels does not move the cluster and is not denied.
+	check(t, outsider.update(t, loose, "", func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"test.berth.dev/x"}) }), 0, "")
+	if err := outsider.resourceFor(loose).Delete(t.Context(), asObject(loose).GetName(), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	check(t, stranger.update(t, loose, "", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) }), 0, "")
+	check(t, outsider.update(t, loose, "", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) }), 0, "")
 }
 
 // barred shuts a cluster out and gives it the taint for that.

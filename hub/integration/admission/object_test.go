@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The names of what is stored before any manager runs, so that nobody has checked it.
+// The names of objects that are stored before any manager runs, so that no webhook has checked them.
 const (
 	oldCluster   = "old.cluster"
 	oldSet       = "old-set"
@@ -49,10 +49,10 @@ func TestBind(t *testing.T) {
 	namespace := shared.Namespace(t)
 	dev, prod := "dev-"+unique(), "prod-"+unique()
 	jane := newUser(t, "jane", []rule{allVerbsOn("managedclustersetbindings"), grantNamed("create", "managedclustersets/bind", dev)})
-	stranger := newUser(t, "stranger", []rule{allVerbsOn("managedclustersetbindings"), grantNamed("create", "managedclustersets/join", dev)})
+	outsider := newUser(t, "outsider", []rule{allVerbsOn("managedclustersetbindings"), grantNamed("create", "managedclustersets/join", dev)})
 	mine := binding(namespace, dev, dev)
-	check(t, stranger.create(t.Context(), mine), 403, lacksBind(stranger, dev))
-	check(t, stranger.apply(t.Context(), mine), 403, lacksBind(stranger, dev))
+	check(t, outsider.create(t.Context(), mine), 403, lacksBind(outsider, dev))
+	check(t, outsider.apply(t.Context(), mine), 403, lacksBind(outsider, dev))
 	check(t, jane.create(t.Context(), mine), 0, "")
 	check(t, jane.create(t.Context(), binding(namespace, prod, prod)), 403, lacksBind(jane, prod))
 
@@ -82,8 +82,8 @@ func TestBind(t *testing.T) {
 	if err == nil {
 		t.Error("a binding was renamed")
 	}
-	// Labels of a binding are nobody's business, also of one whose maker has lost the right.
-	check(t, stranger.update(t, mine, "", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"a": "b"}) }), 0, "")
+	// Labels of a binding need no permission, also after its creator has lost the permission to bind.
+	check(t, outsider.update(t, mine, "", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"a": "b"}) }), 0, "")
 }
 
 func TestSets(t *testing.T) {
@@ -149,10 +149,10 @@ func TestPlacements(t *testing.T) {
 	if diff := cmp.Diff([]string(nil), boss.takeWarnings()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
-	nobody := []any{map[string]any{"requiredClusterSelector": map[string]any{"claimSelector": map[string]any{"matchExpressions": []any{
+	none := []any{map[string]any{"requiredClusterSelector": map[string]any{"claimSelector": map[string]any{"matchExpressions": []any{
 		map[string]any{"key": "a", "operator": "Exists"}, map[string]any{"key": "a", "operator": "DoesNotExist"},
 	}}}}}
-	boss.mustCreate(t, placement(namespace, "nobody", map[string]any{"predicates": nobody}))
+	boss.mustCreate(t, placement(namespace, "none", map[string]any{"predicates": none}))
 	if diff := cmp.Diff([]string{"spec.predicates[0] matches no cluster, since no cluster can meet both claim a exists and claim a does not exist"}, boss.takeWarnings()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// quickTimeout is what a write may take that nobody is asked about. The webhooks' own limit is ten seconds.
+// quickTimeout is how long a write without a webhook may take. The timeout of the webhooks is ten seconds.
 const quickTimeout = 5 * time.Second
 
 // TestManagerIsDown holds that without a manager nothing is stored that it would have to check, not even for those with
@@ -43,24 +43,24 @@ func TestManagerIsDown(t *testing.T) {
 		"move a cluster by patch": func() error {
 			return boss.merge(t.Context(), object, `{"metadata":{"labels":{"`+setLabel+`":"prod"}}}`)
 		},
-		"move a cluster by apply":          func() error { return boss.apply(t.Context(), with(object, labels(setLabel, "prod"))) },
-		"call a cluster unreachable":       func() error { return boss.update(t, object, "", taints("gpu:NoSelect", unreachable+":NoSelect")) },
-		"set the time of a taint":          func() error { return boss.update(t, object, "", taints("gpu:NoSelect@2020-01-01T00:00:00Z")) },
-		"widen a set":                      func() error { return boss.merge(t.Context(), existing, everything) },
-		"move a cluster":                   func() error { return boss.update(t, object, "", labels(setLabel, "prod", "env", "a")) },
-		"take a cluster out":               func() error { return boss.update(t, object, "", labels("env", "a")) },
-		"another reserved label":           func() error { return boss.update(t, object, "", labels(setLabel, "dev", "env", "a", infoLabel, "x")) },
-		"accept a cluster":                 func() error { return boss.update(t, object, "", accepted) },
-		"taint a cluster":                  func() error { return boss.update(t, object, "", taints("x:NoSelect")) },
-		"untaint a cluster":                func() error { return boss.update(t, object, "", taints()) },
-		"bind a set":                       func() error { return boss.create(t.Context(), binding(namespace, "prod", "prod")) },
-		"create a set":                     func() error { return boss.create(t.Context(), set("s-"+unique(), nil)) },
-		"create a placement":               func() error { return boss.create(t.Context(), placement(namespace, "q", map[string]any{})) },
-		"change what a placement asks for": func() error { return boss.update(t, placed, "", setNumberOfClusters) },
+		"move a cluster by apply":        func() error { return boss.apply(t.Context(), with(object, labels(setLabel, "prod"))) },
+		"call a cluster unreachable":     func() error { return boss.update(t, object, "", taints("gpu:NoSelect", unreachable+":NoSelect")) },
+		"set the time of a taint":        func() error { return boss.update(t, object, "", taints("gpu:NoSelect@2020-01-01T00:00:00Z")) },
+		"widen a set":                    func() error { return boss.merge(t.Context(), existing, everything) },
+		"move a cluster":                 func() error { return boss.update(t, object, "", labels(setLabel, "prod", "env", "a")) },
+		"take a cluster out":             func() error { return boss.update(t, object, "", labels("env", "a")) },
+		"another reserved label":         func() error { return boss.update(t, object, "", labels(setLabel, "dev", "env", "a", infoLabel, "x")) },
+		"accept a cluster":               func() error { return boss.update(t, object, "", accepted) },
+		"taint a cluster":                func() error { return boss.update(t, object, "", taints("x:NoSelect")) },
+		"untaint a cluster":              func() error { return boss.update(t, object, "", taints()) },
+		"bind a set":                     func() error { return boss.create(t.Context(), binding(namespace, "prod", "prod")) },
+		"create a set":                   func() error { return boss.create(t.Context(), set("s-"+unique(), nil)) },
+		"create a placement":             func() error { return boss.create(t.Context(), placement(namespace, "q", map[string]any{})) },
+		"change the spec of a placement": func() error { return boss.update(t, placed, "", setNumberOfClusters) },
 	} {
 		err := write()
 		if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "failed calling webhook") || !strings.Contains(err.Error(), "connection refused") {
-			t.Errorf("%s: %v, want it refused since nobody can be asked", name, err)
+			t.Errorf("%s: %v, want it denied since the webhook is down", name, err)
 		}
 	}
 	leases := shared.Client(t).CoordinationV1().Leases(namespace)

@@ -17,10 +17,10 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// trustDelay is how long a certificate of the manager's own waits for everybody to trust it.
+// trustDelay is how long the next self-signed key pair waits before it is served.
 const trustDelay = 2 * time.Minute
 
-var errOtherCertificate = errors.New("not everybody serves with that certificate")
+var errOtherCertificate = errors.New("not every replica serves that certificate")
 
 // TestReplicasServeWithOneCertificate goes through the life of a certificate with two replicas, of which one leads: it is
 // made, renewed together with its authority, and kept when the leader dies. At every instant until that, webhooks and
@@ -28,7 +28,7 @@ var errOtherCertificate = errors.New("not everybody serves with that certificate
 func TestReplicasServeWithOneCertificate(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manifests: viewconfig.Local()})
 	o := newObserver(t, hub)
-	election := hubtest.ManagerOptions{AllowErrors: true, Args: []string{ // who stops has lost the lease, and says so
+	election := hubtest.ManagerOptions{AllowErrors: true, Args: []string{ // a replica that stops logs that it lost the lease
 		"--leader-elect=true", "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms",
 	}}
 	one, two := startReplica(t, hub, election), startReplica(t, hub, election)
@@ -88,7 +88,7 @@ func TestReplicasServeWithOneCertificate(t *testing.T) {
 	leader.Kill()
 	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
 		if err := all(ctx, []*replica{heir}, leafDER(certificate)); err != nil {
-			t.Fatalf("while nobody leads: %v", err)
+			t.Fatalf("while no replica leads: %v", err)
 		}
 		url, err := o.webhookURL(ctx)
 		if err == nil && !strings.Contains(url, heir.WebhookAddress) {
@@ -111,13 +111,13 @@ func TestTwoLeadersAgree(t *testing.T) {
 		got, err := o.servedCertificates(ctx, one, two)
 		for _, certificate := range got {
 			if !bytes.Equal(certificate, o.storedLeaf(ctx)) {
-				t.Fatal("one serves with a certificate that is not the one that is stored")
+				t.Fatal("a replica serves a certificate that is not the stored one")
 			}
 		}
 		return errors.Join(err, o.checkAnswers(ctx))
 	})
 	for _, replica := range []*replica{one, two} {
-		if got := strings.Count(replica.Log(), "serving with another certificate"); got != 1 {
+		if got := strings.Count(replica.Log(), "serving a new certificate"); got != 1 {
 			t.Errorf("one served with %d certificates, want one", got)
 		}
 	}

@@ -34,7 +34,7 @@ var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", V
 // replica is one of several managers of a hub, which serves webhooks and views.
 type replica struct {
 	*hubtest.Manager
-	// servers are where it serves, by the host for which the API server expects a certificate there.
+	// servers are its addresses by the host that the certificate must contain.
 	servers map[string]string
 }
 
@@ -52,7 +52,7 @@ func startReplica(t *testing.T, hub *hubtest.Hub, opts hubtest.ManagerOptions) *
 	return &replica{m, map[string]string{"127.0.0.1": m.WebhookAddress, viewconfig.ServerName: views}}
 }
 
-// observer looks at a hub as its users do, and at its managers as the API server does.
+// observer reads a hub as its users do, and connects to its managers as the API server does.
 type observer struct {
 	*hubtest.Hub
 	dynamic.Interface
@@ -64,13 +64,13 @@ func newObserver(t *testing.T, hub *hubtest.Hub) observer {
 	return observer{hub, clientFor(t, "berth-admin", hub.Config()).Interface, hub.Client(t)}
 }
 
-// caBundle is whom the API server trusts as the server of a host.
+// caBundle is the CA bundle with which the API server verifies the server of a host.
 type caBundle struct {
 	host        string
 	authorities []byte
 }
 
-// bundles returns all that the API server has stored of whom to trust.
+// bundles returns the CA bundles of all registered objects.
 func (o observer) bundles(ctx context.Context) ([]caBundle, error) {
 	checks, err := o.typed.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, "berth", metav1.GetOptions{})
 	if err != nil {

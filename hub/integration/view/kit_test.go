@@ -36,7 +36,7 @@ var counter atomic.Int64
 // uniqueName returns a name that no other test has.
 func uniqueName(prefix string) string { return fmt.Sprintf("%s-%d", prefix, counter.Add(1)) }
 
-// userClient is a user with the hub as he sees it.
+// userClient is a client of the hub for one user.
 type userClient struct {
 	t      *testing.T
 	name   string
@@ -44,7 +44,7 @@ type userClient struct {
 	dynamic.Interface
 }
 
-// newUser returns a user who may do nothing but what roles give to him and to everybody.
+// newUser returns a user with no other permissions than those of every authenticated user and of its roles.
 func newUser(t *testing.T, groups ...string) userClient {
 	t.Helper()
 	name := uniqueName("user")
@@ -84,7 +84,7 @@ func (p userClient) waitForNames(what schema.GroupVersionResource, want ...strin
 	hubtest.Eventually(p.t, timeout, func(ctx context.Context) error {
 		got, err := p.list(ctx, what, metav1.ListOptions{})
 		if err == nil && !slices.Equal(got, want) {
-			err = fmt.Errorf("%s sees %s %v, want %v", p.name, what.Resource, got, want)
+			err = fmt.Errorf("%s lists %s %v, want %v", p.name, what.Resource, got, want)
 		}
 		return err
 	})

@@ -49,7 +49,7 @@ func (o observer) createSelectedCluster(t *testing.T, cluster, placement string)
 	}
 }
 
-// getPlacement asks the views of a replica itself, not through the hub, for a part of a placement in the namespace default.
+// getPlacement reads a subresource of a placement in the namespace default from a replica directly, not through the hub.
 func (r *replica) getPlacement(ctx context.Context, t *testing.T, config *rest.Config, part string, header http.Header) (code int, body []byte) {
 	t.Helper()
 	to := rest.CopyConfig(config)
@@ -86,7 +86,7 @@ func (r *replica) checkRecorded(ctx context.Context, t *testing.T, config *rest.
 	return nil
 }
 
-// TestEveryReplicaAnswersFromTheRecordOfTheLeader asks two replicas, of which one leads, and goes on when that dies.
+// TestEveryReplicaAnswersFromTheRecordOfTheLeader reads from two replicas, and again after the leader has died.
 func TestEveryReplicaAnswersFromTheRecordOfTheLeader(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manifests: viewconfig.Local()})
 	hub.GrantViews(t)
@@ -104,9 +104,9 @@ func TestEveryReplicaAnswersFromTheRecordOfTheLeader(t *testing.T) {
 	jane := hub.ConfigFor(t, "jane")
 	forged := http.Header{"Berth-Caller": {base64.StdEncoding.EncodeToString([]byte(`{"username":"root","groups":["system:masters"]}`))}}
 	for _, replica := range []*replica{one, two} {
-		for name, header := range map[string]http.Header{"a user without a right": nil, "who names an administrator": forged} {
+		for name, header := range map[string]http.Header{"a user without permissions": nil, "a forged header": forged} {
 			if code, body := replica.getPlacement(t.Context(), t, jane, "web/explanation", header); code != http.StatusForbidden || !strings.Contains(string(body), `"jane\"`) && !strings.Contains(string(body), `\"jane\"`) {
-				t.Errorf("%s: %d %s, want it refused in the user's own name", name, code, body)
+				t.Errorf("%s: %d %s, want it denied under the user's own name", name, code, body)
 			}
 		}
 		if code, body := replica.getPlacement(t.Context(), t, hub.Config(), "none/history", nil); code != http.StatusNotFound {

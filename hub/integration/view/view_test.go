@@ -22,7 +22,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// TestAUserListsTheSetsThatItMayBind is the proposal's scenario: one who may bind a set finds out which, with kubectl and nothing else.
+// TestAUserListsTheSetsThatItMayBind is the scenario of the proposal: a user finds the sets that it may bind, with kubectl only.
 func TestAUserListsTheSetsThatItMayBind(t *testing.T) {
 	jane := newUser(t)
 	dev, test := createSet(t, "dev", nil), createSet(t, "test", nil)
@@ -151,7 +151,7 @@ func TestSelectorsApplyToVisibleObjects(t *testing.T) {
 		}
 	}
 	if _, err := jane.list(t.Context(), setViews, metav1.ListOptions{FieldSelector: "spec.clusterSelector=x"}); !apierrors.IsBadRequest(err) {
-		t.Errorf("by a field that is none: %v", err)
+		t.Errorf("by an unknown field: %v", err)
 	}
 	if got, err := jane.list(t.Context(), setViews, metav1.ListOptions{Limit: 1}); err != nil || !slices.Equal(got, []string{a, b}) {
 		t.Errorf("with a limit: %v, %v, want the whole list", got, err)
@@ -181,8 +181,8 @@ func TestRolesAreReadAsRBACReadsThem(t *testing.T) {
 	moveCluster(t, two, dev)
 	jane.waitForNames(clusterViews, two)
 
-	// What the owner of a namespace can write reaches nothing beyond it.
-	all := grant(t, userSubject("somebody-else"), "get", "managedclustersets")
+	// A RoleBinding of the owner of a namespace grants nothing outside it.
+	all := grant(t, userSubject("another-user"), "get", "managedclustersets")
 	_, err := shared.Client(t).RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "widening"}, Subjects: []rbacv1.Subject{userSubject(jane.name)},
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: all.Name},
@@ -212,14 +212,14 @@ func TestServiceAccountsAndImpersonation(t *testing.T) {
 
 	acting := shared.Config()
 	acting.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + namespace + ":placement"}
-	clientFor(t, "who acts for it", acting).waitForNames(setViews, dev)
+	clientFor(t, "impersonating the account", acting).waitForNames(setViews, dev)
 	acting.Impersonate = rest.ImpersonationConfig{UserName: uniqueName("user")}
-	clientFor(t, "who acts for a stranger", acting).waitForNames(setViews)
+	clientFor(t, "impersonating a user without roles", acting).waitForNames(setViews)
 	jane := newUser(t)
 	forbidden := rest.CopyConfig(jane.config)
 	forbidden.Impersonate = rest.ImpersonationConfig{UserName: "root", Groups: []string{"system:masters"}}
 	if _, err := clientFor(t, "jane as root", forbidden).list(t.Context(), setViews, metav1.ListOptions{}); !apierrors.IsForbidden(err) {
-		t.Errorf("a stranger as an administrator: %v", err)
+		t.Errorf("a user without permissions as an administrator: %v", err)
 	}
 }
 
@@ -242,7 +242,7 @@ func TestViewsAreReadOnly(t *testing.T) {
 	}
 }
 
-// TestForgedHeadersAreIgnored calls the server itself, not through the hub, and says that it is an administrator.
+// TestForgedHeadersAreIgnored calls the server directly, not through the hub, with the headers of an administrator.
 func TestForgedHeadersAreIgnored(t *testing.T) {
 	registration, err := admin(t).Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}).
 		Get(t.Context(), "v1.view.cluster.open-cluster-management.io", metav1.GetOptions{})

@@ -88,38 +88,38 @@ func TestWatchFromTooLongAgoIsGone(t *testing.T) {
 	}
 }
 
-// TestInformers lets client-go keep two caches of what two people see, whose rights change under way.
+// TestInformers runs an informer of client-go for a user whose permissions change.
 func TestInformers(t *testing.T) {
 	jane, root := newUser(t), admin(t)
 	sets := []string{createSet(t, "i", nil), createSet(t, "i", nil), createSet(t, "i", nil)}
 	root.waitForObject(setViews, sets[2], anyObject)
 	role := grant(t, userSubject(jane.name), "get", "managedclustersets", sets[0])
 	jane.waitForNames(setViews, sets[0])
-	hers := dynamicinformer.NewDynamicSharedInformerFactory(jane, 0).ForResource(setViews).Informer()
+	informer := dynamicinformer.NewDynamicSharedInformerFactory(jane, 0).ForResource(setViews).Informer()
 	var mu sync.Mutex
-	told := map[string]bool{}
-	_, err := hers.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	handled := map[string]bool{}
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
 			mu.Lock()
 			defer mu.Unlock()
-			told[object.(metav1.Object).GetName()] = true
+			handled[object.(metav1.Object).GetName()] = true
 		},
 		DeleteFunc: func(object any) {
 			mu.Lock()
 			defer mu.Unlock()
-			delete(told, object.(metav1.Object).GetName())
+			delete(handled, object.(metav1.Object).GetName())
 		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	go hers.RunWithContext(t.Context())
+	go informer.RunWithContext(t.Context())
 	has := func(want ...string) {
 		t.Helper()
 		hubtest.Eventually(t, timeout, func(context.Context) error {
 			mu.Lock()
 			defer mu.Unlock()
-			if got := slices.Sorted(maps.Keys(told)); !slices.Equal(got, want) || len(hers.GetStore().List()) != len(want) {
+			if got := slices.Sorted(maps.Keys(handled)); !slices.Equal(got, want) || len(informer.GetStore().List()) != len(want) {
 				return fmt.Errorf("the informer has %v, want %v", got, want)
 			}
 			return nil

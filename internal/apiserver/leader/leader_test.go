@@ -56,7 +56,7 @@ func (l *leases) Update(_ context.Context, object client.Object, _ ...client.Upd
 	return nil
 }
 
-// hub is an API server that knows one user by a token.
+// hub returns a client config for an API server with one user.
 func hub(t *testing.T, name string) *rest.Config {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -136,7 +136,7 @@ func TestLeaderAnswersInTheNameOfTheCaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	if answer.Code != http.StatusNotFound || answer.Body.String() != `{"from":"leader"}` {
-		t.Errorf("answered %d %s, want what the leader says", answer.Code, answer.Body)
+		t.Errorf("answered %d %s, want the response of the leader", answer.Code, answer.Body)
 	}
 	if got, want := server.last.URL.String(), request.URL.String(); got != want {
 		t.Errorf("asked for %s, want %s", got, want)

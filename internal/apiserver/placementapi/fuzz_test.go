@@ -28,10 +28,10 @@ import (
 	"github.com/berth-project/berth/internal/source/live"
 )
 
-// noLeader stands for a replica that is alone: no request was passed on, and none is.
+// noLeader is the Leader of a single replica: it forwards nothing.
 type noLeader struct{}
 
-// Forward passes nothing on.
+// Forward returns ErrNotFound.
 func (noLeader) Forward(http.ResponseWriter, *http.Request, user.Info) error {
 	return leader.ErrNotFound
 }
@@ -71,19 +71,19 @@ func newHandler(f *testing.F) *placementapi.Handler {
 	})
 }
 
-// checkAnswer holds that an answer is JSON and no failure of the server's, and that it names no cluster out of sight that
-// the question did not name.
+// checkAnswer checks that a response is JSON and no server error, and that it names no invisible cluster that the request did not
+// name.
 func checkAnswer(t *testing.T, got *httptest.ResponseRecorder, asked string) {
 	t.Helper()
 	if got.Code >= http.StatusInternalServerError || !json.Valid(got.Body.Bytes()) {
 		t.Errorf("answered %d: %s", got.Code, got.Body)
 	}
 	if strings.Contains(got.Body.String(), "secret") && !strings.Contains(asked, "secret") {
-		t.Errorf("the answer names a cluster that is out of sight: %s", got.Body)
+		t.Errorf("the response names an invisible cluster: %s", got.Body)
 	}
 }
 
-// FuzzQuery asks for explanations and histories by any query, in namespaces of the caller's and of others.
+// FuzzQuery reads explanations and histories with any query, in namespaces with and without permission.
 func FuzzQuery(f *testing.F) {
 	for _, query := range []string{
 		"", "cluster=a", "cluster=secret", "cluster=a&fix=true", "fix=true", "fix=maybe&cluster=a", "since=2026-01-31T10:00:00Z",
@@ -109,12 +109,12 @@ func FuzzQuery(f *testing.F) {
 		checkAnswer(t, got, query+name)
 		passedOn := strings.Contains(got.Body.String(), `"next":true`)
 		if got.Code == http.StatusOK && namespace != "ns" && !passedOn {
-			t.Errorf("jane was told of the namespace %q: %s", namespace, got.Body)
+			t.Errorf("jane got a response about the namespace %q: %s", namespace, got.Body)
 		}
 	})
 }
 
-// FuzzDebug posts any placement to be tried, and asks for any that is stored.
+// FuzzDebug posts any placement to try, and reads any stored one.
 func FuzzDebug(f *testing.F) {
 	for _, body := range []string{
 		"", "{}", "null", `{"metadata":{"namespace":"ns","name":"q"}}`, `{"metadata":{"namespace":"other","name":"q"}}`,

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// FuzzList asks for a list by any query. The answer has what is in sight and nothing else, page by page up to its end, or
-// it is an error of the caller's, never of the server's.
+// FuzzList lists with any query. The list contains the visible objects only and is whole, or the request is rejected as invalid
+// or expired.
 func FuzzList(f *testing.F) {
 	for _, query := range []string{
 		"", "limit=1", "limit=-1", "limit=9223372036854775807", "continue=x", "resourceVersion=1", "resourceVersion=18446744073709551615",

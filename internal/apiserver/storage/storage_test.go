@@ -32,7 +32,7 @@ import (
 	"github.com/berth-project/berth/internal/apiserver/visibility"
 )
 
-// house is a cache with the storage over it.
+// house is a cache and the storage that serves it.
 type house struct {
 	clock   *clocktesting.FakeClock
 	cache   *viewcache.Cache
@@ -69,7 +69,7 @@ func gone(name string) func(*house, *visibility.Edit) {
 	return func(_ *house, e *visibility.Edit) { e.DeleteSet(name) }
 }
 
-// visible lets jane see sets, and no others.
+// visible makes exactly these sets visible to jane.
 func visible(names ...string) func(*house, *visibility.Edit) {
 	return func(_ *house, e *visibility.Edit) {
 		e.SetRole(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Rules: []rbacv1.PolicyRule{{
@@ -137,7 +137,7 @@ func TestGet(t *testing.T) {
 		t.Errorf("hidden: %v, absent: %v, want not found", hidden, absent)
 	}
 	if _, err := h.sets.Get(t.Context(), "a", &metav1.GetOptions{}); err == nil {
-		t.Error("nobody got something")
+		t.Error("a request without a user got an object")
 	}
 }
 
@@ -148,7 +148,7 @@ func TestServedObjectsAreCopies(t *testing.T) {
 	first.(metav1.Object).SetName("spoiled")
 	second, err := h.sets.Get(as(t, "jane"), "a", &metav1.GetOptions{})
 	if err != nil || second.(metav1.Object).GetName() != "a" || second.GetObjectKind().GroupVersionKind().Kind != "" {
-		t.Errorf("what one reader did to his copy, the next one got: %v, %v", second, err)
+		t.Errorf("the next reader got the changes of another to its copy: %v, %v", second, err)
 	}
 }
 
@@ -158,13 +158,13 @@ func TestListSelectsFromWhatIsInSight(t *testing.T) {
 		labels, fields string
 		want           []string
 	}{
-		"everything":                        {want: []string{"a", "b", "c"}},
-		"by label":                          {labels: "colour=red", want: []string{"a", "c"}},
-		"by what a label is not":            {labels: "colour!=blue", want: []string{"a", "c"}},
-		"by name":                           {fields: "metadata.name=b", want: []string{"b"}},
-		"by another name":                   {fields: "metadata.name!=b", want: []string{"a", "c"}},
-		"by both":                           {labels: "colour=red", fields: "metadata.name=b", want: []string{}},
-		"by the name of what is not to see": {fields: "metadata.name=secret", want: []string{}},
+		"everything":                      {want: []string{"a", "b", "c"}},
+		"by label":                        {labels: "colour=red", want: []string{"a", "c"}},
+		"by what a label is not":          {labels: "colour!=blue", want: []string{"a", "c"}},
+		"by name":                         {fields: "metadata.name=b", want: []string{"b"}},
+		"by another name":                 {fields: "metadata.name!=b", want: []string{"a", "c"}},
+		"by both":                         {labels: "colour=red", fields: "metadata.name=b", want: []string{}},
+		"by the name of an invisible set": {fields: "metadata.name=secret", want: []string{}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			got, list := h.list(t, matching(t, test.labels, test.fields))
@@ -172,7 +172,7 @@ func TestListSelectsFromWhatIsInSight(t *testing.T) {
 				t.Errorf("names (-want +got):\n%s", diff)
 			}
 			if list.GetRemainingItemCount() != nil || list.GetContinue() != "" {
-				t.Errorf("a whole list says that more remains: %v", list)
+				t.Errorf("a whole list has a continue token or a count: %v", list)
 			}
 		})
 	}
@@ -187,7 +187,7 @@ func TestLimitReturnsTheWholeList(t *testing.T) {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 	if list.GetContinue() != "" || list.GetRemainingItemCount() != nil {
-		t.Errorf("a whole list says that more remains: %v", list)
+		t.Errorf("a whole list has a continue token or a count: %v", list)
 	}
 	options.Continue = "a token of an earlier version"
 	if _, err := h.sets.List(as(t, "jane"), &options); !apierrors.IsResourceExpired(err) {
@@ -207,13 +207,13 @@ func TestResourceVersionsOfLists(t *testing.T) {
 		want    []string
 		fault   func(error) bool
 	}{
-		"any":                         {version: "0", want: []string{"a", "b"}},
-		"the latest":                  {want: []string{"a", "b"}},
-		"not older than one seen":     {version: seen, want: []string{"a", "b"}},
-		"exactly one seen":            {version: seen, match: metav1.ResourceVersionMatchExact, fault: apierrors.IsResourceExpired},
-		"one from another server":     {version: strconv.FormatUint(foreign.Revision, 10), fault: apierrors.IsResourceExpired},
-		"exactly one that is too old": {version: "1", match: metav1.ResourceVersionMatchExact, fault: apierrors.IsResourceExpired},
-		"no number":                   {version: "x", fault: apierrors.IsBadRequest},
+		"any":                     {version: "0", want: []string{"a", "b"}},
+		"the latest":              {want: []string{"a", "b"}},
+		"not older than one seen": {version: seen, want: []string{"a", "b"}},
+		"exactly one seen":        {version: seen, match: metav1.ResourceVersionMatchExact, fault: apierrors.IsResourceExpired},
+		"one from another server": {version: strconv.FormatUint(foreign.Revision, 10), fault: apierrors.IsResourceExpired},
+		"exactly an old one":      {version: "1", match: metav1.ResourceVersionMatchExact, fault: apierrors.IsResourceExpired},
+		"no number":               {version: "x", fault: apierrors.IsBadRequest},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			options := metainternalversion.ListOptions{ResourceVersion: test.version, ResourceVersionMatch: test.match}
@@ -265,7 +265,7 @@ func (w *watcher) next() string {
 		return "-" + object.GetName() + " " + object.GetLabels()["colour"]
 	case watch.Bookmark:
 		if object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
-			return "bookmark of the end of the first events"
+			return "bookmark after the initial events"
 		}
 		return "bookmark"
 	default:
@@ -365,13 +365,13 @@ func TestWatchStarts(t *testing.T) {
 		options metainternalversion.ListOptions
 		want    []string
 	}{
-		"with all there is": {want: []string{"+a", "+b", "~a"}},
-		"with all there is, at any version": {
+		"with all objects": {want: []string{"+a", "+b", "~a"}},
+		"with all objects, at any version": {
 			options: metainternalversion.ListOptions{ResourceVersion: "0"}, want: []string{"+a", "+b", "~a"},
 		},
-		"with all there is, and says when that is over": {
+		"with all objects, and a bookmark after them": {
 			options: metainternalversion.ListOptions{SendInitialEvents: &yes, AllowWatchBookmarks: true},
-			want:    []string{"+a", "+b", "bookmark of the end of the first events", "~a"},
+			want:    []string{"+a", "+b", "bookmark after the initial events", "~a"},
 		},
 		"with nothing": {options: metainternalversion.ListOptions{SendInitialEvents: &no}, want: []string{"~a"}},
 	} {
@@ -418,7 +418,7 @@ func TestSlowWatchersAreLeft(t *testing.T) {
 			got++
 		}
 		if got < 17 || got == 40 {
-			t.Errorf("one who does not read got %d events, want some, and then the end", got)
+			t.Errorf("a client that does not read got %d events, want some, and then the end", got)
 		}
 	})
 }

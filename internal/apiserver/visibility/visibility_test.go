@@ -204,7 +204,7 @@ func TestNothingNewIsNoChange(t *testing.T) {
 	}
 }
 
-// applyChanges applies changes to what somebody sees, as a watcher does.
+// applyChanges applies changes to a set of visible objects, as a watcher does.
 func applyChanges(t *testing.T, seen map[string]uint64, changes []visibility.Change) {
 	t.Helper()
 	for _, change := range changes {
@@ -276,7 +276,7 @@ func TestChangesLeadFromOneViewToTheNext(t *testing.T) {
 	}
 }
 
-// visibleNaively asks of each object whether jane may see it.
+// visibleNaively checks for each object whether jane may see it.
 func visibleNaively(world *visibility.Snapshot, kind visibility.Kind) map[string]uint64 {
 	rights := world.Permissions(jane)
 	root := world.ViewFor(access.Subject{Groups: []string{"system:masters"}})

@@ -89,7 +89,7 @@ func TestValidate(t *testing.T) {
 		"the mark put on without":                    {plain(), with("grant"), fakeUser{bind: "prod"}, refused(mark, "dev", "dev")},
 		"an empty mark put on without":               {plain(), with(""), fakeUser{}, refused(mark, "dev", "dev")},
 		"the mark changed without":                   {with("grant"), with("jane"), fakeUser{}, refused(mark, "dev", "dev")},
-		"the mark put on one that is wrong":          {bound("dev", "prod"), wrong, fakeUser{bind: "prod"}, invalid + `Invalid value: "prod": must be the same as metadata.name`},
+		"the mark put on a wrong binding":            {bound("dev", "prod"), wrong, fakeUser{bind: "prod"}, invalid + `Invalid value: "prod": must be the same as metadata.name`},
 		"the right to take it off, not looked up":    {with("grant"), plain(), fakeUser{bind: "dev", err: errors.New("boom")}, "boom"},
 		"another label of a granted one":             {with("grant"), func() *binding.Binding { b := with("grant"); b.Labels["a"] = "c"; return b }(), fakeUser{}, ""},
 		"a finalizer on a granted one, the right":    {with("grant"), with("grant", "x"), fakeUser{bind: "dev"}, ""},

@@ -42,7 +42,7 @@ func TestValidate(t *testing.T) {
 		"by the clusterset label":   {after: plain},
 		"by labels":                 {after: matching(enginetest.LabelIs("a", "b"))},
 		"by an exclusive label":     {after: exclusive("dev", region, "eu")},
-		"a type that nobody knows":  {after: enginetest.Set("dev").Type("Guess").Obj(), want: invalid + `.selectorType: Unsupported value: "Guess": supported values: "ExclusiveClusterSetLabel", "LabelSelector", "ExclusiveLabel"`},
+		"an unknown type":           {after: enginetest.Set("dev").Type("Guess").Obj(), want: invalid + `.selectorType: Unsupported value: "Guess": supported values: "ExclusiveClusterSetLabel", "LabelSelector", "ExclusiveLabel"`},
 		"exclusive without a label": {after: enginetest.Set("dev").Type("ExclusiveLabel").Obj(), want: invalid + `.exclusiveLabel: Required value: give the key and value that make a member`},
 		"exclusive by a free label": {after: exclusive("dev", "env", "x"), want: invalid + `.exclusiveLabel.key: Invalid value: "env": must start with cluster.open-cluster-management.io/ or info.open-cluster-management.io/, which only permitted users may put on a cluster`},
 		"exclusive by no value":     {after: exclusive("dev", region, ""), want: invalid + `.exclusiveLabel.value: Required value: set the value of the label that makes a cluster a member`},

@@ -81,7 +81,7 @@ func TestFewQuestions(t *testing.T) {
 		want   []string
 	}{
 		"who may set any label is asked once for each": {nil, []string{labelName + "*"}, false, nil},
-		"a stranger is asked about one label": {nil, nil, true, []string{
+		"a user without permissions causes one review": {nil, nil, true, []string{
 			labelName + "*", labelName + "info.open-cluster-management.io/l0:*", labelName + "info.open-cluster-management.io/l0:x",
 		}},
 		"labels that stay are not asked about": {many.Obj(), nil, false, nil},

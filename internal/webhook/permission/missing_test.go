@@ -15,7 +15,7 @@ import (
 	"github.com/berth-project/berth/internal/webhook/permission"
 )
 
-// fakeChecker answers what it is asked about a name once it is told to, and until then keeps count of who waits.
+// fakeChecker blocks each call until the test opens it, and counts the waiting calls.
 type fakeChecker struct {
 	open    chan struct{}
 	refuses []string
@@ -47,7 +47,7 @@ func (d *fakeChecker) Allowed(_ context.Context, _ authenticationv1.UserInfo, ab
 	return !slices.Contains(d.refuses, about.Name), nil
 }
 
-// permissionsNamed returns needs that are each met by the broad right, which nobody has, or by one that is called by its number.
+// permissionsNamed returns needs that are each met by a broad permission, which the user lacks, or by one with its number as name.
 func permissionsNamed(count int) [][]permission.Permission {
 	var out [][]permission.Permission
 	for i := range count {
@@ -84,7 +84,7 @@ func TestFirstMissing(t *testing.T) {
 				}
 			}
 			if tc.want == 0 && tc.wantErr == nil && len(to.asked) != 2 {
-				t.Errorf("asked about %d rights, want two: a stranger is told at once", len(to.asked))
+				t.Errorf("reviewed %d permissions, want two: a user without any gets the error at once", len(to.asked))
 			}
 		})
 	}
@@ -120,7 +120,7 @@ func TestParallelLookUpsAreBounded(t *testing.T) {
 	})
 }
 
-// TestConcurrentCallersShareOneReview holds that who needs a right about which somebody else asks already waits for that answer.
+// TestConcurrentCallersShareOneReview holds that a lookup waits for a review of the same permission that has started.
 func TestConcurrentCallersShareOneReview(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := newFakeChecker()

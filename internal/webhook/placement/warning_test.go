@@ -20,8 +20,8 @@ func TestWarningsOfPartsWithoutEffect(t *testing.T) {
 		return clusterv1beta1.ClusterTier{Name: name, ClusterSelector: selector}
 	}
 	eu := clusterv1beta1.ClusterSelector{ClusterNames: []string{"eu"}}
-	nobody := clusterv1beta1.ClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchClaims: map[string]string{"a": "b"}}}
-	nobody.ClaimSelector.MatchExpressions = append(nobody.ClaimSelector.MatchExpressions, enginetest.Wants("a", "DoesNotExist"))
+	none := clusterv1beta1.ClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchClaims: map[string]string{"a": "b"}}}
+	none.ClaimSelector.MatchExpressions = append(none.ClaimSelector.MatchExpressions, enginetest.Wants("a", "DoesNotExist"))
 	spread := p().BuiltIn("Steady", 1).BuiltIn("Spread", 1).Obj().Spec.PrioritizerPolicy
 	for name, tc := range map[string]struct {
 		spec func(*spec)
@@ -31,17 +31,17 @@ func TestWarningsOfPartsWithoutEffect(t *testing.T) {
 			s.Tiers = []clusterv1beta1.ClusterTier{tier("a", eu), tier("b", clusterv1beta1.ClusterSelector{})}
 			s.FailbackPolicy = &clusterv1beta1.FailbackPolicy{}
 		}, nil},
-		"tiers after one that takes the rest": {func(s *spec) {
+		"tiers after a tier for all the rest": {func(s *spec) {
 			s.Tiers = []clusterv1beta1.ClusterTier{tier("a", eu), tier("b", clusterv1beta1.ClusterSelector{}), tier("c", eu), tier("d", clusterv1beta1.ClusterSelector{})}
 		}, []string{"spec.tiers[1] matches all remaining clusters, so the tiers after it are empty"}},
-		"a tier of nobody": {func(s *spec) { s.Tiers = []clusterv1beta1.ClusterTier{tier("a", eu), tier("b", nobody)} }, []string{
+		"a tier that matches no cluster": {func(s *spec) { s.Tiers = []clusterv1beta1.ClusterTier{tier("a", eu), tier("b", none)} }, []string{
 			"spec.tiers[1] matches no cluster, since no cluster can meet both claim a=b and claim a does not exist",
 		}},
 		"failing back to no tier": {
 			func(s *spec) { s.FailbackPolicy = &clusterv1beta1.FailbackPolicy{} },
 			[]string{"spec.failbackPolicy has no effect without spec.tiers"},
 		},
-		"soft constraints where everybody is wanted": {
+		"soft constraints where all clusters are selected": {
 			func(s *spec) { s.SpreadPolicy.SpreadConstraints = []clusterv1beta1.SpreadConstraintsTerm{hard, region} },
 			[]string{"spec.spreadPolicy.spreadConstraints[1] has no effect without spec.numberOfClusters: every cluster that qualifies is selected; " +
 				"DoNotSchedule selects fewer"},
