@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -69,9 +70,7 @@ func newServer(ctx context.Context, hub *clientrest.Config, options Options, vie
 	config.EnableIndex, config.EnableProfiling, config.EnableMetrics = false, false, false
 	config.RequestTimeout, config.ShutdownWatchTerminationGracePeriod = requestTimeout, watchTerminationGrace
 	config.ExternalAddress = options.Listener.Addr().String()
-	if config.SecureServing, err = secureServing(options); err != nil {
-		return nil, err
-	}
+	config.SecureServing = &server.SecureServingInfo{Listener: options.Listener, MinTLSVersion: tls.VersionTLS13, Cert: options.Certificate}
 	if err := delegateAuth(ctx, hub, config); err != nil {
 		return nil, err
 	}

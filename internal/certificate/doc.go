@@ -24,6 +24,8 @@ import (
 	"context"
 	"crypto/tls"
 	"time"
+
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 )
 
 const (
@@ -50,14 +52,14 @@ type CAPublisher interface {
 	CABundles(ctx context.Context) ([][]byte, error)
 }
 
-// Source provides the current key pair.
+// Source provides the current key pair. Its listeners are called after each change.
 type Source interface {
+	dynamiccertificates.CertKeyContentProvider
+
 	// ConfigureTLS makes a server always serve the current key pair.
 	ConfigureTLS(config *tls.Config)
 	// Ready closes once there is a key pair.
 	Ready() <-chan struct{}
 	// NotAfter returns when the key pair expires. Ok is false while there is none.
 	NotAfter() (end time.Time, ok bool)
-	// OnChange calls a function after each change of the key pair. It must not block.
-	OnChange(call func())
 }

@@ -55,14 +55,19 @@ func (f *File) expectServed(t *testing.T, when string, served *keyPair, authorit
 	}
 }
 
+// enqueueCounter counts calls of Enqueue.
+type enqueueCounter int
+
+func (c *enqueueCounter) Enqueue() { *c++ }
+
 // TestFilesChange replaces a certificate and its CA at once, as cert-manager does.
 func TestFilesChange(t *testing.T) {
 	first, second := newKeyPair(t, "svc"), newKeyPair(t, "svc")
 	dir := certDir(t.TempDir())
 	dir.write(t, first, first.caBundle)
 	f, clock := newFile(t, dir.files(), first.createdAt)
-	changes := 0
-	f.OnChange(func() { changes++ })
+	changes := enqueueCounter(0)
+	f.AddListener(&changes)
 	at := func(step time.Duration) {
 		t.Helper()
 		clock.Step(step)

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 )
 
 var errNotYet = errors.New("no certificate yet: the leader creates it")
@@ -16,8 +18,8 @@ type served struct {
 	once  sync.Once
 	ready chan struct{}
 
-	mu      sync.Mutex
-	changed []func()
+	mu        sync.Mutex
+	listeners []dynamiccertificates.Listener
 }
 
 func newServed() *served { return &served{ready: make(chan struct{})} }
@@ -46,11 +48,23 @@ func (s *served) NotAfter() (end time.Time, ok bool) {
 	return current.notAfter, true
 }
 
-// OnChange implements Source.
-func (s *served) OnChange(call func()) {
+// Name implements dynamiccertificates.CertKeyContentProvider.
+func (*served) Name() string { return "berth-serving" }
+
+// AddListener implements dynamiccertificates.Notifier.
+func (s *served) AddListener(listener dynamiccertificates.Listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.changed = append(s.changed, call)
+	s.listeners = append(s.listeners, listener)
+}
+
+// CurrentCertKeyContent implements dynamiccertificates.CertKeyContentProvider. It returns nothing before the first key pair.
+func (s *served) CurrentCertKeyContent() (certificate, key []byte) {
+	current := s.pair.Load()
+	if current == nil {
+		return nil, nil
+	}
+	return current.certificate, current.key
 }
 
 // serve serves a key pair from now on, if it is not nil. It reports whether the key pair has changed.
@@ -62,8 +76,8 @@ func (s *served) serve(current *keyPair) bool {
 	s.once.Do(func() { close(s.ready) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, call := range s.changed {
-		call()
+	for _, listener := range s.listeners {
+		listener.Enqueue()
 	}
 	return true
 }

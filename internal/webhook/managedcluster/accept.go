@@ -11,6 +11,10 @@ func (c Request) checkAccept(ctx context.Context) error {
 	if !c.New.Spec.HubAcceptsClient || c.Old != nil && c.Old.Spec.HubAcceptsClient {
 		return nil
 	}
-	accept := permission.Permission{Verb: "update", Group: registrationGroup, Resource: resource, Subresource: "accept", Name: c.New.Name}
-	return c.require(ctx, "turn spec.hubAcceptsClient on", accept)
+	return c.require(ctx, "turn spec.hubAcceptsClient on", acceptPermission(c.New.Name))
+}
+
+// acceptPermission is the permission to accept a cluster.
+func acceptPermission(name string) permission.Permission {
+	return permission.Permission{Verb: "update", Group: registrationGroup, Resource: resource, Subresource: "accept", Name: name}
 }

@@ -9,7 +9,6 @@ import (
 
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 	"github.com/berth-project/berth/internal/registration"
-	"github.com/berth-project/berth/internal/webhook/permission"
 	"github.com/berth-project/berth/internal/webhook/review"
 )
 
@@ -26,9 +25,4 @@ func (c Request) checkSimulated(ctx context.Context) error {
 		})
 	}
 	return c.require(ctx, fmt.Sprintf("set the annotation %s", clusterv1.SimulatedAnnotationKey), acceptPermission(c.New.Name))
-}
-
-// acceptPermission is the permission to accept a cluster.
-func acceptPermission(name string) permission.Permission {
-	return permission.Permission{Verb: "update", Group: registrationGroup, Resource: resource, Subresource: "accept", Name: name}
 }

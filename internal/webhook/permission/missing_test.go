@@ -30,7 +30,7 @@ func newFakeChecker() *fakeChecker {
 	return &fakeChecker{open: make(chan struct{}), asked: map[string]int{}}
 }
 
-// Allowed implements right.Checker.
+// Allowed implements permission.Checker.
 func (d *fakeChecker) Allowed(_ context.Context, _ authenticationv1.UserInfo, about authorizationv1.ResourceAttributes) (bool, error) {
 	d.mu.Lock()
 	d.asked[about.Name]++
@@ -62,13 +62,13 @@ func TestFirstMissing(t *testing.T) {
 		want           int
 		wantErr        error
 	}{
-		"nothing":                               {want: -1},
-		"the first":                             {refuses: []string{"0"}, want: 0},
-		"the last":                              {refuses: []string{"999"}, want: 999},
-		"the first of many":                     {refuses: []string{"700", "503", "502", "501"}, want: 501},
-		"one before another that fails":         {refuses: []string{"501"}, fails: []string{"502"}, want: 501},
-		"one after another that fails":          {refuses: []string{"502"}, fails: []string{"501"}, wantErr: errBoom},
-		"the right that would do for all fails": {fails: []string{"broad"}, wantErr: errBoom},
+		"nothing":                                  {want: -1},
+		"the first":                                {refuses: []string{"0"}, want: 0},
+		"the last":                                 {refuses: []string{"999"}, want: 999},
+		"the first of many":                        {refuses: []string{"700", "503", "502", "501"}, want: 501},
+		"a need before one whose lookup fails":     {refuses: []string{"501"}, fails: []string{"502"}, want: 501},
+		"a need after one whose lookup fails":      {refuses: []string{"502"}, fails: []string{"501"}, wantErr: errBoom},
+		"the lookup of the broad permission fails": {fails: []string{"broad"}, wantErr: errBoom},
 	} {
 		t.Run(name, func(t *testing.T) {
 			to := newFakeChecker()
@@ -76,11 +76,11 @@ func TestFirstMissing(t *testing.T) {
 			close(to.open)
 			got, err := permission.FirstMissing(t.Context(), permission.NewRequestAuthorizer(authenticationv1.UserInfo{}, to), permissionsNamed(1000))
 			if !errors.Is(err, tc.wantErr) || err == nil && got != tc.want {
-				t.Errorf("FirstLacking = %d, %v, want %d, %v", got, err, tc.want, tc.wantErr)
+				t.Errorf("FirstMissing = %d, %v, want %d, %v", got, err, tc.want, tc.wantErr)
 			}
 			for name, times := range to.asked {
 				if times > 1 {
-					t.Errorf("asked %d times about %q, want once", times, name)
+					t.Errorf("reviewed %q %d times, want once", name, times)
 				}
 			}
 			if tc.want == 0 && tc.wantErr == nil && len(to.asked) != 2 {
@@ -90,8 +90,7 @@ func TestFirstMissing(t *testing.T) {
 	}
 }
 
-// TestParallelLookUpsAreBounded holds that questions do not wait for each other, except that the first need is looked into before all
-// others, and that no more than a few are asked at the same time.
+// TestParallelLookUpsAreBounded checks that the first need is looked up alone, and the others in parallel up to the bound.
 func TestParallelLookUpsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := newFakeChecker()
@@ -107,7 +106,7 @@ func TestParallelLookUpsAreBounded(t *testing.T) {
 		for _, want := range []int{1, 1, 16, 16} {
 			synctest.Wait()
 			if to.waiting != want {
-				t.Errorf("%d are asked at once, want %d", to.waiting, want)
+				t.Errorf("%d run at the same time, want %d", to.waiting, want)
 			}
 			for range want {
 				to.open <- struct{}{}
@@ -115,7 +114,7 @@ func TestParallelLookUpsAreBounded(t *testing.T) {
 		}
 		close(to.open)
 		if at := <-done; at != -1 || to.most != 16 || len(to.asked) != 101 {
-			t.Errorf("FirstLacking = %d, at most %d at once, about %d rights, want -1, 16 and 101", at, to.most, len(to.asked))
+			t.Errorf("FirstMissing = %d, at most %d at the same time, %d permissions, want -1, 16 and 101", at, to.most, len(to.asked))
 		}
 	})
 }
@@ -128,7 +127,7 @@ func TestConcurrentCallersShareOneReview(t *testing.T) {
 		for range 3 {
 			go func() {
 				if held, err := holder.HasAny(t.Context(), permission.Permission{Name: "a"}); !held || err != nil {
-					t.Errorf("Has = %v, %v, want the right", held, err)
+					t.Errorf("HasAny = %v, %v, want the permission", held, err)
 				}
 			}()
 		}
@@ -136,7 +135,7 @@ func TestConcurrentCallersShareOneReview(t *testing.T) {
 		close(to.open)
 		synctest.Wait()
 		if to.asked["a"] != 1 {
-			t.Errorf("asked %d times, want once", to.asked["a"])
+			t.Errorf("reviewed %d times, want once", to.asked["a"])
 		}
 	})
 }
