@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 )
 
-// fakeCAProvider is a provider of authorities that are not known at first.
+// fakeCAProvider has no CA at first.
 type fakeCAProvider struct {
 	dynamiccertificates.CAContentProvider
 	known atomic.Bool

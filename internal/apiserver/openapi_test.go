@@ -77,7 +77,7 @@ func checkSchema(t *testing.T, name string, schema spec.Schema) {
 	}
 }
 
-// TestOpenAPIV3IsValidInBothForms does the same for OpenAPI v3, which keeps what v2 does not have.
+// TestOpenAPIV3IsValidInBothForms does the same for OpenAPI v3, which has more features.
 func TestOpenAPIV3IsValidInBothForms(t *testing.T) {
 	schemas, err := builder3.BuildOpenAPIDefinitionsForResources(newOpenAPIConfig(t).OpenAPIV3Config, clusterModel, clusterModel+"List", setModel, setModel+"List")
 	if err != nil {

@@ -32,7 +32,7 @@ func (f certDir) write(t *testing.T, p *keyPair, authorities ...[]byte) {
 	}
 }
 
-// newFile returns a source of a folder, whose clock is the caller's to step.
+// newFile returns a Source for a folder, and its clock.
 func newFile(t *testing.T, files Files, begin time.Time) (*File, *clocktesting.FakeClock) {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(begin)
@@ -44,7 +44,7 @@ func newFile(t *testing.T, files Files, begin time.Time) (*File, *clocktesting.F
 	return f, clock
 }
 
-// expectServed checks what is served and who is trusted.
+// expectServed checks the served key pair and the published CAs.
 func (f *File) expectServed(t *testing.T, when string, served *keyPair, authorities ...[]byte) {
 	t.Helper()
 	if !f.pair.Load().equal(served) {
@@ -105,7 +105,7 @@ func TestFilesChangeInOtherWays(t *testing.T) {
 	}
 	nothing := func(certDir) {}
 	for sentence, test := range map[string]struct {
-		// ends is how long what is there before lasts.
+		// ends is how long the first certificate lasts.
 		ends    time.Duration
 		steps   []step
 		served  *keyPair
@@ -217,8 +217,8 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// TestFilesOfAReplicaThatStartsInTheMiddle starts while the API server trusts the former authority alone: the pair is not
-// served before the leader has registered it, and the former authority stays trusted while other replicas may need it.
+// TestFilesOfAReplicaThatStartsInTheMiddle starts while only the CA of the former certificate is published. The new key pair is not
+// served before the leader has published its CA, and the former CA stays published for other replicas.
 func TestFilesOfAReplicaThatStartsInTheMiddle(t *testing.T) {
 	former, fresh := newKeyPair(t, "svc"), newKeyPair(t, "svc")
 	dir := certDir(t.TempDir())
@@ -257,7 +257,7 @@ func TestFilesOfAReplicaThatStartsInTheMiddle(t *testing.T) {
 	}
 }
 
-// sentBundles is a registrar that sends what it is to register.
+// sentBundles is a CAPublisher that sends the bundles to a channel.
 type sentBundles struct{ to chan<- []byte }
 
 func (s sentBundles) Apply(ctx context.Context, authorities []byte) error {

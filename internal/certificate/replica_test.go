@@ -19,7 +19,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// issueAt makes a pair of the manager's form, faster, at an instant.
+// issueAt makes a key pair like the one of issue, but faster, at an instant.
 func issueAt(t *testing.T, now time.Time, names ...string) *keyPair {
 	t.Helper()
 	authorityKey, serverKey := newKey(t), newKey(t)
@@ -116,8 +116,8 @@ func (r *replicaSet) checkTrusted(seed uint64, after string) {
 	}
 }
 
-// TestEveryPairServedIsTrusted lets replicas come, lead and go, adds names, deletes and spoils the Secret, and lets days
-// pass. After each step the API server must trust what every replica serves.
+// TestEveryPairServedIsTrusted starts and stops replicas, changes the leader, adds names, deletes and damages the Secret, and
+// advances time by days. After each step the API server must trust the certificate of every replica.
 func TestEveryPairServedIsTrusted(t *testing.T) {
 	rotated := 0
 	for seed := range uint64(6) {
@@ -168,7 +168,7 @@ func TestEveryPairServedIsTrusted(t *testing.T) {
 	}
 }
 
-// advance lets time pass. Within each ten seconds every replica reads the Secret once and the leader leads once, in any order.
+// advance advances time. Within each ten seconds every replica reads the Secret once and the leader renews once, in any order.
 func (r *replicaSet) advance(seed uint64, event string, period time.Duration, random *rand.Rand) {
 	r.t.Helper()
 	ctx := context.WithoutCancel(r.t.Context())

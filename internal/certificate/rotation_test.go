@@ -18,7 +18,7 @@ func newKeyPair(t *testing.T, names ...string) *keyPair {
 	return out
 }
 
-// TestLife goes through the life of a certificate, a day at a time and in smaller steps where something happens.
+// TestLife steps through the lifetime of a certificate, by days and by less around each change.
 func TestLife(t *testing.T) {
 	names := []string{"svc.ns.svc", "127.0.0.1"}
 	first, second := newKeyPair(t, names...), newKeyPair(t, names...)
@@ -64,7 +64,7 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// retiredCAs returns the authorities of former pairs.
+// retiredCAs returns the CAs of former key pairs.
 func retiredCAs(pairs ...*keyPair) []caCertificate {
 	var out []caCertificate
 	for _, p := range pairs {
@@ -110,7 +110,7 @@ func TestImmediateSteps(t *testing.T) {
 	}
 }
 
-// TestNamesOfReplicasOfTwoVersions takes turns between leaders that have different names: none takes away the other's.
+// TestNamesOfReplicasOfTwoVersions alternates between leaders with different names. Neither removes the names of the other.
 func TestNamesOfReplicasOfTwoVersions(t *testing.T) {
 	issued := 0
 	quick := func(names []string) (*keyPair, error) {

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// fakeHub keeps one Secret.
+// fakeHub stores one Secret.
 type fakeHub struct {
 	client.Client
 
@@ -61,7 +61,7 @@ type fakeAPIServer struct {
 	err         error
 }
 
-// fakePublisher registers a server of some names.
+// fakePublisher publishes a server with some names.
 type fakePublisher struct {
 	*fakeAPIServer
 
@@ -91,7 +91,7 @@ func (r fakePublisher) CABundles(context.Context) ([][]byte, error) {
 	return [][]byte{r.authorities}, nil
 }
 
-// newSelfSigned returns a source whose clock stands, and what it registers.
+// newSelfSigned returns a Source with a fake clock, and its fake API server.
 func newSelfSigned(to *fakeHub, at time.Time) (*SelfSigned, *fakeAPIServer) {
 	out := &fakeAPIServer{}
 	return &SelfSigned{
@@ -158,7 +158,7 @@ func TestRenewFails(t *testing.T) {
 	}
 }
 
-// TestPairsAreServedOnlyWhenRegistered renews while what is registered cannot be changed.
+// TestPairsAreServedOnlyWhenRegistered renews while the CA cannot be published.
 func TestPairsAreServedOnlyWhenRegistered(t *testing.T) {
 	current, next := newKeyPair(t, "svc"), newKeyPair(t, "svc")
 	to := &fakeHub{}

@@ -17,7 +17,7 @@ import (
 
 const grantLabel = "berth-project.io/binding-made-by"
 
-// granted lets the manager bind a new set to a new namespace. It returns the binding, and a function that ends the grant.
+// granted makes the manager bind a new set to a new namespace. It returns the binding, and a function that ends the grant.
 func granted(t *testing.T) (made map[string]any, end func()) {
 	t.Helper()
 	namespace, name := shared.Namespace(t), "granted-"+unique()
@@ -58,8 +58,8 @@ func bindDenied(who *user, act, name string) string {
 		`this needs the verb "create" on "managedclustersets/bind" in the API group "cluster.open-cluster-management.io" with the resourceName "%s"`, name, who.name, act, name, name)
 }
 
-// TestTheGrantLabelIsGuarded holds that a right to write bindings is none to keep one that a grant made, by any way of
-// writing, and that the manager made it itself with no exemption.
+// TestTheGrantLabelIsGuarded checks that the permission to write bindings does not suffice to keep a granted binding, by any verb,
+// and that the manager itself needs the permission to bind.
 func TestTheGrantLabelIsGuarded(t *testing.T) {
 	requireWebhooks(t)
 	made, end := granted(t)
@@ -100,8 +100,8 @@ func TestTheGrantLabelIsGuarded(t *testing.T) {
 	})
 }
 
-// TestTheGrantLabelNeedsThePermissionToBind holds that nobody without the set's permission makes a person's binding look like
-// a grant's, which the manager would remove, and that with the permission all may be changed.
+// TestTheGrantLabelNeedsThePermissionToBind checks that a user without the permission to bind the set cannot mark a binding as
+// granted, so that the manager would remove it, and that a user with the permission can change every field.
 func TestTheGrantLabelNeedsThePermissionToBind(t *testing.T) {
 	requireWebhooks(t)
 	namespace, dev, prod := shared.Namespace(t), "dev-"+unique(), "prod-"+unique()
@@ -120,7 +120,7 @@ func TestTheGrantLabelNeedsThePermissionToBind(t *testing.T) {
 	check(t, editor.update(t, mine, "", finalizers()), 0, "")
 }
 
-// TestGrantLabelIsGuardedWhileManagerIsDown holds that the label is guarded while the webhook is down, and that the rest of a
+// TestGrantLabelIsGuardedWhileManagerIsDown checks that the label is guarded while the webhook is down, and that the rest of a
 // granted binding is.
 func TestGrantLabelIsGuardedWhileManagerIsDown(t *testing.T) {
 	requireWebhooks(t)

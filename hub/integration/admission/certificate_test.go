@@ -53,7 +53,7 @@ func TestCertificateFromFiles(t *testing.T) {
 	waitForWebhooks(t)
 }
 
-// writeCertificate makes a certificate and returns its authority.
+// writeCertificate creates a certificate and returns its CA.
 func writeCertificate(t *testing.T, dir string) []byte {
 	t.Helper()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
@@ -99,7 +99,7 @@ func TestHubNeedsNoExtraStep(t *testing.T) {
 			`Invalid value: "1": compilation failed: the expression yields int, want bool`))
 }
 
-// checkViews holds that the views are there at the first request, and not only soon.
+// checkViews checks that the first request to the views succeeds.
 func (u *user) checkViews(t *testing.T) {
 	t.Helper()
 	sets := schema.GroupVersionResource{Group: "view.cluster.open-cluster-management.io", Version: "v1", Resource: "managedclustersets"}
@@ -120,7 +120,7 @@ func (u *user) checkViews(t *testing.T) {
 	}
 }
 
-// TestHubStartsAgain holds that what the last manager registered stands in the way of no start.
+// TestHubStartsAgain checks that the webhooks of the last manager do not block a start.
 func TestHubStartsAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	first := hubtest.New(t, hubtest.Options{DataDir: dir, Manager: true})

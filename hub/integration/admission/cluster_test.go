@@ -108,7 +108,7 @@ func TestTaintTimes(t *testing.T) {
 	}
 }
 
-// timeDenied is lacksTaint for the webhook that stamps.
+// timeDenied is lacksTaint for the mutating webhook.
 func timeDenied(who *user, name, doing string) string {
 	return strings.Replace(lacksTaint(who, name, doing), `webhook "managedclusters`, `webhook "default.managedclusters`, 1)
 }
@@ -183,7 +183,7 @@ func TestImpersonation(t *testing.T) {
 	}
 }
 
-// TestRoleBindingsDoNotCount holds that what a namespace's owner may hand out does not reach the whole hub.
+// TestRoleBindingsDoNotCount checks that the owner of a namespace cannot grant permissions outside it.
 func TestRoleBindingsDoNotCount(t *testing.T) {
 	requireWebhooks(t)
 	namespace := shared.Namespace(t)

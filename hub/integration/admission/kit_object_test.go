@@ -39,7 +39,7 @@ func with(content map[string]any, options ...option) map[string]any {
 	return out.Object
 }
 
-// labels sets labels, given as keys and values by turns.
+// labels sets labels, given as alternating keys and values.
 func labels(pairs ...string) option {
 	return func(u *unstructured.Unstructured) {
 		made := map[string]string{}
@@ -101,7 +101,7 @@ func cel(expression string) []any {
 	return []any{map[string]any{"requiredClusterSelector": map[string]any{"celSelector": map[string]any{"celExpressions": []any{expression}}}}}
 }
 
-// update reads an object, changes it and puts it back, as a client without any tricks does.
+// update reads an object, changes it and updates it, and retries on conflicts.
 func (u *user) update(t *testing.T, content map[string]any, subresource string, change option) error {
 	t.Helper()
 	var subresources []string

@@ -66,7 +66,7 @@ func (u *user) takeWarnings() []string {
 	return out
 }
 
-// newUser returns a user of a name of its own who may do what the rules say, everywhere, and nothing else.
+// newUser returns a user with a new name and the permissions of the rules in all namespaces, and no others.
 func newUser(t *testing.T, name string, rules []rule) *user {
 	t.Helper()
 	u := &user{name: name + "-" + unique(), config: nil}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// lacksLabel writes the refusal for lack of a right to a label.
+// lacksLabel returns the denial for a missing permission for a label.
 func lacksLabel(who *user, name, doing, key, value string) string {
 	const verb = `the verb "create" on "%s" in the API group "cluster.open-cluster-management.io" with the resourceName "%s"`
 	var rights []string
@@ -70,7 +70,7 @@ func TestCreateInSet(t *testing.T) {
 	}
 }
 
-// writes are the ways in which a client can give a cluster other labels.
+// writes returns the ways in which a client can change the labels of a cluster.
 func writes(u *user) map[string]func(context.Context, *testing.T, map[string]any, map[string]string) error {
 	patch := func(kind types.PatchType, write func(map[string]string) string) func(context.Context, *testing.T, map[string]any, map[string]string) error {
 		return func(ctx context.Context, _ *testing.T, object map[string]any, to map[string]string) error {
@@ -210,14 +210,14 @@ func TestDefaultSet(t *testing.T) {
 	check(t, outsider.update(t, loose, "", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) }), 0, "")
 }
 
-// barred shuts a cluster out and gives it the taint for that.
+// barred stops accepting a cluster and adds the taint of denied clusters.
 func barred(u *unstructured.Unstructured) {
 	_ = unstructured.SetNestedField(u.Object, false, "spec", "hubAcceptsClient")
 	taints("berth-project.io/denied:NoSelect")(u)
 }
 
-// TestPermissionsCheckedForAMove holds that a cluster is completed only where something may be missing: a move to another set waits
-// for one webhook, not for two.
+// TestPermissionsCheckedForAMove checks that the mutating webhook is called only where a default may be missing: a move to another
+// set calls one webhook, not two.
 func TestPermissionsCheckedForAMove(t *testing.T) {
 	requireWebhooks(t)
 	boss := admin(t)
@@ -246,14 +246,14 @@ func TestPermissionsCheckedForAMove(t *testing.T) {
 	}
 }
 
-// webhookRequests counts how often the API server asked one of the webhooks.
+// webhookRequests returns how many requests the API server has sent to a webhook.
 func webhookRequests(t *testing.T, webhook string) float64 {
 	t.Helper()
 	return shared.ReadMetrics(t).Sum("apiserver_admission_webhook_request_total", `name="`+webhook+`.cluster.open-cluster-management.io"`)
 }
 
-// TestManyLabels holds that the match condition copes with as many labels as an agent may ever write, and that the webhook
-// asks the API server once at most about each distinct right, however many labels need it.
+// TestManyLabels checks that the match condition works with as many labels as an agent may write, and that the webhook sends at
+// most one review for each distinct permission, however many labels need it.
 func TestManyLabels(t *testing.T) {
 	requireWebhooks(t)
 	const number, reserved = 1000, "info.open-cluster-management.io/"
@@ -295,7 +295,7 @@ func TestManyLabels(t *testing.T) {
 	}
 }
 
-// accessReviews counts how often the API server was asked about a right.
+// accessReviews returns the number of SubjectAccessReviews so far.
 func accessReviews(t *testing.T) float64 {
 	t.Helper()
 	return shared.ReadMetrics(t).Sum("apiserver_request_total", `resource="subjectaccessreviews"`, `verb="POST"`)

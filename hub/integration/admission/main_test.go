@@ -1,8 +1,7 @@
-// Package admission tests what users may store, against the real thing: a real API server with real roles, users with
-// certificates of their own, and a manager that is a process of its own, with the very permissions that it has in a
-// cluster.
+// Package admission tests which writes are allowed, with a real API server and roles, users with client certificates, and a manager
+// in its own process with the permissions that it has in a cluster.
 //
-// The tests share one hub and one manager and keep apart by names. None runs beside another, since some stop the manager.
+// The tests share one hub and one manager, and each uses its own names. They do not run in parallel, since some stop the manager.
 package admission
 
 import (
@@ -13,7 +12,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// timeout is far more than anything here needs on an idle machine: what is waited for is never a matter of speed.
+// timeout is far longer than any wait on an idle machine, so no test depends on speed.
 const timeout = 60 * time.Second
 
 var shared *hubtest.Hub

@@ -17,7 +17,7 @@ const (
 	oldPlacement = "old-placement"
 )
 
-// createUncheckedObjects stores what admission would refuse.
+// createUncheckedObjects creates objects that admission would deny.
 func createUncheckedObjects(t *testing.T) {
 	t.Helper()
 	boss := admin(t)
@@ -56,7 +56,7 @@ func TestBind(t *testing.T) {
 	check(t, jane.create(t.Context(), mine), 0, "")
 	check(t, jane.create(t.Context(), binding(namespace, prod, prod)), 403, lacksBind(jane, prod))
 
-	// A binding cannot be turned to a set that the user may not bind, by no way of writing.
+	// A binding cannot be changed to a set that the user may not bind, by any verb.
 	turn := func(o *unstructured.Unstructured) {
 		_ = unstructured.SetNestedField(o.Object, prod, "spec", "clusterSet")
 	}
@@ -75,7 +75,7 @@ func TestBind(t *testing.T) {
 	} {
 		t.Run(how, func(t *testing.T) { check(t, err, 400, misnamed(dev, prod)) })
 	}
-	// The name itself cannot change: a binding that is put under another name is another binding.
+	// The name itself cannot change: a binding with another name is another binding.
 	stored := jane.stored(t, mine)
 	stored.SetName(prod)
 	_, err := jane.resourceFor(mine).Update(t.Context(), stored, metav1.UpdateOptions{})
@@ -102,7 +102,7 @@ func TestSets(t *testing.T) {
 		_ = unstructured.SetNestedMap(o.Object, exclusive(region, first), "spec", "clusterSelector")
 	}), 422, invalid(second, taken))
 
-	// The older version of the kind is no way around.
+	// The older version of the kind is checked too.
 	third := "third-" + unique()
 	old := set(third, exclusive(region, first))
 	old["apiVersion"] = group + "/v1beta1"
@@ -117,7 +117,7 @@ func TestSets(t *testing.T) {
 	if diff := cmp.Diff([]string{"spec.clusterSelector.labelSelector is empty, so that every cluster of the hub is a member"}, boss.takeWarnings()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
-	// What is wrong already may stay wrong, and be wrong in no other way.
+	// An old error may remain, and no other error may be added.
 	namespaces := func(o *unstructured.Unstructured) {
 		_ = unstructured.SetNestedSlice(o.Object, []any{map[string]any{"name": "x"}}, "spec", "managedNamespaces")
 	}
@@ -142,7 +142,7 @@ func TestPlacements(t *testing.T) {
 	if diff := cmp.Diff([]string{unbound}, boss.takeWarnings()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
-	// A binding that was stored the moment before is seen.
+	// A binding that was created just before counts.
 	boss.mustCreate(t, binding(namespace, "dev", "dev"))
 	boss.takeWarnings()
 	boss.mustCreate(t, placement(namespace, "bound", map[string]any{"clusterSets": []any{"dev"}}))

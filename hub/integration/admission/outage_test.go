@@ -21,8 +21,8 @@ import (
 // quickTimeout is how long a write without a webhook may take. The timeout of the webhooks is ten seconds.
 const quickTimeout = 5 * time.Second
 
-// TestManagerIsDown holds that without a manager nothing is stored that it would have to check, not even for those with
-// every right, and that agents notice nothing of it.
+// TestManagerIsDown checks that without a manager every write that needs its check is denied, even with all permissions, and that
+// agents are not affected.
 func TestManagerIsDown(t *testing.T) {
 	requireWebhooks(t)
 	boss, namespace := admin(t), shared.Namespace(t)
@@ -104,7 +104,7 @@ func TestManagerIsDown(t *testing.T) {
 
 const (
 	unreachable = "cluster.open-cluster-management.io/unreachable"
-	// everything is the selector of a set that has the whole fleet.
+	// everything is the selector of a set with all clusters.
 	everything = `{"spec":{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{}}}}`
 )
 
@@ -113,8 +113,8 @@ func (u *user) merge(ctx context.Context, content map[string]any, patch string, 
 	return err
 }
 
-// TestRolesOfSetsAreGuardedWhileManagerIsDown holds that the API server itself keeps those who may write ClusterRoles from
-// preparing one that a manager would fill.
+// TestRolesOfSetsAreGuardedWhileManagerIsDown checks that the API server itself denies users who may write ClusterRoles to create a
+// role that a manager would complete.
 func TestRolesOfSetsAreGuardedWhileManagerIsDown(t *testing.T) {
 	requireWebhooks(t)
 	keeper := newUser(t, "keeper", []rule{{
@@ -130,8 +130,8 @@ func TestRolesOfSetsAreGuardedWhileManagerIsDown(t *testing.T) {
 	}
 }
 
-// TestHeartbeatsWithoutTheManager measures what agents write all the time, with the manager and without it: it is not
-// asked about these writes, so they take as long.
+// TestHeartbeatsWithoutTheManager measures the frequent writes of agents with and without the manager. They call no webhook, so they
+// take the same time.
 func TestHeartbeatsWithoutTheManager(t *testing.T) {
 	requireWebhooks(t)
 	boss, namespace := admin(t), shared.Namespace(t)
@@ -167,7 +167,7 @@ func TestHeartbeatsWithoutTheManager(t *testing.T) {
 	}
 }
 
-// median returns how long the middle one of many writes takes, each of which changes something.
+// median returns the median duration of many writes.
 func median(t *testing.T, write func(beat int) error) time.Duration {
 	t.Helper()
 	const beats = 101
@@ -201,7 +201,7 @@ func finalizers(names ...string) option {
 	return func(o *unstructured.Unstructured) { o.SetFinalizers(names) }
 }
 
-// TestRegistrationIsMended holds that taking the guard away does not last.
+// TestRegistrationIsMended checks that deleted webhook configurations are restored.
 func TestRegistrationIsMended(t *testing.T) {
 	requireWebhooks(t)
 	webhooks := shared.Client(t).AdmissionregistrationV1()
@@ -218,7 +218,7 @@ func TestRegistrationIsMended(t *testing.T) {
 	waitForWebhooks(t)
 }
 
-// TestRestartWritesNothing holds that a manager which finds everything as it left it leaves it so.
+// TestRestartWritesNothing checks that a restarted manager writes nothing where nothing has changed.
 func TestRestartWritesNothing(t *testing.T) {
 	requireWebhooks(t)
 	client := shared.Client(t)

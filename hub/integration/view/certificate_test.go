@@ -22,9 +22,9 @@ const trustDelay = 2 * time.Minute
 
 var errOtherCertificate = errors.New("not every replica serves that certificate")
 
-// TestReplicasServeWithOneCertificate goes through the life of a certificate with two replicas, of which one leads: it is
-// made, renewed together with its authority, and kept when the leader dies. At every instant until that, webhooks and
-// views are answered, and whatever any replica serves with is trusted.
+// TestReplicasServeWithOneCertificate runs two replicas, of which one leads. The certificate is created, renewed together with its
+// CA, and kept when the leader dies. Until then webhooks and views respond at every instant, and every served certificate is
+// trusted.
 func TestReplicasServeWithOneCertificate(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manifests: viewconfig.Local()})
 	o := newObserver(t, hub)
@@ -101,7 +101,7 @@ func TestReplicasServeWithOneCertificate(t *testing.T) {
 	}
 }
 
-// TestTwoLeadersAgree starts two managers at once that both lead, as after a mistake: the certificate is made once.
+// TestTwoLeadersAgree starts two managers that both lead, as after a configuration error. The certificate is created once.
 func TestTwoLeadersAgree(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manifests: viewconfig.Local()})
 	o := newObserver(t, hub)
@@ -123,9 +123,8 @@ func TestTwoLeadersAgree(t *testing.T) {
 	}
 }
 
-// TestNoWebhookCallFailsWhileCertificatesRotate writes all the time, while a replica with another name joins two that
-// serve, and while the Secret is deleted, as after a leak of its key. Both that lead register themselves in turn, so that
-// requests reach either.
+// TestNoWebhookCallFailsWhileCertificatesRotate writes without a pause, while a replica with another name joins two others, and
+// while the Secret is deleted, as after a leak of its key. Both leaders publish their address in turn, so requests reach either.
 func TestNoWebhookCallFailsWhileCertificatesRotate(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manifests: viewconfig.Local()})
 	o := newObserver(t, hub)

@@ -31,7 +31,7 @@ import (
 
 var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 
-// replica is one of several managers of a hub, which serves webhooks and views.
+// replica is one of several managers of a hub. It serves webhooks and views.
 type replica struct {
 	*hubtest.Manager
 	// servers are its addresses by the host that the certificate must contain.
@@ -132,7 +132,7 @@ func (o observer) servedCertificates(ctx context.Context, replicas ...*replica) 
 	return out, nil
 }
 
-// checkAnswers returns an error unless the API server gets answers from webhooks and views.
+// checkAnswers returns an error unless the API server gets responses from webhooks and views.
 func (o observer) checkAnswers(ctx context.Context) error {
 	wrong := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": realSets.GroupVersion().String(), "kind": "ManagedClusterSet", "metadata": map[string]any{"name": "wrong"},
@@ -148,7 +148,7 @@ func (o observer) checkAnswers(ctx context.Context) error {
 	return err
 }
 
-// secret returns what is stored of the certificate.
+// secret returns the data of the Secret and its resource version.
 func (o observer) secret(t *testing.T) (data map[string][]byte, version string) {
 	t.Helper()
 	secret, err := o.typed.CoreV1().Secrets("berth-system").Get(t.Context(), "berth-serving", metav1.GetOptions{})
@@ -158,7 +158,7 @@ func (o observer) secret(t *testing.T) (data map[string][]byte, version string) 
 	return secret.Data, secret.ResourceVersion
 }
 
-// storedLeaf returns the certificate that is stored, nil where there is none.
+// storedLeaf returns the stored certificate, or nil.
 func (o observer) storedLeaf(ctx context.Context) []byte {
 	secret, err := o.typed.CoreV1().Secrets("berth-system").Get(ctx, "berth-serving", metav1.GetOptions{})
 	if err != nil {
@@ -167,7 +167,7 @@ func (o observer) storedLeaf(ctx context.Context) []byte {
 	return leafDER(secret.Data["tls.crt"])
 }
 
-// leafDER returns the first certificate of a PEM file, nil where there is none.
+// leafDER returns the first certificate of a PEM file, or nil.
 func leafDER(data []byte) []byte {
 	block, _ := pem.Decode(data)
 	if block == nil {
@@ -176,7 +176,7 @@ func leafDER(data []byte) []byte {
 	return block.Bytes
 }
 
-// newAgedKeyPair makes a certificate of the manager's form that was made some time ago, so that it has waited long enough soon.
+// newAgedKeyPair makes a self-signed key pair with a creation time in the past, so that its delay ends soon.
 func newAgedKeyPair(t *testing.T, ago time.Duration) (certificate, key []byte) {
 	t.Helper()
 	const backdated = time.Hour // as the manager's own are

@@ -65,7 +65,7 @@ func admin(t *testing.T) userClient {
 	return clientFor(t, "berth-admin", shared.Config())
 }
 
-// list lists what a person sees.
+// list returns the names of the visible objects.
 func (p userClient) list(ctx context.Context, what schema.GroupVersionResource, options metav1.ListOptions) ([]string, error) {
 	list, err := p.Resource(what).List(ctx, options)
 	if err != nil {
@@ -78,7 +78,7 @@ func (p userClient) list(ctx context.Context, what schema.GroupVersionResource, 
 	return out, nil
 }
 
-// waitForNames waits until a person sees exactly these.
+// waitForNames waits until exactly these objects are visible.
 func (p userClient) waitForNames(what schema.GroupVersionResource, want ...string) {
 	p.t.Helper()
 	hubtest.Eventually(p.t, timeout, func(ctx context.Context) error {
@@ -90,7 +90,7 @@ func (p userClient) waitForNames(what schema.GroupVersionResource, want ...strin
 	})
 }
 
-// kubectl runs kubectl as the person and returns what it prints, and how it failed.
+// kubectl runs kubectl as the user and returns its output.
 func (p userClient) kubectl(args ...string) (string, error) {
 	p.t.Helper()
 	binary, err := hubtest.Binary(p.t.Context())
@@ -103,7 +103,7 @@ func (p userClient) kubectl(args ...string) (string, error) {
 	return string(out), err
 }
 
-// columns returns a table without its last column, which is an age.
+// columns returns a table without its last column, the age.
 func columns(table string) [][]string {
 	var out [][]string
 	for line := range strings.Lines(table) {
@@ -113,7 +113,7 @@ func columns(table string) [][]string {
 	return out
 }
 
-// createObject stores an object and removes it after the test.
+// createObject creates an object and deletes it after the test.
 func createObject(t *testing.T, what schema.GroupVersionResource, object map[string]any) {
 	t.Helper()
 	client := admin(t).Resource(what)
@@ -126,7 +126,7 @@ func createObject(t *testing.T, what schema.GroupVersionResource, object map[str
 	})
 }
 
-// createSet stores an exclusive set of a name of its own, with labels.
+// createSet creates an exclusive set with a new name and labels.
 func createSet(t *testing.T, prefix string, labels map[string]any) string {
 	t.Helper()
 	name := uniqueName(prefix)
@@ -137,7 +137,7 @@ func createSet(t *testing.T, prefix string, labels map[string]any) string {
 	return name
 }
 
-// createClusterIn stores a cluster in a set.
+// createClusterIn creates a cluster in a set.
 func createClusterIn(t *testing.T, set string) string {
 	t.Helper()
 	name := uniqueName("cluster")
@@ -165,7 +165,7 @@ func rules(verb, resource string, names ...string) []rbacv1.PolicyRule {
 	}}
 }
 
-// grant makes a role of one rule and binds it to a subject.
+// grant creates a role with one rule and binds it to a subject.
 func grant(t *testing.T, to rbacv1.Subject, verb, resource string, names ...string) *rbacv1.ClusterRole {
 	t.Helper()
 	roles, bindings := shared.Client(t).RbacV1().ClusterRoles(), shared.Client(t).RbacV1().ClusterRoleBindings()
@@ -200,7 +200,7 @@ func groupSubject(name string) rbacv1.Subject {
 	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: name}
 }
 
-// updateRole changes what a role grants.
+// updateRole replaces the rules of a role.
 func updateRole(t *testing.T, role *rbacv1.ClusterRole, rules []rbacv1.PolicyRule) {
 	t.Helper()
 	changed := role.DeepCopy()

@@ -22,7 +22,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// createSelectedCluster stores a cluster and a placement in the namespace default that selects it.
+// createSelectedCluster creates a cluster, and a placement in the namespace default that selects it.
 func (o observer) createSelectedCluster(t *testing.T, cluster, placement string) {
 	t.Helper()
 	for _, object := range []map[string]any{
@@ -72,7 +72,7 @@ func (r *replica) getPlacement(ctx context.Context, t *testing.T, config *rest.C
 	return response.StatusCode, readAll(t, response)
 }
 
-// checkRecorded returns an error unless a replica answers from the memory of the manager that decided.
+// checkRecorded returns an error unless a replica returns the record of the leader.
 func (r *replica) checkRecorded(ctx context.Context, t *testing.T, config *rest.Config, placement string) error {
 	t.Helper()
 	var run explain.Explanation

@@ -1,7 +1,6 @@
-// Package view tests the views against the real thing: a whole hub with Berth's manager in it, started with no extra
-// step, and users who have nothing but what roles give them.
+// Package view tests the views on a whole hub with Berth's manager in it, for users whose permissions come from roles.
 //
-// The tests share one hub and keep apart by the names of users, sets, clusters and roles.
+// The tests share one hub. Each uses its own names of users, sets, clusters and roles.
 package view
 
 import (
@@ -12,7 +11,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// timeout is far more than anything here needs on an idle machine: what is waited for is never a matter of speed.
+// timeout is far longer than any wait on an idle machine, so no test depends on speed.
 const timeout = 120 * time.Second
 
 var shared *hubtest.Hub

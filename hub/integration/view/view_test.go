@@ -64,7 +64,7 @@ func TestAUserListsTheSetsThatItMayBind(t *testing.T) {
 	}
 }
 
-// waitForObject waits until an object is as wanted.
+// waitForObject waits until an object fulfils a condition.
 func (p userClient) waitForObject(what schema.GroupVersionResource, name string, is func(*unstructured.Unstructured) bool) {
 	p.t.Helper()
 	hubtest.Eventually(p.t, timeout, func(ctx context.Context) error {

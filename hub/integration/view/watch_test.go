@@ -28,7 +28,7 @@ func readAll(t *testing.T, response *http.Response) []byte {
 	return out
 }
 
-// expectEvents takes the next events of a watch.
+// expectEvents compares the next events of a watch.
 func expectEvents(t *testing.T, w watch.Interface, want ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)

@@ -26,7 +26,7 @@ import (
 
 var errBoom = errors.New("boom")
 
-// leases keeps one Lease.
+// leases stores one Lease.
 type leases struct {
 	client.Client
 
@@ -78,7 +78,7 @@ func authority(server *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 }
 
-// views is the server of a leader, which keeps the last request.
+// views is the server of a leader. It records the last request.
 type views struct {
 	*httptest.Server
 
@@ -98,7 +98,7 @@ func newViews(t *testing.T) *views {
 	return out
 }
 
-// replica returns a replica that looks for a leader.
+// replica returns a replica that does not lead.
 func replica(t *testing.T, stored *leases, authorities []byte) *Leader {
 	t.Helper()
 	return New(Options{
@@ -121,7 +121,7 @@ func jane() *user.DefaultInfo {
 	return &user.DefaultInfo{Name: "jane\n", UID: "7", Groups: []string{"a", "b"}, Extra: map[string][]string{"scopes": {"x", "y"}}}
 }
 
-// TestLeaderAnswersInTheNameOfTheCaller passes a request on and reads it as the leader does.
+// TestLeaderAnswersInTheNameOfTheCaller forwards a request and reads it as the leader does.
 func TestLeaderAnswersInTheNameOfTheCaller(t *testing.T) {
 	server := newViews(t)
 	follower := replica(t, leading(t, strings.TrimPrefix(server.URL, "https://")), authority(server.Server))
@@ -197,7 +197,7 @@ func TestOnlyTheManagerMayNameTheCaller(t *testing.T) {
 	}
 }
 
-// TestRequestsAreNotForwardedToAnUntrustedServer looks for leaders that are not there, or are not recognized.
+// TestRequestsAreNotForwardedToAnUntrustedServer forwards to leaders that do not exist or are not trusted.
 func TestRequestsAreNotForwardedToAnUntrustedServer(t *testing.T) {
 	server, other := newViews(t), newViews(t)
 	address := strings.TrimPrefix(server.URL, "https://")
@@ -226,7 +226,7 @@ func TestRequestsAreNotForwardedToAnUntrustedServer(t *testing.T) {
 	}
 }
 
-// foreign is the authority of another server.
+// foreign returns the CA of another server.
 func foreign(t *testing.T) []byte {
 	t.Helper()
 	out, _, err := cert.GenerateSelfSignedCertKey("example.com", nil, nil)
@@ -253,7 +253,7 @@ func TestAddressIsStoredOnce(t *testing.T) {
 	}
 }
 
-// TestAddressIsReadAgainAfterAWhile looks for the leader many times within one instant, and later.
+// TestAddressIsReadAgainAfterAWhile finds the leader many times within one instant, and later.
 func TestAddressIsReadAgainAfterAWhile(t *testing.T) {
 	server := newViews(t)
 	stored := leading(t, strings.TrimPrefix(server.URL, "https://"))

@@ -13,8 +13,8 @@ import (
 	"github.com/berth-project/berth/internal/apiserver/limit"
 )
 
-// TestOneUserNeverHoldsUpAnother lets one user ask for more work than there are places, each piece of which takes a
-// minute. Another user must get a place at once, and users who wait must take turns.
+// TestOneUserNeverHoldsUpAnother sends more requests of one user than there are slots. Each takes a minute. Another user must get
+// a slot at once, and waiting users must get slots by turns.
 func TestOneUserNeverHoldsUpAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slots := limit.NewFairLimiter(2, 1, 24)
@@ -85,7 +85,7 @@ func TestTooManyWait(t *testing.T) {
 	})
 }
 
-// TestSlotsAreNeitherLostNorCreated lets many users come, wait, leave and work at random.
+// TestSlotsAreNeitherLostNorCreated acquires, cancels and releases slots for many users at random.
 func TestSlotsAreNeitherLostNorCreated(t *testing.T) {
 	const most, each = 4, 2
 	for seed := range uint64(20) {

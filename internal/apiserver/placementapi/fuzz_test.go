@@ -41,7 +41,7 @@ func (noLeader) Caller(_ *http.Request, sender user.Info) (user.Info, bool, erro
 	return sender, false, nil
 }
 
-// newHandler returns a handler over a fleet of two clusters and one placement, ns/p, that answers jane in the namespace ns.
+// newHandler returns a handler for a fleet of two clusters and one placement, ns/p. jane has permissions in the namespace ns.
 func newHandler(f *testing.F) *placementapi.Handler {
 	f.Helper()
 	clock, env := clocktesting.NewFakeClock(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)), enginetest.Env(f)

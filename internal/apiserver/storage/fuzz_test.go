@@ -38,12 +38,12 @@ func FuzzList(f *testing.F) {
 		if metainternalversion.Convert_v1_ListOptions_To_internalversion_ListOptions(&external, &options, nil) != nil {
 			t.Skip("refused before the storage is asked")
 		}
-		h := newHouse(set("a", "red"), set("b", "blue"), set("c", "red"), set("secret", "red"), visible("a", "b", "c"))
+		h := newFixture(set("a", "red"), set("b", "blue"), set("c", "red"), set("secret", "red"), visible("a", "b", "c"))
 		seen := []string{}
 		for page := 0; ; page++ {
 			object, err := h.sets.List(as(t, "jane"), &options)
 			if err != nil {
-				checkRefusal(t, err)
+				checkClientError(t, err)
 				return
 			}
 			names := namesOf(t, object)
@@ -83,8 +83,8 @@ func namesOf(t *testing.T, list runtime.Object) []string {
 	return out
 }
 
-// checkRefusal holds that an error is one of the caller's: a bad request, or a revision that is gone.
-func checkRefusal(t *testing.T, err error) {
+// checkClientError checks that an error is a bad request or an expired resource version.
+func checkClientError(t *testing.T, err error) {
 	t.Helper()
 	status, ok := err.(apierrors.APIStatus)
 	if !ok || status.Status().Code != http.StatusBadRequest && status.Status().Code != http.StatusGone {

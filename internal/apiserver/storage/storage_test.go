@@ -32,23 +32,23 @@ import (
 	"github.com/berth-project/berth/internal/apiserver/visibility"
 )
 
-// house is a cache and the storage that serves it.
-type house struct {
+// fixture is a cache and the storage that serves it.
+type fixture struct {
 	clock   *clocktesting.FakeClock
 	cache   *viewcache.Cache
 	sets    *storage.Storage
 	version int
 }
 
-func newHouse(changes ...func(*house, *visibility.Edit)) *house {
+func newFixture(changes ...func(*fixture, *visibility.Edit)) *fixture {
 	clock := clocktesting.NewFakeClock(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
-	h := &house{clock: clock, cache: viewcache.New(clock, 7)}
+	h := &fixture{clock: clock, cache: viewcache.New(clock, 7)}
 	h.sets = storage.Sets(storage.Options{Cache: h.cache, Clock: clock, Watches: limit.NewCounter(3, 5)}, nil)
 	h.change(changes...)
 	return h
 }
 
-func (h *house) change(changes ...func(*house, *visibility.Edit)) {
+func (h *fixture) change(changes ...func(*fixture, *visibility.Edit)) {
 	h.clock.Step(time.Second)
 	for _, change := range changes {
 		h.cache.Stage(func(e *visibility.Edit) { change(h, e) })
@@ -56,8 +56,8 @@ func (h *house) change(changes ...func(*house, *visibility.Edit)) {
 	h.cache.Publish()
 }
 
-func set(name, colour string) func(*house, *visibility.Edit) {
-	return func(h *house, e *visibility.Edit) {
+func set(name, colour string) func(*fixture, *visibility.Edit) {
+	return func(h *fixture, e *visibility.Edit) {
 		h.version++
 		e.SetSet(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{
 			Name: name, UID: types.UID(name), ResourceVersion: strconv.Itoa(h.version), Labels: map[string]string{"colour": colour},
@@ -65,13 +65,13 @@ func set(name, colour string) func(*house, *visibility.Edit) {
 	}
 }
 
-func gone(name string) func(*house, *visibility.Edit) {
-	return func(_ *house, e *visibility.Edit) { e.DeleteSet(name) }
+func gone(name string) func(*fixture, *visibility.Edit) {
+	return func(_ *fixture, e *visibility.Edit) { e.DeleteSet(name) }
 }
 
 // visible makes exactly these sets visible to jane.
-func visible(names ...string) func(*house, *visibility.Edit) {
-	return func(_ *house, e *visibility.Edit) {
+func visible(names ...string) func(*fixture, *visibility.Edit) {
+	return func(_ *fixture, e *visibility.Edit) {
 		e.SetRole(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Rules: []rbacv1.PolicyRule{{
 			Verbs: []string{"get"}, APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclustersets"},
 			ResourceNames: append(names, "no such set"),
@@ -88,7 +88,7 @@ func as(t *testing.T, name string) context.Context {
 	return genericapirequest.WithUser(t.Context(), &user.DefaultInfo{Name: name})
 }
 
-func (h *house) list(t *testing.T, options metainternalversion.ListOptions) (names []string, list metav1.ListInterface) {
+func (h *fixture) list(t *testing.T, options metainternalversion.ListOptions) (names []string, list metav1.ListInterface) {
 	t.Helper()
 	object, err := h.sets.List(as(t, "jane"), &options)
 	if err != nil {
@@ -123,7 +123,7 @@ func matching(t *testing.T, labelSelector, fieldSelector string) metainternalver
 }
 
 func TestGet(t *testing.T) {
-	h := newHouse(set("a", "red"), set("b", "red"), visible("a"))
+	h := newFixture(set("a", "red"), set("b", "red"), visible("a"))
 	object, err := h.sets.Get(as(t, "jane"), "a", &metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestGet(t *testing.T) {
 }
 
 func TestServedObjectsAreCopies(t *testing.T) {
-	h := newHouse(set("a", "red"), visible("a"))
+	h := newFixture(set("a", "red"), visible("a"))
 	first, _ := h.sets.Get(as(t, "jane"), "a", &metav1.GetOptions{})
 	first.GetObjectKind().SetGroupVersionKind(clusterv1beta2.SchemeGroupVersion.WithKind("X"))
 	first.(metav1.Object).SetName("spoiled")
@@ -153,7 +153,7 @@ func TestServedObjectsAreCopies(t *testing.T) {
 }
 
 func TestListSelectsFromWhatIsInSight(t *testing.T) {
-	h := newHouse(set("a", "red"), set("b", "blue"), set("c", "red"), set("secret", "red"), visible("a", "b", "c"))
+	h := newFixture(set("a", "red"), set("b", "blue"), set("c", "red"), set("secret", "red"), visible("a", "b", "c"))
 	for sentence, test := range map[string]struct {
 		labels, fields string
 		want           []string
@@ -179,7 +179,7 @@ func TestListSelectsFromWhatIsInSight(t *testing.T) {
 }
 
 func TestLimitReturnsTheWholeList(t *testing.T) {
-	h := newHouse(set("a", "red"), set("b", "blue"), set("c", "red"), set("secret", "red"), visible("a", "b", "c"))
+	h := newFixture(set("a", "red"), set("b", "blue"), set("c", "red"), set("secret", "red"), visible("a", "b", "c"))
 	options := matching(t, "colour=red", "")
 	options.Limit = 1
 	got, list := h.list(t, options)
@@ -196,7 +196,7 @@ func TestLimitReturnsTheWholeList(t *testing.T) {
 }
 
 func TestResourceVersionsOfLists(t *testing.T) {
-	h := newHouse(set("a", "red"), visible("a", "b"))
+	h := newFixture(set("a", "red"), visible("a", "b"))
 	_, list := h.list(t, metainternalversion.ListOptions{})
 	seen := list.GetResourceVersion()
 	h.change(set("b", "red"))
@@ -238,7 +238,7 @@ type watcher struct {
 	version string
 }
 
-func (h *house) watch(t *testing.T, options metainternalversion.ListOptions) *watcher {
+func (h *fixture) watch(t *testing.T, options metainternalversion.ListOptions) *watcher {
 	t.Helper()
 	it, err := h.sets.Watch(as(t, "jane"), &options)
 	if err != nil {
@@ -283,7 +283,7 @@ func (w *watcher) wants(events ...string) {
 }
 
 func TestWatchFollowsWhatIsInSight(t *testing.T) {
-	h := newHouse(set("a", "red"), set("b", "red"), visible("a"))
+	h := newFixture(set("a", "red"), set("b", "red"), visible("a"))
 	_, list := h.list(t, metainternalversion.ListOptions{})
 	w := h.watch(t, metainternalversion.ListOptions{ResourceVersion: list.GetResourceVersion()})
 	h.change(set("b", "blue"))
@@ -300,7 +300,7 @@ func TestWatchFollowsWhatIsInSight(t *testing.T) {
 }
 
 func TestWhatLeavesSightIsShownAsItWasSeen(t *testing.T) {
-	h := newHouse(set("a", "red"), visible("a"))
+	h := newFixture(set("a", "red"), visible("a"))
 	w := h.watch(t, metainternalversion.ListOptions{})
 	w.wants("+a")
 	h.change(set("a", "secret"), visible())
@@ -308,7 +308,7 @@ func TestWhatLeavesSightIsShownAsItWasSeen(t *testing.T) {
 }
 
 func TestWatchSelects(t *testing.T) {
-	h := newHouse(set("a", "red"), set("b", "blue"), set("secret", "red"), visible("a", "b"))
+	h := newFixture(set("a", "red"), set("b", "blue"), set("secret", "red"), visible("a", "b"))
 	w := h.watch(t, matching(t, "colour=red", ""))
 	w.wants("+a")
 	h.change(set("b", "red"))
@@ -320,7 +320,7 @@ func TestWatchSelects(t *testing.T) {
 }
 
 func TestWatchGoesOnFromWhereItStood(t *testing.T) {
-	h := newHouse(set("a", "red"), visible("a", "b", "c", "d"))
+	h := newFixture(set("a", "red"), visible("a", "b", "c", "d"))
 	_, list := h.list(t, metainternalversion.ListOptions{})
 	h.change(set("b", "red"))
 	h.change(set("c", "red"), set("d", "red"), gone("a"))
@@ -339,7 +339,7 @@ func TestWatchGoesOnFromWhereItStood(t *testing.T) {
 }
 
 func TestWatchFromTooLongAgo(t *testing.T) {
-	h := newHouse(set("a", "red"), visible("a"))
+	h := newFixture(set("a", "red"), visible("a"))
 	_, list := h.list(t, metainternalversion.ListOptions{})
 	options := metainternalversion.ListOptions{ResourceVersion: list.GetResourceVersion()}
 	h.clock.Step(time.Hour)
@@ -353,7 +353,7 @@ func TestWatchFromTooLongAgo(t *testing.T) {
 }
 
 func TestWatchRevivesRightsOfItsStart(t *testing.T) {
-	h := newHouse(set("a", "red"), set("b", "red"), visible("a"))
+	h := newFixture(set("a", "red"), set("b", "red"), visible("a"))
 	_, list := h.list(t, metainternalversion.ListOptions{})
 	h.change(visible("b"))
 	h.watch(t, metainternalversion.ListOptions{ResourceVersion: list.GetResourceVersion()}).wants("-a red", "+b")
@@ -376,7 +376,7 @@ func TestWatchStarts(t *testing.T) {
 		"with nothing": {options: metainternalversion.ListOptions{SendInitialEvents: &no}, want: []string{"~a"}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			h := newHouse(set("a", "red"), set("b", "red"), visible("a", "b"))
+			h := newFixture(set("a", "red"), set("b", "red"), visible("a", "b"))
 			w := h.watch(t, test.options)
 			w.wants(test.want[:len(test.want)-1]...)
 			h.change(set("a", "blue"))
@@ -387,7 +387,7 @@ func TestWatchStarts(t *testing.T) {
 
 func TestBookmarks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(set("a", "red"), set("secret", "red"), visible("a"))
+		h := newFixture(set("a", "red"), set("secret", "red"), visible("a"))
 		w := h.watch(t, metainternalversion.ListOptions{AllowWatchBookmarks: true})
 		w.wants("+a")
 		h.change(set("secret", "blue"))
@@ -402,12 +402,12 @@ func TestBookmarks(t *testing.T) {
 func TestSlowWatchersAreLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		names := []string{}
-		changes := []func(*house, *visibility.Edit){}
+		changes := []func(*fixture, *visibility.Edit){}
 		for i := range 40 {
 			names = append(names, fmt.Sprintf("s%02d", i))
 			changes = append(changes, set(names[i], "red"))
 		}
-		h := newHouse(append(changes, visible(names...))...)
+		h := newFixture(append(changes, visible(names...))...)
 		w := h.watch(t, metainternalversion.ListOptions{})
 		w.wants("+s00")
 		synctest.Wait()
@@ -423,10 +423,10 @@ func TestSlowWatchersAreLeft(t *testing.T) {
 	})
 }
 
-// TestWatchesAreBounded opens as many watches as one user may have, and as there may be in all.
+// TestWatchesAreBounded opens watches up to the limit of one user and up to the limit in all.
 func TestWatchesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(set("a", "red"), visible("a"))
+		h := newFixture(set("a", "red"), visible("a"))
 		open := func(name string) (watch.Interface, error) {
 			return h.sets.Watch(as(t, name), &metainternalversion.ListOptions{})
 		}

@@ -59,7 +59,7 @@ func roleBinding(role, kind, subject string) *rbacv1.ClusterRoleBinding {
 	}
 }
 
-// applyEdits returns a world after changes, at a revision.
+// applyEdits returns the snapshot after changes, at a revision.
 func applyEdits(w *visibility.Snapshot, revision uint64, changes ...func(*visibility.Edit)) (*visibility.Snapshot, visibility.Delta) {
 	e := w.Edit(revision)
 	for _, change := range changes {
@@ -68,7 +68,7 @@ func applyEdits(w *visibility.Snapshot, revision uint64, changes ...func(*visibi
 	return e.Snapshot()
 }
 
-// addFleet is two sets of two clusters each, and a cluster in none.
+// addFleet adds two sets of two clusters each, and a cluster in no set.
 func addFleet(e *visibility.Edit) {
 	for _, name := range []string{"dev", "prod"} {
 		e.SetSet(set(name))
@@ -221,8 +221,8 @@ func applyChanges(t *testing.T, seen map[string]uint64, changes []visibility.Cha
 	}
 }
 
-// TestChangesLeadFromOneViewToTheNext goes through random worlds. Who follows the changes, by the true difference or by
-// a wide one, must see what a fresh look shows, and what he may see by the rules, asked one by one.
+// TestChangesLeadFromOneViewToTheNext goes through random snapshots. The objects after the changes, by the exact delta or by one
+// that affects all objects, must be those of a new view, and those that a check of each object finds visible.
 func TestChangesLeadFromOneViewToTheNext(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 0))

@@ -19,13 +19,13 @@ import (
 
 var errBoom = errors.New("boom")
 
-// fakeHub keeps what is applied.
+// fakeHub records the applied objects.
 type fakeHub struct {
 	client.Client
 
 	err     error
 	applied []map[string]any
-	// stored is what there is already, by kind.
+	// stored are the existing objects by kind.
 	stored map[string]map[string]any
 }
 
@@ -136,7 +136,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestUpdateCABundlesChangesOnlyTheBundles replaces a trust bundle of an earlier version, which is reached elsewhere.
+// TestUpdateCABundlesChangesOnlyTheBundles replaces the CA bundle of an earlier version with another address.
 func TestUpdateCABundlesChangesOnlyTheBundles(t *testing.T) {
 	const kind = "ValidatingWebhookConfiguration"
 	earlier := func(bundle string) map[string]any {
@@ -180,7 +180,7 @@ func TestUpdateCABundlesChangesOnlyTheBundles(t *testing.T) {
 	}
 }
 
-// TestAFailedObjectDoesNotBlockOthers stores all the same what comes after it.
+// TestAFailedObjectDoesNotBlockOthers checks that the objects after it are written.
 func TestAFailedObjectDoesNotBlockOthers(t *testing.T) {
 	to := &fakeHub{err: errBoom}
 	r, err := cabundle.New(to, cabundle.Address{}, fstest.MapFS{"x.yaml": {Data: []byte(webhooks)}}, fstest.MapFS{"y.yaml": {Data: []byte(apiService)}})

@@ -31,7 +31,7 @@ var (
 	other   = now.Add(-2 * time.Hour).Truncate(time.Second)
 )
 
-// fakeUser is jane with some rights, each written "verb resource/subresource name". It keeps what it is asked.
+// fakeUser is jane with some permissions, each written "verb resource/subresource name". It records the lookups.
 type fakeUser struct {
 	rights []string
 	err    error
@@ -82,7 +82,7 @@ func noNamespace(context.Context, string) (managedcluster.Namespace, error) {
 	return managedcluster.Namespace{}, nil
 }
 
-// checkError holds an error against the text that is wanted, "" being none.
+// checkError compares an error with the wanted text, "" for none.
 func checkError(t *testing.T, err error, want string) {
 	t.Helper()
 	got := ""

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/internal/webhook/managedcluster"
 )
 
-// TestLongLeasesAreWarnedOf where a request sets them, and never refused.
+// TestLongLeasesAreWarnedOf checks that a request that sets a long lease period gets a warning and is allowed.
 func TestLongLeasesAreWarnedOf(t *testing.T) {
 	lease := func(seconds int32) *clusterv1.ManagedCluster {
 		out := cluster().In("default").Obj()

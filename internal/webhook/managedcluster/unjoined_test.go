@@ -39,7 +39,7 @@ func reported(cluster *clusterv1.ManagedCluster, reason string) *clusterv1.Manag
 	return cluster
 }
 
-// TestAClusterIsTaintedWhenItIsCreated while the deployment takes the taint off later, and not else.
+// TestAClusterIsTaintedWhenItIsCreated checks that new clusters are tainted only if the deployment removes the taint later.
 func TestAClusterIsTaintedWhenItIsCreated(t *testing.T) {
 	own := taint(unreachable, "", "NoSelect", now.Truncate(time.Second))
 	bare := tainted()
@@ -80,7 +80,7 @@ func TestAClusterIsTaintedWhenItIsCreated(t *testing.T) {
 	}
 }
 
-// TestAcceptingRemovesTheTaintOfDeniedClusters, and nothing else does without a permission.
+// TestAcceptingRemovesTheTaintOfDeniedClusters checks that any other removal needs a permission.
 func TestAcceptingRemovesTheTaintOfDeniedClusters(t *testing.T) {
 	own, gpu, drill := taint(denied, "", "NoSelect", before), taint("gpu", "", "NoSelect", before), taint(denied, "drill", "NoSelect", before)
 	with := func(accepts bool, taints ...clusterv1.Taint) *clusterv1.ManagedCluster {
@@ -124,8 +124,8 @@ func TestAcceptingRemovesTheTaintOfDeniedClusters(t *testing.T) {
 	}
 }
 
-// TestSimulatingNeedsPermissionToAccept: to annotate a cluster takes the permission to accept it, and no cluster that an agent has reported is
-// simulated.
+// TestSimulatingNeedsPermissionToAccept checks the annotation of simulated clusters: it needs the permission to accept the cluster,
+// and is denied for a cluster whose agent has reported.
 func TestSimulatingNeedsPermissionToAccept(t *testing.T) {
 	const accept = "update managedclusters/accept c1 in register.open-cluster-management.io"
 	lacking := `managedclusters.cluster.open-cluster-management.io "c1" is forbidden: user "jane" may not set the annotation berth-project.io/simulated: ` +
@@ -155,8 +155,7 @@ func TestSimulatingNeedsPermissionToAccept(t *testing.T) {
 	}
 }
 
-// TestEveryReplicaReadsWhatIsStored: whether a new cluster is tainted is read from the set `global`, past any cache, and not
-// from what a replica has seen.
+// TestEveryReplicaReadsWhatIsStored checks that every replica reads from the API server whether new clusters are tainted.
 func TestEveryReplicaReadsWhatIsStored(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := clusterv1beta2.AddToScheme(scheme); err != nil {

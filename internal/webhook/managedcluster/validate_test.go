@@ -15,7 +15,7 @@ import (
 	"github.com/berth-project/berth/internal/webhook/managedcluster"
 )
 
-// deniedMessage writes the refusal for lack of a right to a label.
+// deniedMessage returns the denial for a missing permission for a label.
 func deniedMessage(doing, key, value string) string {
 	name := key + ":" + value
 	rights := []string{}

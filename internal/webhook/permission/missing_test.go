@@ -119,7 +119,7 @@ func TestParallelLookUpsAreBounded(t *testing.T) {
 	})
 }
 
-// TestConcurrentCallersShareOneReview holds that a lookup waits for a review of the same permission that has started.
+// TestConcurrentCallersShareOneReview checks that a lookup waits for a review of the same permission that has started.
 func TestConcurrentCallersShareOneReview(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := newFakeChecker()

@@ -15,7 +15,7 @@ import (
 
 var errBoom = errors.New("boom")
 
-// fakeReviewServer answers reviews and keeps them.
+// fakeReviewServer responds to reviews and records them.
 type fakeReviewServer struct {
 	client.Writer
 

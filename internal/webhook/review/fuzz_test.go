@@ -30,7 +30,7 @@ import (
 	"github.com/berth-project/berth/internal/webhook/placement"
 )
 
-// emptyReader is a hub in which nothing is stored.
+// emptyReader is a hub without objects.
 type emptyReader struct{}
 
 func (emptyReader) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
@@ -39,14 +39,14 @@ func (emptyReader) Get(_ context.Context, key client.ObjectKey, _ client.Object,
 
 func (emptyReader) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-// fakeChecker has the rights whose name is of even length.
+// fakeChecker grants the permissions whose name has an even length.
 type fakeChecker struct{}
 
 func (fakeChecker) Allowed(_ context.Context, _ authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (bool, error) {
 	return len(attributes.Name)%2 == 0, nil
 }
 
-// handlers are the webhooks, by what they serve.
+// handlers returns the webhooks by name.
 func handlers(env *celenv.Env) map[string]http.Handler {
 	return map[string]http.Handler{
 		"binding":         binding.Validating(fakeChecker{}),
@@ -69,7 +69,7 @@ func serve(t *testing.T, to http.Handler, body []byte) *httptest.ResponseRecorde
 
 const reviewHead = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":`
 
-// FuzzReview posts anything to every webhook: it answers with a review, and what it does not understand is refused.
+// FuzzReview posts any body to every webhook. The response is a review, and a body that cannot be decoded is denied.
 func FuzzReview(f *testing.F) {
 	for _, body := range []string{
 		"", "{}", "null", "[]", reviewHead + "{}}", reviewHead + "null}", `{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview"}`,
@@ -98,9 +98,8 @@ func FuzzReview(f *testing.F) {
 	})
 }
 
-// FuzzAdmission stores any object in the place of any other. Every answer has the uid of its request and a verdict, is the
-// same when the question is the same, and gives a reason where it refuses. What admission accepts anew the engine accepts;
-// what a mutating webhook patches can be patched so.
+// FuzzAdmission replaces any object by any other. Every response has the UID of its request, is the same for the same request, and
+// has a reason where it denies. The engine accepts each placement that admission accepts, and patches can be applied.
 func FuzzAdmission(f *testing.F) {
 	for _, objects := range [][2]string{
 		{"", `{}`},
@@ -170,7 +169,7 @@ func checkResponse(t *testing.T, name string, got *admissionv1.AdmissionResponse
 	}
 }
 
-// engineAccepts holds that a placement which admission lets in has no fault.
+// engineAccepts checks that the engine compiles a placement that admission accepts.
 func engineAccepts(t *testing.T, env *celenv.Env, stored []byte) {
 	t.Helper()
 	object := &clusterv1beta1.Placement{}

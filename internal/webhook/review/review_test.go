@@ -32,7 +32,7 @@ var (
 	kind     = schema.GroupKind{Group: "g", Kind: "Set"}
 )
 
-// sendReview sends a request as the API server does and returns the answer.
+// sendReview sends a request as the API server does and returns the response.
 func sendReview[T any](t *testing.T, request admissionv1.AdmissionRequest, decide review.ReviewFunc[T]) *admissionv1.AdmissionResponse {
 	t.Helper()
 	request.UID = "1"
@@ -79,7 +79,7 @@ func TestHandlerPassesTheRequest(t *testing.T) {
 	}
 }
 
-// TestStatusIsNotDecoded: the API server stores none from it, and to parse a quantity in it may take minutes.
+// TestStatusIsNotDecoded: a quantity in a status may take minutes to parse.
 func TestStatusIsNotDecoded(t *testing.T) {
 	object := runtime.RawExtension{Raw: []byte(`{"metadata":{"name":"c1"},"status":{"allocatable":{"memory":"0.1e-700000000"},"capacity":"x"}}`)}
 	answer := sendReview(t, admissionv1.AdmissionRequest{Operation: admissionv1.Create, Object: object},
