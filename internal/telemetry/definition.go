@@ -34,9 +34,9 @@ func Definitions() []Definition {
 	c := &metricSet{}
 	newMetrics(c)
 	newHealth(c, nil)
-	newCertificateCollector(c, nil)
-	newGuardCollector(c, nil)
-	newHubCollector(c, nil)
+	newCertificate(c, nil)
+	newGuard(c, nil)
+	newPreflight(c, nil)
 	return slices.SortedFunc(slices.Values(c.definitions), func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
 }
 
@@ -77,4 +77,9 @@ func (c *metricSet) histogram(name, help string, buckets []float64, labels ...La
 // collected describes a gauge whose values are computed at each scrape.
 func (c *metricSet) collected(name, help string, labels ...Label) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, c.define(typeGauge, name, help, labels), nil)
+}
+
+// scraped adds a gauge whose values are read at each scrape.
+func (c *metricSet) scraped(name, help string, read func(emit), labels ...Label) {
+	c.collectors = append(c.collectors, scrapedGauge{c.collected(name, help, labels...), read})
 }

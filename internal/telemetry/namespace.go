@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 const (
@@ -19,8 +17,6 @@ const (
 // namespaceCollector counts the placements with a problem condition by namespace. A namespace without such placements has no
 // series.
 type namespaceCollector struct {
-	desc *prometheus.Desc
-
 	mu     sync.Mutex
 	counts map[string]problems
 }
@@ -32,13 +28,10 @@ func newNamespaceCollector(c *metricSet) *namespaceCollector {
 	labels := append([]Label{{
 		Name: "namespace", Any: "the 1,000 namespaces with the most such placements; `" + OtherNamespaces + "` is the sum of the others",
 	}}, conditionLabels(problemReasons())...)
-	out := &namespaceCollector{
-		desc: c.collected("berth_namespace_placements",
-			"Placements with a problem, by namespace, type and reason of the condition: not satisfied, misconfigured, held, or ranked by expired scores. "+
-				"A namespace without problems has no series.", labels...),
-		counts: map[string]problems{},
-	}
-	c.collectors = append(c.collectors, out)
+	out := &namespaceCollector{counts: map[string]problems{}}
+	c.scraped("berth_namespace_placements",
+		"Placements with a problem, by namespace, type and reason of the condition: not satisfied, misconfigured, held, or ranked by expired scores. "+
+			"A namespace without problems has no series.", out.collect, labels...)
 	return out
 }
 
@@ -62,14 +55,11 @@ func (n *namespaceCollector) add(namespace string, r conditionReason, delta int)
 	}
 }
 
-// Describe implements prometheus.Collector.
-func (n *namespaceCollector) Describe(to chan<- *prometheus.Desc) { to <- n.desc }
-
-// Collect implements prometheus.Collector.
-func (n *namespaceCollector) Collect(to chan<- prometheus.Metric) {
+// collect emits the counts.
+func (n *namespaceCollector) collect(set emit) {
 	for namespace, of := range n.shown() {
 		for r, count := range of {
-			to <- prometheus.MustNewConstMetric(n.desc, prometheus.GaugeValue, float64(count), namespace, r.condition, r.reason)
+			set(float64(count), namespace, r.condition, r.reason)
 		}
 	}
 }

@@ -17,7 +17,8 @@ import (
 func (r *reconciler) revoke(ctx context.Context, key fleet.Key) error {
 	found, ok := r.world.Unmanaged(key, r.clock.Now())
 	if !ok {
-		r.metrics.SetOrphaned(r.orphans.set(key, 0))
+		_, total := r.orphans.set(key, 0)
+		r.metrics.SetOrphaned(total)
 		return nil
 	}
 	writes := plan.Revoke(found.Snapshot, key, found.Stored)
@@ -36,8 +37,8 @@ func (r *reconciler) revoke(ctx context.Context, key fleet.Key) error {
 // recordRevocation emits an event if clusters were revoked, and one if orphaned slices are found for the first time.
 func (r *reconciler) recordRevocation(key fleet.Key, stored plan.Stored, writes plan.Plan) {
 	orphaned := plan.Orphans(stored, writes)
-	first := r.orphans.isFirst(key, len(orphaned))
-	r.metrics.SetOrphaned(r.orphans.set(key, len(orphaned)))
+	first, total := r.orphans.set(key, len(orphaned))
+	r.metrics.SetOrphaned(total)
 	if event, ok := telemetry.RevokedEvent(key, stored.Placement, writes); ok {
 		if stored.Placement != nil {
 			r.recorder.Eventf(stored.Placement, writes.Writes[0].Slice, event.Type, event.Reason, event.Action, "%s", event.Note)
@@ -57,28 +58,21 @@ type orphanCounts struct {
 	known map[fleet.Key]int
 }
 
-// isFirst reports whether slices were found and none was counted before.
-func (o *orphanCounts) isFirst(key fleet.Key, found int) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return found > 0 && o.known[key] == 0
-}
-
-// set sets the count of a deleted placement, and returns the total.
-func (o *orphanCounts) set(key fleet.Key, found int) int {
+// set sets the count of a deleted placement. It reports whether the placement had no orphaned slices before, and returns the total.
+func (o *orphanCounts) set(key fleet.Key, count int) (first bool, total int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.known == nil {
 		o.known = map[fleet.Key]int{}
 	}
-	if o.known[key] = found; found == 0 {
+	first = count > 0 && o.known[key] == 0
+	if o.known[key] = count; count == 0 {
 		delete(o.known, key)
 	}
-	total := 0
-	for _, count := range o.known {
-		total += count
+	for _, one := range o.known {
+		total += one
 	}
-	return total
+	return first, total
 }
 
 // discardWrites ignores the writes to slices that Berth does not decide. The informers are enough for them: the API server rejects a
