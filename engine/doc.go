@@ -29,7 +29,7 @@
 //  2. Put the slices of the last decision into the snapshot, from memory if possible, so that changes of other clients are
 //     reverted.
 //  3. Pass the Ledger that plan.ReadLedger reads from the stored placement.
-//  4. Set Snapshot.Now. Decide again no later than Result.RecheckAt and Plan.RecheckAt, and whenever program.Index finds that
+//  4. Set Snapshot.Now. Decide again no later than Result.RecheckAt and Plan.RecheckAt, and whenever wake.Index finds that
 //     a change concerns the placement.
 //  5. Write only what plan.Diff returns, in its order, and stop at the first write that fails.
 //  6. Do not change a Result or the objects of the snapshot.

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-project/berth/engine/ledger"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/engine/wake"
 )
 
 const (
@@ -253,7 +254,7 @@ func balanced(tb testing.TB, n int) (run func() int, want int) {
 	}
 	s := w.Snapshot()
 	return func() int {
-		e, index := s.Edit(), program.NewIndex()
+		e, index := s.Edit(), wake.NewIndex()
 		for i, other := range others {
 			e.SetSlices(other.Key, []fleet.Slice{{Number: 1, Clusters: []string{fmt.Sprintf("c%05d", i)}}})
 			index.Put(s, other.Key, other)

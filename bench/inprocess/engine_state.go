@@ -8,6 +8,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/ledger"
 	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/engine/wake"
 	"github.com/berth-project/berth/internal/generate"
 )
 
@@ -19,7 +20,7 @@ type engineState struct {
 	fleet    *generate.Fleet
 	env      *celenv.Env
 	programs []*program.Program
-	index    *program.Index
+	index    *wake.Index
 	// empty is the fleet before the first decision, snapshot the current fleet.
 	empty, snapshot *fleet.Snapshot
 }
@@ -51,7 +52,7 @@ func (m *engineState) buildSnapshot() {
 // compilePrograms compiles the placements, and builds the index from changes to placements.
 func (m *engineState) compilePrograms() error {
 	m.programs = make([]*program.Program, 0, len(m.fleet.Placements))
-	m.index = program.NewIndex()
+	m.index = wake.NewIndex()
 	for _, placement := range m.fleet.Placements {
 		compiled, faults := program.Compile(placement, m.env)
 		if err := faults.ToAggregate(); err != nil {

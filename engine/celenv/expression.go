@@ -67,7 +67,7 @@ func (x *Expression) Eval(subject Subject) Outcome {
 // EvalAllFacets is Eval on the whole object, for those who check that Eval reads all it must. It costs what Eval costs.
 func (x *Expression) EvalAllFacets(subject Subject) Outcome { return x.eval(subject, allFacets) }
 
-func (x *Expression) eval(subject Subject, facets Facet) Outcome {
+func (x *Expression) eval(subject Subject, facets fleet.Facet) Outcome {
 	in, err := newVariable(subject, facets)
 	if err != nil {
 		return Outcome{Answer: Failed, Problem: err.Error()}
@@ -105,7 +105,7 @@ func tooCostly() Outcome {
 }
 
 // Facets returns the parts of a cluster that the expression can read.
-func (x *Expression) Facets() Facet { return x.reads.facets }
+func (x *Expression) Facets() fleet.Facet { return x.reads.facets }
 
 // Scores returns the add-on resources that the expression can read, sorted; all is set where it can read any.
 func (x *Expression) Scores() (names []string, all bool) { return x.reads.scores, x.reads.anyScore }

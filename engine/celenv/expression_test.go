@@ -140,27 +140,27 @@ func TestLimits(t *testing.T) {
 }
 
 func TestWhatAnExpressionReads(t *testing.T) {
-	const everything = celenv.FacetLabels | celenv.FacetAnnotations | celenv.FacetMeta | celenv.FacetSpec | celenv.FacetClaims |
-		celenv.FacetResources | celenv.FacetConditions | celenv.FacetStatus
-	for text, want := range map[string]celenv.Facet{
+	const everything = fleet.FacetLabels | fleet.FacetAnnotations | fleet.FacetMeta | fleet.FacetSpec | fleet.FacetClaims |
+		fleet.FacetResources | fleet.FacetConditions | fleet.FacetStatus
+	for text, want := range map[string]fleet.Facet{
 		`true`: 0,
-		`managedCluster.metadata.labels.env == "x"`:                                                   celenv.FacetLabels,
-		`managedCluster["metadata"]["labels"].env == "x"`:                                             celenv.FacetLabels,
-		`managedCluster.?metadata.?labels.?env.orValue("") == ""`:                                     celenv.FacetLabels,
-		`has(managedCluster.metadata.annotations)`:                                                    celenv.FacetAnnotations,
-		`managedCluster.metadata.name == "x"`:                                                         celenv.FacetMeta,
-		`"labels" in managedCluster.metadata`:                                                         celenv.FacetLabels | celenv.FacetAnnotations | celenv.FacetMeta,
-		`managedCluster.spec.hubAcceptsClient`:                                                        celenv.FacetSpec,
-		`managedCluster.status.clusterClaims.exists(c, c.name == managedCluster.metadata.labels.env)`: celenv.FacetClaims | celenv.FacetLabels,
-		`managedCluster.status.capacity.cpu == "1"`:                                                   celenv.FacetResources,
-		`managedCluster.status.conditions.size() > 0`:                                                 celenv.FacetConditions,
-		`managedCluster.status.version.kubernetes == ""`:                                              celenv.FacetStatus,
+		`managedCluster.metadata.labels.env == "x"`:                                                   fleet.FacetLabels,
+		`managedCluster["metadata"]["labels"].env == "x"`:                                             fleet.FacetLabels,
+		`managedCluster.?metadata.?labels.?env.orValue("") == ""`:                                     fleet.FacetLabels,
+		`has(managedCluster.metadata.annotations)`:                                                    fleet.FacetAnnotations,
+		`managedCluster.metadata.name == "x"`:                                                         fleet.FacetMeta,
+		`"labels" in managedCluster.metadata`:                                                         fleet.FacetLabels | fleet.FacetAnnotations | fleet.FacetMeta,
+		`managedCluster.spec.hubAcceptsClient`:                                                        fleet.FacetSpec,
+		`managedCluster.status.clusterClaims.exists(c, c.name == managedCluster.metadata.labels.env)`: fleet.FacetClaims | fleet.FacetLabels,
+		`managedCluster.status.capacity.cpu == "1"`:                                                   fleet.FacetResources,
+		`managedCluster.status.conditions.size() > 0`:                                                 fleet.FacetConditions,
+		`managedCluster.status.version.kubernetes == ""`:                                              fleet.FacetStatus,
 		`managedCluster[managedCluster.kind].x == 1`:                                                  everything,
 		`[managedCluster].exists(c, c.metadata.name == "x")`:                                          everything,
 		`managedCluster.scores("load").size() > 0`:                                                    0,
-		`managedCluster.claim("version") == "1"`:                                                      celenv.FacetClaims,
-		`managedCluster.claim(managedCluster.metadata.labels.env) == "1"`:                             celenv.FacetClaims | celenv.FacetLabels,
-		`managedCluster.scores(managedCluster.metadata.labels.env).size() > 0`:                        celenv.FacetLabels,
+		`managedCluster.claim("version") == "1"`:                                                      fleet.FacetClaims,
+		`managedCluster.claim(managedCluster.metadata.labels.env) == "1"`:                             fleet.FacetClaims | fleet.FacetLabels,
+		`managedCluster.scores(managedCluster.metadata.labels.env).size() > 0`:                        fleet.FacetLabels,
 	} {
 		expression, err := enginetest.Env(t).Compile(text)
 		if err != nil {
@@ -205,7 +205,7 @@ func TestHeartbeatsChangeNothingThatCanBeRead(t *testing.T) {
 		t.Errorf("changed %b, want nothing", got)
 	}
 	after.Labels["env"] = "dev"
-	if got := fleet.ChangedFacets(before, after); got != celenv.FacetLabels {
+	if got := fleet.ChangedFacets(before, after); got != fleet.FacetLabels {
 		t.Errorf("changed %b, want the labels alone", got)
 	}
 }

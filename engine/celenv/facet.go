@@ -2,27 +2,14 @@ package celenv
 
 import "github.com/berth-project/berth/engine/fleet"
 
-// Facet is a part of a ManagedCluster that expressions read and that changes on its own.
-type Facet = fleet.Facet
-
-// The facets, as in package fleet.
 const (
-	FacetLabels      = fleet.FacetLabels
-	FacetAnnotations = fleet.FacetAnnotations
-	FacetMeta        = fleet.FacetMeta
-	FacetSpec        = fleet.FacetSpec
-	FacetClaims      = fleet.FacetClaims
-	FacetResources   = fleet.FacetResources
-	FacetConditions  = fleet.FacetConditions
-	FacetStatus      = fleet.FacetStatus
-
-	metadataFacets = FacetLabels | FacetAnnotations | FacetMeta
-	statusFacets   = FacetClaims | FacetResources | FacetConditions | FacetStatus
-	allFacets      = metadataFacets | FacetSpec | statusFacets
+	metadataFacets = fleet.FacetLabels | fleet.FacetAnnotations | fleet.FacetMeta
+	statusFacets   = fleet.FacetClaims | fleet.FacetResources | fleet.FacetConditions | fleet.FacetStatus
+	allFacets      = metadataFacets | fleet.FacetSpec | statusFacets
 )
 
 // facetOf returns what an access path below managedCluster reads.
-func facetOf(path []string) Facet {
+func facetOf(path []string) fleet.Facet {
 	if len(path) == 0 {
 		return allFacets
 	}
@@ -32,19 +19,19 @@ func facetOf(path []string) Facet {
 	}
 	switch path[0] {
 	case "metadata":
-		return facetBelow(child, metadataFacets, FacetMeta, map[string]Facet{"labels": FacetLabels, "annotations": FacetAnnotations})
+		return facetBelow(child, metadataFacets, fleet.FacetMeta, map[string]fleet.Facet{"labels": fleet.FacetLabels, "annotations": fleet.FacetAnnotations})
 	case "spec":
-		return FacetSpec
+		return fleet.FacetSpec
 	case "status":
-		return facetBelow(child, statusFacets, FacetStatus, map[string]Facet{
-			"clusterClaims": FacetClaims, "capacity": FacetResources, "allocatable": FacetResources, "conditions": FacetConditions,
+		return facetBelow(child, statusFacets, fleet.FacetStatus, map[string]fleet.Facet{
+			"clusterClaims": fleet.FacetClaims, "capacity": fleet.FacetResources, "allocatable": fleet.FacetResources, "conditions": fleet.FacetConditions,
 		})
 	default:
 		return 0
 	}
 }
 
-func facetBelow(child string, whole, rest Facet, named map[string]Facet) Facet {
+func facetBelow(child string, whole, rest fleet.Facet, named map[string]fleet.Facet) fleet.Facet {
 	if child == "" {
 		return whole
 	}

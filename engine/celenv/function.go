@@ -21,7 +21,7 @@ type clusterValue struct {
 }
 
 // newVariable returns the managedCluster variable with the given parts of the cluster.
-func newVariable(subject Subject, facets Facet) (out clusterValue, err error) {
+func newVariable(subject Subject, facets fleet.Facet) (out clusterValue, err error) {
 	form, err := toUnstructured(subject.Cluster.Object, facets)
 	if err != nil {
 		return clusterValue{}, err

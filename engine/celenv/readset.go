@@ -6,11 +6,13 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+
+	"github.com/berth-project/berth/engine/fleet"
 )
 
 // readSet is what an expression can look at, found from its text alone.
 type readSet struct {
-	facets Facet
+	facets fleet.Facet
 	// scores are the add-on resources asked for by name, sorted and distinct; anyScore is set where a name is computed.
 	scores   []string
 	anyScore bool
@@ -82,7 +84,7 @@ func (r *readSet) addCall(call ast.CallExpr) {
 	name, constant := literal(call.Args()[0])
 	switch {
 	case call.FunctionName() == claimFunction:
-		r.facets |= FacetClaims
+		r.facets |= fleet.FacetClaims
 	case constant:
 		r.scores = append(r.scores, name)
 	default:

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/engine/wake"
 )
 
 // Live keeps a world as a manager does: one snapshot that is edited event by event, programs that are compiled once for each
@@ -23,7 +24,7 @@ type Live struct {
 	Woken map[fleet.Key]bool
 
 	env      *celenv.Env
-	index    *program.Index
+	index    *wake.Index
 	programs map[fleet.Key]*program.Program
 	faults   map[fleet.Key]field.ErrorList
 }
@@ -31,7 +32,7 @@ type Live struct {
 // NewLive returns a Live for a world. From then on the world must only change through it.
 func NewLive(w *World, env *celenv.Env) *Live {
 	l := &Live{
-		World: w, Snapshot: w.Snapshot(), Woken: map[fleet.Key]bool{}, env: env, index: program.NewIndex(),
+		World: w, Snapshot: w.Snapshot(), Woken: map[fleet.Key]bool{}, env: env, index: wake.NewIndex(),
 		programs: map[fleet.Key]*program.Program{}, faults: map[fleet.Key]field.ErrorList{},
 	}
 	for _, key := range w.Keys() {

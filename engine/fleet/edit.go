@@ -198,7 +198,7 @@ func (e *Edit) internSlices(in []Slice) *placementDecisions {
 		}
 		out.members[n], in[n].Clusters = ids[first:], nil
 	}
-	out.all = crowd(ids)
+	out.all = newIDSet(ids)
 	return out
 }
 
@@ -252,7 +252,7 @@ func (e *Edit) row(name string) (ID, *row) {
 	made := &row{}
 	e.next.rows.set(e, id, made)
 	e.next.ids.Set(name, id)
-	e.next.nameIndex.add(e, name, id)
+	e.next.names.set(e, id, name)
 	e.next.nameOrder = nil
 	return id, made
 }
@@ -265,7 +265,7 @@ func (e *Edit) releaseID(id ID) {
 	}
 	name := e.next.Name(id)
 	e.next.ids.Delete(name)
-	e.next.nameIndex.remove(e, name)
+	e.next.names.set(e, id, "")
 	e.next.nameOrder = nil
 	e.next.rows.set(e, id, nil)
 	e.next.free = append(e.next.free, id)

@@ -2,173 +2,109 @@ package fleet
 
 import (
 	"iter"
-	"slices"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/bits-and-blooms/bitset"
 )
 
-// mostFew is how many clusters a crowd lists at most.
-const mostFew = 256
+// maxSingly is the size below which a set is applied to a bitset ID by ID, and not through a bitset of its own.
+const maxSingly = 256
 
-// listed is how many bits a cluster on a list takes.
-const listed = 32
+// IDSet is a compressed set of cluster IDs. Most terms hold for a few clusters, and a bitset of each would be as large as
+// the fleet. The zero IDSet is empty. It is read-only outside the edit that made it.
+type IDSet struct{ bitmap *roaring.Bitmap }
 
-// IDSet is a set of clusters: a sorted list of few, or a bitset of many. Most terms hold for a handful of clusters, such as
-// the id that each of them claims, and as bitsets they would take as much as those that hold for all. The zero Crowd is
-// nobody. It is read-only: only the edit that makes a crowd changes it.
-type IDSet struct {
-	list []uint32
-	bits *bitset.BitSet
+// newIDSet returns the set of some IDs, in any order.
+func newIDSet(ids []uint32) IDSet {
+	if len(ids) == 0 {
+		return IDSet{}
+	}
+	return IDSet{roaring.BitmapOf(ids...)}
 }
 
-// crowd returns the crowd of some IDs, which must stay as they are from then on. It is whichever of list and bitset takes
-// less.
-func crowd(ids []uint32) IDSet {
-	if !ascend(ids) {
-		ids = slices.Clone(ids)
-		slices.Sort(ids)
-		ids = slices.Compact(ids)
-	}
-	if n := len(ids); n == 0 || n*listed < int(ids[n-1]) {
-		return IDSet{list: ids}
-	}
-	out := bitset.New(uint(ids[len(ids)-1]) + 1)
-	for _, id := range ids {
-		out.Set(ID(id))
-	}
-	return IDSet{bits: out}
+// Has reports whether a cluster is in the set.
+func (s IDSet) Has(id ID) bool {
+	return s.bitmap != nil && s.bitmap.Contains(uint32(id)) //nolint:gosec // bounded by the number of clusters
 }
 
-// ascend says whether each ID is greater than the one before.
-func ascend(ids []uint32) bool {
-	for i := 1; i < len(ids); i++ {
-		if ids[i-1] >= ids[i] {
-			return false
-		}
+// Count returns the number of clusters.
+func (s IDSet) Count() int {
+	if s.bitmap == nil {
+		return 0
 	}
-	return true
-}
-
-// Has says whether a cluster is in the crowd.
-func (c IDSet) Has(id ID) bool {
-	if c.bits != nil {
-		return c.bits.Test(id)
-	}
-	_, found := slices.BinarySearch(c.list, uint32(id)) //nolint:gosec // bounded by the number of clusters
-	return found
-}
-
-// Count returns how many clusters there are.
-func (c IDSet) Count() int {
-	if c.bits != nil {
-		return int(c.bits.Count())
-	}
-	return len(c.list)
+	return int(s.bitmap.GetCardinality()) //nolint:gosec // bounded by the number of clusters
 }
 
 // All yields the clusters in the order of their IDs.
-func (c IDSet) All() iter.Seq[ID] {
+func (s IDSet) All() iter.Seq[ID] {
 	return func(yield func(ID) bool) {
-		if c.bits != nil {
-			c.bits.EachSet()(yield)
-			return
-		}
-		for _, id := range c.list {
-			if !yield(ID(id)) {
-				return
-			}
+		if s.bitmap != nil {
+			s.bitmap.Iterate(func(id uint32) bool { return yield(ID(id)) })
 		}
 	}
 }
 
-// BitSet returns the crowd as a set that is the caller's.
-func (c IDSet) BitSet() *bitset.BitSet {
-	if c.bits != nil {
-		return c.bits.Clone()
+// BitSet returns the set as a new bitset, which belongs to the caller.
+func (s IDSet) BitSet() *bitset.BitSet {
+	if s.bitmap == nil {
+		return &bitset.BitSet{}
 	}
-	out := &bitset.BitSet{}
-	c.AddTo(out)
-	return out
+	return bitset.From(s.bitmap.ToDense())
 }
 
-// AddTo adds the crowd to a set.
-func (c IDSet) AddTo(set *bitset.BitSet) {
-	if c.bits != nil {
-		set.InPlaceUnion(c.bits)
+// AddTo adds the set to a bitset.
+func (s IDSet) AddTo(set *bitset.BitSet) {
+	if s.Count() >= maxSingly {
+		set.InPlaceUnion(s.BitSet())
 		return
 	}
-	for _, id := range slices.Backward(c.list) { // the highest first, so that the set grows once
-		set.Set(ID(id))
-	}
-}
-
-// IntersectInto leaves in a set only those that are in the crowd.
-func (c IDSet) IntersectInto(set *bitset.BitSet) {
-	if c.bits != nil {
-		set.InPlaceIntersection(c.bits)
-		return
-	}
-	kept := make([]uint32, 0, mostFew)
-	for _, id := range c.list {
-		if set.Test(ID(id)) {
-			kept = append(kept, id)
-		}
-	}
-	set.ClearAll()
-	for _, id := range kept {
-		set.Set(ID(id))
+	for id := range s.All() {
+		set.Set(id)
 	}
 }
 
-// RemoveFrom takes the crowd out of a set.
-func (c IDSet) RemoveFrom(set *bitset.BitSet) {
-	if c.bits != nil {
-		set.InPlaceDifference(c.bits)
+// IntersectInto removes from a bitset the clusters that are not in the set.
+func (s IDSet) IntersectInto(set *bitset.BitSet) { set.InPlaceIntersection(s.BitSet()) }
+
+// RemoveFrom removes the set from a bitset.
+func (s IDSet) RemoveFrom(set *bitset.BitSet) {
+	if s.Count() >= maxSingly {
+		set.InPlaceDifference(s.BitSet())
 		return
 	}
-	for _, id := range c.list {
-		set.Clear(ID(id))
+	for id := range s.All() {
+		set.Clear(id)
 	}
 }
 
-// clone returns a crowd that can be changed while c stays as it is.
-func (c IDSet) clone() IDSet {
-	if c.bits != nil {
-		return IDSet{bits: c.bits.Clone()}
-	}
-	return IDSet{list: slices.Clone(c.list)}
-}
-
-// add adds a cluster. One too many to be listed makes a bitset of all.
-func (c *IDSet) add(id ID) {
-	if c.bits == nil && len(c.list) == mostFew {
-		*c = IDSet{bits: c.BitSet()}
-	}
-	if c.bits != nil {
-		c.bits.Set(id)
-		return
-	}
-	member := uint32(id) //nolint:gosec // bounded by the number of clusters
-	if at, found := slices.BinarySearch(c.list, member); !found {
-		c.list = slices.Insert(c.list, at, member)
+// union adds another set to s, which the caller owns.
+func (s *IDSet) union(other IDSet) {
+	switch {
+	case other.bitmap == nil:
+	case s.bitmap == nil:
+		*s = other.clone()
+	default:
+		s.bitmap.Or(other.bitmap)
 	}
 }
 
-// remove takes a cluster out. They are listed again once half as many are left as can be, and not before: one that comes
-// and goes must not turn them to and fro.
-func (c *IDSet) remove(id ID) {
-	if c.bits == nil {
-		if at, found := slices.BinarySearch(c.list, uint32(id)); found { //nolint:gosec // bounded by the number of clusters
-			c.list = slices.Delete(c.list, at, at+1)
-		}
-		return
+// clone returns a copy that can be changed.
+func (s IDSet) clone() IDSet {
+	if s.bitmap == nil {
+		return s
 	}
-	if c.bits.Clear(id).Count() > mostFew/2 {
-		return
+	return IDSet{s.bitmap.Clone()}
+}
+
+func (s *IDSet) add(id ID) {
+	if s.bitmap == nil {
+		s.bitmap = roaring.New()
 	}
-	few := make([]uint32, 0, mostFew/2)
-	for id := range c.bits.EachSet() {
-		few = append(few, uint32(id)) //nolint:gosec // bounded by the number of clusters
+	s.bitmap.Add(uint32(id)) //nolint:gosec // bounded by the number of clusters
+}
+
+func (s *IDSet) remove(id ID) {
+	if s.bitmap != nil {
+		s.bitmap.Remove(uint32(id)) //nolint:gosec // bounded by the number of clusters
 	}
-	*c = IDSet{list: few}
 }

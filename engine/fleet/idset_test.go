@@ -14,39 +14,39 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
 
-// TestACrowdIsASet lets a crowd grow from nobody to many and shrink again, and compares it with a map on the way.
-func TestACrowdIsASet(t *testing.T) {
+// TestIDSetAgreesWithAMap grows a set, shrinks it again and compares it with a map on the way.
+func TestIDSetAgreesWithAMap(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	var crowd IDSet
+	var set IDSet
 	members := map[ID]bool{}
-	for step := range 8 * mostFew {
-		id := random.UintN(4 * mostFew)
-		if grows := step < 4*mostFew; random.IntN(8) > 0 == grows {
-			crowd.add(id)
+	for step := range 8 * maxSingly {
+		id := random.UintN(4 * maxSingly)
+		if grows := step < 4*maxSingly; random.IntN(8) > 0 == grows {
+			set.add(id)
 			members[id] = true
 		} else {
-			crowd.remove(id)
+			set.remove(id)
 			delete(members, id)
 		}
 		if step%16 == 0 {
-			compare(t, crowd, members)
+			compareWithMap(t, set, members)
 		}
 	}
 	for id := range members {
-		crowd.remove(id)
+		set.remove(id)
 	}
-	compare(t, crowd, nil)
+	compareWithMap(t, set, nil)
 }
 
-func compare(t *testing.T, crowd IDSet, members map[ID]bool) {
+func compareWithMap(t *testing.T, set IDSet, members map[ID]bool) {
 	t.Helper()
 	want := slices.Sorted(maps.Keys(members))
-	if diff := cmp.Diff(want, slices.Collect(crowd.All())); diff != "" || crowd.Count() != len(want) {
-		t.Fatalf("%d in a crowd of %d (-want +got):\n%s", crowd.Count(), len(want), diff)
+	if diff := cmp.Diff(want, slices.Collect(set.All())); diff != "" || set.Count() != len(want) {
+		t.Fatalf("%d IDs in a set of %d (-want +got):\n%s", set.Count(), len(want), diff)
 	}
 	third, kept, rest := &bitset.BitSet{}, map[ID]bool{}, map[ID]bool{}
 	all := maps.Clone(members)
-	for id := ID(0); id < 5*mostFew; id += 3 {
+	for id := ID(0); id < 5*maxSingly; id += 3 {
 		third.Set(id)
 		if all == nil {
 			all = map[ID]bool{}
@@ -57,33 +57,32 @@ func compare(t *testing.T, crowd IDSet, members map[ID]bool) {
 		} else {
 			rest[id] = true
 		}
-		if crowd.Has(id) != members[id] {
-			t.Fatalf("a crowd of %d has %d: %v", len(want), id, crowd.Has(id))
+		if set.Has(id) != members[id] {
+			t.Fatalf("a set of %d has %d: %v", len(want), id, set.Has(id))
 		}
 	}
 	for name, tc := range map[string]struct {
-		by   func(set *bitset.BitSet)
+		by   func(bits *bitset.BitSet)
 		want map[ID]bool
 	}{
-		"AddTo": {crowd.AddTo, all}, "KeepIn": {crowd.IntersectInto, kept}, "DropFrom": {crowd.RemoveFrom, rest},
-		"Bits": {func(set *bitset.BitSet) { *set = *crowd.BitSet() }, members},
+		"AddTo": {set.AddTo, all}, "KeepIn": {set.IntersectInto, kept}, "DropFrom": {set.RemoveFrom, rest},
+		"Bits": {func(out *bitset.BitSet) { *out = *set.BitSet() }, members},
 	} {
 		got := third.Clone()
 		tc.by(got)
 		if diff := cmp.Diff(slices.Sorted(maps.Keys(tc.want)), slices.Collect(got.EachSet())); diff != "" {
-			t.Fatalf("%s of a crowd of %d (-want +got):\n%s", name, len(want), diff)
+			t.Fatalf("%s of a set of %d (-want +got):\n%s", name, len(want), diff)
 		}
 	}
-	crowd.BitSet().ClearAll()
-	if crowd.Count() != len(want) {
-		t.Fatalf("a crowd of %d has %d once its bits are cleared", len(want), crowd.Count())
+	set.BitSet().ClearAll()
+	if set.Count() != len(want) {
+		t.Fatalf("a set of %d has %d once its bits are cleared", len(want), set.Count())
 	}
 }
 
-// TestWhomATermHoldsForStays edits a fleet in which a label goes from nobody to many and back, and reads all its snapshots
-// in the end.
-func TestWhomATermHoldsForStays(t *testing.T) {
-	const most = 2 * mostFew
+// TestOldSnapshotsKeepTheirTerms adds a label to all clusters and removes it again, and reads all snapshots in the end.
+func TestOldSnapshotsKeepTheirTerms(t *testing.T) {
+	const most = 2 * maxSingly
 	labelled := TermKey(Label, "l")
 	snapshots := []*Snapshot{Empty()}
 	set := func(n int, labels map[string]string) {
@@ -108,31 +107,5 @@ func TestWhomATermHoldsForStays(t *testing.T) {
 		if got := s.ClustersWith(labelled).Count(); got != end-first {
 			t.Fatalf("after %d edits, %d have the label, want %d", step, got, end-first)
 		}
-	}
-}
-
-// TestACrowdTakesLittle says which crowds are lists: those of few that only one term has, and those of so few of a fleet that
-// a bitset would take more.
-func TestACrowdTakesLittle(t *testing.T) {
-	var grown IDSet
-	grown.add(100_000)
-	for name, tc := range map[string]struct {
-		crowd IDSet
-		want  []ID
-		list  bool
-	}{
-		"nobody":                       {crowd(nil), nil, true},
-		"one, added":                   {grown, []ID{100_000}, true},
-		"one, late":                    {crowd([]uint32{100_000}), []ID{100_000}, true},
-		"one, early":                   {crowd([]uint32{7}), []ID{7}, false},
-		"some, in no order":            {crowd([]uint32{900, 7, 8}), []ID{7, 8, 900}, true},
-		"some, one of them twice":      {crowd([]uint32{7, 7, 900}), []ID{7, 900}, true},
-		"some, in order, side by side": {crowd([]uint32{7, 8, 9}), []ID{7, 8, 9}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, slices.Collect(tc.crowd.All())); diff != "" || (tc.crowd.bits == nil) != tc.list {
-				t.Errorf("as a list: %v, want %v; members (-want +got):\n%s", tc.crowd.bits == nil, tc.list, diff)
-			}
-		})
 	}
 }

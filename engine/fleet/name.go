@@ -44,7 +44,7 @@ func (s *Snapshot) clustersNamed(names []string) IDSet {
 			ids = append(ids, uint32(id)) //nolint:gosec // bounded by the number of clusters
 		}
 	}
-	return crowd(ids)
+	return newIDSet(ids)
 }
 
 var clusterName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)

@@ -180,11 +180,11 @@ func (r Requirement) clustersWithValue(s *Snapshot) IDSet {
 	if len(r.keyValues) == 1 {
 		return s.ClustersWith(r.keyValues[0])
 	}
-	out := bitset.New(s.idLimit)
+	var out IDSet
 	for _, pair := range r.keyValues {
-		s.ClustersWith(pair).AddTo(out)
+		out.union(s.ClustersWith(pair))
 	}
-	return IDSet{bits: out}
+	return out
 }
 
 // Filter removes from in every cluster that the selector does not match.

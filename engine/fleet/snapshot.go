@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"hash/maphash"
 	"iter"
 	"slices"
 	"time"
@@ -19,7 +18,7 @@ type Snapshot struct {
 	emptySet *bitset.BitSet
 	// ids are the names in order, known what finds the ID of a name and the name of an ID.
 	ids            btree.Map[string, ID]
-	nameIndex      nameIndex
+	names          column[string]
 	nameOrder      *nameOrder
 	rows           column[*row]
 	cpu            column[Allocatable]
@@ -52,7 +51,7 @@ type posting struct {
 
 // Empty returns a snapshot with nothing in it.
 func Empty() *Snapshot {
-	return &Snapshot{emptySet: &bitset.BitSet{}, nameOrder: &nameOrder{}, nameIndex: nameIndex{seed: maphash.MakeSeed()}}
+	return &Snapshot{emptySet: &bitset.BitSet{}, nameOrder: &nameOrder{}}
 }
 
 // At returns the same fleet at another instant.
@@ -78,12 +77,11 @@ func (s *Snapshot) EmptySet() *bitset.BitSet { return s.emptySet }
 
 // ID returns the number of a name. Ok is false where the snapshot does not know it.
 func (s *Snapshot) ID(name string) (id ID, ok bool) {
-	_, id, ok = s.nameIndex.find(name)
-	return id, ok
+	return s.ids.Get(name)
 }
 
 // Name returns the name that has an ID, or "" where none has.
-func (s *Snapshot) Name(id ID) string { return s.nameIndex.names.at(id) }
+func (s *Snapshot) Name(id ID) string { return s.names.at(id) }
 
 // Cluster returns a cluster by ID, or nil where no such cluster exists (its scores or decisions may).
 func (s *Snapshot) Cluster(id ID) *Cluster {

@@ -11,7 +11,9 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// specOption is what a test does to the empty spec.
+func p() *enginetest.PlacementBuilder { return enginetest.Placement("ns", "p") }
+
+// specOption changes an empty spec.
 type specOption = func(*clusterv1beta1.PlacementSpec)
 
 func with(changes ...specOption) *clusterv1beta1.Placement {
@@ -31,7 +33,7 @@ func compiled(t *testing.T, changes ...specOption) *program.Program {
 	return out
 }
 
-// wantError is a change of the spec and the faults that it must be refused for, word by word.
+// wantError is a change of the spec with the exact errors that Compile must return.
 type wantError struct {
 	spec specOption
 	want []string
@@ -57,3 +59,16 @@ func checkErrors(t *testing.T, refusals map[string]wantError) {
 }
 
 func textOfLength(n int) string { return strings.Repeat("x", n) }
+
+func withGroup(selector clusterv1beta1.GroupClusterSelector) specOption {
+	return func(spec *clusterv1beta1.PlacementSpec) {
+		strategy := &spec.DecisionStrategy.GroupStrategy
+		strategy.DecisionGroups = append(strategy.DecisionGroups, clusterv1beta1.DecisionGroup{GroupName: "canary", ClusterSelector: selector})
+	}
+}
+
+func withOneCluster(spec *clusterv1beta1.PlacementSpec) { spec.NumberOfClusters = new(int32(1)) }
+
+func expressions(texts ...string) clusterv1beta1.ClusterCelSelector {
+	return clusterv1beta1.ClusterCelSelector{CelExpressions: texts}
+}

@@ -71,7 +71,7 @@ func (p *Program) selectorFacets() fleet.Facet {
 
 // scoresOf returns the scores that expressions can read. Known is false where they compute which.
 func (p *Program) scoresOf(on EvaluationInput) (out []*fleet.Score, known bool) {
-	for expression := range p.expressions() {
+	for expression := range p.Expressions() {
 		names, all := expression.Scores()
 		if all {
 			return nil, false

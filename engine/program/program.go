@@ -48,26 +48,26 @@ func (p *Program) HasPrioritizer(kind Kind) bool {
 	return slices.ContainsFunc(p.Prioritizers, func(by Prioritizer) bool { return by.Kind == kind })
 }
 
-// mayKeepDecisions says whether a run of the program can end with what was decided before: where expressions may turn out to
+// MayKeepDecisions says whether a run of the program can end with what was decided before: where expressions may turn out to
 // fail on every cluster.
-func (p *Program) mayKeepDecisions() bool {
-	for range p.expressions() {
+func (p *Program) MayKeepDecisions() bool {
+	for range p.Expressions() {
 		return true
 	}
 	return false
 }
 
 // Facets returns the parts of a cluster that the program's expressions read.
-func (p *Program) Facets() celenv.Facet {
-	var out celenv.Facet
-	for expression := range p.expressions() {
+func (p *Program) Facets() fleet.Facet {
+	var out fleet.Facet
+	for expression := range p.Expressions() {
 		out |= expression.Facets()
 	}
 	return out
 }
 
-// expressions yields every expression of the program.
-func (p *Program) expressions() iter.Seq[*celenv.Expression] {
+// Expressions yields every expression of the program.
+func (p *Program) Expressions() iter.Seq[*celenv.Expression] {
 	return func(yield func(*celenv.Expression) bool) {
 		for predicate := range p.selectors() {
 			for _, expression := range predicate.Expressions {
@@ -87,12 +87,12 @@ func (p *Program) selectors() iter.Seq[Predicate] {
 				return
 			}
 		}
-		p.divisionSelectors()(yield)
+		p.DivisionSelectors()(yield)
 	}
 }
 
-// divisionSelectors yields the selectors of tiers and groups.
-func (p *Program) divisionSelectors() iter.Seq[Predicate] {
+// DivisionSelectors yields the selectors of tiers and groups.
+func (p *Program) DivisionSelectors() iter.Seq[Predicate] {
 	return func(yield func(Predicate) bool) {
 		for _, tier := range p.Tiers {
 			if !yield(tier.Predicate) {
@@ -107,8 +107,8 @@ func (p *Program) divisionSelectors() iter.Seq[Predicate] {
 	}
 }
 
-// topologies yields what the program divides clusters by.
-func (p *Program) topologies() iter.Seq[Topology] {
+// Topologies yields what the program divides clusters by.
+func (p *Program) Topologies() iter.Seq[Topology] {
 	return func(yield func(Topology) bool) {
 		for _, constraint := range p.Spread {
 			if !yield(constraint.Topology) {

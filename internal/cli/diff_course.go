@@ -13,6 +13,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/engine/wake"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -36,12 +37,12 @@ type placementSimulation struct {
 	// order is that of the seats: placements are decided one after the other and see each other.
 	order []fleet.Key
 	// index tells which placements a change can touch.
-	index    *program.Index
+	index    *wake.Index
 	progress *progress
 }
 
 func newSimulation(bundle *file.Bundle, now time.Time, progress *progress) *placementSimulation {
-	out := &placementSimulation{snapshot: bundle.Snapshot(now), placements: map[fleet.Key]*storedPlacement{}, index: program.NewIndex(), progress: progress}
+	out := &placementSimulation{snapshot: bundle.Snapshot(now), placements: map[fleet.Key]*storedPlacement{}, index: wake.NewIndex(), progress: progress}
 	for _, placement := range bundle.Placements {
 		key := file.KeyOf(placement)
 		out.placements[key] = &storedPlacement{placement, bundle.Decisions[key], bundle.Programs[key], bundle.Faults[key]}

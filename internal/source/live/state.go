@@ -13,6 +13,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/engine/wake"
 )
 
 // State is the fleet as it is known now. Its methods may be called from any goroutine.
@@ -29,7 +30,7 @@ type State struct {
 	pending *fleet.Edit
 	// changes counts the changes so far.
 	changes    uint64
-	index      *program.Index
+	index      *wake.Index
 	placements map[fleet.Key]*placementState
 	slices     map[fleet.Key]*sliceState
 	// mentionedBy lists for each placement the slices that name it in their name or label, slicesOf those that belong to it.
@@ -47,11 +48,11 @@ type State struct {
 
 // New returns an empty State. For each placement that a change can affect, enqueueScored is called where only a score
 // changed, and enqueue for any other change. Neither may block or call the State.
-func New(env *celenv.Env, wake, scored func(fleet.Key, explain.Cause)) *State {
+func New(env *celenv.Env, enqueue, scored func(fleet.Key, explain.Cause)) *State {
 	return &State{
-		env: env, enqueue: wake, enqueueScored: scored,
+		env: env, enqueue: enqueue, enqueueScored: scored,
 		snapshot:    fleet.Empty(),
-		index:       program.NewIndex(),
+		index:       wake.NewIndex(),
 		placements:  map[fleet.Key]*placementState{},
 		slices:      map[fleet.Key]*sliceState{},
 		mentionedBy: map[fleet.Key]map[fleet.Key]struct{}{},
@@ -113,7 +114,7 @@ func (w *State) publish() {
 }
 
 // enqueueAll enqueues the affected placements with a cause, once the state is ready.
-func (w *State) enqueueAll(wake func(fleet.Key, explain.Cause), touched func() []fleet.Key, why func() explain.Cause) {
+func (w *State) enqueueAll(enqueue func(fleet.Key, explain.Cause), touched func() []fleet.Key, why func() explain.Cause) {
 	if !w.ready {
 		return
 	}
@@ -123,7 +124,7 @@ func (w *State) enqueueAll(wake func(fleet.Key, explain.Cause), touched func() [
 	}
 	cause := why()
 	for _, key := range keys {
-		wake(key, cause)
+		enqueue(key, cause)
 	}
 }
 

@@ -1,22 +1,22 @@
-package program
+package wake
 
-// bucket lists readers that a change may concern, each as often as it was filed. Filing and taking out cost the same however
-// long it is. No order is to be had from it.
+// bucket is a list of subscriptions in no order. A subscription may be in it more than once. Adding and removing take
+// constant time.
 type bucket []*subscription
 
-// position is where a reader is filed.
+// position is where a subscription is in a bucket.
 type position struct {
 	bucket *bucket
 	index  int
 }
 
-// addTo puts the reader on a shelf.
+// addTo adds the subscription to a bucket.
 func (r *subscription) addTo(on *bucket) {
 	r.positions = append(r.positions, position{on, len(*on)})
 	*on = append(*on, r)
 }
 
-// removeFromAll takes the reader from all its shelves: the last of a shelf fills the gap.
+// removeFromAll removes the subscription from all its buckets. The last of a bucket fills the gap.
 func (r *subscription) removeFromAll() {
 	for len(r.positions) > 0 {
 		p := r.positions[len(r.positions)-1]
@@ -41,7 +41,7 @@ func (r *subscription) moved(from position, to int) {
 	}
 }
 
-// buckets are shelves by what is read. They appear and go with their readers.
+// buckets holds buckets by what is read. Empty buckets are deleted.
 type buckets[K comparable] map[K]*bucket
 
 func (s buckets[K]) getOrCreate(key K) *bucket {
@@ -51,7 +51,7 @@ func (s buckets[K]) getOrCreate(key K) *bucket {
 	return s[key]
 }
 
-// get returns the readers at a key.
+// get returns the subscriptions of a key.
 func (s buckets[K]) get(key K) bucket {
 	if found := s[key]; found != nil {
 		return *found

@@ -1,4 +1,4 @@
-package program_test
+package wake_test
 
 import (
 	"testing"
@@ -9,25 +9,8 @@ import (
 	"github.com/berth-project/berth/engine/enginetest"
 )
 
-func withGroup(selector clusterv1beta1.GroupClusterSelector) specOption {
-	return func(spec *clusterv1beta1.PlacementSpec) {
-		strategy := &spec.DecisionStrategy.GroupStrategy
-		strategy.DecisionGroups = append(strategy.DecisionGroups, clusterv1beta1.DecisionGroup{GroupName: "canary", ClusterSelector: selector})
-	}
-}
-
-func withOneCluster(spec *clusterv1beta1.PlacementSpec) { spec.NumberOfClusters = new(int32(1)) }
-
-func expressions(texts ...string) clusterv1beta1.ClusterCelSelector {
-	return clusterv1beta1.ClusterCelSelector{CelExpressions: texts}
-}
-
-func withTier(selector clusterv1beta1.ClusterSelector) specOption {
-	return withTiers(clusterv1beta1.ClusterTier{Name: "first", ClusterSelector: selector}, tier("rest"))
-}
-
-// TestWhoIsWokenByTiersSpreadAndNames is about two clusters, a and b, both of which the placement may choose.
-func TestWhoIsWokenByTiersSpreadAndNames(t *testing.T) {
+// TestWokenByTiersSpreadAndNames has two candidates, a and b.
+func TestWokenByTiersSpreadAndNames(t *testing.T) {
 	becomes := func(object *enginetest.ClusterBuilder) func(*enginetest.Live) {
 		return func(l *enginetest.Live) { l.SetCluster(object.Obj()) }
 	}
@@ -44,22 +27,22 @@ func TestWhoIsWokenByTiersSpreadAndNames(t *testing.T) {
 	hard := topologyTerm("Label", "zone")
 	hard.WhenUnsatisfiable = clusterv1beta1.DoNotSchedule
 	claimed := clusterv1beta1.AntiAffinityTerm{TopologyKey: "rack", TopologyKeyType: "Claim"}
-	percent, number := withBudget(intstr.FromString("10%"), 0), withBudget(intstr.FromInt32(1), 0)
+	percent, number := withBudget(intstr.FromString("10%")), withBudget(intstr.FromInt32(1))
 	for name, tc := range map[string]struct {
 		spec  []specOption
 		event func(*enginetest.Live)
 		want  bool
 	}{
-		"one that passes no predicate, but may be held": {[]specOption{withSelector(named("n")), number}, becomes(c("a").Terminating()), true},
-		"a named cluster comes":                         {[]specOption{withSelector(named("n"))}, becomes(c("n")), true},
-		"another comes":                                 {[]specOption{withSelector(named("n"))}, becomes(c("m")), false},
-		"a named cluster goes":                          {[]specOption{withSelector(named("a"))}, leaves("a"), true},
-		"a named cluster is tainted":                    {[]specOption{withSelector(named("a"))}, becomes(c("a").Taint("k", "NoSelect", enginetest.Epoch)), true},
-		"another is tainted":                            {[]specOption{withSelector(named("a"))}, becomes(c("b").Taint("k", "NoSelect", enginetest.Epoch)), false},
-		"a named cluster leaves the set":                {[]specOption{withSelector(named("a"))}, becomes(enginetest.Cluster("a")), true},
-		"a named cluster outside the set":               {[]specOption{withSelector(named("n"))}, becomes(enginetest.Cluster("n")), false},
-		"a claim gets the value that a predicate asks":  {[]specOption{withSelector(gpu)}, becomes(c("a").Claim("gpu", "a b")), true},
-		"a claim gets another value":                    {[]specOption{withSelector(gpu)}, becomes(c("a").Claim("gpu", "c")), false},
+		"a cluster that passes no predicate, but may be held": {[]specOption{withSelector(named("n")), number}, becomes(c("a").Terminating()), true},
+		"a named cluster comes":                               {[]specOption{withSelector(named("n"))}, becomes(c("n")), true},
+		"another comes":                                       {[]specOption{withSelector(named("n"))}, becomes(c("m")), false},
+		"a named cluster goes":                                {[]specOption{withSelector(named("a"))}, leaves("a"), true},
+		"a named cluster is tainted":                          {[]specOption{withSelector(named("a"))}, becomes(c("a").Taint("k", "NoSelect", enginetest.Epoch)), true},
+		"another is tainted":                                  {[]specOption{withSelector(named("a"))}, becomes(c("b").Taint("k", "NoSelect", enginetest.Epoch)), false},
+		"a named cluster leaves the set":                      {[]specOption{withSelector(named("a"))}, becomes(enginetest.Cluster("a")), true},
+		"a named cluster outside the set":                     {[]specOption{withSelector(named("n"))}, becomes(enginetest.Cluster("n")), false},
+		"a claim gets the value that a predicate asks":        {[]specOption{withSelector(gpu)}, becomes(c("a").Claim("gpu", "a b")), true},
+		"a claim gets another value":                          {[]specOption{withSelector(gpu)}, becomes(c("a").Claim("gpu", "c")), false},
 
 		"a label that a tier reads":                  {[]specOption{withTier(eu)}, becomes(c("a").Label("region", "eu")), true},
 		"a label that no tier reads":                 {[]specOption{withTier(eu)}, becomes(c("a").Label("zone", "1")), false},
@@ -68,14 +51,14 @@ func TestWhoIsWokenByTiersSpreadAndNames(t *testing.T) {
 		"a label that a tier reads, of one that no predicate matches": {
 			[]specOption{withTier(eu), withSelector(named("b"))}, becomes(c("a").Label("region", "eu")), false,
 		},
-		"a label that a tier's expression reads":      {[]specOption{withTier(byCEL(`managedCluster.metadata.labels.x == "y"`))}, becomes(c("a").Label("x", "y")), true},
-		"a part that no tier's expression reads":      {[]specOption{withTier(byCEL(`managedCluster.metadata.labels.x == "y"`))}, becomes(c("a").Label("zone", "1").CPU("1")), false},
-		"a score that a tier's expression reads":      {[]specOption{withTier(byCEL(`managedCluster.scores("load").size() > 0`))}, scored, true},
-		"a score that no expression reads":            {[]specOption{withTier(byCEL(`managedCluster.scores("cost").size() > 0`))}, scored, false},
-		"a claim that an expression asks for by name": {[]specOption{withTier(byCEL(`managedCluster.claim("x") == "y"`))}, becomes(c("a").Claim("x", "z")), true},
-		"a label that a group's expression reads":     {[]specOption{withGroup(clusterv1beta1.GroupClusterSelector{CelSelector: expressions(`managedCluster.metadata.labels.x == "y"`)})}, becomes(c("a").Label("x", "y")), true},
-		"a score that a group's expression reads":     {[]specOption{withGroup(clusterv1beta1.GroupClusterSelector{CelSelector: expressions(`managedCluster.scores("load").size() > 0`)})}, scored, true},
-		"a claim that a group asks for by value":      {[]specOption{withGroup(clusterv1beta1.GroupClusterSelector{ClaimSelector: gpu.ClaimSelector})}, becomes(c("a").Claim("gpu", "a b")), true},
+		"a label that a tier's expression reads":  {[]specOption{withTier(byCEL(`managedCluster.metadata.labels.x == "y"`))}, becomes(c("a").Label("x", "y")), true},
+		"a part that no tier's expression reads":  {[]specOption{withTier(byCEL(`managedCluster.metadata.labels.x == "y"`))}, becomes(c("a").Label("zone", "1").CPU("1")), false},
+		"a score that a tier's expression reads":  {[]specOption{withTier(byCEL(`managedCluster.scores("load").size() > 0`))}, scored, true},
+		"a score that no expression reads":        {[]specOption{withTier(byCEL(`managedCluster.scores("cost").size() > 0`))}, scored, false},
+		"a claim that an expression names":        {[]specOption{withTier(byCEL(`managedCluster.claim("x") == "y"`))}, becomes(c("a").Claim("x", "z")), true},
+		"a label that a group's expression reads": {[]specOption{withGroup(clusterv1beta1.GroupClusterSelector{CelSelector: expressions(`managedCluster.metadata.labels.x == "y"`)})}, becomes(c("a").Label("x", "y")), true},
+		"a score that a group's expression reads": {[]specOption{withGroup(clusterv1beta1.GroupClusterSelector{CelSelector: expressions(`managedCluster.scores("load").size() > 0`)})}, scored, true},
+		"a claim that a group selects by value":   {[]specOption{withGroup(clusterv1beta1.GroupClusterSelector{ClaimSelector: gpu.ClaimSelector})}, becomes(c("a").Claim("gpu", "a b")), true},
 
 		"a topology key appears":                      {[]specOption{withOneCluster, withSpread(topologyTerm("Label", "zone"))}, becomes(c("b").Label("zone", "1")), true},
 		"its value changes":                           {[]specOption{withOneCluster, withSpread(topologyTerm("Label", "zone"))}, becomes(c("a").Label("zone", "2")), true},

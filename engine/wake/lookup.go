@@ -1,14 +1,14 @@
-package program
+package wake
 
 import "github.com/berth-project/berth/engine/fleet"
 
-// ClusterChanged returns the placements that a change of one cluster can touch, each once and in no order. before is nil
-// for a cluster that is new, after for one that is gone; s is the fleet after the change. The list is the index's own: it is
-// good until the index is used again.
+// ClusterChanged returns the placements that a change of one cluster can touch, each once and in no order. before is
+// nil for a new cluster, after for a deleted one; s is the fleet after the change. The result is valid until the next
+// use of the index.
 func (x *Index) ClusterChanged(s *fleet.Snapshot, before, after *fleet.Cluster) []fleet.Key {
 	c := compare(s, before, after)
-	rest := x.otherBuckets(&c)
-	if !c.affectsAll() && !c.labels && len(rest) == 0 { // a heartbeat
+	other := x.otherBuckets(&c)
+	if !c.affectsAll() && !c.labels && len(other) == 0 { // a heartbeat
 		return nil
 	}
 	x.begin(&c, before, after)
@@ -17,7 +17,7 @@ func (x *Index) ClusterChanged(s *fleet.Snapshot, before, after *fleet.Cluster) 
 		x.visitScopes(&c)
 	}
 	if !c.affectsAll() {
-		x.visitSmallest(&c, x.factBuckets(rest), x.guardBuckets(), x.scopeBuckets())
+		x.visitSmallest(&c, x.factBuckets(other), x.guardBuckets(), x.scopeBuckets())
 	}
 	out := x.takeTouched()
 	if c.createdOrDeleted {
@@ -27,7 +27,7 @@ func (x *Index) ClusterChanged(s *fleet.Snapshot, before, after *fleet.Cluster) 
 }
 
 // ScoreChanged returns the placements that a change of one add-on score of a cluster can touch, each once and in no
-// order. c is nil where there is no such cluster. The list is the index's own: it is good until the index is used again.
+// order. c is nil if the cluster does not exist. The result is valid until the next use of the index.
 func (x *Index) ScoreChanged(c *fleet.Cluster, resource string) []fleet.Key {
 	if c == nil || len(x.scores.get(resource))+len(x.scores.get(anyScore)) == 0 {
 		return nil
@@ -46,18 +46,18 @@ func (x *Index) ScoreChanged(c *fleet.Cluster, resource string) []fleet.Key {
 	return x.takeTouched()
 }
 
-// begin begins to look at a change. It ends with facts.forget.
+// begin starts a change. facts.reset ends it.
 func (x *Index) begin(c *clusterChange, was, is *fleet.Cluster) {
 	x.changeSeq++
 	c.changeSeq = x.changeSeq
 	x.facts.evaluate(was, is)
 }
 
-// otherBuckets returns the readers of what changes, apart from facts: no list is empty.
+// otherBuckets returns the non-empty buckets of changes that are not facts.
 func (x *Index) otherBuckets(c *clusterChange) []bucket {
 	var out []bucket
-	add := func(given bool, list bucket) {
-		if given && len(list) > 0 {
+	add := func(changed bool, list bucket) {
+		if changed && len(list) > 0 {
 			out = append(out, list)
 		}
 	}
@@ -69,7 +69,7 @@ func (x *Index) otherBuckets(c *clusterChange) []bucket {
 	return out
 }
 
-// mayMoveMembers says whether a cluster may come into a set or leave it.
+// mayMoveMembers reports whether the cluster may join or leave a set.
 func (x *Index) mayMoveMembers() bool {
 	for _, f := range x.facts.changed {
 		if f.sets > 0 {
@@ -79,8 +79,8 @@ func (x *Index) mayMoveMembers() bool {
 	return false
 }
 
-// visitScopes visits all who see a cluster come into their sets or leave them, and, where the change matters to everybody, all
-// who may choose the cluster.
+// visitScopes visits the scopes that the cluster joins or leaves and, if the change affects all, the scopes that
+// contain it.
 func (x *Index) visitScopes(c *clusterChange) {
 	for _, s := range x.scopes {
 		s.evaluate(c)
@@ -90,7 +90,7 @@ func (x *Index) visitScopes(c *clusterChange) {
 	}
 }
 
-// factBuckets returns the readers of the facts that change, and the rest.
+// factBuckets returns rest and the buckets of the changed facts.
 func (x *Index) factBuckets(rest []bucket) []bucket {
 	out := x.lists.factBuckets[:0]
 	out = append(out, rest...)
@@ -101,7 +101,7 @@ func (x *Index) factBuckets(rest []bucket) []bucket {
 	return out
 }
 
-// guardBuckets returns the readers to whom a change of the cluster can matter, as far as their gates tell.
+// guardBuckets returns the buckets whose guard holds before or after the change, and the subscriptions without guards.
 func (x *Index) guardBuckets() []bucket {
 	out := x.lists.guardBuckets[:0]
 	out = append(out, x.unguarded)
@@ -112,7 +112,7 @@ func (x *Index) guardBuckets() []bucket {
 	return out
 }
 
-// scopeBuckets returns the readers who may have the cluster in one of their sets.
+// scopeBuckets returns the subscriptions of every scope that may contain the cluster.
 func (x *Index) scopeBuckets() []bucket {
 	out := x.lists.scopeBuckets[:0]
 	for _, a := range x.sets {
@@ -126,8 +126,8 @@ func (x *Index) scopeBuckets() []bucket {
 	return out
 }
 
-// visitSmallest visits the readers in one of several collections: whoever is touched is in each of them, or saw the cluster come
-// into a set or leave it.
+// visitSmallest visits the smallest of several collections. Each contains every touched subscription that visitScopes
+// has not visited.
 func (x *Index) visitSmallest(c *clusterChange, of ...[]bucket) {
 	fewest, least := of[0], totalSize(of[0])
 	for _, lists := range of[1:] {
@@ -148,7 +148,7 @@ func totalSize(lists []bucket) int {
 	return out
 }
 
-// visit finds out who of some readers is touched. Each is asked once.
+// visit checks subscriptions, each once per change.
 func (x *Index) visit(c *clusterChange, list bucket) {
 	for _, r := range list {
 		if r.changeSeq == c.changeSeq {
@@ -160,7 +160,7 @@ func (x *Index) visit(c *clusterChange, list bucket) {
 	}
 }
 
-// takeTouched returns the placements of the readers that were found.
+// takeTouched returns the placements of the subscriptions found, and clears the list.
 func (x *Index) takeTouched() []fleet.Key {
 	x.keys = x.keys[:0]
 	for _, r := range x.found {
@@ -171,13 +171,13 @@ func (x *Index) takeTouched() []fleet.Key {
 	return x.keys
 }
 
-// appendCounting returns the placements that are touched, and those that may not choose a cluster which comes or goes and
-// count it all the same.
+// appendCounting adds the placements that have selected the cluster but may not choose it, and that count all selected
+// clusters.
 func (x *Index) appendCounting(c *clusterChange) []fleet.Key {
 	for _, r := range x.countsRemovals {
 		r.scope.evaluate(c)
 		if r.scope.hasInvalidSet || r.scope.reachability.changes() || r.scope.membership != never {
-			continue // whether they are touched is known
+			continue // already checked
 		}
 		for _, key := range r.placements {
 			if c.countsAsRemoval(key) {

@@ -1,13 +1,13 @@
-package program
+package wake
 
 import (
 	"slices"
 
-	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/program"
 )
 
-// Index finds the placements that a change can touch, from the facts that their programs read:
+// Index finds the placements that a change can touch, by the facts that their programs read:
 //
 //	candidates                 the labels that the eligible sets select by
 //	predicates, tiers, groups  names, labels and claims; for expressions the parts of a cluster they name, and scores
@@ -16,13 +16,13 @@ import (
 //	a percentage of a budget   which of the selected clusters exist
 //	ResourceAllocatable*       status.allocatable and capacity
 //	AddOn                      the scores of one resource
-//	Balance, Steady            nothing: what placements decide wakes no placement
+//	Balance, Steady            nothing: a decision wakes no placement
 //
-// What it returns is never too little: a placement that is not returned would be decided the same. An Index belongs
-// to one goroutine at a time, and to ask it is to use it.
+// A placement that is not returned would get the same decision. An Index belongs to one goroutine at a time, and its
+// queries write to it.
 type Index struct {
 	namespaces map[string]*namespace
-	// namespacesBySet are the namespaces that bind a set of a name.
+	// namespacesBySet has the namespaces that bind a set, by the name of the set.
 	namespacesBySet map[string]map[string]struct{}
 	size            int
 
@@ -30,42 +30,41 @@ type Index struct {
 	scopes        map[string]*scope
 	subscriptions map[string]*subscription
 	facts         factTable
-	// unguarded are the readers that have no gates, counting those to whom matters that a cluster is selected which they may not
-	// choose; the others are by what they read apart from facts.
+	// unguarded has the subscriptions without guards, countsRemovals those with a percentage of all selected clusters. The
+	// other buckets are by what the subscriptions read besides facts.
 	unguarded, countsRemovals, cpu, memory bucket
-	facets                                 buckets[celenv.Facet]
+	facets                                 buckets[fleet.Facet]
 	scores                                 buckets[string]
 
-	// changeSeq is how many changes were looked at.
+	// changeSeq numbers the changes.
 	changeSeq uint64
-	// found are the readers that the last change touches, keys the placements, lists where readers were looked for, and text
-	// is what was written last. They are kept so that their memory is used again.
+	// found, keys, lists and buffer are scratch space of the last query. They save allocations.
 	found  []*subscription
 	keys   []fleet.Key
 	lists  struct{ factBuckets, guardBuckets, scopeBuckets []bucket }
 	buffer []byte
 }
 
-// namespace is a namespace with placements.
+// namespace is a namespace that has placements.
 type namespace struct {
-	// sets are the names of all sets that it binds.
+	// sets are the names of the bound sets.
 	sets []string
-	// slots are its placements by name.
+	// slots holds the placements by name.
 	slots map[string]slot
 }
 
-// NewIndex returns an index of no placements.
+// NewIndex returns an empty index.
 func NewIndex() *Index {
 	return &Index{
 		namespaces: map[string]*namespace{}, namespacesBySet: map[string]map[string]struct{}{},
 		sets: map[*fleet.Set]*indexedSet{}, scopes: map[string]*scope{}, subscriptions: map[string]*subscription{},
-		facts: factTable{byKey: map[factKey]*fact{}}, facets: buckets[celenv.Facet]{}, scores: buckets[string]{},
+		facts: factTable{byKey: map[factKey]*fact{}}, facets: buckets[fleet.Facet]{}, scores: buckets[string]{},
 	}
 }
 
-// Put adds a placement or replaces it. Put it again whenever its program, the bindings of its namespace or one of
-// the sets that they name has changed. p is nil where the placement does not compile.
-func (x *Index) Put(s *fleet.Snapshot, key fleet.Key, p *Program) {
+// Put adds or replaces a placement. Call it again when its program, a binding of its namespace or a bound set has
+// changed. p is nil if the placement does not compile.
+func (x *Index) Put(s *fleet.Snapshot, key fleet.Key, p *program.Program) {
 	in := x.namespaces[key.Namespace]
 	if in == nil {
 		in = &namespace{slots: map[string]slot{}}
@@ -82,7 +81,7 @@ func (x *Index) Put(s *fleet.Snapshot, key fleet.Key, p *Program) {
 	}
 }
 
-// setBindings notes which sets a namespace binds.
+// setBindings records the sets that a namespace binds.
 func (x *Index) setBindings(name string, in *namespace, sets []string) {
 	if slices.Equal(in.sets, sets) {
 		return
@@ -101,7 +100,7 @@ func (x *Index) setBindings(name string, in *namespace, sets []string) {
 	in.sets = sets
 }
 
-// Remove forgets a placement.
+// Remove deletes a placement.
 func (x *Index) Remove(key fleet.Key) {
 	in := x.namespaces[key.Namespace]
 	if in == nil {
@@ -135,8 +134,8 @@ func (x *Index) ByNamespace(name string) []fleet.Key {
 	return out
 }
 
-// BySet returns the placements of the namespaces that bind a set of this name, sorted, whether it exists or not. They
-// include those that ask for other sets only: what they say of themselves depends on whether any bound set exists.
+// BySet returns the placements of the namespaces that bind a set of this name, sorted. The set need not exist.
+// Placements that name other sets only are included: their conditions depend on whether any bound set exists.
 func (x *Index) BySet(set string) []fleet.Key {
 	var out []fleet.Key
 	for namespace := range x.namespacesBySet[set] {

@@ -1,4 +1,4 @@
-package program_test
+package wake_test
 
 import (
 	"fmt"
@@ -9,11 +9,12 @@ import (
 	"github.com/berth-project/berth/engine/enginetest"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/engine/wake"
 )
 
-// TestAChangeTouchesWhomANaiveScanFinds lets things happen to random fleets, and asks after each change of a cluster whom it
-// touches: neither more nor less may come out than where each placement is asked by itself.
-func TestAChangeTouchesWhomANaiveScanFinds(t *testing.T) {
+// TestIndexAgreesWithANaiveScan applies random events to random fleets. After each change of a cluster, the index must
+// return exactly the placements that a scan of every placement finds.
+func TestIndexAgreesWithANaiveScan(t *testing.T) {
 	env, touched, untouched := enginetest.Env(t), 0, 0
 	for seed := range uint64(100) {
 		random := enginetest.NewRandom(seed)
@@ -44,7 +45,7 @@ func TestAChangeTouchesWhomANaiveScanFinds(t *testing.T) {
 	}
 }
 
-// scan asks every placement whether it sees what one event did to one cluster.
+// scan checks every placement for the change that one event made to one cluster.
 func scan(live *enginetest.Live, before *fleet.Snapshot, env *celenv.Env) map[fleet.Key]bool {
 	n := naiveIndex{fleet: live.Snapshot}
 	for id := range max(before.IDLimit(), live.Snapshot.IDLimit()) {
@@ -65,9 +66,9 @@ func scan(live *enginetest.Live, before *fleet.Snapshot, env *celenv.Env) map[fl
 	return out
 }
 
-// TestToFindWhomALabelTouchesAllocatesNothing is about 1,000 placements, half of which are touched.
-func TestToFindWhomALabelTouchesAllocatesNothing(t *testing.T) {
-	index, env := program.NewIndex(), enginetest.Env(t)
+// TestClusterChangedAllocatesNothing has 1,000 placements. The change touches half of them.
+func TestClusterChangedAllocatesNothing(t *testing.T) {
+	index, env := wake.NewIndex(), enginetest.Env(t)
 	s := enginetest.NewWorld(enginetest.Set("all").Obj()).Bind("ns", "all").Snapshot()
 	for i := range 1000 {
 		selected := clusterv1beta1.ClusterSelector{LabelSelector: enginetest.LabelIs("stage", []string{"prod", "dev"}[i%2])}

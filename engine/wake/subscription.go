@@ -1,4 +1,4 @@
-package program
+package wake
 
 import (
 	"slices"
@@ -6,9 +6,9 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// subscription is all placements that read the same: a change touches all of them or none.
+// subscription is shared by all placements with the same dependencies: a change touches all of them or none.
 type subscription struct {
-	// changeSeq is the last change that was looked at. It stands beside what is asked first.
+	// changeSeq is the last change that was checked. It is the first field because it is read first.
 	changeSeq uint64
 	dependencies
 
@@ -17,13 +17,13 @@ type subscription struct {
 	positions  []position
 }
 
-// slot is where a placement is among those that read the same.
+// slot is the position of a placement in its subscription.
 type slot struct {
 	*subscription
 	index int
 }
 
-// addPlacement puts a placement among those that read the same.
+// addPlacement adds a placement to the subscription with its dependencies.
 func (x *Index) addPlacement(read dependencies, key fleet.Key) slot {
 	x.buffer = read.appendKey(x.buffer[:0])
 	found := x.subscriptions[string(x.buffer)]
@@ -36,7 +36,7 @@ func (x *Index) addPlacement(read dependencies, key fleet.Key) slot {
 	return slot{found, len(found.placements) - 1}
 }
 
-// removePlacement takes a placement from its seat, which the last one gets.
+// removePlacement removes a placement from its slot and moves the last placement into it.
 func (x *Index) removePlacement(s slot) {
 	last := len(s.placements) - 1
 	if s.index != last {
@@ -52,15 +52,15 @@ func (x *Index) removePlacement(s slot) {
 	x.unsubscribe(s.subscription)
 }
 
-// subscribe puts a reader on the shelf of everything it reads.
+// subscribe adds a subscription to the bucket of everything that it reads.
 func (x *Index) subscribe(r *subscription) {
 	r.addTo(&r.scope.subscriptions)
 	for f := range r.facts() {
 		f.refs++
 		r.addTo(&f.subscriptions)
 	}
-	if gates, ok := r.guards(); ok {
-		for _, l := range gates {
+	if guards, ok := r.guards(); ok {
+		for _, l := range guards {
 			r.addTo(&l.guarded)
 		}
 	} else {
@@ -81,10 +81,10 @@ func (x *Index) subscribe(r *subscription) {
 	for _, score := range r.scores {
 		r.addTo(x.scores.getOrCreate(score))
 	}
-	r.positions = slices.Clone(r.positions) // there are many readers: they hold no more than they need
+	r.positions = slices.Clone(r.positions) // there are many subscriptions: none keeps spare capacity
 }
 
-// unsubscribe forgets a reader, and what nobody else reads.
+// unsubscribe removes a subscription, and what no other subscription reads.
 func (x *Index) unsubscribe(r *subscription) {
 	r.removeFromAll()
 	for f := range r.facts() {

@@ -1,4 +1,4 @@
-package program_test
+package wake_test
 
 import (
 	"testing"
@@ -19,7 +19,7 @@ func worldWith(placement *enginetest.PlacementBuilder, objects ...any) *enginete
 		Bind("ns", "all")
 }
 
-func TestWhoIsWoken(t *testing.T) {
+func TestWoken(t *testing.T) {
 	change := func(object *clusterv1.ManagedCluster) func(*enginetest.Live) {
 		return func(l *enginetest.Live) { l.SetCluster(object) }
 	}
@@ -39,7 +39,7 @@ func TestWhoIsWoken(t *testing.T) {
 		event func(*enginetest.Live)
 		want  bool
 	}{
-		"a heartbeat wakes nobody":                            {worldWith(p(), c("a").Obj()), change(heartbeat), false},
+		"a heartbeat":                                         {worldWith(p(), c("a").Obj()), change(heartbeat), false},
 		"a cluster joins the set":                             {worldWith(p()), change(c("a").Obj()), true},
 		"a cluster joins another set":                         {worldWith(p()), change(enginetest.Cluster("a").In("spare").Obj()), false},
 		"a cluster leaves the set":                            {worldWith(p(), c("a").Obj()), change(enginetest.Cluster("a").Obj()), true},
@@ -52,7 +52,7 @@ func TestWhoIsWoken(t *testing.T) {
 		"a claim that a predicate reads":                      {worldWith(p().Claims(enginetest.Wants("v", "NotIn", "1")), c("a").Obj()), change(c("a").Claim("v", "1").Obj()), true},
 		"a taint":                                             {worldWith(p(), c("a").Obj()), change(c("a").Taint("k", "NoSelect", enginetest.Epoch).Obj()), true},
 		"a taint of a cluster that no predicate matches":      {worldWith(p().Predicate(eu), c("a").Obj()), change(c("a").Taint("k", "NoSelect", enginetest.Epoch).Obj()), false},
-		"allocatable that nobody ranks by":                    {worldWith(p(), c("a").Obj()), change(c("a").CPU("1").Obj()), false},
+		"allocatable that no prioritizer reads":               {worldWith(p(), c("a").Obj()), change(c("a").CPU("1").Obj()), false},
 		"allocatable that a prioritizer reads":                {worldWith(p().BuiltIn("ResourceAllocatableCPU", 1), c("a").Obj()), change(c("a").CPU("1").Obj()), true},
 		"memory, where only cpu counts":                       {worldWith(p().BuiltIn("ResourceAllocatableCPU", 1), c("a").Obj()), change(c("a").Memory("1").Obj()), false},
 		"a field that an expression reads":                    {worldWith(p().CEL(`managedCluster.status.capacity.cpu == "1"`), c("a").Obj()), change(c("a").Capacity("cpu", "1").Obj()), true},
@@ -85,7 +85,7 @@ func TestWhoIsWoken(t *testing.T) {
 		"a set that is bound appears":     {worldWith(p()).Bind("ns", "new"), func(l *enginetest.Live) { l.SetSet(enginetest.Set("new").Obj()) }, true},
 		"a binding of another namespace":  {worldWith(p()), func(l *enginetest.Live) { l.Bind("elsewhere", "all") }, false},
 		"a binding goes":                  {worldWith(p()), func(l *enginetest.Live) { l.Unbind("ns", "all") }, true},
-		"a score that nobody reads":       {worldWith(p(), c("a").Obj()), func(l *enginetest.Live) { l.SetScore(enginetest.Score("a", "r").Value("s", 1).Obj()) }, false},
+		"a score that no part reads":      {worldWith(p(), c("a").Obj()), func(l *enginetest.Live) { l.SetScore(enginetest.Score("a", "r").Value("s", 1).Obj()) }, false},
 		"a score that a prioritizer reads": {
 			worldWith(p().AddOn("r", "s", 1), c("a").Obj()), func(l *enginetest.Live) { l.SetScore(enginetest.Score("a", "r").Value("s", 1).Obj()) }, true,
 		},

@@ -1,4 +1,4 @@
-package program_test
+package wake_test
 
 import (
 	"slices"
@@ -9,13 +9,13 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// naiveIndex says whom a change of a cluster touches without an index: it reads one placement from beginning to end.
+// naiveIndex decides without an index whether a change of a cluster touches a placement: it reads the whole placement.
 type naiveIndex struct {
 	fleet         *fleet.Snapshot
 	before, after *fleet.Cluster
 }
 
-// touches says whether a placement would see the change. p is nil where it does not compile.
+// touches reports whether the change can change the decision. p is nil if the placement does not compile.
 func (n naiveIndex) touches(key fleet.Key, p *program.Program) bool {
 	var bound, chosen []*fleet.Set
 	for _, name := range n.fleet.BoundSets(key.Namespace) {
@@ -49,10 +49,10 @@ func (n naiveIndex) touches(key fleet.Key, p *program.Program) bool {
 	case member != stays:
 		return p.Budget != nil || n.fewCandidates(chosen)
 	}
-	return (is || p.Budget != nil) && (n.allSee() || n.reads(p) || n.divides(p))
+	return (is || p.Budget != nil) && (n.taintsChange() || n.reads(p) || n.divides(p))
 }
 
-// concerns says whether anything changes that is read, whatever comes of it.
+// concerns reports whether any dependency changes.
 func (n naiveIndex) concerns(bound []*fleet.Set, p *program.Program) bool {
 	var terms []fleet.Term
 	for _, set := range bound {
@@ -70,12 +70,12 @@ func (n naiveIndex) concerns(bound []*fleet.Set, p *program.Program) bool {
 	if slices.ContainsFunc(fleet.ChangedTerms(n.before, n.after), read) || n.before == nil || n.after == nil {
 		return true
 	}
-	return n.allSee() || n.before.Terminating() != n.after.Terminating() || n.before.CPU != n.after.CPU ||
+	return n.taintsChange() || n.before.Terminating() != n.after.Terminating() || n.before.CPU != n.after.CPU ||
 		n.before.Memory != n.after.Memory || p != nil && n.reads(p)
 }
 
-// allSee says whether the taints change.
-func (n naiveIndex) allSee() bool {
+// taintsChange reports whether the taints differ.
+func (n naiveIndex) taintsChange() bool {
 	return !equality.Semantic.DeepEqual(n.before.Object.Spec.Taints, n.after.Object.Spec.Taints)
 }
 
@@ -85,7 +85,7 @@ func (n naiveIndex) reads(p *program.Program) bool {
 		n.before.Memory != n.after.Memory && p.HasPrioritizer(program.AllocatableMemory)
 }
 
-// divides says whether other tiers or groups match the cluster, another predicate does before an expression, or the cluster
+// divides reports whether other tiers or groups match the cluster, another predicate with expressions does, or the cluster
 // is in another domain.
 func (n naiveIndex) divides(p *program.Program) bool {
 	for _, topology := range topologies(p) {
@@ -104,7 +104,7 @@ func (n naiveIndex) divides(p *program.Program) bool {
 	return false
 }
 
-// counts says whether a cluster comes or goes that is selected and may not be, and a percentage is one of all selected.
+// counts reports whether a selected cluster that is no candidate comes or goes while the budget is a percentage of all selected.
 func (n naiveIndex) counts(key fleet.Key, p *program.Program) bool {
 	one := n.after
 	if one == nil {
@@ -135,7 +135,7 @@ func passes(p *program.Program, c *fleet.Cluster) bool {
 
 func hasExpressions(p program.Predicate) bool { return len(p.Expressions) > 0 }
 
-// selectors are all of a program, those of its predicates first.
+// selectors returns all selectors of a program, first those of its predicates.
 func selectors(p *program.Program) []program.Predicate {
 	out := slices.Clone(p.Predicates)
 	for _, tier := range p.Tiers {

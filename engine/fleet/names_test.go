@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// TestNamesAreFoundWhateverComesAndGoes compares what a chain of snapshots knows with a map, and that older snapshots know
-// what they knew.
-func TestNamesAreFoundWhateverComesAndGoes(t *testing.T) {
+// TestNamesAreFound compares the names of a chain of snapshots with a map. Older snapshots keep their names.
+func TestNamesAreFound(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	name := func(n int) string { return fmt.Sprintf("c%d", n) }
 	type state struct {

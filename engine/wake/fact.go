@@ -1,8 +1,8 @@
-package program
+package wake
 
 import "github.com/berth-project/berth/engine/fleet"
 
-// transition is when something holds in the course of one change: before it, after it, or both.
+// transition is when something holds in the course of one change: before it, after it, at both times or never.
 type transition uint8
 
 const (
@@ -13,49 +13,48 @@ const (
 	always            = holdsBefore | holdsAfter
 )
 
-// changes says whether something holds at one of the two times only.
+// changes reports whether something holds at one of the two times only.
 func (t transition) changes() bool { return t == holdsBefore || t == holdsAfter }
 
-// factKey is what a fact answers: of a label, a claim or the name, which has no key.
+// factKey identifies a fact about a label, a claim or the name. The name has no key.
 type factKey struct {
 	source fleet.Source
 	aspect aspect
 	key    string
-	// value is empty unless the question is whether the value is this one.
+	// value is empty unless the aspect is valueEquals.
 	value string
 }
 
 type aspect uint8
 
 const (
-	// keyExists asks whether there is a value.
+	// keyExists: the key has a value.
 	keyExists aspect = iota
-	// valueEquals asks whether it is a certain one.
+	// valueEquals: the value is this one.
 	valueEquals
-	// valueKept asks whether it is the value that it was, or will be. It is told of those alone that change.
+	// valueKept: the value is the same before and after. It is recorded only for values that change.
 	valueKept
 )
 
-// fact is something that holds for a cluster or does not, and that somebody reads.
+// fact is a condition that holds for a cluster or does not, and that a set or a subscription reads.
 type fact struct {
 	factKey
-	// id is never given to another fact.
+	// id is unique and never reused.
 	id uint64
-	// state is when it holds in the change that is looked at, never while none is.
+	// state is when the fact holds in the current change; never between changes.
 	state transition
-	// subscriptions read the fact. gated are those of them to whom a change matters only where one of their gates holds, this
-	// being one.
+	// subscriptions read the fact. guarded are the subscriptions that have it as a guard.
 	subscriptions, guarded bucket
-	// sets is how many sets read the fact, users how many sets and readers do.
+	// sets counts the sets that read the fact, refs the sets and subscriptions.
 	sets, refs int
 }
 
-// factTable are all that somebody reads.
+// factTable holds every fact that is read.
 type factTable struct {
 	byKey map[factKey]*fact
-	// lastID is the last number that was given to anything.
+	// lastID is the last id that was assigned.
 	lastID uint64
-	// held are the facts that hold in the change that is looked at, changed those of them that hold at one time only.
+	// held are the facts that hold before or after the current change, changed those that hold at one of the two times.
 	held, changed []*fact
 }
 
@@ -64,31 +63,31 @@ func (f *factTable) nextID() uint64 {
 	return f.lastID
 }
 
-// getOrCreate returns the fact that answers a question. Whoever keeps it counts as a user until he quits.
-func (f *factTable) getOrCreate(q factKey) *fact {
-	found := f.byKey[q]
+// getOrCreate returns the fact of a key. The caller counts itself in refs.
+func (f *factTable) getOrCreate(key factKey) *fact {
+	found := f.byKey[key]
 	if found == nil {
-		found = &fact{factKey: q, id: f.nextID()}
-		f.byKey[q] = found
+		found = &fact{factKey: key, id: f.nextID()}
+		f.byKey[key] = found
 	}
 	return found
 }
 
-// release ends one use of a fact.
+// release drops one reference.
 func (f *factTable) release(used *fact) {
 	if used.refs--; used.refs == 0 {
 		delete(f.byKey, used.factKey)
 	}
 }
 
-// evaluate notes which facts hold of a cluster before a change and after it. Nil is no cluster.
+// evaluate sets the state of each fact for a change of a cluster. Nil is no cluster.
 func (f *factTable) evaluate(was, is *fleet.Cluster) {
 	f.compareValues(fleet.Name, names(was), names(is))
 	f.compareValues(fleet.Label, labels(was), labels(is))
 	f.compareValues(fleet.Claim, claims(was), claims(is))
 }
 
-// compareValues looks at the values of one source, by key.
+// compareValues sets the states for the values of one source, by key.
 func (f *factTable) compareValues(source fleet.Source, was, is map[string]string) {
 	for key, old := range was {
 		value, stays := is[key]
@@ -115,20 +114,20 @@ func (f *factTable) compareValues(source fleet.Source, was, is map[string]string
 	}
 }
 
-// record notes when a fact holds, if anybody reads it.
-func (f *factTable) record(q factKey, at transition) {
-	asked := f.byKey[q]
-	if asked == nil {
+// record sets the state of a fact, if it exists.
+func (f *factTable) record(key factKey, at transition) {
+	found := f.byKey[key]
+	if found == nil {
 		return
 	}
-	asked.state = at
-	f.held = append(f.held, asked)
+	found.state = at
+	f.held = append(f.held, found)
 	if at.changes() {
-		f.changed = append(f.changed, asked)
+		f.changed = append(f.changed, found)
 	}
 }
 
-// reset ends the look at a change.
+// reset ends a change.
 func (f *factTable) reset() {
 	for _, noted := range f.held {
 		noted.state = never

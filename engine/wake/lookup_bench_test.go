@@ -1,4 +1,4 @@
-package program_test
+package wake_test
 
 import (
 	"fmt"
@@ -14,6 +14,7 @@ import (
 	"github.com/berth-project/berth/engine/enginetest"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/engine/wake"
 )
 
 const (
@@ -22,8 +23,8 @@ const (
 )
 
 // BenchmarkClusterChanged flips a label of one of 10,000 clusters, of which each of 10,000 placements selects a tenth by one
-// label. A cluster has ten labels of ten values each. It says how many placements are touched, and how many times as long
-// it takes to ask each of them.
+// label. A cluster has ten labels of ten values each. The benchmark reports how many placements are touched, and how many
+// times as long a scan of every placement takes.
 func BenchmarkClusterChanged(b *testing.B) {
 	for name, tc := range map[string]struct {
 		// labels is how many of the labels placements select by.
@@ -34,7 +35,7 @@ func BenchmarkClusterChanged(b *testing.B) {
 		"a label that a tenth of the placements read": {10, func(c *enginetest.ClusterBuilder) *enginetest.ClusterBuilder { return c.Label("key-0", "other") }, 100},
 		"from one read value to another":              {10, func(c *enginetest.ClusterBuilder) *enginetest.ClusterBuilder { return c.Label("key-0", "value-1") }, 200},
 		"a label that all read":                       {1, func(c *enginetest.ClusterBuilder) *enginetest.ClusterBuilder { return c.Label("key-0", "value-1") }, 2000},
-		"a label that nobody reads":                   {1, func(c *enginetest.ClusterBuilder) *enginetest.ClusterBuilder { return c.Label("key-1", "other") }, 0},
+		"a label that no placement reads":             {1, func(c *enginetest.ClusterBuilder) *enginetest.ClusterBuilder { return c.Label("key-1", "other") }, 0},
 		"a taint": {10, func(c *enginetest.ClusterBuilder) *enginetest.ClusterBuilder {
 			return c.Taint("gpu", clusterv1.TaintEffectNoSelect, enginetest.Epoch)
 		}, 1000},
@@ -60,13 +61,12 @@ func BenchmarkClusterChanged(b *testing.B) {
 	}
 }
 
-// BenchmarkPut puts one of many placements again, all of which select by one label and no two of which read the same, and
-// takes it out and in.
+// BenchmarkPut replaces, removes and adds one of many placements. All select by one label; no two have the same dependencies.
 func BenchmarkPut(b *testing.B) {
 	for _, placements := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(placements), func(b *testing.B) {
 			s := enginetest.NewWorld(enginetest.Set("all").Obj()).Bind("ns", "all").Snapshot()
-			index, env := program.NewIndex(), enginetest.Env(b)
+			index, env := wake.NewIndex(), enginetest.Env(b)
 			var one *program.Program
 			for i := range placements {
 				one = compileFor(b, env, p().Predicate(clusterv1beta1.ClusterSelector{LabelSelector: metav1.LabelSelector{
@@ -91,10 +91,10 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
-// benchFleet is a fleet of many placements.
+// benchFleet is a fleet with many placements.
 type benchFleet struct {
 	snapshot *fleet.Snapshot
-	index    *program.Index
+	index    *wake.Index
 	programs map[fleet.Key]*program.Program
 }
 
@@ -108,7 +108,7 @@ func newBenchFleet(b *testing.B, labels int) benchFleet {
 	for i := range fleetSize / namespaced {
 		w.Bind(fmt.Sprintf("ns-%d", i), "all")
 	}
-	out := benchFleet{w.Snapshot(), program.NewIndex(), map[fleet.Key]*program.Program{}}
+	out := benchFleet{w.Snapshot(), wake.NewIndex(), map[fleet.Key]*program.Program{}}
 	env := enginetest.Env(b)
 	for i := range fleetSize {
 		selected := enginetest.LabelIs(fmt.Sprintf("key-%d", i%labels), fmt.Sprintf("value-%d", i/labels%10))

@@ -1,4 +1,4 @@
-package program
+package wake
 
 import (
 	"encoding/binary"
@@ -9,18 +9,18 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// indexedSet is a set of clusters in terms of facts.
+// indexedSet is a ManagedClusterSet with its selector as facts.
 type indexedSet struct {
 	id       uint64
 	set      *fleet.Set
 	selector conjunction
-	// empty is set where nobody is a member, or nobody can tell.
+	// empty is set if the set has no members, or is invalid.
 	empty bool
-	// scopes are those that have it.
+	// scopes are the scopes that contain the set.
 	scopes map[*scope]struct{}
 }
 
-// membership says when a changing cluster is a member, being deleted or not.
+// membership returns when the changing cluster is a member, whether it is being deleted or not.
 func (a *indexedSet) membership() transition {
 	if a.empty {
 		return never
@@ -28,34 +28,34 @@ func (a *indexedSet) membership() transition {
 	return a.selector.holds()
 }
 
-// scope is what placements may choose from. Those whose bound sets come to the same share it.
+// scope is the sets that placements may choose from. Placements with the same sets share it.
 type scope struct {
-	// changeSeq is the last change that was looked at. member and reached are when its cluster is in one of the sets, and in
-	// one of the reachable ones; few is whether the sets have few candidates, once that is counted.
+	// changeSeq is the last change that was evaluated. membership and reachability are when its cluster is in one of
+	// sets and of reachable; atMostOne is valid once counted.
 	changeSeq                uint64
 	membership, reachability transition
 	atMostOne, counted       bool
-	// hasInvalidSet is set where one of the sets cannot be read, so that nobody can tell who is a member.
+	// hasInvalidSet is set if a set is invalid, so that its members are unknown.
 	hasInvalidSet bool
 
 	id  uint64
 	key string
-	// sets are those that the placements may choose from.
+	// sets are the sets that the placements may choose from.
 	sets []*indexedSet
-	// reachable are all bound sets, where the placements may have to keep what they have: they keep any cluster that the
-	// namespace can reach. Nil elsewhere.
+	// reachable are all bound sets, for placements that may have to keep their decisions: they keep every cluster that
+	// the namespace can reach. Nil for others.
 	reachable     []*indexedSet
 	subscriptions bucket
 }
 
-// scopeOf returns what the placements of a namespace may choose from that ask for some of its sets, or for none in
-// particular, and, where they keep, what they may keep.
-func (x *Index) scopeOf(s *fleet.Snapshot, namespace string, asked []string, keep bool) *scope {
+// scopeOf returns the scope of placements of a namespace that name these sets, or none. With keep, the scope also holds
+// every set that the namespace can reach.
+func (x *Index) scopeOf(s *fleet.Snapshot, namespace string, names []string, keep bool) *scope {
 	var out scope
-	named := fleet.SetNameFilter(asked)
+	isNamed := fleet.SetNameFilter(names)
 	for _, name := range s.BoundSets(namespace) {
 		set, exists := s.Set(name)
-		chosen := named(name)
+		chosen := isNamed(name)
 		if !exists || !chosen && !keep {
 			continue
 		}
@@ -68,18 +68,18 @@ func (x *Index) scopeOf(s *fleet.Snapshot, namespace string, asked []string, kee
 		}
 		out.hasInvalidSet = out.hasInvalidSet || !set.Valid()
 	}
-	text := x.buffer[:0]
-	for _, areas := range [][]*indexedSet{out.sets, out.reachable} {
-		text = binary.AppendUvarint(text, uint64(len(areas)))
-		for _, a := range areas {
-			text = binary.AppendUvarint(text, a.id)
+	key := x.buffer[:0]
+	for _, sets := range [][]*indexedSet{out.sets, out.reachable} {
+		key = binary.AppendUvarint(key, uint64(len(sets)))
+		for _, set := range sets {
+			key = binary.AppendUvarint(key, set.id)
 		}
 	}
-	x.buffer = text
-	known := x.scopes[string(text)]
+	x.buffer = key
+	known := x.scopes[string(key)]
 	if known == nil {
 		known = &out
-		known.id, known.key = x.facts.nextID(), string(text)
+		known.id, known.key = x.facts.nextID(), string(key)
 		x.scopes[known.key] = known
 		for _, a := range known.allSets() {
 			a.scopes[known] = struct{}{}
@@ -104,7 +104,7 @@ func (x *Index) setOf(set *fleet.Set) *indexedSet {
 	return known
 }
 
-// dropScope forgets a scope, and areas that no other has.
+// dropScope deletes a scope, and the sets that no other scope contains.
 func (x *Index) dropScope(s *scope) {
 	delete(x.scopes, s.key)
 	for _, a := range s.allSets() {
@@ -119,22 +119,22 @@ func (x *Index) dropScope(s *scope) {
 	}
 }
 
-// allSets returns all that the scope has, some of them twice.
+// allSets returns sets and reachable. A set may occur twice.
 func (s *scope) allSets() []*indexedSet { return slices.Concat(s.sets, s.reachable) }
 
-// evaluate works out when a changing cluster is a member.
+// evaluate computes membership and reachability for a change, once.
 func (s *scope) evaluate(c *clusterChange) {
 	if s.changeSeq != c.changeSeq {
 		s.changeSeq, s.counted = c.changeSeq, false
-		s.membership, s.reachability = among(s.sets, c), among(s.reachable, c)
+		s.membership, s.reachability = anyMember(s.sets, c), anyMember(s.reachable, c)
 	}
 }
 
-// among says when one of the areas has a cluster that is not being deleted.
-func among(areas []*indexedSet, c *clusterChange) transition {
+// anyMember returns when one of the sets contains the cluster and the cluster is not being deleted.
+func anyMember(sets []*indexedSet, c *clusterChange) transition {
 	out := never
-	for _, a := range areas {
-		out |= a.membership()
+	for _, set := range sets {
+		out |= set.membership()
 	}
 	return out & c.present
 }
@@ -144,8 +144,8 @@ func (s *scope) readsChange() bool {
 	return slices.ContainsFunc(s.allSets(), func(a *indexedSet) bool { return a.selector.readsChange() })
 }
 
-// atMostOneCandidate says whether the sets have at most one cluster, so that a change may have made the first or taken
-// the last: a placement tells its user which it is, nobody to choose from or nobody who matches.
+// atMostOneCandidate reports whether the sets have at most one cluster. The change may then have added the first
+// candidate or removed the last, and the reason of the condition changes.
 func (s *scope) atMostOneCandidate(of *fleet.Snapshot) bool {
 	if !s.counted {
 		candidates := &bitset.BitSet{}

@@ -1,27 +1,26 @@
-package program
+package wake
 
 import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// clusterChange is what changed of one cluster, as far as placements read it.
+// clusterChange is a change of one cluster, as far as placements can read it.
 type clusterChange struct {
-	// changeSeq tells changes apart.
+	// changeSeq identifies the change.
 	changeSeq uint64
 	fleet     *fleet.Snapshot
-	// cluster is the cluster after the change, or before it where it is gone.
+	// cluster is the state after the change, or before it for a deleted cluster.
 	cluster *fleet.Cluster
 	// present is when the cluster exists and is not being deleted.
 	present transition
-	// createdOrDeleted is set where the cluster comes or goes, taints where its taints change, labels where its labels or claims may.
+	// createdOrDeleted and taints are exact; labels is set if labels or claims may differ.
 	createdOrDeleted, taints, labels bool
 	cpu, memory                      bool
-	facets                           celenv.Facet
+	facets                           fleet.Facet
 }
 
 func compare(s *fleet.Snapshot, was, is *fleet.Cluster) clusterChange {
@@ -41,20 +40,20 @@ func compare(s *fleet.Snapshot, was, is *fleet.Cluster) clusterChange {
 	}
 	out.facets = fleet.ChangedFacets(was.Object, is.Object)
 	out.cpu, out.memory = was.CPU != is.CPU, was.Memory != is.Memory
-	out.labels = out.facets&(celenv.FacetLabels|celenv.FacetClaims) != 0
-	out.taints = out.facets&celenv.FacetSpec != 0 && !equality.Semantic.DeepEqual(was.Object.Spec.Taints, is.Object.Spec.Taints)
+	out.labels = out.facets&(fleet.FacetLabels|fleet.FacetClaims) != 0
+	out.taints = out.facets&fleet.FacetSpec != 0 && !equality.Semantic.DeepEqual(was.Object.Spec.Taints, is.Object.Spec.Taints)
 	return out
 }
 
-// affectsAll says whether the change matters to all who may choose the cluster, whatever they select by.
+// affectsAll reports whether the change matters to every placement that may choose the cluster, whatever its selectors.
 func (c *clusterChange) affectsAll() bool {
 	return c.createdOrDeleted || c.taints || c.present.changes()
 }
 
-// touchedBy says whether the placements would see the change: the cluster becomes a candidate that passes the
-// predicates or ceases to be one, it is one and something else that the placements read has changed, or it is the
-// first candidate or was the last. While a set cannot be read, incumbents that no other set has are held whatever the
-// predicates say of them, so nothing is left out.
+// touchedBy reports whether the change can change the decision. It can if the cluster starts or stops to pass the
+// predicates, if it passes and something else that is read changes, or if it is the first or last candidate. With an
+// invalid set, incumbents of no other set are held whatever the predicates match, so every change of a dependency
+// counts.
 func (r *subscription) touchedBy(c *clusterChange) bool {
 	s := r.scope
 	s.evaluate(c)
@@ -76,7 +75,7 @@ func (r *subscription) touchedBy(c *clusterChange) bool {
 	return (passes == always || holds) && (c.taints || r.readsOther(c) || r.changesDivision() || r.changesPredicate())
 }
 
-// passes says when a cluster passes a predicate, as far as selectors tell: an expression may yet drop it.
+// passes returns when the cluster passes a predicate by its selectors. An expression may still reject it.
 func (r *dependencies) passes() transition {
 	if len(r.predicates) == 0 {
 		return always
@@ -88,7 +87,7 @@ func (r *dependencies) passes() transition {
 	return out
 }
 
-// reads says whether anything changes that is read, whatever comes of it.
+// reads reports whether any dependency changes.
 func (r *dependencies) reads(c *clusterChange) bool {
 	if r.readsOther(c) {
 		return true
@@ -101,25 +100,25 @@ func (r *dependencies) reads(c *clusterChange) bool {
 	return false
 }
 
-// readsOther says whether something changes that is read and is no fact.
+// readsOther reports whether a dependency that is not a fact changes.
 func (r *dependencies) readsOther(c *clusterChange) bool {
 	return c.facets&r.facets != 0 || c.cpu && r.traits.has(readsCPU) || c.memory && r.traits.has(readsMemory)
 }
 
-// changesDivision says whether other tiers or groups match the cluster now, or it is in another domain.
+// changesDivision reports whether other tiers or groups match the cluster, or it moves to another topology domain.
 func (r *dependencies) changesDivision() bool {
 	return slices.ContainsFunc(r.topologies, func(f *fact) bool { return f.state.changes() }) ||
 		slices.ContainsFunc(r.divisions, conjunction.changes)
 }
 
-// changesPredicate says whether the cluster now meets the selectors of other predicates. That matters where expressions come
-// after selectors.
+// changesPredicate reports whether the cluster meets the selectors of other predicates. That matters if expressions
+// follow the selectors.
 func (r *dependencies) changesPredicate() bool {
 	return r.traits.has(hasExpressions) && slices.ContainsFunc(r.predicates, conjunction.changes)
 }
 
-// countsAsRemoval says whether a cluster that the placement may not choose counts all the same as it comes or goes: a
-// percentage in the disruption policy is one of all that are selected, whether they may stay or not.
+// countsAsRemoval reports whether a placement has selected the cluster. A percentage in the disruption policy is of all
+// selected clusters, also of those that the placement may no longer choose.
 func (c *clusterChange) countsAsRemoval(of fleet.Key) bool {
 	id, known := c.fleet.ID(c.cluster.Name())
 	return known && c.fleet.Incumbents(of).Has(id)
