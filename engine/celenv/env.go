@@ -31,8 +31,8 @@ const (
 	maxCachedLength = 1024
 )
 
-// Env compiles expressions and remembers those it has compiled, and what they came to, the least recently used being
-// forgotten first.
+// Env compiles expressions, and caches compiled expressions and their outcomes. The least recently used are evicted
+// first.
 type Env struct {
 	env *cel.Env
 	// macroFreeParser reads an expression without writing out its macros.
@@ -40,13 +40,13 @@ type Env struct {
 	costModel       *costModel
 	cache           *lru.Cache
 	results         *lru.Cache
-	// forgetful compiles for an Env that remembers, and room is how many outcomes that may keep yet, all its expressions
-	// together; both are nil for one that does not remember.
-	forgetful *Env
-	room      *int
+	// evicting is the Env that compiles for a trial Env, and room is how many more outcomes the trial Env may cache,
+	// for all its expressions together. Both are nil for other Envs.
+	evicting *Env
+	room     *int
 }
 
-// New makes an Env. An error means that the libraries do not fit together, never anything a user did.
+// New makes an Env. An error is a defect of Berth, never of a user's input.
 func New() (*Env, error) {
 	env, err := cel.NewEnv(
 		cel.CustomTypeAdapter(adapter{}),
@@ -88,18 +88,18 @@ func (e *Env) Compile(text string) (*Expression, error) {
 		return entry.expression, entry.err
 	}
 	expression, err := e.compiled(text)
-	if len(text) <= maxCachedLength || e.forgetful != nil {
+	if len(text) <= maxCachedLength || e.evicting != nil {
 		e.cache.Add(text, cacheEntry{expression, err})
 	}
 	return expression, err
 }
 
 func (e *Env) compiled(text string) (*Expression, error) {
-	if e.forgetful == nil {
+	if e.evicting == nil {
 		return e.compile(text)
 	}
-	expression, err := e.forgetful.Compile(text)
-	return expression.remembering(e.room), err
+	expression, err := e.evicting.Compile(text)
+	return expression.withTrialCache(e.room), err
 }
 
 func (e *Env) compile(text string) (*Expression, error) {

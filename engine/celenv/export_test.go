@@ -1,7 +1,7 @@
 package celenv
 
-// RememberingAtMost is Remembering with room for so many outcomes.
-func (e *Env) RememberingAtMost(outcomes int) *Env { return e.remembering(outcomes) }
+// ForTrialsAtMost is ForTrials with another limit of outcomes.
+func (e *Env) ForTrialsAtMost(outcomes int) *Env { return e.forTrials(outcomes) }
 
-// Remembered is how many outcomes an expression keeps.
-func (x *Expression) Remembered() int { return len(x.memory.said) }
+// CachedOutcomes is how many outcomes an expression caches.
+func (x *Expression) CachedOutcomes() int { return len(x.trialCache.outcomes) }

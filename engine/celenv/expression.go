@@ -12,29 +12,30 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// Expression is a compiled expression. It is immutable, unless its Env remembers; what it came to in runs is kept beside it.
+// Expression is a compiled expression. It is immutable, unless its Env is for trials. Outcomes of runs are cached
+// beside it.
 type Expression struct {
 	// Text is the source.
 	Text string
 
 	program cel.Program
 	reads   readSet
-	// memory is nil where nothing is remembered.
-	memory  *memory
-	results *lru.Cache
+	// trialCache is nil unless the Env is for trials.
+	trialCache *trialCache
+	results    *lru.Cache
 }
 
-// Answer is what an expression says of one cluster.
+// Answer is the result of an expression for one cluster.
 type Answer uint8
 
 const (
-	// No says that the expression is false.
+	// No: the expression is false.
 	No Answer = iota
-	// Yes says that the expression is true.
+	// Yes: the expression is true.
 	Yes
-	// Failed says that the expression could not be evaluated, or did not yield a bool: such as a missing label.
+	// Failed: the expression could not be evaluated, or did not yield a bool. A missing label is an example.
 	Failed
-	// TooCostly says that the evaluation ran over its cost limit.
+	// TooCostly: the evaluation exceeded its cost limit.
 	TooCostly
 )
 
@@ -58,8 +59,8 @@ type Subject struct {
 
 // Eval evaluates the expression on one cluster.
 func (x *Expression) Eval(subject Subject) Outcome {
-	if x.memory != nil {
-		return x.recall(subject)
+	if x.trialCache != nil {
+		return x.cachedEval(subject)
 	}
 	return x.eval(subject, x.reads.facets)
 }

@@ -8,7 +8,7 @@ const (
 	allFacets      = metadataFacets | fleet.FacetSpec | statusFacets
 )
 
-// facetOf returns what an access path below managedCluster reads.
+// facetOf returns the facets that an access path below managedCluster reads.
 func facetOf(path []string) fleet.Facet {
 	if len(path) == 0 {
 		return allFacets

@@ -14,7 +14,7 @@ import (
 
 func clusterType() *cel.Type { return cel.MapType(cel.StringType, cel.DynType) }
 
-// clusterValue is the managedCluster variable: the object as a map, and the subject behind functions.
+// clusterValue is the managedCluster variable: the object as a map, and the subject for functions.
 type clusterValue struct {
 	traits.Mapper
 	subject Subject

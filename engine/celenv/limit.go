@@ -117,7 +117,7 @@ func expressionSizeOf(of ast.Expr) expressionSize {
 	return total
 }
 
-// duplicatesTarget says whether a macro writes out what it is called on twice.
+// duplicatesTarget reports whether a macro expands its target twice.
 func duplicatesTarget(of ast.Expr) bool {
 	if of.Kind() != ast.CallKind || !of.AsCall().IsMemberFunction() {
 		return false

@@ -103,7 +103,7 @@ func TestCompilingIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := enginetest.Env(t)
-			for _, env := range []*celenv.Env{env, env.Remembering()} {
+			for _, env := range []*celenv.Env{env, env.ForTrials()} {
 				if _, err := env.Compile(tc.text); err == nil || !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("error %v, want %q", err, tc.want)
 				}

@@ -42,8 +42,7 @@ func (adapter) NativeToValue(value any) ref.Val {
 	}
 }
 
-// orderedMap is a map that is iterated in order of its keys and knows its weight. It is converted and sorted once, so that
-// neither is to be paid for when it is read.
+// orderedMap is a map that is iterated in order of its keys and caches its size. It is converted and sorted once.
 type orderedMap struct {
 	traits.Mapper
 
@@ -87,7 +86,7 @@ func boundedKey(key ref.Val) ref.Val {
 	return key
 }
 
-// IsZeroValue says whether the map is empty; optional.ofNonZeroValue reads it.
+// IsZeroValue reports whether the map is empty; optional.ofNonZeroValue reads it.
 func (m *orderedMap) IsZeroValue() bool { return m.Size() == types.IntZero }
 
 // Iterator yields the keys in order.

@@ -10,10 +10,10 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// readSet is what an expression can look at, found from its text alone.
+// readSet is what an expression can read, found from its text alone.
 type readSet struct {
 	facets fleet.Facet
-	// scores are the add-on resources asked for by name, sorted and distinct; anyScore is set where a name is computed.
+	// scores are the add-on resources that the text names, sorted and distinct; anyScore is set if a name is computed.
 	scores   []string
 	anyScore bool
 }

@@ -101,11 +101,11 @@ type Run struct {
 	modified bool
 }
 
-// Run starts a run of the expression over a snapshot. One whose Env remembers needs no memo. One that reads scores is
-// evaluated each time, since scores run out.
+// Run starts a run of the expression over a snapshot. Expressions of a trial Env use the trial cache, and expressions
+// that read scores are evaluated each time, since scores expire.
 func (x *Expression) Run(s *fleet.Snapshot) *Run {
 	out := &Run{expression: x, size: s.IDLimit()}
-	if x.memory != nil || x.reads.anyScore || len(x.reads.scores) > 0 {
+	if x.trialCache != nil || x.reads.anyScore || len(x.reads.scores) > 0 {
 		return out
 	}
 	states := s.FacetVersions(x.reads.facets)
@@ -169,7 +169,7 @@ type OutcomesByAnswer struct {
 	Cost     uint64
 }
 
-// NewOutcomesByAnswer returns a split of nobody.
+// NewOutcomesByAnswer returns an empty result.
 func NewOutcomesByAnswer() OutcomesByAnswer {
 	var out OutcomesByAnswer
 	for answer := range out.Clusters {
@@ -178,7 +178,7 @@ func NewOutcomesByAnswer() OutcomesByAnswer {
 	return out
 }
 
-// Store ends the run: the next one over the expression starts from what this one knows.
+// Store ends the run and caches its outcomes for the next run of the expression.
 func (r *Run) Store() {
 	if r.modified {
 		r.expression.results.Add(r.expression.Text, r.results)

@@ -8,59 +8,61 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// mostRemembered is how many outcomes an Env that remembers keeps, of all its expressions together: some 100 bytes each.
-// Beyond that expressions are evaluated each time.
-const mostRemembered = 500_000
+// maxTrialOutcomes is how many outcomes a trial Env caches, for all its expressions together. One takes some 100 bytes.
+// Beyond the limit, expressions are evaluated each time.
+const maxTrialOutcomes = 500_000
 
-// memory is what an expression said of clusters. A cluster is immutable, so it says the same again, at the same cost, while
-// the one score that it reads is the same and the instant is, too.
-type memory struct {
-	said map[occasion]Outcome
-	// room is how many outcomes its Env may keep yet.
+// trialCache holds the outcomes of an expression by cluster, score and instant. A cluster is immutable, so equal keys
+// have equal outcomes. The result cache cannot replace it: it keeps one snapshot lineage, and a search for a fix of
+// 10,000 clusters took 1.7 s without the trial cache and 0.25 s with it.
+type trialCache struct {
+	outcomes map[trialKey]Outcome
+	// room is how many more outcomes the Env may cache.
 	room *int
 }
 
-// occasion is everything that an expression can read.
-type occasion struct {
+// trialKey is everything that an expression can read.
+type trialKey struct {
 	cluster *fleet.Cluster
 	score   *fleet.Score
 	now     time.Time
 }
 
-// Remembering returns an Env for those who run almost the same many times: what it compiles keeps what it says of every
-// cluster. It belongs to one goroutine, and so do its expressions; they are to be dropped with it.
-func (e *Env) Remembering() *Env {
-	return e.remembering(mostRemembered)
+// ForTrials returns an Env for many decisions over almost the same fleet: its expressions cache their outcomes for
+// every cluster. It belongs to one goroutine, and so do its expressions.
+func (e *Env) ForTrials() *Env {
+	return e.forTrials(maxTrialOutcomes)
 }
 
-func (e *Env) remembering(most int) *Env {
-	return &Env{env: e.env, macroFreeParser: e.macroFreeParser, cache: lru.New(maxCachedExpressions), forgetful: e, room: &most}
+func (e *Env) forTrials(limit int) *Env {
+	return &Env{env: e.env, macroFreeParser: e.macroFreeParser, cache: lru.New(maxCachedExpressions), evicting: e, room: &limit}
 }
 
-// remembering returns an expression that remembers as long as there is room; itself where it reads more than one score.
-func (x *Expression) remembering(room *int) *Expression {
+// withTrialCache returns an expression that caches outcomes while there is room. An expression that reads more than one
+// score is returned as it is.
+func (x *Expression) withTrialCache(room *int) *Expression {
 	if x == nil || x.reads.anyScore || len(x.reads.scores) > 1 {
 		return x
 	}
 	out := *x
-	out.memory = &memory{said: map[occasion]Outcome{}, room: room}
+	out.trialCache = &trialCache{outcomes: map[trialKey]Outcome{}, room: room}
 	return &out
 }
 
-// recall returns what the expression said of a subject, which it is asked for where it has not said it yet.
-func (x *Expression) recall(subject Subject) Outcome {
-	at := occasion{cluster: subject.Cluster, now: subject.Now}
+// cachedEval returns the cached outcome for a subject, or evaluates the expression.
+func (x *Expression) cachedEval(subject Subject) Outcome {
+	at := trialKey{cluster: subject.Cluster, now: subject.Now}
 	if len(x.reads.scores) == 1 {
 		at.score = subject.Score(x.reads.scores[0])
 	}
-	known, ok := x.memory.said[at]
+	known, ok := x.trialCache.outcomes[at]
 	if ok {
 		return known
 	}
 	known = x.eval(subject, x.reads.facets)
-	if *x.memory.room > 0 {
-		x.memory.said[at] = known
-		*x.memory.room--
+	if *x.trialCache.room > 0 {
+		x.trialCache.outcomes[at] = known
+		*x.trialCache.room--
 	}
 	return known
 }

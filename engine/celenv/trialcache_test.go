@@ -11,11 +11,11 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// TestRememberingChangesNothing asks an expression that remembers about subjects that differ in one thing each, in turn and
-// twice over, and wants what one says that does not remember.
-func TestRememberingChangesNothing(t *testing.T) {
+// TestTrialCacheChangesNoOutcome evaluates subjects that differ in one thing each, in turn and twice, with and without
+// the trial cache.
+func TestTrialCacheChangesNoOutcome(t *testing.T) {
 	env := enginetest.Env(t)
-	remembering := env.Remembering()
+	trials := env.ForTrials()
 	load := func(cpu int32) *fleet.Score {
 		return fleet.NewScore(enginetest.Score("c", "load").Value("cpu", cpu).ValidUntil(enginetest.Epoch).Obj())
 	}
@@ -41,7 +41,7 @@ func TestRememberingChangesNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			kept, err := remembering.Compile(text)
+			kept, err := trials.Compile(text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,14 +54,14 @@ func TestRememberingChangesNothing(t *testing.T) {
 			}
 		})
 	}
-	if _, err := remembering.Compile("nobody == 1"); err == nil {
-		t.Error("what does not compile has to be refused by an Env that remembers, too")
+	if _, err := trials.Compile("nobody == 1"); err == nil {
+		t.Error("a trial Env must return compilation errors, too")
 	}
 }
 
-// TestMemoryIsBounded asks two expressions of one Env about more clusters than there is room for.
-func TestMemoryIsBounded(t *testing.T) {
-	env := enginetest.Env(t).RememberingAtMost(3)
+// TestTrialCacheIsBounded evaluates two expressions of one Env on more clusters than the limit.
+func TestTrialCacheIsBounded(t *testing.T) {
+	env := enginetest.Env(t).ForTrialsAtMost(3)
 	kept := 0
 	for _, text := range []string{`managedCluster.metadata.name == "a"`, `managedCluster.metadata.name != "a"`} {
 		expression, err := env.Compile(text)
@@ -74,9 +74,9 @@ func TestMemoryIsBounded(t *testing.T) {
 				t.Errorf("%s on %s: answer %v, want %v", text, name, got.Answer, want.Answer)
 			}
 		}
-		kept += expression.Remembered()
+		kept += expression.CachedOutcomes()
 	}
 	if kept != 3 {
-		t.Errorf("%d outcomes are remembered, want 3", kept)
+		t.Errorf("%d outcomes are cached, want 3", kept)
 	}
 }

@@ -66,7 +66,7 @@ func saturatedProduct(a, b uint64) uint64 {
 	return a * b
 }
 
-// list is a list that knows its weight.
+// list is a list that caches its size.
 type list struct {
 	traits.Lister
 
@@ -82,7 +82,7 @@ func newList(values []ref.Val) *list {
 	return &list{types.NewRefValList(adapter{}, values), total}
 }
 
-// IsZeroValue says whether the list is empty; optional.ofNonZeroValue reads it.
+// IsZeroValue reports whether the list is empty; optional.ofNonZeroValue reads it.
 func (l *list) IsZeroValue() bool { return l.Size() == types.IntZero }
 
 // concatenate returns a list of the elements of two. The library's own list of two lists takes as long to read an

@@ -21,8 +21,8 @@ func Lines(text string) string {
 	return escapeRunes(text, func(r rune) bool { return Control(r) && r != '\n' && r != '\t' })
 }
 
-// Control reports whether a terminal or an editor may do something else with a rune than show it: the control characters
-// of Unicode, its line and paragraph separators, and the format characters, which reverse or hide text.
+// Control reports whether a terminal or an editor may do something else with a rune than show it: the control
+// characters of Unicode, its line and paragraph separators, and the format characters, which reverse or hide text.
 func Control(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 }

@@ -36,7 +36,7 @@ type search struct {
 // Fix returns the smallest set of changes that was found to make a cluster selected. The cluster exists.
 func (c Case) Fix(cluster fleet.ID) Fix {
 	s := &search{Case: c, id: cluster}
-	s.Env = c.Env.Remembering()
+	s.Env = c.Env.ForTrials()
 	result := s.try(nil)
 	code := s.verdict(result).Code
 	switch {

@@ -1,4 +1,3 @@
-// Package filter owns the questions that drop clusters before any is scored: does a predicate match, does a tier, and
-// is every taint tolerated. It refuses to rank. Each filter returns who of a set of clusters passes and, for every
-// cluster that fell, what it fell to.
+// Package filter owns the filters that reject clusters before any is scored: predicates, tiers and taints. It does not
+// rank. Each filter returns the clusters that pass and, for every other cluster, the reason.
 package filter

@@ -26,7 +26,7 @@ func NewEvaluation(s *fleet.Snapshot) Evaluation {
 	return Evaluation{snapshot: s, limit: celenv.PlacementCost}
 }
 
-// Exceeded says whether the expressions have cost more than they may.
+// Exceeded reports whether the expressions have cost more than the limit.
 func (e *Evaluation) Exceeded() bool { return e.spent > e.limit }
 
 // Spent is what all expressions have cost so far.
@@ -37,17 +37,18 @@ type Rejected struct {
 	snapshot     *fleet.Snapshot
 	evaluated    uint
 	byExpression []rejections
-	// limitExceeded says how the cost limit of the placement was exceeded; empty where it was not.
+	// limitExceeded is the message for an exceeded cost limit; empty otherwise.
 	limitExceeded string
-	// problems are those that no run knows: of expressions that read scores, and where the budget ran out.
+	// problems are the problems that no run caches: of expressions that read scores, and where the cost limit was
+	// exceeded.
 	problems map[fleet.ID]string
 }
 
-// rejections is the clusters that fell to one expression, and how.
+// rejections are the clusters that one expression rejected, by answer.
 type rejections struct {
 	celenv.OutcomesByAnswer
 
-	// run knows the problems of those on which the expression failed or was too costly; nil where there are none.
+	// run has the problems of the clusters on which the expression failed or was too costly; nil if there are none.
 	run *celenv.Run
 }
 
@@ -57,10 +58,10 @@ type rejection struct {
 	outcome    celenv.Outcome
 }
 
-// Filter drops from in every cluster that a predicate does not match, and says how each fell that fell to an expression.
-// Those that the selector drops are not listed, since the requirement that fell can be read off it. Clusters go by name,
-// so that a limit is exceeded at the same cluster every time; those after it stay in. What scores they ask for is noted in
-// asked.
+// Filter removes from in every cluster that a predicate does not match, and returns the clusters that an expression
+// rejected. Clusters that the selector rejects are not listed: Requirement.Matches finds their reason. Clusters are
+// evaluated by name, so that a limit is always exceeded at the same cluster; later clusters stay in. The scores that
+// expressions read are recorded in scoreReads.
 func (e *Evaluation) Filter(predicate program.Predicate, in *bitset.BitSet, asked *ScoreReads) Rejected {
 	predicate.Selector.Filter(e.snapshot, in)
 	if len(predicate.Expressions) == 0 {
@@ -141,7 +142,7 @@ func (r *predicateRun) fromCache(in *bitset.BitSet) (out Rejected, ok bool) {
 	return out.compact(), true
 }
 
-// add notes how a cluster fell.
+// add records the rejection of a cluster.
 func (f *Rejected) add(id fleet.ID, fell rejection) {
 	to := f.byExpression[fell.expression]
 	to.Clusters[fell.outcome.Answer].Set(id)
@@ -153,7 +154,7 @@ func (f *Rejected) add(id fleet.ID, fell rejection) {
 	}
 }
 
-// compact returns what fell without what nobody asks for any more.
+// compact returns the rejections without the data that is no longer needed.
 func (f Rejected) compact() Rejected {
 	for i := range f.byExpression {
 		to := &f.byExpression[i]
@@ -165,7 +166,7 @@ func (f Rejected) compact() Rejected {
 	return f
 }
 
-// rejectionOf returns how a cluster fell. Ok is false where it fell to no expression.
+// rejectionOf returns the rejection of a cluster. Ok is false if no expression rejected it.
 func (f *Rejected) rejectionOf(id fleet.ID) (fell rejection, ok bool) {
 	for i, to := range f.byExpression {
 		for _, answer := range []celenv.Answer{celenv.No, celenv.Failed, celenv.TooCostly} {
@@ -227,9 +228,9 @@ func (r *predicateRun) subject(id fleet.ID) celenv.Subject {
 	}
 }
 
-// FailsEverywhere says why nothing can be decided: an expression fails on every cluster, in the words of the first of them by name, or
-// the expressions cost more than they may. It is empty where neither is so.
-// The list and the index are where the predicate stands in the spec, such as "predicates" and 0.
+// FailsEverywhere returns why nothing can be decided: an expression fails on every cluster, with the problem of the
+// first by name, or the expressions exceed the cost limit. Otherwise it is empty. list and index are the position of
+// the predicate in the spec, such as "predicates" and 0.
 func (f *Rejected) FailsEverywhere(list string, index int) string {
 	if f.limitExceeded != "" {
 		return fmt.Sprintf("%s[%d].%s", list, index, f.limitExceeded)

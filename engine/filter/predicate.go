@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/engine/verdict"
 )
 
-// PredicateResult is what the predicates said.
+// PredicateResult is the result of the predicates.
 type PredicateResult struct {
 	// In holds the clusters that pass.
 	In *bitset.BitSet
@@ -29,14 +29,15 @@ type PredicateResult struct {
 	predicates []predicateOutcome
 }
 
-// predicateOutcome is what one predicate said.
+// predicateOutcome is the result of one predicate.
 type predicateOutcome struct {
 	predicate program.Predicate
 	rejected  Rejected
 }
 
 // Predicates narrows scope to the clusters that at least one predicate matches. It reads names, labels, claims and
-// whatever the expressions read. An incumbent on which an expression is too costly stays and is held; a newcomer falls.
+// whatever the expressions read. An incumbent on which an expression is too costly stays and is held; a newcomer is
+// rejected.
 func Predicates(s *fleet.Snapshot, p *program.Program, scope, incumbents *bitset.BitSet) PredicateResult {
 	out := PredicateResult{incumbents: incumbents, evaluation: NewEvaluation(s)}
 	if len(p.Predicates) == 0 {
@@ -69,10 +70,10 @@ func Predicates(s *fleet.Snapshot, p *program.Program, scope, incumbents *bitset
 	return out
 }
 
-// Evaluation returns what evaluates the expressions of the stages that follow, within what is left.
+// Evaluation returns the evaluation for the following stages, with the rest of the cost limit.
 func (m *PredicateResult) Evaluation() *Evaluation { return &m.evaluation }
 
-// holdIncumbents notes the incumbents on which an expression was too costly.
+// holdIncumbents records the incumbents on which an expression was too costly.
 func (m *PredicateResult) holdIncumbents(fell Rejected) {
 	for id, problem := range fell.TooCostly() {
 		if !m.incumbents.Test(id) {

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// ScoreReads is the account of the add-on scores that the expressions of one stage asked for.
+// ScoreReads records the add-on scores that the expressions of one stage read.
 type ScoreReads struct {
 	// Until is the earliest instant at which one of them goes out of date; zero where none will.
 	Until time.Time
@@ -18,7 +18,7 @@ type ScoreReads struct {
 	expired map[string]*bitset.BitSet
 }
 
-// AnyExpired says whether any of them was out of date.
+// AnyExpired reports whether any of them was out of date.
 func (a *ScoreReads) AnyExpired() bool { return len(a.expired) > 0 }
 
 // Expired returns the clusters on which a resource was out of date, over all stages, by resource.
@@ -45,7 +45,7 @@ func (a *ScoreReads) Without(gone *bitset.BitSet) *ScoreReads {
 	return out
 }
 
-// read returns what a resource says of a cluster, and notes that it was asked for.
+// read returns the score of a resource for a cluster, and records it.
 func (a *ScoreReads) read(s *fleet.Snapshot, id fleet.ID, resource string) *fleet.Score {
 	found := s.Score(id, resource)
 	switch {

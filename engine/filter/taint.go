@@ -14,11 +14,12 @@ import (
 // maxTolerationSeconds is the longest time that tolerationSeconds can mean; more is no limit.
 const maxTolerationSeconds = 100 * 365 * 24 * 3600
 
-// TaintResult is what the taints said.
+// TaintResult is the result of the taints.
 type TaintResult struct {
-	// In holds the clusters that pass. It is read-only: where nobody falls it may be the set that Taints was given.
+	// In holds the clusters that pass. It is read-only: if every cluster passes, it may be the set that Taints was
+	// given.
 	In *bitset.BitSet
-	// Rejected are the clusters that a taint keeps out.
+	// Rejected are the clusters with a taint that is not tolerated.
 	Rejected *bitset.BitSet
 	// Until is the earliest instant at which a toleration of a cluster that passed runs out; zero where none will.
 	Until time.Time
@@ -32,8 +33,8 @@ type TaintResult struct {
 	incumbents  *bitset.BitSet
 }
 
-// Taints leaves out of in every cluster with a taint that is not tolerated. It reads taints and, for NoSelectIfNew, the
-// placement's own decisions. PreferNoSelect keeps nobody out; it demotes.
+// Taints removes from in every cluster with a taint that is not tolerated. It reads taints and, for NoSelectIfNew, the
+// placement's own decisions. PreferNoSelect rejects no cluster; it penalizes.
 func Taints(s *fleet.Snapshot, p *program.Program, in, incumbents *bitset.BitSet) TaintResult {
 	out := TaintResult{
 		In: in, Rejected: s.EmptySet(), RetainedOnly: s.EmptySet(), Penalized: s.EmptySet(),
@@ -52,7 +53,7 @@ func Taints(s *fleet.Snapshot, p *program.Program, in, incumbents *bitset.BitSet
 	return out
 }
 
-// admit takes a cluster with taints out of those that fell, if it passes.
+// admit moves a cluster with taints from the rejected to the admitted clusters, if it passes.
 func (t *TaintResult) admit(id fleet.ID) {
 	stands := t.check(id, t.incumbents.Test(id))
 	if stands.rejectedBy != nil {
@@ -106,8 +107,8 @@ type Span struct {
 	Until time.Time
 }
 
-// Toleration returns how long a taint is tolerated, by whichever matching toleration lasts longest. A taint without
-// timeAdded counts as added now, so that its clock never started.
+// Toleration returns how long a taint is tolerated, by the matching toleration that lasts longest. A taint without
+// timeAdded counts as added now, so its clock never starts.
 func Toleration(taint clusterv1.Taint, tolerations []program.Toleration, now time.Time) Span {
 	var out Span
 	for _, toleration := range tolerations {

@@ -9,9 +9,10 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// TierResult is what the tiers said.
+// TierResult is the result of the tiers.
 type TierResult struct {
-	// In holds the clusters that pass. It is read-only: where nobody falls it may be the set that Tiers was given.
+	// In holds the clusters that pass. It is read-only: if every cluster passes, it may be the set that Tiers was
+	// given.
 	In *bitset.BitSet
 	// Rejected holds the clusters that passed the predicates and are in no tier.
 	Rejected *bitset.BitSet
@@ -26,8 +27,8 @@ type TierResult struct {
 	// ScoreReads are the scores that expressions asked for.
 	ScoreReads ScoreReads
 
-	// tiers are the clusters of each tier by what its predicate says. costly are those on which it was too costly to
-	// tell, by the first tier where it was. held are in no tier and pass all the same.
+	// tiers are the clusters that the predicate of each tier matches. tooCostly are the clusters on which an expression
+	// exceeded its limit, by the first such tier. held are in no tier and pass all the same.
 	tiers     []*bitset.BitSet
 	tooCostly map[fleet.ID]costlyTier
 	held      *bitset.BitSet

@@ -83,7 +83,7 @@ func allocatable(object *clusterv1.ManagedCluster, name clusterv1.ResourceName) 
 // Name returns the cluster's name.
 func (c *Cluster) Name() string { return c.Object.Name }
 
-// Terminating says whether the cluster is being deleted.
+// Terminating reports whether the cluster is being deleted.
 func (c *Cluster) Terminating() bool { return !c.Object.DeletionTimestamp.IsZero() }
 
 // Value returns the value of a label or claim, or the name, which has no key. Ok is false where the cluster lacks it.
@@ -129,8 +129,8 @@ func (c *Cluster) terms() []Term {
 	return out
 }
 
-// ChangedTerms returns the terms that hold for exactly one of two states of a cluster, sorted, with those that are only
-// ever told. Either may be nil.
+// ChangedTerms returns the terms that hold for exactly one of two states of a cluster, sorted, with the transient
+// terms. Either state may be nil.
 func ChangedTerms(before, after *Cluster) []Term {
 	if sameTerms(before, after) {
 		return nil
@@ -176,7 +176,7 @@ func difference(a, b []Term) []Term {
 	})
 }
 
-// sameTerms says whether two clusters have the same terms, without building them.
+// sameTerms reports whether two clusters have the same terms, without building them.
 func sameTerms(a, b *Cluster) bool {
 	if a == nil || b == nil {
 		return a == b

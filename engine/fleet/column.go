@@ -2,8 +2,8 @@ package fleet
 
 import "slices"
 
-// ID is the dense number of a cluster name within a snapshot and all that are edited from it. A number is given to
-// another name only once nothing refers to the first. Order among IDs means nothing.
+// ID is the dense number of a cluster name within a snapshot and all snapshots edited from it. A number is reused only
+// when nothing refers to the old name. The order of IDs means nothing.
 type ID = uint
 
 const pageSize = 256

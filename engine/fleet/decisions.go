@@ -33,8 +33,8 @@ type Slice struct {
 	Clusters []string
 }
 
-// placementDecisions is the decisions of one placement in a snapshot. Its clusters are told by their numbers: names take four times as
-// much, and every collection of garbage follows each of them.
+// placementDecisions is the decisions of one placement in a snapshot. It holds IDs: names would take four times as much
+// memory, and the garbage collector would follow each of them.
 type placementDecisions struct {
 	// slices are without their Clusters, which are in members, slice by slice.
 	slices  []Slice
@@ -60,8 +60,8 @@ func (d *placementDecisions) withNames(s *Snapshot) []Slice {
 	return out
 }
 
-// compare orders slices by number. Two may have the same number where the name of one is not the placement's; then
-// what they hold decides, so that the order never depends on the one in which they were read.
+// compare orders slices by number. Two slices have the same number if the name of one is not the placement's. Then the
+// content decides, so that the order never depends on the order of reading.
 func (s Slice) compare(other Slice) int {
 	return cmp.Or(cmp.Compare(s.Number, other.Number), cmp.Compare(s.GroupIndex, other.GroupIndex),
 		cmp.Compare(s.Group, other.Group), cmp.Compare(s.Strategy, other.Strategy), slices.Compare(s.Clusters, other.Clusters))

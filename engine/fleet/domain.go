@@ -2,14 +2,15 @@ package fleet
 
 import "strings"
 
-// Domains is how the values of a label or claim divide the clusters of a snapshot into parts.
+// Domains is the division of the clusters of a snapshot by the values of a label or claim.
 type Domains struct {
 	// domains are by ID.
 	domains []int32
 	count   int
 }
 
-// Domains divides the clusters by a label or claim. It looks at values, of which there are few, and at no cluster.
+// Domains divides the clusters by a label or claim. It iterates over the values, which are few, and not over all
+// clusters.
 func (s *Snapshot) Domains(source Source, key string) Domains {
 	out := Domains{domains: make([]int32, s.idLimit)}
 	prefix := string(TermKeyValue(source, key, ""))

@@ -47,8 +47,8 @@ func (e *Edit) SetCluster(c *Cluster) (before *Cluster) {
 	return old.cluster
 }
 
-// SetManagedCluster adds or replaces a cluster as it is stored. What it says as it did before is held once. It returns what it
-// replaced, or nil, and in which facets the two differ.
+// SetManagedCluster adds or replaces a cluster as it is stored, and shares the parts that are unchanged. It returns the
+// replaced cluster, or nil, and the facets in which the two differ.
 func (e *Edit) SetManagedCluster(object *clusterv1.ManagedCluster) (before, after *Cluster, changed Facet) {
 	id, old := e.row(object.Name)
 	if old.cluster == nil {
@@ -94,7 +94,7 @@ func (e *Edit) setAllocatable(id ID, cpu, memory Allocatable) {
 	}
 }
 
-// SetScore adds or replaces what one add-on resource says of a cluster. It returns whether that changed anything.
+// SetScore adds or replaces the score of one add-on resource for a cluster. It returns whether that changed anything.
 func (e *Edit) SetScore(cluster string, score *Score) bool {
 	id, old := e.row(cluster)
 	scores := slices.Clone(old.scores)
@@ -111,7 +111,7 @@ func (e *Edit) SetScore(cluster string, score *Score) bool {
 	return true
 }
 
-// DeleteScore removes what one add-on resource says of a cluster. It returns whether there was something.
+// DeleteScore removes the score of one add-on resource for a cluster. It returns whether there was one.
 func (e *Edit) DeleteScore(cluster, resource string) bool {
 	id, ok := e.next.ID(cluster)
 	if !ok {
@@ -142,8 +142,8 @@ func (e *Edit) Bind(namespace, set string) {
 	}
 }
 
-// ownBoundSets returns the sets that a namespace binds, in a list that this edit may change: many bindings of one edit do not copy
-// it each.
+// ownBoundSets returns the sets that a namespace binds, in a list that this edit may change. Several bindings in one
+// edit copy the list once.
 func (e *Edit) ownBoundSets(namespace string) []string {
 	found, _ := e.next.bindings.Get(namespace)
 	if found.owner == e {
@@ -183,7 +183,7 @@ func (e *Edit) SetSlices(key Key, in []Slice) bool {
 	return true
 }
 
-// internSlices returns slices with numbers for names, making those that are new. The slices are its own.
+// internSlices returns slices with IDs for names, and adds the names that are new. It takes ownership of the slices.
 func (e *Edit) internSlices(in []Slice) *placementDecisions {
 	count := 0
 	for _, slice := range in {
@@ -202,7 +202,7 @@ func (e *Edit) internSlices(in []Slice) *placementDecisions {
 	return out
 }
 
-// updateDecisionCounts moves the number of choices of every cluster in before and after.
+// updateDecisionCounts moves the decision count of every cluster in before and after.
 func (e *Edit) updateDecisionCounts(before, after IDSet) {
 	for id := range after.All() {
 		if !before.Has(id) {
@@ -217,20 +217,20 @@ func (e *Edit) updateDecisionCounts(before, after IDSet) {
 	}
 }
 
-// addDecisionCount counts that a cluster is chosen once more, or once less. Where nobody is chosen as often as the most were, the
-// cluster was the last of them, and is chosen once less now.
+// addDecisionCount adds by, +1 or -1, to the decision count of a cluster. If no cluster has the maximum count any more,
+// this cluster was the last with it and now has one less.
 func (e *Edit) addDecisionCount(id ID, by int32) {
 	before := e.next.decisionCounts.at(id)
 	after := before + by
 	e.next.decisionCounts.set(e, id, after)
 	e.addToHistogram(before, -1)
 	e.addToHistogram(after, +1)
-	if after > e.next.maxDecisionCount || e.next.histogram.at(ID(e.next.maxDecisionCount)) == 0 { //nolint:gosec // nobody is chosen less often than never
+	if after > e.next.maxDecisionCount || e.next.histogram.at(ID(e.next.maxDecisionCount)) == 0 { //nolint:gosec // a count is not negative
 		e.next.maxDecisionCount = after
 	}
 }
 
-// addToHistogram moves the number of clusters that are chosen count times. Those never chosen are not counted.
+// addToHistogram adds by to the number of clusters with a decision count. Count 0 is left out.
 func (e *Edit) addToHistogram(count, by int32) {
 	if count > 0 {
 		at := ID(count)
@@ -292,7 +292,7 @@ func (e *Edit) removeFromTerm(term Term, id ID) {
 	}
 }
 
-// ownTerm returns the clusters of a term as a crowd that this edit may change.
+// ownTerm returns the clusters of a term as a set that this edit may change.
 func (e *Edit) ownTerm(term Term) *IDSet {
 	found, ok := e.next.terms.Get(term)
 	switch {

@@ -46,7 +46,8 @@ func (f Facet) All() iter.Seq[Facet] {
 	}
 }
 
-// ChangedFacets returns the facets in which two states of a cluster differ. Every heartbeat asks, so nothing is reflected on.
+// ChangedFacets returns the facets in which two states of a cluster differ. It runs on every heartbeat, so it uses no
+// reflection.
 func ChangedFacets(a, b *clusterv1.ManagedCluster) Facet {
 	var out Facet
 	differ := func(facet Facet, same bool) {
@@ -69,7 +70,7 @@ func ChangedFacets(a, b *clusterv1.ManagedCluster) Facet {
 // sameMeta compares all of the metadata that StableMetadata has.
 func sameMeta(a, b *metav1.ObjectMeta) bool {
 	return a.Name == b.Name && a.GenerateName == b.GenerateName && a.Namespace == b.Namespace &&
-		a.SelfLink == b.SelfLink && //nolint:staticcheck // nobody sets it, and expressions read what there is
+		a.SelfLink == b.SelfLink && //nolint:staticcheck // expressions read whatever is stored
 		a.UID == b.UID && a.Generation == b.Generation &&
 		a.CreationTimestamp.Equal(&b.CreationTimestamp) && a.DeletionTimestamp.Equal(b.DeletionTimestamp) &&
 		samePointer(a.DeletionGracePeriodSeconds, b.DeletionGracePeriodSeconds) &&
@@ -96,7 +97,7 @@ func sameCondition(a, b metav1.Condition) bool {
 		a.LastTransitionTime.Equal(&b.LastTransitionTime) && a.Reason == b.Reason && a.Message == b.Message
 }
 
-// sameNamespaces reflects on what hardly any cluster has.
+// sameNamespaces uses reflection: hardly any cluster has managed namespaces.
 func sameNamespaces(a, b []clusterv1.ClusterSetManagedNamespaceConfig) bool {
 	return len(a)+len(b) == 0 || equality.Semantic.DeepEqual(a, b)
 }
@@ -105,12 +106,12 @@ func samePointer[T comparable](a, b *T) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 
-// sameSlice says whether two slices hold the same, which is known without a look where they are one.
+// sameSlice reports whether two slices are equal. Slices with the same backing array are not compared.
 func sameSlice[T comparable](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
-// sameText says whether two quantities are written alike: expressions read text, and to them 1Gi is not 1073741824.
+// sameText reports whether two quantities are written alike. Expressions read text, and to them 1Gi is not 1073741824.
 func sameText(a, b resource.Quantity) bool { return a == b || a.String() == b.String() }
 
 // StableMetadata is the metadata of a cluster without labels and annotations, and without what moves at every write.
@@ -138,7 +139,8 @@ func (s *Snapshot) FacetVersions(of Facet) []FacetVersions {
 // equal facets, whichever snapshots they are from.
 func (s *FacetVersions) At(id ID) *Edit { return s.column.at(id) }
 
-// Equal says whether the states of all clusters are the same at another time, as far as can be told at once.
+// Equal reports whether the versions of all clusters are the same at both times. It compares pages only, so it may
+// return false for equal versions.
 func (s FacetVersions) Equal(other FacetVersions) bool {
 	return slices.Equal(s.column.pages, other.column.pages)
 }

@@ -14,8 +14,8 @@ const (
 	maxName = 253
 )
 
-// NameSelector compiles a selector that holds for the clusters of these names. No names at all ask for nothing, so that
-// every cluster matches. A name that no cluster can have is a fault.
+// NameSelector compiles a selector for the clusters of these names. An empty list matches every cluster. A name that no
+// cluster can have is an error.
 func NameSelector(names []string, path *field.Path) (Selector, field.ErrorList) {
 	switch {
 	case len(names) == 0:
@@ -36,7 +36,7 @@ func NameSelector(names []string, path *field.Path) (Selector, field.ErrorList) 
 	return Selector{newRequirement(Name, "", metav1.LabelSelectorOpIn, names)}, nil
 }
 
-// clustersNamed returns the clusters of these names, those that are only spoken of included.
+// clustersNamed returns the clusters of these names, including names that occur only in scores or decisions.
 func (s *Snapshot) clustersNamed(names []string) IDSet {
 	ids := make([]uint32, 0, len(names))
 	for _, name := range names {

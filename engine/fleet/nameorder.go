@@ -6,8 +6,8 @@ import (
 	"github.com/bits-and-blooms/bitset"
 )
 
-// nameOrder is the names of a snapshot in order. It is shared by all snapshots that know the same names: a fleet changes
-// far more often than the names in it.
+// nameOrder is the names of a snapshot in order. Snapshots with the same names share it: a fleet changes more often
+// than its names.
 type nameOrder struct {
 	ids   []ID
 	ranks []int32
@@ -27,8 +27,8 @@ func newNameOrder(s *Snapshot) *nameOrder {
 // them. It is read-only, and means nothing for IDs that no name has.
 func (s *Snapshot) NameRanks() []int32 { return s.nameOrder.ranks }
 
-// ByName returns the IDs of a set, each of which has a name, in the order of their names: a few are sorted, and many are
-// picked from all.
+// ByName returns the IDs of a set in the order of their names. Each ID must have a name. Small sets are sorted; large
+// ones are picked from the order of all names.
 func (s *Snapshot) ByName(set *bitset.BitSet) []ID {
 	a := s.nameOrder
 	out := make([]ID, 0, set.Count())

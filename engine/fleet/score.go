@@ -8,7 +8,7 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 )
 
-// Score is what the engine reads of one AddOnPlacementScore: the values that an add-on gave to one cluster.
+// Score is one AddOnPlacementScore: the values that an add-on reports for one cluster.
 type Score struct {
 	// Resource is the object's name. Its namespace is the cluster.
 	Resource string
@@ -37,7 +37,7 @@ func (s *Score) Value(name string) (value int32, ok bool) {
 	return 0, false
 }
 
-// Expired says whether the values no longer count at now.
+// Expired reports whether the values are out of date at now.
 func (s *Score) Expired(now time.Time) bool {
 	return !s.ValidUntil.IsZero() && s.ValidUntil.Before(now)
 }

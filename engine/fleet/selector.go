@@ -127,7 +127,7 @@ func newRequirement(source Source, key string, operator metav1.LabelSelectorOper
 	return out
 }
 
-// Matches says whether the requirement holds for one cluster.
+// Matches reports whether the requirement holds for one cluster.
 func (r Requirement) Matches(c *Cluster) bool {
 	value, ok := c.Value(r.Source, r.Key)
 	switch r.Operator {
@@ -149,7 +149,7 @@ func (r Requirement) hasValue(value string) bool {
 	return found
 }
 
-// Matches says whether every requirement holds for one cluster.
+// Matches reports whether every requirement holds for one cluster.
 func (s Selector) Matches(c *Cluster) bool {
 	return !slices.ContainsFunc(s, func(r Requirement) bool { return !r.Matches(c) })
 }

@@ -8,10 +8,10 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
 
-// Set is what the engine reads of one ManagedClusterSet: the rule that says which clusters are its members.
+// Set is a ManagedClusterSet as the engine reads it: the rule that selects its members.
 type Set struct {
 	Name string
-	// Errors says why the members cannot be told; empty for a good set.
+	// Errors says why the members are unknown; empty for a valid set.
 	Errors field.ErrorList
 
 	selector    Selector
@@ -30,8 +30,8 @@ func ExclusiveLabel(set *clusterv1beta2.ManagedClusterSet) (label clusterv1beta2
 	}
 }
 
-// NewSet compiles the selector of a ManagedClusterSet. A wrong one yields a Set with Faults, never an error, so that
-// one bad set cannot hide the others.
+// NewSet compiles the selector of a ManagedClusterSet. A wrong selector yields a Set with Errors, so that one bad set
+// does not hide the others.
 func NewSet(object *clusterv1beta2.ManagedClusterSet) *Set {
 	set := &Set{Name: object.Name}
 	selector := object.Spec.ClusterSelector
@@ -60,10 +60,10 @@ func NewSet(object *clusterv1beta2.ManagedClusterSet) *Set {
 	return set
 }
 
-// Valid says whether the set's members can be told.
+// Valid reports whether the members are known.
 func (s *Set) Valid() bool { return len(s.Errors) == 0 }
 
-// Has says whether a cluster is a member. A set with faults has no members.
+// Has reports whether a cluster is a member. An invalid set has no members.
 func (s *Set) Has(c *Cluster) bool {
 	return s.Valid() && !s.matchesNone && s.selector.Matches(c)
 }
@@ -82,7 +82,7 @@ func (s *Set) AddMembers(snapshot *Snapshot, in *bitset.BitSet) {
 	in.InPlaceUnion(members)
 }
 
-// Selector returns what a cluster must match to be a member. Ok is false where nobody can be one, or the set has faults.
+// Selector returns the selector of the members. Ok is false if the set is invalid or cannot have members.
 func (s *Set) Selector() (selector Selector, ok bool) { return s.selector, s.Valid() && !s.matchesNone }
 
 // DependsOn returns the terms whose change on a cluster can change whether it is a member, or, where the set cannot be

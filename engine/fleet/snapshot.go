@@ -9,14 +9,13 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// Snapshot is a fleet at one instant. It is immutable and safe for any number of readers.
+// Snapshot is a fleet at one instant. It is immutable and safe for concurrent use.
 type Snapshot struct {
 	// Now is the instant for which decisions are made. Set it with At.
 	Now time.Time
 
-	// emptySet is the empty set.
 	emptySet *bitset.BitSet
-	// ids are the names in order, known what finds the ID of a name and the name of an ID.
+	// ids are the IDs by name, names the names by ID.
 	ids            btree.Map[string, ID]
 	names          column[string]
 	nameOrder      *nameOrder
@@ -31,19 +30,18 @@ type Snapshot struct {
 	bindings       btree.Map[string, boundSets]
 	decisions      btree.Map[string, *placementDecisions]
 	decisionCounts column[int32]
-	// histogram is how many clusters are chosen so often, by how often; those never chosen do not count. most is the highest
-	// count that a cluster has.
+	// histogram has the number of clusters by decision count, without count 0. maxDecisionCount is the highest count.
 	histogram        column[int32]
 	maxDecisionCount int32
 }
 
-// row is all that a snapshot knows of one cluster name. Rows are replaced, never changed.
+// row is the cluster and the scores of one name. Rows are replaced, never changed.
 type row struct {
 	cluster *Cluster
 	scores  []*Score
 }
 
-// posting is the clusters for which a term holds. It belongs to the edit that made it.
+// posting is the set of clusters for which a term holds. Only the edit that made it may change it.
 type posting struct {
 	owner *Edit
 	IDSet
@@ -72,10 +70,10 @@ func (s *Snapshot) ClustersWith(term Term) IDSet {
 	return IDSet{}
 }
 
-// EmptySet returns the empty set. It is read-only: all who have nobody to name share it, in this snapshot and others.
+// EmptySet returns the empty set. It is read-only: all callers share it, in this snapshot and others.
 func (s *Snapshot) EmptySet() *bitset.BitSet { return s.emptySet }
 
-// ID returns the number of a name. Ok is false where the snapshot does not know it.
+// ID returns the number of a name. Ok is false if the snapshot does not contain the name.
 func (s *Snapshot) ID(name string) (id ID, ok bool) {
 	return s.ids.Get(name)
 }
@@ -97,7 +95,7 @@ func (s *Snapshot) CPU() Amounts { return Amounts{s.cpu} }
 // Memory returns what clusters can allocate.
 func (s *Snapshot) Memory() Amounts { return Amounts{s.memory} }
 
-// Score returns what an add-on resource says of a cluster, or nil where it says nothing.
+// Score returns the score of an add-on resource for a cluster, or nil if there is none.
 func (s *Snapshot) Score(id ID, resource string) *Score {
 	r := s.rows.at(id)
 	if r == nil {
@@ -125,8 +123,7 @@ func (s *Snapshot) BoundSets(namespace string) []string {
 	return found.sets
 }
 
-// SetNameFilter returns what says whether a set is one of those that a placement asks for: each is where it asks for none in
-// particular.
+// SetNameFilter returns a function that reports whether a placement may use a set. An empty list allows every set.
 func SetNameFilter(asked []string) func(set string) bool {
 	if len(asked) == 0 {
 		return func(string) bool { return true }
@@ -138,7 +135,7 @@ func SetNameFilter(asked []string) func(set string) bool {
 	}
 }
 
-// boundSets is the sets that a namespace binds, sorted. They are read-only but for the edit that made them.
+// boundSets is the sets that a namespace binds, sorted. Only the edit that made it may change it.
 type boundSets struct {
 	owner *Edit
 	sets  []string
@@ -152,7 +149,7 @@ func (s *Snapshot) Slices(key Key) []Slice {
 	return nil
 }
 
-// Incumbents returns the clusters that a placement has selected. One that no longer exists may be among them.
+// Incumbents returns the clusters that a placement has selected. A deleted cluster may be among them.
 func (s *Snapshot) Incumbents(key Key) IDSet {
 	if found, ok := s.decisions.Get(key.String()); ok {
 		return found.all
@@ -165,7 +162,7 @@ func (s *Snapshot) DecisionCount(id ID) int { return int(s.decisionCounts.at(id)
 
 // MaxDecisionCount returns the highest Chosen of any cluster when one choice is taken away from each of except.
 func (s *Snapshot) MaxDecisionCount(except IDSet) int {
-	clusters := s.histogram.at(ID(s.maxDecisionCount)) //nolint:gosec // nobody is chosen less often than never
+	clusters := s.histogram.at(ID(s.maxDecisionCount)) //nolint:gosec // a count is not negative
 	for id := range except.All() {
 		if s.decisionCounts.at(id) == s.maxDecisionCount {
 			clusters--
@@ -177,7 +174,7 @@ func (s *Snapshot) MaxDecisionCount(except IDSet) int {
 	return int(s.maxDecisionCount) - 1
 }
 
-// Clusters yields every cluster with its ID, in no order that means anything.
+// Clusters yields every cluster with its ID, in no order.
 func (s *Snapshot) Clusters() iter.Seq2[ID, *Cluster] {
 	return func(yield func(ID, *Cluster) bool) {
 		for id := range s.ClustersWith(TermExists).All() {
@@ -188,8 +185,8 @@ func (s *Snapshot) Clusters() iter.Seq2[ID, *Cluster] {
 	}
 }
 
-// OnlyCluster returns the fleet as it were if a cluster that exists were its only one, and nothing had been decided: the sets and
-// bindings, the cluster and what add-ons say of it. Its ID may be another there.
+// OnlyCluster returns the fleet as if one existing cluster were its only cluster and nothing were decided. It keeps the
+// sets, the bindings, the cluster and its scores. The ID of the cluster may differ.
 func (s *Snapshot) OnlyCluster(id ID) *Snapshot {
 	edit := Empty().Edit()
 	edit.next.sets, edit.next.bindings = *clone(s.sets), *clone(s.bindings)

@@ -2,12 +2,12 @@ package fleet
 
 import "strconv"
 
-// Term names one thing that may be true of a cluster: that it exists, has a taint, or has a label or claim, with or
-// without a certain value. The snapshot keeps for each term the set of clusters for which it holds. Two terms are
-// the same thing exactly when they are the same string; its form is private to this package.
+// Term is one condition on a cluster: it exists, has a taint, or has a label or claim, with or without a certain value.
+// The snapshot keeps the set of clusters of each term. Equal conditions are equal strings; their form is private to
+// this package.
 //
-// TermName and TermChangedValue are told and never kept: ChangedTerms has them, Holding does not know them. Kept, they would
-// be one set for every cluster.
+// TermName and TermChangedValue are transient: ChangedTerms returns them, ClustersWith does not have them. Stored, each
+// would be one set for every cluster.
 type Term string
 
 const (
@@ -19,7 +19,7 @@ const (
 	TermTerminating Term = "d"
 )
 
-// Source says where a requirement looks: at the labels, the claims or the name of a cluster.
+// Source is where a requirement looks: at the labels, the claims or the name of a cluster.
 type Source uint8
 
 const (
@@ -60,9 +60,9 @@ func TermKeyValue(source Source, key, value string) Term {
 	return Term("L" + key + "\x00" + value)
 }
 
-// TermName is the term "is the cluster of this name". It is told where that cluster comes or goes.
+// TermName is the term "is the cluster of this name". It is transient, for a cluster that comes or goes.
 func TermName(name string) Term { return Term("n" + name) }
 
-// TermChangedValue is the term "has the value that it has for the label (claim) of this key". It is told where the value
-// changes, comes or goes.
+// TermChangedValue is the term "has the value that it has for the label (claim) of this key". It is transient, for a
+// value that changes, comes or goes.
 func TermChangedValue(source Source, key string) Term { return "v" + TermKey(source, key) }

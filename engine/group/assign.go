@@ -181,7 +181,7 @@ func (a *assigner) assignAll() {
 	}
 }
 
-// selectedByGroup returns the clusters that each predefined group claims, and last those that none does.
+// selectedByGroup returns the clusters that each predefined group claims, and last those without a group.
 func (a *assigner) selectedByGroup() [][]fleet.ID {
 	unclaimed := len(a.Strategy.Groups)
 	out := make([][]fleet.ID, unclaimed+1)

@@ -9,15 +9,15 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// strategyChanged says whether the prior slices were filled under another strategy. A slice that does not say counts
-// as filled under this one.
+// strategyChanged reports whether the prior slices were filled under another strategy. A slice without a strategy
+// counts as filled under this one.
 func (a *assigner) strategyChanged() bool {
 	return slices.ContainsFunc(a.Prior, func(s fleet.Slice) bool {
 		return s.Strategy != "" && s.Strategy != a.Strategy.Fingerprint
 	})
 }
 
-// groupKey tells prior groups apart.
+// groupKey identifies a prior group.
 type groupKey struct {
 	index int
 	name  string
@@ -99,8 +99,8 @@ func (p *partialGroup) retain(number int, stay []string, taken map[int]bool) {
 	p.unplaced = append(p.unplaced, stay[room:]...)
 }
 
-// qualifies says whether a cluster may stay in a group of this name: a predefined group of the name still matches it,
-// or the group is unnamed and no predefined group claims it.
+// qualifies reports whether a cluster may stay in a group of this name: a predefined group of the name still matches
+// it, or the group is unnamed and no predefined group claims it.
 func (a *assigner) qualifies(id fleet.ID, name string) bool {
 	if name == "" {
 		_, claimed := a.firstMatch[id]

@@ -1,9 +1,8 @@
-// Package ledger owns what a placement remembers between two runs, and the arithmetic of its windows: how many clusters
-// were dropped lately, whom the disruption policy holds, and which clusters wait to take over. It refuses to know who
-// is to be dropped or held, and where a ledger is stored.
+// Package ledger owns the memory of a placement between two decisions, and the arithmetic of its time windows: how many
+// clusters were removed lately, which clusters the disruption policy holds, and which wait to take over. It does not
+// decide which clusters are removed or held, and it does not store the ledger.
 //
-// Instants are values; those that are to be stored are rounded up to a whole second, since that is what a stored
-// instant can say. So no window ever ends early.
+// Stored instants are rounded up to a whole second, the precision of a stored instant. So no window ends early.
 package ledger
 
 import (
@@ -14,16 +13,16 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// Ledger is what a placement remembers. The zero Ledger remembers nothing.
+// Ledger is the memory of a placement. The zero Ledger is empty.
 type Ledger struct {
-	// SameSpec says that the last decision was made for this very spec.
+	// SameSpec is set if the last decision was made for the same spec.
 	SameSpec bool
 	// Removals is what was dropped, as far as it may still count. A Spend without an instant counts as made now.
 	Removals []Removal
-	// Releasing names the clusters that are being dropped and are paid for, sorted.
+	// Releasing names the clusters that are being removed and are already counted, sorted.
 	Releasing []string
-	// Held names the selected clusters that would be dropped, and Waiting those of earlier tiers that are not selected,
-	// each with the instant from which that is so.
+	// Held names the selected clusters that would be removed, and Waiting the clusters of earlier tiers that are not
+	// selected, each with the instant from which that is so.
 	Held, Waiting map[string]time.Time
 }
 
@@ -45,7 +44,7 @@ func RoundUp(now time.Time) time.Time {
 	return now.Truncate(time.Second)
 }
 
-// Since returns the instant from which something is true of a cluster, or the stamp of now where nobody knows.
+// Since returns the instant from which something is true of a cluster, or the rounded now if it is unknown.
 func Since(known map[string]time.Time, cluster string, now time.Time) time.Time {
 	if at, ok := known[cluster]; ok {
 		return at
@@ -72,12 +71,13 @@ func (s Removal) compare(other Removal) int {
 	return cmp.Or(s.At.Compare(other.At), cmp.Compare(s.Count, other.Count))
 }
 
-// Allowance returns how many clusters a budget lets go now, beside those that were dropped within its interval.
+// Allowance returns how many clusters a budget allows to be removed now, besides those that were removed within its
+// interval.
 func Allowance(budget program.Budget, selected int, spent []Removal, now time.Time) int {
 	return max(0, budget.Allows(selected)-CountActive(spent, budget, now))
 }
 
-// CountActive returns how many clusters were dropped within the interval of a budget.
+// CountActive returns how many clusters were removed within the interval of a budget.
 func CountActive(spent []Removal, budget program.Budget, now time.Time) int {
 	return totalCount(activeRemovals(spent, budget, now))
 }

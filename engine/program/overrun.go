@@ -9,10 +9,11 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// EvaluationInput is what expressions of a program are evaluated on.
+// EvaluationInput is the input of the expressions of a program.
 type EvaluationInput struct {
 	Snapshot *fleet.Snapshot
-	// Groups says that groups are evaluated, and Spent what predicates and tiers have cost by then; else these are.
+	// Groups is set for the expressions of groups, with Spent as the cost of predicates and tiers by then. Otherwise
+	// predicates and tiers are evaluated.
 	Groups bool
 	Spent  uint64
 	// Scope are the clusters to evaluate, Incumbents those that are selected, Held those that stay whatever matches them.
@@ -32,8 +33,9 @@ type overrun struct {
 	scores []*fleet.Score
 }
 
-// RecordOverrun remembers that the expressions cost more than they may, and until when that holds though nothing changes. It is
-// safe for concurrent use. A program that computes the names of scores cannot say what it reads, so it remembers nothing.
+// RecordOverrun records that the expressions exceeded the cost limit, and until when that holds if nothing changes. It
+// is safe for concurrent use. Nothing is recorded for a program that computes the names of scores: its inputs are
+// unknown.
 func (p *Program) RecordOverrun(on EvaluationInput, problem string, until time.Time) {
 	scores, known := p.scoresOf(on)
 	if !known {
@@ -45,7 +47,8 @@ func (p *Program) RecordOverrun(on EvaluationInput, problem string, until time.T
 	})
 }
 
-// LastOverrun returns the problem and the instant that were remembered, where nothing that was evaluated has changed since. The placement need not be evaluated again to exceed its limit again.
+// LastOverrun returns the recorded problem and instant if no input of the evaluation has changed. The placement would
+// exceed its limit again.
 func (p *Program) LastOverrun(on EvaluationInput) (problem string, until time.Time, ok bool) {
 	was := p.overrun.Load()
 	if was == nil || was.groups != on.Groups || was.spent != on.Spent || !was.until.IsZero() && !on.Snapshot.Now.Before(was.until) ||

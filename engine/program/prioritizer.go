@@ -14,7 +14,7 @@ const (
 	defaultSpread = 2
 )
 
-// Kind says which formula a prioritizer uses.
+// Kind is the formula of a prioritizer.
 type Kind uint8
 
 // The prioritizers.

@@ -10,7 +10,8 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// Program is a compiled Placement. It is immutable, but for what it remembers of its last run, and safe for concurrent use.
+// Program is a compiled Placement. It is immutable, except for the cached cost overrun of its last decision, and safe
+// for concurrent use.
 type Program struct {
 	Key fleet.Key
 	// ClusterSets is spec.clusterSets; empty means every set bound to the namespace.
@@ -34,7 +35,7 @@ type Program struct {
 	SpreadWeight int64
 	// AntiAffinity are topologies of which each domain gets at most one cluster.
 	AntiAffinity []Topology
-	// Budget limits how many clusters are dropped in a stretch of time; nil where nothing does.
+	// Budget limits how many clusters are removed within an interval; nil means no limit.
 	Budget *Budget
 	// ByScore orders decisions by score and shows scores, rewritten at most once per ScoreEvery.
 	ByScore    bool
@@ -43,13 +44,13 @@ type Program struct {
 	overrun atomic.Pointer[overrun]
 }
 
-// HasPrioritizer says whether one of the prioritizers is of the given kind.
+// HasPrioritizer reports whether a prioritizer of the kind is among the prioritizers.
 func (p *Program) HasPrioritizer(kind Kind) bool {
 	return slices.ContainsFunc(p.Prioritizers, func(by Prioritizer) bool { return by.Kind == kind })
 }
 
-// MayKeepDecisions says whether a run of the program can end with what was decided before: where expressions may turn out to
-// fail on every cluster.
+// MayKeepDecisions reports whether a decision can end with the stored clusters kept: an expression may fail on every
+// cluster.
 func (p *Program) MayKeepDecisions() bool {
 	for range p.Expressions() {
 		return true

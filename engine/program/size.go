@@ -17,7 +17,7 @@ const (
 	maxCharacters = 65_536
 )
 
-// checkSize refuses a spec whose expressions are too many, too long or too much to compile together, before any of them is
+// checkSize rejects a spec with expressions that are too many, too long or too costly to compile, before any of them is
 // compiled.
 func checkSize(spec *clusterv1beta1.PlacementSpec, env *celenv.Env, path *field.Path) field.ErrorList {
 	texts := expressionsOf(spec)

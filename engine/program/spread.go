@@ -74,7 +74,7 @@ func compileAntiAffinity(in []clusterv1beta1.AntiAffinityTerm, path *field.Path)
 	return out, faults
 }
 
-// topologySet are topologies of which each may be named once: a second term over the same could never bind.
+// topologySet rejects a second term over the same topology: it could have no effect.
 type topologySet map[Topology]bool
 
 func (d topologySet) add(key string, of clusterv1beta1.TopologyKeyType, path *field.Path) (Topology, field.ErrorList) {

@@ -15,7 +15,7 @@ import (
 	"github.com/berth-project/berth/engine/celenv"
 )
 
-// Strategy says how the selected clusters are put into decision groups.
+// Strategy is how the selected clusters are put into decision groups.
 type Strategy struct {
 	// Groups are the predefined groups in spec order. Names may repeat.
 	Groups []Group

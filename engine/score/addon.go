@@ -2,8 +2,8 @@ package score
 
 import "time"
 
-// addOn takes the value that an AddOnPlacementScore in the cluster's namespace gives, or 0 where it gives none or is
-// out of date. It reads the scores of that resource.
+// addOn takes the value that an AddOnPlacementScore in the cluster's namespace gives, or 0 if it gives none or is out
+// of date.
 func addOn(in Input, out *Column) {
 	for i, id := range in.Candidates {
 		found := in.Snapshot.Score(id, out.Prioritizer.Resource)

@@ -26,7 +26,7 @@ func allocatable(in Input, of fleet.Amounts, values []int32) {
 	}
 }
 
-// allocatableRange returns the least and the most of a resource that a candidate has; least exceeds most where none says.
+// allocatableRange returns the lowest and highest amount of a candidate; least exceeds most if no amount is known.
 func allocatableRange(in Input, of *fleet.Amounts) (least, most float64) {
 	least, most = math.Inf(1), math.Inf(-1)
 	everybody := in.RetainedOnly.None() || !slices.ContainsFunc(in.Candidates, func(id fleet.ID) bool { return !in.RetainedOnly.Test(id) })

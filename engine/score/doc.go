@@ -1,4 +1,3 @@
-// Package score owns the prioritizers: each gives every candidate a whole number, by default between -100 and 100,
-// and refuses to know the weights or the other prioritizers. Scores are columns: the i-th value belongs to the i-th
-// candidate.
+// Package score owns the prioritizers: each gives every candidate a whole number, by default between -100 and 100. It
+// does not read weights or combine scores. Scores are columns: the i-th value belongs to the i-th candidate.
 package score

@@ -16,14 +16,14 @@ const (
 	minScore = -100
 )
 
-// Input is what prioritizers may look at.
+// Input is what prioritizers may read.
 type Input struct {
 	Snapshot *fleet.Snapshot
 	Key      fleet.Key
-	// Candidates are the clusters to score: those that passed every filter.
+	// Candidates are the clusters that passed every filter.
 	Candidates []fleet.ID
-	// Incumbents are the clusters that the placement has selected so far, or would have in a run that is tried out: the
-	// snapshot may say otherwise.
+	// Incumbents are the clusters that the placement has selected, or would have selected in a trial: the snapshot may
+	// differ.
 	Incumbents *bitset.BitSet
 	// RetainedOnly are the candidates that passed a filter only because they are incumbents. Once dropped they are candidates
 	// no more, so no value of another cluster may depend on them.
@@ -54,7 +54,7 @@ func (in Input) Positions(of iter.Seq[fleet.ID]) iter.Seq[int] {
 	}
 }
 
-// Column is what one prioritizer says of every candidate.
+// Column is the scores of one prioritizer for every candidate.
 type Column struct {
 	Prioritizer program.Prioritizer
 	Values      []int32
@@ -64,8 +64,8 @@ type Column struct {
 	Expired int
 }
 
-// IndependentOfSelection says whether a prioritizer gives the same candidates the same values whoever of them is selected, as long as none
-// is a guest.
+// IndependentOfSelection reports whether the scores of a prioritizer do not depend on which candidates are selected, as
+// long as none is retained only.
 func IndependentOfSelection(by program.Prioritizer) bool {
 	return by.Kind != program.Balance && by.Kind != program.Steady
 }

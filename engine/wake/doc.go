@@ -1,6 +1,5 @@
-// Package wake owns the Index: it finds the placements whose decision a change of the fleet can touch, so that a
-// heartbeat costs nothing and a label wakes only the placements that select by it. It does not decide, and it does not
-// compile placements.
+// Package wake finds the placements whose decision a change of the fleet can touch. A heartbeat touches no placement, and a
+// label only those that select by it. The package does not decide, and it does not compile placements.
 //
 // The Index holds what each placement depends on. A change of one cluster becomes a set of changed facts, and three
 // collections of subscriptions contain every placement that the change can touch. The smallest of the three is checked:
