@@ -44,12 +44,8 @@ type table struct {
 func newTable(w io.Writer, indent string) *table { return &table{w: w, indent: indent} }
 
 // row adds a row of cells that mean nothing in particular.
-func (t *table) row(texts ...string) {
-	cells := make([]cell, 0, len(texts))
-	for _, text := range texts {
-		cells = append(cells, cell{text: text})
-	}
-	t.add(cells)
+func (t *table) row(words ...string) {
+	t.add(plainCells(words...))
 }
 
 // add adds a row of cells, each of which is shown in one line.

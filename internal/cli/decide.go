@@ -57,10 +57,10 @@ func decideOne(bundle *file.Bundle, snapshot *fleet.Snapshot, placement *cluster
 
 // skipReason says why the manager leaves a placement alone; empty where it does not.
 func skipReason(placement *clusterv1beta1.Placement) string {
-	switch {
-	case placement.DeletionTimestamp != nil:
+	switch stateOf(placement) {
+	case stateTerminating:
 		return "it is being deleted"
-	case placement.Annotations[clusterv1beta1.PlacementDisableAnnotation] == "true":
+	case stateDisabled:
 		return "the annotation " + clusterv1beta1.PlacementDisableAnnotation + " disables it"
 	default:
 		return ""

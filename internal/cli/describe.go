@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -79,23 +78,18 @@ func (d *describeOptions) completeArguments(cmd *cobra.Command, args []string, s
 
 // complete reads the arguments.
 func (d *describeOptions) complete(args []string) error {
-	const most = 2
-	args = kindAndName(args)
-	switch {
-	case len(args) == 0:
-		return errors.New("say what to describe: placement, cluster, set or binding, and its name")
-	case len(args) > most:
-		return fmt.Errorf("unexpected argument %q: one name at a time", args[most])
-	case len(args) == most:
-		d.name = args[1]
+	word, name, err := kindAndOptionalName(args, "say what to describe: placement, cluster, set or binding, and its name", "one name at a time")
+	if err != nil {
+		return err
 	}
+	d.name = name
 	var known bool
-	if d.kind, known = describableKindFor(args[0]); !known {
+	if d.kind, known = describableKindFor(word); !known {
 		var all [][]string
 		for _, described := range describableKinds() {
 			all = append(all, described.kind.names)
 		}
-		return unknownKind(args[0], "use placement, cluster, set or binding", all...)
+		return unknownKind(word, "use placement, cluster, set or binding", all...)
 	}
 	return nil
 }
@@ -122,7 +116,7 @@ func (d *describeOptions) run(ctx context.Context) error {
 		}
 	}
 	if len(found) == 0 {
-		return d.reportEmpty()
+		return d.source.nothing(d.kind.kind.singular(), d.kind.kind.plural(), d.name, d.namespace)
 	}
 	if err := d.addHistory(ctx, found); err != nil {
 		return err
@@ -144,22 +138,6 @@ func (d *describeOptions) write(found []description) error {
 		}
 		return nil
 	})
-}
-
-// reportEmpty reports that there is nothing to describe.
-func (d *describeOptions) reportEmpty() error {
-	where := ""
-	switch {
-	case d.namespace != "":
-		where = " in the namespace " + d.namespace
-	case d.source.offline():
-		where = " in the files"
-	}
-	if d.name != "" {
-		return fmt.Errorf("there is no %s %q%s", d.kind.kind.singular(), d.name, where)
-	}
-	_, err := fmt.Fprintf(d.source.streams.ErrOut, "no %s%s\n", d.kind.kind.plural(), where)
-	return err
 }
 
 // maxWithHistory is how many objects are described together with what happened to them: each takes two requests.

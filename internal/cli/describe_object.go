@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -145,13 +144,9 @@ func eventTime(event corev1.Event) metav1.Time {
 
 // history returns the history of a placement, or why it is not known.
 func (h *hubClient) history(ctx context.Context, namespace, name string) (*explain.History, error) {
-	data, err := h.getView(ctx, namespace, name, "history", nil)
-	if err != nil {
-		return nil, h.viewError(err, "reading the history")
-	}
 	out := &explain.History{}
-	if err := json.Unmarshal(data, out); err != nil {
-		return nil, fmt.Errorf("reading the history: %w", err)
+	if err := h.getView(ctx, out, namespace, name, "history", nil); err != nil {
+		return nil, h.viewError(err, "reading the history")
 	}
 	return out, nil
 }

@@ -95,17 +95,17 @@ func newDiff(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 }
 
 // diffPrinter writes what moves in one of the forms.
-type diffPrinter func(w io.Writer, of *diffReport, on screen) error
+type diffPrinter = func(w io.Writer, of *diffReport, on screen) error
 
 // complete checks the flags.
 func (d *diffOptions) complete() (diffPrinter, time.Time, error) {
 	now, err := instantOf(d.now, d.clock)
-	form, known := map[string]diffPrinter{"": printDiff, "json": printMovesJSON}[d.output]
+	form, known := map[string]diffPrinter{"": printDiff, "json": dataForm[*diffReport]("json")}[d.output]
 	switch {
 	case err != nil:
 		return nil, now, err
 	case !known:
-		return nil, now, fmt.Errorf("unknown output %q: use json, or leave it out", d.output)
+		return nil, now, checkOutput(d.output, "", "json")
 	case len(d.changes)+len(d.deletions)+len(d.cordoned)+len(d.drained)+len(d.removed) == 0:
 		return nil, now, errors.New("no change to look at: give one with -f, --delete, --cordon, --drain or --remove")
 	}
@@ -188,7 +188,7 @@ func (d *diffOptions) run(ctx context.Context, now time.Time, form diffPrinter) 
 	next.stabilize(touched)
 	found := compareSimulations(base, next)
 	progress.done()
-	if err := printed(d.streams.Out, func(w io.Writer) error { return form(w, found, screenOf(d.streams.Out, os.Getenv)) }); err != nil {
+	if err := writeBuffered(d.streams.Out, func(w io.Writer) error { return form(w, found, screenOf(d.streams.Out, os.Getenv)) }); err != nil {
 		return err
 	}
 	if found.Moved > 0 {

@@ -219,13 +219,7 @@ func (m *changeApplier) placement(manifest *clusterv1beta1.Placement, compiled *
 	key := file.KeyOf(manifest)
 	next := &storedPlacement{placement: manifest, program: compiled}
 	if before := m.placements[key]; before != nil {
-		next.slices = before.slices
-		next.placement = manifest.DeepCopy()
-		next.placement.Status, next.placement.UID = before.placement.Status, before.placement.UID
-		next.placement.Generation = before.placement.Generation
-		if !equality.Semantic.DeepEqual(before.placement.Spec, manifest.Spec) {
-			next.placement.Generation++
-		}
+		next.slices, next.placement = before.slices, mergePlacement(before.placement, manifest)
 	}
 	m.placements[key] = next
 	m.reindex([]fleet.Key{key})

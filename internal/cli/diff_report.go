@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -160,15 +159,6 @@ func (c *placementSimulation) reason(key fleet.Key, result *engine.Result, clust
 		found.Argument = verdict.Rank{Cut: result.Trace.Ranking.Cut}
 	}
 	return found.Code.String(), explain.Why(found)
-}
-
-func printMovesJSON(w io.Writer, of *diffReport, _ screen) error {
-	data, err := json.MarshalIndent(of, "", "    ")
-	if err != nil {
-		return fmt.Errorf("encoding the result: %w", err)
-	}
-	_, err = w.Write(append(data, '\n'))
-	return err
 }
 
 // printDiff writes each placement that the change does something to, and one line about all.

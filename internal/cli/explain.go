@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -84,15 +82,17 @@ func newExplain(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 }
 
 // explanationPrinter writes an explanation in one of the forms.
-type explanationPrinter func(w io.Writer, of *explain.Explanation, on screen) error
+type explanationPrinter = func(w io.Writer, of *explain.Explanation, on screen) error
 
 // complete checks the flags.
 func (e *explainOptions) complete(cmd *cobra.Command) (explanationPrinter, time.Time, error) {
-	form, known := map[string]explanationPrinter{"": printSummary, "wide": printWide, "json": tellJSON, "yaml": tellYAML}[e.output]
+	form, known := map[string]explanationPrinter{
+		"": printSummary, "wide": printWide, "json": dataForm[*explain.Explanation]("json"), "yaml": dataForm[*explain.Explanation]("yaml"),
+	}[e.output]
 	now, err := instantOf(e.now, e.clock)
 	switch {
 	case !known:
-		return nil, now, fmt.Errorf("unknown output %q: use wide, json or yaml, or leave it out", e.output)
+		return nil, now, checkOutput(e.output, "", "wide", "json", "yaml")
 	case err != nil:
 		return nil, now, err
 	case e.now != "" && !e.offline():
@@ -128,37 +128,7 @@ func (e *explainOptions) run(ctx context.Context, name string, now time.Time, fo
 	if err != nil {
 		return err
 	}
-	return printed(e.streams.Out, func(w io.Writer) error { return form(w, found, screenOf(e.streams.Out, os.Getenv)) })
-}
-
-// printed writes what a function writes, all at once.
-func printed(to io.Writer, write func(w io.Writer) error) error {
-	var out bytes.Buffer
-	if err := write(&out); err != nil {
-		return err
-	}
-	if _, err := to.Write(out.Bytes()); err != nil {
-		return fmt.Errorf("writing the result: %w", err)
-	}
-	return nil
-}
-
-func tellJSON(w io.Writer, of *explain.Explanation, _ screen) error {
-	data, err := json.MarshalIndent(of, "", "    ")
-	if err != nil {
-		return fmt.Errorf("encoding the explanation: %w", err)
-	}
-	_, err = w.Write(append(data, '\n'))
-	return err
-}
-
-func tellYAML(w io.Writer, of *explain.Explanation, _ screen) error {
-	data, err := marshalYAML(of)
-	if err != nil {
-		return fmt.Errorf("encoding the explanation: %w", err)
-	}
-	_, err = w.Write(data)
-	return err
+	return writeBuffered(e.streams.Out, func(w io.Writer) error { return form(w, found, screenOf(e.streams.Out, os.Getenv)) })
 }
 
 // printWide writes a table of every cluster, those first that are nearest to being selected. The names of prioritizers are

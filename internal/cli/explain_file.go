@@ -2,20 +2,14 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/berth-project/berth/engine/celenv"
 	"github.com/berth-project/berth/engine/explain"
-	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
 	"github.com/berth-project/berth/internal/source/file"
 )
-
-// maxNamed is how many placements an error names.
-const maxNamed = 10
 
 // explainFromFiles decides what is in the files and explains one placement of them.
 func (e *explainOptions) explainFromFiles(ctx context.Context, name string, now time.Time) (*explain.Explanation, error) {
@@ -23,10 +17,11 @@ func (e *explainOptions) explainFromFiles(ctx context.Context, name string, now 
 	if err != nil {
 		return nil, err
 	}
-	key, err := placementIn(bundle, e.hubFlags.namespace(), name)
+	placement, err := placementIn(bundle, e.hubFlags.namespace(), name)
 	if err != nil {
 		return nil, err
 	}
+	key := file.KeyOf(placement)
 	for _, d := range decide(bundle, now) {
 		switch {
 		case d.key != key:
@@ -37,34 +32,6 @@ func (e *explainOptions) explainFromFiles(ctx context.Context, name string, now 
 		}
 	}
 	return nil, fmt.Errorf("placement %s was not decided", key)
-}
-
-// placementIn finds a placement by its name. Where no namespace is given, one in any will do if there is only one.
-func placementIn(bundle *file.Bundle, namespace, name string) (fleet.Key, error) {
-	var found []fleet.Key
-	var all []string
-	for _, placement := range bundle.Placements {
-		key := file.KeyOf(placement)
-		all = append(all, key.String())
-		if key.Name == name && (namespace == "" || namespace == key.Namespace) {
-			found = append(found, key)
-		}
-	}
-	switch {
-	case len(found) == 1:
-		return found[0], nil
-	case len(found) > 1:
-		var in []string
-		for _, key := range found {
-			in = append(in, key.Namespace)
-		}
-		return fleet.Key{}, fmt.Errorf("placement %s is in several namespaces; name one with -n: %s", name, names(in, maxNamed))
-	case len(all) == 0:
-		return fleet.Key{}, errors.New("the files hold no Placement: give the one to explain with -f too")
-	default:
-		return fleet.Key{}, fmt.Errorf("the files hold no placement %s; they hold %s",
-			strings.TrimPrefix(namespace+"/"+name, "/"), names(all, maxNamed))
-	}
 }
 
 // newExplanation explains a decision; only one cluster of it, and with its fix, where one is asked for.

@@ -12,7 +12,8 @@ import (
 	"github.com/berth-project/berth/engine/explain"
 )
 
-// explainFromHub lets the manager of a hub explain a placement.
+// explainFromHub reads the explanation of a placement from the manager: of one cluster with its fix where --cluster names it, else of
+// all clusters.
 func (e *explainOptions) explainFromHub(ctx context.Context, name string) (*explain.Explanation, error) {
 	h, err := e.connect()
 	if err != nil {
@@ -20,44 +21,40 @@ func (e *explainOptions) explainFromHub(ctx context.Context, name string) (*expl
 	}
 	defer h.progress.done()
 	h.progress.update("the explanation", 0)
-	return h.explanation(ctx, h.namespace, name, e.cluster)
-}
-
-// explanation asks for the explanation of a placement: of one cluster with its fix where it is named, else of all.
-func (h *hubClient) explanation(ctx context.Context, namespace, name, cluster string) (*explain.Explanation, error) {
 	var parameters url.Values
-	if cluster != "" {
-		parameters = url.Values{"cluster": {cluster}, "fix": {"true"}}
+	if e.cluster != "" {
+		parameters = url.Values{"cluster": {e.cluster}, "fix": {"true"}}
 	}
-	data, err := h.getView(ctx, namespace, name, "explanation", parameters)
-	if err != nil {
-		return nil, h.viewError(err, "explaining "+namespace+"/"+name)
-	}
+	doing := "explaining " + h.namespace + "/" + name
 	out := &explain.Explanation{}
-	if err := json.Unmarshal(data, out); err != nil {
-		return nil, fmt.Errorf("reading the explanation of %s/%s: %w", namespace, name, err)
+	if err := h.getView(ctx, out, h.namespace, name, "explanation", parameters); err != nil {
+		return nil, h.viewError(err, doing)
 	}
-	if cluster != "" && len(out.Clusters) != 1 {
-		return nil, fmt.Errorf("reading the explanation of %s/%s: the hub told of %d clusters, want %s alone", namespace, name, len(out.Clusters), cluster)
+	if e.cluster != "" && len(out.Clusters) != 1 {
+		return nil, fmt.Errorf("%s: the manager returned %s, want %s alone", doing, count(len(out.Clusters), "cluster"), e.cluster)
 	}
 	return out, nil
 }
 
-// getView asks the manager for a part of what it knows of a placement.
-func (h *hubClient) getView(ctx context.Context, namespace, name, part string, parameters url.Values) ([]byte, error) {
+// getView decodes a subresource of a placement's view, such as its history.
+func (h *hubClient) getView(ctx context.Context, into any, namespace, name, part string, parameters url.Values) error {
 	views, err := h.viewClient()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	request := views.Get().AbsPath(viewPath, "namespaces", namespace, "placements", name, part)
 	for parameter, values := range parameters {
 		request = request.Param(parameter, values[0])
 	}
-	answer := request.Do(ctx)
-	if err := answer.Error(); err != nil {
-		return nil, err
+	response := request.Do(ctx)
+	if err := response.Error(); err != nil { // Raw leaves out the message of the server
+		return err
 	}
-	return answer.Raw()
+	data, err := response.Raw()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, into)
 }
 
 // viewError says why a hub did not answer, and what to do about it.

@@ -110,15 +110,15 @@ func TestExplainMisused(t *testing.T) {
 		"an instant for a hub":        {[]string{"placement", "web", "--now", "2026-11-21T09:00:00Z"}, "--now goes with files: a hub answers from the run that it made"},
 		"an empty cluster":            {[]string{"placement", "web", "-f", "-", "--cluster", ""}, "--cluster is empty: name a cluster"},
 		"a cluster in a wide table":   {[]string{"placement", "web", "-f", "-", "--cluster", "eu-01", "-o", "wide"}, "--cluster tells more than -o wide does"},
-		"a placement that is not":     {[]string{"placement", "webb", "-f", "-"}, "the files hold no placement webb; they hold a/twice, b/twice, shop/frozen, shop/web"},
-		"a placement elsewhere":       {[]string{"placement", "web", "-n", "lab", "-f", "-"}, "the files hold no placement lab/web; they hold"},
-		"a placement in two places":   {[]string{"placement", "twice", "-f", "-"}, "placement twice is in several namespaces; name one with -n: a, b"},
+		"a placement that is not":     {[]string{"placement", "webb", "-f", "-"}, "placement webb is not found: the input holds a/twice, b/twice, shop/frozen, shop/web"},
+		"a placement elsewhere":       {[]string{"placement", "web", "-n", "lab", "-f", "-"}, "placement lab/web is not found: the input holds"},
+		"a placement in two places":   {[]string{"placement", "twice", "-f", "-"}, "placement twice is in several namespaces; name one with -n: a/twice, b/twice"},
 		"a placement that is frozen":  {[]string{"placement", "frozen", "-f", "-"}, "placement shop/frozen is not decided: the annotation"},
 		"a cluster that is not":       {[]string{"placement", "web", "-f", "-", "--cluster", "nobody"}, "the files hold no ManagedCluster nobody"},
 		"a file that is not":          {[]string{"placement", "web", "-f", "nowhere.yaml"}, "nowhere.yaml: cannot be read"},
 		"a kubeconfig that is not":    {[]string{"placement", "web", "--kubeconfig", "nowhere"}, "reading the kubeconfig"},
 		"a hub that does not answer":  {[]string{"placement", "web", "--server", "http://127.0.0.1:1"}, "explaining default/web: the hub at http://127.0.0.1:1 cannot be reached"},
-		"a manifest without anything": {[]string{"placement", "web", "-f", "testdata/explain/fleet.yaml"}, "the files hold no Placement: give the one to explain with -f too"},
+		"a manifest without anything": {[]string{"placement", "web", "-f", "testdata/explain/fleet.yaml"}, "placement web is not found: the input holds no Placement"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", "/dev/null")

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -148,17 +147,5 @@ func (g *generatedFleet) printFleet(w io.Writer, placements []*clusterv1beta1.Pl
 	if err := g.add(part); err != nil {
 		return err
 	}
-	objects := fleetObjects(part)
-	data, err := marshalYAML(objects)
-	if form == "json" {
-		data, err = json.MarshalIndent(objects, "", "    ")
-		data = append(data, '\n')
-	}
-	if err != nil {
-		return fmt.Errorf("encoding the fleet: %w", err)
-	}
-	if _, err := w.Write(data); err != nil {
-		return fmt.Errorf("writing the fleet: %w", err)
-	}
-	return nil
+	return printData(w, form, fleetObjects(part))
 }

@@ -1,15 +1,12 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
@@ -153,19 +150,14 @@ func (g *getOptions) complete(args []string) error {
 }
 
 func (g *getOptions) completeArguments(args []string) error {
-	const most = 2
-	args = kindAndName(args)
-	switch {
-	case len(args) == 0:
-		return errors.New("say what to show: placements, clusters, sets or groups")
-	case len(args) > most:
-		return fmt.Errorf("unexpected argument %q: one name at a time, or -l for several", args[most])
-	case len(args) == most:
-		g.name = args[1]
+	word, name, err := kindAndOptionalName(args, "say what to show: placements, clusters, sets or groups", "one name at a time, or -l for several")
+	if err != nil {
+		return err
 	}
+	g.name = name
 	var known bool
-	if g.resource, known = resourcePrinterFor(args[0]); !known {
-		return unknownKind(args[0], "use placements, clusters, sets or groups", resourceNames()...)
+	if g.resource, known = resourcePrinterFor(word); !known {
+		return unknownKind(word, "use placements, clusters, sets or groups", resourceNames()...)
 	}
 	return nil
 }
@@ -199,7 +191,7 @@ func (g *getOptions) run(ctx context.Context) error {
 	}
 	rows := g.matchingRows(bundle)
 	if len(rows) == 0 {
-		if err := g.reportEmpty(); err != nil {
+		if err := g.source.nothing(g.singular(), g.resource.plural(), g.name, g.namespace); err != nil {
 			return err
 		}
 	}
@@ -211,40 +203,12 @@ func (g *getOptions) run(ctx context.Context) error {
 	return writeBuffered(g.source.streams.Out, func(w io.Writer) error { return g.write(w, rows) })
 }
 
-// writeBuffered writes a result in one go, so that none is seen that is cut short by an error of ours.
-func writeBuffered(w io.Writer, write func(io.Writer) error) error {
-	var out bytes.Buffer
-	if err := write(&out); err != nil {
-		return err
-	}
-	if _, err := w.Write(out.Bytes()); err != nil {
-		return fmt.Errorf("writing the result: %w", err)
-	}
-	return nil
-}
-
 // matchingRows returns the rows that are asked for.
 func (g *getOptions) matchingRows(bundle *file.Bundle) []resourceRow {
 	return slices.DeleteFunc(g.resource.rows(bundle, g.source.clock.Now()), func(row resourceRow) bool {
 		return g.name != "" && row.name != g.name || g.namespace != "" && row.namespace != g.namespace ||
 			!g.labels.Matches(labels.Set(row.labels))
 	})
-}
-
-// reportEmpty says that there is nothing to show: an error where something was asked for by name.
-func (g *getOptions) reportEmpty() error {
-	where := ""
-	switch {
-	case g.namespace != "":
-		where = " in the namespace " + g.namespace
-	case g.source.offline():
-		where = " in the files"
-	}
-	if g.name != "" {
-		return fmt.Errorf("there is no %s %q%s", g.singular(), g.name, where)
-	}
-	fmt.Fprintf(g.source.streams.ErrOut, "no %s%s\n", g.resource.plural(), where)
-	return nil
 }
 
 // singular is what a name names.
@@ -293,18 +257,6 @@ func printInfos(w io.Writer, form, title string, rows []resourceRow) error {
 		facts = append(facts, row.info)
 	}
 	return printData(w, form, map[string]any{title: facts})
-}
-
-func printData(w io.Writer, form string, in any) error {
-	data, err := json.MarshalIndent(in, "", "    ")
-	if form == "yaml" {
-		data, err = marshalYAML(in)
-	}
-	if err != nil {
-		return fmt.Errorf("encoding the result: %w", err)
-	}
-	_, err = fmt.Fprintln(w, strings.TrimSuffix(string(data), "\n"))
-	return err
 }
 
 // table returns a table of the screen that the command writes to.

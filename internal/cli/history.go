@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -74,10 +73,8 @@ func newHistory(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 // complete checks the flags and returns what to ask for.
 func (s *historyOptions) complete(cmd *cobra.Command) (url.Values, error) {
 	out := url.Values{}
-	switch s.output {
-	case "table", "json", "yaml":
-	default:
-		return nil, fmt.Errorf("unknown output %q: use table, json or yaml", s.output)
+	if err := checkOutput(s.output, "table", "json", "yaml"); err != nil {
+		return nil, err
 	}
 	if s.cluster != "" {
 		out.Set("cluster", s.cluster)
@@ -105,54 +102,37 @@ func (s *historyOptions) run(ctx context.Context, name string, parameters url.Va
 		return err
 	}
 	h.progress.update("the history", 0)
-	data, err := h.getView(ctx, h.namespace, name, "history", parameters)
+	var found explain.History
+	err = h.getView(ctx, &found, h.namespace, name, "history", parameters)
 	h.progress.done()
 	if err != nil {
 		return h.viewError(err, "reading the history of "+h.namespace+"/"+name)
 	}
-	found := &explain.History{}
-	if err := json.Unmarshal(data, found); err != nil {
-		return fmt.Errorf("reading the history of %s/%s: %w", h.namespace, name, err)
-	}
-	return writeHistory(s.streams.Out, found, s.output)
+	return writeBuffered(s.streams.Out, func(w io.Writer) error { return writeHistory(w, &found, s.output, screenOf(s.streams.Out, os.Getenv)) })
 }
 
-// writeHistory writes a history in a form.
-func writeHistory(w io.Writer, of *explain.History, form string) error {
-	var data []byte
-	var err error
-	switch form {
-	case "json":
-		data, err = json.MarshalIndent(of, "", "    ")
-		data = append(data, '\n')
-	case "yaml":
-		data, err = marshalYAML(of)
-	default:
-		return printHistory(w, of)
+// writeHistory writes a history in the form of the output flag.
+func writeHistory(w io.Writer, of *explain.History, form string, on screen) error {
+	if form == "table" {
+		return printHistory(w, of, on)
 	}
-	if err != nil {
-		return fmt.Errorf("encoding the history: %w", err)
-	}
-	_, err = w.Write(data)
-	return err
+	return printData(w, form, of)
 }
 
 // printHistory writes a row for each cluster that moved, the latest change first, and after them what is not shown.
-func printHistory(w io.Writer, of *explain.History) error {
+func printHistory(w io.Writer, of *explain.History, on screen) error {
 	if len(of.Changes) == 0 {
-		_, err := io.WriteString(w, sprintf("No change of placement %s/%s is known since %s.\n", of.Namespace, of.Name, of.From.UTC().Format(time.RFC3339)))
-		return err
+		printf(w, "No change of placement %s/%s is known since %s.\n", of.Namespace, of.Name, instant(of.From))
+		return nil
 	}
 	table := newTable(w, "")
-	table.screen, table.flexible = screenOf(w, os.Getenv), []int{2, 3}
+	table.screen, table.flexible = on, []int{2, 3}
 	addChanges(table, of.Changes)
 	if err := table.Flush(); err != nil {
 		return err
 	}
 	if of.Dropped > 0 {
-		if _, err := fmt.Fprintf(w, "%d earlier changes are not kept.\n", of.Dropped); err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "%d earlier changes are not kept.\n", of.Dropped)
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ TIME                   CLUSTER      CHANGE                                     C
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			var out strings.Builder
-			if err := writeHistory(&out, test.of, "table"); err != nil {
+			if err := writeHistory(&out, test.of, "table", screen{}); err != nil {
 				t.Fatal(err)
 			}
 			squeeze := func(text string) []string {
@@ -67,7 +67,7 @@ func TestHistoryShowsNoControlCharacters(t *testing.T) {
 		for _, of := range []*explain.History{of, empty} {
 			var out strings.Builder
 			streams := sanitizeStreams(genericiooptions.IOStreams{Out: &out})
-			if err := writeHistory(streams.Out, of, form); err != nil {
+			if err := writeHistory(streams.Out, of, form, screen{}); err != nil {
 				t.Fatal(err)
 			}
 			shown := strings.ReplaceAll(out.String(), "\n", "")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,6 +59,22 @@ func kindAndName(args []string) []string {
 		return append([]string{kind, name}, args[1:]...)
 	}
 	return args
+}
+
+// kindAndOptionalName splits arguments of the form KIND, KIND NAME or KIND/NAME. The texts belong to the errors for no argument
+// and for too many.
+func kindAndOptionalName(args []string, missing, excess string) (word, name string, err error) {
+	args = kindAndName(args)
+	switch len(args) {
+	case 0:
+		return "", "", errors.New(missing)
+	case 1:
+		return args[0], "", nil
+	case 2:
+		return args[0], args[1], nil
+	default:
+		return "", "", fmt.Errorf("unexpected argument %q: %s", args[2], excess)
+	}
 }
 
 func clusterKind() kind {

@@ -1,10 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
@@ -33,22 +29,4 @@ func objects(decided []decision) objectList {
 		}
 	}
 	return out
-}
-
-func printJSON(w io.Writer, decided []decision) error {
-	data, err := json.MarshalIndent(objects(decided), "", "    ")
-	if err != nil {
-		return fmt.Errorf("encoding the result: %w", err)
-	}
-	_, err = w.Write(append(data, '\n'))
-	return err
-}
-
-func printYAML(w io.Writer, decided []decision) error {
-	data, err := marshalYAML(objects(decided))
-	if err != nil {
-		return fmt.Errorf("encoding the result: %w", err)
-	}
-	_, err = w.Write(data)
-	return err
 }

@@ -14,6 +14,27 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
+// checkOutput refuses an output that is not among the forms. The form "" stands for an absent flag.
+func checkOutput(output string, forms ...string) error {
+	if slices.Contains(forms, output) {
+		return nil
+	}
+	named := slices.DeleteFunc(slices.Clone(forms), func(form string) bool { return form == "" })
+	usage := named[len(named)-1]
+	if rest := named[:len(named)-1]; len(rest) > 0 {
+		usage = strings.Join(rest, ", ") + " or " + usage
+	}
+	if len(named) < len(forms) {
+		usage += ", or leave it out"
+	}
+	return fmt.Errorf("unknown output %q: use %s", output, usage)
+}
+
+// dataForm prints a value as JSON or YAML, for commands that have other forms too.
+func dataForm[T any](form string) func(io.Writer, T, screen) error {
+	return func(w io.Writer, value T, _ screen) error { return printData(w, form, value) }
+}
+
 // rowsPrinter writes rows by an expression of the user.
 type rowsPrinter func(w io.Writer, g *getOptions, rows []resourceRow) error
 

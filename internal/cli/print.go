@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
@@ -47,8 +49,33 @@ func sanitizeStreams(streams genericiooptions.IOStreams) genericiooptions.IOStre
 	return streams
 }
 
-// marshalYAML returns a value as YAML. Where that would hold control characters, or cannot, since YAML lets some of them
-// stand and has no others, it is JSON with all of them spelled out: a YAML document, too.
+// writeBuffered writes a result in one piece: an error of the writer leaves no partial result.
+func writeBuffered(w io.Writer, write func(io.Writer) error) error {
+	var out bytes.Buffer
+	if err := write(&out); err != nil {
+		return err
+	}
+	if _, err := w.Write(out.Bytes()); err != nil {
+		return fmt.Errorf("writing the result: %w", err)
+	}
+	return nil
+}
+
+// printData writes a value as JSON, or as YAML where form is "yaml".
+func printData(w io.Writer, form string, value any) error {
+	data, err := json.MarshalIndent(value, "", "    ")
+	if form == "yaml" {
+		data, err = marshalYAML(value)
+	}
+	if err != nil {
+		return fmt.Errorf("encoding the result: %w", err)
+	}
+	_, err = fmt.Fprintln(w, strings.TrimSuffix(string(data), "\n"))
+	return err
+}
+
+// marshalYAML encodes a value as YAML. A value with control characters is encoded as JSON with these characters escaped,
+// which is YAML too.
 func marshalYAML(value any) ([]byte, error) {
 	data, err := json.MarshalIndent(value, "", "    ")
 	if err != nil {

@@ -1,11 +1,10 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"io"
 	"strings"
 	"time"
 
@@ -129,15 +128,12 @@ func (p *rolloutPlanOptions) complete(cmd *cobra.Command, args []string) error {
 	if p.strategyFile == "" {
 		return errors.New("no strategy is given: name its file with --strategy")
 	}
-	if !slices.Contains([]string{"table", "yaml", "json"}, p.output) {
-		return fmt.Errorf("unknown output %q: use table, yaml or json", p.output)
+	if err := checkOutput(p.output, "table", "yaml", "json"); err != nil {
+		return err
 	}
-	p.at = p.clock.Now()
-	if p.now != "" {
-		var err error
-		if p.at, err = time.Parse(time.RFC3339, p.now); err != nil {
-			return fmt.Errorf("--now %q is not in RFC 3339 form, such as 2026-11-20T10:00:00Z", p.now)
-		}
+	var err error
+	if p.at, err = instantOf(p.now, p.clock); err != nil {
+		return err
 	}
 	return p.completeSimulation(cmd)
 }
@@ -193,14 +189,12 @@ func (p *rolloutPlanOptions) run(ctx context.Context) error {
 	default:
 		made.waves(play)
 	}
-	var out bytes.Buffer
-	if err := made.print(&out, p.output); err != nil {
-		return err
-	}
-	if _, err := p.source.streams.Out.Write(out.Bytes()); err != nil {
-		return fmt.Errorf("writing the result: %w", err)
-	}
-	return nil
+	return writeBuffered(p.source.streams.Out, func(w io.Writer) error {
+		if p.output == "table" {
+			return made.printTable(w)
+		}
+		return printData(w, p.output, made)
+	})
 }
 
 // read returns the placement and what it has decided.
@@ -216,7 +210,7 @@ func (p *rolloutPlanOptions) read(ctx context.Context) (*clusterv1beta1.Placemen
 	if err != nil {
 		return nil, reading.Decisions{}, err
 	}
-	placement, err := p.choose(bundle.Placements, namespace)
+	placement, err := placementIn(bundle, namespace, p.name)
 	if err != nil {
 		return nil, reading.Decisions{}, err
 	}
@@ -230,33 +224,6 @@ func (p *rolloutPlanOptions) read(ctx context.Context) (*clusterv1beta1.Placemen
 		}
 	}
 	return placement, reading.Of(slices...), nil
-}
-
-// choose returns the placement that the command line means.
-func (p *rolloutPlanOptions) choose(from []*clusterv1beta1.Placement, namespace string) (*clusterv1beta1.Placement, error) {
-	var found []*clusterv1beta1.Placement
-	var all []string
-	for _, placement := range from {
-		all = append(all, file.KeyOf(placement).String())
-		if (p.name == "" || placement.Name == p.name) && (namespace == "" || placement.Namespace == namespace) {
-			found = append(found, placement)
-		}
-	}
-	if len(found) == 1 {
-		return found[0], nil
-	}
-	there := "there are none"
-	if len(all) > 0 {
-		there = "there are " + names(all, maxMembers)
-	}
-	switch {
-	case len(found) > 1:
-		return nil, fmt.Errorf("several placements could be meant; name one as NAMESPACE/NAME: %s", there)
-	case p.name != "":
-		return nil, fmt.Errorf("placement %s is not found: %s", p.name, there)
-	default:
-		return nil, fmt.Errorf("no placement is found: %s", there)
-	}
 }
 
 // warn tells where there are no decisions, or they may be about to change.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -107,7 +106,7 @@ func (r *rolloutReport) waves(play simulation.Run) {
 // next puts the clusters of the first step together that share a code and a reason, in the order of the codes.
 func (r *rolloutReport) next() {
 	step := r.first
-	r.Next = &rolloutNext{Phase: step.Phase, Message: step.Message(), Until: stamp(step.Until), Verdicts: []rolloutRow{}}
+	r.Next = &rolloutNext{Phase: step.Phase, Message: step.Message(), Until: timeOrNil(metav1.NewTime(step.Until)), Verdicts: []rolloutRow{}}
 	type group struct {
 		code rollout.Code
 		why  string
@@ -115,15 +114,15 @@ func (r *rolloutReport) next() {
 	at := map[group]int{}
 	for _, v := range step.Verdicts {
 		key := group{v.Code, step.Explain(v)}
-		position, known := at[key]
-		if !known {
+		position, seen := at[key]
+		if !seen {
 			position = len(r.Next.Verdicts)
 			at[key] = position
 			r.Next.Verdicts = append(r.Next.Verdicts, rolloutRow{Code: v.Code, Why: key.why})
 		}
 		row := &r.Next.Verdicts[position]
 		row.Clusters = append(row.Clusters, v.Cluster)
-		if until := stamp(v.Until); until != nil && (row.Until == nil || until.Before(row.Until)) {
+		if until := timeOrNil(metav1.NewTime(v.Until)); until != nil && (row.Until == nil || until.Before(row.Until)) {
 			row.Until = until
 		}
 	}
@@ -131,14 +130,6 @@ func (r *rolloutReport) next() {
 	slices.SortStableFunc(r.Next.Verdicts, func(a, b rolloutRow) int {
 		return cmp.Compare(slices.Index(order, a.Code), slices.Index(order, b.Code))
 	})
-}
-
-// stamp returns an instant as objects have it; nil for none.
-func stamp(at time.Time) *metav1.Time {
-	if at.IsZero() {
-		return nil
-	}
-	return &metav1.Time{Time: at.UTC()}
 }
 
 // timeline plays the rollout and notes every instant at which something happened.
@@ -165,28 +156,6 @@ func (r *rolloutReport) timeline(play simulation.Run) {
 		last = moment.Step
 	}
 	r.Outcome = fmt.Sprintf("%s after %s: %s", last.Phase, took, last.Message())
-}
-
-// print writes the report in a form.
-func (r *rolloutReport) print(w io.Writer, form string) error {
-	switch form {
-	case "json":
-		data, err := json.MarshalIndent(r, "", "    ")
-		if err != nil {
-			return fmt.Errorf("encoding the result: %w", err)
-		}
-		_, err = w.Write(append(data, '\n'))
-		return err
-	case "yaml":
-		data, err := marshalYAML(r)
-		if err != nil {
-			return fmt.Errorf("encoding the result: %w", err)
-		}
-		_, err = w.Write(data)
-		return err
-	default:
-		return r.printTable(w)
-	}
 }
 
 func (r *rolloutReport) printTable(w io.Writer) error {
@@ -227,13 +196,13 @@ func (r *rolloutReport) waveRows(table *table) {
 func (r *rolloutReport) nextRows(w io.Writer, table *table) {
 	printf(w, "  %s: %s\n", r.Next.Phase, r.Next.Message)
 	if r.Next.Until != nil {
-		fmt.Fprintf(w, "  look again at %s\n", r.Next.Until.UTC().Format(time.RFC3339))
+		fmt.Fprintf(w, "  look again at %s\n", instant(r.Next.Until.Time))
 	}
 	table.row("CODE", "COUNT", "WHY", "UNTIL", "CLUSTERS")
 	for _, row := range r.Next.Verdicts {
 		until := dash
 		if row.Until != nil {
-			until = row.Until.UTC().Format(time.RFC3339)
+			until = instant(row.Until.Time)
 		}
 		table.row(string(row.Code), strconv.Itoa(len(row.Clusters)), row.Why, until, names(row.Clusters, maxMembers))
 	}

@@ -80,9 +80,9 @@ func TestRolloutPlansThatAreRefused(t *testing.T) {
 		"every fault of a strategy":   {[]string{"--strategy", rolloutFile("broken.yaml")}, "3 faults in strategy testdata/rollout/broken.yaml:\n  progressive.progressDeadline: Invalid value: \"10\": must be a duration"},
 		"every fault of a status": {[]string{"--strategy", good, "--status", rolloutFile("faulty-status.yaml")}, "3 faults in status testdata/rollout/faulty-status.yaml:\n" +
 			"  [0].state: \"Done\" is unknown; use ToApply, Progressing, Succeeded, Failed, TimedOut or Skip\n  [1].cluster: is empty; name the cluster\n  [2].cluster: eu-1 is given twice"},
-		"an unknown placement":     {[]string{"--strategy", good, "shop/api"}, "placement api is not found: there are shop/web"},
-		"another namespace":        {[]string{"--strategy", good, "-n", "bank"}, "no placement is found: there are shop/web"},
-		"several placements":       {[]string{"--strategy", good, "-f", example("canary")}, "several placements could be meant; name one as NAMESPACE/NAME"},
+		"an unknown placement":     {[]string{"--strategy", good, "shop/api"}, "placement shop/api is not found: the input holds shop/web"},
+		"another namespace":        {[]string{"--strategy", good, "-n", "bank"}, "no placement is found: the input holds shop/web"},
+		"several placements":       {[]string{"--strategy", good, "-f", example("canary")}, "several placements match; name one: "},
 		"two placements":           {[]string{"--strategy", good, "a", "b"}, `unexpected argument "b"`},
 		"an unknown output":        {[]string{"--strategy", good, "-o", "wide"}, `unknown output "wide"`},
 		"an instant that is none":  {[]string{"--strategy", good, "--now", "noon"}, `--now "noon" is not in RFC 3339 form`},

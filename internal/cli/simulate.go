@@ -1,10 +1,9 @@
 package cli
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -119,14 +118,10 @@ func newSimulate(streams genericiooptions.IOStreams, clock clock.PassiveClock) *
 	return cmd
 }
 
-// decisionPrinter writes decisions in one of the forms.
-type decisionPrinter func(w io.Writer, decided []decision) error
-
 // simulateInput is what the flags ask for.
 type simulateInput struct {
 	now      time.Time
 	instants []requestedInstant
-	form     decisionPrinter
 }
 
 // complete checks the flags.
@@ -141,22 +136,18 @@ func (s *simulateOptions) complete(flags *pflag.FlagSet) (simulateInput, error) 
 	case !s.generated.printed:
 		return simulateInput{}, errors.New("a fleet alone has nothing to decide: give placements with -f, or see it with --print-fleet")
 	}
-	form, known := map[string]decisionPrinter{"table": printTable, "yaml": printYAML, "json": printJSON}[s.output]
-	if !known {
-		return simulateInput{}, fmt.Errorf("unknown output %q: use table, yaml or json", s.output)
+	if err := checkOutput(s.output, "table", "yaml", "json"); err != nil {
+		return simulateInput{}, err
 	}
-	now := s.clock.Now()
-	if s.now != "" {
-		var err error
-		if now, err = time.Parse(time.RFC3339, s.now); err != nil {
-			return simulateInput{}, fmt.Errorf("--now %q is not in RFC 3339 form, such as 2026-11-20T10:00:00Z", s.now)
-		}
+	now, err := instantOf(s.now, s.clock)
+	if err != nil {
+		return simulateInput{}, err
 	}
 	if len(s.at) > 0 {
 		now = now.Truncate(time.Second) // a hub keeps instants without fractions
 	}
 	stops, err := readInstants(s.at, now)
-	return simulateInput{now, stops, form}, err
+	return simulateInput{now, stops}, err
 }
 
 func (s *simulateOptions) run(ctx context.Context, of simulateInput) error {
@@ -167,7 +158,8 @@ func (s *simulateOptions) run(ctx context.Context, of simulateInput) error {
 	}
 	printWarnings(s.streams.ErrOut, bundle)
 	if s.generated.printed {
-		return s.generated.printFleet(s.streams.Out, bundle.Placements, s.output)
+		form := cmp.Or(map[string]string{"json": "json"}[s.output], "yaml")
+		return writeBuffered(s.streams.Out, func(w io.Writer) error { return s.generated.printFleet(w, bundle.Placements, form) })
 	}
 	if err := s.generated.add(bundle); err != nil {
 		return err
@@ -175,13 +167,13 @@ func (s *simulateOptions) run(ctx context.Context, of simulateInput) error {
 	if len(bundle.Placements) == 0 {
 		return errNoPlacement
 	}
-	var out bytes.Buffer
-	unsatisfied, err := s.decide(ctx, &out, bundle, of)
+	var unsatisfied unsatisfiedError
+	err = writeBuffered(s.streams.Out, func(w io.Writer) error {
+		unsatisfied, err = s.decide(ctx, w, bundle, of)
+		return err
+	})
 	if err != nil {
 		return err
-	}
-	if _, err := s.streams.Out.Write(out.Bytes()); err != nil {
-		return fmt.Errorf("writing the result: %w", err)
 	}
 	if s.requireSatisfied && len(unsatisfied) > 0 {
 		return unsatisfied
@@ -193,7 +185,7 @@ func (s *simulateOptions) run(ctx context.Context, of simulateInput) error {
 func (s *simulateOptions) decide(ctx context.Context, w io.Writer, bundle *file.Bundle, of simulateInput) (unsatisfiedError, error) {
 	if len(of.instants) == 0 {
 		decided := decide(bundle, of.now)
-		return notSatisfied(decided), of.form(w, decided)
+		return notSatisfied(decided), s.print(w, decided)
 	}
 	t := newTimeline(bundle, of.now)
 	unsatisfied := notSatisfied(t.decided)
@@ -209,7 +201,15 @@ func (s *simulateOptions) decide(ctx context.Context, w io.Writer, bundle *file.
 		return nil, err
 	}
 	if s.output != "table" {
-		err = of.form(w, t.decided)
+		err = s.print(w, t.decided)
 	}
 	return append(unsatisfied, later...), err
+}
+
+// print writes decisions in the form of the output flag.
+func (s *simulateOptions) print(w io.Writer, decided []decision) error {
+	if s.output == "table" {
+		return printTable(w, decided)
+	}
+	return printData(w, s.output, objects(decided))
 }

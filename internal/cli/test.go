@@ -1,10 +1,10 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -61,7 +61,7 @@ func newTest(streams genericiooptions.IOStreams) *cobra.Command {
 			case len(args) == 0:
 				return usageError{cmd, errors.New("nothing to play: give at least one scenario, or a folder of them")}
 			case !known:
-				return usageError{cmd, fmt.Errorf("unknown output %q: use text, json or junit", t.output)}
+				return usageError{cmd, checkOutput(t.output, "text", "json", "junit")}
 			case t.validate.Check() != nil:
 				return usageError{cmd, t.validate.Check()}
 			}
@@ -98,12 +98,8 @@ func (t *testOptions) run(ctx context.Context, args []string, form reportPrinter
 			faults = append(faults, wrong...)
 		}
 	}
-	var out bytes.Buffer
-	if err := form(&out, report); err != nil {
+	if err := writeBuffered(t.streams.Out, func(w io.Writer) error { return form(w, report) }); err != nil {
 		return err
-	}
-	if _, err := t.streams.Out.Write(out.Bytes()); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
 	}
 	switch failed := report.failed(); {
 	case len(faults) > 0:

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -92,12 +91,7 @@ func reportJSON(w io.Writer, report testReport) error {
 	if report.Scenarios == nil {
 		report.Scenarios = []scenarioReport{}
 	}
-	data, err := json.MarshalIndent(report, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encoding the report: %w", err)
-	}
-	_, err = w.Write(append(data, '\n'))
-	return err
+	return printData(w, "json", report)
 }
 
 // junitReport is the form that CI systems read.

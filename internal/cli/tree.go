@@ -111,10 +111,8 @@ func (t *treeOptions) complete(args []string) error {
 		return errors.New("say which cluster: tree cluster NAME")
 	case len(args) > wanted:
 		return fmt.Errorf("unexpected argument %q: one cluster at a time", args[wanted])
-	case !slices.Contains([]string{"table", "json", "yaml"}, t.output):
-		return fmt.Errorf("unknown output %q: use table, json or yaml", t.output)
 	}
-	return nil
+	return checkOutput(t.output, "table", "json", "yaml")
 }
 
 func (t *treeOptions) run(ctx context.Context, name string) error {

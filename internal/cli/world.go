@@ -124,6 +124,22 @@ func (w *fleetSource) load(ctx context.Context, of scope) (*file.Bundle, error) 
 	return bundle, nil
 }
 
+// nothing reports that there is nothing to show: an error if the command line gives a name.
+func (w *fleetSource) nothing(singular, plural, name, namespace string) error {
+	where := ""
+	switch {
+	case namespace != "":
+		where = " in the namespace " + namespace
+	case w.offline():
+		where = " in the files"
+	}
+	if name != "" {
+		return fmt.Errorf("there is no %s %q%s", singular, name, where)
+	}
+	fmt.Fprintf(w.streams.ErrOut, "no %s%s\n", plural, where)
+	return nil
+}
+
 // printWarnings tells what of some files was left out.
 func printWarnings(w io.Writer, bundle *file.Bundle) {
 	for _, warning := range bundle.Warnings {

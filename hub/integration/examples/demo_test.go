@@ -26,7 +26,7 @@ func demo(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	var out, problems bytes.Buffer
 	command := exec.CommandContext(t.Context(), binary, append([]string{"demo"}, args...)...)
 	command.Dir = t.TempDir()
-	command.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	command.Env = append(os.Environ(), "COLUMNS=80", "TMPDIR="+t.TempDir())
 	command.Stdout, command.Stderr = &out, &problems
 	err = command.Run()
 	left, readErr := filepath.Glob(strings.TrimPrefix(command.Env[len(command.Env)-1], "TMPDIR=") + "/*")
