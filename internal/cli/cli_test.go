@@ -115,7 +115,7 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 		"nothing to read":             {[]string{"simulate"}, "give at least one file"},
 		"an unknown output":           {[]string{"simulate", "-f", "-", "-o", "wide"}, `unknown output "wide": use table, yaml or json`},
 		"an instant that is none":     {[]string{"simulate", "-f", "-", "--now", "noon"}, `--now "noon" is not in RFC 3339 form`},
-		"nothing to test":             {[]string{"test"}, "nothing to play: give at least one scenario, or a folder of them\nSee 'kubectl berth test --help'."},
+		"nothing to test":             {[]string{"test"}, "nothing to run: give at least one scenario, or a folder of them\nSee 'kubectl berth test --help'."},
 		"an unknown report":           {[]string{"test", "x", "-o", "xml"}, `unknown output "xml": use text, json or junit`},
 		"a seed without a fleet":      {[]string{"simulate", "-f", "-", "--seed", "1"}, "say how large with --fleet"},
 		"no fleet to print":           {[]string{"simulate", "-f", "-", "--print-fleet"}, "say how large with --fleet"},

@@ -11,7 +11,7 @@ import (
 
 const completionLong = `Print a script with which a shell completes the command kubectl-berth: its flags, and the names of what is on the hub.
 
-For kubectl berth no script is needed where kubectl's own completion is set up: kubectl asks an executable in the PATH, called
+For kubectl berth no script is needed where kubectl's own completion is set up: kubectl runs an executable in the PATH, called
 kubectl_complete-berth, that holds
 
   #!/bin/sh

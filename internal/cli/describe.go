@@ -15,7 +15,7 @@ import (
 const describeLong = `Show all that is known of one object, as kubectl describe does: its facts, its conditions, and what happened to it last.
 
   placement   clusters selected of those wanted, decision groups, the last changes of its decisions
-  cluster     what it reports, taints, claims, sets, the placements that have chosen it
+  cluster     what it reports, taints, claims, sets, the placements that selected it
   set         how members are picked, how many there are, the namespaces it is bound to
   binding     the set that it binds to its namespace
 

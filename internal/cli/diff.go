@@ -17,20 +17,20 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-const diffLong = `Say which placements would gain and lose which clusters, and why, if a change were made. Nothing is written.
+const diffLong = `Show which placements would gain and lose which clusters by a change, and why. Nothing is written.
 
 The change is any mix of manifests to apply, objects to delete, and the common questions: --cordon keeps new placements away
-from a cluster (a NoSelectIfNew taint), --drain takes every placement off the clusters that match (a NoSelect taint),
---remove takes a cluster away. It is held against the hub, or against the files of --base.
+from a cluster (a NoSelectIfNew taint), --drain removes every placement from the matching clusters (a NoSelect taint),
+--remove deletes a cluster. The change is compared with the hub, or with the files of --base.
 
 Both sides are decided as the manager does until nothing moves: the base first, so that only what the change does is shown.
 A manifest of a cluster takes the place of the one there; a status and taints that it does not give stay, and so do
 labels that add-ons maintain. A manifest of a placement keeps the status and the decisions of the one there.
 
-For a cluster that is lost the verdict is that after the change, for one that is gained that before it.
+A lost cluster is printed with its verdict after the change, a gained cluster with its verdict before.
 
-Where you may not list the hub, the change is held against the clusters and sets that you may see and what is in your
-namespace, without scores; a note on standard error says so, and decisions may move otherwise on the hub.
+Without the permission to list the hub, the change is compared with the clusters and sets that you may see and the objects
+of your namespace, without scores; a note on standard error reports this. The hub may decide differently.
 
 Exit codes: 0 when no decision moves, 1 when one does, 2 when the input or the command line is wrong, or when the
 change holds no object that Berth knows.`
@@ -44,7 +44,7 @@ const diffExamples = `  # What would this merge request move?
   # May the clusters of a region be drained?
   kubectl berth diff --drain region=eu-west-1
 
-  # Keep new placements away from one cluster, and take another away
+  # Keep new placements away from one cluster, and delete another
   kubectl berth diff --cordon eu-7 --remove eu-8
 
   # What if a placement and a set were gone?
@@ -63,7 +63,7 @@ func newDiff(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 	d := &diffOptions{fleetSource: newFleetSource(streams, clock)}
 	cmd := &cobra.Command{
 		Use:     "diff [-f CHANGE...] [flags]",
-		Short:   "Say which clusters placements would gain and lose by a change",
+		Short:   "Show which clusters placements would gain and lose by a change",
 		Long:    diffLong,
 		Example: diffExamples,
 		Args:    noArguments,
@@ -78,12 +78,12 @@ func newDiff(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&d.changes, "filename", "f", nil, "`file` of manifests to apply, or a folder, or - for standard input; may be repeated")
-	flags.StringArrayVar(&d.files, "base", nil, "`file` to hold the change against instead of a hub, or a folder; may be repeated")
+	flags.StringArrayVar(&d.files, "base", nil, "`file` to compare the change with instead of a hub, or a folder; may be repeated")
 	flags.BoolVarP(&d.recursive, "recursive", "R", false, "read the folders below a folder too")
 	flags.StringArrayVar(&d.deletions, "delete", nil, "`object` to delete, as KIND/NAME or KIND/NAMESPACE/NAME with any name that kubectl has for the kind, or a file of manifests; may be repeated")
 	flags.StringArrayVar(&d.cordoned, "cordon", nil, "`cluster` to keep new placements away from; may be repeated")
-	flags.StringArrayVar(&d.drained, "drain", nil, "label `selector` of clusters to take every placement off; may be repeated")
-	flags.StringArrayVar(&d.removed, "remove", nil, "`cluster` to take away; may be repeated")
+	flags.StringArrayVar(&d.drained, "drain", nil, "label `selector` of clusters to remove every placement from; may be repeated")
+	flags.StringArrayVar(&d.removed, "remove", nil, "`cluster` to delete; may be repeated")
 	flags.StringVar(&d.now, "now", "", "`instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
 	flags.StringVarP(&d.output, "output", "o", "", "`form` of the answer: json (default: a summary)")
 	d.validate.add(cmd)

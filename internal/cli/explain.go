@@ -17,16 +17,15 @@ import (
 	"github.com/berth-project/berth/engine/explain"
 )
 
-const explainPlacementLong = `Say why each cluster is selected or not, by the run that decided.
+const explainPlacementLong = `Show why each cluster is selected or not, from the run that decided.
 
-Without files the manager of the hub answers, from the very run that it last made for the placement. It tells of the
-clusters that you may see, and counts the others. That needs the right to get the placement.
+Without files, the manager of the hub explains its last run for the placement. It lists the clusters that you may see and
+counts the others. You need the permission to get the placement.
 
 With files the placements in them are decided first, as simulate does, from the decisions that they hold.
 
-The summary groups the clusters by verdict, those first that are nearest to being selected. --cluster tells the whole story
-of one cluster, and the fewest changes that would make it selected: each was proved by a run. -o wide lists every cluster
-with its scores; json and yaml give the explanation as data, of kind ` + explain.Kind + `.`
+The summary groups the clusters by verdict, the nearest to selection first. --cluster shows everything about one cluster,
+and the smallest change that would make it selected, proved by a run. -o wide lists every cluster with its scores; json and yaml give the explanation as data, of kind ` + explain.Kind + `.`
 
 const explainPlacementExamples = `  # Why does this placement select what it selects?
   kubectl berth explain placement web -n shop
@@ -40,7 +39,7 @@ const explainPlacementExamples = `  # Why does this placement select what it sel
   # The same without a hub, as things will be tomorrow
   kubectl berth explain placement web -f fleet.yaml --now 2026-11-21T09:00:00Z
 
-  # Everybody who was beaten by ten points or less
+  # Clusters that missed selection by ten points or less
   kubectl berth explain placement web -n shop -o json | jq -r '.clusters[] | select(.beaten.points <= 10) | .name'`
 
 // explainOptions is the command line of `kubectl berth explain`.
@@ -54,7 +53,7 @@ func newExplain(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 	e := &explainOptions{fleetSource: newFleetSource(streams, clock)}
 	cmd := &cobra.Command{
 		Use:               "explain [placement] NAME [flags]",
-		Short:             "Say why each cluster is selected by a placement or not",
+		Short:             "Show why each cluster is selected by a placement or not",
 		Long:              explainPlacementLong,
 		Example:           explainPlacementExamples,
 		Args:              onePlacement,
@@ -73,7 +72,7 @@ func newExplain(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 		DisableFlagsInUseLine: true,
 	}
 	// A flag that is there stays: the --cluster of kubectl, an entry of the kubeconfig, gives way to the one that people mean.
-	cmd.Flags().StringVar(&e.cluster, "cluster", "", "`name` of a cluster to tell the whole story of")
+	cmd.Flags().StringVar(&e.cluster, "cluster", "", "`name` of a cluster to explain in full")
 	cmd.Flags().StringVar(&e.now, "now", "", "with files, the `instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
 	cmd.Flags().StringVarP(&e.output, "output", "o", "", "`form` of the answer: wide, json or yaml (default: a summary)")
 	e.addFlags(cmd.Flags())
@@ -96,11 +95,11 @@ func (e *explainOptions) complete(cmd *cobra.Command) (explanationPrinter, time.
 	case err != nil:
 		return nil, now, err
 	case e.now != "" && !e.offline():
-		return nil, now, errors.New("--now goes with files: a hub answers from the run that it made; give files with -f")
+		return nil, now, errors.New("--now needs files: a hub explains the run that it made; give files with -f")
 	case cmd.Flags().Changed("cluster") && e.cluster == "":
 		return nil, now, errors.New("--cluster is empty: name a cluster")
 	case e.cluster != "" && e.output == "wide":
-		return nil, now, errors.New("--cluster tells more than -o wide does: leave one of them out")
+		return nil, now, errors.New("--cluster and -o wide exclude each other: leave one of them out")
 	case e.cluster != "" && e.output == "":
 		form = printClusterReport
 	}

@@ -73,11 +73,11 @@ func (h *hubClient) viewError(err error, doing string) error {
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%s: the right to get this placement is missing; ask for a role that gives it: %w", doing, err)
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("%s: the hub at %s does not accept who you are; log in again, or use another --context: %w", doing, h.host, err)
+		return fmt.Errorf("%s: the hub at %s does not accept your credentials; log in again, or use another --context: %w", doing, h.host, err)
 	case apierrors.IsNotFound(err) && (status.ErrStatus.Details == nil || status.ErrStatus.Details.Name == ""):
-		return fmt.Errorf("%s: nobody answers for explanations on this hub: start the manager with its views%s", doing, instead)
+		return fmt.Errorf("%s: no manager serves explanations on this hub: start the manager with its views%s", doing, instead)
 	case apierrors.IsServiceUnavailable(err):
-		return fmt.Errorf("%s: the manager cannot tell now; try again in a moment%s: %w", doing, instead, err)
+		return fmt.Errorf("%s: the manager cannot answer now; try again in a moment%s: %w", doing, instead, err)
 	default:
 		return fmt.Errorf("%s: %w", doing, err)
 	}

@@ -37,7 +37,7 @@ func printSummary(w io.Writer, of *explain.Explanation, on screen) error {
 	} else {
 		fmt.Fprintln(w)
 	}
-	for _, line := range wrapped("Add --cluster NAME for the whole story of one cluster and what would select it, or -o wide for all scores.", width) {
+	for _, line := range wrapped("Add --cluster NAME for the full report on one cluster and what would select it, or -o wide for all scores.", width) {
 		fmt.Fprintln(w, line)
 	}
 	return nil

@@ -101,15 +101,15 @@ func TestExplainMisused(t *testing.T) {
 		args []string
 		want string
 	}{
-		"nothing":                     {nil, "say of what: explain placement NAME"},
+		"nothing":                     {nil, "name the placement: explain placement NAME"},
 		"another kind":                {[]string{"cluster", "c"}, `unknown kind "cluster": use explain placement NAME`},
 		"no name":                     {[]string{"placement", "-f", "-"}, "name the placement: explain placement NAME"},
 		"two names":                   {[]string{"placement", "a", "b", "-f", "-"}, `unexpected argument "b": name one placement`},
 		"an unknown output":           {[]string{"placement", "web", "-f", "-", "-o", "table"}, `unknown output "table": use wide, json or yaml, or leave it out`},
 		"an instant that is none":     {[]string{"placement", "web", "-f", "-", "--now", "noon"}, `--now "noon" is not in RFC 3339 form`},
-		"an instant for a hub":        {[]string{"placement", "web", "--now", "2026-11-21T09:00:00Z"}, "--now goes with files: a hub answers from the run that it made"},
+		"an instant for a hub":        {[]string{"placement", "web", "--now", "2026-11-21T09:00:00Z"}, "--now needs files: a hub explains the run that it made"},
 		"an empty cluster":            {[]string{"placement", "web", "-f", "-", "--cluster", ""}, "--cluster is empty: name a cluster"},
-		"a cluster in a wide table":   {[]string{"placement", "web", "-f", "-", "--cluster", "eu-01", "-o", "wide"}, "--cluster tells more than -o wide does"},
+		"a cluster in a wide table":   {[]string{"placement", "web", "-f", "-", "--cluster", "eu-01", "-o", "wide"}, "--cluster and -o wide exclude each other"},
 		"a placement that is not":     {[]string{"placement", "webb", "-f", "-"}, "placement webb is not found: the input holds a/twice, b/twice, shop/frozen, shop/web"},
 		"a placement elsewhere":       {[]string{"placement", "web", "-n", "lab", "-f", "-"}, "placement lab/web is not found: the input holds"},
 		"a placement in two places":   {[]string{"placement", "twice", "-f", "-"}, "placement twice is in several namespaces; name one with -n: a/twice, b/twice"},
@@ -201,7 +201,7 @@ func TestHubThatDoesNotExplain(t *testing.T) {
 			"explaining default/web: the right to get this placement is missing; ask for a role that gives it: you may not",
 		},
 		"nobody": {
-			status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "who are you", nil), "does not accept who you are; log in again",
+			status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "who are you", nil), "does not accept your credentials; log in again",
 		},
 		"no such placement": {
 			status(http.StatusNotFound, metav1.StatusReasonNotFound, `placements "web" not found`, &metav1.StatusDetails{Name: "web"}),
@@ -209,11 +209,11 @@ func TestHubThatDoesNotExplain(t *testing.T) {
 		},
 		"no views": {
 			status(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource", &metav1.StatusDetails{}),
-			"nobody answers for explanations on this hub: start the manager with its views, or read files with -f",
+			"no manager serves explanations on this hub: start the manager with its views, or read files with -f",
 		},
 		"a manager that cannot tell": {
 			status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "it has not decided yet", nil),
-			"the manager cannot tell now; try again in a moment, or read files with -f: it has not decided yet",
+			"the manager cannot answer now; try again in a moment, or read files with -f: it has not decided yet",
 		},
 		"a cluster out of sight": {
 			status(http.StatusNotFound, metav1.StatusReasonNotFound, `managedclusters "c9" not found`, &metav1.StatusDetails{Name: "c9"}),

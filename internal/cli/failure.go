@@ -30,7 +30,7 @@ func (h *hubClient) requestError(err error, verb string, k kind, namespace strin
 	case atAll:
 		return fmt.Errorf("%s: the hub at %s cannot be reached: %w", doing, h.host, failed.Err)
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("%s: the hub at %s does not accept who you are; log in again, or use another --context: %w", doing, h.host, err)
+		return fmt.Errorf("%s: the hub at %s does not accept your credentials; log in again, or use another --context: %w", doing, h.host, err)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%s: the right to %s %s%s is missing; ask for a role that gives it: %w", doing, verb, resource, where, err)
 	case apierrors.IsNotFound(err):

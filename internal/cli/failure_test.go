@@ -54,7 +54,7 @@ func TestExplain(t *testing.T) {
 		},
 		"nobody knows the caller": {
 			apierrors.NewUnauthorized("who?"), clusterKind(), "",
-			"reading clusters: the hub at https://hub does not accept who you are; log in again, or use another --context: who?",
+			"reading clusters: the hub at https://hub does not accept your credentials; log in again, or use another --context: who?",
 		},
 		"there is no such API": {
 			apierrors.NewNotFound(resource, ""), placementKind(), "",

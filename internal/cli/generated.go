@@ -45,9 +45,9 @@ func (g *generatedFleet) check(flags *pflag.FlagSet) error {
 	case asked && (g.clusters < 1 || g.clusters > maxFleet):
 		return fmt.Errorf("--fleet %d: a generated fleet has 1 to %d clusters", g.clusters, maxFleet)
 	case !asked && flags.Changed("seed"):
-		return fmt.Errorf("--seed is of use for a generated fleet only: say how large with --fleet")
+		return fmt.Errorf("--seed needs a generated fleet: give its size with --fleet")
 	case !asked && g.printed:
-		return fmt.Errorf("--print-fleet prints a generated fleet: say how large with --fleet")
+		return fmt.Errorf("--print-fleet needs a generated fleet: give its size with --fleet")
 	}
 	for _, other := range []string{"at", "require-satisfied"} {
 		if g.printed && flags.Changed(other) {

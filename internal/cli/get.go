@@ -16,28 +16,28 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-const getLong = `Show at a glance what a hub, or files, hold:
+const getLong = `Show the objects of a hub or of files:
 
   placements (pl)            satisfied or why not, how many clusters are selected of those wanted, groups, clusters that a
                              disruption policy holds, the last change of what was decided; Disabled, Terminating or Orphaned
-                             (gone, and its decisions stayed) where Berth does not decide it
-  clusters (mcl)             accepted, available and since when, taints, sets, how many placements have chosen it, what it has
+                             (deleted, but its decisions stayed) where Berth does not decide it
+  clusters (mcl)             accepted, available and since when, taints, sets, how many placements selected it, its resources
   sets (mclset, clusterset)  how members are picked, how many there are, the namespaces it is bound to, conflicts
   groups (gr)                each decision group of a placement: its clusters, and the slices that hold them
 
-Where you may not list the hub, clusters and sets are those that you may see, from the views of the manager; a note on
-standard error says so.
+Without the permission to list the hub, clusters and sets are those that you may see, from the views of the manager; a note
+on standard error reports this.
 
 Placements and groups are those of one namespace, or with -A of all. Files have no current namespace: with -f all are
 shown, or those of -n.
 
-On a terminal what does not fit is cut or left out, never a name; -o wide shows more, a pipe gets everything. yaml and json
-give the same facts in full, with times instead of ages, in a list under the name of the kind. --watch goes on and prints
+On a narrow terminal columns are cut or left out, but never names; -o wide shows more, a pipe gets everything. yaml and json
+give the same facts in full, with times instead of ages, in a list under the name of the kind. --watch continues and prints
 each row that changes.
 
 jsonpath, go-template, custom-columns and --sort-by read the same facts. They find them under .items, as in kubectl, with
-.metadata.name, .metadata.namespace, .metadata.labels and .metadata.creationTimestamp; where one thing is named, it is the
-whole document.`
+.metadata.name, .metadata.namespace, .metadata.labels and .metadata.creationTimestamp; with a name, the object is the whole
+document.`
 
 const getExamples = `  # Are the placements of this namespace satisfied? Of all?
   kubectl berth get placements
@@ -56,7 +56,7 @@ const getExamples = `  # Are the placements of this namespace satisfied? Of all?
   # What was saved from a hub
   kubectl berth get sets -f fleet.yaml
 
-  # Clusters that nobody has chosen
+  # Clusters that no placement selected
   kubectl berth get clusters -o json | jq -r '.clusters[] | select(.placements == 0) | .name'`
 
 // getOptions is the command line of `kubectl berth get`.
@@ -84,7 +84,7 @@ func newGet(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra
 	g := &getOptions{source: newFleetSource(streams, clock)}
 	cmd := &cobra.Command{
 		Use:               "get placements|clusters|sets|groups [NAME] [flags]",
-		Short:             "Show placements, clusters, sets or groups at a glance",
+		Short:             "Show placements, clusters, sets or groups",
 		Long:              getLong,
 		Example:           getExamples,
 		ValidArgsFunction: g.source.hubFlags.completeGet,

@@ -145,9 +145,9 @@ func TestMisuseOfGetAndTree(t *testing.T) {
 		"no shell":                  {[]string{"completion"}, "say which shell: bash, zsh, fish or powershell"},
 		"an unknown shell":          {[]string{"completion", "tcsh"}, `unknown shell "tcsh": use bash, zsh, fish or powershell`},
 		"two shells":                {[]string{"completion", "bash", "zsh"}, `unexpected argument "zsh": one shell at a time`},
-		"a tree of nothing":         {[]string{"tree"}, "say whose tree: cluster NAME\nSee 'kubectl berth tree --help'."},
+		"a tree of nothing":         {[]string{"tree"}, "name a cluster: tree cluster NAME\nSee 'kubectl berth tree --help'."},
 		"a tree of a placement":     {[]string{"tree", "placement", "x"}, `unknown kind "placement": only a cluster has a tree`},
-		"a tree of no cluster":      {[]string{"tree", "cluster"}, "say which cluster: tree cluster NAME"},
+		"a tree of no cluster":      {[]string{"tree", "cluster"}, "name a cluster: tree cluster NAME"},
 		"a tree of two clusters":    {[]string{"tree", "cluster", "a", "b"}, `unexpected argument "b": one cluster at a time`},
 		"an unknown form of tree":   {[]string{"tree", "cluster", "a", "-o", "wide"}, `unknown output "wide": use table, json or yaml`},
 	} {

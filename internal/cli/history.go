@@ -17,10 +17,10 @@ import (
 	"github.com/berth-project/berth/engine/explain"
 )
 
-const historyLong = `Show how the decisions of a placement changed of late: who came and who went, why, and what woke the placement.
+const historyLong = `Show the last changes of a placement's decisions: the clusters added and removed, the reasons, and the causes.
 
-The manager keeps the last changes in memory, so they begin with its start. It tells of the clusters that you may see, and
-counts the others. That needs the right to get the placement.
+The manager keeps the last changes in memory, so they begin with its start. It lists the clusters that you may see and
+counts the others. You need the permission to get the placement.
 
 json and yaml give the changes as data, of kind ` + explain.HistoryKind + `.`
 

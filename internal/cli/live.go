@@ -62,8 +62,8 @@ func (f *hubFlags) add(to *pflag.FlagSet) {
 		"namespace":       "`namespace` to look in (default: that of the context)",
 		"request-timeout": "how `long` one request may take, such as 10s; 0 for ever",
 		"v":               "`level` of the log of requests: 6 has a line for each, 8 their bodies too",
-		"as":              "`user` to ask as",
-		"as-group":        "`group` to ask as; may be repeated",
+		"as":              "`user` to impersonate",
+		"as-group":        "`group` to impersonate; may be repeated",
 	}
 	own.VisitAll(func(flag *pflag.Flag) {
 		usage, listed := usages[flag.Name]

@@ -98,7 +98,7 @@ func (m *watchCache) keepCurrent(ctx context.Context, k kind, at string) error {
 			return m.hub.requestError(err, "watch", k, m.scope.filter(k).namespace)
 		default:
 			if failures++; failures == maxFailures {
-				return fmt.Errorf("giving up after %d failures in a row: %w", failures, m.hub.requestError(err, "watch", k, m.scope.filter(k).namespace))
+				return fmt.Errorf("watching failed %d times in a row: %w", failures, m.hub.requestError(err, "watch", k, m.scope.filter(k).namespace))
 			}
 			m.sleep(ctx, min(retryLast, retryFirst<<(failures-1)))
 		}

@@ -149,12 +149,12 @@ func TestWatchCacheKeepsCurrent(t *testing.T) {
 		"it gives up at last": {
 			watches: broken(maxFailures), want: []string{"a"},
 			asked:  repeated("watch from 10", maxFailures),
-			waited: 91 * time.Second, err: "giving up after 8 failures in a row: reading clusters: boom",
+			waited: 91 * time.Second, err: "watching failed 8 times in a row: reading clusters: boom",
 		},
 		"a hub that ends it at once fails": {
 			watches: append(append(broken(maxFailures-2), watchEvents()), watchEvents()), want: []string{"a"},
 			asked:  repeated("watch from 10", maxFailures),
-			waited: 91 * time.Second, err: "giving up after 8 failures in a row: reading clusters: the hub ended the watch at once",
+			waited: 91 * time.Second, err: "watching failed 8 times in a row: reading clusters: the hub ended the watch at once",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -29,7 +29,7 @@ func placementName(cmd *cobra.Command, args []string) (string, error) {
 	var err error
 	switch {
 	case len(args) == 0:
-		err = errors.New("say of what: " + usage)
+		err = errors.New("name the placement: " + usage)
 	case len(args) == 1 && args[0] != "" && !placement.is(args[0]):
 		return args[0], nil
 	case len(args) > 1 && !placement.is(args[0]):

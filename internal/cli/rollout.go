@@ -30,7 +30,8 @@ The strategy is a file with a RolloutStrategy, as objects embed it, such as
 The placement and its decisions come from a hub, or with -f from files. Where files have no decisions of the placement, it
 is decided first, as 'kubectl berth simulate' does. The name may be left out where there is only one placement.
 
-Alone, this prints the waves: who starts together when all goes well, as if nobody had the change yet.
+Without --status and --simulate this prints the waves: the clusters that start together when none fails and none has the
+change yet.
 
 With --status it prints the next step and the reason for each cluster. The file lists how far clusters have come; those not
 listed do not have the change:
@@ -40,8 +41,8 @@ listed do not have the change:
 
 States are ToApply, Progressing, Succeeded, Failed, TimedOut and Skip.
 
-With --simulate it plays the whole rollout against clusters that fail or hang at given rates, and prints the timeline. The
-same seed plays the same; --status then says where it begins.`
+With --simulate it runs the whole rollout against clusters that fail or hang at given rates, and prints the timeline. The
+same seed gives the same timeline; --status sets where it begins.`
 
 const rolloutPlanExamples = `  # In which order would the clusters of placement web get a change?
   kubectl berth rollout plan web -n shop --strategy strategy.yaml
@@ -85,7 +86,7 @@ func newRolloutPlan(streams genericiooptions.IOStreams, clock clock.PassiveClock
 	p := &rolloutPlanOptions{source: newFleetSource(streams, clock), clock: clock}
 	cmd := &cobra.Command{
 		Use:               "plan [PLACEMENT] --strategy FILE [flags]",
-		Short:             "Show the waves of a rollout, its next step, or a whole one played",
+		Short:             "Show the waves of a rollout, its next step, or a simulation",
 		Long:              rolloutPlanLong,
 		Example:           rolloutPlanExamples,
 		ValidArgsFunction: p.source.hubFlags.completeOne(placementKind()),
@@ -102,12 +103,12 @@ func newRolloutPlan(streams genericiooptions.IOStreams, clock clock.PassiveClock
 	flags.StringVar(&p.statusFile, "status", "", "`file` with how far the clusters have come")
 	flags.StringVar(&p.now, "now", "", "`instant` to plan for, such as 2026-11-20T10:00:00Z (default: now)")
 	flags.StringVarP(&p.output, "output", "o", "table", "`form` of the result: table, yaml or json")
-	flags.BoolVar(&p.simulate, "simulate", false, "play the whole rollout")
+	flags.BoolVar(&p.simulate, "simulate", false, "simulate the whole rollout")
 	flags.Float64Var(&p.fleet.FailureRate, "failure-rate", 0, "`share` of the clusters that fail, from 0 to 1, with --simulate")
 	flags.Float64Var(&p.fleet.HangRate, "hang-rate", 0, "`share` of the clusters that never report, from 0 to 1, with --simulate")
 	flags.DurationVar(&p.fleet.Duration, "duration", 5*time.Minute, "`time` that a cluster takes on average, with --simulate")
 	flags.Float64Var(&p.fleet.Spread, "spread", 0.5, "`share` of --duration that clusters take more or less, from 0 to 1, with --simulate")
-	flags.Uint64Var(&p.fleet.Seed, "seed", 1, "`number` that what becomes of each cluster is drawn by, with --simulate")
+	flags.Uint64Var(&p.fleet.Seed, "seed", 1, "`number` that the outcome of each cluster follows from, with --simulate")
 	p.source.addFlags(flags)
 	p.source.hubFlags.completeFlags(cmd, []string{"table", "yaml", "json"})
 	return cmd

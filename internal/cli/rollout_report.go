@@ -80,7 +80,7 @@ func newRolloutReport(placement *clusterv1beta1.Placement, play simulation.Run) 
 func (r *rolloutReport) waves(play simulation.Run) {
 	strategy := play.Strategy
 	if strategy.Paused {
-		r.Remarks = append(r.Remarks, "paused: nobody starts until it is resumed")
+		r.Remarks = append(r.Remarks, "paused: no cluster starts until the rollout is resumed")
 	}
 	play.Strategy, play.Fleet = unheldStrategy(strategy), simulation.Fleet{Duration: time.Second}
 	r.Waves = []rolloutWave{}

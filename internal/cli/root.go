@@ -16,11 +16,10 @@ import (
 func NewRoot(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-berth",
-		Short: "Decide which clusters a workload runs on, and say why",
+		Short: "Decide which clusters a workload runs on, and explain why",
 		Long: `Berth decides which clusters of a fleet a workload runs on. This plugin shows what it decides.
 
-It exits with 0 when all is well, with 1 when a check that was asked for fails, and with 2 when the input or the
-command line is wrong.`,
+Exit codes: 0 when all is well, 1 when a requested check fails, 2 when the input or the command line is wrong.`,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl berth"},
 		Args:              unknownCommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

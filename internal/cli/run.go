@@ -55,7 +55,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	streams = sanitizeStreams(streams)
 	defer func() {
 		if broken := recover(); broken != nil {
-			fmt.Fprintf(streams.ErrOut, "error: Berth broke a rule of its own, which is a defect; please report it with the input and what follows: %v\n\n%s",
+			fmt.Fprintf(streams.ErrOut, "error: Berth failed with an internal error; please report it with the input and the following text: %v\n\n%s",
 				broken, debug.Stack())
 			code = ExitRefused
 		}

@@ -33,7 +33,7 @@ in the files too, and is bound to every namespace that has a placement. A set se
 
 --at lets time go by: everything is decided now, then at each instant, from the decisions so far. On the way the hub looks
 again whenever it would: when a toleration, a score, a hold of the disruption policy or a wait for fail-back runs out. The table
-shows what moved and why; yaml and json show the end. Taints that do not say since when they are there are there since now.
+shows what moved and why; yaml and json show the end. A taint without a time counts from now.
 
 The table is for people. yaml and json give a List of each Placement with its status, followed by its
 PlacementDecisions: what a hub would hold. Given back together with the fleet, it decides the same again.
@@ -52,7 +52,7 @@ const simulateExamples = `  # What would the placements in a folder select from 
   # What will have changed tomorrow, when tolerations and scores have run out?
   kubectl berth simulate -f fleet.yaml --now 2026-11-21T09:00:00Z
 
-  # Who moves in the next hour, when, and why?
+  # Which clusters move in the next hour, when, and why?
   kubectl berth simulate -f fleet.yaml -f placements/ --at +10m --at +1h
 
   # Until when will nothing change by itself, and what changes then?

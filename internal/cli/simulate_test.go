@@ -351,7 +351,7 @@ func TestRequireSatisfied(t *testing.T) {
 		"one of two":             {input: placement("p", "", "") + placement("q", "namespace: unbound", ""), code: 1, want: "unbound/q: NoManagedClusterSetBindings"},
 		"disabled and satisfied": {input: placement("p", disabled, satisfied)},
 		"disabled and never decided": {
-			input: placement("p", disabled, ""), code: 1, want: "default/p: it never was decided",
+			input: placement("p", disabled, ""), code: 1, want: "default/p: it was never decided",
 		},
 		"misconfigured": {
 			input: placement("p", "", "predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.spec.nowhere == 1']}}}]"), code: 1, want: "default/p: NotAllDecisionsScheduled",

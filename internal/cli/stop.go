@@ -64,7 +64,7 @@ func readInstant(value string, start time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("--at %q is neither an offset such as +10m, nor an instant such as 2026-11-20T10:00:00Z, nor next", value)
 }
 
-var errNothingNext = errors.New("nothing changes by itself any more")
+var errNothingNext = errors.New("no decision changes by itself any more")
 
 // advance advances to a stop. The error is errNothingNext where the hub never looks again.
 func (s requestedInstant) advance(ctx context.Context, t *timeline) ([]timelineStep, error) {
@@ -143,7 +143,7 @@ func notSatisfied(decided []decision) unsatisfiedError {
 		condition := meta.FindStatusCondition(d.placement.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
 		switch {
 		case condition == nil:
-			out = append(out, d.key.String()+": it never was decided")
+			out = append(out, d.key.String()+": it was never decided")
 		case condition.Status != "True":
 			out = append(out, fmt.Sprintf("%s: %s: %s", d.key, condition.Reason, condition.Message))
 		}

@@ -18,20 +18,20 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-const testLong = `Play scenarios and compare what is decided with what they expect.
+const testLong = `Run scenarios and compare the decisions with the expected ones.
 
 A scenario is a YAML file: a fleet, and timed steps in which clusters are tainted, labelled, added or removed, each with
-the decisions that are expected after it. It is played offline, by the rules that the manager on a hub follows; tolerations,
-scores, holds and waits run out as they would there. In a folder, the files of kind Scenario are played, others passed over.
+the decisions that are expected after it. It runs offline, by the rules of the manager on a hub; tolerations, scores,
+holds and waits run out as they would there. In a folder, the files of kind Scenario run; other files are skipped.
 
 The format is described by docs/reference/scenario.schema.json, and shown in docs/how-to/test-a-policy.md.
 
 Exit codes: 0 when everything is as expected, 1 when something is not, 2 when a file or the command line is wrong.`
 
-const testExamples = `  # Play one scenario
+const testExamples = `  # Run one scenario
   kubectl berth test failover.yaml
 
-  # Play all scenarios in a folder and below
+  # Run all scenarios in a folder and below
   kubectl berth test -R policies/
 
   # A report that CI systems show
@@ -52,14 +52,14 @@ func newTest(streams genericiooptions.IOStreams) *cobra.Command {
 	t := &testOptions{streams: streams}
 	cmd := &cobra.Command{
 		Use:     "test FILE... [flags]",
-		Short:   "Play scenarios and check what is decided",
+		Short:   "Run scenarios and check the decisions",
 		Long:    testLong,
 		Example: testExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			form, known := map[string]reportPrinter{"text": reportText, "json": reportJSON, "junit": reportJUnit}[t.output]
 			switch {
 			case len(args) == 0:
-				return usageError{cmd, errors.New("nothing to play: give at least one scenario, or a folder of them")}
+				return usageError{cmd, errors.New("nothing to run: give at least one scenario, or a folder of them")}
 			case !known:
 				return usageError{cmd, checkOutput(t.output, "text", "json", "junit")}
 			case t.validate.Check() != nil:
@@ -69,7 +69,7 @@ func newTest(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 		DisableFlagsInUseLine: true,
 	}
-	cmd.Flags().BoolVarP(&t.recursive, "recursive", "R", false, "play those in the folders below a folder too")
+	cmd.Flags().BoolVarP(&t.recursive, "recursive", "R", false, "run those in the folders below a folder too")
 	cmd.Flags().StringVarP(&t.output, "output", "o", "text", "`form` of the report: text, json or junit")
 	t.validate.add(cmd)
 	registerCompletion(cmd, "output", completeOutputs([]string{"text", "json", "junit"}))
@@ -153,7 +153,7 @@ func (t *testOptions) files(args []string) ([]string, file.FaultsError) {
 	}
 	if len(out) > maxScenarios {
 		first := file.Position{File: out[maxScenarios]}
-		return nil, file.FaultsError{{Position: first, Err: fmt.Errorf("is one too many: at most %d scenarios are played at once", maxScenarios)}}
+		return nil, file.FaultsError{{Position: first, Err: fmt.Errorf("is one too many: at most %d scenarios run at once", maxScenarios)}}
 	}
 	return out, faults
 }

@@ -23,20 +23,19 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-const treeLong = `Show who put work on a cluster: the sets that it is in, the namespaces that each set is bound to, and by namespace the
-placements that have chosen it, with the group that it is in and since when.
+const treeLong = `Show which placements selected a cluster: the sets of the cluster, the namespaces that each set is bound to, and the
+placements of each namespace, with the cluster's group and since when.
 
-A decision does not say since when it holds a cluster. What is told is how long the slice that holds it exists, so "at most
-3d" may be less.
+A decision has no time. The tree prints the age of the slice that holds the cluster, so "at most 3d" may be less.
 
-A namespace that has no binding to a set of the cluster, and has chosen it nevertheless, is about to lose it; that is told too.
+A namespace without a binding to a set of the cluster is about to lose the cluster; the tree marks it.
 
-Where you may not list the hub, the tree has what you may see; a note on standard error says so.`
+Without the permission to list the hub, the tree has the objects that you may see; a note on standard error reports this.`
 
-const treeExamples = `  # Whom does maintenance of a cluster touch?
+const treeExamples = `  # Which placements does maintenance of a cluster affect?
   kubectl berth tree cluster eu-1
 
-  # The namespaces to tell
+  # The namespaces to notify
   kubectl berth tree cluster eu-1 -o json | jq -r '.placements[].namespace' | sort -u
 
   # From what was saved from a hub
@@ -81,7 +80,7 @@ func newTree(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 	t := &treeOptions{source: newFleetSource(streams, clock)}
 	cmd := &cobra.Command{
 		Use:               "tree cluster NAME [flags]",
-		Short:             "Show who put work on a cluster",
+		Short:             "Show which placements selected a cluster",
 		Long:              treeLong,
 		Example:           treeExamples,
 		ValidArgsFunction: t.source.hubFlags.completeTree,
@@ -104,11 +103,11 @@ func (t *treeOptions) complete(args []string) error {
 	const wanted = 2
 	switch {
 	case len(args) == 0:
-		return errors.New("say whose tree: cluster NAME")
+		return errors.New("name a cluster: tree cluster NAME")
 	case !clusterKind().is(args[0]):
 		return unknownKind(args[0], "only a cluster has a tree", clusterKind().names)
 	case len(args) < wanted:
-		return errors.New("say which cluster: tree cluster NAME")
+		return errors.New("name a cluster: tree cluster NAME")
 	case len(args) > wanted:
 		return fmt.Errorf("unexpected argument %q: one cluster at a time", args[wanted])
 	}

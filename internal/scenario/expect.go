@@ -43,7 +43,7 @@ func (e *Expectation) Check(of Outcome) []Difference {
 	c.same("added", e.Added, added)
 	c.same("removed", e.Removed, removed)
 	if e.Unmoved && len(added)+len(removed) > 0 {
-		c.add("unmoved", "nobody moves", fmt.Sprintf("added %s; removed %s", joinNames(added), joinNames(removed)), c.notes("came", added, "went", removed))
+		c.add("unmoved", "no cluster moves", fmt.Sprintf("added %s; removed %s", joinNames(added), joinNames(removed)), c.notes("came", added, "went", removed))
 	}
 	c.groups(e.Groups)
 	for i, want := range e.Conditions {
@@ -180,7 +180,7 @@ func joinNames(names []string) string {
 	sorted := slices.Sorted(slices.Values(names))
 	switch {
 	case len(sorted) == 0:
-		return "nobody"
+		return "no cluster"
 	case len(sorted) <= maxListed:
 		return strings.Join(sorted, ", ")
 	default:

@@ -97,7 +97,7 @@ func TestExplain(t *testing.T) {
 	args := func(more ...string) []string {
 		return append([]string{"explain", "placement", "web", "-n", s.namespace}, more...)
 	}
-	const nobody = ": nobody answers for explanations on this hub: start the manager with its views, or read files with -f"
+	const nobody = ": no manager serves explanations on this hub: start the manager with its views, or read files with -f"
 	commandCase{args(), cli.ExitRefused, []string{"explaining " + s.namespace + "/web" + nobody}}.check(t)
 
 	s.startViews(t)

@@ -13,12 +13,12 @@ import (
 	"github.com/berth-project/berth/hub"
 )
 
-const kubeconfigHelp = `kubeconfig writes a file with which a user reaches the hub, readable by its owner only.
-It holds a certificate that the hub signs. The user may do what roles give to that
-name and to the groups, and nothing before there are such roles.
+const kubeconfigHelp = `kubeconfig writes a kubeconfig for a user of the hub, readable by its owner only. It holds
+a certificate that the hub signs. The user has the permissions that roles grant to the
+name and to the groups, and no others.
 
-A certificate cannot be revoked: let it live as short as you can renew it, and take
-the roles away where it must end earlier. The hub need not run, but must have run.`
+A certificate cannot be revoked: keep its lifetime short, and remove the roles to end
+access earlier. The hub must have run once; it need not run now.`
 
 var errNoOutput = errors.New("the user's name is no name of a file; give --output")
 
