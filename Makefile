@@ -16,6 +16,7 @@ GOLANGCI_LINT := bin/golangci-lint
 CONTROLLER_GEN := bin/controller-gen
 BENCHSTAT := bin/benchstat
 VALE := bin/vale
+DEADCODE := bin/deadcode
 PROMETHEUS := bin/prometheus
 
 # How often each benchmark of the engine runs: benchstat needs several runs to tell a difference from noise.
@@ -58,11 +59,12 @@ ifneq ($(WIRE_CHECK),)
 endif
 
 .PHONY: lint
-lint: $(GOLANGCI_LINT) $(VALE) ## Lint the code, the prose and the commits, and check that the linters still report what they must.
+lint: $(GOLANGCI_LINT) $(VALE) $(DEADCODE) ## Lint the code, the prose and the commits, and check that the linters still report what they must.
 	go run ./hack/lint $(GOLANGCI_LINT) $(VALE)
 	$(VALE) --config hack/vale/vale.ini $(PROSE)
 	find $(GO_PROSE) -name '*.go' -not -path '*/testdata/*' -print0 | xargs -0 $(VALE) --config hack/vale/vale.ini
 	$(call in_each_module,lint,$(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml --allow-parallel-runners ./...)
+	hack/deadcode $(DEADCODE)
 
 .PHONY: test
 test: $(PROMETHEUS) ## Run the tests of every module, those of hub with a whole hub, and fuzz for seconds.
@@ -121,7 +123,8 @@ $(GOLANGCI_LINT): PACKAGE := github.com/golangci/golangci-lint/v2/cmd/golangci-l
 $(CONTROLLER_GEN): PACKAGE := sigs.k8s.io/controller-tools/cmd/controller-gen
 $(BENCHSTAT): PACKAGE := golang.org/x/perf/cmd/benchstat
 $(VALE): PACKAGE := github.com/vale-cli/vale/v3/cmd/vale
-$(GOLANGCI_LINT) $(CONTROLLER_GEN) $(BENCHSTAT) $(VALE): $(TOOLS)
+$(DEADCODE): PACKAGE := golang.org/x/tools/cmd/deadcode
+$(GOLANGCI_LINT) $(CONTROLLER_GEN) $(BENCHSTAT) $(VALE) $(DEADCODE): $(TOOLS)
 	@echo "building $(@F)"
 	cd hack/tools && go build -o $(abspath $@) $(PACKAGE)
 	@touch $@

@@ -12,17 +12,11 @@ import (
 // ServerName is the name that the API server expects in the certificate of the views.
 const ServerName = "berth-views.berth-system.svc"
 
-//go:embed access.yaml
-var access string
-
 //go:embed access.yaml local/service.yaml
 var local embed.FS
 
 //go:embed apiservice.yaml
 var registration embed.FS
-
-// Access returns the manifest that lets any user read the views, and lets the manager authenticate the callers.
-func Access() string { return access }
 
 // Local returns what a hub needs beside the registration where the views are served on the API server's own machine:
 // access, and the Service. The files are read-only.

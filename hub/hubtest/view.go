@@ -1,6 +1,7 @@
 package hubtest
 
 import (
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -13,10 +14,14 @@ import (
 	"github.com/berth-project/berth/config/apiserver"
 )
 
-// GrantViews lets any user read the views, as an installation does.
+// GrantViews grants every user the permission to read the views, as an installation does.
 func (h *Hub) GrantViews(t testing.TB) {
 	t.Helper()
-	for document := range strings.SplitSeq(apiserver.Access(), "\n---\n") {
+	access, err := fs.ReadFile(apiserver.Local(), "access.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for document := range strings.SplitSeq(string(access), "\n---\n") {
 		var object client.Object = &rbacv1.ClusterRole{}
 		switch {
 		case strings.Contains(document, "kind: ClusterRoleBinding\n"):

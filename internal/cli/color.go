@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/engine/escape"
 )
 
-// defaultWidth is that of a terminal which does not tell.
+// defaultWidth is the width of a terminal of unknown size.
 const defaultWidth = 80
 
 // textStyle is what a cell of a table means; on a screen with colours it has one.
@@ -47,15 +47,14 @@ func (t textStyle) paint(text string) painted {
 	return painted(begin + text + colorReset)
 }
 
-// screen is what is known of the place that a command writes to. Its zero value, a file or a pipe, has neither colours
-// nor an edge.
+// screen describes the output of a command. Its zero value, a file or a pipe, has no colors and no width limit.
 type screen struct {
 	colors bool
 	// width is how many characters a line holds; 0 for any number.
 	width int
 }
 
-// screenOf asks the writer and the environment.
+// screenOf describes a writer, from its terminal and the environment.
 func screenOf(w io.Writer, getenv func(string) string) screen {
 	return newScreen(isTerminal(w), terminalWidth(w), getenv)
 }

@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// completionTimeout is how long the hub may take to name what could be meant; then those that it has named will do.
+	// completionTimeout bounds the requests to the hub; the names read by then are returned.
 	completionTimeout = 2 * time.Second
 	// maxSuggestions is how many names a shell is offered.
 	maxSuggestions = 1000
 )
 
-// registerCompletion lets a shell complete the values of a flag, which is there.
+// registerCompletion sets the completion of an existing flag.
 func registerCompletion(cmd *cobra.Command, flag string, by cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, by); err != nil {
 		panic("cli: " + err.Error())
 	}
 }
 
-// completeFlags lets a shell complete the values of the flags of a hub, of --output, and of those that name clusters.
+// completeFlags sets the completion of the flags of a hub, of --output, and of flags with names of clusters.
 func (f *hubFlags) completeFlags(cmd *cobra.Command, outputs []string, ofClusters ...string) {
 	registerCompletion(cmd, "output", completeOutputs(outputs))
 	f.completeHubFlags(cmd, ofClusters...)
@@ -89,7 +89,7 @@ func (f *hubFlags) completeDeletion(cmd *cobra.Command, _ []string, start string
 	return withPrefix(out, start), cobra.ShellCompDirectiveNoSpace
 }
 
-// completeAll names what there is of a kind, whatever was named already.
+// completeAll completes the names of a kind.
 func (f *hubFlags) completeAll(k kind) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
 		return f.suggestNames(cmd.Context(), k, start), cobra.ShellCompDirectiveNoFileComp
@@ -149,8 +149,8 @@ func withPrefix(in []string, with string) []string {
 	return slices.DeleteFunc(in, func(name string) bool { return !strings.HasPrefix(name, with) })
 }
 
-// suggestNames returns the names of objects on the hub that begin in a certain way. Whatever goes wrong, there is only less to
-// suggest: a shell has no place for errors, and its user no patience.
+// suggestNames returns the names of objects on the hub with a prefix. An error only shortens the result, because a shell has
+// no place to print it.
 func (f *hubFlags) suggestNames(ctx context.Context, k kind, start string) []string {
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
@@ -167,7 +167,7 @@ func (f *hubFlags) suggestNames(ctx context.Context, k kind, start string) []str
 	return found.sorted()
 }
 
-// collectNames reads names from the hub until it has all, enough, or no more time.
+// collectNames reads names until it has all, enough, or the context ends.
 func (f *hubFlags) collectNames(ctx context.Context, k kind, start string, into *suggestions) {
 	h, err := f.connect(io.Discard, nil)
 	if err != nil {

@@ -13,22 +13,22 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-// decision is what became of one placement.
+// decision is the result for one placement.
 type decision struct {
 	key fleet.Key
 	// placement and slices are what a hub would hold afterwards; slices are by number.
 	placement *clusterv1beta1.Placement
 	slices    []*clusterv1beta1.PlacementDecision
-	// hadDecisions says that there were decisions before.
+	// hadDecisions is whether decisions were stored before.
 	hadDecisions bool
-	// result is nil where nothing was decided; idle then says why.
+	// result is nil when the placement is not decided; skipReason is the reason.
 	result     *engine.Result
 	skipReason string
 	// plan is what would be written.
 	plan plan.Plan
 }
 
-// decide decides every placement of a bundle at an instant, in order, each seeing what those before got.
+// decide decides every placement of a bundle in order; each reads the decisions of those before.
 func decide(bundle *file.Bundle, now time.Time) []decision {
 	snapshot := bundle.Snapshot(now)
 	out := make([]decision, 0, len(bundle.Placements))
@@ -55,7 +55,7 @@ func decideOne(bundle *file.Bundle, snapshot *fleet.Snapshot, placement *cluster
 	return made, edit.Snapshot()
 }
 
-// skipReason says why the manager leaves a placement alone; empty where it does not.
+// skipReason is why the manager does not decide a placement; "" when it does.
 func skipReason(placement *clusterv1beta1.Placement) string {
 	switch stateOf(placement) {
 	case stateTerminating:
@@ -79,7 +79,7 @@ func (d *decision) store(now time.Time) {
 	d.placement, d.slices = applyPlan(d.plan, plan.Stored{Placement: d.placement, Slices: d.slices})
 }
 
-// ownerUID returns the uid that slices know their placement by; empty where none does.
+// ownerUID returns the UID of the placement in the owner references of slices; "" when there is none.
 func ownerUID(placement *clusterv1beta1.Placement, slices []*clusterv1beta1.PlacementDecision) types.UID {
 	for _, slice := range slices {
 		owner := metav1.GetControllerOfNoCopy(slice)

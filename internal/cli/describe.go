@@ -165,7 +165,7 @@ func (d *describeOptions) addHistory(ctx context.Context, to []description) erro
 	return nil
 }
 
-// descriptionField is a line of a description: a name, and what is known. More values of one name stand below each other.
+// descriptionField is a title with its values, one below the other.
 type descriptionField struct {
 	title  string
 	values []string

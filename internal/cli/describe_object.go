@@ -32,7 +32,7 @@ type description struct {
 	conditions      []metav1.Condition
 	tables          []descriptionTable
 
-	// historyOptions says that what happened was asked for: history and events are that, historyErr and eventsErr say why it is not known.
+	// showHistory is set when history and events were requested; historyErr and eventsErr are why they are unknown.
 	showHistory           bool
 	history               *explain.History
 	events                []corev1.Event
@@ -142,7 +142,7 @@ func eventTime(event corev1.Event) metav1.Time {
 	return out
 }
 
-// history returns the history of a placement, or why it is not known.
+// history returns the history of a placement, or why it is unknown.
 func (h *hubClient) history(ctx context.Context, namespace, name string) (*explain.History, error) {
 	out := &explain.History{}
 	if err := h.getView(ctx, out, namespace, name, "history", nil); err != nil {
@@ -151,7 +151,7 @@ func (h *hubClient) history(ctx context.Context, namespace, name string) (*expla
 	return out, nil
 }
 
-// events returns the last events about an object, the latest last, or why they are not known.
+// events returns the last events about an object, the latest last, or why they are unknown.
 func (h *hubClient) events(ctx context.Context, k kind, namespace, name string) ([]corev1.Event, error) {
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault // where events about objects without a namespace are

@@ -112,7 +112,7 @@ func (d *diffOptions) complete() (diffPrinter, time.Time, error) {
 	return form, now, errors.Join(d.validate.Check(), d.check())
 }
 
-// check checks what is to be changed, as far as the command line tells.
+// check checks the proposed change as far as the command line shows it.
 func (d *diffOptions) check() error {
 	for _, text := range d.drained {
 		if selector, err := labels.Parse(text); err != nil {
@@ -155,7 +155,7 @@ func (d *diffOptions) check() error {
 var errEmptyChange = errors.New("the change holds no object that Berth knows; check that -f and --delete name manifests of clusters, sets, " +
 	"bindings, placements or scores")
 
-// decisionsChangedError says that decisions move. It goes without words, since the result has told it.
+// decisionsChangedError sets exit code 1. It prints nothing, because the result shows the changes.
 type decisionsChangedError struct{}
 
 func (decisionsChangedError) Error() string { return "decisions move" }

@@ -37,7 +37,7 @@ func (o objectReference) String() string {
 	return o.kind + "/" + o.namespace + "/" + o.name
 }
 
-// proposal is what is to be changed.
+// proposal is the change that diff examines.
 type proposal struct {
 	applied                    *file.Bundle
 	deleted                    []objectReference
@@ -45,7 +45,7 @@ type proposal struct {
 	namespace                  string
 }
 
-// empty says that nothing is to be changed.
+// empty reports whether there is no change.
 func (p *proposal) empty() bool {
 	return len(objectsOf(p.applied))+len(p.deleted)+len(p.cordoned)+len(p.drained)+len(p.removed) == 0
 }
@@ -109,14 +109,14 @@ func objectsOf(in *file.Bundle) []objectReference {
 	return out
 }
 
-// changeApplier makes a change in a course and notes which placements it can touch.
+// changeApplier applies a proposal to a simulation and collects the placements that it can affect.
 type changeApplier struct {
 	*placementSimulation
 
 	touched map[fleet.Key]bool
 }
 
-// applyChange makes a change and returns the placements that it can touch, in order.
+// applyChange applies a proposal and returns the placements that it can affect, in order.
 func (c *placementSimulation) applyChange(change *proposal) ([]fleet.Key, error) {
 	m := &changeApplier{placementSimulation: c, touched: map[fleet.Key]bool{}}
 	for _, deleted := range change.deleted {
@@ -146,7 +146,7 @@ func (m *changeApplier) touch(keys []fleet.Key) {
 	}
 }
 
-// reindex touches placements of which the index has to know something new.
+// reindex marks placements as touched and updates their entries in the index.
 func (m *changeApplier) reindex(keys []fleet.Key) {
 	m.touch(keys)
 	for _, key := range keys {
@@ -206,7 +206,7 @@ func (m *changeApplier) cluster(object *clusterv1.ManagedCluster) {
 	m.touch(m.index.ClusterChanged(m.snapshot, before, after))
 }
 
-// score changes what an add-on says of a cluster.
+// score changes a score of a cluster.
 func (m *changeApplier) score(cluster, resource string, change func(*fleet.Edit)) {
 	m.edit(change)
 	if id, known := m.snapshot.ID(cluster); known && m.snapshot.Cluster(id) != nil {
@@ -214,7 +214,7 @@ func (m *changeApplier) score(cluster, resource string, change func(*fleet.Edit)
 	}
 }
 
-// placement adds a placement or gives one that is there another spec.
+// placement adds a placement, or replaces its spec.
 func (m *changeApplier) placement(manifest *clusterv1beta1.Placement, compiled *program.Program) {
 	key := file.KeyOf(manifest)
 	next := &storedPlacement{placement: manifest, program: compiled}

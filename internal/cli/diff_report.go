@@ -101,7 +101,7 @@ func comparePlacement(before, after *placementSimulation, key fleet.Key) placeme
 	return out
 }
 
-// status returns how a placement stands; nil where there is none.
+// status returns the summary of a placement; nil when there is none.
 func (c *placementSimulation) status(key fleet.Key) *placementSummary {
 	at := c.placements[key]
 	if at == nil {
@@ -132,8 +132,8 @@ func (c *placementSimulation) groupByCluster(key fleet.Key) map[string]string {
 	return out
 }
 
-// addReasons adds to clusters that are not selected in this course why they are not. Where nothing moves, a run finds again
-// what the last one found.
+// addReasons adds the reason why each cluster is not selected in this simulation. The evaluation repeats the last one,
+// because no decision changes.
 func (c *placementSimulation) addReasons(key fleet.Key, clusters []clusterDiff) {
 	if len(clusters) == 0 {
 		return
@@ -187,7 +187,7 @@ func printDiff(w io.Writer, of *diffReport, on screen) error {
 	return err
 }
 
-// summary says in a line how the placement stands before and after.
+// summary describes in one line the placement before and after.
 func (p placementDiff) summary() string {
 	switch {
 	case p.Before == nil:

@@ -1,5 +1,5 @@
-// Package cli owns the commands of kubectl-berth, one per file: what they take, what they print, and how they exit.
+// Package cli owns the commands of kubectl-berth, one per file: arguments, output and exit codes.
 //
-// It refuses to know the process: streams and clock are handed in, so that every command runs in a test as it runs for
-// a user. Results go to Out, everything else to ErrOut. Nothing here decides; a command asks the engine.
+// It does not use the streams and the clock of the process: callers pass them, so that a test runs a command as a user does.
+// Results go to Out, everything else to ErrOut. It decides nothing itself; commands call the engine.
 package cli

@@ -71,7 +71,7 @@ func newExplain(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 		},
 		DisableFlagsInUseLine: true,
 	}
-	// A flag that is there stays: the --cluster of kubectl, an entry of the kubeconfig, gives way to the one that people mean.
+	// pflag keeps the first flag of a name, so this one replaces kubectl's --cluster, an entry of the kubeconfig.
 	cmd.Flags().StringVar(&e.cluster, "cluster", "", "`name` of a cluster to explain in full")
 	cmd.Flags().StringVar(&e.now, "now", "", "with files, the `instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
 	cmd.Flags().StringVarP(&e.output, "output", "o", "", "`form` of the answer: wide, json or yaml (default: a summary)")

@@ -13,13 +13,13 @@ import (
 // maxLabel is how wide the names of the facts of a story are.
 const maxLabel = 11
 
-// clusterReport is the facts about one cluster, written line by line.
+// clusterReport writes the facts about one cluster, one line each.
 type clusterReport struct {
 	w     io.Writer
 	width int
 }
 
-// printClusterReport writes the whole story of the one cluster of an explanation.
+// printClusterReport writes everything about the one cluster of an explanation.
 func printClusterReport(w io.Writer, of *explain.Explanation, on screen) error {
 	c := &of.Clusters[0]
 	s := clusterReport{w, max(minLineWidth, cmp.Or(on.width, defaultWidth)-maxLabel-4)}
@@ -47,7 +47,7 @@ func printClusterReport(w io.Writer, of *explain.Explanation, on screen) error {
 	return nil
 }
 
-// field writes a fact, if there is one.
+// field writes a labelled fact; nothing for an empty text.
 func (s clusterReport) field(label, text string) {
 	s.paintedField(label, text, stylePlain.paint)
 }
@@ -63,7 +63,7 @@ func (s clusterReport) paintedField(label, text string, line func(string) painte
 	}
 }
 
-// filters tells what comes before any score.
+// filters writes the results before any score: sets, predicates, tier and taints.
 func (s clusterReport) filters(c *explain.Cluster) {
 	s.field("sets", cmp.Or(strings.Join(c.Sets, ", "), "none that the placement may choose from"))
 	for _, clause := range c.Clauses {
@@ -103,7 +103,7 @@ func taintText(in *explain.Taint) string {
 	return text
 }
 
-// scores writes what each prioritizer says.
+// scores writes the score of each prioritizer.
 func (s clusterReport) scores(w io.Writer, c *explain.Cluster, on screen) error {
 	if len(c.Scores) == 0 {
 		return nil
@@ -118,7 +118,7 @@ func (s clusterReport) scores(w io.Writer, c *explain.Cluster, on screen) error 
 	return table.Flush()
 }
 
-// ranking tells what came after the scores: who goes before the cluster, what keeps it apart, and how long.
+// ranking writes the results after the scores: rank, constraint and waiting time.
 func (s clusterReport) ranking(of *explain.Explanation, c *explain.Cluster) {
 	if c.Rank > 0 {
 		text := fmt.Sprint(c.Rank)

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-// explainFromFiles decides what is in the files and explains one placement of them.
+// explainFromFiles decides the files and explains one of their placements.
 func (e *explainOptions) explainFromFiles(ctx context.Context, name string, now time.Time) (*explain.Explanation, error) {
 	bundle, err := e.load(ctx, scope{})
 	if err != nil {
@@ -34,7 +34,7 @@ func (e *explainOptions) explainFromFiles(ctx context.Context, name string, now 
 	return nil, fmt.Errorf("placement %s was not decided", key)
 }
 
-// newExplanation explains a decision; only one cluster of it, and with its fix, where one is asked for.
+// newExplanation explains a decision, or one cluster of it with its fix.
 func (e *explainOptions) newExplanation(d decision) (*explain.Explanation, error) {
 	out := explain.Of(d.result, d.placement, nil)
 	if e.cluster == "" {

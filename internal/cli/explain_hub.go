@@ -57,7 +57,7 @@ func (h *hubClient) getView(ctx context.Context, into any, namespace, name, part
 	return json.Unmarshal(data, into)
 }
 
-// viewError says why a hub did not answer, and what to do about it.
+// viewError adds to the error of a view what to do about it.
 func (h *hubClient) viewError(err error, doing string) error {
 	status, answered := errors.AsType[*apierrors.StatusError](err)
 	failed, unreachable := errors.AsType[*url.Error](err)

@@ -43,7 +43,7 @@ func printSummary(w io.Writer, of *explain.Explanation, on screen) error {
 	return nil
 }
 
-// printSummaryHeader writes whether the placement has what it wants, and what else a reader should know first.
+// printSummaryHeader writes whether the placement is satisfied, and its problems.
 func printSummaryHeader(w io.Writer, of *explain.Explanation, on screen) {
 	width := max(minLineWidth, cmp.Or(on.width, defaultWidth))
 	if of.Stale != "" {
@@ -73,7 +73,7 @@ func printSummaryHeader(w io.Writer, of *explain.Explanation, on screen) {
 	fmt.Fprintln(w)
 }
 
-// printReplayed says where an explanation is not that of the run which decided.
+// printReplayed notes that the explanation is of a later run than the stored decision.
 func printReplayed(w io.Writer, of *explain.Explanation) {
 	if of.Replayed {
 		fmt.Fprintln(w, "  Decided again just now: the manager no longer holds the run itself.")
@@ -88,8 +88,8 @@ func printHiddenCount(w io.Writer, of *explain.Explanation) error {
 	return err
 }
 
-// printVerdictRows writes rows, one or two lines each: the verdict, how many clusters have it, why, and as many of their names as
-// fit.
+// printVerdictRows writes one or two lines for each row: the verdict, the number of clusters, the reason, and as many names
+// as fit.
 func printVerdictRows(w io.Writer, indent string, rows []explain.Row, on screen) error {
 	verdicts, counts := 0, 0
 	for _, row := range rows {
@@ -124,8 +124,8 @@ func rowLines(row explain.Row, width int) []string {
 	return append(lines, fitNames(tokens, width))
 }
 
-// clusterTexts returns what is shown of each cluster: the name, and for one that others beat how far it is behind. By whom is
-// told where it is told first.
+// clusterTexts returns the name of each cluster, and for outranked clusters how many points are missing. The winner is named
+// once.
 func clusterTexts(row explain.Row) []string {
 	var out []string
 	told := ""

@@ -26,7 +26,7 @@ const getLong = `Show the objects of a hub or of files:
   groups (gr)                each decision group of a placement: its clusters, and the slices that hold them
 
 Without the permission to list the hub, clusters and sets are those that you may see, from the views of the manager; a note
-on standard error reports this.
+on standard error reports this. --watch does not read the views.
 
 Placements and groups are those of one namespace, or with -A of all. Files have no current namespace: with -f all are
 shown, or those of -n.
@@ -203,7 +203,7 @@ func (g *getOptions) run(ctx context.Context) error {
 	return writeBuffered(g.source.streams.Out, func(w io.Writer) error { return g.write(w, rows) })
 }
 
-// matchingRows returns the rows that are asked for.
+// matchingRows returns the rows that match the name, the namespace and the labels of the command line.
 func (g *getOptions) matchingRows(bundle *file.Bundle) []resourceRow {
 	return slices.DeleteFunc(g.resource.rows(bundle, g.source.clock.Now()), func(row resourceRow) bool {
 		return g.name != "" && row.name != g.name || g.namespace != "" && row.namespace != g.namespace ||
@@ -250,7 +250,7 @@ func (r resourceRow) resourceName(g resourcePrinter) string {
 	return g.resource + "/" + r.name
 }
 
-// printInfos writes what is known of some things, as a list under what they are called.
+// printInfos writes the data of rows as a list under a title.
 func printInfos(w io.Writer, form, title string, rows []resourceRow) error {
 	facts := []any{}
 	for _, row := range rows {

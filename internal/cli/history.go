@@ -61,7 +61,7 @@ func newHistory(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 		},
 		DisableFlagsInUseLine: true,
 	}
-	// A flag that is there stays: the --cluster of kubectl, an entry of the kubeconfig, gives way to the one that people mean.
+	// pflag keeps the first flag of a name, so this one replaces kubectl's --cluster, an entry of the kubeconfig.
 	cmd.Flags().StringVar(&s.cluster, "cluster", "", "`name` of the cluster whose moves to show (default: all)")
 	cmd.Flags().StringVar(&s.since, "since", "", "how `long` ago to begin, such as 1h, or an instant such as 2026-11-20T10:00:00Z (default: all that is kept)")
 	cmd.Flags().StringVarP(&s.output, "output", "o", "table", "`form` of the answer: table, json or yaml")
@@ -70,7 +70,7 @@ func newHistory(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 	return cmd
 }
 
-// complete checks the flags and returns what to ask for.
+// complete checks the flags and returns the parameters of the request.
 func (s *historyOptions) complete(cmd *cobra.Command) (url.Values, error) {
 	out := url.Values{}
 	if err := checkOutput(s.output, "table", "json", "yaml"); err != nil {
@@ -137,7 +137,7 @@ func printHistory(w io.Writer, of *explain.History, on screen) error {
 	return nil
 }
 
-// addChanges adds a row for each cluster that moved, and for those that are not shown.
+// addChanges adds a row for each cluster that moved, and one for the clusters that are not listed.
 func addChanges(to *table, changes []explain.Change) {
 	to.row("TIME", "CLUSTER", "CHANGE", "CAUSE")
 	for _, change := range changes {
@@ -154,7 +154,7 @@ func addChanges(to *table, changes []explain.Change) {
 	}
 }
 
-// moveText says how a cluster came or went.
+// moveText describes how a cluster was added or removed.
 func moveText(move explain.Move) string {
 	if move.Restored {
 		return "restored: its PlacementDecision was deleted"

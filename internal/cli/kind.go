@@ -24,7 +24,7 @@ type kind struct {
 	// resource is its name in requests and roles.
 	resource   string
 	namespaced bool
-	// names are those that a command line may use: the plural first, then the singular, then those of kubectl.
+	// names are the names on a command line: plural, singular, then the short names of kubectl.
 	names []string
 	list  func() client.ObjectList
 }

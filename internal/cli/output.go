@@ -136,7 +136,7 @@ func (g *getOptions) document(rows []resourceRow) (map[string]any, error) {
 	return map[string]any{"items": items, g.resource.plural(): items}, nil
 }
 
-// object returns what is known of a row, with metadata where kubectl users look for it.
+// object returns the data of a row with the metadata of a Kubernetes object.
 func (r resourceRow) object() (map[string]any, error) {
 	data, err := json.Marshal(r.info)
 	if err != nil {

@@ -37,8 +37,8 @@ func sprintf(format string, args ...any) string {
 	return fmt.Sprintf(format, shown...)
 }
 
-// sanitizeStreams returns streams that pass on no control character but the sequences that commands write themselves: colours to the
-// output, progress beside it. It is the last guard: it knows neither lines nor cells, which printf and tables do.
+// sanitizeStreams returns streams that escape control characters, except line feeds, tabs and the sequences that commands
+// write: colors to the output, progress to the error output. printf and tables escape lines and cells before.
 func sanitizeStreams(streams genericiooptions.IOStreams) genericiooptions.IOStreams {
 	if streams.Out != nil {
 		streams.Out = terminal.NewWriter(streams.Out, colorReset, styleGood.startSequence(), styleWarning.startSequence(), styleBad.startSequence(), styleFaint.startSequence())

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// progressDelay is how long a command works in silence, pace how often the line is rewritten at most.
+	// progressDelay is the time before the first line, progressInterval the time between two lines.
 	progressDelay    = time.Second
 	progressInterval = 100 * time.Millisecond
 
 	eraseLine = "\r\x1b[K"
 )
 
-// progress shows what takes long, on one line of a terminal, which is gone again when it is done. Where no terminal is,
-// it shows nothing. Its zero value does neither, and its methods may be called on nil.
+// progress shows a long read on one line of a terminal and erases the line at the end. It prints nothing without a terminal.
+// Its methods accept a nil receiver.
 type progress struct {
 	out   io.Writer
 	clock clock.PassiveClock
@@ -38,7 +38,7 @@ func newProgress(out io.Writer, clock clock.PassiveClock) *progress {
 	return &progress{out: out, clock: clock}
 }
 
-// update says how many things were read so far.
+// update sets the number of objects read so far.
 func (p *progress) update(things string, read int) {
 	if p == nil {
 		return
@@ -56,7 +56,7 @@ func (p *progress) update(things string, read int) {
 	}
 }
 
-// showAfterDelay shows the line after a second even where nothing comes in until then.
+// showAfterDelay prints the line after a second even when no object has arrived.
 func (p *progress) showAfterDelay() {
 	delayed, ok := p.clock.(clock.WithDelayedExecution)
 	if !ok {

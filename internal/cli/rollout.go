@@ -66,7 +66,7 @@ type rolloutPlanOptions struct {
 	simulate                 bool
 	fleet                    simulation.Fleet
 
-	// namespace and name are of the placement, empty where the command line does not say; at is the instant to plan for.
+	// namespace and name are of the placement, empty if not given; at is the instant to plan for.
 	namespace, name string
 	at              time.Time
 }
@@ -227,7 +227,7 @@ func (p *rolloutPlanOptions) read(ctx context.Context) (*clusterv1beta1.Placemen
 	return placement, reading.Of(slices...), nil
 }
 
-// warn tells where there are no decisions, or they may be about to change.
+// warn prints a warning where decisions are missing or inconsistent.
 func (p *rolloutPlanOptions) warn(placement *clusterv1beta1.Placement, set reading.Decisions) {
 	var signs []string
 	if len(set.Groups()) == 0 {
@@ -242,7 +242,7 @@ func (p *rolloutPlanOptions) warn(placement *clusterv1beta1.Placement, set readi
 	}
 }
 
-// unheldStrategy returns a strategy that nobody holds back, to see where it leads.
+// unheldStrategy returns a strategy without pause and approvals.
 func unheldStrategy(strategy *clusterv1alpha1.RolloutStrategy) *clusterv1alpha1.RolloutStrategy {
 	out := strategy.DeepCopy()
 	out.Paused, out.Approval = false, nil

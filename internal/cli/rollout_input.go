@@ -20,7 +20,7 @@ import (
 // maxInput is how large a file with a strategy or with statuses may be.
 const maxInput = 8 << 20
 
-// readStrategy reads a strategy, and refuses one that cannot be followed.
+// readStrategy reads and validates a strategy.
 func readStrategy(path string) (*clusterv1alpha1.RolloutStrategy, error) {
 	strategy := &clusterv1alpha1.RolloutStrategy{}
 	if err := readYAML(path, strategy); err != nil {
@@ -46,7 +46,7 @@ type statusEntry struct {
 	Since   *metav1.Time  `json:"since,omitempty"`
 }
 
-// readStatuses reads how far clusters have come; nobody has come anywhere where no file is named.
+// readStatuses reads the progress of clusters; nil without a file.
 func readStatuses(path string) ([]rollout.Status, error) {
 	if path == "" {
 		return nil, nil

@@ -76,7 +76,8 @@ func newRolloutReport(placement *clusterv1beta1.Placement, play simulation.Run) 
 	}
 }
 
-// waves plays the rollout with clusters that all succeed after the same time, and notes who starts together.
+// waves simulates a rollout in which every cluster succeeds after the same time, and collects the clusters that start
+// together.
 func (r *rolloutReport) waves(play simulation.Run) {
 	strategy := play.Strategy
 	if strategy.Paused {

@@ -51,8 +51,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	return usageError{cmd, fmt.Errorf("unknown command %q%s", args[0], suggest.DidYouMean(args[0], names))}
 }
 
-// flagError reports flags that cannot be read. Where a word before them names no command, their command is not known, and that
-// word is what is wrong.
+// flagError reports unknown flags. If the word before them is no command, it reports that word instead.
 func flagError(cmd *cobra.Command, err error) error {
 	if cmd.HasAvailableSubCommands() && cmd.Flags().NArg() > 0 {
 		return unknownCommand(cmd, cmd.Flags().Args())

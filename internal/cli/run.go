@@ -18,15 +18,15 @@ import (
 
 // The exit codes of every command.
 const (
-	// ExitOK says that the command did what was asked.
+	// ExitOK is success.
 	ExitOK = 0
-	// ExitUnsatisfied says that a check that was asked for failed.
+	// ExitUnsatisfied is a failed check that the command line requested.
 	ExitUnsatisfied = 1
-	// ExitRefused says that the input or the command line is wrong, or could not be read.
+	// ExitRefused is a wrong or unreadable input or command line.
 	ExitRefused = 2
 )
 
-// usageError is a command line that cannot be understood.
+// usageError is an invalid command line.
 type usageError struct {
 	command *cobra.Command
 	err     error
@@ -38,7 +38,7 @@ func (e usageError) Error() string {
 
 func (e usageError) Unwrap() error { return e.err }
 
-// unsatisfiedError names the placements that a check found wanting.
+// unsatisfiedError lists the placements that are not satisfied.
 type unsatisfiedError []string
 
 func (e unsatisfiedError) Error() string {
@@ -65,8 +65,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	return report(root.ExecuteContext(ctx), streams)
 }
 
-// report prints an error and returns the exit code that goes with it. A reader that went away needs no message: it has
-// read what it wanted.
+// report prints an error and returns its exit code. A closed pipe is no error: the reader has what it wanted.
 func report(err error, streams genericiooptions.IOStreams) int {
 	if err == nil || errors.Is(err, syscall.EPIPE) {
 		return ExitOK

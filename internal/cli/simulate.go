@@ -118,7 +118,7 @@ func newSimulate(streams genericiooptions.IOStreams, clock clock.PassiveClock) *
 	return cmd
 }
 
-// simulateInput is what the flags ask for.
+// simulateInput is the parsed command line.
 type simulateInput struct {
 	now      time.Time
 	instants []requestedInstant
@@ -181,7 +181,7 @@ func (s *simulateOptions) run(ctx context.Context, of simulateInput) error {
 	return nil
 }
 
-// decide writes what is decided now and at the stops, and returns who is not satisfied.
+// decide writes the decisions now and at the requested instants, and returns the placements that are not satisfied.
 func (s *simulateOptions) decide(ctx context.Context, w io.Writer, bundle *file.Bundle, of simulateInput) (unsatisfiedError, error) {
 	if len(of.instants) == 0 {
 		decided := decide(bundle, of.now)

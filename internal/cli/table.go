@@ -1,173 +1,158 @@
 package cli
 
 import (
-	"cmp"
-	"fmt"
 	"io"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
+	"unicode/utf8"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
-	"github.com/berth-project/berth/engine/explain"
-	"github.com/berth-project/berth/engine/plan"
-	"github.com/berth-project/berth/engine/verdict"
+	"github.com/berth-project/berth/engine/escape"
 )
 
 const (
-	// maxMembers is how many clusters of a group are named, maxExamples how many of those that come or go.
-	maxMembers  = 20
-	maxExamples = 5
-
-	dash = "-"
+	// columnGap is between columns. Flexible ones are cut to what is comfortable before others are left out, and to the
+	// narrowest only if that does not help.
+	columnGap      = 3
+	preferredWidth = 26
+	minWidth       = 12
 )
 
-// printTable writes a summary of all placements, then for each its groups and the verdicts on those not selected.
-func printTable(w io.Writer, decided []decision) error {
-	if len(decided) == 0 {
-		return nil
+// cell is one cell of a table.
+type cell struct {
+	text  string
+	style textStyle
+}
+
+// table writes rows in aligned columns. Rows that come after a Flush keep the columns of those before.
+type table struct {
+	w      io.Writer
+	indent string
+	// screen is where the table is shown; its zero value has no edge and no colours.
+	screen screen
+	// flexible are the columns that are cut where a row would not fit on the screen. Names are not to be among them: a
+	// name that is cut cannot be looked up.
+	flexible []int
+	// optional are the columns that are left out there, the first first.
+	optional []int
+	// dropLast are the columns that are left out where even that is not enough.
+	dropLast []int
+
+	rows   [][]cell
+	widths []int
+}
+
+func newTable(w io.Writer, indent string) *table { return &table{w: w, indent: indent} }
+
+// row adds a row of cells that mean nothing in particular.
+func (t *table) row(words ...string) {
+	t.add(plainCells(words...))
+}
+
+// add adds a row of cells, each of which is shown in one line.
+func (t *table) add(cells []cell) {
+	shown := make([]cell, 0, len(cells))
+	for _, c := range cells {
+		shown = append(shown, cell{escape.Text(c.text), c.style})
 	}
-	table := newTable(w, "")
-	table.row("PLACEMENT", "SATISFIED", "REASON", "SELECTED", "WANTED", "GROUPS")
-	for _, d := range decided {
-		condition := d.satisfied()
-		table.row(d.key.String(), string(condition.Status), cmp.Or(condition.Reason, dash),
-			strconv.Itoa(len(d.clusters())), d.wanted(), strconv.Itoa(len(d.groups())))
+	t.rows = append(t.rows, shown)
+}
+
+// Flush writes the rows since the last Flush.
+func (t *table) Flush() error {
+	t.measure()
+	limits := t.limits()
+	var out strings.Builder
+	for _, row := range t.rows {
+		t.write(&out, row, limits)
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	for _, d := range decided {
-		if err := d.print(w); err != nil {
-			return err
+	t.rows = nil
+	_, err := io.WriteString(t.w, out.String())
+	return err
+}
+
+func (t *table) measure() {
+	for _, row := range t.rows {
+		for i, c := range row {
+			if i == len(t.widths) {
+				t.widths = append(t.widths, 0)
+			}
+			t.widths[i] = max(t.widths[i], utf8.RuneCountInString(c.text))
 		}
 	}
-	return nil
 }
 
-func (d decision) satisfied() metav1.Condition {
-	found := meta.FindStatusCondition(d.placement.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
-	if found == nil {
-		return metav1.Condition{Status: metav1.ConditionUnknown}
-	}
-	return *found
-}
-
-func (d decision) wanted() string {
-	if wanted := d.placement.Spec.NumberOfClusters; wanted != nil {
-		return strconv.Itoa(int(*wanted))
-	}
-	return "all"
-}
-
-// print writes the section of one placement.
-func (d decision) print(w io.Writer) error {
-	printf(w, "\n%s\n", d.key)
-	for _, line := range d.notes() {
-		printf(w, "  %s\n", line)
-	}
-	if err := printGroups(w, d.groups()); err != nil || d.result == nil {
-		return err
-	}
-	return d.printVerdicts(w)
-}
-
-func printGroups(w io.Writer, groups []shownGroup) error {
-	if len(groups) == 0 {
-		return nil
-	}
-	table := newTable(w, "  ")
-	table.row("GROUP", "NAME", "COUNT", "CLUSTERS")
-	for _, group := range groups {
-		table.row(cmp.Or(group.index, dash), cmp.Or(group.name, dash),
-			strconv.Itoa(len(group.clusters)), cmp.Or(names(group.clusters, maxMembers), dash))
-	}
-	return table.Flush()
-}
-
-// printVerdicts writes why clusters are not selected, or merely held. The others are in the groups.
-func (d decision) printVerdicts(w io.Writer) error {
-	of := explain.Of(d.result, d.placement, nil)
-	rows := slices.DeleteFunc(of.Rows(), func(row explain.Row) bool {
-		return row.Verdict == verdict.Selected.String() || row.Verdict == verdict.Kept.String()
-	})
-	return printVerdictRows(w, "  ", rows, screenOf(w, os.Getenv))
-}
-
-// notes returns what a reader should know before the groups.
-func (d decision) notes() []string {
-	var out []string
-	if condition := d.satisfied(); condition.Status != metav1.ConditionTrue && condition.Message != "" {
-		out = append(out, condition.Message)
-	}
-	if d.result == nil {
-		return append(out, "not decided: "+d.skipReason)
-	}
-	wrong := meta.FindStatusCondition(d.placement.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured)
-	if wrong != nil && wrong.Status == metav1.ConditionTrue {
-		out = append(out, "misconfigured: "+wrong.Message)
-	}
-	if !d.hadDecisions {
+// limits returns the widths of the columns on the screen; -1 for a hidden column.
+func (t *table) limits() []int {
+	out := slices.Clone(t.widths)
+	if t.screen.width == 0 {
 		return out
 	}
-	for _, change := range []struct {
-		verb     string
-		clusters []string
-	}{{"added", d.plan.Added}, {"removed", d.plan.Removed}, {"regrouped", d.plan.Regrouped}} {
-		if len(change.clusters) > 0 {
-			out = append(out, fmt.Sprintf("%s %s: %s", change.verb,
-				count(len(change.clusters), "cluster"), names(change.clusters, maxExamples)))
+	t.shrink(out, preferredWidth)
+	t.drop(out, t.optional)
+	t.shrink(out, minWidth)
+	if t.excess(out) <= 0 {
+		return out
+	}
+	t.drop(out, t.dropLast)
+	for _, i := range t.flexible { // there may be room now
+		if i < len(out) && out[i] >= 0 {
+			out[i] = t.widths[i]
+		}
+	}
+	t.shrink(out, minWidth)
+	return out
+}
+
+// drop leaves out columns, the first first, until the rest fits.
+func (t *table) drop(widths, columns []int) {
+	for _, i := range columns {
+		if i < len(widths) && t.excess(widths) > 0 {
+			widths[i] = -1
+		}
+	}
+}
+
+// shrink takes from the flexible columns, always from the widest, what is too much, and leaves each a minimum.
+func (t *table) shrink(widths []int, least int) {
+	for over := t.excess(widths); over > 0; over-- {
+		widest := -1
+		for _, i := range t.flexible {
+			if i < len(widths) && widths[i] > least && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		widths[widest]--
+	}
+}
+
+// excess returns by how many characters the widest row is too long.
+func (t *table) excess(widths []int) int {
+	out := len(t.indent) - columnGap - t.screen.width
+	for _, width := range widths {
+		if width >= 0 {
+			out += width + columnGap
 		}
 	}
 	return out
 }
 
-// shownGroup is a decision group as the stored slices tell it.
-type shownGroup struct {
-	index, name      string
-	clusters, slices []string
-}
-
-// groups returns the decision groups by index, read off the slices as any consumer would.
-func (d decision) groups() []shownGroup { return groupsOf(d.slices) }
-
-// groupsOf returns the decision groups that the slices of a placement make, by index.
-func groupsOf(stored []*clusterv1beta1.PlacementDecision) []shownGroup {
-	var out []shownGroup
-	at := map[[2]string]int{}
-	for _, slice := range stored {
-		index, name := slice.Labels[clusterv1beta1.DecisionGroupIndexLabel], slice.Labels[clusterv1beta1.DecisionGroupNameLabel]
-		key := [2]string{index, name}
-		if _, known := at[key]; !known {
-			at[key] = len(out)
-			out = append(out, shownGroup{index: index, name: name})
+func (t *table) write(out *strings.Builder, row []cell, limits []int) {
+	out.WriteString(t.indent)
+	blank := 0
+	for i, c := range row {
+		if limits[i] < 0 {
+			continue
 		}
-		group := &out[at[key]]
-		group.clusters = append(group.clusters, plan.Clusters(slice)...)
-		group.slices = append(group.slices, slice.Name)
+		text := truncate(c.text, limits[i])
+		length := utf8.RuneCountInString(text)
+		if t.screen.colors {
+			text = string(c.style.paint(text))
+		}
+		out.WriteString(strings.Repeat(" ", blank) + text)
+		blank = limits[i] - length + columnGap
 	}
-	slices.SortStableFunc(out, func(a, b shownGroup) int {
-		return cmp.Or(cmp.Compare(len(a.index), len(b.index)), cmp.Compare(a.index, b.index))
-	})
-	return out
-}
-
-func (d decision) clusters() []string {
-	var out []string
-	for _, group := range d.groups() {
-		out = append(out, group.clusters...)
-	}
-	return out
-}
-
-// names lists the first of some names, and how many more there are.
-func names(in []string, most int) string {
-	if len(in) <= most {
-		return strings.Join(in, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(in[:most], ", "), len(in)-most)
+	out.WriteByte('\n')
 }

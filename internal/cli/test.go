@@ -76,7 +76,7 @@ func newTest(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-// scenariosFailedError says how many scenarios failed.
+// scenariosFailedError is the number of failed scenarios.
 type scenariosFailedError string
 
 func (e scenariosFailedError) Error() string { return string(e) }

@@ -19,7 +19,7 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-// applyStep does what a step does to the objects, and decides everybody where it does anything.
+// applyStep applies the changes of a step, and decides every placement if there are any.
 func (p *scenarioRunner) applyStep(ctx context.Context, t *timeline, s *scenario.Scenario, at int) error {
 	step, path := &s.Steps[at], fmt.Sprintf("steps[%d].", at)
 	next := *t.bundle
@@ -46,7 +46,7 @@ func (p *scenarioRunner) applyStep(ctx context.Context, t *timeline, s *scenario
 	return nil
 }
 
-// apply puts objects into the place of those of the same name.
+// apply creates or replaces objects.
 func (p *scenarioRunner) apply(ctx context.Context, to *file.Bundle, s *scenario.Scenario, path string, objects []map[string]any) error {
 	if len(objects) == 0 {
 		return nil
@@ -70,8 +70,8 @@ func (p *scenarioRunner) apply(ctx context.Context, to *file.Bundle, s *scenario
 	return nil
 }
 
-// replaceByName returns a list with some objects in the place of those of the same name. Merge makes the object that is stored
-// of the one before and the one that is given; nil where what is given is stored.
+// replaceByName returns a list in which objects replace those of the same name. merge combines the old and the new object;
+// nil stores the new one.
 func replaceByName[T metav1.Object](list, made []T, merge func(before, given T) T) []T {
 	out := slices.Clone(list)
 	at := make(map[string]int, len(out))
@@ -92,8 +92,7 @@ func replaceByName[T metav1.Object](list, made []T, merge func(before, given T) 
 	return out
 }
 
-// mergeCluster is a cluster that was given anew: it reports what it did where nothing is given, and a taint that was there is
-// as old as it was.
+// mergeCluster applies a new manifest to a cluster: an absent status stays, and an unchanged taint keeps its time.
 func mergeCluster(before, given *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
 	out := given.DeepCopy()
 	if equality.Semantic.DeepEqual(out.Status, clusterv1.ManagedClusterStatus{}) {
@@ -109,7 +108,7 @@ func mergeCluster(before, given *clusterv1.ManagedCluster) *clusterv1.ManagedClu
 	return out
 }
 
-// mergePlacement is a placement that was given anew: its status stays, and another spec is another generation of it.
+// mergePlacement applies a new manifest to a placement: the status stays, and a changed spec increments the generation.
 func mergePlacement(before, given *clusterv1beta1.Placement) *clusterv1beta1.Placement {
 	out := given.DeepCopy()
 	out.Status, out.UID, out.Generation = before.Status, before.UID, before.Generation

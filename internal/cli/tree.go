@@ -41,12 +41,12 @@ const treeExamples = `  # Which placements does maintenance of a cluster affect?
   # From what was saved from a hub
   kubectl berth tree cluster eu-1 -f fleet.yaml -f namespaces.yaml`
 
-// treeInfo is who put work on a cluster.
+// treeInfo is the placements that selected a cluster, and the namespaces that may.
 type treeInfo struct {
 	Cluster string `json:"cluster"`
-	// Sets are those that the cluster is in, each with the namespaces that are bound to it.
+	// Sets are the sets of the cluster, each with the namespaces that are bound to it.
 	Sets []treeSet `json:"sets"`
-	// Placements are those that have chosen the cluster, by namespace and name.
+	// Placements are the placements that selected the cluster, by namespace and name.
 	Placements []treePlacement `json:"placements"`
 	// Namespaces is how many of them have done so, Reaching how many could.
 	Namespaces int `json:"namespaces"`
@@ -66,7 +66,7 @@ type treePlacement struct {
 	Slice     string `json:"slice"`
 	// NotBefore is when the slice was created that holds the cluster.
 	NotBefore *metav1.Time `json:"notBefore,omitempty"`
-	// Bound says whether a set of the cluster is bound to the namespace.
+	// Bound is whether a set of the cluster is bound to the namespace.
 	Bound bool `json:"bound"`
 }
 

@@ -89,7 +89,7 @@ func (h *hubClient) listPage(ctx context.Context, k kind, into client.ObjectList
 
 // restrictions are what a bundle lacks of a hub, since the caller may not list it.
 type restrictions struct {
-	// views are the kinds of which the caller got those that it may see.
+	// views are the kinds that were read from the views.
 	views []string
 	// namespace is that of the kinds in namespaced, which the caller may not list elsewhere; missing are those that it may not list
 	// at all.
@@ -97,7 +97,7 @@ type restrictions struct {
 	namespaced, missing []string
 }
 
-// note tells what is missing in one line; empty where nothing is.
+// note describes in one line what is missing; "" when nothing is.
 func (l restrictions) note() string {
 	var out []string
 	if len(l.views) > 0 {

@@ -40,8 +40,7 @@ type Shape struct {
 	Seed          uint64
 }
 
-// Fleet is all that a hub holds, in the order in which it can be stored: what others name comes first. It is read-only;
-// whoever stores an object stores a copy.
+// Fleet is the objects of a hub in an order in which they can be stored. It is read-only; store copies.
 type Fleet struct {
 	Namespaces []string
 	Sets       []*clusterv1beta2.ManagedClusterSet

@@ -15,7 +15,7 @@ import (
 
 // Outcome is what a placement decided.
 type Outcome struct {
-	// Clusters are those that are selected, Before those that were before the step.
+	// Clusters are selected now, Before before the step.
 	Clusters, Before []string
 	Groups           []Group
 	Conditions       []metav1.Condition

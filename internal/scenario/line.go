@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// lineIndex knows on which line each field of a document stands.
+// lineIndex returns the lines of the fields of a document.
 type lineIndex struct{ root *yaml.Node }
 
 // lineOf returns the line of a field such as "steps[2].expect[0].clusters", or of the nearest field around it.

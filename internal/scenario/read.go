@@ -20,7 +20,7 @@ import (
 // MaxSize is how many bytes a scenario file may have.
 const MaxSize = 4 << 20
 
-// IsScenario says whether a file says that it is a scenario, whatever else is wrong with it.
+// IsScenario reports whether a file has the kind Scenario, even if it is invalid.
 func IsScenario(data []byte) bool {
 	var head struct {
 		Kind string `yaml:"kind"`
@@ -67,7 +67,7 @@ func Read(name string, data []byte) (*Scenario, error) {
 	return out, nil
 }
 
-// isRepetition says whether the validator says in other words what it has said with the field.
+// isRepetition reports whether the validator repeats an error of a field for the whole object.
 func isRepetition(text string) bool { return strings.HasPrefix(text, "Checked value must be") }
 
 // parse returns the one document of a file, and the same as JSON. No key may be given twice.
@@ -98,7 +98,7 @@ func parse(data []byte) (*yaml.Node, []byte, error) {
 	return &root, content, nil
 }
 
-// check returns what the schema cannot tell.
+// check returns the faults that the schema does not cover.
 func (s *Scenario) check() file.FaultsError {
 	var faults file.FaultsError
 	start, err := time.Parse(time.RFC3339, s.Start)
@@ -151,7 +151,7 @@ func (s *Scenario) Place(path string) file.Position {
 	return file.Position{File: s.file, Line: s.lineIndex.lineOf(path)}
 }
 
-// Fault says what is wrong with a field.
+// Fault returns a fault of a field.
 func (s *Scenario) Fault(path, text string) file.Fault {
 	return file.Fault{Position: s.Place(path), Err: fieldError(path, text)}
 }

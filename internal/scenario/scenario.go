@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What a scenario file says that it is.
+// The apiVersion and the kind of a scenario file.
 const (
 	APIVersion = "scenario.cluster.open-cluster-management.io/v1alpha1"
 	Kind       = "Scenario"
@@ -67,7 +67,7 @@ type Reference struct {
 	Name      string `json:"name"`
 }
 
-// ClusterSelection says which clusters are meant: those that are named, and those that have all the labels.
+// ClusterSelection selects clusters by name, and clusters with all the labels.
 type ClusterSelection struct {
 	Clusters []string          `json:"clusters,omitempty"`
 	Where    map[string]string `json:"where,omitempty"`
@@ -104,7 +104,7 @@ type Unlabel struct {
 	Keys []string `json:"keys"`
 }
 
-// Expectation is what one placement is to have decided. What is left out is not looked at; an empty list is: nobody.
+// Expectation is the expected decision of one placement. Absent fields are not checked; an empty list means no cluster.
 type Expectation struct {
 	Placement  string      `json:"placement"`
 	Clusters   []string    `json:"clusters,omitempty"`

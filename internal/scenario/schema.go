@@ -27,7 +27,7 @@ func readSchema() (*validate.SchemaValidator, error) {
 	return validate.NewSchemaValidator(&schema, nil, "", strfmt.Default), nil
 }
 
-// splitValidationError turns an error of the validator into where it is and what it says.
+// splitValidationError splits an error of the validator into the path and the text.
 func splitValidationError(err error) (path, text string) {
 	text = err.Error()
 	if at := strings.Index(text, " in body "); at >= 0 {

@@ -88,7 +88,7 @@ func TestTenantsReadTheViews(t *testing.T) {
 		}
 	})
 	t.Run("to watch", func(t *testing.T) {
-		if got := as("get", "clusters", "--watch"); got.code != cli.ExitRefused || !strings.Contains(got.errOut, "the right to list managedclusters") {
+		if got := as("get", "clusters", "--watch"); got.code != cli.ExitRefused || !strings.Contains(got.errOut, "--watch does not read the views of the manager: leave it out") {
 			t.Errorf("got %+v", got)
 		}
 	})

@@ -23,15 +23,14 @@ type Config struct {
 	Manager func(ctx context.Context) (Manager, error)
 	// ManagerFlags adds the manager's flags to the command that serves; nil adds none.
 	ManagerFlags func(flags *pflag.FlagSet)
-	// ManagerUser and ManagerGroups are whom the manager acts as; empty means an
-	// administrator.
+	// ManagerUser and ManagerGroups are the identity of the manager; empty for an administrator.
 	ManagerUser   string
 	ManagerGroups []string
 }
 
 // Manager is Berth's manager, ready to run.
 type Manager struct {
-	// Manifests tell the hub where the manager serves; they are applied after those of the Wiring.
+	// Manifests are applied after those of the Config; they hold the address of the manager.
 	Manifests []fs.FS
 	// Ready returns once it does all that an administrator may count on.
 	Ready func(ctx context.Context, admin *rest.Config) error

@@ -139,8 +139,7 @@ func (f *serveFlags) options(ctx context.Context, command *cobra.Command, wiring
 	return opts, nil
 }
 
-// announce prints the one block that says where the hub is. Programs that start
-// a hub wait for its last line.
+// announce prints where the hub is. Programs that start a hub wait for its last line.
 func (f *serveFlags) announce(out io.Writer, running *hub.Hub) error {
 	_, err := fmt.Fprintf(out, `Berth hub is ready: Kubernetes %s at %s
 Its data and log are in %s

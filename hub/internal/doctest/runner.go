@@ -34,10 +34,9 @@ type Options struct {
 	Folder string
 	// Environment is as for exec.Cmd.
 	Environment []string
-	// Limit is how long a command is tried again while it prints something else than the page says: what it waits for may
-	// come a moment later.
+	// Limit is how long a command is retried while its output differs from the page.
 	Limit time.Duration
-	// Once runs each command once, after what came before it had some time to take effect, for a page that is written anew.
+	// Once runs each command once, after a pause for the previous ones to take effect. It is for rewriting a page.
 	Once bool
 	// Hide is replaced in what commands print: a name that differs from run to run, and what stands for it.
 	Hide map[string]string
@@ -52,7 +51,7 @@ type Runner struct {
 // NewRunner returns a runner. Stop ends what it leaves in the background.
 func NewRunner(options Options) *Runner { return &Runner{options: options} }
 
-// Run runs every command of a page and returns the page with what they printed. What the page says stays where it is the Same.
+// Run runs every command of a page and returns the page with their output. Equal outputs stay as they are on the page.
 func (r *Runner) Run(ctx context.Context, page string) (string, error) {
 	var out strings.Builder
 	for _, part := range Parse(page) {
@@ -72,7 +71,7 @@ func (r *Runner) Run(ctx context.Context, page string) (string, error) {
 	return out.String(), nil
 }
 
-// run returns what a command prints: as soon as it is what the page says, else what it printed the last time.
+// run returns the output of a command: the first that equals the page, else the last.
 func (r *Runner) run(ctx context.Context, part Part) (printed string, err error) {
 	if line, ok := strings.CutSuffix(part.Command, " &"); ok {
 		return r.start(ctx, line, part.Printed)
@@ -104,7 +103,7 @@ func (r *Runner) run(ctx context.Context, part Part) (printed string, err error)
 	return printed, err
 }
 
-// sleep lets some time pass.
+// sleep waits, or until the context ends.
 func sleep(ctx context.Context, long time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, long)
 	defer cancel()
@@ -158,7 +157,7 @@ func (b *background) text() string {
 	return b.printed.String()
 }
 
-// start starts a command and returns what it has printed once that is what the page says, or once the limit has passed.
+// start starts a background command and returns its output once it equals the page or the limit has passed.
 func (r *Runner) start(ctx context.Context, line, want string) (string, error) {
 	command := r.command(context.WithoutCancel(ctx), "exec "+line)
 	b := &background{line: line, ended: make(chan struct{})}

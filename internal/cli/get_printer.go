@@ -13,15 +13,15 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-// resourcePrinter is one kind of thing that `get` shows.
+// resourcePrinter prints one kind of resource as rows.
 type resourcePrinter struct {
 	// names are those by which it is called: the plural first, then the singular, then short ones.
 	names []string
 	// resource is what -o name puts before a name; empty where there is no such object.
 	resource string
-	// object is the kind whose names are asked for, which is that of what is shown save for groups.
+	// object is the kind of the named objects: the printed kind, or placements for groups.
 	object kind
-	// kinds are those that it is made from.
+	// kinds are the kinds that rows are made from.
 	kinds   []kind
 	columns []column
 	// rows returns all there are, by namespace and name.
@@ -44,13 +44,13 @@ type resourceRow struct {
 	labels          map[string]string
 	// path is what -o name prints where there is no resource.
 	path string
-	// cells are those of the columns.
+	// cells are the values of the columns.
 	cells []cell
-	// info is what is known, as -o json and -o yaml print it. It changes only where the thing does: ages are in cells alone.
+	// info is the data for -o json and -o yaml. It holds no ages, so it changes only with the object.
 	info any
 }
 
-// resourcePrinters are the kinds of things that are shown.
+// resourcePrinters are the kinds that get prints.
 func resourcePrinters() []resourcePrinter {
 	return []resourcePrinter{placementPrinter(), clusterPrinter(), setPrinter(), groupPrinter()}
 }
@@ -83,7 +83,7 @@ func age(at *metav1.Time, now time.Time) string {
 	return duration.HumanDuration(max(0, now.Sub(at.Time)))
 }
 
-// creationTime returns when an object was; nil for one that never was on a hub.
+// creationTime returns the creation time of an object; nil for an object from a file.
 func creationTime(object metav1.Object) *metav1.Time {
 	at := object.GetCreationTimestamp()
 	return timeOrNil(at)

@@ -17,15 +17,15 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-// maxRounds is how often the placements that moved are decided again. A decision confirms itself, so the second round moves
-// hardly ever anybody.
+// maxRounds is how often changed placements are decided again. The second round rarely changes a decision, because a
+// decision confirms itself.
 const maxRounds = 10
 
-// storedPlacement is a placement with its decisions, as they are stored. It is replaced, never changed.
+// storedPlacement is a placement with its stored decisions. It is read-only.
 type storedPlacement struct {
 	placement *clusterv1beta1.Placement
 	slices    []*clusterv1beta1.PlacementDecision
-	// program is nil where the placement does not compile; faults then say why.
+	// program is nil when the placement does not compile; faults are the reasons.
 	program *program.Program
 	faults  field.ErrorList
 }
@@ -34,9 +34,9 @@ type storedPlacement struct {
 type placementSimulation struct {
 	snapshot   *fleet.Snapshot
 	placements map[fleet.Key]*storedPlacement
-	// order is that of the seats: placements are decided one after the other and see each other.
+	// order is the order of decisions: a placement reads the decisions of those before it.
 	order []fleet.Key
-	// index tells which placements a change can touch.
+	// index returns the placements that a change can affect.
 	index    *wake.Index
 	progress *progress
 }
@@ -56,14 +56,14 @@ func (c *placementSimulation) reorder() {
 	c.order = slices.SortedFunc(maps.Keys(c.placements), fleet.Key.Compare)
 }
 
-// clone returns a course that starts where this one is. It takes the index with it: this one makes no more changes.
+// clone returns a copy that shares the index, so the original must not change afterwards.
 func (c *placementSimulation) clone() *placementSimulation {
 	out := *c
 	out.placements = maps.Clone(c.placements)
 	return &out
 }
 
-// evaluate decides a placement as things are; nil where the manager leaves it alone.
+// evaluate decides a placement without storing the result; nil when the manager does not decide the placement.
 func (c *placementSimulation) evaluate(key fleet.Key) *engine.Result {
 	at := c.placements[key]
 	if at == nil || skipReason(at.placement) != "" {
@@ -72,8 +72,8 @@ func (c *placementSimulation) evaluate(key fleet.Key) *engine.Result {
 	return engine.Decide(c.snapshot, key, at.program, at.faults, plan.ReadLedger(at.placement))
 }
 
-// stabilize decides some placements, in order, and those that moved again, until none does. Others are not woken by that, as
-// the manager does not wake them.
+// stabilize decides placements in order, then again those whose decisions changed, until no decision changes. It decides no
+// other placement, because the manager does not either.
 func (c *placementSimulation) stabilize(keys []fleet.Key) {
 	for range maxRounds {
 		var moved []fleet.Key
@@ -91,7 +91,7 @@ func (c *placementSimulation) stabilize(keys []fleet.Key) {
 	}
 }
 
-// decide decides a placement, stores that, and says whether any decision has moved.
+// decide decides and stores a placement. It reports whether a decision changed.
 func (c *placementSimulation) decide(key fleet.Key) (moved bool) {
 	result := c.evaluate(key)
 	if result == nil {

@@ -21,8 +21,7 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-// fleetSource is where a command reads the fleet from: files where any are named, else a hub. Either gives a Bundle, so no
-// command need know which it was.
+// fleetSource reads the fleet of a command: from files if the command line names any, else from a hub. Both return a Bundle.
 type fleetSource struct {
 	streams genericiooptions.IOStreams
 	clock   clock.PassiveClock
@@ -46,7 +45,7 @@ func (w *fleetSource) addFlags(to *pflag.FlagSet) {
 	w.hubFlags.add(to)
 }
 
-// offline says whether files are read.
+// offline reports whether files are read.
 func (w *fleetSource) offline() bool { return len(w.files) > 0 }
 
 // namespace returns the namespace that a command looks in. Files have no namespace of their own, so for them it is
@@ -67,13 +66,13 @@ func (w *fleetSource) connect() (*hubClient, error) {
 	return w.hubFlags.connect(w.streams.ErrOut, newProgress(w.streams.ErrOut, w.clock))
 }
 
-// scope is what a command needs to know; its zero value is everything. Files are read whole in any case.
+// scope is the part of a fleet that a command reads; the zero value is everything. Files are always read whole.
 type scope struct {
-	// kinds are those that are read; everything that decisions are made from where none is named.
+	// kinds are the kinds to read; empty for every kind that decisions depend on.
 	kinds []kind
 	// namespace narrows namespaced kinds, cluster narrows clusters; empty for every one.
 	namespace, cluster string
-	// uncompiled says that the bundle is only looked at, so that nothing need be compiled.
+	// uncompiled skips the compilation of placements, for commands that only print objects.
 	uncompiled bool
 }
 
@@ -140,7 +139,7 @@ func (w *fleetSource) nothing(singular, plural, name, namespace string) error {
 	return nil
 }
 
-// printWarnings tells what of some files was left out.
+// printWarnings prints the warnings of files and the kinds that were skipped.
 func printWarnings(w io.Writer, bundle *file.Bundle) {
 	for _, warning := range bundle.Warnings {
 		printf(w, "warning: %s\n", warning)
@@ -154,8 +153,8 @@ func printWarnings(w io.Writer, bundle *file.Bundle) {
 	}
 }
 
-// load reads a part of a hub, kind by kind. Each kind is as it was at one instant; that of the next may be later, as
-// it may be for the manager.
+// load reads the kinds of a scope. Each kind is read at one resource version; versions differ between kinds, as for the
+// manager.
 func (h *hubClient) load(ctx context.Context, of scope) (*file.Bundle, error) {
 	defer h.progress.done()
 	h.useViews = true
@@ -177,7 +176,7 @@ func (h *hubClient) load(ctx context.Context, of scope) (*file.Bundle, error) {
 	return file.NewCompiledBundle(objects)
 }
 
-// addObject adds an object to those of its kind.
+// addObject adds an object to the list of its kind.
 func addObject(to *file.Objects, object client.Object) error {
 	switch typed := object.(type) {
 	case *clusterv1.ManagedCluster:

@@ -12,7 +12,7 @@ import (
 type groupInfo struct {
 	Namespace string `json:"namespace"`
 	Placement string `json:"placement"`
-	// Index is absent where the slices do not say.
+	// Index is absent when the slices lack the label.
 	Index    string   `json:"index,omitempty"`
 	Name     string   `json:"name,omitempty"`
 	Clusters []string `json:"clusters"`

@@ -115,7 +115,7 @@ func sharedName[T metav1.Object](given, made []T, found *string) bool {
 	return true
 }
 
-// typedObject is an object as Go knows it.
+// typedObject is an object of a Go type.
 type typedObject interface {
 	metav1.Object
 	runtime.Object

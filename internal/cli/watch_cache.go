@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	// maxFailures is how often in a row a watch may fail before the command gives up; each time it waits twice as long
-	// as before, from retryFirst up to retryLast: two minutes and a half in all.
+	// maxFailures is how often in a row a watch may fail before the command ends. The delay doubles from retryFirst to
+	// retryLast: two minutes and a half in all.
 	maxFailures           = 8
 	retryFirst, retryLast = time.Second, 30 * time.Second
 )
 
-// watchCache is a part of a hub that is kept as the hub has it. It holds the objects of the hub and nothing else.
+// watchCache keeps a copy of a part of the hub up to date.
 type watchCache struct {
 	hub   *hubClient
 	scope scope
 
 	mu      sync.Mutex
 	objects map[string]map[client.ObjectKey]client.Object
-	// changed has a signal while something has changed that nobody has looked at; many changes make one signal.
+	// changed holds one signal while changes are unread.
 	changed chan struct{}
 	// sleep waits before another attempt, or until the context ends.
 	sleep func(context.Context, time.Duration)
@@ -41,20 +41,24 @@ func newWatchCache(h *hubClient, of scope) *watchCache {
 	}
 }
 
-// listAll reads everything, and returns for each kind the version from which changes are to be asked for.
+// listAll reads every kind and returns the resource version to watch each from.
 func (m *watchCache) listAll(ctx context.Context) (map[string]string, error) {
 	defer m.hub.progress.done()
 	at := map[string]string{}
 	for _, k := range m.scope.kinds {
 		var err error
 		if at[k.kind], err = m.list(ctx, k); err != nil {
-			return nil, m.hub.requestError(err, "list", k, m.scope.filter(k).namespace)
+			err = m.hub.requestError(err, "list", k, m.scope.filter(k).namespace)
+			if k.hasView() && apierrors.IsForbidden(err) {
+				err = fmt.Errorf("%w; --watch does not read the views of the manager: leave it out", err)
+			}
+			return nil, err
 		}
 	}
 	return at, nil
 }
 
-// list reads a kind and puts it in the place of what was known of it.
+// list reads a kind and replaces the cached objects.
 func (m *watchCache) list(ctx context.Context, k kind) (string, error) {
 	var read map[client.ObjectKey]client.Object
 	at, err := m.hub.eachObject(ctx, k, m.scope.filter(k), func() { read = map[client.ObjectKey]client.Object{} }, func(object client.Object) {
@@ -77,8 +81,8 @@ func (m *watchCache) notify() {
 	}
 }
 
-// keepCurrent keeps a kind up to date until the context ends; then it returns nil. A watch that breaks is taken up where it
-// broke; one that the hub has forgotten begins with a new list.
+// keepCurrent watches a kind until the context ends; then it returns nil. A broken watch resumes at its last version, an
+// expired one starts with a new list.
 func (m *watchCache) keepCurrent(ctx context.Context, k kind, at string) error {
 	failures := 0
 	for {
@@ -105,7 +109,7 @@ func (m *watchCache) keepCurrent(ctx context.Context, k kind, at string) error {
 	}
 }
 
-// isPermanent says that asking again gives the same answer.
+// isPermanent reports errors that a retry does not cure.
 func isPermanent(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err)
 }
@@ -149,7 +153,7 @@ func (m *watchCache) watch(ctx context.Context, k kind, at string) (next string,
 	return at, true, nil
 }
 
-// handleEvent records an event.
+// handleEvent updates the cache.
 func (m *watchCache) handleEvent(k kind, what watch.EventType, object client.Object) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -165,7 +169,7 @@ func (m *watchCache) handleEvent(k kind, what watch.EventType, object client.Obj
 	m.notify()
 }
 
-// bundle returns what is known now.
+// bundle returns the cached objects.
 func (m *watchCache) bundle() (*file.Bundle, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

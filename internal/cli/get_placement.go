@@ -33,9 +33,9 @@ type placementInfo struct {
 	Groups int    `json:"groups"`
 	// Held names the clusters that stay although they would go.
 	Held []string `json:"held"`
-	// ClusterSets are those that the placement names; empty for every set bound to its namespace.
+	// ClusterSets are the sets in the spec; empty for every set bound to the namespace.
 	ClusterSets []string `json:"clusterSets"`
-	// LastChange is when what was decided, or what is said of it, last changed.
+	// LastChange is when a decision or a condition last changed.
 	LastChange *metav1.Time `json:"lastChange,omitempty"`
 	Created    *metav1.Time `json:"created,omitempty"`
 }
@@ -44,11 +44,11 @@ type placementInfo struct {
 type lifecycleState string
 
 const (
-	// stateDisabled says that an annotation leaves the placement to another scheduler.
+	// stateDisabled is a placement with the annotation that disables scheduling.
 	stateDisabled lifecycleState = "Disabled"
-	// stateTerminating says that the placement is being deleted, and waits for a finalizer.
+	// stateTerminating is a placement that is being deleted and waits for a finalizer.
 	stateTerminating lifecycleState = "Terminating"
-	// stateOrphaned says that the placement is gone, and that PlacementDecisions of it are left that nothing deletes.
+	// stateOrphaned is a deleted placement whose PlacementDecisions are left.
 	stateOrphaned lifecycleState = "Orphaned"
 )
 
@@ -151,7 +151,7 @@ func newPlacementInfo(placement *clusterv1beta1.Placement, stored []*clusterv1be
 	}
 	wrong := meta.FindStatusCondition(conditions, clusterv1beta1.PlacementConditionMisconfigured)
 	if wrong != nil && wrong.Status == metav1.ConditionTrue {
-		// What was decided before stays, and says nothing of what is asked for now.
+		// The satisfied condition belongs to the previous spec.
 		out.Misconfigured, out.Reason, out.Message = true, wrong.Reason, wrong.Message
 	}
 	out.count(stored)

@@ -1,4 +1,4 @@
-// Package console runs the commands that a page of documentation shows, and compares what they print with what the page says.
+// Package doctest runs the commands of a documentation page and compares their output with the page.
 //
 // A block of the kind "console" holds commands, which begin with "$ ", and below each what it prints. A line that begins with
 // "> " continues the command above it. A command that ends with " &" goes on running while the page does. "export NAME=VALUE"
@@ -54,7 +54,7 @@ var (
 	trailingSpace = regexp.MustCompile(`(?m) +$`)
 )
 
-// EqualOutput says whether two outputs are the same but for times, ages, ports, UIDs and the width of columns.
+// EqualOutput compares two outputs without times, ages, ports, UIDs and column widths.
 func EqualOutput(a, b string) bool { return normalize(a) == normalize(b) }
 
 func normalize(text string) string {

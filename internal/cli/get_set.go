@@ -21,11 +21,11 @@ type setInfo struct {
 	// Selector is what makes a cluster a member, in words of labels.
 	Selector string `json:"selector"`
 	Clusters int    `json:"clusters"`
-	// Namespaces are those that have a binding to the set.
+	// Namespaces are the namespaces with a binding to the set.
 	Namespaces []string `json:"namespaces"`
 	// Conflicts names the other sets that claim the same exclusive label.
 	Conflicts []string `json:"conflicts"`
-	// Fault says why the members cannot be told; empty for a good set.
+	// Fault is why the members are unknown; empty for a valid set.
 	Fault   string       `json:"fault,omitempty"`
 	Created *metav1.Time `json:"created,omitempty"`
 }

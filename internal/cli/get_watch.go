@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// batchDelay is how long changes are gathered before what they changed is printed.
+// batchDelay is how long changes are collected before they are printed.
 const batchDelay = 100 * time.Millisecond
 
-// watchRows prints the rows, and from then on each that changes, until the user interrupts it: then all is well. A row that
-// is gone is printed once more, with a remark in the place of its first column.
+// watchRows prints the rows, then every row that changes, until the user interrupts it. The row of a deleted object is
+// printed once more, as "gone".
 func (g *getOptions) watchRows(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -80,10 +80,10 @@ func newChangePrinter(g *getOptions) *changePrinter {
 	return t
 }
 
-// key tells rows apart.
+// key identifies a row.
 func (r resourceRow) key() string { return r.namespace + "/" + r.name + " " + r.path }
 
-// print prints what differs from what was told before.
+// print prints the rows that changed since the last call.
 func (t *changePrinter) print(rows []resourceRow) error {
 	var changed []resourceRow
 	there := make(map[string]resourceRow, len(rows))
@@ -109,7 +109,7 @@ func (t *changePrinter) print(rows []resourceRow) error {
 	return nil
 }
 
-// deletedRows returns the rows that were told of and are no more, by name.
+// deletedRows returns the printed rows whose objects no longer exist, by name.
 func (t *changePrinter) deletedRows(there map[string]resourceRow) []resourceRow {
 	var out []resourceRow
 	for _, key := range sortedKeys(t.printed) {

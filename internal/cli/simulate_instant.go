@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// maxRequestedInstants is how many instants a command line may ask for.
+	// maxRequestedInstants is how often --at may be given.
 	maxRequestedInstants = 100
 
 	nextKeyword = "next"
 )
 
-// requestedInstant is an instant that --at asks for.
+// requestedInstant is a value of --at.
 type requestedInstant struct {
 	text string
 	// at is zero for the next instant at which the hub looks again.
@@ -82,8 +82,8 @@ func (s requestedInstant) advance(ctx context.Context, t *timeline) ([]timelineS
 	return t.advance(ctx, to)
 }
 
-// runInstants goes from stop to stop, writes what moves at each, and returns who was not satisfied at one of them. Where nothing
-// changes by itself any more, the stops after are of no use.
+// runInstants advances to each instant, writes the changes, and returns the placements that are not satisfied. It ends early
+// when no decision changes by itself any more.
 func runInstants(ctx context.Context, w io.Writer, t *timeline, stops []requestedInstant) (unsatisfiedError, error) {
 	var unsatisfied unsatisfiedError
 	for _, s := range stops {

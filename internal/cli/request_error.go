@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// requestError turns the error of a request into one that says what to do about it.
+// requestError adds to the error of a request what to do about it.
 func (h *hubClient) requestError(err error, verb string, k kind, namespace string) error {
 	resource := k.version.WithResource(k.resource).GroupResource().String()
 	where := ""

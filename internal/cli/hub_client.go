@@ -29,16 +29,16 @@ import (
 )
 
 const (
-	// pageSize is how many objects are asked for at once.
+	// pageSize is how many objects a request lists.
 	pageSize = 500
-	// maxRestarts is how often a list is read anew that the hub has forgotten in the middle.
+	// maxRestarts is how often a list restarts after its continue token expired.
 	maxRestarts = 3
-	// A command asks for a handful of lists and ends, so it may ask fast; the API server guards itself.
+	// A command sends few requests and ends, so the client limits hardly apply.
 	clientQPS, clientBurst = 50, 300
 )
 
-// hubFlags are the flags of kubectl that say which hub is meant and who asks. They are client-go's own: cli-runtime has the
-// same ones, and would double the size of the plugin with what it needs for other things.
+// hubFlags are kubectl's flags for the hub and the user. They are client-go's own: cli-runtime has the same flags, and its
+// dependencies would double the size of the plugin.
 type hubFlags struct {
 	rules     *clientcmd.ClientConfigLoadingRules
 	overrides clientcmd.ConfigOverrides
@@ -93,12 +93,12 @@ type hubClient struct {
 	// filesFlag is the flag that names files to read instead; empty where the command has none.
 	filesFlag string
 	progress  *progress
-	// useViews says that the views are read where the caller may not list the hub; limited is what that left out.
+	// useViews reads the views where the caller may not list the hub; restrictions is what the result lacks.
 	useViews     bool
 	restrictions restrictions
 }
 
-// errNoKubeconfig says that nothing tells where the hub is, and which flag reads files instead, if one does.
+// errNoKubeconfig reports a missing kubeconfig, and the flag that reads files instead, if there is one.
 func errNoKubeconfig(files string) error {
 	text := "no kubeconfig: name one with --kubeconfig or in KUBECONFIG, or put it at ~/.kube/config"
 	if files != "" {
@@ -107,7 +107,7 @@ func errNoKubeconfig(files string) error {
 	return errors.New(text)
 }
 
-// connect returns the hub that the flags mean, without talking to it. Its warnings and its progress go to errOut.
+// connect returns a client of the hub; it sends no request. Warnings and progress go to errOut.
 func (f *hubFlags) connect(errOut io.Writer, progress *progress) (*hubClient, error) {
 	if err := logRequests(f.verbosity, errOut); err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (f *hubFlags) connect(errOut io.Writer, progress *progress) (*hubClient, er
 	return &hubClient{client: made, config: config, host: config.Host, namespace: namespace, filesFlag: f.filesFlag, progress: progress}, nil
 }
 
-// logRequests lets client-go log its requests to a writer, if it is to log any.
+// logRequests makes client-go log its requests to a writer at a level above 0.
 func logRequests(level int, to io.Writer) error {
 	if level <= 0 {
 		return nil
@@ -160,7 +160,7 @@ func logRequests(level int, to io.Writer) error {
 	return nil
 }
 
-// scheme is Berth's objects, and those of Kubernetes that commands read.
+// scheme has the types of Berth and of Kubernetes that commands read.
 func scheme() (*runtime.Scheme, error) {
 	out := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -173,8 +173,7 @@ func scheme() (*runtime.Scheme, error) {
 	return out, nil
 }
 
-// mapper knows the resources of the kinds that commands read, so that nothing need be discovered: a command costs the
-// requests for what it shows and no more.
+// mapper maps the kinds that commands read, so that no command needs discovery.
 func mapper() meta.RESTMapper {
 	out := meta.NewDefaultRESTMapper(nil)
 	for _, k := range kinds() {
@@ -193,9 +192,8 @@ type listFilter struct {
 	selector        labels.Selector
 }
 
-// eachObject reads the objects of a kind page by page, all as they were at one instant, and returns the version of that
-// instant. A page that is too late, because the hub has forgotten the instant, starts the list anew: then reset is
-// called first.
+// eachObject reads the objects of a kind page by page, all at one resource version, and returns that version. When the
+// continue token expires, it calls reset and starts again.
 func (h *hubClient) eachObject(ctx context.Context, k kind, of listFilter, reset func(), add func(client.Object)) (string, error) {
 	for attempt := 1; ; attempt++ {
 		reset()
@@ -237,7 +235,7 @@ func (h *hubClient) eachPage(ctx context.Context, k kind, of listFilter, add fun
 	}
 }
 
-// dropFields forgets who wrote which field: much of what is stored, of which only the times are of use here.
+// dropFields removes the field sets of managed fields, which are large. Only their times are printed.
 func dropFields(object client.Object) {
 	entries := object.GetManagedFields()
 	for i := range entries {

@@ -18,11 +18,11 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-// maxInstants is how many instants are looked at on the way to one that is asked for.
+// maxInstants is how many instants may precede a requested one.
 const maxInstants = 1000
 
-// timeline is a hub in memory while time goes by: what it holds and what it decided last. It looks again when the manager
-// would: when something that it decided from runs out.
+// timeline is a hub in memory with a clock. It decides again when the manager would: when a toleration, a score or a hold
+// expires.
 type timeline struct {
 	bundle   *file.Bundle
 	now      time.Time
@@ -31,8 +31,8 @@ type timeline struct {
 	decided []decision
 }
 
-// newTimeline decides every placement of a bundle, which stays as it is. Taints that do not say since when they are there
-// are there since now: a hub would have noted the instant.
+// newTimeline decides every placement of a bundle and leaves the bundle unchanged. A taint without a time starts now, as on
+// a hub.
 func newTimeline(bundle *file.Bundle, now time.Time) *timeline {
 	t := &timeline{now: now}
 	t.replace(bundle)
@@ -40,7 +40,7 @@ func newTimeline(bundle *file.Bundle, now time.Time) *timeline {
 	return t
 }
 
-// replace puts other objects into the place of those that the hub holds. They are yet to be decided on.
+// replace sets the objects of the hub; no placement is decided yet.
 func (t *timeline) replace(bundle *file.Bundle) {
 	own := *bundle
 	own.Clusters = make([]*clusterv1.ManagedCluster, 0, len(bundle.Clusters))
@@ -51,7 +51,7 @@ func (t *timeline) replace(bundle *file.Bundle) {
 	t.bundle, t.snapshot, t.decided = &own, own.Snapshot(t.now), make([]decision, len(own.Placements))
 }
 
-// withTaintTimes returns a cluster whose taints all say since when they are there.
+// withTaintTimes returns a cluster whose taints all have a time.
 func withTaintTimes(cluster *clusterv1.ManagedCluster, now time.Time) *clusterv1.ManagedCluster {
 	silent := func(taint clusterv1.Taint) bool { return taint.TimeAdded.IsZero() }
 	if !slices.ContainsFunc(cluster.Spec.Taints, silent) {
@@ -94,8 +94,8 @@ func (t *timeline) nextInstant() (at time.Time, ok bool) {
 	return at, !at.IsZero()
 }
 
-// advance lets time go by until an instant, which is not before now. At the instants on the way only those are decided
-// that look again then; in the end everybody is.
+// advance moves the clock to an instant, which is not before now. On the way it decides the placements that are due; at the
+// end it decides all.
 func (t *timeline) advance(ctx context.Context, to time.Time) ([]timelineStep, error) {
 	var out []timelineStep
 	for range maxInstants {
