@@ -52,6 +52,28 @@ func TestDemoPrints(t *testing.T) {
 	}
 }
 
+// TestReadmeShowsTheDemo: the first text block of the README is an excerpt of the demo, in its order.
+func TestReadmeShowsTheDemo(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join(root, "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden, err := os.ReadFile(filepath.Join("testdata", "demo.golden"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(readme), "```text\n")
+	block, _, _ = strings.Cut(block, "```")
+	rest := string(golden)
+	for line := range strings.Lines(gaps.ReplaceAllString(times.ReplaceAllString(block, "T"), "$1  ")) {
+		_, after, found := strings.Cut(rest, line)
+		if !found {
+			t.Fatalf("the demo does not print this line of the README after the lines above: %s", line)
+		}
+		rest = after
+	}
+}
+
 func TestDemoRefuses(t *testing.T) {
 	bad := t.TempDir()
 	for name, content := range map[string]string{"broken.yaml": "{", "nameless.yaml": "kind: Placement"} {
