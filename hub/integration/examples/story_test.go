@@ -83,7 +83,9 @@ func runStory(t *testing.T, file, folder string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deleteAll(t, hub)
+	if err := hub.DeleteAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // grants returns the names of all ClusterRoleBindings.
