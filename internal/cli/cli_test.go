@@ -117,9 +117,9 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 		"an instant that is none":     {[]string{"simulate", "-f", "-", "--now", "noon"}, `--now "noon" is not in RFC 3339 form`},
 		"nothing to test":             {[]string{"test"}, "nothing to run: give at least one scenario, or a folder of them\nSee 'kubectl berth test --help'."},
 		"an unknown report":           {[]string{"test", "x", "-o", "xml"}, `unknown output "xml": use text, json or junit`},
-		"a seed without a fleet":      {[]string{"simulate", "-f", "-", "--seed", "1"}, "say how large with --fleet"},
-		"no fleet to print":           {[]string{"simulate", "-f", "-", "--print-fleet"}, "say how large with --fleet"},
-		"a fleet of nobody":           {[]string{"simulate", "-f", "-", "--fleet", "0"}, "a generated fleet has 1 to 10000 clusters"},
+		"a seed without a fleet":      {[]string{"simulate", "-f", "-", "--seed", "1"}, "needs a generated fleet: give its size with --fleet"},
+		"no fleet to print":           {[]string{"simulate", "-f", "-", "--print-fleet"}, "needs a generated fleet: give its size with --fleet"},
+		"a fleet without a cluster":   {[]string{"simulate", "-f", "-", "--fleet", "0"}, "a generated fleet has 1 to 10000 clusters"},
 		"a fleet that is too large":   {[]string{"simulate", "-f", "-", "--fleet", "10001"}, "a generated fleet has 1 to 10000 clusters"},
 		"a seed that is none":         {[]string{"simulate", "-f", "-", "--fleet", "5", "--seed", "-1"}, `invalid argument "-1" for "--seed" flag`},
 		"a fleet and nothing else":    {[]string{"simulate", "--fleet", "5"}, "give placements with -f, or see it with --print-fleet"},
@@ -191,7 +191,7 @@ func TestPanicIsReported(t *testing.T) {
 	var errOut bytes.Buffer
 	streams := genericiooptions.IOStreams{In: panickingReader{}, Out: io.Discard, ErrOut: &errOut}
 	code := cli.Run(t.Context(), []string{"simulate", "-f", "-"}, streams, clocktesting.NewFakePassiveClock(now))
-	if code != cli.ExitRefused || !strings.Contains(errOut.String(), "please report it") || !strings.Contains(errOut.String(), "panicking.Read") {
+	if code != cli.ExitRefused || !strings.Contains(errOut.String(), "please report it") || !strings.Contains(errOut.String(), "panickingReader.Read") {
 		t.Errorf("exit code %d, standard error:\n%s", code, errOut.String())
 	}
 }
