@@ -52,7 +52,7 @@ func (p *Program) RecordOverrun(on EvaluationInput, problem string, until time.T
 func (p *Program) LastOverrun(on EvaluationInput) (problem string, until time.Time, ok bool) {
 	was := p.overrun.Load()
 	if was == nil || was.groups != on.Groups || was.spent != on.Spent || !was.until.IsZero() && !on.Snapshot.Now.Before(was.until) ||
-		!was.scope.Equal(on.Scope) || !was.incumbents.Equal(on.Incumbents) || !was.held.Equal(on.Held) {
+		!sameIDs(was.scope, on.Scope) || !sameIDs(was.incumbents, on.Incumbents) || !sameIDs(was.held, on.Held) {
 		return "", time.Time{}, false
 	}
 	same := on.Scope.Union(on.Held)
@@ -66,6 +66,9 @@ func (p *Program) LastOverrun(on EvaluationInput) (problem string, until time.Ti
 	}
 	return was.problem, was.until, true
 }
+
+// sameIDs reports whether two sets have the same IDs. Unlike bitset.Equal it ignores the capacity of the sets.
+func sameIDs(a, b *bitset.BitSet) bool { return a.SymmetricDifferenceCardinality(b) == 0 }
 
 // selectorFacets returns the parts of a cluster that selectors and expressions read.
 func (p *Program) selectorFacets() fleet.Facet {
