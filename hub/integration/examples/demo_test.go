@@ -12,8 +12,11 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// times are all that differs between two runs of the demo.
-var times = regexp.MustCompile(`[0-9]+(\.[0-9]+)? m?s\b`)
+// Two runs of the demo differ in times, ages, and the width of columns with ages.
+var (
+	times = regexp.MustCompile(`\b([0-9]+(\.[0-9]+)? ?(ms|[smhd]))+\b`)
+	gaps  = regexp.MustCompile(`(\S) {2,}`)
+)
 
 // demo runs berth-hub demo with a temporary folder of its own and returns what it printed. It checks that nothing is
 // left behind.
@@ -26,7 +29,7 @@ func demo(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	var out, problems bytes.Buffer
 	command := exec.CommandContext(t.Context(), binary, append([]string{"demo"}, args...)...)
 	command.Dir = t.TempDir()
-	command.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	command.Env = append(os.Environ(), "COLUMNS=80", "TMPDIR="+t.TempDir())
 	command.Stdout, command.Stderr = &out, &problems
 	err = command.Run()
 	left, readErr := filepath.Glob(strings.TrimPrefix(command.Env[len(command.Env)-1], "TMPDIR=") + "/*")
@@ -41,11 +44,33 @@ func TestDemoPrints(t *testing.T) {
 	if err != nil || stderr != "" {
 		t.Fatalf("demo: %v, standard error: %q", err, stderr)
 	}
-	compare(t, filepath.Join("testdata", "demo.golden"), times.ReplaceAllString(stdout, "T"))
+	compare(t, filepath.Join("testdata", "demo.golden"), gaps.ReplaceAllString(times.ReplaceAllString(stdout, "T"), "$1  "))
 	for line := range strings.Lines(stdout) {
 		if len([]rune(strings.TrimSuffix(line, "\n"))) > 80 {
 			t.Errorf("wider than 80 columns: %s", line)
 		}
+	}
+}
+
+// TestReadmeShowsTheDemo: the first text block of the README is an excerpt of the demo, in its order.
+func TestReadmeShowsTheDemo(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join(root, "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden, err := os.ReadFile(filepath.Join("testdata", "demo.golden"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(readme), "```text\n")
+	block, _, _ = strings.Cut(block, "```")
+	rest := string(golden)
+	for line := range strings.Lines(gaps.ReplaceAllString(times.ReplaceAllString(block, "T"), "$1  ")) {
+		_, after, found := strings.Cut(rest, line)
+		if !found {
+			t.Fatalf("the demo does not print this line of the README after the lines above: %s", line)
+		}
+		rest = after
 	}
 }
 

@@ -4,18 +4,32 @@
 package examples
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/hub/hubtest"
 	"github.com/berth-project/berth/hub/internal/scenario"
+	"github.com/berth-project/berth/internal/cli"
 )
+
+const deletionTimeout = 30 * time.Second
+
+var errDecisionsLeft = errors.New("decisions are left")
 
 var (
 	update = flag.Bool("update", false, "write the expected files anew")
@@ -53,7 +67,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// applyScenario applies the steps of a scenario one after the other, each to what the step before has left, and cleans up.
+// applyScenario applies the steps of a scenario one after the other, compares the decisions after each, and deletes the objects.
 func applyScenario(t *testing.T, folder string) {
 	hub, err := scenario.Connect(shared.Config(), clock.RealClock{})
 	if err != nil {
@@ -68,15 +82,51 @@ func applyScenario(t *testing.T, folder string) {
 			t.Errorf("step %s: %v", step.Folder, err)
 			break
 		}
-		fleet, err := hub.List(t.Context())
+		compare(t, filepath.Join(folder, step.Folder, "expected.txt"), decisions(t))
+	}
+	deleteAll(t, hub)
+}
+
+// decisions returns the conditions and the groups of every placement, as `kubectl berth` prints them.
+func decisions(t *testing.T) string {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	for _, columns := range [][]string{
+		{"placements", "NAMESPACE:.namespace,PLACEMENT:.name,SATISFIED:.satisfied,SELECTED:.selected,MISCONFIGURED:.misconfigured,REASON:.reason,MESSAGE:.message"},
+		{"groups", "NAMESPACE:.namespace,PLACEMENT:.placement,GROUP:.index,NAME:.name,CLUSTERS:.clusters[*]"},
+	} {
+		args := []string{"get", columns[0], "-A", "-o", "custom-columns=" + columns[1], "--kubeconfig", shared.Kubeconfig()}
+		streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}
+		if code := cli.Run(t.Context(), args, streams, clock.RealClock{}); code != cli.ExitOK {
+			t.Fatalf("%v: exit code %d, %s", args, code, errOut.String())
+		}
+		out.WriteString("\n")
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// deleteAll deletes the objects of a scenario, except namespaces, and waits until Berth has deleted its decisions.
+func deleteAll(t *testing.T, hub *scenario.Hub) {
+	t.Helper()
+	for _, resource := range []schema.GroupVersionResource{scenario.Placements, scenario.Bindings, scenario.Sets, scenario.Clusters, scenario.Scores} {
+		list, err := hub.Client().Resource(resource).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		compare(t, filepath.Join(folder, step.Folder, scenario.ExpectedFile), fleet.Text())
+		for _, object := range list.Items {
+			client := hub.Client().Resource(resource).Namespace(object.GetNamespace())
+			if err := client.Delete(t.Context(), object.GetName(), metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
-	if err := hub.DeleteAll(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	hubtest.Eventually(t, deletionTimeout, func(ctx context.Context) error {
+		list, err := hub.Client().Resource(scenario.Decisions).List(ctx, metav1.ListOptions{})
+		if err == nil && len(list.Items) > 0 {
+			err = fmt.Errorf("%w: %d", errDecisionsLeft, len(list.Items))
+		}
+		return err
+	})
 }
 
 func compare(t *testing.T, file, got string) {

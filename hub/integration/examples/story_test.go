@@ -83,9 +83,7 @@ func runStory(t *testing.T, file, folder string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := hub.DeleteAll(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	deleteAll(t, hub)
 }
 
 // grants returns the names of all ClusterRoleBindings.

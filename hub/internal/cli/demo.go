@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -19,9 +18,9 @@ import (
 )
 
 const demoHelp = `demo starts a hub in a temporary folder, stores an example fleet with placements, and
-prints what Berth decides and why. Then it taints a cluster that is selected, prints
-what moves where and how long that takes, and takes the taint back. At the end it
-stops the hub and removes the folder.`
+runs commands of "kubectl berth" that show what Berth decides and why. Then it taints a
+selected cluster, shows what changes and how long that takes, and removes the taint. At
+the end it stops the hub and removes the folder.`
 
 var errInterrupted = errors.New("interrupted")
 
@@ -48,7 +47,7 @@ func demoCommand(wiring Config) *cobra.Command {
 	return command
 }
 
-// run shows the examples on a hub of its own. The folder of a hub that failed is left, since its log tells why.
+// run shows the examples on a hub of its own. The folder of a failed hub stays, for its log.
 func (f *demoFlags) run(command *cobra.Command, wiring Config) error {
 	steps, err := f.steps()
 	if err != nil {
@@ -111,23 +110,13 @@ func (f *demoFlags) play(ctx context.Context, command *cobra.Command, dir string
 		<-running.Done()
 		cancel()
 	}()
-	err = demo.Show(ctx, out, colours(out), running.RESTConfig(), steps)
+	err = demo.Show(ctx, out, running.RESTConfig(), running.Kubeconfig(), steps)
 	if err == nil && f.keep {
 		fmt.Fprintf(out, "\nThe hub runs on until you press Ctrl-C. To look around:\n\nexport KUBECONFIG=%s\n", running.Kubeconfig())
 		<-ctx.Done()
 	}
 	if failure := running.Stop(); failure != nil {
-		return failure // whatever else failed, failed of that
+		return failure // other failures follow from this one
 	}
 	return err
-}
-
-// colours says whether a reader's terminal shows colours and wants them, see https://no-color.org.
-func colours(out io.Writer) bool {
-	file, ok := out.(*os.File)
-	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -9,13 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-
-	"github.com/berth-project/berth/engine/celenv"
 )
 
 const (
@@ -29,7 +26,6 @@ const (
 type Hub struct {
 	client dynamic.Interface
 	clock  clock.PassiveClock
-	env    *celenv.Env
 }
 
 // Connect returns the hub that a client configuration names.
@@ -38,14 +34,10 @@ func Connect(config *rest.Config, clock clock.PassiveClock) (*Hub, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating a client: %w", err)
 	}
-	env, err := celenv.New()
-	if err != nil {
-		return nil, err
-	}
-	return &Hub{client: client, clock: clock, env: env}, nil
+	return &Hub{client: client, clock: clock}, nil
 }
 
-// Client returns the client for whatever a scenario does not hold.
+// Client returns the client of the hub.
 func (h *Hub) Client() dynamic.Interface { return h.client }
 
 // Apply stores the objects of a step. After each placement it waits until Berth has decided, so that the decisions do
@@ -58,12 +50,11 @@ func (h *Hub) Apply(ctx context.Context, step Step) error {
 		if object.GetKind() != placementKind {
 			continue
 		}
-		if _, err := h.WaitUntilDecided(ctx); err != nil {
+		if err := h.WaitUntilDecided(ctx); err != nil {
 			return err
 		}
 	}
-	_, err := h.WaitUntilDecided(ctx)
-	return err
+	return h.WaitUntilDecided(ctx)
 }
 
 // apply stores an object as it is in the manifest, and then its status.
@@ -91,48 +82,20 @@ func title(object *unstructured.Unstructured) string {
 	return object.GetKind() + " " + object.GetName()
 }
 
-// WaitUntilDecided waits until there is nothing left to decide and returns what the hub then holds.
-func (h *Hub) WaitUntilDecided(ctx context.Context) (*Fleet, error) {
-	var fleet *Fleet
-	var pending error
+// WaitUntilDecided waits until Berth has nothing left to write.
+func (h *Hub) WaitUntilDecided(ctx context.Context) error {
+	pending := ""
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, decideTimeout, true, func(ctx context.Context) (bool, error) {
 		var err error
-		if fleet, err = h.List(ctx); err != nil {
-			return false, err
-		}
-		pending = fleet.checkDecided()
-		return pending == nil, nil
+		pending, err = h.undecided(ctx)
+		return pending == "", err
 	})
 	switch {
 	case err == nil:
-		return fleet, nil
+		return nil
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		return nil, fmt.Errorf("waiting for Berth to decide: not within %s: %w", decideTimeout, pending)
+		return fmt.Errorf("waiting for Berth to decide: not within %s: %s", decideTimeout, pending)
 	default:
-		return nil, fmt.Errorf("waiting for Berth to decide: %w", err)
+		return fmt.Errorf("waiting for Berth to decide: %w", err)
 	}
-}
-
-// DeleteAll deletes everything that a scenario stores except namespaces, and waits until Berth's decisions are gone.
-func (h *Hub) DeleteAll(ctx context.Context) error {
-	for _, resource := range []schema.GroupVersionResource{placements, bindings, sets, clusters, scores} {
-		list, err := h.client.Resource(resource).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return fmt.Errorf("listing %s: %w", resource.Resource, err)
-		}
-		for _, object := range list.Items {
-			client := h.client.Resource(resource).Namespace(object.GetNamespace())
-			if err := client.Delete(ctx, object.GetName(), metav1.DeleteOptions{}); err != nil {
-				return fmt.Errorf("deleting %s: %w", title(&object), err)
-			}
-		}
-	}
-	err := wait.PollUntilContextTimeout(ctx, pollInterval, decideTimeout, true, func(ctx context.Context) (bool, error) {
-		list, err := h.client.Resource(Decisions).List(ctx, metav1.ListOptions{})
-		return err == nil && len(list.Items) == 0, err
-	})
-	if err != nil {
-		return fmt.Errorf("waiting for the decisions to go: %w", err)
-	}
-	return nil
 }

@@ -1,8 +1,8 @@
-// Package scenario plays examples on a hub: it reads the manifests of a folder, stores them with the status that agents
-// and add-ons would report, and tells when Berth has decided.
+// Package scenario stores examples on a hub: the manifests of a folder, with the status that agents and add-ons would
+// report. It waits until Berth has decided.
 //
-// It refuses to judge a decision. One invariant: what it calls settled is settled: from what the hub holds at that
-// instant the engine decides exactly what the hub holds.
+// It does not judge a decision. One invariant: when a wait ends, the engine decides from the objects of the hub exactly
+// what the hub holds.
 package scenario
 
 import (
@@ -18,10 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// ExpectedFile is the file of a step that says what Berth decides.
-const ExpectedFile = "expected.txt"
-
-// lookAhead is how far the decoder looks to tell JSON from YAML.
+// lookAhead is how many bytes the decoder reads to distinguish JSON from YAML.
 const lookAhead = 4096
 
 const placementKind = "Placement"
@@ -76,8 +73,8 @@ func readStep(files fs.FS, folder string) (Step, error) {
 	return step, nil
 }
 
-// rank puts namespaces before what is in them. Bindings come late and placements last, so that Berth has seen the fleet
-// before it may choose from it: what it decides first it tries to keep.
+// rank orders namespaces before their objects. Bindings come late and placements last, so that Berth reads the whole fleet
+// before it decides: it keeps a first decision where it can.
 func rank(object *unstructured.Unstructured) int {
 	switch object.GetKind() {
 	case "Namespace":
