@@ -174,7 +174,7 @@ func (r *execution) patchMetadata(ctx context.Context, want *clusterv1beta1.Plac
 	defer cancel()
 	base := r.newest(want)
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"labels": want.Labels, "annotations": mergePatch(base.Annotations, want.Annotations), "ownerReferences": want.OwnerReferences,
+		"labels": want.Labels, "annotations": annotationPatch(want.Annotations), "ownerReferences": want.OwnerReferences,
 		"uid": base.UID, "resourceVersion": base.ResourceVersion,
 	}})
 	if err != nil {
@@ -191,13 +191,10 @@ func (r *execution) patchMetadata(ctx context.Context, want *clusterv1beta1.Plac
 	return nil
 }
 
-// mergePatch returns the JSON merge patch from one map to another: null removes a key.
-func mergePatch(from, to map[string]string) map[string]any {
-	out := make(map[string]any, len(to))
-	for key := range from {
-		out[key] = nil
-	}
-	for key, value := range to {
+// annotationPatch returns the JSON merge patch that sets annotations, and removes the deprecated one where it is not among them.
+func annotationPatch(want map[string]string) map[string]any {
+	out := map[string]any{clusterv1beta1.DeprecatedDecisionStrategyAnnotation: nil}
+	for key, value := range want {
 		out[key] = value
 	}
 	return out

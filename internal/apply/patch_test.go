@@ -4,11 +4,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-func TestMergePatchRemovesKeys(t *testing.T) {
-	got := mergePatch(map[string]string{"a": "1", "b": "2"}, map[string]string{"b": "3", "c": "4"})
-	if diff := cmp.Diff(map[string]any{"a": nil, "b": "3", "c": "4"}, got); diff != "" {
+func TestThePatchRemovesTheDeprecatedAnnotation(t *testing.T) {
+	got := annotationPatch(map[string]string{clusterv1beta1.DecisionStrategyAnnotation: "x"})
+	want := map[string]any{"berth-project.io/decision-strategy-hash": "x", "cluster.open-cluster-management.io/decision-strategy-hash": nil}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("patch (-want +got):\n%s", diff)
 	}
 }
