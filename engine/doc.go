@@ -3,6 +3,8 @@
 //
 //	Snapshot + Program + Ledger ──▶ Schedule ──▶ Result ──▶ plan.Diff(result, stored) ──▶ writes
 //
+// The API is not stable. Programs outside this repository import api, decision and rollout.
+//
 // The loop of a caller is the example of the package. The scripts in testdata show a decision for each filter, prioritizer,
 // constraint and group rule.
 //

@@ -151,7 +151,7 @@ func TestDirectImports(t *testing.T) {
 // TestEngineOrder holds that inside the engine a package imports only packages of an earlier rank.
 func TestEngineOrder(t *testing.T) {
 	ranks := [][]string{
-		{"escape"}, {"verdict"}, {"fleet"}, {"celenv"}, {"program"}, {"filter", "score", "ledger"}, {"selection", "group"}, {""}, {"plan", "explain"}, {"enginetest"},
+		{"escape"}, {"verdict"}, {"fleet"}, {"celenv"}, {"program"}, {"wake", "filter", "score", "ledger"}, {"selection", "group"}, {""}, {"plan", "explain"}, {"enginetest"},
 	}
 	rank := map[string]int{}
 	for i, names := range ranks {
