@@ -90,9 +90,11 @@ func placements(namespace string) string { return resourcePath(namespace, "v1bet
 func decisions(namespace string) string {
 	return resourcePath(namespace, "v1beta1", "placementdecisions")
 }
+
 func bindings(namespace string) string {
 	return resourcePath(namespace, "v1beta2", "managedclustersetbindings")
 }
+
 func scores(namespace string) string {
 	return resourcePath(namespace, "v1alpha1", "addonplacementscores")
 }

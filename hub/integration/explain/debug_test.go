@@ -46,7 +46,7 @@ func TestDebugContract(t *testing.T) {
 		"too long a path":             {root, http.MethodGet, stored + "/x", "", 400, "/debug/placements/NAMESPACE/NAME"},
 		"one to try elsewhere":        {root, http.MethodPost, stored, string(body), 400, "the path to POST placements to"},
 		"no placement":                {root, http.MethodPost, "/debug/placements/", "{", 400, "not a Placement in JSON"},
-		"a placement without a name":  {root, http.MethodPost, "/debug/placements/", "{}", 400, "without metadata.namespace"},
+		"a placement without a name":  {root, http.MethodPost, "/debug/placements/", "{}", 400, "has no metadata.namespace"},
 		"a placement that is wrong":   {root, http.MethodPost, "/debug/placements/", string(wrong), 400, "the placement is misconfigured"},
 		"a body that is too long":     {root, http.MethodPost, "/debug/placements/", strings.Repeat(" ", 1<<20+1), 400, "longer than 1048576 bytes"},
 		"nobody":                      {nobody, http.MethodGet, stored, "", 401, "no user"},

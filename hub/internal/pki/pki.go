@@ -182,7 +182,11 @@ func parseKey(data []byte) (crypto.Signer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return key.(crypto.Signer), nil //nolint:forcetypeassert // RSA and ECDSA keys sign, and client-go parses no others
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		return nil, fmt.Errorf("the key of type %T cannot sign", key)
+	}
+	return signer, nil
 }
 
 // filesIn returns the paths of the pair called name.
