@@ -274,6 +274,11 @@ func (o *lifecycle) steps() []step {
 			binding, ok := object.(*clusterv1beta2.ManagedClusterSetBinding)
 			return ok && meta.IsStatusConditionTrue(binding.Status.Conditions, clusterv1beta2.ClusterSetBindingBoundType)
 		})},
+		{"a binding has the label of an older release", patch(o.binding(),
+			`{"metadata":{"labels":{"`+clusterv1beta2.MadeByLabel+`":null,"`+clusterv1beta2.DeprecatedMadeByLabel+`":"grant"}}}`)},
+		{"the label is rewritten", o.awaitState(o.binding(), func(object client.Object) bool {
+			return object.GetLabels()[clusterv1beta2.MadeByLabel] == "grant"
+		})},
 		{"the views show the set, and its clusters", o.checkViewed},
 		{"the views know a token", o.checkDirectView},
 		{"a cluster has a namespace", once(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
