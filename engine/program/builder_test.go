@@ -59,16 +59,3 @@ func checkErrors(t *testing.T, refusals map[string]wantError) {
 }
 
 func textOfLength(n int) string { return strings.Repeat("x", n) }
-
-func withGroup(selector clusterv1beta1.GroupClusterSelector) specOption {
-	return func(spec *clusterv1beta1.PlacementSpec) {
-		strategy := &spec.DecisionStrategy.GroupStrategy
-		strategy.DecisionGroups = append(strategy.DecisionGroups, clusterv1beta1.DecisionGroup{GroupName: "canary", ClusterSelector: selector})
-	}
-}
-
-func withOneCluster(spec *clusterv1beta1.PlacementSpec) { spec.NumberOfClusters = new(int32(1)) }
-
-func expressions(texts ...string) clusterv1beta1.ClusterCelSelector {
-	return clusterv1beta1.ClusterCelSelector{CelExpressions: texts}
-}
