@@ -29,13 +29,13 @@ type Expression struct {
 type Answer uint8
 
 const (
-	// No: the expression is false.
+	// No means that the expression is false.
 	No Answer = iota
-	// Yes: the expression is true.
+	// Yes means that the expression is true.
 	Yes
-	// Failed: the expression could not be evaluated, or did not yield a bool. A missing label is an example.
+	// Failed means that the expression could not be evaluated, or did not yield a bool. A missing label is an example.
 	Failed
-	// TooCostly: the evaluation exceeded its cost limit.
+	// TooCostly means that the evaluation exceeded its cost limit.
 	TooCostly
 )
 

@@ -74,8 +74,8 @@ func (h *history) decide() decided {
 	return decided{w, h.live.Snapshot.At(w.Now), h.key, h.live.Decide(h.key)}
 }
 
-// apply applies the plan of a decision, in a quarter of the cases until a crash. It records removed clusters, and calls after
-// after each write.
+// apply applies the plan of a decision, in a quarter of the cases until a crash. It records removed clusters, and calls a
+// function after each write.
 func (h *history) apply(c decided, after func(write plan.Write)) {
 	writes := c.plan().Writes
 	if h.random.Chance(25) {

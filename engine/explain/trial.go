@@ -65,7 +65,7 @@ func (c Case) run(cluster string, steps []Step) *engine.Result {
 }
 
 // take makes one step and returns its text.
-func (t *trial) take(s Step) string {
+func (t *trial) take(s Step) string { //nolint:funlen // one case for each kind of step
 	spec := &t.Placement.Spec
 	named := clusterv1beta1.ClusterSelector{ClusterNames: []string{t.cluster.Name}}
 	switch s.Action {
@@ -122,7 +122,7 @@ func (t *trial) take(s Step) string {
 // claim replaces a claim of the cluster.
 func (t *trial) claim(s Step, by ...clusterv1.ManagedClusterClaim) {
 	claims := slices.DeleteFunc(t.cluster.Status.ClusterClaims, func(c clusterv1.ManagedClusterClaim) bool { return c.Name == s.Key })
-	t.cluster.Status.ClusterClaims = append(claims, by...)
+	t.cluster.Status.ClusterClaims = append(claims, by...) //nolint:gocritic // claims has what stays of the same slice
 }
 
 // report sets a score of the cluster as its provider would: the other scores stay, and expired scores count again.

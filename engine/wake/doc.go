@@ -11,10 +11,10 @@
 //	|   factTable   |   each has a state: holds before, holds after, both, neither
 //	+---------------+
 //	   |         |         |
-//	   v         v         v
+//	   v         +         v
 //	facts     guards    scopes        three collections of buckets of subscriptions
-//	that      that      that may
-//	changed   hold      contain the
+//	that      of both   that may
+//	changed   times     contain the
 //	   |         |      cluster
 //	   +----+----+---------+
 //	        |  the smallest

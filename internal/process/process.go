@@ -88,7 +88,7 @@ func (p *Process) Kill() {
 // Stop terminates the process and waits for its end. It kills a process that takes too long, and returns false then.
 func (p *Process) Stop() (inTime bool) {
 	p.terminate()
-	limit := time.NewTimer(stopTimeout)
+	limit := time.NewTimer(stopTimeout) //nolint:forbidigo // it waits for a real process
 	defer limit.Stop()
 	select {
 	case <-p.done:
