@@ -62,13 +62,13 @@ func TestFirstMissing(t *testing.T) {
 		want           int
 		wantErr        error
 	}{
-		"nothing":                                  {want: -1},
-		"the first":                                {refuses: []string{"0"}, want: 0},
-		"the last":                                 {refuses: []string{"999"}, want: 999},
-		"the first of many":                        {refuses: []string{"700", "503", "502", "501"}, want: 501},
-		"a need before one whose lookup fails":     {refuses: []string{"501"}, fails: []string{"502"}, want: 501},
-		"a need after one whose lookup fails":      {refuses: []string{"502"}, fails: []string{"501"}, wantErr: errBoom},
-		"the lookup of the broad permission fails": {fails: []string{"broad"}, wantErr: errBoom},
+		"nothing":                              {want: -1},
+		"the first":                            {refuses: []string{"0"}, want: 0},
+		"the last":                             {refuses: []string{"999"}, want: 999},
+		"the first of many":                    {refuses: []string{"700", "503", "502", "501"}, want: 501},
+		"a need before one whose lookup fails": {refuses: []string{"501"}, fails: []string{"502"}, want: 501},
+		"a need after one whose lookup fails":  {refuses: []string{"502"}, fails: []string{"501"}, wantErr: errBoom},
+		"the broad lookup fails":               {fails: []string{"broad"}, wantErr: errBoom},
 	} {
 		t.Run(name, func(t *testing.T) {
 			to := newFakeChecker()
