@@ -12,6 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/berth-project/berth/internal/cli/change"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/resource"
+	"github.com/berth-project/berth/internal/cli/source"
 )
 
 const (
@@ -21,6 +26,9 @@ const (
 	maxSuggestions = 1000
 )
 
+// completer completes arguments and flags with what is on the hub that the command line names.
+type completer struct{ *source.HubFlags }
+
 // registerCompletion sets the completion of an existing flag.
 func registerCompletion(cmd *cobra.Command, flag string, by cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, by); err != nil {
@@ -29,21 +37,21 @@ func registerCompletion(cmd *cobra.Command, flag string, by cobra.CompletionFunc
 }
 
 // completeFlags sets the completion of the flags of a hub, of --output, and of flags with names of clusters.
-func (f *hubFlags) completeFlags(cmd *cobra.Command, outputs []string, ofClusters ...string) {
+func (f completer) completeFlags(cmd *cobra.Command, outputs []string, ofClusters ...string) {
 	registerCompletion(cmd, "output", completeOutputs(outputs))
 	f.completeHubFlags(cmd, ofClusters...)
 }
 
 // completeHubFlags does so for a command without --output.
-func (f *hubFlags) completeHubFlags(cmd *cobra.Command, ofClusters ...string) {
-	registerCompletion(cmd, "namespace", f.completeAll(namespaceKind()))
-	registerCompletion(cmd, "context", f.completeConfig(func(in clientcmdapi.Config) []string { return sortedKeys(in.Contexts) }))
-	registerCompletion(cmd, "user", f.completeConfig(func(in clientcmdapi.Config) []string { return sortedKeys(in.AuthInfos) }))
+func (f completer) completeHubFlags(cmd *cobra.Command, ofClusters ...string) {
+	registerCompletion(cmd, "namespace", f.completeAll(source.NamespaceKind()))
+	registerCompletion(cmd, "context", f.completeConfig(func(in clientcmdapi.Config) []string { return printer.SortedKeys(in.Contexts) }))
+	registerCompletion(cmd, "user", f.completeConfig(func(in clientcmdapi.Config) []string { return printer.SortedKeys(in.AuthInfos) }))
 	if !slices.Contains(ofClusters, "cluster") {
-		registerCompletion(cmd, "cluster", f.completeConfig(func(in clientcmdapi.Config) []string { return sortedKeys(in.Clusters) }))
+		registerCompletion(cmd, "cluster", f.completeConfig(func(in clientcmdapi.Config) []string { return printer.SortedKeys(in.Clusters) }))
 	}
 	for _, flag := range ofClusters {
-		registerCompletion(cmd, flag, f.completeAll(clusterKind()))
+		registerCompletion(cmd, flag, f.completeAll(source.ClusterKind()))
 	}
 }
 
@@ -59,9 +67,9 @@ func completeOutputs(outputs []string) cobra.CompletionFunc {
 }
 
 // completeConfig names entries of the kubeconfig.
-func (f *hubFlags) completeConfig(entries func(clientcmdapi.Config) []string) cobra.CompletionFunc {
+func (f completer) completeConfig(entries func(clientcmdapi.Config) []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
-		raw, err := f.loader().RawConfig()
+		raw, err := f.Loader().RawConfig()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -70,14 +78,14 @@ func (f *hubFlags) completeConfig(entries func(clientcmdapi.Config) []string) co
 }
 
 // completeDeletion names kinds, then objects as KIND/NAME, or files.
-func (f *hubFlags) completeDeletion(cmd *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
+func (f completer) completeDeletion(cmd *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
 	word, name, named := strings.Cut(start, "/")
 	var out []string
-	for _, k := range deletable() {
+	for _, k := range change.Deletable() {
 		switch {
 		case !named:
-			out = append(out, k.singular()+"/")
-		case k.is(word) && k.kind != scoreKind().kind:
+			out = append(out, k.Singular()+"/")
+		case k.Is(word) && k.Kind != source.ScoreKind().Kind:
 			for _, found := range f.suggestNames(cmd.Context(), k, name) {
 				out = append(out, word+"/"+found)
 			}
@@ -90,14 +98,14 @@ func (f *hubFlags) completeDeletion(cmd *cobra.Command, _ []string, start string
 }
 
 // completeAll completes the names of a kind.
-func (f *hubFlags) completeAll(k kind) cobra.CompletionFunc {
+func (f completer) completeAll(k source.Kind) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
 		return f.suggestNames(cmd.Context(), k, start), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
 // completeOne names what there is of a kind, for a command that takes one.
-func (f *hubFlags) completeOne(k kind) cobra.CompletionFunc {
+func (f completer) completeOne(k source.Kind) cobra.CompletionFunc {
 	all := f.completeAll(k)
 	return func(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -108,41 +116,41 @@ func (f *hubFlags) completeOne(k kind) cobra.CompletionFunc {
 }
 
 // completePlacement names placements, after the name of their kind or without it.
-func (f *hubFlags) completePlacement(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
-	placement := placementKind()
+func (f completer) completePlacement(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+	placement := source.PlacementKind()
 	if len(args) == 0 {
-		out := withPrefix([]string{placement.singular()}, start)
+		out := withPrefix([]string{placement.Singular()}, start)
 		return append(out, f.suggestNames(cmd.Context(), placement, start)...), cobra.ShellCompDirectiveNoFileComp
 	}
-	if placement.is(args[0]) {
+	if placement.Is(args[0]) {
 		args = args[1:]
 	}
 	return f.completeOne(placement)(cmd, args, start)
 }
 
 // completeGet names kinds, then what there is of one.
-func (f *hubFlags) completeGet(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+func (f completer) completeGet(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
 	var out []string
 	switch len(args) {
 	case 0:
-		for _, g := range resourcePrinters() {
-			out = append(out, g.plural())
+		for _, g := range resource.Printers() {
+			out = append(out, g.Plural())
 		}
 		out = withPrefix(out, start)
 	case 1:
-		if g, known := resourcePrinterFor(args[0]); known {
-			out = f.suggestNames(cmd.Context(), g.object, start)
+		if g, known := resource.PrinterFor(args[0]); known {
+			out = f.suggestNames(cmd.Context(), g.Object, start)
 		}
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeTree names the kind that has a tree, then clusters.
-func (f *hubFlags) completeTree(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+func (f completer) completeTree(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return withPrefix([]string{"cluster"}, start), cobra.ShellCompDirectiveNoFileComp
 	}
-	return f.completeOne(clusterKind())(cmd, args[1:], start)
+	return f.completeOne(source.ClusterKind())(cmd, args[1:], start)
 }
 
 func withPrefix(in []string, with string) []string {
@@ -151,7 +159,7 @@ func withPrefix(in []string, with string) []string {
 
 // suggestNames returns the names of objects on the hub with a prefix. An error only shortens the result, because a shell has
 // no place to print it.
-func (f *hubFlags) suggestNames(ctx context.Context, k kind, start string) []string {
+func (f completer) suggestNames(ctx context.Context, k source.Kind, start string) []string {
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
 	var found suggestions
@@ -168,23 +176,23 @@ func (f *hubFlags) suggestNames(ctx context.Context, k kind, start string) []str
 }
 
 // collectNames reads names until it has all, enough, or the context ends.
-func (f *hubFlags) collectNames(ctx context.Context, k kind, start string, into *suggestions) {
-	h, err := f.connect(io.Discard, nil)
+func (f completer) collectNames(ctx context.Context, k source.Kind, start string, into *suggestions) {
+	h, err := f.Connect(io.Discard, nil)
 	if err != nil {
 		return
 	}
-	h.useViews = true
-	of := listFilter{}
-	if k.namespaced {
-		of.namespace = h.namespace
+	h.UseViews = true
+	of := source.ListFilter{}
+	if k.Namespaced {
+		of.Namespace = h.Namespace
 	}
-	gvk := k.version.WithKind(k.kind + "List")
-	k.list = func() client.ObjectList {
+	gvk := k.Version.WithKind(k.Kind + "List")
+	k.List = func() client.ObjectList {
 		out := &metav1.PartialObjectMetadataList{}
 		out.SetGroupVersionKind(gvk)
 		return out
 	}
-	_, _ = h.eachObject(ctx, k, of, func() {}, func(object client.Object) { // what was read before an error is worth having
+	_, _ = h.EachObject(ctx, k, of, func() {}, func(object client.Object) { // what was read before an error is worth having
 		if strings.HasPrefix(object.GetName(), start) {
 			into.add(object.GetName())
 		}
@@ -208,5 +216,5 @@ func (s *suggestions) add(name string) {
 func (s *suggestions) sorted() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return sorted(s.names)
+	return printer.Sorted(s.names)
 }

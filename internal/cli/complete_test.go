@@ -23,8 +23,8 @@ func freeFlags() map[string]string {
 	}
 }
 
-// TestEveryFlagCompletes holds that a shell can complete each flag which takes one of a fixed set, the name of an object or a
-// namespace: that is each flag with a value which is not listed as free.
+// TestEveryFlagCompletes checks that a shell completes each flag with a value from a fixed set, the name of an object or a
+// namespace. Flags with any other value are listed.
 func TestEveryFlagCompletes(t *testing.T) {
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard}
 	root := cli.NewRoot(streams, clocktesting.NewFakePassiveClock(now))
@@ -71,7 +71,7 @@ func TestCompletionValues(t *testing.T) {
 		"outputs of a version":       {"version -o ", "json\nyaml\n:4\n"},
 		"levels of checks":           {"simulate --validate ", "strict\nwarn\nignore\n:4\n"},
 		"contexts":                   {"get pl --context ", "nowhere\n:4\n"},
-		"users":                      {"get pl --user ", "nobody\n:4\n"},
+		"users":                      {"get pl --user ", "reader\n:4\n"},
 		"shells":                     {"completion ", "bash\nzsh\nfish\npowershell\n:4\n"},
 		"commands":                   {"sim", "simulate\tDecide placements offline, from files\n:4\n"},
 	} {

@@ -7,6 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/source"
 )
 
 const completionLong = `Print a script with which a shell completes the command kubectl-berth: its flags, and the names of what is on the hub.
@@ -33,9 +36,9 @@ func newCompletion(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			script, err := completionScript(cmd.Root(), args)
 			if err != nil {
-				return usageError{cmd, err}
+				return source.NewUsageError(cmd, err)
 			}
-			return writeBuffered(streams.Out, script)
+			return printer.WriteBuffered(streams.Out, script)
 		},
 		DisableFlagsInUseLine: true,
 	}

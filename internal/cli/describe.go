@@ -10,6 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
+
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/source"
 )
 
 const describeLong = `Show all that is known of one object, as kubectl describe does: its facts, its conditions, and what happened to it last.
@@ -30,7 +33,7 @@ const describeExamples = `  kubectl berth describe placement web -n shop
 
 // describeOptions is the command line of `kubectl berth describe`.
 type describeOptions struct {
-	source *fleetSource
+	source *source.Fleet
 
 	// kind and name are what the command line means; an empty name is every object of the kind.
 	kind      describableKind
@@ -39,7 +42,7 @@ type describeOptions struct {
 }
 
 func newDescribe(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	d := &describeOptions{source: newFleetSource(streams, clock)}
+	d := &describeOptions{source: source.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
 		Use:               "describe placement|cluster|set|binding [NAME] [flags]",
 		Short:             "Show all that is known of a placement, cluster, set or binding",
@@ -48,14 +51,14 @@ func newDescribe(streams genericiooptions.IOStreams, clock clock.PassiveClock) *
 		ValidArgsFunction: d.completeArguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := d.complete(args); err != nil {
-				return usageError{cmd, err}
+				return source.NewUsageError(cmd, err)
 			}
 			return d.run(cmd.Context())
 		},
 		DisableFlagsInUseLine: true,
 	}
-	d.source.addFlags(cmd.Flags())
-	d.source.hubFlags.completeHubFlags(cmd)
+	d.source.AddFlags(cmd.Flags())
+	completer{d.source.HubFlags}.completeHubFlags(cmd)
 	return cmd
 }
 
@@ -65,12 +68,12 @@ func (d *describeOptions) completeArguments(cmd *cobra.Command, args []string, s
 	switch len(args) {
 	case 0:
 		for _, described := range describableKinds() {
-			out = append(out, described.kind.plural())
+			out = append(out, described.kind.Plural())
 		}
 		out = withPrefix(out, start)
 	case 1:
 		if described, known := describableKindFor(args[0]); known {
-			out = d.source.hubFlags.suggestNames(cmd.Context(), described.kind, start)
+			out = completer{d.source.HubFlags}.suggestNames(cmd.Context(), described.kind, start)
 		}
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
@@ -78,7 +81,7 @@ func (d *describeOptions) completeArguments(cmd *cobra.Command, args []string, s
 
 // complete reads the arguments.
 func (d *describeOptions) complete(args []string) error {
-	word, name, err := kindAndOptionalName(args, "say what to describe: placement, cluster, set or binding, and its name", "one name at a time")
+	word, name, err := source.KindAndOptionalName(args, "say what to describe: placement, cluster, set or binding, and its name", "one name at a time")
 	if err != nil {
 		return err
 	}
@@ -87,36 +90,36 @@ func (d *describeOptions) complete(args []string) error {
 	if d.kind, known = describableKindFor(word); !known {
 		var all [][]string
 		for _, described := range describableKinds() {
-			all = append(all, described.kind.names)
+			all = append(all, described.kind.Names)
 		}
-		return unknownKind(word, "use placement, cluster, set or binding", all...)
+		return source.UnknownKind(word, "use placement, cluster, set or binding", all...)
 	}
 	return nil
 }
 
 func (d *describeOptions) run(ctx context.Context) error {
 	var err error
-	if d.kind.kind.namespaced {
-		if d.namespace, err = d.source.namespace(); err != nil {
+	if d.kind.kind.Namespaced {
+		if d.namespace, err = d.source.Namespace(); err != nil {
 			return err
 		}
 	}
-	of := scope{kinds: d.kind.reads, namespace: d.namespace, uncompiled: true}
-	if d.kind.kind.kind == clusterKind().kind {
-		of.cluster = d.name
+	of := source.Scope{Kinds: d.kind.reads, Namespace: d.namespace, Uncompiled: true}
+	if d.kind.kind.Kind == source.ClusterKind().Kind {
+		of.Cluster = d.name
 	}
-	bundle, err := d.source.load(ctx, of)
+	bundle, err := d.source.Load(ctx, of)
 	if err != nil {
 		return err
 	}
 	var found []description
-	for _, object := range d.kind.describe(bundle, d.source.clock.Now()) {
-		if (d.name == "" || object.name == d.name) && (d.namespace == "" || !d.kind.kind.namespaced || object.namespace == d.namespace) {
+	for _, object := range d.kind.describe(bundle, d.source.Clock.Now()) {
+		if (d.name == "" || object.name == d.name) && (d.namespace == "" || !d.kind.kind.Namespaced || object.namespace == d.namespace) {
 			found = append(found, object)
 		}
 	}
 	if len(found) == 0 {
-		return d.source.nothing(d.kind.kind.singular(), d.kind.kind.plural(), d.name, d.namespace)
+		return d.source.Nothing(d.kind.kind.Singular(), d.kind.kind.Plural(), d.name, d.namespace)
 	}
 	if err := d.addHistory(ctx, found); err != nil {
 		return err
@@ -126,13 +129,13 @@ func (d *describeOptions) run(ctx context.Context) error {
 
 // write prints what was found, one object below the other.
 func (d *describeOptions) write(found []description) error {
-	return writeBuffered(d.source.streams.Out, func(w io.Writer) error {
-		on := screen{colors: screenOf(d.source.streams.Out, os.Getenv).colors} // nothing is cut here
+	return printer.WriteBuffered(d.source.Streams.Out, func(w io.Writer) error {
+		on := printer.Screen{Colors: printer.ScreenOf(d.source.Streams.Out, os.Getenv).Colors} // nothing is cut here
 		for i, object := range found {
 			if i > 0 {
 				fmt.Fprint(w, "\n\n")
 			}
-			if err := object.write(w, on, d.source.clock.Now()); err != nil {
+			if err := object.write(w, on, d.source.Clock.Now()); err != nil {
 				return err
 			}
 		}
@@ -145,22 +148,22 @@ const maxWithHistory = 20
 
 // addHistory adds what happened to objects of a hub last.
 func (d *describeOptions) addHistory(ctx context.Context, to []description) error {
-	if d.source.offline() || len(to) > maxWithHistory {
+	if d.source.Offline() || len(to) > maxWithHistory {
 		return nil
 	}
-	h, err := d.source.connect()
+	h, err := d.source.Connect()
 	if err != nil {
 		return err
 	}
-	defer h.progress.done()
+	defer h.Progress.Done()
 	for i := range to {
 		object := &to[i]
 		object.showHistory = true
-		h.progress.update("the events of "+object.name, 0)
-		if d.kind.kind.kind == placementKind().kind {
-			object.history, object.historyErr = h.history(ctx, object.namespace, object.name)
+		h.Progress.Update("the events of "+object.name, 0)
+		if d.kind.kind.Kind == source.PlacementKind().Kind {
+			object.history, object.historyErr = h.History(ctx, object.namespace, object.name)
 		}
-		object.events, object.eventsErr = h.events(ctx, d.kind.kind, object.namespace, object.name)
+		object.events, object.eventsErr = h.Events(ctx, d.kind.kind, object.namespace, object.name)
 	}
 	return nil
 }
@@ -178,7 +181,7 @@ func newField(title string, values ...string) descriptionField {
 // mapField shows a map as kubectl does, a line for each entry.
 func mapField(title string, of map[string]string) descriptionField {
 	out := descriptionField{title: title}
-	for _, key := range sortedKeys(of) {
+	for _, key := range printer.SortedKeys(of) {
 		out.values = append(out.values, key+"="+of[key])
 	}
 	return out
@@ -186,15 +189,15 @@ func mapField(title string, of map[string]string) descriptionField {
 
 // writeFields writes facts in two columns; what is empty is <none>, as in kubectl.
 func writeFields(w io.Writer, in []descriptionField) error {
-	shown := newTable(w, "")
+	shown := printer.NewTable(w, "")
 	for _, f := range in {
 		title := f.title + ":"
 		if strings.Join(f.values, "") == "" {
-			shown.row(title, noneText)
+			shown.Row(title, noneText)
 			continue
 		}
 		for _, value := range f.values {
-			shown.row(title, value)
+			shown.Row(title, value)
 			title = ""
 		}
 	}

@@ -9,31 +9,34 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/resource"
+	"github.com/berth-project/berth/internal/cli/source"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
 // describableKind is a kind of object that `describe` shows.
 type describableKind struct {
-	kind kind
+	kind source.Kind
 	// reads are the kinds that a description is made from.
-	reads []kind
+	reads []source.Kind
 	// describe returns a description of every object of the kind.
 	describe func(bundle *file.Bundle, now time.Time) []description
 }
 
 func describableKinds() []describableKind {
 	return []describableKind{
-		{placementKind(), []kind{placementKind(), decisionKind()}, describePlacements},
-		{clusterKind(), []kind{clusterKind(), setKind(), decisionKind()}, describeClusters},
-		{setKind(), []kind{clusterKind(), setKind(), bindingKind()}, describeSets},
-		{bindingKind(), []kind{bindingKind()}, describeBindings},
+		{source.PlacementKind(), []source.Kind{source.PlacementKind(), source.DecisionKind()}, describePlacements},
+		{source.ClusterKind(), []source.Kind{source.ClusterKind(), source.SetKind(), source.DecisionKind()}, describeClusters},
+		{source.SetKind(), []source.Kind{source.ClusterKind(), source.SetKind(), source.BindingKind()}, describeSets},
+		{source.BindingKind(), []source.Kind{source.BindingKind()}, describeBindings},
 	}
 }
 
 // describableKindFor returns the kind that a word names.
 func describableKindFor(word string) (describableKind, bool) {
 	for _, described := range describableKinds() {
-		if described.kind.is(word) {
+		if described.kind.Is(word) {
 			return described, true
 		}
 	}
@@ -53,11 +56,11 @@ func metadataFields(object metav1.Object, now time.Time) []descriptionField {
 		}
 	}
 	out = append(out, mapField("Labels", object.GetLabels()), mapField("Annotations", annotations))
-	if at := creationTime(object); at != nil {
+	if at := printer.CreationTime(object); at != nil {
 		out = append(out, newField("Created", formatSince(at, now)))
 	}
 	if at := object.GetDeletionTimestamp(); at != nil {
-		out = append(out, newField("Deleted", formatSince(timeOrNil(*at), now)))
+		out = append(out, newField("Deleted", formatSince(printer.TimeOrNil(*at), now)))
 	}
 	return out
 }
@@ -67,27 +70,27 @@ func formatSince(at *metav1.Time, now time.Time) string {
 	if at == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s (%s ago)", at.UTC().Format(time.RFC3339), age(at, now))
+	return fmt.Sprintf("%s (%s ago)", at.UTC().Format(time.RFC3339), printer.Age(at, now))
 }
 
 func describePlacements(bundle *file.Bundle, now time.Time) []description {
 	var out []description
 	for _, placement := range bundle.Placements {
 		stored := bundle.Decisions[file.KeyOf(placement)]
-		of := newPlacementInfo(placement, stored)
+		of := resource.NewPlacementInfo(placement, stored)
 		object := description{
 			namespace: placement.Namespace, name: placement.Name, conditions: placement.Status.Conditions,
 			fields: append(metadataFields(placement, now),
 				newField("Decided by Berth", cmp.Or(string(of.State), "yes")),
 				newField("Cluster Sets", of.ClusterSets...),
-				newField("Selected", of.selectedOfWanted()),
+				newField("Selected", of.SelectedOfWanted()),
 				newField("Held", of.Held...),
 				newField("Last Change", formatSince(of.LastChange, now))),
 			tables: []descriptionTable{{title: "Decisions", columns: []string{"GROUP", "NAME", "SLICE", "CLUSTERS"}}},
 		}
-		for _, group := range groupsOf(stored) {
+		for _, group := range resource.GroupsOf(stored) {
 			object.tables[0].rows = append(object.tables[0].rows, []string{
-				cmp.Or(group.index, dash), cmp.Or(group.name, dash), joinOrDash(group.slices), joinOrDash(sorted(group.clusters)),
+				cmp.Or(group.Index, printer.Dash), cmp.Or(group.Name, printer.Dash), printer.JoinOrDash(group.Slices), printer.JoinOrDash(printer.Sorted(group.Clusters)),
 			})
 		}
 		out = append(out, object)
@@ -96,13 +99,13 @@ func describePlacements(bundle *file.Bundle, now time.Time) []description {
 }
 
 func describeClusters(bundle *file.Bundle, now time.Time) []description {
-	sets, chosen := compiledSets(bundle), placementsByCluster(bundle)
+	sets, chosen := resource.CompiledSets(bundle), resource.PlacementsByCluster(bundle)
 	var out []description
 	for _, cluster := range bundle.Clusters {
-		of := newClusterInfo(cluster, sets)
+		of := resource.NewClusterInfo(cluster, sets)
 		var taints, placements []string
 		for i, taint := range of.Taints {
-			if at := timeOrNil(cluster.Spec.Taints[i].TimeAdded); at != nil {
+			if at := printer.TimeOrNil(cluster.Spec.Taints[i].TimeAdded); at != nil {
 				taint += ", since " + formatSince(at, now)
 			}
 			taints = append(taints, taint)
@@ -126,7 +129,7 @@ func describeClusters(bundle *file.Bundle, now time.Time) []description {
 				newField("Joined", strconv.FormatBool(of.Joined)),
 				newField("Available", available),
 				newField("Kubernetes", of.Version),
-				newField("Allocatable", "cpu="+cores(of.CPU), "memory="+gibibytes(of.Memory)),
+				newField("Allocatable", "cpu="+resource.Cores(of.CPU), "memory="+resource.Gibibytes(of.Memory)),
 				newField("Sets", of.Sets...),
 				newField("Taints", taints...),
 				mapField("Claims", claims),
@@ -137,17 +140,17 @@ func describeClusters(bundle *file.Bundle, now time.Time) []description {
 }
 
 func describeSets(bundle *file.Bundle, now time.Time) []description {
-	namespaces, claims, members := namespacesBySet(bundle), setsByExclusiveLabel(bundle), memberCounts(bundle)
+	namespaces, claims, members := resource.NamespacesBySet(bundle), resource.SetsByExclusiveLabel(bundle), resource.MemberCounts(bundle)
 	var out []description
 	for _, set := range bundle.Sets {
-		of := newSetInfo(set, claims)
+		of := resource.NewSetInfo(set, claims)
 		out = append(out, description{
 			name: set.Name, conditions: set.Status.Conditions,
 			fields: append(metadataFields(set, now),
 				newField("Selector Type", string(of.SelectorType)),
 				newField("Selector", of.Selector),
 				newField("Clusters", strconv.Itoa(members[set.Name])),
-				newField("Bound To", sorted(namespaces[set.Name])...),
+				newField("Bound To", printer.Sorted(namespaces[set.Name])...),
 				newField("Conflicts", of.Conflicts...),
 				newField("Fault", of.Fault)),
 		})

@@ -14,6 +14,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
+	"github.com/berth-project/berth/internal/cli/change"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/source"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -52,7 +55,7 @@ const diffExamples = `  # What would this merge request move?
 
 // diffOptions is the command line of `kubectl berth diff`.
 type diffOptions struct {
-	*fleetSource
+	*source.Fleet
 
 	changes, deletions, cordoned, drained, removed []string
 	now, output                                    string
@@ -60,7 +63,7 @@ type diffOptions struct {
 }
 
 func newDiff(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	d := &diffOptions{fleetSource: newFleetSource(streams, clock)}
+	d := &diffOptions{Fleet: source.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
 		Use:     "diff [-f CHANGE...] [flags]",
 		Short:   "Show which clusters placements would gain and lose by a change",
@@ -70,7 +73,7 @@ func newDiff(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			form, now, err := d.complete()
 			if err != nil {
-				return usageError{cmd, err}
+				return source.NewUsageError(cmd, err)
 			}
 			return d.run(cmd.Context(), now, form)
 		},
@@ -78,8 +81,8 @@ func newDiff(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&d.changes, "filename", "f", nil, "`file` of manifests to apply, or a folder, or - for standard input; may be repeated")
-	flags.StringArrayVar(&d.files, "base", nil, "`file` to compare the change with instead of a hub, or a folder; may be repeated")
-	flags.BoolVarP(&d.recursive, "recursive", "R", false, "read the folders below a folder too")
+	flags.StringArrayVar(&d.Files, "base", nil, "`file` to compare the change with instead of a hub, or a folder; may be repeated")
+	flags.BoolVarP(&d.Recursive, "recursive", "R", false, "read the folders below a folder too")
 	flags.StringArrayVar(&d.deletions, "delete", nil, "`object` to delete, as KIND/NAME or KIND/NAMESPACE/NAME with any name that kubectl has for the kind, or a file of manifests; may be repeated")
 	flags.StringArrayVar(&d.cordoned, "cordon", nil, "`cluster` to keep new placements away from; may be repeated")
 	flags.StringArrayVar(&d.drained, "drain", nil, "label `selector` of clusters to remove every placement from; may be repeated")
@@ -87,20 +90,20 @@ func newDiff(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobr
 	flags.StringVar(&d.now, "now", "", "`instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
 	flags.StringVarP(&d.output, "output", "o", "", "`form` of the answer: json (default: a summary)")
 	d.validate.add(cmd)
-	d.hubFlags.filesFlag = "--base"
-	d.hubFlags.add(flags)
-	d.hubFlags.completeFlags(cmd, []string{"json"}, "cordon", "remove")
-	registerCompletion(cmd, "delete", d.hubFlags.completeDeletion)
+	d.HubFlags.FilesFlag = "--base"
+	d.HubFlags.Add(flags)
+	completer{d.HubFlags}.completeFlags(cmd, []string{"json"}, "cordon", "remove")
+	registerCompletion(cmd, "delete", completer{d.HubFlags}.completeDeletion)
 	return cmd
 }
 
 // diffPrinter writes what moves in one of the forms.
-type diffPrinter = func(w io.Writer, of *diffReport, on screen) error
+type diffPrinter = func(w io.Writer, of *change.Report, on printer.Screen) error
 
 // complete checks the flags.
 func (d *diffOptions) complete() (diffPrinter, time.Time, error) {
-	now, err := instantOf(d.now, d.clock)
-	form, known := map[string]diffPrinter{"": printDiff, "json": dataForm[*diffReport]("json")}[d.output]
+	now, err := instantOf(d.now, d.Clock)
+	form, known := map[string]diffPrinter{"": change.Print, "json": dataForm[*change.Report]("json")}[d.output]
 	switch {
 	case err != nil:
 		return nil, now, err
@@ -135,12 +138,12 @@ func (d *diffOptions) check() error {
 		return errors.New("--delete is empty: name an object, or a file of manifests")
 	}
 	for _, text := range d.deletions {
-		if _, _, err := parseReference(text, ""); err != nil {
+		if _, _, err := change.ParseReference(text, ""); err != nil {
 			return err
 		}
 	}
 	reads := 0
-	for _, name := range slices.Concat(d.files, d.changes, d.deletions) {
+	for _, name := range slices.Concat(d.Files, d.changes, d.deletions) {
 		if name == "-" {
 			reads++
 		}
@@ -161,34 +164,34 @@ type decisionsChangedError struct{}
 func (decisionsChangedError) Error() string { return "decisions move" }
 
 func (d *diffOptions) run(ctx context.Context, now time.Time, form diffPrinter) error {
-	d.validation = d.validate.Validation
-	change, err := d.readChange(ctx)
+	d.Validation = d.validate.Validation
+	proposed, err := d.readChange(ctx)
 	if err != nil {
 		return err
 	}
-	if change.empty() {
+	if proposed.Empty() {
 		return errEmptyChange
 	}
-	bundle, err := d.load(ctx, scope{})
+	bundle, err := d.Load(ctx, source.Scope{})
 	if err != nil {
 		return err
 	}
-	if d.offline() && len(bundle.Placements)+len(change.applied.Placements) == 0 {
+	if d.Offline() && len(bundle.Placements)+len(proposed.Applied.Placements) == 0 {
 		return errNoPlacement
 	}
-	progress := newProgress(d.streams.ErrOut, d.clock)
-	defer progress.done()
-	base := newSimulation(bundle, now, progress)
-	base.stabilize(base.order)
-	next := base.clone()
-	touched, err := next.applyChange(change)
+	progress := printer.NewProgress(d.Streams.ErrOut, d.Clock)
+	defer progress.Done()
+	base := change.NewSimulation(bundle, now, progress)
+	base.Stabilize(base.Order)
+	next := base.Clone()
+	touched, err := next.ApplyChange(proposed)
 	if err != nil {
 		return err
 	}
-	next.stabilize(touched)
-	found := compareSimulations(base, next)
-	progress.done()
-	if err := writeBuffered(d.streams.Out, func(w io.Writer) error { return form(w, found, screenOf(d.streams.Out, os.Getenv)) }); err != nil {
+	next.Stabilize(touched)
+	found := change.Compare(base, next)
+	progress.Done()
+	if err := printer.WriteBuffered(d.Streams.Out, func(w io.Writer) error { return form(w, found, printer.ScreenOf(d.Streams.Out, os.Getenv)) }); err != nil {
 		return err
 	}
 	if found.Moved > 0 {
@@ -198,39 +201,39 @@ func (d *diffOptions) run(ctx context.Context, now time.Time, form diffPrinter) 
 }
 
 // readChange reads what is to be changed.
-func (d *diffOptions) readChange(ctx context.Context) (*proposal, error) {
-	namespace := d.hubFlags.namespace()
-	if !d.offline() {
-		h, err := d.connect()
+func (d *diffOptions) readChange(ctx context.Context) (*change.Proposal, error) {
+	namespace := d.HubFlags.Namespace()
+	if !d.Offline() {
+		h, err := d.Connect()
 		if err != nil {
 			return nil, err
 		}
-		namespace = h.namespace
+		namespace = h.Namespace
 	}
-	out := &proposal{cordoned: d.cordoned, drained: d.drained, removed: d.removed, namespace: namespace}
+	out := &change.Proposal{Cordoned: d.cordoned, Drained: d.drained, Removed: d.removed, Namespace: namespace}
 	load := func(names []string) (*file.Bundle, error) {
-		loader := file.Loader{Stdin: d.streams.In, Recursive: d.recursive, Namespace: namespace, Validation: d.validate.Validation}
+		loader := file.Loader{Stdin: d.Streams.In, Recursive: d.Recursive, Namespace: namespace, Validation: d.validate.Validation}
 		bundle, err := loader.Load(ctx, names)
 		if err == nil {
-			printWarnings(d.streams.ErrOut, bundle)
+			source.PrintWarnings(d.Streams.ErrOut, bundle)
 		}
 		return bundle, err
 	}
 	var err error
-	if out.applied, err = load(d.changes); err != nil {
+	if out.Applied, err = load(d.changes); err != nil {
 		return nil, err
 	}
-	if len(out.applied.Decisions) > 0 {
+	if len(out.Applied.Decisions) > 0 {
 		return nil, errors.New("the change holds PlacementDecisions: they are what follows from a change; leave them out")
 	}
 	var files []string
 	for _, name := range d.deletions {
-		object, named, err := parseReference(name, namespace)
+		object, named, err := change.ParseReference(name, namespace)
 		switch {
 		case err != nil:
 			return nil, err
 		case named:
-			out.deleted = append(out.deleted, object)
+			out.Deleted = append(out.Deleted, object)
 		default:
 			files = append(files, name)
 		}
@@ -242,6 +245,6 @@ func (d *diffOptions) readChange(ctx context.Context) (*proposal, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.deleted = append(out.deleted, objectsOf(bundle)...)
+	out.Deleted = append(out.Deleted, change.ObjectsOf(bundle)...)
 	return out, nil
 }

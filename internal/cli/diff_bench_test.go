@@ -10,6 +10,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 	"github.com/berth-project/berth/engine/enginetest"
+	"github.com/berth-project/berth/internal/cli/change"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -40,7 +41,7 @@ func benchmarkFleet(clusters, placements int) file.Objects {
 	return out
 }
 
-// BenchmarkDiff decides a fleet for the first time, drains a region, and tells what moved.
+// BenchmarkDiff decides a fleet for the first time, drains a region, and compares the decisions.
 func BenchmarkDiff(b *testing.B) {
 	bundle, err := file.NewCompiledBundle(benchmarkFleet(10_000, 1_000))
 	if err != nil {
@@ -49,16 +50,16 @@ func BenchmarkDiff(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		started := time.Now()
-		base := newSimulation(bundle, enginetest.Epoch, nil)
-		base.stabilize(base.order)
+		base := change.NewSimulation(bundle, enginetest.Epoch, nil)
+		base.Stabilize(base.Order)
 		settled := time.Now()
-		next := base.clone()
-		touched, err := next.applyChange(&proposal{applied: &file.Bundle{}, drained: []string{"region=r7"}})
+		next := base.Clone()
+		touched, err := next.ApplyChange(&change.Proposal{Applied: &file.Bundle{}, Drained: []string{"region=r7"}})
 		if err != nil {
 			b.Fatal(err)
 		}
-		next.stabilize(touched)
-		if found := compareSimulations(base, next); found.Moved != 50 {
+		next.Stabilize(touched)
+		if found := change.Compare(base, next); found.Moved != 50 {
 			b.Fatalf("%d placements moved, want 50", found.Moved)
 		}
 		b.ReportMetric(settled.Sub(started).Seconds(), "base-s")

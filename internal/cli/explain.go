@@ -15,6 +15,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/source"
 )
 
 const explainPlacementLong = `Show why each cluster is selected or not, from the run that decided.
@@ -44,24 +46,24 @@ const explainPlacementExamples = `  # Why does this placement select what it sel
 
 // explainOptions is the command line of `kubectl berth explain`.
 type explainOptions struct {
-	*fleetSource
+	*source.Fleet
 
 	now, output, cluster string
 }
 
 func newExplain(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	e := &explainOptions{fleetSource: newFleetSource(streams, clock)}
+	e := &explainOptions{Fleet: source.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
 		Use:               "explain [placement] NAME [flags]",
 		Short:             "Show why each cluster is selected by a placement or not",
 		Long:              explainPlacementLong,
 		Example:           explainPlacementExamples,
 		Args:              onePlacement,
-		ValidArgsFunction: e.hubFlags.completePlacement,
+		ValidArgsFunction: completer{e.HubFlags}.completePlacement,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			form, now, err := e.complete(cmd)
 			if err != nil {
-				return usageError{cmd, err}
+				return source.NewUsageError(cmd, err)
 			}
 			name, err := placementName(cmd, args)
 			if err != nil {
@@ -75,26 +77,26 @@ func newExplain(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 	cmd.Flags().StringVar(&e.cluster, "cluster", "", "`name` of a cluster to explain in full")
 	cmd.Flags().StringVar(&e.now, "now", "", "with files, the `instant` to decide for, such as 2026-11-20T10:00:00Z (default: now)")
 	cmd.Flags().StringVarP(&e.output, "output", "o", "", "`form` of the answer: wide, json or yaml (default: a summary)")
-	e.addFlags(cmd.Flags())
-	e.hubFlags.completeFlags(cmd, []string{"wide", "json", "yaml"}, "cluster")
+	e.AddFlags(cmd.Flags())
+	completer{e.HubFlags}.completeFlags(cmd, []string{"wide", "json", "yaml"}, "cluster")
 	return cmd
 }
 
 // explanationPrinter writes an explanation in one of the forms.
-type explanationPrinter = func(w io.Writer, of *explain.Explanation, on screen) error
+type explanationPrinter = func(w io.Writer, of *explain.Explanation, on printer.Screen) error
 
 // complete checks the flags.
 func (e *explainOptions) complete(cmd *cobra.Command) (explanationPrinter, time.Time, error) {
 	form, known := map[string]explanationPrinter{
 		"": printSummary, "wide": printWide, "json": dataForm[*explain.Explanation]("json"), "yaml": dataForm[*explain.Explanation]("yaml"),
 	}[e.output]
-	now, err := instantOf(e.now, e.clock)
+	now, err := instantOf(e.now, e.Clock)
 	switch {
 	case !known:
 		return nil, now, checkOutput(e.output, "", "wide", "json", "yaml")
 	case err != nil:
 		return nil, now, err
-	case e.now != "" && !e.offline():
+	case e.now != "" && !e.Offline():
 		return nil, now, errors.New("--now needs files: a hub explains the run that it made; give files with -f")
 	case cmd.Flags().Changed("cluster") && e.cluster == "":
 		return nil, now, errors.New("--cluster is empty: name a cluster")
@@ -120,30 +122,30 @@ func instantOf(text string, clock clock.PassiveClock) (time.Time, error) {
 
 func (e *explainOptions) run(ctx context.Context, name string, now time.Time, form explanationPrinter) error {
 	ask := func() (*explain.Explanation, error) { return e.explainFromFiles(ctx, name, now) }
-	if !e.offline() {
+	if !e.Offline() {
 		ask = func() (*explain.Explanation, error) { return e.explainFromHub(ctx, name) }
 	}
 	found, err := ask()
 	if err != nil {
 		return err
 	}
-	return writeBuffered(e.streams.Out, func(w io.Writer) error { return form(w, found, screenOf(e.streams.Out, os.Getenv)) })
+	return printer.WriteBuffered(e.Streams.Out, func(w io.Writer) error { return form(w, found, printer.ScreenOf(e.Streams.Out, os.Getenv)) })
 }
 
 // printWide writes a table of every cluster, those first that are nearest to being selected. The names of prioritizers are
 // short there.
-func printWide(w io.Writer, of *explain.Explanation, on screen) error {
-	table := newTable(w, "")
-	table.screen = on
+func printWide(w io.Writer, of *explain.Explanation, on printer.Screen) error {
+	table := printer.NewTable(w, "")
+	table.Screen = on
 	head := []string{"CLUSTER", "VERDICT", "RANK", "TOTAL"}
 	for _, by := range of.Prioritizers {
 		head = append(head, strings.ToUpper(strings.TrimPrefix(strings.TrimPrefix(by.Name, "ResourceAllocatable"), "AddOn/")))
 	}
-	table.flexible = []int{len(head)}
-	table.row(append(head, "WHY")...)
+	table.Flexible = []int{len(head)}
+	table.Row(append(head, "WHY")...)
 	for _, row := range of.Rows() {
 		for _, cluster := range row.Clusters {
-			table.add(wideRow(cluster, len(of.Prioritizers)))
+			table.Add(wideRow(cluster, len(of.Prioritizers)))
 		}
 	}
 	if err := table.Flush(); err != nil {
@@ -152,23 +154,23 @@ func printWide(w io.Writer, of *explain.Explanation, on screen) error {
 	return printHiddenCount(w, of)
 }
 
-func wideRow(c *explain.Cluster, prioritizers int) []cell {
-	out := []cell{{text: c.Name}, {c.Verdict, verdictStyle(c.Verdict)}}
+func wideRow(c *explain.Cluster, prioritizers int) []printer.Cell {
+	out := []printer.Cell{{Text: c.Name}, printer.StyledCell(c.Verdict, printer.VerdictStyle(c.Verdict))}
 	if c.Rank == 0 {
-		out = append(out, cell{text: dash}, cell{text: dash})
+		out = append(out, printer.Cell{Text: printer.Dash}, printer.Cell{Text: printer.Dash})
 	} else {
-		out = append(out, cell{text: fmt.Sprint(c.Rank)}, cell{text: fmt.Sprint(c.Total)})
+		out = append(out, printer.Cell{Text: fmt.Sprint(c.Rank)}, printer.Cell{Text: fmt.Sprint(c.Total)})
 	}
 	for i := range prioritizers {
-		text := dash
+		text := printer.Dash
 		if i < len(c.Scores) {
 			text = fmt.Sprintf("%d x %d", c.Scores[i].Value, c.Scores[i].Weight)
 		}
-		out = append(out, cell{text: text})
+		out = append(out, printer.Cell{Text: text})
 	}
 	why := cmp.Or(c.Shortfall(), c.Why)
 	if c.Selected && c.Group != nil && *c.Group != (explain.Group{}) {
 		why = cmp.Or(why, c.Group.String())
 	}
-	return append(out, cell{text: cmp.Or(why, dash)})
+	return append(out, printer.Cell{Text: cmp.Or(why, printer.Dash)})
 }

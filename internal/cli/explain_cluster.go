@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/internal/cli/printer"
 )
 
 // maxLabel is how wide the names of the facts of a story are.
@@ -20,15 +21,15 @@ type clusterReport struct {
 }
 
 // printClusterReport writes everything about the one cluster of an explanation.
-func printClusterReport(w io.Writer, of *explain.Explanation, on screen) error {
+func printClusterReport(w io.Writer, of *explain.Explanation, on printer.Screen) error {
 	c := &of.Clusters[0]
-	s := clusterReport{w, max(minLineWidth, cmp.Or(on.width, defaultWidth)-maxLabel-4)}
+	s := clusterReport{w, max(printer.MinLineWidth, cmp.Or(on.Width, printer.DefaultWidth)-maxLabel-4)}
 	if of.Stale != "" {
-		for _, line := range wrapped("Stale: "+of.Stale, s.width+maxLabel+4) {
-			printf(w, "%s\n", on.paint(styleWarning, line))
+		for _, line := range printer.Wrap("Stale: "+of.Stale, s.width+maxLabel+4) {
+			printer.Printf(w, "%s\n", on.Paint(printer.StyleWarning, line))
 		}
 	}
-	printf(w, "%s in %s: %s\n", c.Name, of.Key(), on.paint(verdictStyle(c.Verdict), c.Verdict))
+	printer.Printf(w, "%s in %s: %s\n", c.Name, of.Key(), on.Paint(printer.VerdictStyle(c.Verdict), c.Verdict))
 	printReplayed(w, of)
 	if !of.Decided {
 		fmt.Fprintln(w, "  Nothing was decided: what was selected before stays.")
@@ -42,23 +43,23 @@ func printClusterReport(w io.Writer, of *explain.Explanation, on screen) error {
 	}
 	s.ranking(of, c)
 	if c.Fix != nil {
-		s.paintedField("fix", c.Fix.String(), func(line string) painted { return on.paint(styleGood, line) })
+		s.paintedField("fix", c.Fix.String(), func(line string) printer.Painted { return on.Paint(printer.StyleGood, line) })
 	}
 	return nil
 }
 
 // field writes a labelled fact; nothing for an empty text.
 func (s clusterReport) field(label, text string) {
-	s.paintedField(label, text, stylePlain.paint)
+	s.paintedField(label, text, printer.StylePlain.Paint)
 }
 
 // paintedField does the same with each line painted.
-func (s clusterReport) paintedField(label, text string, line func(string) painted) {
+func (s clusterReport) paintedField(label, text string, line func(string) printer.Painted) {
 	if text == "" {
 		return
 	}
-	for _, one := range wrapped(text, s.width) {
-		printf(s.w, "  %-*s  %s\n", maxLabel, label, line(one))
+	for _, one := range printer.Wrap(text, s.width) {
+		printer.Printf(s.w, "  %-*s  %s\n", maxLabel, label, line(one))
 		label = ""
 	}
 }
@@ -104,16 +105,16 @@ func taintText(in *explain.Taint) string {
 }
 
 // scores writes the score of each prioritizer.
-func (s clusterReport) scores(w io.Writer, c *explain.Cluster, on screen) error {
+func (s clusterReport) scores(w io.Writer, c *explain.Cluster, on printer.Screen) error {
 	if len(c.Scores) == 0 {
 		return nil
 	}
-	table := newTable(w, "    ")
-	table.screen, table.flexible = on, []int{1}
+	table := printer.NewTable(w, "    ")
+	table.Screen, table.Flexible = on, []int{1}
 	s.field("scores", fmt.Sprintf("%d in all", c.Total))
-	table.row("PRIORITIZER", "SEEN", "VALUE", "WEIGHT", "POINTS")
+	table.Row("PRIORITIZER", "SEEN", "VALUE", "WEIGHT", "POINTS")
 	for _, score := range c.Scores {
-		table.row(score.Prioritizer, score.Raw, fmt.Sprint(score.Value), fmt.Sprint(score.Weight), fmt.Sprint(score.Value*score.Weight))
+		table.Row(score.Prioritizer, score.Raw, fmt.Sprint(score.Value), fmt.Sprint(score.Weight), fmt.Sprint(score.Value*score.Weight))
 	}
 	return table.Flush()
 }
@@ -123,7 +124,7 @@ func (s clusterReport) ranking(of *explain.Explanation, c *explain.Cluster) {
 	if c.Rank > 0 {
 		text := fmt.Sprint(c.Rank)
 		if of.Cut != nil && of.Cut.Cluster != c.Name {
-			text += fmt.Sprintf("; the cut is %s, rank %d with %s", of.Cut.Cluster, of.Cut.Rank, count(int(of.Cut.Total), "point"))
+			text += fmt.Sprintf("; the cut is %s, rank %d with %s", of.Cut.Cluster, of.Cut.Rank, printer.Count(int(of.Cut.Total), "point"))
 		}
 		s.field("rank", text)
 	}

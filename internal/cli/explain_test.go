@@ -80,7 +80,7 @@ func TestExplainPlacement(t *testing.T) {
 	}
 }
 
-// TestExplainedAsData reads the data back, and wants what the summary tells.
+// TestExplainedAsData reads the data back and compares it with the summary.
 func TestExplainedAsData(t *testing.T) {
 	got := run(t, wideFleet(), "explain", "placement", "web", "-f", "-", "-o", "json")
 	var of explain.Explanation
@@ -114,7 +114,7 @@ func TestExplainMisused(t *testing.T) {
 		"a placement elsewhere":       {[]string{"placement", "web", "-n", "lab", "-f", "-"}, "placement lab/web is not found: the input holds"},
 		"a placement in two places":   {[]string{"placement", "twice", "-f", "-"}, "placement twice is in several namespaces; name one with -n: a/twice, b/twice"},
 		"a placement that is frozen":  {[]string{"placement", "frozen", "-f", "-"}, "placement shop/frozen is not decided: the annotation"},
-		"a cluster that is not":       {[]string{"placement", "web", "-f", "-", "--cluster", "nobody"}, "the files hold no ManagedCluster nobody"},
+		"a cluster that is not":       {[]string{"placement", "web", "-f", "-", "--cluster", "absent"}, "the files hold no ManagedCluster absent"},
 		"a file that is not":          {[]string{"placement", "web", "-f", "nowhere.yaml"}, "nowhere.yaml: cannot be read"},
 		"a kubeconfig that is not":    {[]string{"placement", "web", "--kubeconfig", "nowhere"}, "reading the kubeconfig"},
 		"a hub that does not answer":  {[]string{"placement", "web", "--server", "http://127.0.0.1:1"}, "explaining default/web: the hub at http://127.0.0.1:1 cannot be reached"},
@@ -165,7 +165,7 @@ func TestExplainedByTheHub(t *testing.T) {
 	golden(t, "explain-hub.txt", got.out)
 }
 
-// TestExplainedByAnotherRun is told of a placement whose run the manager has forgotten, so that it decided anew.
+// TestExplainedByAnotherRun explains a placement whose run the manager no longer holds, so that it decided again.
 func TestExplainedByAnotherRun(t *testing.T) {
 	t.Setenv("KUBECONFIG", "/dev/null")
 	told := explain.Explanation{
@@ -200,7 +200,7 @@ func TestHubThatDoesNotExplain(t *testing.T) {
 			status(http.StatusForbidden, metav1.StatusReasonForbidden, "you may not", nil),
 			"explaining default/web: the right to get this placement is missing; ask for a role that gives it: you may not",
 		},
-		"nobody": {
+		"no cluster": {
 			status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "who are you", nil), "does not accept your credentials; log in again",
 		},
 		"no such placement": {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/internal/cli/offline"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -41,37 +42,37 @@ func FuzzDecide(f *testing.F) {
 			return bundle
 		}
 		bundle := read()
-		first, second := decide(bundle, now), decide(read(), now)
+		first, second := offline.Decide(bundle, now), offline.Decide(read(), now)
 		if diff := cmp.Diff(clustersOf(first), clustersOf(second)); diff != "" {
 			t.Fatalf("the same files, decided twice (-first +second):\n%s", diff)
 		}
 		bundle.Placements = nil
 		for _, made := range first {
-			bundle.Placements = append(bundle.Placements, made.placement)
-			bundle.Decisions[made.key] = made.slices
+			bundle.Placements = append(bundle.Placements, made.Placement)
+			bundle.Decisions[made.Key] = made.Slices
 		}
-		again := decide(bundle, now)
+		again := offline.Decide(bundle, now)
 		if diff := cmp.Diff(clustersOf(first), clustersOf(again)); diff != "" {
 			t.Fatalf("decided again, nothing having changed (-first +again):\n%s", diff)
 		}
 		for _, made := range again {
-			if made.result != nil && !made.plan.Empty() {
-				t.Fatalf("%s: decided again, nothing having changed, and %d writes are left", made.key, len(made.plan.Writes))
+			if made.Result != nil && !made.Plan.Empty() {
+				t.Fatalf("%s: decided again, nothing having changed, and %d writes are left", made.Key, len(made.Plan.Writes))
 			}
 		}
 	})
 }
 
 // clustersOf returns what is stored of each placement: the clusters of each slice, with its group.
-func clustersOf(decided []decision) map[string][]string {
+func clustersOf(decided []offline.Decision) map[string][]string {
 	out := map[string][]string{}
 	for _, made := range decided {
-		for _, slice := range made.slices {
+		for _, slice := range made.Slices {
 			line := slice.Name + "#" + slice.Labels[clusterv1beta1.DecisionGroupIndexLabel] + "#" + slice.Labels[clusterv1beta1.DecisionGroupNameLabel]
 			for _, entry := range slice.Status.Decisions {
 				line += " " + entry.ClusterName
 			}
-			out[made.key.String()] = append(out[made.key.String()], line)
+			out[made.Key.String()] = append(out[made.Key.String()], line)
 		}
 	}
 	return out

@@ -13,6 +13,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/resource"
+	"github.com/berth-project/berth/internal/cli/source"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -61,7 +64,7 @@ const getExamples = `  # Are the placements of this namespace satisfied? Of all?
 
 // getOptions is the command line of `kubectl berth get`.
 type getOptions struct {
-	source *fleetSource
+	source *source.Fleet
 
 	all      bool
 	selector string
@@ -72,7 +75,7 @@ type getOptions struct {
 	noHeaders, showLabels bool
 
 	// resource, name, labels and namespace are what the command line means.
-	resource  resourcePrinter
+	resource  resource.Printer
 	name      string
 	labels    labels.Selector
 	namespace string
@@ -81,16 +84,16 @@ type getOptions struct {
 }
 
 func newGet(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	g := &getOptions{source: newFleetSource(streams, clock)}
+	g := &getOptions{source: source.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
 		Use:               "get placements|clusters|sets|groups [NAME] [flags]",
 		Short:             "Show placements, clusters, sets or groups",
 		Long:              getLong,
 		Example:           getExamples,
-		ValidArgsFunction: g.source.hubFlags.completeGet,
+		ValidArgsFunction: completer{g.source.HubFlags}.completeGet,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := g.complete(args); err != nil {
-				return usageError{cmd, err}
+				return source.NewUsageError(cmd, err)
 			}
 			if g.watch {
 				return g.watchRows(cmd.Context())
@@ -107,8 +110,8 @@ func newGet(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra
 	flags.BoolVar(&g.showLabels, "show-labels", false, "add a column of labels to tables; for groups, those of the placement")
 	flags.StringVar(&g.sortBy, "sort-by", "", "`path` of the field to order by, such as .metadata.creationTimestamp or .selected (default: by name)")
 	flags.BoolVarP(&g.watch, "watch", "w", false, "after that, print every row that changes, until interrupted")
-	g.source.addFlags(flags)
-	g.source.hubFlags.completeFlags(cmd, outputs())
+	g.source.AddFlags(flags)
+	completer{g.source.HubFlags}.completeFlags(cmd, outputs())
 	registerCompletion(cmd, "sort-by", cobra.FixedCompletions([]string{".metadata.name", ".metadata.namespace", ".metadata.creationTimestamp"},
 		cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -119,7 +122,7 @@ func (g *getOptions) complete(args []string) error {
 	if err := g.completeArguments(args); err != nil {
 		return err
 	}
-	namespace := g.source.hubFlags.namespace()
+	namespace := g.source.HubFlags.Namespace()
 	switch {
 	case g.all && g.name != "":
 		return errors.New("a name is looked up in one namespace: give -n instead of -A")
@@ -127,7 +130,7 @@ func (g *getOptions) complete(args []string) error {
 		return errors.New("-A is every namespace and -n is one: give one of them")
 	case g.selector != "" && g.name != "":
 		return errors.New("give a name or -l, not both")
-	case g.watch && g.source.offline():
+	case g.watch && g.source.Offline():
 		return errors.New("files do not change: --watch needs a hub, so leave out -f")
 	case g.watch && !slices.Contains([]string{"table", "wide", "name"}, g.output):
 		return fmt.Errorf("--watch prints rows: use it with -o table, wide or name, not %s", g.output)
@@ -150,33 +153,33 @@ func (g *getOptions) complete(args []string) error {
 }
 
 func (g *getOptions) completeArguments(args []string) error {
-	word, name, err := kindAndOptionalName(args, "say what to show: placements, clusters, sets or groups", "one name at a time, or -l for several")
+	word, name, err := source.KindAndOptionalName(args, "say what to show: placements, clusters, sets or groups", "one name at a time, or -l for several")
 	if err != nil {
 		return err
 	}
 	g.name = name
 	var known bool
-	if g.resource, known = resourcePrinterFor(word); !known {
-		return unknownKind(word, "use placements, clusters, sets or groups", resourceNames()...)
+	if g.resource, known = resource.PrinterFor(word); !known {
+		return source.UnknownKind(word, "use placements, clusters, sets or groups", resource.Names()...)
 	}
 	return nil
 }
 
 // resolveNamespace finds the namespace to look in; empty for all of them.
 func (g *getOptions) resolveNamespace() error {
-	if g.all || !g.resource.object.namespaced {
+	if g.all || !g.resource.Object.Namespaced {
 		return nil
 	}
 	var err error
-	g.namespace, err = g.source.namespace()
+	g.namespace, err = g.source.Namespace()
 	return err
 }
 
 // scope is what must be read.
-func (g *getOptions) scope() scope {
-	out := scope{kinds: g.resource.kinds, namespace: g.namespace, uncompiled: true}
-	if g.resource.object.kind == clusterKind().kind {
-		out.cluster = g.name
+func (g *getOptions) scope() source.Scope {
+	out := source.Scope{Kinds: g.resource.Kinds, Namespace: g.namespace, Uncompiled: true}
+	if g.resource.Object.Kind == source.ClusterKind().Kind {
+		out.Cluster = g.name
 	}
 	return out
 }
@@ -185,13 +188,13 @@ func (g *getOptions) run(ctx context.Context) error {
 	if err := g.resolveNamespace(); err != nil {
 		return err
 	}
-	bundle, err := g.source.load(ctx, g.scope())
+	bundle, err := g.source.Load(ctx, g.scope())
 	if err != nil {
 		return err
 	}
 	rows := g.matchingRows(bundle)
 	if len(rows) == 0 {
-		if err := g.source.nothing(g.singular(), g.resource.plural(), g.name, g.namespace); err != nil {
+		if err := g.source.Nothing(g.singular(), g.resource.Plural(), g.name, g.namespace); err != nil {
 			return err
 		}
 	}
@@ -200,37 +203,37 @@ func (g *getOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	return writeBuffered(g.source.streams.Out, func(w io.Writer) error { return g.write(w, rows) })
+	return printer.WriteBuffered(g.source.Streams.Out, func(w io.Writer) error { return g.write(w, rows) })
 }
 
 // matchingRows returns the rows that match the name, the namespace and the labels of the command line.
-func (g *getOptions) matchingRows(bundle *file.Bundle) []resourceRow {
-	return slices.DeleteFunc(g.resource.rows(bundle, g.source.clock.Now()), func(row resourceRow) bool {
-		return g.name != "" && row.name != g.name || g.namespace != "" && row.namespace != g.namespace ||
-			!g.labels.Matches(labels.Set(row.labels))
+func (g *getOptions) matchingRows(bundle *file.Bundle) []resource.Row {
+	return slices.DeleteFunc(g.resource.Rows(bundle, g.source.Clock.Now()), func(row resource.Row) bool {
+		return g.name != "" && row.Name != g.name || g.namespace != "" && row.Namespace != g.namespace ||
+			!g.labels.Matches(labels.Set(row.Labels))
 	})
 }
 
 // singular is what a name names.
 func (g *getOptions) singular() string {
-	if g.resource.singular() == "group" {
+	if g.resource.Singular() == "group" {
 		return "group of a placement"
 	}
-	return g.resource.singular()
+	return g.resource.Singular()
 }
 
-func (g *getOptions) write(w io.Writer, rows []resourceRow) error {
+func (g *getOptions) write(w io.Writer, rows []resource.Row) error {
 	if g.expressionPrinter != nil {
 		return g.expressionPrinter(w, g, rows)
 	}
 	switch g.output {
 	case "name":
 		for _, row := range rows {
-			printf(w, "%s\n", row.resourceName(g.resource))
+			printer.Printf(w, "%s\n", row.ResourceName(g.resource))
 		}
 		return nil
 	case "json", "yaml":
-		return printInfos(w, g.output, g.resource.plural(), rows)
+		return printInfos(w, g.output, g.resource.Plural(), rows)
 	default:
 		if len(rows) == 0 {
 			return nil
@@ -242,51 +245,43 @@ func (g *getOptions) write(w io.Writer, rows []resourceRow) error {
 	}
 }
 
-// resourceName is what -o name prints.
-func (r resourceRow) resourceName(g resourcePrinter) string {
-	if g.resource == "" {
-		return r.path
-	}
-	return g.resource + "/" + r.name
-}
-
 // printInfos writes the data of rows as a list under a title.
-func printInfos(w io.Writer, form, title string, rows []resourceRow) error {
+func printInfos(w io.Writer, form, title string, rows []resource.Row) error {
 	facts := []any{}
 	for _, row := range rows {
-		facts = append(facts, row.info)
+		facts = append(facts, row.Info)
 	}
-	return printData(w, form, map[string]any{title: facts})
+	return printer.WriteData(w, form, map[string]any{title: facts})
 }
 
 // table returns a table of the screen that the command writes to.
-func (g *getOptions) table(w io.Writer) *table {
-	out := newTable(w, "")
-	out.screen = screenOf(g.source.streams.Out, os.Getenv)
+func (g *getOptions) table(w io.Writer) *printer.Table {
+	out := printer.NewTable(w, "")
+	out.Screen = printer.ScreenOf(g.source.Streams.Out, os.Getenv)
 	at := len(g.nameColumns())
 	var optional, wide []int // the last go first
-	for _, c := range g.resource.columns {
-		if c.wide && g.output != "wide" {
+	for _, c := range g.resource.Columns {
+		if c.Wide && g.output != "wide" {
 			continue
 		}
-		if c.flexible {
-			out.flexible = append(out.flexible, at)
+		if c.Flexible {
+			out.Flexible = append(out.Flexible, at)
 		}
 		switch {
-		case c.wide:
+		case c.Wide:
 			wide = append([]int{at}, wide...)
-		case c.optional:
+		case c.Optional:
 			optional = append([]int{at}, optional...)
 		}
 		at++
 	}
 	if g.output == "wide" {
-		out.dropLast = slices.Concat(optional, wide)
+		out.DropLast = slices.Concat(optional, wide)
 	} else {
-		out.optional = optional
+		out.Optional = optional
 	}
 	if g.showLabels {
-		out.flexible = append(out.flexible, at)
+		out.Flexible = append(out.Flexible, at)
 	}
 	return out
 }
@@ -294,45 +289,45 @@ func (g *getOptions) table(w io.Writer) *table {
 // nameColumns returns the titles of the columns that name a thing.
 func (g *getOptions) nameColumns() []string {
 	var out []string
-	if g.resource.object.namespaced && g.namespace == "" {
+	if g.resource.Object.Namespaced && g.namespace == "" {
 		out = append(out, "NAMESPACE")
 	}
-	if g.resource.singular() == "group" {
+	if g.resource.Singular() == "group" {
 		return append(out, "PLACEMENT")
 	}
 	return append(out, "NAME")
 }
 
-func (g *getOptions) header(to *table) {
+func (g *getOptions) header(to *printer.Table) {
 	if g.noHeaders {
 		return
 	}
 	titles := g.nameColumns()
-	for _, c := range g.resource.columns {
-		if !c.wide || g.output == "wide" {
-			titles = append(titles, c.title)
+	for _, c := range g.resource.Columns {
+		if !c.Wide || g.output == "wide" {
+			titles = append(titles, c.Title)
 		}
 	}
 	if g.showLabels {
 		titles = append(titles, "LABELS")
 	}
-	to.row(titles...)
+	to.Row(titles...)
 }
 
-func (g *getOptions) addRows(to *table, rows []resourceRow) {
+func (g *getOptions) addRows(to *printer.Table, rows []resource.Row) {
 	for _, row := range rows {
-		cells := plainCells(row.name)
+		cells := printer.PlainCells(row.Name)
 		if len(g.nameColumns()) > 1 {
-			cells = plainCells(row.namespace, row.name)
+			cells = printer.PlainCells(row.Namespace, row.Name)
 		}
-		for i, c := range g.resource.columns {
-			if !c.wide || g.output == "wide" {
-				cells = append(cells, row.cells[i])
+		for i, c := range g.resource.Columns {
+			if !c.Wide || g.output == "wide" {
+				cells = append(cells, row.Cells[i])
 			}
 		}
 		if g.showLabels {
-			cells = append(cells, labelsCell(row.labels))
+			cells = append(cells, labelsCell(row.Labels))
 		}
-		to.add(cells)
+		to.Add(cells)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lifecycleObjects are placements that Berth does not decide, one that it does, and slices of others, whose placements are not Berth's business.
+// lifecycleObjects are placements that Berth does not decide, a placement that it decides, and slices without a placement.
 const lifecycleObjects = `
 apiVersion: cluster.open-cluster-management.io/v1beta1
 kind: Placement

@@ -10,6 +10,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/resource"
+	"github.com/berth-project/berth/internal/cli/source"
 )
 
 // batchDelay is how long changes are collected before they are printed.
@@ -23,28 +27,28 @@ func (g *getOptions) watchRows(ctx context.Context) error {
 	if err := g.resolveNamespace(); err != nil {
 		return err
 	}
-	h, err := g.source.connect()
+	h, err := g.source.Connect()
 	if err != nil {
 		return err
 	}
-	m := newWatchCache(h, g.scope())
-	at, err := m.listAll(ctx)
+	m := source.NewWatchCache(h, g.scope())
+	at, err := m.ListAll(ctx)
 	if ctx.Err() != nil {
 		return nil // interrupted
 	}
 	if err != nil {
 		return err
 	}
-	h.progress = nil // from now on there is no waiting
-	failed := make(chan error, len(m.scope.kinds))
-	for _, k := range m.scope.kinds {
-		go func() { failed <- m.keepCurrent(ctx, k, at[k.kind]) }()
+	h.Progress = nil // from now on there is no waiting
+	failed := make(chan error, len(m.Scope.Kinds))
+	for _, k := range m.Scope.Kinds {
+		go func() { failed <- m.KeepCurrent(ctx, k, at[k.Kind]) }()
 	}
 	return g.printChanges(ctx, m, failed)
 }
 
 // printChanges prints what changes in a mirror until the context ends or following fails.
-func (g *getOptions) printChanges(ctx context.Context, m *watchCache, failed <-chan error) error {
+func (g *getOptions) printChanges(ctx context.Context, m *source.WatchCache, failed <-chan error) error {
 	shown := newChangePrinter(g)
 	for {
 		select {
@@ -52,16 +56,16 @@ func (g *getOptions) printChanges(ctx context.Context, m *watchCache, failed <-c
 			return nil
 		case err := <-failed:
 			return err
-		case <-m.changed:
+		case <-m.Changed:
 		}
-		bundle, err := m.bundle()
+		bundle, err := m.Bundle()
 		if err != nil {
 			return err
 		}
 		if err := shown.print(g.matchingRows(bundle)); err != nil {
 			return err
 		}
-		sleep(ctx, batchDelay)
+		source.Sleep(ctx, batchDelay)
 	}
 }
 
@@ -69,27 +73,24 @@ func (g *getOptions) printChanges(ctx context.Context, m *watchCache, failed <-c
 type changePrinter struct {
 	get           *getOptions
 	out           bytes.Buffer
-	table         *table
-	printed       map[string]resourceRow
+	table         *printer.Table
+	printed       map[string]resource.Row
 	headerPrinted bool
 }
 
 func newChangePrinter(g *getOptions) *changePrinter {
-	t := &changePrinter{get: g, printed: map[string]resourceRow{}}
+	t := &changePrinter{get: g, printed: map[string]resource.Row{}}
 	t.table = g.table(&t.out)
 	return t
 }
 
-// key identifies a row.
-func (r resourceRow) key() string { return r.namespace + "/" + r.name + " " + r.path }
-
 // print prints the rows that changed since the last call.
-func (t *changePrinter) print(rows []resourceRow) error {
-	var changed []resourceRow
-	there := make(map[string]resourceRow, len(rows))
+func (t *changePrinter) print(rows []resource.Row) error {
+	var changed []resource.Row
+	there := make(map[string]resource.Row, len(rows))
 	for _, row := range rows {
-		there[row.key()] = row
-		if before, known := t.printed[row.key()]; !known || !equality.Semantic.DeepEqual(before.info, row.info) {
+		there[row.Key()] = row
+		if before, known := t.printed[row.Key()]; !known || !equality.Semantic.DeepEqual(before.Info, row.Info) {
 			changed = append(changed, row)
 		}
 	}
@@ -101,7 +102,7 @@ func (t *changePrinter) print(rows []resourceRow) error {
 	if err := t.render(changed); err != nil {
 		return err
 	}
-	_, err := t.get.source.streams.Out.Write(t.out.Bytes())
+	_, err := t.get.source.Streams.Out.Write(t.out.Bytes())
 	t.out.Reset()
 	if err != nil {
 		return fmt.Errorf("writing the result: %w", err)
@@ -110,25 +111,25 @@ func (t *changePrinter) print(rows []resourceRow) error {
 }
 
 // deletedRows returns the printed rows whose objects no longer exist, by name.
-func (t *changePrinter) deletedRows(there map[string]resourceRow) []resourceRow {
-	var out []resourceRow
-	for _, key := range sortedKeys(t.printed) {
+func (t *changePrinter) deletedRows(there map[string]resource.Row) []resource.Row {
+	var out []resource.Row
+	for _, key := range printer.SortedKeys(t.printed) {
 		if _, still := there[key]; still {
 			continue
 		}
 		row := t.printed[key]
-		cells := make([]cell, len(row.cells))
+		cells := make([]printer.Cell, len(row.Cells))
 		for i := range cells {
-			cells[i] = cell{dash, styleFaint}
+			cells[i] = printer.StyledCell(printer.Dash, printer.StyleFaint)
 		}
-		cells[0] = cell{"gone", styleFaint}
-		row.cells = cells
+		cells[0] = printer.StyledCell("gone", printer.StyleFaint)
+		row.Cells = cells
 		out = append(out, row)
 	}
 	return out
 }
 
-func (t *changePrinter) render(rows []resourceRow) error {
+func (t *changePrinter) render(rows []resource.Row) error {
 	if t.get.output == "name" {
 		return t.get.write(&t.out, rows)
 	}

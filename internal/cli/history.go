@@ -15,6 +15,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/source"
 )
 
 const historyLong = `Show the last changes of a placement's decisions: the clusters added and removed, the reasons, and the causes.
@@ -34,24 +36,24 @@ const historyExamples = `  # What happened to this placement?
 type historyOptions struct {
 	streams genericiooptions.IOStreams
 	clock   clock.PassiveClock
-	flags   *hubFlags
+	flags   *source.HubFlags
 
 	cluster, since, output string
 }
 
 func newHistory(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	s := &historyOptions{streams: streams, clock: clock, flags: newHubFlags()}
+	s := &historyOptions{streams: streams, clock: clock, flags: source.NewHubFlags()}
 	cmd := &cobra.Command{
 		Use:               "history [placement] NAME [flags]",
 		Short:             "Show how the decisions of a placement changed",
 		Long:              historyLong,
 		Example:           historyExamples,
 		Args:              onePlacement,
-		ValidArgsFunction: s.flags.completePlacement,
+		ValidArgsFunction: completer{s.flags}.completePlacement,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			parameters, err := s.complete(cmd)
 			if err != nil {
-				return usageError{cmd, err}
+				return source.NewUsageError(cmd, err)
 			}
 			name, err := placementName(cmd, args)
 			if err != nil {
@@ -65,8 +67,8 @@ func newHistory(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 	cmd.Flags().StringVar(&s.cluster, "cluster", "", "`name` of the cluster whose moves to show (default: all)")
 	cmd.Flags().StringVar(&s.since, "since", "", "how `long` ago to begin, such as 1h, or an instant such as 2026-11-20T10:00:00Z (default: all that is kept)")
 	cmd.Flags().StringVarP(&s.output, "output", "o", "table", "`form` of the answer: table, json or yaml")
-	s.flags.add(cmd.Flags())
-	s.flags.completeFlags(cmd, []string{"table", "json", "yaml"}, "cluster")
+	s.flags.Add(cmd.Flags())
+	completer{s.flags}.completeFlags(cmd, []string{"table", "json", "yaml"}, "cluster")
 	return cmd
 }
 
@@ -97,36 +99,38 @@ func (s *historyOptions) complete(cmd *cobra.Command) (url.Values, error) {
 }
 
 func (s *historyOptions) run(ctx context.Context, name string, parameters url.Values) error {
-	h, err := s.flags.connect(s.streams.ErrOut, newProgress(s.streams.ErrOut, s.clock))
+	h, err := s.flags.Connect(s.streams.ErrOut, printer.NewProgress(s.streams.ErrOut, s.clock))
 	if err != nil {
 		return err
 	}
-	h.progress.update("the history", 0)
+	h.Progress.Update("the history", 0)
 	var found explain.History
-	err = h.getView(ctx, &found, h.namespace, name, "history", parameters)
-	h.progress.done()
+	err = h.GetView(ctx, &found, h.Namespace, name, "history", parameters)
+	h.Progress.Done()
 	if err != nil {
-		return h.viewError(err, "reading the history of "+h.namespace+"/"+name)
+		return h.ViewError(err, "reading the history of "+h.Namespace+"/"+name)
 	}
-	return writeBuffered(s.streams.Out, func(w io.Writer) error { return writeHistory(w, &found, s.output, screenOf(s.streams.Out, os.Getenv)) })
+	return printer.WriteBuffered(s.streams.Out, func(w io.Writer) error {
+		return writeHistory(w, &found, s.output, printer.ScreenOf(s.streams.Out, os.Getenv))
+	})
 }
 
 // writeHistory writes a history in the form of the output flag.
-func writeHistory(w io.Writer, of *explain.History, form string, on screen) error {
+func writeHistory(w io.Writer, of *explain.History, form string, on printer.Screen) error {
 	if form == "table" {
 		return printHistory(w, of, on)
 	}
-	return printData(w, form, of)
+	return printer.WriteData(w, form, of)
 }
 
 // printHistory writes a row for each cluster that moved, the latest change first, and after them what is not shown.
-func printHistory(w io.Writer, of *explain.History, on screen) error {
+func printHistory(w io.Writer, of *explain.History, on printer.Screen) error {
 	if len(of.Changes) == 0 {
-		printf(w, "No change of placement %s/%s is known since %s.\n", of.Namespace, of.Name, instant(of.From))
+		printer.Printf(w, "No change of placement %s/%s is known since %s.\n", of.Namespace, of.Name, printer.FormatTime(of.From))
 		return nil
 	}
-	table := newTable(w, "")
-	table.screen, table.flexible = on, []int{2, 3}
+	table := printer.NewTable(w, "")
+	table.Screen, table.Flexible = on, []int{2, 3}
 	addChanges(table, of.Changes)
 	if err := table.Flush(); err != nil {
 		return err
@@ -138,18 +142,18 @@ func printHistory(w io.Writer, of *explain.History, on screen) error {
 }
 
 // addChanges adds a row for each cluster that moved, and one for the clusters that are not listed.
-func addChanges(to *table, changes []explain.Change) {
-	to.row("TIME", "CLUSTER", "CHANGE", "CAUSE")
+func addChanges(to *printer.Table, changes []explain.Change) {
+	to.Row("TIME", "CLUSTER", "CHANGE", "CAUSE")
 	for _, change := range changes {
 		at, cause := change.At.UTC().Format(time.RFC3339), causesText(change)
 		for _, move := range change.Moves {
-			to.row(at, move.Cluster, moveText(move), cause)
+			to.Row(at, move.Cluster, moveText(move), cause)
 		}
 		for _, cluster := range change.RegroupedClusters {
-			to.row(at, cluster, "regrouped: "+change.RegroupReason, cause)
+			to.Row(at, cluster, "regrouped: "+change.RegroupReason, cause)
 		}
 		if rest := change.More + change.Hidden; rest > 0 {
-			to.row(at, fmt.Sprintf("(%d others)", rest), "", cause)
+			to.Row(at, fmt.Sprintf("(%d others)", rest), "", cause)
 		}
 	}
 }

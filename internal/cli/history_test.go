@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-project/berth/engine/escape"
 	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/internal/cli/printer"
 )
 
 func TestHistoryTable(t *testing.T) {
@@ -38,7 +39,7 @@ TIME                   CLUSTER      CHANGE                                     C
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			var out strings.Builder
-			if err := writeHistory(&out, test.of, "table", screen{}); err != nil {
+			if err := writeHistory(&out, test.of, "table", printer.Screen{}); err != nil {
 				t.Fatal(err)
 			}
 			squeeze := func(text string) []string {
@@ -66,8 +67,8 @@ func TestHistoryShowsNoControlCharacters(t *testing.T) {
 	for _, form := range []string{"table", "json", "yaml"} {
 		for _, of := range []*explain.History{of, empty} {
 			var out strings.Builder
-			streams := sanitizeStreams(genericiooptions.IOStreams{Out: &out})
-			if err := writeHistory(streams.Out, of, form, screen{}); err != nil {
+			streams := printer.SanitizeStreams(genericiooptions.IOStreams{Out: &out})
+			if err := writeHistory(streams.Out, of, form, printer.Screen{}); err != nil {
 				t.Fatal(err)
 			}
 			shown := strings.ReplaceAll(out.String(), "\n", "")

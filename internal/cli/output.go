@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/resource"
 )
 
 // checkOutput refuses an output that is not among the forms. The form "" stands for an absent flag.
@@ -31,12 +33,12 @@ func checkOutput(output string, forms ...string) error {
 }
 
 // dataForm prints a value as JSON or YAML, for commands that have other forms too.
-func dataForm[T any](form string) func(io.Writer, T, screen) error {
-	return func(w io.Writer, value T, _ screen) error { return printData(w, form, value) }
+func dataForm[T any](form string) func(io.Writer, T, printer.Screen) error {
+	return func(w io.Writer, value T, _ printer.Screen) error { return printer.WriteData(w, form, value) }
 }
 
 // rowsPrinter writes rows by an expression of the user.
-type rowsPrinter func(w io.Writer, g *getOptions, rows []resourceRow) error
+type rowsPrinter func(w io.Writer, g *getOptions, rows []resource.Row) error
 
 // outputs are the forms in which `get` writes rows. Those that end in = take an expression, or a file that holds one.
 func outputs() []string {
@@ -103,7 +105,7 @@ func expressionPrinter(form, expression string) (rowsPrinter, error) {
 		path.EnableJSONOutput(form == "jsonpath-as-json")
 		printer = path
 	}
-	return func(w io.Writer, g *getOptions, rows []resourceRow) error {
+	return func(w io.Writer, g *getOptions, rows []resource.Row) error {
 		document, err := g.document(rows)
 		if err != nil {
 			return err
@@ -118,11 +120,11 @@ func expressionPrinter(form, expression string) (rowsPrinter, error) {
 
 // document returns what expressions are evaluated on: the rows as kubectl would have them, under items, and under the name of their
 // kind as -o json has them. Where one thing is named, its fields are those of the document too.
-func (g *getOptions) document(rows []resourceRow) (map[string]any, error) {
+func (g *getOptions) document(rows []resource.Row) (map[string]any, error) {
 	items := make([]any, 0, len(rows))
 	out := map[string]any{}
 	for _, row := range rows {
-		item, err := row.object()
+		item, err := row.Object()
 		if err != nil {
 			return nil, err
 		}
@@ -133,42 +135,13 @@ func (g *getOptions) document(rows []resourceRow) (map[string]any, error) {
 	if len(out) > 0 { // a list that holds itself has no end
 		return out, nil
 	}
-	return map[string]any{"items": items, g.resource.plural(): items}, nil
-}
-
-// object returns the data of a row with the metadata of a Kubernetes object.
-func (r resourceRow) object() (map[string]any, error) {
-	data, err := json.Marshal(r.info)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the result: %w", err)
-	}
-	out := map[string]any{}
-	if err := json.Unmarshal(data, &out); err != nil {
-		return nil, fmt.Errorf("encoding the result: %w", err)
-	}
-	metadata := map[string]any{"name": r.name, "labels": labelsOf(r.labels)}
-	if r.namespace != "" {
-		metadata["namespace"] = r.namespace
-	}
-	if created, ok := out["created"]; ok {
-		metadata["creationTimestamp"] = created
-	}
-	out["metadata"] = metadata
-	return out, nil
-}
-
-func labelsOf(in map[string]string) map[string]any {
-	out := make(map[string]any, len(in))
-	for key, value := range in {
-		out[key] = value
-	}
-	return out
+	return map[string]any{"items": items, g.resource.Plural(): items}, nil
 }
 
 // labelsCell shows labels as kubectl does.
-func labelsCell(in map[string]string) cell {
+func labelsCell(in map[string]string) printer.Cell {
 	if len(in) == 0 {
-		return cell{text: dash}
+		return printer.Cell{Text: printer.Dash}
 	}
-	return cell{text: labels.FormatLabels(in)}
+	return printer.Cell{Text: labels.FormatLabels(in)}
 }

@@ -3,6 +3,8 @@ package cli //nolint:testpackage // what is tested is what comes between reading
 import (
 	"strings"
 	"testing"
+
+	"github.com/berth-project/berth/internal/cli/resource"
 )
 
 // FuzzPaths evaluates anything as a JSONPath, as columns and as an order: it is refused or evaluated, and never panics.
@@ -13,13 +15,13 @@ func FuzzPaths(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	rows := []resourceRow{
-		{name: "a", labels: map[string]string{"a/b": "c"}, info: map[string]any{"name": "a", "selected": 2, "held": []string{"x"}}},
-		{name: "b", info: map[string]any{"name": "b", "memory": "64Gi", "nested": map[string]any{"list": []any{nil, true, 1.5}}}},
+	rows := []resource.Row{
+		{Name: "a", Labels: map[string]string{"a/b": "c"}, Info: map[string]any{"name": "a", "selected": 2, "held": []string{"x"}}},
+		{Name: "b", Info: map[string]any{"name": "b", "memory": "64Gi", "nested": map[string]any{"list": []any{nil, true, 1.5}}}},
 	}
 	f.Fuzz(func(_ *testing.T, text string) {
 		for _, form := range []string{"jsonpath", "jsonpath-as-json", "custom-columns"} {
-			g := &getOptions{resource: placementPrinter()}
+			g := &getOptions{resource: resource.PlacementPrinter()}
 			var err error
 			if g.expressionPrinter, err = expressionPrinter(form, text); err == nil {
 				_ = g.write(&strings.Builder{}, rows) // an error is as good as a result

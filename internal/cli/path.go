@@ -9,8 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/util/jsonpath"
+
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/resource"
 )
 
 // barePath is a path to a field as kubectl takes it: {.metadata.name}, .metadata.name or metadata.name.
@@ -68,20 +71,20 @@ func columnsPrinter(spec string) (rowsPrinter, error) {
 		}
 		columns = append(columns, pathColumn{title, path})
 	}
-	return func(w io.Writer, g *getOptions, rows []resourceRow) error { return g.writeColumns(w, rows, columns) }, nil
+	return func(w io.Writer, g *getOptions, rows []resource.Row) error { return g.writeColumns(w, rows, columns) }, nil
 }
 
-func (g *getOptions) writeColumns(w io.Writer, rows []resourceRow, columns []pathColumn) error {
-	shown := newTable(w, "")
+func (g *getOptions) writeColumns(w io.Writer, rows []resource.Row, columns []pathColumn) error {
+	shown := printer.NewTable(w, "")
 	if !g.noHeaders {
 		var titles []string
 		for _, c := range columns {
 			titles = append(titles, c.title)
 		}
-		shown.row(titles...)
+		shown.Row(titles...)
 	}
 	for _, row := range rows {
-		object, err := row.object()
+		object, err := row.Object()
 		if err != nil {
 			return err
 		}
@@ -93,7 +96,7 @@ func (g *getOptions) writeColumns(w io.Writer, rows []resourceRow, columns []pat
 			}
 			cells = append(cells, valueText(values))
 		}
-		shown.row(cells...)
+		shown.Row(cells...)
 	}
 	return shown.Flush()
 }
@@ -109,7 +112,7 @@ func valueText(values []any) string {
 }
 
 // sortBy orders rows by a field, those without it first.
-func sortBy(rows []resourceRow, text string) error {
+func sortBy(rows []resource.Row, text string) error {
 	path, err := fieldPath(text)
 	if err != nil {
 		return fmt.Errorf("--sort-by %w", err)
@@ -117,7 +120,7 @@ func sortBy(rows []resourceRow, text string) error {
 	keys := make(map[string]any, len(rows))
 	known := len(rows) == 0
 	for _, row := range rows {
-		object, err := row.object()
+		object, err := row.Object()
 		if err != nil {
 			return err
 		}
@@ -126,13 +129,13 @@ func sortBy(rows []resourceRow, text string) error {
 			return err
 		}
 		if len(values) > 0 {
-			keys[row.key()], known = values[0], true
+			keys[row.Key()], known = values[0], true
 		}
 	}
 	if !known {
 		return errors.New("--sort-by " + text + ": nothing that is shown has such a field; -o json shows those there are")
 	}
-	slices.SortStableFunc(rows, func(a, b resourceRow) int { return compareValues(keys[a.key()], keys[b.key()]) })
+	slices.SortStableFunc(rows, func(a, b resource.Row) int { return compareValues(keys[a.Key()], keys[b.Key()]) })
 	return nil
 }
 
@@ -147,8 +150,8 @@ func compareValues(a, b any) int {
 		return cmp.Compare(first, second)
 	}
 	x, y := fmt.Sprint(a), fmt.Sprint(b)
-	amount, err := resource.ParseQuantity(x)
-	other, otherErr := resource.ParseQuantity(y)
+	amount, err := apiresource.ParseQuantity(x)
+	other, otherErr := apiresource.ParseQuantity(y)
 	if err == nil && otherErr == nil {
 		return amount.Cmp(other)
 	}

@@ -15,6 +15,9 @@ import (
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	reading "github.com/berth-project/berth/decision"
+	"github.com/berth-project/berth/internal/cli/offline"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/source"
 	"github.com/berth-project/berth/internal/source/file"
 	"github.com/berth-project/berth/rollout"
 	"github.com/berth-project/berth/rollout/simulation"
@@ -58,7 +61,7 @@ const rolloutPlanExamples = `  # In which order would the clusters of placement 
 
 // rolloutPlanOptions is the command line of `kubectl berth rollout plan`.
 type rolloutPlanOptions struct {
-	source *fleetSource
+	source *source.Fleet
 	clock  clock.PassiveClock
 
 	strategyFile, statusFile string
@@ -83,16 +86,16 @@ func newRollout(streams genericiooptions.IOStreams, clock clock.PassiveClock) *c
 }
 
 func newRolloutPlan(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	p := &rolloutPlanOptions{source: newFleetSource(streams, clock), clock: clock}
+	p := &rolloutPlanOptions{source: source.NewFleet(streams, clock), clock: clock}
 	cmd := &cobra.Command{
 		Use:               "plan [PLACEMENT] --strategy FILE [flags]",
 		Short:             "Show the waves of a rollout, its next step, or a simulation",
 		Long:              rolloutPlanLong,
 		Example:           rolloutPlanExamples,
-		ValidArgsFunction: p.source.hubFlags.completeOne(placementKind()),
+		ValidArgsFunction: completer{p.source.HubFlags}.completeOne(source.PlacementKind()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := p.complete(cmd, args); err != nil {
-				return usageError{cmd, err}
+				return source.NewUsageError(cmd, err)
 			}
 			return p.run(cmd.Context())
 		},
@@ -109,8 +112,8 @@ func newRolloutPlan(streams genericiooptions.IOStreams, clock clock.PassiveClock
 	flags.DurationVar(&p.fleet.Duration, "duration", 5*time.Minute, "`time` that a cluster takes on average, with --simulate")
 	flags.Float64Var(&p.fleet.Spread, "spread", 0.5, "`share` of --duration that clusters take more or less, from 0 to 1, with --simulate")
 	flags.Uint64Var(&p.fleet.Seed, "seed", 1, "`number` that the outcome of each cluster follows from, with --simulate")
-	p.source.addFlags(flags)
-	p.source.hubFlags.completeFlags(cmd, []string{"table", "yaml", "json"})
+	p.source.AddFlags(flags)
+	completer{p.source.HubFlags}.completeFlags(cmd, []string{"table", "yaml", "json"})
 	return cmd
 }
 
@@ -119,7 +122,7 @@ func (p *rolloutPlanOptions) complete(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return fmt.Errorf("unexpected argument %q: one placement is planned at a time", args[1])
 	}
-	p.namespace = p.source.hubFlags.namespace()
+	p.namespace = p.source.HubFlags.Namespace()
 	if len(args) == 1 {
 		p.name = args[0]
 		if namespace, name, qualified := strings.Cut(p.name, "/"); qualified {
@@ -180,7 +183,7 @@ func (p *rolloutPlanOptions) run(ctx context.Context) error {
 	play := simulation.Run{Strategy: strategy, Groups: groups, Statuses: statuses, Fleet: p.fleet, Start: p.at}
 	made := newRolloutReport(placement, play)
 	for _, to := range made.first.Unmatched {
-		printf(p.source.streams.ErrOut, "warning: the strategy names %s, which the placement does not have\n", rollout.Reference(to))
+		printer.Printf(p.source.Streams.ErrOut, "warning: the strategy names %s, which the placement does not have\n", rollout.Reference(to))
 	}
 	switch {
 	case p.simulate:
@@ -190,11 +193,11 @@ func (p *rolloutPlanOptions) run(ctx context.Context) error {
 	default:
 		made.waves(play)
 	}
-	return writeBuffered(p.source.streams.Out, func(w io.Writer) error {
+	return printer.WriteBuffered(p.source.Streams.Out, func(w io.Writer) error {
 		if p.output == "table" {
 			return made.printTable(w)
 		}
-		return printData(w, p.output, made)
+		return printer.WriteData(w, p.output, made)
 	})
 }
 
@@ -203,24 +206,24 @@ func (p *rolloutPlanOptions) read(ctx context.Context) (*clusterv1beta1.Placemen
 	namespace := p.namespace
 	if namespace == "" {
 		var err error
-		if namespace, err = p.source.namespace(); err != nil {
+		if namespace, err = p.source.Namespace(); err != nil {
 			return nil, reading.Decisions{}, err
 		}
 	}
-	bundle, err := p.source.load(ctx, scope{kinds: []kind{placementKind(), decisionKind()}, namespace: namespace})
+	bundle, err := p.source.Load(ctx, source.Scope{Kinds: []source.Kind{source.PlacementKind(), source.DecisionKind()}, Namespace: namespace})
 	if err != nil {
 		return nil, reading.Decisions{}, err
 	}
-	placement, err := placementIn(bundle, namespace, p.name)
+	placement, err := source.PlacementIn(bundle, namespace, p.name)
 	if err != nil {
 		return nil, reading.Decisions{}, err
 	}
 	key := file.KeyOf(placement)
 	slices := bundle.Decisions[key]
-	if len(slices) == 0 && p.source.offline() {
-		for _, made := range decide(bundle, p.at) {
-			if made.key == key {
-				return made.placement, reading.Of(made.slices...), nil
+	if len(slices) == 0 && p.source.Offline() {
+		for _, made := range offline.Decide(bundle, p.at) {
+			if made.Key == key {
+				return made.Placement, reading.Of(made.Slices...), nil
 			}
 		}
 	}
@@ -231,14 +234,14 @@ func (p *rolloutPlanOptions) read(ctx context.Context) (*clusterv1beta1.Placemen
 func (p *rolloutPlanOptions) warn(placement *clusterv1beta1.Placement, set reading.Decisions) {
 	var signs []string
 	if len(set.Groups()) == 0 {
-		printf(p.source.streams.ErrOut, "warning: placement %s has decided nothing yet\n", file.KeyOf(placement))
+		printer.Printf(p.source.Streams.ErrOut, "warning: placement %s has decided nothing yet\n", file.KeyOf(placement))
 	}
 	for _, tear := range set.Inconsistencies() {
 		signs = append(signs, tear.String())
 	}
 	signs = append(signs, set.Disagreements(placement)...)
 	if len(signs) > 0 {
-		printf(p.source.streams.ErrOut, "warning: the decisions may be about to change: %s\n", names(signs, maxExamples))
+		printer.Printf(p.source.Streams.ErrOut, "warning: the decisions may be about to change: %s\n", printer.JoinNames(signs, printer.MaxExamples))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
+	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/rollout"
 )
 
@@ -34,7 +35,7 @@ func readStrategy(path string) (*clusterv1alpha1.RolloutStrategy, error) {
 		faults = append(faults, fault.Error())
 	}
 	if len(faults) > 0 {
-		return nil, fmt.Errorf("%s in strategy %s:\n%s", count(len(faults), "fault"), path, indented(strings.Join(faults, "\n")))
+		return nil, fmt.Errorf("%s in strategy %s:\n%s", printer.Count(len(faults), "fault"), path, printer.Indent(strings.Join(faults, "\n")))
 	}
 	return strategy, nil
 }
@@ -75,7 +76,7 @@ func readStatuses(path string) ([]rollout.Status, error) {
 		out = append(out, status)
 	}
 	if len(faults) > 0 {
-		return nil, fmt.Errorf("%s in status %s:\n%s", count(len(faults), "fault"), path, indented(strings.Join(faults, "\n")))
+		return nil, fmt.Errorf("%s in status %s:\n%s", printer.Count(len(faults), "fault"), path, printer.Indent(strings.Join(faults, "\n")))
 	}
 	return out, nil
 }

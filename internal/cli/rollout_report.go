@@ -13,6 +13,8 @@ import (
 
 	clusterv1alpha1 "github.com/berth-project/berth/api/cluster/v1alpha1"
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/internal/cli/offline"
+	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/source/file"
 	"github.com/berth-project/berth/rollout"
 	"github.com/berth-project/berth/rollout/simulation"
@@ -107,7 +109,7 @@ func (r *rolloutReport) waves(play simulation.Run) {
 // next puts the clusters of the first step together that share a code and a reason, in the order of the codes.
 func (r *rolloutReport) next() {
 	step := r.first
-	r.Next = &rolloutNext{Phase: step.Phase, Message: step.Message(), Until: timeOrNil(metav1.NewTime(step.Until)), Verdicts: []rolloutRow{}}
+	r.Next = &rolloutNext{Phase: step.Phase, Message: step.Message(), Until: printer.TimeOrNil(metav1.NewTime(step.Until)), Verdicts: []rolloutRow{}}
 	type group struct {
 		code rollout.Code
 		why  string
@@ -123,7 +125,7 @@ func (r *rolloutReport) next() {
 		}
 		row := &r.Next.Verdicts[position]
 		row.Clusters = append(row.Clusters, v.Cluster)
-		if until := timeOrNil(metav1.NewTime(v.Until)); until != nil && (row.Until == nil || until.Before(row.Until)) {
+		if until := printer.TimeOrNil(metav1.NewTime(v.Until)); until != nil && (row.Until == nil || until.Before(row.Until)) {
 			row.Until = until
 		}
 	}
@@ -160,15 +162,15 @@ func (r *rolloutReport) timeline(play simulation.Run) {
 }
 
 func (r *rolloutReport) printTable(w io.Writer) error {
-	printf(w, "%s: %s, %s in %s", r.Placement, r.Type, count(r.Clusters, "cluster"), count(r.Groups, "group"))
+	printer.Printf(w, "%s: %s, %s in %s", r.Placement, r.Type, printer.Count(r.Clusters, "cluster"), printer.Count(r.Groups, "group"))
 	if r.Type == clusterv1alpha1.Progressive {
 		fmt.Fprintf(w, ", at most %d at a time", r.MaxConcurrency)
 	}
 	fmt.Fprintln(w)
 	for _, remark := range r.Remarks {
-		printf(w, "  %s\n", remark)
+		printer.Printf(w, "  %s\n", remark)
 	}
-	table := newTable(w, "  ")
+	table := printer.NewTable(w, "  ")
 	switch {
 	case r.Next != nil:
 		r.nextRows(w, table)
@@ -181,38 +183,38 @@ func (r *rolloutReport) printTable(w io.Writer) error {
 		return err
 	}
 	if r.Outcome != "" {
-		printf(w, "%s\n", r.Outcome)
+		printer.Printf(w, "%s\n", r.Outcome)
 	}
 	return nil
 }
 
-func (r *rolloutReport) waveRows(table *table) {
-	table.row("WAVE", "COUNT", "GROUPS", "NEEDS-APPROVAL", "CLUSTERS")
+func (r *rolloutReport) waveRows(table *printer.Table) {
+	table.Row("WAVE", "COUNT", "GROUPS", "NEEDS-APPROVAL", "CLUSTERS")
 	for i, wave := range r.Waves {
-		table.row(strconv.Itoa(i+1), strconv.Itoa(len(wave.Clusters)), names(wave.Groups, maxExamples),
-			cmp.Or(names(wave.NeedsApproval, maxExamples), dash), names(wave.Clusters, maxMembers))
+		table.Row(strconv.Itoa(i+1), strconv.Itoa(len(wave.Clusters)), printer.JoinNames(wave.Groups, printer.MaxExamples),
+			cmp.Or(printer.JoinNames(wave.NeedsApproval, printer.MaxExamples), printer.Dash), printer.JoinNames(wave.Clusters, offline.MaxMembers))
 	}
 }
 
-func (r *rolloutReport) nextRows(w io.Writer, table *table) {
-	printf(w, "  %s: %s\n", r.Next.Phase, r.Next.Message)
+func (r *rolloutReport) nextRows(w io.Writer, table *printer.Table) {
+	printer.Printf(w, "  %s: %s\n", r.Next.Phase, r.Next.Message)
 	if r.Next.Until != nil {
-		fmt.Fprintf(w, "  look again at %s\n", instant(r.Next.Until.Time))
+		fmt.Fprintf(w, "  look again at %s\n", printer.FormatTime(r.Next.Until.Time))
 	}
-	table.row("CODE", "COUNT", "WHY", "UNTIL", "CLUSTERS")
+	table.Row("CODE", "COUNT", "WHY", "UNTIL", "CLUSTERS")
 	for _, row := range r.Next.Verdicts {
-		until := dash
+		until := printer.Dash
 		if row.Until != nil {
-			until = instant(row.Until.Time)
+			until = printer.FormatTime(row.Until.Time)
 		}
-		table.row(string(row.Code), strconv.Itoa(len(row.Clusters)), row.Why, until, names(row.Clusters, maxMembers))
+		table.Row(string(row.Code), strconv.Itoa(len(row.Clusters)), row.Why, until, printer.JoinNames(row.Clusters, offline.MaxMembers))
 	}
 }
 
-func (r *rolloutReport) timelineRows(table *table) {
-	table.row("AFTER", "PHASE", "UNDER-WAY", "STARTED", "SUCCEEDED", "FAILED", "TIMED-OUT")
+func (r *rolloutReport) timelineRows(table *printer.Table) {
+	table.Row("AFTER", "PHASE", "UNDER-WAY", "STARTED", "SUCCEEDED", "FAILED", "TIMED-OUT")
 	for _, row := range r.Timeline {
-		table.row(row.After, string(row.Phase), strconv.Itoa(row.UnderWay),
+		table.Row(row.After, string(row.Phase), strconv.Itoa(row.UnderWay),
 			countAndNames(row.Started), countAndNames(row.Succeeded), countAndNames(row.Failed), countAndNames(row.TimedOut))
 	}
 }
@@ -220,7 +222,7 @@ func (r *rolloutReport) timelineRows(table *table) {
 // countAndNames returns how many clusters there are, and the first of them.
 func countAndNames(clusters []string) string {
 	if len(clusters) == 0 {
-		return dash
+		return printer.Dash
 	}
-	return strings.Join([]string{strconv.Itoa(len(clusters)), names(clusters, maxExamples)}, ": ")
+	return strings.Join([]string{strconv.Itoa(len(clusters)), printer.JoinNames(clusters, printer.MaxExamples)}, ": ")
 }

@@ -57,7 +57,7 @@ func TestRolloutPlan(t *testing.T) {
 	golden(t, "rollout-help.txt", run(t, "", "rollout", "plan", "--help").out)
 }
 
-// TestRolloutPlanDecidesFirst plans a placement of which only the fleet is given.
+// TestRolloutPlanDecidesFirst plans a placement without stored decisions.
 func TestRolloutPlanDecidesFirst(t *testing.T) {
 	got := run(t, "", "rollout", "plan", "even", "-f", example("first-decision"), "--strategy", rolloutFile("pergroup.yaml"))
 	if got.code != cli.ExitOK || !strings.Contains(got.out, "shop/even: ProgressivePerGroup, ") {
@@ -107,7 +107,7 @@ func TestRolloutPlansThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestRolloutPlanOfAPlacementWithoutDecisions says that there is nothing to plan with.
+// TestRolloutPlanOfAPlacementWithoutDecisions gets an error: there is nothing to plan with.
 func TestRolloutPlanOfAPlacementWithoutDecisions(t *testing.T) {
 	const disabled = `{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: Placement, metadata: {name: web, namespace: shop,
 		annotations: {cluster.open-cluster-management.io/experimental-scheduling-disable: "true"}}, spec: {}}`

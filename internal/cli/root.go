@@ -9,6 +9,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/source"
 	"github.com/berth-project/berth/internal/suggest"
 )
 
@@ -27,7 +29,7 @@ Exit codes: 0 when all is well, 1 when a requested check fails, 2 when the input
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	streams = sanitizeStreams(streams)
+	streams = printer.SanitizeStreams(streams)
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
@@ -48,7 +50,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, below.Name())
 		}
 	}
-	return usageError{cmd, fmt.Errorf("unknown command %q%s", args[0], suggest.DidYouMean(args[0], names))}
+	return source.NewUsageError(cmd, fmt.Errorf("unknown command %q%s", args[0], suggest.DidYouMean(args[0], names)))
 }
 
 // flagError reports unknown flags. If the word before them is no command, it reports that word instead.
@@ -58,7 +60,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	missing, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok || len(missing.GetSpecifiedName()) == 1 {
-		return usageError{cmd, err}
+		return source.NewUsageError(cmd, err)
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
@@ -66,5 +68,5 @@ func flagError(cmd *cobra.Command, err error) error {
 			names = append(names, "--"+flag.Name)
 		}
 	})
-	return usageError{cmd, fmt.Errorf("%w%s", err, suggest.DidYouMean("--"+missing.GetSpecifiedName(), names))}
+	return source.NewUsageError(cmd, fmt.Errorf("%w%s", err, suggest.DidYouMean("--"+missing.GetSpecifiedName(), names)))
 }

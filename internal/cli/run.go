@@ -8,11 +8,11 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
 	"github.com/berth-project/berth/engine/escape"
+	"github.com/berth-project/berth/internal/cli/printer"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -26,23 +26,11 @@ const (
 	ExitRefused = 2
 )
 
-// usageError is an invalid command line.
-type usageError struct {
-	command *cobra.Command
-	err     error
-}
-
-func (e usageError) Error() string {
-	return fmt.Sprintf("%s\nSee '%s --help'.", e.err, e.command.CommandPath())
-}
-
-func (e usageError) Unwrap() error { return e.err }
-
 // unsatisfiedError lists the placements that are not satisfied.
 type unsatisfiedError []string
 
 func (e unsatisfiedError) Error() string {
-	return count(len(e), "placement") + " not satisfied:\n" + indented(strings.Join(e, "\n"))
+	return printer.Count(len(e), "placement") + " not satisfied:\n" + printer.Indent(strings.Join(e, "\n"))
 }
 
 // Main is Run with the clock of the machine.
@@ -52,7 +40,7 @@ func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams
 
 // Run runs the command line and returns the exit code.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, clock clock.PassiveClock) (code int) {
-	streams = sanitizeStreams(streams)
+	streams = printer.SanitizeStreams(streams)
 	defer func() {
 		if broken := recover(); broken != nil {
 			fmt.Fprintf(streams.ErrOut, "error: Berth failed with an internal error; please report it with the input and the following text: %v\n\n%s",
@@ -82,21 +70,9 @@ func report(err error, streams genericiooptions.IOStreams) int {
 		return ExitUnsatisfied
 	}
 	if faults, ok := errors.AsType[file.FaultsError](err); ok {
-		fmt.Fprintf(streams.ErrOut, "error: %s in the input:\n%s\n", count(len(faults), "fault"), indented(escape.Lines(faults.Error())))
+		fmt.Fprintf(streams.ErrOut, "error: %s in the input:\n%s\n", printer.Count(len(faults), "fault"), printer.Indent(escape.Lines(faults.Error())))
 		return ExitRefused
 	}
 	fmt.Fprintf(streams.ErrOut, "error: %s\n", escape.Lines(err.Error()))
 	return ExitRefused
-}
-
-// count returns a number of things: "1 fault", "2 faults".
-func count(number int, thing string) string {
-	if number == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", number, thing)
-}
-
-func indented(text string) string {
-	return "  " + strings.ReplaceAll(text, "\n", "\n  ")
 }

@@ -12,6 +12,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
+	"github.com/berth-project/berth/internal/cli/offline"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/source"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -83,7 +86,7 @@ type simulateOptions struct {
 	output           string
 	requireSatisfied bool
 	validate         validateFlag
-	generated        generatedFleet
+	generated        source.GeneratedFleet
 }
 
 func newSimulate(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
@@ -97,7 +100,7 @@ func newSimulate(streams genericiooptions.IOStreams, clock clock.PassiveClock) *
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			asked, err := s.complete(cmd.Flags())
 			if err != nil {
-				return usageError{cmd, err}
+				return source.NewUsageError(cmd, err)
 			}
 			return s.run(cmd.Context(), asked)
 		},
@@ -112,7 +115,7 @@ func newSimulate(streams genericiooptions.IOStreams, clock clock.PassiveClock) *
 	flags.StringVarP(&s.output, "output", "o", "table", "`form` of the result: table, yaml or json")
 	flags.BoolVar(&s.requireSatisfied, "require-satisfied", false, "exit with 1 when a placement is not satisfied")
 	s.validate.add(cmd)
-	s.generated.addFlags(flags)
+	s.generated.AddFlags(flags)
 	registerCompletion(cmd, "output", completeOutputs([]string{"table", "yaml", "json"}))
 	registerCompletion(cmd, "namespace", cobra.NoFileCompletions) // files have namespaces of their own
 	return cmd
@@ -126,14 +129,14 @@ type simulateInput struct {
 
 // complete checks the flags.
 func (s *simulateOptions) complete(flags *pflag.FlagSet) (simulateInput, error) {
-	if err := errors.Join(s.generated.check(flags), s.validate.Check()); err != nil {
+	if err := errors.Join(s.generated.Check(flags), s.validate.Check()); err != nil {
 		return simulateInput{}, err
 	}
 	switch {
 	case len(s.files) > 0:
-	case s.generated.clusters == 0:
+	case s.generated.Clusters == 0:
 		return simulateInput{}, errors.New("nothing to read: give at least one file, folder or - with -f")
-	case !s.generated.printed:
+	case !s.generated.Printed:
 		return simulateInput{}, errors.New("a fleet alone has nothing to decide: give placements with -f, or see it with --print-fleet")
 	}
 	if err := checkOutput(s.output, "table", "yaml", "json"); err != nil {
@@ -156,19 +159,19 @@ func (s *simulateOptions) run(ctx context.Context, of simulateInput) error {
 	if err != nil {
 		return err
 	}
-	printWarnings(s.streams.ErrOut, bundle)
-	if s.generated.printed {
+	source.PrintWarnings(s.streams.ErrOut, bundle)
+	if s.generated.Printed {
 		form := cmp.Or(map[string]string{"json": "json"}[s.output], "yaml")
-		return writeBuffered(s.streams.Out, func(w io.Writer) error { return s.generated.printFleet(w, bundle.Placements, form) })
+		return printer.WriteBuffered(s.streams.Out, func(w io.Writer) error { return s.generated.PrintFleet(w, bundle.Placements, form) })
 	}
-	if err := s.generated.add(bundle); err != nil {
+	if err := s.generated.Add(bundle); err != nil {
 		return err
 	}
 	if len(bundle.Placements) == 0 {
 		return errNoPlacement
 	}
 	var unsatisfied unsatisfiedError
-	err = writeBuffered(s.streams.Out, func(w io.Writer) error {
+	err = printer.WriteBuffered(s.streams.Out, func(w io.Writer) error {
 		unsatisfied, err = s.decide(ctx, w, bundle, of)
 		return err
 	})
@@ -184,15 +187,15 @@ func (s *simulateOptions) run(ctx context.Context, of simulateInput) error {
 // decide writes the decisions now and at the requested instants, and returns the placements that are not satisfied.
 func (s *simulateOptions) decide(ctx context.Context, w io.Writer, bundle *file.Bundle, of simulateInput) (unsatisfiedError, error) {
 	if len(of.instants) == 0 {
-		decided := decide(bundle, of.now)
+		decided := offline.Decide(bundle, of.now)
 		return notSatisfied(decided), s.print(w, decided)
 	}
-	t := newTimeline(bundle, of.now)
-	unsatisfied := notSatisfied(t.decided)
+	t := offline.NewTimeline(bundle, of.now)
+	unsatisfied := notSatisfied(t.Decided)
 	moves := io.Discard
 	if s.output == "table" {
 		moves = w
-		if err := printTable(w, t.decided); err != nil {
+		if err := offline.PrintTable(w, t.Decided); err != nil {
 			return nil, err
 		}
 	}
@@ -201,15 +204,15 @@ func (s *simulateOptions) decide(ctx context.Context, w io.Writer, bundle *file.
 		return nil, err
 	}
 	if s.output != "table" {
-		err = s.print(w, t.decided)
+		err = s.print(w, t.Decided)
 	}
 	return append(unsatisfied, later...), err
 }
 
 // print writes decisions in the form of the output flag.
-func (s *simulateOptions) print(w io.Writer, decided []decision) error {
+func (s *simulateOptions) print(w io.Writer, decided []offline.Decision) error {
 	if s.output == "table" {
-		return printTable(w, decided)
+		return offline.PrintTable(w, decided)
 	}
-	return printData(w, s.output, objects(decided))
+	return printer.WriteData(w, s.output, offline.Objects(decided))
 }

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/internal/cli/offline"
+	"github.com/berth-project/berth/internal/cli/printer"
 )
 
 const (
@@ -44,7 +46,7 @@ func readInstants(values []string, start time.Time) ([]requestedInstant, error) 
 		case err != nil:
 			return nil, err
 		case at.Before(last):
-			return nil, fmt.Errorf("--at %s is before %s: give instants in order, from now on", value, instant(last))
+			return nil, fmt.Errorf("--at %s is before %s: give instants in order, from now on", value, printer.FormatTime(last))
 		}
 		last = at
 		out = append(out, requestedInstant{value, at})
@@ -67,24 +69,24 @@ func readInstant(value string, start time.Time) (time.Time, error) {
 var errNothingNext = errors.New("no decision changes by itself any more")
 
 // advance advances to a stop. The error is errNothingNext where the hub never looks again.
-func (s requestedInstant) advance(ctx context.Context, t *timeline) ([]timelineStep, error) {
+func (s requestedInstant) advance(ctx context.Context, t *offline.Timeline) ([]offline.TimelineStep, error) {
 	to := s.at
 	if to.IsZero() {
-		next, ok := t.nextInstant()
+		next, ok := t.NextInstant()
 		if !ok {
 			return nil, errNothingNext
 		}
 		to = next
 	}
-	if to.Before(t.now) {
-		return nil, fmt.Errorf("--at %s comes after %s, which is later", s.text, instant(t.now))
+	if to.Before(t.Now) {
+		return nil, fmt.Errorf("--at %s comes after %s, which is later", s.text, printer.FormatTime(t.Now))
 	}
-	return t.advance(ctx, to)
+	return t.Advance(ctx, to)
 }
 
 // runInstants advances to each instant, writes the changes, and returns the placements that are not satisfied. It ends early
 // when no decision changes by itself any more.
-func runInstants(ctx context.Context, w io.Writer, t *timeline, stops []requestedInstant) (unsatisfiedError, error) {
+func runInstants(ctx context.Context, w io.Writer, t *offline.Timeline, stops []requestedInstant) (unsatisfiedError, error) {
 	var unsatisfied unsatisfiedError
 	for _, s := range stops {
 		moments, err := s.advance(ctx, t)
@@ -94,15 +96,15 @@ func runInstants(ctx context.Context, w io.Writer, t *timeline, stops []requeste
 		if err != nil {
 			return nil, err
 		}
-		if err := printMoments(w, s, t.now, moments); err != nil {
+		if err := printMoments(w, s, t.Now, moments); err != nil {
 			return nil, err
 		}
-		for _, line := range notSatisfied(t.decided) {
-			unsatisfied = append(unsatisfied, instant(t.now)+": "+line)
+		for _, line := range notSatisfied(t.Decided) {
+			unsatisfied = append(unsatisfied, printer.FormatTime(t.Now)+": "+line)
 		}
 	}
-	if next, ok := t.nextInstant(); ok {
-		fmt.Fprintf(w, "\nthe next instant at which a decision may change by itself is %s\n", instant(next))
+	if next, ok := t.NextInstant(); ok {
+		fmt.Fprintf(w, "\nthe next instant at which a decision may change by itself is %s\n", printer.FormatTime(next))
 	} else {
 		fmt.Fprintf(w, "\n%s\n", errNothingNext)
 	}
@@ -110,23 +112,23 @@ func runInstants(ctx context.Context, w io.Writer, t *timeline, stops []requeste
 }
 
 // printMoments writes what moved on the way to a stop.
-func printMoments(w io.Writer, s requestedInstant, at time.Time, moments []timelineStep) error {
-	title := instant(at)
+func printMoments(w io.Writer, s requestedInstant, at time.Time, moments []offline.TimelineStep) error {
+	title := printer.FormatTime(at)
 	if s.text != title {
 		title += " (" + s.text + ")"
 	}
-	printf(w, "\n%s\n", title)
-	table := newTable(w, "  ")
-	table.row("AT", "PLACEMENT", "CHANGE", "COUNT", "CLUSTERS", "WHY")
+	printer.Printf(w, "\n%s\n", title)
+	table := printer.NewTable(w, "  ")
+	table.Row("AT", "PLACEMENT", "CHANGE", "COUNT", "CLUSTERS", "WHY")
 	moved := false
 	for _, m := range moments {
-		for _, one := range m.changes {
+		for _, one := range m.Changes {
 			moved = true
-			count := dash
-			if len(one.clusters) > 0 {
-				count = fmt.Sprint(len(one.clusters))
+			count := printer.Dash
+			if len(one.Clusters) > 0 {
+				count = fmt.Sprint(len(one.Clusters))
 			}
-			table.row(instant(m.at), one.key.String(), one.change, count, one.clustersText(), truncate(strings.Join(strings.Fields(one.why), " "), maxReason))
+			table.Row(printer.FormatTime(m.At), one.Key.String(), one.Change, count, one.ClustersText(), printer.Truncate(strings.Join(strings.Fields(one.Why), " "), printer.MaxReason))
 		}
 	}
 	if !moved {
@@ -137,15 +139,15 @@ func printMoments(w io.Writer, s requestedInstant, at time.Time, moments []timel
 }
 
 // notSatisfied names the placements whose PlacementSatisfied is not True, each with the reason.
-func notSatisfied(decided []decision) unsatisfiedError {
+func notSatisfied(decided []offline.Decision) unsatisfiedError {
 	var out unsatisfiedError
 	for _, d := range decided {
-		condition := meta.FindStatusCondition(d.placement.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
+		condition := meta.FindStatusCondition(d.Placement.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
 		switch {
 		case condition == nil:
-			out = append(out, d.key.String()+": it was never decided")
+			out = append(out, d.Key.String()+": it was never decided")
 		case condition.Status != "True":
-			out = append(out, fmt.Sprintf("%s: %s: %s", d.key, condition.Reason, condition.Message))
+			out = append(out, fmt.Sprintf("%s: %s: %s", d.Key, condition.Reason, condition.Message))
 		}
 	}
 	return out

@@ -100,8 +100,8 @@ func TestFaultsOfSeveralFilesAreReportedTogether(t *testing.T) {
 	}
 }
 
-// TestOutputFedBackIsAFixedPoint gives the result of a run to the next, in the place of the placements and decisions
-// that it was made from, and wants the same again: now, later, and in either form.
+// TestOutputFedBackIsAFixedPoint decides the output of a run again, in the place of its placements and decisions. The result
+// is the same: now, later, and in either form.
 func TestOutputFedBackIsAFixedPoint(t *testing.T) {
 	inputs := files(t, "accepted")
 	for _, name := range examples(t) {
@@ -312,7 +312,7 @@ func TestBalanceCountsWhatOthersHold(t *testing.T) {
 		input string
 		want  string
 	}{
-		"nobody holds anything":                   {input: "", want: "c1"},
+		"no decisions":                            {input: "", want: "c1"},
 		"a placement decided before":              {input: placement("a", "", one), want: "c2"},
 		"a placement that comes later":            {input: placement("z", "", one), want: "c1"},
 		"later, but holding since before":         {input: placement("z", "", one) + slice("z-decision-1", "", "c1"), want: "c2"},

@@ -14,6 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/runner"
+	"github.com/berth-project/berth/internal/cli/source"
 	"github.com/berth-project/berth/internal/scenario"
 	"github.com/berth-project/berth/internal/source/file"
 )
@@ -56,14 +59,14 @@ func newTest(streams genericiooptions.IOStreams) *cobra.Command {
 		Long:    testLong,
 		Example: testExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			form, known := map[string]reportPrinter{"text": reportText, "json": reportJSON, "junit": reportJUnit}[t.output]
+			form, known := map[string]runner.ReportPrinter{"text": runner.PrintText, "json": runner.PrintJSON, "junit": runner.PrintJUnit}[t.output]
 			switch {
 			case len(args) == 0:
-				return usageError{cmd, errors.New("nothing to run: give at least one scenario, or a folder of them")}
+				return source.NewUsageError(cmd, errors.New("nothing to run: give at least one scenario, or a folder of them"))
 			case !known:
-				return usageError{cmd, checkOutput(t.output, "text", "json", "junit")}
+				return source.NewUsageError(cmd, checkOutput(t.output, "text", "json", "junit"))
 			case t.validate.Check() != nil:
-				return usageError{cmd, t.validate.Check()}
+				return source.NewUsageError(cmd, t.validate.Check())
 			}
 			return t.run(cmd.Context(), args, form)
 		},
@@ -81,14 +84,14 @@ type scenariosFailedError string
 
 func (e scenariosFailedError) Error() string { return string(e) }
 
-func (t *testOptions) run(ctx context.Context, args []string, form reportPrinter) error {
+func (t *testOptions) run(ctx context.Context, args []string, form runner.ReportPrinter) error {
 	rules, err := file.NewRules()
 	if err != nil {
 		return err
 	}
 	files, faults := t.files(args)
-	var report testReport
-	p := &scenarioRunner{rules: rules, validation: t.validate.Validation, warnings: t.streams.ErrOut}
+	var report runner.Report
+	p := &runner.Runner{Rules: rules, Validation: t.validate.Validation, Warnings: t.streams.ErrOut}
 	for _, name := range files {
 		if err := t.runFile(ctx, p, name, &report); err != nil {
 			wrong, isFault := errors.AsType[file.FaultsError](err)
@@ -98,21 +101,21 @@ func (t *testOptions) run(ctx context.Context, args []string, form reportPrinter
 			faults = append(faults, wrong...)
 		}
 	}
-	if err := writeBuffered(t.streams.Out, func(w io.Writer) error { return form(w, report) }); err != nil {
+	if err := printer.WriteBuffered(t.streams.Out, func(w io.Writer) error { return form(w, report) }); err != nil {
 		return err
 	}
-	switch failed := report.failed(); {
+	switch failed := report.Failed(); {
 	case len(faults) > 0:
 		return faults
 	case failed > 0:
-		return scenariosFailedError(fmt.Sprintf("%d of %s failed", failed, count(len(report.Scenarios), "scenario")))
+		return scenariosFailedError(fmt.Sprintf("%d of %s failed", failed, printer.Count(len(report.Scenarios), "scenario")))
 	default:
 		return nil
 	}
 }
 
 // runFile reads and plays a file, and adds what came of it.
-func (t *testOptions) runFile(ctx context.Context, p *scenarioRunner, name string, to *testReport) error {
+func (t *testOptions) runFile(ctx context.Context, p *runner.Runner, name string, to *runner.Report) error {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return unreadableScenario(name, err)
@@ -121,7 +124,7 @@ func (t *testOptions) runFile(ctx context.Context, p *scenarioRunner, name strin
 	if err != nil {
 		return err
 	}
-	played, err := p.run(ctx, name, s)
+	played, err := p.Run(ctx, name, s)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func TestScenariosThatAreRefused(t *testing.T) {
 	cases := map[string]struct{ steps, want string }{
 		"a placement that is not there":   {"- expect: [{placement: q}]", "line 10: steps[0].expect[0].placement: Invalid value: there is no placement shop/q; there are shop/p"},
 		"a cluster that is not there":     {"- taint: [{clusters: [eu-1, eu-9], key: k}]", "line 10: steps[0].taint[0].clusters: Invalid value: there is no cluster eu-9"},
-		"labels that nobody has":          {"- label: [{where: {region: mars}, labels: {a: b}}]", "line 10: steps[0].label[0].where: Invalid value: no cluster has these labels"},
+		"labels that no cluster has":      {"- label: [{where: {region: mars}, labels: {a: b}}]", "line 10: steps[0].label[0].where: Invalid value: no cluster has these labels"},
 		"a label that a hub would refuse": {"- label:\n  - {clusters: [eu-1], labels: {a: not valid}}", `line 11: ManagedCluster eu-1: metadata.labels: Invalid value: "not valid"`},
 		"a taint that a hub would refuse": {"- taint: [{clusters: [eu-1], key: 'no key'}]", "line 10: ManagedCluster eu-1: spec.taints[0].key: Invalid value"},
 		"an object that goes twice":       {"- delete: [{kind: ManagedCluster, name: eu-1}]\n- delete: [{kind: ManagedCluster, name: eu-1}]", "line 11: steps[1].delete[0]: Invalid value: ManagedCluster eu-1: there is no such object"},

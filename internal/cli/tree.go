@@ -20,6 +20,9 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 	"github.com/berth-project/berth/engine/fleet"
 	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/resource"
+	"github.com/berth-project/berth/internal/cli/source"
 	"github.com/berth-project/berth/internal/source/file"
 )
 
@@ -72,30 +75,30 @@ type treePlacement struct {
 
 // treeOptions is the command line of `kubectl berth tree`.
 type treeOptions struct {
-	source *fleetSource
+	source *source.Fleet
 	output string
 }
 
 func newTree(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	t := &treeOptions{source: newFleetSource(streams, clock)}
+	t := &treeOptions{source: source.NewFleet(streams, clock)}
 	cmd := &cobra.Command{
 		Use:               "tree cluster NAME [flags]",
 		Short:             "Show which placements selected a cluster",
 		Long:              treeLong,
 		Example:           treeExamples,
-		ValidArgsFunction: t.source.hubFlags.completeTree,
+		ValidArgsFunction: completer{t.source.HubFlags}.completeTree,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			args = kindAndName(args)
+			args = source.KindAndName(args)
 			if err := t.complete(args); err != nil {
-				return usageError{cmd, err}
+				return source.NewUsageError(cmd, err)
 			}
 			return t.run(cmd.Context(), args[1])
 		},
 		DisableFlagsInUseLine: true,
 	}
 	cmd.Flags().StringVarP(&t.output, "output", "o", "table", "`form` of the result: table, json or yaml")
-	t.source.addFlags(cmd.Flags())
-	t.source.hubFlags.completeFlags(cmd, []string{"table", "json", "yaml"})
+	t.source.AddFlags(cmd.Flags())
+	completer{t.source.HubFlags}.completeFlags(cmd, []string{"table", "json", "yaml"})
 	return cmd
 }
 
@@ -104,8 +107,8 @@ func (t *treeOptions) complete(args []string) error {
 	switch {
 	case len(args) == 0:
 		return errors.New("name a cluster: tree cluster NAME")
-	case !clusterKind().is(args[0]):
-		return unknownKind(args[0], "only a cluster has a tree", clusterKind().names)
+	case !source.ClusterKind().Is(args[0]):
+		return source.UnknownKind(args[0], "only a cluster has a tree", source.ClusterKind().Names)
 	case len(args) < wanted:
 		return errors.New("name a cluster: tree cluster NAME")
 	case len(args) > wanted:
@@ -115,8 +118,8 @@ func (t *treeOptions) complete(args []string) error {
 }
 
 func (t *treeOptions) run(ctx context.Context, name string) error {
-	bundle, err := t.source.load(ctx, scope{
-		kinds: []kind{clusterKind(), setKind(), bindingKind(), decisionKind()}, cluster: name, uncompiled: true,
+	bundle, err := t.source.Load(ctx, source.Scope{
+		Kinds: []source.Kind{source.ClusterKind(), source.SetKind(), source.BindingKind(), source.DecisionKind()}, Cluster: name, Uncompiled: true,
 	})
 	if err != nil {
 		return err
@@ -126,11 +129,11 @@ func (t *treeOptions) run(ctx context.Context, name string) error {
 		return fmt.Errorf("there is no cluster %q", name)
 	}
 	fact := newTreeInfo(bundle, bundle.Clusters[at])
-	return writeBuffered(t.source.streams.Out, func(w io.Writer) error {
+	return printer.WriteBuffered(t.source.Streams.Out, func(w io.Writer) error {
 		if t.output != "table" {
-			return printData(w, t.output, fact)
+			return printer.WriteData(w, t.output, fact)
 		}
-		return fact.print(w, screenOf(t.source.streams.Out, os.Getenv), t.source.clock.Now())
+		return fact.print(w, printer.ScreenOf(t.source.Streams.Out, os.Getenv), t.source.Clock.Now())
 	})
 }
 
@@ -141,8 +144,8 @@ func newTreeInfo(bundle *file.Bundle, cluster *clusterv1.ManagedCluster) treeInf
 	}
 	out := treeInfo{Cluster: cluster.Name, Sets: []treeSet{}, Placements: []treePlacement{}}
 	reaching, choosing := map[string]bool{}, map[string]bool{}
-	for _, set := range setNamesOf(cluster, compiledSets(bundle)) {
-		namespaces := sorted(bound[set])
+	for _, set := range resource.SetNamesOf(cluster, resource.CompiledSets(bundle)) {
+		namespaces := printer.Sorted(bound[set])
 		for _, namespace := range namespaces {
 			reaching[namespace] = true
 		}
@@ -157,7 +160,7 @@ func newTreeInfo(bundle *file.Bundle, cluster *clusterv1.ManagedCluster) treeInf
 		if slice := sliceWith(bundle.Decisions[key], cluster.Name); slice != nil {
 			choosing[key.Namespace] = true
 			out.Placements = append(out.Placements, treePlacement{
-				Namespace: key.Namespace, Name: strings.TrimPrefix(key.Name, "/"), Slice: slice.Name, NotBefore: creationTime(slice),
+				Namespace: key.Namespace, Name: strings.TrimPrefix(key.Name, "/"), Slice: slice.Name, NotBefore: printer.CreationTime(slice),
 				Group:     slice.Labels[clusterv1beta1.DecisionGroupIndexLabel],
 				GroupName: slice.Labels[clusterv1beta1.DecisionGroupNameLabel], Bound: reaching[key.Namespace],
 			})
@@ -178,39 +181,39 @@ func sliceWith(stored []*clusterv1beta1.PlacementDecision, cluster string) *clus
 }
 
 // print draws the tree.
-func (f treeInfo) print(w io.Writer, on screen, now time.Time) error {
-	printf(w, "%s: %s in %s; %s could choose it\n", f.Cluster, count(len(f.Placements), "placement"),
-		count(f.Namespaces, "namespace"), count(f.Reaching, "namespace"))
+func (f treeInfo) print(w io.Writer, on printer.Screen, now time.Time) error {
+	printer.Printf(w, "%s: %s in %s; %s could choose it\n", f.Cluster, printer.Count(len(f.Placements), "placement"),
+		printer.Count(f.Namespaces, "namespace"), printer.Count(f.Reaching, "namespace"))
 	fmt.Fprintln(w, "\nSets")
-	sets := newTable(w, "  ")
-	sets.screen, sets.flexible = on, []int{1}
+	sets := printer.NewTable(w, "  ")
+	sets.Screen, sets.Flexible = on, []int{1}
 	for _, set := range f.Sets {
-		sets.row(set.Name, "bound to "+joinOrDash(set.Namespaces))
+		sets.Row(set.Name, "bound to "+printer.JoinOrDash(set.Namespaces))
 	}
 	if len(f.Sets) == 0 {
-		sets.row(dash)
+		sets.Row(printer.Dash)
 	}
 	if err := sets.Flush(); err != nil {
 		return err
 	}
 	fmt.Fprintln(w, "\nPlacements")
-	placements := newTable(w, "")
-	placements.screen = on
+	placements := printer.NewTable(w, "")
+	placements.Screen = on
 	last := ""
 	for _, p := range f.Placements {
 		if p.Namespace != last {
-			placements.add([]cell{{text: "  " + p.Namespace}})
+			placements.Add([]printer.Cell{{Text: "  " + p.Namespace}})
 			last = p.Namespace
 		}
-		placements.add(p.cells(now))
+		placements.Add(p.cells(now))
 	}
 	if len(f.Placements) == 0 {
-		placements.row("  " + dash)
+		placements.Row("  " + printer.Dash)
 	}
 	return placements.Flush()
 }
 
-func (p treePlacement) cells(now time.Time) []cell {
+func (p treePlacement) cells(now time.Time) []printer.Cell {
 	group, since := "in no group", "since -"
 	if p.Group != "" {
 		group = "group " + p.Group
@@ -221,9 +224,9 @@ func (p treePlacement) cells(now time.Time) []cell {
 	if p.NotBefore != nil {
 		since = "at most " + duration.HumanDuration(max(0, now.Sub(p.NotBefore.Time)))
 	}
-	out := plainCells("    "+p.Name, group, since)
+	out := printer.PlainCells("    "+p.Name, group, since)
 	if !p.Bound {
-		out = append(out, cell{"no set of the cluster is bound here", styleWarning})
+		out = append(out, printer.StyledCell("no set of the cluster is bound here", printer.StyleWarning))
 	}
 	return out
 }

@@ -8,6 +8,8 @@ import (
 	kubeversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/source"
 	"github.com/berth-project/berth/internal/version"
 )
 
@@ -27,11 +29,11 @@ clientVersion, as kubectl version does.`,
 				_, err := fmt.Fprintln(streams.Out, "kubectl-berth", version.String())
 				return err
 			case "json", "yaml":
-				return writeBuffered(streams.Out, func(w io.Writer) error {
-					return printData(w, output, map[string]kubeversion.Info{"clientVersion": version.Get()})
+				return printer.WriteBuffered(streams.Out, func(w io.Writer) error {
+					return printer.WriteData(w, output, map[string]kubeversion.Info{"clientVersion": version.Get()})
 				})
 			default:
-				return usageError{cmd, fmt.Errorf("unknown output %q: use json or yaml, or leave it out", output)}
+				return source.NewUsageError(cmd, fmt.Errorf("unknown output %q: use json or yaml, or leave it out", output))
 			}
 		},
 	}
@@ -43,7 +45,7 @@ clientVersion, as kubectl version does.`,
 // noArguments refuses arguments that are no flags.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{cmd, fmt.Errorf("unexpected argument %q", args[0])}
+		return source.NewUsageError(cmd, fmt.Errorf("unexpected argument %q", args[0]))
 	}
 	return nil
 }

@@ -1,0 +1,237 @@
+package change
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/explain"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/verdict"
+	"github.com/berth-project/berth/internal/cli/offline"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/cli/resource"
+)
+
+// diffKind is the kind of what -o json prints.
+const diffKind = "PlacementDiff"
+
+// Report is what a change does to all placements.
+type Report struct {
+	Kind string `json:"kind"`
+	// Moved counts the placements whose decisions move, Lost and Gained their clusters in all.
+	Moved      int             `json:"moved"`
+	Lost       int             `json:"lost"`
+	Gained     int             `json:"gained"`
+	Placements []placementDiff `json:"placements"`
+}
+
+// placementDiff is what a change does to a placement.
+type placementDiff struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Before and After are absent where there is no such placement.
+	Before *placementSummary `json:"before,omitempty"`
+	After  *placementSummary `json:"after,omitempty"`
+	// Lost have the verdict after the change, Gained that before it; Regrouped are those in another group.
+	Lost      []clusterDiff `json:"lost,omitempty"`
+	Gained    []clusterDiff `json:"gained,omitempty"`
+	Regrouped []clusterDiff `json:"regrouped,omitempty"`
+}
+
+// placementSummary is how a placement stands.
+type placementSummary struct {
+	Selected  int    `json:"selected"`
+	Satisfied bool   `json:"satisfied"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+// clusterDiff is what a change does to a cluster of a placement.
+type clusterDiff struct {
+	Cluster string `json:"cluster"`
+	// From and To are the decision groups; absent where the cluster is not selected.
+	From    string `json:"from,omitempty"`
+	To      string `json:"to,omitempty"`
+	Verdict string `json:"verdict,omitempty"`
+	Why     string `json:"why,omitempty"`
+}
+
+// Compare returns what differs between two courses that have settled.
+func Compare(before, after *Simulation) *Report {
+	out := &Report{Kind: diffKind, Placements: []placementDiff{}}
+	all := maps.Clone(before.placements)
+	maps.Copy(all, after.placements)
+	for _, key := range slices.SortedFunc(maps.Keys(all), fleet.Key.Compare) {
+		if before.placements[key] == after.placements[key] {
+			continue
+		}
+		found := comparePlacement(before, after, key)
+		if moved := len(found.Lost) + len(found.Gained) + len(found.Regrouped); moved > 0 {
+			out.Moved++
+		} else if found.Before != nil && found.After != nil && *found.Before == *found.After {
+			continue
+		}
+		out.Lost, out.Gained = out.Lost+len(found.Lost), out.Gained+len(found.Gained)
+		out.Placements = append(out.Placements, found)
+	}
+	return out
+}
+
+func comparePlacement(before, after *Simulation, key fleet.Key) placementDiff {
+	out := placementDiff{Namespace: key.Namespace, Name: key.Name, Before: before.status(key), After: after.status(key)}
+	was, is := before.groupByCluster(key), after.groupByCluster(key)
+	for _, name := range slices.Sorted(maps.Keys(was)) {
+		switch to, stays := is[name]; {
+		case !stays:
+			out.Lost = append(out.Lost, clusterDiff{Cluster: name, From: was[name]})
+		case to != was[name]:
+			out.Regrouped = append(out.Regrouped, clusterDiff{Cluster: name, From: was[name], To: to})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(is)) {
+		if _, stood := was[name]; !stood {
+			out.Gained = append(out.Gained, clusterDiff{Cluster: name, To: is[name]})
+		}
+	}
+	after.addReasons(key, out.Lost)
+	before.addReasons(key, out.Gained)
+	return out
+}
+
+// status returns the summary of a placement; nil for an unknown placement.
+func (c *Simulation) status(key fleet.Key) *placementSummary {
+	at := c.placements[key]
+	if at == nil {
+		return nil
+	}
+	out := &placementSummary{Selected: len(c.groupByCluster(key))}
+	if found := meta.FindStatusCondition(at.placement.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied); found != nil {
+		out.Satisfied, out.Reason = found.Status == "True", found.Reason
+	}
+	return out
+}
+
+// groupByCluster returns the group of each selected cluster.
+func (c *Simulation) groupByCluster(key fleet.Key) map[string]string {
+	out := map[string]string{}
+	if c.placements[key] == nil {
+		return out
+	}
+	for _, group := range resource.GroupsOf(c.placements[key].slices) {
+		text := "group " + cmp.Or(group.Index, "?")
+		if group.Name != "" {
+			text += ", " + group.Name
+		}
+		for _, name := range group.Clusters {
+			out[name] = text
+		}
+	}
+	return out
+}
+
+// addReasons adds the reason why each cluster is not selected in this simulation. The evaluation repeats the last one,
+// because no decision changes.
+func (c *Simulation) addReasons(key fleet.Key, clusters []clusterDiff) {
+	if len(clusters) == 0 {
+		return
+	}
+	result := c.evaluate(key)
+	for i := range clusters {
+		clusters[i].Verdict, clusters[i].Why = c.reason(key, result, clusters[i].Cluster)
+	}
+}
+
+func (c *Simulation) reason(key fleet.Key, result *engine.Result, cluster string) (code, why string) {
+	id, known := c.snapshot.ID(cluster)
+	switch {
+	case c.placements[key] == nil:
+		return "", "there is no such placement"
+	case !known || c.snapshot.Cluster(id) == nil:
+		return "", "there is no such cluster"
+	case result == nil:
+		return "", "the placement is not decided: " + offline.SkipReason(c.placements[key].placement)
+	}
+	found := result.Trace.VerdictWithoutRank(id)
+	if found.Code == verdict.Outranked {
+		found.Argument = verdict.Rank{Cut: result.Trace.Ranking.Cut}
+	}
+	return found.Code.String(), explain.Why(found)
+}
+
+// Print writes each placement that the change does something to, and one line about all.
+func Print(w io.Writer, of *Report, on printer.Screen) error {
+	for _, p := range of.Placements {
+		printer.Printf(w, "%s/%s: %s\n", p.Namespace, p.Name, p.summary())
+		for _, part := range []struct {
+			sign  string
+			moves []clusterDiff
+		}{{"-", p.Lost}, {"+", p.Gained}, {"~", p.Regrouped}} {
+			if err := printer.WriteVerdictRows(w, "  "+part.sign+" ", diffRows(part.sign, part.moves), on); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintln(w)
+	}
+	if of.Moved == 0 {
+		_, err := fmt.Fprintln(w, "Nothing moves.")
+		return err
+	}
+	verb := "move"
+	if of.Moved == 1 {
+		verb = "moves"
+	}
+	_, err := fmt.Fprintf(w, "%s %s: %s lost, %d gained.\n", printer.Count(of.Moved, "placement"), verb, printer.Count(of.Lost, "cluster"), of.Gained)
+	return err
+}
+
+// summary describes in one line the placement before and after.
+func (p placementDiff) summary() string {
+	switch {
+	case p.Before == nil:
+		return fmt.Sprintf("new, %d selected, %s", p.After.Selected, p.After)
+	case p.After == nil:
+		return fmt.Sprintf("deleted, %d selected before", p.Before.Selected)
+	case p.Before.Satisfied != p.After.Satisfied:
+		return fmt.Sprintf("%d selected, %d before, now %s", p.After.Selected, p.Before.Selected, p.After)
+	default:
+		return fmt.Sprintf("%d selected, %d before, %s", p.After.Selected, p.Before.Selected, p.After)
+	}
+}
+
+func (s placementSummary) String() string {
+	if s.Satisfied {
+		return "satisfied"
+	}
+	return fmt.Sprintf("not satisfied (%s)", cmp.Or(s.Reason, "never decided"))
+}
+
+// diffRows groups moves by verdict and reason, in the order of the first of each.
+func diffRows(sign string, in []clusterDiff) []explain.Row {
+	type group struct{ verdict, why string }
+	at := map[group]int{}
+	var out []explain.Row
+	for _, move := range in {
+		key := group{move.Verdict, move.Why}
+		switch {
+		case sign == "~":
+			key = group{"Regrouped", move.From + " to " + move.To}
+		case move.Verdict == "":
+			key.verdict = map[string]string{"-": "Lost", "+": "New"}[sign]
+		case sign == "+":
+			key.verdict = "was " + move.Verdict
+		}
+		if _, known := at[key]; !known {
+			at[key] = len(out)
+			out = append(out, explain.Row{Verdict: key.verdict, Why: key.why})
+		}
+		row := &out[at[key]]
+		row.Clusters = append(row.Clusters, &explain.Cluster{Name: move.Cluster})
+	}
+	return out
+}

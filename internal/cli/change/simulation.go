@@ -1,0 +1,114 @@
+package change
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/engine/fleet"
+	"github.com/berth-project/berth/engine/plan"
+	"github.com/berth-project/berth/engine/program"
+	"github.com/berth-project/berth/engine/wake"
+	"github.com/berth-project/berth/internal/cli/offline"
+	"github.com/berth-project/berth/internal/cli/printer"
+	"github.com/berth-project/berth/internal/source/file"
+)
+
+// maxRounds is how often changed placements are decided again. The second round rarely changes a decision, because a
+// decision confirms itself.
+const maxRounds = 10
+
+// storedPlacement is a placement with its stored decisions. It is read-only.
+type storedPlacement struct {
+	placement *clusterv1beta1.Placement
+	slices    []*clusterv1beta1.PlacementDecision
+	// program is nil when the placement does not compile; faults are the reasons.
+	program *program.Program
+	faults  field.ErrorList
+}
+
+// Simulation is a fleet and its placements on their way to where nothing moves.
+type Simulation struct {
+	snapshot   *fleet.Snapshot
+	placements map[fleet.Key]*storedPlacement
+	// Order is the order of decisions: a placement reads the decisions of those before it.
+	Order []fleet.Key
+	// index returns the placements that a change can affect.
+	index    *wake.Index
+	progress *printer.Progress
+}
+
+// NewSimulation returns the fleet and the placements of a bundle, with no placement decided yet.
+func NewSimulation(bundle *file.Bundle, now time.Time, progress *printer.Progress) *Simulation {
+	out := &Simulation{snapshot: bundle.Snapshot(now), placements: map[fleet.Key]*storedPlacement{}, index: wake.NewIndex(), progress: progress}
+	for _, placement := range bundle.Placements {
+		key := file.KeyOf(placement)
+		out.placements[key] = &storedPlacement{placement, bundle.Decisions[key], bundle.Programs[key], bundle.Faults[key]}
+		out.index.Put(out.snapshot, key, bundle.Programs[key])
+	}
+	out.reorder()
+	return out
+}
+
+func (c *Simulation) reorder() {
+	c.Order = slices.SortedFunc(maps.Keys(c.placements), fleet.Key.Compare)
+}
+
+// Clone returns a copy that shares the index, so the original must not change afterwards.
+func (c *Simulation) Clone() *Simulation {
+	out := *c
+	out.placements = maps.Clone(c.placements)
+	return &out
+}
+
+// evaluate decides a placement without storing the result; nil when the manager does not decide the placement.
+func (c *Simulation) evaluate(key fleet.Key) *engine.Result {
+	at := c.placements[key]
+	if at == nil || offline.SkipReason(at.placement) != "" {
+		return nil
+	}
+	return engine.Decide(c.snapshot, key, at.program, at.faults, plan.ReadLedger(at.placement))
+}
+
+// Stabilize decides placements in order, then again those whose decisions changed, until no decision changes. It decides no
+// other placement, because the manager does not either.
+func (c *Simulation) Stabilize(keys []fleet.Key) {
+	for range maxRounds {
+		var moved []fleet.Key
+		for i, key := range keys {
+			if i%16 == 0 {
+				c.progress.Update(fmt.Sprintf("and deciding %s", printer.Count(len(keys), "placement")), i)
+			}
+			if c.decide(key) {
+				moved = append(moved, key)
+			}
+		}
+		if keys = moved; len(keys) == 0 {
+			return
+		}
+	}
+}
+
+// decide decides and stores a placement. It reports whether a decision changed.
+func (c *Simulation) decide(key fleet.Key) (moved bool) {
+	result := c.evaluate(key)
+	if result == nil {
+		return false
+	}
+	at := c.placements[key]
+	made := offline.Decision{Key: key, Placement: at.placement, Slices: at.slices, Result: result}
+	made.Store(c.snapshot.Now)
+	c.placements[key] = &storedPlacement{made.Placement, made.Slices, at.program, at.faults}
+	if len(made.Plan.Writes) == 0 {
+		return false
+	}
+	edit := c.snapshot.Edit()
+	edit.SetSlices(key, result.Slices())
+	c.snapshot = edit.Snapshot()
+	return true
+}

@@ -1,0 +1,2 @@
+// Package runner runs scenarios and compares the decisions with the expected ones.
+package runner
