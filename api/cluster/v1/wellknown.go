@@ -15,6 +15,8 @@ const (
 	ManagedClusterConditionClockSynced = "ManagedClusterConditionClockSynced"
 	// ManagedClusterConditionDeleting reports what delays the removal of a cluster.
 	ManagedClusterConditionDeleting = "Deleting"
+	// ManagedClusterConditionIdentityConflict is True while an agent of another cluster requests a certificate for this name.
+	ManagedClusterConditionIdentityConflict = "ClusterIdentityConflict"
 )
 
 // Reasons on the conditions of a ManagedCluster.
@@ -80,6 +82,17 @@ const (
 	// SimulatedAnnotationKey with value "true" on a ManagedCluster makes a hub that simulates clusters report it as accepted,
 	// joined and available, though it has no agent.
 	SimulatedAnnotationKey = "berth-project.io/simulated"
+	// ClusterUIDAnnotationKey holds the UID of the member's kube-system namespace: on a CertificateSigningRequest as the agent
+	// sends it, on a ManagedCluster as the hub recorded it when it accepted the cluster.
+	ClusterUIDAnnotationKey = "berth-project.io/cluster-uid"
+	// JoinRequesterAnnotationKey on a ManagedCluster names the user whose first certificate request is approved.
+	JoinRequesterAnnotationKey = "berth-project.io/join-requester"
+	// AutoRejoinAnnotationKey with value "true" on a ManagedCluster approves the request of a cluster with the recorded UID
+	// whose certificate has expired.
+	AutoRejoinAnnotationKey = "berth-project.io/auto-rejoin"
+	// ForceDeleteAfterAnnotationKey on a ManagedCluster is a duration, such as 10m. A deletion that takes longer removes the
+	// finalizers of what is left in the namespace of the cluster, while the agent is silent.
+	ForceDeleteAfterAnnotationKey = "berth-project.io/force-delete-after"
 	// SpokeOnlyLabelKey keeps a claim on its cluster: it is not reported to the hub.
 	SpokeOnlyLabelKey = "open-cluster-management.io/spoke-only"
 )
