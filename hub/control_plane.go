@@ -109,6 +109,9 @@ func (p *controlPlane) startParts(ctx context.Context, manifests, objects manife
 		return err
 	}
 	p.parts.Go(ctx, "the renewal of certificates", stopTimeout, users.renew)
+	if err := p.publishClusterInfo(ctx); err != nil {
+		return err
+	}
 	definitions, others := objects.Split()
 	for _, set := range []manifest.Bundle{manifests, definitions} {
 		if err := set.Install(ctx, p.admin); err != nil {
@@ -120,6 +123,8 @@ func (p *controlPlane) startParts(ctx context.Context, manifests, objects manife
 			Kubeconfig: p.dir.Path(controllersKubeconfig),
 			RootCA:     p.keys.users.CertFile(),
 			SigningKey: p.keys.signing,
+			AgentCA:    p.keys.agents.CertFile(),
+			AgentCAKey: p.keys.agents.KeyFile(),
 		})
 	})
 	if p.opts.Manager != nil {
@@ -144,7 +149,7 @@ func (p *controlPlane) newSystemUsers() (*systemUsers, error) {
 		manager = Identity{User: "berth-manager", Groups: []string{mastersGroup}}
 	}
 	users := &systemUsers{
-		dir: p.dir, users: p.keys.users, server: "https://" + p.listener.Addr().String(), manager: manager, clock: clock.RealClock{},
+		dir: p.dir, users: p.keys.users, server: p.opts.serverURL(p.listener.Addr()), manager: manager, clock: clock.RealClock{},
 	}
 	return users, users.writeKubeconfigs()
 }
@@ -188,7 +193,7 @@ func (p *controlPlane) serverOptions(etcd string) embed.APIServerOptions {
 		EtcdKey:        p.keys.etcdClient.Key,
 		Cert:           p.keys.serving.Cert,
 		Key:            p.keys.serving.Key,
-		ClientCA:       p.keys.users.CertFile(),
+		ClientCA:       p.keys.clientCAs,
 		SigningKey:     p.keys.signing,
 		ProxyCA:        p.keys.proxies.CertFile(),
 		ProxyCert:      p.keys.proxy.Cert,

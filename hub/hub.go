@@ -67,11 +67,11 @@ func Start(ctx context.Context, opts Options) (*Hub, error) {
 
 // start reserves the process and starts the components in a locked folder.
 func start(ctx context.Context, opts Options, dir *datadir.Dir, manifests, objects manifest.Bundle) (*Hub, error) {
-	keys, err := issueKeys(dir.Path(datadir.PKIFolder), clock.RealClock{})
+	keys, err := issueKeys(dir.Path(datadir.PKIFolder), opts.hosts(), clock.RealClock{})
 	if err != nil {
 		return nil, err
 	}
-	listener, err := dir.Listen(ctx, opts.Port)
+	listener, err := dir.Listen(ctx, opts.host(), opts.Port)
 	if err != nil {
 		return nil, err
 	}

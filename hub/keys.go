@@ -2,6 +2,8 @@ package hub
 
 import (
 	"errors"
+	"path/filepath"
+	"slices"
 
 	"k8s.io/utils/clock"
 
@@ -14,19 +16,24 @@ const proxyUser = "berth-hub-aggregator"
 // usersAuthority is the name of the authority that signs users.
 const usersAuthority = "users-ca"
 
-// keys are the hub's certificates on disk. There are three authorities, because trust in one must not extend to another. A user
-// must not act as the aggregator, which may impersonate any user. A user must not reach etcd, which checks no permission.
+// keys are the hub's certificates on disk. There are four authorities, because trust in one must not extend to another. A user
+// must not act as the aggregator, which may impersonate any user. A user must not reach etcd, which checks no permission. The
+// key that signs agents is used online, and must not sign a serving certificate or a system user.
 type keys struct {
-	users, proxies, etcd                   *pki.Authority
+	users, agents, proxies, etcd           *pki.Authority
 	serving, proxy, etcdServer, etcdClient pki.Files
 	signing                                string // the path of the key that signs service account tokens
+	clientCAs                              string // the path of the bundle with the authorities of users and agents
 }
 
-// issueKeys opens the authorities in dir and replaces all other certificates.
-func issueKeys(dir string, clock clock.PassiveClock) (*keys, error) {
+// issueKeys opens the authorities in dir and replaces all other certificates. The API server is known by the names of a service
+// in its own cluster and by hosts.
+func issueKeys(dir string, hosts []string, clock clock.PassiveClock) (*keys, error) {
 	var err error
 	k := &keys{}
-	for name, authority := range map[string]**pki.Authority{usersAuthority: &k.users, "proxies-ca": &k.proxies, "etcd-ca": &k.etcd} {
+	for name, authority := range map[string]**pki.Authority{
+		usersAuthority: &k.users, "agents-ca": &k.agents, "proxies-ca": &k.proxies, "etcd-ca": &k.etcd,
+	} {
 		if *authority, err = pki.Open(dir, name, clock.Now()); err != nil {
 			return nil, err
 		}
@@ -34,9 +41,21 @@ func issueKeys(dir string, clock clock.PassiveClock) (*keys, error) {
 	if k.signing, err = pki.SigningKey(dir, "service-accounts"); err != nil {
 		return nil, err
 	}
+	k.clientCAs = filepath.Join(dir, "client-cas.crt")
+	if err := pki.WriteFile(k.clientCAs, append(k.users.CertPEM(), k.agents.CertPEM()...)); err != nil {
+		return nil, err
+	}
+	names := []string{
+		"127.0.0.1", "::1", "localhost", "kubernetes",
+		"kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "10.0.0.1",
+	}
+	for _, host := range hosts {
+		if !slices.Contains(names, host) {
+			names = append(names, host)
+		}
+	}
 	var errs [4]error
-	k.serving, errs[0] = stored(dir, "serving")(k.users.Server("127.0.0.1", "::1", "localhost", "kubernetes",
-		"kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "10.0.0.1"))
+	k.serving, errs[0] = stored(dir, "serving")(k.users.Server(names...))
 	k.proxy, errs[1] = stored(dir, "proxy")(k.proxies.Client(proxyUser))
 	k.etcdServer, errs[2] = stored(dir, "etcd-server")(k.etcd.Server("127.0.0.1", "localhost"))
 	k.etcdClient, errs[3] = stored(dir, "etcd-client")(k.etcd.Client("kube-apiserver"))

@@ -1,16 +1,27 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
+
+	"github.com/berth-project/berth/hub/internal/datadir"
 )
 
-const maxPort = 65535
+const (
+	maxPort  = 65535
+	loopback = "127.0.0.1"
+)
 
 var errNoDataDir = errors.New("starting the hub: no data folder given")
 
@@ -20,8 +31,14 @@ type Options struct {
 	// DataDir is the folder with all data of the hub. It is created if needed, survives restarts, and belongs to one hub at a
 	// time.
 	DataDir string
-	// Port is the API server's port on 127.0.0.1. 0 is the port of the last start if that is free, and any free port otherwise.
+	// Listen is the IP address of the API server; empty is 127.0.0.1, and 0.0.0.0 is every address of the machine.
+	Listen string
+	// Port is the API server's port. 0 is the port of the last start if that is free, and any free port otherwise.
 	Port int
+	// AdvertiseURL is the URL of the API server for agents; empty is the listen address. Its host is in the certificate.
+	AdvertiseURL string
+	// SANs are further DNS names and IP addresses in the certificate of the API server.
+	SANs []string
 	// EtcdPort is etcd's port on 127.0.0.1. 0 is any free port.
 	EtcdPort int
 	// Manifests are applied at every start, definitions of custom resources first:
@@ -63,5 +80,43 @@ func (o Options) validate() error {
 			return fmt.Errorf("starting the hub: %s %d is not between 0 and %d", name, port, maxPort)
 		}
 	}
+	if net.ParseIP(o.host()) == nil {
+		return fmt.Errorf("starting the hub: listen address %q is no IP address, such as 127.0.0.1 or 0.0.0.0", o.Listen)
+	}
+	if o.AdvertiseURL != "" {
+		advertised, err := url.Parse(o.AdvertiseURL)
+		if err != nil || advertised.Scheme != "https" || advertised.Hostname() == "" || strings.Trim(advertised.Path, "/") != "" {
+			return fmt.Errorf("starting the hub: advertised URL %q is not of the form https://HOST:PORT", o.AdvertiseURL)
+		}
+	}
+	for _, san := range o.SANs {
+		if net.ParseIP(san) == nil && len(validation.IsDNS1123Subdomain(san)) > 0 {
+			return fmt.Errorf("starting the hub: %q is neither a DNS name nor an IP address for the certificate", san)
+		}
+	}
 	return nil
+}
+
+// host returns the IP address to listen on.
+func (o Options) host() string { return cmp.Or(o.Listen, loopback) }
+
+// hosts returns the hosts in the certificate of the API server, beside those of every hub.
+func (o Options) hosts() []string {
+	out := slices.Clone(o.SANs)
+	if !net.ParseIP(o.host()).IsUnspecified() {
+		out = append(out, o.host())
+	}
+	if advertised, err := url.Parse(o.AdvertiseURL); err == nil && advertised.Hostname() != "" {
+		out = append(out, advertised.Hostname())
+	}
+	return out
+}
+
+// serverURL returns the URL of the API server for clients on this machine.
+func (o Options) serverURL(listening net.Addr) string {
+	_, port, err := net.SplitHostPort(listening.String())
+	if err != nil {
+		return "https://" + listening.String()
+	}
+	return datadir.ServerURL(o.host(), port)
 }

@@ -29,7 +29,7 @@ func newDataDir(t *testing.T) *datadir.Dir {
 		t.Fatal(err)
 	}
 	t.Cleanup(dir.Close)
-	listener, err := dir.Listen(t.Context(), 0)
+	listener, err := dir.Listen(t.Context(), "127.0.0.1", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ type APIServerOptions struct {
 	Listener net.Listener
 	// Etcd is the endpoint, EtcdCA to EtcdKey the trust and identity to use there.
 	Etcd, EtcdCA, EtcdCert, EtcdKey string
-	// Cert and Key serve; ClientCA signs users.
+	// Cert and Key serve; ClientCA has the authorities that sign users and agents.
 	Cert, Key, ClientCA string
 	// SigningKey signs and verifies service account tokens.
 	SigningKey string

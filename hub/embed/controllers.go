@@ -4,11 +4,15 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 )
+
+// agentCertificateLife is the longest lifetime of a certificate that the hub signs for an agent.
+const agentCertificateLife = 90 * 24 * time.Hour
 
 // ControllerOptions configures the controller loops.
 type ControllerOptions struct {
@@ -16,6 +20,8 @@ type ControllerOptions struct {
 	Kubeconfig string
 	// RootCA is published to every namespace; SigningKey signs tokens. Both files.
 	RootCA, SigningKey string
+	// AgentCA and AgentCAKey sign approved certificate requests for clients of the API server. Both files.
+	AgentCA, AgentCAKey string
 }
 
 // flags select the loops that a control plane without nodes needs. Each acts
@@ -29,6 +35,8 @@ func (o ControllerOptions) flags() []string {
 		names.ServiceAccountTokenController,
 		names.RootCACertificatePublisherController,
 		names.ClusterRoleAggregationController,
+		names.CertificateSigningRequestSigningController,
+		names.CertificateSigningRequestCleanerController,
 	}
 	return []string{
 		"--kubeconfig=" + o.Kubeconfig,
@@ -37,6 +45,10 @@ func (o ControllerOptions) flags() []string {
 		"--secure-port=0",
 		"--root-ca-file=" + o.RootCA,
 		"--service-account-private-key-file=" + o.SigningKey,
+		// A key for this signer alone turns the other signers of Kubernetes off.
+		"--cluster-signing-kube-apiserver-client-cert-file=" + o.AgentCA,
+		"--cluster-signing-kube-apiserver-client-key-file=" + o.AgentCAKey,
+		"--cluster-signing-duration=" + agentCertificateLife.String(),
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
 	}

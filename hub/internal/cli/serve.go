@@ -22,8 +22,9 @@ const verboseLevel = 2
 const serveHelp = `berth-hub runs a whole hub in one process: etcd, the Kubernetes API server, the
 controllers that a control plane without nodes needs, and Berth's manager.
 
-It listens on 127.0.0.1 only and keeps everything in its data folder, so that it
-can be stopped and started again. It runs until it is interrupted.
+It listens on 127.0.0.1 unless --listen names another address, and keeps everything in
+its data folder, so that it can be stopped and started again. It runs until it is
+interrupted. It signs the certificates of agents whose requests are approved.
 
 Every flag of "berth manager" is accepted too. Where the hub gives its manager another
 default, the flag says so.`
@@ -31,6 +32,9 @@ default, the flag says so.`
 // serveFlags are what the user sets.
 type serveFlags struct {
 	dataDir   string
+	listen    string
+	advertise string
+	sans      []string
 	port      int
 	etcdPort  int
 	noManager bool
@@ -56,7 +60,10 @@ func serveCommand(wiring Config) *cobra.Command {
 	}
 	set := command.Flags()
 	set.StringVar(&flags.dataDir, "data-dir", defaultDataDir(), "folder that holds all the hub keeps; also set by "+dataDirVariable)
-	set.IntVar(&flags.port, "port", 0, "port of the API server on 127.0.0.1; 0 takes a free one and keeps it")
+	set.StringVar(&flags.listen, "listen", "127.0.0.1", "IP `address` of the API server; 0.0.0.0 is every address of the machine, which agents on other machines need")
+	set.StringVar(&flags.advertise, "advertise-url", "", "`URL` of the API server for agents, as https://HOST:PORT; empty: the address of --listen")
+	set.StringSliceVar(&flags.sans, "san", nil, "further DNS `names` and IP addresses in the certificate of the API server; may be repeated")
+	set.IntVar(&flags.port, "port", 0, "port of the API server; 0 takes a free one and keeps it")
 	set.IntVar(&flags.etcdPort, "etcd-port", 0, "port of etcd on 127.0.0.1; 0 takes a free one")
 	set.BoolVar(&flags.noManager, "no-manager", false, "run the control plane without Berth's manager")
 	set.StringVar(&flags.manifests, "manifests", "", "folder with YAML files to apply at the start, after Berth's own, those of new clusters and scores with their status")
@@ -115,6 +122,9 @@ func (f *serveFlags) serve(command *cobra.Command, wiring Config) error {
 func (f *serveFlags) options(ctx context.Context, command *cobra.Command, wiring Config) (hub.Options, error) {
 	opts := hub.Options{
 		DataDir:         f.dataDir,
+		Listen:          f.listen,
+		AdvertiseURL:    f.advertise,
+		SANs:            f.sans,
 		Port:            f.port,
 		EtcdPort:        f.etcdPort,
 		ManagerIdentity: hub.Identity{User: wiring.ManagerUser, Groups: wiring.ManagerGroups},

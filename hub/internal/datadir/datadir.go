@@ -25,6 +25,7 @@ const (
 
 	lockFile = "lock"
 	portFile = "port"
+	hostFile = "host"
 )
 
 // LockedError is returned when another hub uses the folder.

@@ -22,7 +22,7 @@ func open(t *testing.T, path string) *Dir {
 
 func listen(t *testing.T, dir *Dir, port int) int {
 	t.Helper()
-	listener, err := dir.Listen(t.Context(), port)
+	listener, err := dir.Listen(t.Context(), "127.0.0.1", port)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestOpenSaysThatAFolderIsReadOnly(t *testing.T) {
 
 func TestListenKeepsItsPort(t *testing.T) {
 	dir := open(t, t.TempDir())
-	listener, err := dir.Listen(t.Context(), 0)
+	listener, err := dir.Listen(t.Context(), "127.0.0.1", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestListenKeepsItsPort(t *testing.T) {
 func TestListenRefusesATakenPort(t *testing.T) {
 	dir := open(t, t.TempDir())
 	port := listen(t, dir, 0)
-	_, err := dir.Listen(t.Context(), port)
+	_, err := dir.Listen(t.Context(), "127.0.0.1", port)
 	if err == nil || !strings.Contains(err.Error(), "is taken; stop what listens there or choose another port") {
 		t.Errorf("Listen = %v, want that port %d is taken", err, port)
 	}

@@ -14,11 +14,11 @@ import (
 
 const loopback = "127.0.0.1"
 
-// Listen opens the API server's listener on 127.0.0.1. Port 0 is the port of the last start if that is free, so that copied
+// Listen opens the API server's listener on an IP address. Port 0 is the port of the last start if that is free, so that copied
 // kubeconfigs stay valid, and any free port otherwise. The API server receives the open listener, so no other process can take
 // the port.
-func (d *Dir) Listen(ctx context.Context, port int) (net.Listener, error) {
-	listener, err := d.listen(ctx, port)
+func (d *Dir) Listen(ctx context.Context, host string, port int) (net.Listener, error) {
+	listener, err := d.listen(ctx, host, port)
 	if err != nil {
 		return nil, err
 	}
@@ -26,12 +26,21 @@ func (d *Dir) Listen(ctx context.Context, port int) (net.Listener, error) {
 	if !ok {
 		return nil, fmt.Errorf("listening on %s: not a TCP address", listener.Addr())
 	}
-	kept := strconv.Itoa(address.Port) + "\n"
-	if err := os.WriteFile(d.Path(portFile), []byte(kept), 0o600); err != nil {
-		_ = listener.Close() // the write error is the one to report
-		return nil, fmt.Errorf("keeping the port: %w", err)
+	for file, kept := range map[string]string{portFile: strconv.Itoa(address.Port), hostFile: host} {
+		if err := os.WriteFile(d.Path(file), []byte(kept+"\n"), 0o600); err != nil {
+			_ = listener.Close() // the write error is the one to report
+			return nil, fmt.Errorf("keeping the %s: %w", file, err)
+		}
 	}
 	return listener, nil
+}
+
+// ServerURL returns the URL of an API server for clients on the same machine.
+func ServerURL(host, port string) string {
+	if net.ParseIP(host).IsUnspecified() {
+		host = loopback
+	}
+	return "https://" + net.JoinHostPort(host, port)
 }
 
 // Server returns the URL of the hub of a folder, at its last start. The folder need not be locked.
@@ -40,19 +49,23 @@ func Server(path string) (string, error) {
 	if port == 0 {
 		return "", fmt.Errorf("no hub has run in the data folder %s; start berth-hub there first, or name another folder", path)
 	}
-	return "https://" + net.JoinHostPort(loopback, strconv.Itoa(port)), nil
+	host := loopback
+	if kept, err := os.ReadFile(filepath.Join(path, hostFile)); err == nil { // earlier releases kept none
+		host = strings.TrimSpace(string(kept))
+	}
+	return ServerURL(host, strconv.Itoa(port)), nil
 }
 
-func (d *Dir) listen(ctx context.Context, port int) (net.Listener, error) {
+func (d *Dir) listen(ctx context.Context, host string, port int) (net.Listener, error) {
 	if port != 0 {
-		return listenOn(ctx, port)
+		return listenOn(ctx, host, port)
 	}
 	if last := lastPort(d.Path(portFile)); last != 0 {
-		if listener, err := listenOn(ctx, last); err == nil {
+		if listener, err := listenOn(ctx, host, last); err == nil {
 			return listener, nil
 		}
 	}
-	return listenOn(ctx, 0)
+	return listenOn(ctx, host, 0)
 }
 
 // lastPort returns the port of the last start, or 0 without a stored port.
@@ -68,16 +81,18 @@ func lastPort(path string) int {
 	return port
 }
 
-func listenOn(ctx context.Context, port int) (net.Listener, error) {
+func listenOn(ctx context.Context, host string, port int) (net.Listener, error) {
 	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp4", net.JoinHostPort(loopback, strconv.Itoa(port)))
+	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("port %d on %s is taken; stop what listens there or choose another port (0 takes a free one): %w", port, loopback, err)
+		return nil, fmt.Errorf("port %d on %s is taken; stop what listens there or choose another port (0 takes a free one): %w", port, host, err)
 	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("port %d on %s needs more privileges; choose a port above 1023 (0 takes a free one): %w", port, loopback, err)
+		return nil, fmt.Errorf("port %d on %s needs more privileges; choose a port above 1023 (0 takes a free one): %w", port, host, err)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return nil, fmt.Errorf("%s is no address of this machine; choose one, or 0.0.0.0 for all: %w", host, err)
 	case err != nil:
-		return nil, fmt.Errorf("listening on %s port %d: %w", loopback, port, err)
+		return nil, fmt.Errorf("listening on %s port %d: %w", host, port, err)
 	}
 	return listener, nil
 }

@@ -17,6 +17,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	certutil "k8s.io/client-go/util/cert"
@@ -106,6 +107,9 @@ func Existing(dir, name string, now time.Time) (*Authority, error) {
 
 // CertFile returns the path of the PEM file with the authority's certificate.
 func (a *Authority) CertFile() string { return a.file }
+
+// KeyFile returns the path of the PEM file with the authority's private key.
+func (a *Authority) KeyFile() string { return strings.TrimSuffix(a.file, ".crt") + ".key" }
 
 // CertPEM returns the authority's certificate.
 func (a *Authority) CertPEM() []byte { return encodeCert(a.cert.Raw) }
