@@ -315,11 +315,14 @@ func merged[T any](before *T, patch []byte) (*T, error) {
 func mergePatch(stored, change map[string]any) map[string]any {
 	for key, value := range change {
 		inner, isMap := value.(map[string]any)
-		outer, wasMap := stored[key].(map[string]any)
 		switch {
 		case value == nil:
 			delete(stored, key)
-		case isMap && wasMap:
+		case isMap:
+			outer, wasMap := stored[key].(map[string]any)
+			if !wasMap {
+				outer = map[string]any{}
+			}
 			stored[key] = mergePatch(outer, inner)
 		default:
 			stored[key] = value
