@@ -13,12 +13,12 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
-// costFunc is what a call costs by its arguments, in cost units. It is no less than the work that the call does and the
-// weight of what it makes, at less than 130 nanoseconds a unit; the benchmarks of this package hold it to that.
+// costFunc returns the cost of a call from its arguments, in cost units. The cost covers the work of the call and the
+// size of its result, at less than 130 nanoseconds a unit. The benchmarks of this package verify that.
 type costFunc func(args []ref.Val) uint64
 
-// costFuncs are those of all functions but the logical operators, which cost nothing beside what they join. patterns returns
-// the weight of a regular expression.
+// costFuncs returns the cost functions of all functions except the logical operators, which cost nothing beside their
+// operands. patterns returns the size of a regular expression.
 func costFuncs(patterns func(string) uint64) map[string]costFunc {
 	match := costOfMatch(patterns)
 	out := map[string]costFunc{
@@ -74,7 +74,7 @@ func costFuncs(patterns func(string) uint64) map[string]costFunc {
 	return out
 }
 
-// fixedCosts are the functions that cost the same whatever their arguments are.
+// fixedCosts returns the functions whose cost does not depend on their arguments, by cost.
 func fixedCosts() map[uint64][]string {
 	return map[uint64][]string{
 		1: {
@@ -93,7 +93,7 @@ func fixedCosts() map[uint64][]string {
 	}
 }
 
-// proportional is a price of so many units for each unit that the arguments weigh.
+// proportional returns a cost of so many units for each unit of the arguments' size.
 func proportional(by uint64) costFunc {
 	return func(args []ref.Val) uint64 {
 		total := uint64(0)
@@ -104,11 +104,12 @@ func proportional(by uint64) costFunc {
 	}
 }
 
-// maxExponent is the largest power of ten that a quantity may have, either way. A quantity is compared and added digit by digit:
-// "e700000010", ten characters, would be a number of 700,000,010 digits. The largest suffix, E, is ten to the power of 18.
+// maxExponent is the largest power of ten that a quantity may have, positive or negative. A quantity is compared and
+// added digit by digit. The ten characters "e700000010" would be a number of 700,000,010 digits. The largest suffix, E,
+// is ten to the power of 18.
 const maxExponent = 1000
 
-// costOfQuantity is immense where the text has a larger exponent than any amount needs, so that no such quantity is made.
+// costOfQuantity exceeds every limit if the exponent of the text is over maxExponent, so that no such quantity is parsed.
 func costOfQuantity(args []ref.Val) uint64 {
 	if text, ok := args[0].(types.String); ok {
 		if at := strings.LastIndexAny(string(text), "eE"); at >= 0 && at < len(text)-1 {
@@ -121,7 +122,7 @@ func costOfQuantity(args []ref.Val) uint64 {
 	return 10 + 2*length(args[0])
 }
 
-// costOfComparison is the price of a comparison: values of different sizes differ at once.
+// costOfComparison is the cost of a comparison: values of different sizes differ at once.
 func costOfComparison(args []ref.Val) uint64 {
 	a, b := args[0], args[1]
 	if u, isURL := a.(apiservercel.URL); isURL {
@@ -134,7 +135,7 @@ func costOfComparison(args []ref.Val) uint64 {
 	return 2 * least
 }
 
-// costOfAdd is the weight of what is appended where a list is built step by step, as map() and filter() do.
+// costOfAdd is the size of the appended value if a list is built step by step, as map() and filter() do.
 func costOfAdd(args []ref.Val) uint64 {
 	if _, grows := args[0].(traits.MutableLister); grows {
 		return valueSize(args[1])
@@ -142,7 +143,7 @@ func costOfAdd(args []ref.Val) uint64 {
 	return saturate(2 * (valueSize(args[0]) + valueSize(args[1])))
 }
 
-// costOfText is the price of a function that goes through texts, and takes no time for anything else.
+// costOfText is the cost of a function that reads a text. Any other value costs nothing.
 func costOfText(value ref.Val) uint64 {
 	if text, ok := value.(types.String); ok {
 		return textSize(len(text))
@@ -150,7 +151,7 @@ func costOfText(value ref.Val) uint64 {
 	return 1
 }
 
-// searchSize is what it takes to search a value: a map finds its keys at once.
+// searchSize is the cost of a search in a value: a map finds its keys at once.
 func searchSize(of ref.Val) uint64 {
 	if _, isMap := of.(traits.Mapper); isMap {
 		return 1
@@ -158,7 +159,7 @@ func searchSize(of ref.Val) uint64 {
 	return valueSize(of)
 }
 
-// length is how many bytes a text has; 1 for anything else.
+// length returns the number of bytes of a text, and 1 for any other value.
 func length(value ref.Val) uint64 {
 	switch text := value.(type) {
 	case types.String:
@@ -170,7 +171,7 @@ func length(value ref.Val) uint64 {
 	}
 }
 
-// costOfMatch is that of compiling a pattern and of trying each instruction at each byte.
+// costOfMatch is the cost of compiling a pattern and of trying each instruction at each byte.
 func costOfMatch(patterns func(string) uint64) costFunc {
 	return func(args []ref.Val) uint64 {
 		size := patterns(text(args[1]))
@@ -178,7 +179,7 @@ func costOfMatch(patterns func(string) uint64) costFunc {
 	}
 }
 
-// costOfFormat is that of going through the arguments, level by level, and of the digits that the verbs ask for.
+// costOfFormat is the cost of reading the arguments, level by level, and of writing the digits that the verbs require.
 func costOfFormat(args []ref.Val) uint64 {
 	text, ok := args[0].(types.String)
 	if !ok {
@@ -223,7 +224,7 @@ func costOfSplit(args []ref.Val) uint64 {
 	return 2*textSize(len(in)) + 5*uint64(strings.Count(in, by)+1) //nolint:gosec // a count is not negative
 }
 
-// costOfIndex is that of comparing at each place of a text, or with each item of a list.
+// costOfIndex is the cost of a comparison at each position of a text, or with each item of a list.
 func costOfIndex(args []ref.Val) uint64 {
 	in, isText := args[0].(types.String)
 	if !isText {
@@ -233,12 +234,12 @@ func costOfIndex(args []ref.Val) uint64 {
 	return saturate(2*textSize(len(in)) + 2*textSize(len(of)) + saturatedProduct(uint64(len(in)), uint64(len(of)))/32)
 }
 
-// costOfValidate is that of the longest pattern there is among formats.
+// costOfValidate is the cost of the longest pattern of all formats.
 func costOfValidate(args []ref.Val) uint64 {
 	return saturate(10 + 10*length(args[1]))
 }
 
-// costOfTime is that of reading the time zone from a file, where one is given.
+// costOfTime is the cost of reading the time zone from a file, if a zone is given.
 func costOfTime(args []ref.Val) uint64 {
 	if len(args) > 1 {
 		return 500 + valueSize(args[1])

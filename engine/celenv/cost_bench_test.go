@@ -20,7 +20,7 @@ import (
 const (
 	// placementLimit is how long one core may take for the expressions of one placement in one decision.
 	placementLimit = 2 * time.Second
-	// measured is how long a stretch is measured at a time. What else runs on the machine disturbs some stretches, so the best
+	// measured is the length of one measurement. Other processes of the machine disturb some measurements, so the best
 	// one counts.
 	measured = 20 * time.Millisecond
 )
@@ -59,7 +59,7 @@ func jsonKeys(count int) string {
 	return strings.Join(out, ",")
 }
 
-// functionCalls are expressions in which one function does nearly all the work, by its name. T is a long text.
+// functionCalls returns expressions in which one function does nearly all the work, by its name. T is a long text.
 func functionCalls() map[string]string {
 	const ten = `[1,2,3,4,5,6,7,8,9,10]`
 	loop := func(body string) string { return ten + `.all(i, ` + body + ` || true)` }
@@ -143,8 +143,8 @@ func isLetter(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// BenchmarkUnit measures what a cost unit takes, where one function or another does the work. It fails where a placement
-// that spends all that it may would take one core longer than its limit.
+// BenchmarkUnit measures the time of a cost unit for each function. It fails if a placement that spends its whole limit
+// would take one core longer than placementLimit.
 func BenchmarkUnit(b *testing.B) {
 	all := functionCalls()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -165,7 +165,7 @@ func BenchmarkUnit(b *testing.B) {
 					}
 				}
 				if math.IsInf(best, 1) {
-					return // too short a run to tell
+					return // the run is too short for a result
 				}
 				b.ReportMetric(best, "ns/unit")
 				if all := best * celenv.PlacementCost; all > float64(placementLimit) {
@@ -176,7 +176,7 @@ func BenchmarkUnit(b *testing.B) {
 	}
 }
 
-// processorTime is how long this process has had a core, the collection of garbage included.
+// processorTime returns how long this process has used a core, garbage collection included.
 func processorTime(b *testing.B) time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

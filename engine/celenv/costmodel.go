@@ -15,15 +15,15 @@ import (
 
 const (
 	stepCost = 1
-	// makeCost is what it costs to make a list or a map, beside one unit for each value in it.
+	// makeCost is the cost of a new list or map, beside one unit for each value in it.
 	makeCost = 10
 )
 
-// costModel puts a price on every step of a program. A step is paid for before it is done, since one call may take minutes
+// costModel adds a price to every step of a program. A step is paid for before it runs, because one call may take minutes
 // or all memory.
 type costModel struct {
 	costs map[string]costFunc
-	// bindings are what functions do, by overload and by name.
+	// bindings are the implementations of functions, by overload and by name.
 	bindings map[string]*functions.Overload
 }
 
@@ -41,18 +41,18 @@ func newCostModel(env *cel.Env) (*costModel, error) {
 	return out, nil
 }
 
-// decorate returns a step of a program that is paid for.
+// decorate returns a step with its price.
 func (t *costModel) decorate(step interpreter.Interpretable) (interpreter.Interpretable, error) {
 	switch s := step.(type) {
 	case *meteredAttribute:
-		return s, nil // a longer path of one that is metered already
+		return s, nil // a longer path of a metered attribute
 	case interpreter.InterpretableAttribute:
 		return &meteredAttribute{InterpretableAttribute: s, units: stepCost}, nil
 	case interpreter.InterpretableConst:
 		if s.Value().Type() == types.BoolType {
 			return meteredConstant{s}, nil
 		}
-		return s, nil // what reads it pays for it
+		return s, nil // the step that reads it pays for it
 	case interpreter.InterpretableConstructor:
 		return meterConstructor(s), nil
 	case interpreter.InterpretableCall:
@@ -69,16 +69,14 @@ type meteredStep struct {
 	units uint64
 }
 
-// Eval does the step.
 func (p meteredStep) Eval(vars interpreter.Activation) ref.Val {
 	spend(vars, p.units)
 	return p.Interpretable.Eval(vars)
 }
 
-// meteredConstant is a bool that is written in the expression. Thousands of them can stand in a row.
+// meteredConstant is a bool that is written in the expression. An expression can contain thousands of them in a row.
 type meteredConstant struct{ interpreter.InterpretableConst }
 
-// Eval returns it.
 func (c meteredConstant) Eval(vars interpreter.Activation) ref.Val {
 	spend(vars, stepCost)
 	return c.InterpretableConst.Eval(vars)
@@ -95,15 +93,15 @@ type meteredAttribute struct {
 func (a *meteredAttribute) AddQualifier(by interpreter.Qualifier) (interpreter.Attribute, error) {
 	a.units++
 	if _, err := a.InterpretableAttribute.AddQualifier(by); err != nil {
-		return nil, err //nolint:wrapcheck // the library reports it in its own words
+		return nil, err //nolint:wrapcheck // the library's message is complete
 	}
 	return a, nil
 }
 
-// Attr returns the path for steps that go along it themselves.
+// Attr returns the path for steps that read it themselves.
 func (a *meteredAttribute) Attr() interpreter.Attribute { return a }
 
-// Eval returns what is at the end of the path.
+// Eval returns the value at the end of the path.
 func (a *meteredAttribute) Eval(vars interpreter.Activation) ref.Val {
 	spend(vars, a.units)
 	return a.InterpretableAttribute.Eval(vars)
@@ -115,7 +113,7 @@ func (a *meteredAttribute) Resolve(vars interpreter.Activation) (any, error) {
 	return a.InterpretableAttribute.Resolve(vars) //nolint:wrapcheck // as above
 }
 
-// meterConstructor returns the step that makes a list or a map: once, where all that is in it is written in the expression.
+// meterConstructor returns the step that makes a list or a map. A list or map of constants is made once.
 func meterConstructor(step interpreter.InterpretableConstructor) interpreter.Interpretable {
 	constants := 0
 	for _, item := range step.InitVals() {
@@ -165,13 +163,13 @@ func (c *meteredCall) Eval(vars interpreter.Activation) ref.Val {
 	}
 	spend(vars, c.cost(args))
 	out := types.LabelErrNode(c.ID(), c.invoke(args))
-	if c.function == scoresFunction { // how many there are is not known before
+	if c.function == scoresFunction { // the number of scores is known only after the call
 		spend(vars, 4*valueSize(out))
 	}
 	return out
 }
 
-// implementation returns what a call does with its arguments; nil where that is left to the interpreter.
+// implementation returns the function of a call; nil if the interpreter runs the call.
 func (t *costModel) implementation(of interpreter.InterpretableCall) (func(args []ref.Val) ref.Val, error) {
 	switch of.Function() {
 	case operators.Equals:
@@ -188,7 +186,7 @@ func (t *costModel) implementation(of interpreter.InterpretableCall) (func(args 
 		binding = t.bindings[of.Function()]
 	}
 	if binding == nil || binding.NonStrict {
-		return nil, nil //nolint:nilnil // nothing is priced by arguments that may be errors
+		return nil, nil //nolint:nilnil // a call whose arguments may be errors has no price
 	}
 	does := bindOverload(binding, of)
 	if does == nil || of.Function() != operators.Add {
@@ -204,14 +202,14 @@ func (t *costModel) implementation(of interpreter.InterpretableCall) (func(args 
 	}, nil
 }
 
-// compileMatcher matches texts with a pattern that is compiled once.
+// compileMatcher returns a function that matches texts with a pattern, compiled once.
 func compileMatcher(pattern string) (func(args []ref.Val) ref.Val, error) {
 	if len(pattern) > maxPatternLength || patternSize(pattern) > maxPatternSize {
 		return nil, errPattern
 	}
 	compiled, err := regexp.Compile(pattern)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says what is wrong with the pattern
+		return nil, err //nolint:wrapcheck // the library's message describes the fault of the pattern
 	}
 	return func(args []ref.Val) ref.Val {
 		in, ok := args[0].(types.String)
@@ -222,7 +220,7 @@ func compileMatcher(pattern string) (func(args []ref.Val) ref.Val, error) {
 	}, nil
 }
 
-// bindOverload returns a binding as a function of the arguments of a call; nil where it is for another number of them.
+// bindOverload returns a binding as a function of the arguments of a call; nil if the number of arguments differs.
 func bindOverload(to *functions.Overload, of interpreter.InterpretableCall) func(args []ref.Val) ref.Val {
 	var does func(args []ref.Val) ref.Val
 	switch arguments := len(of.Args()); {

@@ -22,12 +22,12 @@ const (
 	ExpressionCost = 1_000_000
 	// SelectorCost is the most that all expressions of one selector may cost together on one cluster.
 	SelectorCost = 10_000_000
-	// PlacementCost is the most that all expressions of one placement may cost in one decision, over all clusters: two
-	// seconds of one core at most, which BenchmarkUnit holds every function to.
+	// PlacementCost is the most that all expressions of one placement may cost in one decision, over all clusters. It is
+	// at most two seconds of one core; BenchmarkUnit verifies that for every function.
 	PlacementCost = 15_000_000
 
 	maxCachedExpressions = 4096
-	// maxCachedLength is how long an expression may be that is kept once it is compiled.
+	// maxCachedLength is the largest length of an expression whose compiled form is cached.
 	maxCachedLength = 1024
 )
 
@@ -35,13 +35,13 @@ const (
 // first.
 type Env struct {
 	env *cel.Env
-	// macroFreeParser reads an expression without writing out its macros.
+	// macroFreeParser parses an expression without expanding its macros.
 	macroFreeParser *parser.Parser
 	costModel       *costModel
 	cache           *lru.Cache
 	results         *lru.Cache
-	// evicting is the Env that compiles for a trial Env, and room is how many more outcomes the trial Env may cache,
-	// for all its expressions together. Both are nil for other Envs.
+	// evicting is the Env that compiles for a trial Env. room is how many more outcomes the trial Env may cache, for all
+	// its expressions together. Both are nil for other Envs.
 	evicting *Env
 	room     *int
 }
@@ -75,13 +75,14 @@ func New() (*Env, error) {
 	return &Env{env: env, macroFreeParser: plain, costModel: tariff, cache: lru.New(maxCachedExpressions), results: lru.New(maxCachedResults)}, nil
 }
 
-// cacheEntry is a cache entry: an expression, or why its text is none.
+// cacheEntry is a cache entry: an expression, or the error of its text.
 type cacheEntry struct {
 	expression *Expression
 	err        error
 }
 
-// Compile checks and compiles an expression. It must yield a bool, or a value whose type is known only on a cluster.
+// Compile checks and compiles an expression. Its type must be bool, or a type that only the evaluation on a cluster
+// determines.
 func (e *Env) Compile(text string) (*Expression, error) {
 	if hit, ok := e.cache.Get(text); ok {
 		entry, _ := hit.(cacheEntry)

@@ -3,5 +3,5 @@ package celenv
 // ForTrialsAtMost is ForTrials with another limit of outcomes.
 func (e *Env) ForTrialsAtMost(outcomes int) *Env { return e.forTrials(outcomes) }
 
-// CachedOutcomes is how many outcomes an expression caches.
+// CachedOutcomes returns how many outcomes an expression caches.
 func (x *Expression) CachedOutcomes() int { return len(x.trialCache.outcomes) }

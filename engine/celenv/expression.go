@@ -12,7 +12,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// Expression is a compiled expression. It is immutable, unless its Env is for trials. Outcomes of runs are cached
+// Expression is a compiled expression. It is immutable, unless its Env is for trials. The outcomes of runs are cached
 // beside it.
 type Expression struct {
 	// Text is the source.
@@ -39,21 +39,21 @@ const (
 	TooCostly
 )
 
-// answerCount is how many there are.
+// answerCount is the number of answers.
 const answerCount = int(TooCostly) + 1
 
-// Outcome is the answer for one cluster, what it cost in CEL cost units, and the problem where it failed.
+// Outcome is the answer for one cluster, its cost in CEL cost units, and the problem if it failed.
 type Outcome struct {
 	Answer  Answer
 	Problem string
 	Cost    uint64
 }
 
-// Subject is the cluster an expression is evaluated on, with its add-on scores by resource name (nil: none).
+// Subject is the cluster that an expression is evaluated on, with its add-on scores by resource name (nil: none).
 type Subject struct {
 	Cluster *fleet.Cluster
 	Score   func(resource string) *fleet.Score
-	// Now is the instant of the decision: a score that is out of date by then is as good as none.
+	// Now is the instant of the decision. A score that is out of date by then counts as missing.
 	Now time.Time
 }
 
@@ -65,7 +65,8 @@ func (x *Expression) Eval(subject Subject) Outcome {
 	return x.eval(subject, x.reads.facets)
 }
 
-// EvalAllFacets is Eval on the whole object, for those who check that Eval reads all it must. It costs what Eval costs.
+// EvalAllFacets evaluates the expression on the whole object, for tests of the facets that Eval reads. It costs the same
+// as Eval.
 func (x *Expression) EvalAllFacets(subject Subject) Outcome { return x.eval(subject, allFacets) }
 
 func (x *Expression) eval(subject Subject, facets fleet.Facet) Outcome {
@@ -108,5 +109,5 @@ func tooCostly() Outcome {
 // Facets returns the parts of a cluster that the expression can read.
 func (x *Expression) Facets() fleet.Facet { return x.reads.facets }
 
-// Scores returns the add-on resources that the expression can read, sorted; all is set where it can read any.
+// Scores returns the add-on resources that the expression can read, sorted. all is true if it can read any resource.
 func (x *Expression) Scores() (names []string, all bool) { return x.reads.scores, x.reads.anyScore }

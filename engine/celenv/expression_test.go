@@ -34,7 +34,7 @@ func TestEval(t *testing.T) {
 		"a label of another value":      {text: `managedCluster.metadata.labels.env == "dev"`},
 		"an empty label is there":       {text: `has(managedCluster.metadata.labels.zone)`, want: celenv.Outcome{Answer: celenv.Yes}},
 		"12: a missing label fails":     {text: `managedCluster.metadata.labels.tier == "1"`, want: celenv.Outcome{Answer: celenv.Failed, Problem: "no such key: tier"}},
-		"12: has() asks first":          {text: `has(managedCluster.metadata.labels.tier) && managedCluster.metadata.labels.tier == "1"`},
+		"12: has() checks first":        {text: `has(managedCluster.metadata.labels.tier) && managedCluster.metadata.labels.tier == "1"`},
 		"12: an optional has a default": {text: `managedCluster.metadata.labels[?"tier"].orValue("1") == "1"`, want: celenv.Outcome{Answer: celenv.Yes}},
 		"a claim":                       {text: `managedCluster.status.clusterClaims.exists(c, c.name == "version" && c.value.startsWith("v1.3"))`, want: celenv.Outcome{Answer: celenv.Yes}},
 		"a taint":                       {text: `managedCluster.spec.taints[0].effect == "NoSelect"`, want: celenv.Outcome{Answer: celenv.Yes}},
@@ -111,7 +111,8 @@ func TestAnEvaluationOverItsLimitIsTooCostly(t *testing.T) {
 	}
 }
 
-// TestAQuantityOfMillionsOfDigitsIsNeverMade: to compare such a quantity takes minutes and gigabytes, however short its text is.
+// TestAQuantityOfMillionsOfDigitsIsNeverMade covers short texts of large quantities. A comparison of such a quantity
+// would take minutes and gigabytes.
 func TestAQuantityOfMillionsOfDigitsIsNeverMade(t *testing.T) {
 	for number, want := range map[string]celenv.Answer{
 		"1e18": celenv.Yes, "1E": celenv.Yes, "1e+1000": celenv.Yes, "1e-1000": celenv.No,

@@ -29,11 +29,11 @@ func newVariable(subject Subject, facets fleet.Facet) (out clusterValue, err err
 	return clusterValue{newMap(form), subject}, nil
 }
 
-// cost is what it cost to make the variable.
+// cost returns the cost of making the variable.
 func (v clusterValue) cost() uint64 { return 40 + 2*valueSize(v) }
 
-// scoresOption is managedCluster.scores("resource"): the scores that the AddOnPlacementScore of that name in the
-// cluster's namespace holds, as a list of {name, value}. No such object is an error, and so is one that is out of date.
+// scoresOption is managedCluster.scores("resource"): the scores of the AddOnPlacementScore of that name in the cluster's
+// namespace, as a list of {name, value}. A missing object is an error, and so is an object that is out of date.
 func scoresOption() cel.EnvOption {
 	return clusterFunction(scoresFunction, cel.ListType(cel.DynType), func(subject Subject, resource string) ref.Val {
 		found := subject.Score(resource)
@@ -48,7 +48,7 @@ func scoresOption() cel.EnvOption {
 	})
 }
 
-// claimOption is managedCluster.claim("name"): the value of the claim of that name, as claim selectors read it. No such
+// claimOption is managedCluster.claim("name"): the value of the claim of that name, as claim selectors read it. A missing
 // claim is an error.
 func claimOption() cel.EnvOption {
 	return clusterFunction(claimFunction, cel.StringType, func(subject Subject, name string) ref.Val {
@@ -82,7 +82,7 @@ func scoreList(found *fleet.Score) []any {
 	return out
 }
 
-// parseOption is "...".parseJSON(): the value that a JSON text holds, whole numbers as int. Bad JSON is an error.
+// parseOption is "...".parseJSON(): the value of a JSON text, with whole numbers as int. Invalid JSON is an error.
 func parseOption() cel.EnvOption {
 	return cel.Function(parseFunction, cel.MemberOverload("string_parse_json",
 		[]*cel.Type{cel.StringType}, cel.DynType,

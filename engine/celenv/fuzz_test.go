@@ -11,8 +11,8 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// unusualClusters are clusters as no test of a single function has them, beside one that holds a text of the fuzzer's in every
-// place that holds text.
+// unusualClusters returns clusters that no test of a single function has. One of them has a text of the fuzzer in every
+// field that holds text.
 func unusualClusters(text string) []*clusterv1.ManagedCluster {
 	many := enginetest.Cluster("many")
 	for key := range strings.FieldsSeq("a b c d e f g h i j k l m n o p") {
@@ -28,9 +28,9 @@ func unusualClusters(text string) []*clusterv1.ManagedCluster {
 	}
 }
 
-// FuzzExpression compiles any text, and evaluates what compiles on odd clusters. It is refused with a reason, the same in
-// every Env, or it answers: the same each time, whatever parts of the cluster it is given beside those that it reads, and
-// at no higher cost than the limit.
+// FuzzExpression compiles any text, and evaluates the compiled expressions on unusual clusters. Every Env refuses a text
+// with the same reason, or every Env accepts it. The answer is the same each time, with all parts of the cluster or only
+// those that the expression reads. The cost never exceeds the limit.
 func FuzzExpression(f *testing.F) {
 	for _, text := range []string{
 		`managedCluster.metadata.labels["env"] == "prod"`, `managedCluster.metadata.labels[?"tier"].orValue("1") == "1"`,

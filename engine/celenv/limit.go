@@ -15,21 +15,21 @@ const (
 	maxExpressionLength = 16_384
 	// maxExpressionDepth is how deep its parentheses, calls and operators may be nested.
 	maxExpressionDepth = 250
-	// maxNodes is how many operations an expression may have once its macros are written out.
+	// maxNodes is how many operations an expression may have after macro expansion.
 	maxNodes = 50_000
-	// MaxCompileCost is the most effort that the expressions of a placement may take to compile together: a fifth of a second of
-	// one core, which BenchmarkCompile holds it to.
+	// MaxCompileCost is the most effort that the expressions of a placement may take to compile together. It is a fifth
+	// of a second of one core; BenchmarkCompile verifies that.
 	MaxCompileCost = 4_000_000
-	// maxPatternSize is how many instructions the pattern of matches() may come to where it is a constant.
+	// maxPatternSize is how many instructions a constant pattern of matches() may have.
 	maxPatternSize = 10_000
 )
 
 var errPattern = errors.New("the pattern of matches() is too large")
 
-// maxErrors is how many errors of an expression are reported. Each repeats the line that it is in.
+// maxErrors is how many errors of an expression are reported. Each repeats its line.
 const maxErrors = 3
 
-// formatErrors are the errors of a text, as many as are reported.
+// formatErrors returns the first errors of a text as one error.
 func formatErrors(of *cel.Issues, text string) error {
 	var out []string
 	source := common.NewTextSource(text)
@@ -43,9 +43,9 @@ func formatErrors(of *cel.Issues, text string) error {
 	return errors.New(strings.Join(out, "\n"))
 }
 
-// CompileCost is what a text takes to compile: its operations once macros are written out, times those of them that have a type
-// of their own to be found, since the checker goes through all such types at each operation. Measured on plain lists, a
-// unit takes some 50 nanoseconds. A text that cannot be parsed takes no effort: it goes no further.
+// CompileCost estimates the effort of compiling a text. It is the number of operations after macro expansion, times the
+// number of operations with a type of their own: the checker visits all such types at each operation. Measured on plain
+// lists, a unit takes some 50 nanoseconds. A text that cannot be parsed costs nothing, because it is not compiled.
 func (e *Env) CompileCost(text string) uint64 {
 	parsed, issues := e.macroFreeParser.Parse(common.NewTextSource(text))
 	if len(issues.GetErrors()) > 0 {
@@ -54,8 +54,8 @@ func (e *Env) CompileCost(text string) uint64 {
 	return expressionSizeOf(parsed.Expr()).compileCost()
 }
 
-// CompileCostBound is an effort that a text does not exceed, without reading it: an operation has a character at least, where
-// no macro repeats it.
+// CompileCostBound returns an upper bound of the compile cost of a text without parsing it. An operation has at least one
+// character, unless a macro repeats it.
 func CompileCostBound(text string) uint64 {
 	if strings.Contains(text, optMap) || strings.Contains(text, optFlatMap) {
 		return maxSize
@@ -63,8 +63,8 @@ func CompileCostBound(text string) uint64 {
 	return saturatedProduct(uint64(len(text)), uint64(len(text)))
 }
 
-// checkExpandedSize refuses a text that has too many operations once its macros are written out, or takes too long to check.
-// optMap() and optFlatMap() repeat what they are called on, so that forty of them in a row are 2^40 operations of 700 bytes.
+// checkExpandedSize refuses a text that has too many operations after macro expansion, or takes too long to check.
+// optMap() and optFlatMap() repeat their target, so forty of them in a row are 2^40 operations in 700 bytes.
 func (e *Env) checkExpandedSize(text string) error {
 	if CompileCostBound(text) <= MaxCompileCost {
 		return nil
@@ -87,12 +87,12 @@ func (e *Env) checkExpandedSize(text string) error {
 const (
 	optMap     = "optMap"
 	optFlatMap = "optFlatMap"
-	// macroSize is how many operations optMap is, beside what it is called with.
+	// macroSize is how many operations optMap has, beside its arguments.
 	macroSize = 8
 )
 
-// expressionSize is how many operations an expression has once its macros are written out, and how many of them have a type of their
-// own to be found.
+// expressionSize is how many operations an expression has after macro expansion, and how many of them have a type of
+// their own.
 type expressionSize struct{ nodes, calls uint64 }
 
 func (s expressionSize) compileCost() uint64 { return saturatedProduct(s.nodes, s.calls) }

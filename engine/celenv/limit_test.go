@@ -10,8 +10,8 @@ import (
 	"github.com/berth-project/berth/engine/enginetest"
 )
 
-// TestACallCostsByTheSizeOfWhatItReads evaluates every function on a text and on one ten times as long: what it costs grows
-// with it, so that no function is a way to work for nothing.
+// TestACallCostsByTheSizeOfWhatItReads evaluates every function on a text and on a text ten times as long. The cost grows
+// with the length, so no function does work without a price.
 func TestACallCostsByTheSizeOfWhatItReads(t *testing.T) {
 	small, large := largeSubject(400), largeSubject(4000)
 	flat := map[string]bool{ // they read nothing that grows
@@ -34,8 +34,8 @@ func TestACallCostsByTheSizeOfWhatItReads(t *testing.T) {
 	}
 }
 
-// TestACallIsPaidForBeforeItIsMade evaluates what would take all memory or minutes. Each is too costly, and is found to be
-// before it is done.
+// TestACallIsPaidForBeforeItIsMade evaluates expressions that would take all memory or minutes. Each is reported as too
+// costly before the call runs.
 func TestACallIsPaidForBeforeItIsMade(t *testing.T) {
 	const text = `managedCluster.metadata.annotations.text`
 	doubled := func(levels int, body, end string) string {
@@ -87,7 +87,8 @@ func TestACallIsPaidForBeforeItIsMade(t *testing.T) {
 	}
 }
 
-// TestCompilingIsBounded compiles what would take all memory or minutes to compile. It is refused for its size.
+// TestCompilingIsBounded compiles texts that would take all memory or minutes to compile. They are refused for their
+// size.
 func TestCompilingIsBounded(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"a long expression":       {`"` + strings.Repeat("a", 16_384) + `" == ""`, "expression code point size exceeds limit"},

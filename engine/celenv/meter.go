@@ -7,14 +7,14 @@ import (
 // errLimit ends an evaluation; the library turns it into an error.
 var errLimit = interpreter.EvalCancelledError{Message: "operation cancelled: cost limit exceeded", Cause: interpreter.CostLimitExceeded}
 
-// meter is the root of what an expression sees, and counts what its evaluation costs. The library's own counter adds up
-// what was done already, and looks through a stack that grows with every step.
+// meter is the root activation of an expression, and counts the cost of its evaluation. The library's own counter adds
+// the cost after the work, and searches a stack that grows with every step.
 type meter struct {
 	cluster clusterValue
 	spent   uint64
 }
 
-// ResolveName returns the one variable that there is.
+// ResolveName returns the only variable.
 func (m *meter) ResolveName(name string) (any, bool) {
 	if name != variable {
 		return nil, false
@@ -25,7 +25,7 @@ func (m *meter) ResolveName(name string) (any, bool) {
 // Parent returns nothing: this is the root.
 func (*meter) Parent() interpreter.Activation { return nil }
 
-// spend counts what is about to be done, and ends the evaluation instead where that is over its limit. A program that is
+// spend counts a cost before the work is done, and ends the evaluation if the total is over its limit. A program that is
 // being compiled spends nothing.
 func spend(vars interpreter.Activation, units uint64) {
 	for ; vars != nil; vars = vars.Parent() {

@@ -7,8 +7,8 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// toUnstructured returns the JSON form of a ManagedCluster, cut down to the given facets. What is absent from the object's
-// JSON is absent here, so that has() and a missing key behave as on the wire.
+// toUnstructured returns the JSON form of a ManagedCluster, with the given facets only. A field that is absent from the
+// object's JSON is absent here, so that has() and a missing key behave as on the wire.
 func toUnstructured(c *clusterv1.ManagedCluster, reads fleet.Facet) (map[string]any, error) {
 	out := map[string]any{"apiVersion": clusterv1.GroupVersion.String(), "kind": "ManagedCluster"}
 	var err error

@@ -10,11 +10,12 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// adapter turns Go values into CEL values as the default adapter does, except that lists and maps know their weight, and
-// maps are iterated in order of their keys. Go's order would let labels.map(k, k)[0] be another label at every run.
+// adapter turns Go values into CEL values as the default adapter does, with two differences: lists and maps cache their
+// size, and maps are iterated in order of their keys. With Go's order labels.map(k, k)[0] would be another label at every
+// run.
 type adapter struct{}
 
-// NativeToValue is for CEL alone. It keeps and changes the lists and maps of any values that it is given.
+// NativeToValue is for CEL only. It keeps and changes the lists and maps of its argument.
 func (adapter) NativeToValue(value any) ref.Val {
 	switch native := value.(type) {
 	case ref.Val:
@@ -78,7 +79,7 @@ func (m *orderedMap) Find(key ref.Val) (ref.Val, bool) { return m.Mapper.Find(bo
 // Get is as in traits.Indexer.
 func (m *orderedMap) Get(key ref.Val) ref.Val { return m.Mapper.Get(boundedKey(key)) }
 
-// boundedKey returns a key, and ends the evaluation where it is too long to search for.
+// boundedKey returns a key, and ends the evaluation if the key is too long to search for.
 func boundedKey(key ref.Val) ref.Val {
 	if valueSize(key) > maxKeyLength/bytesPerUnit {
 		panic(errLimit)

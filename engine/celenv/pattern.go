@@ -9,11 +9,11 @@ import (
 const (
 	// maxPatternLength is how many bytes a regular expression may have.
 	maxPatternLength = 4096
-	// cachedPatterns is how many weights of patterns are kept, those used last.
+	// cachedPatterns is how many sizes of patterns are cached.
 	cachedPatterns = 1024
 )
 
-// cachedPatternSize returns patternSize, which forgets the weights that were not used for longest.
+// cachedPatternSize returns patternSize with a cache that evicts the least recently used patterns.
 func cachedPatternSize() func(string) uint64 {
 	known := lru.New(cachedPatterns)
 	return func(pattern string) uint64 {
@@ -30,13 +30,13 @@ func cachedPatternSize() func(string) uint64 {
 	}
 }
 
-// patternSize returns how many instructions a regular expression comes to, roughly and rather too many: a repetition is
-// written out as often as it may repeat, so that twelve bytes can come to a million. A text that is no pattern weighs what
-// it takes to find that out.
+// patternSize returns an upper estimate of the number of instructions of a regular expression. A repetition is expanded
+// as often as it may repeat, so twelve bytes can be a million instructions. The size of an invalid pattern is the cost of
+// detecting that it is invalid.
 func patternSize(pattern string) uint64 {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return 1 + uint64(len(pattern)) // the library refuses to write it out, too
+		return 1 + uint64(len(pattern)) // the library refuses to expand it, too
 	}
 	return instructions(parsed)
 }

@@ -44,7 +44,7 @@ func TestQuantities(t *testing.T) {
 		"a fraction as an integer fails":         {`quantity(managedCluster.status.allocatable.cpu).asInteger() == 3`, failed("cannot convert value to integer")},
 		"claims add up":                          {`quantity(managedCluster.claim("nodes")).add(3).isGreaterThan(quantity("14"))`, yes},
 		"a claim that is no quantity fails":      {`quantity(managedCluster.claim("platform")).isGreaterThan(quantity("0"))`, failed("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")},
-		"a claim is asked whether it is one":     {`isQuantity(managedCluster.claim("platform")) && quantity(managedCluster.claim("platform")).isGreaterThan(quantity("0"))`, no},
+		"a claim is tested with isQuantity":      {`isQuantity(managedCluster.claim("platform")) && quantity(managedCluster.claim("platform")).isGreaterThan(quantity("0"))`, no},
 		"a claim that is missing fails":          {`quantity(managedCluster.claim("disk")).isGreaterThan(quantity("0"))`, failed(`no claim "disk"`)},
 		"a claim found the long way":             {`managedCluster.status.clusterClaims.exists(c, c.name == "gpu.memory" && isQuantity(c.value) && quantity(c.value).isGreaterThan(quantity("40Gi")))`, yes},
 	} {
@@ -66,7 +66,7 @@ func TestQuantities(t *testing.T) {
 	}
 }
 
-// TestTheDocumentedQuantitiesAreTrue holds what the documentation shows against a cluster for which it is all true.
+// TestTheDocumentedQuantitiesAreTrue evaluates the expressions of the documentation on a cluster for which all are true.
 func TestTheDocumentedQuantitiesAreTrue(t *testing.T) {
 	const page = "../../docs/concepts/filters-and-scores.md"
 	text, err := os.ReadFile(page)

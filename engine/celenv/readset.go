@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// readSet is what an expression can read, found from its text alone.
+// readSet is the part of a cluster that an expression can read, computed from its text alone.
 type readSet struct {
 	facets fleet.Facet
 	// scores are the add-on resources that the text names, sorted and distinct; anyScore is set if a name is computed.
@@ -26,7 +26,7 @@ func newReadSet(root ast.Expr) readSet {
 	return out
 }
 
-// visit goes from the outside in, so that the first path found is the longest.
+// visit starts with the outermost expression, so that the first path found is the longest.
 func (r *readSet) visit(e ast.Expr) {
 	if path, ok := accessPath(e); ok {
 		r.facets |= facetOf(path)
@@ -45,7 +45,8 @@ func (r *readSet) visit(e ast.Expr) {
 	}
 }
 
-// accessPath returns the names between managedCluster and what e reads, where e is nothing but selections below it.
+// accessPath returns the names between managedCluster and e. Ok is false unless e consists only of selections below
+// managedCluster.
 func accessPath(e ast.Expr) (path []string, ok bool) {
 	switch e.Kind() {
 	case ast.IdentKind:
@@ -69,7 +70,7 @@ func accessPath(e ast.Expr) (path []string, ok bool) {
 	}
 }
 
-// clusterCall returns e where it is scores(argument) or claim(argument) of managedCluster, by whatever name.
+// clusterCall returns e if it is scores(argument) or claim(argument) of managedCluster, under any variable name.
 func clusterCall(e ast.Expr) (call ast.CallExpr, ok bool) {
 	if e.Kind() != ast.CallKind {
 		return nil, false
@@ -79,7 +80,7 @@ func clusterCall(e ast.Expr) (call ast.CallExpr, ok bool) {
 	return call, slices.Contains(of, call.FunctionName()) && call.IsMemberFunction() && len(call.Args()) == 1
 }
 
-// addCall notes what a call of a function of managedCluster reads.
+// addCall records what a call of a function of managedCluster reads.
 func (r *readSet) addCall(call ast.CallExpr) {
 	name, constant := literal(call.Args()[0])
 	switch {

@@ -8,18 +8,18 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// maxCachedResults is of how many expressions the outcomes are remembered, those used last: some 5 bytes for each
-// cluster, and 16 more where one failed.
+// maxCachedResults is how many expressions have cached outcomes; the least recently used are evicted. An expression takes
+// some 5 bytes for each cluster, and 16 more for each cluster on which it failed.
 const maxCachedResults = 128
 
-// resultCache is the outcomes of an expression, by ID, and the states of the facets that they were found for. It is never changed
-// once another can see it.
+// resultCache has the outcomes of an expression by ID, and the facet versions that they are valid for. It is immutable
+// once it is shared.
 type resultCache struct {
 	states []fleet.FacetVersions
-	// byAnswer are, by Answer, the clusters of which that is known.
+	// byAnswer has the clusters of each Answer. A cluster in no set has no cached outcome.
 	byAnswer [answerCount]*bitset.BitSet
-	// costs has what the evaluation on each of them cost, and problems what came of it; those are nil where nothing went
-	// wrong. What they hold of clusters of which nothing is known means nothing.
+	// costs has the cost of the evaluation on each cluster, and problems its problem; both are nil if every evaluation
+	// succeeded. Values of clusters without a cached outcome are meaningless.
 	costs    []uint32
 	problems []string
 }
@@ -28,7 +28,7 @@ func newResultCache(states []fleet.FacetVersions) *resultCache {
 	return &resultCache{states: states, byAnswer: NewOutcomesByAnswer().Clusters}
 }
 
-// validFor returns what is known still where the facets have other states: nothing of those clusters that have changed.
+// validFor returns the outcomes that are valid for other facet versions: those of the unchanged clusters.
 func (m *resultCache) validFor(states []fleet.FacetVersions) *resultCache {
 	if slices.EqualFunc(m.states, states, fleet.FacetVersions.Equal) {
 		return m
@@ -46,8 +46,8 @@ func (m *resultCache) validFor(states []fleet.FacetVersions) *resultCache {
 	return out
 }
 
-// clone returns a copy that may be changed, with room for so many IDs and all that are known: those of another fleet or of a
-// later snapshot may be more.
+// clone returns a copy that may be changed, with room for so many IDs and all cached ones. A later snapshot or another
+// fleet may have more IDs.
 func (m *resultCache) clone(size uint) *resultCache {
 	size = max(size, uint(len(m.costs)))
 	out := &resultCache{states: m.states, costs: make([]uint32, size)}
@@ -62,7 +62,7 @@ func (m *resultCache) clone(size uint) *resultCache {
 	return out
 }
 
-// get returns what is known of a cluster. Ok is false where nothing is.
+// get returns the cached outcome of a cluster. Ok is false if there is no outcome.
 func (m *resultCache) get(id fleet.ID) (out Outcome, ok bool) {
 	for answer, of := range m.byAnswer {
 		if !of.Test(id) {
@@ -77,7 +77,7 @@ func (m *resultCache) get(id fleet.ID) (out Outcome, ok bool) {
 	return Outcome{}, false
 }
 
-// put notes what came out for a cluster of which nothing was known.
+// put stores the outcome of a cluster without a cached outcome.
 func (m *resultCache) put(id fleet.ID, outcome Outcome) {
 	m.byAnswer[outcome.Answer].Set(id)
 	m.costs[id] = uint32(outcome.Cost) //nolint:gosec // it is bounded by ExpressionCost
@@ -90,14 +90,14 @@ func (m *resultCache) put(id fleet.ID, outcome Outcome) {
 	m.problems[id] = outcome.Problem
 }
 
-// Run evaluates one expression on the clusters of a snapshot, and only on those of which something that it can read
-// has changed since it was last asked. The outcomes are those of Eval.
+// Run evaluates one expression on the clusters of a snapshot. It evaluates only clusters that have changed, in a part
+// that the expression reads, since the last run. The outcomes are those of Eval.
 type Run struct {
 	expression *Expression
 	size       uint
-	// results is nil where nothing is remembered.
+	// results is nil if nothing is cached.
 	results *resultCache
-	// modified is set once known is a copy of its own.
+	// modified is set once results is a private copy.
 	modified bool
 }
 
@@ -134,15 +134,15 @@ func (r *Run) Eval(id fleet.ID, subject func() Subject) Outcome {
 	return out
 }
 
-// Cached returns which of some clusters each answer is for, and what the outcomes cost together. Ok is false where one of
-// them is not known before the expression is evaluated.
+// Cached returns the clusters of each answer among some clusters, and the total cost of their outcomes. Ok is false if
+// the outcome of a cluster is not cached.
 func (r *Run) Cached(of *bitset.BitSet) (out OutcomesByAnswer, ok bool) {
 	if r.results == nil {
 		return OutcomesByAnswer{}, false
 	}
 	found := uint(0)
-	for answer, said := range r.results.byAnswer {
-		out.Clusters[answer] = of.Intersection(said)
+	for answer, cached := range r.results.byAnswer {
+		out.Clusters[answer] = of.Intersection(cached)
 		found += out.Clusters[answer].Count()
 	}
 	if found < of.Count() {
@@ -154,7 +154,7 @@ func (r *Run) Cached(of *bitset.BitSet) (out OutcomesByAnswer, ok bool) {
 	return out, true
 }
 
-// Problem returns what came of the expression on a cluster, where that is remembered; empty where nothing went wrong.
+// Problem returns the cached problem of the expression on a cluster; empty if the evaluation succeeded or is not cached.
 func (r *Run) Problem(id fleet.ID) string {
 	if r.results == nil {
 		return ""
@@ -163,7 +163,7 @@ func (r *Run) Problem(id fleet.ID) string {
 	return known.Problem
 }
 
-// OutcomesByAnswer is the outcomes for some clusters: those that got each Answer, and what that cost together.
+// OutcomesByAnswer has the clusters of each Answer, and the total cost of their outcomes.
 type OutcomesByAnswer struct {
 	Clusters [answerCount]*bitset.BitSet
 	Cost     uint64

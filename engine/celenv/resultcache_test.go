@@ -11,15 +11,15 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// TestAClusterIsEvaluatedAgainOnceAFieldThatIsReadChanges asks about states of one cluster, one after the other.
+// TestAClusterIsEvaluatedAgainOnceAFieldThatIsReadChanges evaluates two states of one cluster, one after the other.
 func TestAClusterIsEvaluatedAgainOnceAFieldThatIsReadChanges(t *testing.T) {
 	first := enginetest.Cluster("c").Label("env", "prod").CPU("1")
 	for name, tc := range map[string]struct {
 		text string
 		next *clusterv1.ManagedCluster
-		// asked is how often the cluster is looked at, answers what comes out.
-		asked   int
-		answers []celenv.Answer
+		// evaluated is how often the cluster is evaluated. answers are the outcomes.
+		evaluated int
+		answers   []celenv.Answer
 	}{
 		"nothing changes": {
 			`managedCluster.metadata.labels.env == "prod"`, first.Obj(), 1, []celenv.Answer{celenv.Yes, celenv.Yes},
@@ -53,7 +53,7 @@ func TestAClusterIsEvaluatedAgainOnceAFieldThatIsReadChanges(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			asked := 0
+			evaluated := 0
 			var answers []celenv.Answer
 			s := fleet.Empty()
 			for _, object := range []*clusterv1.ManagedCluster{first.Obj(), tc.next} {
@@ -64,7 +64,7 @@ func TestAClusterIsEvaluatedAgainOnceAFieldThatIsReadChanges(t *testing.T) {
 				id, _ := s.ID("c")
 				run := expression.Run(s)
 				answers = append(answers, run.Eval(id, func() celenv.Subject {
-					asked++
+					evaluated++
 					out := subject()
 					out.Cluster = s.Cluster(id)
 					return out
@@ -74,15 +74,15 @@ func TestAClusterIsEvaluatedAgainOnceAFieldThatIsReadChanges(t *testing.T) {
 			if diff := cmp.Diff(tc.answers, answers); diff != "" {
 				t.Errorf("answers (-want +got):\n%s", diff)
 			}
-			if asked != tc.asked {
-				t.Errorf("looked at the cluster %d times, want %d", asked, tc.asked)
+			if evaluated != tc.evaluated {
+				t.Errorf("the cluster was evaluated %d times, want %d", evaluated, tc.evaluated)
 			}
 		})
 	}
 }
 
-// TestWhatOneFleetTaughtIsNotTakenForAnother gives one number to clusters of two fleets.
-func TestWhatOneFleetTaughtIsNotTakenForAnother(t *testing.T) {
+// TestOutcomesOfOneFleetAreNotUsedForAnother gives one ID to clusters of two fleets.
+func TestOutcomesOfOneFleetAreNotUsedForAnother(t *testing.T) {
 	expression, err := enginetest.Env(t).Compile(`managedCluster.metadata.labels.env == "prod"`)
 	if err != nil {
 		t.Fatal(err)

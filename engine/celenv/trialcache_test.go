@@ -54,7 +54,7 @@ func TestTrialCacheChangesNoOutcome(t *testing.T) {
 			}
 		})
 	}
-	if _, err := trials.Compile("nobody == 1"); err == nil {
+	if _, err := trials.Compile("unknown == 1"); err == nil {
 		t.Error("a trial Env must return compilation errors, too")
 	}
 }

@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// bytesPerUnit is how many bytes of a string or of bytes weigh one unit.
+	// bytesPerUnit is how many bytes of a string or of bytes count as one unit.
 	bytesPerUnit = 10
-	// maxSize is a weight above every limit. Weights saturate there, far below overflow.
+	// maxSize is a size above every limit. Sizes saturate there, far below overflow.
 	maxSize = math.MaxUint32
 	// maxKeyLength is the longest text that a map is searched for: a search costs one unit whatever the key.
 	maxKeyLength = 4096
 )
 
-// valueSize is what a value costs to go through once: one unit for each value in it, and one for each ten bytes of text.
-// A value that occurs several times in another weighs as often. Lists and maps that expressions build know their weight,
-// so this looks no deeper than one level.
+// valueSize is the cost of reading a value once: one unit for each value in it, and one for each ten bytes of text. A
+// value that occurs several times in another counts each time. Lists and maps that expressions build cache their size, so
+// valueSize reads only one level.
 func valueSize(value ref.Val) uint64 {
 	switch v := value.(type) {
 	case types.String:
@@ -73,7 +73,7 @@ type list struct {
 	size uint64
 }
 
-// newList returns a list of values, which it keeps.
+// newList returns a list of values, and keeps the slice.
 func newList(values []ref.Val) *list {
 	total := uint64(1)
 	for _, value := range values {
@@ -85,8 +85,8 @@ func newList(values []ref.Val) *list {
 // IsZeroValue reports whether the list is empty; optional.ofNonZeroValue reads it.
 func (l *list) IsZeroValue() bool { return l.Size() == types.IntZero }
 
-// concatenate returns a list of the elements of two. The library's own list of two lists takes as long to read an
-// element as it has parts, and a list that is added to itself has twice as many each time.
+// concatenate returns a list of the elements of two lists. The library's own concatenation reads an element in a time
+// that grows with its number of parts. A list that is added to itself doubles that number each time.
 func concatenate(a, b traits.Lister) ref.Val {
 	first, _ := a.Size().(types.Int)
 	second, _ := b.Size().(types.Int)
@@ -100,8 +100,8 @@ func concatenate(a, b traits.Lister) ref.Val {
 	return checkSize(newList(values))
 }
 
-// checkSize returns a value that an expression built, and ends the evaluation where its weight alone is over the limit: a
-// value that holds another many times is made at once, and takes for ever to go through.
+// checkSize returns a value that an expression built, and ends the evaluation if its size alone is over the limit. A
+// value that contains another many times is built at once, but would take hours to read.
 func checkSize(value ref.Val) ref.Val {
 	if valueSize(value) > ExpressionCost {
 		panic(errLimit)

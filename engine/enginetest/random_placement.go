@@ -135,7 +135,7 @@ func (r Random) makeInvalid(b *PlacementBuilder) {
 	case 0:
 		b.Number(-1)
 	case 1:
-		b.CEL(one(r, `1 + 1`, `managedCluster.`, `nobody == 1`))
+		b.CEL(one(r, `1 + 1`, `managedCluster.`, `unknown == 1`))
 	case 2:
 		b.Predicate(clusterv1beta1.ClusterSelector{LabelSelector: r.labelSelector(100)})
 	case 3:
