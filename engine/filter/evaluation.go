@@ -12,16 +12,16 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// Evaluation evaluates the expressions of one placement on clusters, within one cost limit for all of a decision. Once the
-// limit is exceeded nothing more is evaluated, and nothing can be decided.
+// Evaluation evaluates the expressions of one placement on clusters, within one cost limit for the whole decision. Once
+// the limit is exceeded, nothing more is evaluated and no decision is possible.
 type Evaluation struct {
 	snapshot *fleet.Snapshot
-	// spent is what all expressions have cost so far.
+	// spent is the cost of all expressions so far.
 	spent uint64
 	limit uint64
 }
 
-// NewEvaluation starts an evaluation that may cost as much as one decision may.
+// NewEvaluation starts an evaluation with the cost limit of one decision.
 func NewEvaluation(s *fleet.Snapshot) Evaluation {
 	return Evaluation{snapshot: s, limit: celenv.PlacementCost}
 }
@@ -29,18 +29,18 @@ func NewEvaluation(s *fleet.Snapshot) Evaluation {
 // Exceeded reports whether the expressions have cost more than the limit.
 func (e *Evaluation) Exceeded() bool { return e.spent > e.limit }
 
-// Spent is what all expressions have cost so far.
+// Spent returns the cost of all expressions so far.
 func (e *Evaluation) Spent() uint64 { return e.spent }
 
-// Rejected is what the expressions of one predicate did to the clusters that its selector matches.
+// Rejected has the clusters that the expressions of one predicate rejected, among those that its selector matches.
 type Rejected struct {
 	snapshot     *fleet.Snapshot
 	evaluated    uint
 	byExpression []rejections
 	// limitExceeded is the message for an exceeded cost limit; empty otherwise.
 	limitExceeded string
-	// problems are the problems that no run caches: of expressions that read scores, and where the cost limit was
-	// exceeded.
+	// problems are the problems that no run caches: problems of expressions that read scores, and problems after the cost
+	// limit was exceeded.
 	problems map[fleet.ID]string
 }
 
@@ -48,11 +48,11 @@ type Rejected struct {
 type rejections struct {
 	celenv.OutcomesByAnswer
 
-	// run has the problems of the clusters on which the expression failed or was too costly; nil if there are none.
+	// run has the problems of the clusters on which the expression failed or was too costly; nil without such clusters.
 	run *celenv.Run
 }
 
-// rejection is the expression that dropped a cluster, and how.
+// rejection is the expression that rejected a cluster, and its answer.
 type rejection struct {
 	expression int
 	outcome    celenv.Outcome
@@ -62,19 +62,19 @@ type rejection struct {
 // rejected. Clusters that the selector rejects are not listed: Requirement.Matches finds their reason. Clusters are
 // evaluated by name, so that a limit is always exceeded at the same cluster; later clusters stay in. The scores that
 // expressions read are recorded in scoreReads.
-func (e *Evaluation) Filter(predicate program.Predicate, in *bitset.BitSet, asked *ScoreReads) Rejected {
+func (e *Evaluation) Filter(predicate program.Predicate, in *bitset.BitSet, reads *ScoreReads) Rejected {
 	predicate.Selector.Filter(e.snapshot, in)
 	if len(predicate.Expressions) == 0 {
 		return Rejected{}
 	}
-	work := e.start(predicate.Expressions, asked)
+	work := e.start(predicate.Expressions, reads)
 	if out, ok := work.fromCache(in); ok {
 		return out
 	}
 	return work.evaluate(in)
 }
 
-// evaluate drops from in every cluster that one of the expressions does not accept.
+// evaluate removes from in every cluster for which one of the expressions is not true.
 func (r *predicateRun) evaluate(in *bitset.BitSet) Rejected {
 	ids := r.snapshot.ByName(in)
 	out := Rejected{snapshot: r.snapshot, evaluated: in.Count(), byExpression: make([]rejections, 0, len(r.runs))}
@@ -101,11 +101,11 @@ func (r *predicateRun) evaluate(in *bitset.BitSet) Rejected {
 	return out.compact()
 }
 
-// yieldCost is how many cost units are spent before other goroutines get a turn: less than a millisecond of one core. Go takes
-// a core from a goroutine only after ten, and what another placement waits for would wait that long at every step.
+// yieldCost is how many cost units are spent before other goroutines run: less than a millisecond of one core. Go
+// preempts a goroutine only after ten milliseconds, and another placement would wait that long at every step.
 const yieldCost = 20_000
 
-// yield lets other goroutines run once enough was spent since the last time. It returns what had been spent that time.
+// yield lets other goroutines run if enough was spent since the last yield. It returns the cost at the last yield.
 func (e *Evaluation) yield(yielded uint64) uint64 {
 	if e.spent-yielded < yieldCost {
 		return yielded
@@ -114,12 +114,12 @@ func (e *Evaluation) yield(yielded uint64) uint64 {
 	return e.spent
 }
 
-// costAdvice is what to do about expressions that cost too much.
+// costAdvice is the advice for expressions that cost too much.
 const costAdvice = "select by labels, claims or names instead, make them simpler, or divide the placement. " +
 	"The decisions stay as they are, and it is tried again once something that the placement reads changes"
 
-// fromCache is evaluate where every outcome is known from before, and the cost limits are out of reach. Ok is false elsewhere,
-// and nothing is changed.
+// fromCache does the work of evaluate from cached outcomes. Ok is false, and nothing is changed, unless every outcome is
+// cached and the total cost is within the limit.
 func (r *predicateRun) fromCache(in *bitset.BitSet) (out Rejected, ok bool) {
 	if len(r.runs) > celenv.SelectorCost/celenv.ExpressionCost {
 		return Rejected{}, false
@@ -127,12 +127,12 @@ func (r *predicateRun) fromCache(in *bitset.BitSet) (out Rejected, ok bool) {
 	cost, left := uint64(0), in
 	out = Rejected{snapshot: r.snapshot, evaluated: in.Count(), byExpression: make([]rejections, 0, len(r.runs))}
 	for _, run := range r.runs {
-		said, ok := run.Cached(left)
+		cached, ok := run.Cached(left)
 		if !ok {
 			return Rejected{}, false
 		}
-		cost, left = cost+said.Cost, said.Clusters[celenv.Yes]
-		out.byExpression = append(out.byExpression, rejections{said, run})
+		cost, left = cost+cached.Cost, cached.Clusters[celenv.Yes]
+		out.byExpression = append(out.byExpression, rejections{cached, run})
 	}
 	if r.spent+cost > r.limit {
 		return Rejected{}, false
@@ -178,7 +178,7 @@ func (f *Rejected) rejectionOf(id fleet.ID) (fell rejection, ok bool) {
 	return rejection{}, false
 }
 
-// problem returns what came of an expression on a cluster; empty where it is just false.
+// problem returns the problem of an expression on a cluster; empty if the expression is false.
 func (f *Rejected) problem(to rejections, id fleet.ID) string {
 	if problem, kept := f.problems[id]; kept || to.run == nil {
 		return problem
@@ -186,24 +186,24 @@ func (f *Rejected) problem(to rejections, id fleet.ID) string {
 	return to.run.Problem(id)
 }
 
-// predicateRun is the expressions of one predicate at work.
+// predicateRun evaluates the expressions of one predicate.
 type predicateRun struct {
 	*Evaluation
 	scoreReads *ScoreReads
 	runs       []*celenv.Run
-	// at is the expression that was evaluated last.
+	// at is the index of the expression that was evaluated last.
 	at int
 }
 
-func (e *Evaluation) start(expressions []*celenv.Expression, asked *ScoreReads) *predicateRun {
-	out := &predicateRun{Evaluation: e, scoreReads: asked}
+func (e *Evaluation) start(expressions []*celenv.Expression, reads *ScoreReads) *predicateRun {
+	out := &predicateRun{Evaluation: e, scoreReads: reads}
 	for _, expression := range expressions {
 		out.runs = append(out.runs, expression.Run(e.snapshot))
 	}
 	return out
 }
 
-// firstRejection returns the first expression that does not accept a cluster. Ok is false where all do.
+// firstRejection returns the first expression that is not true for a cluster. Ok is false if all are true.
 func (r *predicateRun) firstRejection(id fleet.ID) (fell rejection, ok bool) {
 	left := uint64(celenv.SelectorCost)
 	for i, run := range r.runs {
@@ -220,7 +220,7 @@ func (r *predicateRun) firstRejection(id fleet.ID) (fell rejection, ok bool) {
 	return rejection{}, false
 }
 
-// subject is a cluster as expressions see it.
+// subject returns the input of the expressions for a cluster.
 func (r *predicateRun) subject(id fleet.ID) celenv.Subject {
 	return celenv.Subject{
 		Cluster: r.snapshot.Cluster(id), Now: r.snapshot.Now,
@@ -247,8 +247,8 @@ func (f *Rejected) FailsEverywhere(list string, index int) string {
 		list, index, fell.expression, fell.outcome.Problem, f.evaluated)
 }
 
-// TooCostly yields the clusters on which an expression ran over its cost limit, each with the problem, in no order that
-// means anything.
+// TooCostly yields the clusters on which an expression exceeded its cost limit, each with the problem, in no particular
+// order.
 func (f *Rejected) TooCostly() iter.Seq2[fleet.ID, string] {
 	return func(yield func(fleet.ID, string) bool) {
 		for _, to := range f.byExpression {

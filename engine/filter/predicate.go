@@ -15,13 +15,13 @@ import (
 type PredicateResult struct {
 	// In holds the clusters that pass.
 	In *bitset.BitSet
-	// Held names the clusters that pass only because they were selected before and an expression ran over its cost
-	// limit on them, each with the problem.
+	// Held has the clusters that pass only because they were selected before and an expression exceeded its cost limit on
+	// them, each with the problem.
 	Held map[fleet.ID]string
-	// FailsEverywhere names the first expression that failed on every cluster it was evaluated on, or at which the expressions had
-	// cost more than they may; empty where none did. Nothing can be decided by it.
+	// FailsEverywhere names the first expression that failed on every cluster it was evaluated on, or at which the
+	// expressions exceeded the cost limit. It is empty otherwise. If it is set, no decision is possible.
 	FailsEverywhere string
-	// ScoreReads are the scores that expressions asked for.
+	// ScoreReads are the scores that expressions read.
 	ScoreReads ScoreReads
 
 	incumbents *bitset.BitSet
@@ -35,9 +35,8 @@ type predicateOutcome struct {
 	rejected  Rejected
 }
 
-// Predicates narrows scope to the clusters that at least one predicate matches. It reads names, labels, claims and
-// whatever the expressions read. An incumbent on which an expression is too costly stays and is held; a newcomer is
-// rejected.
+// Predicates narrows scope to the clusters that at least one predicate matches. It reads names, labels, claims and all
+// that expressions read. An incumbent on which an expression is too costly stays and is held; a newcomer is rejected.
 func Predicates(s *fleet.Snapshot, p *program.Program, scope, incumbents *bitset.BitSet) PredicateResult {
 	out := PredicateResult{incumbents: incumbents, evaluation: NewEvaluation(s)}
 	if len(p.Predicates) == 0 {

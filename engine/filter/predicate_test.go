@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/engine/verdict"
 )
 
-// costly runs over the cost limit of one evaluation on a cluster that has the label "much".
+// costly exceeds the cost limit of one evaluation on a cluster that has the label "much".
 const costly = `has(managedCluster.metadata.labels.much) ? [1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, ` +
 	`[1,2,3,4,5,6,7,8,9,10].all(c, [1,2,3,4,5,6,7,8,9,10].all(d, [1,2,3,4,5,6,7,8,9,10].all(e, [1,2,3,4,5,6,7,8,9,10].all(f, ` +
 	`a + b + c + d + e + f > 0)))))) : true`
@@ -34,7 +34,7 @@ func TestPredicates(t *testing.T) {
 			placement: placement().Predicate(cel(eu, `false`)),
 			want:      mismatch(verdict.Clause{Text: "false"}),
 		},
-		"each predicate says which clause fell": {
+		"each predicate names the clause that failed": {
 			placement: placement().Predicate(us).Predicate(cel(eu, `true`, `1 > 2`)),
 			want:      mismatch(verdict.Clause{Text: "label region=us"}, verdict.Clause{Predicate: 1, Text: "1 > 2"}),
 		},

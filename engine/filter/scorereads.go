@@ -11,10 +11,10 @@ import (
 
 // ScoreReads records the add-on scores that the expressions of one stage read.
 type ScoreReads struct {
-	// Until is the earliest instant at which one of them goes out of date; zero where none will.
+	// Until is the earliest instant at which one of them goes out of date; zero if none has an end.
 	Until time.Time
 
-	// expired are the clusters on which a resource was out of date.
+	// expired has the clusters on which a resource was out of date, by resource.
 	expired map[string]*bitset.BitSet
 }
 
@@ -24,8 +24,8 @@ func (a *ScoreReads) AnyExpired() bool { return len(a.expired) > 0 }
 // Expired returns the clusters on which a resource was out of date, over all stages, by resource.
 func Expired(stages ...*ScoreReads) map[string]*bitset.BitSet {
 	on := map[string]*bitset.BitSet{}
-	for _, asked := range stages {
-		for resource, clusters := range asked.expired {
+	for _, stage := range stages {
+		for resource, clusters := range stage.expired {
 			if on[resource] == nil {
 				on[resource] = &bitset.BitSet{}
 			}
@@ -36,7 +36,7 @@ func Expired(stages ...*ScoreReads) map[string]*bitset.BitSet {
 	return on
 }
 
-// Without returns the account without what was asked of the clusters of gone. Until stays: it is none too late.
+// Without returns the reads without those on the clusters of gone. Until stays: a time that is too early is harmless.
 func (a *ScoreReads) Without(gone *bitset.BitSet) *ScoreReads {
 	out := &ScoreReads{Until: a.Until, expired: make(map[string]*bitset.BitSet, len(a.expired))}
 	for resource, on := range a.expired {

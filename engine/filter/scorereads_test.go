@@ -13,28 +13,28 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-func TestWhatExpressionsAskedFor(t *testing.T) {
+func TestScoreReadsOfExpressions(t *testing.T) {
 	now := enginetest.Epoch
-	asks := func(resource string) string { return `managedCluster.scores("` + resource + `").size() > 0` }
+	reads := func(resource string) string { return `managedCluster.scores("` + resource + `").size() > 0` }
 	for name, tc := range map[string]struct {
 		predicates, tiers []string
 		want              map[string]int
 		until             time.Time
 	}{
-		"nothing":                              {predicates: []string{`true`}, want: map[string]int{}},
-		"what has no end":                      {predicates: []string{asks("endless")}, want: map[string]int{}},
-		"what nobody has":                      {predicates: []string{asks("none") + ` || true`}, want: map[string]int{}},
-		"the earliest end of all clusters":     {predicates: []string{asks("load")}, want: map[string]int{}, until: now.Add(time.Minute + 1)},
-		"what ends this very instant":          {predicates: []string{asks("now")}, want: map[string]int{}, until: now.Add(1)},
-		"what is out of date, on each cluster": {predicates: []string{asks("stale") + ` || true`}, want: map[string]int{"stale": 2}},
-		"a cluster once, however often it is asked for": {
-			predicates: []string{asks("stale") + ` || ` + asks("stale") + ` || true`}, tiers: []string{asks("stale") + ` || true`},
+		"nothing":                           {predicates: []string{`true`}, want: map[string]int{}},
+		"a score without an end":            {predicates: []string{reads("endless")}, want: map[string]int{}},
+		"a score that no cluster has":       {predicates: []string{reads("none") + ` || true`}, want: map[string]int{}},
+		"the earliest end on any cluster":   {predicates: []string{reads("load")}, want: map[string]int{}, until: now.Add(time.Minute + 1)},
+		"a score that ends at this instant": {predicates: []string{reads("now")}, want: map[string]int{}, until: now.Add(1)},
+		"an expired score, on each cluster": {predicates: []string{reads("stale") + ` || true`}, want: map[string]int{"stale": 2}},
+		"a cluster once, however often its score is read": {
+			predicates: []string{reads("stale") + ` || ` + reads("stale") + ` || true`}, tiers: []string{reads("stale") + ` || true`},
 			want: map[string]int{"stale": 2},
 		},
-		"a tier as a predicate does": {
-			tiers: []string{asks("half"), `managedCluster.scores("load").size() == 0`}, want: map[string]int{"half": 1}, until: now.Add(2*time.Minute + 1),
+		"a tier counts like a predicate": {
+			tiers: []string{reads("half"), `managedCluster.scores("load").size() == 0`}, want: map[string]int{"half": 1}, until: now.Add(2*time.Minute + 1),
 		},
-		"nothing behind an answer that is certain": {predicates: []string{`true || ` + asks("stale")}, want: map[string]int{}},
+		"nothing after an operand that decides the result": {predicates: []string{`true || ` + reads("stale")}, want: map[string]int{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := placement()
@@ -71,7 +71,7 @@ func TestWhatExpressionsAskedFor(t *testing.T) {
 	}
 }
 
-func TestWhoIsGoneAskedForNothing(t *testing.T) {
+func TestScoreReadsOfRemovedClustersAreDropped(t *testing.T) {
 	placement := placement().CEL(`managedCluster.metadata.name != "a" || managedCluster.scores("r").size() > 0 || true`).Obj()
 	placement.Spec.Tiers = []clusterv1beta1.ClusterTier{{Name: "t", ClusterSelector: byCEL(`managedCluster.scores("r").size() > 0 || true`)}}
 	w := enginetest.NewWorld(placement)
@@ -90,8 +90,8 @@ func TestWhoIsGoneAskedForNothing(t *testing.T) {
 		gone *bitset.BitSet
 		want map[string]int
 	}{
-		"nobody": {&bitset.BitSet{}, map[string]int{"r": 3}},
-		"a, who asked before, and b, who did not": {gone, map[string]int{"r": 2}},
+		"no cluster": {&bitset.BitSet{}, map[string]int{"r": 3}},
+		"a, which read the score in a predicate, and b, which did not": {gone, map[string]int{"r": 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, countClusters(filter.Expired(&matched.ScoreReads, tiered.ScoreReads.Without(tc.gone)))); diff != "" {

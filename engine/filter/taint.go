@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/engine/verdict"
 )
 
-// maxTolerationSeconds is the longest time that tolerationSeconds can mean; more is no limit.
+// maxTolerationSeconds is the longest toleration; a larger tolerationSeconds is no limit.
 const maxTolerationSeconds = 100 * 365 * 24 * 3600
 
 // TaintResult is the result of the taints.
@@ -21,9 +21,9 @@ type TaintResult struct {
 	In *bitset.BitSet
 	// Rejected are the clusters with a taint that is not tolerated.
 	Rejected *bitset.BitSet
-	// Until is the earliest instant at which a toleration of a cluster that passed runs out; zero where none will.
+	// Until is the earliest instant at which a toleration of a cluster that passed expires; zero if none has an end.
 	Until time.Time
-	// RetainedOnly are the incumbents that passed and would not as newcomers.
+	// RetainedOnly are the incumbents that passed and would not pass as newcomers.
 	RetainedOnly *bitset.BitSet
 	// Penalized are the clusters that passed with a PreferNoSelect taint that is not tolerated.
 	Penalized *bitset.BitSet
@@ -65,14 +65,14 @@ func (t *TaintResult) admit(id fleet.ID) {
 	t.RetainedOnly.SetTo(id, t.check(id, false).rejectedBy != nil)
 }
 
-// Verdict returns the verdict on a cluster that a taint keeps out.
+// Verdict returns the verdict on a cluster that a taint rejects.
 func (t *TaintResult) Verdict(id fleet.ID) verdict.Verdict {
 	stands := t.check(id, t.incumbents.Test(id))
 	return stands.span.verdict(*stands.rejectedBy)
 }
 
-// taintCheck is what the taints of a cluster make of it: until when nothing changes (zero: for ever), whether it is
-// demoted, and which taint keeps it out, if one does, and how long it was tolerated.
+// taintCheck is the effect of a cluster's taints: whether the cluster is penalized, and the taint that rejects it, if
+// any, with the time it was tolerated. Nothing changes before until; zero means that it never changes.
 type taintCheck struct {
 	until      time.Time
 	penalized  bool
@@ -103,12 +103,12 @@ func (t *TaintResult) check(id fleet.ID, incumbent bool) taintCheck {
 // Span is how long a taint is tolerated.
 type Span struct {
 	Tolerated bool
-	// Until is when the last matching toleration runs out, or ran out; zero where it has no end or none matches.
+	// Until is when the last matching toleration expires or expired; zero if it has no end or no toleration matches.
 	Until time.Time
 }
 
 // Toleration returns how long a taint is tolerated, by the matching toleration that lasts longest. A taint without
-// timeAdded counts as added now, so its clock never starts.
+// timeAdded counts as added now, so its toleration never expires.
 func Toleration(taint clusterv1.Taint, tolerations []program.Toleration, now time.Time) Span {
 	var out Span
 	for _, toleration := range tolerations {
@@ -147,7 +147,7 @@ func (s Span) verdict(taint clusterv1.Taint) verdict.Verdict {
 	return verdict.Verdict{Code: verdict.Expired, Argument: argument}
 }
 
-// earliest returns the earlier of two instants, zero being none.
+// earliest returns the earlier of two instants; zero means no instant.
 func earliest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -45,10 +45,10 @@ func TestToleration(t *testing.T) {
 		"0 seconds is never":                     {taint: gpu, tolerations: []program.Toleration{{Exists: true, Seconds: new(int64(0))}}},
 		"negative seconds are never":             {taint: gpu, tolerations: []program.Toleration{{Exists: true, Seconds: new(int64(-5))}}},
 		"more than a lifetime has no end":        {taint: gpu, tolerations: []program.Toleration{{Exists: true, Seconds: new(forever)}}, want: filter.Span{Tolerated: true}},
-		"a taint added nobody knows when counts as added now": {
+		"a taint without timeAdded counts as added now": {
 			clusterv1.Taint{Key: "gpu", Effect: never}, []program.Toleration{{Exists: true, Seconds: new(int64(1))}}, time.Hour, filter.Span{Tolerated: true},
 		},
-		"0 seconds is never, even for a taint added nobody knows when": {
+		"0 seconds is never, even for a taint without timeAdded": {
 			taint: clusterv1.Taint{Key: "gpu", Effect: never}, tolerations: []program.Toleration{{Exists: true, Seconds: new(int64(0))}},
 		},
 		"an expired toleration does not stop the search": {
@@ -95,17 +95,17 @@ func TestTaints(t *testing.T) {
 		after       time.Duration
 		want        verdict.Code
 	}{
-		"an untainted cluster passes":                                         {cluster: c(), want: verdict.Selected},
-		"NoSelect keeps a newcomer out":                                       {cluster: c(taint(never)), want: verdict.Tainted},
-		"NoSelect takes an incumbent out":                                     {cluster: c(taint(never)), incumbent: true, want: verdict.Tainted},
-		"PreferNoSelect keeps nobody out":                                     {cluster: c(taint(preferNot)), want: verdict.Selected},
-		"NoSelectIfNew keeps a newcomer out":                                  {cluster: c(taint(ifNew)), want: verdict.Tainted},
-		"NoSelectIfNew lets an incumbent be":                                  {cluster: c(taint(ifNew)), incumbent: true, want: verdict.Selected},
-		"NoSelectIfNew can be tolerated":                                      {cluster: c(taint(ifNew)), tolerations: []clusterv1beta1.Toleration{limited}, want: verdict.Selected},
-		"an expired toleration of NoSelectIfNew keeps a newcomer out":         {c(taint(ifNew)), false, []clusterv1beta1.Toleration{limited}, time.Minute, verdict.Expired},
-		"an expired toleration of NoSelectIfNew never takes an incumbent out": {c(taint(ifNew)), true, []clusterv1beta1.Toleration{limited}, time.Minute, verdict.Selected},
-		"an expired toleration of NoSelect takes an incumbent out":            {c(taint(never)), true, []clusterv1beta1.Toleration{limited}, time.Minute, verdict.Expired},
-		"one of two taints that is not tolerated is enough":                   {cluster: c(taint(never), clusterv1.Taint{Key: "other", Effect: never}), tolerations: []clusterv1beta1.Toleration{limited}, want: verdict.Tainted},
+		"an untainted cluster passes":                                       {cluster: c(), want: verdict.Selected},
+		"NoSelect rejects a newcomer":                                       {cluster: c(taint(never)), want: verdict.Tainted},
+		"NoSelect rejects an incumbent":                                     {cluster: c(taint(never)), incumbent: true, want: verdict.Tainted},
+		"PreferNoSelect rejects no cluster":                                 {cluster: c(taint(preferNot)), want: verdict.Selected},
+		"NoSelectIfNew rejects a newcomer":                                  {cluster: c(taint(ifNew)), want: verdict.Tainted},
+		"NoSelectIfNew keeps an incumbent":                                  {cluster: c(taint(ifNew)), incumbent: true, want: verdict.Selected},
+		"NoSelectIfNew can be tolerated":                                    {cluster: c(taint(ifNew)), tolerations: []clusterv1beta1.Toleration{limited}, want: verdict.Selected},
+		"an expired toleration of NoSelectIfNew rejects a newcomer":         {c(taint(ifNew)), false, []clusterv1beta1.Toleration{limited}, time.Minute, verdict.Expired},
+		"an expired toleration of NoSelectIfNew never rejects an incumbent": {c(taint(ifNew)), true, []clusterv1beta1.Toleration{limited}, time.Minute, verdict.Selected},
+		"an expired toleration of NoSelect rejects an incumbent":            {c(taint(never)), true, []clusterv1beta1.Toleration{limited}, time.Minute, verdict.Expired},
+		"one of two taints that is not tolerated is enough":                 {cluster: c(taint(never), clusterv1.Taint{Key: "other", Effect: never}), tolerations: []clusterv1beta1.Toleration{limited}, want: verdict.Tainted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := enginetest.Placement("ns", "p")

@@ -16,19 +16,19 @@ type TierResult struct {
 	In *bitset.BitSet
 	// Rejected holds the clusters that passed the predicates and are in no tier.
 	Rejected *bitset.BitSet
-	// Held names the clusters that are in their tier only because they were selected before and an expression of it ran
-	// over its cost limit on them, each with the problem.
+	// Held has the clusters that are in their tier only because they were selected before and an expression of the tier
+	// exceeded its cost limit on them, each with the problem.
 	Held map[fleet.ID]string
-	// RetainedOnly are those of Held that no tier would have as newcomers.
+	// RetainedOnly are the clusters of Held that are in no tier as newcomers.
 	RetainedOnly *bitset.BitSet
-	// FailsEverywhere names the first expression that failed on every cluster it was evaluated on, or at which the expressions had
-	// cost more than they may; empty where none did. Nothing can be decided by it.
+	// FailsEverywhere names the first expression that failed on every cluster it was evaluated on, or at which the
+	// expressions exceeded the cost limit. It is empty otherwise. If it is set, no decision is possible.
 	FailsEverywhere string
-	// ScoreReads are the scores that expressions asked for.
+	// ScoreReads are the scores that expressions read.
 	ScoreReads ScoreReads
 
 	// tiers are the clusters that the predicate of each tier matches. tooCostly are the clusters on which an expression
-	// exceeded its limit, by the first such tier. held are in no tier and pass all the same.
+	// exceeded its limit, by the first such tier. held are in no tier and still pass.
 	tiers     []*bitset.BitSet
 	tooCostly map[fleet.ID]costlyTier
 	held      *bitset.BitSet
@@ -40,15 +40,16 @@ type costlyTier struct {
 	problem string
 }
 
-// Tiers puts every cluster of in, which are those that passed the predicates and those of held, into the first tier that
-// matches it, and leaves out those that are in none. It reads what predicates read, within the cost that they left. An
-// incumbent on which an expression is too costly is in that tier and held; a newcomer is in the next that matches.
-// Whoever it is, the later tiers are tried on it, so that neither the cost nor any other cluster's tier depends on who
-// is selected. The clusters of held, whose set cannot be read, are incumbents, and pass where no tier matches them too.
+// Tiers puts every cluster of in into the first tier that matches it, and rejects the clusters that are in no tier. The
+// clusters of in passed the predicates or are in held. Tiers reads what predicates read, within the rest of their cost
+// limit. An incumbent on which an expression is too costly is in that tier and held; a newcomer is in the next tier that
+// matches. The later tiers are evaluated on such a cluster in both cases. So neither the cost nor the tier of another
+// cluster depends on which clusters are selected. The clusters of held are incumbents whose set cannot be read. They pass
+// even if no tier matches them.
 func Tiers(p *program.Program, after *PredicateResult, in, held *bitset.BitSet) TierResult {
 	if len(p.Tiers) == 0 {
-		nobody := after.evaluation.snapshot.EmptySet()
-		return TierResult{In: in, Rejected: nobody, RetainedOnly: nobody, held: held}
+		empty := after.evaluation.snapshot.EmptySet()
+		return TierResult{In: in, Rejected: empty, RetainedOnly: empty, held: held}
 	}
 	return assignTiers(p, after, in, held)
 }
@@ -84,9 +85,9 @@ func assignTiers(p *program.Program, after *PredicateResult, in, held *bitset.Bi
 	return out
 }
 
-// TierOf returns the tier of a cluster that passed the predicates, as it is where the cluster is an incumbent and where it
-// is not. Ok is false where it would be in none. Without tiers all are in tier 0; a cluster that passes though no tier
-// matches it is in the one after the last.
+// TierOf returns the tier of a cluster that passed the predicates, as an incumbent or as a newcomer. Ok is false if it is
+// in no tier. Without tiers every cluster is in tier 0. A cluster that passes although no tier matches it is in the tier
+// after the last.
 func (t *TierResult) TierOf(id fleet.ID, incumbent bool) (tier int, ok bool) {
 	if len(t.tiers) == 0 {
 		return 0, true

@@ -15,22 +15,22 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// tierOutcome is what the tiers said of every cluster, by name. A cluster whose tier depends on whether it is selected has
-// both, the one as an incumbent first.
+// tierOutcome is the result of the tiers for every cluster, by name. A cluster whose tier depends on whether it is
+// selected has both tiers, the tier of an incumbent first.
 type tierOutcome struct {
-	Tiers        map[string]string
-	Fell, Guests []string
-	Held         map[string]string
-	Dead         string
+	Tiers                  map[string]string
+	Rejected, RetainedOnly []string
+	Held                   map[string]string
+	FailsEverywhere        string
 }
 
 // tierCase is a placement with tiers on a fleet of four: a and b in eu, c in us, d with no label at all and the score load.
 type tierCase struct {
 	predicates []clusterv1beta1.ClusterSelector
 	tiers      []clusterv1beta1.ClusterSelector
-	// incumbents are selected; those of held are, too, and their set cannot be read.
+	// incumbents are selected. The clusters of held are selected too, and their set cannot be read.
 	incumbents, held []string
-	// leave is what the predicates leave of the budget; nil for nearly all.
+	// leave is the part of the cost limit that the predicates leave; nil for nearly all.
 	leave *uint64
 }
 
@@ -69,7 +69,7 @@ func (st tierCase) run(t *testing.T) (tierOutcome, filter.PredicateResult) {
 	}
 	in := matched.In.Union(held)
 	before := in.Clone()
-	said := filter.Tiers(p, &matched, in, held)
+	result := filter.Tiers(p, &matched, in, held)
 	named := func(in *bitset.BitSet) []string {
 		var out []string
 		for id := range in.EachSet() {
@@ -77,15 +77,15 @@ func (st tierCase) run(t *testing.T) (tierOutcome, filter.PredicateResult) {
 		}
 		return out
 	}
-	out := tierOutcome{Tiers: map[string]string{}, Fell: named(said.Rejected), Guests: named(said.RetainedOnly), Held: map[string]string{}, Dead: said.FailsEverywhere}
+	out := tierOutcome{Tiers: map[string]string{}, Rejected: named(result.Rejected), RetainedOnly: named(result.RetainedOnly), Held: map[string]string{}, FailsEverywhere: result.FailsEverywhere}
 	for id := range before.EachSet() {
-		out.Tiers[s.Name(id)] = inTier(said.TierOf(id, true))(said.TierOf(id, false))
+		out.Tiers[s.Name(id)] = inTier(result.TierOf(id, true))(result.TierOf(id, false))
 	}
-	for id, problem := range said.Held {
+	for id, problem := range result.Held {
 		out.Held[s.Name(id)] = problem
 	}
-	if diff := cmp.Diff(named(before.Difference(said.Rejected)), named(said.In)); diff != "" {
-		t.Errorf("who is left (-want +got):\n%s", diff)
+	if diff := cmp.Diff(named(before.Difference(result.Rejected)), named(result.In)); diff != "" {
+		t.Errorf("clusters in a tier (-want +got):\n%s", diff)
 	}
 	return out, matched
 }
@@ -124,72 +124,72 @@ func TestTiers(t *testing.T) {
 	claimed := clusterv1beta1.ClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchClaims: map[string]string{"gpu": "a b"}}}
 	list := func(selectors ...clusterv1beta1.ClusterSelector) []clusterv1beta1.ClusterSelector { return selectors }
 	of := func(a, b, c, d string) map[string]string { return map[string]string{"a": a, "b": b, "c": c, "d": d} }
-	nobody := map[string]string{}
+	noneHeld := map[string]string{}
 	for name, tc := range map[string]struct {
 		stage tierCase
 		want  tierOutcome
 	}{
-		"no tiers put everybody in one": {tierCase{}, tierOutcome{Tiers: of("0", "0", "0", "0"), Held: nobody}},
-		"everybody is in the first that matches": {
-			tierCase{tiers: list(region("us"), region("eu"), every)}, tierOutcome{Tiers: of("1", "1", "0", "2"), Held: nobody},
+		"without tiers every cluster is in tier 0": {tierCase{}, tierOutcome{Tiers: of("0", "0", "0", "0"), Held: noneHeld}},
+		"every cluster is in the first tier that matches": {
+			tierCase{tiers: list(region("us"), region("eu"), every)}, tierOutcome{Tiers: of("1", "1", "0", "2"), Held: noneHeld},
 		},
-		"who is in none falls": {
-			tierCase{tiers: list(region("us"), byName("a", "nobody"))},
-			tierOutcome{Tiers: of("1", "none", "0", "none"), Fell: []string{"b", "d"}, Held: nobody},
+		"a cluster in no tier is rejected": {
+			tierCase{tiers: list(region("us"), byName("a", "missing"))},
+			tierOutcome{Tiers: of("1", "none", "0", "none"), Rejected: []string{"b", "d"}, Held: noneHeld},
 		},
-		"a claim by its value": {tierCase{tiers: list(claimed, every)}, tierOutcome{Tiers: of("0", "1", "1", "1"), Held: nobody}},
-		"nobody comes back whom the predicates dropped": {
+		"a claim by its value": {tierCase{tiers: list(claimed, every)}, tierOutcome{Tiers: of("0", "1", "1", "1"), Held: noneHeld}},
+		"a cluster that the predicates rejected stays rejected": {
 			tierCase{predicates: list(region("eu")), tiers: list(region("us"), every)},
-			tierOutcome{Tiers: map[string]string{"a": "1", "b": "1"}, Held: nobody},
+			tierOutcome{Tiers: map[string]string{"a": "1", "b": "1"}, Held: noneHeld},
 		},
 		"an expression that fails on some does not match them": {
-			tierCase{tiers: list(byCEL(`managedCluster.metadata.labels.region == "eu"`), every)}, tierOutcome{Tiers: of("0", "0", "1", "1"), Held: nobody},
+			tierCase{tiers: list(byCEL(`managedCluster.metadata.labels.region == "eu"`), every)}, tierOutcome{Tiers: of("0", "0", "1", "1"), Held: noneHeld},
 		},
-		"an expression that fails on all it ran on is dead, by its tier": {
+		"an expression that fails on all it ran on fails everywhere, and its tier is named": {
 			tierCase{tiers: list(region("eu"), byCEL(`true`, `managedCluster.metadata.labels.misspelt == "x"`), every)},
-			tierOutcome{Tiers: of("0", "0", "2", "2"), Held: nobody, Dead: "tiers[1].celExpressions[1]: no such key: misspelt on every one of 2 clusters"},
+			tierOutcome{Tiers: of("0", "0", "2", "2"), Held: noneHeld, FailsEverywhere: "tiers[1].celExpressions[1]: no such key: misspelt on every one of 2 clusters"},
 		},
-		"an expression is run on those alone that no earlier tier has": {
+		"an expression is run only on clusters in no earlier tier": {
 			tierCase{tiers: list(byName("a", "b", "c"), byCEL(`managedCluster.metadata.labels.region == "eu"`), every)},
-			tierOutcome{Tiers: of("0", "0", "0", "2"), Held: nobody, Dead: "tiers[1].celExpressions[0]: no such key: labels on every one of 1 clusters"},
+			tierOutcome{Tiers: of("0", "0", "0", "2"), Held: noneHeld, FailsEverywhere: "tiers[1].celExpressions[0]: no such key: labels on every one of 1 clusters"},
 		},
 		"a newcomer on which an expression is too costly is in the next tier": {
-			tierCase{tiers: list(byCEL(costly), every)}, tierOutcome{Tiers: of("0 or 1", "0", "0", "1"), Held: nobody},
+			tierCase{tiers: list(byCEL(costly), every)}, tierOutcome{Tiers: of("0 or 1", "0", "0", "1"), Held: noneHeld},
 		},
-		"an incumbent on which an expression is too costly is in its tier, and no guest of it": {
+		"an incumbent on which an expression is too costly is in its tier, and not retained only": {
 			tierCase{tiers: list(byCEL(costly), every), incumbents: []string{"a", "b"}},
 			tierOutcome{Tiers: of("0 or 1", "0", "0", "1"), Held: map[string]string{"a": tooCostly}},
 		},
-		"an incumbent that no tier would have as a newcomer is a guest": {
+		"an incumbent that is in no tier as a newcomer is retained only": {
 			tierCase{tiers: list(byName("d"), byCEL(costly)), incumbents: []string{"a"}},
-			tierOutcome{Tiers: of("1 or none", "1", "1", "0"), Held: map[string]string{"a": tooCostly}, Guests: []string{"a"}},
+			tierOutcome{Tiers: of("1 or none", "1", "1", "0"), Held: map[string]string{"a": tooCostly}, RetainedOnly: []string{"a"}},
 		},
-		"a newcomer that no other tier has falls": {
-			tierCase{tiers: list(byCEL(costly), byName("d"))}, tierOutcome{Tiers: of("0 or none", "0", "0", "1"), Fell: []string{"a"}, Held: nobody},
+		"a newcomer that is in no other tier is rejected": {
+			tierCase{tiers: list(byCEL(costly), byName("d"))}, tierOutcome{Tiers: of("0 or none", "0", "0", "1"), Rejected: []string{"a"}, Held: noneHeld},
 		},
-		"too costly in two tiers is the first of them": {
+		"of two tiers that are too costly, the first counts": {
 			tierCase{tiers: list(region("us"), byCEL(costly), byCEL(costly), every), incumbents: []string{"a"}},
 			tierOutcome{Tiers: of("1 or 3", "1", "0", "3"), Held: map[string]string{"a": tooCostly}},
 		},
-		"who is held by a set is in the tier that matches": {
+		"a cluster held by its set is in the tier that matches": {
 			tierCase{predicates: list(region("eu")), tiers: list(region("us"), every), held: []string{"c"}},
-			tierOutcome{Tiers: map[string]string{"a": "1", "b": "1", "c": "0"}, Held: nobody},
+			tierOutcome{Tiers: map[string]string{"a": "1", "b": "1", "c": "0"}, Held: noneHeld},
 		},
-		"who is held by a set and in no tier is after the last": {
-			tierCase{tiers: list(region("us"), region("eu")), held: []string{"d"}}, tierOutcome{Tiers: of("1", "1", "0", "2"), Held: nobody},
+		"a cluster held by its set and in no tier is after the last": {
+			tierCase{tiers: list(region("us"), region("eu")), held: []string{"d"}}, tierOutcome{Tiers: of("1", "1", "0", "2"), Held: noneHeld},
 		},
-		"who is held by a set counts where an expression ran": {
+		"a cluster held by its set counts among those that an expression ran on": {
 			tierCase{predicates: list(byName("a")), tiers: list(byCEL(`managedCluster.metadata.labels.misspelt == "x"`), every), held: []string{"c"}},
 			tierOutcome{
-				Tiers: map[string]string{"a": "1", "c": "1"}, Held: nobody,
-				Dead: "tiers[0].celExpressions[0]: no such key: misspelt on every one of 2 clusters",
+				Tiers: map[string]string{"a": "1", "c": "1"}, Held: noneHeld,
+				FailsEverywhere: "tiers[0].celExpressions[0]: no such key: misspelt on every one of 2 clusters",
 			},
 		},
-		"what the predicates spent, the tiers do not have": {
+		"the tiers have the cost limit that the predicates left": {
 			tierCase{tiers: list(byCEL(`managedCluster.metadata.name < "c"`), every), incumbents: []string{"c"}, leave: new(uint64(100))},
 			tierOutcome{
-				Tiers: of("0", "0", "0", "0"), Held: nobody,
-				Dead: "tiers[0].celExpressions[0]: the expressions of a placement may cost 100 units in one decision, and these had cost 166 after 2 of 4 clusters: " +
+				Tiers: of("0", "0", "0", "0"), Held: noneHeld,
+				FailsEverywhere: "tiers[0].celExpressions[0]: the expressions of a placement may cost 100 units in one decision, and these had cost 166 after 2 of 4 clusters: " +
 					"select by labels, claims or names instead, make them simpler, or divide the placement. " +
 					"The decisions stay as they are, and it is tried again once something that the placement reads changes",
 			},
@@ -198,19 +198,19 @@ func TestTiers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, _ := tc.stage.run(t)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("told (-want +got):\n%s", diff)
+				t.Errorf("result (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestWhoIsSelectedChangesNoOtherTier(t *testing.T) {
+func TestASelectedClusterChangesNoOtherTier(t *testing.T) {
 	tiers := []clusterv1beta1.ClusterSelector{byCEL(costly), byCEL(costly, `managedCluster.metadata.name != "b"`), byCEL(`managedCluster.metadata.name < "d"`)}
 	want, _ := tierCase{tiers: tiers}.run(t)
 	for _, incumbents := range [][]string{{"a"}, {"a", "b", "c", "d"}} {
 		got, _ := tierCase{tiers: tiers, incumbents: incumbents}.run(t)
 		if diff := cmp.Diff(want.Tiers, got.Tiers); diff != "" {
-			t.Errorf("tiers where %v are selected (-nobody +them):\n%s", incumbents, diff)
+			t.Errorf("tiers where %v are selected (-without +with):\n%s", incumbents, diff)
 		}
 	}
 }

@@ -26,7 +26,7 @@ type Allocatable struct {
 	Known  bool
 }
 
-// Amounts is one resource of all clusters. It is kept apart from them, so that reading it of many is fast.
+// Amounts is one resource of all clusters. It is a column of its own, so that reading it for many clusters is fast.
 type Amounts struct{ column column[Allocatable] }
 
 // Of returns the resource of one cluster.
@@ -42,7 +42,7 @@ func NewCluster(object *clusterv1.ManagedCluster) *Cluster {
 	}
 }
 
-// WithObject reads a later state of a cluster. What is the same in both is held once.
+// WithObject reads a later state of a cluster. Parts that are the same in both states are shared.
 func (c *Cluster) WithObject(object *clusterv1.ManagedCluster) *Cluster {
 	out := &Cluster{Object: object, Claims: c.Claims, CPU: c.CPU, Memory: c.Memory}
 	if !sameSlice(c.Object.Status.ClusterClaims, object.Status.ClusterClaims) {
@@ -54,7 +54,7 @@ func (c *Cluster) WithObject(object *clusterv1.ManagedCluster) *Cluster {
 	return out
 }
 
-// NewClusterFromLabels reads of a ManagedCluster what sets read: its name and its labels.
+// NewClusterFromLabels reads only what sets read of a ManagedCluster: its name and its labels.
 func NewClusterFromLabels(object *clusterv1.ManagedCluster) *Cluster {
 	return NewCluster(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: object.Name, Labels: object.Labels}})
 }
@@ -73,7 +73,7 @@ func allocatable(object *clusterv1.ManagedCluster, name clusterv1.ResourceName) 
 	if !ok || !hasCapacity {
 		return Allocatable{}
 	}
-	if amount.IsZero() { // "0e700" is zero times more than any float, which would be no number
+	if amount.IsZero() { // the product of "0e700" would be zero times infinity, not a number
 		return Allocatable{Known: true}
 	}
 	// A quantity may be larger than any float; an infinite one could not be compared with others.
@@ -86,7 +86,7 @@ func (c *Cluster) Name() string { return c.Object.Name }
 // Terminating reports whether the cluster is being deleted.
 func (c *Cluster) Terminating() bool { return !c.Object.DeletionTimestamp.IsZero() }
 
-// Value returns the value of a label or claim, or the name, which has no key. Ok is false where the cluster lacks it.
+// Value returns the value of a label or claim, or the name, which has no key. Ok is false if the cluster lacks it.
 func (c *Cluster) Value(source Source, key string) (value string, ok bool) {
 	if source == Name {
 		return c.Name(), true
@@ -95,7 +95,7 @@ func (c *Cluster) Value(source Source, key string) (value string, ok bool) {
 	return value, ok
 }
 
-// values returns the labels or the claims, none for no cluster.
+// values returns the labels or the claims; nil for a nil cluster.
 func (c *Cluster) values(source Source) map[string]string {
 	switch {
 	case c == nil:
@@ -142,8 +142,8 @@ func ChangedTerms(before, after *Cluster) []Term {
 	return out
 }
 
-// transientTerms returns the terms of two states of a cluster that no snapshot keeps: its name where it comes or goes, and every
-// key whose value is not the same in both.
+// transientTerms returns the terms of two states of a cluster that no snapshot keeps: its name if it comes or goes, and
+// every key whose value differs.
 func transientTerms(before, after *Cluster) []Term {
 	var out []Term
 	switch {

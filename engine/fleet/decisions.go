@@ -20,14 +20,14 @@ func (k Key) Compare(other Key) int {
 
 // Slice is one PlacementDecision of a placement, as last decided.
 type Slice struct {
-	// Number is the n of "<placement>-decision-<n>", from 1; 0 where the object is the placement's by its label alone and
-	// has no such name.
+	// Number is the n of "<placement>-decision-<n>", from 1. It is 0 if the name has another form and the object belongs
+	// to the placement by its label alone.
 	Number int
-	// Group and GroupIndex are the decision group that the slice belongs to. GroupIndex is -1 where its label cannot
-	// be read.
+	// Group and GroupIndex are the decision group that the slice belongs to. GroupIndex is -1 if its label cannot be
+	// read.
 	Group      string
 	GroupIndex int
-	// Strategy is the fingerprint of the group strategy under which the slice was filled; empty where unknown.
+	// Strategy is the fingerprint of the group strategy under which the slice was filled; empty if unknown.
 	Strategy string
 	// Clusters are the names in the slice.
 	Clusters []string
@@ -60,8 +60,8 @@ func (d *placementDecisions) withNames(s *Snapshot) []Slice {
 	return out
 }
 
-// compare orders slices by number. Two slices have the same number if the name of one is not the placement's. Then the
-// content decides, so that the order never depends on the order of reading.
+// compare orders slices by number. Two slices can have the same number if the name of one is not the placement's. Then
+// the content decides, so that the order never depends on the order of reading.
 func (s Slice) compare(other Slice) int {
 	return cmp.Or(cmp.Compare(s.Number, other.Number), cmp.Compare(s.GroupIndex, other.GroupIndex),
 		cmp.Compare(s.Group, other.Group), cmp.Compare(s.Strategy, other.Strategy), slices.Compare(s.Clusters, other.Clusters))

@@ -10,25 +10,25 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestWhatWasDecidedIsRemembered replaces decisions of a few placements, of few clusters and of many, and compares what a
-// chain of snapshots says of them with what each was told.
-func TestWhatWasDecidedIsRemembered(t *testing.T) {
+// TestSnapshotsKeepTheirDecisions replaces decisions of a few placements, of few clusters and of many. It compares the
+// decisions in each snapshot of a chain with the decisions that were stored.
+func TestSnapshotsKeepTheirDecisions(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	type state struct {
 		snapshot *Snapshot
-		told     map[Key][]Slice
+		stored   map[Key][]Slice
 	}
 	states := []state{{Empty(), map[Key][]Slice{}}}
 	for range 100 {
 		last := states[len(states)-1]
-		next := state{told: maps.Clone(last.told)}
+		next := state{stored: maps.Clone(last.stored)}
 		edit := last.snapshot.Edit()
 		for range random.IntN(3) {
 			key := Key{"ns", fmt.Sprintf("p%d", random.IntN(6))}
-			if next.told[key] = randomSlices(random); len(next.told[key]) == 0 {
-				delete(next.told, key)
+			if next.stored[key] = randomSlices(random); len(next.stored[key]) == 0 {
+				delete(next.stored, key)
 			}
-			edit.SetSlices(key, next.told[key])
+			edit.SetSlices(key, next.stored[key])
 		}
 		next.snapshot = edit.Snapshot()
 		states = append(states, next)
@@ -36,12 +36,12 @@ func TestWhatWasDecidedIsRemembered(t *testing.T) {
 	for step, state := range states {
 		for n := range 6 {
 			key := Key{"ns", fmt.Sprintf("p%d", n)}
-			if diff := cmp.Diff(state.told[key], state.snapshot.Slices(key)); diff != "" {
+			if diff := cmp.Diff(state.stored[key], state.snapshot.Slices(key)); diff != "" {
 				t.Fatalf("after %d edits, slices of %s (-want +got):\n%s", step, key, diff)
 			}
 			checkUniqueNumbers(t, state.snapshot, key)
 		}
-		checkDecisionCounts(t, state.snapshot, state.told)
+		checkDecisionCounts(t, state.snapshot, state.stored)
 	}
 }
 
@@ -75,29 +75,30 @@ func checkUniqueNumbers(t *testing.T, s *Snapshot, key Key) {
 	}
 }
 
-// checkDecisionCounts compares how often each cluster is chosen with what was told, and so the most, with and without one placement.
-func checkDecisionCounts(t *testing.T, s *Snapshot, told map[Key][]Slice) {
+// checkDecisionCounts compares the decision count of each cluster with the stored decisions, and the maximum with and
+// without one placement.
+func checkDecisionCounts(t *testing.T, s *Snapshot, stored map[Key][]Slice) {
 	t.Helper()
 	chosen := map[string]int{}
-	for key := range told {
+	for key := range stored {
 		for id := range s.Incumbents(key).All() {
 			chosen[s.Name(id)]++
 		}
 	}
 	for name, want := range chosen {
 		if id, _ := s.ID(name); s.DecisionCount(id) != want {
-			t.Fatalf("%s is chosen %d times, want %d", name, s.DecisionCount(id), want)
+			t.Fatalf("%s has the decision count %d, want %d", name, s.DecisionCount(id), want)
 		}
 	}
 	most := func() int { return slices.Max(append(slices.Collect(maps.Values(chosen)), 0)) }
 	if got := s.MaxDecisionCount(IDSet{}); got != most() {
-		t.Fatalf("the most chosen is so %d times, want %d", got, most())
+		t.Fatalf("the maximum decision count is %d, want %d", got, most())
 	}
 	except := s.Incumbents(Key{"ns", "p0"})
 	for id := range except.All() {
 		chosen[s.Name(id)]--
 	}
 	if got := s.MaxDecisionCount(except); got != most() {
-		t.Fatalf("without one placement, the most chosen is so %d times, want %d", got, most())
+		t.Fatalf("without one placement, the maximum decision count is %d, want %d", got, most())
 	}
 }

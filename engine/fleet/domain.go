@@ -27,8 +27,8 @@ func (s *Snapshot) Domains(source Source, key string) Domains {
 	return out
 }
 
-// Of returns the number of the part that a cluster is in, from 1; 0 where it lacks the label or claim.
+// Of returns the number of the domain that a cluster is in, from 1; 0 if it lacks the label or claim.
 func (d Domains) Of(id ID) int { return int(d.domains[id]) }
 
-// Count returns how many parts there are, the clusters that are in none included.
+// Count returns how many domains exist. The clusters without the label or claim count as one.
 func (d Domains) Count() int { return d.count + 1 }

@@ -25,7 +25,7 @@ func (s *Snapshot) Edit() *Edit {
 	return &Edit{next: &next}
 }
 
-// clone takes the map by value on purpose: copying writes to its receiver, and a snapshot may have several editors.
+// clone takes the map by value, because copying writes to its receiver and a snapshot may have several editors.
 func clone[K ~string, V any](m btree.Map[K, V]) *btree.Map[K, V] {
 	return m.Copy()
 }
@@ -59,7 +59,7 @@ func (e *Edit) SetManagedCluster(object *clusterv1.ManagedCluster) (before, afte
 	return old.cluster, after, e.replace(id, old, after)
 }
 
-// replace puts a cluster into a row, and returns the facets in which it differs from the one before.
+// replace puts a cluster into a row, and returns the facets in which it differs from the cluster before.
 func (e *Edit) replace(id ID, old *row, c *Cluster) (changed Facet) {
 	e.next.rows.set(e, id, &row{cluster: c, scores: old.scores})
 	e.setAllocatable(id, c.CPU, c.Memory)
@@ -70,7 +70,7 @@ func (e *Edit) replace(id ID, old *row, c *Cluster) (changed Facet) {
 	return changed
 }
 
-// DeleteCluster removes a cluster and returns it, or nil where there was none.
+// DeleteCluster removes a cluster and returns it; nil if it does not exist.
 func (e *Edit) DeleteCluster(name string) (before *Cluster) {
 	id, ok := e.next.ID(name)
 	if !ok {
@@ -165,7 +165,7 @@ func (e *Edit) Unbind(namespace, set string) {
 	}
 }
 
-// SetSlices replaces the decisions of a placement. No slices at all forgets the placement. It returns whether that changed
+// SetSlices replaces the decisions of a placement. An empty list removes the placement. It returns whether that changed
 // anything.
 func (e *Edit) SetSlices(key Key, in []Slice) bool {
 	in = sortSlices(in)
@@ -238,7 +238,7 @@ func (e *Edit) addToHistogram(count, by int32) {
 	}
 }
 
-// row returns the row of a name, making one where there is none.
+// row returns the row of a name, and makes a row if it is missing.
 func (e *Edit) row(name string) (ID, *row) {
 	if id, ok := e.next.ID(name); ok {
 		return id, e.next.rows.at(id)

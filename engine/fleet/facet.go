@@ -16,8 +16,8 @@ import (
 // Facet is a part of a ManagedCluster that expressions read and that changes on its own. Facets are bits.
 type Facet uint16
 
-// The parts of a ManagedCluster. Together they are all of it but metadata.managedFields and metadata.resourceVersion,
-// which no expression can read: they move with every heartbeat.
+// The parts of a ManagedCluster. Together they are the whole object except metadata.managedFields and
+// metadata.resourceVersion. No expression can read these two, because they change with every heartbeat.
 const (
 	FacetLabels Facet = 1 << iota
 	FacetAnnotations
@@ -28,7 +28,7 @@ const (
 	FacetConditions
 	FacetStatus
 
-	// TermFacets are those that the terms of a cluster are made of.
+	// TermFacets are the facets from which the terms of a cluster are made.
 	TermFacets = FacetLabels | FacetClaims | FacetSpec | FacetMeta
 
 	facetCount = 8
@@ -67,7 +67,7 @@ func ChangedFacets(a, b *clusterv1.ManagedCluster) Facet {
 	return out
 }
 
-// sameMeta compares all of the metadata that StableMetadata has.
+// sameMeta compares all the metadata that StableMetadata has.
 func sameMeta(a, b *metav1.ObjectMeta) bool {
 	return a.Name == b.Name && a.GenerateName == b.GenerateName && a.Namespace == b.Namespace &&
 		a.SelfLink == b.SelfLink && //nolint:staticcheck // expressions read whatever is stored
@@ -114,17 +114,18 @@ func sameSlice[T comparable](a, b []T) bool {
 // sameText reports whether two quantities are written alike. Expressions read text, and to them 1Gi is not 1073741824.
 func sameText(a, b resource.Quantity) bool { return a == b || a.String() == b.String() }
 
-// StableMetadata is the metadata of a cluster without labels and annotations, and without what moves at every write.
+// StableMetadata is the metadata of a cluster without labels and annotations, and without the fields that change at every
+// write.
 func StableMetadata(c *clusterv1.ManagedCluster) metav1.ObjectMeta {
 	meta := c.ObjectMeta
 	meta.Labels, meta.Annotations, meta.ManagedFields, meta.ResourceVersion = nil, nil, nil, ""
 	return meta
 }
 
-// FacetVersions tells states of one facet of the clusters from each other.
+// FacetVersions has the version of one facet of every cluster.
 type FacetVersions struct{ column column[*Edit] }
 
-// FacetVersions returns the states of each of some facets, in their order.
+// FacetVersions returns the versions of some facets, in their order.
 func (s *Snapshot) FacetVersions(of Facet) []FacetVersions {
 	var out []FacetVersions
 	for n := range facetCount {
@@ -135,18 +136,18 @@ func (s *Snapshot) FacetVersions(of Facet) []FacetVersions {
 	return out
 }
 
-// At returns what names the state of a cluster's facet: the edit that made it. Two that are the same, of one ID, are of
-// equal facets, whichever snapshots they are from.
+// At returns the version of a cluster's facet: the edit that made it. Equal versions of one ID mean equal facets, even in
+// different snapshots.
 func (s *FacetVersions) At(id ID) *Edit { return s.column.at(id) }
 
-// Equal reports whether the versions of all clusters are the same at both times. It compares pages only, so it may
-// return false for equal versions.
+// Equal reports whether the versions of all clusters are the same. It compares pages only, so it may return false for
+// equal versions.
 func (s FacetVersions) Equal(other FacetVersions) bool {
 	return slices.Equal(s.column.pages, other.column.pages)
 }
 
-// RetainUnchanged leaves in a set those clusters whose states are what they were before. It looks only at those near a cluster whose
-// state has changed.
+// RetainUnchanged removes from a set the clusters whose versions differ from before. It reads only pages that have
+// changed.
 func (s FacetVersions) RetainUnchanged(before FacetVersions, in *bitset.BitSet) {
 	for n, page := range s.column.pages {
 		if n < len(before.column.pages) && page == before.column.pages[n] {
@@ -163,7 +164,7 @@ func (s FacetVersions) RetainUnchanged(before FacetVersions, in *bitset.BitSet) 
 	}
 }
 
-// markChanged notes that an edit changed facets of a cluster, and returns which.
+// markChanged records that an edit changed facets of a cluster, and returns the facets.
 func (e *Edit) markChanged(id ID, before, after *Cluster) (changed Facet) {
 	changed = allFacets
 	if before != nil {

@@ -10,8 +10,8 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
 
-// TestEveryFieldIsOfAFacet changes one field after the other: a field that was forgotten would leave expressions with
-// what they said before.
+// TestEveryFieldIsOfAFacet changes one field after the other. Without a facet for a field, expressions would keep
+// outdated outcomes.
 func TestEveryFieldIsOfAFacet(t *testing.T) {
 	for name, change := range fieldChanges(reflect.TypeFor[clusterv1.ManagedCluster](), "") {
 		unread := name == ".ObjectMeta.ResourceVersion" || name == ".TypeMeta.Kind" || name == ".TypeMeta.APIVersion"
@@ -30,7 +30,7 @@ func TestEveryFieldIsOfAFacet(t *testing.T) {
 	}
 }
 
-// fieldChanges returns for each field below a type what gives it another value.
+// fieldChanges returns, for each field below a type, a function that gives it another value.
 func fieldChanges(of reflect.Type, name string) map[string]func(reflect.Value) {
 	out := map[string]func(reflect.Value){}
 	below := func(of reflect.Type, name string, at func(reflect.Value) reflect.Value) {

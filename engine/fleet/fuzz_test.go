@@ -14,7 +14,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// seeds are a selector, and the labels or claims that it is about.
+// seeds are a selector, and the labels or claims that it is evaluated on.
 var seeds = [][2]string{
 	{`{}`, `{}`},
 	{`{"matchLabels":{"a":"b"},"matchClaims":{"a":"b"}}`, `{"a":"b"}`},
@@ -25,7 +25,7 @@ var seeds = [][2]string{
 	{`{"matchExpressions":[{"key":"a b","operator":"In","values":["v1.26.8+rke2r1","https://a.example/ü"]}]}`, `{"a b":"v1.26.8+rke2r1"}`},
 }
 
-// onSnapshot says which of some clusters a selector leaves in a snapshot of them.
+// onSnapshot returns which of some clusters a selector matches in a snapshot of them.
 func onSnapshot(selector fleet.Selector, clusters ...*clusterv1.ManagedCluster) map[string]bool {
 	edit := fleet.Empty().Edit()
 	for _, cluster := range clusters {
@@ -51,15 +51,15 @@ func FuzzLabelSelector(f *testing.F) {
 		f.Add([]byte(seed[0]), []byte(seed[1]))
 	}
 	f.Fuzz(func(t *testing.T, written, about []byte) {
-		var asked metav1.LabelSelector
+		var spec metav1.LabelSelector
 		var has map[string]string
-		if json.Unmarshal(written, &asked) != nil || json.Unmarshal(about, &has) != nil {
+		if json.Unmarshal(written, &spec) != nil || json.Unmarshal(about, &has) != nil {
 			t.Skip("not what an API server stores")
 		}
-		selector, faults := fleet.LabelSelector(asked, nil)
-		reference, err := metav1.LabelSelectorAsSelector(&asked)
+		selector, faults := fleet.LabelSelector(spec, nil)
+		reference, err := metav1.LabelSelectorAsSelector(&spec)
 		if (err == nil) != (len(faults) == 0) {
-			t.Fatalf("faults %v, apimachinery says %v", faults, err)
+			t.Fatalf("faults %v, apimachinery returns %v", faults, err)
 		}
 		if err != nil {
 			return
@@ -76,19 +76,19 @@ func FuzzLabelSelector(f *testing.F) {
 	})
 }
 
-// FuzzClaimSelector compares with a loop that reads the selector anew for every cluster. Claims are free text, of which
-// the last one of a name counts.
+// FuzzClaimSelector compares with a loop that reads the selector anew for every cluster. Claims are free text, and the
+// last claim of a name counts.
 func FuzzClaimSelector(f *testing.F) {
 	for _, seed := range seeds {
 		f.Add([]byte(seed[0]), []byte(seed[1]), "a", "z")
 	}
 	f.Fuzz(func(t *testing.T, written, about []byte, name, value string) {
-		var asked clusterv1beta1.ClusterClaimSelector
+		var spec clusterv1beta1.ClusterClaimSelector
 		var has map[string]string
-		if json.Unmarshal(written, &asked) != nil || json.Unmarshal(about, &has) != nil {
+		if json.Unmarshal(written, &spec) != nil || json.Unmarshal(about, &has) != nil {
 			t.Skip("not what an API server stores")
 		}
-		selector, faults := fleet.ClaimSelector(asked, nil)
+		selector, faults := fleet.ClaimSelector(spec, nil)
 		if len(faults) > 0 {
 			return
 		}
@@ -101,7 +101,7 @@ func FuzzClaimSelector(f *testing.F) {
 			has = map[string]string{}
 		}
 		has[name] = value
-		want := matchesClaims(asked, has)
+		want := matchesClaims(spec, has)
 		found := onSnapshot(selector, object)
 		if got := selector.Matches(fleet.NewCluster(object)); got != want || found["claims"] != want {
 			t.Errorf("claims %q match %s: %v alone, %v in a snapshot, want %v", has, written, got, found["claims"], want)
@@ -109,13 +109,13 @@ func FuzzClaimSelector(f *testing.F) {
 	})
 }
 
-func matchesClaims(asked clusterv1beta1.ClusterClaimSelector, has map[string]string) bool {
-	for name, want := range asked.MatchClaims {
+func matchesClaims(spec clusterv1beta1.ClusterClaimSelector, has map[string]string) bool {
+	for name, want := range spec.MatchClaims {
 		if value, ok := has[name]; !ok || value != want {
 			return false
 		}
 	}
-	for _, expression := range asked.MatchExpressions {
+	for _, expression := range spec.MatchExpressions {
 		value, ok := has[expression.Key]
 		listed := ok && slices.Contains(expression.Values, value)
 		met := map[metav1.LabelSelectorOperator]bool{

@@ -65,8 +65,8 @@ func compareWithMap(t *testing.T, set IDSet, members map[ID]bool) {
 		by   func(bits *bitset.BitSet)
 		want map[ID]bool
 	}{
-		"AddTo": {set.AddTo, all}, "KeepIn": {set.IntersectInto, kept}, "DropFrom": {set.RemoveFrom, rest},
-		"Bits": {func(out *bitset.BitSet) { *out = *set.BitSet() }, members},
+		"AddTo": {set.AddTo, all}, "IntersectInto": {set.IntersectInto, kept}, "RemoveFrom": {set.RemoveFrom, rest},
+		"BitSet": {func(out *bitset.BitSet) { *out = *set.BitSet() }, members},
 	} {
 		got := third.Clone()
 		tc.by(got)

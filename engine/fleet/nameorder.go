@@ -23,12 +23,12 @@ func newNameOrder(s *Snapshot) *nameOrder {
 	return out
 }
 
-// NameRanks returns, by ID, where a name stands among all names in order, so that names can be compared without reading
-// them. It is read-only, and means nothing for IDs that no name has.
+// NameRanks returns, by ID, the position of a name among all names in order, so that names can be compared without
+// reading them. It is read-only, and has no meaning for IDs without a name.
 func (s *Snapshot) NameRanks() []int32 { return s.nameOrder.ranks }
 
 // ByName returns the IDs of a set in the order of their names. Each ID must have a name. Small sets are sorted; large
-// ones are picked from the order of all names.
+// sets are picked from the order of all names.
 func (s *Snapshot) ByName(set *bitset.BitSet) []ID {
 	a := s.nameOrder
 	out := make([]ID, 0, set.Count())

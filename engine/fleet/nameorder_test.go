@@ -12,7 +12,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// TestNamesStayInOrder adds and removes clusters, whose numbers are used again, and reads few and many of them by name.
+// TestNamesStayInOrder adds and removes clusters, so that IDs are reused, and reads small and large sets by name.
 func TestNamesStayInOrder(t *testing.T) {
 	s := fleet.Empty()
 	known := map[string]bool{}
@@ -53,21 +53,21 @@ func byName(s *fleet.Snapshot, names []string) []string {
 	return out
 }
 
-func TestADivisionTellsWhoHasWhichValue(t *testing.T) {
+func TestDomainsSeparateValues(t *testing.T) {
 	s := enginetest.NewWorld(
 		enginetest.Cluster("a").Label("zone", "1").Obj(), enginetest.Cluster("b").Label("zone", "").Obj(),
 		enginetest.Cluster("c").Label("zone2", "1").Obj(), enginetest.Cluster("d").Label("zone", "1").Obj(),
 		enginetest.Cluster("e").Claim("zone", "1").Obj(),
 	).Snapshot()
-	division := s.Domains(fleet.Label, "zone")
+	domains := s.Domains(fleet.Label, "zone")
 	got := map[string]int{}
 	for id, c := range s.Clusters() {
-		got[c.Name()] = division.Of(id)
+		got[c.Name()] = domains.Of(id)
 	}
 	if diff := cmp.Diff(map[string]int{"a": 2, "b": 1, "c": 0, "d": 2, "e": 0}, got); diff != "" {
-		t.Errorf("parts (-want +got):\n%s", diff)
+		t.Errorf("domains (-want +got):\n%s", diff)
 	}
-	if division.Count() != 3 {
-		t.Errorf("%d parts, want 3: no zone, an empty one and 1", division.Count())
+	if domains.Count() != 3 {
+		t.Errorf("%d domains, want 3: no zone, an empty one and 1", domains.Count())
 	}
 }

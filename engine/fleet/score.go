@@ -14,7 +14,7 @@ type Score struct {
 	Resource string
 	// Items is status.scores, read-only, in the object's order.
 	Items []clusterv1alpha1.AddOnPlacementScoreItem
-	// ValidUntil is when the values stop counting; zero means never.
+	// ValidUntil is when the values expire; zero means never.
 	ValidUntil time.Time
 }
 
@@ -27,7 +27,7 @@ func NewScore(object *clusterv1alpha1.AddOnPlacementScore) *Score {
 	return score
 }
 
-// Value returns the value of the named score. Ok is false where the resource does not give it.
+// Value returns the value of the named score. Ok is false if the resource lacks it.
 func (s *Score) Value(name string) (value int32, ok bool) {
 	for _, item := range s.Items {
 		if item.Name == name {

@@ -30,8 +30,8 @@ type Requirement struct {
 	keyValues []Term
 }
 
-// LabelSelector compiles a selector over labels. Keys and values must be valid for labels, since no label could
-// match them otherwise; every fault is reported below path.
+// LabelSelector compiles a selector over labels. Keys and values must be valid for labels, because no label could match
+// them otherwise. Every fault is reported below path.
 func LabelSelector(selector metav1.LabelSelector, path *field.Path) (Selector, field.ErrorList) {
 	var out Selector
 	var faults field.ErrorList
@@ -59,8 +59,8 @@ func LabelSelector(selector metav1.LabelSelector, path *field.Path) (Selector, f
 	return out, nil
 }
 
-// ClaimSelector compiles a selector over claims. Claim names and values are free text, so anything that a claim may
-// hold can be asked for; only the operators are checked, and that a claim is named.
+// ClaimSelector compiles a selector over claims. Claim names and values are free text. It checks only the operators, and
+// that each requirement names a claim.
 func ClaimSelector(selector clusterv1beta1.ClusterClaimSelector, path *field.Path) (Selector, field.ErrorList) {
 	var out Selector
 	var faults field.ErrorList
@@ -218,7 +218,7 @@ func (s Selector) DependsOn() []Term {
 	return out
 }
 
-// maxShownValues is how many values a requirement shows of itself; a list of names may have a thousand.
+// maxShownValues is how many values String prints; a list of names may have a thousand.
 const maxShownValues = 20
 
 // String renders the requirement as a user would write it, such as "label region in (eu, us)".

@@ -11,14 +11,15 @@ import (
 // Set is a ManagedClusterSet as the engine reads it: the rule that selects its members.
 type Set struct {
 	Name string
-	// Errors says why the members are unknown; empty for a valid set.
+	// Errors are the reasons why the members are unknown; empty for a valid set.
 	Errors field.ErrorList
 
 	selector    Selector
 	matchesNone bool
 }
 
-// ExclusiveLabel returns the label whose clusters are the members of an exclusive set. ok is false for sets that share clusters.
+// ExclusiveLabel returns the label whose clusters are the members of an exclusive set. Ok is false for sets that share
+// clusters.
 func ExclusiveLabel(set *clusterv1beta2.ManagedClusterSet) (label clusterv1beta2.ExclusiveLabelSelector, ok bool) {
 	switch selector := set.Spec.ClusterSelector; {
 	case selector.SelectorType == "" || selector.SelectorType == clusterv1beta2.ExclusiveClusterSetLabel:
@@ -85,8 +86,8 @@ func (s *Set) AddMembers(snapshot *Snapshot, in *bitset.BitSet) {
 // Selector returns the selector of the members. Ok is false if the set is invalid or cannot have members.
 func (s *Set) Selector() (selector Selector, ok bool) { return s.selector, s.Valid() && !s.matchesNone }
 
-// DependsOn returns the terms whose change on a cluster can change whether it is a member, or, where the set cannot be
-// read, whether it may be one.
+// DependsOn returns the terms whose change on a cluster can change its membership. For an invalid set, it returns the
+// terms whose change can change whether the cluster may be a member.
 func (s *Set) DependsOn() []Term {
 	switch {
 	case !s.Valid():

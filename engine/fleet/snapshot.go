@@ -78,10 +78,10 @@ func (s *Snapshot) ID(name string) (id ID, ok bool) {
 	return s.ids.Get(name)
 }
 
-// Name returns the name that has an ID, or "" where none has.
+// Name returns the name that has an ID, or "" if no name has it.
 func (s *Snapshot) Name(id ID) string { return s.names.at(id) }
 
-// Cluster returns a cluster by ID, or nil where no such cluster exists (its scores or decisions may).
+// Cluster returns a cluster by ID, or nil if no such cluster exists (its scores or decisions may).
 func (s *Snapshot) Cluster(id ID) *Cluster {
 	if r := s.rows.at(id); r != nil {
 		return r.cluster
@@ -89,13 +89,13 @@ func (s *Snapshot) Cluster(id ID) *Cluster {
 	return nil
 }
 
-// CPU returns what clusters can allocate.
+// CPU returns the allocatable CPU of all clusters.
 func (s *Snapshot) CPU() Amounts { return Amounts{s.cpu} }
 
-// Memory returns what clusters can allocate.
+// Memory returns the allocatable memory of all clusters.
 func (s *Snapshot) Memory() Amounts { return Amounts{s.memory} }
 
-// Score returns the score of an add-on resource for a cluster, or nil if there is none.
+// Score returns the score of an add-on resource for a cluster; nil if it does not exist.
 func (s *Snapshot) Score(id ID, resource string) *Score {
 	r := s.rows.at(id)
 	if r == nil {
@@ -107,7 +107,7 @@ func (s *Snapshot) Score(id ID, resource string) *Score {
 	return nil
 }
 
-// Set returns a ManagedClusterSet by name. Ok is false where it does not exist.
+// Set returns a ManagedClusterSet by name. Ok is false if it does not exist.
 func (s *Snapshot) Set(name string) (set *Set, ok bool) { return s.sets.Get(name) }
 
 // Sets yields every set, by name.
@@ -124,11 +124,11 @@ func (s *Snapshot) BoundSets(namespace string) []string {
 }
 
 // SetNameFilter returns a function that reports whether a placement may use a set. An empty list allows every set.
-func SetNameFilter(asked []string) func(set string) bool {
-	if len(asked) == 0 {
+func SetNameFilter(requested []string) func(set string) bool {
+	if len(requested) == 0 {
 		return func(string) bool { return true }
 	}
-	sorted := slices.Sorted(slices.Values(asked))
+	sorted := slices.Sorted(slices.Values(requested))
 	return func(set string) bool {
 		_, found := slices.BinarySearch(sorted, set)
 		return found
@@ -141,7 +141,7 @@ type boundSets struct {
 	sets  []string
 }
 
-// Slices returns the decisions of a placement so far, by number.
+// Slices returns the current decisions of a placement, by number.
 func (s *Snapshot) Slices(key Key) []Slice {
 	if found, ok := s.decisions.Get(key.String()); ok {
 		return found.withNames(s)
@@ -160,7 +160,8 @@ func (s *Snapshot) Incumbents(key Key) IDSet {
 // DecisionCount returns how many placements have selected a cluster.
 func (s *Snapshot) DecisionCount(id ID) int { return int(s.decisionCounts.at(id)) }
 
-// MaxDecisionCount returns the highest Chosen of any cluster when one choice is taken away from each of except.
+// MaxDecisionCount returns the highest decision count of any cluster, after subtracting one from the count of each
+// cluster in except.
 func (s *Snapshot) MaxDecisionCount(except IDSet) int {
 	clusters := s.histogram.at(ID(s.maxDecisionCount)) //nolint:gosec // a count is not negative
 	for id := range except.All() {

@@ -51,8 +51,8 @@ func TermKey(source Source, key string) Term {
 	return Term("l" + key)
 }
 
-// TermKeyValue is the term "has a label (claim) of this key with this value". The name of a claim may hold any character, so its
-// length says where it ends.
+// TermKeyValue is the term "has a label (claim) of this key with this value". The name of a claim may hold any character,
+// so the term starts with the length of the name.
 func TermKeyValue(source Source, key, value string) Term {
 	if source == Claim {
 		return Term("C" + strconv.Itoa(len(key)) + ":" + key + value)
