@@ -11,13 +11,13 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// SliceLimit is the most clusters that one slice holds.
+// SliceLimit is the maximum number of clusters in one slice.
 const SliceLimit = 100
 
-// Group is a decision group. Its index is its place in the list.
+// Group is a decision group. Its index is its position in the list.
 type Group struct {
 	Name string
-	// Slices is by number.
+	// Slices are ordered by number.
 	Slices []Slice
 }
 
@@ -38,29 +38,30 @@ func (g Group) Size() int {
 	return size
 }
 
-// Input is what membership depends on.
+// Input is the input of Assign.
 type Input struct {
 	Snapshot *fleet.Snapshot
 	Strategy program.Strategy
 	// Selected is sorted by name.
 	Selected []fleet.ID
-	// Prior is what was decided before, by number.
+	// Prior is the decision before, by number.
 	Prior []fleet.Slice
-	// ScoreReads is where it is noted which scores expressions ask for. It may be nil.
+	// ScoreReads records which scores the expressions read. It may be nil.
 	ScoreReads *filter.ScoreReads
-	// Evaluation evaluates the expressions. Nil stands for one that may cost as much as a decision may.
+	// Evaluation evaluates the expressions. Nil means a new evaluation with the cost limit of a decision.
 	Evaluation *filter.Evaluation
 }
 
 // Assignment is the groups of every selected cluster.
 type Assignment struct {
-	// Groups has always one group with one slice, possibly empty. Named groups come first, in the order of the spec, a name's
-	// further groups following it; then the unnamed.
+	// Groups always has at least one group with one slice, possibly empty. Named groups come first, in the order of the
+	// spec, and all groups of a name together; then the unnamed groups.
 	Groups []Group
 	// Regrouped are the clusters that had to leave a group above its bound, sorted.
 	Regrouped []string
 	// Failed names the first expression that failed on every selected cluster it was evaluated on, or at which the
-	// expressions exceeded their cost limit, and is empty where none did. With it there are no groups: nothing can be decided.
+	// expressions exceeded their cost limit. It is empty otherwise. If it is set there are no groups, and no decision is
+	// possible.
 	Failed string
 }
 
@@ -83,15 +84,15 @@ func Assign(in Input) Assignment {
 	return Assignment{Groups: fillAll(a.groups), Regrouped: a.regrouped}
 }
 
-// assigner is the work of one Assign.
+// assigner is the state of one Assign.
 type assigner struct {
 	Input
 	length int
-	// firstMatch is, per selected cluster, the first predefined group that matches it; absent where none does, and nil, as named
-	// is, where no group is predefined.
+	// firstMatch is the first predefined group that matches each selected cluster; absent if no group matches. firstMatch
+	// and allowedByName are nil without predefined groups.
 	firstMatch map[fleet.ID]int
-	// allowedByName is, per group name, the selected clusters that a predefined group of that name matches, or on which its
-	// expressions are too costly to tell: those may stay, and none of them may come.
+	// allowedByName has, by group name, the selected clusters that may stay in a group of that name. A predefined group
+	// of the name matches them, or its expressions are too costly on them. Newcomers are not admitted by it.
 	allowedByName map[string]*bitset.BitSet
 	failed        string
 	// newcomers are the selected clusters that have no group yet, by name.
@@ -101,10 +102,10 @@ type assigner struct {
 	groups    []*partialGroup
 }
 
-// partialGroup is a group in the making: its slices with the clusters that stay, and the clusters that have no slice yet.
+// partialGroup is an unfinished group: its slices with the clusters that stay, and the clusters that have no slice yet.
 type partialGroup struct {
 	name string
-	// index orders the pools of one name.
+	// index orders the partial groups of one name.
 	index    int
 	slices   []Slice
 	unplaced []string
@@ -130,16 +131,16 @@ func newAssignment(in Input) *assigner {
 	return a
 }
 
-// matchGroups works out which clusters each predefined group matches. The expressions of a group run on every selected
-// cluster, also on those that an earlier group claims: such a cluster may be in the later group, and stay there.
+// matchGroups finds the clusters that each predefined group matches. The expressions of a group run on every selected
+// cluster, including clusters that an earlier group claims: such a cluster may be in the later group, and stay there.
 func (a *assigner) matchGroups(selected *bitset.BitSet) {
-	evaluation, asked := a.Evaluation, cmp.Or(a.ScoreReads, &filter.ScoreReads{})
+	evaluation, reads := a.Evaluation, cmp.Or(a.ScoreReads, &filter.ScoreReads{})
 	if evaluation == nil {
 		evaluation = new(filter.NewEvaluation(a.Snapshot))
 	}
 	for i, group := range a.Strategy.Groups {
 		matching := selected.Clone()
-		fell := evaluation.Filter(group.Predicate, matching, asked)
+		fell := evaluation.Filter(group.Predicate, matching, reads)
 		a.failed = cmp.Or(a.failed, fell.FailsEverywhere("decisionGroups", i))
 		if evaluation.Exceeded() {
 			return
@@ -159,9 +160,9 @@ func (a *assigner) matchGroups(selected *bitset.BitSet) {
 	}
 }
 
-// assignAll assigns every cluster anew: each predefined group takes those it matches that none before it took, cut into
-// groups of the strategy's length; then the clusters without a claim. Groups of one name end up side by side, as they do
-// when they are kept: the decisions alone do not show which of two entries of the spec a group comes from.
+// assignAll assigns every cluster anew. Each predefined group takes the clusters that it matches and no earlier group
+// took. Then come the unclaimed clusters. Each part is divided into groups of the strategy's length. Groups of one name
+// are adjacent, as in keepPrior, because the decisions do not show which of two entries of the spec a group comes from.
 func (a *assigner) assignAll() {
 	for claim, ids := range a.selectedByGroup() {
 		name := ""
@@ -181,7 +182,7 @@ func (a *assigner) assignAll() {
 	}
 }
 
-// selectedByGroup returns the clusters that each predefined group claims, and last those without a group.
+// selectedByGroup returns the clusters that each predefined group claims, and last the clusters without a group.
 func (a *assigner) selectedByGroup() [][]fleet.ID {
 	unclaimed := len(a.Strategy.Groups)
 	out := make([][]fleet.ID, unclaimed+1)
@@ -208,8 +209,8 @@ func (a *assigner) names(of []fleet.ID) []string {
 	return out
 }
 
-// fillAll gives every cluster without a slice one: a slice of its group with room, lowest number first, or a new one
-// with the lowest free number.
+// fillAll puts every cluster without a slice into one: a slice of its group with room, lowest number first, or a new
+// slice with the lowest free number.
 func fillAll(pools []*partialGroup) []Group {
 	used := map[int]bool{}
 	for _, pool := range pools {

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/engine/enginetest"
 )
 
-// costly runs over the cost limit of one evaluation on the cluster X.
+// costly exceeds the cost limit of one evaluation on the cluster X.
 const costly = `managedCluster.metadata.name == "X" ? [1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, ` +
 	`[1,2,3,4,5,6,7,8,9,10].all(c, [1,2,3,4,5,6,7,8,9,10].all(d, [1,2,3,4,5,6,7,8,9,10].all(e, [1,2,3,4,5,6,7,8,9,10].all(f, ` +
 	`a + b + c + d + e + f > 0)))))) : managedCluster.metadata.name == "a"`
@@ -29,7 +29,7 @@ func TestGroupsByExpression(t *testing.T) {
 		want  []string
 		why   string
 	}{
-		"an expression claims those for whom it is true, and not those on whom it fails": {
+		"an expression claims the clusters for which it is true, and not the clusters on which it fails": {
 			world: worldOf(p().Group("canary", byCEL(isCanary)), "a b X"), want: []string{"1 canary#0: X", "2 #1: a b"},
 		},
 		"an expression comes after the selector": {
@@ -54,7 +54,7 @@ func TestGroupsByExpression(t *testing.T) {
 			world: worldOf(p().Group("canary", byCEL(costly)), "a b X", at(4, "X").Group("canary", 0), at(5, "b").Group("", 1)),
 			want:  []string{"4 canary#0: X a", "5 #1: b"},
 		},
-		"and where it is in the unnamed group, there": {
+		"or in the unnamed group": {
 			world: worldOf(p().Group("canary", byCEL(costly)), "a b X", at(4, "X b")), want: []string{"1 canary#0: a", "4 #1: X b"},
 		},
 		"and not in a group of another name": {
@@ -65,12 +65,12 @@ func TestGroupsByExpression(t *testing.T) {
 			world: worldOf(p().Group("one", byCEL(isCanary)).Group("two", byCEL(isCanary)), "a X", at(1, "X").Group("two", 0), at(2, "a").Group("", 1)),
 			want:  []string{"1 two#0: X", "2 #1: a"},
 		},
-		"an expression that fails on everybody keeps all where they are": {
+		"an expression that fails on every cluster moves no cluster": {
 			world: worldOf(p().Group("canary", byCEL(isCanary)).Group("odd", byCEL(`managedCluster.metadata.labels.misspelt == "x"`)), "a b X",
 				at(1, "X a")).At(enginetest.Epoch.Add(time.Minute)),
 			want: []string{"1 #0: X a"}, why: "Misconfigured: DecisionGroup:decisionGroups[1].celExpressions[0]: no such key: misspelt on every one of 3 clusters",
 		},
-		"and counts those alone whom its selector matches": {
+		"and only the clusters that its selector matches count": {
 			world: func() *enginetest.World {
 				odd := byCEL(`managedCluster.metadata.labels.misspelt == "x"`)
 				odd.LabelSelector = enginetest.LabelIs("canary", "yes")
@@ -78,7 +78,7 @@ func TestGroupsByExpression(t *testing.T) {
 			}(),
 			want: []string{"1 #0:"}, why: dead,
 		},
-		"an expression fails on nobody where nobody is selected": {
+		"an expression fails on no cluster if none are selected": {
 			world: worldOf(p().Number(0).Group("odd", byCEL(`managedCluster.metadata.labels.misspelt == "x"`)), "a"), want: []string{"1 #0:"},
 		},
 		"a change of an expression starts anew": {
@@ -109,9 +109,9 @@ func fingerprint(t *testing.T, p *enginetest.PlacementBuilder) string {
 }
 
 func TestGroupsLookAgainWhenAScoreRunsOut(t *testing.T) {
-	asks := p().Group("loaded", byCEL(`managedCluster.scores("load").size() > 0`))
+	reads := p().Group("loaded", byCEL(`managedCluster.scores("load").size() > 0`))
 	until := enginetest.Epoch.Add(time.Minute)
-	w := worldOf(asks, "a b").Add(enginetest.Score("a", "load").Value("cpu", 1).ValidUntil(until).Obj())
+	w := worldOf(reads, "a b").Add(enginetest.Score("a", "load").Value("cpu", 1).ValidUntil(until).Obj())
 	for name, tc := range map[string]struct {
 		at    time.Time
 		want  []string

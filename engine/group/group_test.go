@@ -63,7 +63,7 @@ func TestMembership(t *testing.T) {
 		world *enginetest.World
 		want  []string
 	}{
-		"nobody at all is one empty group with one empty slice": {worldOf(p(), ""), []string{"1 #0:"}},
+		"no clusters are one empty group with one empty slice": {worldOf(p(), ""), []string{"1 #0:"}},
 		"a group that has lost a cluster has room for the next": {
 			worldOf(p().PerGroup("2"), "a b c x", at(1, "a gone"), at(2, "b c").Group("", 1)), []string{"1 #0: a x", "2 #1: b c"},
 		},
@@ -80,7 +80,7 @@ func TestMembership(t *testing.T) {
 		"a cluster that no longer matches leaves the predefined group": {
 			worldOf(canary(), "X y", at(1, "X y").Group("canary", 0)), []string{"1 canary#0: X", "2 #1: y"},
 		},
-		"a named group that appears late moves indices and nobody": {
+		"a named group that appears late moves indices and no cluster": {
 			worldOf(canary(), "a b X", at(1, "a"), at(2, "b").Group("", 1)), []string{"3 canary#0: X", "1 #1: a", "2 #2: b"},
 		},
 		"an empty group is dropped and indices close up": {
@@ -89,13 +89,13 @@ func TestMembership(t *testing.T) {
 		"a shrunken length spills the highest names": {
 			worldOf(p().PerGroup("2"), "a b c d", at(1, "a b c d")), []string{"1 #0: a b", "2 #1: c d"},
 		},
-		"a length that grew compacts nothing": {
+		"a larger length merges no groups": {
 			worldOf(p().PerGroup("4"), "a b c d", at(1, "a b"), at(2, "c d").Group("", 1)), []string{"1 #0: a b", "2 #1: c d"},
 		},
-		"a percentage that fell by rounding moves no cluster": {
+		"a percentage that becomes smaller by rounding moves no cluster": {
 			worldOf(p().PerGroup("50%"), "a b c", at(1, "a b c")), []string{"1 #0: a b c"},
 		},
-		"a slice keeps its number and a new one takes the lowest that is free": {
+		"a slice keeps its number and a new one takes the lowest free number": {
 			worldOf(p().PerGroup("1"), "a b", at(3, "a")), []string{"3 #0: a", "1 #1: b"},
 		},
 		"a change of strategy starts anew": {
@@ -107,10 +107,10 @@ func TestMembership(t *testing.T) {
 		"a cluster in two slices stays in the lower": {
 			worldOf(p(), "a b", at(2, "a b"), at(1, "a")), []string{"1 #0: a", "2 #0: b"},
 		},
-		"a slice that is too full keeps its first by name": {
+		"a slice above the limit keeps its first clusters by name": {
 			worldOf(p(), numberedClusters(0, 130), at(1, numberedClusters(0, 130))), []string{"1 #0: n000 to n099, 100", "2 #0: n100 to n129, 30"},
 		},
-		"an object with the label and a stranger's name is no slice": {
+		"an object with the label and another name is no slice": {
 			worldOf(p(), "a b", at(1, "a"), at(9, "b").Named("mine")), []string{"1 #0: a b"},
 		},
 		"groups of one name stand side by side": {
@@ -126,8 +126,8 @@ func TestMembership(t *testing.T) {
 	}
 }
 
-// TestAPercentageGroupIsCutDownToItsBound holds that a group whose share fell keeps max(1.5 x share, share + 1) clusters, and
-// that the last by name go to groups with room, in which newcomers are no different.
+// TestAPercentageGroupIsCutDownToItsBound covers a group whose share became smaller. It keeps max(1.5 x share, share + 1)
+// clusters. Its last clusters by name go to groups with room, in the same way as newcomers.
 func TestAPercentageGroupIsCutDownToItsBound(t *testing.T) {
 	const ten = "a b c d e f g h i j"
 	for name, tc := range map[string]struct {
@@ -182,8 +182,8 @@ func TestAPercentageGroupIsCutDownToItsBound(t *testing.T) {
 	}
 }
 
-// TestANewcomerNeverJoinsTheFirstGroupForAnIndexOutOfRange holds that a stored index is compared and never added to: one
-// more than the largest would be the smallest, and the newcomer would be in the first group, which is rolled out first.
+// TestANewcomerNeverJoinsTheFirstGroupForAnIndexOutOfRange stores the largest index. An increment would overflow to the
+// smallest index, and the newcomer would join the first group, which is rolled out first.
 func TestANewcomerNeverJoinsTheFirstGroupForAnIndexOutOfRange(t *testing.T) {
 	for _, index := range []string{"9223372036854775807", "9223372036854775806", "2147483647"} {
 		w := worldOf(p().PerGroup("1"), "a b c", at(1, "a"), at(2, "b").Index(index))
@@ -193,7 +193,7 @@ func TestANewcomerNeverJoinsTheFirstGroupForAnIndexOutOfRange(t *testing.T) {
 	}
 }
 
-// byName selects nobody: clusters have no such claim.
+// byName selects no cluster, because clusters have no such claim.
 func byName(name string) clusterv1beta1.GroupClusterSelector {
 	return clusterv1beta1.GroupClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{enginetest.Wants("name", "In", name)},
@@ -206,20 +206,20 @@ func TestWhatAMisconfiguredPlacementKeeps(t *testing.T) {
 		world *enginetest.World
 		want  []string
 	}{
-		"everybody where they are": {
+		"every cluster stays in its slice": {
 			worldOf(wrong(), "a b c", at(2, "c").Group("x", 1), at(5, "a b")), []string{"5 #0: a b", "2 x#1: c"},
 		},
-		"nobody twice": {worldOf(wrong(), "a b", at(1, "a"), at(2, "a b")), []string{"1 #0: a", "2 #0: b"}},
-		"indices close up over a group that is gone": {
+		"no cluster is in two slices": {worldOf(wrong(), "a b", at(1, "a"), at(2, "a b")), []string{"1 #0: a", "2 #0: b"}},
+		"the indices after a removed group move up": {
 			worldOf(wrong(), "b", at(1, "gone"), at(2, "b").Group("", 4)), []string{"2 #0: b"},
 		},
 		"a slice that an interrupted plan left too full is cut": {
 			worldOf(wrong(), numberedClusters(0, 120), at(1, numberedClusters(0, 120))), []string{"1 #0: n000 to n099, 100", "2 #0: n100 to n119, 20"},
 		},
-		"clusters of an object with a stranger's name get a slice": {
+		"clusters of an object with another name get a slice": {
 			worldOf(wrong(), "a b", at(1, "a"), at(9, "b").Named("mine").Group("", 1)), []string{"1 #0: a", "2 #1: b"},
 		},
-		"nobody is one empty slice": {worldOf(wrong(), "a"), []string{"1 #0:"}},
+		"no clusters are one empty slice": {worldOf(wrong(), "a"), []string{"1 #0:"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, groupLines(enginetest.Decide(t, tc.world))); diff != "" {

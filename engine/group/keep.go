@@ -9,9 +9,9 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// Keep returns the prior groups with only the clusters in stay, each once. Empty slices are removed and indexes close
-// up. A cluster changes its slice only if the slice has no valid number or is too full. There is always one group with
-// one slice, possibly empty.
+// Keep returns the prior groups with only the clusters in stay, each once. Empty slices are removed, and the indexes of
+// later groups move up. A cluster changes its slice only if the slice has no valid number or is above the limit. The
+// result always has at least one group with one slice, possibly empty.
 func Keep(s *fleet.Snapshot, prior []fleet.Slice, stay *bitset.BitSet) []Group {
 	ordered := slices.Clone(prior)
 	slices.SortStableFunc(ordered, func(a, b fleet.Slice) int {

@@ -19,7 +19,7 @@ func TestLength(t *testing.T) {
 		"150 of 20 is 20":                        {"150", 20, 20},
 		"a number is itself":                     {"3", 20, 3},
 		"0, as where no default was set, is all": {"0", 20, 20},
-		"of nobody it is 0":                      {"3", 0, 0},
+		"of no clusters it is 0":                 {"3", 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			strategy := enginetest.Program(t, enginetest.NewWorld(p().PerGroup(tc.perGroup).Obj())).Groups

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// strategyChanged reports whether the prior slices were filled under another strategy. A slice without a strategy
-// counts as filled under this one.
+// strategyChanged reports whether the prior slices were filled under another strategy. A slice without a strategy counts
+// as filled under the current one.
 func (a *assigner) strategyChanged() bool {
 	return slices.ContainsFunc(a.Prior, func(s fleet.Slice) bool {
 		return s.Strategy != "" && s.Strategy != a.Strategy.Fingerprint
@@ -23,9 +23,9 @@ type groupKey struct {
 	name  string
 }
 
-// keepPrior makes the pools out of the prior slices: each cluster that is still selected and still qualifies stays where
-// it is, in the lowest slice that has it. Pools and slices without such a cluster are dropped. From here on the indexes of
-// the pools are their positions: a stored index is only compared, since adding to it could overflow.
+// keepPrior makes partial groups out of the prior slices. Each cluster that is still selected and still qualifies stays
+// in its group, in the lowest slice that has it. Groups and slices without such a cluster are dropped. After that the
+// position of a partial group replaces its index. A stored index is only compared, because an addition could overflow.
 func (a *assigner) keepPrior() {
 	if len(a.Prior) == 0 {
 		return
@@ -84,9 +84,9 @@ func (r *sortedNames) find(name string) (at uint, ok bool) {
 	return r.next - 1, true
 }
 
-// retain puts the clusters that stay into the slice they are in, and marks its number as taken. A slice over the limit
-// keeps its first by name. A cluster without room, or whose slice has no number that a slice of the placement may have,
-// stays in the group and gets another slice: an object of another writer counts as a slice if it has the label.
+// retain puts the clusters that stay into their slice, and marks its number as used. A slice over the limit keeps its
+// first clusters by name. A cluster stays in the group and gets another slice if its slice has no room or no valid
+// number. A number is invalid if another writer created the object with the label of the placement.
 func (p *partialGroup) retain(number int, stay []string, taken map[int]bool) {
 	if number < 1 || taken[number] {
 		p.unplaced = append(p.unplaced, stay...)
@@ -99,8 +99,8 @@ func (p *partialGroup) retain(number int, stay []string, taken map[int]bool) {
 	p.unplaced = append(p.unplaced, stay[room:]...)
 }
 
-// qualifies reports whether a cluster may stay in a group of this name: a predefined group of the name still matches
-// it, or the group is unnamed and no predefined group claims it.
+// qualifies reports whether a cluster may stay in a group of this name. Either a predefined group of the name still
+// matches it, or the group is unnamed and no predefined group claims it.
 func (a *assigner) qualifies(id fleet.ID, name string) bool {
 	if name == "" {
 		_, claimed := a.firstMatch[id]
@@ -110,7 +110,7 @@ func (a *assigner) qualifies(id fleet.ID, name string) bool {
 	return matching != nil && matching.Test(id)
 }
 
-// trimOversized turns the last by name of every group above its bound into newcomers, just enough to come down to the bound.
+// trimOversized removes the last clusters by name from every group above its bound, and makes them newcomers.
 func (a *assigner) trimOversized() {
 	bound := a.Strategy.MaxGroupSize(a.length)
 	for _, pool := range a.groups {
@@ -139,7 +139,7 @@ func (a *assigner) trimOversized() {
 	})
 }
 
-// drop removes names, which is sorted, from the pool.
+// drop removes names from the partial group. The names are sorted.
 func (p *partialGroup) drop(names []string) {
 	dropped := func(name string) bool {
 		_, found := slices.BinarySearch(names, name)
@@ -158,8 +158,8 @@ type openGroup struct {
 	room int
 }
 
-// placeNewcomers gives every newcomer a group of the name that claims it: the last with room, else the first with room, else a
-// new one.
+// placeNewcomers puts every newcomer into a group of the name that claims it: the last group with room, else the first
+// with room, else a new group.
 func (a *assigner) placeNewcomers() {
 	vacant := a.openGroups()
 	for _, id := range a.newcomers {
@@ -181,8 +181,8 @@ func (a *assigner) placeNewcomers() {
 }
 
 // openGroups returns, per name, the groups with room in the order in which newcomers join them: the last group of the
-// name, then the others from the first. A group that is opened later is the last of its name until it is full, when no
-// other has room any more, so the order holds while newcomers join.
+// name, then the others from the first. A new group is the last of its name until it is full. By then no other group has
+// room, so the order holds while newcomers join.
 func (a *assigner) openGroups() map[string][]openGroup {
 	last := map[string]*partialGroup{}
 	for _, pool := range a.groups {
@@ -205,7 +205,8 @@ func (a *assigner) openGroups() map[string][]openGroup {
 	return out
 }
 
-// sortGroups puts the pools in order: named ones as the spec names them, then the unnamed; those of one name by index.
+// sortGroups orders the partial groups: named groups as the spec names them, then unnamed groups. Groups of one name are
+// ordered by index.
 func (a *assigner) sortGroups() {
 	ranks := make(map[string]int, len(a.Strategy.Groups))
 	for i, group := range slices.Backward(a.Strategy.Groups) {

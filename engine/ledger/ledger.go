@@ -1,6 +1,6 @@
-// Package ledger owns the memory of a placement between two decisions, and the arithmetic of its time windows: how many
-// clusters were removed lately, which clusters the disruption policy holds, and which wait to take over. It does not
-// decide which clusters are removed or held, and it does not store the ledger.
+// Package ledger owns the state of a placement between two decisions, and the arithmetic of its time windows. The state
+// is the number of recently removed clusters, the clusters that the disruption policy holds, and the clusters that wait
+// to take over. It does not decide which clusters are removed or held, and it does not store the ledger.
 //
 // Stored instants are rounded up to a whole second, the precision of a stored instant. So no window ends early.
 package ledger
@@ -13,27 +13,27 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// Ledger is the memory of a placement. The zero Ledger is empty.
+// Ledger is the state of a placement between two decisions. The zero Ledger is empty.
 type Ledger struct {
 	// SameSpec is set if the last decision was made for the same spec.
 	SameSpec bool
-	// Removals is what was dropped, as far as it may still count. A Spend without an instant counts as made now.
+	// Removals are the removals that may still count. A Removal without an instant counts as made now.
 	Removals []Removal
 	// Releasing names the clusters that are being removed and are already counted, sorted.
 	Releasing []string
 	// Held names the selected clusters that would be removed, and Waiting the clusters of earlier tiers that are not
-	// selected, each with the instant from which that is so.
+	// selected. Each has the instant at which that began.
 	Held, Waiting map[string]time.Time
 }
 
-// Removal is a number of clusters that were dropped at one instant.
+// Removal is a number of clusters that were removed at one instant.
 type Removal struct {
 	At    time.Time
 	Count int
 }
 
-// maxRemovals is how many spends are remembered. Where there are more, the two oldest count as one that was made at the later
-// instant, so that a window is never too short.
+// maxRemovals is how many removals a ledger stores. Above it, the two oldest are merged at the later of their instants,
+// so that a window is never too short.
 const maxRemovals = 64
 
 // RoundUp returns an instant as it can be stored: rounded up to a whole second.
@@ -52,7 +52,7 @@ func Since(known map[string]time.Time, cluster string, now time.Time) time.Time 
 	return RoundUp(now)
 }
 
-// WithTimes returns spends with their instants, oldest first. What counts nothing is left out.
+// WithTimes returns removals with their instants, oldest first, without those that count no cluster.
 func WithTimes(spent []Removal, now time.Time) []Removal {
 	out := make([]Removal, 0, len(spent))
 	for _, s := range spent {
@@ -82,8 +82,8 @@ func CountActive(spent []Removal, budget program.Budget, now time.Time) int {
 	return totalCount(activeRemovals(spent, budget, now))
 }
 
-// RecordRemovals returns spends with a number of clusters that are dropped now, as one with what was dropped at this instant before, and
-// without those that no longer count.
+// RecordRemovals returns removals with a number of clusters that are removed now, and without those that no longer count.
+// Removals of the same instant are merged.
 func RecordRemovals(spent []Removal, count int, budget program.Budget, now time.Time) []Removal {
 	paid := Removal{RoundUp(now), count}
 	out := slices.DeleteFunc(activeRemovals(spent, budget, now), func(s Removal) bool {
@@ -102,8 +102,8 @@ func RecordRemovals(spent []Removal, count int, budget program.Budget, now time.
 	return out
 }
 
-// Redate returns spends with a number of clusters dated now that were paid for before and leave only now: a crash came
-// between. They are taken off the newest spends.
+// Redate returns removals in which a number of clusters is dated now. These clusters were recorded before a crash and
+// leave only now. They are subtracted from the newest removals.
 func Redate(spent []Removal, count int, budget program.Budget, now time.Time) []Removal {
 	out := WithTimes(spent, now)
 	if count == 0 {
@@ -118,7 +118,7 @@ func Redate(spent []Removal, count int, budget program.Budget, now time.Time) []
 	return RecordRemovals(out, count, budget, now)
 }
 
-// activeRemovals returns the spends that still count, oldest first.
+// activeRemovals returns the removals that still count, oldest first.
 func activeRemovals(spent []Removal, budget program.Budget, now time.Time) []Removal {
 	return slices.DeleteFunc(WithTimes(spent, now), func(s Removal) bool { return !now.Before(s.At.Add(budget.Interval)) })
 }
@@ -131,10 +131,10 @@ func totalCount(spent []Removal) int {
 	return out
 }
 
-// ReleaseTimes returns when a budget lets so many held clusters go, one after the other, if nothing changes: each takes the
-// first place that is free and leaves it to the next after the interval. None is free while they are held: where a
-// percentage seems to have one, it is one of a selection that they make larger. The instants are zero where the budget lets
-// nobody go.
+// ReleaseTimes returns when a budget releases so many held clusters, one after the other, if nothing changes. Each takes
+// the first free place of the budget, and the next cluster can take that place after the interval. Now no place is free:
+// if a percentage seems to leave a place, the held clusters themselves raised it. The instants are zero if the budget
+// allows no removals.
 func ReleaseTimes(budget program.Budget, selected, held int, spent []Removal, now time.Time) []time.Time {
 	out := make([]time.Time, held)
 	places := budget.Allows(selected)
@@ -161,7 +161,7 @@ func ReleaseTimes(budget program.Budget, selected, held int, spent []Removal, no
 	return out
 }
 
-// insertBusy adds a place that is busy until an instant to those that are, by that instant.
+// insertBusy adds a busy place to the others, ordered by the instant at which they become free.
 func insertBusy(busy []Removal, until time.Time) []Removal {
 	i := len(busy)
 	for i > 0 && busy[i-1].At.After(until) {

@@ -12,7 +12,7 @@ import (
 
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// at is so many seconds after the epoch.
+// at returns the instant so many seconds after the epoch.
 func at(seconds float64) time.Time { return epoch.Add(time.Duration(seconds * float64(time.Second))) }
 
 func removals(pairs ...float64) []ledger.Removal {
@@ -23,7 +23,7 @@ func removals(pairs ...float64) []ledger.Removal {
 	return out
 }
 
-// budgetOfTwo lets go of two clusters a minute.
+// budgetOfTwo allows two removals a minute.
 var budgetOfTwo = program.Budget{Count: 2, Interval: time.Minute}
 
 func TestStampsAreWholeSecondsAndNeverEarly(t *testing.T) {
@@ -52,21 +52,21 @@ func TestRoom(t *testing.T) {
 		now      float64
 		want     int
 	}{
-		"nothing was spent":                              {budget: budgetOfTwo, want: 2},
-		"a part was spent":                               {budget: budgetOfTwo, spent: removals(0, 1), want: 1},
-		"all was spent":                                  {budget: budgetOfTwo, spent: removals(-30, 1, 0, 1)},
-		"more was spent than is allowed now":             {budget: budgetOfTwo, spent: removals(0, 7)},
-		"a spend counts until its interval is over":      {budget: budgetOfTwo, spent: removals(0, 2), now: 59.999},
-		"and not at its very end":                        {budget: budgetOfTwo, spent: removals(0, 2), now: 60, want: 2},
-		"a spend of an unknown instant counts as now":    {budget: budgetOfTwo, spent: []ledger.Removal{{Count: 1}}, want: 1},
-		"a spend of the future counts":                   {budget: budgetOfTwo, spent: removals(500, 1), want: 1},
-		"a spend of nothing does not":                    {budget: budgetOfTwo, spent: removals(0, -3), want: 2},
-		"a percentage rounds up":                         {budget: program.Budget{Count: 10, Percent: true, Interval: time.Minute}, selected: 11, want: 2},
-		"a percentage of nobody":                         {budget: program.Budget{Count: 10, Percent: true, Interval: time.Minute}},
-		"0 lets nobody go, however many there are":       {budget: program.Budget{Interval: time.Minute}, selected: 100},
-		"0 % lets nobody go either":                      {budget: program.Budget{Percent: true, Interval: time.Minute}, selected: 100},
-		"100 % lets everybody go":                        {budget: program.Budget{Count: 100, Percent: true, Interval: time.Minute}, selected: 7, want: 7},
-		"a number does not depend on how many there are": {budget: budgetOfTwo, selected: 1, want: 2},
+		"nothing was spent":                                    {budget: budgetOfTwo, want: 2},
+		"a part was spent":                                     {budget: budgetOfTwo, spent: removals(0, 1), want: 1},
+		"all was spent":                                        {budget: budgetOfTwo, spent: removals(-30, 1, 0, 1)},
+		"more was spent than is allowed now":                   {budget: budgetOfTwo, spent: removals(0, 7)},
+		"a spend counts until its interval is over":            {budget: budgetOfTwo, spent: removals(0, 2), now: 59.999},
+		"and not at its very end":                              {budget: budgetOfTwo, spent: removals(0, 2), now: 60, want: 2},
+		"a spend of an unknown instant counts as now":          {budget: budgetOfTwo, spent: []ledger.Removal{{Count: 1}}, want: 1},
+		"a spend of the future counts":                         {budget: budgetOfTwo, spent: removals(500, 1), want: 1},
+		"a spend of nothing does not":                          {budget: budgetOfTwo, spent: removals(0, -3), want: 2},
+		"a percentage rounds up":                               {budget: program.Budget{Count: 10, Percent: true, Interval: time.Minute}, selected: 11, want: 2},
+		"a percentage of no clusters":                          {budget: program.Budget{Count: 10, Percent: true, Interval: time.Minute}},
+		"0 allows no removal, whatever the number of clusters": {budget: program.Budget{Interval: time.Minute}, selected: 100},
+		"0 % allows no removal":                                {budget: program.Budget{Percent: true, Interval: time.Minute}, selected: 100},
+		"100 % allows every removal":                           {budget: program.Budget{Count: 100, Percent: true, Interval: time.Minute}, selected: 7, want: 7},
+		"a number does not depend on how many there are":       {budget: budgetOfTwo, selected: 1, want: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := ledger.Allowance(tc.budget, tc.selected, tc.spent, at(tc.now)); got != tc.want {
@@ -90,14 +90,14 @@ func TestPay(t *testing.T) {
 		now    float64
 		want   []ledger.Removal
 	}{
-		"the first":                           {budget: budgetOfTwo, want: removals(0, 5)},
-		"one more":                            {budget: budgetOfTwo, spent: removals(-10, 1), want: removals(-10, 1, 0, 5)},
-		"in the same second":                  {budget: budgetOfTwo, spent: removals(-10, 1, 1, 1), now: 0.3, want: removals(-10, 1, 1, 6)},
-		"two in the same second are one":      {budget: budgetOfTwo, spent: removals(0, 1, 0, 2), want: removals(0, 8)},
-		"what no longer counts is forgotten":  {budget: budgetOfTwo, spent: removals(-60, 1, -59, 1), want: removals(-59, 1, 0, 5)},
-		"what is of the future stays behind":  {budget: budgetOfTwo, spent: removals(9, 1), want: removals(0, 5, 9, 1)},
-		"an unknown instant becomes now":      {budget: budgetOfTwo, spent: []ledger.Removal{{Count: 2}}, want: removals(0, 7)},
-		"beyond 64 the oldest count as later": {budget: hour, spent: many, now: 70, want: merged},
+		"the first":                      {budget: budgetOfTwo, want: removals(0, 5)},
+		"one more":                       {budget: budgetOfTwo, spent: removals(-10, 1), want: removals(-10, 1, 0, 5)},
+		"in the same second":             {budget: budgetOfTwo, spent: removals(-10, 1, 1, 1), now: 0.3, want: removals(-10, 1, 1, 6)},
+		"two in the same second are one": {budget: budgetOfTwo, spent: removals(0, 1, 0, 2), want: removals(0, 8)},
+		"a removal that no longer counts is dropped": {budget: budgetOfTwo, spent: removals(-60, 1, -59, 1), want: removals(-59, 1, 0, 5)},
+		"what is of the future stays behind":         {budget: budgetOfTwo, spent: removals(9, 1), want: removals(0, 5, 9, 1)},
+		"an unknown instant becomes now":             {budget: budgetOfTwo, spent: []ledger.Removal{{Count: 2}}, want: removals(0, 7)},
+		"beyond 64 the oldest count as later":        {budget: hour, spent: many, now: 70, want: merged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, ledger.RecordRemovals(tc.spent, 5, tc.budget, at(tc.now))); diff != "" {
@@ -149,13 +149,13 @@ func TestDated(t *testing.T) {
 	}
 }
 
-func TestWhoIsPaidForAndLeavesOnlyNowIsDatedAnew(t *testing.T) {
+func TestRemovalsRecordedBeforeACrashAreRedated(t *testing.T) {
 	for name, tc := range map[string]struct {
 		spent []ledger.Removal
 		count int
 		want  []ledger.Removal
 	}{
-		"nobody":                        {removals(-90, 1, -20, 2), 0, removals(-90, 1, -20, 2)},
+		"no cluster":                    {removals(-90, 1, -20, 2), 0, removals(-90, 1, -20, 2)},
 		"the newest":                    {removals(-30, 1, -20, 2), 1, removals(-30, 1, -20, 1, 0, 1)},
 		"more than the newest":          {removals(-30, 2, -20, 2), 3, removals(-30, 1, 0, 3)},
 		"more than there are":           {removals(-20, 1), 3, removals(0, 3)},

@@ -13,8 +13,8 @@ import (
 // maxName is the longest name a Placement may have: it is the value of a label on every slice.
 const maxName = 63
 
-// Compile checks a Placement and compiles it. Every fault found is returned, each with its field, in spec order; the
-// Program is nil if there is one. The Placement is not retained.
+// Compile checks a Placement and compiles it. It returns every fault with its field, in spec order; with a fault the
+// Program is nil. The Placement is not retained.
 func Compile(placement *clusterv1beta1.Placement, env *celenv.Env) (*Program, field.ErrorList) {
 	spec, path := placement.Spec, field.NewPath("spec")
 	out := &Program{

@@ -15,14 +15,15 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// most are the limits of the expressions of a placement.
+// The maximum number and length of the expressions of a placement.
 const (
 	maxExpressions      = 256
 	maxCharacters       = 65_536
 	maxExpressionLength = 16_384
 )
 
-// textOf repeats a part, with its number in place of #, between a head and a tail, as often as fits into so many characters.
+// textOf repeats a part between a head and a tail, as often as fits into so many characters. # in the part becomes its
+// number.
 func textOf(characters int, head, part, joint, tail string) string {
 	var out strings.Builder
 	out.WriteString(head)
@@ -40,7 +41,8 @@ func textOf(characters int, head, part, joint, tail string) string {
 	return out.String()
 }
 
-// largeExpressions are expressions of so many characters that take long to compile for their length, by what they are made of.
+// largeExpressions returns expressions of so many characters that take long to compile for their length, by their main
+// function.
 func largeExpressions() map[string]func(characters int) string {
 	of := func(head, part, joint, tail string) func(int) string {
 		return func(characters int) string { return textOf(characters-len("255>0||"), head, part, joint, tail) }
@@ -71,11 +73,11 @@ func largeExpressions() map[string]func(characters int) string {
 	}
 }
 
-// compileLimit is how long one core may take to compile a placement, whatever it says: as long as to decide it.
+// compileLimit is how long one core may take to compile any placement. It is the limit of a decision too.
 const compileLimit = 2 * time.Second
 
-// BenchmarkCompile measures placements that take long to compile: the largest of each kind that is accepted, and the
-// largest that there can be, which is refused. It fails where one takes a core longer than its limit.
+// BenchmarkCompile measures placements that take long to compile: the largest accepted placement of each kind, and the
+// largest possible placement, which is refused. It fails if one core takes longer than the limit.
 func BenchmarkCompile(b *testing.B) {
 	for kind, of := range largeExpressions() {
 		for _, count := range []int{1, maxCharacters / maxExpressionLength, maxExpressions} {
@@ -94,7 +96,7 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// placementWith returns a placement with so many expressions of a text, no two alike.
+// placementWith returns a placement with so many different expressions of a text.
 func placementWith(count int, text string) *clusterv1beta1.Placement {
 	var texts []string
 	for i := range count {
@@ -107,7 +109,7 @@ func placementWith(count int, text string) *clusterv1beta1.Placement {
 	return out
 }
 
-// isRefused says whether a placement is refused for its size alone.
+// isRefused reports whether a placement is refused for its size alone.
 func isRefused(b *testing.B, placement *clusterv1beta1.Placement) bool {
 	_, faults := program.Compile(placement, enginetest.Env(b))
 	return len(faults) > 0 && (faults[0].Type == field.ErrorTypeForbidden || strings.Contains(faults[0].Detail, "too large") || strings.Contains(faults[0].Detail, "exceeds limit"))
@@ -127,7 +129,7 @@ func compileAll(b *testing.B, placement *clusterv1beta1.Placement) {
 	}
 }
 
-// processorTime is how long this process has had a core, the collection of garbage included.
+// processorTime returns how long this process has used a core, garbage collection included.
 func processorTime(b *testing.B) time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -21,14 +21,14 @@ const (
 
 // Budget is spec.disruptionPolicy.
 type Budget struct {
-	// Count is the number of clusters, or the percentage of the selected where Percent is set.
+	// Count is the number of clusters, or the percentage of the selected clusters if Percent is set.
 	Count   int
 	Percent bool
 	// Interval is at least a second.
 	Interval time.Duration
 }
 
-// Allows returns how many of the selected clusters may be dropped within the interval; a percentage rounds up.
+// Allows returns how many of the selected clusters may be removed within the interval; a percentage rounds up.
 func (b Budget) Allows(selected int) int {
 	if b.Percent {
 		return (b.Count*selected + 99) / 100

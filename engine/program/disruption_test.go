@@ -47,7 +47,7 @@ func TestPaceIsRefused(t *testing.T) {
 	checkErrors(t, map[string]wantError{
 		"a wait below nothing":        {withFailback(-1), []string{"spec.failbackPolicy.stabilizationSeconds: Invalid value: -1: must be 0 or more"}},
 		"a number below nothing":      {withBudget(number(-1), 0), budget("-1")},
-		"more than everybody":         {withBudget(text("101%"), 0), budget("101%")},
+		"more than every cluster":     {withBudget(text("101%"), 0), budget("101%")},
 		"a percentage below nothing":  {withBudget(text("-1%"), 0), budget("-1%")},
 		"half a percent":              {withBudget(text("0.5%"), 0), budget("0.5%")},
 		"no number":                   {withBudget(text("few"), 0), budget("few")},
@@ -84,15 +84,15 @@ func TestPaceCompiles(t *testing.T) {
 		spec specOption
 		want pace
 	}{
-		"nothing asked":                      {func(*clusterv1beta1.PlacementSpec) {}, pace{ScoreEvery: time.Minute}},
+		"no policy":                          {func(*clusterv1beta1.PlacementSpec) {}, pace{ScoreEvery: time.Minute}},
 		"a wait":                             {withFailback(300), pace{Stabilization: 5 * time.Minute, ScoreEvery: time.Minute}},
-		"a policy that does not say":         {empty, pace{ScoreEvery: time.Minute}},
+		"a policy without a budget":          {empty, pace{ScoreEvery: time.Minute}},
 		"a number, by default in 10 minutes": {withBudget(intstr.FromInt32(2), 0), budget(2, false, 10*time.Minute)},
 		"a number as text":                   {withBudget(intstr.FromString("2"), time.Hour), budget(2, false, time.Hour)},
 		"a percentage":                       {withBudget(intstr.FromString("25%"), time.Hour), budget(25, true, time.Hour)},
-		"nobody at all":                      {withBudget(intstr.FromString("0%"), time.Hour), budget(0, true, time.Hour)},
+		"no cluster at all":                  {withBudget(intstr.FromString("0%"), time.Hour), budget(0, true, time.Hour)},
 		"by score":                           {withSortBy("Score", "30s"), pace{ScoreEvery: 30 * time.Second, ByScore: true}},
-		"by name, said aloud":                {withSortBy("ClusterName", "0s"), pace{}},
+		"by name, explicitly":                {withSortBy("ClusterName", "0s"), pace{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			made := compiled(t, tc.spec)
@@ -112,7 +112,7 @@ func TestABudgetAllows(t *testing.T) {
 	}{
 		"a number, however many are selected": {program.Budget{Count: 3}, 1, 3},
 		"a percentage rounds up":              {program.Budget{Count: 34, Percent: true}, 3, 2},
-		"a percentage of nobody":              {program.Budget{Count: 34, Percent: true}, 0, 0},
+		"a percentage of no clusters":         {program.Budget{Count: 34, Percent: true}, 0, 0},
 		"0 percent":                           {program.Budget{Percent: true}, 100, 0},
 		"100 percent":                         {program.Budget{Count: 100, Percent: true}, 7, 7},
 	} {

@@ -12,15 +12,16 @@ import (
 // EvaluationInput is the input of the expressions of a program.
 type EvaluationInput struct {
 	Snapshot *fleet.Snapshot
-	// Groups is set for the expressions of groups, with Spent as the cost of predicates and tiers by then. Otherwise
+	// Groups is set for the expressions of groups, with Spent as the cost of predicates and tiers so far. Otherwise
 	// predicates and tiers are evaluated.
 	Groups bool
 	Spent  uint64
-	// Scope are the clusters to evaluate, Incumbents those that are selected, Held those that stay whatever matches them.
+	// Scope are the clusters to evaluate. Incumbents are the selected clusters. Held are the clusters that stay in any
+	// case.
 	Scope, Incumbents, Held *bitset.BitSet
 }
 
-// overrun is a decision whose expressions cost more than they may.
+// overrun is a decision whose expressions exceeded their cost limit.
 type overrun struct {
 	groups  bool
 	spent   uint64
@@ -29,12 +30,12 @@ type overrun struct {
 	until                   time.Time
 	states                  []fleet.FacetVersions
 	scope, incumbents, held *bitset.BitSet
-	// scores are those of each cluster of the scope, resource by resource.
+	// scores are the scores of each cluster of the scope, resource by resource.
 	scores []*fleet.Score
 }
 
-// RecordOverrun records that the expressions exceeded the cost limit, and until when that holds if nothing changes. It
-// is safe for concurrent use. Nothing is recorded for a program that computes the names of scores: its inputs are
+// RecordOverrun records that the expressions exceeded the cost limit, and until when that holds if nothing changes. It is
+// safe for concurrent use. It records nothing for a program that computes the names of scores, because its inputs are
 // unknown.
 func (p *Program) RecordOverrun(on EvaluationInput, problem string, until time.Time) {
 	scores, known := p.scoresOf(on)
@@ -75,7 +76,7 @@ func (p *Program) selectorFacets() fleet.Facet {
 	return p.Facets() | fleet.FacetLabels | fleet.FacetClaims
 }
 
-// scoresOf returns the scores that expressions can read. Known is false where they compute which.
+// scoresOf returns the scores that expressions can read. Known is false if they compute the name of a score.
 func (p *Program) scoresOf(on EvaluationInput) (out []*fleet.Score, known bool) {
 	for expression := range p.Expressions() {
 		names, all := expression.Scores()

@@ -24,12 +24,12 @@ const (
 	AllocatableCPU
 	AllocatableMemory
 	AddOn
-	// Spread is what Program.SpreadWeight weighs. It depends on what is chosen already, so it is no column of scores, and
-	// never among Program.Prioritizers.
+	// Spread is the prioritizer of Program.SpreadWeight. It depends on the clusters chosen so far, so it has no column of
+	// scores and is never in Program.Prioritizers.
 	Spread
 )
 
-// Prioritizer is a way to score clusters, and how much the score counts.
+// Prioritizer is a formula for scores and its weight.
 type Prioritizer struct {
 	Kind   Kind
 	Weight int64
@@ -55,8 +55,8 @@ func (p Prioritizer) Name() string {
 	}
 }
 
-// compilePrioritizers works out the weights, that of Spread apart from the others: in Additive mode those listed override
-// Balance 1, Steady 1 and Spread 2, in Exact mode only those listed count.
+// compilePrioritizers returns the weights, the weight of Spread separately. In Additive mode the listed weights override
+// Balance 1, Steady 1 and Spread 2. In Exact mode only the listed weights count.
 func compilePrioritizers(in clusterv1beta1.PrioritizerPolicy, path *field.Path) (by []Prioritizer, spread int64, faults field.ErrorList) {
 	weights := map[Prioritizer]int64{}
 	switch in.Mode {
@@ -89,7 +89,7 @@ func compilePrioritizers(in clusterv1beta1.PrioritizerPolicy, path *field.Path) 
 	return sortedPrioritizers(weights), spread, faults
 }
 
-// sortedPrioritizers lists the prioritizers that count, in the order in which traces show them.
+// sortedPrioritizers returns the prioritizers that count, in the order in which traces show them.
 func sortedPrioritizers(weights map[Prioritizer]int64) []Prioritizer {
 	var out []Prioritizer
 	for prioritizer, weight := range weights {

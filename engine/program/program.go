@@ -16,24 +16,24 @@ type Program struct {
 	Key fleet.Key
 	// ClusterSets is spec.clusterSets; empty means every set bound to the namespace.
 	ClusterSets []string
-	// Predicates are ORed. None at all matches every cluster.
+	// Predicates are ORed. An empty list matches every cluster.
 	Predicates  []Predicate
 	Tolerations []Toleration
 	// Prioritizers have a weight other than 0 and are in a fixed order.
 	Prioritizers []Prioritizer
-	// Wanted is spec.numberOfClusters. Limited is false where it is absent, which wants every cluster.
+	// Wanted is spec.numberOfClusters. Limited is false if it is absent, which selects every cluster.
 	Wanted  int
 	Limited bool
 	Groups  Strategy
-	// Tiers are spec.tiers in order. None at all puts every cluster in one tier.
+	// Tiers are spec.tiers in order. An empty list puts every cluster in one tier.
 	Tiers []Tier
 	// Stabilization is how long a cluster of an earlier tier must qualify before it displaces one of a later tier.
 	Stabilization time.Duration
-	// Spread are the spread constraints in order of importance; soft ones are left out where Limited is false.
+	// Spread are the spread constraints in order of importance; soft constraints are left out if Limited is false.
 	Spread []Constraint
-	// SpreadWeight is what the Spread prioritizer counts; it means nothing without constraints.
+	// SpreadWeight is the weight of the Spread prioritizer; it has no meaning without constraints.
 	SpreadWeight int64
-	// AntiAffinity are topologies of which each domain gets at most one cluster.
+	// AntiAffinity are the topologies that allow at most one selected cluster in each domain.
 	AntiAffinity []Topology
 	// Budget limits how many clusters are removed within an interval; nil means no limit.
 	Budget *Budget
@@ -108,7 +108,7 @@ func (p *Program) DivisionSelectors() iter.Seq[Predicate] {
 	}
 }
 
-// Topologies yields what the program divides clusters by.
+// Topologies yields the topologies by which the program divides clusters.
 func (p *Program) Topologies() iter.Seq[Topology] {
 	return func(yield func(Topology) bool) {
 		for _, constraint := range p.Spread {

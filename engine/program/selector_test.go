@@ -71,7 +71,7 @@ func TestASelectorIsReadInOrder(t *testing.T) {
 	}
 }
 
-// TestFingerprints pins what is stored on the slices of every hub: a change of it moves clusters at the next upgrade.
+// TestFingerprints pins what is stored on the slices of every hub. A change of it moves clusters at the next upgrade.
 func TestFingerprints(t *testing.T) {
 	group := func(selector clusterv1beta1.GroupClusterSelector) *enginetest.PlacementBuilder {
 		return p().Group("canary", selector)

@@ -17,8 +17,7 @@ const (
 	maxCharacters = 65_536
 )
 
-// checkSize rejects a spec with expressions that are too many, too long or too costly to compile, before any of them is
-// compiled.
+// checkSize rejects a spec with too many, too long or too costly expressions, before any of them is compiled.
 func checkSize(spec *clusterv1beta1.PlacementSpec, env *celenv.Env, path *field.Path) field.ErrorList {
 	texts := expressionsOf(spec)
 	characters, atMost := 0, uint64(0)
@@ -46,7 +45,7 @@ func checkSize(spec *clusterv1beta1.PlacementSpec, env *celenv.Env, path *field.
 	return nil
 }
 
-// sizeAdvice is what to do about expressions that are too large.
+// sizeAdvice is the advice for expressions that are too large.
 const sizeAdvice = "select by labels, claims or names instead"
 
 // expressionsOf returns every expression of a spec.

@@ -21,7 +21,7 @@ type Topology struct {
 // String returns the topology as a user would write it, such as "label region".
 func (t Topology) String() string { return t.Source.String() + " " + t.Key }
 
-// Domain returns the value that puts a cluster in its domain. Ok is false where the cluster lacks the label or claim.
+// Domain returns the value that determines the domain of a cluster. Ok is false if the cluster lacks the label or claim.
 func (t Topology) Domain(c *fleet.Cluster) (value string, ok bool) {
 	return c.Value(t.Source, t.Key)
 }
@@ -31,11 +31,11 @@ type Constraint struct {
 	Topology
 	// MaxSkew is at least 1.
 	MaxSkew int
-	// Hard is set where fewer clusters are selected rather than exceed the skew.
+	// Hard is set if fewer clusters are selected rather than exceed the skew.
 	Hard bool
 }
 
-// compileSpread compiles every constraint; those that have no effect are still checked.
+// compileSpread compiles every constraint. Constraints without an effect are still checked.
 func compileSpread(in []clusterv1beta1.SpreadConstraintsTerm, path *field.Path) ([]Constraint, field.ErrorList) {
 	if len(in) > maxTerms {
 		return nil, field.ErrorList{field.TooMany(path, len(in), maxTerms)}
@@ -74,7 +74,7 @@ func compileAntiAffinity(in []clusterv1beta1.AntiAffinityTerm, path *field.Path)
 	return out, faults
 }
 
-// topologySet rejects a second term over the same topology: it could have no effect.
+// topologySet rejects a second term over the same topology, which could have no effect.
 type topologySet map[Topology]bool
 
 func (d topologySet) add(key string, of clusterv1beta1.TopologyKeyType, path *field.Path) (Topology, field.ErrorList) {
@@ -101,7 +101,8 @@ func (d topologySet) add(key string, of clusterv1beta1.TopologyKeyType, path *fi
 	return out, faults
 }
 
-// effectiveConstraints returns the constraints that have an effect: a soft one has none where every cluster is wanted.
+// effectiveConstraints returns the constraints that have an effect. A soft constraint has no effect if every cluster is
+// selected.
 func effectiveConstraints(constraints []Constraint, limited bool) []Constraint {
 	if limited {
 		return constraints

@@ -83,10 +83,10 @@ func TestSpreadCompiles(t *testing.T) {
 		spec []specOption
 		want []program.Constraint
 	}{
-		"none":                                   {},
-		"all of them where a number is wanted":   {[]specOption{number, withSpread(soft, hard, wide)}, []program.Constraint{zone, region, rack}},
-		"hard ones alone where everybody wanted": {[]specOption{withSpread(soft, hard, wide)}, []program.Constraint{region}},
-		"no soft one where everybody is wanted":  {[]specOption{withSpread(soft)}, []program.Constraint{}},
+		"none":                                 {},
+		"all of them where a number is wanted": {[]specOption{number, withSpread(soft, hard, wide)}, []program.Constraint{zone, region, rack}},
+		"only hard constraints if every cluster is selected": {[]specOption{withSpread(soft, hard, wide)}, []program.Constraint{region}},
+		"no soft constraint if every cluster is selected":    {[]specOption{withSpread(soft)}, []program.Constraint{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, compiled(t, tc.spec...).Spread); diff != "" {

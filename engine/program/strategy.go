@@ -19,10 +19,11 @@ import (
 type Strategy struct {
 	// Groups are the predefined groups in spec order. Names may repeat.
 	Groups []Group
-	// Count is the size of a group where Percent is false, 0 meaning all; else the percentage of all clusters.
+	// Count is the size of a group if Percent is false, with 0 meaning all clusters. Otherwise it is the percentage of
+	// all clusters.
 	Count   int
 	Percent bool
-	// Fingerprint is equal for equal strategies, and is kept on the slices.
+	// Fingerprint is equal for equal strategies, and is stored on the slices.
 	Fingerprint string
 }
 
@@ -45,9 +46,9 @@ func (s Strategy) GroupSize(total int) int {
 	return length
 }
 
-// MaxGroupSize returns how many clusters a group of a length may hold before the last of them have to leave. A length that is a
-// percentage moves with the total, which alone is no reason to move a cluster: the bound is half as much again, and at
-// least one more.
+// MaxGroupSize returns how many clusters a group of a length may hold before its last clusters have to leave. A
+// percentage length changes with the total, and that alone must not move a cluster. So the bound of a percentage is one
+// and a half times the length, and at least one more than it.
 func (s Strategy) MaxGroupSize(length int) int {
 	if !s.Percent {
 		return length
@@ -86,8 +87,8 @@ func compileGroup(in clusterv1beta1.DecisionGroup, env *celenv.Env, path *field.
 	return Group{Name: in.GroupName, Predicate: selector}, append(faults, errs...)
 }
 
-// parseGroupSize reads how many clusters a group may have. A count of 0 is no limit: that is how a strategy reads that does not say, and
-// one from before 0 was refused at admission.
+// parseGroupSize reads how many clusters a group may have. A count of 0 is no limit: it stands for an absent length, and
+// admission once accepted 0.
 func parseGroupSize(in intstr.IntOrString) (count int, percent bool, err error) {
 	if in == (intstr.IntOrString{}) {
 		return 0, false, nil
@@ -100,7 +101,7 @@ func parseGroupSize(in intstr.IntOrString) (count int, percent bool, err error) 
 	return count, percent, nil
 }
 
-// fingerprint hashes what decides group membership. A group size that always means "all" is one strategy.
+// fingerprint hashes the input of group membership. All group sizes that always mean "all" have the same hash.
 func (s Strategy) fingerprint() string {
 	sum := fnv.New64a()
 	size := strconv.Itoa(s.Count)

@@ -9,12 +9,12 @@ import (
 
 // Toleration is one of spec.tolerations.
 type Toleration struct {
-	// Key is empty where every key is tolerated, Effect where every effect is.
+	// Key is empty if every key is tolerated, Effect is empty if every effect is tolerated.
 	Key    string
 	Exists bool
 	Value  string
 	Effect clusterv1.TaintEffect
-	// Seconds is how long after its timeAdded a taint is tolerated; nil means for ever, 0 or less never.
+	// Seconds is how long after its timeAdded a taint is tolerated. Nil means without end, 0 or less means never.
 	Seconds *int64
 }
 

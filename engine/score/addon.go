@@ -22,7 +22,7 @@ func addOn(in Input, out *Column) {
 	}
 }
 
-// noteExpiry notes that a value counts up to and including validUntil.
+// noteExpiry records that a value counts up to and including validUntil.
 func (c *Column) noteExpiry(validUntil time.Time) {
 	if validUntil.IsZero() {
 		return

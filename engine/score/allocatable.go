@@ -7,9 +7,10 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// allocatable prefers clusters that can allocate more of a resource: from -100 for the least of all candidates to 100
-// for the most, and 100 for each where all have the same. It reads status.allocatable and capacity. A cluster that
-// does not say counts 0, the middle. Guests are measured by the others, and by each other only where there are none.
+// allocatable prefers clusters that can allocate more of a resource: from -100 for the least of all candidates to 100 for
+// the most, and 100 for each if all have the same. It reads status.allocatable and capacity. A cluster that does not
+// report the resource gets 0, the middle. The scale is the range of the candidates that are not retained only. If all are
+// retained only, it is the range of all.
 func allocatable(in Input, of fleet.Amounts, values []int32) {
 	least, most := allocatableRange(in, &of)
 	for i, id := range in.Candidates {
@@ -29,10 +30,10 @@ func allocatable(in Input, of fleet.Amounts, values []int32) {
 // allocatableRange returns the lowest and highest amount of a candidate; least exceeds most if no amount is known.
 func allocatableRange(in Input, of *fleet.Amounts) (least, most float64) {
 	least, most = math.Inf(1), math.Inf(-1)
-	everybody := in.RetainedOnly.None() || !slices.ContainsFunc(in.Candidates, func(id fleet.ID) bool { return !in.RetainedOnly.Test(id) })
+	allRetained := in.RetainedOnly.None() || !slices.ContainsFunc(in.Candidates, func(id fleet.ID) bool { return !in.RetainedOnly.Test(id) })
 	for _, id := range in.Candidates {
 		has := of.Of(id)
-		if !has.Known || !everybody && in.RetainedOnly.Test(id) {
+		if !has.Known || !allRetained && in.RetainedOnly.Test(id) {
 			continue
 		}
 		if has.Amount < least {

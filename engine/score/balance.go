@@ -1,8 +1,8 @@
 package score
 
-// balance prefers clusters that few other placements have selected: 100 for one that none has, -100 for the one that
-// most have. It reads the decisions of all placements. A cluster that this placement has selected gets the best that
-// Balance can give for its weight, so that Balance alone never moves a decision.
+// balance prefers clusters that few other placements have selected. A cluster without decisions gets 100, a cluster with
+// the most decisions gets -100. It reads the decisions of all placements. A cluster that this placement has selected gets
+// the best score that Balance can give for its weight, so that Balance alone never moves a decision.
 func balance(in Input, weight int64, values []int32) {
 	stored := in.Snapshot.Incumbents(in.Key)
 	most := in.Snapshot.MaxDecisionCount(stored)

@@ -25,14 +25,15 @@ type Input struct {
 	// Incumbents are the clusters that the placement has selected, or would have selected in a trial: the snapshot may
 	// differ.
 	Incumbents *bitset.BitSet
-	// RetainedOnly are the candidates that passed a filter only because they are incumbents. Once dropped they are candidates
-	// no more, so no value of another cluster may depend on them.
+	// RetainedOnly are the candidates that passed a filter only because they are incumbents. They stop being candidates
+	// once they are dropped, so no value of another cluster may depend on them.
 	RetainedOnly *bitset.BitSet
-	// Penalized are the candidates with a PreferNoSelect taint that is not tolerated. No score reads it; selection does.
+	// Penalized are the candidates with a PreferNoSelect taint that is not tolerated. Selection reads it; scores do not.
 	Penalized *bitset.BitSet
 }
 
-// Positions yields, in order, the positions of the candidates that are among clusters, which come in order of their IDs.
+// Positions yields, in order, the positions of the candidates that are among clusters. The clusters come in order of
+// their IDs.
 func (in Input) Positions(of iter.Seq[fleet.ID]) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		next := 0
@@ -58,20 +59,20 @@ func (in Input) Positions(of iter.Seq[fleet.ID]) iter.Seq[int] {
 type Column struct {
 	Prioritizer program.Prioritizer
 	Values      []int32
-	// Until is the earliest instant at which a value will change by itself; zero where none will.
+	// Until is the earliest instant at which a value will change by itself; zero if no value will change.
 	Until time.Time
-	// Expired counts the candidates whose value no longer counts because it is out of date.
+	// Expired counts the candidates without a value because it is out of date.
 	Expired int
 }
 
-// IndependentOfSelection reports whether the scores of a prioritizer do not depend on which candidates are selected, as
-// long as none is retained only.
+// IndependentOfSelection reports whether the scores of a prioritizer do not depend on which candidates are selected.
+// Candidates that are retained only are an exception.
 func IndependentOfSelection(by program.Prioritizer) bool {
 	return by.Kind != program.Balance && by.Kind != program.Steady
 }
 
-// Compute scores every candidate by one prioritizer. The values go into room, which has a zero for each candidate and is the
-// column's from then on.
+// Compute scores every candidate by one prioritizer. The values go into room, which must have a zero for each candidate.
+// The column keeps room.
 func Compute(in Input, by program.Prioritizer, room []int32) Column {
 	out := Column{Prioritizer: by, Values: room}
 	switch by.Kind {

@@ -15,7 +15,7 @@ import (
 )
 
 // scoresOf returns what a prioritizer gives to each cluster of a world, all of them candidates of ns/p.
-func scoresOf(w *enginetest.World, by program.Prioritizer, guests ...string) (values map[string]int64, column score.Column) {
+func scoresOf(w *enginetest.World, by program.Prioritizer, retainedOnly ...string) (values map[string]int64, column score.Column) {
 	s := w.Snapshot()
 	key := fleet.Key{Namespace: "ns", Name: "p"}
 	in := score.Input{Snapshot: s, Key: key, Incumbents: &bitset.BitSet{}, RetainedOnly: &bitset.BitSet{}}
@@ -25,7 +25,7 @@ func scoresOf(w *enginetest.World, by program.Prioritizer, guests ...string) (va
 	for id := range s.Incumbents(key).All() {
 		in.Incumbents.Set(id)
 	}
-	for _, name := range guests {
+	for _, name := range retainedOnly {
 		id, _ := s.ID(name)
 		in.RetainedOnly.Set(id)
 	}
@@ -71,10 +71,10 @@ func TestFormulas(t *testing.T) {
 		return w
 	}
 	for name, tc := range map[string]struct {
-		world  *enginetest.World
-		by     program.Prioritizer
-		guests []string
-		want   map[string]int64
+		world        *enginetest.World
+		by           program.Prioritizer
+		retainedOnly []string
+		want         map[string]int64
 	}{
 		"Balance without decisions gives all 100": {world: threeClusters(), by: balance, want: map[string]int64{"c1": 100, "c2": 100, "c3": 100}},
 		"6: Balance with 2, 1 and 1 decisions": {
@@ -110,28 +110,28 @@ func TestFormulas(t *testing.T) {
 		"Steady with a negative weight counts as nothing": {
 			world: threeClusters().Add(mine), by: program.Prioritizer{Kind: program.Steady, Weight: -1}, want: map[string]int64{"c1": 0, "c2": 0, "c3": 0},
 		},
-		"8: allocatable 10, 20 and 30":      {world: sized("10", "20", "30"), by: cpu, want: map[string]int64{"c1": -100, "c2": 0, "c3": 100}},
-		"8: all have the same":              {world: sized("10", "10"), by: memory, want: map[string]int64{"c1": 100, "c2": 100}},
-		"allocatable truncates toward zero": {world: sized("0", "1", "3"), by: memory, want: map[string]int64{"c1": -100, "c2": -33, "c3": 100}},
-		"amounts that no float holds":       {world: sized("-1e400", "0", "1e400"), by: memory, want: map[string]int64{"c1": -100, "c2": 0, "c3": 100}},
+		"8: allocatable 10, 20 and 30":       {world: sized("10", "20", "30"), by: cpu, want: map[string]int64{"c1": -100, "c2": 0, "c3": 100}},
+		"8: all have the same":               {world: sized("10", "10"), by: memory, want: map[string]int64{"c1": 100, "c2": 100}},
+		"allocatable truncates toward zero":  {world: sized("0", "1", "3"), by: memory, want: map[string]int64{"c1": -100, "c2": -33, "c3": 100}},
+		"amounts above the range of a float": {world: sized("-1e400", "0", "1e400"), by: memory, want: map[string]int64{"c1": -100, "c2": 0, "c3": 100}},
 		"8: a cluster without capacity is in the middle": {
 			world: sized("10", "30").Add(enginetest.Cluster("c3").Allocatable(clusterv1.ResourceCPU, "99").Obj()), by: cpu,
 			want: map[string]int64{"c1": -100, "c2": 100, "c3": 0},
 		},
-		"nobody says what it has": {world: threeClusters(), by: cpu, want: map[string]int64{"c1": 0, "c2": 0, "c3": 0}},
-		"a guest does not stretch the scale of the others": {
-			world: sized("10", "20", "90"), by: cpu, guests: []string{"c3"}, want: map[string]int64{"c1": -100, "c2": 100, "c3": 100},
+		"no cluster reports the resource": {world: threeClusters(), by: cpu, want: map[string]int64{"c1": 0, "c2": 0, "c3": 0}},
+		"a cluster that is retained only does not change the scale": {
+			world: sized("10", "20", "90"), by: cpu, retainedOnly: []string{"c3"}, want: map[string]int64{"c1": -100, "c2": 100, "c3": 100},
 		},
-		"guests alone are measured by each other": {
-			world: sized("10", "20"), by: cpu, guests: []string{"c1", "c2"}, want: map[string]int64{"c1": -100, "c2": 100},
+		"clusters that are all retained only set the scale": {
+			world: sized("10", "20"), by: cpu, retainedOnly: []string{"c1", "c2"}, want: map[string]int64{"c1": -100, "c2": 100},
 		},
-		"guests among others that do not say are all the same": {
-			world: sized("10", "20").Add(enginetest.Cluster("c3").Obj()), by: cpu, guests: []string{"c1", "c2"},
+		"clusters that are retained only are equal if no other reports the resource": {
+			world: sized("10", "20").Add(enginetest.Cluster("c3").Obj()), by: cpu, retainedOnly: []string{"c1", "c2"},
 			want: map[string]int64{"c1": 100, "c2": 100, "c3": 0},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, _ := scoresOf(tc.world, tc.by, tc.guests...)
+			got, _ := scoresOf(tc.world, tc.by, tc.retainedOnly...)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("scores (-want +got):\n%s", diff)
 			}
