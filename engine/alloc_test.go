@@ -28,7 +28,7 @@ func TestAllocations(t *testing.T) {
 		"ten are chosen of nearly all":                 {schedule(t), func() *enginetest.World { return ten("prod", "test", "dev", "lab") }, 60},
 		"ten are chosen again":                         {schedule(t), func() *enginetest.World { return decided(t, ten("prod")) }, 60},
 		"ten are chosen where one in fifty is tainted": {schedule(t), func() *enginetest.World { return tainted(ten("prod")) }, 50},
-		"a cluster says that it lives":                 {heartbeat, func() *enginetest.World { return ten("prod") }, 40},
+		"a cluster sends a heartbeat":                  {heartbeat, func() *enginetest.World { return ten("prod") }, 40},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := testing.AllocsPerRun(20, tc.of(tc.world())); got > tc.most {

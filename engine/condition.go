@@ -109,7 +109,7 @@ const maxHeldNames = 10
 const heldConsequence = "They stay selected until its budget is free again or they qualify again"
 
 // Held returns PlacementHeld for a reader who may see some of the clusters; the zero Condition without a disruption policy.
-func (t *Trace) Held(sees func(cluster string) bool) Condition {
+func (t *Trace) Held(visible func(cluster string) bool) Condition {
 	out := Condition{
 		Type: clusterv1beta1.PlacementConditionHeld, Status: metav1.ConditionFalse,
 		Reason: clusterv1beta1.ReasonNothingHeld, Message: "No selected ManagedCluster is held by spec.disruptionPolicy",
@@ -123,7 +123,7 @@ func (t *Trace) Held(sees func(cluster string) bool) Condition {
 	}
 	var names []string
 	for _, id := range ids {
-		if name := t.Snapshot.Name(id); len(names) < maxHeldNames && sees(name) {
+		if name := t.Snapshot.Name(id); len(names) < maxHeldNames && visible(name) {
 			names = append(names, name)
 		}
 	}
@@ -139,14 +139,14 @@ func (t *Trace) Held(sees func(cluster string) bool) Condition {
 // maxExpiredNames is how many clusters the condition names for each prioritizer or resource.
 const maxExpiredNames = 3
 
-// ScoresExpired returns PlacementScoresExpired for a reader who sees some of the clusters: the scores out of date that prioritizers
-// rank by and that expressions read.
-func (t *Trace) ScoresExpired(sees func(cluster string) bool) Condition {
+// ScoresExpired returns PlacementScoresExpired for a reader who may see some of the clusters: the expired scores that
+// prioritizers rank by and that expressions read.
+func (t *Trace) ScoresExpired(visible func(cluster string) bool) Condition {
 	var expired []string
 	for _, column := range t.Ranking.Columns {
 		if on := t.expiredIn(column); len(on) > 0 {
 			expired = append(expired, fmt.Sprintf("%s: %d scores are out of date%s and count as 0 until AddOnPlacementScore %s is updated in the namespaces of their clusters",
-				column.Prioritizer.Name(), len(on), firstNames(on, sees), column.Prioritizer.Resource))
+				column.Prioritizer.Name(), len(on), firstNames(on, visible), column.Prioritizer.Resource))
 		}
 	}
 	read := t.expiredInExpressions()
@@ -156,7 +156,7 @@ func (t *Trace) ScoresExpired(sees func(cluster string) bool) Condition {
 			on = append(on, t.Snapshot.Name(id))
 		}
 		expired = append(expired, fmt.Sprintf("scores(%q): %d are out of date%s and left out until AddOnPlacementScore %s is updated in the namespaces of their clusters",
-			resource, len(on), firstNames(on, sees), resource))
+			resource, len(on), firstNames(on, visible), resource))
 	}
 	if len(expired) == 0 {
 		return Condition{
@@ -170,13 +170,13 @@ func (t *Trace) ScoresExpired(sees func(cluster string) bool) Condition {
 	}
 }
 
-// firstNames returns the first clusters by name among those that the reader sees, and how many more there are, in parentheses.
-// It is empty if the reader sees none of them.
-func firstNames(clusters []string, sees func(cluster string) bool) string {
+// firstNames returns the first clusters by name among the visible ones, and how many more there are, in parentheses. It
+// is empty if no cluster is visible.
+func firstNames(clusters []string, visible func(cluster string) bool) string {
 	slices.Sort(clusters)
 	var names []string
 	for _, name := range clusters {
-		if len(names) < maxExpiredNames && sees(name) {
+		if len(names) < maxExpiredNames && visible(name) {
 			names = append(names, name)
 		}
 	}
@@ -207,8 +207,9 @@ func (t *Trace) expiredInExpressions() map[string]*bitset.BitSet {
 	return filter.Expired(&t.matched.ScoreReads, t.tiered.ScoreReads.Without(gone), &t.grouped)
 }
 
-// expiredIn returns the candidates whose score of a column is out of date. It leaves out a retained cluster that is not selected:
-// it is no candidate in the next run, so a message that counted it would change without any other change.
+// expiredIn returns the candidates whose score of a column is out of date. It leaves out a retained cluster that is not
+// selected. That cluster is no candidate in the next run, so a message that counted it would change without any other
+// change.
 func (t *Trace) expiredIn(column score.Column) []string {
 	if column.Expired == 0 {
 		return nil

@@ -159,7 +159,7 @@ func TestConformanceNumbers(t *testing.T) {
 				"Misconfigured=True Misconfigured: Placement:spec.numberOfClusters: Invalid value: -1: must be 0 or more",
 			},
 		},
-		"11: more than there are takes all and says how many are missing": {
+		"11: more than there are selects all and reports how many are missing": {
 			three(placement().Number(5)),
 			[]string{`1 in ""#0: c000 c001 c002`, "Satisfied=False NotAllDecisionsScheduled: 2 cluster decisions unscheduled", noMistake},
 		},
@@ -182,13 +182,13 @@ func TestConformanceReasons(t *testing.T) {
 				"Satisfied=False NoManagedClusterSetBindings: No valid ManagedClusterSetBindings found in placement namespace", noMistake,
 			},
 		},
-		"sets that are asked for and not bound leave no intersection": {
+		"sets that are requested and not bound leave no intersection": {
 			world(placement().Sets("b", "a"), numbered("c", 1)...),
 			[]string{
 				`1 in ""#0:`, "Satisfied=False NoIntersection: None of ManagedClusterSets [b,a] is bound to placement namespace", noMistake,
 			},
 		},
-		"sets without members say so": {
+		"sets without members are reported": {
 			world(placement()).Add(empty).Bind("ns", "empty"),
 			[]string{
 				`1 in ""#0:`,
@@ -329,7 +329,7 @@ func TestResultHasTheInstantToDecideAgain(t *testing.T) {
 	}{
 		"never where nothing runs out":          {world(placement(), numbered("c", 2)...), time.Time{}},
 		"when the first toleration ends":        {world(placement().Tolerate(enginetest.TolerateFor("gpu", "", 60)), enginetest.Cluster("a").Taint("gpu", "NoSelect", at), enginetest.Cluster("b").Taint("gpu", "NoSelect", at.Add(-20*time.Second))), at.Add(40 * time.Second)},
-		"never for a taint that says no time":   {world(placement().Tolerate(enginetest.TolerateFor("gpu", "", 60)), enginetest.Cluster("a").Taint("gpu", "NoSelect", time.Time{})), time.Time{}},
+		"never for a taint without timeAdded":   {world(placement().Tolerate(enginetest.TolerateFor("gpu", "", 60)), enginetest.Cluster("a").Taint("gpu", "NoSelect", time.Time{})), time.Time{}},
 		"right after a score that is used ends": {world(placement().AddOn("r", "s", 1), enginetest.Cluster("a")).Add(enginetest.Score("a", "r").Value("s", 1).ValidUntil(at.Add(time.Minute)).Obj()), at.Add(time.Minute + 1)},
 		"never for a score that is not used":    {world(placement(), enginetest.Cluster("a")).Add(enginetest.Score("a", "r").Value("s", 1).ValidUntil(at.Add(time.Minute)).Obj()), time.Time{}},
 	} {

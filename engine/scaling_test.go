@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// mostGrowth is how many times as long twice as much may take. What is linear takes twice as long, and a little more where it sorts;
-	// what is quadratic takes four times as long.
+	// mostGrowth is the greatest allowed time ratio of two sizes, the second twice the first. Linear work takes twice as
+	// long, and a little more if it sorts. Quadratic work takes four times as long.
 	mostGrowth = 3
-	// fewest and attempts are how often both sizes are timed at least and at most, by turns. The least times count, so that
-	// another process makes the test longer, and neither fail nor pass.
+	// fewest and attempts are how often both sizes are timed at least and at most, alternately. The shortest times count.
+	// So another process can make the test longer, but cannot change its result.
 	fewest, attempts = 10, 60
 )
 
@@ -105,7 +105,7 @@ func selects(tb testing.TB, w *enginetest.World, past ledger.Ledger, want int) (
 	return func() int { return engine.Schedule(s, p, past).Selected }, want
 }
 
-// constraints spread a placement over labels, each the next level.
+// constraints spreads a placement over labels, one level below the other.
 func constraints(hard bool, maxSkew int32, keys ...string) clusterv1beta1.SpreadPolicy {
 	var out clusterv1beta1.SpreadPolicy
 	for _, key := range keys {
@@ -118,7 +118,7 @@ func constraints(hard bool, maxSkew int32, keys ...string) clusterv1beta1.Spread
 	return out
 }
 
-// threeLevels chooses all clusters, of which each has a zone and a rack of its own, in so many regions.
+// threeLevels chooses all clusters in so many regions; each cluster has a zone and a rack of its own.
 func threeLevels(regions int, hard bool) sized {
 	return func(tb testing.TB, n int) (func() int, int) {
 		p := placement().Number(int32(n)).Obj()
@@ -141,7 +141,7 @@ func antiAffinity(tb testing.TB, n int) (run func() int, want int) {
 	return selects(tb, many(n, p, func(i int, c *enginetest.ClusterBuilder) { c.Label("zone", fmt.Sprint("z", i/2)) }), ledger.Ledger{}, n/2)
 }
 
-// groupsOfOne has ten groups of one cluster each and gets all the others, each with a slice of its own.
+// groupsOfOne has ten groups of one cluster each and receives all other clusters, each with a slice of its own.
 func groupsOfOne(tb testing.TB, n int) (run func() int, created int) {
 	w := many(n, placement().PerGroup("1").Obj(), nil)
 	for i := range 10 {
@@ -212,7 +212,7 @@ func namespacesBound(tb testing.TB, n int) (run func() int, want int) {
 	return func() int { return engine.Schedule(w.Snapshot(), p, ledger.Ledger{}).Selected }, n
 }
 
-// budgetSpent has all its clusters tainted at once, and lets one in ten of them go.
+// budgetSpent has all its clusters tainted at once, and its budget allows the removal of one in ten.
 func budgetSpent(tb testing.TB, n int) (run func() int, want int) {
 	p := placement().Number(int32(n)).Labels("fit", "yes").Budget("10%", time.Hour).Obj()
 	w := many(2*n, p, func(i int, c *enginetest.ClusterBuilder) {

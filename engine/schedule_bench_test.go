@@ -130,9 +130,9 @@ func elsewhere(clusters int) *clusterv1beta1.PlacementDecision {
 	return enginetest.Slice("elsewhere", "p", 1, names...).Obj()
 }
 
-// BenchmarkExpression chooses by an expression over 10,000 clusters: ten by a new one, ten by a cached one, ten by a cached one
-// that fails on most, and all by a cached one. It fails if the oracle, which compiles for each decision, is not slower by the
-// given factors.
+// BenchmarkExpression chooses by an expression over 10,000 clusters. It chooses ten clusters by a new expression, by a
+// cached one, and by a cached expression that fails on most clusters. It also chooses all clusters by a cached
+// expression. It fails if the oracle, which compiles for each decision, is not slower by the given factors.
 func BenchmarkExpression(b *testing.B) {
 	const text = `managedCluster.metadata.labels.region == "r1"`
 	for name, tc := range map[string]struct {
@@ -176,8 +176,8 @@ func spread(b *testing.B, clusters, zones int, wanted int32, policy clusterv1bet
 	return w
 }
 
-// BenchmarkSpread chooses some of 10,000 clusters: for the first time, and again when it is as it was. A sample is held
-// against the oracle first. The plain choice of as many is what the time is held against.
+// BenchmarkSpread chooses some of 10,000 clusters: for the first time, and again without a change. It first compares a
+// sample with the oracle. It compares the time with the time of a plain choice of as many clusters.
 func BenchmarkSpread(b *testing.B) {
 	over := func(hard bool, keys ...string) clusterv1beta1.SpreadPolicy {
 		var out clusterv1beta1.SpreadPolicy
@@ -218,8 +218,9 @@ func BenchmarkSpread(b *testing.B) {
 	}
 }
 
-// BenchmarkWorst is what took the square of the fleet: 8,000 clusters over three levels in one outer domain, each in a zone and a
-// rack of its own (16 s), and groups of one that grow from 10 to 8,000 (0.76 s). Each is held against a plain choice of all.
+// BenchmarkWorst measures decisions that once took quadratic time. Three levels of 8,000 clusters in one outer domain,
+// each with a zone and a rack of its own, took 16 s. Groups of a single cluster that grow from 10 to 8,000 took 0.76 s.
+// The benchmark compares each with a plain choice of all.
 func BenchmarkWorst(b *testing.B) {
 	const clusters = 8_000
 	plain, want := selects(b, many(clusters, placement().Number(clusters).Obj(), nil), ledger.Ledger{}, clusters)
@@ -243,7 +244,7 @@ func BenchmarkWorst(b *testing.B) {
 	}
 }
 
-// spreadOut returns the runs of a placement: the first, and again when it is as it was.
+// spreadOut returns the runs of a placement: the first run, and a second run without a change.
 func spreadOut(b *testing.B, clusters, zones int, wanted int32, policy clusterv1beta1.SpreadPolicy) map[string]func() int {
 	b.Helper()
 	w := spread(b, clusters, zones, wanted, policy)
@@ -257,7 +258,8 @@ func spreadOut(b *testing.B, clusters, zones int, wanted int32, policy clusterv1
 	}
 }
 
-// compareTimes times runs that select so many, and reports and returns how many times as long they take as plain ones beside them.
+// compareTimes times runs that select so many clusters. It reports and returns how many times as long they take as plain
+// runs.
 func compareTimes(b *testing.B, plain, run func() int, want int) (ratio float64) {
 	b.Helper()
 	b.ReportAllocs()
@@ -291,7 +293,7 @@ func oracle(b *testing.B) *enginetest.Oracle {
 // oracleTime is how long the oracle took for a decision.
 type oracleTime time.Duration
 
-// measureOracle has the oracle decide the only placement of a world, and fails where the engine decides otherwise.
+// measureOracle lets the oracle decide the only placement of a world, and fails if the engine decides otherwise.
 func measureOracle(b *testing.B, w *enginetest.World) oracleTime {
 	b.Helper()
 	oracle, key := oracle(b), enginetest.OnlyPlacement(b, w)
@@ -304,7 +306,7 @@ func measureOracle(b *testing.B, w *enginetest.World) oracleTime {
 	return oracleTime(taken)
 }
 
-// compare reports how many times as long the oracle took as what was just measured, and fails where that is less than least.
+// compare reports how many times as long the oracle took as the last measurement, and fails if that is less than least.
 func (n oracleTime) compare(b *testing.B, least float64) {
 	b.Helper()
 	ratio := float64(n) * float64(b.N) / float64(b.Elapsed())
@@ -314,7 +316,7 @@ func (n oracleTime) compare(b *testing.B, least float64) {
 	}
 }
 
-// BenchmarkEdit is what one relabelled cluster costs the snapshot.
+// BenchmarkEdit measures a snapshot edit that changes one label of one cluster.
 func BenchmarkEdit(b *testing.B) {
 	for _, clusters := range []int{10, 1_000, 10_000} {
 		b.Run(fmt.Sprint(clusters), func(b *testing.B) {

@@ -22,11 +22,11 @@ type scope struct {
 }
 
 // reachable returns the scope. While a set is unreadable, incumbents in no readable set are held: they may be members of it.
-func reachable(s *fleet.Snapshot, namespace string, asked []string, incumbents *bitset.BitSet) scope {
-	bound, named := s.BoundSets(namespace), fleet.SetNameFilter(asked)
+func reachable(s *fleet.Snapshot, namespace string, clusterSets []string, incumbents *bitset.BitSet) scope {
+	bound, named := s.BoundSets(namespace), fleet.SetNameFilter(clusterSets)
 	names := make([]string, 2*len(bound))
 	out := scope{
-		requested: asked, valid: names[:0:len(bound)], eligible: names[len(bound):len(bound)],
+		requested: clusterSets, valid: names[:0:len(bound)], eligible: names[len(bound):len(bound)],
 		candidates: bitset.New(s.IDLimit()), held: s.EmptySet(),
 	}
 	for _, name := range bound {

@@ -127,7 +127,7 @@ func TolerateFor(key string, effect clusterv1.TaintEffect, seconds int64) cluste
 	return out
 }
 
-// Tolerates tolerates a taint key for ever, whatever its value.
+// Tolerates tolerates a taint key without a time limit, whatever its value.
 func Tolerates(key string, effect clusterv1.TaintEffect) clusterv1beta1.Toleration {
 	return clusterv1beta1.Toleration{Key: key, Operator: clusterv1beta1.TolerationOpExists, Effect: effect}
 }

@@ -199,9 +199,9 @@ func TestNoClusterOfALaterTierIsNewlyChosenWhileOneOfAnEarlierTierIsLeftOutForNo
 				if choice.before[fresh] || choice.before[left] || choice.standing[left].Tier >= choice.standing[fresh].Tier {
 					continue
 				}
-				if said := choice.verdicts[left]; said.Code != verdict.Waiting && !blockedByAntiAffinity(said) {
+				if found := choice.verdicts[left]; found.Code != verdict.Waiting && !blockedByAntiAffinity(found) {
 					t.Errorf("%s: %s of tier %d is new and %s of tier %d is left out: %v", at, fresh, choice.standing[fresh].Tier,
-						left, choice.standing[left].Tier, said)
+						left, choice.standing[left].Tier, found)
 				}
 			}
 		}
@@ -263,7 +263,7 @@ func TestAPlacementWithoutTheNewerPartsIsDecidedTheSameWhateverItRemembers(t *te
 		again := enginetest.DecidePlacement(c.snapshot, other.Placements[c.key], rig.env)
 		want, got := enginetest.OutcomeOf(c.result), enginetest.OutcomeAfter(other, again)
 		if c.result.Decided && (got.Status.Disruption != nil || got.Status.Failback != nil) {
-			t.Errorf("%s: remembers %v and %v, want nothing", at, got.Status.Disruption, got.Status.Failback)
+			t.Errorf("%s: the status has %v and %v, want nothing", at, got.Status.Disruption, got.Status.Failback)
 		}
 		got.Slices, got.Status = nil, nil
 		same(t, at, want, got)

@@ -24,11 +24,11 @@ func (r Random) FullEvent(l *Live) string {
 		return r.specEvent(l)
 	case n < 56:
 		key := one(r, l.World.Keys()...)
-		forgetful := l.World.Placements[key].DeepCopy()
-		forgetful.Status.Disruption, forgetful.Status.Failback = nil, nil
-		l.SetPlacement(forgetful)
+		withoutStatus := l.World.Placements[key].DeepCopy()
+		withoutStatus.Status.Disruption, withoutStatus.Status.Failback = nil, nil
+		l.SetPlacement(withoutStatus)
 		l.SetPlacement(r.WithStatus(l.World, key))
-		return fmt.Sprintf("change what %s remembers", key)
+		return fmt.Sprintf("change the stored status of %s", key)
 	case n < 75:
 		return r.move(l)
 	default:

@@ -15,8 +15,8 @@ import (
 	"github.com/berth-project/berth/engine/wake"
 )
 
-// Live keeps a world as a manager does: one snapshot that is edited event by event, programs that are compiled once for each
-// spec, and an index that finds the placements to decide again.
+// Live updates a world as a manager does. It has one snapshot that is edited event by event, and programs that are
+// compiled once for each spec. Its index finds the placements to decide again.
 type Live struct {
 	World    *World
 	Snapshot *fleet.Snapshot

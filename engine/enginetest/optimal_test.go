@@ -28,7 +28,7 @@ type smallFleet struct {
 }
 
 // smallWorld draws clusters with a score each, some in tiers and some with a PreferNoSelect taint.
-func smallWorld(r enginetest.Random, ask func(b *enginetest.PlacementBuilder)) *enginetest.World {
+func smallWorld(r enginetest.Random, modify func(b *enginetest.PlacementBuilder)) *enginetest.World {
 	b := enginetest.Placement("ns", "p").Mode("Exact").AddOn("load", "cpu", 1)
 	if r.Chance(50) {
 		b.TierOf("first", "c0", "c1", "c2", "c3").TierOf("rest")
@@ -36,7 +36,7 @@ func smallWorld(r enginetest.Random, ask func(b *enginetest.PlacementBuilder)) *
 	if r.Chance(60) {
 		b.Number(int32(1 + r.IntN(6)))
 	}
-	ask(b)
+	modify(b)
 	w := enginetest.NewWorld(enginetest.Set("all").Obj(), b.Obj()).Bind("ns", "all")
 	for i := range 4 + r.IntN(6) {
 		name := fmt.Sprintf("c%d", i)
@@ -49,13 +49,13 @@ func smallWorld(r enginetest.Random, ask func(b *enginetest.PlacementBuilder)) *
 	return w
 }
 
-// overSmallWorlds decides worlds with a placement that ask has changed.
-func overSmallWorlds(t *testing.T, ask func(r enginetest.Random, b *enginetest.PlacementBuilder), check func(at string, s smallFleet)) {
+// overSmallWorlds decides worlds with a placement that modify has changed.
+func overSmallWorlds(t *testing.T, modify func(r enginetest.Random, b *enginetest.PlacementBuilder), check func(at string, s smallFleet)) {
 	t.Helper()
 	t.Parallel()
 	overSeeds(t, smallWorlds, func(t *testing.T, rig harness, seed uint64, at string) {
 		r := enginetest.NewRandom(seed + 7<<32)
-		w := smallWorld(r, func(b *enginetest.PlacementBuilder) { ask(r, b) })
+		w := smallWorld(r, func(b *enginetest.PlacementBuilder) { modify(r, b) })
 		snapshot, key := w.Snapshot(), enginetest.OnlyPlacement(t, w)
 		c := decided{w, snapshot, key, enginetest.DecidePlacement(snapshot, w.Placements[key], rig.env)}
 		if !c.result.Decided {

@@ -77,8 +77,8 @@ func (o *Oracle) run(w *World, key fleet.Key) *run {
 	return r
 }
 
-// readPrior reads the stored slices. Slices of the same number, of which only one can be the placement's own, are sorted by
-// their content.
+// readPrior reads the stored slices. Of slices with the same number only one can be the placement's own, so they are
+// sorted by their content.
 func (r *run) readPrior() {
 	for _, object := range r.w.SlicesOf(r.key) {
 		_, number, _ := splitName(object.Name)

@@ -13,12 +13,12 @@ import (
 )
 
 // satisfied returns PlacementSatisfied, case by case.
-func (r *run) satisfied(last *view, said verdicts, selected int) engine.Condition {
+func (r *run) satisfied(last *view, found verdicts, selected int) engine.Condition {
 	wanted := -1
 	if r.spec.NumberOfClusters != nil {
 		wanted = int(*r.spec.NumberOfClusters)
 	}
-	scope, inTheWay := last.scope, r.blockedMessage(said)
+	scope, inTheWay := last.scope, r.blockedMessage(found)
 	switch {
 	case len(scope.valid) == 0:
 		return satisfiedIs("False", "NoManagedClusterSetBindings", "No valid ManagedClusterSetBindings found in placement namespace")
@@ -47,10 +47,10 @@ func (r *run) satisfied(last *view, said verdicts, selected int) engine.Conditio
 }
 
 // blockedMessage lists the terms that block clusters, whatever their rank.
-func (r *run) blockedMessage(said verdicts) string {
+func (r *run) blockedMessage(found verdicts) string {
 	out := &strings.Builder{}
 	for _, term := range slices.Concat(r.antiAffinity, r.spread) {
-		if n := said.blocked[term.text]; n > 0 {
+		if n := found.blocked[term.text]; n > 0 {
 			fmt.Fprintf(out, "; %s keeps out %d ManagedClusters", term.text, n)
 		}
 	}
@@ -94,7 +94,7 @@ func (r *run) heldCondition(next memory) engine.Condition {
 }
 
 // expiredCondition counts the expired scores, by prioritizer and by the resources that expressions read.
-func (r *run) expiredCondition(last *view, asked clustersByResource) engine.Condition {
+func (r *run) expiredCondition(last *view, inExpressions clustersByResource) engine.Condition {
 	var problems []string
 	for _, prioritizer := range slices.SortedFunc(maps.Keys(r.weight), byResource) {
 		resource, score, addOn := strings.Cut(prioritizer, "/")
@@ -104,7 +104,7 @@ func (r *run) expiredCondition(last *view, asked clustersByResource) engine.Cond
 		}
 	}
 	all := clustersByResource{}
-	for _, some := range []clustersByResource{last.expired, asked} {
+	for _, some := range []clustersByResource{last.expired, inExpressions} {
 		for resource, clusters := range some {
 			if all[resource] == nil {
 				all[resource] = map[string]bool{}

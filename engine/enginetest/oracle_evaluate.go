@@ -102,15 +102,15 @@ func (p *evaluator) expressions(texts []string, name string) (answer celenv.Answ
 		if budget <= 0 {
 			return celenv.TooCostly, ""
 		}
-		said := p.evaluate(evaluationKey{name, text})
-		p.noteScores(name, said.resources)
-		budget -= int(said.Cost)  //nolint:gosec // a cost is at most a million or so
-		p.spent += int(said.Cost) //nolint:gosec // as above
+		result := p.evaluate(evaluationKey{name, text})
+		p.noteScores(name, result.resources)
+		budget -= int(result.Cost)  //nolint:gosec // a cost is at most a million or so
+		p.spent += int(result.Cost) //nolint:gosec // as above
 		if p.spent > placementBudget {
-			return said.Answer, fmt.Sprintf("celExpressions[%d]", i)
+			return result.Answer, fmt.Sprintf("celExpressions[%d]", i)
 		}
-		if said.Answer != celenv.Yes {
-			return said.Answer, fmt.Sprintf("celExpressions[%d]: %s", i, said.Problem)
+		if result.Answer != celenv.Yes {
+			return result.Answer, fmt.Sprintf("celExpressions[%d]: %s", i, result.Problem)
 		}
 	}
 	return celenv.Yes, ""

@@ -12,7 +12,7 @@ import (
 
 const limit = 100
 
-// assignment is the group and slice of a cluster; slice 0 is none yet.
+// assignment is the group and slice of a cluster; slice 0 means that it has no slice yet.
 type assignment struct {
 	group groupKey
 	slice int
@@ -27,17 +27,17 @@ type groupKey struct {
 // groups assigns every chosen cluster to a group, to its previous one if possible, and returns those that had to leave theirs.
 func (m *membership) groups(chosen map[string]bool) (groups []Group, regrouped []string) {
 	strategy := m.spec.DecisionStrategy.GroupStrategy
-	seats := map[string]assignment{}
+	assigned := map[string]assignment{}
 	if !m.strategyChanged(strategy) {
-		seats = m.keepMembers(chosen)
+		assigned = m.keepMembers(chosen)
 	}
-	if len(seats) == 0 {
-		m.assignAll(seats, chosen, strategy)
+	if len(assigned) == 0 {
+		m.assignAll(assigned, chosen, strategy)
 	} else {
-		regrouped = removeOverflow(seats, GroupBound(strategy, len(chosen)))
-		m.assignNewcomers(seats, chosen, strategy)
+		regrouped = removeOverflow(assigned, GroupBound(strategy, len(chosen)))
+		m.assignNewcomers(assigned, chosen, strategy)
 	}
-	return orderGroups(seats, strategy), regrouped
+	return orderGroups(assigned, strategy), regrouped
 }
 
 func (r *run) strategyChanged(strategy clusterv1beta1.GroupStrategy) bool {
@@ -52,7 +52,7 @@ func (r *run) strategyChanged(strategy clusterv1beta1.GroupStrategy) bool {
 // keepMembers assigns clusters to the lowest slice that has them if they still belong to its group. If two slices have the same
 // number, the first has it. If a slice is too full, the first clusters by name stay.
 func (m *membership) keepMembers(chosen map[string]bool) map[string]assignment {
-	seats := map[string]assignment{}
+	assigned := map[string]assignment{}
 	taken := map[int]bool{}
 	for _, slice := range m.prior {
 		if slice.index < 0 {
@@ -61,10 +61,10 @@ func (m *membership) keepMembers(chosen map[string]bool) map[string]assignment {
 		group := groupKey{slice.group, m.position(slice.index)}
 		var here []string
 		for _, name := range slice.clusters {
-			if _, seated := seats[name]; seated || !chosen[name] || !m.belongs(name, slice.group) {
+			if _, assignedAlready := assigned[name]; assignedAlready || !chosen[name] || !m.belongs(name, slice.group) {
 				continue
 			}
-			seats[name] = assignment{group: group}
+			assigned[name] = assignment{group: group}
 			here = append(here, name)
 		}
 		if len(here) == 0 || slice.number < 1 || taken[slice.number] {
@@ -73,10 +73,10 @@ func (m *membership) keepMembers(chosen map[string]bool) map[string]assignment {
 		taken[slice.number] = true
 		slices.Sort(here)
 		for _, name := range here[:min(limit, len(here))] {
-			seats[name] = assignment{group, slice.number}
+			assigned[name] = assignment{group, slice.number}
 		}
 	}
-	return seats
+	return assigned
 }
 
 // position counts the lower indexes of slices. It replaces the index, because there may be no higher integer.
@@ -98,7 +98,7 @@ func nameOf(claim int, strategy clusterv1beta1.GroupStrategy) string {
 }
 
 // assignAll divides the clusters of each predefined group, then all others, into groups of the length.
-func (m *membership) assignAll(seats map[string]assignment, chosen map[string]bool, strategy clusterv1beta1.GroupStrategy) {
+func (m *membership) assignAll(assigned map[string]assignment, chosen map[string]bool, strategy clusterv1beta1.GroupStrategy) {
 	index := 0
 	for claim := 0; claim <= len(strategy.DecisionGroups); claim++ {
 		var mine []string
@@ -111,7 +111,7 @@ func (m *membership) assignAll(seats map[string]assignment, chosen map[string]bo
 			if i > 0 && i%length(strategy, len(chosen)) == 0 {
 				index++
 			}
-			seats[name] = assignment{group: groupKey{nameOf(claim, strategy), index}}
+			assigned[name] = assignment{group: groupKey{nameOf(claim, strategy), index}}
 		}
 		if len(mine) > 0 {
 			index++
@@ -120,12 +120,12 @@ func (m *membership) assignAll(seats map[string]assignment, chosen map[string]bo
 }
 
 // removeOverflow removes the last by name from each group above the bound, and returns their names.
-func removeOverflow(seats map[string]assignment, bound int) []string {
+func removeOverflow(assigned map[string]assignment, bound int) []string {
 	var out []string
-	for _, members := range groupsOf(seats) {
+	for _, members := range groupsOf(assigned) {
 		for i, name := range members {
 			if i >= bound {
-				delete(seats, name)
+				delete(assigned, name)
 				out = append(out, name)
 			}
 		}
@@ -135,10 +135,10 @@ func removeOverflow(seats map[string]assignment, bound int) []string {
 }
 
 // groupsOf returns the members of each group by name.
-func groupsOf(seats map[string]assignment) map[groupKey][]string {
+func groupsOf(assigned map[string]assignment) map[groupKey][]string {
 	out := map[groupKey][]string{}
-	for name, seat := range seats {
-		out[seat.group] = append(out[seat.group], name)
+	for name, at := range assigned {
+		out[at.group] = append(out[at.group], name)
 	}
 	for _, members := range out {
 		slices.Sort(members)
@@ -148,15 +148,15 @@ func groupsOf(seats map[string]assignment) map[groupKey][]string {
 
 // assignNewcomers assigns each newcomer to a group of its name: the last with room, otherwise the first with room, otherwise a
 // new one.
-func (m *membership) assignNewcomers(seats map[string]assignment, chosen map[string]bool, strategy clusterv1beta1.GroupStrategy) {
+func (m *membership) assignNewcomers(assigned map[string]assignment, chosen map[string]bool, strategy clusterv1beta1.GroupStrategy) {
 	length := length(strategy, len(chosen))
 	for _, name := range names(chosen) {
-		if _, seated := seats[name]; seated {
+		if _, assignedAlready := assigned[name]; assignedAlready {
 			continue
 		}
 		wanted := nameOf(m.claim(name), strategy)
 		first, last, end := math.MaxInt, -1, -1
-		sizes := groupsOf(seats)
+		sizes := groupsOf(assigned)
 		highest := -1
 		for group, members := range sizes {
 			end = max(end, group.index)
@@ -175,13 +175,13 @@ func (m *membership) assignNewcomers(seats map[string]assignment, chosen map[str
 		case last >= 0:
 			index = first
 		}
-		seats[name] = assignment{group: groupKey{wanted, index}}
+		assigned[name] = assignment{group: groupKey{wanted, index}}
 	}
 }
 
 // orderGroups sorts the groups and assigns every cluster to a slice.
-func orderGroups(seats map[string]assignment, strategy clusterv1beta1.GroupStrategy) []Group {
-	members := groupsOf(seats)
+func orderGroups(assigned map[string]assignment, strategy clusterv1beta1.GroupStrategy) []Group {
+	members := groupsOf(assigned)
 	order := make([]groupKey, 0, len(members))
 	for group := range members {
 		order = append(order, group)
@@ -198,25 +198,25 @@ func orderGroups(seats map[string]assignment, strategy clusterv1beta1.GroupStrat
 		return cmp.Or(cmp.Compare(rank(a.name), rank(b.name)), cmp.Compare(a.index, b.index))
 	})
 	used := map[int]bool{}
-	for _, seat := range seats {
-		used[seat.slice] = true
+	for _, at := range assigned {
+		used[at.slice] = true
 	}
 	if len(order) == 0 {
 		return []Group{{Slices: []NumberedSlice{{1, []string{}}}}}
 	}
 	var out []Group
 	for _, group := range order {
-		out = append(out, Group{group.name, cutSlices(members[group], seats, used)})
+		out = append(out, Group{group.name, cutSlices(members[group], assigned, used)})
 	}
 	return out
 }
 
 // cutSlices fills the slices of a group, lowest number first, then adds slices with the lowest free numbers.
-func cutSlices(members []string, seats map[string]assignment, used map[int]bool) []NumberedSlice {
+func cutSlices(members []string, assigned map[string]assignment, used map[int]bool) []NumberedSlice {
 	held := map[int][]string{}
 	var loose []string
 	for _, name := range members {
-		if number := seats[name].slice; number > 0 {
+		if number := assigned[name].slice; number > 0 {
 			held[number] = append(held[number], name)
 		} else {
 			loose = append(loose, name)
@@ -257,15 +257,15 @@ func (r *run) inOrderOfGroups() []storedSlice {
 // keptGroups returns the stored groups with the clusters that stay, each once. Clusters without a valid number, or without room
 // in their slice, get a new slice of the same group.
 func (r *run) keptGroups(stay map[string]bool) []Group {
-	seats := map[string]assignment{}
+	assigned := map[string]assignment{}
 	used := map[int]bool{}
 	var order []groupKey
 	for _, slice := range r.inOrderOfGroups() {
 		group := groupKey{slice.group, slice.index}
 		var here []string
 		for _, name := range slice.clusters {
-			if _, seated := seats[name]; !seated && stay[name] {
-				seats[name] = assignment{group: group}
+			if _, assignedAlready := assigned[name]; !assignedAlready && stay[name] {
+				assigned[name] = assignment{group: group}
 				here = append(here, name)
 			}
 		}
@@ -278,12 +278,12 @@ func (r *run) keptGroups(stay map[string]bool) []Group {
 		}
 		used[slice.number] = true
 		for _, name := range here[:min(limit, len(here))] {
-			seats[name] = assignment{group, slice.number}
+			assigned[name] = assignment{group, slice.number}
 		}
 	}
 	var out []Group
 	for _, group := range order {
-		out = append(out, Group{group.name, cutSlices(groupsOf(seats)[group], seats, used)})
+		out = append(out, Group{group.name, cutSlices(groupsOf(assigned)[group], assigned, used)})
 	}
 	if len(out) == 0 {
 		return []Group{{Slices: []NumberedSlice{{1, []string{}}}}}
@@ -295,8 +295,8 @@ func percentage(strategy clusterv1beta1.GroupStrategy) bool {
 	return strings.HasSuffix(strategy.ClustersPerDecisionGroup.StrVal, "%")
 }
 
-// GroupBound is how many clusters a group may have before some must leave: its length or, for a percentage, one and a half times
-// the length, and at least one more than the length.
+// GroupBound is how many clusters a group may have before some must leave. It is the length, or for a percentage one and
+// a half times the length and at least one more than the length.
 func GroupBound(strategy clusterv1beta1.GroupStrategy, total int) int {
 	out := length(strategy, total)
 	if !percentage(strategy) {

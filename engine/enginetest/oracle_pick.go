@@ -49,7 +49,7 @@ func (t *domainCounter) skew(path []string, i int) int {
 	return t.count[path[i+1]] - least
 }
 
-// takenBy returns the first chosen cluster by name with the cluster's value of a term; empty if there is none.
+// takenBy returns the first chosen cluster by name with the cluster's value of a term; empty if no chosen cluster has it.
 func (t *domainCounter) takenBy(term topology, name string) string {
 	first := ""
 	mine, _ := term.value(t.w.Clusters[name])

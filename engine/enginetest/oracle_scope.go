@@ -17,14 +17,15 @@ import (
 // scope is which clusters a placement may choose from.
 type scope struct {
 	valid, eligible []string
-	// candidates include the held clusters: selected ones that are in no readable set and may be members of an unreadable one.
+	// candidates include the held clusters. A held cluster is selected, is in no readable set, and may be in an
+	// unreadable set.
 	candidates, held map[string]bool
 	// problems are the faults of the unreadable sets.
 	problems []string
 }
 
 // candidateScope returns the scope of all bound sets, or of the requested ones among them.
-func (r *run) candidateScope(asked []string, seats map[string]bool) scope {
+func (r *run) candidateScope(requested []string, incumbents map[string]bool) scope {
 	out := scope{candidates: map[string]bool{}, held: map[string]bool{}}
 	for _, name := range slices.Sorted(maps.Keys(r.w.Bindings[r.key.Namespace])) {
 		set := r.w.Sets[name]
@@ -32,7 +33,7 @@ func (r *run) candidateScope(asked []string, seats map[string]bool) scope {
 			continue
 		}
 		out.valid = append(out.valid, name)
-		if len(asked) > 0 && !slices.Contains(asked, name) {
+		if len(requested) > 0 && !slices.Contains(requested, name) {
 			continue
 		}
 		out.eligible = append(out.eligible, name)
@@ -49,7 +50,7 @@ func (r *run) candidateScope(asked []string, seats map[string]bool) scope {
 	if len(out.problems) == 0 {
 		return out
 	}
-	for name := range seats {
+	for name := range incumbents {
 		if !out.candidates[name] && r.w.Clusters[name].DeletionTimestamp == nil {
 			out.held[name] = true
 		}

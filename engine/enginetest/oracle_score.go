@@ -148,7 +148,7 @@ func (v *view) allocatable(resource clusterv1.ResourceName) map[string]int {
 	return out
 }
 
-// notRetained returns the clusters that qualify as newcomers too, or all if there are none.
+// notRetained returns the clusters that qualify as newcomers too, or all clusters if no cluster does.
 func (v *view) notRetained() []string {
 	var out []string
 	for name := range v.in {

@@ -27,10 +27,10 @@ type view struct {
 }
 
 // view applies the filters and scores the candidates. It is computed once for the same selected clusters.
-func (r *run) view(seats map[string]bool) *view {
-	id := strings.Join(names(seats), "/")
+func (r *run) view(incumbents map[string]bool) *view {
+	id := strings.Join(names(incumbents), "/")
 	if r.views[id] == nil {
-		v := r.match(seats)
+		v := r.match(incumbents)
 		v.matched = slices.Clone(v.rechecks)
 		v.taints()
 		v.score()
@@ -40,9 +40,9 @@ func (r *run) view(seats map[string]bool) *view {
 }
 
 // match finds the clusters that are in the sets, match a predicate and are in a tier.
-func (r *run) match(seats map[string]bool) *view {
+func (r *run) match(incumbents map[string]bool) *view {
 	v := &view{
-		evaluator: &evaluator{run: r, expired: clustersByResource{}}, selected: seats, scope: r.candidateScope(r.spec.ClusterSets, seats),
+		evaluator: &evaluator{run: r, expired: clustersByResource{}}, selected: incumbents, scope: r.candidateScope(r.spec.ClusterSets, incumbents),
 		in: map[string]bool{}, rejected: map[string]string{}, held: map[string]bool{}, retainedOnly: map[string]bool{},
 		tier: map[string]int{}, total: map[string]int{},
 	}

@@ -47,7 +47,7 @@ type NumberedSlice struct {
 
 // JSON returns the outcome as bytes: equal outcomes give equal bytes.
 func (o Outcome) JSON() string {
-	out, err := json.Marshal(o) //nolint:musttag // it is compared, and nobody reads it back
+	out, err := json.Marshal(o) //nolint:musttag // it is compared, and never decoded
 	if err != nil {
 		panic(err)
 	}

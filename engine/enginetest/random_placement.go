@@ -170,7 +170,7 @@ func (r Random) slices(w *World, key fleet.Key) []*clusterv1beta1.PlacementDecis
 	var out []*clusterv1beta1.PlacementDecision
 	for _, number := range slices.Compact(slices.Sorted(slices.Values([]int{1, 1 + r.IntN(3), 1 + r.IntN(5)}))) {
 		b := Slice(key.Namespace, key.Name, number, r.members(len(w.Clusters))...)
-		b.Group(one(r, "", "", "canary", "wave-1", "forgotten"), r.IntN(3))
+		b.Group(one(r, "", "", "canary", "wave-1", "retired"), r.IntN(3))
 		if r.Chance(4) {
 			b.Index(one(r, "", "x", "-1", "9223372036854775807"))
 		}

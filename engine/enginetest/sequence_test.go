@@ -20,17 +20,17 @@ type sequence struct {
 	random enginetest.Random
 	event  func(*enginetest.Live) string
 	live   *enginetest.Live
-	// last is the current result of each placement, said its outcome as JSON.
-	last map[fleet.Key]*engine.Result
-	said map[fleet.Key]string
-	at   string
+	// last is the current result of each placement, outcomes its outcome as JSON.
+	last     map[fleet.Key]*engine.Result
+	outcomes map[fleet.Key]string
+	at       string
 }
 
 func newSequence(rig harness, seed uint64, at string) *sequence {
 	random := enginetest.NewRandom(seed)
 	return &sequence{
 		harness: rig, random: random, event: random.Event, live: enginetest.NewLive(random.World(2), rig.env),
-		last: map[fleet.Key]*engine.Result{}, said: map[fleet.Key]string{}, at: at,
+		last: map[fleet.Key]*engine.Result{}, outcomes: map[fleet.Key]string{}, at: at,
 	}
 }
 
@@ -84,10 +84,10 @@ func (q *sequence) checkAll(t *testing.T, after string) {
 			if want.JSON() != got.JSON() {
 				t.Errorf("%s: %s after %s (-oracle +engine):\n%s", q.at, key, after, cmp.Diff(want, got))
 			}
-			q.said[key] = got.WithoutStored().JSON()
+			q.outcomes[key] = got.WithoutStored().JSON()
 			continue
 		}
-		if want := want.WithoutStored(); want.JSON() != q.said[key] {
+		if want := want.WithoutStored(); want.JSON() != q.outcomes[key] {
 			got := enginetest.OutcomeOf(q.last[key]).WithoutStored()
 			t.Errorf("%s: %s was not woken by: %s (-oracle +engine):\n%s", q.at, key, after, cmp.Diff(want, got))
 		}

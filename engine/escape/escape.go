@@ -1,8 +1,8 @@
-// Package escape owns how text from objects is shown: control characters are spelled out, so that a label, a taint or a
-// message cannot move the cursor of a terminal, forge a line of a log or reverse what a reader sees.
+// Package escape owns how text from objects is shown: it escapes control characters. So a label, a taint or a message
+// cannot move the cursor of a terminal, forge a line of a log or reverse the text on a screen.
 //
 // It does not decide where text is shown: printers, conditions, events and logs call it where they write. One invariant:
-// escaping twice is escaping once.
+// a second escape changes nothing.
 package escape
 
 import (
@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns a text in one line, with every control character spelled out: ESC as ^[ and a carriage return as \r, as
-// kubectl prints them, and the others as \n, \t or \u009b. Bytes that are not UTF-8 become the replacement character.
+// Text returns a text in one line, with every control character escaped. ESC becomes ^[ and a carriage return becomes \r,
+// as kubectl prints them. The others become \n, \t or \u009b. Bytes that are not UTF-8 become the replacement character.
 func Text(text string) string { return escapeRunes(text, Control) }
 
 // Lines does the same for a text of several lines: line feeds and tabs stay.
@@ -21,7 +21,7 @@ func Lines(text string) string {
 	return escapeRunes(text, func(r rune) bool { return Control(r) && r != '\n' && r != '\t' })
 }
 
-// Control reports whether a terminal or an editor may do something else with a rune than show it: the control
+// Control reports whether a terminal or an editor may interpret a rune instead of showing it. These runes are the control
 // characters of Unicode, its line and paragraph separators, and the format characters, which reverse or hide text.
 func Control(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)

@@ -101,7 +101,7 @@ type Outranked struct {
 }
 
 // cluster explains one cluster. It names only other clusters that the reader may see.
-func (r *explainer) cluster(id fleet.ID, sees func(string) bool) Cluster {
+func (r *explainer) cluster(id fleet.ID, visible func(string) bool) Cluster {
 	found := r.verdict(id)
 	out := Cluster{
 		Name: r.trace.Snapshot.Name(id), Verdict: found.Code.String(), Selected: found.Code.IsSelected(),
@@ -111,9 +111,9 @@ func (r *explainer) cluster(id fleet.ID, sees func(string) bool) Cluster {
 		out.Group = &group
 	}
 	r.addScores(id, &out)
-	r.addReason(id, found, &out, sees)
+	r.addReason(id, found, &out, visible)
 	if found.Code != verdict.Selected && found.Code != verdict.Kept {
-		out.Why = Why(redacted(found, sees))
+		out.Why = Why(redacted(found, visible))
 	}
 	if found.Code == verdict.Outranked && r.last == nil {
 		out.Why = "no cluster is wanted"
@@ -133,8 +133,8 @@ func (r *explainer) verdict(id fleet.ID) verdict.Verdict {
 }
 
 // redacted removes the name of a cluster that the reader may not see from a verdict.
-func redacted(v verdict.Verdict, sees func(string) bool) verdict.Verdict {
-	if argument, ok := v.Argument.(verdict.Constraint); ok && argument.TakenBy != "" && !sees(argument.TakenBy) {
+func redacted(v verdict.Verdict, visible func(string) bool) verdict.Verdict {
+	if argument, ok := v.Argument.(verdict.Constraint); ok && argument.TakenBy != "" && !visible(argument.TakenBy) {
 		argument.TakenBy = "another cluster"
 		v.Argument = argument
 	}
@@ -156,7 +156,7 @@ func (r *explainer) addScores(id fleet.ID, out *Cluster) {
 }
 
 // addReason adds the details of a verdict.
-func (r *explainer) addReason(id fleet.ID, found verdict.Verdict, out *Cluster, sees func(string) bool) {
+func (r *explainer) addReason(id fleet.ID, found verdict.Verdict, out *Cluster, visible func(string) bool) {
 	switch argument := found.Argument.(type) {
 	case verdict.Mismatches:
 		for _, clause := range argument {
@@ -166,7 +166,7 @@ func (r *explainer) addReason(id fleet.ID, found verdict.Verdict, out *Cluster, 
 		out.Taint = r.taint(id, argument)
 	case verdict.Constraint:
 		out.Constraint = &Constraint{Text: argument.Term.String(), Domain: argument.Domain, Lacks: argument.Lacks}
-		if argument.TakenBy != "" && sees(argument.TakenBy) {
+		if argument.TakenBy != "" && visible(argument.TakenBy) {
 			out.Constraint.By = argument.TakenBy
 		}
 	case verdict.Wait:
@@ -181,7 +181,7 @@ func (r *explainer) addReason(id fleet.ID, found verdict.Verdict, out *Cluster, 
 			return
 		}
 		out.Outranked = &Outranked{Points: argument.Cut - argument.Score}
-		if sees(r.last.Cluster) {
+		if visible(r.last.Cluster) {
 			out.Outranked.By = r.last.Cluster
 		}
 	}
@@ -213,8 +213,8 @@ func (r *explainer) taint(id fleet.ID, in verdict.Taint) *Taint {
 	return out
 }
 
-// nearest returns the toleration of the key that is closest to matching a taint, and why it does not match: its time, its value
-// or its effect, in this order. It is empty if there is none.
+// nearest returns the toleration of the key that is closest to matching a taint, and why it does not match: its time, its
+// value or its effect, in this order. It is empty if no toleration has the key.
 func nearest(taint verdict.Taint, tolerations []program.Toleration) string {
 	best, missing := "", 4
 	for _, toleration := range tolerations {

@@ -16,7 +16,7 @@ type explainer struct {
 	positions, ranks map[fleet.ID]int
 	// incumbents are the clusters that were selected before.
 	incumbents map[fleet.ID]bool
-	// last is the selected cluster that ranks last; nil if there is none.
+	// last is the selected cluster that ranks last; nil if no cluster is selected.
 	last *Ranked
 	// groups has the group of each selected cluster.
 	groups map[string]Group

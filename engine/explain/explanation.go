@@ -37,7 +37,7 @@ type Explanation struct {
 	Conditions []Condition `json:"conditions"`
 	// Prioritizers are in the order of Cluster.Scores.
 	Prioritizers []Prioritizer `json:"prioritizers,omitempty"`
-	// Cut is the selected cluster that ranks last; absent if there is none or the reader may not see it.
+	// Cut is the selected cluster that ranks last; absent if no cluster is selected or the reader may not see it.
 	Cut *Ranked `json:"cut,omitempty"`
 	// Clusters are sorted by name.
 	Clusters []Cluster `json:"clusters"`
@@ -67,7 +67,7 @@ type Ranked struct {
 }
 
 // Of explains a run to a reader who may see some of the clusters; nil allows all.
-func Of(result *engine.Result, placement *clusterv1beta1.Placement, sees func(cluster string) bool) Explanation {
+func Of(result *engine.Result, placement *clusterv1beta1.Placement, visible func(cluster string) bool) Explanation {
 	out := Explanation{
 		Kind: Kind, Namespace: result.Key.Namespace, Name: result.Key.Name, Generation: placement.Generation,
 		DecidedAt: result.Trace.Snapshot.Now, Decided: result.Decided, Selected: result.Selected,
@@ -78,32 +78,32 @@ func Of(result *engine.Result, placement *clusterv1beta1.Placement, sees func(cl
 	}
 	r := newExplainer(result)
 	out.Prioritizers = r.prioritizers()
-	if sees == nil {
-		sees = func(string) bool { return true }
+	if visible == nil {
+		visible = func(string) bool { return true }
 	}
-	out.Conditions = conditions(result, sees)
-	if r.last != nil && sees(r.last.Cluster) {
+	out.Conditions = conditions(result, visible)
+	if r.last != nil && visible(r.last.Cluster) {
 		out.Cut = r.last
 	}
 	for _, id := range r.clustersByName() {
 		name := r.trace.Snapshot.Name(id)
-		if !sees(name) {
+		if !visible(name) {
 			out.Hidden++
 			continue
 		}
-		out.Clusters = append(out.Clusters, r.cluster(id, sees))
+		out.Clusters = append(out.Clusters, r.cluster(id, visible))
 	}
 	return out
 }
 
 // conditions returns the conditions of the placement. They name only clusters that the reader may see.
-func conditions(result *engine.Result, sees func(string) bool) []Condition {
+func conditions(result *engine.Result, visible func(string) bool) []Condition {
 	held, expired := result.Held, result.ScoresExpired
 	if held.Type != "" {
-		held = result.Trace.Held(sees)
+		held = result.Trace.Held(visible)
 	}
 	if expired.Type != "" {
-		expired = result.Trace.ScoresExpired(sees)
+		expired = result.Trace.ScoresExpired(visible)
 	}
 	out := []Condition{}
 	for _, c := range []engine.Condition{result.Satisfied, result.Misconfigured, held, expired} {
@@ -114,7 +114,7 @@ func conditions(result *engine.Result, sees func(string) bool) []Condition {
 	return out
 }
 
-// Find returns the explanation of a cluster. Ok is false if there is none.
+// Find returns the explanation of a cluster. Ok is false if the explanation does not have the cluster.
 func (e *Explanation) Find(cluster string) (found *Cluster, ok bool) {
 	for i := range e.Clusters {
 		if e.Clusters[i].Name == cluster {

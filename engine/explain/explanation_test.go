@@ -23,7 +23,7 @@ func one(t *testing.T, w *enginetest.World) explain.Cluster {
 	of := explain.Of(enginetest.Decide(t, w), w.Placements[enginetest.OnlyPlacement(t, w)], nil)
 	found, ok := of.Find("c")
 	if !ok {
-		t.Fatal("nothing is said of the cluster")
+		t.Fatal("the explanation does not have the cluster")
 	}
 	return *found
 }
@@ -196,8 +196,8 @@ func TestExplanationsAreCompleteAndRedacted(t *testing.T) {
 				if missing := unexplained(w, &of); len(missing) > 0 {
 					t.Errorf("%s: without one verdict: %v", at, missing)
 				}
-				if names := leakedNames(t, w, of, func(sees func(string) bool) explain.Explanation {
-					return explain.Of(result, w.Placements[key], sees)
+				if names := leakedNames(t, w, of, func(visible func(string) bool) explain.Explanation {
+					return explain.Of(result, w.Placements[key], visible)
 				}); len(names) > 0 {
 					t.Errorf("%s: it names %v", at, names)
 				}
@@ -239,7 +239,7 @@ var clusterNames = regexp.MustCompile(`c[0-9]{3}`)
 
 // leakedNames returns the hidden clusters that are named to a reader of the other clusters, except for those named in the spec
 // or in the visible clusters.
-func leakedNames(t *testing.T, w *enginetest.World, all explain.Explanation, of func(sees func(string) bool) explain.Explanation) []string {
+func leakedNames(t *testing.T, w *enginetest.World, all explain.Explanation, of func(visible func(string) bool) explain.Explanation) []string {
 	t.Helper()
 	hidden := map[string]bool{}
 	var known strings.Builder

@@ -51,7 +51,7 @@ func TestEveryFixIsProvedAndLeavesNothingOut(t *testing.T) {
 	}
 	t.Logf("%d fixes; none: %v", fixed, none)
 	if fixed < worlds {
-		t.Errorf("only %d fixes were found in %d worlds: they ask too little", fixed, 2*worlds)
+		t.Errorf("only %d fixes were found in %d worlds: they are too simple", fixed, 2*worlds)
 	}
 }
 
@@ -85,10 +85,10 @@ func TestEveryFixIsAnAction(t *testing.T) {
 	}
 	t.Logf("steps: %v", seen)
 	for _, action := range []explain.Action{
-		explain.Label, explain.Bind, explain.Tolerate, explain.Admit, explain.Ask, explain.SetScore, explain.SetWeight,
+		explain.Label, explain.Bind, explain.Tolerate, explain.Admit, explain.SetNumber, explain.SetScore, explain.SetWeight,
 	} {
 		if seen[action] == 0 {
-			t.Errorf("no fix has a step %s: the worlds ask too little", action)
+			t.Errorf("no fix has a step %s: the worlds are too simple", action)
 		}
 	}
 }
@@ -147,7 +147,7 @@ func parts(p *clusterv1beta1.Placement, steps []explain.Step) [][]explain.Step {
 	}
 	for i, step := range steps {
 		unchanged := step.Action == explain.SetWeight && step.Number-1 == weight(p, step.Key) ||
-			step.Action == explain.Ask && p.Spec.NumberOfClusters != nil && step.Number-1 == *p.Spec.NumberOfClusters
+			step.Action == explain.SetNumber && p.Spec.NumberOfClusters != nil && step.Number-1 == *p.Spec.NumberOfClusters
 		if unchanged {
 			continue
 		}
@@ -190,7 +190,7 @@ func takeStep(w *enginetest.World, key fleet.Key, cluster string, step explain.S
 		})
 	case explain.SetWeight:
 		weigh(p, step)
-	case explain.Ask:
+	case explain.SetNumber:
 		p.Spec.NumberOfClusters = new(step.Number)
 	case explain.Skew:
 		p.Spec.SpreadPolicy.SpreadConstraints[step.Index].MaxSkew = step.Number
@@ -315,18 +315,18 @@ func TestAFixNamesNoHiddenSet(t *testing.T) {
 	bound := enginetest.NewWorld(enginetest.Placement(key.Namespace, key.Name).Obj(), enginetest.Set("hidden").Obj(), enginetest.Cluster("c").Obj()).
 		Bind(key.Namespace, "hidden")
 	for name, tc := range map[string]struct {
-		sees func(string) bool
-		want string
+		visible func(string) bool
+		want    string
 	}{
-		"who sees all":     {nil, "hidden"},
-		"who sees nothing": {func(string) bool { return false }, "none: there is no visible ManagedClusterSet that it could be in"},
+		"all sets visible": {nil, "hidden"},
+		"no set visible":   {func(string) bool { return false }, "none: there is no visible ManagedClusterSet that it could be in"},
 	} {
 		for kind, w := range map[string]*enginetest.World{"with the cluster": w, "bound": bound} {
 			t.Run(name+", "+kind, func(t *testing.T) {
-				c := explain.Case{Snapshot: w.Snapshot(), Placement: w.Placements[key], Env: env, SetVisible: tc.sees}
+				c := explain.Case{Snapshot: w.Snapshot(), Placement: w.Placements[key], Env: env, SetVisible: tc.visible}
 				id, _ := c.Snapshot.ID("c")
 				got := c.Fix(id).String()
-				if !strings.Contains(got, tc.want) || tc.sees != nil && strings.Contains(got, "hidden") {
+				if !strings.Contains(got, tc.want) || tc.visible != nil && strings.Contains(got, "hidden") {
 					t.Errorf("the fix is %q, want one of %q", got, tc.want)
 				}
 			})

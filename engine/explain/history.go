@@ -75,7 +75,7 @@ const Gone = "Gone"
 type Cause struct {
 	// Kind is the kind of the object, Time for the passing of time, or Manager for a start of the manager.
 	Kind string `json:"kind"`
-	// Namespace and Name are absent if there are none, and if they name a cluster that the reader may not see.
+	// Namespace and Name are absent if the object has no name, and if they name a cluster that the reader may not see.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
 	What      string `json:"what"`
@@ -106,16 +106,16 @@ func (c Cause) Cluster() string {
 }
 
 // Redacted returns the cause without the name of a cluster that the reader may not see.
-func (c Cause) Redacted(sees func(cluster string) bool) Cause {
-	if cluster := c.Cluster(); cluster != "" && !sees(cluster) {
+func (c Cause) Redacted(visible func(cluster string) bool) Cause {
+	if cluster := c.Cluster(); cluster != "" && !visible(cluster) {
 		c.Namespace, c.Name = "", ""
 	}
 	return c
 }
 
 // StateOf returns a verdict with its reason, without the name of a cluster that the reader may not see.
-func StateOf(v verdict.Verdict, sees func(cluster string) bool) State {
-	out := State{Verdict: v.Code.String(), Why: Why(redacted(v, sees))}
+func StateOf(v verdict.Verdict, visible func(cluster string) bool) State {
+	out := State{Verdict: v.Code.String(), Why: Why(redacted(v, visible))}
 	if v.Code == verdict.Outranked && v.Argument == nil {
 		out.Why = "others rank higher"
 	}

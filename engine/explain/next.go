@@ -75,7 +75,7 @@ func (s *search) joinSets(trace *engine.Trace, cluster *fleet.Cluster) [][]Step 
 	bound := trace.Snapshot.BoundSets(trace.Program.Key.Namespace)
 	for set := range trace.Snapshot.Sets() {
 		selector, ok := set.Selector()
-		if !ok || !s.seesSet(set.Name) {
+		if !ok || !s.setVisible(set.Name) {
 			continue
 		}
 		steps, possible := match(selector, cluster)
@@ -93,7 +93,7 @@ func (s *search) joinSets(trace *engine.Trace, cluster *fleet.Cluster) [][]Step 
 	return out
 }
 
-func (s *search) seesSet(name string) bool { return s.SetVisible == nil || s.SetVisible(name) }
+func (s *search) setVisible(name string) bool { return s.SetVisible == nil || s.SetVisible(name) }
 
 // matchAny returns for each predicate the steps by which the cluster matches its labels, claims and names.
 func matchAny(predicates []program.Predicate, cluster *fleet.Cluster) [][]Step {
@@ -165,7 +165,7 @@ func (s *search) otherDomain(result *engine.Result, topology program.Topology) [
 	counts := map[string]int{}
 	for id, cluster := range result.Trace.Snapshot.Clusters() {
 		value, has := topology.Domain(cluster)
-		if !has || topology.Key == clusterv1beta2.ClusterSetLabel && !s.seesSet(value) { // the domains of this label are sets
+		if !has || topology.Key == clusterv1beta2.ClusterSetLabel && !s.setVisible(value) { // the domains of this label are sets
 			continue
 		}
 		counts[value] += 0
@@ -197,7 +197,7 @@ func (s *search) outrank(result *engine.Result, cluster *fleet.Cluster) [][]Step
 	}
 	if trace.Program.Limited {
 		low := bounded(int64(trace.Program.Wanted)) + 1
-		out = append(out, []Step{{Action: Ask, low: low, Number: max(low, bounded(int64(len(trace.Ranking.Candidates)+result.Selected)))}})
+		out = append(out, []Step{{Action: SetNumber, low: low, Number: max(low, bounded(int64(len(trace.Ranking.Candidates)+result.Selected)))}})
 	}
 	return out
 }
@@ -220,8 +220,8 @@ func (s *search) raiseScore(trace *engine.Trace) []Step {
 	return []Step{{Action: SetScore, Key: by.Resource, Value: by.Score, low: current + 1, Number: maxScore}}
 }
 
-// raiseWeight returns the step that raises the weight of the prioritizer which prefers the cluster most to the last selected
-// one; none if there is none, or its weight is at its maximum.
+// raiseWeight returns the step that raises a weight: the weight of the prioritizer that prefers the cluster most to the
+// last selected one. It returns nil if no prioritizer does so, or if the weight is at its maximum.
 func (s *search) raiseWeight(trace *engine.Trace) []Step {
 	ranking := trace.Ranking
 	last, ok := ranking.Last()

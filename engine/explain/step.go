@@ -29,8 +29,8 @@ const (
 	AddTier Action = "AddTier"
 	// Tolerate adds a toleration of Key, Value and Effect without a time limit.
 	Tolerate Action = "Tolerate"
-	// Ask sets numberOfClusters to Number.
-	Ask Action = "Ask"
+	// SetNumber sets numberOfClusters to Number.
+	SetNumber Action = "Ask"
 	// SetWeight sets the weight of prioritizer Key to Number.
 	SetWeight Action = "SetWeight"
 	// Skew sets maxSkew of spread constraint Index to Number.
@@ -61,7 +61,7 @@ type Step struct {
 type Fix struct {
 	// Steps are all needed: a run with all of them selects the cluster, a run with a part of them does not.
 	Steps []Step `json:"steps,omitempty"`
-	// None is why there is no fix; empty if there are Steps.
+	// None has the reason if no fix was found; empty if there are Steps.
 	None string `json:"none,omitempty"`
 }
 

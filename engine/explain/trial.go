@@ -101,7 +101,7 @@ func (t *trial) take(s Step) string { //nolint:funlen // one case for each kind 
 			Key: s.Key, Operator: clusterv1beta1.TolerationOpEqual, Value: s.Value, Effect: clusterv1.TaintEffect(s.Effect),
 		})
 		return "tolerate " + TaintText(s.Key, s.Value, s.Effect)
-	case Ask:
+	case SetNumber:
 		spec.NumberOfClusters = new(s.Number)
 		return fmt.Sprintf("set numberOfClusters to %d", s.Number)
 	case SetWeight:

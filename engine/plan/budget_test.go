@@ -99,7 +99,7 @@ func TestABudgetIsSpentBeforeAClusterLeaves(t *testing.T) {
 		w.At(enginetest.Epoch.Add(step.after))
 		apply(t, w, step.most)
 		if got := budgetText(w, key); got != step.want {
-			t.Errorf("after %s: remembers %q, want %q", step.after, got, step.want)
+			t.Errorf("after %s: the ledger is %q, want %q", step.after, got, step.want)
 		}
 		if diff := cmp.Diff(step.stays, plan.Clusters(w.SlicesOf(key)[0])); diff != "" {
 			t.Errorf("after %s: selected (-want +got):\n%s", step.after, diff)
@@ -114,7 +114,7 @@ func TestABudgetIsSpentBeforeAClusterLeaves(t *testing.T) {
 	}
 	apply(t, w, -1)
 	if got := budgetText(w, key); got != "1 at 90" {
-		t.Errorf("recovered, remembers %q, want no held cluster", got)
+		t.Errorf("recovered, the ledger is %q, want no held cluster", got)
 	}
 	next := w.Placements[key].DeepCopy()
 	next.Spec.DisruptionPolicy = nil
@@ -122,7 +122,7 @@ func TestABudgetIsSpentBeforeAClusterLeaves(t *testing.T) {
 	w.Add(next)
 	apply(t, w, -1)
 	if got := budgetText(w, key); got != "nothing" {
-		t.Errorf("without a policy remembers %q", got)
+		t.Errorf("without a policy the ledger is %q", got)
 	}
 	if meta.FindStatusCondition(w.Placements[key].Status.Conditions, clusterv1beta1.PlacementConditionHeld) != nil {
 		t.Error("without a policy the condition is still there")
@@ -136,7 +136,7 @@ func TestAPercentageCountsOnlySelectedClusters(t *testing.T) {
 		want, then            string
 	}{
 		// Two held, two come: 12 selected would allow two, but 10 would be left.
-		"who comes does not count beside who goes": {10, 2, 2, "10%", "1 at 0, held n001 since 0", "1 at 60"},
+		"newcomers do not count beside removed clusters": {10, 2, 2, "10%", "1 at 0, held n001 since 0", "1 at 60"},
 		// 13 would be selected if five went and would allow seven, but 12 allow six.
 		"six of twelve and not seven of eleven": {10, 9, 8, "50%", "6 at 0, held n006 n007 n008 since 0", "3 at 60"},
 		"of those selected before":              {10, 10, 0, "40%", "4 at 0, held n004 n005 n006 n007 n008 n009 since 0", "3 at 60, held n007 n008 n009 since 0"},
@@ -153,7 +153,7 @@ func TestAPercentageCountsOnlySelectedClusters(t *testing.T) {
 			}
 			apply(t, w, -1)
 			if got := budgetText(w, key); got != tc.want {
-				t.Errorf("remembers %q, want %q", got, tc.want)
+				t.Errorf("the ledger is %q, want %q", got, tc.want)
 			}
 			if writes, _ := apply(t, w, -1); len(writes) > 0 {
 				t.Errorf("deciding again writes %v", writes)
@@ -161,7 +161,7 @@ func TestAPercentageCountsOnlySelectedClusters(t *testing.T) {
 			w.At(enginetest.Epoch.Add(time.Minute))
 			apply(t, w, -1)
 			if got := budgetText(w, key); got != tc.then {
-				t.Errorf("a minute later remembers %q, want %q", got, tc.then)
+				t.Errorf("a minute later the ledger is %q, want %q", got, tc.then)
 			}
 		})
 	}
@@ -179,7 +179,7 @@ func TestAClusterThatStaysIsReleasedNoMore(t *testing.T) {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
 	if got := budgetText(w, enginetest.OnlyPlacement(t, w)); got != "1 at 0" {
-		t.Errorf("remembers %q, want the charge without a cluster", got)
+		t.Errorf("the ledger is %q, want the charge without a cluster", got)
 	}
 }
 
@@ -213,7 +213,7 @@ func TestTheFirstDecisionIsOneForANewSpecThoughAMistakeWasReportedBefore(t *test
 		t.Errorf("selected once the label is somewhere (-want +got):\n%s", diff)
 	}
 	if got := budgetText(w, key); got != "nothing" {
-		t.Errorf("remembers %q, want nothing: a first decision is free", got)
+		t.Errorf("the ledger is %q, want an empty one: a first decision is free", got)
 	}
 }
 

@@ -178,7 +178,7 @@ func (d *diff) writes() []Write {
 	return out
 }
 
-// createUnlisted returns the writes that no reader sees: the decisions of a slice without the label of the placement.
+// createUnlisted returns the writes that no reader finds: the decisions of a slice without the label of the placement.
 func (d *diff) createUnlisted(c change) []Write {
 	switch {
 	case c.stored == nil:

@@ -89,8 +89,9 @@ func (p Plan) Empty() bool { return len(p.Writes) == 0 }
 type Stored struct {
 	Placement *clusterv1beta1.Placement
 	Slices    []*clusterv1beta1.PlacementDecision
-	// FormerUID is the UID of a deleted placement of the same name that still has slices; empty if there is none. The garbage
-	// collector deletes them one by one. A plan deletes them first, so that readers see a part of them only for a moment.
+	// FormerUID is the UID of a deleted placement of the same name that still has slices; empty without such slices. The
+	// garbage collector deletes them one by one. A plan deletes them first, so that readers see a part of them only for a
+	// moment.
 	FormerUID types.UID
 	// Dropped are the fields that the API server does not store. They are neither written nor compared.
 	Dropped Dropped

@@ -123,9 +123,10 @@ func (r *chooser) release(e removals, out *throttled) (released []fleet.ID) {
 	return e.queue[:least]
 }
 
-// percentageBase returns the clusters selected before, of which a percentage is taken. It returns none if clusters were removed
-// within the interval while others were held: the selected clusters may then be more than before, because newcomers came and the
-// held ones stayed. Counting them would release more clusters in the next run although nothing has changed.
+// percentageBase returns the clusters selected before; a percentage of them may be removed. It returns no clusters if
+// clusters were removed within the interval while others were held. The selected clusters may then be more than before,
+// because newcomers came and the held clusters stayed. Counting them would release more clusters in the next run although
+// nothing has changed.
 func (r *chooser) percentageBase(spent []ledger.Removal) *bitset.BitSet {
 	stayed := len(r.Past.Held)+len(r.Past.Releasing) > 0
 	if r.Past.SameSpec && stayed && ledger.CountActive(spent, *r.program.Budget, r.Snapshot.Now) > 0 {

@@ -17,8 +17,8 @@ func (r *chooser) waitsForFailback() bool {
 	return r.program.Stabilization > 0 && len(r.program.Tiers) > 0
 }
 
-// unstable returns the clusters of earlier tiers that must not displace an incumbent yet. A change of the spec takes effect at
-// once, so there are none after it.
+// unstable returns the clusters of earlier tiers that must not displace an incumbent yet. A change of the spec takes
+// effect at once, so the result is empty after it.
 func (r *pass) unstable(sameSpec bool) *bitset.BitSet {
 	if !r.waitsForFailback() || !sameSpec {
 		return r.Snapshot.EmptySet()

@@ -32,22 +32,22 @@ func TestAnEarlierTierTakesOverOnceItHasQualifiedForLongEnough(t *testing.T) {
 	}
 	for _, step := range []struct {
 		after time.Duration
-		turns string // clusters that come or change
-		goes  string // and one that goes
+		comes string // clusters that come or change
+		goes  string // the cluster that goes
 		want  string
 	}{
 		{after: 0, want: "r1 r2"},
-		{after: time.Second, turns: homes, want: "r1 r2"},
+		{after: time.Second, comes: homes, want: "r1 r2"},
 		{after: time.Minute, want: "r1 r2"},
-		{after: time.Minute, turns: "h2 tier=home bad", want: "r1 r2"}, // it fails, and starts anew
-		{after: time.Minute, turns: "h2 tier=home", want: "r1 r2"},
+		{after: time.Minute, comes: "h2 tier=home bad", want: "r1 r2"}, // it fails, and starts anew
+		{after: time.Minute, comes: "h2 tier=home", want: "r1 r2"},
 		{after: time.Minute + time.Second, want: "h1 r1"},
 		{after: time.Minute + time.Second, goes: "r1", want: "h1 h2"}, // a free place does not wait
-		{after: time.Minute + 2*time.Second, turns: "h1 tier=home bad", want: "h2 r2"},
-		{after: time.Minute + 2*time.Second, turns: "h1 tier=home", want: "h2 r2"},
+		{after: time.Minute + 2*time.Second, comes: "h1 tier=home bad", want: "h2 r2"},
+		{after: time.Minute + 2*time.Second, comes: "h1 tier=home", want: "h2 r2"},
 		{after: 2*time.Minute + 2*time.Second, want: "h1 h2"},
 	} {
-		for _, cluster := range parse(step.turns) {
+		for _, cluster := range parse(step.comes) {
 			w.Add(cluster)
 		}
 		delete(w.Clusters, step.goes)

@@ -169,7 +169,7 @@ func (r *Ranking) Order() []fleet.ID {
 	return out
 }
 
-// Last returns the chosen candidate that ranks last. Ok is false if there is none.
+// Last returns the chosen candidate that ranks last. Ok is false if no candidate is chosen.
 func (r *Ranking) Last() (id fleet.ID, ok bool) {
 	if r.last < 0 {
 		return 0, false

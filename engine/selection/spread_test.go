@@ -221,7 +221,7 @@ func TestSpread(t *testing.T) {
 		"one too many in a domain goes":                {regions, []shape{wanted(2), spreadOver(1, "region")}, "e3 e4", "e3 u1"},
 		"no cluster is wanted":                         {regions, []shape{wanted(0), spreadOver(1, "region"), antiAffinity("zone")}, "", ""},
 		"anti-affinity puts one in each domain":        {regions, []shape{antiAffinity("region")}, "", "e1 u1"},
-		"and keeps who is there":                       {regions, []shape{antiAffinity("region")}, "e3 u2", "e3 u2"},
+		"and keeps its incumbents":                     {regions, []shape{antiAffinity("region")}, "e3 u2", "e3 u2"},
 		"as many as are wanted":                        {regions, []shape{wanted(1), antiAffinity("region")}, "", "e1"},
 		"anti-affinity over two topologies crosses":    {regions, []shape{antiAffinity("region", "zone")}, "", "e1"},
 		"the empty value is a domain like any other":   {"a zone=\nb zone=\nc zone=1\nd", []shape{antiAffinity("zone")}, "", "a c"},
@@ -268,7 +268,7 @@ func TestWhatKeepsAClusterOut(t *testing.T) {
 		clusters string
 		shapes   []shape
 		want     map[string]string
-		says     string
+		message  string
 	}{
 		"anti-affinity": {
 			"a zone=1\nb zone=1\nc",
@@ -288,7 +288,7 @@ func TestWhatKeepsAClusterOut(t *testing.T) {
 			},
 			"2 cluster decisions unscheduled; spread over label region keeps out 2 ManagedClusters",
 		},
-		"a soft constraint does, for who would else have a place": {
+		"a soft constraint does, for a cluster that would otherwise have a place": {
 			"a region=eu\nb region=eu\nc region=eu\nd region=us\ne region=eu",
 			[]shape{wanted(3), spreadOver(1, "region")},
 			map[string]string{"c": `Capped: spread over label region, domain "eu", lacks false, by ""`, "e": "Beaten"},
@@ -300,7 +300,7 @@ func TestWhatKeepsAClusterOut(t *testing.T) {
 			map[string]string{"c": `Capped: spread over label region, domain "", lacks true, by ""`},
 			"All cluster decisions scheduled",
 		},
-		"each counts once, for the first that keeps it out": {
+		"each counts once, for the first term that blocks it": {
 			"a zone=1 region=eu\nb zone=1 region=eu\nc zone=2 region=eu",
 			[]shape{wanted(5), spreadOver(1, "!region"), antiAffinity("zone")},
 			map[string]string{"b": `Capped: anti-affinity over label zone, domain "1", lacks false, by "a"`},
@@ -330,8 +330,8 @@ func TestWhatKeepsAClusterOut(t *testing.T) {
 			if diff := cmp.Diff(tc.want, verdicts(result)); diff != "" {
 				t.Errorf("verdicts (-want +got):\n%s", diff)
 			}
-			if result.Satisfied.Message != tc.says {
-				t.Errorf("says %q, want %q", result.Satisfied.Message, tc.says)
+			if result.Satisfied.Message != tc.message {
+				t.Errorf("the message is %q, want %q", result.Satisfied.Message, tc.message)
 			}
 		})
 	}

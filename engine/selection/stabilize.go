@@ -39,10 +39,10 @@ func (r *pass) choose(sameSpec bool) (chosen *bitset.BitSet, final bool) {
 	return chosen, len(r.program.Spread) == 0 && len(r.program.AntiAffinity) <= 1
 }
 
-// protected returns the chosen clusters whose place no unstable cluster may take: the incumbents, the best newcomers, as many as
-// incumbents were removed for them, and all newcomers that precede an incumbent that stays. Otherwise an unstable cluster would
-// take the place that a stable one freed, which would then free another, or it would take a free place, and the newcomer of that
-// place would displace the incumbent.
+// protected returns the chosen clusters whose place no unstable cluster may take. These are the incumbents, the best
+// newcomers, as many as incumbents were removed for them, and all newcomers that precede an incumbent that stays. Without
+// them an unstable cluster could take the place that a stable cluster freed, which would then free another place. Or it
+// could take a free place, and the newcomer of that place would displace the incumbent.
 func (r *pass) protected(chosen *bitset.BitSet) *bitset.BitSet {
 	out := chosen.Intersection(r.incumbents)
 	var newcomers []int

@@ -47,8 +47,8 @@ const (
 	Outranked
 
 	// Held means that the cluster stays selected although the run would remove it, or although it is unknown whether it
-	// qualifies: the disruption policy holds it, an expression exceeded its cost limit, or its set is unreadable. The argument
-	// is a Hold.
+	// qualifies. Either the disruption policy holds it, or an expression exceeded its cost limit, or its set is
+	// unreadable. The argument is a Hold.
 	Held
 
 	// Kept means that the placement is misconfigured and that the cluster stays selected. No argument.
@@ -124,7 +124,7 @@ type Clause struct {
 // Taint is the taint that rejects a cluster.
 type Taint struct {
 	Key, Value, Effect string
-	// ExpiredAt is when the last matching toleration expired; zero if there is none.
+	// ExpiredAt is when the last matching toleration expired; zero if no toleration matched.
 	ExpiredAt time.Time
 }
 

@@ -41,7 +41,7 @@ func TestWokenByTiersSpreadAndNames(t *testing.T) {
 		"another is tainted":                                  {[]specOption{withSelector(named("a"))}, becomes(c("b").Taint("k", "NoSelect", enginetest.Epoch)), false},
 		"a named cluster leaves the set":                      {[]specOption{withSelector(named("a"))}, becomes(enginetest.Cluster("a")), true},
 		"a named cluster outside the set":                     {[]specOption{withSelector(named("n"))}, becomes(enginetest.Cluster("n")), false},
-		"a claim gets the value that a predicate asks":        {[]specOption{withSelector(gpu)}, becomes(c("a").Claim("gpu", "a b")), true},
+		"a claim gets the value that a predicate requires":    {[]specOption{withSelector(gpu)}, becomes(c("a").Claim("gpu", "a b")), true},
 		"a claim gets another value":                          {[]specOption{withSelector(gpu)}, becomes(c("a").Claim("gpu", "c")), false},
 
 		"a label that a tier reads":                  {[]specOption{withTier(eu)}, becomes(c("a").Label("region", "eu")), true},

@@ -129,8 +129,8 @@ func (r *dependencies) facts() iter.Seq[*fact] {
 	}
 }
 
-// guards returns facts of which one must hold for the cluster before or after a change; otherwise the change cannot matter
-// unless the cluster joins or leaves a set. Ok is false if there are no such facts.
+// guards returns a list of facts. At least one must hold for the cluster before or after a change, otherwise the change
+// cannot matter unless the cluster joins or leaves a set. Ok is false without such facts.
 func (r *dependencies) guards() (out conjunction, ok bool) {
 	reads := r.traits.has(readsCPU|readsMemory) || r.facets != 0 || len(r.divisions)+len(r.topologies) > 0
 	if len(r.predicates) == 0 || r.scope.hasInvalidSet || r.traits.has(mayHold) && reads {

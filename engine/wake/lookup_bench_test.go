@@ -22,9 +22,9 @@ const (
 	namespaced = 20
 )
 
-// BenchmarkClusterChanged flips a label of one of 10,000 clusters, of which each of 10,000 placements selects a tenth by one
-// label. A cluster has ten labels of ten values each. The benchmark reports how many placements are touched, and how many
-// times as long a scan of every placement takes.
+// BenchmarkClusterChanged flips a label of one of 10,000 clusters. Each of 10,000 placements selects a tenth of them by
+// one label. A cluster has ten labels of ten values each. The benchmark reports how many placements are touched, and how
+// many times as long a scan of every placement takes.
 func BenchmarkClusterChanged(b *testing.B) {
 	for name, tc := range map[string]struct {
 		// labels is how many of the labels placements select by.
@@ -98,7 +98,7 @@ type benchFleet struct {
 	programs map[fleet.Key]*program.Program
 }
 
-// newBenchFleet returns a fleet of which each placement selects by one of so many labels.
+// newBenchFleet returns a fleet whose placements each select by one of so many labels.
 func newBenchFleet(b *testing.B, labels int) benchFleet {
 	b.Helper()
 	w := enginetest.NewWorld(enginetest.Set("all").Obj())

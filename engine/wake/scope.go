@@ -139,7 +139,7 @@ func anyMember(sets []*indexedSet, c *clusterChange) transition {
 	return out & c.present
 }
 
-// readsChange says whether the sets read something that changes of a cluster.
+// readsChange reports whether the sets read a part of the cluster that changes.
 func (s *scope) readsChange() bool {
 	return slices.ContainsFunc(s.allSets(), func(a *indexedSet) bool { return a.selector.readsChange() })
 }
