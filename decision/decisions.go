@@ -132,7 +132,7 @@ func (s Decisions) Groups() []Group {
 	return out
 }
 
-// Group returns the group at an index. Ok is false if there is none.
+// Group returns the group at an index. Ok is false if the index has no group.
 func (s Decisions) Group(index int) (group Group, ok bool) {
 	for _, group := range s.groups {
 		if group.Index == index {

@@ -31,17 +31,17 @@ func (l lister) List(selector labels.Selector) ([]*clusterv1beta1.PlacementDecis
 	return out, l.err
 }
 
-// pager returns pages of one slice, or the same page for ever, and fails at a given page.
+// pager returns pages of one slice, or the same page without end, and fails at a given page.
 type pager struct {
-	slices  []*clusterv1beta1.PlacementDecision
-	endless bool
-	fails   int
-	asked   *[]metav1.ListOptions
+	slices   []*clusterv1beta1.PlacementDecision
+	endless  bool
+	fails    int
+	requests *[]metav1.ListOptions
 }
 
 func (p pager) List(_ context.Context, options metav1.ListOptions) (*clusterv1beta1.PlacementDecisionList, error) {
-	*p.asked = append(*p.asked, options)
-	page := len(*p.asked)
+	*p.requests = append(*p.requests, options)
+	page := len(*p.requests)
 	if page == p.fails {
 		return nil, errBoom
 	}
@@ -69,8 +69,8 @@ func TestFromLister(t *testing.T) {
 
 func TestFromClient(t *testing.T) {
 	pages := []*clusterv1beta1.PlacementDecision{slice(1, "0", "", "a"), slice(2, "1", "", "b"), slice(3, "2", "", "c")}
-	var asked []metav1.ListOptions
-	got, err := decision.FromClient(t.Context(), pager{slices: pages, asked: &asked}, "web")
+	var requests []metav1.ListOptions
+	got, err := decision.FromClient(t.Context(), pager{slices: pages, requests: &requests}, "web")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,19 +79,19 @@ func TestFromClient(t *testing.T) {
 	}
 	selector := clusterv1beta1.PlacementLabel + "=web"
 	want := []metav1.ListOptions{{LabelSelector: selector}, {LabelSelector: selector, Continue: "more"}, {LabelSelector: selector, Continue: "more"}}
-	if diff := cmp.Diff(want, asked); diff != "" {
-		t.Errorf("asked (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, requests); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }
 
 func TestFromClientThatFails(t *testing.T) {
 	pages := []*clusterv1beta1.PlacementDecision{slice(1, "0", "", "a"), slice(2, "1", "", "b")}
-	var asked []metav1.ListOptions
-	if got, err := decision.FromClient(t.Context(), pager{slices: pages, fails: 2, asked: &asked}, "web"); !errors.Is(err, errBoom) || got.Len() != 0 {
+	var requests []metav1.ListOptions
+	if got, err := decision.FromClient(t.Context(), pager{slices: pages, fails: 2, requests: &requests}, "web"); !errors.Is(err, errBoom) || got.Len() != 0 {
 		t.Errorf("got %d clusters and error %v; want none, and boom: half a list is no decision", got.Len(), err)
 	}
-	asked = nil
-	if _, err := decision.FromClient(t.Context(), pager{slices: pages, endless: true, asked: &asked}, "web"); err == nil || len(asked) != 1000 {
-		t.Errorf("an endless list: error %v after %d pages", err, len(asked))
+	requests = nil
+	if _, err := decision.FromClient(t.Context(), pager{slices: pages, endless: true, requests: &requests}, "web"); err == nil || len(requests) != 1000 {
+		t.Errorf("an endless list: error %v after %d pages", err, len(requests))
 	}
 }

@@ -56,7 +56,7 @@ func (t *Tracker) Update(slice *clusterv1beta1.PlacementDecision) []types.Namesp
 	return append(out, owner)
 }
 
-// Remove forgets a deleted slice, and returns its placement if it has one.
+// Remove removes a deleted slice, and returns its placement if it has one.
 func (t *Tracker) Remove(namespace, name string) []types.NamespacedName {
 	t.lock.Lock()
 	defer t.lock.Unlock()
@@ -74,7 +74,7 @@ func (t *Tracker) remove(id types.NamespacedName) {
 	delete(t.owners, id)
 }
 
-// Take returns the decisions of a placement, and what changed since the last Take. It forgets a placement without slices.
+// Take returns the decisions of a placement, and what changed since the last Take. It removes a placement without slices.
 func (t *Tracker) Take(placement types.NamespacedName) (Decisions, Change) {
 	t.lock.Lock()
 	defer t.lock.Unlock()

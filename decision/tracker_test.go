@@ -35,7 +35,7 @@ func TestTrackerReturnsEachChangeOnce(t *testing.T) {
 		{"a slice goes", func() { tracker.Remove("shop", "web-decision-1") }, decision.Change{Removed: []string{"a"}}},
 		{"one that is unknown goes", func() { tracker.Remove("shop", "web-decision-9") }, decision.Change{}},
 		{"the last goes", func() { tracker.Remove("shop", "web-decision-2") }, decision.Change{Removed: []string{"b", "c"}}},
-		{"the placement is forgotten", func() {}, decision.Change{}},
+		{"the placement is removed", func() {}, decision.Change{}},
 	}
 	for _, step := range steps {
 		step.do()

@@ -38,15 +38,15 @@ func ExampleNext() {
 
 	fmt.Println(step.Phase, "-", step.Message())
 	for _, v := range step.Verdicts {
-		fmt.Printf("%s %s: %s\n", v.Cluster, v.Code, step.Explain(v))
+		fmt.Printf("- %s %s: %s\n", v.Cluster, v.Code, step.Explain(v))
 	}
 	// Output:
 	// Advancing - Starting 2 clusters, 2 of 5 under way then
-	// eu-1 Done: has the change
-	// eu-2 Failing: failed, and may recover
-	// us-1 Starting: gets the change now
-	// us-2 Starting: gets the change now
-	// us-3 WaitsForPlace: maxConcurrency is reached: 2 of 2
+	// - eu-1 Done: has the change
+	// - eu-2 Failing: failed, and may recover
+	// - us-1 Starting: gets the change now
+	// - us-2 Starting: gets the change now
+	// - us-3 WaitsForPlace: maxConcurrency is reached: 2 of 2
 }
 
 // store has the copies that a controller rolls out, such as a ManifestWork for each cluster.

@@ -208,7 +208,7 @@ func (r *execution) deleteSlice(ctx context.Context, slice *clusterv1beta1.Place
 	if err := r.client.Delete(ctx, object, fence); err != nil && !apierrors.IsNotFound(err) { // another client may have deleted it first
 		return fmt.Errorf("deleting PlacementDecision %s: %w", slice.Name, err)
 	}
-	r.remember(object)
+	r.setLatest(object)
 	r.journal.AfterDelete(object)
 	return nil
 }
@@ -239,14 +239,14 @@ func (r *execution) newest(slice *clusterv1beta1.PlacementDecision) *clusterv1be
 	return slice
 }
 
-func (r *execution) remember(slice *clusterv1beta1.PlacementDecision) {
+func (r *execution) setLatest(slice *clusterv1beta1.PlacementDecision) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.latest[slice.Name] = slice
 }
 
 func (r *execution) stored(object *clusterv1beta1.PlacementDecision) {
-	r.remember(object)
+	r.setLatest(object)
 	r.journal.AfterWrite(object)
 }
 

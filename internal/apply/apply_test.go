@@ -23,10 +23,10 @@ import (
 
 var errBoom = errors.New("boom")
 
-// fakeServer answers every write with the next resourceVersion, until the one that fails. It writes down what it is asked
-// and what the journal hears, in order.
+// fakeServer responds to every write with the next resourceVersion, until the write that fails. It logs the requests and
+// the calls of the journal, in order.
 type fakeServer struct {
-	client.Client // nil: what is not expected panics
+	client.Client // nil: an unexpected call panics
 
 	t      *testing.T
 	log    []string
@@ -34,7 +34,7 @@ type fakeServer struct {
 	failAt int // the write that fails, from 1; 0: none
 	// notFound makes every deletion find nothing.
 	notFound bool
-	// barrier, where it is set, holds every write until as many are on their way.
+	// barrier, if set, holds every write until so many writes have started.
 	barrier *sync.WaitGroup
 	mu      sync.Mutex
 }
@@ -121,7 +121,7 @@ func (s *fakeServer) AfterStatusWrite(placement *clusterv1beta1.Placement) {
 	s.log = append(s.log, "reported "+placement.Name+"@"+placement.ResourceVersion)
 }
 
-// samplePlan are one of each kind, and two of one slice.
+// samplePlan has a write of each kind, and two writes of one slice.
 func samplePlan() plan.Plan {
 	slice := func(number int, version string, clusters ...string) *clusterv1beta1.PlacementDecision {
 		out := enginetest.Slice("ns", "p", number, clusters...).Obj()
@@ -191,8 +191,8 @@ func TestApplyStopsAtTheFirstError(t *testing.T) {
 	}
 }
 
-// TestLabelsAndDeletionsAreSentConcurrently: the server answers none of three writes before all are on their way, so that whoever
-// lists the slices sees a part of them for as short as can be.
+// TestLabelsAndDeletionsAreSentConcurrently holds the responses to three writes until all three have been sent. So a
+// client that lists the slices sees an incomplete set for the shortest time.
 func TestLabelsAndDeletionsAreSentConcurrently(t *testing.T) {
 	for _, verb := range []plan.Verb{plan.UpdateMetadata, plan.Delete} {
 		s := &fakeServer{t: t, barrier: &sync.WaitGroup{}}

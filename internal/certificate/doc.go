@@ -60,6 +60,6 @@ type Source interface {
 	ConfigureTLS(config *tls.Config)
 	// Ready closes once there is a key pair.
 	Ready() <-chan struct{}
-	// NotAfter returns when the key pair expires. Ok is false while there is none.
+	// NotAfter returns when the key pair expires. Ok is false before the first key pair.
 	NotAfter() (end time.Time, ok bool)
 }

@@ -40,8 +40,8 @@ func (s fileState) observe(read *keyPair, now time.Time) fileState {
 	return s
 }
 
-// nextServedAt is when the next key pair becomes the current one: after the delay, or earlier where the current one expires, but
-// not before the leader could publish its CA while the current one lasts.
+// nextServedAt is when the next key pair becomes the current one. That is after the delay, or earlier if the current one
+// expires. It is not before the leader could publish its CA while the current one is valid.
 func (s fileState) nextServedAt() time.Time {
 	out := s.next.createdAt.Add(trustDelay)
 	if ends := laterOf(s.current.notAfter.Add(-expiryMargin), s.next.createdAt.Add(2*pollInterval)); ends.Before(out) {

@@ -277,20 +277,20 @@ func TestFollowAndLeadOfFiles(t *testing.T) {
 	dir := certDir(t.TempDir())
 	dir.write(t, first, first.caBundle)
 	f, clock := newFile(t, dir.files(), first.createdAt)
-	said := make(chan []byte)
-	f.publisher = sentBundles{said}
+	published := make(chan []byte)
+	f.publisher = sentBundles{published}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 2)
 	go func() { done <- f.runServing(ctx) }()
 	go func() { done <- f.runPublishing(ctx) }()
-	if got := <-said; !bytes.Equal(got, first.caBundle) {
+	if got := <-published; !bytes.Equal(got, first.caBundle) {
 		t.Error("the leader publishes another CA than the file contains")
 	}
 	dir.write(t, second, second.caBundle)
 	for got := []byte(nil); !bytes.Contains(got, second.caBundle); {
 		clock.Step(pollInterval)
 		select {
-		case got = <-said:
+		case got = <-published:
 		default:
 			runtime.Gosched()
 		}

@@ -135,7 +135,7 @@ func (p *keyPair) names() []string {
 // renewalTime is when the next key pair must be made.
 func (p *keyPair) renewalTime() time.Time { return p.notAfter.Add(-p.notAfter.Sub(p.createdAt) / 3) }
 
-// equal reports whether two key pairs, each of which may be nil, are the same.
+// equal reports whether two key pairs are the same. Either may be nil.
 func (p *keyPair) equal(other *keyPair) bool {
 	if p == nil || other == nil {
 		return p == other

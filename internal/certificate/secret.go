@@ -45,8 +45,8 @@ func (s secretStore) loadOrCreate(ctx context.Context) (out rotationState, versi
 	return s.load(ctx)
 }
 
-// load returns the state and the resource version of the Secret, "" where there is none. Invalid fields count as missing, so a
-// damaged Secret is repaired.
+// load returns the state and the resource version of the Secret; "" if it does not exist. Invalid fields count as
+// missing, so a damaged Secret is repaired.
 func (s secretStore) load(ctx context.Context) (out rotationState, version string, err error) {
 	secret := &corev1.Secret{}
 	if err := s.reader.Get(ctx, s.key, secret); err != nil {

@@ -113,7 +113,7 @@ func (o *SelfSigned) serveTLS(t *testing.T) *tls.Certificate {
 
 func TestRenew(t *testing.T) {
 	to := &fakeHub{}
-	o, told := newSelfSigned(to, clock.RealClock{}.Now())
+	o, apiServer := newSelfSigned(to, clock.RealClock{}.Now())
 	config := &tls.Config{}
 	o.ConfigureTLS(config)
 	if _, err := config.GetCertificate(nil); !errors.Is(err, errNotYet) {
@@ -128,8 +128,8 @@ func TestRenew(t *testing.T) {
 	if to.writes != 1 {
 		t.Errorf("wrote %d times, want once", to.writes)
 	}
-	if told.applied != 2 || !bytes.Equal(told.authorities, to.secret.Data[caKey]) {
-		t.Errorf("registered %d times, want the stored authorities each time", told.applied)
+	if apiServer.applied != 2 || !bytes.Equal(apiServer.authorities, to.secret.Data[caKey]) {
+		t.Errorf("registered %d times, want the stored authorities each time", apiServer.applied)
 	}
 	if o.serveTLS(t).Leaf.VerifyHostname("svc") != nil {
 		t.Error("the certificate is not for the server's name")
@@ -147,11 +147,11 @@ func TestRenewFails(t *testing.T) {
 		"writing": {writeErr: errBoom},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o, told := newSelfSigned(to, clock.RealClock{}.Now())
+			o, apiServer := newSelfSigned(to, clock.RealClock{}.Now())
 			if err := o.renew(t.Context()); !errors.Is(err, errBoom) {
 				t.Errorf("renew = %v, want the failure", err)
 			}
-			if told.applied > 0 || o.pair.Load() != nil {
+			if apiServer.applied > 0 || o.pair.Load() != nil {
 				t.Error("what was not stored is served or trusted")
 			}
 		})
@@ -162,7 +162,7 @@ func TestRenewFails(t *testing.T) {
 func TestPairsAreServedOnlyWhenRegistered(t *testing.T) {
 	current, next := newKeyPair(t, "svc"), newKeyPair(t, "svc")
 	to := &fakeHub{}
-	o, told := newSelfSigned(to, next.createdAt.Add(2*trustDelay))
+	o, apiServer := newSelfSigned(to, next.createdAt.Add(2*trustDelay))
 	clock := clocktesting.NewFakeClock(o.clock.Now())
 	o.clock = clock
 	if err := o.store.save(t.Context(), rotationState{current: current, next: next}, "1"); err != nil {
@@ -178,12 +178,12 @@ func TestPairsAreServedOnlyWhenRegistered(t *testing.T) {
 		}
 		clock.Step(pollInterval)
 	}
-	told.err = errBoom
+	apiServer.err = errBoom
 	renew(errBoom, current)
 	renew(errBoom, current)
-	told.err = nil
+	apiServer.err = nil
 	renew(nil, current) // and it is registered for the first time
-	told.authorities = current.caBundle
+	apiServer.authorities = current.caBundle
 	renew(nil, current) // another program has taken it away again
 	renew(nil, next)
 	if err := o.renew(t.Context()); err != nil || to.writes != 2 {

@@ -12,7 +12,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
 
-// How many values there are of what clusters differ in.
+// The number of values of each property in which clusters differ.
 const (
 	regions  = 30
 	teams    = 80
@@ -66,7 +66,7 @@ func (d *generator) cluster(number int, set string) *clusterv1.ManagedCluster {
 	return out
 }
 
-// claims adds to what every cluster claims.
+// claims adds random claims to the claims that every cluster has.
 func (d *generator) claims(of map[string]string) []clusterv1.ManagedClusterClaim {
 	for wanted := d.between(minClaims, maxClaims); len(of) < wanted; {
 		number := d.claim()
@@ -84,7 +84,7 @@ func (d *generator) claims(of map[string]string) []clusterv1.ManagedClusterClaim
 
 func claimName(number int) string { return fmt.Sprintf("claim-%02d.example.org", number) }
 
-// resources are those of 3 to 200 machines, 20 to 95 percent of them free.
+// resources returns the resources of 3 to 200 machines, 20 to 95 percent of them free.
 func (d *generator) resources() (capacity, allocatable clusterv1.ResourceList) {
 	machines, free := d.between(3, 200), d.between(20, 95)
 	list := func(percent int) clusterv1.ResourceList {
@@ -96,7 +96,7 @@ func (d *generator) resources() (capacity, allocatable clusterv1.ResourceList) {
 	return list(100), list(free)
 }
 
-// conditions are those of a cluster that the hub simulates: it has no agent.
+// conditions returns the conditions of a cluster that the hub simulates: it has no agent.
 func conditions() []metav1.Condition {
 	out := make([]metav1.Condition, 0, 3)
 	for _, kind := range []string{

@@ -1,8 +1,8 @@
-// Package generate draws fleets of the shape that real ones have: few regions with many clusters and many with few, labels
-// that nearly all clusters carry and labels that hardly any does, a cluster in fifty tainted, and placements that each
-// ask for something else.
+// Package generate creates random fleets with the shape of real ones. Few regions have many clusters and many regions
+// have few. Nearly all clusters have some labels, and hardly any has others. One cluster in fifty is tainted. Each
+// placement has a selector of its own.
 //
-// It owns the objects and refuses to store them. The invariant: the same shape gives the same fleet, byte for byte, on
+// It makes the objects and does not store them. The invariant: the same shape gives the same fleet, byte for byte, on
 // every machine.
 package generate
 
@@ -23,19 +23,20 @@ const (
 	placementsPerNamespace = 20
 	// setsPerNamespace is how many sets are bound to a namespace.
 	setsPerNamespace = 3
-	// noBalanceEvery is one in how many placements of a namespace ranks by nothing that others decide.
+	// noBalanceEvery: one in so many placements of a namespace ranks without the decisions of other placements.
 	noBalanceEvery = 4
 	// taintedPercent of the clusters carry a taint.
 	taintedPercent = 2
 )
 
-// Epoch is when everything in a fleet happened.
+// Epoch is the time of every event in a fleet.
 var Epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a constant that Go cannot spell
 
-// Shape says how large a fleet is.
+// Shape is the size of a fleet.
 type Shape struct {
 	Clusters, Placements int
-	// ScoredPercent is how many of a hundred placements rank clusters by a score that an add-on gives. Above 0, every cluster has one.
+	// ScoredPercent is the percentage of placements that rank clusters by an add-on score. Above 0, every cluster has a
+	// score.
 	ScoredPercent int
 	Seed          uint64
 }
@@ -51,7 +52,7 @@ type Fleet struct {
 	Placements []*clusterv1beta1.Placement
 }
 
-// New draws the fleet of a shape.
+// New creates the fleet of a shape.
 func New(shape Shape) *Fleet {
 	d := newGenerator(shape.Seed)
 	out := &Fleet{}
@@ -86,7 +87,7 @@ func New(shape Shape) *Fleet {
 	return out
 }
 
-// bind binds a few sets to a namespace, the largest one always.
+// bind binds a few sets to a namespace, and always the largest set.
 func (f *Fleet) bind(namespace string, turn int) {
 	bound := map[int]bool{}
 	for i := range min(setsPerNamespace, len(f.Sets)) {
@@ -102,7 +103,7 @@ func (f *Fleet) bind(namespace string, turn int) {
 	}
 }
 
-// WholeFleetSet returns a set that has every cluster, and a binding of it in each of some namespaces.
+// WholeFleetSet returns a set with every cluster, and a binding of it in each of some namespaces.
 func WholeFleetSet(name string, namespaces []string) (*clusterv1beta2.ManagedClusterSet, []*clusterv1beta2.ManagedClusterSetBinding) {
 	set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{

@@ -78,8 +78,8 @@ func TestClustersAreOfRealisticShape(t *testing.T) {
 
 func TestEverySelectorIsDistinctAndMatches(t *testing.T) {
 	for name, shape := range map[string]generate.Shape{
-		"a thousand clusters":                      {Clusters: 1000, Placements: 1000, Seed: 7},
-		"more placements than there is to ask for": {Clusters: 3, Placements: 1000, Seed: 7},
+		"a thousand clusters":                     {Clusters: 1000, Placements: 1000, Seed: 7},
+		"more placements than distinct selectors": {Clusters: 3, Placements: 1000, Seed: 7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := generate.New(shape)
@@ -89,11 +89,11 @@ func TestEverySelectorIsDistinctAndMatches(t *testing.T) {
 				text := metav1.FormatLabelSelector(&selector.LabelSelector) + "; " +
 					metav1.FormatLabelSelector(&metav1.LabelSelector{MatchExpressions: selector.ClaimSelector.MatchExpressions})
 				if other, ok := known[text]; ok {
-					t.Errorf("%s and %s both ask for %s", other, p.Name, text)
+					t.Errorf("%s and %s have the same selector %s", other, p.Name, text)
 				}
 				known[text] = p.Name
 				if !slices.ContainsFunc(f.Clusters, matches(t, selector)) {
-					t.Errorf("%s asks for %s, which no cluster meets", p.Name, text)
+					t.Errorf("no cluster matches the selector of %s: %s", p.Name, text)
 				}
 			}
 			if len(known) != shape.Placements {
@@ -103,11 +103,11 @@ func TestEverySelectorIsDistinctAndMatches(t *testing.T) {
 	}
 }
 
-// matches returns what tells whether a cluster has the labels and the claims that a selector asks for.
-func matches(t *testing.T, asked clusterv1beta1.ClusterSelector) func(*clusterv1.ManagedCluster) bool {
+// matches returns a function that reports whether a cluster has the labels and the claims of a selector.
+func matches(t *testing.T, selector clusterv1beta1.ClusterSelector) func(*clusterv1.ManagedCluster) bool {
 	t.Helper()
-	byLabel, labelErr := metav1.LabelSelectorAsSelector(&asked.LabelSelector)
-	byClaim, claimErr := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: asked.ClaimSelector.MatchExpressions})
+	byLabel, labelErr := metav1.LabelSelectorAsSelector(&selector.LabelSelector)
+	byClaim, claimErr := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: selector.ClaimSelector.MatchExpressions})
 	if err := errors.Join(labelErr, claimErr); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,8 @@ func TestGeneratedObjectsAreValid(t *testing.T) {
 	}
 }
 
-// TestAFourthOfEveryNamespaceRanksWithoutBalance counts those that nothing which others decide can move.
+// TestAFourthOfEveryNamespaceRanksWithoutBalance counts the placements that do not read the decisions of other
+// placements.
 func TestAFourthOfEveryNamespaceRanksWithoutBalance(t *testing.T) {
 	env, err := celenv.New()
 	if err != nil {

@@ -2,11 +2,11 @@ package generate
 
 import "math/rand/v2"
 
-// skew is how much more frequent a value is than the next: 1.1 is what names in real fleets show, few great and many
-// small.
+// skew is how much more frequent a value is than the next. Names in real fleets show about 1.1: few frequent values and
+// many rare ones.
 const skew = 1.1
 
-// generator is a source of everything that a fleet leaves to chance.
+// generator is the source of all random values of a fleet.
 type generator struct {
 	*rand.Rand
 	region, cloud, stage, team, feature, claim func() int
@@ -19,7 +19,7 @@ func newGenerator(seed uint64) *generator {
 	return d
 }
 
-// zipf returns a source of numbers below n, of which small ones are far more frequent.
+// zipf returns a source of numbers below n, in which small numbers are far more frequent.
 func (d *generator) zipf(n int) func() int {
 	source := rand.NewZipf(d.Rand, skew, 1, uint64(n-1)) //nolint:gosec // n is a size
 	return func() int { return int(source.Uint64()) }    //nolint:gosec // below n
@@ -28,5 +28,5 @@ func (d *generator) zipf(n int) func() int {
 // between returns a number from least to most, both included.
 func (d *generator) between(least, most int) int { return least + d.IntN(most-least+1) }
 
-// chance is true in so many of a hundred cases.
+// chance returns true in so many of a hundred cases.
 func (d *generator) chance(percent int) bool { return d.IntN(100) < percent }

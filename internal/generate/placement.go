@@ -13,13 +13,13 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// selectors draws as many selectors, each of which differs from all others and is met by a cluster at least.
+// selectors returns different selectors, each with at least one matching cluster.
 func (d *generator) selectors(all []*clusterv1.ManagedCluster, count int) []clusterv1beta1.ClusterSelector {
 	known := map[string]bool{}
 	out := make([]clusterv1beta1.ClusterSelector, 0, count)
 	for i := range count {
 		next := d.selector(all[d.IntN(len(all))])
-		if known[selectorKey(next)] { // no team is called so: it asks for the same, in other words
+		if known[selectorKey(next)] { // no team has this name, so the selector matches the same clusters
 			next.LabelSelector.MatchExpressions = append(next.LabelSelector.MatchExpressions, metav1.LabelSelectorRequirement{
 				Key: teamLabel, Operator: metav1.LabelSelectorOpNotIn, Values: []string{fmt.Sprintf("retired-%04d", i)},
 			})
@@ -30,23 +30,23 @@ func (d *generator) selectors(all []*clusterv1.ManagedCluster, count int) []clus
 	return out
 }
 
-// selectorKey tells selectors apart: keys of maps are sorted in it.
+// selectorKey returns a key that is equal for equal selectors, because JSON sorts the keys of maps.
 func selectorKey(selector clusterv1beta1.ClusterSelector) string {
 	out, err := json.Marshal(selector)
 	if err != nil {
-		panic(fmt.Sprintf("generate: writing %+v: %v", selector, err)) // it holds strings alone
+		panic(fmt.Sprintf("generate: writing %+v: %v", selector, err)) // a selector holds only strings
 	}
 	return string(out)
 }
 
-// selector draws a selector that a cluster meets: some of its labels, some with other values beside its own, at times
-// a label that it lacks, at times a claim.
+// selector returns a selector that a cluster matches. It has some labels of the cluster, some with more values, sometimes
+// a label that the cluster lacks, and sometimes a claim.
 func (d *generator) selector(of *clusterv1.ManagedCluster) clusterv1beta1.ClusterSelector {
 	var out clusterv1beta1.ClusterSelector
 	out.LabelSelector.MatchLabels = map[string]string{stageLabel: of.Labels[stageLabel]}
 	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(of.Labels)), func(key string) bool { return key == stageLabel })
 	d.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
-	for _, key := range slices.Sorted(slices.Values(keys[:d.between(1, min(2, len(keys)))])) { // else two could differ by their order
+	for _, key := range slices.Sorted(slices.Values(keys[:d.between(1, min(2, len(keys)))])) { // otherwise two selectors could differ by their order
 		out.LabelSelector.MatchExpressions = append(out.LabelSelector.MatchExpressions, d.requirement(key, of.Labels[key]))
 	}
 	if lacking := featureLabel(d.feature()); d.chance(20) && of.Labels[lacking] == "" {
@@ -61,7 +61,7 @@ func (d *generator) selector(of *clusterv1.ManagedCluster) clusterv1beta1.Cluste
 	return out
 }
 
-// requirement draws one that a label meets.
+// requirement returns a requirement that a label meets.
 func (d *generator) requirement(key, value string) metav1.LabelSelectorRequirement {
 	if d.chance(20) {
 		return metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpExists}
@@ -74,7 +74,8 @@ func (d *generator) requirement(key, value string) metav1.LabelSelectorRequireme
 	return metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpIn, Values: slices.Compact(values)}
 }
 
-// placement draws one of the usual kinds: most want a few clusters, some want all, some care for room, some for groups.
+// placement returns one of the usual kinds. Most placements select a few clusters, some select all, some rank by free
+// resources, and some have groups.
 func (d *generator) placement(namespace, name string, selector clusterv1beta1.ClusterSelector) *clusterv1beta1.Placement {
 	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	out.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: selector}}
@@ -99,7 +100,7 @@ func rankBy(placement *clusterv1beta1.Placement, name string) {
 	})
 }
 
-// rankWithoutBalance lets a placement rank without Balance, so that nothing which others decide counts for it.
+// rankWithoutBalance makes a placement rank without Balance, so that it does not read the decisions of other placements.
 func rankWithoutBalance(placement *clusterv1beta1.Placement) {
 	placement.Spec.PrioritizerPolicy.Mode = clusterv1beta1.PrioritizerPolicyModeExact
 	rankBy(placement, clusterv1beta1.PrioritizerSteady)

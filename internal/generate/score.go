@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// ScoreResource names the object in which an add-on gives every cluster a score.
+	// ScoreResource is the name of the object with the add-on score of every cluster.
 	ScoreResource = "room"
-	// ScoreName names the score in it.
+	// ScoreName is the name of the score in it.
 	ScoreName = "free"
 
 	minScore, maxScore = -100, 100
 )
 
-// scores draws the score of every cluster.
+// scores returns a random score for every cluster.
 func (d *generator) scores(of []*clusterv1.ManagedCluster) []*clusterv1alpha1.AddOnPlacementScore {
 	out := make([]*clusterv1alpha1.AddOnPlacementScore, 0, len(of))
 	for _, cluster := range of {
@@ -33,7 +33,7 @@ func Score(cluster string, value int32) *clusterv1alpha1.AddOnPlacementScore {
 	return out
 }
 
-// rankByScore lets so many of a hundred placements rank by the score.
+// rankByScore makes a percentage of the placements rank by the score.
 func (d *generator) rankByScore(placements []*clusterv1beta1.Placement, percent int) {
 	for _, placement := range placements {
 		if !d.chance(percent) {

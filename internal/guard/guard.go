@@ -46,7 +46,8 @@ func (u Unguarded) String() string {
 	return fmt.Sprintf("the ClusterRole %s is not guarded: %s; %s", u.Role, u.Risk, u.Remedy)
 }
 
-// guardedRole is a role that relies on a guard. Either the policy or the webhook is enough; "" means that there is none.
+// guardedRole is a role that relies on a guard. Either the policy or the webhook is enough; "" means that the role has no
+// such guard.
 type guardedRole struct {
 	role string
 	// level selects the roles of sets by their label; if it is empty, the role is found by its name.

@@ -31,7 +31,7 @@ const (
 // lacks, so that a missing field would look like a choice of the user.
 type requirement struct {
 	resource, version string
-	// required are the fields without which no placement is decided. All other shipped fields are compared as well.
+	// required are the fields that every decision needs. All other shipped fields are compared as well.
 	required []string
 }
 

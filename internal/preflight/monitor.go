@@ -28,8 +28,8 @@ const (
 	permissionInterval = 5 * time.Minute
 	// timeout bounds one comparison.
 	timeout = time.Minute
-	// confirmations is how often a newly refused permission is checked again before it counts as missing, and
-	// confirmInterval the time between these checks: an API server refuses requests until it has read the roles.
+	// confirmations is how often a newly refused permission is checked again before it counts as missing. confirmInterval
+	// is the time between these checks. An API server refuses requests until it has read the roles.
 	confirmations   = 10
 	confirmInterval = 200 * time.Millisecond
 )

@@ -20,7 +20,7 @@ const (
 	PartServing  = "certificate"
 	PartGuards   = "guards"
 	PartMetrics  = "metrics"
-	// PartPlacement is the controller without which no placement is decided.
+	// PartPlacement is the controller that decides placements.
 	PartPlacement = "placement"
 )
 

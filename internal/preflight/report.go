@@ -25,9 +25,9 @@ type Missing struct {
 	Kind Kind
 	// What names it. Effect is the consequence where it is not required.
 	What, Effect string
-	// Required is set where no placement is decided without it.
+	// Required is set if no placement is decided while it is missing.
 	Required bool
-	// DisabledController is the controller that does not run without it; empty where there is none.
+	// DisabledController is the controller that does not run without it; empty if every controller runs.
 	DisabledController string
 
 	// resource and field are set for a missing field.
@@ -52,8 +52,8 @@ func (l Missing) String() string {
 // Report is what a hub lacks. Its zero value is the report of a hub that lacks nothing.
 type Report struct{ Missing []Missing }
 
-// RequiredMissing names the missing requirements without which no placement is decided, separated by semicolons; empty
-// without any.
+// RequiredMissing names the missing requirements that stop every decision, separated by semicolons; empty if no such
+// requirement is missing.
 func (f Report) RequiredMissing() string {
 	var out []string
 	for _, lack := range f.Missing {

@@ -26,7 +26,7 @@ type Change struct {
 	// Added, Removed, Restored and Regrouped are total counts. Moves name at most maxMoves clusters.
 	Added, Removed, Restored, Regrouped int
 	Moves                               []Move
-	// RegroupedClusters name clusters that moved to another decision group, sorted, and RegroupReason says why.
+	// RegroupedClusters name clusters that moved to another decision group, sorted. RegroupReason is the reason.
 	RegroupedClusters []string
 	RegroupReason     string
 }
@@ -97,31 +97,32 @@ func timeCause(moves []Move) string {
 	return "a deadline of the decision passed"
 }
 
-// Visible returns the change without the clusters that sees rejects. If a cluster is given, it names only that cluster.
-func (c *Change) Visible(sees func(string) bool, cluster string) explain.Change {
+// Visible returns the change without the clusters that visible rejects. If a cluster is given, it names only that
+// cluster.
+func (c *Change) Visible(visible func(string) bool, cluster string) explain.Change {
 	out := explain.Change{
 		At: c.At, Generation: c.Generation, Causes: []explain.Cause{}, MoreCauses: c.MoreCauses,
 		Selected: c.Selected, Added: c.Added, Removed: c.Removed,
 		Restored: c.Restored, Regrouped: c.Regrouped, RegroupReason: c.RegroupReason, Moves: []explain.Move{}, More: c.unnamedCount(),
 	}
 	for _, cause := range c.Causes {
-		out.Causes = append(out.Causes, cause.Redacted(sees))
+		out.Causes = append(out.Causes, cause.Redacted(visible))
 	}
 	for _, move := range c.Moves {
-		switch seen := sees(move.Cluster); {
-		case cluster == "" && !seen:
+		switch shown := visible(move.Cluster); {
+		case cluster == "" && !shown:
 			out.Hidden++
-		case seen && (cluster == "" || cluster == move.Cluster):
+		case shown && (cluster == "" || cluster == move.Cluster):
 			out.Moves = append(out.Moves, explain.Move{
-				Cluster: move.Cluster, Added: move.Added, Restored: move.Restored, Before: move.Before.state(sees), After: move.After.state(sees),
+				Cluster: move.Cluster, Added: move.Added, Restored: move.Restored, Before: move.Before.state(visible), After: move.After.state(visible),
 			})
 		}
 	}
 	for _, name := range c.RegroupedClusters {
-		switch seen := sees(name); {
-		case cluster == "" && !seen:
+		switch shown := visible(name); {
+		case cluster == "" && !shown:
 			out.Hidden++
-		case seen && (cluster == "" || cluster == name):
+		case shown && (cluster == "" || cluster == name):
 			out.RegroupedClusters = append(out.RegroupedClusters, name)
 		}
 	}
@@ -140,14 +141,14 @@ func (c *Change) mayMove(cluster string) bool {
 		slices.ContainsFunc(c.Moves, func(move Move) bool { return move.Cluster == cluster })
 }
 
-func (f *Finding) state(sees func(string) bool) *explain.State {
+func (f *Finding) state(visible func(string) bool) *explain.State {
 	switch {
 	case f == nil:
 		return nil
 	case f.Gone:
 		return &explain.State{Verdict: explain.Gone, Why: "there is no such cluster"}
 	default:
-		out := explain.StateOf(f.Verdict, sees)
+		out := explain.StateOf(f.Verdict, visible)
 		return &out
 	}
 }

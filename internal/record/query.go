@@ -40,7 +40,7 @@ type Explanation struct {
 
 	// Replayed means that the run was computed for this answer.
 	Replayed bool
-	// Stale says how the stored decisions differ from the run; empty if they do not.
+	// Stale is how the stored decisions differ from the run; empty if they do not.
 	Stale string
 	// Case is the current placement and fleet.
 	Case explain.Case
@@ -99,7 +99,8 @@ func (r *Record) newCase(now live.Input) explain.Case {
 	}
 }
 
-// staleReason says how the stored decisions differ from a run; empty if they do not. It names no cluster, so it needs no permission.
+// staleReason returns how the stored decisions differ from a run; empty if they do not. It names no cluster, so it needs
+// no permission.
 func staleReason(run Run, stored plan.Stored) string {
 	if !live.Managed(stored.Placement) {
 		return "the placement is being deleted or disabled, so Berth does not store this result"
@@ -176,28 +177,28 @@ func countExpressions(placement *clusterv1beta1.Placement) int {
 
 var errNotReady = errors.New("the fleet is not read yet")
 
-// Explanation returns the explanation without the clusters that sees rejects; nil: with all clusters.
-func (a *Explanation) Explanation(sees func(cluster string) bool) explain.Explanation {
-	out := explain.Of(a.Result, a.Placement, sees)
+// Explanation returns the explanation without the clusters that visible rejects; nil: with all clusters.
+func (a *Explanation) Explanation(visible func(cluster string) bool) explain.Explanation {
+	out := explain.Of(a.Result, a.Placement, visible)
 	out.Replayed, out.Stale = a.Replayed, a.Stale
 	return out
 }
 
-// Fix returns the fewest changes that would make a cluster selected, without the sets that sees rejects; nil: with all sets. Ok is
+// Fix returns the fewest changes that would make a cluster selected, without the sets that visible rejects; nil: with all sets. Ok is
 // false if the cluster does not exist now.
-func (a *Explanation) Fix(cluster string, sees func(set string) bool) (fix explain.Fix, ok bool) {
+func (a *Explanation) Fix(cluster string, visible func(set string) bool) (fix explain.Fix, ok bool) {
 	id, ok := a.Case.Snapshot.ID(cluster)
 	if !ok || a.Case.Snapshot.Cluster(id) == nil {
 		return explain.Fix{}, false
 	}
 	input := a.Case
-	input.SetVisible = sees
+	input.SetVisible = visible
 	return input.Fix(id), true
 }
 
-// History returns the changes of a placement since an instant. It hides clusters that sees rejects. If a cluster is given, it
+// History returns the changes of a placement since an instant. It hides clusters that visible rejects. If a cluster is given, it
 // returns only changes that moved the cluster.
-func (r *Record) History(key fleet.Key, since time.Time, cluster string, sees func(cluster string) bool) (explain.History, error) {
+func (r *Record) History(key fleet.Key, since time.Time, cluster string, visible func(cluster string) bool) (explain.History, error) {
 	leads := r.leader.Load()
 	if leads == nil {
 		return explain.History{}, ErrIdle
@@ -212,7 +213,7 @@ func (r *Record) History(key fleet.Key, since time.Time, cluster string, sees fu
 	out.Dropped = dropped
 	for _, change := range changes {
 		if cluster == "" || change.mayMove(cluster) {
-			out.Changes = append(out.Changes, change.Visible(sees, cluster))
+			out.Changes = append(out.Changes, change.Visible(visible, cluster))
 		}
 	}
 	return out, nil

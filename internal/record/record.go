@@ -61,9 +61,9 @@ func (r *Record) AddCause(key fleet.Key, cause explain.Cause) {
 	r.causes.add(key, cause, r.options.Clock.Now())
 }
 
-// Forget drops the run of a placement that is gone or that Berth does not decide any more. Its history stays.
-func (r *Record) Forget(key fleet.Key) {
-	r.runs.forget(key)
+// Remove drops the run of a placement that is gone or that Berth does not decide any more. Its history stays.
+func (r *Record) Remove(key fleet.Key) {
+	r.runs.remove(key)
 	r.causes.take(key)
 }
 

@@ -27,7 +27,7 @@ var (
 	start = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 )
 
-// fixture is a record with a world of clusters a, b and c, of which the placement takes those that fit.
+// fixture is a record with a world of clusters a, b and c. The placement selects those with the label fit=yes.
 type fixture struct {
 	*Record
 
@@ -129,7 +129,7 @@ func (b *fixture) changes(cluster string, since time.Time, hidden ...string) []s
 func TestHistory(t *testing.T) {
 	b := newFixture(t)
 	if _, err := b.History(key, time.Time{}, "", visibleToAll); !errors.Is(err, ErrIdle) {
-		t.Errorf("the history of who does not decide: %v", err)
+		t.Errorf("the history of a manager that does not lead: %v", err)
 	}
 	b.SetLeader(b.world)
 	b.decide(true)
@@ -162,9 +162,9 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestRegroupingIsOneEntry holds that clusters which leave a group above its bound are one entry of the history, beside
-// those that went in the same decision; that a reader who may not see them is text how many there are; and that the entry is
-// found by each of them.
+// TestRegroupingIsOneEntry covers clusters that leave a group above its bound. They are one entry of the history, beside
+// the clusters that moved in the same decision. A reader who may not see them gets their number. The entry is found by
+// each of them.
 func TestRegroupingIsOneEntry(t *testing.T) {
 	b := newFixture(t)
 	b.SetLeader(b.world)
@@ -200,8 +200,8 @@ func TestRegroupingIsOneEntry(t *testing.T) {
 	}
 }
 
-// TestRestoredSlices holds that clusters whose slice another client deleted are neither added nor removed in the
-// history, and that the entry says why others changed their group.
+// TestRestoredSlices covers clusters whose slice another client deleted. They are neither added nor removed in the
+// history, and the entry has the reason why others changed their group.
 func TestRestoredSlices(t *testing.T) {
 	b := newFixture(t)
 	b.SetLeader(b.world)
@@ -231,7 +231,7 @@ func TestRestoredSlices(t *testing.T) {
 	}
 }
 
-// TestExplain is the run that decided, one that is made again where that is not known, and what is not stored of either.
+// TestExplain covers the run that decided, a run that is computed again, and how the stored decisions differ from each.
 func TestExplain(t *testing.T) {
 	b := newFixture(t)
 	b.SetLeader(b.world)
@@ -255,7 +255,7 @@ func TestExplain(t *testing.T) {
 	check("decided and not stored", false, "the stored decisions lag behind: they lack 0 selected clusters and hold 1 ", "a", "c")
 	b.clock.Step(time.Second)
 	b.decide(true)
-	b.runs.forget(key)
+	b.runs.remove(key)
 	check("stored, and the run not known", true, "", "a", "c")
 	if _, err := b.Explain(t.Context(), fleet.Key{Namespace: "ns", Name: "q"}); !errors.Is(err, ErrUnknown) {
 		t.Errorf("a placement that is not there: %v", err)
@@ -313,8 +313,8 @@ func TestRunsAreBounded(t *testing.T) {
 	}
 }
 
-// TestOldRunsAreDropped decides new placements, and one that is never stored again, while the fleet changes, and counts
-// the versions of clusters that are held.
+// TestOldRunsAreDropped decides new placements, and a placement that is never stored again, while the fleet changes. It
+// counts the versions of clusters that are held.
 func TestOldRunsAreDropped(t *testing.T) {
 	b := newFixture(t)
 	const behind, decisions = 90, 100
@@ -426,7 +426,7 @@ func TestConcurrentUse(t *testing.T) {
 				turn := b.Begin(of)
 				turn.Decided(c, result)
 				turn.Finish(plan.Plan{Added: []string{"a"}}, nil)
-				b.Forget(of)
+				b.Remove(of)
 			}
 		})
 		all.Go(func() {

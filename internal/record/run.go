@@ -108,7 +108,7 @@ func (r *runCache) drop(element *list.Element) {
 	r.cells -= dropped.cells
 }
 
-func (r *runCache) forget(key fleet.Key) {
+func (r *runCache) remove(key fleet.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.drop(r.entries[key])

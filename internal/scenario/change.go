@@ -12,11 +12,11 @@ import (
 	clusterv1 "github.com/berth-project/berth/api/cluster/v1"
 )
 
-// Change is a short form: what a step does to the clusters that are chosen.
+// Change is a short form: the effect of a step on the selected clusters.
 type Change struct {
 	ClusterSelection
 
-	// Path is where it stands in the step.
+	// Path is the field of the step.
 	Path string
 	// Edit changes one cluster at an instant.
 	Edit func(cluster *clusterv1.ManagedCluster, now metav1.Time)
@@ -48,7 +48,7 @@ func (s *Step) Changes() iter.Seq[Change] {
 	}
 }
 
-// MatchesLabels says whether the labels choose a cluster.
+// MatchesLabels reports whether the labels select a cluster.
 func (c ClusterSelection) MatchesLabels(cluster *clusterv1.ManagedCluster) bool {
 	if len(c.Where) == 0 {
 		return false
@@ -61,7 +61,7 @@ func (c ClusterSelection) MatchesLabels(cluster *clusterv1.ManagedCluster) bool 
 	return true
 }
 
-// edit adds the taint. One that is there already with the same value stays as old as it is.
+// edit adds the taint. An existing taint with the same value keeps its time.
 func (t Taint) edit(cluster *clusterv1.ManagedCluster, now metav1.Time) {
 	made := clusterv1.Taint{Key: t.Key, Value: t.Value, Effect: cmp.Or(clusterv1.TaintEffect(t.Effect), clusterv1.TaintEffectNoSelect), TimeAdded: now}
 	taints := cluster.Spec.Taints

@@ -13,26 +13,26 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Outcome is what a placement decided.
+// Outcome is the decision of a placement.
 type Outcome struct {
-	// Clusters are selected now, Before before the step.
+	// Clusters are the selected clusters after the step, Before those before it.
 	Clusters, Before []string
 	Groups           []Group
 	Conditions       []metav1.Condition
-	// Verdict returns the answer for a cluster. Exists is false where there is no such cluster, or no answer.
+	// Verdict returns the verdict on a cluster. Exists is false if the cluster does not exist or has no verdict.
 	Verdict func(cluster string) (code, why string, exists bool)
 }
 
 // Difference is an expectation that was not met.
 type Difference struct {
-	// Field is that of the expectation.
+	// Field is the field of the expectation.
 	Field     string
 	Want, Got string
-	// Notes say more, one a line: which clusters lack, and why.
+	// Notes are more details, one a line: the missing clusters and their verdicts.
 	Notes []string
 }
 
-// Check returns what was expected otherwise.
+// Check returns the differences between the expectation and the outcome.
 func (e *Expectation) Check(of Outcome) []Difference {
 	c := &checker{of: of}
 	c.same("clusters", e.Clusters, of.Clusters)
@@ -65,7 +65,7 @@ func (c *checker) add(field, want, got string, notes []string) {
 	c.out = append(c.out, Difference{field, want, got, notes})
 }
 
-// same wants exactly some clusters, unless it wants nothing.
+// same checks that exactly these clusters are in a list. A nil list is not checked.
 func (c *checker) same(field string, want, got []string) {
 	lacks, extra := difference(want, got), difference(got, want)
 	if want != nil && len(lacks)+len(extra) > 0 {
@@ -73,7 +73,7 @@ func (c *checker) same(field string, want, got []string) {
 	}
 }
 
-// among wants clusters to be selected, or not to be.
+// among checks that clusters are selected, or that they are not selected.
 func (c *checker) among(field string, want []string, in bool) {
 	wrong := slices.DeleteFunc(slices.Clone(want), func(name string) bool { return slices.Contains(c.of.Clusters, name) == in })
 	if len(wrong) == 0 {
@@ -133,7 +133,7 @@ func (c *checker) verdict(field string, want Verdict) {
 	c.add(field, want.Cluster+": "+wanted, c.answer(want.Cluster), nil)
 }
 
-// answer renders the answer for a cluster.
+// answer returns the verdict on a cluster as text.
 func (c *checker) answer(cluster string) string {
 	code, why, exists := c.of.Verdict(cluster)
 	switch {
@@ -146,10 +146,10 @@ func (c *checker) answer(cluster string) string {
 	}
 }
 
-// maxNotes is how many clusters are told of one by one.
+// maxNotes is how many clusters are listed one by one.
 const maxNotes = 10
 
-// notes says of clusters what became of them.
+// notes returns a line for each cluster, with its verdict.
 func (c *checker) notes(verb string, clusters []string, otherVerb string, others []string) []string {
 	var out []string
 	for _, part := range []struct {
@@ -173,7 +173,7 @@ func difference(names, others []string) []string {
 	return slices.Sorted(maps.Keys(sets.New(names...).Difference(known)))
 }
 
-// maxListed is how many names a list has in full.
+// maxListed is how many names a list shows in full.
 const maxListed = 20
 
 func joinNames(names []string) string {

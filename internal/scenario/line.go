@@ -40,7 +40,7 @@ func (l lineIndex) lineOf(path string) int {
 	return line
 }
 
-// entry returns the value of a key, and the line of the key; the line around it where there is no such key.
+// entry returns the value of a key and the line of the key. Without such a key, it returns the line around it.
 func entry(mapping *yaml.Node, key string, around int) (value *yaml.Node, line int) {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == key {

@@ -53,7 +53,7 @@ func Read(name string, data []byte) (*Scenario, error) {
 		}
 	}
 	if len(faults) > 0 {
-		slices.SortStableFunc(faults, func(a, b file.Fault) int { // the validator goes through fields in no order
+		slices.SortStableFunc(faults, func(a, b file.Fault) int { // the validator reads fields in no particular order
 			return cmp.Or(cmp.Compare(a.Position.Line, b.Position.Line), strings.Compare(a.Err.Error(), b.Err.Error()))
 		})
 		return nil, faults
@@ -70,7 +70,7 @@ func Read(name string, data []byte) (*Scenario, error) {
 // isRepetition reports whether the validator repeats an error of a field for the whole object.
 func isRepetition(text string) bool { return strings.HasPrefix(text, "Checked value must be") }
 
-// parse returns the one document of a file, and the same as JSON. No key may be given twice.
+// parse returns the one document of a file, and the same document as JSON. Duplicate keys are an error.
 func parse(data []byte) (*yaml.Node, []byte, error) {
 	if len(data) > MaxSize {
 		return nil, nil, fmt.Errorf("is too large: a scenario has at most %d MiB; keep large fleets in files of their own, under base.files", MaxSize>>20)
@@ -126,7 +126,7 @@ func (s *Scenario) check() file.FaultsError {
 	return faults
 }
 
-// checkSelections refuses changes of clusters that name none.
+// checkSelections refuses changes that name no cluster.
 func (s *Scenario) checkSelections(path string, step *Step) file.FaultsError {
 	var faults file.FaultsError
 	for changed := range step.Changes() {
@@ -146,7 +146,7 @@ func (s *Scenario) StartTime() time.Time { return s.start }
 // Offset returns how long after the start the step happens.
 func (s *Step) Offset() time.Duration { return s.offset }
 
-// Place returns where in the file a field stands, or the nearest around it that is there.
+// Place returns the position of a field in the file, or of the nearest field around it.
 func (s *Scenario) Place(path string) file.Position {
 	return file.Position{File: s.file, Line: s.lineIndex.lineOf(path)}
 }

@@ -28,8 +28,8 @@ func TestFaultsHaveALine(t *testing.T) {
 		"an offset that is none":    {head + "steps:\n- at: soon", "s.yaml, line 5: steps[0].at: Invalid value: should match "},
 		"an offset too far":         {head + "steps:\n- at: 9999999999h", "s.yaml, line 5: steps[0].at: Invalid value: must be a length of time such as 90s, 10m or 1h30m"},
 		"steps out of order":        {head + "steps:\n- at: 2m\n- {}\n- at: 1m", "s.yaml, line 7: steps[2].at: Invalid value: comes before the step before it, which is at 2m0s"},
-		"a taint for nobody":        {head + "steps:\n- taint:\n  - key: dark", "s.yaml, line 6: steps[0].taint[0]: Invalid value: names no cluster: give clusters or where"},
-		"labels for nobody":         {head + "steps:\n- unlabel:\n  - {clusters: [], keys: [a]}", "s.yaml, line 6: steps[0].unlabel[0]: Invalid value: names no cluster: give clusters or where"},
+		"a taint of no cluster":     {head + "steps:\n- taint:\n  - key: dark", "s.yaml, line 6: steps[0].taint[0]: Invalid value: names no cluster: give clusters or where"},
+		"labels of no cluster":      {head + "steps:\n- unlabel:\n  - {clusters: [], keys: [a]}", "s.yaml, line 6: steps[0].unlabel[0]: Invalid value: names no cluster: give clusters or where"},
 		"too many steps":            {head + "steps: [" + strings.Repeat("{},", 101) + "]", "s.yaml, line 4: steps: Invalid value: should have at most 100 items"},
 		"a fleet that is too large": {head + "base:\n  fleet: {clusters: 10001}\nsteps: [{}]", "s.yaml, line 5: base.fleet.clusters: Invalid value: should be less than or equal to 10000"},
 	}
@@ -64,8 +64,8 @@ func TestStepsHappenInTheirTime(t *testing.T) {
 	}
 }
 
-// FuzzRead reads anything: it is a scenario whose steps come in their order, or it has faults that name the file. It is
-// the same every time.
+// FuzzRead reads any bytes. The result is a scenario with ordered steps, or faults that name the file. A second read
+// gives the same result.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(head + "steps: [{at: 1m, taint: [{where: {a: b}, key: k}]}]"))
 	f.Add([]byte(head + "base: {fleet: {clusters: 3, seed: 7}}\nsteps: [{expect: [{placement: a/b, count: 1}]}, {at: +90s, delete: [{kind: ManagedCluster, name: c}]}]"))
@@ -80,7 +80,7 @@ func FuzzRead(f *testing.F) {
 		}
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "s.yaml") {
-				t.Errorf("the error does not say where it is: %v", err)
+				t.Errorf("the error has no position: %v", err)
 			}
 			return
 		}

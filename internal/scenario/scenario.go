@@ -1,8 +1,9 @@
-// Package scenario owns the format of scenario files: a fleet, what happens to it step by step, and what placements are
-// expected to decide. It reads them, says on which line something is wrong, and tells what was expected from what came.
+// Package scenario owns the format of scenario files: a fleet, the changes of it step by step, and the decisions that
+// placements are expected to make. It reads the files, reports each fault with its line, and compares an outcome with
+// what was expected.
 //
-// It refuses to decide anything and to read what a scenario names. Whatever it accepts is within its bounds: the schema
-// that it publishes is the one that it checks by.
+// It makes no decision and reads no object or file that a scenario names. Every accepted scenario is within its bounds:
+// the published schema is the schema that checks it.
 package scenario
 
 import (
@@ -17,7 +18,7 @@ const (
 	Kind       = "Scenario"
 )
 
-// Scenario is a file of timed steps with the decisions that are expected. The fields are described in the schema.
+// Scenario is a file of timed steps with the expected decisions. The schema describes the fields.
 type Scenario struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -32,7 +33,7 @@ type Scenario struct {
 	start     time.Time
 }
 
-// Base is what there is before the first step.
+// Base is the state before the first step.
 type Base struct {
 	Files   []string         `json:"files,omitempty"`
 	Objects []map[string]any `json:"objects,omitempty"`
@@ -45,7 +46,7 @@ type Fleet struct {
 	Seed     uint64 `json:"seed,omitempty"`
 }
 
-// Step is what happens at an instant, and what is expected after.
+// Step is a set of changes at an instant, and the expected decisions after them.
 type Step struct {
 	Name    string           `json:"name,omitempty"`
 	At      string           `json:"at,omitempty"`
@@ -82,7 +83,7 @@ type Taint struct {
 	Effect string `json:"effect,omitempty"`
 }
 
-// Untaint takes the taints with a key off clusters; only those with an effect where one is given.
+// Untaint removes the taints with a key from clusters. With an effect, it removes only the taints with that effect.
 type Untaint struct {
 	ClusterSelection `json:",inline"`
 
@@ -133,7 +134,7 @@ type Condition struct {
 	Reason string                 `json:"reason,omitempty"`
 }
 
-// Verdict is the answer for a cluster.
+// Verdict is the expected verdict on a cluster.
 type Verdict struct {
 	Cluster string `json:"cluster"`
 	Code    string `json:"code,omitempty"`

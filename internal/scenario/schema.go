@@ -1,7 +1,7 @@
 package scenario
 
 import (
-	_ "embed" // the schema is a file, so that it can be published as it is
+	_ "embed" // the schema is a file that is published unchanged
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -15,10 +15,10 @@ import (
 //go:embed scenario.schema.json
 var schemaText []byte
 
-// Schema returns the JSON schema of scenario files. The bytes are the caller's.
+// Schema returns the JSON schema of scenario files. The caller owns the bytes.
 func Schema() []byte { return append([]byte(nil), schemaText...) }
 
-// readSchema returns what checks a scenario by the schema.
+// readSchema returns a validator for the schema.
 func readSchema() (*validate.SchemaValidator, error) {
 	var schema spec.Schema
 	if err := json.Unmarshal(schemaText, &schema); err != nil {
@@ -40,7 +40,7 @@ func splitValidationError(err error) (path, text string) {
 	return path, text
 }
 
-// fieldError is what is wrong with a field; without one, with the whole.
+// fieldError returns the fault of a field; without a path, of the whole object.
 func fieldError(path, text string) *field.Error {
 	if path == "" {
 		return &field.Error{Type: field.ErrorTypeInvalid, BadValue: field.OmitValueType{}, Detail: text}

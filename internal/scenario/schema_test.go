@@ -15,7 +15,7 @@ import (
 	"github.com/berth-project/berth/engine/verdict"
 )
 
-// node is what these tests read of a schema.
+// node is the part of a schema that these tests read.
 type node struct {
 	Type                 any             `json:"type"`
 	Description          string          `json:"description"`
@@ -28,7 +28,8 @@ type node struct {
 	Enum                 []string        `json:"enum"`
 }
 
-// TestTheSchemaAndTheTypeHaveTheSameFields looks at each field both ways, and wants it described, bounded and strict.
+// TestTheSchemaAndTheTypeHaveTheSameFields compares the fields in both directions. Each must be described, bounded and
+// strict.
 func TestTheSchemaAndTheTypeHaveTheSameFields(t *testing.T) {
 	var root node
 	if err := json.Unmarshal(Schema(), &root); err != nil {
@@ -76,12 +77,12 @@ func compare(t *testing.T, path string, schema node, goType reflect.Type) {
 			}
 			compare(t, path+"."+name, schema.Properties[name], field)
 		}
-	default: // the type says it all
+	default: // the type is enough
 	}
 }
 
-// fieldsOf returns the fields of a struct by their names in JSON, those of embedded structs among them, and the names of
-// those that must be given.
+// fieldsOf returns the fields of a struct by their JSON names, including the fields of embedded structs, and the names of
+// the required fields.
 func fieldsOf(of reflect.Type) (fields map[string]reflect.Type, required []string) {
 	fields = map[string]reflect.Type{}
 	for field := range of.Fields() {

@@ -44,7 +44,7 @@ type Event struct {
 	Type, Reason, Action, Note string
 }
 
-// DecisionEvent returns the event of a stored plan. Ok is false if the plan changed nothing that a user needs to know.
+// DecisionEvent returns the event of a stored plan. Ok is false if the plan changed nothing of interest to a user.
 func DecisionEvent(before *clusterv1beta1.Placement, result *engine.Result, p plan.Plan) (event Event, ok bool) {
 	old := meta.FindStatusCondition(before.Status.Conditions, result.Misconfigured.Type)
 	if result.Misconfigured.Status == metav1.ConditionTrue && (old == nil || old.Message != result.Misconfigured.Message) {
@@ -68,7 +68,7 @@ func DecisionEvent(before *clusterv1beta1.Placement, result *engine.Result, p pl
 	return event, true
 }
 
-// heldText returns the count of held clusters in parentheses, empty if there is none.
+// heldText returns the count of held clusters in parentheses; empty without held clusters.
 func heldText(result *engine.Result) string {
 	if len(result.Ledger.Held) == 0 {
 		return ""

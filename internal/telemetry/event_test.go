@@ -133,7 +133,7 @@ func TestRemovalReasons(t *testing.T) {
 		want    string
 	}{
 		"the most frequent first": {[]string{"a", "b", "c"}, "removed 3 (a, b, c: taint gpu=true:NoSelect 2, Mismatch 1)"},
-		"who does not exist":      {[]string{"d"}, "removed 1 (d: Gone 1)"},
+		"a missing cluster":       {[]string{"d"}, "removed 1 (d: Gone 1)"},
 		"three reasons at most":   {[]string{"a", "c", "d", "e"}, "removed 4 (a, c, d, e: Gone 1, Mismatch 1, OutsideSets 1, ...)"},
 	} {
 		t.Run(sentence, func(t *testing.T) {

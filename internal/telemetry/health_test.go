@@ -39,7 +39,7 @@ func TestHealthMetrics(t *testing.T) {
 	state.Suspended, state.ClockSuspected = true, true
 	for _, name := range []string{"berth_health_suspended", "berth_health_manager_clock_suspected"} {
 		if got := readMetrics(t, registry)[name]; got != 1 {
-			t.Errorf("while the hub and the clock are suspected, %s is %v", name, got)
+			t.Errorf("with a suspended hub and a suspect clock, %s is %v", name, got)
 		}
 	}
 }

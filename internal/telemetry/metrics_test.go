@@ -114,7 +114,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestPlacementStates lets placements come, change and go. Nothing of one that has gone may stay.
+// TestPlacementStates adds, changes and removes placements. A removed placement must leave nothing.
 func TestPlacementStates(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := telemetry.NewMetrics(registry)
@@ -143,9 +143,9 @@ func TestPlacementStates(t *testing.T) {
 		}, map[string]float64{
 			"berth_held_removals": 9, satisfied: 1, wrong: 1, wrongHere: 1,
 		}},
-		{"the other goes", func() { m.Forget(q) }, map[string]float64{"berth_held_removals": 5}},
-		{"it is still gone", func() { m.Forget(q) }, map[string]float64{"berth_held_removals": 5}},
-		{"the first goes", func() { m.Forget(p) }, map[string]float64{}},
+		{"the other goes", func() { m.Remove(q) }, map[string]float64{"berth_held_removals": 5}},
+		{"it is still gone", func() { m.Remove(q) }, map[string]float64{"berth_held_removals": 5}},
+		{"the first goes", func() { m.Remove(p) }, map[string]float64{}},
 	} {
 		step.do()
 		if diff := cmp.Diff(step.want, nonzeroMetrics(t, registry)); diff != "" {

@@ -44,7 +44,7 @@ func TestNamespacesOfPlacements(t *testing.T) {
 		t.Errorf("two placements of one namespace (-want +got):\n%s", diff)
 	}
 	m.SetState(a, 0, []metav1.Condition{good})
-	m.Forget(b)
+	m.Remove(b)
 	if got := problemSeries(t, registry); len(got) != 0 {
 		t.Errorf("series %v, want none once no placement has a problem", got)
 	}

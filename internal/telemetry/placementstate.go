@@ -70,5 +70,5 @@ func (m *Metrics) SetState(key fleet.Key, held int, conditions []metav1.Conditio
 	m.states.set(key, now)
 }
 
-// Forget removes the state of a placement that is gone or that Berth does not decide.
-func (m *Metrics) Forget(key fleet.Key) { m.states.set(key, placementState{}) }
+// Remove removes the state of a placement that is gone or that Berth does not decide.
+func (m *Metrics) Remove(key fleet.Key) { m.states.set(key, placementState{}) }

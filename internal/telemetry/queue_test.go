@@ -9,8 +9,8 @@ import (
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
-// TestQueuesOfAnotherRegistry has the same metrics in both registries. Those of queues are empty in the one that is
-// served, as if another library measured the queues.
+// TestQueuesOfAnotherRegistry has the same metrics in both registries. The queue metrics of the served registry are
+// empty, as if another library measured the queues.
 func TestQueuesOfAnotherRegistry(t *testing.T) {
 	served, other := prometheus.NewRegistry(), prometheus.NewRegistry()
 	for registry, value := range map[*prometheus.Registry]float64{served: 0, other: 7} {

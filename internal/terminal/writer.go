@@ -81,8 +81,8 @@ func (w *Writer) escaped(text string) string {
 	}
 }
 
-// Fd returns the file descriptor of the output, by which callers detect a terminal. It returns the highest number where
-// there is none.
+// Fd returns the file descriptor of the output, by which callers detect a terminal. It returns the highest number if the
+// output has no descriptor.
 func (w *Writer) Fd() uintptr {
 	if file, ok := w.to.(interface{ Fd() uintptr }); ok {
 		return file.Fd()

@@ -101,7 +101,8 @@ func (s *state) set(status rollout.Status) {
 	s.statuses[position] = status
 }
 
-// advance applies a step and moves to the next instant at which something happens. It returns false if there is none.
+// advance applies a step and moves to the next instant at which something happens. It returns false without such an
+// instant.
 func (s *state) advance(step rollout.Step) bool {
 	for _, cluster := range step.Apply {
 		s.set(rollout.Status{Cluster: cluster, State: rollout.StateProgressing, Since: s.now})

@@ -213,8 +213,9 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestADurationThatIsTooLongIsNoShortOne holds that a cluster which takes longer than a duration can say does not report at once.
-func TestADurationThatIsTooLongIsNoShortOne(t *testing.T) {
+// TestADurationThatIsTooLongIsNotShort covers a cluster that takes longer than a duration can express. It must not report
+// at once.
+func TestADurationThatIsTooLongIsNotShort(t *testing.T) {
 	for _, grain := range []time.Duration{0, time.Hour, math.MaxInt64} {
 		p := simulation.Run{Groups: divided(fleet(20), 20), Start: start, Fleet: simulation.Fleet{
 			Seed: 1, Duration: math.MaxInt64, Spread: 1, Grain: grain,
@@ -227,7 +228,7 @@ func TestADurationThatIsTooLongIsNoShortOne(t *testing.T) {
 	}
 }
 
-// TestARunContinuesFromStatuses holds that who is done stays done, and who is under way goes on.
+// TestARunContinuesFromStatuses verifies that a finished cluster stays finished, and that a started cluster continues.
 func TestARunContinuesFromStatuses(t *testing.T) {
 	p := simulation.Run{
 		Strategy: &clusterv1alpha1.RolloutStrategy{Type: clusterv1alpha1.ProgressivePerGroup}, Groups: divided(fleet(3), 1), Start: start,

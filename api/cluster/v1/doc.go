@@ -1,4 +1,4 @@
-// Package v1 holds ManagedCluster: one cluster of the fleet as the hub sees it.
+// Package v1 holds ManagedCluster: one cluster of the fleet in the hub's view.
 //
 // It owns the Go form of the object, the names of its conditions, reasons, health taints, labels and annotations, and
 // the schema markers. It does not register or select clusters. Its JSON form is a contract with every

@@ -102,11 +102,12 @@ type RolloutConfig struct {
 	// +kubebuilder:validation:Pattern=`^(([0-9])+[h|m|s])|None$`
 	ProgressDeadline string `json:"progressDeadline,omitempty"`
 
-	// How many clusters may fail or time out before no further one is started: a
-	// number, or a percentage rounded up, of all clusters with `Progressive`, of the
-	// clusters of each group with `ProgressivePerGroup`. More than there are
-	// clusters counts as all of them. Type `All` starts everything at once and does
-	// not read it.
+	// How many clusters may fail or time out before the rollout starts no more
+	// clusters: a number, or a percentage rounded up. A percentage is of all
+	// clusters with `Progressive`, and of the clusters of each group with
+	// `ProgressivePerGroup`. A number above the number of clusters counts as
+	// all of them. Type `All` starts every cluster at once and does not read
+	// it.
 	//
 	// +optional
 	// +kubebuilder:default=0

@@ -11,8 +11,9 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// Clients read and write these very bytes: a value that means something is written even when it is zero, and one that was
-// never set is left to the server's default.
+// Clients read and write these exact bytes. A value with a meaning is written
+// even when it is zero. A value that was never set is left to the server's
+// default.
 func TestJSON(t *testing.T) {
 	zero := int32(0)
 	cases := map[string]struct {

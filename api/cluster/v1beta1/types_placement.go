@@ -186,10 +186,10 @@ type Toleration struct {
 	// +optional
 	Effect clusterv1.TaintEffect `json:"effect,omitempty"`
 
-	// For how many seconds after the taint appeared it is tolerated. When absent,
-	// for ever; 0 or less, never. When the time has expired the cluster is dropped,
-	// except for a taint of effect NoSelectIfNew, which never drops a selected
-	// cluster.
+	// For how many seconds after the taint appeared it is tolerated. When
+	// absent, without a limit; 0 or less, never. When the time has expired the
+	// cluster is dropped, except for a taint of effect NoSelectIfNew, which
+	// never drops a selected cluster.
 	//
 	// +optional
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty"`
@@ -199,9 +199,9 @@ type Toleration struct {
 type TolerationOperator string
 
 const (
-	// TolerationOpEqual wants the same key and value.
+	// TolerationOpEqual requires the same key and value.
 	TolerationOpEqual TolerationOperator = "Equal"
-	// TolerationOpExists wants the same key, whatever the value.
+	// TolerationOpExists requires the same key, whatever the value.
 	TolerationOpExists TolerationOperator = "Exists"
 )
 

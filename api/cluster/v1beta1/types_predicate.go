@@ -46,7 +46,7 @@ type ClusterClaimSelector struct {
 	// +optional
 	MatchClaims map[string]string `json:"matchClaims,omitempty"`
 
-	// Requirements, all of which the claims must meet; the key is the name of a
+	// Requirements that the claims must all meet; the key is the name of a
 	// claim. The operators are those of label selectors: In, NotIn, Exists,
 	// DoesNotExist. NotIn and DoesNotExist also match clusters without the claim.
 	// Names and values may be any that a claim can have; they need not be valid
@@ -58,7 +58,7 @@ type ClusterClaimSelector struct {
 
 // ClusterCelSelector matches clusters by CEL expressions.
 type ClusterCelSelector struct {
-	// CEL expressions, all of which must be true, such as
+	// CEL expressions that must all be true, such as
 	// `managedCluster.metadata.labels["env"] == "prod"`,
 	// `managedCluster.scores("gpu").exists(s, s.name == "free" && s.value > 50)` or
 	// `quantity(managedCluster.claim("memory")).isGreaterThan(quantity("64Gi"))`.

@@ -4,7 +4,7 @@ package v1beta1
 type SpreadPolicy struct {
 	// Constraints in order of importance, at most 8. Each divides the clusters
 	// that qualify into domains by the value of a label or claim, within the
-	// domains of the constraints before it: with region first and zone second,
+	// domains of the constraints before it. With region first and zone second,
 	// zones are balanced inside each region.
 	//
 	// +optional

@@ -62,8 +62,8 @@ func (r *reconciler) gather(key fleet.Key, dropped plan.Dropped) (a *attempt, ok
 	r.scores.remove(key)
 	a = &attempt{key: key, record: r.record.Begin(key)}
 	if a.input, ok = r.world.Gather(key, r.clock.Now()); !ok {
-		r.record.Forget(key)
-		r.metrics.Forget(key)
+		r.record.Remove(key)
+		r.metrics.Remove(key)
 		return a, false
 	}
 	a.input = withDroppedFields(a.input, dropped)

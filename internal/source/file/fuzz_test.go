@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/internal/source/file"
 )
 
-// FuzzLoad reads anything at all: it is a bundle, or it has faults that say where they are, and never a panic.
+// FuzzLoad reads any bytes. The result is a bundle, or faults with a position, and never a panic.
 func FuzzLoad(f *testing.F) {
 	for _, pattern := range []string{"../../cli/testdata/*/*.yaml", "../../cli/testdata/*/*.json", "../../../examples/simulate/*/*.*"} {
 		paths, err := filepath.Glob(pattern)
@@ -38,7 +38,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		for _, fault := range faults {
 			if fault.Position.File == "" || fault.Position.Document < 1 || fault.Position.Line < 1 {
-				t.Errorf("the fault does not say where it is: %v", fault)
+				t.Errorf("the fault has no position: %v", fault)
 			}
 		}
 	})

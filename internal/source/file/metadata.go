@@ -34,8 +34,8 @@ func (d *definition) normaliseMetadata(o object, namespace string) (unknown []st
 	return unknown, append(faults, validateMetadata(*meta, d.namespaced, path)...)
 }
 
-// validateMetadata checks metadata as a server does, with two differences: a name is required, since none can be generated,
-// and the owner of an object that was never on a server needs no UID.
+// validateMetadata checks metadata as a server does, with two differences. A name is required, because no name is
+// generated. The owner of an object that was never on a server needs no UID.
 func validateMetadata(meta metav1.ObjectMeta, namespaced bool, path *field.Path) field.ErrorList {
 	if meta.UID == "" {
 		owners := meta.OwnerReferences

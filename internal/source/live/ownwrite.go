@@ -8,8 +8,8 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// ownWrite remembers the last write of this process to one object. The informer shows that write later, and it also shows the
-// writes of other clients. The zero value remembers no write. It is not safe for concurrent use.
+// ownWrite stores the last write of this process to one object. The informer shows that write later, and it also shows
+// the writes of other clients. The zero value has no write. It is not safe for concurrent use.
 type ownWrite[T interface {
 	comparable
 	metav1.Object
@@ -21,10 +21,11 @@ type ownWrite[T interface {
 	deletedUID types.UID
 }
 
-// Get returns the object as this process last wrote or accepted it; nil if there is none.
+// Get returns the object as this process last wrote or accepted it; nil without such a write.
 func (o *ownWrite[T]) Get() T { return o.object }
 
-// Set remembers an object that the API server returned from a write. cached is the object in the informer; nil if there is none.
+// Set records an object that the API server returned from a write. cached is the object in the informer; nil if the
+// informer does not have it.
 func (o *ownWrite[T]) Set(object, cached T) {
 	var none T
 	if o.object = object; cached != none && sameVersion(cached, object) {
@@ -33,17 +34,17 @@ func (o *ownWrite[T]) Set(object, cached T) {
 	o.pending = cached == none || newer(object, cached)
 }
 
-// Accept remembers a stored object as if this process had written it.
+// Accept records a stored object as if this process had written it.
 func (o *ownWrite[T]) Accept(object T) { o.object = object }
 
-// Delete remembers that this process deleted the object.
+// Delete records that this process deleted the object.
 func (o *ownWrite[T]) Delete(uid types.UID) {
-	o.Forget()
+	o.Reset()
 	o.deletedUID = uid
 }
 
-// Forget forgets the write.
-func (o *ownWrite[T]) Forget() {
+// Reset drops the write.
+func (o *ownWrite[T]) Reset() {
 	var none T
 	o.object, o.pending = none, false
 }
@@ -68,8 +69,8 @@ func (o *ownWrite[T]) ObserveDelete(uid types.UID) {
 	o.deletedUID = ""
 }
 
-// Stored returns the object that the API server most probably has: the write until the informer shows it, and then the object in
-// the informer. It is nil if there is none.
+// Stored returns the object that the API server most probably has: the write until the informer shows it, and then the
+// object in the informer. It is nil if the object most probably does not exist.
 func (o *ownWrite[T]) Stored(cached T) T {
 	var none T
 	switch {
@@ -92,8 +93,8 @@ func (o *ownWrite[T]) Changed(cached T) bool {
 	return !sameVersion(stored, o.object)
 }
 
-// Expire reports whether the write is pending since the call before, and stops waiting for it then: the informer never shows an
-// object that was created and deleted while a watch was broken.
+// Expire reports whether the write is still pending since the call before, and stops waiting for it. The informer never
+// shows an object that was created and deleted while a watch was broken.
 func (o *ownWrite[T]) Expire() bool {
 	expired := o.pending && o.overdue
 	o.pending, o.overdue = o.pending && !expired, o.pending && !expired

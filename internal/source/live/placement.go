@@ -15,7 +15,7 @@ import (
 // placementState is the state of one Placement.
 type placementState struct {
 	cached *clusterv1beta1.Placement
-	// own remembers the last write of the status, or the status that needed no write.
+	// own is the last write of the status, or the status that needed no write.
 	own ownWrite[*clusterv1beta1.Placement]
 	// specCount counts the specs so far; program and faults belong to the spec number compiledSpec.
 	specCount, compiledSpec int
@@ -25,9 +25,9 @@ type placementState struct {
 	initialized bool
 	// inProgress is set between Gather and Finish.
 	inProgress bool
-	// attempts are the contents that this process sent without a response, by slice. If the API server stored one of them,
-	// it is a decision of this process: a cluster that readers may have seen selected must not become a newcomer because a
-	// response was lost.
+	// attempts are the contents that this process sent without a response, by slice. If the API server stored such a
+	// content, it is a decision of this process. A cluster that readers may have seen selected must not become a newcomer
+	// because a response was lost.
 	attempts attempts
 }
 
@@ -61,7 +61,7 @@ func (w *State) SetPlacement(object *clusterv1beta1.Placement) {
 	key := placementKey(object)
 	p, known := w.placements[key]
 	if known && p.cached.UID != object.UID {
-		w.forgetPlacement(key)
+		w.removePlacement(key)
 		known = false
 	}
 	if !known {
@@ -121,13 +121,13 @@ func (p *placementState) changedExternally() bool {
 func (w *State) DeletePlacement(object *clusterv1beta1.Placement) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.forgetPlacement(placementKey(object))
+	w.removePlacement(placementKey(object))
 	if w.ready {
 		w.enqueue(placementKey(object), causeOf(kindPlacement, object, deleted))
 	}
 }
 
-func (w *State) forgetPlacement(key fleet.Key) {
+func (w *State) removePlacement(key fleet.Key) {
 	if p, known := w.placements[key]; known {
 		w.recordFormer(key, p.cached.UID)
 		w.release(key, p)
@@ -138,20 +138,20 @@ func (w *State) forgetPlacement(key fleet.Key) {
 	w.publishDecisions(key)
 }
 
-// release forgets what this process stored of a placement that it no longer decides.
+// release drops what this process stored of a placement that it no longer decides.
 func (w *State) release(key fleet.Key, p *placementState) {
-	p.own.Forget()
+	p.own.Reset()
 	p.initialized, p.attempts = false, nil
-	w.forgetWrites(key)
+	w.resetWrites(key)
 	w.publishDecisions(key)
 }
 
-// forgetWrites forgets what this process stored of the slices of a placement.
-func (w *State) forgetWrites(key fleet.Key) {
+// resetWrites drops what this process stored of the slices of a placement.
+func (w *State) resetWrites(key fleet.Key) {
 	for name := range w.slicesOf[key] {
 		s := w.slices[name]
-		s.own.Forget()
-		w.forgetIfGone(name, s)
+		s.own.Reset()
+		w.deleteIfGone(name, s)
 	}
 }
 

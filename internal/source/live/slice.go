@@ -9,7 +9,7 @@ import (
 
 // sliceState is the state of one PlacementDecision.
 type sliceState struct {
-	// cached is the object in the informer; nil if there is none.
+	// cached is the object in the informer; nil if the informer does not have it.
 	cached *clusterv1beta1.PlacementDecision
 	own    ownWrite[*clusterv1beta1.PlacementDecision]
 	owner  fleet.Key
@@ -62,7 +62,7 @@ func (w *State) DeleteSlice(object *clusterv1beta1.PlacementDecision) {
 	s.own.ObserveDelete(object.UID)
 	s.cached = nil
 	w.sliceObserved(name, s)
-	w.forgetIfGone(name, s)
+	w.deleteIfGone(name, s)
 }
 
 // sliceObserved handles a change of a slice in the informer. For a placement that is not decided yet, the informer counts.
@@ -139,8 +139,8 @@ func (w *State) AfterApply(found plan.Stored, written plan.Plan) {
 	}
 	for name := range w.slicesOf[key] {
 		if s := w.slices[name]; !settled[name] {
-			s.own.Forget() // another client deleted it, and the plan does not restore it
-			w.forgetIfGone(name, s)
+			s.own.Reset() // another client deleted it, and the plan does not restore it
+			w.deleteIfGone(name, s)
 		}
 	}
 	clear(p.attempts)
@@ -156,7 +156,7 @@ func (w *State) AfterDelete(object *clusterv1beta1.PlacementDecision) {
 	name := sliceKey(object)
 	if s, known := w.slices[name]; known {
 		s.own.Delete(object.UID)
-		w.forgetIfGone(name, s)
+		w.deleteIfGone(name, s)
 	}
 }
 
@@ -236,8 +236,8 @@ func mentionedPlacements(object *clusterv1beta1.PlacementDecision) []fleet.Key {
 	return out
 }
 
-// forgetIfGone forgets a slice that is neither stored nor to be restored.
-func (w *State) forgetIfGone(name fleet.Key, s *sliceState) {
+// deleteIfGone deletes the state of a slice that is neither stored nor to be restored.
+func (w *State) deleteIfGone(name fleet.Key, s *sliceState) {
 	if s.cached != nil || s.own.Get() != nil {
 		return
 	}

@@ -175,7 +175,7 @@ func (w *State) inputFor(key fleet.Key, p *placementState, now time.Time) Input 
 	}
 }
 
-// currentSlices returns the stored slices of a placement, as far as this process knows.
+// currentSlices returns the stored slices of a placement, including the writes of this process.
 func (w *State) currentSlices(key fleet.Key) []*clusterv1beta1.PlacementDecision {
 	var out []*clusterv1beta1.PlacementDecision
 	for name := range w.slicesOf[key] {
@@ -193,7 +193,7 @@ func (w *State) Finish(key fleet.Key, failed bool) {
 	defer w.mu.Unlock()
 	p, known := w.placements[key]
 	if !known || !p.initialized {
-		w.forgetWrites(key) // it was deleted or disabled while its plan was applied
+		w.resetWrites(key) // it was deleted or disabled while its plan was applied
 	}
 	w.publishDecisions(key)
 	if !known {

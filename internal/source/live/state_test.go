@@ -233,7 +233,7 @@ func TestAttemptsAreForgottenOnceTheOutcomeIsKnown(t *testing.T) {
 			b.BeforeWrite(b.slice("p", 1, "c1"))
 			outcome(b, c)
 			if tried := b.placements[keyP].attempts; len(tried) > 0 {
-				t.Errorf("%v are remembered", tried)
+				t.Errorf("the attempts are %v, want none", tried)
 			}
 		})
 	}
@@ -288,7 +288,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 	}
 	p := b.placements[keyP]
 	if got := len(p.attempts[fleet.Key{Namespace: "ns", Name: "p-decision-1"}]); got != maxAttempts {
-		t.Errorf("%d contents are remembered, want %d", got, maxAttempts)
+		t.Errorf("%d contents are stored, want %d", got, maxAttempts)
 	}
 }
 
@@ -334,7 +334,7 @@ func TestAnUnneededDeletedSliceIsForgotten(t *testing.T) {
 	b.reconcile(keyP)
 	b.wantEnqueued()
 	if len(b.slices) != 0 {
-		t.Errorf("slices %v are remembered", b.slices)
+		t.Errorf("slices %v are still stored", b.slices)
 	}
 }
 
@@ -511,12 +511,12 @@ func TestEachReaderSeesTheLastHeartbeat(t *testing.T) {
 		s := read(b)
 		id, _ := s.ID("c1")
 		if got := s.Cluster(id).Object.Status.Conditions[0].Message; got != "last" || s.Score(id, "load") == nil {
-			t.Errorf("%s: sees heartbeat %q and score %v", name, got, s.Score(id, "load"))
+			t.Errorf("%s: the snapshot has heartbeat %q and score %v", name, got, s.Score(id, "load"))
 		}
 	}
 }
 
-// TestAHeartbeatHidesNoOtherChange holds that the next change sees what changed since the last snapshot.
+// TestAHeartbeatHidesNoOtherChange verifies that the next change is compared with the last snapshot.
 func TestAHeartbeatHidesNoOtherChange(t *testing.T) {
 	b := newHarness(t)
 	b.reconcile(keyP)

@@ -98,7 +98,7 @@ func (w *State) recordFormer(key fleet.Key, uid types.UID) {
 	}
 }
 
-// updateFormer forgets a deleted placement whose slices are gone.
+// updateFormer removes a deleted placement whose slices are gone.
 func (w *State) updateFormer(key fleet.Key) {
 	uid, known := w.former[key]
 	if !known {
