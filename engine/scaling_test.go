@@ -243,7 +243,7 @@ func addOnScores(tb testing.TB, n int) (run func() int, want int) {
 	return func() int { return engine.Schedule(w.Snapshot(), p, ledger.Ledger{}).Selected }, n / 2
 }
 
-// balanced counts the decisions of as many placements, and finds those that a change of each cluster concerns.
+// balanced counts the decisions of as many placements, and finds the placements that a change of each cluster concerns.
 func balanced(tb testing.TB, n int) (run func() int, want int) {
 	w := many(n, placement().BuiltIn("Balance", 1).Number(1).Obj(), nil)
 	p := enginetest.Program(tb, w)

@@ -11,7 +11,7 @@ import (
 
 // scope has the clusters that a placement may choose from.
 type scope struct {
-	// requested is spec.clusterSets. valid are the bound sets that exist, eligible those of them that are requested.
+	// requested is spec.clusterSets. valid are the bound sets that exist. eligible are the requested sets among them.
 	requested, valid, eligible []string
 	// candidates are the clusters of the eligible sets that are not being deleted, and the held ones.
 	candidates *bitset.BitSet
@@ -66,7 +66,7 @@ func (s scope) readable() *bitset.BitSet {
 	return s.candidates.Difference(s.held)
 }
 
-// problem returns what is wrong with the sets; empty if nothing is.
+// problem returns the faults of the sets; empty without faults.
 func (s scope) problem() string {
 	var out []string
 	for _, set := range s.unreadable {

@@ -41,8 +41,8 @@ func TestAProgramRetainsNothingOfItsPlacement(t *testing.T) {
 	}
 }
 
-// TestAClaimNameWithANullCharacterIsNoOther tests that a claim is found by its name and value, not by their concatenation.
-func TestAClaimNameWithANullCharacterIsNoOther(t *testing.T) {
+// TestAClaimNameWithANullCharacterMatchesOnlyItself tests that a claim is found by its name and value, not by their concatenation.
+func TestAClaimNameWithANullCharacterMatchesOnlyItself(t *testing.T) {
 	w := many(2, placement().Claims(enginetest.Wants("zone", "In", "a\x00b")).Obj(), func(i int, c *enginetest.ClusterBuilder) {
 		if i == 0 {
 			c.Claim("zone\x00a", "b")

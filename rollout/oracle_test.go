@@ -195,8 +195,8 @@ func (o oracle) starts() []string {
 	return out
 }
 
-// TestNextDoesWhatTheContractSays compares Next with the oracle: which clusters start, and whether too many failed.
-func TestNextDoesWhatTheContractSays(t *testing.T) {
+// TestNextFollowsItsContract compares Next with the oracle: which clusters start, and whether too many failed.
+func TestNextFollowsItsContract(t *testing.T) {
 	phases := map[rollout.Phase]int{}
 	started := 0
 	follow(t, func(t *testing.T, at string, _ random, m situation) {

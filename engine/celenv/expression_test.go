@@ -49,7 +49,7 @@ func TestEval(t *testing.T) {
 		"a score resource that is missing":              {text: `managedCluster.scores("cost").size() == 0`, want: celenv.Outcome{Answer: celenv.Failed, Problem: `no AddOnPlacementScore "cost" for this cluster`}},
 		"a value that is no bool":                       {text: `managedCluster.metadata.name`, want: celenv.Outcome{Answer: celenv.Failed, Problem: "the expression did not yield a bool"}},
 		"JSON in a string":                              {text: `'{"a": [1, 2.5, "x"]}'.parseJSON().a == [1, 2.5, "x"]`, want: celenv.Outcome{Answer: celenv.Yes}},
-		"JSON that is none":                             {text: `"{".parseJSON().a == 1`, want: celenv.Outcome{Answer: celenv.Failed, Problem: "parsing JSON: unexpected EOF"}},
+		"invalid JSON":                                  {text: `"{".parseJSON().a == 1`, want: celenv.Outcome{Answer: celenv.Failed, Problem: "parsing JSON: unexpected EOF"}},
 		"JSON with a bracket behind it":                 {text: `'{"a":1}}'.parseJSON().a == 1`, want: celenv.Outcome{Answer: celenv.Failed, Problem: "parsing JSON: text after the value"}},
 		"JSON with more behind it":                      {text: `"1 2".parseJSON() == 1`, want: celenv.Outcome{Answer: celenv.Failed, Problem: "parsing JSON: text after the value"}},
 		"the standard library":                          {text: `timestamp(managedCluster.spec.taints[0].timeAdded) < timestamp("2030-01-01T00:00:00Z")`, want: celenv.Outcome{Answer: celenv.Yes}},
@@ -198,7 +198,7 @@ func TestWhichScoresAnExpressionReads(t *testing.T) {
 	}
 }
 
-func TestHeartbeatsChangeNothingThatCanBeRead(t *testing.T) {
+func TestHeartbeatsChangeNoReadableField(t *testing.T) {
 	before := enginetest.Cluster("c").Label("env", "prod").Obj()
 	after := before.DeepCopy()
 	after.ResourceVersion = "2"

@@ -255,7 +255,7 @@ func TestDecidingAgainUntilThePlacementLooksAgainWritesNothing(t *testing.T) {
 
 func due(at, now time.Time) bool { return !at.IsZero() && !at.After(now) }
 
-func TestAPlacementWithoutTheNewerPartsIsDecidedTheSameWhateverItRemembers(t *testing.T) {
+func TestAPlacementWithoutTheNewerPartsIgnoresItsStoredStatus(t *testing.T) {
 	forEachDecision(t, properties, func(t *testing.T, rig harness, at string, c decided) {
 		random := enginetest.NewRandom(uint64(len(at)))
 		other := c.world.Copy()

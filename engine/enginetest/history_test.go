@@ -96,8 +96,8 @@ func (h *history) apply(c decided, after func(write plan.Write)) {
 	h.live.SlicesChanged(h.key)
 }
 
-// counted are the clusters that count against the budget when removed: not those that are gone or unreachable, nor those that a
-// change of the spec removes.
+// counted are the clusters that count against the budget when removed. Clusters that are gone or unreachable, and
+// clusters that a change of the spec removes, do not count.
 func (h *history) counted(c decided) map[string]bool {
 	out := map[string]bool{}
 	past := plan.ReadLedger(c.world.Placements[c.key])

@@ -52,7 +52,7 @@ type storedSlice struct {
 	entries         []clusterv1beta1.ClusterDecision
 }
 
-// Decide returns what is right for one placement of a world.
+// Decide returns the correct outcome for one placement of a world.
 func (o *Oracle) Decide(w *World, key fleet.Key) Outcome {
 	if invalid(w.Placements[key], o.env) {
 		return o.newRun(w, key).keep(faultMessage(w.Placements[key], o.env))

@@ -24,7 +24,8 @@ type groupKey struct {
 	index int
 }
 
-// groups assigns every chosen cluster to a group, to its previous one if possible, and returns those that had to leave theirs.
+// groups assigns every chosen cluster to a group, to its previous one if possible. It also returns the clusters that had
+// to leave their group.
 func (m *membership) groups(chosen map[string]bool) (groups []Group, regrouped []string) {
 	strategy := m.spec.DecisionStrategy.GroupStrategy
 	assigned := map[string]assignment{}

@@ -12,7 +12,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// memory is what is stored with a placement between runs.
+// memory is the state that is stored with a placement between runs.
 type memory struct {
 	// sameSpec is set if the last decision was made for the current spec.
 	sameSpec bool

@@ -152,7 +152,7 @@ func (v *view) allocatable(resource clusterv1.ResourceName) map[string]int {
 func (v *view) notRetained() []string {
 	var out []string
 	for name := range v.in {
-		if guest := v.retainedOnly[name] || v.selected[name] && v.rejectedIfNew(name); !guest {
+		if retained := v.retainedOnly[name] || v.selected[name] && v.rejectedIfNew(name); !retained {
 			out = append(out, name)
 		}
 	}

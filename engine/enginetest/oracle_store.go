@@ -12,7 +12,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// store sets what is stored in the end: the slices of the outcome, and the status of the placement.
+// store stores the slices of the outcome and the status of the placement.
 func (r *run) store(out *Outcome, strategy string, shown entries) {
 	placement := r.w.Placements[r.key]
 	status := placement.Status.DeepCopy()

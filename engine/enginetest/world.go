@@ -159,7 +159,7 @@ func (w *World) Listed(key fleet.Key) []*clusterv1beta1.PlacementDecision {
 	return out
 }
 
-// Stored returns what is stored for a placement.
+// Stored returns the stored objects of a placement.
 func (w *World) Stored(key fleet.Key) plan.Stored {
 	return plan.Stored{Placement: w.Placements[key], Slices: w.SlicesOf(key)}
 }

@@ -42,7 +42,7 @@ func escapeRunes(text string, control func(rune) bool) string {
 	return out.String()
 }
 
-// escapeRune returns what is shown for a control character. But for ESC it is what JSON spells, so that a JSON document
+// escapeRune returns the text that replaces a control character. But for ESC it is what JSON spells, so that a JSON document
 // stays the same document: it never holds ESC as such.
 func escapeRune(r rune) string {
 	switch {

@@ -241,7 +241,7 @@ func nearest(taint verdict.Taint, tolerations []program.Toleration) string {
 
 func durationText(seconds *int64) string {
 	if seconds == nil {
-		return "for ever"
+		return "without a limit"
 	}
 	return fmt.Sprintf("%d seconds", *seconds)
 }

@@ -282,8 +282,8 @@ func weigh(p *clusterv1beta1.Placement, step explain.Step) {
 	policy.Configurations = append(policy.Configurations, clusterv1beta1.PrioritizerConfig{ScoreCoordinate: &of, Weight: new(step.Number)})
 }
 
-// TestWhatCannotBeFixedSaysWhy tests the reasons for clusters without a fix.
-func TestWhatCannotBeFixedSaysWhy(t *testing.T) {
+// TestAClusterWithoutAFixHasAReason tests the reasons for clusters without a fix.
+func TestAClusterWithoutAFixHasAReason(t *testing.T) {
 	env := enginetest.Env(t)
 	for name, tc := range map[string]struct {
 		placement *enginetest.PlacementBuilder

@@ -32,7 +32,7 @@ func TestWhy(t *testing.T) {
 		},
 		"in doubt":     {verdict.Verdict{Code: verdict.Held, Argument: verdict.Hold{Problem: "too costly"}}, "too costly"},
 		"held for now": {verdict.Verdict{Code: verdict.Held, Argument: verdict.Hold{Underlying: verdict.Tainted, Until: at}}, "Tainted, the disruption policy drops it at 2026-11-20T10:00:00Z"},
-		"held for ever": {
+		"held without an end": {
 			verdict.Verdict{Code: verdict.Held, Argument: verdict.Hold{Problem: "too costly", Underlying: verdict.Outranked}},
 			"too costly; Beaten, the disruption policy drops it never",
 		},

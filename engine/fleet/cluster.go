@@ -168,7 +168,7 @@ func transientTerms(before, after *Cluster) []Term {
 	return out
 }
 
-// difference returns what is in a and not in b; both are sorted.
+// difference returns the terms of a that are not in b; both are sorted.
 func difference(a, b []Term) []Term {
 	return slices.DeleteFunc(a, func(term Term) bool {
 		_, found := slices.BinarySearch(b, term)

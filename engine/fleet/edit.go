@@ -40,7 +40,7 @@ func (e *Edit) Snapshot() *Snapshot {
 	return out
 }
 
-// SetCluster adds a cluster or replaces the one of the same name, and returns what it replaced, or nil.
+// SetCluster adds a cluster or replaces the cluster of the same name. It returns the replaced cluster, or nil.
 func (e *Edit) SetCluster(c *Cluster) (before *Cluster) {
 	id, old := e.row(c.Name())
 	e.replace(id, old, c)

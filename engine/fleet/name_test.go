@@ -68,7 +68,7 @@ func TestALongListShowsItsBeginning(t *testing.T) {
 	}
 }
 
-func TestWhatIsToldOfAChange(t *testing.T) {
+func TestChangedTerms(t *testing.T) {
 	c := func() *enginetest.ClusterBuilder { return enginetest.Cluster("c").Label("a", "1").Claim("z", "1") }
 	terms := map[fleet.Term]string{
 		fleet.TermExists: "exists", fleet.TermName("c"): "named c", fleet.TermTainted: "tainted",
@@ -109,7 +109,7 @@ func TestWhatIsToldOfAChange(t *testing.T) {
 	}
 }
 
-func TestWhatIsToldIsNotKept(t *testing.T) {
+func TestTransientTermsAreNotStored(t *testing.T) {
 	s := enginetest.NewWorld(enginetest.Cluster("c").Label("a", "1").Obj()).Snapshot()
 	for _, term := range []fleet.Term{fleet.TermName("c"), fleet.TermChangedValue(fleet.Label, "a")} {
 		if s.ClustersWith(term).Count() > 0 {

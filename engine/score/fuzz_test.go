@@ -34,7 +34,7 @@ func FuzzQuantity(f *testing.F) {
 		}
 		got, _ := scoresOf(w, program.Prioritizer{Kind: program.AllocatableMemory, Weight: 1})
 		if got["silent"] != 0 {
-			t.Errorf("a cluster that does not say gets %d, want 0", got["silent"])
+			t.Errorf("a cluster without the resource gets %d, want 0", got["silent"])
 		}
 		for name, amount := range amounts {
 			if got[name] < -100 || got[name] > 100 {

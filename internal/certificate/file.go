@@ -93,8 +93,8 @@ func (f *File) serveTrusted(ctx context.Context) error {
 	return err
 }
 
-// isTrusted reports whether every registered object has the CA of a key pair. It returns true too where the served key pair has
-// expired, and where no leader has published the CA for a while: a leader with another configuration never does.
+// isTrusted reports whether every registered object has the CA of a key pair. It also returns true if the served key pair
+// has expired, or if no leader has published the CA for a while. A leader with another configuration never publishes it.
 func (f *File) isTrusted(ctx context.Context, current *keyPair) (bool, error) {
 	now, before, limit := f.clock.Now(), f.pair.Load(), trustDelay
 	if before != nil {

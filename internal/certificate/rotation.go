@@ -10,7 +10,7 @@ const (
 	// maxRetired bounds the CAs of former key pairs that stay trusted. Usually there are at most two, since a key pair lasts 90
 	// days; each added name makes one more.
 	maxRetired = 8
-	// maxNames bounds the names of a key pair that includes those of another.
+	// maxNames bounds the names of a key pair, including the names of earlier key pairs.
 	maxNames = 32
 )
 
@@ -52,8 +52,8 @@ func (s rotationState) withServed(served *keyPair, now time.Time) rotationState 
 	return s
 }
 
-// step returns the next state for the server names, often the same state. It takes one step of the package comment at a time,
-// except where there is no valid key pair.
+// step returns the next state for the server names, often the same state. It takes one step of the package comment at a
+// time, unless the state has no valid key pair.
 func (s rotationState) step(names []string, now time.Time, issue func([]string) (*keyPair, error)) (rotationState, error) {
 	s.retired = unexpiredCAs(s.retired, now)
 	switch {

@@ -140,7 +140,7 @@ func (o *SelfSigned) isNextTrusted(ctx context.Context, next *keyPair, now time.
 	}
 	bundles, err := o.publisher.CABundles(ctx)
 	if apierrors.IsForbidden(err) {
-		return true, nil // the role of an earlier version has no permission to read: rely on what was written
+		return true, nil // the role of an earlier version has no permission to read: rely on the last write
 	}
 	for _, bundle := range bundles {
 		if !next.trusted(bundle, now) {

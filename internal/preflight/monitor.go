@@ -205,7 +205,7 @@ func (m *Monitor) Report() Report {
 	return m.report
 }
 
-// DroppedFields returns the status fields that the hub drops. ok is false where no placement can be decided.
+// DroppedFields returns the status fields that the hub drops. Ok is false if no placement can be decided.
 func (m *Monitor) DroppedFields() (dropped plan.Dropped, ok bool) {
 	found := m.Report()
 	return found.DroppedFields(), found.RequiredMissing() == ""

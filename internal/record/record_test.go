@@ -62,7 +62,7 @@ func (b *fixture) setMatching(name string, fit bool) {
 	b.world.SetCluster(c.Obj())
 }
 
-// decide lets the placement be decided, and what comes of it be stored, or not.
+// decide decides the placement, and stores the plan if stored is set.
 func (b *fixture) decide(stored bool) {
 	b.t.Helper()
 	c, ok := b.world.Gather(key, b.clock.Now())

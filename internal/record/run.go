@@ -13,8 +13,8 @@ const (
 	// maxCells bounds the size of all traces, in cells: one for each cluster of the fleet, and for each candidate one more
 	// than it has scores.
 	maxCells = 1 << 20
-	// maxAge bounds the size of all snapshots: a run is dropped once the world has seen so many changes after it. Snapshots
-	// share what is equal, so together they hold one fleet and at most so many older states.
+	// maxAge bounds the size of all snapshots: a run is dropped after so many later changes of the world. Snapshots share
+	// equal parts, so together they hold one fleet and at most so many older states.
 	maxAge = 1 << 15
 )
 

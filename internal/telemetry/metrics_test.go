@@ -42,7 +42,7 @@ func readMetrics(t *testing.T, registry *prometheus.Registry) map[string]float64
 	return out
 }
 
-// nonzeroMetrics is read without what is zero.
+// nonzeroMetrics reads the metrics and removes the zero values.
 func nonzeroMetrics(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	out := readMetrics(t, registry)
@@ -179,8 +179,8 @@ func TestGuardMetric(t *testing.T) {
 	}
 }
 
-// TestDefinitions holds the reference against what is served: the same metrics, types and labels, and for each value that
-// a label can have a series, unless it first has to happen.
+// TestDefinitions compares the reference with the served metrics: names, types, labels, and the label values. A label
+// value whose series exists only after an event is left out.
 func TestDefinitions(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	problems := telemetry.NewMetrics(registry)

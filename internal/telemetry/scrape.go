@@ -65,7 +65,7 @@ func newGuard(c *metricSet, found func() []guard.Unguarded) {
 		}, Label{Name: "role", Values: guard.Roles()})
 }
 
-// NewPreflight registers the metric of what is missing on the hub. It must be called once per registry. Each scrape calls found.
+// NewPreflight registers the metric of the missing parts of the hub. It must be called once per registry. Each scrape calls found.
 func NewPreflight(registry prometheus.Registerer, found func() preflight.Report) {
 	c := &metricSet{}
 	newPreflight(c, found)

@@ -15,19 +15,19 @@ func TestDocuments(t *testing.T) {
 		input string
 		want  []found
 	}{
-		"nothing":                             {input: ""},
-		"nothing but markers and comments":    {input: "---\n# a\n---\n\n...\n  # b"},
-		"one without a marker":                {input: "a: 1", want: []found{{"a: 1", 1}}},
-		"two":                                 {input: "a: 1\n---\nb: 2\n", want: []found{{"a: 1\n", 1}, {"b: 2\n", 3}}},
-		"blanks and comments before":          {input: "# one\n\na: 1\n---\n# two\n\nb: 2\n", want: []found{{"a: 1\n", 3}, {"b: 2\n", 7}}},
-		"windows line ends":                   {input: "a: 1\r\n---\r\nb: 2\r\n", want: []found{{"a: 1\r\n", 1}, {"b: 2\r\n", 3}}},
-		"a byte order mark":                   {input: "\xef\xbb\xbfa: 1\n", want: []found{{"a: 1\n", 1}}},
-		"a marker that is none":               {input: "a: |\n ---\n---b\n", want: []found{{"a: |\n ---\n---b\n", 1}}},
-		"content on the line of the marker":   {input: "a: 1\n--- {b: 2}\n", want: []found{{"a: 1\n", 1}, {" {b: 2}\n", 2}}},
-		"an end without another start":        {input: "a: 1\n...\nb: 2\n", want: []found{{"a: 1\n", 1}, {"b: 2\n", 3}}},
-		"a directive":                         {input: "%YAML 1.1\n---\na: 1\n", want: []found{{"a: 1\n", 3}}},
-		"a marker at the very end":            {input: "a: 1\n---", want: []found{{"a: 1\n", 1}}},
-		"a marker after spaces, so text only": {input: "a: 1\n --- b\n", want: []found{{"a: 1\n --- b\n", 1}}},
+		"nothing":                               {input: ""},
+		"nothing but markers and comments":      {input: "---\n# a\n---\n\n...\n  # b"},
+		"one without a marker":                  {input: "a: 1", want: []found{{"a: 1", 1}}},
+		"two":                                   {input: "a: 1\n---\nb: 2\n", want: []found{{"a: 1\n", 1}, {"b: 2\n", 3}}},
+		"blanks and comments before":            {input: "# one\n\na: 1\n---\n# two\n\nb: 2\n", want: []found{{"a: 1\n", 3}, {"b: 2\n", 7}}},
+		"windows line ends":                     {input: "a: 1\r\n---\r\nb: 2\r\n", want: []found{{"a: 1\r\n", 1}, {"b: 2\r\n", 3}}},
+		"a byte order mark":                     {input: "\xef\xbb\xbfa: 1\n", want: []found{{"a: 1\n", 1}}},
+		"a line that only begins like a marker": {input: "a: |\n ---\n---b\n", want: []found{{"a: |\n ---\n---b\n", 1}}},
+		"content on the line of the marker":     {input: "a: 1\n--- {b: 2}\n", want: []found{{"a: 1\n", 1}, {" {b: 2}\n", 2}}},
+		"an end without another start":          {input: "a: 1\n...\nb: 2\n", want: []found{{"a: 1\n", 1}, {"b: 2\n", 3}}},
+		"a directive":                           {input: "%YAML 1.1\n---\na: 1\n", want: []found{{"a: 1\n", 3}}},
+		"a marker at the very end":              {input: "a: 1\n---", want: []found{{"a: 1\n", 1}}},
+		"a marker after spaces, so text only":   {input: "a: 1\n --- b\n", want: []found{{"a: 1\n --- b\n", 1}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

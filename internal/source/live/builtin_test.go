@@ -20,9 +20,9 @@ func TestBuiltInSetsStay(t *testing.T) {
 	steps := []struct {
 		sentence string
 		do       func(*harness)
-		// kept and left are whether c1 is a member afterwards, where the set is restored and where it is not.
+		// kept and left are whether c1 is a member afterwards: kept if the set is restored, left if it is not.
 		kept, left bool
-		// silent is set where no placement is enqueued if the set is restored.
+		// silent is set if restoring the set enqueues no placement.
 		silent bool
 	}{
 		{"it is not there yet", func(*harness) {}, true, false, true},

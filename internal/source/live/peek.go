@@ -14,8 +14,8 @@ import (
 	"github.com/berth-project/berth/internal/source"
 )
 
-// Peek returns the input of a placement as of now without beginning an attempt, so there is nothing to finish. Unlike Gather
-// it also returns the input of a placement that Berth does not decide. Ok is false where there is no such placement.
+// Peek returns the input of a placement as of now without beginning an attempt, so Finish is not needed. Unlike Gather it
+// also returns the input of a placement that Berth does not decide. Ok is false if the placement does not exist.
 func (w *State) Peek(key fleet.Key, now time.Time) (c Input, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -94,9 +94,9 @@ func (w *State) specChanged(key fleet.Key, what string) {
 	}
 }
 
-// compile returns a placement once its newest spec is compiled and indexed. Compiling takes up to a second of a core, so the
-// caller does it instead of the informer, and without the lock. The caller holds the lock before and after. Known is false
-// where there is no such placement.
+// compile returns a placement once its newest spec is compiled and indexed. Compiling takes up to a second of a core, so
+// the caller does it instead of the informer, and without the lock. The caller holds the lock before and after. Known is
+// false if the placement does not exist.
 func (w *State) compile(key fleet.Key) (p *placementState, known bool) {
 	for p, known = w.placements[key]; known && p.compiledSpec < p.specCount; p, known = w.placements[key] {
 		spec, object := p.specCount, p.cached

@@ -167,8 +167,8 @@ func (w *State) publishDecisions(key fleet.Key) {
 	}
 }
 
-// syncDecisions edits the decisions of a placement: those that this process stored, or those in the informer where this
-// process has not decided the placement. It returns whether they changed.
+// syncDecisions edits the decisions of a placement. They are the decisions that this process stored, or the decisions in
+// the informer if this process has not decided the placement. It returns whether they changed.
 func (w *State) syncDecisions(key fleet.Key) bool {
 	w.updateUnmanaged(key)
 	w.updateFormer(key)

@@ -146,9 +146,8 @@ type Input struct {
 	Stored  plan.Stored
 }
 
-// Gather returns the input of a placement as of now. Ok is false where there is nothing to decide: the placement does not
-// exist, is being deleted, or is disabled by its annotation. The caller must call Finish before the placement is gathered
-// again.
+// Gather returns the input of a placement as of now. Ok is false if the placement does not exist, is being deleted, or is
+// disabled by its annotation. The caller must call Finish before the placement is gathered again.
 func (w *State) Gather(key fleet.Key, now time.Time) (c Input, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -214,9 +214,9 @@ func TestALostResponseThatShowsDuringTheNextDecision(t *testing.T) {
 	}
 }
 
-// TestAttemptsAreForgottenOnceTheOutcomeIsKnown keeps the copy of an old decision by another client from counting as a write
+// TestAttemptsAreRemovedOnceTheOutcomeIsKnown keeps the copy of an old decision by another client from counting as a write
 // of this process.
-func TestAttemptsAreForgottenOnceTheOutcomeIsKnown(t *testing.T) {
+func TestAttemptsAreRemovedOnceTheOutcomeIsKnown(t *testing.T) {
 	outcomes := map[string]func(*harness, Input){
 		"the write was answered":         func(b *harness, _ Input) { b.AfterWrite(b.slice("p", 1, "c1")) },
 		"the next decision is in effect": func(b *harness, c Input) { b.AfterApply(c.Stored, plan.Plan{}) },
@@ -324,7 +324,7 @@ func TestDeletedObjectsLeaveNoState(t *testing.T) {
 	}
 }
 
-func TestAnUnneededDeletedSliceIsForgotten(t *testing.T) {
+func TestAnUnneededDeletedSliceIsRemoved(t *testing.T) {
 	b := newHarness(t)
 	slice := b.slice("p", 1, "c1")
 	b.SetSlice(slice)
