@@ -181,7 +181,7 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// TestAMissingTimeNeverBreachesARollout holds that a deadline passes only for a status with a time, and that a failed cluster
+// TestAMissingTimeNeverBreachesARollout verifies that a deadline passes only for a status with a time, and that a failed cluster
 // does not count towards maxConcurrency, with or without a time.
 func TestAMissingTimeNeverBreachesARollout(t *testing.T) {
 	const strict = `{type: Progressive, progressive: {progressDeadline: 10m, maxConcurrency: 2}}`

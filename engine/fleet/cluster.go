@@ -20,7 +20,7 @@ type Cluster struct {
 	CPU, Memory Allocatable
 }
 
-// Allocatable is one resource of status.allocatable. Known is false where allocatable or capacity lacks it.
+// Allocatable is one resource of status.allocatable. Known is false if allocatable or capacity lacks it.
 type Allocatable struct {
 	Amount float64
 	Known  bool

@@ -24,7 +24,7 @@ type keyPair struct {
 	// certificate and key are PEM. The leaf comes first, and in a self-signed key pair the CA second.
 	certificate, key []byte
 	parsed           tls.Certificate
-	// caBundle is PEM. It is empty where another program publishes the CA.
+	// caBundle is PEM. It is empty if another program publishes the CA.
 	caBundle []byte
 	// createdAt is when the key pair was made or first read, and notAfter when it expires.
 	createdAt, notAfter time.Time

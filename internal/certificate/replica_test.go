@@ -92,7 +92,7 @@ func (r *replicaSet) start(names ...string) {
 	})
 }
 
-// checkTrusted fails the test where the API server does not trust the certificate of a replica for a registered name.
+// checkTrusted fails the test if the API server does not trust the certificate of a replica for a registered name.
 func (r *replicaSet) checkTrusted(seed uint64, after string) {
 	r.t.Helper()
 	if r.api.names == nil {

@@ -91,7 +91,7 @@ func Roles() []string {
 	return out
 }
 
-// Check returns the roles on the hub without their guard. serving is set where this manager registers its webhooks, so that
+// Check returns the roles on the hub without their guard. serving is set if this manager registers its webhooks, so that
 // they count before the API server has them. roles may read from a cache.
 func Check(ctx context.Context, roles, hub client.Reader, serving bool) ([]Unguarded, error) {
 	var out []Unguarded

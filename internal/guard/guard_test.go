@@ -189,7 +189,7 @@ func kindOf(object client.Object) string {
 	}
 }
 
-// TestAnUnreadableGuardIsAnError holds that a failed read is an error and changes no result.
+// TestAnUnreadableGuardIsAnError verifies that a failed read is an error and changes no result.
 func TestAnUnreadableGuardIsAnError(t *testing.T) {
 	objects := slices.DeleteFunc(installed(t), func(object client.Object) bool { return object.GetName() == SetAdmins })
 	fails := false

@@ -22,7 +22,7 @@ const (
 type Monitor struct {
 	// Roles may read from a cache, Hub must not.
 	Roles, Hub client.Reader
-	// Serving is set where this manager registers its webhooks.
+	// Serving is set if this manager registers its webhooks.
 	Serving bool
 	Clock   clock.WithTicker
 

@@ -103,7 +103,7 @@ func (n requirement) schema() (*apiextensionsv1.JSONSchemaProps, error) {
 	return version.Schema.OpenAPIV3Schema, nil
 }
 
-// served returns the required version of a definition; nil where it is not served.
+// served returns the required version of a definition; nil if it is not served.
 func (n requirement) served(definition *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinitionVersion {
 	at := slices.IndexFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
 		return v.Name == n.version && v.Served

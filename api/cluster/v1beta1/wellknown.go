@@ -18,7 +18,7 @@ const (
 	DeprecatedDecisionStrategyAnnotation = "cluster.open-cluster-management.io/decision-strategy-hash"
 )
 
-// DecisionStrategyHash returns the hash of the group strategy of a PlacementDecision; empty where Berth did not write it. The
+// DecisionStrategyHash returns the hash of the group strategy of a PlacementDecision; empty if Berth did not write it. The
 // deprecated key takes precedence: Berth removes it with each write of the new key, so that a release that reads only the
 // deprecated key wrote it last.
 func DecisionStrategyHash(decision *PlacementDecision) string {

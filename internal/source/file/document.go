@@ -48,7 +48,7 @@ func hasMarker(line []byte, marker string) bool {
 	return found && (len(after) == 0 || bytes.IndexByte([]byte(" \t\r\n"), after[0]) >= 0)
 }
 
-// trimDocument returns the document in a text that starts on a line. Ok is false where the text has no content.
+// trimDocument returns the document in a text that starts on a line. Ok is false if the text has no content.
 func trimDocument(text []byte, line int) (found document, ok bool) {
 	offset := 0
 	for part := range bytes.Lines(text) {

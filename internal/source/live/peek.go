@@ -29,7 +29,7 @@ func (w *State) Peek(key fleet.Key, now time.Time) (c Input, ok bool) {
 	return w.inputFor(key, p, now), true
 }
 
-// Fleet returns the fleet as of now. Ok is false where the state is not ready.
+// Fleet returns the fleet as of now. Ok is false if the state is not ready.
 func (w *State) Fleet(now time.Time) (s *fleet.Snapshot, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

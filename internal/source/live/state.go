@@ -42,7 +42,7 @@ type State struct {
 	unmanaged map[fleet.Key]map[string]struct{}
 	// boundTo lists for each set the namespaces with a binding to it.
 	boundTo map[string]map[string]struct{}
-	// assumeBuiltIn is set where the manager restores the built-in sets.
+	// assumeBuiltIn is set if the manager restores the built-in sets.
 	assumeBuiltIn bool
 }
 
@@ -140,7 +140,7 @@ type Input struct {
 	Snapshot *fleet.Snapshot
 	// Changes is the number of changes so far. The difference of two inputs bounds how much their snapshots differ.
 	Changes uint64
-	// Program is nil where the placement does not compile; Faults are the reasons.
+	// Program is nil if the placement does not compile; Faults are the reasons.
 	Program *program.Program
 	Faults  field.ErrorList
 	Stored  plan.Stored

@@ -19,7 +19,7 @@ type Unmanaged struct {
 	Stored   plan.Stored
 }
 
-// Unmanaged returns the slices of a placement that Berth does not decide. Ok is false where Berth decides the placement or
+// Unmanaged returns the slices of a placement that Berth does not decide. Ok is false if Berth decides the placement or
 // wrote none of its slices.
 func (w *State) Unmanaged(key fleet.Key, now time.Time) (u Unmanaged, ok bool) {
 	w.mu.Lock()
