@@ -30,7 +30,7 @@ const (
 	unavailable = clusterv1.ManagedClusterTaintUnavailable
 )
 
-// builder builds a cluster of which nothing was ever reported.
+// builder builds a cluster. A new cluster was never reported.
 type builder struct{ *clusterv1.ManagedCluster }
 
 func cluster(name string) builder {
@@ -39,7 +39,7 @@ func cluster(name string) builder {
 	return builder{out}
 }
 
-// healthyCluster is a cluster that was accepted, has joined, and is available since long ago.
+// healthyCluster is a cluster that was accepted, has joined, and has long been available.
 func healthyCluster(name string) builder {
 	return cluster(name).condition(accepted, "True").condition(joined, "True").condition(available, "True")
 }
@@ -68,19 +68,19 @@ func (b builder) terminating() builder {
 
 func (b builder) Obj() *clusterv1.ManagedCluster { return b.ManagedCluster }
 
-// since is a taint about health since so long before noon.
+// since is a health taint that was added this long before noon.
 func since(key string, before time.Duration) clusterv1.Taint {
 	return clusterv1.Taint{Key: key, Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.NewTime(noon.Add(-before))}
 }
 
-// lease is the lease of a cluster, renewed so long before noon.
+// lease is the lease of a cluster, renewed this long before noon.
 func lease(name string, before time.Duration) *coordinationv1.Lease {
 	out := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: clusterv1.ManagedClusterLeaseName}}
 	out.Spec.RenewTime = &metav1.MicroTime{Time: noon.Add(-before)}
 	return out
 }
 
-// globalSet is the set `global`; suspended so long before noon where it is given a time.
+// globalSet is the set `global`. With a time, its health has been suspended since that long before noon.
 func globalSet(suspended ...time.Duration) *clusterv1beta2.ManagedClusterSet {
 	out := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: clusterv1beta2.GlobalClusterSetName, Generation: 1}}
 	out.Status.Conditions = []metav1.Condition{{Type: clusterv1beta2.ManagedClusterSetConditionEmpty, Status: "False", Reason: "ClustersSelected"}}
@@ -93,7 +93,7 @@ func globalSet(suspended ...time.Duration) *clusterv1beta2.ManagedClusterSet {
 	return out
 }
 
-// taintText renders taints: key, effect unless it is NoSelect, and how long before noon they were added.
+// taintText renders taints: the key, any effect other than NoSelect, and how long before noon the taint was added.
 func taintText(taints []clusterv1.Taint) string {
 	var out []string
 	for _, taint := range taints {

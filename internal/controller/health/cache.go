@@ -27,8 +27,8 @@ type healthCache struct {
 	limit int
 	// simulate enables the simulation of annotated clusters.
 	simulate bool
-	// wake enqueues a cluster, or the fleet review. It must not block.
-	wake func(name string)
+	// enqueue adds a cluster or the fleet review to the work queue. It must not block.
+	enqueue func(name string)
 
 	mu       sync.Mutex
 	clusters map[string]*entry
@@ -65,7 +65,7 @@ type entry struct {
 
 func newHealthCache(limit int, simulate bool) *healthCache {
 	return &healthCache{
-		limit: limit, simulate: simulate, wake: func(string) {}, clusters: map[string]*entry{}, postponed: map[string]struct{}{},
+		limit: limit, simulate: simulate, enqueue: func(string) {}, clusters: map[string]*entry{}, postponed: map[string]struct{}{},
 		firstPass: true, unobserved: map[string]struct{}{},
 	}
 }
@@ -75,7 +75,7 @@ func (h *healthCache) start(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.silenceFrom = now
-	h.wake(fleetRequest)
+	h.enqueue(fleetRequest)
 }
 
 // setCluster records a stored cluster, and enqueues it if the decision may change.
@@ -90,7 +90,7 @@ func (h *healthCache) setCluster(cluster *clusterv1.ManagedCluster, now time.Tim
 	delete(h.unobserved, cluster.Name)
 	changed := h.set(e, cluster, now)
 	if changed {
-		h.wake(cluster.Name)
+		h.enqueue(cluster.Name)
 	}
 	h.reviewIf(shown || changed && (h.disruption != nil || h.unjoined.release || h.firstPass))
 }
@@ -154,7 +154,7 @@ func (h *healthCache) setLease(name string, renewTime, now time.Time) {
 		if !h.silenceFrom.IsZero() {
 			e.lastSeen = now
 		}
-		h.wake(name)
+		h.enqueue(name)
 	case e.renewTime.Equal(renewTime):
 		return
 	default:
@@ -172,7 +172,7 @@ func (h *healthCache) removeLease(name string) {
 	defer h.mu.Unlock()
 	if e := h.clusters[name]; e != nil {
 		e.leased, e.renewTime, e.lastSeen, e.skew = false, time.Time{}, time.Time{}, skew{}
-		h.wake(name)
+		h.enqueue(name)
 		h.reviewIf(h.disruption != nil)
 		h.removeUnused(name)
 	}
@@ -197,7 +197,7 @@ func (h *healthCache) removeUnused(name string) {
 // reviewIf enqueues the fleet review if the change may end a disruption.
 func (h *healthCache) reviewIf(may bool) {
 	if may {
-		h.wake(fleetRequest)
+		h.enqueue(fleetRequest)
 	}
 }
 
@@ -223,7 +223,7 @@ func (h *healthCache) watchStarted(now time.Time) {
 	}
 	h.gapSince = time.Time{}
 	for name := range h.postponed {
-		h.wake(name)
+		h.enqueue(name)
 	}
 	clear(h.postponed)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
-// observe lets a cache observe a cluster and its lease for the first time, last renewed so long before noon.
+// observe adds a cluster and its lease to a cache. The lease was last renewed this long before noon.
 func (h *healthCache) observe(b builder, renewed time.Duration) {
 	at := noon.Add(-renewed)
 	h.removeLease(b.Name)
@@ -26,8 +26,8 @@ func (h *healthCache) observe(b builder, renewed time.Duration) {
 	}
 }
 
-// startedCache is a cache that began an hour before noon, and holds so many clusters, of which the first were last heard so long
-// before noon.
+// startedCache is a cache that started an hour before noon. It holds this many clusters. The first of them are silent: their leases
+// were last renewed this long before noon.
 func startedCache(limit, clusters, silent int, ago time.Duration) *healthCache {
 	h := newHealthCache(limit, false)
 	h.start(noon.Add(-time.Hour))
@@ -41,30 +41,30 @@ func startedCache(limit, clusters, silent int, ago time.Duration) *healthCache {
 	return h
 }
 
-// TestDisruptionIsDetected asks, when the first of some silent clusters is due, whether the hub is suspected.
+// TestDisruptionIsDetected checks when the first silent cluster is due: too many silent clusters suspend reporting.
 func TestDisruptionIsDetected(t *testing.T) {
-	const almost = testGrace - period // later by one beat than the first
+	const almost = testGrace - period // one period later than the first
 	for sentence, test := range map[string]struct {
 		limit            int
 		clusters, silent int
 		others           []builder
 		want             bool
 	}{
-		"one of ten is down":                       {55, 10, 1, nil, false},
-		"half are":                                 {55, 10, 5, nil, false},
-		"most are":                                 {55, 10, 6, nil, true},
-		"the limit itself is not beyond it":        {60, 10, 6, nil, false},
-		"two are never too many":                   {55, 2, 2, nil, false},
-		"three may be":                             {55, 3, 3, nil, true},
-		"a limit of a hundred is never passed":     {100, 10, 10, nil, false},
-		"a low limit is soon passed":               {1, 100, 3, nil, true},
-		"those that were never watched do not say": {55, 4, 3, repeat(4, cluster("u").condition(available, "True")), true},
-		"nor do those that never joined":           {55, 4, 3, repeat(4, cluster("u").condition(accepted, "True")), true},
-		"nor those that are going":                 {55, 4, 3, repeat(4, healthyCluster("u").terminating()), true},
-		"those that were denied do":                {55, 4, 3, repeat(4, healthyCluster("u").condition(accepted, "False")), false},
-		"those that are not available do":          {55, 4, 3, repeat(4, healthyCluster("u").condition(available, "False")), false},
-		"those declared long ago are old news":     {55, 10, 5, repeat(8, healthyCluster("u").conditionSince(available, "Unknown", noon.Add(-testGrace))), false},
-		"those that came before them are not":      {55, 5, 3, repeat(8, healthyCluster("u").conditionSince(available, "Unknown", noon.Add(-testGrace))), true},
+		"one of ten is silent":                          {55, 10, 1, nil, false},
+		"half are silent":                               {55, 10, 5, nil, false},
+		"most are silent":                               {55, 10, 6, nil, true},
+		"exactly the limit is silent":                   {60, 10, 6, nil, false},
+		"two are too few":                               {55, 2, 2, nil, false},
+		"three are enough":                              {55, 3, 3, nil, true},
+		"a limit of 100 is never exceeded":              {100, 10, 10, nil, false},
+		"a low limit is exceeded":                       {1, 100, 3, nil, true},
+		"clusters that were never watched do not count": {55, 4, 3, repeat(4, cluster("u").condition(available, "True")), true},
+		"clusters that never joined do not count":       {55, 4, 3, repeat(4, cluster("u").condition(accepted, "True")), true},
+		"clusters that are being deleted do not count":  {55, 4, 3, repeat(4, healthyCluster("u").terminating()), true},
+		"denied clusters count":                         {55, 4, 3, repeat(4, healthyCluster("u").condition(accepted, "False")), false},
+		"unhealthy clusters count":                      {55, 4, 3, repeat(4, healthyCluster("u").condition(available, "False")), false},
+		"clusters reported Unknown a grace period ago do not count as silent": {55, 10, 5, repeat(8, healthyCluster("u").conditionSince(available, "Unknown", noon.Add(-testGrace))), false},
+		"clusters reported Unknown a grace period ago do not count as live":   {55, 5, 3, repeat(8, healthyCluster("u").conditionSince(available, "Unknown", noon.Add(-testGrace))), true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			r := startedCache(test.limit, test.clusters, test.silent, almost)
@@ -76,29 +76,29 @@ func TestDisruptionIsDetected(t *testing.T) {
 				r.observe(other, renewed)
 			}
 			r.observe(healthyCluster("c00"), testGrace)
-			woken := r.recordWakes()
+			enqueued := r.recordEnqueued()
 			s, ok := r.input("c00", noon)
 			if !ok || s.suspended != test.want {
 				t.Errorf("suspended %v, want %v", s.suspended, test.want)
 			}
 			if _, suspended := r.reviewDisruption(noon); suspended != test.want {
-				t.Errorf("the review finds %v, want %v", suspended, test.want)
+				t.Errorf("the review returns suspended %v, want %v", suspended, test.want)
 			}
-			if got := woken(); slices.Contains(got, fleetRequest) != test.want {
-				t.Errorf("woken %q, want the review %v", got, test.want)
+			if got := enqueued(); slices.Contains(got, fleetRequest) != test.want {
+				t.Errorf("enqueued %q, want the review %v", got, test.want)
 			}
 		})
 	}
 }
 
-// TestRecentlyUnknownClustersCount: a limit is not passed by and by either.
+// TestRecentlyUnknownClustersCount: clusters that fail one after the other exceed the limit too.
 func TestRecentlyUnknownClustersCount(t *testing.T) {
 	r := startedCache(55, 6, 2, testGrace)
 	for i, declared := range repeat(4, healthyCluster("u")) {
 		r.observe(declared.conditionSince(available, "Unknown", noon.Add(-testGrace+time.Duration(i+1)*time.Second)), time.Hour)
 	}
 	if s, _ := r.input("c00", noon); !s.suspended {
-		t.Error("2 are to be declared, 4 were within a grace, 10 are there: the hub is not suspected")
+		t.Error("of 10 clusters, 2 have expired and 4 were reported Unknown within a grace period: reporting is not suspended")
 	}
 }
 
@@ -112,10 +112,10 @@ func repeat(count int, b builder) []builder {
 	return out
 }
 
-// recordWakes returns a function that returns who was woken since, sorted, each once.
-func (h *healthCache) recordWakes() func() []string {
+// recordEnqueued returns a function that returns the clusters enqueued since, sorted, each once.
+func (h *healthCache) recordEnqueued() func() []string {
 	var names []string
-	h.wake = func(name string) { names = append(names, name) }
+	h.enqueue = func(name string) { names = append(names, name) }
 	return func() []string {
 		out := slices.Compact(slices.Sorted(slices.Values(names)))
 		names = nil
@@ -123,13 +123,13 @@ func (h *healthCache) recordWakes() func() []string {
 	}
 }
 
-// TestDisruptionEnds: it ends when no more than half of the limit are silent, and not before.
+// TestDisruptionEnds: a disruption ends as soon as at most half of the limit are silent.
 func TestDisruptionEnds(t *testing.T) {
 	r := startedCache(55, 10, 8, testGrace)
 	if s, _ := r.input("c00", noon); !s.suspended {
-		t.Fatal("8 of 10 are silent, and the hub is not suspected")
+		t.Fatal("8 of 10 are silent, and reporting is not suspended")
 	}
-	woken := r.recordWakes()
+	enqueued := r.recordEnqueued()
 	for i, want := range []bool{true, true, true, true, true, false} { // 7, 6, 5, 4, 3, 2 of 10
 		now := noon.Add(time.Duration(i) * time.Second)
 		for other := range 10 {
@@ -137,8 +137,8 @@ func TestDisruptionEnds(t *testing.T) {
 				r.setLease(fmt.Sprintf("c%02d", other), now, now)
 			}
 		}
-		if diff := cmp.Diff([]string{fleetRequest}, woken()); diff != "" {
-			t.Errorf("%d are back: woken (-want +got):\n%s", i+1, diff)
+		if diff := cmp.Diff([]string{fleetRequest}, enqueued()); diff != "" {
+			t.Errorf("%d have renewed: enqueued (-want +got):\n%s", i+1, diff)
 		}
 		if _, suspended := r.reviewDisruption(now); suspended != want {
 			t.Errorf("%d of 10 are silent: suspended %v, want %v", 7-i, suspended, want)
@@ -146,18 +146,18 @@ func TestDisruptionEnds(t *testing.T) {
 	}
 	end := noon.Add(10 * time.Second)
 	r.endDisruption(end)
-	if got := woken(); len(got) != 10 {
-		t.Errorf("woken %q, want every cluster", got)
+	if got := enqueued(); len(got) != 10 {
+		t.Errorf("enqueued %q, want every cluster", got)
 	}
 	for other := range 7 {
 		r.setLease(fmt.Sprintf("c%02d", other), end.Add(testGrace), end.Add(testGrace))
 	}
 	s, _ := r.input("c07", end.Add(testGrace-1))
 	if s.suspended || s.expired() {
-		t.Errorf("right before its new grace is over, a cluster is suspended: %v, expired: %v", s.suspended, s.expired())
+		t.Errorf("right before its new grace period ends, a cluster is suspended: %v, expired: %v", s.suspended, s.expired())
 	}
 	if s, _ = r.input("c07", end.Add(testGrace)); !s.expired() {
-		t.Error("once its new grace is over, a cluster has not expired")
+		t.Error("after its new grace period, a cluster has not expired")
 	}
 	r.endDisruption(end.Add(time.Hour))
 	if s, _ = r.input("c07", end.Add(testGrace)); !s.expired() {
@@ -165,21 +165,21 @@ func TestDisruptionEnds(t *testing.T) {
 	}
 }
 
-// TestTimeAloneEndsNoDisruption: what was declared shortly before it began goes on to count.
+// TestTimeAloneEndsNoDisruption: clusters reported Unknown shortly before the disruption still count.
 func TestTimeAloneEndsNoDisruption(t *testing.T) {
 	r := startedCache(55, 5, 1, testGrace)
 	for _, declared := range repeat(5, healthyCluster("u")) {
 		r.observe(declared.conditionSince(available, "Unknown", noon.Add(-time.Second)), time.Hour)
 	}
 	if s, _ := r.input("c00", noon); !s.suspended {
-		t.Fatal("6 of 10 are silent, and the hub is not suspected")
+		t.Fatal("6 of 10 are silent, and reporting is not suspended")
 	}
 	later := noon.Add(24 * time.Hour)
 	for i := 1; i < 5; i++ {
 		r.setLease(fmt.Sprintf("c%02d", i), later, later)
 	}
 	if _, suspended := r.reviewDisruption(later); !suspended {
-		t.Error("a day later as many are silent, and the disruption has ended")
+		t.Error("a day later the same clusters are silent, and the disruption has ended")
 	}
 }
 
@@ -188,12 +188,12 @@ func TestDisruptionIsRestored(t *testing.T) {
 		set  *clusterv1beta2.ManagedClusterSet
 		want bool
 	}{
-		"the hub was suspected":   {globalSet(time.Minute), true},
-		"it was not":              {globalSet(), false},
-		"it was some time before": {withSuspended(globalSet(time.Minute), "False"), false},
+		"reporting was suspended":         {globalSet(time.Minute), true},
+		"reporting was not suspended":     {globalSet(), false},
+		"an earlier disruption has ended": {withSuspended(globalSet(time.Minute), "False"), false},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			r := startedCache(55, 10, 4, testGrace) // fewer than begin a disruption, more than end one
+			r := startedCache(55, 10, 4, testGrace) // too few to begin a disruption, too many to end it
 			r.silenceFrom = time.Time{}
 			r.restoreDisruption(test.set)
 			r.start(noon)
@@ -217,8 +217,8 @@ func withSuspended(set *clusterv1beta2.ManagedClusterSet, status metav1.Conditio
 	return set
 }
 
-// TestWakes: a cluster is enqueued exactly if the decision may change.
-func TestWakes(t *testing.T) {
+// TestEnqueue: a cluster is enqueued exactly if the decision may change.
+func TestEnqueue(t *testing.T) {
 	changed := func(change func(*clusterv1.ManagedCluster)) *clusterv1.ManagedCluster {
 		out := healthyCluster("c").Obj()
 		change(out)
@@ -226,34 +226,34 @@ func TestWakes(t *testing.T) {
 	}
 	for sentence, test := range map[string]struct {
 		happens   func(*healthCache)
-		suspected bool
+		suspended bool
 		want      []string
 	}{
-		"a cluster comes": {func(r *healthCache) { r.setCluster(healthyCluster("new").Obj(), noon) }, false, []string{"new"}},
-		"a cluster goes":  {func(r *healthCache) { r.removeCluster("c") }, false, nil},
-		"a heartbeat in the status": {func(r *healthCache) {
+		"a cluster is created": {func(r *healthCache) { r.setCluster(healthyCluster("new").Obj(), noon) }, false, []string{"new"}},
+		"a cluster is gone":    {func(r *healthCache) { r.removeCluster("c") }, false, nil},
+		"labels, claims and the message of a condition change": {func(r *healthCache) {
 			r.setCluster(changed(func(c *clusterv1.ManagedCluster) {
 				c.Labels = map[string]string{"a": "b"}
 				c.Status.Conditions[2].Message, c.Status.Conditions[2].LastTransitionTime = "again", metav1.NewTime(noon)
 				c.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: "a", Value: "b"}}
 			}), noon)
 		}, false, nil},
-		"a renewed lease":            {func(r *healthCache) { r.setLease("c", noon, noon) }, false, nil},
-		"one of a silent":            {func(r *healthCache) { r.setLease("silent", noon, noon) }, false, nil},
-		"without a cluster":          {func(r *healthCache) { r.setLease("missing", noon, noon) }, false, []string{"missing"}},
-		"a lease comes":              {func(r *healthCache) { r.setLease("bare", noon, noon) }, false, []string{"bare"}},
-		"a lease goes":               {func(r *healthCache) { r.removeLease("c") }, false, []string{"c"}},
-		"without a cluster, deleted": {func(r *healthCache) { r.removeLease("missing") }, false, nil},
-		"another report": {func(r *healthCache) {
+		"a lease is renewed":                       {func(r *healthCache) { r.setLease("c", noon, noon) }, false, nil},
+		"the lease of a silent cluster is renewed": {func(r *healthCache) { r.setLease("silent", noon, noon) }, false, nil},
+		"a lease without a cluster is renewed":     {func(r *healthCache) { r.setLease("missing", noon, noon) }, false, []string{"missing"}},
+		"a lease is created":                       {func(r *healthCache) { r.setLease("bare", noon, noon) }, false, []string{"bare"}},
+		"a lease is deleted":                       {func(r *healthCache) { r.removeLease("c") }, false, []string{"c"}},
+		"a lease without a cluster is deleted":     {func(r *healthCache) { r.removeLease("missing") }, false, nil},
+		"the report changes": {func(r *healthCache) {
 			r.setCluster(changed(func(c *clusterv1.ManagedCluster) { c.Status.Conditions[2].Status = "False" }), noon)
 		}, false, []string{"c"}},
-		"another taint": {func(r *healthCache) { r.setCluster(healthyCluster("c").tainted(since("gpu", 0)).Obj(), noon) }, false, []string{"c"}},
-		"another period": {func(r *healthCache) {
+		"a taint changes": {func(r *healthCache) { r.setCluster(healthyCluster("c").tainted(since("gpu", 0)).Obj(), noon) }, false, []string{"c"}},
+		"the lease period changes": {func(r *healthCache) {
 			r.setCluster(changed(func(c *clusterv1.ManagedCluster) { c.Spec.LeaseDurationSeconds++ }), noon)
 		}, false, []string{"c"}},
-		"a cluster is to go": {func(r *healthCache) { r.setCluster(healthyCluster("c").terminating().Obj(), noon) }, false, []string{"c"}},
+		"a cluster is being deleted": {func(r *healthCache) { r.setCluster(healthyCluster("c").terminating().Obj(), noon) }, false, []string{"c"}},
 
-		"in the first pass, that the informer shows what the loop wrote": {func(r *healthCache) {
+		"in the first pass, the informer shows a write of the controller": {func(r *healthCache) {
 			r.firstPass = true
 			version := func(number string, taints ...clusterv1.Taint) *clusterv1.ManagedCluster {
 				out := healthyCluster("c").tainted(taints...).Obj()
@@ -269,12 +269,12 @@ func TestWakes(t *testing.T) {
 			r.setCluster(version("2", since(unreachable, 0)), noon)
 		}, false, []string{fleetRequest}},
 
-		"while the hub is suspected, a heartbeat":   {func(r *healthCache) { r.setLease("c", noon, noon) }, true, nil},
-		"the same of a cluster that was silent":     {func(r *healthCache) { r.setLease("silent", noon, noon) }, true, []string{fleetRequest}},
-		"while it is suspected, a lease goes":       {func(r *healthCache) { r.removeLease("c") }, true, []string{fleetRequest, "c"}},
-		"while it is suspected, a cluster goes":     {func(r *healthCache) { r.removeCluster("silent") }, true, []string{fleetRequest}},
-		"while it is suspected, there is a report":  {func(r *healthCache) { r.setCluster(healthyCluster("c").condition(available, "False").Obj(), noon) }, true, []string{fleetRequest, "c"}},
-		"what the loop wrote itself is no surprise": {func(r *healthCache) { r.setWritten(healthyCluster("c").condition(available, "Unknown").Obj(), noon) }, true, nil},
+		"suspended: a lease is renewed":                       {func(r *healthCache) { r.setLease("c", noon, noon) }, true, nil},
+		"suspended: the lease of a silent cluster is renewed": {func(r *healthCache) { r.setLease("silent", noon, noon) }, true, []string{fleetRequest}},
+		"suspended: a lease is deleted":                       {func(r *healthCache) { r.removeLease("c") }, true, []string{fleetRequest, "c"}},
+		"suspended: a cluster is gone":                        {func(r *healthCache) { r.removeCluster("silent") }, true, []string{fleetRequest}},
+		"suspended: the report changes":                       {func(r *healthCache) { r.setCluster(healthyCluster("c").condition(available, "False").Obj(), noon) }, true, []string{fleetRequest, "c"}},
+		"suspended: the controller writes":                    {func(r *healthCache) { r.setWritten(healthyCluster("c").condition(available, "Unknown").Obj(), noon) }, true, nil},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			r := newHealthCache(55, false)
@@ -283,19 +283,19 @@ func TestWakes(t *testing.T) {
 			r.setCluster(healthyCluster("bare").Obj(), noon)
 			r.start(noon)
 			r.firstPass = false
-			if test.suspected {
+			if test.suspended {
 				r.disruption = &fullDisruption{}
 			}
-			woken := r.recordWakes()
+			enqueued := r.recordEnqueued()
 			test.happens(r)
-			if diff := cmp.Diff(test.want, woken()); diff != "" {
-				t.Errorf("woken (-want +got):\n%s", diff)
+			if diff := cmp.Diff(test.want, enqueued()); diff != "" {
+				t.Errorf("enqueued (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestOwnWritesPrecedeTheCache: the informer shows later what the loop has written itself.
+// TestOwnWritesPrecedeTheCache: the informer shows the controller's own writes later.
 func TestOwnWritesPrecedeTheCache(t *testing.T) {
 	version := func(b builder, number, uid string) *clusterv1.ManagedCluster {
 		out := b.DeepCopy()
@@ -351,11 +351,11 @@ func TestState(t *testing.T) {
 	}
 	r.disruption = &fullDisruption{}
 	if !r.state().Suspended {
-		t.Error("the disruption is not shown")
+		t.Error("the state does not include the disruption")
 	}
 }
 
-// TestRemovedClustersLeaveNothing: the roster is no larger than what is stored.
+// TestRemovedClustersLeaveNothing: the cache holds no entry for a deleted cluster.
 func TestRemovedClustersLeaveNothing(t *testing.T) {
 	r := newHealthCache(55, false)
 	for _, name := range []string{"a", "b"} {

@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// minSkewed is how many clusters must be skewed in the same direction before the clock of the manager is suspected.
+// minSkewed is how many clusters must be skewed in the same direction before the clock of the manager counts as wrong.
 const minSkewed = 2
 
 // skew is the difference between the clocks of an agent and of the manager, as measured at the renewals of its lease.
@@ -44,7 +44,7 @@ func (s *skew) measure(renewTime, now time.Time, grace time.Duration) bool {
 func (h *healthCache) measureClock(name string, e *entry, renewTime, now time.Time) {
 	changed := e.skew.measure(renewTime, now, e.grace)
 	if changed || e.clockSynced == metav1.ConditionFalse {
-		h.wake(name)
+		h.enqueue(name)
 	}
 	h.reviewIf(changed && h.managerClockSuspected != 0)
 }
@@ -76,7 +76,7 @@ func (h *healthCache) clockStatus(e *entry, now time.Time) (status metav1.Condit
 		return "", now.Add(e.grace / 2)
 	case found.exceeds():
 		h.managerClockSuspected = e.skew.direction
-		h.wake(fleetRequest)
+		h.enqueue(fleetRequest)
 		return "", time.Time{}
 	default:
 		return metav1.ConditionFalse, time.Time{}
@@ -128,7 +128,7 @@ func (h *healthCache) reviewClock(now time.Time) (direction int, found skewCount
 			e.skew.since = now
 		}
 		if e.skew.direction != 0 || e.clockSynced == metav1.ConditionFalse {
-			h.wake(name)
+			h.enqueue(name)
 		}
 	}
 	return 0, found

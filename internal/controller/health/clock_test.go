@@ -18,7 +18,7 @@ import (
 
 const clockSynced = clusterv1.ManagedClusterConditionClockSynced
 
-// renewWith renews the leases of some clusters, each with what the clock of its agent shows: that much later than now.
+// renewWith renews the leases of some clusters. The clocks of their agents are ahead by the duration.
 func (l *loop) renewWith(t *testing.T, ahead time.Duration, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -34,7 +34,7 @@ func (l *loop) renewWith(t *testing.T, ahead time.Duration, names ...string) {
 	}
 }
 
-// heartbeat lets some time pass, in which all of some clusters renew, and decides on each.
+// heartbeat advances the clock by a period, renews the leases of some clusters, and reconciles each.
 func (l *loop) heartbeat(t *testing.T, ahead time.Duration, names ...string) {
 	t.Helper()
 	l.clock.SetTime(l.clock.Now().Add(period))
@@ -52,7 +52,7 @@ func (l *loop) decideAll(t *testing.T, names ...string) {
 	l.showClusters(t)
 }
 
-// synced returns what is stored of the clock of a cluster.
+// synced returns the stored status of ClockSynced.
 func (l *loop) synced(t *testing.T, name string) string {
 	t.Helper()
 	out := &clusterv1.ManagedCluster{}
@@ -69,8 +69,8 @@ func names(count int) (out []string) {
 	return out
 }
 
-// TestLivenessIgnoresWrittenTimes: whatever the agents' clocks show, a cluster that goes on renewing its lease is available,
-// and one that stops is Unknown a grace later. The brake is off.
+// TestLivenessIgnoresWrittenTimes: the times in the leases do not count. A cluster that renews its lease is available, and a cluster
+// that stops is reported Unknown a grace period later. Reporting is never suspended.
 func TestLivenessIgnoresWrittenTimes(t *testing.T) {
 	for _, ahead := range []time.Duration{0, -6 * period, 6 * period, -365 * 24 * time.Hour, 365 * 24 * time.Hour, -200 * 365 * 24 * time.Hour} {
 		t.Run(fmt.Sprint("ahead by ", ahead), func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestLivenessIgnoresWrittenTimes(t *testing.T) {
 			}
 			for _, name := range names(10) {
 				if got := l.stored(t, name); got != "True; none" {
-					t.Errorf("%s renewed its lease a moment ago, and is %s", name, got)
+					t.Errorf("%s has just renewed its lease, and is %s", name, got)
 				}
 			}
 			for range 5 {
@@ -95,8 +95,8 @@ func TestLivenessIgnoresWrittenTimes(t *testing.T) {
 	}
 }
 
-// TestSkewOfOneClusterIsAWarning: a condition and an event, both when the clock is off and when it is right again; the
-// cluster stays available.
+// TestSkewOfOneClusterIsAWarning: the controller writes a condition and an event when a clock is skewed, and again when it is synced.
+// The cluster stays available.
 func TestSkewOfOneClusterIsAWarning(t *testing.T) {
 	for sentence, ahead := range map[string]time.Duration{"ahead": 6 * period, "behind": -6 * period} {
 		t.Run(sentence, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestSkewOfOneClusterIsAWarning(t *testing.T) {
 				l.heartbeat(t, 0, names(10)...)
 			}
 			if got := l.synced(t, "c09"); got != "True" {
-				t.Errorf("its clock is right again, and the condition is %s", got)
+				t.Errorf("its clock is synced again, and the condition is %s", got)
 			}
 			if diff := cmp.Diff([]string{"c09/c09 ClockOutOfSync", "c09/c09 ClockSynced"}, l.events); diff != "" || l.writes != 2 {
 				t.Errorf("%d writes, events (-want +got):\n%s", l.writes, diff)
@@ -122,8 +122,8 @@ func TestSkewOfOneClusterIsAWarning(t *testing.T) {
 	}
 }
 
-// TestSkewWithinFivePeriodsIsNone, and neither is one that the cluster is excused from.
-func TestSkewWithinFivePeriodsIsNone(t *testing.T) {
+// TestSkewWithinFivePeriodsIsNotReported, nor is the skew of a cluster that is annotated to skip the check.
+func TestSkewWithinFivePeriodsIsNotReported(t *testing.T) {
 	excused := healthyCluster("excused")
 	excused.Annotations = map[string]string{clusterv1.SkipClockSyncCheckAnnotationKey: "true"}
 	before := healthyCluster("before").condition(clockSynced, "False")
@@ -144,18 +144,19 @@ func TestSkewWithinFivePeriodsIsNone(t *testing.T) {
 	}
 }
 
-// TestTheManagersClockIsSuspected where most clusters are skewed alike: no condition changes, one event and the metric say
-// so, and one event when it is over. No cluster that was not measured since is blamed for it.
-func TestTheManagersClockIsSuspected(t *testing.T) {
+// TestSkewOfTheManagersClock: most clusters are skewed in the same direction, so the clock of the manager is probably wrong. No
+// condition changes. The metric shows it, and there is one event at the beginning and one at the end. A cluster is reported as
+// skewed only if it was measured after the end.
+func TestSkewOfTheManagersClock(t *testing.T) {
 	l := newLoop(t, interceptor.Funcs{}, tenClusters(0, globalSet())...)
 	l.heartbeat(t, 0, names(10)...)
 	for range 20 {
 		l.heartbeat(t, -6*period, names(10)...)
 	}
 	if !l.cache.state().ClockSuspected || l.writes > 0 {
-		t.Errorf("all clusters are skewed alike: suspected %v, %d writes", l.cache.state().ClockSuspected, l.writes)
+		t.Errorf("all clusters are skewed in the same direction: suspected %v, %d writes", l.cache.state().ClockSuspected, l.writes)
 	}
-	for range 5 { // the clock is set; the clusters are measured one after the other
+	for range 5 { // the clock is corrected; the clusters are measured one after the other
 		for _, name := range names(10) {
 			l.clock.SetTime(l.clock.Now().Add(period / 10))
 			l.renewWith(t, 0, name)
@@ -163,7 +164,7 @@ func TestTheManagersClockIsSuspected(t *testing.T) {
 		}
 	}
 	if l.cache.state().ClockSuspected || l.writes > 0 {
-		t.Errorf("the clock is right again: suspected %v, %d writes", l.cache.state().ClockSuspected, l.writes)
+		t.Errorf("the clock is corrected: suspected %v, %d writes", l.cache.state().ClockSuspected, l.writes)
 	}
 	if diff := cmp.Diff([]string{"/global ManagerClockSuspected", "/global ManagerClockTrusted"}, l.events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
@@ -186,30 +187,30 @@ func TestFirstSkewedClusterIsNotReported(t *testing.T) {
 	}
 }
 
-// TestAGapInTheWatchGivesAFreshGrace: no cluster expires while no renewal would be seen, and each has a whole grace after.
-func TestAGapInTheWatchGivesAFreshGrace(t *testing.T) {
+// TestAGapInTheWatchGivesANewGracePeriod: no cluster expires during the gap, and each has a whole grace period after it.
+func TestAGapInTheWatchGivesANewGracePeriod(t *testing.T) {
 	l := newLoop(t, interceptor.Funcs{}, tenClusters(0)...)
 	l.cache.limit = 100
-	var woken []string
-	l.cache.wake = func(name string) { woken = append(woken, name) }
+	var enqueued []string
+	l.cache.enqueue = func(name string) { enqueued = append(enqueued, name) }
 	l.cache.watchEnded(noon.Add(period))
 	l.clock.SetTime(noon.Add(2 * testGrace))
 	l.decideAll(t, names(10)...)
 	l.cache.watchStarted(l.clock.Now())
-	if len(woken) != 10 {
-		t.Errorf("woken %v, want every cluster whose decision was postponed", woken)
+	if len(enqueued) != 10 {
+		t.Errorf("enqueued %v, want every cluster whose decision was postponed", enqueued)
 	}
 	l.clock.SetTime(l.clock.Now().Add(testGrace - 1))
 	l.decideAll(t, names(10)...)
 	for _, name := range names(10) {
 		if got := l.stored(t, name); got != "True; none" {
-			t.Errorf("%s is %s within a grace after the gap", name, got)
+			t.Errorf("%s is %s within a grace period after the gap", name, got)
 		}
 	}
 	l.clock.SetTime(l.clock.Now().Add(1))
 	l.decideAll(t, "c00")
 	if got := l.stored(t, "c00"); got == "True; none" {
-		t.Error("a cluster that is silent for a grace after the gap stays available")
+		t.Error("a cluster is silent for a grace period after the gap, and stays available")
 	}
 }
 
@@ -223,7 +224,7 @@ func TestAnOrdinaryRestartOfTheWatchChangesNothing(t *testing.T) {
 	}
 	l.decideAll(t, "c")
 	if got := l.stored(t, "c"); got == "True; none" {
-		t.Error("a silent cluster stays available for as long as watches are started again")
+		t.Error("restarts of the watch keep a silent cluster available")
 	}
 }
 
@@ -261,9 +262,9 @@ func TestSilenceIsConfirmed(t *testing.T) {
 	}
 	l.clock.SetTime(noon.Add(2 * testGrace))
 	if result, err := l.run(t, "c"); err != nil || result.RequeueAfter != confirmRetry {
-		t.Errorf("the lease is gone: look again after %s, error %v", result.RequeueAfter, err)
+		t.Errorf("the lease is gone: requeue after %s, error %v", result.RequeueAfter, err)
 	}
 	if got := l.stored(t, "c"); got != "True; none" {
-		t.Errorf("a cluster whose lease has gone is %s", got)
+		t.Errorf("a cluster whose lease is gone is %s", got)
 	}
 }

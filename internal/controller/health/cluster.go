@@ -34,9 +34,9 @@ type facts struct {
 	// simulation is how far the stored conditions are simulated.
 	simulation simulationState
 	deleting   bool
-	// available is the status of the condition; empty if there is none.
+	// available is the status of the condition; empty without a condition.
 	available metav1.ConditionStatus
-	// clockSynced is the status of the condition; empty if there is none.
+	// clockSynced is the status of the condition; empty without a condition.
 	clockSynced metav1.ConditionStatus
 	// skipClock means that the clock of the agent counts as synced.
 	skipClock bool

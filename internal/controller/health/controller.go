@@ -1,9 +1,9 @@
-// Package health runs the controller that reports a cluster as Unknown after its agent has stopped renewing its lease, and that keeps the
-// health taints in step with the reported health.
+// Package health runs the controller that reports a cluster as Unknown after its agent has stopped renewing its lease. The controller
+// also keeps the health taints in step with the reported health.
 //
 // Silence is measured from the time at which this process observed a renewal, never from the time in the lease. If many clusters are
-// silent at once, the hub itself is probably at fault: the controller suspends reporting, sets a condition on the set `global`, and
-// leaves every cluster as it is until enough leases are renewed again.
+// silent at once, the hub itself is probably at fault. The controller then suspends reporting and sets a condition on the set `global`.
+// Every cluster stays as it is until enough leases are renewed again.
 //
 // Invariant: no cluster is reported Unknown for a renewal that this process, or the hub, could not receive.
 package health
@@ -133,7 +133,7 @@ func (r *reconciler) decideAndWrite(ctx context.Context, name string) (time.Time
 	}
 	created, err := r.createLease(ctx, s, d)
 	if d.createLease && !created {
-		d.lookAgain = earliest(d.lookAgain, s.now.Add(s.grace)) // the namespace may come, and no event of it is watched
+		d.lookAgain = earliest(d.lookAgain, s.now.Add(s.grace)) // the namespace may be created, and namespaces are not watched
 	}
 	return d.lookAgain, errors.Join(r.write(ctx, s, d), err)
 }

@@ -31,17 +31,17 @@ import (
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
-// loop is the loop on a hub that holds some objects. What its roster knows is what the test shows it.
+// loop is the controller on a hub that holds some objects. Its cache holds what the test shows it.
 type loop struct {
 	*reconciler
 	clock *testclock.FakePassiveClock
 	// events are the events: namespace, name and reason.
 	events []string
-	// writes counts requests that change something.
+	// writes counts the writes.
 	writes int
 }
 
-// newLoop returns a loop that began an hour before noon, and knows what there is. What a test intercepts is counted too.
+// newLoop returns a loop that started an hour before noon and has observed every object. Intercepted writes count too.
 func newLoop(t *testing.T, intercept interceptor.Funcs, objects ...client.Object) *loop {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -71,11 +71,11 @@ func newLoop(t *testing.T, intercept interceptor.Funcs, objects ...client.Object
 	return l
 }
 
-// start begins anew on a hub: nothing is left of what was observed before, and nothing has begun.
-func (l *loop) start(hub client.Client, wake func(string)) {
+// start restarts the loop: its cache is empty, and the first pass has not begun.
+func (l *loop) start(hub client.Client, enqueue func(string)) {
 	h := newHealthCache(55, false)
-	if wake != nil {
-		h.wake = wake
+	if enqueue != nil {
+		h.enqueue = enqueue
 	}
 	l.reconciler = &reconciler{
 		client: hub, live: hub, cache: h, unjoined: TaintReportedOnly, clock: l.clock, metrics: telemetry.NewHealth(prometheus.NewRegistry(), h.state), recorder: eventRecorder{&l.events},
@@ -83,7 +83,7 @@ func (l *loop) start(hub client.Client, wake func(string)) {
 	}
 }
 
-// show lets the loop observe what is stored.
+// show lets the loop observe every stored object.
 func (l *loop) show(t *testing.T) {
 	t.Helper()
 	l.showClusters(t)
@@ -102,7 +102,7 @@ func (l *loop) show(t *testing.T) {
 	}
 }
 
-// showClusters lets the loop observe the clusters alone.
+// showClusters lets the loop observe the stored clusters only.
 func (l *loop) showClusters(t *testing.T) {
 	t.Helper()
 	var clusters clusterv1.ManagedClusterList
@@ -129,7 +129,7 @@ func (l *loop) run(t *testing.T, name string) (reconcile.Result, error) {
 	return l.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: name}})
 }
 
-// renew renews the lease of a cluster, and lets the loop see it.
+// renew renews the lease of a cluster, and lets the loop observe it.
 func (l *loop) renew(t *testing.T, name string) {
 	t.Helper()
 	lease := lease(name, 0)
@@ -143,7 +143,7 @@ func (l *loop) renew(t *testing.T, name string) {
 	l.show(t)
 }
 
-// stored returns what is stored of a cluster: what is reported of it, and its taints.
+// stored returns the reported health of a cluster and its taints, as stored.
 func (l *loop) stored(t *testing.T, name string) string {
 	t.Helper()
 	out := &clusterv1.ManagedCluster{}
@@ -153,15 +153,15 @@ func (l *loop) stored(t *testing.T, name string) string {
 	return string(readFacts(out, false).available) + "; " + taintText(out.Spec.Taints)
 }
 
-// TestOutage from its beginning to its end: two writes with one event each, and no third.
+// TestOutage goes through an outage. It takes two writes to begin, and one event.
 func TestOutage(t *testing.T) {
 	l := newLoop(t, interceptor.Funcs{}, healthyCluster("c").Obj(), lease("c", testGrace-time.Second))
 	step := func(when, want string, writes int, again time.Duration, events ...string) {
 		t.Helper()
-		for range 2 { // a second look finds nothing to do
+		for range 2 { // the second reconcile writes nothing
 			result, err := l.run(t, "c")
 			if err != nil || result.RequeueAfter != again {
-				t.Errorf("%s: look again after %s, error %v, want %s", when, result.RequeueAfter, err, again)
+				t.Errorf("%s: requeue after %s, error %v, want %s", when, result.RequeueAfter, err, again)
 			}
 			l.show(t)
 		}
@@ -184,19 +184,19 @@ func TestOutage(t *testing.T) {
 		}
 		l.renew(t, "c")
 	}
-	step("before its grace is over", "True; none", 0, time.Second)
+	step("before its grace period ends", "True; none", 0, time.Second)
 	l.clock.SetTime(noon.Add(time.Second))
-	step("when it is over", "Unknown; unreachable since -1s", 2, 0, "c/c AvailableUnknown")
+	step("when its grace period ends", "Unknown; unreachable since -1s", 2, 0, "c/c AvailableUnknown")
 	l.clock.SetTime(noon.Add(time.Minute))
 	report("False")
 	step("when it reports that it is not available", "False; unavailable since -1s", 3, testGrace, "c/c Unavailable")
 	l.clock.SetTime(noon.Add(time.Hour))
-	step("when it falls silent again", "Unknown; unreachable since -1s", 5, 0, "c/c AvailableUnknown")
+	step("when it is silent again", "Unknown; unreachable since -1s", 5, 0, "c/c AvailableUnknown")
 	report("True")
-	step("when it is back", "True; none", 6, testGrace, "c/c Available")
+	step("when it is available again", "True; none", 6, testGrace, "c/c Available")
 }
 
-// TestReportedHealth is what readers of the condition know.
+// TestReportedHealth checks the stored conditions of a silent cluster.
 func TestReportedHealth(t *testing.T) {
 	l := newLoop(t, interceptor.Funcs{}, healthyCluster("c").Obj(), lease("c", time.Hour))
 	if _, err := l.run(t, "c"); err != nil {
@@ -219,7 +219,7 @@ func TestReportedHealth(t *testing.T) {
 func TestLeaseIsCreated(t *testing.T) {
 	l := newLoop(t, interceptor.Funcs{}, healthyCluster("c").Obj())
 	if result, err := l.run(t, "c"); err != nil || result.RequeueAfter != 0 {
-		t.Errorf("look again after %s, error %v: the lease itself wakes the cluster", result.RequeueAfter, err)
+		t.Errorf("requeue after %s, error %v: the event of the lease enqueues the cluster", result.RequeueAfter, err)
 	}
 	got := &coordinationv1.Lease{}
 	if err := l.client.Get(t.Context(), client.ObjectKey{Namespace: "c", Name: "managed-cluster-lease"}, got); err != nil {
@@ -235,7 +235,7 @@ func TestLeaseIsCreated(t *testing.T) {
 	}
 	l.show(t)
 	if result, err := l.run(t, "c"); err != nil || result.RequeueAfter != testGrace || l.writes != 1 {
-		t.Errorf("look again after %s, error %v, %d writes, want %s and one write", result.RequeueAfter, err, l.writes, testGrace)
+		t.Errorf("requeue after %s, error %v, %d writes, want %s and one write", result.RequeueAfter, err, l.writes, testGrace)
 	}
 }
 
@@ -249,11 +249,11 @@ func TestLeaseCannotBeCreated(t *testing.T) {
 		want    error
 		again   time.Duration
 	}{
-		"there is no namespace":  {apierrors.NewNotFound(leases, "l"), nil, testGrace},
-		"the namespace is going": {terminating, nil, testGrace},
-		"an agent has it":        {apierrors.NewConflict(leases, "l", errBoom), nil, 0},
-		"the manager may not":    {refused, refused, 0},
-		"something else":         {errBoom, errBoom, 0},
+		"the namespace is missing":       {apierrors.NewNotFound(leases, "l"), nil, testGrace},
+		"the namespace is being deleted": {terminating, nil, testGrace},
+		"an agent owns the lease":        {apierrors.NewConflict(leases, "l", errBoom), nil, 0},
+		"the manager has no permission":  {refused, refused, 0},
+		"another error":                  {errBoom, errBoom, 0},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			l := newLoop(t, interceptor.Funcs{Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
@@ -261,10 +261,10 @@ func TestLeaseCannotBeCreated(t *testing.T) {
 			}}, cluster("c").condition(accepted, "True").condition(available, "False").Obj())
 			result, err := l.run(t, "c")
 			if !errors.Is(err, test.want) || result.RequeueAfter != test.again {
-				t.Errorf("look again after %s, error %v, want %s, %v", result.RequeueAfter, err, test.again, test.want)
+				t.Errorf("requeue after %s, error %v, want %s, %v", result.RequeueAfter, err, test.again, test.want)
 			}
 			if got := l.stored(t, "c"); got != "False; unavailable since 0s" {
-				t.Errorf("the cluster is %s: a lease that cannot be made keeps its taint from it", got)
+				t.Errorf("the cluster is %s: it is not tainted because its lease cannot be created", got)
 			}
 		})
 	}
@@ -302,7 +302,7 @@ func TestFailures(t *testing.T) {
 		stored         string
 		events         []string
 	}{
-		"of the report":          {errBoom, status, "c", errBoom, "True; none", nil},
+		"of the status":          {errBoom, status, "c", errBoom, "True; none", nil},
 		"of the taint":           {errBoom, "taints", "c", errBoom, "Unknown; none", []string{"c/c AvailableUnknown"}},
 		"of reading the set":     {errBoom, "reading", fleetRequest, errBoom, "True; none", nil},
 		"of writing to the set":  {errBoom, set, fleetRequest, errBoom, "True; none", nil},
@@ -320,7 +320,7 @@ func TestFailures(t *testing.T) {
 			}
 			result, err := l.run(t, test.name)
 			if !errors.Is(err, test.want) || (test.want == nil) != (result.RequeueAfter == minConflictRetry) {
-				t.Errorf("look again after %s, error %v, want %v, or a new try after a conflict", result.RequeueAfter, err, test.want)
+				t.Errorf("requeue after %s, error %v, want %v, or a retry after a conflict", result.RequeueAfter, err, test.want)
 			}
 			if got := l.stored(t, "c"); got != test.stored {
 				t.Errorf("the cluster is %s, want %s", got, test.stored)
@@ -335,22 +335,21 @@ func TestFailures(t *testing.T) {
 func TestDeletedClusterIsNoError(t *testing.T) {
 	l := newLoop(t, interceptor.Funcs{}, lease("c", time.Hour))
 	if result, err := l.run(t, "c"); err != nil || result.RequeueAfter != 0 {
-		t.Errorf("look again after %s, error %v", result.RequeueAfter, err)
+		t.Errorf("requeue after %s, error %v", result.RequeueAfter, err)
 	}
 }
 
-// TestEventNamespace, and where not.
 func TestEventNamespace(t *testing.T) {
 	for sentence, test := range map[string]struct {
 		b       builder
 		objects []client.Object
 		want    []string
 	}{
-		"in the namespace of the cluster":              {healthyCluster("c"), []client.Object{lease("c", time.Hour)}, []string{"c/c AvailableUnknown"}},
-		"elsewhere where it has no lease":              {cluster("c").condition(available, "False"), nil, []string{"/c Unavailable"}},
-		"nowhere while it is being deleted":            {healthyCluster("c").terminating(), []client.Object{lease("c", time.Hour)}, nil},
-		"nowhere before there was any report":          {cluster("c").condition(accepted, "True"), []client.Object{lease("c", 0)}, nil},
-		"nowhere where another one has reported it so": {cluster("c").condition(available, "Unknown"), nil, nil},
+		"in the namespace of the cluster":                {healthyCluster("c"), []client.Object{lease("c", time.Hour)}, []string{"c/c AvailableUnknown"}},
+		"without a namespace if it has no lease":         {cluster("c").condition(available, "False"), nil, []string{"/c Unavailable"}},
+		"not emitted while the cluster is being deleted": {healthyCluster("c").terminating(), []client.Object{lease("c", time.Hour)}, nil},
+		"not emitted before the first report":            {cluster("c").condition(accepted, "True"), []client.Object{lease("c", 0)}, nil},
+		"not emitted if another client has reported it":  {cluster("c").condition(available, "Unknown"), nil, nil},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			l := newLoop(t, interceptor.Funcs{}, append(test.objects, test.b.Obj())...)

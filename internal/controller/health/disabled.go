@@ -36,7 +36,7 @@ type disabledReporter struct {
 	clock  clock.PassiveClock
 }
 
-// run writes the condition once. It ends no manager: the webhooks of this one taint nothing anyhow.
+// run writes the condition once. An error does not end the manager: its webhooks do not taint new clusters.
 func (o disabledReporter) run(ctx context.Context) error {
 	err := wait.PollUntilContextCancel(ctx, disabledRetry, true, func(ctx context.Context) (bool, error) {
 		if err := o.report(ctx); err != nil {
@@ -48,7 +48,7 @@ func (o disabledReporter) run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // the manager ends
 	}
-	return err //nolint:wrapcheck // there is none
+	return err //nolint:wrapcheck // there is nothing to add
 }
 
 func (o disabledReporter) report(ctx context.Context) error {

@@ -10,7 +10,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
 
-// TestTheControllerIsOff: what was stored is taken back, and nothing else is written.
+// TestTheControllerIsOff: the stored condition becomes False, and nothing else is written.
 func TestTheControllerIsOff(t *testing.T) {
 	const takenBack = "False HealthControllerOff: No ManagedCluster is tainted: the manager runs without the health controller"
 	for status, want := range map[metav1.ConditionStatus]string{"True": takenBack, "False": "False Before: ", "": "nothing"} {

@@ -75,7 +75,7 @@ func (h *healthCache) detectDisruption(now time.Time) {
 			"No further cluster is reported or tainted until no more than half of that share is silent. Check the network of the hub", found.silent, found.joined, h.limit),
 		LastTransitionTime: stamp(now),
 	}}
-	h.wake(fleetRequest)
+	h.enqueue(fleetRequest)
 }
 
 // reviewDisruption returns the condition to report, and whether the disruption continues. It changes nothing. Clusters that were not
@@ -102,7 +102,7 @@ func (h *healthCache) endDisruption(now time.Time) {
 	h.disruption, h.silenceFrom = nil, now
 	for name, e := range h.clusters {
 		if e.cluster != nil {
-			h.wake(name)
+			h.enqueue(name)
 		}
 	}
 }

@@ -62,7 +62,7 @@ func (r *reconciler) globalSet(ctx context.Context) (*clusterv1beta2.ManagedClus
 	return set, nil
 }
 
-// reviewClock emits an event and a log line when the clock of the manager becomes suspected or trusted.
+// reviewClock emits an event and a log line when the clock of the manager starts or stops being wrong.
 func (r *reconciler) reviewClock(ctx context.Context, now time.Time) {
 	direction, found := r.cache.reviewClock(now)
 	if direction == r.clockSuspected {

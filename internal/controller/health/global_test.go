@@ -16,7 +16,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
 
-// tenClusters is ten clusters of which some were last heard of an hour ago, and further objects.
+// tenClusters returns ten clusters and further objects. The silent clusters renewed their leases an hour ago.
 func tenClusters(silent int, further ...client.Object) []client.Object {
 	out := further
 	for i := range 10 {
@@ -95,7 +95,7 @@ func TestManySilentClustersSuspendHealth(t *testing.T) {
 	for i := range 10 {
 		l.renew(t, fmt.Sprintf("c%02d", i))
 	}
-	check("when they are back", 2, "False", "The health of ManagedClusters is reported", 2*time.Hour, "/global HealthResumed")
+	check("when they renew again", 2, "False", "The health of ManagedClusters is reported", 2*time.Hour, "/global HealthResumed")
 }
 
 // TestUnknownClustersStayUnknown during a disruption, until they renew their leases.

@@ -18,7 +18,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
 
-// outageSimulation is a hub with clusters that die, come back and fall ill, a network that fails, and a loop that is restarted.
+// outageSimulation is a hub whose clusters stop, recover and report failures. Its network fails, and its controller restarts.
 type outageSimulation struct {
 	*loop
 	t       *testing.T
@@ -29,11 +29,11 @@ type outageSimulation struct {
 	// disconnected is set while no agent reaches the hub.
 	disconnected bool
 	startedAt    time.Time
-	// lastRenewal is when a sign of life of a cluster was last stored.
+	// lastRenewal is when a renewal or a report of a cluster was last stored.
 	lastRenewal map[string]time.Time
 	// due is the work queue.
 	due map[string]time.Time
-	// tainted is since when a cluster has been without interruption; zero: not.
+	// tainted is since when a cluster has been tainted; zero: it is not tainted.
 	tainted map[string]time.Time
 	// unknownSince is when a cluster was reported Unknown.
 	unknownSince map[string]time.Time
@@ -65,7 +65,7 @@ func (v *outageSimulation) restart() {
 	v.cache.start(v.startedAt)
 }
 
-// renewLeases renew their leases and report, as far as they live and reach the hub.
+// renewLeases renews the leases of the clusters that run and reach the hub, and stores their reports.
 func (v *outageSimulation) renewLeases() {
 	for _, name := range v.names {
 		if v.stopped[name] || v.disconnected || v.clock.Now().Before(v.lastRenewal[name].Add(period)) {
@@ -98,7 +98,7 @@ func (v *outageSimulation) cluster(name string) *clusterv1.ManagedCluster {
 	return out
 }
 
-// processQueue does all that is due, in any order, and checks each step.
+// processQueue processes all due requests in random order, and checks the invariants after each.
 func (v *outageSimulation) processQueue() {
 	for range 10 * len(v.names) {
 		var ready []string
@@ -118,7 +118,7 @@ func (v *outageSimulation) processQueue() {
 			v.t.Fatal(err)
 		}
 		if at := v.clock.Now().Add(result.RequeueAfter); result.RequeueAfter > 0 && (v.due[name].IsZero() || at.Before(v.due[name])) {
-			if _, awake := v.due[name]; !awake {
+			if _, queued := v.due[name]; !queued {
 				v.due[name] = at
 			}
 		}
@@ -131,7 +131,7 @@ func (v *outageSimulation) processQueue() {
 			v.show(v.t)
 		}
 	}
-	v.t.Fatalf("there is no end of work: %v", v.due)
+	v.t.Fatalf("the queue never becomes empty: %v", v.due)
 }
 
 func (v *outageSimulation) suspended() bool {
@@ -142,7 +142,7 @@ func (v *outageSimulation) suspended() bool {
 	return meta.IsStatusConditionTrue(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionHealthSuspended)
 }
 
-// checkInvariants holds what must be true of every cluster that was looked at.
+// checkInvariants checks what must hold for every reconciled cluster.
 func (v *outageSimulation) checkInvariants(name string, suspended bool) {
 	v.t.Helper()
 	now, cluster := v.clock.Now(), v.cluster(name)
@@ -170,7 +170,7 @@ func (v *outageSimulation) checkInvariants(name string, suspended bool) {
 	}
 	before := v.tainted[name]
 	if suspended && before.IsZero() && !since.IsZero() {
-		v.t.Errorf("%s is tainted though the hub is suspected", name)
+		v.t.Errorf("%s is tainted during a disruption", name)
 	}
 	if !before.IsZero() && !since.IsZero() && !before.Equal(since) {
 		v.t.Errorf("%s has been tainted since %s, and the taint has %s", name, before, since)
@@ -193,7 +193,7 @@ func (v *outageSimulation) countSilent(now time.Time) (silent, count int) {
 	return silent, count
 }
 
-// advance lets time pass, beat by beat.
+// advance advances the clock, one period at a time.
 func (v *outageSimulation) advance(d time.Duration) {
 	for end := v.clock.Now().Add(d); v.clock.Now().Before(end); {
 		v.clock.SetTime(v.clock.Now().Add(time.Duration(1+v.random.IntN(6)) * time.Second))
@@ -203,7 +203,7 @@ func (v *outageSimulation) advance(d time.Duration) {
 	}
 }
 
-// randomEvent lets something happen.
+// randomEvent changes the state of the clusters, the network or the controller at random.
 func (v *outageSimulation) randomEvent() {
 	name := v.names[v.random.IntN(len(v.names))]
 	switch v.random.IntN(8) {
@@ -226,9 +226,9 @@ func (v *outageSimulation) randomEvent() {
 	}
 }
 
-// TestSimulation: whatever happens, nobody is given up who was heard within his grace or while the loop did not listen, nor
-// with most others, nor while the hub is suspected; the clock of an outage does not start anew; and once all is well,
-// or one cluster alone is down, that is what is stored.
+// TestSimulation drives the controller through random outages. A cluster is never reported Unknown within a grace period after a
+// renewal or the start, together with most others, or while reporting is suspended. The time of a taint stays during an outage.
+// At the end, the stored state is correct: first with every cluster healthy, then with one cluster stopped.
 func TestSimulation(t *testing.T) {
 	unknown, disruptions := 0, 0
 	for seed := range uint64(8) {
@@ -242,17 +242,17 @@ func TestSimulation(t *testing.T) {
 			v.advance(3 * testGrace)
 			for _, name := range v.names {
 				if got := v.stored(t, name); got != "True; none" {
-					t.Errorf("all is well, and %s is %s", name, got)
+					t.Errorf("every cluster is healthy, and %s is %s", name, got)
 				}
 			}
 			if v.suspended() {
-				t.Error("all is well, and the hub is suspected")
+				t.Error("every cluster is healthy, and reporting is suspended")
 			}
 			v.stopped[v.names[3]] = true
 			v.advance(3 * testGrace)
 			for i, name := range v.names {
 				if got := readFacts(v.cluster(name), false).available; (got == metav1.ConditionUnknown) != (i == 3) {
-					t.Errorf("%s alone is down, and %s is %s", v.names[3], name, got)
+					t.Errorf("only %s is stopped, and %s is %s", v.names[3], name, got)
 				}
 			}
 			unknown, disruptions = unknown+v.unknownCount, disruptions+v.disruptions

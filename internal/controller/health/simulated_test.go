@@ -24,7 +24,7 @@ func (b builder) notAccepted() builder {
 	return b
 }
 
-// edit changes a stored cluster, its status too, and lets the loop observe it.
+// edit changes a stored cluster and its status, and lets the loop observe them.
 func (l *loop) edit(t *testing.T, name string, change func(builder)) {
 	t.Helper()
 	stored := &clusterv1.ManagedCluster{}
@@ -43,7 +43,7 @@ func (l *loop) edit(t *testing.T, name string, change func(builder)) {
 	l.show(t)
 }
 
-// conditions returns what is stored of the registration of a cluster: accepted, joined and available, with their reasons.
+// conditions returns the stored conditions about the registration of a cluster: accepted, joined and available, with their reasons.
 func (l *loop) conditions(t *testing.T, name string) (out []string) {
 	t.Helper()
 	stored := &clusterv1.ManagedCluster{}
@@ -58,7 +58,7 @@ func (l *loop) conditions(t *testing.T, name string) (out []string) {
 	return out
 }
 
-// newSimulatingLoop returns a loop that simulates clusters, and leaves none selectable that never joined.
+// newSimulatingLoop returns a loop that simulates annotated clusters and taints all other clusters that never joined.
 func newSimulatingLoop(t *testing.T, objects ...client.Object) *loop {
 	t.Helper()
 	l := newLoop(t, interceptor.Funcs{}, objects...)
@@ -69,12 +69,12 @@ func newSimulatingLoop(t *testing.T, objects ...client.Object) *loop {
 	return l
 }
 
-// fullConditions is what is stored of a simulated cluster.
+// fullConditions are the stored conditions of a simulated cluster.
 var fullConditions = []string{"True Simulated", "True Simulated", "True Simulated"}
 
-// TestASimulatedClusterIsKept accepted, joined and available by one write to its status: no lease, no taint, and it never
-// becomes silent. What another client makes of it is corrected.
-func TestASimulatedClusterIsKept(t *testing.T) {
+// TestASimulatedClusterStaysAvailable: one write to its status makes a cluster accepted, joined and available. It gets no lease and no
+// taint, and is never silent. A condition that another client removes is written again.
+func TestASimulatedClusterStaysAvailable(t *testing.T) {
 	l := newSimulatingLoop(t, cluster("c").simulated().notAccepted().Obj(), globalSet())
 	for range 3 {
 		l.decideAll(t, "c")
@@ -93,8 +93,7 @@ func TestASimulatedClusterIsKept(t *testing.T) {
 	}
 }
 
-// TestASimulatedClusterKeepsItsTaints: a user may simulate an outage. A cluster that was tainted before it was simulated is
-// freed first.
+// TestASimulatedClusterKeepsItsTaints: a user may simulate an outage by a taint. A taint from before the simulation is removed first.
 func TestASimulatedClusterKeepsItsTaints(t *testing.T) {
 	l := newSimulatingLoop(t, cluster("c").tainted(since(unreachable, time.Hour)).Obj(), globalSet())
 	l.edit(t, "c", func(b builder) { b.simulated() })
@@ -107,11 +106,11 @@ func TestASimulatedClusterKeepsItsTaints(t *testing.T) {
 	l.edit(t, "c", func(b builder) { b.tainted(since(unreachable, 0)) })
 	l.decideAll(t, "c")
 	if got := l.stored(t, "c"); got != "True; unreachable since 0s" {
-		t.Errorf("a user has tainted the cluster, and it is %s", got)
+		t.Errorf("a user tainted the cluster, and it is %s", got)
 	}
 }
 
-// TestASimulationEnds with its annotation: the cluster never joined, and is not selectable.
+// TestASimulationEnds with its annotation: the cluster then counts as never joined, and is tainted.
 func TestASimulationEnds(t *testing.T) {
 	l := newSimulatingLoop(t, cluster("c").simulated().Obj(), globalSet())
 	l.decideAll(t, "c")
@@ -124,7 +123,7 @@ func TestASimulationEnds(t *testing.T) {
 	}
 }
 
-// TestAnAgentEndsTheSimulation: its reports are left as they are, and its lease counts.
+// TestAnAgentEndsTheSimulation: the reports of the agent stay, and its lease counts.
 func TestAnAgentEndsTheSimulation(t *testing.T) {
 	l := newSimulatingLoop(t, cluster("c").simulated().Obj(), lease("c", 0))
 	l.decideAll(t, "c")
@@ -138,7 +137,7 @@ func TestAnAgentEndsTheSimulation(t *testing.T) {
 	}
 }
 
-// TestWithoutTheFlagNoClusterIsSimulated: one that never joined is tainted, one that was simulated before is left alone.
+// TestWithoutTheFlagNoClusterIsSimulated: a cluster that never joined is tainted. A cluster that was simulated before stays as it is.
 func TestWithoutTheFlagNoClusterIsSimulated(t *testing.T) {
 	before := cluster("before").simulated()
 	setSimulated(&before.Status.Conditions, metav1.NewTime(noon.Add(-time.Hour)))

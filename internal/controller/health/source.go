@@ -20,7 +20,7 @@ import (
 
 const syncPoll = 20 * time.Millisecond
 
-// Slim keeps out of memory what the loop does not read of a lease.
+// Slim removes the fields of a lease that the controller does not read, to save memory.
 func Slim(object any) (any, error) {
 	lease, ok := object.(*coordinationv1.Lease)
 	if !ok {
@@ -32,8 +32,8 @@ func Slim(object any) (any, error) {
 	return slim, nil
 }
 
-// source feeds the health cache from the informers, and the work queue from the health cache. It is synced once the cache
-// holds every object that existed at the start; from then on silence counts.
+// source fills the health cache from the informers, and the work queue from the health cache. It is synced once the cache
+// holds every object that existed at the start. Silence counts from then on.
 type source struct {
 	informers cache.Cache
 	leases    *LeaseWatch
@@ -42,9 +42,9 @@ type source struct {
 	synced    func() bool
 }
 
-// Start begins to follow the informers. It does not block.
+// Start adds the event handlers to the informers. It does not block.
 func (s *source) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	s.health.wake = func(name string) { queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}) }
+	s.health.enqueue = func(name string) { queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}) }
 	s.leases.notify(func() { s.health.watchStarted(s.clock.Now()) }, func() { s.health.watchEnded(s.clock.Now()) })
 	var err error
 	s.synced, err = informer.Watch(ctx, s.informers,
@@ -70,7 +70,7 @@ func (s *source) setLease(lease *coordinationv1.Lease) {
 	s.health.setLease(lease.Namespace, renewTime(lease), s.clock.Now())
 }
 
-// renewTime returns the time in a lease; that of its creation where it was never renewed.
+// renewTime returns the time in a lease, or the time of its creation if it was never renewed.
 func renewTime(lease *coordinationv1.Lease) time.Time {
 	if lease.Spec.RenewTime != nil {
 		return lease.Spec.RenewTime.Time
@@ -84,11 +84,11 @@ func (s *source) removeLease(lease *coordinationv1.Lease) {
 	}
 }
 
-// setSet lets the disruption be reported, whatever becomes of the set that reports it.
+// setSet restores a stored disruption, and enqueues the fleet review, which writes a missing condition again.
 func (s *source) setSet(set *clusterv1beta2.ManagedClusterSet) {
 	if set.Name == clusterv1beta2.GlobalClusterSetName {
 		s.health.restoreDisruption(set)
-		s.health.wake(fleetRequest)
+		s.health.enqueue(fleetRequest)
 	}
 }
 

@@ -32,12 +32,12 @@ func TestSlim(t *testing.T) {
 	}
 	other := healthyCluster("c").Obj()
 	if got, err := Slim(other); err != nil || got != any(other) {
-		t.Errorf("%v, error %v, want what is no lease as it is", got, err)
+		t.Errorf("%v, error %v, want other objects unchanged", got, err)
 	}
 }
 
-// TestWhenALeaseWasRenewed: one that never was counts from when it was made, and one of another name not at all.
-func TestWhenALeaseWasRenewed(t *testing.T) {
+// TestRenewTime: a lease that was never renewed has the time of its creation. A lease with another name is ignored.
+func TestRenewTime(t *testing.T) {
 	bare := lease("bare", 0)
 	bare.Spec.RenewTime, bare.CreationTimestamp = nil, metav1.NewTime(noon.Add(-time.Minute))
 	other := lease("other", time.Hour)
@@ -60,7 +60,7 @@ func TestWhenALeaseWasRenewed(t *testing.T) {
 	}
 }
 
-// TestSilenceCountsFromSync, and not before.
+// TestSilenceCountsFromSync: silence before the sync does not count.
 func TestSilenceCountsFromSync(t *testing.T) {
 	known := false
 	s := source{
@@ -70,15 +70,15 @@ func TestSilenceCountsFromSync(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.WaitForSync(ctx); err == nil || !s.health.silenceFrom.IsZero() {
-		t.Errorf("error %v, the clock starts at %s, before all is known", err, s.health.silenceFrom)
+		t.Errorf("error %v, silence counts from %s, before the sync", err, s.health.silenceFrom)
 	}
 	known = true
 	if err := s.WaitForSync(t.Context()); err != nil || !s.health.silenceFrom.Equal(noon) {
-		t.Errorf("error %v, the clock starts at %s, want %s", err, s.health.silenceFrom, noon)
+		t.Errorf("error %v, silence counts from %s, want %s", err, s.health.silenceFrom, noon)
 	}
 }
 
-// TestTombstones: what went unseen has gone all the same.
+// TestTombstones: a tombstone removes its object from the cache.
 func TestTombstones(t *testing.T) {
 	s := source{health: newHealthCache(55, false), clock: testclock.NewFakePassiveClock(noon)}
 	events := informer.To(&clusterv1.ManagedCluster{}, func(_, c *clusterv1.ManagedCluster) { s.setCluster(c) }, s.removeCluster).Handler
@@ -87,11 +87,11 @@ func TestTombstones(t *testing.T) {
 	events.OnUpdate(healthyCluster("b").Obj(), healthyCluster("b").condition(available, "False").Obj())
 	events.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "a", Obj: healthyCluster("a").Obj()})
 	if e := s.health.clusters["b"]; len(s.health.clusters) != 1 || e.available != metav1.ConditionFalse {
-		t.Errorf("there is %v", s.health.clusters)
+		t.Errorf("the cache holds %v", s.health.clusters)
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("an informer delivers what it must not, and nobody notices")
+			t.Error("no panic for an object of a wrong type")
 		}
 	}()
 	events.OnAdd(lease("c", 0), false)

@@ -25,36 +25,36 @@ func TestChangeTaints(t *testing.T) {
 		added  []string
 		gone   []string
 	}{
-		"a cluster that falls silent is tainted now":      {nil, unreachable, "unreachable since 0s", []string{unreachable}, nil},
-		"so is one that reports that it is not available": {nil, unavailable, "unavailable since 0s", []string{unavailable}, nil},
-		"what is there already stays as it is":            {[]clusterv1.Taint{hour}, unreachable, "unreachable since 1h0m0s", nil, nil},
-		"both go with the outage":                         {[]clusterv1.Taint{hour, gpu, day}, "", "gpu", nil, []string{unavailable, unreachable}},
-		"other taints keep their place":                   {[]clusterv1.Taint{gpu}, unreachable, "gpu, unreachable since 0s", []string{unreachable}, nil},
-		"an outage that is reported goes on":              {[]clusterv1.Taint{hour, gpu}, unavailable, "unavailable since 1h0m0s, gpu", []string{unavailable}, []string{unreachable}},
-		"and back":                                        {[]clusterv1.Taint{gpu, day}, unreachable, "gpu, unreachable since 24h0m0s", []string{unreachable}, []string{unavailable}},
-		"a taint that has no time begins now":             {[]clusterv1.Taint{timeless}, unavailable, "unavailable since 0s", []string{unavailable}, []string{unreachable}},
-		"where both are there, the one that is wanted stays": {
+		"a silent cluster is tainted now":                     {nil, unreachable, "unreachable since 0s", []string{unreachable}, nil},
+		"an unhealthy cluster is tainted now":                 {nil, unavailable, "unavailable since 0s", []string{unavailable}, nil},
+		"an existing taint stays as it is":                    {[]clusterv1.Taint{hour}, unreachable, "unreachable since 1h0m0s", nil, nil},
+		"both are removed with the outage":                    {[]clusterv1.Taint{hour, gpu, day}, "", "gpu", nil, []string{unavailable, unreachable}},
+		"other taints keep their place":                       {[]clusterv1.Taint{gpu}, unreachable, "gpu, unreachable since 0s", []string{unreachable}, nil},
+		"unreachable becomes unavailable, with the same time": {[]clusterv1.Taint{hour, gpu}, unavailable, "unavailable since 1h0m0s, gpu", []string{unavailable}, []string{unreachable}},
+		"unavailable becomes unreachable, with the same time": {[]clusterv1.Taint{gpu, day}, unreachable, "gpu, unreachable since 24h0m0s", []string{unreachable}, []string{unavailable}},
+		"a taint without a time gets the current time":        {[]clusterv1.Taint{timeless}, unavailable, "unavailable since 0s", []string{unavailable}, []string{unreachable}},
+		"of both taints, the wanted one stays": {
 			[]clusterv1.Taint{hour, day}, unreachable, "unreachable since 1h0m0s", nil, []string{unavailable},
 		},
-		"another effect is a person's": {
+		"a taint with another effect belongs to a user": {
 			[]clusterv1.Taint{hand(hour, clusterv1.TaintEffectPreferNoSelect, "")},
 			"",
 			"unreachable:PreferNoSelect since 1h0m0s", nil, nil,
 		},
-		"and does not stand in for the loop's": {
+		"a taint with another effect does not replace the wanted taint": {
 			[]clusterv1.Taint{hand(hour, clusterv1.TaintEffectPreferNoSelect, "")},
 			unreachable,
 			"unreachable:PreferNoSelect since 1h0m0s, unreachable since 0s",
 			[]string{unreachable},
 			nil,
 		},
-		"so is another value": {
+		"a taint with another value belongs to a user": {
 			[]clusterv1.Taint{hand(hour, clusterv1.TaintEffectNoSelect, "drill")}, "", "unreachable=drill since 1h0m0s", nil, nil,
 		},
-		"which will do, since no cluster may have two of a key and an effect": {
+		"a taint with another value counts as the wanted taint": {
 			[]clusterv1.Taint{hand(hour, clusterv1.TaintEffectNoSelect, "drill")}, unreachable, "unreachable=drill since 1h0m0s", nil, nil,
 		},
-		"and for which the other one goes": {
+		"a taint with another value replaces the other taint": {
 			[]clusterv1.Taint{hand(hour, clusterv1.TaintEffectNoSelect, "drill"), day},
 			unreachable,
 			"unreachable=drill since 1h0m0s", nil,
@@ -71,45 +71,45 @@ func TestChangeTaints(t *testing.T) {
 				t.Errorf("added and removed (-want +got):\n%s", diff)
 			}
 			if again := changeTaints(got.taints, test.want, noon.Add(time.Hour)); !again.empty() {
-				t.Errorf("a second look adds %v and removes %v", again.added, again.removed)
+				t.Errorf("a second change adds %v and removes %v", again.added, again.removed)
 			}
 			if taintText(test.before) != before {
-				t.Errorf("what was given has changed from %s to %s", before, taintText(test.before))
+				t.Errorf("the input has changed from %s to %s", before, taintText(test.before))
 			}
 		})
 	}
 }
 
-// TestChangeTaintsAlways: whatever taints a cluster has, one look settles them, those of others stay in their order, no key
-// gets an effect twice, and the clock of an outage goes on while the cluster is not available.
+// TestChangeTaintsAlways goes through every list of taints. A second change is empty. The taints of users stay in their order. No key
+// has an effect twice. The time of a taint stays during an outage.
 func TestChangeTaintsAlways(t *testing.T) {
 	for _, before := range allTaints() {
 		for _, want := range []string{"", unreachable, unavailable} {
 			got := changeTaints(before, want, noon)
 			if again := changeTaints(got.taints, want, noon.Add(time.Hour)); !again.empty() {
-				t.Fatalf("%s, wanting %q: a second look adds %v and removes %v", taintText(before), want, again.added, again.removed)
+				t.Fatalf("%s, wanting %q: a second change adds %v and removes %v", taintText(before), want, again.added, again.removed)
 			}
-			if diff := cmp.Diff(foreignTaints(before), foreignTaints(got.taints)); diff != "" {
-				t.Fatalf("%s, wanting %q: taints of others (-before +after):\n%s", taintText(before), want, diff)
+			if diff := cmp.Diff(userTaints(before), userTaints(got.taints)); diff != "" {
+				t.Fatalf("%s, wanting %q: taints of users (-before +after):\n%s", taintText(before), want, diff)
 			}
 			for i, one := range got.taints {
 				if slices.ContainsFunc(got.taints[:i], func(other clusterv1.Taint) bool { return one.Key == other.Key && one.Effect == other.Effect }) {
 					t.Fatalf("%s, wanting %q: %s twice in %s", taintText(before), want, one.Key, taintText(got.taints))
 				}
 				if len(got.removed) > 0 && one.TimeAdded.Time.Equal(noon) {
-					t.Fatalf("%s, wanting %q: the outage begins anew in %s", taintText(before), want, taintText(got.taints))
+					t.Fatalf("%s, wanting %q: the time of the taint changes in %s", taintText(before), want, taintText(got.taints))
 				}
 			}
 			for _, key := range []string{unreachable, unavailable} {
 				if has := slices.ContainsFunc(got.taints, func(taint clusterv1.Taint) bool { return isManaged(taint, key) }); has && key != want || !hasNoSelect(got.taints, key) && key == want {
-					t.Fatalf("%s, wanting %q: there is %s", taintText(before), want, taintText(got.taints))
+					t.Fatalf("%s, wanting %q: the taints are %s", taintText(before), want, taintText(got.taints))
 				}
 			}
 		}
 	}
 }
 
-// allTaints returns every list of taints about health, and of another key, of two effects and two values.
+// allTaints returns lists of health taints and taints with another key, with two effects and two values.
 func allTaints() [][]clusterv1.Taint {
 	out := [][]clusterv1.Taint{nil}
 	for _, key := range []string{"gpu", unreachable, unavailable} {
@@ -126,8 +126,8 @@ func allTaints() [][]clusterv1.Taint {
 	return out
 }
 
-// foreignTaints are the taints that are none of the loop's business.
-func foreignTaints(taints []clusterv1.Taint) (out []clusterv1.Taint) {
+// userTaints returns the taints that belong to users.
+func userTaints(taints []clusterv1.Taint) (out []clusterv1.Taint) {
 	for _, taint := range taints {
 		if !isManaged(taint, unreachable) && !isManaged(taint, unavailable) {
 			out = append(out, taint)

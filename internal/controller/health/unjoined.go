@@ -118,7 +118,7 @@ func (h *healthCache) setUnjoined(state unjoinedState) {
 	h.unjoined = state
 	for name, e := range h.clusters {
 		if e.cluster != nil && (!e.reported || e.denied) {
-			h.wake(name)
+			h.enqueue(name)
 		}
 	}
 }
@@ -170,7 +170,7 @@ func (h *healthCache) endFirstPass() bool {
 	}
 }
 
-// decideUnjoined decides the mode once, after the start. stored is the condition of the set `global`; nil if there is none.
+// decideUnjoined decides the mode once, after the start. stored is the condition of the set `global`; nil without a condition.
 func (r *reconciler) decideUnjoined(ctx context.Context, stored *metav1.Condition) error {
 	if r.cache.unjoinedState().mode != modeUndecided {
 		return nil
@@ -232,7 +232,7 @@ func (r *reconciler) unjoinedCondition(stored *metav1.Condition) (metav1.Conditi
 	return state.condition(), true
 }
 
-// findUnjoined returns the condition about clusters that never joined; nil if there is none.
+// findUnjoined returns the condition about clusters that never joined; nil without a condition.
 func findUnjoined(set *clusterv1beta2.ManagedClusterSet) *metav1.Condition {
 	return meta.FindStatusCondition(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionUnjoinedTainted)
 }

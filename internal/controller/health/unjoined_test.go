@@ -18,7 +18,7 @@ import (
 	clusterv1beta2 "github.com/berth-project/berth/api/cluster/v1beta2"
 )
 
-// sliceOf is a slice that names some clusters.
+// sliceOf returns a slice with some clusters.
 func sliceOf(clusters ...string) *clusterv1beta1.PlacementDecision {
 	out := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "p-decision-1"}}
 	for _, name := range clusters {
@@ -55,7 +55,7 @@ func (l *loop) taints(t *testing.T) map[string]string {
 	return out
 }
 
-// storedUnjoined returns what the set `global` reports of clusters that never joined.
+// storedUnjoined returns the condition of the set `global` about clusters that never joined.
 func (l *loop) storedUnjoined(t *testing.T) string {
 	t.Helper()
 	set := &clusterv1beta2.ManagedClusterSet{}
@@ -69,7 +69,7 @@ func (l *loop) storedUnjoined(t *testing.T) string {
 	return string(found.Status) + " " + found.Reason + ": " + found.Message
 }
 
-// TestClustersThatNeverJoined, by the flag of the manager and the state of the hub at its start.
+// TestClustersThatNeverJoined starts the controller with each value of the flag and several states of the hub.
 func TestClustersThatNeverJoined(t *testing.T) {
 	const (
 		all      = "True TaintUnjoined: ManagedClusters that never joined are tainted unreachable, and those that are denied berth-project.io/denied"
@@ -94,17 +94,17 @@ func TestClustersThatNeverJoined(t *testing.T) {
 		want      map[string]string
 		reported  string
 	}{
-		"no flag, and no placement has selected any":       {TaintUnlessSelected, globalSet(), sliceOf("healthy"), tainted, all},
-		"no flag, and one that never reported is selected": {TaintUnlessSelected, globalSet(), sliceOf("healthy", "silent"), alone, one + "silent" + rest},
-		"no flag, and an accepted one is selected":         {TaintUnlessSelected, globalSet(), sliceOf("accepted"), alone, one + "accepted" + rest},
-		"no flag, and a denied one is selected":            {TaintUnlessSelected, globalSet(), sliceOf("denied"), alone, one + "denied" + rest},
-		"no flag, but they were tainted before":            {TaintUnlessSelected, before("True"), sliceOf("silent"), tainted, all},
-		"no flag, and it was held before":                  {TaintUnlessSelected, before("False"), sliceOf("silent"), alone, one + "silent" + rest},
-		"no flag, and what held it before is over":         {TaintUnlessSelected, before("False"), sliceOf(), tainted, all},
-		"the flag":            {TaintUnjoined, globalSet(), sliceOf("silent"), tainted, all},
-		"the flag against it": {TaintReportedOnly, globalSet(), sliceOf("silent"), onlyReported, "nothing"},
-		"the flag against it, and they were tainted before": {TaintReportedOnly, before("True"), sliceOf("silent"), onlyReported, reported},
-		"the flag against it, and it was against it before": {TaintReportedOnly, before("False"), sliceOf("silent"), onlyReported, reported},
+		"no flag, no such cluster is selected":                  {TaintUnlessSelected, globalSet(), sliceOf("healthy"), tainted, all},
+		"no flag, a cluster that never reported is selected":    {TaintUnlessSelected, globalSet(), sliceOf("healthy", "silent"), alone, one + "silent" + rest},
+		"no flag, an accepted cluster is selected":              {TaintUnlessSelected, globalSet(), sliceOf("accepted"), alone, one + "accepted" + rest},
+		"no flag, a denied cluster is selected":                 {TaintUnlessSelected, globalSet(), sliceOf("denied"), alone, one + "denied" + rest},
+		"no flag, tainted before":                               {TaintUnlessSelected, before("True"), sliceOf("silent"), tainted, all},
+		"no flag, held before":                                  {TaintUnlessSelected, before("False"), sliceOf("silent"), alone, one + "silent" + rest},
+		"no flag, held before, no such cluster is selected now": {TaintUnlessSelected, before("False"), sliceOf(), tainted, all},
+		"flag true":                  {TaintUnjoined, globalSet(), sliceOf("silent"), tainted, all},
+		"flag false":                 {TaintReportedOnly, globalSet(), sliceOf("silent"), onlyReported, "nothing"},
+		"flag false, tainted before": {TaintReportedOnly, before("True"), sliceOf("silent"), onlyReported, reported},
+		"flag false, false before":   {TaintReportedOnly, before("False"), sliceOf("silent"), onlyReported, reported},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			l := newLoop(t, interceptor.Funcs{}, inventory(test.set, test.decisions)...)
@@ -133,8 +133,8 @@ func TestClustersThatNeverJoined(t *testing.T) {
 	}
 }
 
-// TestTheConditionNamesTen clusters, and counts the others.
-func TestTheConditionNamesTen(t *testing.T) {
+// TestTheConditionNamesTenClusters and counts the others.
+func TestTheConditionNamesTenClusters(t *testing.T) {
 	var state unjoinedState
 	for i := range 12 {
 		state.selected = append(state.selected, fmt.Sprintf("c%02d", i))
@@ -145,7 +145,7 @@ func TestTheConditionNamesTen(t *testing.T) {
 	}
 }
 
-// TestReportedOnlyRemovesTaints the clusters that were tainted until then, once, and remembers until that is done.
+// TestReportedOnlyRemovesTaints: the taints from before the flag are removed once. The stored condition changes only after that.
 func TestReportedOnlyRemovesTaints(t *testing.T) {
 	l := newLoop(t, interceptor.Funcs{}, inventory(globalSet())...)
 	l.unjoined = TaintUnjoined
@@ -161,7 +161,7 @@ func TestReportedOnlyRemovesTaints(t *testing.T) {
 	restart()
 	l.decideAll(t, "silent")
 	if got := l.storedUnjoined(t); got[:4] != "True" {
-		t.Errorf("one of three is released, and the set reports %s", got)
+		t.Errorf("one of three taints is removed, and the set reports %s", got)
 	}
 	restart()
 	for range 2 {
@@ -174,12 +174,12 @@ func TestReportedOnlyRemovesTaints(t *testing.T) {
 	l.edit(t, "silent", func(b builder) { b.tainted(since(unreachable, 0)) }) // by another controller
 	l.decideAll(t, "silent")
 	if got := l.taints(t)["silent"]; got != "unreachable since 0s" {
-		t.Errorf("what another controller put on later is removed: %s", got)
+		t.Errorf("a taint that another controller added later is removed: %s", got)
 	}
 }
 
-// TestAcceptingRemovesTheTaint: the taint of a denied cluster is removed once it is accepted, also while a cluster is held back, and a
-// report removes the other one.
+// TestAcceptingRemovesTheTaint: accepting a cluster removes the taint of denied clusters, and a report removes the taint of clusters
+// that never joined. Both hold while other clusters are not tainted because a placement selected them.
 func TestAcceptingRemovesTheTaint(t *testing.T) {
 	l := newLoop(t, interceptor.Funcs{}, inventory(globalSet())...)
 	l.unjoined = TaintUnjoined
@@ -199,8 +199,8 @@ func TestAcceptingRemovesTheTaint(t *testing.T) {
 	}
 }
 
-// TestPlacementsWaitForTheFirstTaints: the loop reports that clusters are tainted once all are, not before, and that it taints
-// none at once.
+// TestPlacementsWaitForTheFirstTaints: the end of the first pass is reported as soon as every cluster is tainted. It is reported at once
+// if no cluster is tainted.
 func TestPlacementsWaitForTheFirstTaints(t *testing.T) {
 	over := func(tainted chan struct{}) bool {
 		select {
@@ -215,10 +215,10 @@ func TestPlacementsWaitForTheFirstTaints(t *testing.T) {
 		decisions *clusterv1beta1.PlacementDecision
 		waits     bool
 	}{
-		"they are tainted":           {TaintUnlessSelected, sliceOf("healthy"), true},
-		"that would evict":           {TaintUnlessSelected, sliceOf("silent"), false},
-		"the flag is against it":     {TaintReportedOnly, sliceOf("silent"), false},
-		"the flag, whatever follows": {TaintUnjoined, sliceOf("silent"), true},
+		"clusters are tainted":          {TaintUnlessSelected, sliceOf("healthy"), true},
+		"a taint would evict":           {TaintUnlessSelected, sliceOf("silent"), false},
+		"flag false":                    {TaintReportedOnly, sliceOf("silent"), false},
+		"flag true, and a taint evicts": {TaintUnjoined, sliceOf("silent"), true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			l := newLoop(t, interceptor.Funcs{}, inventory(globalSet(), test.decisions)...)
@@ -226,24 +226,24 @@ func TestPlacementsWaitForTheFirstTaints(t *testing.T) {
 			l.unjoined, l.tainted = test.flag, tainted
 			l.decideAll(t)
 			if got := over(tainted); got == test.waits {
-				t.Errorf("no cluster has been decided on, and it is over: %t", got)
+				t.Errorf("no cluster is reconciled, and the first pass is over: %t", got)
 			}
 			names := inventoryNames()
 			l.decideAll(t, slices.Clip(names[:len(names)-1])...)
 			l.decideAll(t)
 			if got := over(tainted); got == test.waits {
-				t.Errorf("one cluster has not been decided on, and it is over: %t", got)
+				t.Errorf("one cluster is not reconciled, and the first pass is over: %t", got)
 			}
 			l.decideAll(t, names...)
 			l.decideAll(t)
 			if !over(tainted) {
-				t.Error("every cluster has been decided on, and it is not over")
+				t.Error("every cluster is reconciled, and the first pass is not over")
 			}
 		})
 	}
 }
 
-// TestNoTaintBeforeTheDecisionsAreRead: what cannot be read holds everything as it is.
+// TestNoTaintBeforeTheDecisionsAreRead: no taint changes while the decisions cannot be read.
 func TestNoTaintBeforeTheDecisionsAreRead(t *testing.T) {
 	failing := true
 	l := newLoop(t, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
