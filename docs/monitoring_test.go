@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestEveryAlertSaysWhatToDo holds the alerts against the page that their links lead to: each has a summary and a section
-// of its own, and there is no section of an alert that is gone.
-func TestEveryAlertSaysWhatToDo(t *testing.T) {
+// TestEveryAlertIsDocumented compares the alerts with the page that they link to. Each alert has a summary and a section, and each
+// section has an alert.
+func TestEveryAlertIsDocumented(t *testing.T) {
 	var rules struct {
 		Groups []struct {
 			Rules []struct {

@@ -12,9 +12,9 @@ import (
 // ErrLeaseLost ends a leader that lost its lease.
 var ErrLeaseLost = errors.New("the lease of the manager is lost")
 
-// leaderLock is the lock of a manager. It ends the manager when it may no longer lead: when another holder has the lease,
-// when the lease was not renewed in time, even during a request, and before the lease is released. The elector calls it from
-// one goroutine.
+// leaderLock is the lock of a manager. It ends the manager when the manager may no longer lead: another holder has
+// the lease, or the lease was not renewed in time, even during a request. It also ends the manager before it releases the
+// lease. The elector calls it from one goroutine.
 type leaderLock struct {
 	resourcelock.Interface
 

@@ -76,8 +76,8 @@ func (a *managerBuilder) addWebhooks(ctx context.Context) error {
 	return nil
 }
 
-// deferredServer is a server that starts once there is a certificate. Callers wait until then: the API server may know the
-// webhooks from an earlier run, and would treat an error as a refusal.
+// deferredServer is a server that starts once there is a certificate. Callers wait until then: the API server may have the
+// webhooks of an earlier run, and would treat an error as a refusal.
 type deferredServer struct {
 	*manager.Server
 

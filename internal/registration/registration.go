@@ -16,7 +16,7 @@ func SimulationRequested(cluster *clusterv1.ManagedCluster) bool {
 	return cluster.Annotations[clusterv1.SimulatedAnnotationKey] == "true"
 }
 
-// Condition returns a condition of a cluster; nil where there is none. A condition of a simulation that has ended does not
+// Condition returns a condition of a cluster; nil if it is missing. A condition of a simulation that has ended does not
 // count.
 func Condition(cluster *clusterv1.ManagedCluster, kind string) *metav1.Condition {
 	found := meta.FindStatusCondition(cluster.Status.Conditions, kind)

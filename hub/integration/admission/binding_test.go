@@ -101,7 +101,7 @@ func TestTheGrantLabelIsGuarded(t *testing.T) {
 }
 
 // TestTheGrantLabelNeedsThePermissionToBind checks that a user without the permission to bind the set cannot mark a binding as
-// granted, so that the manager would remove it, and that a user with the permission can change every field.
+// granted: the manager would remove it. A user with the permission can change every field.
 func TestTheGrantLabelNeedsThePermissionToBind(t *testing.T) {
 	requireWebhooks(t)
 	namespace, dev, prod := shared.Namespace(t), "dev-"+unique(), "prod-"+unique()

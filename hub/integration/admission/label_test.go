@@ -252,8 +252,8 @@ func webhookRequests(t *testing.T, webhook string) float64 {
 	return shared.ReadMetrics(t).Sum("apiserver_admission_webhook_request_total", `name="`+webhook+`.cluster.open-cluster-management.io"`)
 }
 
-// TestManyLabels checks that the match condition works with as many labels as an agent may write, and that the webhook sends at
-// most one review for each distinct permission, however many labels need it.
+// TestManyLabels checks that the match condition works with as many labels as an agent may write. The webhook sends at most one review
+// for each distinct permission, however many labels need it.
 func TestManyLabels(t *testing.T) {
 	requireWebhooks(t)
 	const number, reserved = 1000, "info.open-cluster-management.io/"
@@ -270,12 +270,12 @@ func TestManyLabels(t *testing.T) {
 	for name, tc := range map[string]struct {
 		who    *user
 		prefix string
-		rights float64 // that there are to ask about, at each change
+		rights float64 // the permissions to review at each change
 	}{
 		"free labels":                                      {one, "feature.example.com/", 0},
 		"labels of the longest key":                        {one, strings.Repeat("a.", 120) + "a/", 0},
 		"reserved labels, by one right":                    {one, reserved, 1},
-		"reserved labels, by a right to each and no other": {several, reserved, number + 1}, // the broadest is asked about first
+		"reserved labels, by a right to each and no other": {several, reserved, number + 1}, // the broadest is reviewed first
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := cluster("c-"+unique(), labels(setLabel, "dev"))

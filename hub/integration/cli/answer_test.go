@@ -20,12 +20,12 @@ import (
 	"github.com/berth-project/berth/internal/cli"
 )
 
-// startViews starts a manager that answers questions, on a hub that leads to it while the test runs.
+// startViews starts a manager that serves the views. The hub forwards requests to it until the test ends.
 func (s fixture) startViews(t *testing.T) {
 	t.Helper()
 	shared.GrantViews(t)
 	shared.CreateViewService(t)
-	t.Cleanup(func() { // the manager registers itself, and is stopped by then
+	t.Cleanup(func() { // the manager creates the registration, and is stopped before the cleanup
 		entry := &unstructured.Unstructured{}
 		entry.SetAPIVersion("apiregistration.k8s.io/v1")
 		entry.SetKind("APIService")
@@ -40,13 +40,13 @@ func (s fixture) startViews(t *testing.T) {
 		t.Fatal(err)
 	}
 	hubtest.StartManager(t, shared, hubtest.ManagerOptions{
-		AllowErrors: true, // the API server asks before the manager has read whom to believe
+		AllowErrors: true, // the API server sends requests before the manager has read the CA for their client certificates
 		Args:        []string{"--controllers=placement,views", "--view-bind-address=" + address, "--view-service-port=" + port},
 	})
 }
 
-// waitExplained waits until the placement has a cluster, other than one, and the manager explains that; it returns the cluster and
-// the one that is left over.
+// waitExplained waits until the placement has selected a cluster other than the given one, and the manager explains it. It returns the
+// selected cluster and the other cluster of the fixture.
 func (s fixture) waitExplained(t *testing.T, other string) (chosen, left string) {
 	t.Helper()
 	hubtest.Eventually(t, limit, func(ctx context.Context) error {
@@ -67,7 +67,7 @@ func (s fixture) waitExplained(t *testing.T, other string) (chosen, left string)
 	return chosen, s.clusters()[1-slices.Index(s.clusters(), chosen)]
 }
 
-// commandCase is a command line, what it ends with, and what it says.
+// commandCase is a command line, its exit code, and parts of its output.
 type commandCase struct {
 	args []string
 	code int
@@ -77,28 +77,28 @@ type commandCase struct {
 func (q commandCase) check(t *testing.T) {
 	t.Helper()
 	got := run(t.Context(), q.args...)
-	said, silent := got.out, got.errOut
+	output, silent := got.out, got.errOut
 	if q.code == cli.ExitRefused {
-		said, silent = silent, said
+		output, silent = silent, output
 	}
 	if got.code != q.code || silent != "" {
 		t.Errorf("got %+v, want exit code %d", got, q.code)
 	}
 	for _, want := range q.want {
-		if !strings.Contains(said, want) {
-			t.Errorf("%q is not in\n%s", want, said)
+		if !strings.Contains(output, want) {
+			t.Errorf("%q is not in\n%s", want, output)
 		}
 	}
 }
 
-// TestExplain asks the manager why, as one who may know and as one who may not.
+// TestExplain explains a placement as the administrator and as a user without a role.
 func TestExplain(t *testing.T) {
 	s := newFixture(t)
 	args := func(more ...string) []string {
 		return append([]string{"explain", "placement", "web", "-n", s.namespace}, more...)
 	}
-	const nobody = ": no manager serves explanations on this hub: start the manager with its views, or read files with -f"
-	commandCase{args(), cli.ExitRefused, []string{"explaining " + s.namespace + "/web" + nobody}}.check(t)
+	const noViews = ": no manager serves explanations on this hub: start the manager with its views, or read files with -f"
+	commandCase{args(), cli.ExitRefused, []string{"explaining " + s.namespace + "/web" + noViews}}.check(t)
 
 	s.startViews(t)
 	chosen, left := s.waitExplained(t, "")
@@ -116,8 +116,8 @@ func TestExplain(t *testing.T) {
 		"a summary": {args(), cli.ExitOK, []string{
 			s.namespace + "/web: satisfied, 1 of 1 selected (AllDecisionsScheduled)", "Selected  1  " + chosen, "Beaten    1  ", left,
 		}},
-		"who is selected": {args("--cluster", chosen), cli.ExitOK, []string{chosen + " in " + s.namespace + "/web: Selected", "rank         1"}},
-		"who is not, and what would help": {args("--cluster", left), cli.ExitOK, []string{
+		"a selected cluster": {args("--cluster", chosen), cli.ExitOK, []string{chosen + " in " + s.namespace + "/web: Selected", "rank         1"}},
+		"a cluster that is not selected, and the fix": {args("--cluster", left), cli.ExitOK, []string{
 			left + " in " + s.namespace + "/web: Beaten", "  sets         " + s.namespace, "  fix          ",
 		}},
 		"no such placement": {
@@ -126,18 +126,18 @@ func TestExplain(t *testing.T) {
 			[]string{doing + `nothing: placements.cluster.open-cluster-management.io "nothing" not found`},
 		},
 		"no such cluster": {
-			args("--cluster", "nobody"), cli.ExitRefused, []string{doing + `web: managedclusters.cluster.open-cluster-management.io "nobody" not found`},
+			args("--cluster", "missing"), cli.ExitRefused, []string{doing + `web: managedclusters.cluster.open-cluster-management.io "missing" not found`},
 		},
-		"a stranger": {
-			args("--as", "stranger"), cli.ExitRefused,
-			[]string{doing + "web: the right to get this placement is missing; ask for a role that gives it: ", `User "stranger" cannot get`},
+		"a user without a role": {
+			args("--as", "no-role"), cli.ExitRefused,
+			[]string{doing + "web: the right to get this placement is missing; ask for a role that gives it: ", `User "no-role" cannot get`},
 		},
 	} {
 		t.Run(name, q.check)
 	}
 }
 
-// TestHistory taints the cluster that is chosen, and wants to hear who moved, and what woke the placement.
+// TestHistory taints the selected cluster. The history has the added and removed clusters, and the cause.
 func TestHistory(t *testing.T) {
 	s := newFixture(t)
 	s.startViews(t)
@@ -153,12 +153,12 @@ func TestHistory(t *testing.T) {
 	const came, went = "added, was Beaten: others rank higher", "removed, Tainted: taint gpu=true:NoSelect"
 	cause := "ManagedCluster " + chosen + ": taints changed"
 	for name, q := range map[string]commandCase{
-		"all":           {args(), cli.ExitOK, []string{chosen, left, came, went, cause}},
-		"of late":       {args("--since", "1h"), cli.ExitOK, []string{came, went, cause}},
-		"later":         {args("--since", "2100-01-01T00:00:00Z"), cli.ExitOK, []string{"No change of placement " + s.namespace + "/web is known since "}},
-		"not long":      {args("--since", "tea"), cli.ExitRefused, []string{`--since "tea" is neither a length such as 1h nor an instant`}},
-		"no placement":  {[]string{"history", "placement", "x", "-n", s.namespace}, cli.ExitRefused, []string{"reading the history of " + s.namespace + "/x: ", `"x" not found`}},
-		"for strangers": {args("--as", "stranger"), cli.ExitRefused, []string{"the right to get this placement is missing"}},
+		"all":                   {args(), cli.ExitOK, []string{chosen, left, came, went, cause}},
+		"the last hour":         {args("--since", "1h"), cli.ExitOK, []string{came, went, cause}},
+		"a time in the future":  {args("--since", "2100-01-01T00:00:00Z"), cli.ExitOK, []string{"No change of placement " + s.namespace + "/web is known since "}},
+		"an invalid time":       {args("--since", "tea"), cli.ExitRefused, []string{`--since "tea" is neither a length such as 1h nor an instant`}},
+		"a missing placement":   {[]string{"history", "placement", "x", "-n", s.namespace}, cli.ExitRefused, []string{"reading the history of " + s.namespace + "/x: ", `"x" not found`}},
+		"a user without a role": {args("--as", "no-role"), cli.ExitRefused, []string{"the right to get this placement is missing"}},
 	} {
 		t.Run(name, q.check)
 	}
@@ -169,7 +169,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestDiff holds changes against the hub: the exit code says whether a decision would move.
+// TestDiff tries changes of the hub. The exit code shows whether a decision would change.
 func TestDiff(t *testing.T) {
 	hubtest.StartManager(t, shared, hubtest.ManagerOptions{})
 	s := newFixture(t)
@@ -179,13 +179,13 @@ func TestDiff(t *testing.T) {
 	chosen := groups.Groups[0].Clusters[0]
 	left := s.clusters()[1-slices.Index(s.clusters(), chosen)]
 	for name, q := range map[string]commandCase{
-		"to cordon moves nobody":     {[]string{"diff", "--cordon", chosen}, cli.ExitOK, []string{"Nothing moves."}},
-		"to drain who is chosen":     {[]string{"diff", "--drain", "site=" + chosen}, cli.ExitUnsatisfied, []string{s.namespace + "/web", chosen, left, "Tainted"}},
-		"to drain who is not":        {[]string{"diff", "--drain", "site=" + left}, cli.ExitOK, []string{"Nothing moves."}},
-		"to remove who is chosen":    {[]string{"diff", "--remove", chosen}, cli.ExitUnsatisfied, []string{s.namespace + "/web", chosen, left}},
-		"to remove who is not":       {[]string{"diff", "--remove", left}, cli.ExitOK, []string{"Nothing moves."}},
-		"to remove who is not there": {[]string{"diff", "--remove", "nobody"}, cli.ExitRefused, []string{"nobody"}},
-		"a stranger may not look":    {[]string{"diff", "--remove", chosen, "--as", "stranger"}, cli.ExitRefused, []string{"the right to list"}},
+		"cordon the selected cluster": {[]string{"diff", "--cordon", chosen}, cli.ExitOK, []string{"Nothing moves."}},
+		"drain the selected cluster":  {[]string{"diff", "--drain", "site=" + chosen}, cli.ExitUnsatisfied, []string{s.namespace + "/web", chosen, left, "Tainted"}},
+		"drain the other cluster":     {[]string{"diff", "--drain", "site=" + left}, cli.ExitOK, []string{"Nothing moves."}},
+		"remove the selected cluster": {[]string{"diff", "--remove", chosen}, cli.ExitUnsatisfied, []string{s.namespace + "/web", chosen, left}},
+		"remove the other cluster":    {[]string{"diff", "--remove", left}, cli.ExitOK, []string{"Nothing moves."}},
+		"remove a missing cluster":    {[]string{"diff", "--remove", "missing"}, cli.ExitRefused, []string{"missing"}},
+		"a user without a role":       {[]string{"diff", "--remove", chosen, "--as", "no-role"}, cli.ExitRefused, []string{"the right to list"}},
 	} {
 		t.Run(name, q.check)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/berth-project/berth/internal/cli"
 )
 
-// TestGet looks at everything that a manager has decided, in every way.
+// TestGet reads the decisions of a manager with each resource and output format.
 func TestGet(t *testing.T) {
 	hubtest.StartManager(t, shared, hubtest.ManagerOptions{})
 	s := newFixture(t)
@@ -65,7 +65,7 @@ func TestGet(t *testing.T) {
 	t.Run("completion", func(t *testing.T) { s.complete(t) })
 }
 
-// checkGroups wants the cluster that the group tells of to have the placement in its tree.
+// checkGroups checks that the tree of the cluster in the group has the placement.
 func (s fixture) checkGroups(t *testing.T) {
 	var groups struct {
 		Groups []struct {
@@ -85,7 +85,7 @@ func (s fixture) checkGroups(t *testing.T) {
 	}
 }
 
-// complete wants live names of every kind.
+// complete checks that shell completion returns names from the hub, for every kind.
 func (s fixture) complete(t *testing.T) {
 	for name, tc := range map[string]struct{ args, want []string }{
 		"placements":                  {[]string{"get", "pl", "-n", s.namespace, ""}, []string{"web"}},
@@ -94,13 +94,13 @@ func (s fixture) complete(t *testing.T) {
 		"clusters, for a tree":        {[]string{"tree", "cluster", s.namespace}, s.clusters()},
 		"placements, to explain":      {[]string{"explain", "placement", "-n", s.namespace, ""}, []string{"web"}},
 		"clusters, to explain":        {[]string{"explain", "placement", "web", "--cluster", s.namespace}, s.clusters()},
-		"placements, to look back at": {[]string{"history", "placement", "-n", s.namespace, ""}, []string{"web"}},
-		"clusters, to look back at":   {[]string{"history", "placement", "web", "--cluster", s.namespace}, s.clusters()},
+		"placements, for the history": {[]string{"history", "placement", "-n", s.namespace, ""}, []string{"web"}},
+		"clusters, for the history":   {[]string{"history", "placement", "web", "--cluster", s.namespace}, s.clusters()},
 		"clusters, to cordon":         {[]string{"diff", "--cordon", s.namespace}, s.clusters()},
-		"one placement is enough":     {[]string{"explain", "placement", "web", "-n", s.namespace, ""}, []string{}},
+		"no second placement":         {[]string{"explain", "placement", "web", "-n", s.namespace, ""}, []string{}},
 		"sets":                        {[]string{"get", "sets", s.namespace}, []string{s.namespace}},
 		"namespaces":                  {[]string{"get", "pl", "-n", s.namespace}, []string{s.namespace}},
-		"nothing":                     {[]string{"get", "pl", "-n", s.namespace, "x"}, []string{}},
+		"no match":                    {[]string{"get", "pl", "-n", s.namespace, "x"}, []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, completions(t, tc.args...)); diff != "" {
@@ -120,7 +120,7 @@ func decode(t *testing.T, from result, into any) {
 	}
 }
 
-// TestWatch sees a placement change and go, and ends in peace when it is interrupted.
+// TestWatch follows a placement until its deletion. An interrupt ends the command without an error.
 func TestWatch(t *testing.T) {
 	hubtest.StartManager(t, shared, hubtest.ManagerOptions{})
 	s := newFixture(t)
@@ -155,7 +155,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestManyPages reads three pages, each object once, and offers a shell names of the last.
+// TestManyPages reads three pages, with each object once. Shell completion returns names of the last page.
 func TestManyPages(t *testing.T) {
 	const many = 1050
 	namespace, hub := shared.Namespace(t), hubtest.NewClient(t, shared.Config())
@@ -174,35 +174,35 @@ func TestManyPages(t *testing.T) {
 		t.Errorf("got %d names, want %d, each once and in order; %s", len(names), many, got.errOut)
 	}
 	if offered := completions(t, "get", "pl", "-n", namespace, "p-104"); len(offered) != 10 {
-		t.Errorf("a shell is offered %v, want the ten of the last page that begin so", offered)
+		t.Errorf("completion returns %v, want the ten names of the last page with the prefix", offered)
 	}
 }
 
-// TestRefusals wants an error that names what is missing.
+// TestRefusals checks that an error names the missing permission, API or object.
 func TestRefusals(t *testing.T) {
 	address := shared.Config().Host
 	for name, tc := range map[string]struct {
 		args []string
 		want string
 	}{
-		"a stranger": {
-			[]string{"get", "pl", "-n", "default", "--as", "stranger"},
+		"a user without a role": {
+			[]string{"get", "pl", "-n", "default", "--as", "no-role"},
 			"reading placements: the right to list placements.cluster.open-cluster-management.io in the namespace default is missing; " +
-				`ask for a role that gives it: placements.cluster.open-cluster-management.io is forbidden: User "stranger" cannot list`,
+				`ask for a role that gives it: placements.cluster.open-cluster-management.io is forbidden: User "no-role" cannot list`,
 		},
-		"a stranger looks everywhere": {
-			[]string{"get", "pl", "-A", "--as", "stranger"},
+		"a user without a role, in all namespaces": {
+			[]string{"get", "pl", "-A", "--as", "no-role"},
 			"the right to list placements.cluster.open-cluster-management.io in every namespace is missing",
 		},
-		"a stranger watches": {
-			[]string{"get", "clusters", "-w", "--as", "stranger"},
+		"a user without a role, to watch": {
+			[]string{"get", "clusters", "-w", "--as", "no-role"},
 			"reading clusters: the right to list managedclusters.cluster.open-cluster-management.io is missing",
 		},
 		"a hub without Berth's API": {
 			[]string{"get", "pl", "--server", address + "/elsewhere"},
 			"reading placements: this hub has no Placement API (cluster.open-cluster-management.io/v1beta1): install Berth's CRDs",
 		},
-		"a hub that takes too long": {
+		"a slow hub": {
 			[]string{"get", "pl", "--request-timeout", "1ns"},
 			"did not answer in time",
 		},
@@ -219,7 +219,7 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
-	if offered := completions(t, "get", "clusters", "--as", "stranger", ""); len(offered) != 0 {
-		t.Errorf("a stranger's shell is offered %v", offered)
+	if offered := completions(t, "get", "clusters", "--as", "no-role", ""); len(offered) != 0 {
+		t.Errorf("completion returns %v to a user without a role", offered)
 	}
 }

@@ -1,5 +1,4 @@
-// Package cli tests the commands of kubectl-berth that talk to a hub against a real one, whose placements a real manager
-// decides.
+// Package cli tests the commands of kubectl-berth that send requests to a hub. It uses a real hub and a real manager.
 package cli
 
 import (
@@ -25,14 +24,14 @@ import (
 	"github.com/berth-project/berth/internal/cli"
 )
 
-// limit is far more than anything takes that a test waits for.
+// limit is far longer than any wait of the tests.
 const limit = time.Minute
 
 var shared *hubtest.Hub
 
 func TestMain(m *testing.M) { os.Exit(hubtest.Main(m, &shared, hubtest.Options{})) }
 
-// safeBuffer is a buffer that is written by one goroutine and read by another.
+// safeBuffer is a buffer for a goroutine that writes and a goroutine that reads.
 type safeBuffer struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer
@@ -50,13 +49,13 @@ func (r *safeBuffer) String() string {
 	return r.buffer.String()
 }
 
-// result is what a command line did.
+// result is the result of a command line.
 type result struct {
 	code        int
 	out, errOut string
 }
 
-// run runs a command as the administrator, unless the arguments say otherwise.
+// run runs a command, as the administrator unless the arguments select another user.
 func run(ctx context.Context, args ...string) result {
 	var out, errOut safeBuffer
 	code := start(ctx, &out, &errOut, args...)
@@ -68,7 +67,7 @@ func start(ctx context.Context, out, errOut *safeBuffer, args ...string) int {
 	return cli.Run(ctx, args, genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: errOut}, clock.RealClock{})
 }
 
-// completions returns what a shell is offered.
+// completions returns the suggestions for a shell.
 func completions(t *testing.T, args ...string) []string {
 	t.Helper()
 	args = append([]string{"__complete", args[0], "--kubeconfig=" + shared.Kubeconfig()}, args[1:]...)
@@ -81,8 +80,8 @@ func completions(t *testing.T, args ...string) []string {
 	return lines[:len(lines)-1]
 }
 
-// fixture is a namespace with a set bound to it, two clusters in the set, and a placement of one of them, all of which are
-// called after the namespace.
+// fixture is a namespace with a bound set, two clusters in the set, and a placement that selects one cluster. The set has the name of
+// the namespace, and the names of the clusters begin with it.
 type fixture struct {
 	namespace string
 	client    client.Client
@@ -120,7 +119,7 @@ func (s fixture) create(t *testing.T, object client.Object) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = s.client.Delete(context.WithoutCancel(t.Context()), object) // some tests delete it themselves
+		_ = s.client.Delete(context.WithoutCancel(t.Context()), object) // some tests delete it before
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/internal/cli"
 )
 
-// TestRolloutPlan plans a rollout over what a manager has decided, read from the hub.
+// TestRolloutPlan plans a rollout over decisions on the hub.
 func TestRolloutPlan(t *testing.T) {
 	hubtest.StartManager(t, shared, hubtest.ManagerOptions{})
 	s := newFixture(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/berth-project/berth/internal/cli"
 )
 
-// tenant gives a user the rights of a tenant: to see the set of the stage, and to read what is in its namespace.
+// tenant gives a user the permissions of a tenant: to get the set of the fixture, and to read the namespace.
 func (s fixture) tenant(t *testing.T) (user string) {
 	t.Helper()
 	user = s.namespace + "-tenant"
@@ -38,8 +38,8 @@ func (s fixture) tenant(t *testing.T) (user string) {
 	return user
 }
 
-// TestTenantsReadTheViews holds that a tenant who may not list the hub is shown what it may see, told so in one line, and never
-// another tenant's clusters.
+// TestTenantsReadTheViews: a tenant without the permission to list the hub gets the objects that it may see, and a note in one line. It
+// never gets the clusters of another tenant.
 func TestTenantsReadTheViews(t *testing.T) {
 	s, other := newFixture(t), newFixture(t)
 	s.startViews(t)
@@ -48,7 +48,7 @@ func TestTenantsReadTheViews(t *testing.T) {
 	as := func(args ...string) result {
 		return run(t.Context(), append(args, "-n", s.namespace, "--as", user)...)
 	}
-	hubtest.Eventually(t, limit, func(context.Context) error { // the views know the role a moment after it is stored
+	hubtest.Eventually(t, limit, func(context.Context) error { // the views read the role a moment after it is stored
 		if got := as("get", "clusters", "-o", "name"); !strings.Contains(got.out, chosen) {
 			return fmt.Errorf("%w: %w", errNotYet, errors.New(got.out+got.errOut))
 		}
@@ -84,7 +84,7 @@ func TestTenantsReadTheViews(t *testing.T) {
 	}
 	t.Run("completion", func(t *testing.T) {
 		if got := completions(t, "get", "clusters", "--as", user, ""); strings.Join(got, " ") != strings.Join(s.clusters(), " ") {
-			t.Errorf("a shell is offered %v, want %v", got, s.clusters())
+			t.Errorf("completion returns %v, want %v", got, s.clusters())
 		}
 	})
 	t.Run("to watch", func(t *testing.T) {

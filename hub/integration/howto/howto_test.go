@@ -26,11 +26,11 @@ const (
 	limit = 40 * time.Second
 	// home is where pages have the repository.
 	home = "/home/you/berth"
-	// kubectl is the one that the hub brings along.
+	// kubectl is the kubectl that the hub embeds.
 	kubectl = "#!/bin/sh\nexec berth-hub kubectl \"$@\"\n"
 )
 
-// TestHowTos runs the pages. One that starts no hub by itself finds one with the example fleet, as run-a-hub.md leaves it.
+// TestHowTos runs the pages. A page that starts no hub runs on a hub with the example fleet, as run-a-hub.md leaves it.
 func TestHowTos(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(root, "docs", "how-to", "*.md"))
 	if err != nil || len(pages) == 0 {

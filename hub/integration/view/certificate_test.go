@@ -22,8 +22,8 @@ const trustDelay = 2 * time.Minute
 
 var errOtherCertificate = errors.New("not every replica serves that certificate")
 
-// TestReplicasServeWithOneCertificate runs two replicas, of which one leads. The certificate is created, renewed together with its
-// CA, and kept when the leader dies. Until then webhooks and views respond at every instant, and every served certificate is
+// TestReplicasServeWithOneCertificate runs two replicas, a leader and another. The certificate is created, renewed together with its
+// CA, and kept when the leader stops. Webhooks and views respond at every instant before that, and every served certificate is
 // trusted.
 func TestReplicasServeWithOneCertificate(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manifests: viewconfig.Local()})

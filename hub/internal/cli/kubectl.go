@@ -23,8 +23,8 @@ const (
 	discoveryBurst = 300
 )
 
-// kubectlCommand embeds kubectl, for those who have none yet. It talks to the hub
-// in the default data folder unless KUBECONFIG or --kubeconfig says otherwise.
+// kubectlCommand embeds kubectl, for users who have not installed it. It uses the hub
+// in the default data folder, unless KUBECONFIG or --kubeconfig selects another hub.
 func kubectlCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:                "kubectl",

@@ -1,9 +1,8 @@
 // Package cli is the command line of berth-hub.
 //
-// It owns flags and what is printed, one command per file. It refuses to know
-// how a hub works (package hub does) and what runs in it: main hands that over
-// as a Wiring, so that this package links neither Berth's manager nor its
-// manifests.
+// It owns the flags and the output, one command per file. Package hub runs the
+// hub. main passes the parts that run in it as a Config, so that this package
+// links neither Berth's manager nor its manifests.
 package cli
 
 import (

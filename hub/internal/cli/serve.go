@@ -79,8 +79,8 @@ func serveCommand(wiring Config) *cobra.Command {
 	return command
 }
 
-// serve runs a hub until a signal, the end of standard input if so asked, or a
-// failure. A second signal ends the process at once.
+// serve runs a hub until a signal, a failure, or the end of standard input if
+// the flag for it is set. A second signal ends the process at once.
 func (f *serveFlags) serve(command *cobra.Command, wiring Config) error {
 	ctx, stop := signal.NotifyContext(command.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -109,7 +109,7 @@ func (f *serveFlags) serve(command *cobra.Command, wiring Config) error {
 	running, err := hub.Start(ctx, options)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil // told to stop while starting, which it did
+			return nil // stopped while starting, as requested
 		}
 		return err
 	}

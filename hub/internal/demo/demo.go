@@ -157,7 +157,7 @@ func (d *demo) showMaintenance(ctx context.Context) error {
 	return nil
 }
 
-// busiestCluster returns the cluster that most placements selected, the first by name of several; "" when none is selected.
+// busiestCluster returns the cluster that most placements selected, the first by name of several; "" without a selected cluster.
 func (d *demo) busiestCluster(ctx context.Context) (string, error) {
 	var found struct {
 		Clusters []struct {

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Part is a piece of a page: text up to and with a command, and what the page says that the command prints. The last part has
-// no command where the page ends with text.
+// Part is a piece of a page: text up to and with a command, and the output of the command as the page shows it. The last part has
+// no command if the page ends with text.
 type Part struct {
 	Text, Command, Printed string
 }

@@ -53,7 +53,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestRun: a page whose commands print what it says comes back as it is, and one that says something else with what they print.
+// TestRun: a page is unchanged if its commands print the output that it shows. Any other output is replaced with the printed output.
 func TestRun(t *testing.T) {
 	cases := map[string]struct{ page, want string }{
 		"as it is":          {page, page},

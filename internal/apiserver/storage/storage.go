@@ -1,6 +1,6 @@
 // Package storage owns the REST storage of the views: get, list and watch of the objects that the caller may see.
 //
-// It does not write, and does not know where the objects come from. One invariant: selectors apply to visible objects only,
+// It does not write, and does not depend on the source of the objects. One invariant: selectors apply to visible objects only,
 // so no response depends on an object that the caller may not see.
 package storage
 

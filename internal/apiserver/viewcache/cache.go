@@ -1,8 +1,8 @@
 // Package viewcache owns the current snapshot of what callers may see, and the snapshots of the last minutes, from which
 // watches may start.
 //
-// It does not know the callers. A revision is the time and the ID of this cache: it reveals nothing about objects that a
-// caller may not see, and a revision of an earlier process or of another replica is recognized and rejected. No event is
+// It does not depend on the callers. A revision is the time and the ID of this cache, so it reveals nothing about objects that
+// a caller may not see. A revision of an earlier process or of another replica is recognized and rejected. No event is
 // queued: a watcher compares its snapshot with the current one, so a slow watcher costs one snapshot.
 package viewcache
 

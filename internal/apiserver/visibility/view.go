@@ -56,7 +56,7 @@ func (s *View) Objects(kind Kind) iter.Seq[Entry] {
 	}
 }
 
-// names returns the visible names, sorted, of which some may not exist, or that all names are visible.
+// names returns the visible names, sorted, or that all names are visible. Some of the names may not exist.
 func (s *View) names(kind Kind) (names []string, all bool) {
 	if kind == Set {
 		return slices.Sorted(keys(s.permissions.Sets)), s.permissions.Sets.All

@@ -221,8 +221,8 @@ func applyChanges(t *testing.T, seen map[string]uint64, changes []visibility.Cha
 	}
 }
 
-// TestChangesLeadFromOneViewToTheNext goes through random snapshots. The objects after the changes, by the exact delta or by one
-// that affects all objects, must be those of a new view, and those that a check of each object finds visible.
+// TestChangesLeadFromOneViewToTheNext goes through random snapshots. The changes must lead to the objects of a new view, and to the
+// objects that a check of each object finds visible. It uses the exact delta, and a delta that affects all objects.
 func TestChangesLeadFromOneViewToTheNext(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 0))

@@ -388,7 +388,7 @@ func TestSetsEnqueued(t *testing.T) {
 	}
 }
 
-// failingCache is a cache that knows nothing.
+// failingCache is a cache whose methods fail.
 type failingCache struct{ cache.Cache }
 
 func (failingCache) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {

@@ -19,7 +19,7 @@ type index struct {
 	// synced is set once every cluster and every set is in the index. Until then a cluster enqueues no set: each set is enqueued by
 	// its own first event.
 	synced bool
-	// edit holds the changes since the snapshot; nil if there are none.
+	// edit holds the changes since the snapshot; nil without a change.
 	edit     *fleet.Edit
 	snapshot *fleet.Snapshot
 	sets     map[string]*setEntry

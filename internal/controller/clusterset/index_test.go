@@ -13,7 +13,7 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// bruteForce is all that the index should know, found by looking at everything.
+// bruteForce is the content that the index should have, computed from all objects.
 type bruteForce struct {
 	clusters map[string]*clusterv1.ManagedCluster
 	sets     map[string]*clusterv1beta2.ManagedClusterSet

@@ -21,7 +21,7 @@ type label = clusterv1beta2.ExclusiveLabelSelector
 
 // setState is what there is to report of a set.
 type setState struct {
-	// faults are the errors in the selector. members is the count if there are none.
+	// faults are the errors in the selector. members is the count if the selector is valid.
 	faults  field.ErrorList
 	members int
 	// conflicting are the other sets that claim the same label, sorted.

@@ -14,7 +14,7 @@ const revocationDelay = 5 * time.Second
 // restart starts the delay again.
 type revocations map[string]map[string]time.Time
 
-// expired returns the bindings whose permission has been gone for the delay, and when to check the others; 0 if there are none. gone
+// expired returns the bindings whose permission has been gone for the delay, and when to check the others; 0 without others. gone
 // must be all bindings of the namespace without a permission.
 func (l revocations) expired(namespace string, gone []*clusterv1beta2.ManagedClusterSetBinding, now time.Time) (over []*clusterv1beta2.ManagedClusterSetBinding, again time.Duration) {
 	before := l[namespace]

@@ -19,7 +19,7 @@ import (
 
 const budgetInterval = 10 * time.Minute
 
-// placementWithBudget is a placement of the clusters with a label, of which so many may be dropped within the interval.
+// placementWithBudget returns a placement that selects the clusters with a label. Its budget allows this many evictions per interval.
 func placementWithBudget(count int32) *clusterv1beta1.Placement {
 	p := enginetest.Placement("ns", "p").Labels("fit", "yes").Obj()
 	p.Spec.DisruptionPolicy = &clusterv1beta1.DisruptionPolicy{
@@ -28,7 +28,7 @@ func placementWithBudget(count int32) *clusterv1beta1.Placement {
 	return p
 }
 
-// putMatching stores a cluster that the placement takes, or does not.
+// putMatching stores a cluster, with or without the label that the placement selects.
 func (h *fakeHub) putMatching(number int, fit bool) {
 	c := enginetest.Cluster(fmt.Sprintf("c%02d", number)).In("sea")
 	if fit {
@@ -63,7 +63,7 @@ func TestNoEvictionBeforeTheBudgetIsStored(t *testing.T) {
 		l.advance(budgetInterval - time.Nanosecond)
 		l.drain()
 		if len(h.writes) > 0 {
-			t.Errorf("%d: wrote %v before the interval was over", i, h.writes)
+			t.Errorf("%d: wrote %v before the interval ended", i, h.writes)
 		}
 		l.advance(time.Nanosecond)
 		l.drain()
@@ -102,14 +102,14 @@ func (w *evictionWatcher) observe() {
 		}
 	}
 	if recent > w.limit {
-		w.t.Fatalf("%d clusters went within %s, want at most %d", recent, budgetInterval, w.limit)
+		w.t.Fatalf("%d clusters were evicted within %s, want at most %d", recent, budgetInterval, w.limit)
 	}
 }
 
-// TestBudgetUnderRandomInterruptions drives a placement with a budget through random histories: clusters fall and
-// recover, informers lag, writes fail in every way, the process restarts, time passes. In no state of the hub have more
-// clusters gone within the interval than the budget allows; and once every event is delivered and time has passed, every
-// cluster that does not qualify is removed, and a restart writes nothing.
+// TestBudgetUnderRandomInterruptions drives a placement with a budget through random histories. Clusters lose and regain the
+// label, informers lag, writes fail in every way, the process restarts, time passes. In every state of the hub the evictions
+// within the interval are within the budget. After all events are delivered and time has passed, every cluster that does not
+// match is removed, and a restart writes nothing.
 func TestBudgetUnderRandomInterruptions(t *testing.T) {
 	for seed := range uint64(300) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { randomBudgetHistory(t, seed) })
@@ -161,7 +161,7 @@ func randomBudgetHistory(t *testing.T, seed uint64) {
 		l.advance(budgetInterval)
 	}
 	if held := plan.ReadLedger(h.stored.Placements[keyOf(p)]).Held; len(held) > 0 {
-		t.Fatalf("%v are held still", held)
+		t.Fatalf("%v are still held", held)
 	}
 	if err := l.pendingWrites(); err != nil {
 		t.Fatal(err)

@@ -49,7 +49,7 @@ type Options struct {
 	// Tainted is closed once the health controller has tainted the clusters that never joined. The first decision waits for it, up
 	// to taintTimeout. Nil: it does not wait.
 	Tainted <-chan struct{}
-	// Hub reports missing fields of the CustomResourceDefinitions. Nil: none is missing.
+	// Hub reports missing fields of the CustomResourceDefinitions. Nil: all fields exist.
 	Hub Hub
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/berth-project/berth/engine/plan"
 )
 
-// newSimpleHub returns a hub with so many clusters in one set, bound to one namespace.
+// newSimpleHub returns a hub with a number of clusters in one set that is bound to one namespace.
 func newSimpleHub(t *testing.T, clusters int) *fakeHub {
 	h := newHub(t)
 	h.stored.Add(enginetest.Set("sea").Obj()).Bind("ns", "sea")
@@ -32,7 +32,7 @@ func request(key fleet.Key) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: key.Name}}
 }
 
-// clusters returns what a reader sees who lists the slices of a placement by its label.
+// clusters returns the clusters in the slices with the label of a placement.
 func (h *fakeHub) clusters(key fleet.Key) []string {
 	var out []string
 	for _, slice := range h.stored.Listed(key) {
@@ -57,10 +57,10 @@ func TestAPlacementIsDecidedOnce(t *testing.T) {
 	}
 }
 
-// TestAnyWriteMayFail lets each write in turn fail in each way. The error is reported, the placement is tried again,
-// and all ends as if nothing had happened.
+// TestAnyWriteMayFail lets each write in turn fail in each way. The error is reported, the placement is enqueued again, and
+// the final state is the same as without a failure.
 func TestAnyWriteMayFail(t *testing.T) {
-	for name, kind := range map[string]fault{"refused": writeRefused, "lost": requestLost, "carried out and not answered": responseLost} {
+	for name, kind := range map[string]fault{"refused": writeRefused, "lost": requestLost, "stored without a response": responseLost} {
 		for at := range 4 {
 			t.Run(fmt.Sprintf("write %d is %s", at, name), func(t *testing.T) {
 				h := newSimpleHub(t, 3)
@@ -79,7 +79,7 @@ func TestAnyWriteMayFail(t *testing.T) {
 					t.Errorf("error %v, want the fault reported", err)
 				}
 				if len(l.events) > 0 {
-					t.Errorf("events %v, want none before all is stored", l.events)
+					t.Errorf("events %v, want none before every write is stored", l.events)
 				}
 				l.drain()
 				if err := l.pendingWrites(); err != nil {
@@ -103,7 +103,7 @@ func TestConflictsBackOff(t *testing.T) {
 	for range 3 {
 		result, err := l.Reconcile(t.Context(), request(keyOf(p)))
 		if err != nil || result.RequeueAfter != 2*last {
-			t.Errorf("conflict gave %v, %v, want to be called again after %s", result, err, 2*last)
+			t.Errorf("a conflict returns %v, %v, want a retry after %s", result, err, 2*last)
 		}
 		last = result.RequeueAfter
 	}
@@ -114,7 +114,7 @@ func TestConflictsBackOff(t *testing.T) {
 	}
 }
 
-// TestALostResponseMakesNoNewcomers stores a decision without telling, and lets better clusters come before it shows.
+// TestALostResponseMakesNoNewcomers loses the response to a stored decision, and adds better clusters before the informer shows it.
 func TestALostResponseMakesNoNewcomers(t *testing.T) {
 	h := newSimpleHub(t, 0)
 	for _, name := range []string{"m1", "m2"} {
@@ -136,11 +136,11 @@ func TestALostResponseMakesNoNewcomers(t *testing.T) {
 	}
 	l.drain()
 	if got := h.clusters(keyOf(p)); !slices.Equal(got, []string{"m1", "m2"}) {
-		t.Errorf("selected %v, want those that readers have seen", got)
+		t.Errorf("selected %v, want the stored clusters", got)
 	}
 }
 
-// TestNothingIsWrittenTwiceWhileInformersLag decides again and again before anything that was written shows.
+// TestNothingIsWrittenTwiceWhileInformersLag decides repeatedly before the informers show any write.
 func TestNothingIsWrittenTwiceWhileInformersLag(t *testing.T) {
 	h := newSimpleHub(t, 3)
 	p := enginetest.Placement("ns", "p").PerGroup("1").Obj()
@@ -170,7 +170,7 @@ func TestNothingIsWrittenTwiceWhileInformersLag(t *testing.T) {
 	}
 }
 
-// TestExternalWritesDuringADecisionAreDetected edits a slice that was found right, while another is written.
+// TestExternalWritesDuringADecisionAreDetected edits a slice that needed no write, while another slice is written.
 func TestExternalWritesDuringADecisionAreDetected(t *testing.T) {
 	h := newSimpleHub(t, 2)
 	p := enginetest.Placement("ns", "p").PerGroup("1").Obj()
@@ -196,7 +196,7 @@ func TestExternalWritesDuringADecisionAreDetected(t *testing.T) {
 	}
 }
 
-// TestPlacementDeletedWhileDecided leaves nothing for its successor of the same name.
+// TestPlacementDeletedWhileDecided: a new placement with the same name has no incumbents.
 func TestPlacementDeletedWhileDecided(t *testing.T) {
 	h := newSimpleHub(t, 0)
 	h.putCluster(enginetest.Cluster("m1").In("sea").Obj())
@@ -213,13 +213,13 @@ func TestPlacementDeletedWhileDecided(t *testing.T) {
 	h.collectGarbage()
 	l.drain()
 	if got := h.clusters(keyOf(first)); len(got) > 0 {
-		t.Errorf("slices with %v are left of a placement that is gone", got)
+		t.Errorf("slices with %v are left of a deleted placement", got)
 	}
 	h.putCluster(enginetest.Cluster("a1").In("sea").Obj())
 	h.putPlacement(enginetest.Placement("ns", "p").Number(1).Obj())
 	l.drain()
 	if got := h.clusters(keyOf(first)); !slices.Equal(got, []string{"a1"}) {
-		t.Errorf("the successor selected %v, want a1: it has no incumbents", got)
+		t.Errorf("the new placement selected %v, want a1: it has no incumbents", got)
 	}
 }
 
@@ -243,17 +243,17 @@ func TestExternalStatusIsRepairedAfterARestart(t *testing.T) {
 	}
 }
 
-// TestRandomHistories drives the loop through thousands of random histories: facts change, informers lag, writes fail
-// in every way, other clients write, the process restarts. Once every event is delivered, the hub is as a
-// single decision from its state would make it, the queue is empty, and a restart writes nothing.
+// TestRandomHistories drives the controller through thousands of random histories: facts change, informers lag, writes fail
+// in every way, other clients write, the process restarts. After all events are delivered, the stored decisions equal a
+// single decision on the stored facts, the queue is empty, and a restart writes nothing.
 func TestRandomHistories(t *testing.T) {
 	for seed := range uint64(400) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { randomHistory(t, seed, true) })
 	}
 }
 
-// TestNoClusterIsEverEvicted is the same without otherClients, and with clusters that only come: then whoever was once stored
-// as selected stays so in every state of the hub.
+// TestNoClusterIsEverEvicted goes through random histories without other clients, in which clusters are only added. A cluster
+// that was stored as selected is selected in every later state of the hub.
 func TestNoClusterIsEverEvicted(t *testing.T) {
 	for seed := range uint64(400) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { randomHistory(t, seed, false) })
@@ -325,7 +325,7 @@ func randomHistory(t *testing.T, seed uint64, otherClients bool) {
 	}
 }
 
-// randomStep lets one thing happen.
+// randomStep changes the hub, the informers or the process at random.
 func randomStep(random *rand.Rand, h *fakeHub, l **loop, otherClients bool) {
 	switch n := random.IntN(100); {
 	case n < 35:
@@ -346,7 +346,7 @@ func randomStep(random *rand.Rand, h *fakeHub, l **loop, otherClients bool) {
 	}
 }
 
-// externalWrite does what the loop cannot foresee.
+// externalWrite changes or deletes an object as another client would.
 func externalWrite(random *rand.Rand, h *fakeHub) {
 	key := fleet.Key{Namespace: "ns", Name: fmt.Sprintf("p%d", random.IntN(3))}
 	placement, exists := h.stored.Placements[key]

@@ -15,13 +15,13 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// rankedPlacement is a placement of the one cluster with the best score.
+// rankedPlacement returns a placement that selects the cluster with the best score.
 func rankedPlacement(name string) *clusterv1beta1.Placement {
 	return enginetest.Placement("ns", name).Number(1).Mode(clusterv1beta1.PrioritizerPolicyModeExact).AddOn("load", "cpu", 1).Obj()
 }
 
-// startRankedLoop starts a loop with a placement that ranks three clusters by scores, of which c00 has the best, and shows it news
-// as they come.
+// startRankedLoop starts a loop with a placement that ranks three clusters by scores. c00 has the best score. Events are delivered at
+// once.
 func startRankedLoop(t *testing.T) (*fakeHub, *loop, fleet.Key) {
 	t.Helper()
 	h := newSimpleHub(t, 3)
@@ -42,12 +42,12 @@ func TestScoresInABurstCauseOneEvaluation(t *testing.T) {
 		l.drain()
 	}
 	if len(h.writes) > 0 {
-		t.Errorf("wrote %v before the scores were quiet", h.writes)
+		t.Errorf("wrote %v within the quiet period", h.writes)
 	}
 	l.advance(quietPeriod)
 	l.drain()
 	if got := h.clusters(key); !slices.Equal(got, []string{"c01"}) || len(h.writes) != 1 {
-		t.Errorf("selected %v by the writes %v, want c01 by one", got, h.writes)
+		t.Errorf("selected %v by the writes %v, want c01 by one write", got, h.writes)
 	}
 	history, err := l.record.History(key, h.clock.Now(), "", func(string) bool { return true })
 	if err != nil {
@@ -61,7 +61,7 @@ func TestScoresInABurstCauseOneEvaluation(t *testing.T) {
 	}
 }
 
-// TestScoresAtTheStartAreNotDebounced restarts the manager after a score that it has not answered.
+// TestScoresAtTheStartAreNotDebounced restarts the manager after a score that it has not evaluated.
 func TestScoresAtTheStartAreNotDebounced(t *testing.T) {
 	h, _, key := startRankedLoop(t)
 	h.putScore("c01", 20)
@@ -71,7 +71,7 @@ func TestScoresAtTheStartAreNotDebounced(t *testing.T) {
 	}
 }
 
-// TestOtherChangesDecidePendingScores lets a score change, and then something that cannot wait.
+// TestOtherChangesDecidePendingScores changes a score, and then something that is not debounced.
 func TestOtherChangesDecidePendingScores(t *testing.T) {
 	for sentence, news := range map[string]func(*fakeHub, *clusterv1beta1.Placement){
 		"a spec": func(h *fakeHub, p *clusterv1beta1.Placement) {
@@ -83,7 +83,7 @@ func TestOtherChangesDecidePendingScores(t *testing.T) {
 			p.Status = clusterv1beta1.PlacementStatus{}
 			h.putPlacement(p)
 		},
-		"it is left to others, and not any more": func(h *fakeHub, p *clusterv1beta1.Placement) {
+		"another scheduler decides the placement for a while": func(h *fakeHub, p *clusterv1beta1.Placement) {
 			left := p.DeepCopy()
 			left.Annotations = map[string]string{clusterv1beta1.PlacementDisableAnnotation: "true"}
 			h.putPlacement(left)
@@ -100,13 +100,13 @@ func TestOtherChangesDecidePendingScores(t *testing.T) {
 				t.Errorf("selected %v, want c01 at once", got)
 			}
 			if waitingKeys(l.scores) > 0 {
-				t.Error("it waits still for what it has answered")
+				t.Error("the placement waits for scores that it has evaluated")
 			}
 		})
 	}
 }
 
-// TestAFailureLosesNoScore lets the evaluation fail that answers scores, while the next score comes.
+// TestAFailureLosesNoScore lets an evaluation of scores fail, while the next score changes.
 func TestAFailureLosesNoScore(t *testing.T) {
 	h, l, key := startRankedLoop(t)
 	h.putScore("c01", 20)
@@ -120,7 +120,7 @@ func TestAFailureLosesNoScore(t *testing.T) {
 	}
 	l.reconcileOne(key)
 	if !l.queued[key] || waitingKeys(l.scores) != 1 {
-		t.Errorf("awake %v, %d wait: want that what failed is tried again, and that what came since waits", l.queued, waitingKeys(l.scores))
+		t.Errorf("queued %v, %d wait: want the failed evaluation queued and the later score waiting", l.queued, waitingKeys(l.scores))
 	}
 	h.fault = func() fault { return writeOK }
 	l.drain()
@@ -130,8 +130,8 @@ func TestAFailureLosesNoScore(t *testing.T) {
 }
 
 // TestScoresUnderRandomInterruptions drives placements that rank by scores alone through random histories: scores and clusters
-// change, informers lag, writes fail in every way, other clients write, time passes, the process restarts. Once all is delivered
-// and the scores are quiet, the hub is as a single decision from its state would make it.
+// change, informers lag, writes fail in every way, other clients write, time passes, the process restarts. After all events are
+// delivered and the quiet period is over, the stored decisions equal a single decision on the stored facts.
 func TestScoresUnderRandomInterruptions(t *testing.T) {
 	for seed := range uint64(300) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { randomScoreHistory(t, seed) })
@@ -175,7 +175,7 @@ func randomScoreHistory(t *testing.T, seed uint64) {
 			h.collectGarbage()
 		}
 		if waiting := waitingKeys(l.scores); waiting > 3 {
-			t.Fatalf("%d wait of 3 placements", waiting)
+			t.Fatalf("%d placements wait, of 3", waiting)
 		}
 	}
 	h.fault, h.betweenWrites = func() fault { return writeOK }, func() {}
@@ -187,6 +187,6 @@ func randomScoreHistory(t *testing.T, seed uint64) {
 		t.Fatal(err)
 	}
 	if waiting := waitingKeys(l.scores); waiting > 0 {
-		t.Fatalf("%d wait still", waiting)
+		t.Fatalf("%d placements still wait", waiting)
 	}
 }

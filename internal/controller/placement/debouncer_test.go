@@ -17,8 +17,8 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// TestDebounceScores tells at which instants scores change that one placement reads, and those of others, at which instants
-// somebody looks at them for it, and when that is due.
+// TestDebounceScores lists when the scores of one placement and of another change, when the placement is evaluated anyway, and when it
+// is due.
 func TestDebounceScores(t *testing.T) {
 	const tick = 20 * time.Millisecond
 	every := func(pause, end time.Duration) (out []time.Duration) {
@@ -30,26 +30,26 @@ func TestDebounceScores(t *testing.T) {
 	for sentence, test := range map[string]struct {
 		scores, others, looks, want []time.Duration
 	}{
-		"one score":                {scores: []time.Duration{0}, want: []time.Duration{quietPeriod}},
-		"two, one after the other": {scores: []time.Duration{0, 4 * tick}, want: []time.Duration{4*tick + quietPeriod}},
-		"two, far apart":           {scores: []time.Duration{0, time.Second}, want: []time.Duration{quietPeriod, time.Second + quietPeriod}},
-		"scores that never end":    {scores: every(tick, 2*maxScoreDelay), want: []time.Duration{maxScoreDelay, 2 * maxScoreDelay}},
-		"a decision":               {scores: []time.Duration{0, 2 * tick}, looks: []time.Duration{3 * tick}},
+		"one score":                          {scores: []time.Duration{0}, want: []time.Duration{quietPeriod}},
+		"two scores within the quiet period": {scores: []time.Duration{0, 4 * tick}, want: []time.Duration{4*tick + quietPeriod}},
+		"two scores, far apart":              {scores: []time.Duration{0, time.Second}, want: []time.Duration{quietPeriod, time.Second + quietPeriod}},
+		"scores that never end":              {scores: every(tick, 2*maxScoreDelay), want: []time.Duration{maxScoreDelay, 2 * maxScoreDelay}},
+		"a decision":                         {scores: []time.Duration{0, 2 * tick}, looks: []time.Duration{3 * tick}},
 		"an early decision": {
 			scores: []time.Duration{0, 4 * tick}, looks: []time.Duration{3 * tick}, want: []time.Duration{4*tick + quietPeriod},
 		},
 		"a decision during an endless burst": {
 			scores: every(tick, 2*maxScoreDelay), looks: []time.Duration{maxScoreDelay / 2}, want: []time.Duration{maxScoreDelay, 2 * maxScoreDelay},
 		},
-		"another placement's scores": {scores: []time.Duration{0}, others: []time.Duration{4 * tick}, want: []time.Duration{4*tick + quietPeriod}},
-		"scores of others that never end": {
+		"scores of another placement": {scores: []time.Duration{0}, others: []time.Duration{4 * tick}, want: []time.Duration{4*tick + quietPeriod}},
+		"scores of another placement that never end": {
 			scores: []time.Duration{maxScoreDelay / 2}, others: every(tick, 2*maxScoreDelay), want: []time.Duration{maxScoreDelay},
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(enginetest.Epoch)
 			now := func() time.Duration { return clock.Since(enginetest.Epoch) }
-			var at time.Duration // where the clock is about to be
+			var at time.Duration // the next time of the clock
 			var got []time.Duration
 			key, other := fleet.Key{Name: "p"}, fleet.Key{Name: "q"}
 			g := newScoreDebouncer(clock, func(over fleet.Key) {
@@ -69,20 +69,20 @@ func TestDebounceScores(t *testing.T) {
 					g.remove(key)
 				}
 				if waiting := waitingKeys(g); waiting > 2 || clock.Waiters() > 1 {
-					t.Fatalf("after %s: %d wait of two placements, with %d timers", at, waiting, clock.Waiters())
+					t.Fatalf("after %s: %d placements wait, of 2, with %d timers", at, waiting, clock.Waiters())
 				}
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("due (-want +got):\n%s", diff)
 			}
 			if g.batch != nil {
-				t.Error("a wave never ends")
+				t.Error("a batch never ends")
 			}
 		})
 	}
 }
 
-// waitingKeys returns how many placements wait.
+// waitingKeys returns the number of waiting placements.
 func waitingKeys(g *scoreDebouncer) int {
 	if g.batch == nil {
 		return 0
@@ -90,8 +90,8 @@ func waitingKeys(g *scoreDebouncer) int {
 	return len(g.batch.keys)
 }
 
-// TestNoScoreIsLost lets scores change while a worker looks at them, at times of its own and when they are due. In the end it
-// has seen the last of each.
+// TestNoScoreIsLost changes scores while workers read them, at random times and when they are due. At the end each worker has read the
+// last value of each score.
 func TestNoScoreIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const readers, providers, scores = 4, 3, 400
@@ -142,7 +142,7 @@ func TestNoScoreIsLost(t *testing.T) {
 			}
 		}
 		if g.batch != nil || len(due) > 0 {
-			t.Errorf("%d wait still, %d are due", waitingKeys(g), len(due))
+			t.Errorf("%d placements still wait, %d are due", waitingKeys(g), len(due))
 		}
 	})
 }

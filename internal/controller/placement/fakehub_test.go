@@ -25,32 +25,32 @@ import (
 
 var errBoom = errors.New("boom")
 
-// fault is what becomes of a write.
+// fault is the outcome of a write.
 type fault int
 
 const (
 	writeOK fault = iota
 	writeRefused
 	requestLost
-	responseLost // carried out, but the answer is lost
+	responseLost // stored, but the response is lost
 )
 
-// fakeHub is an API server in memory with informers that lag behind it: what is stored is shown to a world later, kind by
-// kind in order. It refuses writes whose uid or resourceVersion is not that of what is stored.
+// fakeHub is an API server in memory, with informers that lag behind it. They show the stored objects later, each kind in order. A
+// write with another uid or resourceVersion than the stored object has is a conflict.
 type fakeHub struct {
 	writing       sync.Mutex
-	client.Client // nil: whatever the loop does not use panics
+	client.Client // nil: a method that the controller does not use panics
 
 	t       *testing.T
 	clock   *clocktesting.FakeClock
 	stored  *enginetest.World
 	version int
-	// pending are what the informers have not shown yet, one queue per kind.
+	// pending are the events that the informers have not shown yet, one queue per kind.
 	pending [3][]func(*live.State)
-	// fault is asked about each write.
+	// fault returns the outcome of the next write.
 	fault  func() fault
 	writes []string
-	// now and then something happens between two writes.
+	// betweenWrites runs before every write.
 	betweenWrites func()
 }
 
@@ -104,13 +104,13 @@ func sameSpec(a, b *clusterv1beta1.Placement) bool {
 	return errA == nil && errB == nil && string(one) == string(two)
 }
 
-// deletePlacement deletes a placement; its slices go as the garbage collector gets to them.
+// deletePlacement deletes a placement. The garbage collector deletes its slices later.
 func (h *fakeHub) deletePlacement(p *clusterv1beta1.Placement) {
 	delete(h.stored.Placements, keyOf(p))
 	h.deliverLater(1, func(w *live.State) { w.DeletePlacement(p) })
 }
 
-// collectGarbage is the garbage collector.
+// collectGarbage does the work of the garbage collector.
 func (h *fakeHub) collectGarbage() {
 	owners := map[types.UID]bool{}
 	for _, p := range h.stored.Placements {
@@ -145,7 +145,7 @@ func (h *fakeHub) deliverLater(kind int, event func(*live.State)) {
 	h.pending[kind] = append(h.pending[kind], event)
 }
 
-// deliver shows the next event of a kind to a world. Ok is false where there is none.
+// deliver shows the next event of a kind. Ok is false without an event.
 func (h *fakeHub) deliver(kind int, w *live.State) (ok bool) {
 	if len(h.pending[kind]) == 0 {
 		return false
@@ -156,7 +156,7 @@ func (h *fakeHub) deliver(kind int, w *live.State) (ok bool) {
 	return true
 }
 
-// list shows everything that is stored to a new world, as its first lists do; what was to be shown before is moot.
+// list shows every stored object, as the first lists of informers do, and drops the pending events.
 func (h *fakeHub) list(w *live.State) {
 	h.pending = [3][]func(*live.State){}
 	for _, c := range h.stored.Clusters {
@@ -221,7 +221,7 @@ type fakeStatus struct {
 	hub *fakeHub
 }
 
-// Update stores a status in full and takes nothing else from the object, in which it returns what is then stored.
+// Update stores the status of the object only, and writes the stored object back into it.
 func (s fakeStatus) Update(_ context.Context, object client.Object, _ ...client.SubResourceUpdateOption) error {
 	return s.hub.write("status of "+object.GetName(), func() error {
 		switch next := object.(type) {
@@ -246,7 +246,7 @@ func (s fakeStatus) Update(_ context.Context, object client.Object, _ ...client.
 	})
 }
 
-// current returns a copy of what is stored, or why a write is refused.
+// current returns a copy of the stored object, or the error for a write.
 func current[T interface {
 	comparable
 	client.Object
@@ -259,7 +259,7 @@ func current[T interface {
 	return stored.DeepCopy(), checkVersion(write, stored)
 }
 
-// checkVersion returns a conflict where a write was made for another object, or another state of it.
+// checkVersion returns a conflict if the write is for another object, or for another version of it.
 func checkVersion(write metav1.Object, stored client.Object) error {
 	if write.GetUID() != stored.GetUID() || write.GetResourceVersion() != stored.GetResourceVersion() {
 		return apierrors.NewConflict(resource(stored), stored.GetName(), errBoom)
@@ -284,7 +284,7 @@ func (h *fakeHub) Delete(_ context.Context, object client.Object, options ...cli
 	})
 }
 
-// merged returns an object with a merge patch applied, or a conflict where the patch was made for another state.
+// merged returns an object with a merge patch applied, or a conflict if the patch is for another version.
 func merged[T any](before *T, patch []byte) (*T, error) {
 	object := any(before).(client.Object)
 	var fence struct {
@@ -311,7 +311,7 @@ func merged[T any](before *T, patch []byte) (*T, error) {
 	return after, json.Unmarshal(raw, after)
 }
 
-// mergePatch is RFC 7396.
+// mergePatch implements RFC 7396.
 func mergePatch(stored, change map[string]any) map[string]any {
 	for key, value := range change {
 		inner, isMap := value.(map[string]any)
@@ -331,7 +331,7 @@ func mergePatch(stored, change map[string]any) map[string]any {
 	return stored
 }
 
-// write carries out a write as far as the hub's fault lets it. Writes that are sent together are carried out one after the other.
+// write executes a write with the fault of the hub. Concurrent writes are executed one after the other.
 func (h *fakeHub) write(what string, carryOut func() error) error {
 	h.writing.Lock()
 	defer h.writing.Unlock()

@@ -15,9 +15,9 @@ import (
 	"github.com/berth-project/berth/engine/fleet"
 )
 
-// TestAPlacementOverItsCostLimitIsNotEvaluatedAgain lets predicates, tiers and groups cost more than they may: the condition
-// has the figure, the decisions stay, and nothing is evaluated again until something changes that the placement reads.
-// Evaluations are counted by the memory that they ask for, a million times in one decision.
+// TestAPlacementOverItsCostLimitIsNotEvaluatedAgain lets predicates, tiers and groups exceed their cost limit. The condition
+// has the cost, and the decisions stay. Nothing is evaluated again until a fact changes that the placement reads. Evaluations
+// are detected by their memory allocations, a million in one decision.
 func TestAPlacementOverItsCostLimitIsNotEvaluatedAgain(t *testing.T) {
 	const clusters, few = 25, 20_000
 	costly := clusterv1beta1.ClusterCelSelector{CelExpressions: []string{
@@ -49,7 +49,7 @@ func TestAPlacementOverItsCostLimitIsNotEvaluatedAgain(t *testing.T) {
 			}
 			for number := range clusters {
 				put(number, 50_000)
-				h.putScore(fmt.Sprintf("c%02d", number), 1) // what reads scores is evaluated each time
+				h.putScore(fmt.Sprintf("c%02d", number), 1) // expressions that read scores are evaluated each time
 			}
 			p := enginetest.Placement("ns", "p").Obj()
 			h.putPlacement(p)
@@ -71,19 +71,19 @@ func TestAPlacementOverItsCostLimitIsNotEvaluatedAgain(t *testing.T) {
 			change(&next.Spec)
 			h.putPlacement(next)
 			if first := decide(); first < 10*few {
-				t.Fatalf("deciding asked for memory %d times, which is too little to tell", first)
+				t.Fatalf("the decision allocated memory %d times, too few to detect an evaluation", first)
 			}
 			want := "the expressions of a placement may cost 15000000 units in one decision, and these had cost 16"
 			if got := misconfigured(); !strings.Contains(got, want) {
 				t.Errorf("misconfigured by %q, want %q", got, want)
 			}
 			if got := h.clusters(keyOf(p)); len(got) != clusters || !slices.Equal(got, before) {
-				t.Errorf("selected %v, want %v still", got, before)
+				t.Errorf("selected %v, want %v as before", got, before)
 			}
 			put(3, 50_000, "gpu")
 			for range 3 {
 				if again := decide(); again > few {
-					t.Errorf("deciding again asked for memory %d times: it was evaluated, and nothing that it reads has changed", again)
+					t.Errorf("the next decision allocated memory %d times: the placement was evaluated without a change of its facts", again)
 				}
 			}
 			for number := range clusters {
@@ -91,13 +91,13 @@ func TestAPlacementOverItsCostLimitIsNotEvaluatedAgain(t *testing.T) {
 			}
 			l.drain()
 			if got := misconfigured(); got != "" {
-				t.Errorf("misconfigured by %q, though it costs little now", got)
+				t.Errorf("misconfigured by %q, with a low cost", got)
 			}
 		})
 	}
 }
 
-// problemOf returns why a placement is misconfigured; "" where it is not.
+// problemOf returns why a placement is misconfigured; "" if it is not.
 func problemOf(h *fakeHub, key fleet.Key) string {
 	condition := meta.FindStatusCondition(h.stored.Placements[key].Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured)
 	if condition == nil || condition.Status != "True" {

@@ -12,8 +12,8 @@ import (
 	"github.com/berth-project/berth/engine/enginetest"
 )
 
-// TestAChangeIsOneLine parses the log: each change of the decisions is exactly one line, with the causes, the clusters that
-// came, who went and for what; and where nothing changes there is none.
+// TestAChangeIsOneLine parses the log. Each change of the decisions is exactly one line, with the causes, the added clusters, and the
+// removed clusters with the reasons. Without a change there is no line.
 func TestAChangeIsOneLine(t *testing.T) {
 	h := newSimpleHub(t, 3)
 	p := enginetest.Placement("ns", "p").Number(2).Obj()
@@ -44,12 +44,12 @@ func TestAChangeIsOneLine(t *testing.T) {
 		{"the first decision", func() {}, decided(map[string]any{
 			"causes": []any{"Manager: started"}, "writes": 3.0, "added": 2.0, "removed": 0.0, "addedClusters": []any{"c00", "c01"},
 		})},
-		{"what was written shows", func() {}, nil},
-		{"a cluster goes", func() { h.deleteCluster("c00") }, decided(map[string]any{
+		{"the informers show the writes", func() {}, nil},
+		{"a cluster is deleted", func() { h.deleteCluster("c00") }, decided(map[string]any{
 			"causes": []any{"ManagedCluster c00: deleted"}, "writes": 1.0, "added": 1.0, "removed": 1.0,
 			"addedClusters": []any{"c02"}, "removedClusters": []any{"c00"}, "removedFor": []any{"Gone 1"},
 		})},
-		{"what was written shows again", func() {}, nil},
+		{"the informers show the new writes", func() {}, nil},
 		{"a cluster that changes no decision", func() { h.putCluster(enginetest.Cluster("a00").In("sea").Obj()) }, nil},
 	} {
 		step.do()

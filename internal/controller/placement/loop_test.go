@@ -39,7 +39,7 @@ type loop struct {
 	steps  int
 }
 
-// startLoop starts a manager: it lists what is stored, and adopts it as it decides.
+// startLoop starts a manager, which lists the stored objects.
 func startLoop(t *testing.T, h *fakeHub) *loop {
 	t.Helper()
 	env, err := celenv.New()
@@ -54,10 +54,10 @@ func startLoop(t *testing.T, h *fakeHub) *loop {
 		record:      record.New(record.Options{Clock: h.clock, Env: env}),
 		releaseCore: func(reconcile.Request) {},
 	}
-	wake := func(key fleet.Key) { l.queued[key] = true }
-	l.scores = newScoreDebouncer(h.clock, wake)
+	enqueue := func(key fleet.Key) { l.queued[key] = true }
+	l.scores = newScoreDebouncer(h.clock, enqueue)
 	l.world = live.New(env,
-		func(key fleet.Key, cause explain.Cause) { l.record.AddCause(key, cause); wake(key) },
+		func(key fleet.Key, cause explain.Cause) { l.record.AddCause(key, cause); enqueue(key) },
 		func(key fleet.Key, cause explain.Cause) { l.record.AddCause(key, cause); l.scores.add(key) })
 	h.list(l.world)
 	for namespace, sets := range h.stored.Bindings {
@@ -81,8 +81,7 @@ func (r eventRecorder) Eventf(_, related runtime.Object, kind, reason, _, note s
 	r.loop.events = append(r.loop.events, fmt.Sprintf("%s %s of %s: %s", kind, reason, name, fmt.Sprintf(note, args...)))
 }
 
-// reconcileOne lets the loop decide a placement that is awake. It is awake again where it is to be tried again; where it waits
-// for an instant, it is once that has come.
+// reconcileOne reconciles a queued placement. The placement is queued again for a retry, or later if it waits for a time.
 func (l *loop) reconcileOne(key fleet.Key) {
 	l.t.Helper()
 	delete(l.queued, key)
@@ -107,18 +106,18 @@ func (l *loop) advance(span time.Duration) {
 	}
 }
 
-// queuedKeys returns who is awake, sorted, so that a seed gives one history only.
+// queuedKeys returns the queued placements, sorted, so that a seed always gives the same history.
 func (l *loop) queuedKeys() []fleet.Key {
 	return slices.SortedFunc(maps.Keys(l.queued), fleet.Key.Compare)
 }
 
-// nextIndex counts, so that those who are awake take turns.
+// nextIndex is a counter, so that the queued placements take turns.
 func (l *loop) nextIndex() int {
 	l.steps++
 	return l.steps
 }
 
-// drain delivers every event and reconciles every queued placement until there are none.
+// drain delivers every event and reconciles every queued placement until the queue is empty.
 func (l *loop) drain() {
 	l.t.Helper()
 	for range 1000 {
@@ -130,10 +129,10 @@ func (l *loop) drain() {
 			return
 		}
 	}
-	l.t.Fatalf("no rest: %v are awake; last writes %v", l.queued, l.hub.writes[max(0, len(l.hub.writes)-10):])
+	l.t.Fatalf("the queue never becomes empty: %v; last writes %v", l.queued, l.hub.writes[max(0, len(l.hub.writes)-10):])
 }
 
-// pendingWrites returns what a loop that knows all that is stored would still write.
+// pendingWrites returns an error if a decision on the stored objects would write.
 func (l *loop) pendingWrites() error {
 	world := l.hub.stored
 	world.Now = l.clock.Now()

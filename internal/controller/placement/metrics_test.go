@@ -12,7 +12,7 @@ import (
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
-// nonzeroMetrics returns what a registry holds of some metrics, without what is zero; of histograms the sum.
+// nonzeroMetrics returns the nonzero values of some metrics in a registry. The value of a histogram is its sum.
 func nonzeroMetrics(t *testing.T, registry *prometheus.Registry, names ...string) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -38,7 +38,7 @@ func nonzeroMetrics(t *testing.T, registry *prometheus.Registry, names ...string
 }
 
 // TestMetrics follows a placement through a failed write, a conflict, a misconfiguration and its deletion. The latency counts from the
-// first change on.
+// first change.
 func TestMetrics(t *testing.T) {
 	h := newSimpleHub(t, 2)
 	l := startLoop(t, h)
@@ -72,7 +72,7 @@ func TestMetrics(t *testing.T) {
 		"placements AllDecisionsScheduled PlacementSatisfied":        1,
 		"placements Succeedconfigured PlacementMisconfigured":        1,
 	}
-	check("once it is stored", want)
+	check("after the retry", want)
 
 	l.advance(time.Minute)
 	h.putCluster(enginetest.Cluster("c02").In("sea").Obj())
@@ -101,5 +101,5 @@ func TestMetrics(t *testing.T) {
 	delete(want, "placements AllDecisionsScheduled PlacementSatisfied")
 	delete(want, "placements Misconfigured PlacementMisconfigured")
 	want["plan_writes_total PlacementDecision stored delete"]++
-	check("once it is gone", want)
+	check("after its deletion", want)
 }

@@ -109,9 +109,9 @@ func (o *namespaceQueue) popAllowed(may func(namespace string) bool) (out reconc
 	return reconcile.Request{}, false
 }
 
-// coreLimiter bounds how many placements are decided at once to the number of cores, so that other goroutines soon get a core, such as
-// the one that renews the leader lease. One namespace gets one core less, so that it cannot block the others. Writes wait for the
-// API server and are not bounded. cores is safe for concurrent use.
+// coreLimiter bounds how many placements are decided at once to the number of cores. Other goroutines, such as the renewal of the leader
+// lease, soon get a core. One namespace gets one core less, so that it cannot block the others. Writes wait for the API server and are
+// not bounded. coreLimiter is safe for concurrent use.
 type coreLimiter struct {
 	mu sync.Mutex
 	// limit is how many requests may hold a core, namespaceLimit how many of one namespace.

@@ -21,11 +21,11 @@ func requestOf(text string) reconcile.Request {
 
 func TestNamespacesAreServedRoundRobin(t *testing.T) {
 	for name, tc := range map[string]struct{ in, want string }{
-		"nothing":                        {"", ""},
-		"one namespace, in its order":    {"a/1 a/2 a/3", "a/1 a/2 a/3"},
-		"one that comes late is next":    {"a/1 a/2 a/3 b/1", "a/1 b/1 a/2 a/3"},
-		"each once, then each again":     {"a/1 a/2 b/1 b/2 c/1", "a/1 b/1 c/1 a/2 b/2"},
-		"what is added twice waits once": {"a/1 a/2 a/1 b/1", "a/1 b/1 a/2"},
+		"nothing":                                      {"", ""},
+		"one namespace, in its order":                  {"a/1 a/2 a/3", "a/1 a/2 a/3"},
+		"a new namespace is next":                      {"a/1 a/2 a/3 b/1", "a/1 b/1 a/2 a/3"},
+		"two rounds over the namespaces":               {"a/1 a/2 b/1 b/2 c/1", "a/1 b/1 c/1 a/2 b/2"},
+		"a request that is added twice is served once": {"a/1 a/2 a/1 b/1", "a/1 b/1 a/2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			queue := newTestQueue(8)
@@ -50,7 +50,7 @@ func newTestQueue(count int) *fairQueue {
 	return newFairQueue("", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request](), newCoreLimiter(count))
 }
 
-// TestANamespaceLeavesACoreToOthers lets one namespace take all it can: a placement of another never waits for it.
+// TestANamespaceLeavesACoreToOthers lets one namespace use as many cores as it can. A placement of another namespace does not wait.
 func TestANamespaceLeavesACoreToOthers(t *testing.T) {
 	for count, want := range map[int]int{1: 1, 2: 1, 3: 2, 16: 15} {
 		c := newCoreLimiter(count)
@@ -64,13 +64,13 @@ func TestANamespaceLeavesACoreToOthers(t *testing.T) {
 			t.Errorf("of %d cores one namespace keeps %d busy, want %d", count, busy, want)
 		}
 		if !c.acquire(requestOf("quiet/1")) {
-			t.Errorf("of %d cores none is left for another namespace", count)
+			t.Errorf("all %d cores are busy with one namespace", count)
 		}
 	}
 }
 
-// TestEveryRequestIsServedWithACore lets workers take, release and finish requests at random: never are more decided at
-// once than there are cores, nor in one namespace than it may have, and in the end every request was served.
+// TestEveryRequestIsServedWithACore lets workers take, release and finish requests at random. The requests that are decided at once
+// never exceed the number of cores, or the limit of their namespace. At the end every request was served.
 func TestEveryRequestIsServedWithACore(t *testing.T) {
 	for seed := range uint64(2000) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -119,7 +119,7 @@ func TestEveryRequestIsServedWithACore(t *testing.T) {
 	}
 }
 
-// tryGet is Get that does not block where nothing can be served.
+// tryGet is like Get, and does not block if no request can be served.
 func tryGet(queue *fairQueue) (request reconcile.Request, ok bool) {
 	for queue.Len() > 0 {
 		request, _ = queue.workQueue.Get()

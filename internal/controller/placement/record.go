@@ -56,7 +56,7 @@ func (r *reconciler) emit(a *attempt) {
 	r.recorder.Eventf(a.input.Stored.Placement, related, event.Type, event.Reason, event.Action, "%s", event.Note)
 }
 
-// failure returns the result of a write for an error, empty if there is none.
+// failure returns the result of a write for an error, empty without an error.
 func failure(err error) telemetry.WriteResult {
 	switch {
 	case err == nil:

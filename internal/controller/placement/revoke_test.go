@@ -15,7 +15,7 @@ import (
 	"github.com/berth-project/berth/internal/telemetry"
 )
 
-// endings are the ways in which a placement that Berth has decided stops to be Berth's.
+// endings are the ways in which Berth stops to decide a placement that it decided before.
 func endings() map[string]func(h *fakeHub, p *clusterv1beta1.Placement) {
 	return map[string]func(h *fakeHub, p *clusterv1beta1.Placement){
 		"disabled": func(h *fakeHub, p *clusterv1beta1.Placement) {
@@ -33,7 +33,7 @@ func endings() map[string]func(h *fakeHub, p *clusterv1beta1.Placement) {
 	}
 }
 
-// orphanSlices takes the owner from every slice, as the garbage collector does before a placement goes that orphans its slices.
+// orphanSlices removes the owner of every slice, as the garbage collector does when a placement is deleted with orphan propagation.
 func (h *fakeHub) orphanSlices() {
 	for _, slice := range h.sliceList() {
 		next := slice.DeepCopy()
@@ -50,8 +50,8 @@ func bindingOf(set string, deleted bool) *clusterv1beta2.ManagedClusterSetBindin
 	return out
 }
 
-// TestRevocationReachesPlacementsThatBerthDoesNotDecide takes rights away in each way, while a placement is not decided. Its slices lose
-// the clusters, and get none back when the right is.
+// TestRevocationReachesPlacementsThatBerthDoesNotDecide revokes access in each way, while Berth does not decide a placement. Its slices
+// lose the clusters, and do not get them back when the access is restored.
 func TestRevocationReachesPlacementsThatBerthDoesNotDecide(t *testing.T) {
 	revocations := map[string]struct {
 		revoke, restore func(h *fakeHub, l *loop)
@@ -121,7 +121,7 @@ func TestRevocationReachesPlacementsThatBerthDoesNotDecide(t *testing.T) {
 	}
 }
 
-// TestRevocationAfterDowntime starts a manager after everything has happened.
+// TestRevocationAfterDowntime starts a manager after the revocation.
 func TestRevocationAfterDowntime(t *testing.T) {
 	for state, leave := range endings() {
 		t.Run(state, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestRevocationAfterDowntime(t *testing.T) {
 	}
 }
 
-// TestSlicesOfOtherSchedulersStayUntouched has a slice without Berth's annotation beside one of Berth's.
+// TestSlicesOfOtherSchedulersStayUntouched has a slice of Berth and a slice without Berth's annotation.
 func TestSlicesOfOtherSchedulersStayUntouched(t *testing.T) {
 	h := newSimpleHub(t, 1)
 	p := enginetest.Placement("ns", "p").Obj()
@@ -152,11 +152,11 @@ func TestSlicesOfOtherSchedulersStayUntouched(t *testing.T) {
 	h.deleteCluster("c00")
 	l.drain()
 	if got := h.clusters(keyOf(p)); !slices.Equal(got, []string{"elsewhere"}) {
-		t.Errorf("slices have %v, want that of the other scheduler as it was", got)
+		t.Errorf("slices have %v, want the slice of the other scheduler unchanged", got)
 	}
 }
 
-// TestOrphanedSlicesAreReportedAndDeletedOnceEmpty follows slices that a deletion left behind.
+// TestOrphanedSlicesAreReportedAndDeletedOnceEmpty follows the slices of a placement that was deleted with orphan propagation.
 func TestOrphanedSlicesAreReportedAndDeletedOnceEmpty(t *testing.T) {
 	h := newSimpleHub(t, 2)
 	p := enginetest.Placement("ns", "p").Obj()
@@ -194,8 +194,8 @@ func TestOrphanedSlicesAreReportedAndDeletedOnceEmpty(t *testing.T) {
 	}
 }
 
-// TestSlicesOfADeletedPlacementAreDeletedAtOnce: the manager does not leave them to the garbage collector, which deletes them one after
-// the other. A placement of the same name that comes at once finds them gone.
+// TestSlicesOfADeletedPlacementAreDeletedAtOnce: the manager deletes them together, and the garbage collector would delete them one after
+// the other. A new placement with the same name has no old slices.
 func TestSlicesOfADeletedPlacementAreDeletedAtOnce(t *testing.T) {
 	h := newSimpleHub(t, 3)
 	p := enginetest.Placement("ns", "p").PerGroup("1").Obj()
@@ -205,7 +205,7 @@ func TestSlicesOfADeletedPlacementAreDeletedAtOnce(t *testing.T) {
 	h.deletePlacement(h.stored.Placements[keyOf(p)])
 	l.drain()
 	if len(h.stored.Slices) > 0 {
-		t.Errorf("%d slices are left of a placement that is gone", len(h.stored.Slices))
+		t.Errorf("%d slices are left of a deleted placement", len(h.stored.Slices))
 	}
 	h.putPlacement(enginetest.Placement("ns", "p").PerGroup("1").Obj())
 	l.drain()
@@ -214,17 +214,17 @@ func TestSlicesOfADeletedPlacementAreDeletedAtOnce(t *testing.T) {
 	h.putPlacement(enginetest.Placement("ns", "p").PerGroup("1").Obj())
 	l.drain()
 	if got := h.clusters(keyOf(p)); !slices.Equal(got, []string{"c00", "c01", "c02"}) {
-		t.Errorf("the successor has %v", got)
+		t.Errorf("the new placement has %v", got)
 	}
 	for i, slice := range h.sliceList() {
 		if slice.UID == before[i].UID {
-			t.Errorf("%s is still that of the first placement", slice.Name)
+			t.Errorf("%s still belongs to the first placement", slice.Name)
 		}
 	}
 	if err := l.pendingWrites(); err != nil {
 		t.Error(err)
 	}
 	if _, left := h.stored.Slices[fleet.Key{Namespace: "ns", Name: "p-decision-4"}]; left {
-		t.Error("a fourth slice is there")
+		t.Error("there is a fourth slice")
 	}
 }

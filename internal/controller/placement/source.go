@@ -40,7 +40,7 @@ type source struct {
 	synced func() bool
 	// tainted is closed once the clusters that never joined are tainted. Nil: the source does not wait.
 	tainted <-chan struct{}
-	// hub reports changes of the CustomResourceDefinitions. Nil: there are none.
+	// hub reports changes of the CustomResourceDefinitions. Nil: they never change.
 	hub Hub
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/berth-project/berth/internal/source/live"
 )
 
-// TestTheFirstDecisionWaitsForTaints of clusters that never joined, and no longer than a bounded time.
+// TestTheFirstDecisionWaitsForTaints of clusters that never joined, for a bounded time.
 func TestTheFirstDecisionWaitsForTaints(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := clusterv1.AddToScheme(scheme); err != nil {
@@ -27,10 +27,10 @@ func TestTheFirstDecisionWaitsForTaints(t *testing.T) {
 		after, want time.Duration
 		err         error
 	}{
-		"the clusters are tainted soon":  {after: time.Second, want: time.Second},
-		"a cluster cannot be tainted":    {after: time.Hour, want: taintTimeout},
-		"the health controller does not": {none: true},
-		"the manager ends":               {after: time.Hour, canceled: true, err: context.Canceled},
+		"the clusters are tainted soon": {after: time.Second, want: time.Second},
+		"a cluster cannot be tainted":   {after: time.Hour, want: taintTimeout},
+		"the health controller is off":  {none: true},
+		"the manager ends":              {after: time.Hour, canceled: true, err: context.Canceled},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestTheFirstDecisionWaitsForTaints(t *testing.T) {
 					t.Errorf("error %v, want %v", err, test.err)
 				}
 				if got := time.Since(began); got != test.want {
-					t.Errorf("it waits for %s, want %s", got, test.want)
+					t.Errorf("the first decision waits for %s, want %s", got, test.want)
 				}
 			})
 		})

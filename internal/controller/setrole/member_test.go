@@ -45,8 +45,7 @@ func devSet(selector clusterv1beta2.ManagedClusterSelector) *clusterv1beta2.Mana
 	return out
 }
 
-// TestAdminsOfAnExclusiveSetHoldItsClusters: the names in the role are those of the clusters in the set, whatever else a
-// selector says.
+// TestAdminsOfAnExclusiveSetHoldItsClusters: the role names the clusters in the set, whatever other fields a selector has.
 func TestAdminsOfAnExclusiveSetHoldItsClusters(t *testing.T) {
 	exclusiveLabel := func(key, value string) clusterv1beta2.ManagedClusterSelector {
 		return clusterv1beta2.ManagedClusterSelector{
@@ -140,8 +139,8 @@ func TestNamesAreChunkedAndBounded(t *testing.T) {
 	}
 }
 
-// TestMovesAreThrottled moves 2,000 clusters into a set, one after the other a millisecond apart: the
-// names that are written altogether grow with the clusters, not with their square, and nothing is forgotten.
+// TestMovesAreThrottled moves 2,000 clusters into a set, one each millisecond. The total of the written names grows with the number of
+// clusters and not with its square. At the end the role names every cluster.
 func TestMovesAreThrottled(t *testing.T) {
 	const clusters = 2_000
 	written := 0

@@ -147,8 +147,8 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestRolesGrantNoMoreThanTheirLevel: whatever a set is like, its roles say no word about changing a set or writing a decision, and
-// none about another set.
+// TestRolesGrantNoMoreThanTheirLevel: for every kind of set, its roles do not allow to change a set, to write a decision, or to use
+// another set.
 func TestRolesGrantNoMoreThanTheirLevel(t *testing.T) {
 	thief := set("thief", "1")
 	thief.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{

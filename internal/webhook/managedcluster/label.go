@@ -58,7 +58,7 @@ func isMeaningful(key, value string) bool {
 	return key != clusterv1beta2.ClusterSetLabel || value != ""
 }
 
-// labelPermissions returns the permissions for a value of a label, of which one suffices. The broadest is first: it covers many
+// labelPermissions returns the permissions for a value of a label. One of them suffices. The broadest is first: it covers many
 // changed labels with one review. RBAC has no patterns, so each name is literal. The permission to join a set, which older
 // roles grant, is last.
 func labelPermissions(key, value string) []permission.Permission {

@@ -30,8 +30,8 @@ func admitsAgent(cluster *clusterv1.ManagedCluster) bool {
 	return cluster != nil && cluster.Spec.HubAcceptsClient && !registration.SimulationRequested(cluster)
 }
 
-// checkNamespace rejects accepting a cluster whose namespace is being deleted or belongs to another user: the agent of a
-// cluster named "payments" would get access to the objects of a team with this name.
+// checkNamespace rejects accepting a cluster whose namespace is being deleted or belongs to another user. Otherwise the agent
+// of a cluster named "payments" would get access to the objects of a team with this name.
 func (c Request) checkNamespace(ctx context.Context, namespaces NamespaceGetter) error {
 	if !admitsAgent(c.New) || admitsAgent(c.Old) {
 		return nil

@@ -98,8 +98,8 @@ func (c Request) removeDenied(out *review.Response) {
 	}
 }
 
-// needsNoPermission reports whether the change of a health taint needs no permission: a new cluster may have the taint of clusters that
-// never joined, and an accepted cluster loses the taint of denied clusters.
+// needsNoPermission reports whether the change of a health taint needs no permission. A new cluster may have the taint of clusters that
+// never joined. An accepted cluster loses the taint of denied clusters.
 func (c Request) needsNoPermission(key string, before, after []string) bool {
 	own := string(clusterv1.TaintEffectNoSelect) + "="
 	switch key {

@@ -112,7 +112,7 @@ func (r Permission) attributes() authorizationv1.ResourceAttributes {
 	}
 }
 
-// Describe describes the permissions of which one suffices. There must be at least one.
+// Describe describes alternative permissions: one of them suffices. There must be at least one.
 func Describe(oneOf ...Permission) string {
 	out := make([]string, 0, len(oneOf))
 	for _, right := range slices.Backward(oneOf) {

@@ -38,7 +38,7 @@ type Response struct {
 
 // ReviewFunc returns the response to a request, or an error that denies it. Errors of Forbidden, Invalid and BadRequest are
 // returned to the user. Any other error, such as one of the API server, is a failure of the hub.
-type ReviewFunc[T any] func(ctx context.Context, c Request[T]) (Response, error) //nolint:revive // Func alone would not say what it does
+type ReviewFunc[T any] func(ctx context.Context, c Request[T]) (Response, error) //nolint:revive // the name Func alone would be unclear
 
 // Handler serves a function for creates and updates.
 func Handler[T any](decide ReviewFunc[T]) http.Handler {
