@@ -13,7 +13,7 @@ import (
 
 const unreachable = "cluster.open-cluster-management.io/unreachable"
 
-// The actions of the table, as the page has them.
+// The actions of the table, with the texts of the page.
 const (
 	createCluster   = "create a cluster in `team`"
 	relabelCluster  = "move `edge` to `other`"
@@ -31,18 +31,18 @@ const (
 	deleteSet       = "delete `team`"
 )
 
-// action is one thing to try.
+// action is an attempt to write or read an object.
 type action struct {
 	// ready prepares the hub, beyond the cluster edge, which is new each time.
 	ready func(t *testing.T)
 	try   func(t *testing.T, who user) apiResponse
 	// found returns the state after the attempt.
 	found func(t *testing.T, got apiResponse) string
-	// untouched is what is there when nothing has happened.
+	// untouched is the state if the attempt had no effect.
 	untouched string
 }
 
-// actions have what there is in the hub of the table by its name.
+// actions use the objects of the table by their names.
 var actions = map[string]action{
 	createCluster: {
 		ready:     func(t *testing.T) { adminUser(t).remove(t, clusters+"/fresh") },
@@ -125,7 +125,7 @@ var actions = map[string]action{
 	listViews: {
 		ready: func(t *testing.T) {
 			adminUser(t).remove(t, clusters+"/edge")
-			awaitVisible(t, adminUser(t), clusterViews, "vault") // so that the edge that is seen is not that of the row before
+			awaitVisible(t, adminUser(t), clusterViews, "vault") // so that the views do not show the cluster edge of the row before
 			adminUser(t).create(t, clusters, cluster("edge", "team")).expectSuccess(t)
 			awaitVisible(t, adminUser(t), setViews, "default", "global", "other", "team")
 			awaitVisible(t, adminUser(t), clusterViews, "edge", "vault")
@@ -157,7 +157,7 @@ var actions = map[string]action{
 	},
 }
 
-// updateEdge puts back the cluster edge with a change. Agents may update and not patch.
+// updateEdge changes the cluster edge by an update. Agents have no permission to patch.
 func updateEdge(patch string) func(*testing.T, user) apiResponse {
 	return func(t *testing.T, who user) apiResponse {
 		return who.rewrite(t, clusters+"/edge", patch)

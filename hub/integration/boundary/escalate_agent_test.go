@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// newAgent is who runs in a cluster, with what an agent may do: update the object of that cluster, and its status.
+// newAgent returns the user of the agent in a cluster. An agent may update the object of its cluster, and its status.
 func newAgent(t *testing.T, cluster string) user {
 	t.Helper()
 	out := newNamedUser(t, "system:open-cluster-management:"+cluster+":agent", "system:open-cluster-management:"+cluster)
@@ -32,17 +32,17 @@ func TestAnAgentWritingAnotherCluster(t *testing.T) {
 	} {
 		try.got.expect(t, http.StatusForbidden, forUser(who, noRole(try.verb, try.resource, other)))
 	}
-	// Nor does it put the other's object in the place of its own.
+	// It cannot replace its own object with the object of another cluster either.
 	who.update(t, clusters+"/"+own, before).expect(t, http.StatusBadRequest,
 		"the name of the object ("+other+") does not match the name on the URL ("+own+")")
 	if after := getObject(t, path); after.at("metadata.resourceVersion") != before.at("metadata.resourceVersion") {
-		t.Errorf("the other cluster became %v", after)
+		t.Errorf("the other cluster is now %v", after)
 	}
 }
 
 const unavailable = "cluster.open-cluster-management.io/unavailable"
 
-// TestAnAgentChangingItsHealthTaint would bring a cluster that is down back into decisions, or keep it there for longer.
+// TestAnAgentChangingItsHealthTaint: such a change could make a failing cluster selectable again, or keep it selected for longer.
 func TestAnAgentChangingItsHealthTaint(t *testing.T) {
 	own := newCluster(t, newSet(t))
 	who := newAgent(t, own)
@@ -50,11 +50,11 @@ func TestAnAgentChangingItsHealthTaint(t *testing.T) {
 	down := `{"spec":{"taints":[{"key":"` + unreachable + `","effect":"NoSelect","timeAdded":"2020-01-01T00:00:00Z"}]}}`
 	adminUser(t).merge(t, path, down).expectSuccess(t)
 	for sentence, try := range map[string]struct{ taint, refusal string }{
-		"off":                {``, mayNotReport(own, unreachable)},
-		"its effect":         {`{"key":"` + unreachable + `","effect":"PreferNoSelect"}`, mayNotReport(own, unreachable)},
-		"its value":          {`{"key":"` + unreachable + `","effect":"NoSelect","value":"x"}`, mayNotReport(own, unreachable)},
-		"for the other one":  {`{"key":"` + unavailable + `","effect":"NoSelect"}`, mayNotReport(own, unavailable)},
-		"since another time": {`{"key":"` + unreachable + `","effect":"NoSelect","timeAdded":"2030-01-01T00:00:00Z"}`, mayNotSetTime(own)},
+		"off":                    {``, mayNotReport(own, unreachable)},
+		"its effect":             {`{"key":"` + unreachable + `","effect":"PreferNoSelect"}`, mayNotReport(own, unreachable)},
+		"its value":              {`{"key":"` + unreachable + `","effect":"NoSelect","value":"x"}`, mayNotReport(own, unreachable)},
+		"the other health taint": {`{"key":"` + unavailable + `","effect":"NoSelect"}`, mayNotReport(own, unavailable)},
+		"since another time":     {`{"key":"` + unreachable + `","effect":"NoSelect","timeAdded":"2030-01-01T00:00:00Z"}`, mayNotSetTime(own)},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			who.rewrite(t, path, `{"spec":{"taints":[`+try.taint+`]}}`).expect(t, http.StatusForbidden, forUser(who, try.refusal))
@@ -62,11 +62,11 @@ func TestAnAgentChangingItsHealthTaint(t *testing.T) {
 	}
 	got := object(getObject(t, path).at("spec.taints").([]any)[0].(map[string]any))
 	if got["key"] != unreachable || got["effect"] != "NoSelect" || got["timeAdded"] != "2020-01-01T00:00:00Z" {
-		t.Errorf("the taint became %v", got)
+		t.Errorf("the taint is now %v", got)
 	}
 }
 
-// mayNotSetTime is how the webhook that stamps taints refuses another time.
+// mayNotSetTime is the refusal of the webhook that sets the times of taints.
 func mayNotSetTime(cluster string) string {
 	refusal := noRight("managedclusters", cluster, "set spec.taints[0].timeAdded, of the taint "+unreachable+" with effect NoSelect",
 		right("update", "managedclusters/taint", group, cluster))

@@ -19,7 +19,7 @@ func newSetMember(t *testing.T, namespace, level, set string) user {
 	return out
 }
 
-// TestChangingTheSetOfABinding is tried by a binder with a role on top that lets them change bindings.
+// TestChangingTheSetOfABinding uses a binder with an additional role to change bindings.
 func TestChangingTheSetOfABinding(t *testing.T) {
 	mine, theirs, namespace := newSet(t), newSet(t), shared.Namespace(t)
 	who := newSetMember(t, namespace, "binder", mine)
@@ -42,7 +42,7 @@ func TestChangingTheSetOfABinding(t *testing.T) {
 	}
 }
 
-// TestRenamingABinding shows that a binding is the set that it is named after, for good.
+// TestRenamingABinding shows that the set of a binding never changes: it is the name of the binding.
 func TestRenamingABinding(t *testing.T) {
 	mine, theirs, namespace := newSet(t), newSet(t), shared.Namespace(t)
 	who := newSetMember(t, namespace, "binder", mine)
@@ -57,12 +57,12 @@ func TestRenamingABinding(t *testing.T) {
 		code    int
 		message string
 	}{
-		"in its own place":         {who.rewrite(t, own, rename), 400, fmt.Sprintf(mismatch, theirs, mine)},
-		"in the place of another":  {who.update(t, other, getObject(t, own).with(t, rename)), 404, resourceTitle("managedclustersetbindings", theirs) + " not found"},
-		"by patch":                 {who.merge(t, own, `{"metadata":{"name":"`+theirs+`"}}`), 400, fmt.Sprintf(mismatch, theirs, mine)},
-		"by applying another":      {who.apply(t, other, binding(theirs)), 403, forUser(who, mayNotBind(theirs))},
-		"by creating another":      {who.create(t, bindings(namespace), binding(theirs)), 403, forUser(who, mayNotBind(theirs))},
-		"by creating a false name": {who.create(t, bindings(namespace), binding(mine).with(t, `{"spec":{"clusterSet":"`+theirs+`"}}`)), 400, falselyNamed(mine, theirs)},
+		"over itself":                 {who.rewrite(t, own, rename), 400, fmt.Sprintf(mismatch, theirs, mine)},
+		"over a missing binding":      {who.update(t, other, getObject(t, own).with(t, rename)), 404, resourceTitle("managedclustersetbindings", theirs) + " not found"},
+		"by patch":                    {who.merge(t, own, `{"metadata":{"name":"`+theirs+`"}}`), 400, fmt.Sprintf(mismatch, theirs, mine)},
+		"by applying another binding": {who.apply(t, other, binding(theirs)), 403, forUser(who, mayNotBind(theirs))},
+		"by creating another binding": {who.create(t, bindings(namespace), binding(theirs)), 403, forUser(who, mayNotBind(theirs))},
+		"by creating a false name":    {who.create(t, bindings(namespace), binding(mine).with(t, `{"spec":{"clusterSet":"`+theirs+`"}}`)), 400, falselyNamed(mine, theirs)},
 	} {
 		t.Run(how, func(t *testing.T) { try.got.expect(t, try.code, try.message) })
 	}
@@ -77,7 +77,7 @@ func TestBindingInOtherNamespaces(t *testing.T) {
 	who.create(t, bindings(away), binding(mine)).expect(t, http.StatusForbidden, forUser(who, noRoleIn(away, "create", "managedclustersetbindings", "")))
 }
 
-// TestBindingByARoleBinding is tried by the owner of a namespace, who may hand out any role in it that they hold.
+// TestBindingByARoleBinding uses the owner of a namespace, who may grant any role in it that the owner has.
 func TestBindingByARoleBinding(t *testing.T) {
 	set, namespace := newSet(t), shared.Namespace(t)
 	who := newUser(t, "owner")
@@ -88,14 +88,14 @@ func TestBindingByARoleBinding(t *testing.T) {
 	who.create(t, bindings(namespace), binding(set)).expect(t, http.StatusForbidden, forUser(who, mayNotBind(set)))
 }
 
-// TestGrantingTheAccountByARoleBinding gives the account of a namespace everything there is, in that namespace.
+// TestGrantingTheAccountByARoleBinding grants the account of a namespace every permission in that namespace.
 func TestGrantingTheAccountByARoleBinding(t *testing.T) {
 	set, sentinel, namespace := newSet(t), newSet(t), shared.Namespace(t)
 	mustCreate(t, "/api/v1/namespaces/"+namespace+"/serviceaccounts", object{"metadata": object{"name": "placement"}})
 	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "placement"}
 	bindRoleIn(t, namespace, account, roleOf("admin", set))
 	bindRoleIn(t, namespace, account, "cluster-admin")
-	bindRole(t, account, roleOf("binder", sentinel)) // whose effect shows that Berth has seen it all
+	bindRole(t, account, roleOf("binder", sentinel)) // its effect shows that Berth has processed the earlier objects
 	awaitValue(t, bindings(namespace)+"/"+sentinel, "spec.clusterSet", sentinel)
 	if got := getObject(t, bindings(namespace)).names(); len(got) != 1 {
 		t.Errorf("the namespace has the bindings %v, want %s alone", got, sentinel)

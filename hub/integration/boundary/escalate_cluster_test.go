@@ -15,13 +15,13 @@ import (
 
 const namespaces = "/api/v1/namespaces"
 
-// refusedCluster is how the policy about clusters refuses one.
+// refusedCluster is the refusal of the policy about clusters.
 func refusedCluster(why string) string {
 	return "ValidatingAdmissionPolicy 'berth-clusters' with binding 'berth-clusters' denied request: " + why
 }
 
-// TestReservedClusterNamesAreRefused: a cluster of such a name would share the namespace of Kubernetes, Berth or Open Cluster
-// Management, also where the hub chooses the end of the name.
+// TestReservedClusterNamesAreRefused: a cluster with such a name would share the namespace of Kubernetes, Berth or Open Cluster
+// Management. This includes names whose end the hub generates.
 func TestReservedClusterNamesAreRefused(t *testing.T) {
 	boss := adminUser(t)
 	for _, name := range []string{
@@ -43,7 +43,7 @@ func TestReservedClusterNamesAreRefused(t *testing.T) {
 	}
 }
 
-// withoutPolicy runs something while a policy is not in force.
+// withoutPolicy runs a function while a policy is not in force.
 func withoutPolicy(t *testing.T, policy string, denied func(ctx context.Context) (bool, error), do func()) {
 	t.Helper()
 	const collection = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
@@ -69,7 +69,7 @@ func withoutPolicy(t *testing.T, policy string, denied func(ctx context.Context)
 	do()
 }
 
-// manyEntries returns so many labels or annotations.
+// manyEntries returns a number of labels or annotations.
 func manyEntries(count int) object {
 	out := object{}
 	for i := range count {
@@ -78,8 +78,8 @@ func manyEntries(count int) object {
 	return out
 }
 
-// TestLabelsAndAnnotationsAreBounded: each one costs every reader of the cluster. A cluster that has more may be changed, and
-// lose some, and gains none.
+// TestLabelsAndAnnotationsAreBounded: every reader of a cluster pays for its labels and annotations. A cluster above the limit may
+// change and lose entries, and may not gain entries.
 func TestLabelsAndAnnotationsAreBounded(t *testing.T) {
 	boss := adminUser(t)
 	for field, limit := range map[string]int{"labels": 1_000, "annotations": 200} {
@@ -100,7 +100,7 @@ func TestLabelsAndAnnotationsAreBounded(t *testing.T) {
 			}
 			tooMany(boss.create(t, clusters, full(unique("cluster"), limit+1)))
 			tooMany(boss.create(t, clusters, full(unique("cluster"), 20_000)))
-			path := mustCreate(t, clusters, full(unique("cluster"), limit)) // and the default set
+			path := mustCreate(t, clusters, full(unique("cluster"), limit)) // with the label of the default set
 			tooMany(boss.merge(t, path, `{"metadata":{"`+field+`":{"another":""}}}`))
 
 			large := unique("cluster")
@@ -140,7 +140,7 @@ func TestNoClusterReportsAQuantityThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestAcceptingAClusterNamedLikeATeamsNamespace would let the cluster's agent work among the team's objects.
+// TestAcceptingAClusterNamedLikeATeamsNamespace: such a cluster would give its agent access to the objects of the team.
 func TestAcceptingAClusterNamedLikeATeamsNamespace(t *testing.T) {
 	boss := adminUser(t)
 	name := shared.Namespace(t)
@@ -162,7 +162,7 @@ func TestAcceptingAClusterNamedLikeATeamsNamespace(t *testing.T) {
 	boss.merge(t, namespaces+"/"+name, `{"metadata":{"labels":{"open-cluster-management.io/cluster-name":"`+name+`"}}}`).expectSuccess(t)
 	boss.merge(t, clusters+"/"+name, accept).expectSuccess(t)
 	boss.merge(t, namespaces+"/"+name, `{"metadata":{"labels":{"open-cluster-management.io/cluster-name":null}}}`).expectSuccess(t)
-	boss.merge(t, clusters+"/"+name, `{"metadata":{"labels":{"a":"b"}},"spec":{"leaseDurationSeconds":61}}`).expectSuccess(t) // it stays accepted
+	boss.merge(t, clusters+"/"+name, `{"metadata":{"labels":{"a":"b"}},"spec":{"leaseDurationSeconds":61}}`).expectSuccess(t) // the cluster stays accepted
 
 	simulated := shared.Namespace(t)
 	mustCreate(t, clusters, cluster(simulated, "").with(t, `{"metadata":{"annotations":{"berth-project.io/simulated":"true"}},"spec":{"hubAcceptsClient":true}}`))
@@ -170,7 +170,7 @@ func TestAcceptingAClusterNamedLikeATeamsNamespace(t *testing.T) {
 		strings.ReplaceAll(refused, name, simulated))
 }
 
-// newSetAdmin is the admin of a set, and nothing else.
+// newSetAdmin returns the admin of a set, without any other role.
 func newSetAdmin(t *testing.T, set string) user {
 	t.Helper()
 	out := newUser(t, "setadmin")
@@ -178,8 +178,8 @@ func newSetAdmin(t *testing.T, set string) user {
 	return out
 }
 
-// TestAdminsOfASetCareForItsClusters: what they may do with the clusters of their set, and with no others.
-func TestAdminsOfASetCareForItsClusters(t *testing.T) {
+// TestAdminsOfASetManageItsClusters: they may read, change and delete the clusters of their set, and no other clusters.
+func TestAdminsOfASetManageItsClusters(t *testing.T) {
 	mine, theirs := newSet(t), newSet(t)
 	own, foreign := newCluster(t, mine), newCluster(t, theirs)
 	who := newSetAdmin(t, mine)
@@ -200,12 +200,12 @@ func TestAdminsOfASetCareForItsClusters(t *testing.T) {
 		"patch":  who.merge(t, clusters+"/"+foreign, `{"metadata":{"labels":{"tier":"gold"}}}`),
 		"delete": who.remove(t, clusters+"/"+foreign),
 	} {
-		t.Run(verb+" another's", func(t *testing.T) {
+		t.Run(verb+" a cluster of another set", func(t *testing.T) {
 			got.expect(t, http.StatusForbidden, forUser(who, noRole(verb, "managedclusters", foreign)))
 		})
 	}
 	who.remove(t, path).expectSuccess(t)
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { // the role follows
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { // the manager updates the role later
 		got, err := who.do(ctx, http.MethodGet, path, "", nil)
 		if err == nil && got.Code != http.StatusForbidden {
 			err = fmt.Errorf("%d", got.Code)
@@ -214,7 +214,7 @@ func TestAdminsOfASetCareForItsClusters(t *testing.T) {
 	})
 }
 
-// TestAdminsOfASetAreLimitedToLabelsAndTaints: their role has the verbs to change all of a cluster.
+// TestAdminsOfASetAreLimitedToLabelsAndTaints: their role alone would allow to change every field of a cluster.
 func TestAdminsOfASetAreLimitedToLabelsAndTaints(t *testing.T) {
 	mine := newSet(t)
 	own := newCluster(t, mine)
@@ -225,24 +225,24 @@ func TestAdminsOfASetAreLimitedToLabelsAndTaints(t *testing.T) {
 		"spec":{"taints":[{"key":"`+unreachable+`","effect":"NoSelect"},{"key":"berth-project.io/denied","effect":"NoSelect"}]}}`).expectSuccess(t)
 	before := getObject(t, path)
 	for change, test := range map[string]struct{ patch, why string }{
-		"accept it":                     {`{"spec":{"hubAcceptsClient":true}}`, noSpec},
-		"its lease":                     {`{"spec":{"leaseDurationSeconds":3600}}`, noSpec},
-		"its address":                   {`{"spec":{"managedClusterClientConfigs":[{"url":"https://example.com"}]}}`, noSpec},
-		"its address, beside a taint":   {`{"spec":{"taints":null,"managedClusterClientConfigs":[{"url":"https://example.com"}]}}`, noSpec},
-		"an annotation":                 {`{"metadata":{"annotations":{"berth-project.io/simulated":"true"}}}`, noMetadata},
-		"an annotation taken away":      {`{"metadata":{"annotations":null}}`, noMetadata},
-		"a finalizer":                   {`{"metadata":{"finalizers":["example.com/hold"]}}`, noMetadata},
-		"an owner":                      {`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"default","uid":"1"}]}}`, noMetadata},
-		"another set":                   {`{"metadata":{"labels":{"` + setLabel + `":"default"}}}`, noReservedLabel},
-		"no set":                        {`{"metadata":{"labels":{"` + setLabel + `":null}}}`, noReservedLabel},
-		"a reserved label":              {`{"metadata":{"labels":{"info.open-cluster-management.io/other":"x"}}}`, noReservedLabel},
-		"a reserved label changed":      {`{"metadata":{"labels":{"info.open-cluster-management.io/vendor":"y"}}}`, noReservedLabel},
-		"a reserved label taken away":   {`{"metadata":{"labels":{"info.open-cluster-management.io/vendor":null}}}`, noReservedLabel},
-		"a label of Berth's":            {`{"metadata":{"labels":{"berth-project.io/x":"y"}}}`, noReservedLabel},
-		"the health taint taken off":    {`{"spec":{"taints":[{"key":"berth-project.io/denied","effect":"NoSelect"}]}}`, noReservedTaint},
-		"the denied taint taken off":    {`{"spec":{"taints":[{"key":"` + unreachable + `","effect":"NoSelect"}]}}`, noReservedTaint},
-		"the health taint softened":     {`{"spec":{"taints":[{"key":"` + unreachable + `","effect":"PreferNoSelect"},{"key":"berth-project.io/denied","effect":"NoSelect"}]}}`, noReservedTaint},
-		"the health taint, another one": {`{"spec":{"taints":[{"key":"` + unavailable + `","effect":"NoSelect"}]}}`, noReservedTaint},
+		"accept it":                   {`{"spec":{"hubAcceptsClient":true}}`, noSpec},
+		"its lease":                   {`{"spec":{"leaseDurationSeconds":3600}}`, noSpec},
+		"its address":                 {`{"spec":{"managedClusterClientConfigs":[{"url":"https://example.com"}]}}`, noSpec},
+		"its address, beside a taint": {`{"spec":{"taints":null,"managedClusterClientConfigs":[{"url":"https://example.com"}]}}`, noSpec},
+		"an annotation":               {`{"metadata":{"annotations":{"berth-project.io/simulated":"true"}}}`, noMetadata},
+		"an annotation taken away":    {`{"metadata":{"annotations":null}}`, noMetadata},
+		"a finalizer":                 {`{"metadata":{"finalizers":["example.com/hold"]}}`, noMetadata},
+		"an owner":                    {`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"default","uid":"1"}]}}`, noMetadata},
+		"another set":                 {`{"metadata":{"labels":{"` + setLabel + `":"default"}}}`, noReservedLabel},
+		"no set":                      {`{"metadata":{"labels":{"` + setLabel + `":null}}}`, noReservedLabel},
+		"a reserved label":            {`{"metadata":{"labels":{"info.open-cluster-management.io/other":"x"}}}`, noReservedLabel},
+		"a reserved label changed":    {`{"metadata":{"labels":{"info.open-cluster-management.io/vendor":"y"}}}`, noReservedLabel},
+		"a reserved label taken away": {`{"metadata":{"labels":{"info.open-cluster-management.io/vendor":null}}}`, noReservedLabel},
+		"a label of Berth's":          {`{"metadata":{"labels":{"berth-project.io/x":"y"}}}`, noReservedLabel},
+		"the health taint taken off":  {`{"spec":{"taints":[{"key":"berth-project.io/denied","effect":"NoSelect"}]}}`, noReservedTaint},
+		"the denied taint taken off":  {`{"spec":{"taints":[{"key":"` + unreachable + `","effect":"NoSelect"}]}}`, noReservedTaint},
+		"the health taint softened":   {`{"spec":{"taints":[{"key":"` + unreachable + `","effect":"PreferNoSelect"},{"key":"berth-project.io/denied","effect":"NoSelect"}]}}`, noReservedTaint},
+		"the other health taint":      {`{"spec":{"taints":[{"key":"` + unavailable + `","effect":"NoSelect"}]}}`, noReservedTaint},
 	} {
 		t.Run(change, func(t *testing.T) {
 			for how, got := range map[string]apiResponse{"by patch": who.merge(t, path, test.patch), "by update": who.rewrite(t, path, test.patch)} {

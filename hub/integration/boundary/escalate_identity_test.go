@@ -5,24 +5,24 @@ import (
 	"testing"
 )
 
-// TestImpersonation sends the headers by which administrators act as others.
+// TestImpersonation sends the headers by which administrators impersonate other users.
 func TestImpersonation(t *testing.T) {
 	set, namespace := newSet(t), shared.Namespace(t)
-	binder, stranger := newSetMember(t, namespace, "binder", set), newUser(t, "stranger")
+	binder, withoutRole := newSetMember(t, namespace, "binder", set), newUser(t, "no-role")
 	name := newCluster(t, set)
 	for sentence, guise := range map[string]struct {
 		who  user
 		mode string
 	}{
-		"as the administrator": {stranger.withHeader("Impersonate-User", "berth-admin"), "user-info"},
+		"as the administrator": {withoutRole.withHeader("Impersonate-User", "berth-admin"), "user-info"},
 		"in the administrators' group": {
-			stranger.withHeader("Impersonate-User", stranger.name).withHeader("Impersonate-Group", "system:masters"), "user-info",
+			withoutRole.withHeader("Impersonate-User", withoutRole.name).withHeader("Impersonate-Group", "system:masters"), "user-info",
 		},
-		"as the binder":      {stranger.withHeader("Impersonate-User", binder.name), "user-info"},
-		"as the manager":     {stranger.withHeader("Impersonate-User", "system:serviceaccount:berth-system:berth"), "serviceaccount"},
-		"as an account":      {stranger.withHeader("Impersonate-User", "system:serviceaccount:"+namespace+":placement"), "serviceaccount"},
-		"with a false extra": {stranger.withHeader("Impersonate-User", stranger.name).withHeader("Impersonate-Extra-Scopes", "all"), "user-info"},
-		"as a node":          {stranger.withHeader("Impersonate-User", "system:node:a"), "arbitrary-node"},
+		"as the binder":      {withoutRole.withHeader("Impersonate-User", binder.name), "user-info"},
+		"as the manager":     {withoutRole.withHeader("Impersonate-User", "system:serviceaccount:berth-system:berth"), "serviceaccount"},
+		"as an account":      {withoutRole.withHeader("Impersonate-User", "system:serviceaccount:"+namespace+":placement"), "serviceaccount"},
+		"with a false extra": {withoutRole.withHeader("Impersonate-User", withoutRole.name).withHeader("Impersonate-Extra-Scopes", "all"), "user-info"},
+		"as a node":          {withoutRole.withHeader("Impersonate-User", "system:node:a"), "arbitrary-node"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			who, on := guise.who, "impersonate-on:"+guise.mode+":"

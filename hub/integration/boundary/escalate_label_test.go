@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// labelPath is the place of the clusterset label in a JSON patch.
+// labelPath is the path of the clusterset label in a JSON patch.
 const labelPath = "/metadata/labels/cluster.open-cluster-management.io~1clusterset"
 
 // newClusterEditor returns the admin of a set with an additional role to write every cluster of the hub. It has the most
@@ -126,7 +126,7 @@ func TestRelabellingByMergePatch(t *testing.T) {
 			"application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml")
 }
 
-// TestRelabellingThroughTheStatus is no error: what is not status is dropped.
+// TestRelabellingThroughTheStatus succeeds, and the API server drops every change outside the status.
 func TestRelabellingThroughTheStatus(t *testing.T) {
 	mine, theirs := newSet(t), newSet(t)
 	who, name := newClusterEditor(t, mine), newCluster(t, theirs)
@@ -151,7 +151,7 @@ func TestRelabellingThroughTheStatus(t *testing.T) {
 			t.Errorf("the status is %v, want the version %s written", got["status"], version)
 		}
 		if got.label(setLabel) != theirs || got.at("spec.hubAcceptsClient") == true || got.at("spec.taints") != nil {
-			t.Errorf("through the status the cluster became %v", got)
+			t.Errorf("after the write to the status, the cluster is %v", got)
 		}
 	}
 }
@@ -176,7 +176,7 @@ func TestRelabellingThroughTheScale(t *testing.T) {
 	}
 }
 
-// TestRegisteringUnderAGeneratedName lets the hub choose the name, which is not known yet when the labels are defaulted.
+// TestRegisteringUnderAGeneratedName lets the hub generate the name. The name is still missing when the labels are defaulted.
 func TestRegisteringUnderAGeneratedName(t *testing.T) {
 	mine, theirs := newSet(t), newSet(t)
 	who := newClusterEditor(t, mine)

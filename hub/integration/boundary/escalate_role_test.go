@@ -40,7 +40,7 @@ func ruleText(verb, resource, name string) string {
 	return fmt.Sprintf("{APIGroups:[%q], Resources:[%q], ResourceNames:[%q], Verbs:[%q]}", group, resource, name, verb)
 }
 
-// roleGuarded is how the policy refuses to let a set's role be written.
+// roleGuarded is the refusal of the policy about the roles of sets.
 func roleGuarded(name string) string {
 	return byPolicy("berth-set-roles", fmt.Sprintf("clusterroles.rbac.authorization.k8s.io %q", name),
 		`the roles of cluster sets are for those who hold what they may grant: this needs the verb "create" on "managedclustersets/bind" `+
@@ -70,7 +70,7 @@ func TestGrantingBindWithoutHoldingIt(t *testing.T) {
 			who.patch(t, clusterRoles+"/"+own, `[{"op":"add","path":"/rules","value":[{"apiGroups":["`+group+`"],"resources":["managedclustersets/bind"],"resourceNames":["`+set+`"],"verbs":["create"]}]}]`),
 			notHeld("clusterroles", own, bindRule),
 		},
-		"by a role that gathers others": {
+		"by a role that aggregates others": {
 			who.create(t, clusterRoles, clusterRole("mine").with(t, `{"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"berth-project.io/clusterset-role":"binder"}}]}}`)),
 			fmt.Sprintf(fullAuthority, "mine"),
 		},
@@ -94,7 +94,7 @@ func TestEmptyingTheRoleOfASet(t *testing.T) {
 	set, namespace := newSet(t), shared.Namespace(t)
 	who := newRoleEditor(t, namespace)
 	future := roleOf("binder", unique("future"))
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { // the API server takes up policies a moment late
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { // a policy takes effect with a delay
 		got, err := who.do(ctx, http.MethodPost, clusterRoles+"?dryRun=All", "application/json", clusterRole(future))
 		if err == nil && got.Code != http.StatusForbidden {
 			err = fmt.Errorf("%s is allowed", future)
@@ -119,7 +119,7 @@ func TestEmptyingTheRoleOfASet(t *testing.T) {
 	} {
 		t.Run(how, func(t *testing.T) { got.expect(t, http.StatusForbidden, roleGuarded(future)) })
 	}
-	// A role that was deleted cannot be bound while it is away, and comes back as it was.
+	// A deleted role cannot be bound while it is missing. Berth creates it again unchanged.
 	who.remove(t, clusterRoles+"/"+roleOf("binder", set)).expectSuccess(t)
 	awaitRoles(t, set)
 	who.create(t, clusterRoleBindings, object{
@@ -128,8 +128,8 @@ func TestEmptyingTheRoleOfASet(t *testing.T) {
 	who.create(t, bindings(namespace), binding(set)).expect(t, http.StatusForbidden, forUser(who, mayNotBind(set)))
 }
 
-// TestTheRoleOfASetIsAnAdminsToLabel, so that roles of theirs may gather it.
-func TestTheRoleOfASetIsAnAdminsToLabel(t *testing.T) {
+// TestAnAdminMayLabelTheRoleOfASet, so that other roles can aggregate it.
+func TestAnAdminMayLabelTheRoleOfASet(t *testing.T) {
 	set := newSet(t)
 	admin := newUser(t, "admin")
 	bindRole(t, admin.subject(), "cluster-admin")

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// tryWidening tries to give a set another selector, in one way of writing, as its admin; in each version of the kind.
+// tryWidening tries to change the selector of a set as its admin, by one kind of write and in each version of the API.
 func tryWidening(t *testing.T, verb string, try func(who user, path string, wide object) apiResponse) {
 	t.Helper()
 	name := newSet(t)
@@ -22,7 +22,7 @@ func tryWidening(t *testing.T, verb string, try func(who user, path string, wide
 		try(who, path, wide).expect(t, http.StatusForbidden, forUser(who, noRole(verb, "managedclustersets", name)))
 	}
 	if after := getObject(t, sets+"/"+name); after.at("metadata.generation") != before.at("metadata.generation") {
-		t.Errorf("the set became %v", after)
+		t.Errorf("the set is now %v", after)
 	}
 }
 
@@ -43,7 +43,7 @@ func TestWideningASetByServerSideApply(t *testing.T) {
 	})
 }
 
-// TestWideningASetThroughItsStatus takes a role that no admin of a set has, to write its status.
+// TestWideningASetThroughItsStatus uses an additional role to write the status, which no admin of a set has.
 func TestWideningASetThroughItsStatus(t *testing.T) {
 	name := newSet(t)
 	who := newSetMember(t, shared.Namespace(t), "admin", name)
@@ -53,12 +53,12 @@ func TestWideningASetThroughItsStatus(t *testing.T) {
 	who.awaitAllowed(t, "patch", path)
 	who.merge(t, path, everything).expectSuccess(t)
 	if got := getObject(t, sets+"/"+name).at("spec.clusterSelector.selectorType"); got != "ExclusiveClusterSetLabel" {
-		t.Errorf("through the status the selector became %v", got)
+		t.Errorf("after the write to the status, the selector is %v", got)
 	}
 }
 
-// TestReplacingASetByAWiderOne needs the set to go first.
-func TestReplacingASetByAWiderOne(t *testing.T) {
+// TestReplacingASetByAWiderSet would need to delete the set first.
+func TestReplacingASetByAWiderSet(t *testing.T) {
 	name := newSet(t)
 	who := newSetMember(t, shared.Namespace(t), "admin", name)
 	who.remove(t, sets+"/"+name).expect(t, http.StatusForbidden, forUser(who, noRole("delete", "managedclustersets", name)))

@@ -27,10 +27,10 @@ func newHiddenObjects(t *testing.T) hiddenObjects {
 	return out
 }
 
-// TestGuessingNames compares what is hidden with what is not there, by everything that takes a name.
+// TestGuessingNames compares responses about hidden objects and missing objects, for every request with a name.
 func TestGuessingNames(t *testing.T) {
 	kept, mine, namespace := newHiddenObjects(t), newSet(t), shared.Namespace(t)
-	for _, who := range []user{newUser(t, "stranger"), newSetMember(t, namespace, "admin", mine)} {
+	for _, who := range []user{newUser(t, "no-role"), newSetMember(t, namespace, "admin", mine)} {
 		t.Run(who.name, func(t *testing.T) {
 			for _, pair := range [][2]string{
 				{setViews + "/" + kept.set, setViews + "/absent"},
@@ -59,7 +59,7 @@ func TestRegisteringANameThatIsTaken(t *testing.T) {
 	who.create(t, clusters, cluster(kept.cluster, mine)).expect(t, http.StatusConflict, resourceTitle("managedclusters", kept.cluster)+" already exists")
 }
 
-// expectSame holds that an answer about what is hidden is word for word that about what is not there.
+// expectSame checks that the response about a hidden object equals the response about a missing object.
 func expectSame(t *testing.T, what [2]string, kept hiddenObjects, hidden, absent apiResponse) {
 	t.Helper()
 	write := func(a apiResponse) string {
@@ -78,7 +78,7 @@ func expectSame(t *testing.T, what [2]string, kept hiddenObjects, hidden, absent
 		return strings.NewReplacer(kept.set, "absent", kept.cluster, "absent", kept.labelKey, "absent").Replace(fmt.Sprint(a.Code, a.Warnings, string(text)))
 	}
 	if diff := cmp.Diff(write(absent), write(hidden)); diff != "" {
-		t.Errorf("%s tells that it is there (-absent +hidden):\n%s", what[0], diff)
+		t.Errorf("%s reveals that the object exists (-absent +hidden):\n%s", what[0], diff)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestGuessingBySelectors(t *testing.T) {
 	tables := func(p user) user {
 		return p.withHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1")
 	}
-	for _, who := range []user{newUser(t, "stranger"), viewer, tables(newUser(t, "stranger")), tables(viewer)} {
+	for _, who := range []user{newUser(t, "no-role"), viewer, tables(newUser(t, "no-role")), tables(viewer)} {
 		for _, query := range []string{
 			"labelSelector=secret=LABEL", "labelSelector=secret", "labelSelector=secret!=LABEL", "labelSelector=!secret",
 			"labelSelector=" + setLabel + "=SET", "labelSelector=secret+in+(LABEL,x)",
@@ -110,15 +110,15 @@ func TestGuessingBySelectors(t *testing.T) {
 				got := who.read(t, view+"?"+hidden)
 				expectSame(t, [2]string{view + "?" + hidden, absent}, kept, got, who.read(t, view+"?"+absent))
 				if got.body.at("metadata.continue") != nil && got.body.at("metadata.continue") != "" || got.body.at("metadata.remainingItemCount") != nil {
-					t.Errorf("%s of %s tells that there is more: %v", hidden, view, got.body["metadata"])
+					t.Errorf("%s of %s reveals that there are more objects: %v", hidden, view, got.body["metadata"])
 				}
 			}
 		}
 	}
 }
 
-// TestWatchingForWhatIsHidden leaves a watch open while hidden things are there, come, change and go.
-func TestWatchingForWhatIsHidden(t *testing.T) {
+// TestWatchingForHiddenObjects leaves a watch open while hidden objects are created, changed and deleted.
+func TestWatchingForHiddenObjects(t *testing.T) {
 	for view, collection := range map[string]string{setViews: sets, clusterViews: clusters} {
 		t.Run(collection, func(t *testing.T) {
 			who := newUser(t, "watcher")
@@ -144,7 +144,7 @@ func TestWatchingForWhatIsHidden(t *testing.T) {
 	}
 }
 
-// expectEvent takes the next event of a watch.
+// expectEvent checks the next event of a watch.
 func expectEvent(t *testing.T, events *json.Decoder, want string) {
 	t.Helper()
 	var event struct {
@@ -155,14 +155,14 @@ func expectEvent(t *testing.T, events *json.Decoder, want string) {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprint(event.Type, " ", event.Object.at("metadata.name")); got != want {
-		t.Errorf("the next event is %s, want nothing told before %s", got, want)
+		t.Errorf("the next event is %s, want %s", got, want)
 	}
 }
 
 // TestReusingVersionsAndTokens lists from the version that an administrator read, and with continue tokens.
 func TestReusingVersionsAndTokens(t *testing.T) {
 	newHiddenObjects(t)
-	who := newUser(t, "stranger")
+	who := newUser(t, "no-role")
 	for _, view := range []string{setViews, clusterViews} {
 		version := adminUser(t).read(t, view).expectSuccess(t).at("metadata.resourceVersion").(string)
 		for _, query := range []string{"limit=1", "resourceVersion=" + version, "resourceVersionMatch=NotOlderThan&resourceVersion=" + version} {

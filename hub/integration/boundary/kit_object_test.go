@@ -19,7 +19,7 @@ const (
 	setLabel = "cluster.open-cluster-management.io/clusterset"
 )
 
-// The paths under which the API server has what the tests are about.
+// The paths of the tested resources.
 const (
 	clusters            = "/apis/" + group + "/v1/managedclusters"
 	sets                = "/apis/" + group + "/v1beta2/managedclustersets"
@@ -45,10 +45,10 @@ func roleBindings(namespace string) string {
 	return "/apis/rbac.authorization.k8s.io/v1/namespaces/" + namespace + "/rolebindings"
 }
 
-// object is an object as JSON has it.
+// object is a decoded JSON object.
 type object map[string]any
 
-// at returns what is at a place in an object, keys divided by dots, or nil.
+// at returns the value at a path in an object, or nil. Dots divide the keys.
 func (o object) at(path string) any {
 	var here any = map[string]any(o)
 	for key := range strings.SplitSeq(path, ".") {
@@ -78,7 +78,7 @@ func (o object) names() []string {
 	return out
 }
 
-// with returns an object after a JSON merge patch, as far as maps go: null removes.
+// with returns the object after a JSON merge patch of its maps. null removes a key.
 func (o object) with(t *testing.T, patch string) object {
 	t.Helper()
 	var out, changes map[string]any
@@ -109,7 +109,7 @@ func newObject(kind, version, name string) object {
 	return object{"apiVersion": group + "/" + version, "kind": kind, "metadata": object{"name": name}}
 }
 
-// cluster returns a cluster in an exclusive set; none with an empty name.
+// cluster returns a cluster in an exclusive set. With an empty name it has no set.
 func cluster(name, set string) object {
 	out := newObject("ManagedCluster", "v1", name)
 	if set != "" {
@@ -118,10 +118,10 @@ func cluster(name, set string) object {
 	return out
 }
 
-// set returns a set by the clusterset label.
+// set returns a set that selects by the clusterset label.
 func set(name string) object { return newObject("ManagedClusterSet", "v1beta2", name) }
 
-// everything is the selector of a set that has the whole fleet.
+// everything is a selector of the whole fleet.
 const everything = `{"spec":{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{}}}}`
 
 func binding(set string) object {
@@ -136,7 +136,7 @@ func placement(name string, spec object) object {
 	return out
 }
 
-// mustCreate stores what a test is not about, until the end of the test, and returns its path.
+// mustCreate stores an object until the end of the test, and returns its path.
 func mustCreate(t *testing.T, collection string, content object) string {
 	t.Helper()
 	path := collection + "/" + adminUser(t).create(t, collection, content).expectSuccess(t).at("metadata.name").(string)
@@ -144,7 +144,7 @@ func mustCreate(t *testing.T, collection string, content object) string {
 	return path
 }
 
-// removeAfterTest removes what is at a path at the end of the test, if it is there.
+// removeAfterTest deletes the object at a path at the end of the test, if it exists.
 func removeAfterTest(t *testing.T, path string) {
 	t.Helper()
 	boss, ctx := adminUser(t), context.WithoutCancel(t.Context())
@@ -155,7 +155,7 @@ func removeAfterTest(t *testing.T, path string) {
 	})
 }
 
-// newSet stores a set of a name of its own, and returns the name once the set has its roles.
+// newSet stores a set with a unique name, and returns the name once the set has its roles.
 func newSet(t *testing.T) string {
 	t.Helper()
 	name := unique("set")
@@ -164,7 +164,7 @@ func newSet(t *testing.T) string {
 	return name
 }
 
-// levels are those of the roles that a set has.
+// levels are the levels of the roles of a set.
 var levels = []string{"admin", "binder", "viewer"}
 
 func awaitRoles(t *testing.T, set string) {
@@ -177,7 +177,7 @@ func awaitRoles(t *testing.T, set string) {
 // roleOf returns the name of the ClusterRole that Berth makes for a set.
 func roleOf(level, set string) string { return "berth:managedclusterset:" + level + ":" + set }
 
-// newCluster stores a cluster of a name of its own in a set.
+// newCluster stores a cluster with a unique name in a set.
 func newCluster(t *testing.T, set string) string {
 	t.Helper()
 	name := unique("cluster")
@@ -185,13 +185,13 @@ func newCluster(t *testing.T, set string) string {
 	return name
 }
 
-// getObject returns what is at a path.
+// getObject returns the object at a path.
 func getObject(t *testing.T, path string) object {
 	t.Helper()
 	return adminUser(t).read(t, path).expectSuccess(t)
 }
 
-// awaitValue waits until an object has a value at a place: keys divided by dots.
+// awaitValue waits until an object has a value at a path. Dots divide the keys.
 func awaitValue(t *testing.T, path, place string, want any) {
 	t.Helper()
 	boss := adminUser(t)
@@ -204,13 +204,13 @@ func awaitValue(t *testing.T, path, place string, want any) {
 	})
 }
 
-// selectedClusters returns the clusters that a placement has, by name.
+// selectedClusters returns the names of the clusters that a placement has selected.
 func selectedClusters(t *testing.T, namespace, placement string) []string {
 	t.Helper()
 	return selectedIn(getObject(t, decisions(namespace)+"?labelSelector="+group+"/placement="+placement))
 }
 
-// selectedIn returns the clusters in a list of slices, by name.
+// selectedIn returns the names of the clusters in a list of slices.
 func selectedIn(list object) []string {
 	out := []string{}
 	items, _ := list["items"].([]any)

@@ -8,17 +8,17 @@ import (
 // userPlaceholder stands for the user of the request in these messages.
 const userPlaceholder = "{user}"
 
-// forUser returns a message to a certain person.
+// forUser returns a message for a user.
 func forUser(who user, message string) string {
 	return strings.ReplaceAll(message, userPlaceholder, who.name)
 }
 
-// noRole is how the API server refuses what no role allows. Without a name it is about all objects of a kind.
+// noRole is the refusal of a request that no role allows. Without a name it is about all objects of a kind.
 func noRole(verb, resource, name string) string {
 	return noRoleFor(verb, resource, name) + "at the cluster scope"
 }
 
-// noRoleIn is noRole for what is in a namespace.
+// noRoleIn is noRole for objects in a namespace.
 func noRoleIn(namespace, verb, resource, name string) string {
 	return noRoleFor(verb, resource, name) + fmt.Sprintf("in the namespace %q", namespace)
 }
@@ -28,10 +28,10 @@ func noRoleFor(verb, resource, name string) string {
 	return fmt.Sprintf("%s is forbidden: User %q cannot %s resource %q in API group %q ", resourceTitle(kind, name), userPlaceholder, verb, resource, group)
 }
 
-// inView turns a message about an object into the same one about its view.
+// inView turns a message about an object into the message about its view.
 func inView(message string) string { return strings.ReplaceAll(message, group, "view."+group) }
 
-// resourceTitle names an object as messages begin.
+// resourceTitle returns the beginning of a message about an object.
 func resourceTitle(resource, name string) string {
 	if name == "" {
 		return resource + "." + group
@@ -39,7 +39,7 @@ func resourceTitle(resource, name string) string {
 	return fmt.Sprintf("%s.%s %q", resource, group, name)
 }
 
-// noRight is how a webhook refuses what a role allows, for lack of a right beyond that role.
+// noRight is the refusal of a webhook: a role allows the request, and an additional permission is missing.
 func noRight(resource, name, doing string, oneOf ...string) string {
 	return fmt.Sprintf("admission webhook %q denied the request: %s is forbidden: user %q may not %s: this needs %s",
 		resource+"."+group, resourceTitle(resource, name), userPlaceholder, doing, strings.Join(oneOf, ", or "))
@@ -57,10 +57,10 @@ func mayNotLabel(doing, cluster, set string) string {
 		right("create", "managedclusters/label", group, "*"))
 }
 
-// mayNotPut refuses to put a cluster into a set.
+// mayNotPut is the refusal to put a cluster into a set.
 func mayNotPut(cluster, set string) string { return mayNotLabel("put the label %s on", cluster, set) }
 
-// mayNotTake refuses to take a cluster out of a set.
+// mayNotTake is the refusal to take a cluster out of a set.
 func mayNotTake(cluster, set string) string {
 	return mayNotLabel("take the label %s away", cluster, set)
 }
@@ -81,7 +81,7 @@ func mayNotBind(set string) string {
 		userPlaceholder, set, right("create", "managedclustersets/bind", group, set)))
 }
 
-// Why the policy about admins of sets refuses what their role allows.
+// The reasons why the policy about admins of sets refuses a request that their role allows.
 const (
 	reservedPrefixes = `: those that begin with "cluster.open-cluster-management.io/", "info.open-cluster-management.io/" or "berth-project.io/"`
 	noReservedLabel  = "allows no change of reserved labels" + reservedPrefixes
@@ -90,17 +90,17 @@ const (
 	noMetadata       = "allows no change of a cluster's annotations, finalizers and owners"
 )
 
-// limited refuses what the admin of a set may not change of its clusters.
+// limited is the refusal of a change that the admin of a set may not make.
 func limited(cluster, why string) string {
 	return byPolicy("berth-set-admins", resourceTitle("managedclusters", cluster), "the admin role of a cluster set "+why)
 }
 
-// byPolicy is how the API server refuses what a role allows, since one of the policies that Berth installs forbids it.
+// byPolicy is the refusal of a request that a role allows and a policy of Berth forbids.
 func byPolicy(policy, title, why string) string {
 	return fmt.Sprintf("%s is forbidden: ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", title, policy, policy, why)
 }
 
-// falselyNamed refuses a binding that is not named like its set.
+// falselyNamed is the refusal of a binding whose name differs from its set.
 func falselyNamed(binding, set string) string {
 	return fmt.Sprintf("admission webhook \"names.managedclustersetbindings.%s\" denied the request: ManagedClusterSetBinding.%s %q is invalid: "+
 		"spec.clusterSet: Invalid value: %q: must be the same as metadata.name", group, group, binding, set)

@@ -23,7 +23,7 @@ import (
 
 var counter atomic.Int64
 
-// unique returns a name that no other test has.
+// unique returns a name that no other test uses.
 func unique(prefix string) string { return fmt.Sprintf("%s-%d", prefix, counter.Add(1)) }
 
 // user is a user of the hub, with a certificate or a token.
@@ -31,7 +31,7 @@ type user struct {
 	name, host string
 	groups     []string
 	client     *http.Client
-	// headers go with every request.
+	// headers are added to every request.
 	headers http.Header
 }
 
@@ -63,7 +63,7 @@ func connect(t *testing.T, name string, config *rest.Config) user {
 	return user{name: name, host: config.Host, client: client, headers: http.Header{}}
 }
 
-// withHeader returns the person with a header that goes with every request.
+// withHeader returns the user with a header that is added to every request.
 func (p user) withHeader(header, value string) user {
 	p.headers = p.headers.Clone()
 	p.headers.Add(header, value)
@@ -78,14 +78,14 @@ func (p user) subject() rbacv1.Subject {
 type apiResponse struct {
 	// Code is the HTTP status.
 	Code int
-	// Message is that of a refusal.
+	// Message is the message of a refusal.
 	Message string
 	// Warnings are the texts of the warning headers.
 	Warnings []string
 	body     object
 }
 
-// expectSuccess fails the test unless the request succeeded, and returns what was answered.
+// expectSuccess fails the test unless the request succeeded, and returns the object in the response.
 func (a apiResponse) expectSuccess(t *testing.T) object {
 	t.Helper()
 	if a.Code < http.StatusOK || a.Code >= http.StatusMultipleChoices {
@@ -94,7 +94,7 @@ func (a apiResponse) expectSuccess(t *testing.T) object {
 	return a.body
 }
 
-// expect fails the test unless the answer has a code and a message; a success has none.
+// expect fails the test unless the response has a code and a message. A success has no message.
 func (a apiResponse) expect(t *testing.T, code int, message string) {
 	t.Helper()
 	if diff := cmp.Diff(apiResponse{Code: code, Message: message}, apiResponse{Code: a.Code, Message: a.Message}, cmp.AllowUnexported(apiResponse{})); diff != "" {
@@ -102,7 +102,7 @@ func (a apiResponse) expect(t *testing.T, code int, message string) {
 	}
 }
 
-// create stores an object in a collection. Like those below it takes paths of the API server.
+// create stores an object in a collection. Paths are paths of the API server, as in the methods below.
 func (p user) create(t *testing.T, collection string, object object) apiResponse {
 	t.Helper()
 	return p.send(t.Context(), t, http.MethodPost, collection, "application/json", object)
@@ -125,7 +125,7 @@ func (p user) rewrite(t *testing.T, path, change string) apiResponse {
 	}
 }
 
-// apply sends an object by server-side apply, taking over what others own.
+// apply sends an object by server-side apply, and takes over fields of other owners.
 func (p user) apply(t *testing.T, path string, object object) apiResponse {
 	t.Helper()
 	return p.send(t.Context(), t, http.MethodPatch, path+"?fieldManager=boundary&force=true", string(types.ApplyYAMLPatchType), object)
@@ -161,7 +161,7 @@ func (p user) send(ctx context.Context, t *testing.T, method, path, kind string,
 	return out
 }
 
-// do sends a request. An error means that there was no answer.
+// do sends a request. An error means that there was no response.
 func (p user) do(ctx context.Context, method, path, kind string, body any) (apiResponse, error) {
 	response, err := p.open(ctx, method, path, kind, body)
 	if err != nil {
@@ -182,7 +182,7 @@ func (p user) do(ctx context.Context, method, path, kind string, body any) (apiR
 	return out, nil
 }
 
-// open sends a request and leaves it to the caller to read, and to close, the answer.
+// open sends a request. The caller reads and closes the response.
 func (p user) open(ctx context.Context, method, path, kind string, body any) (*http.Response, error) {
 	var data []byte
 	if body != nil {
@@ -200,7 +200,7 @@ func (p user) open(ctx context.Context, method, path, kind string, body any) (*h
 	return p.client.Do(request)
 }
 
-// bindRole gives a person a ClusterRole in the whole hub, until the end of the test.
+// bindRole grants a user a ClusterRole in the whole hub, until the end of the test.
 func bindRole(t *testing.T, subject rbacv1.Subject, role string) string {
 	t.Helper()
 	return mustCreate(t, clusterRoleBindings, object{
@@ -208,7 +208,7 @@ func bindRole(t *testing.T, subject rbacv1.Subject, role string) string {
 	})
 }
 
-// bindRoleIn gives a person a ClusterRole in one namespace.
+// bindRoleIn grants a user a ClusterRole in one namespace.
 func bindRoleIn(t *testing.T, namespace string, subject rbacv1.Subject, role string) {
 	t.Helper()
 	mustCreate(t, roleBindings(namespace), object{
@@ -220,7 +220,7 @@ func reference(kind, name string) rbacv1.RoleRef {
 	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
 }
 
-// role makes a ClusterRole of rules, until the end of the test, and returns its name.
+// role creates a ClusterRole with rules, until the end of the test, and returns its name.
 func role(t *testing.T, rules ...rbacv1.PolicyRule) string {
 	t.Helper()
 	name := unique("boundary")
@@ -228,14 +228,14 @@ func role(t *testing.T, rules ...rbacv1.PolicyRule) string {
 	return name
 }
 
-// ruleFor returns a rule for Berth's own resources, verbs and resources divided by commas.
+// ruleFor returns a rule for Berth's own resources. Commas divide the verbs and the resources.
 func ruleFor(verbs, resources string, names ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{
 		APIGroups: []string{group}, Verbs: strings.Split(verbs, ","), Resources: strings.Split(resources, ","), ResourceNames: names,
 	}
 }
 
-var errNotYet = errors.New("the roles do not count yet")
+var errNotYet = errors.New("the roles have no effect yet")
 
 // awaitAllowed waits until the API server allows a verb on a path to a user. Roles take effect with a delay.
 func (p user) awaitAllowed(t *testing.T, verb, path string) {

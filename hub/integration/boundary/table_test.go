@@ -10,45 +10,45 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// row is a cell of the table: the result of an action by a user.
+// row is a cell of the table: the result of an action of a user.
 type row struct {
 	action, user string
 	code         int
-	// message is the message of a refusal, or what is found after a success.
+	// message is the message of a refusal, or the state after a success.
 	message string
 }
 
 // TestAccessMatrix tries every action as every user.
 func TestAccessMatrix(t *testing.T) {
-	people := newUsers(t, "")
+	users := newUsers(t, "")
 	for _, role := range []string{"set admin", "binder", "viewer"} {
-		people[role].awaitAllowed(t, "get", sets+"/team")
+		users[role].awaitAllowed(t, "get", sets+"/team")
 	}
-	people["set admin"].awaitAllowed(t, "create", clusters)
-	people["admin"].awaitAllowed(t, "delete", sets)
-	runRows(t, matrix, people)
+	users["set admin"].awaitAllowed(t, "create", clusters)
+	users["admin"].awaitAllowed(t, "delete", sets)
+	runRows(t, matrix, users)
 }
 
 // TestARoleToWriteIsNotEnough grants every user a role to write clusters and bindings.
 func TestARoleToWriteIsNotEnough(t *testing.T) {
-	people := newUsers(t, "writing ")
+	users := newUsers(t, "writing ")
 	writer := role(t, ruleFor("create,get,update,patch", "managedclusters"), ruleFor("create,update,patch", "managedclustersetbindings"))
-	for _, who := range []string{"set admin", "binder", "viewer", "stranger"} {
-		bindRole(t, people[who].subject(), writer)
-		people[who].awaitAllowed(t, "update", clusters)
+	for _, who := range []string{"set admin", "binder", "viewer", "no role"} {
+		bindRole(t, users[who].subject(), writer)
+		users[who].awaitAllowed(t, "update", clusters)
 	}
-	runRows(t, writers, people)
+	runRows(t, writers, users)
 }
 
-func runRows(t *testing.T, rows []row, people map[string]user) {
+func runRows(t *testing.T, rows []row, users map[string]user) {
 	t.Helper()
 	for _, row := range rows {
 		t.Run(row.action+"/"+row.user, func(t *testing.T) {
-			act, who := actions[row.action], people[row.user]
+			act, who := actions[row.action], users[row.user]
 			adminUser(t).remove(t, clusters+"/edge")
-			people["set admin"].awaitDenied(t, "delete", clusters+"/edge") // the role of the set follows a moment later
+			users["set admin"].awaitDenied(t, "delete", clusters+"/edge") // the role of the set follows a moment later
 			adminUser(t).create(t, clusters, cluster("edge", "team")).expectSuccess(t)
-			people["set admin"].awaitAllowed(t, "delete", clusters+"/edge")
+			users["set admin"].awaitAllowed(t, "delete", clusters+"/edge")
 			if act.ready != nil {
 				act.ready(t)
 			}
@@ -68,8 +68,8 @@ func runRows(t *testing.T, rows []row, people map[string]user) {
 	}
 }
 
-// newUsers makes the hub of the table, and the people in it with the roles that Berth hands out. Their names begin with
-// a prefix, so that roles of one table do not count in the other.
+// newUsers creates the objects of the table, and the users with the roles that Berth provides. Their names begin with a prefix,
+// so that roles of one table do not count in the other.
 func newUsers(t *testing.T, prefix string) map[string]user {
 	t.Helper()
 	adminUser(t).create(t, "/api/v1/namespaces", object{"metadata": object{"name": "shop"}}) // it stays for the other table
@@ -78,20 +78,20 @@ func newUsers(t *testing.T, prefix string) map[string]user {
 		awaitRoles(t, name)
 	}
 	mustCreate(t, clusters, cluster("vault", "other"))
-	people := map[string]user{"agent": newAgent(t, "edge")}
-	for _, who := range []string{"admin", "set admin", "binder", "viewer", "stranger"} {
-		people[who] = newNamedUser(t, prefix+who)
+	users := map[string]user{"agent": newAgent(t, "edge")}
+	for _, who := range []string{"admin", "set admin", "binder", "viewer", "no role"} {
+		users[who] = newNamedUser(t, prefix+who)
 	}
-	bindRole(t, people["admin"].subject(), "cluster-admin")
+	bindRole(t, users["admin"].subject(), "cluster-admin")
 	for who, level := range map[string]string{"set admin": "admin", "binder": "binder", "viewer": "viewer"} {
-		bindRole(t, people[who].subject(), roleOf(level, "team"))
-		bindRoleIn(t, "shop", people[who].subject(), "edit")
+		bindRole(t, users[who].subject(), roleOf(level, "team"))
+		bindRoleIn(t, "shop", users[who].subject(), "edit")
 	}
-	bindRole(t, people["set admin"].subject(), "berth:managedcluster:creator")
+	bindRole(t, users["set admin"].subject(), "berth:managedcluster:creator")
 	for _, who := range []string{"set admin", "binder", "viewer"} {
-		people[who].awaitAllowed(t, "create", placements("shop"))
+		users[who].awaitAllowed(t, "create", placements("shop"))
 	}
-	return people
+	return users
 }
 
 // TestPageMatchesTheTable compares the page on security with the tables of this package, row by row.
@@ -101,8 +101,8 @@ func TestPageMatchesTheTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, table := range []string{
-		pageRows(matrix, "admin", "set admin", "binder", "viewer", "agent", "stranger"),
-		pageRows(writers, "set admin", "binder", "viewer", "stranger"),
+		pageRows(matrix, "admin", "set admin", "binder", "viewer", "agent", "no role"),
+		pageRows(writers, "set admin", "binder", "viewer", "no role"),
 	} {
 		if !strings.Contains(string(page), "\n\n"+table+"\n") {
 			t.Errorf("the page lacks this table:\n%s", table)
@@ -110,10 +110,10 @@ func TestPageMatchesTheTable(t *testing.T) {
 	}
 }
 
-// pageRows writes rows as the page has them.
-func pageRows(rows []row, people ...string) string {
+// pageRows renders rows as the page has them.
+func pageRows(rows []row, users ...string) string {
 	var out strings.Builder
-	out.WriteString("| | " + strings.Join(people, " | ") + " |\n" + strings.Repeat("|---", len(people)+1) + "|\n")
+	out.WriteString("| | " + strings.Join(users, " | ") + " |\n" + strings.Repeat("|---", len(users)+1) + "|\n")
 	var done []string
 	for _, first := range rows {
 		if slices.Contains(done, first.action) {
@@ -121,7 +121,7 @@ func pageRows(rows []row, people ...string) string {
 		}
 		done = append(done, first.action)
 		out.WriteString("| " + first.action)
-		for _, who := range people {
+		for _, who := range users {
 			at := slices.IndexFunc(rows, func(r row) bool { return r.action == first.action && r.user == who })
 			out.WriteString(" | " + rows[at].pageText())
 		}

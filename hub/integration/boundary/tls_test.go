@@ -7,15 +7,15 @@ import (
 	"testing"
 )
 
-// blockCiphers are those of TLS 1.2 that do not authenticate what they encrypt (CBC).
+// blockCiphers are the ciphers of TLS 1.2 without authenticated encryption (CBC).
 var blockCiphers = []uint16{
 	tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA,
 	tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA,
 	tls.TLS_RSA_WITH_AES_128_CBC_SHA, tls.TLS_RSA_WITH_AES_128_GCM_SHA256,
 }
 
-// TestWeakTLSIsRefused attempts handshakes with what the hub serves: the API server takes TLS 1.2 with authenticated
-// encryption and newer, the manager takes TLS 1.3 alone.
+// TestWeakTLSIsRefused attempts handshakes with the servers of the hub. The API server accepts TLS 1.2 with authenticated
+// encryption, and newer versions. The manager accepts TLS 1.3 only.
 func TestWeakTLSIsRefused(t *testing.T) {
 	for server, address := range map[string]string{
 		"the API server": hostOf(t, shared.Config().Host),
