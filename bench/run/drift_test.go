@@ -31,13 +31,13 @@ func TestOnlyDependentPlacementsDrift(t *testing.T) {
 		for _, key := range r.stored.Keys() {
 			again := plan.Diff(enginetest.DecidePlacement(r.snapshotAsDecided(now, key), r.stored.Placements[key], env), r.stored.Stored(key), r.stored.Now)
 			if !again.Empty() {
-				t.Errorf("seed %d: %s was not woken: with what others had decided then, the engine would add %v and remove %v", seed, key, again.Added, again.Removed)
+				t.Errorf("seed %d: %s was not enqueued: with the decisions of that time, the engine would add %v and remove %v", seed, key, again.Added, again.Removed)
 			}
 		}
 		sum.add(got)
 	}
 	if sum.independent.placements == 0 || sum.dependent.drifted == 0 {
-		t.Errorf("%+v: nobody has drifted, so nothing was told apart", sum)
+		t.Errorf("%+v: no placement has drifted, so the test distinguishes nothing", sum)
 	}
 }
 

@@ -25,66 +25,66 @@ func TestAdmission(t *testing.T) {
 		object, old string
 		want        string
 	}{
-		"a placement with an empty spec":                    {object: placement + "spec: {}}"},
-		"a placement without a spec":                        {object: placement + "}", want: "spec: Required value"},
-		"a placement that wants no cluster":                 {object: placement + "spec: {numberOfClusters: 0}}"},
-		"a placement that wants fewer than no cluster":      {object: placement + "spec: {numberOfClusters: -1}}", want: "numberOfClusters"},
-		"a placement name that is a label value":            {object: longest + "spec: {}}"},
-		"a placement name that is no label value":           {object: long + "spec: {}}", want: "must not exceed 63 characters"},
-		"an update of a placement with too long a name":     {object: long + "spec: {numberOfClusters: 1}}", old: long + "spec: {}}"},
-		"a mode that nobody knows, for the engine to judge": {object: placement + "spec: {prioritizerPolicy: {mode: Other}}}"},
-		"a builtIn that nobody knows": {
+		"a placement with an empty spec":                 {object: placement + "spec: {}}"},
+		"a placement without a spec":                     {object: placement + "}", want: "spec: Required value"},
+		"a placement of no cluster":                      {object: placement + "spec: {numberOfClusters: 0}}"},
+		"a placement with a negative number of clusters": {object: placement + "spec: {numberOfClusters: -1}}", want: "numberOfClusters"},
+		"a placement name that is a label value":         {object: longest + "spec: {}}"},
+		"a placement name that is no label value":        {object: long + "spec: {}}", want: "must not exceed 63 characters"},
+		"an update of a placement with too long a name":  {object: long + "spec: {numberOfClusters: 1}}", old: long + "spec: {}}"},
+		"an unknown mode, which the engine reports":      {object: placement + "spec: {prioritizerPolicy: {mode: Other}}}"},
+		"an unknown builtIn": {
 			object: placement + "spec: {prioritizerPolicy: {configurations: [{scoreCoordinate: {builtIn: Other}}]}}}",
 		},
 		"a configuration without a coordinate": {
 			object: placement + "spec: {prioritizerPolicy: {configurations: [{weight: 1}]}}}", want: "scoreCoordinate",
 		},
-		"a toleration that contradicts itself": {object: placement + "spec: {tolerations: [{operator: Exists, value: a}, {value: b}]}}"},
-		"groups of no cluster by number":       {object: placement + "spec: {decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 0}}}}", want: "must be from 1 to 2147483647"},
+		"a contradictory toleration":     {object: placement + "spec: {tolerations: [{operator: Exists, value: a}, {value: b}]}}"},
+		"groups of no cluster by number": {object: placement + "spec: {decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 0}}}}", want: "must be from 1 to 2147483647"},
 		"groups of no cluster by percentage": {
 			object: placement + "spec: {decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 0%}}}}", want: "clustersPerDecisionGroup",
 		},
-		"groups of more clusters than a number can say": {
+		"groups larger than an int32": {
 			object: placement + "spec: {decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 99999999999}}}}", want: "must be from 1 to 2147483647",
 		},
 		"a budget of a number, for a while": {object: placement + "spec: {disruptionPolicy: {maxUnavailable: 2147483647, interval: 1h30m}}}"},
 		"a budget of a percentage":          {object: placement + "spec: {disruptionPolicy: {maxUnavailable: 0%, interval: 604800s}}}"},
 		"a budget without a number":         {object: placement + "spec: {disruptionPolicy: {interval: 1m}}}", want: "maxUnavailable: Required value"},
-		"a budget of less than nobody":      {object: placement + "spec: {disruptionPolicy: {maxUnavailable: -1}}}", want: "must be from 0 to 2147483647"},
-		"a budget of more clusters than a number can say": {
+		"a negative budget":                 {object: placement + "spec: {disruptionPolicy: {maxUnavailable: -1}}}", want: "must be from 0 to 2147483647"},
+		"a budget larger than an int32": {
 			object: placement + "spec: {disruptionPolicy: {maxUnavailable: 99999999999}}}", want: "must be from 0 to 2147483647",
 		},
-		"a budget of more than everybody": {object: placement + "spec: {disruptionPolicy: {maxUnavailable: 101%}}}", want: "maxUnavailable"},
-		"a budget for a day":              {object: placement + "spec: {disruptionPolicy: {maxUnavailable: 1, interval: 1d}}}", want: "interval"},
-		"a budget for no time":            {object: placement + `spec: {disruptionPolicy: {maxUnavailable: 1, interval: ""}}}`, want: "interval"},
-		"a budget for longer than a duration can be": {
+		"a budget above 100 %": {object: placement + "spec: {disruptionPolicy: {maxUnavailable: 101%}}}", want: "maxUnavailable"},
+		"a budget for a day":   {object: placement + "spec: {disruptionPolicy: {maxUnavailable: 1, interval: 1d}}}", want: "interval"},
+		"a budget for no time": {object: placement + `spec: {disruptionPolicy: {maxUnavailable: 1, interval: ""}}}`, want: "interval"},
+		"a budget with an interval longer than a duration": {
 			object: placement + "spec: {disruptionPolicy: {maxUnavailable: 1, interval: 9999999h}}}", want: "interval",
 		},
 		"a decision with no cluster": {object: decision + "status: {decisions: []}}"},
 		"a decision with null":       {object: decision + "status: {decisions: null}}", want: "decisions"},
 
-		"a cluster without a spec":        {object: cluster + "}"},
-		"a cluster with an https address": {object: cluster + "spec: {managedClusterClientConfigs: [{url: 'https://a:6443'}]}}"},
-		"a cluster with a loud address":   {object: cluster + "spec: {managedClusterClientConfigs: [{url: 'HTTPS://A'}]}}"},
-		"a cluster with an http address":  {object: cluster + "spec: {managedClusterClientConfigs: [{url: 'http://a'}]}}", want: "must be an https URL"},
+		"a cluster without a spec":              {object: cluster + "}"},
+		"a cluster with an https address":       {object: cluster + "spec: {managedClusterClientConfigs: [{url: 'https://a:6443'}]}}"},
+		"a cluster with an address in capitals": {object: cluster + "spec: {managedClusterClientConfigs: [{url: 'HTTPS://A'}]}}"},
+		"a cluster with an http address":        {object: cluster + "spec: {managedClusterClientConfigs: [{url: 'http://a'}]}}", want: "must be an https URL"},
 		"an update beside an old http address": {
 			object: cluster + "spec: {hubAcceptsClient: true, managedClusterClientConfigs: [{url: 'http://a'}]}}",
 			old:    cluster + "spec: {managedClusterClientConfigs: [{url: 'http://a'}]}}",
 		},
 		"a taint without a time": {object: cluster + "spec: {taints: [{key: a, effect: NoSelect, timeAdded: null}]}}"},
 
-		"a set without a spec":          {object: set + "}"},
-		"a set that selects nothing":    {object: set + "spec: {clusterSelector: {selectorType: LabelSelector}}}"},
-		"a set by an exclusive label":   {object: set + "spec: {clusterSelector: {selectorType: ExclusiveLabel, exclusiveLabel: {key: info.open-cluster-management.io/team, value: a}}}}"},
-		"an exclusive set without one":  {object: set + "spec: {clusterSelector: {selectorType: ExclusiveLabel}}}", want: "exclusiveLabel is required"},
-		"an exclusive label of anybody": {object: set + "spec: {clusterSelector: {selectorType: ExclusiveLabel, exclusiveLabel: {key: team, value: a}}}}", want: "exclusiveLabel.key"},
+		"a set without a spec":                         {object: set + "}"},
+		"a set that selects nothing":                   {object: set + "spec: {clusterSelector: {selectorType: LabelSelector}}}"},
+		"a set by an exclusive label":                  {object: set + "spec: {clusterSelector: {selectorType: ExclusiveLabel, exclusiveLabel: {key: info.open-cluster-management.io/team, value: a}}}}"},
+		"an exclusive set without a label":             {object: set + "spec: {clusterSelector: {selectorType: ExclusiveLabel}}}", want: "exclusiveLabel is required"},
+		"an exclusive label without a reserved prefix": {object: set + "spec: {clusterSelector: {selectorType: ExclusiveLabel, exclusiveLabel: {key: team, value: a}}}}", want: "exclusiveLabel.key"},
 
-		"a binding that bears its set's name":  {object: binding + "spec: {clusterSet: a}}"},
-		"a binding that bears another name":    {object: binding + "spec: {clusterSet: b}}", want: "spec.clusterSet: Invalid value: must be the same as metadata.name"},
-		"a binding that is turned to another":  {object: binding + "spec: {clusterSet: b}}", old: binding + "spec: {clusterSet: a}}", want: "spec.clusterSet: Invalid value: must be the same as metadata.name"},
-		"a binding without a set":              {object: binding + "spec: {}}", want: "spec.clusterSet: Invalid value: must be the same as metadata.name"},
-		"a binding without a spec":             {object: binding + "}", want: "spec.clusterSet: Invalid value: must be the same as metadata.name"},
-		"a status on a binding that was wrong": {object: binding + "spec: {clusterSet: a}, status: {conditions: []}}", old: binding + "spec: {clusterSet: b}}"},
+		"a binding with the name of its set":       {object: binding + "spec: {clusterSet: a}}"},
+		"a binding with another name":              {object: binding + "spec: {clusterSet: b}}", want: "spec.clusterSet: Invalid value: must be the same as metadata.name"},
+		"a binding that is changed to another set": {object: binding + "spec: {clusterSet: b}}", old: binding + "spec: {clusterSet: a}}", want: "spec.clusterSet: Invalid value: must be the same as metadata.name"},
+		"a binding without a set":                  {object: binding + "spec: {}}", want: "spec.clusterSet: Invalid value: must be the same as metadata.name"},
+		"a binding without a spec":                 {object: binding + "}", want: "spec.clusterSet: Invalid value: must be the same as metadata.name"},
+		"a status of an invalid binding":           {object: binding + "spec: {clusterSet: a}, status: {conditions: []}}", old: binding + "spec: {clusterSet: b}}"},
 	}
 	kinds := servedKinds(t)
 	for name, tc := range cases {
@@ -105,7 +105,7 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
-// TestDefaults holds what is stored against what was written.
+// TestDefaults compares the stored object with the written object.
 func TestDefaults(t *testing.T) {
 	cases := map[string]struct{ object, want string }{
 		"an empty placement": {

@@ -8,15 +8,15 @@ import (
 
 const berth = "github.com/berth-project/berth/"
 
-// below returns whether a package is root itself or lies below it.
+// below returns whether a package is root or below root.
 func below(pkg, root string) bool {
 	return pkg == root || strings.HasPrefix(pkg, root+"/")
 }
 
-// importBan forbids packages to depend, however indirectly, on others.
+// importBan forbids packages to depend on others, directly or indirectly.
 type importBan struct {
 	from   []string // package trees of this repository
-	except []string // trees among those that may
+	except []string // trees in from that are exempt
 	never  []string // package trees
 	reason string
 }
@@ -30,9 +30,9 @@ func TestTransitiveImports(t *testing.T) {
 		"the engine has no client": {
 			from:   []string{berth + "engine"},
 			never:  []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "google.golang.org/grpc"},
-			reason: "it decides from a snapshot; whoever wants to ask a server builds another snapshot",
+			reason: "it decides from a snapshot; code that needs data from a server builds another snapshot",
 		},
-		"the engine knows nothing above it": {
+		"the engine imports nothing above it": {
 			from:   []string{berth + "engine"},
 			never:  []string{berth + "internal", berth + "cmd", berth + "decision", berth + "rollout"},
 			reason: "simulation, tests and controllers share it because it depends on none of them",
@@ -50,31 +50,31 @@ func TestTransitiveImports(t *testing.T) {
 				berth + "engine", berth + "internal", "k8s.io/client-go", "k8s.io/apiserver", "k8s.io/apiextensions-apiserver",
 				"sigs.k8s.io/controller-runtime", "github.com/google/cel-go",
 			},
-			reason: "everybody imports them, so everybody pays for what they import",
+			reason: "every module imports them, and pays for their imports",
 		},
-		"nobody links Kubernetes itself": {
+		"no package links Kubernetes itself": {
 			from:   []string{strings.TrimSuffix(berth, "/")},
 			never:  []string{"k8s.io/kubernetes", "go.etcd.io/etcd/server"},
 			reason: "only hub/embed does, in a module of its own; the manager and the plugin must stay small",
 		},
-		"bridges know no surface": {
+		"bridges import no surface": {
 			from:   []string{berth + "internal/source", berth + "internal/apply", berth + "internal/telemetry", berth + "internal/record"},
 			never:  append([]string{berth + "internal/app"}, surfaces...),
-			reason: "every surface stands on them",
+			reason: "every surface depends on them",
 		},
-		"what must not write cannot": {
+		"read-only surfaces cannot write": {
 			from:   []string{berth + "internal/webhook", berth + "internal/apiserver", berth + "internal/console"},
 			never:  []string{berth + "internal/apply"},
-			reason: "admission and views answer questions; a plan is applied by controllers alone",
+			reason: "admission and views only respond to requests; controllers apply plans",
 		},
 		"the page needs no client": {
 			from:   []string{berth + "internal/console"},
 			never:  []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime", berth + "engine"},
-			reason: "it hands out files and passes requests on with the caller's own credentials",
+			reason: "it serves files and forwards requests with the credentials of the caller",
 		},
 	}
 	for _, surface := range surfaces {
-		rules[strings.TrimPrefix(surface, berth)+" knows no sibling"] = importBan{
+		rules[strings.TrimPrefix(surface, berth)+" imports no sibling"] = importBan{
 			from:   []string{surface},
 			never:  slices.DeleteFunc(slices.Clone(surfaces), func(other string) bool { return other == surface }),
 			reason: "surfaces share through engine/, internal/source and internal/apply",
@@ -96,16 +96,16 @@ func TestTransitiveImports(t *testing.T) {
 	}
 }
 
-// TestDirectImports holds what our own packages import themselves. Apimachinery reaches net/http and klog, so banning those from
-// the whole graph would ban apimachinery; what matters is that no code of ours uses them.
+// TestDirectImports checks the direct imports of Berth's packages. Apimachinery imports net/http and klog, so a transitive ban would
+// ban apimachinery.
 func TestDirectImports(t *testing.T) {
 	rules := map[string]struct {
 		from, except []string // package trees of this repository
-		trees        []string // what they must not import, or with allowed, all that they may beside the standard library
+		trees        []string // forbidden imports; with allowed, the only permitted imports beside the standard library
 		allowed      bool
 		reason       string
 	}{
-		"the engine does nothing to the world": {
+		"the engine has no side effects": {
 			from:   []string{berth + "engine"},
 			except: []string{berth + "engine/enginetest"},
 			trees:  []string{"context", "os", "net", "log", "io/ioutil", "syscall", "math/rand", "crypto/rand", "k8s.io/klog"},
@@ -115,19 +115,19 @@ func TestDirectImports(t *testing.T) {
 			from:   []string{berth + "rollout"},
 			except: []string{berth + "rollout/simulation"},
 			trees:  []string{"context", "os", "net", "log", "io/ioutil", "syscall", "sync", "math/rand", "crypto/rand", "k8s.io/klog"},
-			reason: "each step depends on its arguments alone, so a controller that restarts goes on where it was",
+			reason: "each step depends on its arguments only, so a restarted controller continues at the same step",
 		},
-		"only celenv speaks CEL": {
+		"only celenv uses CEL": {
 			from:   []string{strings.TrimSuffix(berth, "/")},
 			except: []string{berth + "engine/celenv"},
 			trees:  []string{"github.com/google/cel-go", "k8s.io/apiserver/pkg/cel"},
-			reason: "limits, environment and cache are in one place; a second one would accept what the first refuses",
+			reason: "limits, environment and cache are in one place; a second place could accept what the first rejects",
 		},
-		"types know only apimachinery": {
+		"types import only apimachinery": {
 			from:    []string{berth + "api"},
 			trees:   []string{"k8s.io/api", "k8s.io/apimachinery", berth + "api"},
 			allowed: true,
-			reason:  "everybody imports them, so everybody pays for what they import",
+			reason:  "every module imports them, and pays for their imports",
 		},
 	}
 	graph := load(t)
@@ -148,7 +148,7 @@ func TestDirectImports(t *testing.T) {
 	}
 }
 
-// TestEngineOrder holds that inside the engine a package imports only packages of an earlier rank.
+// TestEngineOrder checks that a package of the engine imports only packages of an earlier rank.
 func TestEngineOrder(t *testing.T) {
 	ranks := [][]string{
 		{"escape"}, {"verdict"}, {"fleet"}, {"celenv"}, {"program"}, {"wake", "filter", "score", "ledger"}, {"selection", "group"}, {""}, {"plan", "explain"}, {"enginetest"},

@@ -174,15 +174,15 @@ func TestUsersAreLimitedByRoles(t *testing.T) {
 }
 
 func TestAnonymousUsersSeeHealthOnly(t *testing.T) {
-	stranger, err := kubernetes.NewForConfig(rest.AnonymousClientConfig(shared.Config()))
+	anonymous, err := kubernetes.NewForConfig(rest.AnonymousClientConfig(shared.Config()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := stranger.Discovery().RESTClient()
+	client := anonymous.Discovery().RESTClient()
 	for path, want := range map[string]bool{"/readyz": true, "/livez": true, "/version": false, "/api/v1/namespaces": false} {
 		err := client.Get().AbsPath(path).Do(t.Context()).Error()
 		if want && err != nil {
-			t.Errorf("GET %s = %v, want an answer", path, err)
+			t.Errorf("GET %s = %v, want a response", path, err)
 		}
 		if !want && !apierrors.IsUnauthorized(err) {
 			t.Errorf("GET %s = %v, want unauthorized", path, err)

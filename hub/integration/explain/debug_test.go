@@ -20,7 +20,7 @@ func TestDebugContract(t *testing.T) {
 	f.awaitExplained("p", f.names(0)...)
 	f.taint(1)
 	f.awaitExplained("p", f.names(0)...)
-	root, nobody := shared.Config(), rest.AnonymousClientConfig(shared.Config())
+	root, anonymous := shared.Config(), rest.AnonymousClientConfig(shared.Config())
 	jane := shared.ConfigFor(t, "jane-"+f.namespace)
 	body, err := json.Marshal(f.unsaved("new", number(2), within("a")))
 	if err != nil {
@@ -38,32 +38,32 @@ func TestDebugContract(t *testing.T) {
 		method, path string
 		body         string
 		code         int
-		says         string
+		want         string
 	}{
-		"a placement that is stored":  {root, http.MethodGet, stored, "", 200, `"filteredPipelineResults"`},
-		"one to try":                  {root, http.MethodPost, "/debug/placements/", string(body), 200, `"aggregatedScores"`},
-		"half a path":                 {root, http.MethodGet, "/debug/placements/p", "", 400, "/debug/placements/NAMESPACE/NAME"},
-		"too long a path":             {root, http.MethodGet, stored + "/x", "", 400, "/debug/placements/NAMESPACE/NAME"},
-		"one to try elsewhere":        {root, http.MethodPost, stored, string(body), 400, "the path to POST placements to"},
-		"no placement":                {root, http.MethodPost, "/debug/placements/", "{", 400, "not a Placement in JSON"},
-		"a placement without a name":  {root, http.MethodPost, "/debug/placements/", "{}", 400, "has no metadata.namespace"},
-		"a placement that is wrong":   {root, http.MethodPost, "/debug/placements/", string(wrong), 400, "the placement is misconfigured"},
-		"a body that is too long":     {root, http.MethodPost, "/debug/placements/", strings.Repeat(" ", 1<<20+1), 400, "longer than 1048576 bytes"},
-		"nobody":                      {nobody, http.MethodGet, stored, "", 401, "no user"},
-		"who may not get it":          {jane, http.MethodGet, stored, "", 403, "cannot get resource"},
-		"who may not create it":       {jane, http.MethodPost, "/debug/placements/", string(body), 403, "cannot create resource"},
-		"a placement that is not":     {root, http.MethodGet, stored + "q", "", 404, "not found"},
-		"another verb":                {root, http.MethodDelete, stored, "", 405, "DELETE"},
-		"another verb on nothing yet": {root, http.MethodPut, "/debug/placements/", "", 405, "PUT"},
+		"a stored placement":                 {root, http.MethodGet, stored, "", 200, `"filteredPipelineResults"`},
+		"a placement to try":                 {root, http.MethodPost, "/debug/placements/", string(body), 200, `"aggregatedScores"`},
+		"a path without a name":              {root, http.MethodGet, "/debug/placements/p", "", 400, "/debug/placements/NAMESPACE/NAME"},
+		"a path with another element":        {root, http.MethodGet, stored + "/x", "", 400, "/debug/placements/NAMESPACE/NAME"},
+		"a placement to try at a wrong path": {root, http.MethodPost, stored, string(body), 400, "the path to POST placements to"},
+		"invalid JSON":                       {root, http.MethodPost, "/debug/placements/", "{", 400, "not a Placement in JSON"},
+		"a placement without a name":         {root, http.MethodPost, "/debug/placements/", "{}", 400, "has no metadata.namespace"},
+		"a misconfigured placement":          {root, http.MethodPost, "/debug/placements/", string(wrong), 400, "the placement is misconfigured"},
+		"a body that is too long":            {root, http.MethodPost, "/debug/placements/", strings.Repeat(" ", 1<<20+1), 400, "longer than 1048576 bytes"},
+		"an anonymous user":                  {anonymous, http.MethodGet, stored, "", 401, "no user"},
+		"a user without get":                 {jane, http.MethodGet, stored, "", 403, "cannot get resource"},
+		"a user without create":              {jane, http.MethodPost, "/debug/placements/", string(body), 403, "cannot create resource"},
+		"a missing placement":                {root, http.MethodGet, stored + "q", "", 404, "not found"},
+		"another verb":                       {root, http.MethodDelete, stored, "", 405, "DELETE"},
+		"another verb without a name":        {root, http.MethodPut, "/debug/placements/", "", 405, "PUT"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			code, header, data := sendToManager(t, m, test.as, test.method, test.path, test.body)
-			if code != test.code || !strings.Contains(string(data), test.says) || header.Get("Content-Type") != "application/json" {
-				t.Errorf("answered %d %s %s", code, header.Get("Content-Type"), data)
+			if code != test.code || !strings.Contains(string(data), test.want) || header.Get("Content-Type") != "application/json" {
+				t.Errorf("response %d %s %s", code, header.Get("Content-Type"), data)
 			}
 			var refusal map[string]any
 			if err := json.Unmarshal(data, &refusal); err != nil || code >= 400 && (len(refusal) != 1 || refusal["error"] == nil) {
-				t.Errorf("the answer is not as documented: %s, %v", data, err)
+				t.Errorf("the response differs from the documentation: %s, %v", data, err)
 			}
 		})
 	}

@@ -81,12 +81,12 @@ func TestRefusals(t *testing.T) {
 		code            int
 		message         string
 	}{
-		"no such placement": {"q", "explanation", nil, 404, `placements.cluster.open-cluster-management.io "q" not found`},
-		"no history of it":  {"q", "history", nil, 404, `placements.cluster.open-cluster-management.io "q" not found`},
-		"no such cluster":   {"p", "explanation", []string{"cluster", "x"}, 404, `managedclusters.cluster.open-cluster-management.io "x" not found`},
-		"a fix for nobody":  {"p", "explanation", []string{"fix", "true"}, 400, "parameter fix: set the parameter cluster too, to the cluster to select"},
-		"fix what":          {"p", "explanation", []string{"cluster", f.name(0), "fix", "x"}, 400, `parameter fix: "x" is not true or false`},
-		"since when":        {"p", "history", []string{"since", "x"}, 400, `parameter since: "x" is not a time such as 2026-01-31T10:00:00Z`},
+		"no such placement":          {"q", "explanation", nil, 404, `placements.cluster.open-cluster-management.io "q" not found`},
+		"no such placement, history": {"q", "history", nil, 404, `placements.cluster.open-cluster-management.io "q" not found`},
+		"no such cluster":            {"p", "explanation", []string{"cluster", "x"}, 404, `managedclusters.cluster.open-cluster-management.io "x" not found`},
+		"a fix without a cluster":    {"p", "explanation", []string{"fix", "true"}, 400, "parameter fix: set the parameter cluster too, to the cluster to select"},
+		"an invalid fix":             {"p", "explanation", []string{"cluster", f.name(0), "fix", "x"}, 400, `parameter fix: "x" is not true or false`},
+		"an invalid time":            {"p", "history", []string{"since", "x"}, 400, `parameter since: "x" is not a time such as 2026-01-31T10:00:00Z`},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			_, err := get[map[string]any](t.Context(), newAdmin(t), f.namespace, test.placement, test.part, test.parameters...)

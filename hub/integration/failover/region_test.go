@@ -54,12 +54,12 @@ func TestRegionFails(t *testing.T) {
 	for name := range budgets {
 		after, err := s.selected(t.Context(), name)
 		if diff := cmp.Diff(want, after); diff != "" || err != nil {
-			t.Errorf("error %v; whom %s has selected when the region is back (-want +got):\n%s", err, name, diff)
+			t.Errorf("error %v; clusters of %s after the region has recovered (-want +got):\n%s", err, name, diff)
 		}
 	}
 }
 
-// steady ranks by nothing but who is selected, and then by name.
+// steady ranks incumbents first, and then by name.
 func steady(spec *clusterv1beta1.PlacementSpec) {
 	spec.PrioritizerPolicy = clusterv1beta1.PrioritizerPolicy{
 		Mode: clusterv1beta1.PrioritizerPolicyModeExact,
@@ -76,7 +76,7 @@ func (s *testFleet) awaitEvictions(names, want []string, interval time.Duration)
 	spent := map[string]map[time.Time]int32{}
 	s.eventually(func(ctx context.Context) error {
 		var errs []error
-		for _, name := range names { // of all placements each time, because a budget drops old evictions
+		for _, name := range names { // all placements each time, because a budget drops old evictions
 			got, err := s.evictionTimes(ctx, name)
 			if spent[name] == nil {
 				spent[name] = map[time.Time]int32{}
@@ -100,14 +100,14 @@ func (s *testFleet) expectOneByOne(name string, spent map[time.Time]int32, inter
 	s.t.Helper()
 	instants := slices.SortedFunc(maps.Keys(spent), time.Time.Compare)
 	if len(instants) != northClusters {
-		s.t.Errorf("%s: clusters were given up at %v, want %d instants", name, instants, northClusters)
+		s.t.Errorf("%s: clusters were evicted at %v, want %d times", name, instants, northClusters)
 	}
 	for i, at := range instants {
 		if spent[at] != 1 {
-			s.t.Errorf("%s: %d clusters were given up at %s, want 1", name, spent[at], at)
+			s.t.Errorf("%s: %d clusters were evicted at %s, want 1", name, spent[at], at)
 		}
 		if i > 0 && at.Sub(instants[i-1]) < interval {
-			s.t.Errorf("%s: clusters were given up at %s and %s, which is less than %s apart", name, at, instants[i-1], interval)
+			s.t.Errorf("%s: clusters were evicted at %s and %s, less than %s apart", name, at, instants[i-1], interval)
 		}
 	}
 }
@@ -119,12 +119,12 @@ func (s *testFleet) checkHeld(ctx context.Context, name string) error {
 		return err
 	}
 	if !meta.IsStatusConditionTrue(placement.Status.Conditions, clusterv1beta1.PlacementConditionHeld) {
-		return fmt.Errorf("nobody is held: %v", placement.Status.Conditions)
+		return fmt.Errorf("no cluster is held: %v", placement.Status.Conditions)
 	}
 	return nil
 }
 
-// evictionTimes returns how many clusters a placement has paid for, by instant.
+// evictionTimes returns the number of evictions in the budget of a placement, by time.
 func (s *testFleet) evictionTimes(ctx context.Context, name string) (map[time.Time]int32, error) {
 	placement := &clusterv1beta1.Placement{}
 	err := s.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, placement)

@@ -76,9 +76,9 @@ func (f *fleet) placement(name, says string, change func(*clusterv1beta1.Placeme
 	return out
 }
 
-// unreadable is an expression that compiles and fails on every cluster.
+// unreadable sets an expression that compiles and fails on every cluster.
 func unreadable(spec *clusterv1beta1.PlacementSpec) {
-	spec.Predicates[0].RequiredClusterSelector.CelSelector.CelExpressions = []string{`managedCluster.metadata.labels["nobody"] == "has"`}
+	spec.Predicates[0].RequiredClusterSelector.CelSelector.CelExpressions = []string{`managedCluster.metadata.labels["missing"] == "has"`}
 }
 
 // exact evicts no cluster.

@@ -79,7 +79,7 @@ func TestExternalWritesAreRepaired(t *testing.T) {
 	editOf := func(apply func(*clusterv1beta1.PlacementDecision)) func(*fleet) {
 		return func(f *fleet) { change(f, slice(f, 2), apply) }
 	}
-	strangers := map[string]func(*fleet){
+	externalWrites := map[string]func(*fleet){
 		"a slice is deleted": func(f *fleet) { f.delete(slice(f, 1)) },
 		"all slices are deleted": func(f *fleet) {
 			if err := f.DeleteAllOf(f.t.Context(), &clusterv1beta1.PlacementDecision{}, client.InNamespace(f.namespace)); err != nil {
@@ -128,17 +128,17 @@ func TestExternalWritesAreRepaired(t *testing.T) {
 			p := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "p"}}
 			changeStatus(f, p, func(p *clusterv1beta1.Placement) { p.Status = clusterv1beta1.PlacementStatus{} })
 		},
-		"an object with the placement's label comes": func(f *fleet) {
+		"a slice with the placement label is created": func(f *fleet) {
 			f.create(&clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
 				Namespace: f.namespace, Name: "by-hand", Labels: map[string]string{clusterv1beta1.PlacementLabel: "p"},
 			}})
 		},
-		"a slice with the next number comes": func(f *fleet) {
+		"a slice with the next number is created": func(f *fleet) {
 			object := slice(f, 9)
 			object.Labels = map[string]string{clusterv1beta1.PlacementLabel: "p"}
 			f.create(object)
 			object.Status.Decisions = []clusterv1beta1.ClusterDecision{{ClusterName: "smuggled"}}
-			_ = f.Status().Update(f.t.Context(), object) // it may be gone already
+			_ = f.Status().Update(f.t.Context(), object) // the manager may have deleted it
 		},
 	}
 	sharedManager(t)
@@ -157,32 +157,32 @@ func TestExternalWritesAreRepaired(t *testing.T) {
 		awaitFixedPoint(t)
 		return f
 	}
-	for _, name := range slices.Sorted(maps.Keys(strangers)) {
+	for _, name := range slices.Sorted(maps.Keys(externalWrites)) {
 		t.Run(name, func(t *testing.T) {
 			f := fleet(t)
-			f.awaitRepaired("p", func() { strangers[name](f) })
+			f.awaitRepaired("p", func() { externalWrites[name](f) })
 			awaitFixedPoint(t)
 		})
 	}
-	// The same again by a manager that has never written any of it.
+	// A new manager, which has not written the slices itself.
 	t.Run("after a restart that wrote nothing", func(t *testing.T) {
 		f := fleet(t)
 		stopSharedManager(t)
 		m := sharedManager(t)
 		m.idle(t, 1)
-		for _, name := range slices.Sorted(maps.Keys(strangers)) {
+		for _, name := range slices.Sorted(maps.Keys(externalWrites)) {
 			t.Run(name, func(t *testing.T) {
 				inner := *f
 				inner.t = t
-				inner.awaitRepaired("p", func() { strangers[name](&inner) })
+				inner.awaitRepaired("p", func() { externalWrites[name](&inner) })
 			})
 		}
 		awaitFixedPoint(t)
 	})
 }
 
-// TestForeignMetadataIsLeftAlone checks that what Berth does not own of a slice stays as others set it.
-func TestForeignMetadataIsLeftAlone(t *testing.T) {
+// TestForeignMetadataIsKept checks that Berth keeps the metadata of a slice that belongs to other clients.
+func TestForeignMetadataIsKept(t *testing.T) {
 	sharedManager(t)
 	f := newFleet(t, 2)
 	f.placement("p")

@@ -95,7 +95,7 @@ func TestPlainNamesMeanTheRealObjects(t *testing.T) {
 }
 
 func TestAUserWithoutRolesSeesNothing(t *testing.T) {
-	stranger, dev := newUser(t), createSet(t, "dev", map[string]any{"secret": "yes"})
+	withoutRoles, dev := newUser(t), createSet(t, "dev", map[string]any{"secret": "yes"})
 	one := createClusterIn(t, dev)
 	admin(t).waitForObject(clusterViews, one, func(*unstructured.Unstructured) bool { return true })
 	for _, options := range []metav1.ListOptions{
@@ -107,7 +107,7 @@ func TestAUserWithoutRolesSeesNothing(t *testing.T) {
 		{ResourceVersion: "0"},
 	} {
 		for _, what := range []schema.GroupVersionResource{setViews, clusterViews} {
-			list, err := stranger.Resource(what).List(t.Context(), options)
+			list, err := withoutRoles.Resource(what).List(t.Context(), options)
 			if err != nil {
 				t.Errorf("listing with %+v: %v", options, err)
 				continue
@@ -118,14 +118,14 @@ func TestAUserWithoutRolesSeesNothing(t *testing.T) {
 		}
 	}
 	for what, hidden := range map[schema.GroupVersionResource]string{setViews: dev, clusterViews: one} {
-		_, there := stranger.Resource(what).Get(t.Context(), hidden, metav1.GetOptions{})
-		_, absent := stranger.Resource(what).Get(t.Context(), "absent", metav1.GetOptions{})
+		_, there := withoutRoles.Resource(what).Get(t.Context(), hidden, metav1.GetOptions{})
+		_, absent := withoutRoles.Resource(what).Get(t.Context(), "absent", metav1.GetOptions{})
 		if !apierrors.IsNotFound(there) || !apierrors.IsNotFound(absent) ||
 			strings.ReplaceAll(there.Error(), hidden, "absent") != absent.Error() {
 			t.Errorf("hidden: %v; absent: %v", there, absent)
 		}
 	}
-	if out, err := stranger.kubectl("get", "managedclustersets.view.cluster.open-cluster-management.io"); err != nil || out != "No resources found\n" {
+	if out, err := withoutRoles.kubectl("get", "managedclustersets.view.cluster.open-cluster-management.io"); err != nil || out != "No resources found\n" {
 		t.Errorf("kubectl: %q, %v", out, err)
 	}
 }

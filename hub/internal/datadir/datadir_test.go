@@ -45,7 +45,7 @@ func TestOpenKeepsASecondHubOut(t *testing.T) {
 	open(t, path)
 }
 
-func TestOpenSaysWhyAFolderIsUnfit(t *testing.T) {
+func TestOpenReturnsWhyAFolderIsUnfit(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -53,10 +53,10 @@ func TestOpenSaysWhyAFolderIsUnfit(t *testing.T) {
 	cases := map[string]struct {
 		path, want string
 	}{
-		"a file lies there":       {path: file, want: "is not a folder; choose another path"},
-		"below a file":            {path: filepath.Join(file, "data"), want: "is not a folder; choose another path"},
-		"nobody may write there":  {path: "/proc/berth-hub", want: "berth-hub"},
-		"a name no disk can hold": {path: filepath.Join(t.TempDir(), strings.Repeat("x", 300)), want: "opening data folder"},
+		"the path is a file":                {path: file, want: "is not a folder; choose another path"},
+		"below a file":                      {path: filepath.Join(file, "data"), want: "is not a folder; choose another path"},
+		"a folder without write permission": {path: "/proc/berth-hub", want: "berth-hub"},
+		"a name that is too long":           {path: filepath.Join(t.TempDir(), strings.Repeat("x", 300)), want: "opening data folder"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -73,12 +73,12 @@ func newHandler(f *testing.F) *placementapi.Handler {
 
 // checkAnswer checks that a response is JSON and no server error, and that it names no invisible cluster that the request did not
 // name.
-func checkAnswer(t *testing.T, got *httptest.ResponseRecorder, asked string) {
+func checkAnswer(t *testing.T, got *httptest.ResponseRecorder, sent string) {
 	t.Helper()
 	if got.Code >= http.StatusInternalServerError || !json.Valid(got.Body.Bytes()) {
 		t.Errorf("answered %d: %s", got.Code, got.Body)
 	}
-	if strings.Contains(got.Body.String(), "secret") && !strings.Contains(asked, "secret") {
+	if strings.Contains(got.Body.String(), "secret") && !strings.Contains(sent, "secret") {
 		t.Errorf("the response names an invisible cluster: %s", got.Body)
 	}
 }
@@ -97,15 +97,15 @@ func FuzzQuery(f *testing.F) {
 	next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"next":true}`)) })
 	serving := handler.Wrap(next)
 	f.Fuzz(func(t *testing.T, subresource, namespace, name, query string) {
-		asked := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
-		asked.URL = &url.URL{Path: "/", RawQuery: query}
+		sent := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+		sent.URL = &url.URL{Path: "/", RawQuery: query}
 		info := &request.RequestInfo{
 			IsResourceRequest: true, Verb: "get", APIGroup: viewv1.GroupName, APIVersion: viewv1.SchemeGroupVersion.Version,
 			Namespace: namespace, Resource: "placements", Subresource: subresource, Name: name, Parts: []string{"placements", name, subresource},
 		}
-		ctx := request.WithUser(request.WithRequestInfo(asked.Context(), info), &user.DefaultInfo{Name: "jane"})
+		ctx := request.WithUser(request.WithRequestInfo(sent.Context(), info), &user.DefaultInfo{Name: "jane"})
 		got := httptest.NewRecorder()
-		serving.ServeHTTP(got, asked.WithContext(ctx))
+		serving.ServeHTTP(got, sent.WithContext(ctx))
 		checkAnswer(t, got, query+name)
 		passedOn := strings.Contains(got.Body.String(), `"next":true`)
 		if got.Code == http.StatusOK && namespace != "ns" && !passedOn {
@@ -127,10 +127,10 @@ func FuzzDebug(f *testing.F) {
 	}
 	serving := newHandler(f).DebugHandler()
 	f.Fuzz(func(t *testing.T, method, path, body string) {
-		asked := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
-		asked.Method, asked.URL = method, &url.URL{Path: placementapi.DebugPath + path}
+		sent := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
+		sent.Method, sent.URL = method, &url.URL{Path: placementapi.DebugPath + path}
 		got := httptest.NewRecorder()
-		serving.ServeHTTP(got, asked.WithContext(request.WithUser(asked.Context(), &user.DefaultInfo{Name: "jane"})))
+		serving.ServeHTTP(got, sent.WithContext(request.WithUser(sent.Context(), &user.DefaultInfo{Name: "jane"})))
 		checkAnswer(t, got, body+path)
 	})
 }
