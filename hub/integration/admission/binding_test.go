@@ -89,7 +89,7 @@ func TestTheGrantLabelIsGuarded(t *testing.T) {
 
 	check(t, editor.update(t, made, "", labels(grantLabel, "grant", "a", "b")), 0, "")
 	if got := editor.stored(t, made).GetLabels(); got[grantLabel] != "grant" || got["a"] != "b" {
-		t.Errorf("labels %v, want the mark and the other", got)
+		t.Errorf("labels %v, want the mark and the other label", got)
 	}
 	end()
 	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
@@ -116,7 +116,7 @@ func TestTheGrantLabelNeedsThePermissionToBind(t *testing.T) {
 	check(t, binder.update(t, mine, "", finalizers("test.berth.dev/hold")), 0, "")
 	check(t, editor.update(t, mine, "", finalizers()), 0, "")
 	check(t, binder.update(t, mine, "", labels()), 0, "")
-	check(t, editor.update(t, mine, "", finalizers("test.berth.dev/hold")), 0, "") // it is no longer a granted binding
+	check(t, editor.update(t, mine, "", finalizers("test.berth.dev/hold")), 0, "") // the binding is no longer granted
 	check(t, editor.update(t, mine, "", finalizers()), 0, "")
 }
 

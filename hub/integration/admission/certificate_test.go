@@ -43,10 +43,10 @@ func TestCertificateFromFiles(t *testing.T) {
 		wrong := set("wrong", labelSelector("a b", "c"))
 		_, err := boss.resourceFor(wrong).Create(ctx, asObject(wrong), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if !apierrors.IsInvalid(err) {
-			t.Fatalf("Create = %v, want an answer all the time", err)
+			t.Fatalf("Create = %v, want a response at any time", err)
 		}
-		if !bytes.HasPrefix(trusted(ctx), slices.Concat(authorities, next)) { // what was trusted before the manager stays for a while
-			return errors.New("the next authority is not trusted beside the former")
+		if !bytes.HasPrefix(trusted(ctx), slices.Concat(authorities, next)) { // the CAs from before the manager stay trusted for a while
+			return errors.New("the new CA is not trusted beside the old CA")
 		}
 		return nil
 	})
@@ -116,7 +116,7 @@ func (u *user) checkViews(t *testing.T) {
 		t.Errorf("conditions %v of the APIService, want it available once the hub is ready", conditions)
 	}
 	if insecure, _, _ := unstructured.NestedBool(service.Object, "spec", "insecureSkipTLSVerify"); insecure {
-		t.Error("the views are trusted by whatever certificate")
+		t.Error("the API server accepts any certificate of the views")
 	}
 }
 

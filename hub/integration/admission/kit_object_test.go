@@ -13,7 +13,7 @@ import (
 
 var count atomic.Int64
 
-// unique returns a name part that no other test has.
+// unique returns a part of a name that no other test uses.
 func unique() string { return "u" + strconv.FormatInt(count.Add(1), 10) }
 
 func asObject(content map[string]any) *unstructured.Unstructured {
@@ -112,7 +112,7 @@ func (u *user) update(t *testing.T, content map[string]any, subresource string, 
 		stored := u.stored(t, content)
 		change(stored)
 		_, err := u.resourceFor(content).Update(t.Context(), stored, metav1.UpdateOptions{}, subresources...)
-		if err == nil || !strings.Contains(err.Error(), "the object has been modified") { // a controller was faster
+		if err == nil || !strings.Contains(err.Error(), "the object has been modified") { // a controller has changed the object
 			return err
 		}
 	}

@@ -66,7 +66,7 @@ func (u *user) takeWarnings() []string {
 	return out
 }
 
-// newUser returns a user with a new name and the permissions of the rules in all namespaces, and no others.
+// newUser returns a user with a new name, who has only the permissions of the rules, in all namespaces.
 func newUser(t *testing.T, name string, rules []rule) *user {
 	t.Helper()
 	u := &user{name: name + "-" + unique(), config: nil}
@@ -133,7 +133,7 @@ func (u *user) waitForRule(t *testing.T, granted rule) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: u.name, ResourceAttributes: attributes}}
 		answer, err := shared.Client(t).AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		if err == nil && !answer.Status.Allowed {
-			err = errors.New("the role does not count yet")
+			err = errors.New("the role has no effect yet")
 		}
 		return err
 	})

@@ -43,19 +43,19 @@ func TestCreateInSet(t *testing.T) {
 		value  string
 		refuse bool
 	}{
-		"without a right":                   {nil, setLabel, "dev", true},
-		"with the right to the value":       {[]rule{grantNamed("create", "managedclusters/label", setLabel+":dev")}, setLabel, "dev", false},
-		"with the right to the key":         {[]rule{grantNamed("create", "managedclusters/label", setLabel+":*")}, setLabel, "dev", false},
-		"with the right to *":               {[]rule{grantNamed("create", "managedclusters/label", "*")}, setLabel, "dev", false},
-		"with the right to every label":     {[]rule{grantNamed("create", "managedclusters/label")}, setLabel, "dev", false},
-		"with the right to join":            {[]rule{grantNamed("create", "managedclustersets/join", "dev")}, setLabel, "dev", false},
-		"with the right to join another":    {[]rule{grantNamed("create", "managedclustersets/join", "prod")}, setLabel, "dev", true},
-		"with the right to another value":   {[]rule{grantNamed("create", "managedclusters/label", setLabel+":prod")}, setLabel, "dev", true},
-		"with a right that looks like more": {[]rule{grantNamed("create", "managedclusters/label", setLabel+":d*")}, setLabel, "dev", true},
-		"with another verb":                 {[]rule{grantNamed("update", "managedclusters/label", "*")}, setLabel, "dev", true},
-		"another prefix, without":           {[]rule{grantNamed("create", "managedclustersets/join")}, infoLabel, "x", true},
-		"another prefix, with":              {[]rule{grantNamed("create", "managedclusters/label", infoLabel+":x")}, infoLabel, "x", false},
-		"a label that any user may set":     {nil, "env", "dev", false},
+		"without a right":                    {nil, setLabel, "dev", true},
+		"with the right to the value":        {[]rule{grantNamed("create", "managedclusters/label", setLabel+":dev")}, setLabel, "dev", false},
+		"with the right to the key":          {[]rule{grantNamed("create", "managedclusters/label", setLabel+":*")}, setLabel, "dev", false},
+		"with the right to *":                {[]rule{grantNamed("create", "managedclusters/label", "*")}, setLabel, "dev", false},
+		"with the right to every label":      {[]rule{grantNamed("create", "managedclusters/label")}, setLabel, "dev", false},
+		"with the right to join":             {[]rule{grantNamed("create", "managedclustersets/join", "dev")}, setLabel, "dev", false},
+		"with the right to join another set": {[]rule{grantNamed("create", "managedclustersets/join", "prod")}, setLabel, "dev", true},
+		"with the right to another value":    {[]rule{grantNamed("create", "managedclusters/label", setLabel+":prod")}, setLabel, "dev", true},
+		"with the right to a pattern":        {[]rule{grantNamed("create", "managedclusters/label", setLabel+":d*")}, setLabel, "dev", true},
+		"with another verb":                  {[]rule{grantNamed("update", "managedclusters/label", "*")}, setLabel, "dev", true},
+		"another prefix, without":            {[]rule{grantNamed("create", "managedclustersets/join")}, infoLabel, "x", true},
+		"another prefix, with":               {[]rule{grantNamed("create", "managedclusters/label", infoLabel+":x")}, infoLabel, "x", false},
+		"a label that any user may set":      {nil, "env", "dev", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			jane := newUser(t, "jane", append([]rule{allVerbsOn("managedclusters")}, tc.right...))
@@ -134,7 +134,7 @@ func TestMove(t *testing.T) {
 			t.Run(name+" by "+how, func(t *testing.T) {
 				object := cluster("c-" + unique())
 				who := rights[tc.who]
-				if how == "server-side apply" { // who leaves out a label must have applied it before
+				if how == "server-side apply" { // an apply removes a label only if its field manager has applied it before
 					if err := boss.as(t, who.name, "system:masters").apply(t.Context(), with(object, labels(setLabel, "dev"))); err != nil {
 						t.Fatal(err)
 					}
@@ -175,11 +175,11 @@ func TestSubresourcesChangeNothing(t *testing.T) {
 	check(t, err, 0, "")
 	stored := boss.stored(t, object)
 	if version, _, _ := unstructured.NestedString(stored.Object, "status", "version", "kubernetes"); version != "v1.36.3" {
-		t.Errorf("status.version = %q, want what the agent wrote", version)
+		t.Errorf("status.version = %q, want the version that the agent wrote", version)
 	}
 	on, _, _ := unstructured.NestedBool(stored.Object, "spec", "hubAcceptsClient")
 	if stored.GetLabels()[setLabel] != "dev" || on || len(taintTimes(stored)) != 1 {
-		t.Errorf("through the status the agent changed the cluster to %v", stored.Object)
+		t.Errorf("after the write to the status, the cluster is %v", stored.Object)
 	}
 	_, err = agent.resourceFor(object).Update(t.Context(), stored, metav1.UpdateOptions{}, "scale")
 	check(t, err, 404, `managedclusters.cluster.open-cluster-management.io "`+stored.GetName()+`" not found`)
@@ -191,13 +191,13 @@ func TestDefaultSet(t *testing.T) {
 	object := cluster("c-" + unique())
 	joins.mustCreate(t, object)
 	if got := joins.stored(t, object).GetLabels()[setLabel]; got != "default" {
-		t.Errorf("who may join the default set created a cluster in %q", got)
+		t.Errorf("a user who may join the default set created a cluster in %q", got)
 	}
 	outsider := newUser(t, "outsider", []rule{allVerbsOn("managedclusters")})
 	loose := cluster("c-" + unique())
 	outsider.mustCreate(t, loose)
 	if got, is := outsider.stored(t, loose).GetLabels()[setLabel]; is {
-		t.Errorf("who may not join the default set created a cluster in %q", got)
+		t.Errorf("a user who may not join the default set created a cluster in %q", got)
 	}
 	if got, want := outsider.takeWarnings(), `the cluster is in no exclusive set, since user "`+outsider.name+`" may not put it into "default"`; len(got) != 1 || got[0] != want {
 		t.Errorf("warnings = %q, want %q", got, want)
@@ -232,7 +232,7 @@ func TestPermissionsCheckedForAMove(t *testing.T) {
 		{"out of its set", labels(setLabel, ""), 1},
 		{"with a taint", taints("gpu:NoSelect"), 1},
 		{"accepted", accepted, 0},
-		{"shut out, with the taint for it", barred, 1},
+		{"denied, with its taint", barred, 1},
 		{"accepted again", accepted, 1},
 	} {
 		wasCompleted, wasChecked := webhookRequests(t, "default.managedclusters"), webhookRequests(t, "managedclusters")
@@ -272,10 +272,10 @@ func TestManyLabels(t *testing.T) {
 		prefix string
 		rights float64 // the permissions to review at each change
 	}{
-		"free labels":                                      {one, "feature.example.com/", 0},
-		"labels of the longest key":                        {one, strings.Repeat("a.", 120) + "a/", 0},
-		"reserved labels, by one right":                    {one, reserved, 1},
-		"reserved labels, by a right to each and no other": {several, reserved, number + 1}, // the broadest is reviewed first
+		"free labels":                               {one, "feature.example.com/", 0},
+		"labels of the longest key":                 {one, strings.Repeat("a.", 120) + "a/", 0},
+		"reserved labels, by one right":             {one, reserved, 1},
+		"reserved labels, by a right to each label": {several, reserved, number + 1}, // the broadest is reviewed first
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := cluster("c-"+unique(), labels(setLabel, "dev"))

@@ -44,7 +44,7 @@ func TestManagerIsDown(t *testing.T) {
 			return boss.merge(t.Context(), object, `{"metadata":{"labels":{"`+setLabel+`":"prod"}}}`)
 		},
 		"move a cluster by apply":        func() error { return boss.apply(t.Context(), with(object, labels(setLabel, "prod"))) },
-		"call a cluster unreachable":     func() error { return boss.update(t, object, "", taints("gpu:NoSelect", unreachable+":NoSelect")) },
+		"taint a cluster as unreachable": func() error { return boss.update(t, object, "", taints("gpu:NoSelect", unreachable+":NoSelect")) },
 		"set the time of a taint":        func() error { return boss.update(t, object, "", taints("gpu:NoSelect@2020-01-01T00:00:00Z")) },
 		"widen a set":                    func() error { return boss.merge(t.Context(), existing, everything) },
 		"move a cluster":                 func() error { return boss.update(t, object, "", labels(setLabel, "prod", "env", "a")) },
@@ -82,14 +82,14 @@ func TestManagerIsDown(t *testing.T) {
 				_ = unstructured.SetNestedField(o.Object, "v1.36.3", "status", "version", "kubernetes")
 			})
 		},
-		"a label that is free":         func() error { return agent.update(t, object, "", labels(setLabel, "dev", "env", "b")) },
+		"a label without restrictions": func() error { return agent.update(t, object, "", labels(setLabel, "dev", "env", "b")) },
 		"a finalizer":                  func() error { return agent.update(t, object, "", finalizers("test.berth.dev/x")) },
 		"a finalizer taken away":       func() error { return agent.update(t, object, "", finalizers()) },
 		"a round trip":                 func() error { return agent.update(t, object, "", func(*unstructured.Unstructured) {}) },
 		"a lease duration":             func() error { return agent.update(t, object, "", setLeaseDuration) },
 		"an annotation on a placement": func() error { return agent.update(t, placed, "", annotation) },
 		"a label on a binding":         func() error { return boss.update(t, bound, "", labels("a", "b")) },
-		"a cluster shut out":           func() error { return agent.update(t, let, "", setNotAccepted) },
+		"a denied cluster":             func() error { return agent.update(t, let, "", setNotAccepted) },
 	} {
 		began := time.Now()
 		err := write()
@@ -218,7 +218,7 @@ func TestRegistrationIsMended(t *testing.T) {
 	waitForWebhooks(t)
 }
 
-// TestRestartWritesNothing checks that a restarted manager writes nothing where nothing has changed.
+// TestRestartWritesNothing checks that a restarted manager writes nothing if nothing has changed.
 func TestRestartWritesNothing(t *testing.T) {
 	requireWebhooks(t)
 	client := shared.Client(t)

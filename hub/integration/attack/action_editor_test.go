@@ -9,7 +9,7 @@ import (
 
 const disabled = group + "/experimental-scheduling-disable"
 
-// writeAnyPlacement creates or changes a placement, by one of the requests that clients have.
+// writeAnyPlacement creates or changes a placement by a random kind of request.
 func (s *step) writeAnyPlacement(who *user, namespace, name string, spec any) {
 	s.t.Helper()
 	path, content := placements(namespace)+"/"+name, newPlacement(name, spec)
@@ -71,7 +71,7 @@ func addFinalizer(s *step) {
 func writeHuge(s *step) {
 	namespace := s.namespace()
 	huge := newPlacement(s.placement(), object{}).withMetadata(object{"annotations": object{"example.com/notes": strings.Repeat("x", 300_000)}})
-	s.requestForbidden(s.user(), http.MethodPost, placements(namespace), plainJSON, toJSON(huge)) // beyond what annotations may hold
+	s.requestForbidden(s.user(), http.MethodPost, placements(namespace), plainJSON, toJSON(huge)) // above the size limit of annotations
 	names := make([]string, 1000)
 	for i := range names {
 		names[i] = fmt.Sprintf("%s-%0200d", s.otherTenant.set, i)
@@ -89,11 +89,11 @@ func writeStatus(s *step) {
 	s.requestForbidden(s.user(), http.MethodPatch, bindings(namespace)+"/"+s.tenant.set+"/status", mergePatch, `{"status":{"conditions":[]}}`)
 	s.requestForbidden(s.user(), http.MethodPatch, clusters+"/"+s.cluster(s.tenant)+"/status", mergePatch, condition("True"))
 	s.requestForbidden(s.user(), http.MethodPatch, sets+"/"+s.tenant.set+"/status", mergePatch, `{"status":{"conditions":[]}}`)
-	// The status that comes with an object is not stored.
+	// The API server drops the status in a request to the object.
 	s.request(s.user(), http.MethodPatch, placements(namespace)+"/"+name, mergePatch, status)
 }
 
-// sliceOf returns a slice that names a cluster.
+// sliceOf returns a slice with a cluster.
 func sliceOf(name, placement, cluster string) object {
 	return newObject("PlacementDecision", "v1beta1", name).withMetadata(object{"labels": object{
 		group + "/placement": placement, group + "/decision-group-index": "0", group + "/decision-group-name": "",
@@ -111,7 +111,7 @@ func writeSlice(s *step) {
 	s.requestForbidden(who, http.MethodDelete, decisions(namespace), plainJSON, "")
 }
 
-// writeConcurrently lets the tenant's people write the same objects at the same time.
+// writeConcurrently lets the users of a tenant write the same objects at the same time.
 func writeConcurrently(s *step) {
 	namespace, name := s.namespace(), s.placement()
 	spec := s.spec()
@@ -165,7 +165,7 @@ func grantPermission(s *step) {
 	}}))
 	s.requestForbidden(who, http.MethodGet, placements(s.otherTenant.namespaces[0]), plainJSON, "", "Impersonate-User", s.otherTenant.editor.name)
 	s.requestForbidden(who, http.MethodGet, clusters, plainJSON, "", "Impersonate-User", "berth-admin", "Impersonate-Group", "system:masters")
-	// An account called placement is bound what it is granted, and nothing is granted to this one.
+	// The account "placement" of a namespace binds the sets that it is granted. This account is granted no set.
 	s.request(who, http.MethodPost, "/api/v1/namespaces/"+namespace+"/serviceaccounts", plainJSON, `{"metadata":{"name":"placement"}}`)
 	s.requestForbidden(who, http.MethodDelete, namespaces+"/"+namespace, plainJSON, "")
 	s.requestForbidden(who, http.MethodPatch, namespaces+"/"+namespace, mergePatch, `{"metadata":{"labels":{"a":"b"}}}`)

@@ -10,8 +10,8 @@ func acceptCluster(s *step) {
 	s.touched = append(s.touched, "clusters")
 }
 
-// moveCluster moves a cluster from one tenant to another, and back, so that a cluster of a tenant's pool concerns no other
-// one when the step is over.
+// moveCluster moves a cluster from one tenant to another and back. After the step, a cluster of a tenant's pool is in the set of that
+// tenant only.
 func moveCluster(s *step) {
 	move := func(name, set string) {
 		s.t.Helper()
@@ -42,8 +42,8 @@ func deleteCluster(s *step) {
 	s.request(s.admin, http.MethodDelete, clusters+"/"+s.cluster(s.tenant), plainJSON, "")
 }
 
-// revokeSet takes a set away from a namespace, as an administrator does who takes a right back: even where the binding, or
-// the set, is held.
+// revokeSet takes a set away from a namespace, as an administrator does who revokes a permission. The binding may
+// have a finalizer, which delays its deletion.
 func revokeSet(s *step) {
 	path := bindings(s.namespace()) + "/" + s.tenant.set
 	if s.random.IntN(2) == 0 {
@@ -52,7 +52,7 @@ func revokeSet(s *step) {
 	s.request(s.admin, http.MethodDelete, path, plainJSON, "")
 }
 
-// changeSet lets a set reach more, or less, and puts it back as it was.
+// changeSet changes the selector of a set, or deletes the set, and restores it.
 func changeSet(s *step) {
 	path := sets + "/" + s.tenant.set
 	switch s.random.IntN(3) {
@@ -68,7 +68,7 @@ func changeSet(s *step) {
 	s.request(s.admin, http.MethodPatch, path, mergePatch, `{"spec":{"clusterSelector":{"selectorType":"ExclusiveClusterSetLabel","labelSelector":null}}}`)
 }
 
-// editSlices does to slices what only the manager should do, on purpose or by accident.
+// editSlices changes slices, which only the manager should do.
 func editSlices(s *step) {
 	namespace, placement := s.namespace(), pick(s, s.placement(), "steady")
 	path := decisions(namespace) + "/" + placement + "-decision-1"
@@ -82,7 +82,7 @@ func editSlices(s *step) {
 	case 2:
 		s.request(s.admin, http.MethodPatch, path, mergePatch, `{"metadata":{"ownerReferences":null}}`)
 	default:
-		// What another scheduler would store, or with the annotation, what is left of a placement that is gone.
+		// A slice of another scheduler, or with the annotation, a slice of a deleted placement of Berth.
 		foreign := sliceOf(placement+"-decision-7", placement, cluster)
 		if s.random.IntN(2) == 0 {
 			foreign.withMetadata(object{"annotations": object{pick(s, "berth-project.io", group) + "/decision-strategy-hash": "x"}})
@@ -92,7 +92,7 @@ func editSlices(s *step) {
 	}
 }
 
-// removeFinalizers removes the finalizers that hold something.
+// removeFinalizers removes the finalizers of a tenant's bindings, placements and clusters.
 func removeFinalizers(s *step) {
 	const none = `{"metadata":{"finalizers":null}}`
 	for _, namespace := range s.tenant.namespaces {
@@ -106,7 +106,7 @@ func removeFinalizers(s *step) {
 	}
 }
 
-// restart ends the manager, lets users write while it is down, and starts it again.
+// restart stops the manager, lets users write while it is down, and starts it again.
 func restart(s *step) {
 	s.down = true
 	if s.random.IntN(2) == 0 {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// finalized returns the binding to a set, which may stay when it is deleted.
+// finalized returns the binding to a set. It may have a finalizer, which delays its deletion.
 func (s *step) binding(set string) object {
 	out := newBinding(set)
 	switch s.random.IntN(3) {
@@ -57,7 +57,7 @@ func registerCluster(s *step) {
 	case 0:
 		registered.withMetadata(object{"finalizers": []string{"example.com/hold"}})
 	case 1:
-		registered.withMetadata(object{"labels": nil}) // it is in no set then
+		registered.withMetadata(object{"labels": nil}) // the cluster is then in no set
 	}
 	s.request(s.tenant.admin, http.MethodPost, clusters, plainJSON, toJSON(registered))
 }
@@ -79,7 +79,7 @@ func registerWrongly(s *step) {
 	s.requestForbidden(pick(s, s.tenant.editor, s.tenant.binder), http.MethodPost, clusters, plainJSON, toJSON(newCluster(name, mine)))
 }
 
-// changeOwnCluster is what a set's admin may do to the clusters of the set.
+// changeOwnCluster changes a cluster as the admin of its set, within and beyond the permissions.
 func changeOwnCluster(s *step) {
 	path := clusters + "/" + s.cluster(s.tenant)
 	switch s.random.IntN(5) {

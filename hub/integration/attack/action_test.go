@@ -1,10 +1,10 @@
 package attack
 
-// actions are everything that can happen, and how often.
+// actions are all actions, with their weights.
 var actions = []action{
 	{name: "write a placement", weight: 60, do: writePlacement},
-	{name: "write a placement that cannot be followed", weight: 10, do: writeWrongPlacement},
-	{name: "write a bomb", weight: 6, do: writeCostlyPlacement},
+	{name: "write an invalid placement", weight: 10, do: writeWrongPlacement},
+	{name: "write a costly placement", weight: 6, do: writeCostlyPlacement},
 	{name: "delete a placement", weight: 20, do: deletePlacement},
 	{name: "disable or enable a placement", weight: 15, do: disablePlacement},
 	{name: "hold a placement by a finalizer", weight: 15, do: addFinalizer},
@@ -12,16 +12,16 @@ var actions = []action{
 	{name: "write a status", weight: 8, do: writeStatus},
 	{name: "write a slice", weight: 20, do: writeSlice},
 	{name: "write at the same time", weight: 10, do: writeConcurrently},
-	{name: "take a right", weight: 15, do: grantPermission},
-	{name: "ask who one is", weight: 4, do: reviewAccess},
-	{name: "read what is others'", weight: 10, do: readOthers},
+	{name: "grant itself a permission", weight: 15, do: grantPermission},
+	{name: "review its own access", weight: 4, do: reviewAccess},
+	{name: "read objects of other tenants", weight: 10, do: readOthers},
 	{name: "bind a set", weight: 30, do: bindSet},
 	{name: "unbind a set", weight: 30, do: unbindSet},
-	{name: "bind another's set", weight: 20, do: bindOthers},
+	{name: "bind a set of another tenant", weight: 20, do: bindOthers},
 	{name: "register a cluster", weight: 20, do: registerCluster},
 	{name: "register a cluster wrongly", weight: 20, do: registerWrongly},
-	{name: "change a cluster of one's own", weight: 20, do: changeOwnCluster},
-	{name: "change another's cluster", weight: 20, do: changeOthersCluster},
+	{name: "change its own cluster", weight: 20, do: changeOwnCluster},
+	{name: "change a cluster of another tenant", weight: 20, do: changeOthersCluster},
 	{name: "write a set", weight: 10, do: writeSet},
 	{name: "the administrator accepts a cluster", weight: 25, do: acceptCluster},
 	{name: "the administrator moves a cluster", weight: 20, bothTenants: true, do: moveCluster},
@@ -30,6 +30,6 @@ var actions = []action{
 	{name: "the administrator revokes a set", weight: 20, do: revokeSet},
 	{name: "the administrator changes a set", weight: 10, do: changeSet},
 	{name: "the administrator writes slices by hand", weight: 20, do: editSlices},
-	{name: "the administrator lets go what is held", weight: 20, do: removeFinalizers},
-	{name: "the manager is ended and starts again", weight: 2, do: restart},
+	{name: "the administrator removes finalizers", weight: 20, do: removeFinalizers},
+	{name: "the manager restarts", weight: 2, do: restart},
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// TestTenantsGainNothing holds that random requests of tenants, legal and illegal, give no namespace a cluster that it may not
-// reach, move no decision of another tenant, and keep the hub answering.
+// TestTenantsGainNothing sends random requests of tenants, legal and illegal. No namespace gets a cluster that it may not reach. No
+// decision of another tenant changes. The hub responds in time.
 func TestTenantsGainNothing(t *testing.T) {
 	fresh, length := *seed, *count
 	if fresh == 0 {
@@ -20,11 +20,11 @@ func TestTenantsGainNothing(t *testing.T) {
 			length = longSteps
 		}
 	}
-	t.Logf("run it again with -seed %d", fresh)
+	t.Logf("repeat the run with -seed %d", fresh)
 	w := newTestHub(t, fresh)
 	for range length {
 		if w.step(); t.Failed() {
-			t.Fatalf("failed at step %d of -seed %d; what happened last:\n%s", w.number, fresh, w.logText())
+			t.Fatalf("failed at step %d of -seed %d; the last requests:\n%s", w.number, fresh, w.logText())
 		}
 	}
 	w.reportCounts()

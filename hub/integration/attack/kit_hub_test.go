@@ -17,18 +17,18 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// Names come from pools, so that the hub stays small however long a run is: what is made anew is often there already.
+// Names come from small pools, so that the hub stays small in a long run. A created object often exists already.
 const (
 	placementPool = 5
 	clusterPool   = 6
 )
 
-// tenant has a set, clusters in it, two namespaces to which the set is bound, and three people.
+// tenant has a set, clusters in it, two namespaces to which the set is bound, and three users.
 type tenant struct {
 	// set is the name of the set, and of the tenant.
 	set        string
 	namespaces []string
-	// editor may edit in the namespaces, binder may bind the set as well, and admin may do that, and register clusters in it.
+	// editor may edit in the namespaces. binder may also bind the set. admin may also register clusters in the set.
 	editor, binder, admin *user
 }
 
@@ -48,7 +48,7 @@ type testHub struct {
 	// number counts the steps. lines are the log of the last step.
 	number int
 	lines  []string
-	// tried counts what was tried, by how and how it was answered.
+	// tried counts the requests, by kind and response code.
 	tried map[string]int
 }
 
@@ -77,13 +77,13 @@ func newTestHub(t *testing.T, seed uint64) *testHub {
 	return w
 }
 
-// startManager starts the manager of the hub, as it is deployed.
+// startManager starts the manager of the hub, with the flags of a deployment.
 func (w *testHub) startManager() *hubtest.Manager {
 	w.t.Helper()
 	return hubtest.StartManager(w.t, shared, hubtest.ManagerOptions{Webhooks: true, AllowErrors: true, Shared: true, TaintUnjoined: true})
 }
 
-// awaitGuard waits until the webhooks let through what is right, and nothing else.
+// awaitGuard waits until the webhooks accept valid objects and deny invalid objects.
 func (w *testHub) awaitGuard() {
 	w.t.Helper()
 	wrong := object{"predicates": []object{{"requiredClusterSelector": cel("1 + 1")}}}
@@ -91,20 +91,20 @@ func (w *testHub) awaitGuard() {
 		hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
 			got, err := w.admin.send(ctx, http.MethodPost, placements("default")+"?dryRun=All", plainJSON, toJSON(newPlacement("guard", spec)))
 			if err == nil && got.code != code {
-				err = fmt.Errorf("the webhooks are not there yet: %d %s", got.code, got.message)
+				err = fmt.Errorf("the webhooks do not check yet: %d %s", got.code, got.message)
 			}
 			return err
 		})
 	}
 }
 
-// createIfMissing stores what the test is not about, unless it is there.
+// createIfMissing stores an object unless it exists.
 func (w *testHub) createIfMissing(collection string, content any) {
 	w.t.Helper()
 	hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
 		got, err := w.admin.send(ctx, http.MethodPost, collection, plainJSON, toJSON(content))
 		if err == nil && got.code != http.StatusCreated && got.code != http.StatusConflict {
-			err = fmt.Errorf("%s: %d %s", collection, got.code, got.message) // such as a webhook that does not answer yet
+			err = fmt.Errorf("%s: %d %s", collection, got.code, got.message) // such as a webhook that does not respond yet
 		}
 		return err
 	})
@@ -131,7 +131,7 @@ func (w *testHub) newTenant(name string) *tenant {
 	return out
 }
 
-// newTenantUser makes a user with the role edit in a tenant's namespaces, and further roles in the whole hub.
+// newTenantUser returns a new user with the role edit in a tenant's namespaces, and further roles in the whole hub.
 func (w *testHub) newTenantUser(of *tenant, level string, roles ...string) *user {
 	w.t.Helper()
 	name := of.set + "-" + level
@@ -156,7 +156,7 @@ func (w *testHub) newTenantUser(of *tenant, level string, roles ...string) *user
 	return out
 }
 
-// awaitAccess waits until the API server lets an actor through: it learns of roles a moment late.
+// awaitAccess waits until the API server allows a user. Roles take effect with a delay.
 func (w *testHub) awaitAccess(who *user, method, path string) {
 	w.t.Helper()
 	hubtest.Eventually(w.t, testTimeout, func(ctx context.Context) error {
@@ -168,7 +168,7 @@ func (w *testHub) awaitAccess(who *user, method, path string) {
 	})
 }
 
-// condition reports that a cluster is available, or is not.
+// condition returns a patch with the status of the condition Available.
 func condition(available string) string {
 	return fmt.Sprintf(`{"status":{"conditions":[
 		{"type":"HubAcceptedManagedCluster","status":"True","reason":"HubClusterAdminAccepted","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"},
@@ -176,7 +176,7 @@ func condition(available string) string {
 		{"type":"ManagedClusterConditionAvailable","status":%q,"reason":"Reported","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, available)
 }
 
-// join makes a cluster that is accepted and available, or makes one so. Its lease runs for longer than the test.
+// join makes a cluster accepted and available, and creates it if it is missing. Its lease lasts longer than the test.
 func (w *testHub) join(name, set string) {
 	w.t.Helper()
 	w.createIfMissing(namespaces, object{"metadata": object{"name": name, "labels": object{"open-cluster-management.io/cluster-name": name}}})
@@ -190,8 +190,8 @@ func (w *testHub) join(name, set string) {
 	}
 }
 
-// awaitIdle waits until the manager has seen what was written to some resources, has decided whatever follows, and nothing is
-// held that must not be. What the manager writes about clusters, such as their taints, is followed up too.
+// awaitIdle waits until the manager has processed the writes to some resources, and no namespace has a cluster that it may not
+// reach. It also waits for the effects of the manager's own writes to clusters, such as taints.
 func (w *testHub) awaitIdle(touched ...string) {
 	w.t.Helper()
 	w.sentinel.flip(w, touched)
@@ -211,7 +211,7 @@ func (w *testHub) awaitIdle(touched ...string) {
 	})
 }
 
-var errBusy = errors.New("the manager has something to do")
+var errBusy = errors.New("the manager is not idle")
 
 func (w *testHub) checkIdle(ctx context.Context) error {
 	measured, err := w.manager.ReadMetrics(ctx)
@@ -224,7 +224,7 @@ func (w *testHub) checkIdle(ctx context.Context) error {
 	return nil
 }
 
-// logf notes what happened.
+// logf adds a line to the log of the step.
 func (w *testHub) logf(format string, args ...any) {
 	const most = 60
 	w.lines = append(w.lines, fmt.Sprintf("#%d ", w.number)+fmt.Sprintf(format, args...))
@@ -246,7 +246,7 @@ func (w *testHub) reportCounts() {
 	w.t.Logf("%d steps; %d requests were carried out, %d refused; probes took %s at most, %s when idle",
 		w.number, stored, refused, w.latencyProbe.worst, w.latencyProbe.idle)
 	if w.number >= steps && (stored < w.number/4 || refused < w.number/4) {
-		w.t.Errorf("the run is one-sided: %v", w.tried)
+		w.t.Errorf("no request was stored, or none was refused: %v", w.tried)
 	}
 }
 

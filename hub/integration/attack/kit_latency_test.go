@@ -8,15 +8,15 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// latencyProbe measures how soon the hub answers a user who does no harm.
+// latencyProbe measures how soon the hub responds to a user with valid requests.
 type latencyProbe struct {
 	clock clock.PassiveClock
-	// idle is the median when nothing happens, worst the longest since.
+	// idle is the median on an idle hub. worst is the longest response since.
 	idle, worst time.Duration
 }
 
-// latencyFactor is how many times longer than when idle the hub may take, where that is more than latencyLimit: on a machine
-// that is busy with something else, everything takes longer.
+// latencyFactor limits the latency to a multiple of the idle latency, if that is above latencyLimit: on a busy machine every request
+// takes longer.
 const latencyFactor = 20
 
 func (w *testHub) newLatencyProbe() {
@@ -30,7 +30,7 @@ func (w *testHub) newLatencyProbe() {
 	w.latencyProbe.idle = took[len(took)/2]
 }
 
-// measureLatency reads a list, and has a webhook look at a binding that is not stored.
+// measureLatency reads a list, and creates a binding by a dry run, which a webhook checks.
 func (w *testHub) measureLatency() time.Duration {
 	w.t.Helper()
 	of, began := w.tenants[0], w.latencyProbe.clock.Now()
@@ -40,13 +40,13 @@ func (w *testHub) measureLatency() time.Duration {
 	} {
 		got, err := of.binder.send(w.t.Context(), request.method, request.path, plainJSON, request.body)
 		if err != nil || got.code >= http.StatusInternalServerError {
-			w.t.Errorf("the hub does not answer %s %s: %d %s %v", request.method, request.path, got.code, got.message, err)
+			w.t.Errorf("the hub does not respond to %s %s: %d %s %v", request.method, request.path, got.code, got.message, err)
 		}
 	}
 	return w.latencyProbe.clock.Since(began)
 }
 
-// checkLatency fails the test where the hub does not answer in time, three times in a row: once may be the machine.
+// checkLatency fails the test if the hub responds late three times in a row. A single late response may be the machine's.
 func (w *testHub) checkLatency() {
 	w.t.Helper()
 	limit := max(latencyLimit, latencyFactor*w.latencyProbe.idle)
@@ -57,5 +57,5 @@ func (w *testHub) checkLatency() {
 			return
 		}
 	}
-	w.t.Errorf("the hub answers after more than %s, three times in a row; idle, it took %s", limit, w.latencyProbe.idle)
+	w.t.Errorf("the hub responds after more than %s, three times in a row; when idle, it took %s", limit, w.latencyProbe.idle)
 }

@@ -17,11 +17,11 @@ import (
 )
 
 var (
-	errUnreachable = errors.New("a namespace holds what it may not reach")
+	errUnreachable = errors.New("a namespace has a cluster that it may not reach")
 	errUndecided   = errors.New("not decided yet")
 )
 
-// hubState is what a hub holds, as far as it decides what a namespace may reach.
+// hubState is the stored objects that determine which clusters a namespace may reach.
 type hubState struct {
 	clusters   clusterv1.ManagedClusterList
 	sets       clusterv1beta2.ManagedClusterSetList
@@ -30,7 +30,7 @@ type hubState struct {
 	slices     clusterv1beta1.PlacementDecisionList
 }
 
-// readHub lists everything. Slices come first: what is revoked later is not held against them.
+// readHub lists the objects. It lists slices first, because a later revocation does not make them wrong.
 func readHub(ctx context.Context, from client.Reader) (*hubState, error) {
 	out := &hubState{}
 	for _, list := range []client.ObjectList{&out.slices, &out.placements, &out.bindings, &out.sets, &out.clusters} {
@@ -65,7 +65,7 @@ func (s *hubState) whyUnreachable(namespace, name string, terminating bool) (why
 		}
 	}
 	if cluster == nil || cluster.DeletionTimestamp != nil && !terminating {
-		return "it is gone"
+		return "the cluster is gone"
 	}
 	for _, binding := range s.bindings.Items {
 		if binding.Namespace != namespace || binding.DeletionTimestamp != nil {
@@ -77,7 +77,7 @@ func (s *hubState) whyUnreachable(namespace, name string, terminating bool) (why
 			}
 		}
 	}
-	return "no set with it is bound"
+	return "no set with the cluster is bound"
 }
 
 // placementOf returns the placement that a slice belongs to, or nil.
@@ -103,8 +103,8 @@ func decided(placement *clusterv1beta1.Placement) bool {
 	return placement != nil && placement.DeletionTimestamp == nil && placement.Annotations[clusterv1beta1.PlacementDisableAnnotation] != "true"
 }
 
-// checkReachable returns an error where a slice names a cluster that its namespace may not reach. Of placements that the manager does not decide,
-// the slices that Berth wrote count, and those of other schedulers do not.
+// checkReachable returns an error if a slice names a cluster that its namespace may not reach. If the manager does not decide a
+// placement, only the slices that Berth wrote count.
 func (s *hubState) checkReachable() error {
 	for i := range s.slices.Items {
 		slice := &s.slices.Items[i]
@@ -121,7 +121,7 @@ func (s *hubState) checkReachable() error {
 	return nil
 }
 
-// checkObserved returns an error while a placement is not decided as it is now.
+// checkObserved returns an error until the current generation of each placement is decided.
 func (s *hubState) checkObserved() error {
 	for i := range s.placements.Items {
 		placement := &s.placements.Items[i]
@@ -136,7 +136,7 @@ func (s *hubState) checkObserved() error {
 	return nil
 }
 
-// keyOf names a placement by a slice of it.
+// keyOf returns the key of the placement of a slice.
 func keyOf(slice *clusterv1beta1.PlacementDecision) types.NamespacedName {
 	return types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[clusterv1beta1.PlacementLabel]}
 }

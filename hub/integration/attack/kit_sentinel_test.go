@@ -9,9 +9,9 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// sentinel shows what the manager has seen. For each resource that it watches there is a placement that selects one
-// cluster or none, as an object of that resource is. What was written before the object was last changed has been seen, in
-// its order, once the decision is there; and the follower has seen every decision before that one.
+// sentinel shows which writes the manager has processed. It has a placement for each resource that the manager watches. The placement
+// selects a cluster or no cluster, depending on an object of that resource. Once the decision follows a change of the object, the
+// manager has processed all earlier writes to the resource, and the watcher has received all earlier decisions.
 type sentinel struct{ on map[string]bool }
 
 const (
@@ -49,7 +49,7 @@ func (w *testHub) newSentinel() {
 	}
 }
 
-// must sends what the administrator's own right is.
+// must sends a request of the administrator until it succeeds.
 func (w *testHub) must(method, path, body string) {
 	w.t.Helper()
 	kind := plainJSON
@@ -65,7 +65,7 @@ func (w *testHub) must(method, path, body string) {
 	})
 }
 
-// flip changes the object of each resource, and waits until the decision has followed.
+// flip changes the object of each resource, and waits for the decision.
 func (s *sentinel) flip(w *testHub, resources []string) {
 	w.t.Helper()
 	slices.Sort(resources)
@@ -92,7 +92,7 @@ func (s *sentinel) flip(w *testHub, resources []string) {
 			}
 		case "decisions":
 			w.must(http.MethodDelete, decisions(sentinelNamespace)+"/decisions-decision-1", "")
-			now = true // it is put back
+			now = true // the manager restores it
 		}
 		want := map[bool]string{true: sentinelCluster}[now]
 		hubtest.Eventually(w.t, testTimeout, func(context.Context) error {

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// step is one random thing that happens.
+// step is a random action.
 type step struct {
 	*testHub
-	// tenant is the tenant whose users act, or that something happens to; other is another one.
+	// tenant is the tenant that acts or is affected. otherTenant is another tenant.
 	tenant, otherTenant *tenant
 	touched             []string
 	// down is set while no manager runs. Requests that its webhooks check then fail.
@@ -19,14 +19,14 @@ type step struct {
 // action is a kind of step.
 type action struct {
 	name string
-	// weight is how often it is drawn, in comparison.
+	// weight is the relative frequency of the action.
 	weight int
 	// bothTenants is set for actions that also affect the other tenant.
 	bothTenants bool
 	do          func(*step)
 }
 
-// step draws an action and a tenant, lets it happen, and checks what came of it.
+// step draws an action and a tenant, runs the action, and checks the result.
 func (w *testHub) step() {
 	w.t.Helper()
 	w.number++
@@ -49,11 +49,11 @@ func (w *testHub) step() {
 	}
 	s.awaitEffects()
 	for _, moved := range w.follower.end() {
-		w.t.Errorf("a decision of another tenant moved: %s", moved)
+		w.t.Errorf("a decision of another tenant changed: %s", moved)
 	}
 }
 
-// awaitEffects waits until all that was done in the step so far has had its effect.
+// awaitEffects waits until the writes of the step have taken effect.
 func (s *step) awaitEffects() {
 	s.t.Helper()
 	s.awaitIdle(append(s.touched, "placements")...)
@@ -74,13 +74,13 @@ func (w *testHub) pickAction() action {
 	panic("attack: a draw beyond all weights")
 }
 
-// sentinels are the resources that the manager watches, by what the sentinel calls them.
+// sentinels are the resources that the manager watches, with their names in the sentinel.
 var sentinels = map[string]string{
 	"placements": "placements", "managedclusters": "clusters", "managedclustersets": "sets",
 	"managedclustersetbindings": "bindings", "placementdecisions": "decisions",
 }
 
-// request sends a request. What comes of it is checked after the step; only a failure of the hub is one at once.
+// request sends a request. A failure of the hub fails the test at once. All other results are checked after the step.
 func (s *step) request(who *user, method, path, kind, body string, headers ...string) apiResponse {
 	s.t.Helper()
 	if resource, watched := sentinels[resourceIn(path)]; watched {
@@ -96,15 +96,15 @@ func (s *step) request(who *user, method, path, kind, body string, headers ...st
 	return got
 }
 
-// requestForbidden is try for what must not be carried out.
+// requestForbidden is request for a request that must be refused.
 func (s *step) requestForbidden(who *user, method, path, kind, body string, headers ...string) {
 	s.t.Helper()
 	if got := s.request(who, method, path, kind, body, headers...); got.code < http.StatusBadRequest {
-		s.t.Errorf("%s may not, and could: %s %s %s", who.name, method, path, body)
+		s.t.Errorf("a forbidden request of %s succeeded: %s %s %s", who.name, method, path, body)
 	}
 }
 
-// resourceIn returns the resource that a path is about.
+// resourceIn returns the resource in a path.
 func resourceIn(path string) string {
 	path, _, _ = strings.Cut(path, "?")
 	parts := strings.Split(path, "/")
@@ -116,10 +116,10 @@ func resourceIn(path string) string {
 	return parts[min(len(parts)-1, 4)]
 }
 
-// pick returns one of some values.
+// pick returns a random value.
 func pick[T any](s *step, of ...T) T { return of[s.random.IntN(len(of))] }
 
-// user returns one of the tenant's people.
+// user returns a random user of the tenant.
 func (s *step) user() *user { return pick(s, s.tenant.editor, s.tenant.binder, s.tenant.admin) }
 
 func (s *step) namespace() string { return pick(s, s.tenant.namespaces...) }

@@ -13,10 +13,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// requestTimeout bounds one request. The hub refuses to wait longer itself.
+// requestTimeout bounds one request. The hub itself ends a request earlier.
 const requestTimeout = time.Minute
 
-// user is a user of the hub, who sends what the user likes.
+// user is a user of the hub.
 type user struct {
 	name, host string
 	client     *http.Client
@@ -40,14 +40,14 @@ const (
 	applyPatch = "application/apply-patch+yaml"
 )
 
-// apiResponse is an answer of the API server.
+// apiResponse is a response of the API server.
 type apiResponse struct {
 	code    int
 	body    map[string]any
 	message string
 }
 
-// send sends a request. An error means that there was no answer.
+// send sends a request. An error means that there was no response.
 func (a *user) send(ctx context.Context, method, path, kind, body string, headers ...string) (apiResponse, error) {
 	request, err := http.NewRequestWithContext(ctx, method, a.host+path, strings.NewReader(body))
 	if err != nil {
@@ -73,7 +73,7 @@ func (a *user) send(ctx context.Context, method, path, kind, body string, header
 
 const group = "cluster.open-cluster-management.io"
 
-// The paths under which the API server has what the test is about.
+// The paths of the tested resources.
 const (
 	clusters            = "/apis/" + group + "/v1/managedclusters"
 	sets                = "/apis/" + group + "/v1beta2/managedclustersets"
@@ -103,7 +103,7 @@ func roleBindings(namespace string) string {
 	return "/apis/rbac.authorization.k8s.io/v1/namespaces/" + namespace + "/rolebindings"
 }
 
-// object is an object as JSON has it.
+// object is a decoded JSON object.
 type object map[string]any
 
 func newObject(kind, version, name string) object {
@@ -140,7 +140,7 @@ func toJSON(of any) string {
 	}
 	data, err := json.Marshal(of)
 	if err != nil {
-		panic(err) // a value of this test
+		panic(err) // only for a value of this test
 	}
 	return string(data)
 }

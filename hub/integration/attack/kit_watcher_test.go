@@ -18,14 +18,14 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// sliceWatcher watches every slice of a hub, and notes where the clusters of a placement change whose namespace is not free to.
+// sliceWatcher watches every slice of a hub. It records changes of decisions in namespaces whose decisions must not change.
 type sliceWatcher struct {
 	mu sync.Mutex
 	// slices are the clusters of every slice, by namespace and name of the slice.
 	slices map[types.NamespacedName]*clusterv1beta1.PlacementDecision
-	// mayMove are the namespaces whose decisions may move; nil while all may.
+	// mayMove are the namespaces whose decisions may change; nil: all namespaces.
 	mayMove map[string]bool
-	// before are the clusters of every placement when the step began.
+	// before are the clusters of every placement at the start of the step.
 	before map[types.NamespacedName]string
 	moved  []string
 }
@@ -49,7 +49,7 @@ func watchSlices(t *testing.T) *sliceWatcher {
 	return f
 }
 
-// run lists, and watches from there until the API server ends the watch, which it does now and then.
+// run lists the slices and watches them until the API server ends the watch.
 func (f *sliceWatcher) run(ctx context.Context, to client.WithWatch) {
 	var list clusterv1beta1.PlacementDecisionList
 	if err := to.List(ctx, &list); err != nil {
@@ -83,7 +83,7 @@ func (f *sliceWatcher) run(ctx context.Context, to client.WithWatch) {
 	}
 }
 
-// record notes what became of a slice.
+// record records a change of a slice.
 func (f *sliceWatcher) record(slice *clusterv1beta1.PlacementDecision, deleted bool) {
 	key := client.ObjectKeyFromObject(slice)
 	if deleted {
@@ -113,7 +113,7 @@ func (f *sliceWatcher) clustersOf(placement types.NamespacedName) string {
 	return strings.Join(slices.Sorted(maps.Keys(out)), " ")
 }
 
-// begin starts a step in which the decisions of some namespaces may move.
+// begin starts a step in which the decisions of some namespaces may change.
 func (f *sliceWatcher) begin(free map[string]bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -125,7 +125,7 @@ func (f *sliceWatcher) begin(free map[string]bool) {
 	}
 }
 
-// end returns what moved since begin, and must not.
+// end returns the forbidden changes since begin.
 func (f *sliceWatcher) end() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -134,12 +134,12 @@ func (f *sliceWatcher) end() []string {
 	return out
 }
 
-// clusters returns the clusters of a placement now.
+// clusters returns the current clusters of a placement.
 func (f *sliceWatcher) clusters(namespace, placement string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.clustersOf(types.NamespacedName{Namespace: namespace, Name: placement})
 }
 
-// resourceVersion is where a watch starts.
+// resourceVersion is the version from which a watch starts.
 func resourceVersion(of string) *metav1.ListOptions { return &metav1.ListOptions{ResourceVersion: of} }

@@ -20,17 +20,17 @@ import (
 )
 
 const (
-	// testTimeout is far more than anything here needs on an idle machine: what is waited for is never a matter of speed.
+	// testTimeout is far longer than any wait of the test on an idle machine. No wait measures speed.
 	testTimeout = 2 * time.Minute
-	// latencyLimit is how soon the hub answers, on a machine that is not busy with something else; see world.probe.
+	// latencyLimit is how soon the hub responds on an idle machine; see latencyProbe.
 	latencyLimit = time.Second
-	// steps is how long a run is, and longSteps how long one of make long is.
+	// steps is the number of steps of a run, and longSteps of a run of make long.
 	steps, longSteps = 500, 10_000
 )
 
 var (
 	seed  = flag.Uint64("seed", 0, "the seed of the run; 0 is a new one")
-	count = flag.Int("steps", 0, "how many steps the run has; 0 is as many as usual")
+	count = flag.Int("steps", 0, "the number of steps of the run; 0 is the default")
 )
 
 var shared *hubtest.Hub

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// spec returns a random spec of a placement: mostly legal, often odd, and sometimes aimed at others' clusters. No instant
-// in it comes while the test runs, so that a decision moves in the step that moves it.
+// spec returns a random spec of a placement. It is mostly valid, often unusual, and sometimes names clusters of other tenants. No time
+// in it passes during the test, so a decision changes only in the step that causes it.
 func (s *step) spec() object {
 	out := object{}
 	parts := []func(object){
@@ -53,7 +53,7 @@ func (s *step) spec() object {
 
 func (s *step) predicate() object { return object{"requiredClusterSelector": s.selector()} }
 
-// selector returns a selector, which may name clusters of others.
+// selector returns a selector, which may name clusters of other tenants.
 func (s *step) selector() object {
 	switch s.random.IntN(5) {
 	case 0:
@@ -74,7 +74,7 @@ func cel(expressions ...string) object {
 	return object{"celSelector": object{"celExpressions": expressions}}
 }
 
-// expressions compile, whatever they come to.
+// expressions compile, and may fail when they run.
 func expressions(s *step) []string {
 	return []string{
 		`true`, `managedCluster.metadata.labels["size"] == "s"`, `managedCluster.metadata.labels["absent"] == "x"`,
@@ -83,7 +83,7 @@ func expressions(s *step) []string {
 	}
 }
 
-// costlyExpressions returns expressions that would take long, or take much, if nothing bounded them.
+// costlyExpressions returns expressions that would take much time or memory without a limit.
 func (s *step) costlyExpressions() []string {
 	list := "[" + strings.Repeat("1,", 90) + "1]"
 	nested := strings.Repeat("[", 900) + strings.Repeat("]", 900)

@@ -44,7 +44,7 @@ func statusText(t *testing.T, namespace, name string) string {
 	return strings.ReplaceAll(string(text), name, "NAME")
 }
 
-// TestWritingADecisionByHand is tried by those who place, and by an administrator, whose writing is undone.
+// TestWritingADecisionByHand uses tenants, who have no permission, and an administrator, whose write is reverted.
 func TestWritingADecisionByHand(t *testing.T) {
 	set, home, away := newSet(t), shared.Namespace(t), shared.Namespace(t)
 	cluster, vault := newCluster(t, set), newCluster(t, newSet(t))
@@ -70,7 +70,7 @@ func TestWritingADecisionByHand(t *testing.T) {
 			try.got.expect(t, http.StatusForbidden, forUser(who, noRoleIn(namespace, try.verb, try.resource, try.name)))
 		}
 		adminUser(t).create(t, decisions(namespace), forged).expectSuccess(t)
-		adminUser(t).merge(t, decisions(namespace)+"/forged/status", status) // it may be gone already
+		adminUser(t).merge(t, decisions(namespace)+"/forged/status", status) // the manager may have deleted it
 		adminUser(t).merge(t, slice+"/status", status).expectSuccess(t)
 		hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 			list, err := adminUser(t).do(ctx, http.MethodGet, decisions(namespace), "", nil)
@@ -148,14 +148,14 @@ func TestReadingOtherClustersByCEL(t *testing.T) {
 			right, wrong, proof := unique("guess"), unique("guess"), unique("proof")
 			placeAndWait(t, adminUser(t), elsewhere, proof, celPlacement(pair[0]))
 			if got := selectedClusters(t, elsewhere, proof); guess != "a failure" && !slices.Equal(got, []string{vault}) {
-				t.Fatalf("where its set is bound, %v are selected by the right guess", got)
+				t.Fatalf("in a namespace with its set, the right guess selects %v", got)
 			}
 			placeAndWait(t, who, namespace, right, celPlacement(pair[0]))
 			placeAndWait(t, who, namespace, wrong, celPlacement(pair[1]))
 			told := strings.ReplaceAll(statusText(t, namespace, right), vault, "absent")
 			told = strings.NewReplacer("4711", "0000", theirs, "absent").Replace(told)
 			if diff := cmp.Diff(statusText(t, namespace, wrong), told); diff != "" {
-				t.Errorf("a right guess shows (-wrong +right):\n%s", diff)
+				t.Errorf("a right guess changes the status (-wrong +right):\n%s", diff)
 			}
 			if diff := cmp.Diff(selectedClusters(t, namespace, wrong), selectedClusters(t, namespace, right)); diff != "" {
 				t.Errorf("a right guess selects other clusters (-wrong +right):\n%s", diff)

@@ -15,9 +15,9 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// TestExplanationIsWhatIsStored follows a placement through its life. At every stop the explanation selects the clusters of the
-// slices, and gives a reason for all other clusters.
-func TestExplanationIsWhatIsStored(t *testing.T) {
+// TestExplanationMatchesTheSlices follows a placement through several changes. After each change, the explanation selects the clusters in
+// the slices, and has a reason for every other cluster.
+func TestExplanationMatchesTheSlices(t *testing.T) {
 	sharedManager(t)
 	f := newFleet(t, 6)
 	f.placement("p", number(2), within("a", "b"))
@@ -61,11 +61,11 @@ func TestExplanationIsWhatIsStored(t *testing.T) {
 	kept := f.awaitExplained("p", f.names(3, 4)...)
 	check(kept, undecided, undecided, undecided, "Kept", "Kept", undecided)
 	if c := kept.Conditions[1]; c.Type != clusterv1beta1.PlacementConditionMisconfigured || c.Status != "True" {
-		t.Errorf("the explanation says %+v", kept.Conditions)
+		t.Errorf("the explanation has the conditions %+v", kept.Conditions)
 	}
 }
 
-// TestTiersAreExplained lets the clusters of the first tier fall, so that the second takes over.
+// TestTiersAreExplained taints the clusters of the first tier, so that the placement selects clusters of the second.
 func TestTiersAreExplained(t *testing.T) {
 	sharedManager(t)
 	f := newFleet(t, 6)
@@ -81,8 +81,8 @@ func TestTiersAreExplained(t *testing.T) {
 	}
 }
 
-// TestStaleWhereWritesFail stops the manager's writes: what was decided is explained, and that it is not stored.
-func TestStaleWhereWritesFail(t *testing.T) {
+// TestStaleIfWritesFail rejects the manager's writes. The explanation shows the decision, and that it is not stored.
+func TestStaleIfWritesFail(t *testing.T) {
 	m := sharedManager(t)
 	f := newFleet(t, 4)
 	f.placement("p", number(2), within("a"))
@@ -127,7 +127,7 @@ func TestTenThousandClusters(t *testing.T) {
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		got, err := get[explain.Explanation](ctx, newAdmin(t), f.namespace, "p", "explanation")
 		if err == nil && len(got.Clusters) < clusters {
-			err = fmt.Errorf("%w: the run knew %d clusters", errNotYet, len(got.Clusters))
+			err = fmt.Errorf("%w: the decision had %d clusters", errNotYet, len(got.Clusters))
 		}
 		return err
 	})

@@ -48,7 +48,7 @@ func get[T any](ctx context.Context, a apiUser, namespace, placement, part strin
 		request.Param(parameters[i], parameters[i+1])
 	}
 	answer := request.Do(ctx)
-	if err := answer.Error(); err != nil { // as the server worded it
+	if err := answer.Error(); err != nil { // with the message of the server
 		return out, err
 	}
 	raw, err := answer.Raw()
@@ -58,7 +58,7 @@ func get[T any](ctx context.Context, a apiUser, namespace, placement, part strin
 	return out, json.Unmarshal(raw, &out)
 }
 
-// awaitExplained waits until a placement is decided, stored and explained so: as its latest generation, by the run that decided.
+// awaitExplained waits until the clusters of a placement are decided, stored and explained, for its latest generation.
 func (f *fleet) awaitExplained(placement string, want ...string) explain.Explanation {
 	f.t.Helper()
 	var out explain.Explanation
@@ -92,7 +92,7 @@ func verdicts(of explain.Explanation) map[string]string {
 
 var errNotYet = errors.New("not yet")
 
-// refused returns the code and the message of a refusal, and fails where there was none.
+// refused returns the code and the message of a refusal, and fails the test without a refusal.
 func refused(t *testing.T, err error) (code int, message string) {
 	t.Helper()
 	status := apierrors.APIStatus(nil)

@@ -29,7 +29,7 @@ type fleet struct {
 	clusters  int
 }
 
-// newFleet returns a fleet with so many clusters, which is removed after the test.
+// newFleet returns a fleet with a number of clusters. It is removed after the test.
 func newFleet(t *testing.T, clusters int) *fleet {
 	t.Helper()
 	f := &fleet{Client: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t), clusters: clusters}
@@ -151,7 +151,7 @@ func (f *fleet) taint(numbers ...int) {
 	}
 }
 
-// stored returns what the slices of a placement hold, sorted.
+// stored returns the clusters in the slices of a placement, sorted.
 func (f *fleet) stored(ctx context.Context, placement string) ([]string, error) {
 	var list clusterv1beta1.PlacementDecisionList
 	err := f.List(ctx, &list, client.InNamespace(f.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement})
@@ -164,7 +164,7 @@ func (f *fleet) stored(ctx context.Context, placement string) ([]string, error) 
 	return slices.AppendSeq([]string{}, slices.Values(slices.Sorted(maps.Keys(out)))), err
 }
 
-// grant lets a user do something in the namespace, or everywhere where it is empty.
+// grant gives a user a permission in the namespace, or in every namespace if it is empty.
 func (f *fleet) grant(user, namespace string, rule rbacv1.PolicyRule) {
 	f.t.Helper()
 	subject := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}

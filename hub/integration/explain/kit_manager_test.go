@@ -14,9 +14,9 @@ import (
 type manager struct {
 	*hubtest.Manager
 
-	// views is where the views are served.
+	// views is the address of the views.
 	views string
-	// rejectWrites lets the API server refuse every write to decisions and placements.
+	// rejectWrites makes the API server refuse every write to decisions and placements.
 	rejectWrites atomic.Bool
 	proxy        *hubtest.Proxy
 }
@@ -51,7 +51,7 @@ func launch(t *testing.T) *manager {
 		t.Fatal(err)
 	}
 	m.Manager = hubtest.StartManager(t, shared, hubtest.ManagerOptions{
-		Shared: true, AllowErrors: true, // one test refuses what it writes
+		Shared: true, AllowErrors: true, // one test rejects its writes
 		Kubeconfig: m.proxy.Kubeconfig,
 		Args: []string{
 			"--controllers=placement,views", "--view-bind-address=" + m.views, "--view-service-port=" + port,
