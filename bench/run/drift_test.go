@@ -25,7 +25,7 @@ func TestOnlyDependentPlacementsDrift(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.independent.drifted > 0 {
-			t.Errorf("seed %d: %d of %d that read nothing of others were not woken", seed, got.independent.drifted, got.independent.placements)
+			t.Errorf("seed %d: %d of %d placements that read no decisions of others were not enqueued", seed, got.independent.drifted, got.independent.placements)
 		}
 		now, env := r.stored.Snapshot(), enginetest.Env(t)
 		for _, key := range r.stored.Keys() {

@@ -53,8 +53,8 @@ func newSimulatedHub(t *testing.T, seed uint64) *simulatedHub {
 		stored: enginetest.NewWorld(), queued: map[fleet.Key]bool{}, seen: map[fleet.Key]*fleet.Snapshot{},
 	}
 	r.hubRun = &hubRun{hubPair: &hubPair{fleet: f, managed: &measuredHub{admin: fakeClient{simulatedHub: r}}}, options: Options{Progress: io.Discard}, created: f.Placements}
-	wake := func(key fleet.Key, _ explain.Cause) { r.queued[key] = true }
-	r.world = live.New(enginetest.Env(t), wake, wake)
+	enqueue := func(key fleet.Key, _ explain.Cause) { r.queued[key] = true }
+	r.world = live.New(enginetest.Env(t), enqueue, enqueue)
 	for _, set := range f.Sets {
 		r.stored.Add(set)
 		r.world.SetSet(nil, set)
@@ -125,7 +125,7 @@ func (r *simulatedHub) drainQueue() {
 	r.t.Helper()
 	for turns := 0; len(r.queued) > 0; turns++ {
 		if turns > 10*len(r.stored.Placements) {
-			r.t.Fatalf("no rest: %v are awake", r.queued)
+			r.t.Fatalf("the queue never becomes empty: %v", r.queued)
 		}
 		r.decideQueued()
 	}
@@ -133,9 +133,9 @@ func (r *simulatedHub) drainQueue() {
 
 // decideQueued decides as many placements as there are workers. No worker reads the concurrent writes of the others.
 func (r *simulatedHub) decideQueued() {
-	awake := slices.SortedFunc(maps.Keys(r.queued), fleet.Key.Compare)
-	r.random.Shuffle(len(awake), func(i, j int) { awake[i], awake[j] = awake[j], awake[i] })
-	taken := awake[:min(len(awake), 1+r.random.IntN(workers))]
+	queued := slices.SortedFunc(maps.Keys(r.queued), fleet.Key.Compare)
+	r.random.Shuffle(len(queued), func(i, j int) { queued[i], queued[j] = queued[j], queued[i] })
+	taken := queued[:min(len(queued), 1+r.random.IntN(workers))]
 	cases := make([]live.Input, 0, len(taken))
 	for _, key := range taken {
 		delete(r.queued, key)

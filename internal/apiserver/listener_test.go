@@ -30,9 +30,9 @@ func (fakeListener) Accept() (net.Conn, error) { return nil, nil } //nolint:niln
 
 func TestConnectionsWaitForTrustedCAs(t *testing.T) {
 	for sentence, test := range map[string]struct{ known, want time.Duration }{
-		"both are known at once":    {0, 0},
-		"one is known later":        {time.Second, time.Second},
-		"one is known far too late": {time.Hour, trustTimeout},
+		"both have a CA at once":         {0, 0},
+		"one has a CA later":             {time.Second, time.Second},
+		"one has a CA after the timeout": {time.Hour, trustTimeout},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestConnectionsWaitForTrustedCAs(t *testing.T) {
 					}
 				}
 				if got := time.Since(began).Truncate(time.Second); got != test.want {
-					t.Errorf("heard after %s, want %s", got, test.want)
+					t.Errorf("accepted after %s, want %s", got, test.want)
 				}
 			})
 		})

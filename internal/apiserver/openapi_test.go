@@ -62,7 +62,7 @@ func TestOpenAPIV2IsValidInBothForms(t *testing.T) {
 	}
 }
 
-// checkSchema fails the test where an object of the views is published without what kubectl explain prints.
+// checkSchema fails the test if the schema of a view lacks a field that kubectl explain prints.
 func checkSchema(t *testing.T, name string, schema spec.Schema) {
 	t.Helper()
 	if _, object := schema.Properties["spec"]; !object {

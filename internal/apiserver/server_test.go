@@ -43,7 +43,7 @@ func TestOnlyTextMediaTypesAreServed(t *testing.T) {
 	}
 }
 
-func TestSchemasAreThoseOfTheDefinitions(t *testing.T) {
+func TestSchemasMatchTheDefinitions(t *testing.T) {
 	definitions, err := readDefinitions()
 	if err != nil {
 		t.Fatal(err)

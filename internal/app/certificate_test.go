@@ -14,8 +14,8 @@ import (
 	"github.com/berth-project/berth/internal/certificate/cabundle"
 )
 
-// TestCertificateHosts holds that the certificate is valid for every address that the API server may use, both the
-// certificate of the manager and the certificate of the optional manifest.
+// TestCertificateHosts checks that a certificate is valid for every address that the API server may use. It checks the
+// certificate of the manager and of the optional manifest.
 func TestCertificateHosts(t *testing.T) {
 	services := []string{"berth-views.berth-system.svc", "berth.berth-system.svc"}
 	for sentence, test := range map[string]struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/config"
 )
 
-// TestTheGrantLabelIsGuarded holds that the match condition of the webhook names the labels that the webhook guards.
+// TestTheGrantLabelIsGuarded checks that the match condition of the webhook names the labels that the webhook guards.
 func TestTheGrantLabelIsGuarded(t *testing.T) {
 	webhooks, err := fs.ReadFile(config.Webhooks(), "webhooks.yaml")
 	if err != nil {

@@ -43,8 +43,8 @@ func (l *fakeLock) Update(_ context.Context, record resourcelock.LeaderElectionR
 	return nil
 }
 
-// TestALeaderEndsBeforeAnotherMayLead holds that a leader ends and sends no further request once another manager may lead,
-// and no sooner.
+// TestALeaderEndsBeforeAnotherMayLead checks that a leader ends and sends no request as soon as another manager may lead, and not
+// earlier.
 func TestALeaderEndsBeforeAnotherMayLead(t *testing.T) {
 	mine := resourcelock.LeaderElectionRecord{HolderIdentity: "me"}
 	options := DefaultOptions() // the lease is valid for 12 seconds
@@ -52,16 +52,16 @@ func TestALeaderEndsBeforeAnotherMayLead(t *testing.T) {
 		play func(ctx context.Context, stop func(), lock *fakeLock, term *leaderLock)
 		lost bool
 	}{
-		"it waits for another": {func(ctx context.Context, _ func(), lock *fakeLock, term *leaderLock) {
+		"another manager leads": {func(ctx context.Context, _ func(), lock *fakeLock, term *leaderLock) {
 			lock.holder = "other"
 			_, _, _ = term.Get(ctx)
 		}, false},
-		"it leads": {func(ctx context.Context, _ func(), _ *fakeLock, term *leaderLock) {
+		"the manager leads": {func(ctx context.Context, _ func(), _ *fakeLock, term *leaderLock) {
 			_ = term.Create(ctx, mine)
 			term.RecordEvent("became leader")
 			_, _, _ = term.Get(ctx)
 		}, false},
-		"another has taken the lease": {func(ctx context.Context, _ func(), lock *fakeLock, term *leaderLock) {
+		"another manager has taken the lease": {func(ctx context.Context, _ func(), lock *fakeLock, term *leaderLock) {
 			_ = term.Create(ctx, mine)
 			term.RecordEvent("became leader")
 			lock.holder = "other"
@@ -73,7 +73,7 @@ func TestALeaderEndsBeforeAnotherMayLead(t *testing.T) {
 			lock.holder = ""
 			_, _, _ = term.Get(ctx)
 		}, false},
-		"it is renewed in time": {func(ctx context.Context, _ func(), lock *fakeLock, term *leaderLock) {
+		"the lease is renewed in time": {func(ctx context.Context, _ func(), lock *fakeLock, term *leaderLock) {
 			_ = term.Create(ctx, mine)
 			term.RecordEvent("became leader")
 			for range 10 {
@@ -81,7 +81,7 @@ func TestALeaderEndsBeforeAnotherMayLead(t *testing.T) {
 				_ = term.Update(ctx, mine)
 			}
 		}, false},
-		"it is not renewed in time": {func(ctx context.Context, _ func(), lock *fakeLock, term *leaderLock) {
+		"the lease is not renewed in time": {func(ctx context.Context, _ func(), lock *fakeLock, term *leaderLock) {
 			_ = term.Create(ctx, mine)
 			term.RecordEvent("became leader")
 			lock.clock.Step(11 * time.Second)
@@ -89,14 +89,14 @@ func TestALeaderEndsBeforeAnotherMayLead(t *testing.T) {
 			_ = term.Update(ctx, mine)
 			lock.clock.Step(time.Second)
 		}, true},
-		"renewing took so long that it is nearly over": {func(ctx context.Context, _ func(), lock *fakeLock, term *leaderLock) {
+		"a slow renewal leaves too little time": {func(ctx context.Context, _ func(), lock *fakeLock, term *leaderLock) {
 			_ = term.Create(ctx, mine)
 			term.RecordEvent("became leader")
 			lock.latency = 8 * time.Second
 			_ = term.Update(ctx, mine)
 			lock.clock.Step(4 * time.Second)
 		}, true},
-		"it is released, since it could not be renewed": {func(ctx context.Context, _ func(), lock *fakeLock, term *leaderLock) {
+		"the lease is released after failed renewals": {func(ctx context.Context, _ func(), lock *fakeLock, term *leaderLock) {
 			_ = term.Create(ctx, mine)
 			term.RecordEvent("became leader")
 			lock.failing = true
@@ -127,7 +127,7 @@ func TestALeaderEndsBeforeAnotherMayLead(t *testing.T) {
 				t.Errorf("lost %v, want %v", got, tc.lost)
 			}
 			if stopped := running.Err() != nil; stopped != (tc.lost || ctx.Err() != nil) {
-				t.Errorf("the manager is ended: %v, with the lease lost: %v", stopped, tc.lost)
+				t.Errorf("the manager has ended: %v, with the lease lost: %v", stopped, tc.lost)
 			}
 		})
 	}

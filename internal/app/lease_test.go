@@ -26,14 +26,14 @@ func TestLeaseHolder(t *testing.T) {
 		return lock.Identity()
 	}
 	if got := holder("me"); got != "me" {
-		t.Errorf("holder %q, want the one that was given", got)
+		t.Errorf("holder %q, want the given holder", got)
 	}
 	if one, other := holder(""), holder(""); one == other || one == "" {
-		t.Errorf("holders %q and %q, want two that differ", one, other)
+		t.Errorf("holders %q and %q, want different holders", one, other)
 	}
 }
 
-// TestLeaseRequestsAreIndependent holds that requests for the lease share neither the rate limit nor the connections of the
+// TestLeaseRequestsAreIndependent checks that requests for the lease share neither the rate limit nor the connections of the
 // controllers.
 func TestLeaseRequestsAreIndependent(t *testing.T) {
 	connections := map[string]string{}
@@ -57,10 +57,10 @@ func TestLeaseRequestsAreIndependent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := lock.Get(t.Context()); err != nil {
-		t.Errorf("reading the lease: %v, want it not to wait for the limit of others", err)
+		t.Errorf("reading the lease: %v, want no wait for the rate limit of other requests", err)
 	}
 	const api = "/apis/coordination.k8s.io/v1/namespaces/"
 	if own, theirs := connections[api+"berth-system/leases/berth-manager"], connections[api+"others/leases/x"]; own == "" || own == theirs {
-		t.Errorf("the lease is read by the connection %q, and others by %q", own, theirs)
+		t.Errorf("the lease is read by the connection %q, and other objects by %q", own, theirs)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/berth-project/berth/engine/escape"
 )
 
-// TestLogLinesHoldNoControlCharacters logs what an object may hold, in both formats.
+// TestLogLinesHoldNoControlCharacters logs text of an object, in both formats.
 func TestLogLinesHoldNoControlCharacters(t *testing.T) {
 	const hostile = "\x1b[2Jx\a\r\nFORGED\x7f\u202e\u009b31m"
 	for _, format := range []string{"json", "text"} {

@@ -54,7 +54,7 @@ type memory struct {
 	record  *record.Record
 	caches  cache.Options
 	stores  []toolscache.Store
-	woken   []fleet.Key
+	queued  []fleet.Key
 	version int
 
 	heapBytes uint64
@@ -74,15 +74,15 @@ func newMemory(b *testing.B) *memory {
 	}
 	m := &memory{b: b, clock: clocktesting.NewFakeClock(generate.Epoch), caches: cacheOptions()}
 	m.record = record.New(record.Options{Clock: m.clock, Env: env})
-	wake := func(key fleet.Key, cause explain.Cause) {
+	enqueue := func(key fleet.Key, cause explain.Cause) {
 		m.record.AddCause(key, cause)
-		m.woken = append(m.woken, key)
+		m.queued = append(m.queued, key)
 	}
-	m.state = live.New(env, wake, wake)
+	m.state = live.New(env, enqueue, enqueue)
 	return m
 }
 
-// fill fills one part after the other.
+// fill fills the parts one after the other.
 func (m *memory) fill(f *generate.Fleet) {
 	m.measure("")
 	clusters := cached[clusterv1.ManagedCluster](m, f.Clusters)
@@ -90,7 +90,7 @@ func (m *memory) fill(f *generate.Fleet) {
 	for _, object := range clusters {
 		m.state.SetCluster(object)
 	}
-	m.measure("clusters in the world")
+	m.measure("clusters in the state")
 	for _, object := range f.Sets {
 		m.state.SetSet(nil, object)
 	}
@@ -106,14 +106,14 @@ func (m *memory) fill(f *generate.Fleet) {
 	m.measure("programs")
 	m.state.Ready()
 	m.measure("index, queue")
-	if len(m.woken) != len(f.Placements) {
-		m.b.Fatalf("%d placements are to be decided, want %d", len(m.woken), len(f.Placements))
+	if len(m.queued) != len(f.Placements) {
+		m.b.Fatalf("%d placements are enqueued, want %d", len(m.queued), len(f.Placements))
 	}
 	decisions := m.cache()
-	for _, key := range m.woken {
+	for _, key := range m.queued {
 		m.decide(key, decisions, m.stores[1])
 	}
-	m.woken = nil
+	m.queued = nil
 	m.measure("decisions")
 	m.record = record.New(record.Options{Clock: m.clock})
 	m.measure("freed with the record")
@@ -181,7 +181,7 @@ func (m *memory) decide(key fleet.Key, decisions, placements toolscache.Store) {
 	turn := m.record.Begin(key)
 	c, ok := m.state.Gather(key, m.clock.Now())
 	if !ok {
-		m.b.Fatalf("%s is not to be decided", key)
+		m.b.Fatalf("%s cannot be decided", key)
 	}
 	defer m.state.Finish(key, false)
 	result := engine.Schedule(c.Snapshot, c.Program, plan.ReadLedger(c.Stored.Placement))
@@ -223,7 +223,7 @@ func (m *memory) table() {
 	for _, p := range m.parts {
 		size := float64(p.bytes) / (1 << 20)
 		fmt.Fprintf(&out, "%-28s %8.1f MiB\n", p.name, size)
-		all += max(size, 0) // what is freed was counted with what it was held for
+		all += max(size, 0) // freed memory was counted with its part
 	}
 	m.b.ReportMetric(all, "MiB")
 	m.b.Logf("%d clusters, %d placements:\n%s", *memoryClusters, *memoryPlacements, out.String())

@@ -15,7 +15,7 @@ func TestWhichControllersRun(t *testing.T) {
 	for flag, want := range cases {
 		options := Options{Controllers: strings.Split(flag, ",")}
 		if got := options.runsController("placement"); got != want {
-			t.Errorf("--controllers=%s: the placement loop runs: %v, want %v", flag, got, want)
+			t.Errorf("--controllers=%s: the placement controller runs: %v, want %v", flag, got, want)
 		}
 	}
 }
@@ -23,31 +23,31 @@ func TestWhichControllersRun(t *testing.T) {
 func TestOptionsAreValidated(t *testing.T) {
 	cases := map[string]struct {
 		args []string
-		want []string // parts of the error; none: accepted
+		want []string // parts of the error; empty: accepted
 	}{
-		"defaults":                      {nil, nil},
-		"no bound on requests":          {[]string{"--kube-api-qps=-1", "--kube-api-burst=0"}, nil},
-		"no requests at all":            {[]string{"--kube-api-qps=0"}, []string{"--kube-api-qps 0"}},
-		"no burst":                      {[]string{"--kube-api-burst=0"}, []string{"--kube-api-burst 0"}},
-		"profiles on this host":         {[]string{"--profile-bind-address=[::1]:8083"}, nil},
-		"profiles on all addresses":     {[]string{"--profile-bind-address=:8083"}, []string{`--profile-bind-address ":8083": must be host:port with a loopback host`}},
-		"profiles for a network":        {[]string{"--profile-bind-address=10.0.0.1:8083"}, []string{`--profile-bind-address "10.0.0.1:8083"`}},
-		"profiles nowhere":              {[]string{"--profile-bind-address=localhost"}, []string{`--profile-bind-address "localhost"`}},
-		"no workers":                    {[]string{"--workers=0"}, []string{"--workers 0: must be 1 to 256"}},
-		"too many workers":              {[]string{"--workers=257"}, []string{"--workers 257"}},
-		"health off the scale":          {[]string{"--unreachable-limit=101"}, []string{"--unreachable-limit 101: must be a percentage, 1 to 100"}},
-		"a limit that is none":          {[]string{"--unreachable-limit=0"}, []string{"--unreachable-limit 0"}},
-		"a certificate without a key":   {[]string{"--tls-cert-file=a"}, []string{`--tls-cert-file "a" and --tls-private-key-file "": give both`}},
-		"a key without a certificate":   {[]string{"--tls-private-key-file=a"}, []string{`--tls-private-key-file "a": give both`}},
-		"authorities of nothing":        {[]string{"--tls-ca-file=a"}, []string{`--tls-ca-file "a"`}},
-		"a certificate from files":      {[]string{"--tls-cert-file=a", "--tls-private-key-file=b", "--tls-ca-file=c"}, nil},
-		"webhooks without TLS":          {[]string{"--webhook-url=http://a"}, []string{`--webhook-url "http://a": must be an https URL`}},
-		"webhooks nowhere":              {[]string{"--webhook-url=https:a"}, []string{`--webhook-url "https:a"`}},
-		"webhooks elsewhere":            {[]string{"--webhook-url=https://a:1"}, nil},
-		"no port":                       {[]string{"--view-service-port=65536"}, []string{"--view-service-port 65536"}},
-		"unknown format and level":      {[]string{"--log-format=xml", "--log-level=loud"}, []string{`--log-format "xml"`, `--log-level "loud"`}},
-		"unknown controller":            {[]string{"--controllers=pacement"}, []string{`"pacement": no such controller; there are placement`}},
-		"unknown controller not to run": {[]string{"--controllers=*,-pacement"}, []string{`"-pacement"`}},
+		"defaults":                       {nil, nil},
+		"no bound on requests":           {[]string{"--kube-api-qps=-1", "--kube-api-burst=0"}, nil},
+		"no requests at all":             {[]string{"--kube-api-qps=0"}, []string{"--kube-api-qps 0"}},
+		"no burst":                       {[]string{"--kube-api-burst=0"}, []string{"--kube-api-burst 0"}},
+		"profiles on this host":          {[]string{"--profile-bind-address=[::1]:8083"}, nil},
+		"profiles on all addresses":      {[]string{"--profile-bind-address=:8083"}, []string{`--profile-bind-address ":8083": must be host:port with a loopback host`}},
+		"profiles for a network":         {[]string{"--profile-bind-address=10.0.0.1:8083"}, []string{`--profile-bind-address "10.0.0.1:8083"`}},
+		"profiles without a port":        {[]string{"--profile-bind-address=localhost"}, []string{`--profile-bind-address "localhost"`}},
+		"no workers":                     {[]string{"--workers=0"}, []string{"--workers 0: must be 1 to 256"}},
+		"too many workers":               {[]string{"--workers=257"}, []string{"--workers 257"}},
+		"an unreachable limit above 100": {[]string{"--unreachable-limit=101"}, []string{"--unreachable-limit 101: must be a percentage, 1 to 100"}},
+		"an unreachable limit of 0":      {[]string{"--unreachable-limit=0"}, []string{"--unreachable-limit 0"}},
+		"a certificate without a key":    {[]string{"--tls-cert-file=a"}, []string{`--tls-cert-file "a" and --tls-private-key-file "": give both`}},
+		"a key without a certificate":    {[]string{"--tls-private-key-file=a"}, []string{`--tls-private-key-file "a": give both`}},
+		"a CA without a certificate":     {[]string{"--tls-ca-file=a"}, []string{`--tls-ca-file "a"`}},
+		"a certificate from files":       {[]string{"--tls-cert-file=a", "--tls-private-key-file=b", "--tls-ca-file=c"}, nil},
+		"webhooks without TLS":           {[]string{"--webhook-url=http://a"}, []string{`--webhook-url "http://a": must be an https URL`}},
+		"webhooks without a host":        {[]string{"--webhook-url=https:a"}, []string{`--webhook-url "https:a"`}},
+		"webhooks on another host":       {[]string{"--webhook-url=https://a:1"}, nil},
+		"no port":                        {[]string{"--view-service-port=65536"}, []string{"--view-service-port 65536"}},
+		"unknown format and level":       {[]string{"--log-format=xml", "--log-level=loud"}, []string{`--log-format "xml"`, `--log-level "loud"`}},
+		"unknown controller":             {[]string{"--controllers=pacement"}, []string{`"pacement": no such controller; there are placement`}},
+		"unknown controller not to run":  {[]string{"--controllers=*,-pacement"}, []string{`"-pacement"`}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

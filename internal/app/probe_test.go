@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
-// TestWarningsLeaveTheManagerReady: /readyz?verbose shows them, and no probe fails for them.
+// TestWarningsLeaveTheManagerReady: /readyz?verbose shows warnings, and a warning fails no probe.
 func TestWarningsLeaveTheManagerReady(t *testing.T) {
 	failing := false
 	p := newProbes(nil)

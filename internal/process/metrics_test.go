@@ -29,11 +29,11 @@ took_count{name="a, b=\"c\""} 4
 		want   float64
 	}{
 		"one series":                           {"up", nil, 1},
-		"a metric that is not there":           {"down", nil, 0},
+		"a missing metric":                     {"down", nil, 0},
 		"all series":                           {"apiserver_request_total", nil, 20},
-		"those with a label":                   {"apiserver_request_total", []string{`code="200"`}, 16},
-		"those with two":                       {"apiserver_request_total", []string{`code="200"`, `verb="LIST"`}, 5},
-		"what a histogram has observed":        {"took", []string{`name="a, b=\"c\""`}, 4},
+		"series with a label":                  {"apiserver_request_total", []string{`code="200"`}, 16},
+		"series with two labels":               {"apiserver_request_total", []string{`code="200"`, `verb="LIST"`}, 5},
+		"the count of a histogram":             {"took", []string{`name="a, b=\"c\""`}, 4},
 		"a label that is the end of another":   {"apiserver_request_total", []string{`source="things"`}, 0},
 		"a value that is the start of another": {"apiserver_request_total", []string{`verb="P"`}, 0},
 	} {
@@ -50,6 +50,6 @@ took_count{name="a, b=\"c\""} 4
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	if _, err := ParseMetrics([]byte("up{ 1\n")); err == nil {
-		t.Error("what cannot be read was read")
+		t.Error("an invalid text was parsed")
 	}
 }

@@ -16,14 +16,14 @@ func TestProcessRunsUntilStopped(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !p.Running() {
-				t.Error("it does not run")
+				t.Error("the process does not run")
 			}
 			stop(p)
 			if p.Running() {
-				t.Error("it still runs")
+				t.Error("the process still runs")
 			}
 			if err := p.ExitError().Error(); !strings.Contains(err, "terminated") {
-				t.Errorf("error %q, want the signal, and not the end of its input", err)
+				t.Errorf("error %q, want the signal, not the end of the input", err)
 			}
 		})
 	}

@@ -18,7 +18,7 @@ func TestStringNamesEverything(t *testing.T) {
 	}
 }
 
-// TestABuildFromACheckoutHasAVersion holds that only a binary without any record of its build has no version.
+// TestABuildFromACheckoutHasAVersion checks that only a binary without any record of its build has no version.
 func TestABuildFromACheckoutHasAVersion(t *testing.T) {
 	record := func(module string, settings ...debug.BuildSetting) *debug.BuildInfo {
 		return &debug.BuildInfo{Main: debug.Module{Version: module}, Settings: settings}

@@ -231,7 +231,7 @@ func (m *manager) awaitPostponed(t *testing.T) {
 			return err
 		}
 		if read.Sum("controller_runtime_reconcile_total", `controller="placement"`, `result="requeue_after"`) == 0 {
-			return errors.New("every placement that was woken was decided")
+			return errors.New("every enqueued placement was decided")
 		}
 		return nil
 	})

@@ -121,8 +121,8 @@ func jane() *user.DefaultInfo {
 	return &user.DefaultInfo{Name: "jane\n", UID: "7", Groups: []string{"a", "b"}, Extra: map[string][]string{"scopes": {"x", "y"}}}
 }
 
-// TestLeaderAnswersInTheNameOfTheCaller forwards a request and reads it as the leader does.
-func TestLeaderAnswersInTheNameOfTheCaller(t *testing.T) {
+// TestLeaderResponds forwards a request, and reads the caller from it as the leader does.
+func TestLeaderResponds(t *testing.T) {
 	server := newViews(t)
 	follower := replica(t, leading(t, strings.TrimPrefix(server.URL, "https://")), authority(server.Server))
 	request := httptest.NewRequest(http.MethodGet, "/apis/g/v1/namespaces/n/placements/p/history?since=x", nil)
@@ -136,22 +136,22 @@ func TestLeaderAnswersInTheNameOfTheCaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	if answer.Code != http.StatusNotFound || answer.Body.String() != `{"from":"leader"}` {
-		t.Errorf("answered %d %s, want the response of the leader", answer.Code, answer.Body)
+		t.Errorf("response %d %s, want the response of the leader", answer.Code, answer.Body)
 	}
 	if got, want := server.last.URL.String(), request.URL.String(); got != want {
-		t.Errorf("asked for %s, want %s", got, want)
+		t.Errorf("requested %s, want %s", got, want)
 	}
 	if got := server.last.Header.Get("Authorization"); got != "Bearer token of manager" {
 		t.Errorf("sent as %q, want the manager's own credentials", got)
 	}
 	for _, name := range []string{"Impersonate-User", "X-Remote-User", "Cookie"} {
 		if got := server.last.Header.Get(name); got != "" {
-			t.Errorf("the header %s was passed on: %q", name, got)
+			t.Errorf("the header %s was forwarded: %q", name, got)
 		}
 	}
 	caller, forwarded, err := replica(t, &leases{}, nil).Caller(server.last.WithContext(t.Context()), &user.DefaultInfo{Name: "manager"})
 	if err != nil || !forwarded {
-		t.Fatalf("Caller = %t, %v, want a request that was passed on", forwarded, err)
+		t.Fatalf("Caller = %t, %v, want a forwarded request", forwarded, err)
 	}
 	if diff := cmp.Diff(jane(), caller); diff != "" {
 		t.Errorf("caller (-want +got):\n%s", diff)
@@ -173,13 +173,13 @@ func TestOnlyTheManagerMayNameTheCaller(t *testing.T) {
 		want           string
 		err            error
 	}{
-		"a user without the header":             {"", "jane", "jane", nil},
-		"a user with the header":                {forged, "jane", "jane", nil},
-		"a user whose name begins alike":        {forged, "manager2", "manager2", nil},
-		"the manager without the header":        {"", "manager", "manager", nil},
-		"the manager with no user in it":        {unnamed, "manager", "", errNoUserInHeader},
-		"the manager with what cannot be read":  {"%%%", "manager", "", errNoUserInHeader},
-		"the manager with what is no user info": {"e3s=", "manager", "", errNoUserInHeader},
+		"a user without the header":                {"", "jane", "jane", nil},
+		"a user with the header":                   {forged, "jane", "jane", nil},
+		"a user with the manager's name as prefix": {forged, "manager2", "manager2", nil},
+		"the manager without the header":           {"", "manager", "manager", nil},
+		"the manager with an empty header":         {unnamed, "manager", "", errNoUserInHeader},
+		"the manager with an undecodable header":   {"%%%", "manager", "", errNoUserInHeader},
+		"the manager without a user in the header": {"e3s=", "manager", "", errNoUserInHeader},
 	} {
 		t.Run(name, func(t *testing.T) {
 			request := httptest.NewRequest(http.MethodGet, "/", nil).WithContext(t.Context())
@@ -208,8 +208,8 @@ func TestRequestsAreNotForwardedToAnUntrustedServer(t *testing.T) {
 		want        error
 	}{
 		"no leader has stored its address":   {&leases{}, authority(server.Server), ErrNotFound},
-		"this replica was the last to lead":  {leading(t, "10.0.0.1:8443"), authority(server.Server), ErrNotFound},
-		"nothing is trusted":                 {leading(t, address), nil, errNoCABundle},
+		"the stored leader is this replica":  {leading(t, "10.0.0.1:8443"), authority(server.Server), ErrNotFound},
+		"no CA is trusted":                   {leading(t, address), nil, errNoCABundle},
 		"the leader is gone":                 {leading(t, strings.TrimPrefix(other.URL, "https://")), authority(server.Server), nil},
 		"the leader has another certificate": {leading(t, address), foreign(t), nil},
 	} {
@@ -220,7 +220,7 @@ func TestRequestsAreNotForwardedToAnUntrustedServer(t *testing.T) {
 				t.Errorf("Forward = %v, want %v", err, tc.want)
 			}
 			if answer.Body.Len() > 0 || server.last != nil {
-				t.Error("something was sent")
+				t.Error("a request was sent")
 			}
 		})
 	}
@@ -253,7 +253,7 @@ func TestAddressIsStoredOnce(t *testing.T) {
 	}
 }
 
-// TestAddressIsReadAgainAfterAWhile finds the leader many times within one instant, and later.
+// TestAddressIsReadAgainAfterAWhile finds the leader many times at one instant, and again later.
 func TestAddressIsReadAgainAfterAWhile(t *testing.T) {
 	server := newViews(t)
 	stored := leading(t, strings.TrimPrefix(server.URL, "https://"))

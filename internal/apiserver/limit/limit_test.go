@@ -13,9 +13,9 @@ import (
 	"github.com/berth-project/berth/internal/apiserver/limit"
 )
 
-// TestOneUserNeverHoldsUpAnother sends more requests of one user than there are slots. Each takes a minute. Another user must get
+// TestAUserDoesNotBlockAnother sends more requests of one user than there are slots. Each takes a minute. Another user must get
 // a slot at once, and waiting users must get slots by turns.
-func TestOneUserNeverHoldsUpAnother(t *testing.T) {
+func TestAUserDoesNotBlockAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slots := limit.NewFairLimiter(2, 1, 24)
 		began := time.Now()
@@ -40,10 +40,10 @@ func TestOneUserNeverHoldsUpAnother(t *testing.T) {
 		synctest.Wait()
 		working.Go(func() { work("joe", joe) })
 		if got := <-jane; got != 0 {
-			t.Errorf("the second user waited %s, want a place at once", got)
+			t.Errorf("the second user waited %s, want a slot at once", got)
 		}
 		if got := <-joe; got > time.Minute {
-			t.Errorf("the third user waited %s, want a place before a second piece of work of another", got)
+			t.Errorf("the third user waited %s, want a slot before the second slot of another user", got)
 		}
 		for range 24 {
 			<-bomber
@@ -73,13 +73,13 @@ func TestTooManyWait(t *testing.T) {
 		cancel()
 		for range 2 {
 			if err := <-ended; !errors.Is(err, context.Canceled) {
-				t.Errorf("Acquire = %v, want that it was canceled", err)
+				t.Errorf("Acquire = %v, want a canceled context", err)
 			}
 		}
 		release()
 		again, err := slots.Acquire(t.Context(), "joe")
 		if err != nil {
-			t.Fatalf("Acquire = %v once all have left", err)
+			t.Fatalf("Acquire = %v after every release", err)
 		}
 		again()
 	})
@@ -99,7 +99,7 @@ func TestSlotsAreNeitherLostNorCreated(t *testing.T) {
 				held[user] += by
 				all += by
 				if all > most || held[user] > each {
-					t.Errorf("seed %d: %d places are held, %d by one user", seed, all, held[user])
+					t.Errorf("seed %d: %d slots are held, %d by one user", seed, all, held[user])
 				}
 				<-turns
 			}
@@ -123,7 +123,7 @@ func TestSlotsAreNeitherLostNorCreated(t *testing.T) {
 			<-time.After(time.Hour)
 			for number := range most {
 				if _, err := slots.Acquire(t.Context(), fmt.Sprint("last", number)); err != nil {
-					t.Errorf("seed %d: Acquire = %v with all places free", seed, err)
+					t.Errorf("seed %d: Acquire = %v with every slot free", seed, err)
 				}
 			}
 		})
@@ -143,10 +143,10 @@ func TestCounter(t *testing.T) {
 		t.Error("the first of another user is refused")
 	}
 	if _, ok := counter.Acquire("jim"); ok {
-		t.Error("one more than the most in all is counted")
+		t.Error("the total exceeds its limit")
 	}
 	one()
 	if _, ok := counter.Acquire("jim"); !ok {
-		t.Error("what was released is not free")
+		t.Error("a released slot is not free")
 	}
 }

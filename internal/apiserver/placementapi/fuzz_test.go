@@ -76,7 +76,7 @@ func newHandler(f *testing.F) *placementapi.Handler {
 func checkAnswer(t *testing.T, got *httptest.ResponseRecorder, sent string) {
 	t.Helper()
 	if got.Code >= http.StatusInternalServerError || !json.Valid(got.Body.Bytes()) {
-		t.Errorf("answered %d: %s", got.Code, got.Body)
+		t.Errorf("response %d: %s", got.Code, got.Body)
 	}
 	if strings.Contains(got.Body.String(), "secret") && !strings.Contains(sent, "secret") {
 		t.Errorf("the response names an invisible cluster: %s", got.Body)

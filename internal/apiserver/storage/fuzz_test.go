@@ -32,11 +32,11 @@ func FuzzList(f *testing.F) {
 		}
 		var external metav1.ListOptions
 		if codec.DecodeParameters(values, metav1.SchemeGroupVersion, &external) != nil {
-			t.Skip("refused before the storage is asked")
+			t.Skip("refused before the storage is called")
 		}
 		var options metainternalversion.ListOptions
 		if metainternalversion.Convert_v1_ListOptions_To_internalversion_ListOptions(&external, &options, nil) != nil {
-			t.Skip("refused before the storage is asked")
+			t.Skip("refused before the storage is called")
 		}
 		h := newFixture(set("a", "red"), set("b", "blue"), set("c", "red"), set("secret", "red"), visible("a", "b", "c"))
 		seen := []string{}
@@ -49,7 +49,7 @@ func FuzzList(f *testing.F) {
 			names := namesOf(t, object)
 			for _, name := range names {
 				if !slices.Contains([]string{"a", "b", "c"}, name) || slices.Contains(seen, name) {
-					t.Fatalf("page %d has %s, which is not in sight, or was there before", page, name)
+					t.Fatalf("page %d has %s, which is invisible or was on an earlier page", page, name)
 				}
 			}
 			seen = append(seen, names...)
@@ -58,7 +58,7 @@ func FuzzList(f *testing.F) {
 				t.Fatal(err)
 			}
 			if list.GetRemainingItemCount() != nil {
-				t.Error("the answer counts what remains")
+				t.Error("the response counts the remaining objects")
 			}
 			if options.Continue = list.GetContinue(); options.Continue == "" {
 				return
@@ -88,6 +88,6 @@ func checkClientError(t *testing.T, err error) {
 	t.Helper()
 	status, ok := err.(apierrors.APIStatus)
 	if !ok || status.Status().Code != http.StatusBadRequest && status.Status().Code != http.StatusGone {
-		t.Fatalf("refused with %v, want an error of the caller's", err)
+		t.Fatalf("refused with %v, want a client error", err)
 	}
 }

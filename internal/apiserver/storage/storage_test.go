@@ -148,11 +148,11 @@ func TestServedObjectsAreCopies(t *testing.T) {
 	first.(metav1.Object).SetName("spoiled")
 	second, err := h.sets.Get(as(t, "jane"), "a", &metav1.GetOptions{})
 	if err != nil || second.(metav1.Object).GetName() != "a" || second.GetObjectKind().GroupVersionKind().Kind != "" {
-		t.Errorf("the next reader got the changes of another to its copy: %v, %v", second, err)
+		t.Errorf("a reader got the changes of another reader to its copy: %v, %v", second, err)
 	}
 }
 
-func TestListSelectsFromWhatIsInSight(t *testing.T) {
+func TestListSelectsVisibleObjects(t *testing.T) {
 	h := newFixture(set("a", "red"), set("b", "blue"), set("c", "red"), set("secret", "red"), visible("a", "b", "c"))
 	for sentence, test := range map[string]struct {
 		labels, fields string
@@ -160,7 +160,7 @@ func TestListSelectsFromWhatIsInSight(t *testing.T) {
 	}{
 		"everything":                      {want: []string{"a", "b", "c"}},
 		"by label":                        {labels: "colour=red", want: []string{"a", "c"}},
-		"by what a label is not":          {labels: "colour!=blue", want: []string{"a", "c"}},
+		"by the absence of a value":       {labels: "colour!=blue", want: []string{"a", "c"}},
 		"by name":                         {fields: "metadata.name=b", want: []string{"b"}},
 		"by another name":                 {fields: "metadata.name!=b", want: []string{"a", "c"}},
 		"by both":                         {labels: "colour=red", fields: "metadata.name=b", want: []string{}},
@@ -207,13 +207,13 @@ func TestResourceVersionsOfLists(t *testing.T) {
 		want    []string
 		fault   func(error) bool
 	}{
-		"any":                     {version: "0", want: []string{"a", "b"}},
-		"the latest":              {want: []string{"a", "b"}},
-		"not older than one seen": {version: seen, want: []string{"a", "b"}},
-		"exactly one seen":        {version: seen, match: metav1.ResourceVersionMatchExact, fault: apierrors.IsResourceExpired},
-		"one from another server": {version: strconv.FormatUint(foreign.Revision, 10), fault: apierrors.IsResourceExpired},
-		"exactly an old one":      {version: "1", match: metav1.ResourceVersionMatchExact, fault: apierrors.IsResourceExpired},
-		"no number":               {version: "x", fault: apierrors.IsBadRequest},
+		"any":                                {version: "0", want: []string{"a", "b"}},
+		"the latest":                         {want: []string{"a", "b"}},
+		"not older than an observed version": {version: seen, want: []string{"a", "b"}},
+		"exactly one seen":                   {version: seen, match: metav1.ResourceVersionMatchExact, fault: apierrors.IsResourceExpired},
+		"of another server":                  {version: strconv.FormatUint(foreign.Revision, 10), fault: apierrors.IsResourceExpired},
+		"exactly an old one":                 {version: "1", match: metav1.ResourceVersionMatchExact, fault: apierrors.IsResourceExpired},
+		"no number":                          {version: "x", fault: apierrors.IsBadRequest},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			options := metainternalversion.ListOptions{ResourceVersion: test.version, ResourceVersionMatch: test.match}
@@ -234,7 +234,7 @@ func TestResourceVersionsOfLists(t *testing.T) {
 type watcher struct {
 	t  *testing.T
 	it watch.Interface
-	// version is that of the last event.
+	// version is the version of the last event.
 	version string
 }
 
@@ -282,7 +282,7 @@ func (w *watcher) wants(events ...string) {
 	}
 }
 
-func TestWatchFollowsWhatIsInSight(t *testing.T) {
+func TestWatchFollowsVisibleObjects(t *testing.T) {
 	h := newFixture(set("a", "red"), set("b", "red"), visible("a"))
 	_, list := h.list(t, metainternalversion.ListOptions{})
 	w := h.watch(t, metainternalversion.ListOptions{ResourceVersion: list.GetResourceVersion()})
@@ -299,7 +299,7 @@ func TestWatchFollowsWhatIsInSight(t *testing.T) {
 	w.wants("-b green")
 }
 
-func TestWhatLeavesSightIsShownAsItWasSeen(t *testing.T) {
+func TestAnObjectThatBecomesInvisibleIsDeletedAsItWasVisible(t *testing.T) {
 	h := newFixture(set("a", "red"), visible("a"))
 	w := h.watch(t, metainternalversion.ListOptions{})
 	w.wants("+a")
@@ -319,7 +319,7 @@ func TestWatchSelects(t *testing.T) {
 	w.wants("~b")
 }
 
-func TestWatchGoesOnFromWhereItStood(t *testing.T) {
+func TestWatchContinuesFromAVersion(t *testing.T) {
 	h := newFixture(set("a", "red"), visible("a", "b", "c", "d"))
 	_, list := h.list(t, metainternalversion.ListOptions{})
 	h.change(set("b", "red"))
@@ -327,10 +327,10 @@ func TestWatchGoesOnFromWhereItStood(t *testing.T) {
 	w := h.watch(t, metainternalversion.ListOptions{ResourceVersion: list.GetResourceVersion()})
 	w.wants("-a red", "+b")
 	if _, err := h.sets.Watch(as(t, "jane"), &metainternalversion.ListOptions{ResourceVersion: w.version}); !apierrors.IsResourceExpired(err) {
-		t.Errorf("going on from amid the changes of one moment: %v, want expired", err)
+		t.Errorf("continuing between changes at the same time: %v, want expired", err)
 	}
 	if got, _ := h.list(t, metainternalversion.ListOptions{ResourceVersion: w.version}); len(got) != 3 {
-		t.Errorf("listing no older than that: %v", got)
+		t.Errorf("listing not older than that version: %v", got)
 	}
 	w.wants("+c", "+d")
 	w.it.Stop()
@@ -343,7 +343,7 @@ func TestWatchFromTooLongAgo(t *testing.T) {
 	_, list := h.list(t, metainternalversion.ListOptions{})
 	options := metainternalversion.ListOptions{ResourceVersion: list.GetResourceVersion()}
 	h.clock.Step(time.Hour)
-	h.watch(t, options) // nothing has happened since
+	h.watch(t, options) // without a change since
 	h.change(set("a", "blue"))
 	h.watch(t, options).wants("~a")
 	h.clock.Step(time.Hour)
@@ -352,7 +352,7 @@ func TestWatchFromTooLongAgo(t *testing.T) {
 	}
 }
 
-func TestWatchRevivesRightsOfItsStart(t *testing.T) {
+func TestWatchStartsWithThePermissionsOfItsVersion(t *testing.T) {
 	h := newFixture(set("a", "red"), set("b", "red"), visible("a"))
 	_, list := h.list(t, metainternalversion.ListOptions{})
 	h.change(visible("b"))
@@ -399,7 +399,7 @@ func TestBookmarks(t *testing.T) {
 	})
 }
 
-func TestSlowWatchersAreLeft(t *testing.T) {
+func TestSlowWatchersAreEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		names := []string{}
 		changes := []func(*fixture, *visibility.Edit){}
@@ -439,7 +439,7 @@ func TestWatchesAreBounded(t *testing.T) {
 			jane = append(jane, opened)
 		}
 		if _, err := open("jane"); !apierrors.IsTooManyRequests(err) {
-			t.Errorf("one more of a user: %v, want it refused", err)
+			t.Errorf("one watch more of a user: %v, want it refused", err)
 		}
 		joe, err := open("joe")
 		if err != nil {
@@ -449,7 +449,7 @@ func TestWatchesAreBounded(t *testing.T) {
 			t.Errorf("the second of another user: %v", err)
 		}
 		if _, err := open("jim"); !apierrors.IsTooManyRequests(err) {
-			t.Errorf("one more than there may be: %v, want it refused", err)
+			t.Errorf("one watch more than the limit: %v, want it refused", err)
 		}
 		joe.Stop()
 		synctest.Wait()

@@ -133,7 +133,7 @@ func TestOldStatesAreDropped(t *testing.T) {
 	at(t, c, one.Revision)
 	fake.Step(2 * time.Minute)
 	if _, err := c.At(one.Revision); !errors.Is(err, viewcache.ErrExpired) {
-		t.Errorf("six minutes after another has replaced it, a state is still there: %v", err)
+		t.Errorf("six minutes after its replacement, a state is still cached: %v", err)
 	}
 	at(t, c, two.Revision) // the current state is never dropped, however old
 	if _, delta, _ := c.Since(one); !delta.AffectsAll {
@@ -143,12 +143,12 @@ func TestOldStatesAreDropped(t *testing.T) {
 		publish(c, cluster("a", fmt.Sprint(i+2)))
 	}
 	if _, err := c.At(two.Revision); !errors.Is(err, viewcache.ErrExpired) {
-		t.Errorf("5000 changes later a state is still there: %v", err)
+		t.Errorf("5000 changes later a state is still cached: %v", err)
 	}
 	at(t, c, c.Current().Revision)
 }
 
-func TestSinceAddsUp(t *testing.T) {
+func TestSinceMergesChanges(t *testing.T) {
 	c := viewcache.New(clocktesting.NewFakeClock(start), 7)
 	one := publish(c, cluster("a", "1"))
 	two := publish(c, cluster("b", "1"))
@@ -162,7 +162,7 @@ func TestSinceAddsUp(t *testing.T) {
 		}
 	}
 	if after := publish(c); after.Revision != three.Revision {
-		t.Error("publishing nothing made a state")
+		t.Error("publishing without a change created a state")
 	}
 }
 
@@ -196,9 +196,9 @@ func TestStagedChangesAreBounded(t *testing.T) {
 	}
 	entry, ok := c.Current().Snapshot.ViewFor(root).Object(visibility.Cluster, "c")
 	if !ok {
-		t.Fatal("all changes wait to be published")
+		t.Fatal("no change was published")
 	}
 	if version, err := strconv.Atoi(entry.Object.GetResourceVersion()); err != nil || version < changes-maxStaged {
-		t.Errorf("the last change published is %d of %d, %v; want no more than %d that wait", version, changes, err, maxStaged)
+		t.Errorf("the last change published is %d of %d, %v; want at most %d waiting changes", version, changes, err, maxStaged)
 	}
 }

@@ -21,7 +21,7 @@ import (
 
 var jane = access.Subject{User: "jane", Groups: []string{"developers", "system:authenticated"}}
 
-// version makes every object differ from those before it.
+// version makes every object differ from earlier objects.
 var version int
 
 func objectMeta(name string, labels map[string]string) metav1.ObjectMeta {
@@ -100,27 +100,27 @@ func TestVisibleObjectsByPermission(t *testing.T) {
 		who            access.Subject
 		sets, clusters []string
 	}{
-		"without a role there is nothing": {who: jane},
-		"a set that may be got, and its clusters": {
+		"nothing is visible without a role": {who: jane},
+		"permission to get a set, and its clusters": {
 			changes: []func(*visibility.Edit){grantRole("User", "jane", role("r", "get", "managedclustersets", "dev"))},
 			who:     jane, sets: []string{"dev"}, clusters: []string{"dev1", "dev2"},
 		},
-		"a set that may be bound, and its clusters": {
+		"permission to bind a set, and its clusters": {
 			changes: []func(*visibility.Edit){grantRole("User", "jane", role("r", "create", "managedclustersets/bind", "dev"))},
 			who:     jane, sets: []string{"dev"}, clusters: []string{"dev1", "dev2"},
 		},
-		"by both rights each": {
+		"both permissions": {
 			changes: []func(*visibility.Edit){
 				grantRole("User", "jane", role("r", "create", "managedclustersets/bind", "dev")),
 				grantRole("Group", "developers", role("q", "get", "managedclustersets", "prod")),
 			},
 			who: jane, sets: []string{"dev", "prod"}, clusters: []string{"dev1", "dev2", "prod1", "prod2"},
 		},
-		"a right to every set is none to the cluster in no set": {
+		"permission to get every set shows no cluster outside sets": {
 			changes: []func(*visibility.Edit){grantRole("Group", "developers", role("r", "get", "managedclustersets"))},
 			who:     jane, sets: []string{"dev", "prod"}, clusters: []string{"dev1", "dev2", "prod1", "prod2"},
 		},
-		"a cluster that may be got shows no set": {
+		"permission to get a cluster shows no set": {
 			changes: []func(*visibility.Edit){grantRole("User", "jane", role("r", "get", "managedclusters", "lone", "prod1"))},
 			who:     jane, clusters: []string{"lone", "prod1"},
 		},
@@ -128,16 +128,16 @@ func TestVisibleObjectsByPermission(t *testing.T) {
 			changes: []func(*visibility.Edit){grantRole("User", "jane", role("r", "get", "managedclusters"))},
 			who:     jane, clusters: everything,
 		},
-		"to list is not to get": {
+		"permission to list shows nothing": {
 			changes: []func(*visibility.Edit){grantRole("User", "jane", role("r", "list", "managedclustersets"))}, who: jane,
 		},
-		"to join is not to bind": {
+		"permission to join shows nothing": {
 			changes: []func(*visibility.Edit){grantRole("User", "jane", role("r", "create", "managedclustersets/join"))}, who: jane,
 		},
-		"what others may, one may not": {
+		"the permission of another user": {
 			changes: []func(*visibility.Edit){grantRole("User", "joe", role("r", "get", "managedclustersets"))}, who: jane,
 		},
-		"a name that no object has": {
+		"the name of a missing set": {
 			changes: []func(*visibility.Edit){grantRole("User", "jane", role("r", "get", "managedclustersets", "test", "dev"))},
 			who:     jane, sets: []string{"dev"}, clusters: []string{"dev1", "dev2"},
 		},
@@ -164,7 +164,7 @@ func TestVisibleObjectsByPermission(t *testing.T) {
 			}
 			for _, name := range everything {
 				if _, ok := sees.Object(visibility.Cluster, name); ok != slices.Contains(test.clusters, name) {
-					t.Errorf("cluster %s: in sight is %t alone, and otherwise among all", name, ok)
+					t.Errorf("cluster %s: visible is %t by itself, and differs in the list", name, ok)
 				}
 			}
 		})
@@ -186,7 +186,7 @@ func TestSnapshotsDoNotChange(t *testing.T) {
 	}
 }
 
-func TestNothingNewIsNoChange(t *testing.T) {
+func TestEqualObjectsAreNoChange(t *testing.T) {
 	dev, one := set("dev"), cluster("dev1", "dev")
 	reader, binding := role("r", "get", "managedclusters"), roleBinding("r", "User", "jane")
 	all := func(e *visibility.Edit) {
@@ -197,7 +197,7 @@ func TestNothingNewIsNoChange(t *testing.T) {
 	}
 	world, _ := applyEdits(visibility.Empty(), 1, all)
 	if _, delta := applyEdits(world, 2, all); delta.Count != 0 {
-		t.Errorf("the same again weighs %d", delta.Count)
+		t.Errorf("equal objects cause %d changes", delta.Count)
 	}
 	if _, delta := applyEdits(world, 2, func(e *visibility.Edit) { e.SetSet(set("dev")) }); delta.AffectsAll || delta.Count != 1 {
 		t.Errorf("a set with the same selector: %+v, want a narrow change", delta)
@@ -211,7 +211,7 @@ func applyChanges(t *testing.T, seen map[string]uint64, changes []visibility.Cha
 		if change.Before != nil {
 			name := change.Before.Object.GetName()
 			if seen[name] != change.Before.Revision {
-				t.Fatalf("%s was seen at %d, and the change is from %d", name, seen[name], change.Before.Revision)
+				t.Fatalf("%s was visible at %d, and the change is from %d", name, seen[name], change.Before.Revision)
 			}
 			delete(seen, name)
 		}
@@ -265,10 +265,10 @@ func TestChangesLeadFromOneViewToTheNext(t *testing.T) {
 					fresh[entry.Object.GetName()] = entry.Revision
 				}
 				if want := visibleNaively(next, kind); !maps.Equal(fresh, want) {
-					t.Fatalf("seed %d, revision %d: kind %d: looked %v, by the rules it is %v", seed, revision, kind, fresh, want)
+					t.Fatalf("seed %d, revision %d: kind %d: the view has %v, a check of each object %v", seed, revision, kind, fresh, want)
 				}
 				if !maps.Equal(fresh, known) {
-					t.Fatalf("seed %d, revision %d: kind %d: followed %v, looked %v", seed, revision, kind, known, fresh)
+					t.Fatalf("seed %d, revision %d: kind %d: the changes lead to %v, the view has %v", seed, revision, kind, known, fresh)
 				}
 			}
 			world = next

@@ -62,11 +62,11 @@ func TestBound(t *testing.T) {
 		objects []client.Object
 		want    metav1.Condition
 	}{
-		"a set that exists is bound": {[]client.Object{binding("team", "dev"), set("dev")}, boundCondition(true, 1, noon)},
-		"a set that does not is not": {[]client.Object{binding("team", "dev"), set("other")}, boundCondition(false, 1, noon)},
-		"a set that comes is bound":  {[]client.Object{binding("team", "dev", boundCondition(false, 1, before)), set("dev")}, boundCondition(true, 1, noon)},
-		"a set that goes unbinds":    {[]client.Object{binding("team", "dev", boundCondition(true, 1, before))}, boundCondition(false, 1, noon)},
-		"nothing new keeps the time": {[]client.Object{binding("team", "dev", boundCondition(true, 1, before)), set("dev")}, boundCondition(true, 1, before)},
+		"an existing set is bound":   {[]client.Object{binding("team", "dev"), set("dev")}, boundCondition(true, 1, noon)},
+		"a missing set is not bound": {[]client.Object{binding("team", "dev"), set("other")}, boundCondition(false, 1, noon)},
+		"a new set is bound":         {[]client.Object{binding("team", "dev", boundCondition(false, 1, before)), set("dev")}, boundCondition(true, 1, noon)},
+		"a deleted set is not bound": {[]client.Object{binding("team", "dev", boundCondition(true, 1, before))}, boundCondition(false, 1, noon)},
+		"no change keeps the time":   {[]client.Object{binding("team", "dev", boundCondition(true, 1, before)), set("dev")}, boundCondition(true, 1, before)},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			r := newReconciler(t, interceptor.Funcs{}, test.objects...)
@@ -124,9 +124,9 @@ func TestFailures(t *testing.T) {
 	}{
 		"a binding that cannot be read is tried again": {unreadable(&clusterv1beta2.ManagedClusterSetBinding{}), errBoom},
 		"a set that cannot be read is no missing set":  {unreadable(&clusterv1beta2.ManagedClusterSet{}), errBoom},
-		"a status that cannot be written is too":       {refusing(errBoom), errBoom},
-		"a conflict is left to the event of the other": {refusing(apierrors.NewConflict(resource, "dev", errBoom)), nil},
-		"so is a binding that is gone":                 {refusing(apierrors.NewNotFound(resource, "dev")), nil},
+		"a failed write of the status":                 {refusing(errBoom), errBoom},
+		"a conflict, whose event enqueues the binding": {refusing(apierrors.NewConflict(resource, "dev", errBoom)), nil},
+		"a deleted binding":                            {refusing(apierrors.NewNotFound(resource, "dev")), nil},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			r := newReconciler(t, test.intercept, binding("team", "dev"))
@@ -143,7 +143,7 @@ func TestDeletedBindingIsNoError(t *testing.T) {
 	}
 }
 
-// TestSetsEnqueueTheirBindings in every namespace, when they come or go and no other time.
+// TestSetsEnqueueTheirBindings in every namespace, when a set is created or deleted. A change of a set enqueues no binding.
 func TestSetsEnqueueTheirBindings(t *testing.T) {
 	r := newReconciler(t, interceptor.Funcs{}, binding("team", "dev"), binding("shop", "dev"), binding("team", "test"))
 	want := []reconcile.Request{
@@ -151,10 +151,10 @@ func TestSetsEnqueueTheirBindings(t *testing.T) {
 		{NamespacedName: types.NamespacedName{Namespace: "team", Name: "dev"}},
 	}
 	if diff := cmp.Diff(want, r.bindingsOf(t.Context(), set("dev"))); diff != "" {
-		t.Errorf("woken (-want +got):\n%s", diff)
+		t.Errorf("enqueued (-want +got):\n%s", diff)
 	}
 	p := existenceChanged()
 	if !p.Create(event.CreateEvent{}) || !p.Delete(event.DeleteEvent{}) || p.Update(event.UpdateEvent{}) {
-		t.Error("a set wakes bindings at other times than when it comes or goes")
+		t.Error("a change of a set enqueues its bindings")
 	}
 }

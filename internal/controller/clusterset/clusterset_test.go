@@ -125,11 +125,11 @@ func TestConditions(t *testing.T) {
 			[]client.Object{exclusive("dev"), terminating, inSet("unaccepted", "dev"), tainted},
 			[]string{"ClusterSetEmpty=False ClustersSelected: 3 ManagedClusters selected"},
 		},
-		"a set with the default type goes by its name": {
+		"a set with the default type selects by its name": {
 			[]client.Object{set("dev", clusterv1beta2.ManagedClusterSelector{}), inSet("a", "dev")},
 			[]string{"ClusterSetEmpty=False ClustersSelected: 1 ManagedClusters selected"},
 		},
-		"a label selector counts what matches": {
+		"a label selector counts the matching clusters": {
 			[]client.Object{selecting("dev", &metav1.LabelSelector{MatchLabels: map[string]string{"gpu": "true"}}), member("a", map[string]string{"gpu": "true"}), member("b", nil)},
 			[]string{"ClusterSetEmpty=False ClustersSelected: 1 ManagedClusters selected"},
 		},
@@ -137,21 +137,21 @@ func TestConditions(t *testing.T) {
 			[]client.Object{selecting("dev", &metav1.LabelSelector{}), member("a", nil), inSet("b", "x")},
 			[]string{"ClusterSetEmpty=False ClustersSelected: 2 ManagedClusters selected"},
 		},
-		"no label selector has none": {[]client.Object{selecting("dev", nil), member("a", nil)}, []string{emptySet}},
-		"an exclusive label counts those that carry it": {
+		"a set without a label selector is empty": {[]client.Object{selecting("dev", nil), member("a", nil)}, []string{emptySet}},
+		"an exclusive label counts the clusters with the label": {
 			[]client.Object{byLabel("dev", floor, "2"), member("a", map[string]string{floor: "2"}), member("b", map[string]string{floor: "1"})},
 			[]string{"ClusterSetEmpty=False ClustersSelected: 1 ManagedClusters selected"},
 		},
-		"sets that share a key are no rivals": {[]client.Object{byLabel("dev", floor, "2"), byLabel("test", floor, "1")}, []string{emptySet}},
-		"sets that share key and value are": {
+		"sets that share a key do not conflict": {[]client.Object{byLabel("dev", floor, "2"), byLabel("test", floor, "1")}, []string{emptySet}},
+		"sets that share key and value conflict": {
 			[]client.Object{byLabel("dev", floor, "2"), byLabel("b", floor, "2"), byLabel("a", floor, "2")},
 			[]string{emptySet, "Conflict=True ExclusiveLabelInUse: The label " + floor + "=2 is also claimed by [a,b]: its clusters are in each of these sets"},
 		},
-		"the clusterset label with a set's name is that set's own": {
+		"the clusterset label with the name of a set belongs to that set": {
 			[]client.Object{exclusive("dev"), byLabel("thief", clusterv1beta2.ClusterSetLabel, "dev")},
 			[]string{emptySet, "Conflict=True ExclusiveLabelInUse: The label " + clusterv1beta2.ClusterSetLabel + "=dev is also claimed by [thief]: its clusters are in each of these sets"},
 		},
-		"a set that shares its clusters has no rivals": {
+		"a set that is not exclusive does not conflict": {
 			[]client.Object{selecting("dev", &metav1.LabelSelector{MatchLabels: map[string]string{floor: "2"}}), byLabel("b", floor, "2")},
 			[]string{emptySet},
 		},
@@ -161,7 +161,7 @@ func TestConditions(t *testing.T) {
 			}}), member("a", nil)},
 			[]string{`ClusterSetEmpty=Unknown InvalidSelector: The selector is invalid, so the members are unknown: spec.clusterSelector.labelSelector.matchExpressions[0].operator: Unsupported value: "Far": supported values: "In", "NotIn", "Exists", "DoesNotExist" (and 1 more)`},
 		},
-		"a set that cannot be read hides no other": {
+		"a set with an invalid selector does not affect other sets": {
 			[]client.Object{exclusive("dev"), set("bad", clusterv1beta2.ManagedClusterSelector{SelectorType: "Surprise"}), inSet("a", "dev")},
 			[]string{"ClusterSetEmpty=False ClustersSelected: 1 ManagedClusters selected"},
 		},
@@ -209,8 +209,8 @@ func TestConflictEnds(t *testing.T) {
 	}
 }
 
-// TestNothingIsWrittenTwice: a set whose report is stored costs no further write, at any time, and the time
-// of a condition moves with its status alone.
+// TestNothingIsWrittenTwice: a set with a stored status causes no further write. The time of a condition changes only with its
+// status.
 func TestNothingIsWrittenTwice(t *testing.T) {
 	writes := 0
 	r := newReconciler(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
@@ -254,14 +254,14 @@ func TestBuiltInSets(t *testing.T) {
 		have *clusterv1beta2.ManagedClusterSet
 		want *clusterv1beta2.ManagedClusterSetSpec
 	}{
-		"default is made":       {"default", nil, &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtin.Set("default").Spec.ClusterSelector}},
-		"global is made":        {"global", nil, &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtin.Set("global").Spec.ClusterSelector}},
-		"no other set is made":  {"dev", nil, nil},
-		"default is restored":   {"default", edited("default", matching, nil), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtin.Set("default").Spec.ClusterSelector, ManagedNamespaces: kept}},
-		"global is restored":    {"global", edited("global", matching, nil), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtin.Set("global").Spec.ClusterSelector, ManagedNamespaces: kept}},
-		"one may opt out":       {"global", edited("global", matching, frozen), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: matching, ManagedNamespaces: kept}},
-		"only false opts out":   {"global", edited("global", matching, map[string]string{clusterv1beta2.AutoUpdateAnnotation: "no"}), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtin.Set("global").Spec.ClusterSelector, ManagedNamespaces: kept}},
-		"others are left alone": {"dev", edited("dev", matching, nil), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: matching, ManagedNamespaces: kept}},
+		"default is made":         {"default", nil, &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtin.Set("default").Spec.ClusterSelector}},
+		"global is made":          {"global", nil, &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtin.Set("global").Spec.ClusterSelector}},
+		"no other set is created": {"dev", nil, nil},
+		"default is restored":     {"default", edited("default", matching, nil), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtin.Set("default").Spec.ClusterSelector, ManagedNamespaces: kept}},
+		"global is restored":      {"global", edited("global", matching, nil), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtin.Set("global").Spec.ClusterSelector, ManagedNamespaces: kept}},
+		"one may opt out":         {"global", edited("global", matching, frozen), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: matching, ManagedNamespaces: kept}},
+		"only false opts out":     {"global", edited("global", matching, map[string]string{clusterv1beta2.AutoUpdateAnnotation: "no"}), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: builtin.Set("global").Spec.ClusterSelector, ManagedNamespaces: kept}},
+		"others are left alone":   {"dev", edited("dev", matching, nil), &clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: matching, ManagedNamespaces: kept}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			var objects []client.Object
@@ -276,7 +276,7 @@ func TestBuiltInSets(t *testing.T) {
 			err := r.client.Get(t.Context(), client.ObjectKey{Name: test.name}, got)
 			if test.want == nil {
 				if client.IgnoreNotFound(err) != nil || err == nil {
-					t.Errorf("the set is there, or cannot be read: %v", err)
+					t.Errorf("the set exists, or cannot be read: %v", err)
 				}
 				return
 			}
@@ -330,7 +330,7 @@ func TestFailuresAreReturned(t *testing.T) {
 	}
 }
 
-// TestSetsEnqueued: an event wakes the sets whose report it can change, and no other.
+// TestSetsEnqueued: an event enqueues only the sets whose status it can change.
 func TestSetsEnqueued(t *testing.T) {
 	dev, test, twin, every := exclusive("dev"), exclusive("test"), byLabel("twin", clusterv1beta2.ClusterSetLabel, "dev"), selecting("every", &metav1.LabelSelector{})
 	bad := set("bad", clusterv1beta2.ManagedClusterSelector{SelectorType: "Surprise"})
@@ -350,23 +350,23 @@ func TestSetsEnqueued(t *testing.T) {
 		event func(clusters, sets toolscache.ResourceEventHandler)
 		want  []string
 	}{
-		"a cluster comes": {func(clusters, _ toolscache.ResourceEventHandler) { clusters.OnAdd(inSet("b", "dev"), false) }, []string{"dev", "every", "twin"}},
-		"a cluster goes":  {func(clusters, _ toolscache.ResourceEventHandler) { clusters.OnDelete(member) }, []string{"dev", "every", "twin"}},
-		"a cluster is found gone": {
+		"a cluster is created": {func(clusters, _ toolscache.ResourceEventHandler) { clusters.OnAdd(inSet("b", "dev"), false) }, []string{"dev", "every", "twin"}},
+		"a cluster is deleted": {func(clusters, _ toolscache.ResourceEventHandler) { clusters.OnDelete(member) }, []string{"dev", "every", "twin"}},
+		"a tombstone of a cluster": {
 			func(clusters, _ toolscache.ResourceEventHandler) {
 				clusters.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: member})
 			},
 			[]string{"dev", "every", "twin"},
 		},
-		"a cluster moves":   {func(clusters, _ toolscache.ResourceEventHandler) { clusters.OnUpdate(member, inSet("a", "test")) }, []string{"dev", "elsewhere", "test", "twin"}},
-		"a cluster changes": {func(clusters, _ toolscache.ResourceEventHandler) { clusters.OnUpdate(member, coloured) }, nil},
-		"a heartbeat":       {func(clusters, _ toolscache.ResourceEventHandler) { clusters.OnUpdate(member, heartbeat) }, nil},
-		"a set comes": {func(_, sets toolscache.ResourceEventHandler) {
+		"a cluster moves to another set":     {func(clusters, _ toolscache.ResourceEventHandler) { clusters.OnUpdate(member, inSet("a", "test")) }, []string{"dev", "elsewhere", "test", "twin"}},
+		"another label of a cluster changes": {func(clusters, _ toolscache.ResourceEventHandler) { clusters.OnUpdate(member, coloured) }, nil},
+		"a heartbeat":                        {func(clusters, _ toolscache.ResourceEventHandler) { clusters.OnUpdate(member, heartbeat) }, nil},
+		"a set is created": {func(_, sets toolscache.ResourceEventHandler) {
 			sets.OnAdd(byLabel("third", clusterv1beta2.ClusterSetLabel, "dev"), false)
 		}, []string{"dev", "third", "twin"}},
-		"a set goes":         {func(_, sets toolscache.ResourceEventHandler) { sets.OnDelete(dev) }, []string{"dev", "twin"}},
-		"a set goes unknown": {func(_, sets toolscache.ResourceEventHandler) { sets.OnDelete(exclusive("never")) }, []string{"never"}},
-		"a set gives its label up": {
+		"a set is deleted":          {func(_, sets toolscache.ResourceEventHandler) { sets.OnDelete(dev) }, []string{"dev", "twin"}},
+		"an unknown set is deleted": {func(_, sets toolscache.ResourceEventHandler) { sets.OnDelete(exclusive("never")) }, []string{"never"}},
+		"a set changes its label": {
 			func(_, sets toolscache.ResourceEventHandler) { sets.OnUpdate(dev, moved) },
 			[]string{"dev", "twin"},
 		},
@@ -382,7 +382,7 @@ func TestSetsEnqueued(t *testing.T) {
 			}
 			happens.event(informer.To(member, s.setCluster, s.deleteCluster).Handler, informer.To(dev, s.setSet, s.deleteSet).Handler)
 			if diff := cmp.Diff(happens.want, queued(q)); diff != "" {
-				t.Errorf("woken (-want +got):\n%s", diff)
+				t.Errorf("enqueued (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -395,7 +395,7 @@ func (failingCache) GetInformer(context.Context, client.Object, ...cache.Informe
 	return nil, errBoom
 }
 
-// TestWaitForSync wakes the sets that must exist, before anything is known of any.
+// TestWaitForSync: the built-in sets are enqueued before the informers are synced.
 func TestWaitForSync(t *testing.T) {
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer q.ShutDown()
@@ -403,7 +403,7 @@ func TestWaitForSync(t *testing.T) {
 		t.Errorf("Start = %v, want %v", err, errBoom)
 	}
 	if diff := cmp.Diff([]string{"default", "global"}, queued(q)); diff != "" {
-		t.Errorf("woken (-want +got):\n%s", diff)
+		t.Errorf("enqueued (-want +got):\n%s", diff)
 	}
 }
 

@@ -82,8 +82,8 @@ func (d generator) selector() clusterv1beta2.ManagedClusterSelector {
 	)
 }
 
-// event happens to a world and its index. It returns the sets that the index enqueues, and the expected ones.
-func (d generator) event(w bruteForce, x *index) (woken, want []string) {
+// event applies a random event to the objects and the index. It returns the sets that the index enqueues, and the expected sets.
+func (d generator) event(w bruteForce, x *index) (enqueued, want []string) {
 	name, before := pick(d, "a", "b", "c", "d"), w.members()
 	switch what := d.IntN(4); what {
 	case 0:
@@ -107,7 +107,7 @@ func (d generator) event(w bruteForce, x *index) (woken, want []string) {
 	}
 }
 
-// changedSets returns the sets whose members are others after than before.
+// changedSets returns the sets whose members have changed.
 func changedSets(before, after map[string][]string) []string {
 	var out []string
 	for name := range after {
@@ -119,39 +119,39 @@ func changedSets(before, after map[string][]string) []string {
 	return out
 }
 
-// TestNoSetIsEnqueuedBeforeSync counts them all the same.
+// TestNoSetIsEnqueuedBeforeSync: members are counted before the sync too.
 func TestNoSetIsEnqueuedBeforeSync(t *testing.T) {
 	x, set := newIndex(), exclusive("dev")
 	x.setSet(set)
-	if woken := x.setCluster(inSet("a", "dev")); len(woken) > 0 {
-		t.Errorf("woken %v before all was read", woken)
+	if enqueued := x.setCluster(inSet("a", "dev")); len(enqueued) > 0 {
+		t.Errorf("enqueued %v before the sync", enqueued)
 	}
 	x.markSynced()
-	if woken := x.setCluster(inSet("b", "dev")); !slices.Equal(woken, []string{"dev"}) {
-		t.Errorf("woken %v, want dev", woken)
+	if enqueued := x.setCluster(inSet("b", "dev")); !slices.Equal(enqueued, []string{"dev"}) {
+		t.Errorf("enqueued %v, want dev", enqueued)
 	}
 	if got := x.members(fleet.NewSet(set)); got != 2 {
 		t.Errorf("%d members, want 2", got)
 	}
 }
 
-// TestIndexMatchesBruteForce: after any events, the index counts, names rivals and wakes like a world
-// that is looked at as a whole.
+// TestIndexMatchesBruteForce: after random events, the index has the same counts, conflicts and enqueued sets as a computation
+// from all objects.
 func TestIndexMatchesBruteForce(t *testing.T) {
 	for seed := range uint64(300) {
 		d, x := generator{rand.New(rand.NewPCG(seed, 0))}, newIndex()
 		x.markSynced()
 		w := bruteForce{map[string]*clusterv1.ManagedCluster{}, map[string]*clusterv1beta2.ManagedClusterSet{}}
 		for event := range 40 {
-			if woken, want := d.event(w, x); !slices.Equal(woken, want) {
-				t.Fatalf("seed %d, event %d: woken %v, want %v", seed, event, woken, want)
+			if enqueued, want := d.event(w, x); !slices.Equal(enqueued, want) {
+				t.Fatalf("seed %d, event %d: enqueued %v, want %v", seed, event, enqueued, want)
 			}
 			for name, members := range w.members() {
 				if got := x.members(fleet.NewSet(w.sets[name])); got != len(members) {
 					t.Fatalf("seed %d, event %d: set %s has %d members, want %v", seed, event, name, got, members)
 				}
 				if got, want := x.conflicting(w.sets[name]), w.conflicting(w.sets[name]); !slices.Equal(got, want) {
-					t.Fatalf("seed %d, event %d: set %s has the rivals %v, want %v", seed, event, name, got, want)
+					t.Fatalf("seed %d, event %d: set %s conflicts with %v, want %v", seed, event, name, got, want)
 				}
 			}
 		}
@@ -159,13 +159,13 @@ func TestIndexMatchesBruteForce(t *testing.T) {
 			x.deleteSet(name)
 		}
 		if len(x.sets)+len(x.byTerm)+len(x.byLabel) > 0 {
-			t.Fatalf("seed %d: the index keeps what belongs to no set", seed)
+			t.Fatalf("seed %d: the index keeps entries without a set", seed)
 		}
 	}
 }
 
-// BenchmarkStart takes in a fleet and counts the members of all its sets, as a manager does when it starts: by the index,
-// and by looking at every cluster for every set.
+// BenchmarkStart adds a fleet and counts the members of all its sets, as a starting manager does. It compares the index with a
+// check of every cluster for every set.
 func BenchmarkStart(b *testing.B) {
 	for _, size := range []int{10, 1_000, 10_000} {
 		var clusters []*clusterv1.ManagedCluster
@@ -185,20 +185,20 @@ func BenchmarkStart(b *testing.B) {
 			for b.Loop() {
 				x := newIndex()
 				x.markSynced()
-				woken := 0
+				enqueued := 0
 				for _, set := range sets {
 					x.setSet(set)
 				}
 				for _, cluster := range clusters {
-					woken += len(x.setCluster(cluster))
+					enqueued += len(x.setCluster(cluster))
 				}
 				for _, set := range sets {
 					if got := x.members(fleet.NewSet(set)); got != 5 || len(x.conflicting(set)) > 0 {
 						b.Fatalf("%d members, want 5", got)
 					}
 				}
-				if woken != size {
-					b.Fatalf("woken %d times, want once for each cluster", woken)
+				if enqueued != size {
+					b.Fatalf("enqueued %d times, want once for each cluster", enqueued)
 				}
 			}
 		})

@@ -18,7 +18,7 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// source keeps the index abreast of clusters and sets, and wakes the sets whose report a change can touch. It is synced
+// source updates the index with clusters and sets, and enqueues the sets whose status a change can affect. It is synced
 // once all that exist are indexed: before, a set would look emptier than it is.
 type source struct {
 	cache  cache.Cache
@@ -27,11 +27,11 @@ type source struct {
 	synced toolscache.InformerSynced
 }
 
-// Start begins to follow clusters and sets, and wakes the sets that must exist, whether they do or not. It does not block.
+// Start adds the event handlers for clusters and sets, and enqueues the built-in sets. It does not block.
 func (s *source) Start(ctx context.Context, queue queue) error {
 	s.queue = queue
 	for _, name := range builtin.Names() {
-		s.wake(name)
+		s.enqueue(name)
 	}
 	var err error
 	s.synced, err = informer.Watch(ctx, s.cache,
@@ -50,32 +50,32 @@ func (s *source) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
-func (s *source) wake(names ...string) {
+func (s *source) enqueue(names ...string) {
 	for _, name := range names {
 		s.queue.Add(request(name))
 	}
 }
 
-// setCluster wakes the sets that a cluster joins or leaves. A heartbeat changes no label.
+// setCluster enqueues the sets that a cluster joins or leaves. A heartbeat changes no label.
 func (s *source) setCluster(before, after *clusterv1.ManagedCluster) {
 	if before == nil || !maps.Equal(before.Labels, after.Labels) {
-		s.wake(s.index.setCluster(after)...)
+		s.enqueue(s.index.setCluster(after)...)
 	}
 }
 
 func (s *source) deleteCluster(object *clusterv1.ManagedCluster) {
-	s.wake(s.index.deleteCluster(object.Name)...)
+	s.enqueue(s.index.deleteCluster(object.Name)...)
 }
 
-// setSet wakes the set itself and, where its claim came or went, the others that claim the same label.
+// setSet enqueues the set. If its exclusive label changes, it also enqueues the sets that conflict with it.
 func (s *source) setSet(before, after *clusterv1beta2.ManagedClusterSet) {
 	if before == nil || before.Generation != after.Generation {
-		s.wake(s.index.setSet(after)...)
+		s.enqueue(s.index.setSet(after)...)
 	}
-	s.wake(after.Name)
+	s.enqueue(after.Name)
 }
 
 func (s *source) deleteSet(object *clusterv1beta2.ManagedClusterSet) {
-	s.wake(s.index.deleteSet(object.Name)...)
-	s.wake(object.Name)
+	s.enqueue(s.index.deleteSet(object.Name)...)
+	s.enqueue(object.Name)
 }

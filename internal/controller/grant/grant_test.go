@@ -30,7 +30,7 @@ const team = "team"
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// reconcileTwice reconciles the namespace, and again once the grace of what lapsed is over.
+// reconcileTwice reconciles the namespace, and again after the revocation delay.
 func (r *reconciler) reconcileTwice(t *testing.T) error {
 	t.Helper()
 	result, err := r.Reconcile(t.Context(), request(team))
@@ -46,8 +46,8 @@ func (r *reconciler) reconcileTwice(t *testing.T) error {
 	return err
 }
 
-// newReconciler returns a reconciler on a hub that holds some objects. Where names is nil, the account of the namespace team may
-// bind nothing; where it is empty, everything; else the sets that it names.
+// newReconciler returns a reconciler on a hub that holds some objects. names are the sets that the account of the namespace team may
+// bind: nil for no set, empty for every set.
 func newReconciler(t *testing.T, intercept interceptor.Funcs, names []string, objects ...client.Object) *reconciler {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -66,7 +66,7 @@ func newReconciler(t *testing.T, intercept interceptor.Funcs, names []string, ob
 	}
 	fake := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(intercept).Build()
 	return &reconciler{
-		client: fake, index: index, enqueue: func(string) { t.Error("a namespace was woken") },
+		client: fake, index: index, enqueue: func(string) { t.Error("a namespace was enqueued") },
 		clock: clocktesting.NewFakeClock(start), revocations: revocations{},
 		guarded: func(context.Context) (bool, error) { return true, nil },
 	}
@@ -92,7 +92,7 @@ func grantBinding(set string) *clusterv1beta2.ManagedClusterSetBinding {
 	return out
 }
 
-// bindings returns the bindings of all namespaces; those that the loop made carry a star.
+// bindings returns the bindings of all namespaces. A star marks the bindings of the controller.
 func (r *reconciler) bindings(t *testing.T) []string {
 	t.Helper()
 	list := &clusterv1beta2.ManagedClusterSetBindingList{}
@@ -126,22 +126,22 @@ func TestGrant(t *testing.T) {
 		objects []client.Object
 		want    []string
 	}{
-		"a set that is named is bound":              {[]string{"dev"}, []client.Object{mine, set("dev"), set("prod")}, []string{"team/dev*"}},
-		"a right to all sets binds all":             {all, []client.Object{mine, set("dev"), set("prod")}, []string{"team/dev*", "team/prod*"}},
-		"a literal star binds nothing":              {[]string{"*"}, []client.Object{mine, set("dev")}, nil},
-		"a set that does not exist is not bound":    {[]string{"dev"}, []client.Object{mine}, nil},
-		"a set that is going is not bound":          {[]string{"dev"}, []client.Object{mine, goingSet}, nil},
-		"without the account nothing is bound":      {[]string{"dev"}, []client.Object{set("dev")}, nil},
-		"another account is ignored":                {[]string{"dev"}, []client.Object{account(team, "default"), set("dev")}, nil},
-		"an account that is going grants no more":   {[]string{"dev"}, []client.Object{goingAccount, set("dev"), grantBinding("dev")}, nil},
-		"a binding goes with the grant":             {none, []client.Object{mine, set("dev"), grantBinding("dev")}, nil},
-		"a binding goes with the account":           {[]string{"dev"}, []client.Object{set("dev"), grantBinding("dev")}, nil},
-		"a grant that shrinks takes what it lost":   {[]string{"dev"}, []client.Object{mine, set("dev"), set("prod"), grantBinding("dev"), grantBinding("prod")}, []string{"team/dev*"}},
-		"a binding outlives its set":                {[]string{"dev"}, []client.Object{mine, grantBinding("dev")}, []string{"team/dev*"}},
-		"a person's binding is not marked":          {[]string{"dev"}, []client.Object{mine, set("dev"), userBinding("dev")}, []string{"team/dev"}},
-		"a person's binding stays without grant":    {none, []client.Object{mine, set("dev"), userBinding("dev")}, []string{"team/dev"}},
-		"a person's binding stays without account":  {none, []client.Object{set("dev"), userBinding("dev")}, []string{"team/dev"}},
-		"a person's binding keeps no grant from it": {all, []client.Object{mine, set("dev"), set("prod"), userBinding("dev")}, []string{"team/dev", "team/prod*"}},
+		"a granted set is bound":                          {[]string{"dev"}, []client.Object{mine, set("dev"), set("prod")}, []string{"team/dev*"}},
+		"a grant of all sets binds all":                   {all, []client.Object{mine, set("dev"), set("prod")}, []string{"team/dev*", "team/prod*"}},
+		"a literal star binds nothing":                    {[]string{"*"}, []client.Object{mine, set("dev")}, nil},
+		"a set that does not exist is not bound":          {[]string{"dev"}, []client.Object{mine}, nil},
+		"a set that is being deleted is not bound":        {[]string{"dev"}, []client.Object{mine, goingSet}, nil},
+		"without the account nothing is bound":            {[]string{"dev"}, []client.Object{set("dev")}, nil},
+		"another account is ignored":                      {[]string{"dev"}, []client.Object{account(team, "default"), set("dev")}, nil},
+		"an account that is being deleted grants nothing": {[]string{"dev"}, []client.Object{goingAccount, set("dev"), grantBinding("dev")}, nil},
+		"a binding is removed with the grant":             {none, []client.Object{mine, set("dev"), grantBinding("dev")}, nil},
+		"a binding is removed with the account":           {[]string{"dev"}, []client.Object{set("dev"), grantBinding("dev")}, nil},
+		"a smaller grant removes the other bindings":      {[]string{"dev"}, []client.Object{mine, set("dev"), set("prod"), grantBinding("dev"), grantBinding("prod")}, []string{"team/dev*"}},
+		"a binding of a deleted set stays":                {[]string{"dev"}, []client.Object{mine, grantBinding("dev")}, []string{"team/dev*"}},
+		"a user's binding is not marked":                  {[]string{"dev"}, []client.Object{mine, set("dev"), userBinding("dev")}, []string{"team/dev"}},
+		"a user's binding stays without a grant":          {none, []client.Object{mine, set("dev"), userBinding("dev")}, []string{"team/dev"}},
+		"a user's binding stays without an account":       {none, []client.Object{set("dev"), userBinding("dev")}, []string{"team/dev"}},
+		"a user's binding does not affect other grants":   {all, []client.Object{mine, set("dev"), set("prod"), userBinding("dev")}, []string{"team/dev", "team/prod*"}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			r := newReconciler(t, interceptor.Funcs{}, test.names, clone(test.objects)...)
@@ -165,7 +165,7 @@ func clone(objects []client.Object) []client.Object {
 	return out
 }
 
-// TestFailuresAreIndependent: what cannot be bound or removed is tried again, after everything else was.
+// TestFailuresAreIndependent: a failed binding or removal is retried, after all others are done.
 func TestFailuresAreIndependent(t *testing.T) {
 	failing := func(names ...string) interceptor.Funcs {
 		return interceptor.Funcs{
@@ -188,7 +188,7 @@ func TestFailuresAreIndependent(t *testing.T) {
 		t.Errorf("error %v, want %v", err, errBoom)
 	}
 	if err := r.reconcileTwice(t); !errors.Is(err, errBoom) {
-		t.Errorf("error %v once the grace is over, want %v", err, errBoom)
+		t.Errorf("error %v after the revocation delay, want %v", err, errBoom)
 	}
 	if diff := cmp.Diff([]string{"team/b*", "team/x*"}, r.bindings(t)); diff != "" {
 		t.Errorf("bindings (-want +got):\n%s", diff)
@@ -237,10 +237,10 @@ func TestNormalRefusals(t *testing.T) {
 		refusal error
 		want    error
 	}{
-		"the namespace is going away": {terminating, nil},
-		"the namespace is gone":       {apierrors.NewNotFound(resource, "dev"), nil},
-		"another client created it":   {apierrors.NewAlreadyExists(resource, "dev"), nil},
-		"the manager may not":         {apierrors.NewForbidden(resource, "dev", errBoom), errBoom},
+		"the namespace is being deleted": {terminating, nil},
+		"the namespace is gone":          {apierrors.NewNotFound(resource, "dev"), nil},
+		"another client created it":      {apierrors.NewAlreadyExists(resource, "dev"), nil},
+		"the manager has no permission":  {apierrors.NewForbidden(resource, "dev", errBoom), errBoom},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			r := newReconciler(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
@@ -254,7 +254,7 @@ func TestNormalRefusals(t *testing.T) {
 	}
 }
 
-// TestABindingThatChangedIsNotRemoved: a delete names the state that it was decided from.
+// TestABindingThatChangedIsNotRemoved: a delete has the version of the binding as a precondition.
 func TestABindingThatChangedIsNotRemoved(t *testing.T) {
 	var got *metav1.Preconditions
 	r := newReconciler(t, interceptor.Funcs{Delete: func(_ context.Context, _ client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
@@ -272,17 +272,17 @@ func TestABindingThatChangedIsNotRemoved(t *testing.T) {
 
 func TestAllNamespacesAreEnqueued(t *testing.T) {
 	r := newReconciler(t, interceptor.Funcs{}, nil, account(team, Account), account("shop", Account), account("idle", "default"))
-	var woken []string
-	r.enqueue = func(namespace string) { woken = append(woken, namespace) }
+	var enqueued []string
+	r.enqueue = func(namespace string) { enqueued = append(enqueued, namespace) }
 	if _, err := r.Reconcile(t.Context(), request(allNamespaces)); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"shop", team}, woken); diff != "" {
-		t.Errorf("woken (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"shop", team}, enqueued); diff != "" {
+		t.Errorf("enqueued (-want +got):\n%s", diff)
 	}
 }
 
-// TestReplacedGrantKeepsItsBinding: a binding of roles that refers to another role is deleted and created anew.
+// TestReplacedGrantKeepsItsBinding: a role binding must be deleted and created again to refer to another role.
 func TestReplacedGrantKeepsItsBinding(t *testing.T) {
 	r := newReconciler(t, interceptor.Funcs{}, []string{"dev"}, account(team, Account), set("dev"), grantBinding("dev"))
 	binding := &rbacv1.ClusterRoleBinding{
@@ -295,7 +295,7 @@ func TestReplacedGrantKeepsItsBinding(t *testing.T) {
 		t.Helper()
 		result, err := r.Reconcile(t.Context(), request(team))
 		if err != nil || result.RequeueAfter != wantAgain {
-			t.Errorf("again after %v, %v, want %v", result.RequeueAfter, err, wantAgain)
+			t.Errorf("requeue after %v, %v, want %v", result.RequeueAfter, err, wantAgain)
 		}
 		if diff := cmp.Diff(want, r.bindings(t)); diff != "" {
 			t.Errorf("bindings (-want +got):\n%s", diff)
@@ -308,14 +308,14 @@ func TestReplacedGrantKeepsItsBinding(t *testing.T) {
 	r.index.SetBinding(binding)
 	look(0, "team/dev*")
 	passing.Step(revocationDelay)
-	r.index.DeleteBinding("binder") // once more, and the time begins anew
+	r.index.DeleteBinding("binder") // a second revocation starts the delay again
 	look(revocationDelay, "team/dev*")
 	passing.Step(revocationDelay)
 	look(0)
 }
 
-// TestDeprecatedLabels holds that bindings of an older release are revoked as any other, and get the new label. The
-// deprecated one stays until the new one is guarded.
+// TestDeprecatedLabels checks that bindings of an older release are revoked like all others, and get the new label. The
+// deprecated label stays until the new label is guarded.
 func TestDeprecatedLabels(t *testing.T) {
 	older := func(set string) *clusterv1beta2.ManagedClusterSetBinding {
 		out := userBinding(set)

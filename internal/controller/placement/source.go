@@ -47,7 +47,7 @@ type source struct {
 func newSource(cache cache.Cache, options Options) *source {
 	s := &source{cache: cache, clock: options.Clock, record: options.Record, tainted: options.Tainted, hub: options.Hub}
 	s.scores = newScoreDebouncer(options.Clock, s.enqueue)
-	s.world = live.New(options.Env, s.wake, s.enqueueDebounced)
+	s.world = live.New(options.Env, s.enqueueNow, s.enqueueDebounced)
 	if options.BuiltIn {
 		s.world.AssumeBuiltInSets()
 	}
@@ -111,8 +111,8 @@ func (s *source) waitForClusters(ctx context.Context) error {
 	return nil
 }
 
-// wake enqueues a placement at once.
-func (s *source) wake(key fleet.Key, cause explain.Cause) {
+// enqueueNow enqueues a placement at once.
+func (s *source) enqueueNow(key fleet.Key, cause explain.Cause) {
 	s.record.AddCause(key, cause)
 	s.enqueue(key)
 }

@@ -75,7 +75,7 @@ func TestAdminsOfAnExclusiveSetHoldItsClusters(t *testing.T) {
 	}
 }
 
-// TestAdminsMayNotListClusters: the views list, and a role must not show clusters of other sets.
+// TestAdminsMayNotListClusters: the views list the visible clusters. A permission to list would show clusters of other sets.
 func TestAdminsMayNotListClusters(t *testing.T) {
 	for _, rule := range Rules(Admin, "dev", []string{"c1"}) {
 		for _, verb := range []string{"list", "watch", "create", "deletecollection", "*"} {
@@ -84,12 +84,12 @@ func TestAdminsMayNotListClusters(t *testing.T) {
 			}
 		}
 		if len(rule.ResourceNames) == 0 {
-			t.Errorf("%v on %v are for every name", rule.Verbs, rule.Resources)
+			t.Errorf("%v on %v are allowed for every name", rule.Verbs, rule.Resources)
 		}
 	}
 }
 
-// TestClustersAreNamedOnlyUnderGuard: without the policy that limits set admins, the role grants what it did before.
+// TestClustersAreNamedOnlyUnderGuard: without the policy that limits set admins, the role stays as it is.
 func TestClustersAreNamedOnlyUnderGuard(t *testing.T) {
 	r := newReconciler(t, interceptor.Funcs{}, set("dev", "1"), cluster("c1", "dev"))
 	guarded := true
@@ -110,12 +110,12 @@ func TestClustersAreNamedOnlyUnderGuard(t *testing.T) {
 	}
 	r.guarded = func(context.Context) (bool, error) { return false, errBoom }
 	if err := r.run(t, "dev"); err == nil {
-		t.Error("a guard that cannot be read is taken for one that is there")
+		t.Error("an error of reading the guard counts as a guard")
 	}
 	fresh := newReconciler(t, interceptor.Funcs{}, set("dev", "1"), cluster("c1", "dev"))
 	fresh.guarded = r.guarded
 	if err := fresh.run(t, "dev"); err == nil || len(fresh.roles(t)) != 2 {
-		t.Errorf("%d roles and %v, want those that name no cluster, and the failure", len(fresh.roles(t)), err)
+		t.Errorf("%d roles and %v, want the roles without clusters, and the failure", len(fresh.roles(t)), err)
 	}
 }
 
@@ -181,14 +181,14 @@ func TestMovesAreThrottled(t *testing.T) {
 		reconcileNow()
 	}
 	if got := slices.Concat(r.namedClusters(t)...); len(got) != clusters {
-		t.Errorf("%d clusters are named in the end, want %d", len(got), clusters)
+		t.Errorf("the role names %d clusters at the end, want %d", len(got), clusters)
 	}
 	if written > 10*clusters {
 		t.Errorf("%d names were written for %d clusters", written, clusters)
 	}
 }
 
-// TestOnlyLabelChangesEnqueueASet: heartbeats and other labels do not.
+// TestOnlyLabelChangesEnqueueASet: heartbeats and changes of other labels enqueue no set.
 func TestOnlyLabelChangesEnqueueASet(t *testing.T) {
 	labelled := cluster("c1", "dev")
 	labelled.Labels["a"] = "b"
@@ -203,11 +203,11 @@ func TestOnlyLabelChangesEnqueueASet(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			if got := setLabelChanged().Update(event.UpdateEvent{ObjectOld: test.old, ObjectNew: test.after}); got != test.want {
-				t.Errorf("woken: %t, want %t", got, test.want)
+				t.Errorf("enqueued: %t, want %t", got, test.want)
 			}
 		})
 	}
 	if got := setsOfCluster(t.Context(), cluster("c1", "dev")); len(got) != 1 || got[0].Name != "dev" {
-		t.Errorf("a cluster wakes %v, want its set", got)
+		t.Errorf("a cluster enqueues %v, want its set", got)
 	}
 }

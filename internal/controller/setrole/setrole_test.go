@@ -65,7 +65,7 @@ func (r *reconciler) roles(t *testing.T) map[string]rbacv1.ClusterRole {
 	return out
 }
 
-// expected are the roles of the set dev, written out.
+// expected returns the roles of the set dev.
 func expected() map[string]rbacv1.ClusterRole {
 	group := []string{"cluster.open-cluster-management.io"}
 	may := func(verb, resource, name string) rbacv1.PolicyRule {
@@ -123,19 +123,19 @@ func TestRoles(t *testing.T) {
 		objects []client.Object
 		want    map[string]rbacv1.ClusterRole
 	}{
-		"a set gets its roles":                 {[]client.Object{set("dev", "1")}, expected()},
-		"rules that were added are taken away": {change(widen), expected()},
-		"rules that were removed come back":    {change(func(r *rbacv1.ClusterRole) { r.Rules = nil }), expected()},
-		"labels that were removed come back":   {change(func(r *rbacv1.ClusterRole) { r.Labels = nil }), expected()},
-		"an aggregation is taken away":         {change(func(r *rbacv1.ClusterRole) { r.AggregationRule = &rbacv1.AggregationRule{} }), expected()},
-		"labels to aggregate by may be added":  {change(aggregated), with(aggregated)},
-		"a person's role is left alone":        {change(byPerson), with(byPerson)},
-		"the role of an older set is left":     {change(ofOlder), with(ofOlder)},
-		"no set, no roles":                     {nil, map[string]rbacv1.ClusterRole{}},
+		"a set gets its roles":                {[]client.Object{set("dev", "1")}, expected()},
+		"added rules are removed":             {change(widen), expected()},
+		"removed rules are restored":          {change(func(r *rbacv1.ClusterRole) { r.Rules = nil }), expected()},
+		"removed labels are restored":         {change(func(r *rbacv1.ClusterRole) { r.Labels = nil }), expected()},
+		"an aggregation is removed":           {change(func(r *rbacv1.ClusterRole) { r.AggregationRule = &rbacv1.AggregationRule{} }), expected()},
+		"labels for aggregation may be added": {change(aggregated), with(aggregated)},
+		"a role of a user stays":              {change(byPerson), with(byPerson)},
+		"a role of an older set stays":        {change(ofOlder), with(ofOlder)},
+		"no set, no roles":                    {nil, map[string]rbacv1.ClusterRole{}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			r := newReconciler(t, interceptor.Funcs{}, test.objects...)
-			for range 2 { // the second time changes nothing
+			for range 2 { // the second reconcile changes nothing
 				if err := r.run(t, "dev"); err != nil {
 					t.Fatal(err)
 				}
@@ -164,7 +164,7 @@ func TestRolesGrantNoMoreThanTheirLevel(t *testing.T) {
 				t.Errorf("%s may %v on %v", level, rule.Verbs, rule.Resources)
 			}
 			if len(rule.ResourceNames) != 1 || !strings.HasSuffix(rule.ResourceNames[0], "thief") {
-				t.Errorf("%s may %v on %v, want the set itself alone", level, rule.Verbs, rule.ResourceNames)
+				t.Errorf("%s may %v on %v, want only the set", level, rule.Verbs, rule.ResourceNames)
 			}
 		}
 	}
@@ -175,10 +175,10 @@ func TestRoleName(t *testing.T) {
 	for sentence, test := range map[string]struct {
 		set, want string
 	}{
-		"a usual name is kept":       {"dev.eu", "berth:managedclusterset:viewer:dev.eu"},
-		"the longest that fits too":  {long[:222], "berth:managedclusterset:viewer:" + long[:222]},
-		"a longer one is cut":        {long[:223], "berth:managedclusterset:viewer:" + long[:205] + ":298b3d8c466dd48d"},
-		"and differs by what it was": {long[:222] + "b", "berth:managedclusterset:viewer:" + long[:205] + ":93d9490c101beba8"},
+		"a usual name is kept":               {"dev.eu", "berth:managedclusterset:viewer:dev.eu"},
+		"the longest name that fits is kept": {long[:222], "berth:managedclusterset:viewer:" + long[:222]},
+		"a longer name is cut":               {long[:223], "berth:managedclusterset:viewer:" + long[:205] + ":298b3d8c466dd48d"},
+		"a longer name keeps its hash":       {long[:222] + "b", "berth:managedclusterset:viewer:" + long[:205] + ":93d9490c101beba8"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			if got := RoleName(Viewer, test.set); got != test.want || len(got) > 253 {
@@ -207,7 +207,7 @@ func TestFailures(t *testing.T) {
 		t.Errorf("error %v, want %v", err, errBoom)
 	}
 	if got := len(r.roles(t)); got != 2 {
-		t.Errorf("%d roles, want the other two", got)
+		t.Errorf("%d roles, want the other two roles", got)
 	}
 }
 
@@ -215,9 +215,9 @@ func TestSetsEnqueued(t *testing.T) {
 	role := desiredRole(Admin, set("dev", "1"), nil)
 	want := []reconcile.Request{{NamespacedName: types.NamespacedName{Name: "dev"}}}
 	if diff := cmp.Diff(want, setOfRole(t.Context(), role)); diff != "" {
-		t.Errorf("a set's role wakes (-want +got):\n%s", diff)
+		t.Errorf("a set's role enqueues (-want +got):\n%s", diff)
 	}
 	if got := setOfRole(t.Context(), &rbacv1.ClusterRole{}); got != nil {
-		t.Errorf("another role wakes %v", got)
+		t.Errorf("another role enqueues %v", got)
 	}
 }
