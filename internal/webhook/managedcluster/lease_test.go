@@ -23,14 +23,14 @@ func TestLongLeasesAreWarnedOf(t *testing.T) {
 		old, after *clusterv1.ManagedCluster
 		want       []string
 	}{
-		"the default":                {nil, lease(60), nil},
-		"none":                       {nil, lease(0), nil},
-		"less than none":             {nil, lease(math.MinInt32), nil},
-		"ten minutes":                {nil, lease(600), nil},
-		"longer":                     {nil, lease(601), []string{long}},
-		"longer, long ago":           {lease(601), lease(601), nil},
-		"longer than before":         {lease(600), lease(601), []string{long}},
-		"the longest that is stored": {lease(60), lease(math.MaxInt32), []string{longest}},
+		"the default":                 {nil, lease(60), nil},
+		"none":                        {nil, lease(0), nil},
+		"a negative period":           {nil, lease(math.MinInt32), nil},
+		"ten minutes":                 {nil, lease(600), nil},
+		"longer":                      {nil, lease(601), []string{long}},
+		"longer, unchanged":           {lease(601), lease(601), nil},
+		"longer than before":          {lease(600), lease(601), []string{long}},
+		"the longest possible period": {lease(60), lease(math.MaxInt32), []string{longest}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer, err := managedcluster.Request{Old: tc.old, New: tc.after, User: jane(), Now: now}.Default(t.Context(), managedcluster.JoinOptions{})

@@ -18,9 +18,9 @@ func simulated(in *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
 	return out
 }
 
-// TestAgentsAreNotAdmittedToForeignNamespaces: an agent works in the namespace of its cluster's name, so a cluster named like
-// a namespace of another owner is not accepted.
-func TestAgentsAreNotAdmittedToForeignNamespaces(t *testing.T) {
+// TestAgentsGetNoForeignNamespace: an agent has access to the namespace with the name of its cluster. A cluster with the name of
+// another owner's namespace is not accepted.
+func TestAgentsGetNoForeignNamespace(t *testing.T) {
 	const advice = `the namespace "c1" exists and is not labelled as this cluster's; if it is meant for the agent of this cluster, ` +
 		`label it open-cluster-management.io/cluster-name=c1, else give the cluster another name`
 	const refused = `managedclusters.cluster.open-cluster-management.io "c1" is forbidden: spec.hubAcceptsClient cannot be turned on: ` + advice
@@ -33,21 +33,21 @@ func TestAgentsAreNotAdmittedToForeignNamespaces(t *testing.T) {
 		want       string
 		warnings   []string
 	}{
-		"created, a warning":                     {after: cluster().Obj(), namespace: foreign, warnings: warned},
-		"created, the namespace is another's":    {after: cluster().Obj(), namespace: managedcluster.Namespace{Exists: true, Cluster: "c2"}, warnings: warned},
-		"created, the namespace is its own":      {after: cluster().Obj(), namespace: managedcluster.Namespace{Exists: true, Cluster: "c1"}},
-		"created, there is no namespace":         {after: cluster().Obj()},
-		"created, the namespace cannot be read":  {after: cluster().Obj(), err: errBoom},
-		"created simulated":                      {after: simulated(cluster().Obj()), namespace: foreign},
-		"created accepted":                       {after: accepted(), namespace: foreign, want: refused},
-		"created accepted, simulated":            {after: simulated(accepted()), namespace: foreign},
-		"created accepted, namespace is its own": {after: accepted(), namespace: managedcluster.Namespace{Exists: true, Cluster: "c1"}},
-		"accepted":                               {old: cluster().Obj(), after: accepted(), namespace: foreign, want: refused},
-		"accepted, simulated":                    {old: simulated(cluster().Obj()), after: simulated(accepted()), namespace: foreign},
-		"accepted, simulated no longer":          {old: simulated(accepted()), after: accepted(), namespace: foreign, want: refused},
-		"accepted long ago":                      {old: accepted(), after: accepted(), namespace: foreign},
-		"changed, not accepted":                  {old: cluster().Obj(), after: cluster().Label("a", "b").Obj(), namespace: foreign},
-		"shut out":                               {old: accepted(), after: cluster().Obj(), namespace: foreign},
+		"created, a warning":                        {after: cluster().Obj(), namespace: foreign, warnings: warned},
+		"created, the namespace of another cluster": {after: cluster().Obj(), namespace: managedcluster.Namespace{Exists: true, Cluster: "c2"}, warnings: warned},
+		"created, the namespace is its own":         {after: cluster().Obj(), namespace: managedcluster.Namespace{Exists: true, Cluster: "c1"}},
+		"created, there is no namespace":            {after: cluster().Obj()},
+		"created, the namespace cannot be read":     {after: cluster().Obj(), err: errBoom},
+		"created simulated":                         {after: simulated(cluster().Obj()), namespace: foreign},
+		"created accepted":                          {after: accepted(), namespace: foreign, want: refused},
+		"created accepted, simulated":               {after: simulated(accepted()), namespace: foreign},
+		"created accepted, namespace is its own":    {after: accepted(), namespace: managedcluster.Namespace{Exists: true, Cluster: "c1"}},
+		"accepted":                                  {old: cluster().Obj(), after: accepted(), namespace: foreign, want: refused},
+		"accepted, simulated":                       {old: simulated(cluster().Obj()), after: simulated(accepted()), namespace: foreign},
+		"accepted, simulated no longer":             {old: simulated(accepted()), after: accepted(), namespace: foreign, want: refused},
+		"accepted long ago":                         {old: accepted(), after: accepted(), namespace: foreign},
+		"changed, not accepted":                     {old: cluster().Obj(), after: cluster().Label("a", "b").Obj(), namespace: foreign},
+		"denied":                                    {old: accepted(), after: cluster().Obj(), namespace: foreign},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			namespaces := func(context.Context, string) (managedcluster.Namespace, error) { return test.namespace, test.err }

@@ -95,12 +95,12 @@ func TestAcceptingRemovesTheTaintOfDeniedClusters(t *testing.T) {
 		old, after *clusterv1.ManagedCluster
 		want       []jsonpatch.Operation
 	}{
-		"accepted":                           {with(false, gpu, own), with(true, gpu, own), remove("/spec/taints/1")},
-		"accepted, and it has no such taint": {with(false, gpu), with(true, gpu), nil},
-		"accepted, and it has another value": {with(false, drill), with(true, drill), nil},
-		"accepted before":                    {with(true, own), with(true, own), nil},
-		"not accepted":                       {with(false, own), with(false, own), nil},
-		"denied":                             {with(true), with(false), nil},
+		"accepted":                              {with(false, gpu, own), with(true, gpu, own), remove("/spec/taints/1")},
+		"accepted, without the taint":           {with(false, gpu), with(true, gpu), nil},
+		"accepted, the taint has another value": {with(false, drill), with(true, drill), nil},
+		"accepted before":                       {with(true, own), with(true, own), nil},
+		"not accepted":                          {with(false, own), with(false, own), nil},
+		"denied":                                {with(true), with(false), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer, err := managedcluster.Request{Old: tc.old, New: tc.after, User: jane(), Now: now}.Default(t.Context(), joinOptions(true))
@@ -120,7 +120,7 @@ func TestAcceptingRemovesTheTaintOfDeniedClusters(t *testing.T) {
 	checkError(t, validate(t, jane(accept), with(false), with(true, own)), refusal)
 	checkError(t, validate(t, jane(labelName+"*"), nil, tainted(taint(unreachable, "", "NoSelect", now))), "")
 	if err := validate(t, jane(labelName+"*"), nil, tainted(taint(unreachable, "x", "NoSelect", now))); err == nil {
-		t.Error("a new cluster comes with a taint about health of a value of its own, and is not refused")
+		t.Error("a new cluster with a health taint with another value is accepted")
 	}
 }
 
@@ -145,7 +145,7 @@ func TestSimulatingNeedsPermissionToAccept(t *testing.T) {
 		"turned on, no right":                 {annotated(plain(), "no"), annotated(plain(), "true"), nil, lacking},
 		"annotated later, with the right":     {plain(), annotated(plain(), "true"), []string{accept}, ""},
 		"annotated before":                    {annotated(plain(), "true"), annotated(plain(), "true"), nil, ""},
-		"taken back":                          {annotated(plain(), "true"), plain(), nil, ""},
+		"annotation removed":                  {annotated(plain(), "true"), plain(), nil, ""},
 		"an agent has joined, with the right": {reported(plain(), "ManagedClusterJoined"), annotated(reported(plain(), "ManagedClusterJoined"), "true"), []string{accept}, joined},
 		"a simulation before, with the right": {reported(plain(), "Simulated"), annotated(reported(plain(), "Simulated"), "true"), []string{accept}, ""},
 	} {
@@ -155,8 +155,8 @@ func TestSimulatingNeedsPermissionToAccept(t *testing.T) {
 	}
 }
 
-// TestEveryReplicaReadsWhatIsStored checks that every replica reads from the API server whether new clusters are tainted.
-func TestEveryReplicaReadsWhatIsStored(t *testing.T) {
+// TestEveryReplicaReadsTheStoredMode checks that every replica reads from the API server whether new clusters are tainted.
+func TestEveryReplicaReadsTheStoredMode(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := clusterv1beta2.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -173,11 +173,11 @@ func TestEveryReplicaReadsWhatIsStored(t *testing.T) {
 		fails  error
 		want   bool
 	}{
-		"they are tainted":       {stored: []client.Object{set("True")}, want: true},
-		"they are not":           {stored: []client.Object{set("False")}},
-		"it is not decided":      {stored: []client.Object{set("")}},
-		"the set is not there":   {},
-		"the set cannot be read": {stored: []client.Object{set("True")}, fails: errBoom},
+		"clusters are tainted":     {stored: []client.Object{set("True")}, want: true},
+		"clusters are not tainted": {stored: []client.Object{set("False")}},
+		"the mode is undecided":    {stored: []client.Object{set("")}},
+		"the set is missing":       {},
+		"the set cannot be read":   {stored: []client.Object{set("True")}, fails: errBoom},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(test.stored...).WithInterceptorFuncs(interceptor.Funcs{

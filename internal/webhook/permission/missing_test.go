@@ -47,7 +47,8 @@ func (d *fakeChecker) Allowed(_ context.Context, _ authenticationv1.UserInfo, ab
 	return !slices.Contains(d.refuses, about.Name), nil
 }
 
-// permissionsNamed returns needs that are each met by a broad permission, which the user lacks, or by one with its number as name.
+// permissionsNamed returns needs. A broad permission, which the user lacks, satisfies each need, and so does a permission with the number
+// of the need as its name.
 func permissionsNamed(count int) [][]permission.Permission {
 	var out [][]permission.Permission
 	for i := range count {
@@ -106,7 +107,7 @@ func TestParallelLookUpsAreBounded(t *testing.T) {
 		for _, want := range []int{1, 1, 16, 16} {
 			synctest.Wait()
 			if to.waiting != want {
-				t.Errorf("%d run at the same time, want %d", to.waiting, want)
+				t.Errorf("%d reviews run at the same time, want %d", to.waiting, want)
 			}
 			for range want {
 				to.open <- struct{}{}

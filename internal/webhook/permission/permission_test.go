@@ -74,7 +74,7 @@ func TestEachPermissionIsReviewedOnce(t *testing.T) {
 		}
 	}
 	if len(to.asked) != 2 {
-		t.Errorf("asked %d times, want once for each right", len(to.asked))
+		t.Errorf("reviewed %d times, want once for each permission", len(to.asked))
 	}
 }
 
@@ -82,6 +82,6 @@ func TestHasAnyStopsAtTheFirstGrantedPermission(t *testing.T) {
 	to := &fakeReviewServer{status: authorizationv1.SubjectAccessReviewStatus{Allowed: true}}
 	holder := permission.NewRequestAuthorizer(authenticationv1.UserInfo{}, permission.SubjectAccessReviewer{Client: to})
 	if held, err := holder.HasAny(t.Context(), permission.Permission{Name: "a"}, permission.Permission{Name: "b"}); !held || err != nil || len(to.asked) != 1 {
-		t.Errorf("Has = %v, %v after %d questions, want the right after one", held, err, len(to.asked))
+		t.Errorf("Has = %v, %v after %d reviews, want the permission after one review", held, err, len(to.asked))
 	}
 }

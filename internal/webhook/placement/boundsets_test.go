@@ -43,18 +43,18 @@ func TestBound(t *testing.T) {
 		wantAsked     bool
 		wantErr       error
 	}{
-		"the cache has all that is named":            {p().Sets("dev"), reader{bound: []string{"dev", "prod"}}, reader{err: errBoom}, []string{"dev", "prod"}, false, nil},
-		"no set is named, and the cache has one":     {p(), reader{bound: []string{"dev"}}, reader{err: errBoom}, []string{"dev"}, false, nil},
-		"no set is named, and the cache has none":    {p(), reader{}, reader{bound: []string{"dev"}}, []string{"dev"}, true, nil},
-		"the cache has not heard of the last one":    {p().Sets("dev", "prod"), reader{bound: []string{"dev"}}, reader{bound: []string{"dev", "prod"}}, []string{"dev", "prod"}, true, nil},
-		"it is not bound indeed":                     {p().Sets("dev"), reader{}, reader{}, []string{}, true, nil},
-		"the cache is not there yet":                 {p().Sets("dev"), reader{err: errBoom}, reader{bound: []string{"dev"}}, []string{"dev"}, true, nil},
+		"the cache has every named set":              {p().Sets("dev"), reader{bound: []string{"dev", "prod"}}, reader{err: errBoom}, []string{"dev", "prod"}, false, nil},
+		"no set is named, the cache has a binding":   {p(), reader{bound: []string{"dev"}}, reader{err: errBoom}, []string{"dev"}, false, nil},
+		"no set is named, the cache is empty":        {p(), reader{}, reader{bound: []string{"dev"}}, []string{"dev"}, true, nil},
+		"the cache lacks the last binding":           {p().Sets("dev", "prod"), reader{bound: []string{"dev"}}, reader{bound: []string{"dev", "prod"}}, []string{"dev", "prod"}, true, nil},
+		"the set is not bound":                       {p().Sets("dev"), reader{}, reader{}, []string{}, true, nil},
+		"the cache is not synced yet":                {p().Sets("dev"), reader{err: errBoom}, reader{bound: []string{"dev"}}, []string{"dev"}, true, nil},
 		"a binding is missing, and the server fails": {p().Sets("dev"), reader{}, reader{err: errBoom}, nil, true, errBoom},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := placement.BoundSets(t.Context(), &tc.server, &tc.cache, tc.placement.Obj())
 			if !errors.Is(err, tc.wantErr) || tc.server.asked != tc.wantAsked {
-				t.Errorf("Bound = %v, asking the server: %v, want %v and %v", err, tc.server.asked, tc.wantErr, tc.wantAsked)
+				t.Errorf("Bound = %v, requests to the server: %v, want %v and %v", err, tc.server.asked, tc.wantErr, tc.wantAsked)
 			}
 			if diff := cmp.Diff(tc.want, sets.List(got)); diff != "" && tc.wantErr == nil {
 				t.Errorf("sets (-want +got):\n%s", diff)

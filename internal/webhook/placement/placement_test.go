@@ -19,15 +19,15 @@ func TestValidate(t *testing.T) {
 		old, after *enginetest.PlacementBuilder
 		want       string
 	}{
-		"an empty spec":                    {nil, p(), ""},
-		"a fault":                          {nil, p().Mode("Loose"), invalid + `spec.prioritizerPolicy.mode: Invalid value: "Loose": incorrect prioritizer policy mode: Loose, use Additive or Exact`},
-		"every fault at once":              {nil, p().Number(-1).CEL("1 + 1"), invalid + `[spec.numberOfClusters: Invalid value: -1: must be 0 or more, spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]: Invalid value: "1 + 1": compilation failed: the expression yields int, want bool]`},
-		"wrong already, changed elsewhere": {p().Mode("Loose"), p().Mode("Loose").Number(3), ""},
-		"wrong already, moved in its list": {p().CEL("true").CEL("1 + 1"), p().CEL("1 + 1"), ""},
-		"wrong already, and wrong anew":    {p().Mode("Loose"), p().Mode("Loose").Number(-1), invalid + `spec.numberOfClusters: Invalid value: -1: must be 0 or more`},
-		"wrong already, in another way":    {p().CEL("1 + 1"), p().CEL("2 + 2"), invalid + `spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]: Invalid value: "2 + 2": compilation failed: the expression yields int, want bool`},
-		"wrong already, and now mended":    {p().Mode("Loose"), p(), ""},
-		"good, and now wrong":              {p(), p().Mode("Loose"), invalid + `spec.prioritizerPolicy.mode: Invalid value: "Loose": incorrect prioritizer policy mode: Loose, use Additive or Exact`},
+		"an empty spec":                        {nil, p(), ""},
+		"an error":                             {nil, p().Mode("Loose"), invalid + `spec.prioritizerPolicy.mode: Invalid value: "Loose": incorrect prioritizer policy mode: Loose, use Additive or Exact`},
+		"several errors":                       {nil, p().Number(-1).CEL("1 + 1"), invalid + `[spec.numberOfClusters: Invalid value: -1: must be 0 or more, spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]: Invalid value: "1 + 1": compilation failed: the expression yields int, want bool]`},
+		"wrong before, another field changed":  {p().Mode("Loose"), p().Mode("Loose").Number(3), ""},
+		"wrong before, moved in its list":      {p().CEL("true").CEL("1 + 1"), p().CEL("1 + 1"), ""},
+		"wrong before, and another error":      {p().Mode("Loose"), p().Mode("Loose").Number(-1), invalid + `spec.numberOfClusters: Invalid value: -1: must be 0 or more`},
+		"wrong before, with another error now": {p().CEL("1 + 1"), p().CEL("2 + 2"), invalid + `spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]: Invalid value: "2 + 2": compilation failed: the expression yields int, want bool`},
+		"wrong before, and now corrected":      {p().Mode("Loose"), p(), ""},
+		"good, and now wrong":                  {p(), p().Mode("Loose"), invalid + `spec.prioritizerPolicy.mode: Invalid value: "Loose": incorrect prioritizer policy mode: Loose, use Additive or Exact`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var old *clusterv1beta1.Placement
@@ -53,7 +53,7 @@ func TestWarnings(t *testing.T) {
 		bound     []string
 		want      []string
 	}{
-		"nothing to warn of":       {p().Sets("dev"), []string{"dev"}, nil},
+		"no warning":               {p().Sets("dev"), []string{"dev"}, nil},
 		"all sets, and one bound":  {p(), []string{"dev"}, nil},
 		"all sets, and none bound": {p(), nil, []string{noSets}},
 		"a set that is not bound": {p().Sets("dev", "prod"), []string{"dev"}, []string{

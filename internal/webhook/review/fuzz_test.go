@@ -89,7 +89,7 @@ func FuzzReview(f *testing.F) {
 				t.Fatalf("%s: no review, but %v: %+v", name, err, got)
 			}
 			if got.Response.Allowed && !readable {
-				t.Errorf("%s allows what cannot be read", name)
+				t.Errorf("%s allows an undecodable object", name)
 			}
 			if readable && got.Response.Allowed && sent.Request.Operation != admissionv1.Create && sent.Request.Operation != admissionv1.Update {
 				t.Errorf("%s allows the operation %q", name, sent.Request.Operation)
@@ -99,7 +99,7 @@ func FuzzReview(f *testing.F) {
 }
 
 // FuzzAdmission replaces any object by any other. Every response has the UID of its request, is the same for the same request, and
-// has a reason where it denies. The engine accepts each placement that admission accepts, and patches can be applied.
+// has a reason for a denial. The engine accepts each placement that admission accepts, and patches can be applied.
 func FuzzAdmission(f *testing.F) {
 	for _, objects := range [][2]string{
 		{"", `{}`},
@@ -142,11 +142,11 @@ func FuzzAdmission(f *testing.F) {
 		for name, handler := range serving {
 			response := serve(t, handler, body)
 			if again := serve(t, handler, body); again.Body.String() != response.Body.String() {
-				t.Errorf("%s answers %s, then %s", name, response.Body, again.Body)
+				t.Errorf("%s responds %s, then %s", name, response.Body, again.Body)
 			}
 			var got admissionv1.AdmissionReview
 			if err := json.Unmarshal(response.Body.Bytes(), &got); err != nil || got.Response == nil || got.Response.UID != "the-uid" {
-				t.Fatalf("%s: no answer to this request, but %v: %s", name, err, response.Body)
+				t.Fatalf("%s: no response to this request: %v: %s", name, err, response.Body)
 			}
 			checkResponse(t, name, got.Response)
 			if name == "placement" && got.Response.Allowed && operation == "CREATE" {
@@ -174,9 +174,9 @@ func engineAccepts(t *testing.T, env *celenv.Env, stored []byte) {
 	t.Helper()
 	object := &clusterv1beta1.Placement{}
 	if err := json.Unmarshal(stored, object); err != nil {
-		t.Fatalf("admitted, and cannot be read: %v", err)
+		t.Fatalf("admitted, and cannot be decoded: %v", err)
 	}
 	if _, faults := program.Compile(object, env); len(faults) > 0 {
-		t.Errorf("admitted, and has faults: %v", faults)
+		t.Errorf("admitted, and has errors: %v", faults)
 	}
 }

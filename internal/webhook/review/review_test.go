@@ -72,7 +72,7 @@ func TestHandlerPassesTheRequest(t *testing.T) {
 		t.Errorf("user (-want +got):\n%s", diff)
 	}
 	if !answer.Allowed || string(answer.Patch) != `[{"op":"add","path":"/a","value":"b"}]` {
-		t.Errorf("answer = %+v, want it allowed with the patch", answer)
+		t.Errorf("response = %+v, want it allowed with the patch", answer)
 	}
 	if diff := cmp.Diff([]string{"mind the gap"}, answer.Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
@@ -90,7 +90,7 @@ func TestStatusIsNotDecoded(t *testing.T) {
 			return review.Response{}, nil
 		})
 	if !answer.Allowed {
-		t.Errorf("answer = %v, want it allowed", answer.Result)
+		t.Errorf("response = %v, want it allowed", answer.Result)
 	}
 }
 
@@ -102,17 +102,17 @@ func TestHandlerDeniesOnErrors(t *testing.T) {
 		code    int32
 		message string
 	}{
-		"what is forbidden": {whole, review.Forbidden(resource, "x", "you may not"), 403, `sets.g "x" is forbidden: you may not`},
-		"what is a bad request": {
+		"a forbidden request": {whole, review.Forbidden(resource, "x", "you may not"), 403, `sets.g "x" is forbidden: you may not`},
+		"a bad request": {
 			whole, review.BadRequest(kind, "x", field.ErrorList{field.Required(field.NewPath("spec", "a"), "give one")}), 400,
 			`Set.g "x" is invalid: spec.a: Required value: give one`,
 		},
-		"what is invalid": {
+		"an invalid object": {
 			whole, review.Invalid(kind, "x", field.ErrorList{field.Required(field.NewPath("spec", "a"), "give one")}), 422,
 			`Set.g "x" is invalid: spec.a: Required value: give one`,
 		},
-		"what could not be checked": {whole, errBoom, 500, "Internal error occurred: the request could not be checked, so it is denied; try again: boom"},
-		"what we are refused ourselves": {
+		"a failed check": {whole, errBoom, 500, "Internal error occurred: the request could not be checked, so it is denied; try again: boom"},
+		"a refusal of the webhook's own request": {
 			whole, fmt.Errorf("asking: %w", apierrors.NewForbidden(resource, "y", errBoom)), 500,
 			`Internal error occurred: the request could not be checked, so it is denied; try again: asking: sets.g "y" is forbidden: boom`,
 		},
@@ -126,7 +126,7 @@ func TestHandlerDeniesOnErrors(t *testing.T) {
 			nil, 400,
 			"the operation DELETE is not supported: only creates and updates are checked",
 		},
-		"what is no object": {
+		"a body that is not an object": {
 			admissionv1.AdmissionRequest{Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: []byte(`[]`)}},
 			nil, 400,
 			"reading the object: json: cannot unmarshal array into Go value of type v1beta2.ManagedClusterSet",
@@ -135,7 +135,7 @@ func TestHandlerDeniesOnErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			answer := sendReview(t, tc.request, func(context.Context, review.Request[set]) (review.Response, error) { return review.Response{}, tc.err })
 			if answer.Allowed || answer.Result.Code != tc.code || answer.Result.Message != tc.message {
-				t.Errorf("answer = %v %d %q, want %d %q", answer.Allowed, answer.Result.Code, answer.Result.Message, tc.code, tc.message)
+				t.Errorf("response = %v %d %q, want %d %q", answer.Allowed, answer.Result.Code, answer.Result.Message, tc.code, tc.message)
 			}
 		})
 	}
@@ -153,14 +153,14 @@ func TestNewErrors(t *testing.T) {
 	}
 	list := func(faults ...*field.Error) field.ErrorList { return faults }
 	for name, tc := range map[string]struct{ before, after, want field.ErrorList }{
-		"a good object stays good":            {},
-		"a first fault":                       {nil, list(at(0, "a")), list(at(0, "a"))},
-		"a fault that stays":                  {list(at(0, "a")), list(at(0, "a")), nil},
-		"a fault that goes":                   {list(at(0, "a")), nil, nil},
-		"a fault that moves in its list":      {list(at(1, "a")), list(at(0, "a")), nil},
-		"a fault that becomes another":        {list(at(0, "a")), list(at(0, "b")), list(at(0, "b"))},
-		"a fault that is repeated":            {list(at(0, "a")), list(at(0, "a"), at(1, "a")), list(at(1, "a"))},
-		"another field with the same trouble": {list(field.Required(field.NewPath("a"), "")), list(field.Required(field.NewPath("b"), "")), list(field.Required(field.NewPath("b"), ""))},
+		"a valid object stays valid":        {},
+		"a first error":                     {nil, list(at(0, "a")), list(at(0, "a"))},
+		"an error that stays":               {list(at(0, "a")), list(at(0, "a")), nil},
+		"an error that disappears":          {list(at(0, "a")), nil, nil},
+		"an error that moves in its list":   {list(at(1, "a")), list(at(0, "a")), nil},
+		"an error that changes":             {list(at(0, "a")), list(at(0, "b")), list(at(0, "b"))},
+		"an error that is repeated":         {list(at(0, "a")), list(at(0, "a"), at(1, "a")), list(at(1, "a"))},
+		"another field with the same error": {list(field.Required(field.NewPath("a"), "")), list(field.Required(field.NewPath("b"), "")), list(field.Required(field.NewPath("b"), ""))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, review.NewErrors(tc.before, tc.after)); diff != "" {
