@@ -139,7 +139,7 @@ func TestClusterRolesAggregate(t *testing.T) {
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		role, err := roles.Get(ctx, "test-whole", metav1.GetOptions{})
 		if err == nil && len(role.Rules) != 1 {
-			err = fmt.Errorf("rules = %v, want those of test-piece", role.Rules)
+			err = fmt.Errorf("rules = %v, want the rules of test-piece", role.Rules)
 		}
 		return err
 	})

@@ -106,7 +106,7 @@ func TestAggregatedAPIsAreReached(t *testing.T) {
 			return err
 		}
 		if !strings.Contains(string(body), `"user":"berth-admin"`) {
-			t.Errorf("the API was called with %s, want the administrator named", body)
+			t.Errorf("the API was called with %s, want the name of the administrator", body)
 		}
 		return nil
 	})

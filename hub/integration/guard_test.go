@@ -48,7 +48,7 @@ func TestBindingsAreGuardedWithoutWebhooks(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: set}, Spec: clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: set},
 		}
 	}
-	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { // roles and policies are taken up a moment late
+	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { // roles and policies take effect with a delay
 		return editor.Create(ctx, binding("mine"))
 	})
 	refused := func(what string, err error) {
@@ -77,7 +77,7 @@ func TestBindingsAreGuardedWithoutWebhooks(t *testing.T) {
 	}
 }
 
-// TestNoManagerInstallsNoWebhookRoles holds what --no-manager installs.
+// TestNoManagerInstallsNoWebhookRoles checks the roles that --no-manager installs.
 func TestNoManagerInstallsNoWebhookRoles(t *testing.T) {
 	roles := shared.Client(t).RbacV1().ClusterRoles()
 	if _, err := roles.Get(t.Context(), "berth:managedcluster:creator", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -88,7 +88,7 @@ func TestNoManagerInstallsNoWebhookRoles(t *testing.T) {
 	}
 }
 
-// TestManagerWarnsOfRolesWithoutGuard: in its log, in a metric and where a person looks at its readiness, which it keeps.
+// TestManagerWarnsOfRolesWithoutGuard: the manager warns in its log, in a metric and in the details of its readiness. It stays ready.
 func TestManagerWarnsOfRolesWithoutGuard(t *testing.T) {
 	admin := hubtest.NewClient(t, shared.Config())
 	creator := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "berth:managedcluster:creator"}}
@@ -112,17 +112,17 @@ func TestManagerWarnsOfRolesWithoutGuard(t *testing.T) {
 		case !strings.Contains(ready, "[!]warning: "+warning):
 			return fmt.Errorf("readyz: %s", ready)
 		case strings.Contains(ready, "berth:placement:editor"):
-			return fmt.Errorf("a role that is guarded is warned of: %s", ready)
+			return fmt.Errorf("a warning of a guarded role: %s", ready)
 		case !strings.Contains(metrics, `berth_role_unguarded{role="berth:managedcluster:creator"} 1`):
 			return errors.New("the metric is not 1")
 		case !strings.Contains(manager.Tail(), warning):
-			return errors.New("nothing is logged")
+			return errors.New("the log has no warning")
 		}
 		return nil
 	})
 }
 
-// page returns what is served at an address with success.
+// page returns the body of a successful response from an address.
 func page(ctx context.Context, address string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

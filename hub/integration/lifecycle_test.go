@@ -18,7 +18,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// stopTimeout is what a hub may take to stop in an orderly way.
+// stopTimeout is how long an orderly stop of a hub may take.
 const stopTimeout = 10 * time.Second
 
 // refused starts a hub that must not start. It checks the reason, and that there is no stack trace.
@@ -55,8 +55,8 @@ func exists(t *testing.T, hub *hubtest.Hub, name string) {
 	}
 }
 
-// TestDataSurvivesRestarts goes through the life of one data folder: an orderly
-// stop, a crash, and damage.
+// TestDataSurvivesRestarts uses one data folder for an orderly stop, a crash, and
+// damaged files.
 func TestDataSurvivesRestarts(t *testing.T) {
 	opts := hubtest.Options{DataDir: filepath.Join(t.TempDir(), "data")}
 	first := hubtest.New(t, opts)
@@ -70,7 +70,7 @@ func TestDataSurvivesRestarts(t *testing.T) {
 		t.Errorf("address changed over a restart (-want +got):\n%s", diff)
 	}
 	if _, err := second.Client(t).Discovery().ServerVersion(); err != nil {
-		t.Errorf("asking with the first kubeconfig's authority: %v", err)
+		t.Errorf("a request with the CA of the first kubeconfig: %v", err)
 	}
 	create(t, second, "written-before-crash")
 	second.Kill()
@@ -148,7 +148,7 @@ func TestDamagedLogIsRefused(t *testing.T) {
 	refused(t, hubtest.Options{DataDir: dir}, "etcd's data in "+filepath.Join(dir, "etcd")+" cannot be read")
 }
 
-func TestHubEndsWithItsTest(t *testing.T) {
+func TestHubStopsWithItsTest(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Args: []string{"--unsafe-no-fsync"}})
 	dir := hub.DataDir()
 	hub.CloseInput()

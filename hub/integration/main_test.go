@@ -1,7 +1,7 @@
-// Package integration tests the hub, and what runs on it, against the real thing.
+// Package integration tests a real hub and the programs that run on it.
 //
-// The tests share one hub and keep apart by namespaces; those that stop or break
-// a hub start their own.
+// The tests share one hub and use different namespaces. A test that stops or breaks
+// a hub starts its own hub.
 package integration
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// testTimeout is far more than the control plane needs for anything.
+// testTimeout is far longer than any operation of the control plane.
 const testTimeout = 30 * time.Second
 
 var shared *hubtest.Hub

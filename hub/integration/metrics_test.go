@@ -49,7 +49,7 @@ func TestMetricsNeedPermission(t *testing.T) {
 		holds            string
 	}{
 		{"a scraper that may get the manager's metrics", "https://" + address, allowed, http.StatusOK, "berth_placements"},
-		{"one that may not", "https://" + address, other, http.StatusForbidden, ""},
+		{"a scraper without permission", "https://" + address, other, http.StatusForbidden, ""},
 		{"a caller without a token", "https://" + address, "", http.StatusUnauthorized, ""},
 		{"a caller with a wrong token", "https://" + address, "wrong", http.StatusInternalServerError, "Authentication failed"},
 		{"a scraper that may get the API server's metrics", hub.Config().Host, allowed, http.StatusOK, "apiserver_request_total"},

@@ -18,8 +18,7 @@ var (
 	gaps  = regexp.MustCompile(`(\S) {2,}`)
 )
 
-// demo runs berth-hub demo with a temporary folder of its own and returns what it printed. It checks that nothing is
-// left behind.
+// demo runs berth-hub demo with its own temporary folder, and returns the output. It checks that the demo deletes its files.
 func demo(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	binary, err := hubtest.Binary(t.Context())
@@ -34,7 +33,7 @@ func demo(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	err = command.Run()
 	left, readErr := filepath.Glob(strings.TrimPrefix(command.Env[len(command.Env)-1], "TMPDIR=") + "/*")
 	if len(left) > 0 || readErr != nil {
-		t.Errorf("left behind: %v %v", left, readErr)
+		t.Errorf("remaining files: %v %v", left, readErr)
 	}
 	return out.String(), problems.String(), err
 }
@@ -88,7 +87,7 @@ func TestDemoRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		"a folder that is not there": {[]string{"--examples", filepath.Join(bad, "nowhere")}, "nowhere: no such file or directory"},
+		"a missing folder":           {[]string{"--examples", filepath.Join(bad, "nowhere")}, "nowhere: no such file or directory"},
 		"a file":                     {[]string{"--examples", filepath.Join(bad, "broken.yaml", "broken.yaml")}, "is not a folder"},
 		"a folder without manifests": {[]string{"--examples", t.TempDir()}, "there is no .yaml file"},
 		"broken YAML":                {[]string{"--examples", filepath.Join(bad, "broken.yaml")}, "parsing broken.yaml"},

@@ -32,7 +32,7 @@ const deletionTimeout = 30 * time.Second
 var errDecisionsLeft = errors.New("decisions are left")
 
 var (
-	update = flag.Bool("update", false, "write the expected files anew")
+	update = flag.Bool("update", false, "write the expected files")
 	shared *hubtest.Hub
 )
 

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// storyTimeout is for the API server, which learns of new roles a moment late, and for Berth.
+	// storyTimeout is for Berth, and for the API server, where new roles take effect with a delay.
 	storyTimeout = 15 * time.Second
 	// kubectl removes "--as NAME" from a command, and uses the certificate of that user.
 	kubectl = `#!/usr/bin/env bash
@@ -42,8 +42,8 @@ exec "$BERTH_HUB" kubectl "${arguments[@]}"
 
 var people = regexp.MustCompile(`--as ([a-z]+)`)
 
-// TestStories runs the commands of every README in the folder tenancy, and compares what they print. A command is tried
-// again while it prints something else: what it waits for comes a moment later.
+// TestStories runs the commands of every README in the folder tenancy, and compares their output. It repeats a command until the output
+// is as expected, because changes take effect with a delay.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "tenancy", "*", "README.md"))
 	if err != nil || len(files) == 0 {
@@ -54,7 +54,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// runStory runs the commands of a page in a folder, and leaves a clean hub.
+// runStory runs the commands of a page in a folder, and cleans the hub.
 func runStory(t *testing.T, file, folder string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -74,7 +74,7 @@ func runStory(t *testing.T, file, folder string) {
 	} else if diff := cmp.Diff(string(text), told); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", file, diff)
 	}
-	for name := range grants(t).Difference(before) { // the people of the next story have the same names
+	for name := range grants(t).Difference(before) { // the users of the next story have the same names
 		if err := shared.Client(t).RbacV1().ClusterRoleBindings().Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
@@ -100,7 +100,7 @@ func grants(t *testing.T) sets.Set[string] {
 	return out
 }
 
-// environment is that of the commands of a page. They find kubectl, and a kubeconfig for each user that the page names.
+// environment returns the environment of the commands of a page, with kubectl and a kubeconfig for each user on the page.
 func environment(t *testing.T, text string) []string {
 	t.Helper()
 	binary, err := hubtest.Binary(t.Context())

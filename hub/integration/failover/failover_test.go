@@ -49,10 +49,10 @@ func TestOneClusterFails(t *testing.T) {
 		}
 		gone := !slices.Contains(after, s.Name(dead))
 		if gone && time.Now().Before(since.Add(tolerated*time.Second)) {
-			t.Fatalf("the cluster is given up at %s, it is tainted since %s and tolerated for %d seconds", time.Now(), since, tolerated)
+			t.Fatalf("the cluster is evicted at %s, is tainted since %s and tolerated for %d seconds", time.Now(), since, tolerated)
 		}
 		if !gone || !slices.Contains(after, before[1]) || len(after) != 2 {
-			return fmt.Errorf("%v are selected; they were %v", after, before)
+			return fmt.Errorf("%v are selected, and before %v", after, before)
 		}
 		return nil
 	})
@@ -69,12 +69,12 @@ func TestOneClusterFails(t *testing.T) {
 	s.awaitEvent(s.Name(dead), s.Name(dead), "Available")
 	s.awaitGraceOver()
 	if after, err := s.selected(t.Context(), "web"); err != nil || !slices.Equal(after, moved) {
-		t.Errorf("%v are selected, and were %v; error %v", after, moved, err)
+		t.Errorf("%v are selected, and before %v; error %v", after, moved, err)
 	}
 }
 
 // TestOutageTimer checks that the timer of an outage continues when an unreachable cluster reports that it is not available,
-// and back. The webhook that stamps taints accepts that.
+// and when it is unreachable again. The webhook that sets the times of taints accepts that.
 func TestOutageTimer(t *testing.T) {
 	s := newTestFleet(t, 5)
 	s.placement("web", 5, 3600)
@@ -110,7 +110,7 @@ func TestMostClustersFailAtOnce(t *testing.T) {
 	for i := range 4 {
 		s.placement(fmt.Sprintf("p%d", i), int32(2*i+1), 0)
 	}
-	s.awaitGraceOver() // whatever there was to write is written
+	s.awaitGraceOver() // all writes are done
 	before, written := s.versions(), s.writes()
 	dead := []int{0, 1, 2, 4, 5, 6, 7, 9}
 	s.StopAgents(dead...)
@@ -119,7 +119,7 @@ func TestMostClustersFailAtOnce(t *testing.T) {
 	const message = "8 of 10 joined ManagedClusters stopped renewing their leases at about the same time, more than 55 %: the hub or its network is probably at fault. " +
 		"No further cluster is reported or tainted until no more than half of that share is silent. Check the network of the hub"
 	if first.Reason != "TooManySilent" || first.Message != message {
-		t.Errorf("it says %s: %s", first.Reason, first.Message)
+		t.Errorf("the condition is %s: %s", first.Reason, first.Message)
 	}
 	s.awaitGraceOver(dead...)
 	during := s.expectOnlyGlobalChanged("while most are silent", before)
@@ -129,10 +129,10 @@ func TestMostClustersFailAtOnce(t *testing.T) {
 	s.restart()
 	s.awaitGraceOver(dead...)
 	if diff := cmp.Diff(during, s.versions()); diff != "" {
-		t.Errorf("a restart in the middle has written (-before +after):\n%s", diff)
+		t.Errorf("a restart during the outage has written (-before +after):\n%s", diff)
 	}
 	if read, err := s.manager.ReadMetrics(t.Context()); err != nil || read.Sum("berth_health_suspended") != 1 || read.Sum("berth_clusters", `health="available"`) != 10 {
-		t.Errorf("the metrics say suspended %v, %v available, error %v", read.Sum("berth_health_suspended"), read.Sum("berth_clusters", `health="available"`), err)
+		t.Errorf("the metrics show suspended %v, %v available, error %v", read.Sum("berth_health_suspended"), read.Sum("berth_clusters", `health="available"`), err)
 	}
 
 	s.StartAgents(dead...)
@@ -170,7 +170,7 @@ func TestHeartbeatsEnqueueNoPlacement(t *testing.T) {
 	})
 	graces := float64(time.Since(begun)/grace + 2)
 	if got := looks() - looked; got > clusters*graces {
-		t.Errorf("%v looks at %d clusters within %v graces", got, clusters, graces)
+		t.Errorf("%v reconciles of %d clusters within %v grace periods", got, clusters, graces)
 	}
 	if diff := cmp.Diff(map[string]float64{}, less(s.writes(), written)); diff != "" {
 		t.Errorf("writes to the hub (-want +got):\n%s", diff)
@@ -180,7 +180,7 @@ func TestHeartbeatsEnqueueNoPlacement(t *testing.T) {
 	}
 }
 
-// expectOnlyGlobalChanged holds that of all objects the set `global` alone has changed, and returns how they are.
+// expectOnlyGlobalChanged checks that only the set `global` has changed, and returns the versions of all objects.
 func (s *testFleet) expectOnlyGlobalChanged(when string, before map[string]string) map[string]string {
 	s.t.Helper()
 	const global = "*v1beta2.ManagedClusterSet /global"
@@ -203,7 +203,7 @@ func (s *testFleet) expectOnlyGlobalChanged(when string, before map[string]strin
 	return after
 }
 
-// less returns by how much some numbers have grown.
+// less returns the differences of some counters.
 func less(after, before map[string]float64) map[string]float64 {
 	out := map[string]float64{}
 	for name, value := range after {

@@ -32,7 +32,7 @@ type testFleet struct {
 	namespace string
 }
 
-// northClusters is how many clusters of a fleet are in one region, those with the lowest numbers.
+// northClusters is the number of clusters in the region "north". They have the lowest numbers.
 const northClusters = 3
 
 func region(number int) map[string]string {
@@ -42,7 +42,7 @@ func region(number int) map[string]string {
 	return map[string]string{"region": "south"}
 }
 
-// newTestFleet starts a manager, and then a fleet, whose leases the manager has made when this returns.
+// newTestFleet starts a manager and a fleet, and waits until the manager has created the leases.
 func newTestFleet(t *testing.T, clusters int) *testFleet {
 	t.Helper()
 	s := &testFleet{Client: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t)}
@@ -65,14 +65,14 @@ func newTestFleet(t *testing.T, clusters int) *testFleet {
 	return s
 }
 
-// start runs a manager with every loop, and waits until it guards the hub.
+// start runs a manager with all controllers, and waits for its webhooks.
 func (s *testFleet) start() {
 	s.t.Helper()
 	s.manager = hubtest.StartManager(s.t, shared, hubtest.ManagerOptions{Race: true, Webhooks: true, AllowErrors: true})
 	s.awaitWebhooks()
 }
 
-// restart kills the manager, as a power cut would, and starts another one.
+// restart kills the manager and starts another.
 func (s *testFleet) restart() {
 	s.t.Helper()
 	s.manager.Kill()
@@ -110,19 +110,19 @@ func (s *testFleet) cleanUp() {
 	}
 }
 
-// awaitWebhooks waits until the webhooks of the manager that runs refuse what is wrong.
+// awaitWebhooks waits until the webhooks of the manager deny an invalid object.
 func (s *testFleet) awaitWebhooks() {
 	s.t.Helper()
 	s.eventually(func(ctx context.Context) error {
 		wrong := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "no.name.of.a.namespace"}}
 		if err := s.Create(ctx, wrong, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "must be the name of a namespace too") {
-			return fmt.Errorf("the webhooks say %w", errors.Join(err, errors.New("nothing")))
+			return fmt.Errorf("the response of the webhooks: %w", errors.Join(err, errors.New("nothing")))
 		}
 		return nil
 	})
 }
 
-// placement stores a placement that keeps so many clusters, and a silent or sick one for so many seconds.
+// placement stores a placement with a number of clusters. It tolerates a failing cluster for a number of seconds.
 func (s *testFleet) placement(name string, number int32, tolerated int64, changes ...func(*clusterv1beta1.PlacementSpec)) {
 	s.t.Helper()
 	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
@@ -164,7 +164,8 @@ func (s *testFleet) cluster(ctx context.Context, number int) (*clusterv1.Managed
 	return out, err
 }
 
-// awaitTaint waits until a cluster has exactly one taint, and returns since when; or none, where key is empty.
+// awaitTaint waits until a cluster has exactly one taint, and returns the time of the taint. With an empty key it waits until the
+// cluster has no taint.
 func (s *testFleet) awaitTaint(number int, key string) time.Time {
 	s.t.Helper()
 	var since time.Time
@@ -187,7 +188,7 @@ func (s *testFleet) awaitTaint(number int, key string) time.Time {
 	return since
 }
 
-// available returns what is reported of a cluster.
+// available returns the condition Available of a cluster.
 func (s *testFleet) available(number int) metav1.Condition {
 	s.t.Helper()
 	cluster, err := s.cluster(s.t.Context(), number)
@@ -211,7 +212,7 @@ func (s *testFleet) awaitSuspended(status metav1.ConditionStatus) metav1.Conditi
 		}
 		found := meta.FindStatusCondition(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionHealthSuspended)
 		if found == nil || found.Status != status {
-			return fmt.Errorf("the set says %v, want %s", set.Status.Conditions, status)
+			return fmt.Errorf("the set has the conditions %v, want %s", set.Status.Conditions, status)
 		}
 		out = *found
 		return nil
@@ -238,7 +239,7 @@ func (s *testFleet) awaitEvent(namespace, name, reason string) {
 			}
 		}
 		if times != 1 {
-			return fmt.Errorf("%s of %s was told %d times, want once", reason, name, times)
+			return fmt.Errorf("event %s of %s: %d times, want once", reason, name, times)
 		}
 		return nil
 	})
@@ -266,7 +267,7 @@ func (s *testFleet) versions() map[string]string {
 	return out
 }
 
-// awaitGraceOver waits until the graces of some clusters are over for the manager that runs, and it has done what it does then.
+// awaitGraceOver waits until the grace periods of some clusters are over, and the manager has reconciled the clusters.
 func (s *testFleet) awaitGraceOver(numbers ...int) {
 	s.t.Helper()
 	begun := time.Now()
@@ -295,8 +296,8 @@ func (s *testFleet) awaitGraceOver(numbers ...int) {
 	})
 }
 
-// writes counts the writes that the API server has answered, by verb and resource, but for the heartbeats of agents, and
-// for what the manager stores now and then of its webhooks.
+// writes counts the completed writes of the API server, by verb and resource. It leaves out the heartbeats of agents, and the
+// webhook configurations, which the manager updates from time to time.
 func (s *testFleet) writes() map[string]float64 {
 	s.t.Helper()
 	return hubtest.Writes(shared.ReadMetrics(s.t), func(_, resource string) bool {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// testTimeout is far more than anything here needs on an idle machine: what is waited for is never a matter of speed.
+	// testTimeout is far longer than any wait of the tests on an idle machine. No test measures speed.
 	testTimeout = 120 * time.Second
 	// leaseSeconds is the period of the leases, in seconds: short, and long enough for agents that share a busy machine. grace is
 	// how long a cluster may be silent.

@@ -1,6 +1,5 @@
-// Package howto runs every page of docs/how-to as a program: its commands, in order, on a hub of its own, and compares what
-// they print with what the page shows. After a change that is meant, `go test ./integration/howto -update` writes the pages anew:
-// commit only the differences that you can explain.
+// Package howto runs the commands of every page of docs/how-to, in order, on a separate hub, and compares their output with the page.
+// After an intended change, `go test ./integration/howto -update` writes the pages. Commit only the differences that you can explain.
 package howto
 
 import (
@@ -17,12 +16,12 @@ import (
 	"github.com/berth-project/berth/hub/internal/doctest"
 )
 
-var update = flag.Bool("update", false, "write the pages anew")
+var update = flag.Bool("update", false, "write the pages")
 
 const (
 	// root is the repository, from here.
 	root = "../../.."
-	// limit is for the API server, which learns of new roles a moment late, for Berth, and for a hub that starts.
+	// limit is for Berth, for a hub that starts, and for the API server, where new roles take effect with a delay.
 	limit = 40 * time.Second
 	// home is where pages have the repository.
 	home = "/home/you/berth"

@@ -71,7 +71,7 @@ func (f *fleet) placement(name, says string, change func(*clusterv1beta1.Placeme
 				return nil
 			}
 		}
-		return fmt.Errorf("placement %s says %+v, want %s", name, stored.Status.Conditions, says)
+		return fmt.Errorf("placement %s has the conditions %+v, want %s", name, stored.Status.Conditions, says)
 	})
 	return out
 }
@@ -93,7 +93,7 @@ func (f *fleet) setOpen(ctx context.Context, number int, open bool) error {
 	return f.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
 }
 
-// toggleLast opens the last cluster if it is closed, or closes it, so that something is always decided.
+// toggleLast opens or closes the last cluster, so that placements are always being decided.
 func (f *fleet) toggleLast(ctx context.Context) error {
 	f.toggles++
 	return f.setOpen(ctx, 2, f.toggles%2 == 0)

@@ -23,11 +23,11 @@ import (
 const (
 	root          = "../../.."
 	monitoringDir = root + "/config/monitoring"
-	// scrapeInterval is how often Prometheus looks here; in the repository it takes its time.
+	// scrapeInterval is the scrape interval of the test. The interval in the repository is longer.
 	scrapeInterval = "1s"
 )
 
-// binaryPath returns the path of a program that make has put into bin.
+// binaryPath returns the path of a program in bin, which make installs.
 func binaryPath(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(root, "bin", name))
@@ -43,8 +43,8 @@ func binaryPath(t *testing.T, name string) string {
 // prometheus is a running Prometheus.
 type prometheus struct{ address string }
 
-// startPrometheus runs Prometheus with the configuration and the rules of the repository, but for a manager on another
-// address, looking more often, and without patience. It ends with the test, and takes its data with it.
+// startPrometheus runs Prometheus with the configuration and the rules of the repository. The manager has another address, the
+// intervals are shorter, and alerts fire without a delay. At the end of the test it stops, and its data is deleted.
 func startPrometheus(t *testing.T, manager string) *prometheus {
 	t.Helper()
 	dir := t.TempDir()
@@ -69,7 +69,7 @@ func startPrometheus(t *testing.T, manager string) *prometheus {
 	command := exec.Command(binaryPath(t, "prometheus"), "--config.file="+filepath.Join(dir, "scrape.yaml"),
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+p.address)
 	command.Stdout, command.Stderr = log, log
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it must not outlive a test binary that is killed
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it ends with a test binary that is killed
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func (o object) list(key string) []object {
 	return out
 }
 
-// rewrite copies a file of the repository to another folder, changed.
+// rewrite copies a file of the repository to another folder, and changes the copy.
 func rewrite(t *testing.T, name, to string, change func(object)) {
 	t.Helper()
 	config := object{}
@@ -124,7 +124,7 @@ func read(t *testing.T, name string, into any) {
 	}
 }
 
-// query returns the values that a query has now, each as text.
+// query returns the current values of a query, as text.
 func (p *prometheus) query(ctx context.Context, expression string) ([]string, error) {
 	var data struct {
 		Result []struct {
@@ -137,7 +137,7 @@ func (p *prometheus) query(ctx context.Context, expression string) ([]string, er
 	var out []string
 	for _, series := range data.Result {
 		if len(series.Value) != 2 {
-			return nil, fmt.Errorf("%s yields %v, want an instant and a value", expression, series.Value)
+			return nil, fmt.Errorf("%s returns %v, want a time and a value", expression, series.Value)
 		}
 		out = append(out, fmt.Sprint(series.Value[1]))
 	}
@@ -186,10 +186,10 @@ func (p *prometheus) get(ctx context.Context, what string, data any) error {
 		Data   any    `json:"data"`
 	}{Data: data}
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return fmt.Errorf("%s answers %s: %w", what, strings.TrimSpace(string(body)), err)
+		return fmt.Errorf("%s responds %s: %w", what, strings.TrimSpace(string(body)), err)
 	}
 	if answer.Status != "success" {
-		return fmt.Errorf("%s answers %s: %s", what, answer.Status, answer.Error)
+		return fmt.Errorf("%s responds %s: %s", what, answer.Status, answer.Error)
 	}
 	return nil
 }

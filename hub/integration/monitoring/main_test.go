@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// testTimeout is far more than anything here needs on an idle machine: what is waited for is never a matter of speed.
+// testTimeout is far longer than any wait of the tests on an idle machine. No test measures speed.
 const testTimeout = 120 * time.Second
 
 var shared *hubtest.Hub

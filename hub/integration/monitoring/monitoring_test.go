@@ -24,10 +24,10 @@ func TestPromtoolAcceptsTheFiles(t *testing.T) {
 	}
 }
 
-// TestDashboardAndAlerts lets a manager decide placements of every sort while a Prometheus looks. Every query of the
-// dashboard must have data then, and whatever an alert compares; and the alerts that fire must be those that should.
+// TestDashboardAndAlerts lets a manager decide placements of several kinds while Prometheus scrapes it. Every query of the dashboard
+// and every compared expression of an alert must have data. Exactly the expected alerts must fire.
 func TestDashboardAndAlerts(t *testing.T) {
-	manager := hubtest.StartManager(t, shared, hubtest.ManagerOptions{Webhooks: true}) // these have a certificate
+	manager := hubtest.StartManager(t, shared, hubtest.ManagerOptions{Webhooks: true}) // the webhooks have a certificate
 	p := startPrometheus(t, manager.MetricsAddress)
 	f := newFleet(t)
 	f.placement("good", clusterv1beta1.PlacementConditionSatisfied, nil)
@@ -52,7 +52,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 func (p *prometheus) awaitValues(t *testing.T, f *fleet, queries []string) {
 	t.Helper()
 	if len(queries) < 30 {
-		t.Errorf("there are only %d queries: %q", len(queries), queries)
+		t.Errorf("the dashboard has only %d queries: %q", len(queries), queries)
 	}
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		if err := f.toggleLast(ctx); err != nil {
@@ -80,7 +80,7 @@ func (p *prometheus) awaitFiring(t *testing.T, want ...string) {
 			return err
 		}
 		if !slices.Equal(got, want) {
-			return fmt.Errorf("%v fire, want %v", got, want)
+			return fmt.Errorf("the alerts %v fire, want %v", got, want)
 		}
 		return nil
 	})
@@ -102,7 +102,7 @@ func dashboardQueries(t *testing.T) []string {
 		for _, target := range panel.Targets {
 			query := variables.Replace(target.Expr)
 			if strings.Contains(query, "$") {
-				t.Errorf("panel %q asks for a variable that is not known here: %s", panel.Title, query)
+				t.Errorf("panel %q uses a variable that the test does not replace: %s", panel.Title, query)
 			}
 			out = append(out, query)
 		}
@@ -110,10 +110,10 @@ func dashboardQueries(t *testing.T) []string {
 	return out
 }
 
-// comparison is how the expression of an alert ends. What stands before it is what is compared.
+// comparison matches the end of an alert's expression. The text before it is the compared expression.
 var comparison = regexp.MustCompile(`^(.*\S) (<|>|==) [0-9.]+$`)
 
-// alertExpressions returns what each alert compares: most should never hold, so that they themselves have no data.
+// alertExpressions returns the compared expression of each alert. Most alerts do not fire, so their whole expressions have no data.
 func alertExpressions(t *testing.T) []string {
 	t.Helper()
 	var rules struct {

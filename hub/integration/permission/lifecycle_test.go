@@ -30,7 +30,7 @@ import (
 
 var errNotYet = errors.New("not yet")
 
-// lifecycle goes through everything that a manager does. It retries each step until the step succeeds. It ends at the first
+// lifecycle goes through all tasks of a manager. It retries each step until the step succeeds. It ends at the first
 // step that does not succeed in time, and at once when the API server denies a request of the manager.
 type lifecycle struct {
 	client.Client
@@ -40,7 +40,7 @@ type lifecycle struct {
 	proxy     *proxy
 	manager   *hubtest.Manager
 	views     string
-	// otherUser reads the views; nothing is granted to it.
+	// otherUser reads the views, without any role.
 	otherUser client.Client
 }
 
@@ -49,7 +49,7 @@ type step struct {
 	do   func(context.Context) error
 }
 
-// newLifecycle removes what an earlier manager stored once and for all.
+// newLifecycle deletes the objects that an earlier manager has created.
 func newLifecycle(t *testing.T, name string) *lifecycle {
 	t.Helper()
 	admin := hubtest.NewClient(t, shared.Config())
@@ -75,7 +75,7 @@ func newLifecycle(t *testing.T, name string) *lifecycle {
 	} {
 		out.must(client.IgnoreNotFound(admin.Delete(t.Context(), object)))
 	}
-	// A role that relies on webhooks: the manager looks whether they are there.
+	// A role that requires webhooks: the manager checks whether they exist.
 	creator := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "berth:managedcluster:creator"}}
 	out.must(client.IgnoreAlreadyExists(admin.Create(t.Context(), creator)))
 	service := map[string]any{
@@ -93,7 +93,7 @@ func (o *lifecycle) must(err error) {
 	}
 }
 
-// run launches a manager and takes the tour. It returns why it ended early.
+// run starts a manager and runs the steps. It returns why they ended early.
 func (o *lifecycle) run() error {
 	o.manager = launch(o.t, o.proxy, o.views)
 	for _, step := range o.steps() {
@@ -104,7 +104,7 @@ func (o *lifecycle) run() error {
 	return o.managerError()
 }
 
-// managerError returns what the API server has refused the manager, or that the manager has ended.
+// managerError returns the denied request of the manager, or that the manager has ended.
 func (o *lifecycle) managerError() error {
 	if _, refused := o.proxy.recorded(); refused != nil {
 		return fmt.Errorf("the manager may not %s %s in group %q", refused.request.verb, refused.request.resource, refused.request.group)
@@ -142,7 +142,7 @@ func (o *lifecycle) cluster(number int) *clusterv1.ManagedCluster {
 	}}
 }
 
-// reportedCluster is a cluster of no set that is accepted and has joined, and whose lease ends soon.
+// reportedCluster is an accepted and joined cluster without a set. Its lease ends soon.
 func (o *lifecycle) reportedCluster(name string) *clusterv1.ManagedCluster {
 	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: o.name + "-" + name}}
 	out.Spec.HubAcceptsClient, out.Spec.LeaseDurationSeconds = true, 1
@@ -163,7 +163,7 @@ func reportedUnknown(object client.Object) bool {
 	return ok && meta.IsStatusConditionPresentAndEqual(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable, metav1.ConditionUnknown)
 }
 
-// storeReported stores a cluster with what is reported of it.
+// storeReported stores a cluster with its status.
 func (o *lifecycle) storeReported(cluster *clusterv1.ManagedCluster) func(context.Context) error {
 	return func(ctx context.Context) error {
 		stored := cluster.DeepCopy()
@@ -182,7 +182,7 @@ func (o *lifecycle) lease() *coordinationv1.Lease {
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: o.reportedCluster("new").Name, Name: clusterv1.ManagedClusterLeaseName}}
 }
 
-// terminatingCluster is a cluster that is being deleted, and has no namespace for a lease.
+// terminatingCluster is a cluster that is being deleted, without a namespace for a lease.
 func (o *lifecycle) terminatingCluster() *clusterv1.ManagedCluster {
 	out := o.reportedCluster("going")
 	out.Finalizers = []string{"test/hold"}
@@ -226,7 +226,7 @@ func (o *lifecycle) slice(number int) *clusterv1beta1.PlacementDecision {
 	return &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: fmt.Sprintf("web-decision-%d", number)}}
 }
 
-// steps are all that a manager does: what people do on the one hand, and what must come of it.
+// steps are the changes of users, each followed by the expected result.
 func (o *lifecycle) steps() []step {
 	patch := func(object client.Object, text string) func(context.Context) error {
 		return func(ctx context.Context) error {
@@ -245,9 +245,9 @@ func (o *lifecycle) steps() []step {
 		}
 	}
 	return []step{
-		{"the set default comes back", o.awaitState(o.set("default"), func(client.Object) bool { return true })},
+		{"the set default is restored", o.awaitState(o.set("default"), func(client.Object) bool { return true })},
 		{"webhooks guard the hub, and let an admin pass", once(o.set(o.name), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.namespace}})},
-		{"webhooks let a set be guarded", o.checkWebhook},
+		{"a webhook denies an invalid placement", o.checkWebhook},
 		{"an admin changes global", patch(o.set("global"), `{"spec":{"clusterSelector":{"labelSelector":{"matchLabels":{"a":"b"}}}}}`)},
 		{"global is restored", o.awaitState(o.set("global"), func(object client.Object) bool {
 			set, ok := object.(*clusterv1beta2.ManagedClusterSet)
@@ -255,12 +255,12 @@ func (o *lifecycle) steps() []step {
 		})},
 		{"clusters are stored", once(o.cluster(1), o.cluster(2))},
 		{"a cluster is accepted", patch(o.cluster(1), `{"spec":{"hubAcceptsClient":true}}`)},
-		{"the set is reported", o.awaitState(o.set(o.name), func(object client.Object) bool {
+		{"the set has a status", o.awaitState(o.set(o.name), func(object client.Object) bool {
 			set, ok := object.(*clusterv1beta2.ManagedClusterSet)
 			return ok && meta.IsStatusConditionFalse(set.Status.Conditions, clusterv1beta2.ManagedClusterSetConditionEmpty)
 		})},
 		{"the set has roles", o.awaitState(o.role(), func(object client.Object) bool { return len(object.GetOwnerReferences()) == 1 })},
-		{"the role of its admins names its clusters", o.awaitState(o.adminRole(), func(object client.Object) bool {
+		{"the admin role of the set names its clusters", o.awaitState(o.adminRole(), func(object client.Object) bool {
 			role, ok := object.(*rbacv1.ClusterRole)
 			return ok && len(role.Rules) == 5 && len(role.Rules[4].ResourceNames) == 2
 		})},
@@ -269,8 +269,8 @@ func (o *lifecycle) steps() []step {
 			role, ok := object.(*rbacv1.ClusterRole)
 			return ok && len(role.Rules) == 2
 		})},
-		{"a grant", once(o.account(), o.grant())},
-		{"the grant binds", o.awaitState(o.binding(), func(object client.Object) bool {
+		{"a grant is created", once(o.account(), o.grant())},
+		{"the grant creates a binding", o.awaitState(o.binding(), func(object client.Object) bool {
 			binding, ok := object.(*clusterv1beta2.ManagedClusterSetBinding)
 			return ok && meta.IsStatusConditionTrue(binding.Status.Conditions, clusterv1beta2.ClusterSetBindingBoundType)
 		})},
@@ -280,24 +280,24 @@ func (o *lifecycle) steps() []step {
 			return object.GetLabels()[clusterv1beta2.MadeByLabel] == "grant"
 		})},
 		{"the views show the set, and its clusters", o.checkViewed},
-		{"the views know a token", o.checkDirectView},
+		{"the views accept a token", o.checkDirectView},
 		{"a cluster has a namespace", once(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 			Name: o.reportedCluster("new").Name, Labels: map[string]string{clusterv1.ClusterNameLabelKey: o.reportedCluster("new").Name},
 		}})},
-		{"it is accepted and has joined, and nothing else is reported of it", o.storeReported(o.reportedCluster("new"))},
-		{"it is unreachable", o.awaitState(o.reportedCluster("new"), func(object client.Object) bool {
+		{"a cluster is accepted and has joined, without further conditions", o.storeReported(o.reportedCluster("new"))},
+		{"the cluster is unreachable", o.awaitState(o.reportedCluster("new"), func(object client.Object) bool {
 			cluster, ok := object.(*clusterv1.ManagedCluster)
 			return ok && len(cluster.Spec.Taints) == 1 && cluster.Spec.Taints[0].Key == clusterv1.ManagedClusterTaintUnreachable
 		})},
-		{"it gets a lease", o.awaitState(o.lease(), func(client.Object) bool { return true })},
-		{"its lease ends", o.awaitState(o.reportedCluster("new"), reportedUnknown)},
-		{"a cluster is to go", o.storeReported(o.terminatingCluster())},
-		{"it goes", func(ctx context.Context) error { return client.IgnoreNotFound(o.Delete(ctx, o.terminatingCluster())) }},
-		{"it is reported Unknown", o.awaitState(o.terminatingCluster(), reportedUnknown)},
-		{"it is gone", patch(o.terminatingCluster(), `{"metadata":{"finalizers":null}}`)},
-		{"a placement", once(o.placement())},
-		{"it is decided", o.checkDecided(2)},
-		{"an event tells", func(ctx context.Context) error {
+		{"the cluster gets a lease", o.awaitState(o.lease(), func(client.Object) bool { return true })},
+		{"its lease expires", o.awaitState(o.reportedCluster("new"), reportedUnknown)},
+		{"a cluster has a finalizer", o.storeReported(o.terminatingCluster())},
+		{"the cluster is being deleted", func(ctx context.Context) error { return client.IgnoreNotFound(o.Delete(ctx, o.terminatingCluster())) }},
+		{"the cluster is reported Unknown", o.awaitState(o.terminatingCluster(), reportedUnknown)},
+		{"its finalizer is removed", patch(o.terminatingCluster(), `{"metadata":{"finalizers":null}}`)},
+		{"a placement is created", once(o.placement())},
+		{"the placement is decided", o.checkDecided(2)},
+		{"an event is emitted", func(ctx context.Context) error {
 			list := &eventsv1.EventList{}
 			if err := o.List(ctx, list, client.InNamespace(o.namespace)); err != nil || len(list.Items) == 0 {
 				return errors.Join(errNotYet, err)
@@ -306,10 +306,10 @@ func (o *lifecycle) steps() []step {
 		}},
 		{"a slice loses its labels", patch(o.slice(1), `{"metadata":{"labels":null}}`)},
 		{"the slice is repaired", o.awaitState(o.slice(1), func(object client.Object) bool { return object.GetLabels() != nil })},
-		{"a cluster goes", func(ctx context.Context) error { return client.IgnoreNotFound(o.Delete(ctx, o.cluster(2))) }},
-		{"it leaves the decisions", o.checkDecided(1)},
+		{"a cluster is deleted", func(ctx context.Context) error { return client.IgnoreNotFound(o.Delete(ctx, o.cluster(2))) }},
+		{"the decisions lose the cluster", o.checkDecided(1)},
 		{"the grant ends", func(ctx context.Context) error { return client.IgnoreNotFound(o.Delete(ctx, o.grant())) }},
-		{"so does the binding", func(ctx context.Context) error {
+		{"its binding is removed", func(ctx context.Context) error {
 			if err := o.Get(ctx, client.ObjectKeyFromObject(o.binding()), o.binding()); !apierrors.IsNotFound(err) {
 				return errors.Join(errNotYet, err)
 			}
@@ -330,7 +330,7 @@ func (o *lifecycle) awaitState(object client.Object, is func(client.Object) bool
 	}
 }
 
-// checkWebhook succeeds when a wrong placement is refused by the webhook, which is registered by then.
+// checkWebhook succeeds when the webhook denies an invalid placement.
 func (o *lifecycle) checkWebhook(ctx context.Context) error {
 	wrong := o.placement()
 	wrong.Namespace = "default"
@@ -385,7 +385,7 @@ func (o *lifecycle) checkDirectView(ctx context.Context) error {
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("the views answer %s: %w", answer.Status, errNotYet)
+		return fmt.Errorf("the views respond %s: %w", answer.Status, errNotYet)
 	}
 	return nil
 }

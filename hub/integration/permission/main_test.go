@@ -14,7 +14,7 @@ var shared *hubtest.Hub
 
 func TestMain(m *testing.M) { os.Exit(hubtest.Main(m, &shared, hubtest.Options{})) }
 
-// launch starts a manager with everything on, which reaches the hub through the proxy. It is stopped after the test.
+// launch starts a manager with all features, which reaches the hub through the proxy. It is stopped after the test.
 func launch(t *testing.T, via *proxy, views string) *hubtest.Manager {
 	t.Helper()
 	_, port, err := net.SplitHostPort(views)
@@ -23,7 +23,7 @@ func launch(t *testing.T, via *proxy, views string) *hubtest.Manager {
 	}
 	return hubtest.StartManager(t, shared, hubtest.ManagerOptions{
 		Kubeconfig: via.Kubeconfig, Webhooks: true,
-		AllowErrors: true, // for want of rules
+		AllowErrors: true, // rules are missing
 		Args: []string{
 			"--leader-elect=true", "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms",
 			"--view-bind-address=" + views, "--view-service-port=" + port,

@@ -80,7 +80,7 @@ func permissionsOf(rules []rbacv1.PolicyRule) []permission {
 	return out
 }
 
-// store writes a role as it is given.
+// store stores a role unchanged.
 func store(t *testing.T, admin client.Client, role client.Object) {
 	t.Helper()
 	current, ok := role.DeepCopyObject().(client.Object)
@@ -96,14 +96,14 @@ func store(t *testing.T, admin client.Client, role client.Object) {
 	}
 }
 
-// TestEveryVerbIsUsed takes the tour with the roles as they are.
+// TestEveryVerbIsUsed runs the steps with unchanged roles.
 func TestEveryVerbIsUsed(t *testing.T) {
 	shared.GrantViews(t)
 	tour := newLifecycle(t, "whole")
 	if err := tour.run(); err != nil {
-		t.Fatalf("the tour fails: %v; the manager's log:\n%s", err, tour.manager.Tail())
+		t.Fatalf("the steps fail: %v; the manager's log:\n%s", err, tour.manager.Tail())
 	}
-	// What the last steps led to may be seen on the hub before the proxy has noted it.
+	// The hub may show the result of the last steps before the proxy has recorded the requests.
 	hubtest.Eventually(t, stepTimeout, func(context.Context) error {
 		used, _ := tour.proxy.recorded()
 		return checkAllUsed(t, used)
@@ -116,7 +116,7 @@ func checkAllUsed(t *testing.T, used sets.Set[permission]) error {
 	for _, role := range managerRoles(t) {
 		for _, cell := range permissionsOf(*rules(role)) {
 			text := cell.verb + " " + cell.resource
-			if cell.verb == "list" { // older API servers do not stream lists into watches, as this one does
+			if cell.verb == "list" { // this API server streams lists into watches; older servers do not
 				cell.verb = "watch"
 			}
 			if !used.Has(cell) && !slices.Contains(delegatedCells(), text) && !slices.Contains(occasionalCells(), text) {
@@ -127,8 +127,8 @@ func checkAllUsed(t *testing.T, used sets.Set[permission]) error {
 	return nil
 }
 
-// TestEveryRuleIsNeeded takes the tour without one rule after the other: it fails, and what is refused, or what the manager
-// names as missing at its start, is for want of that rule.
+// TestEveryRuleIsNeeded runs the steps without each rule in turn. The steps must fail because of the rule: the denied request needs it,
+// or the manager reports it as missing at its start.
 func TestEveryRuleIsNeeded(t *testing.T) {
 	shared.GrantViews(t)
 	admin := hubtest.NewClient(t, shared.Config())
@@ -142,12 +142,12 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 				}
 				*rules(reduced) = slices.Delete(slices.Clone(whole), i, i+1)
 				store(t, admin, reduced)
-				defer store(t, admin, role) // also where the test ends early, or all others would fail for want of this rule
+				defer store(t, admin, role) // also after a failure, because all other tests need this rule
 				tour := newLifecycle(t, fmt.Sprintf("without-%d-%d", r, i))
 				err := tour.run()
 				want := permissionsOf([]rbacv1.PolicyRule{rule})
 				if _, refused := tour.proxy.recorded(); err == nil || !refused.lacks(want) && !named(tour.manager.Log(), want) {
-					t.Errorf("without the rule the tour ends with %v, the first refusal is %+v; want one for want of it", err, refused)
+					t.Errorf("without the rule the steps end with %v, the first denial is %+v; want a denial because of the rule", err, refused)
 				}
 			})
 		}

@@ -34,8 +34,8 @@ type denial struct {
 	answer  string
 }
 
-// lacks returns whether a denial is due to one of some permissions: the request needs it, or the response names it, as in the
-// refusal of a grant.
+// lacks returns whether a missing permission causes a denial: the request needs it, or the response names it, as in the refusal of a
+// grant.
 func (r *denial) lacks(cells []permission) bool {
 	return r != nil && slices.ContainsFunc(cells, func(c permission) bool {
 		return r.request == c || strings.Contains(r.answer, c.resource)

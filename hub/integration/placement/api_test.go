@@ -21,7 +21,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// kubectl runs the kubectl that is built into berth-hub, and returns what it prints.
+// kubectl runs the kubectl of berth-hub, and returns its output.
 func kubectl(t *testing.T, args ...string) string {
 	t.Helper()
 	binary, err := hubtest.Binary(t.Context())
@@ -135,7 +135,7 @@ func TestEveryFieldIsExplained(t *testing.T) {
 		}
 		lines := strings.SplitN(after, "\n", 3)
 		if len(lines) < 2 || strings.TrimSpace(lines[1]) == "" || strings.Contains(lines[1], "<no description>") {
-			t.Errorf("kubectl explain placement.spec says nothing of %s: %q", field, lines[:min(2, len(lines))])
+			t.Errorf("kubectl explain placement.spec does not describe %s: %q", field, lines[:min(2, len(lines))])
 		}
 	}
 }
@@ -181,7 +181,7 @@ func TestSetsAreServedAtBothVersionsAlike(t *testing.T) {
 	}
 }
 
-func TestWhatTheAPIRefuses(t *testing.T) {
+func TestTheAPIServerRefusesInvalidObjects(t *testing.T) {
 	f := newFleet(t, 0)
 	placement := func(name string, change ...func(*clusterv1beta1.PlacementSpec)) client.Object {
 		out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
@@ -199,7 +199,7 @@ func TestWhatTheAPIRefuses(t *testing.T) {
 		"a name of 64 characters":    {placement(strings.Repeat("n", 64)), "63"},
 		"a name of 63 characters":    {placement(strings.Repeat("n", 63)), ""},
 		"a weight beyond ten":        {placement("p", weighing(11)), "weight"},
-		"a group of no size":         {placement("p", grouping("0%")), "clustersPerDecisionGroup"},
+		"a group of 0 %":             {placement("p", grouping("0%")), "clustersPerDecisionGroup"},
 		"a binding of another name":  {binding(f, "other"), "clusterSet"},
 		"a client config over http":  {configured("http://one.example"), "https"},
 		"a client config over https": {configured("https://one.example"), ""},
@@ -214,7 +214,7 @@ func TestWhatTheAPIRefuses(t *testing.T) {
 			case tc.want == "" && err != nil:
 				t.Errorf("refused: %v", err)
 			case tc.want != "" && !apierrors.IsInvalid(err):
-				t.Errorf("answered %v, want it refused as invalid (422)", err)
+				t.Errorf("response %v, want it refused as invalid (422)", err)
 			case tc.want != "" && !strings.Contains(err.Error(), tc.want):
 				t.Errorf("refused with %q, want %q named", err, tc.want)
 			}

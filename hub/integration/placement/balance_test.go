@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestPlacementsBalance decides placements one after the other. Each takes the cluster that the fewest have, and none
-// that is decided already moves for it.
+// TestPlacementsBalance decides placements one after the other. Each selects the cluster with the fewest decisions, and no earlier
+// decision changes.
 func TestPlacementsBalance(t *testing.T) {
 	sharedManager(t)
 	const clusters, rounds = 5, 3
@@ -16,7 +16,7 @@ func TestPlacementsBalance(t *testing.T) {
 		name := fmt.Sprintf("p%02d", i)
 		f.placement(name, number(1))
 		f.awaitSelected(name, f.name(i%clusters))
-		awaitFixedPoint(t) // until its last write is done, the manager does not count a decision that readers see
+		awaitFixedPoint(t) // the manager counts a decision only after its last write
 		homes[name] = f.name(i % clusters)
 	}
 	awaitFixedPoint(t)

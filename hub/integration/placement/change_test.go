@@ -16,28 +16,28 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// TestChangesReachTheDecisions makes every kind of change that decisions depend on, one by one, and waits for each to
-// arrive. Where a change is taken back, so is what it did.
+// TestChangesReachTheDecisions makes every kind of change that decisions depend on, and waits for the decisions. Where a change is
+// reverted, the decisions are reverted too.
 func TestChangesReachTheDecisions(t *testing.T) {
 	cases := map[string]func(*fleet){
-		"a label of a cluster":                       labelChange,
-		"the set label of a cluster":                 membershipChange,
-		"a claim of a cluster":                       claimChange,
-		"what an expression reads of a cluster":      conditionChange,
-		"a taint":                                    taintChange,
-		"what a cluster can allocate":                allocatableChange,
-		"a cluster that comes and goes":              clusterChange,
-		"a cluster that is being deleted":            terminatingChange,
-		"the selector of a set":                      selectorChange,
-		"a set that goes and comes back":             setChange,
-		"a binding that goes and comes back":         bindingChange,
-		"an add-on score":                            scoreChange,
-		"the spec of a placement":                    specChange,
-		"a toleration whose time is up":              tolerationExpiry,
-		"an add-on score whose time is up":           scoreExpiry,
-		"a placement that is left to others a while": disabling,
-		"a placement that goes":                      deletion,
-		"a placement that is replaced":               replacement,
+		"a label of a cluster":                     labelChange,
+		"the set label of a cluster":               membershipChange,
+		"a claim of a cluster":                     claimChange,
+		"a field that an expression reads":         conditionChange,
+		"a taint":                                  taintChange,
+		"the allocatable resources of a cluster":   allocatableChange,
+		"a cluster that is created and deleted":    clusterChange,
+		"a cluster that is being deleted":          terminatingChange,
+		"the selector of a set":                    selectorChange,
+		"a set that is deleted and restored":       setChange,
+		"a binding that is deleted and restored":   bindingChange,
+		"an add-on score":                          scoreChange,
+		"the spec of a placement":                  specChange,
+		"a toleration that expires":                tolerationExpiry,
+		"an add-on score that expires":             scoreExpiry,
+		"a placement that is disabled for a while": disabling,
+		"a placement that is deleted":              deletion,
+		"a placement that is replaced":             replacement,
 	}
 	sharedManager(t)
 	for name, run := range cases {
@@ -186,7 +186,7 @@ func bindingChange(f *fleet) {
 	f.awaitSelected("p", f.upTo(3)...)
 }
 
-// score stores the namespace of a cluster with a score in it, that may run out.
+// score stores the namespace of a cluster with a score in it, which may expire.
 func (f *fleet) score(cluster int, value int32, until *metav1.Time) {
 	f.t.Helper()
 	object := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: f.name(cluster), Name: "load"}}
@@ -242,13 +242,13 @@ func tolerationExpiry(f *fleet) {
 	})
 	seconds := int64(5)
 	f.placement("p", tolerating(clusterv1beta1.Toleration{Key: "slow", Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: &seconds}))
-	f.awaitSelected("p", f.names(0, 2)...) // whether it was ever in depends on how slow the machine is
+	f.awaitSelected("p", f.names(0, 2)...) // a slow machine may never have selected the cluster
 	taint := change(f, f.cluster(2), func(c *clusterv1.ManagedCluster) {
 		c.Spec.Taints = []clusterv1.Taint{{Key: "slow", Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.Now()}}
 	}).Spec.Taints[0]
 	f.awaitSelected("p", f.name(0))
 	if left := time.Until(taint.TimeAdded.Add(time.Duration(seconds) * time.Second)); left > 0 {
-		f.t.Errorf("the cluster left %s before its time", left)
+		f.t.Errorf("the cluster was evicted %s too early", left)
 	}
 }
 
@@ -261,14 +261,14 @@ func scoreExpiry(f *fleet) {
 	f.awaitExpiry(50, f.names(1)...)
 }
 
-// awaitExpiry limits the score of cluster 2, which is selected, and waits for what is decided once its time is up, not before.
+// awaitExpiry sets an expiry of the score of cluster 2, which is selected. It waits for the next decision, which must not come earlier.
 func (f *fleet) awaitExpiry(value int32, want ...string) {
 	f.t.Helper()
 	until := metav1.NewTime(time.Now().Add(5 * time.Second)).Rfc3339Copy()
 	f.score(2, value, &until)
 	f.awaitSelected("p", want...)
 	if left := time.Until(until.Time); left > 0 {
-		f.t.Errorf("cluster 2 left %s before its score was out of date", left)
+		f.t.Errorf("cluster 2 was evicted %s before its score expired", left)
 	}
 }
 
@@ -278,7 +278,7 @@ func disabling(f *fleet) {
 	change(f, p, func(p *clusterv1beta1.Placement) {
 		p.Annotations = map[string]string{clusterv1beta1.PlacementDisableAnnotation: "true"}
 	})
-	f.placement("after") // decided later than the annotation was seen
+	f.placement("after") // decided after the manager has read the annotation
 	f.awaitSelected("after", f.upTo(3)...)
 	slice := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "p-decision-1"}}
 	changeStatus(f, slice, func(s *clusterv1beta1.PlacementDecision) { s.Status.Decisions = s.Status.Decisions[1:2] })
@@ -286,10 +286,10 @@ func disabling(f *fleet) {
 	f.delete(f.cluster(2))
 	f.awaitSelected("after", f.names(0, 1)...)
 	if stored, err := f.slices(f.t.Context(), "p"); err != nil || fmt.Sprint(selected(stored)) != fmt.Sprint(f.names(1)) {
-		f.t.Errorf("while disabled, the decisions are %v, %v, want what another scheduler wrote", selected(stored), err)
+		f.t.Errorf("while disabled, the decisions are %v, %v, want the decisions of another scheduler", selected(stored), err)
 	}
 	change(f, p, func(p *clusterv1beta1.Placement) { p.Annotations = nil })
-	f.awaitSelected("p", f.name(1)) // what the other scheduler chose is the incumbent
+	f.awaitSelected("p", f.name(1)) // the cluster of the other scheduler is the incumbent
 }
 
 func deletion(f *fleet) {
@@ -322,7 +322,7 @@ func replacement(f *fleet) {
 	})
 }
 
-// noSlices waits until no slice carries a placement's label.
+// noSlices waits until no slice has the label of a placement.
 func (f *fleet) noSlices(placement string) {
 	f.t.Helper()
 	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {

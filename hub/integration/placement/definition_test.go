@@ -43,7 +43,7 @@ func newCRDEditor(t *testing.T, hub *hubtest.Hub) *crdEditor {
 	return &crdEditor{out, t}
 }
 
-// replace replaces the schema of every version of a definition, and returns the ones before.
+// replace replaces the schema of every version of a definition, and returns the earlier schemas.
 func (d *crdEditor) replace(resource string, edit func(version int, schema *apiextensionsv1.JSONSchemaProps)) (before []apiextensionsv1.JSONSchemaProps) {
 	d.t.Helper()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -65,7 +65,7 @@ func (d *crdEditor) replace(resource string, edit func(version int, schema *apie
 	return before
 }
 
-// drop takes fields out of a definition, as paths below its schema, and returns the schemas before.
+// drop removes fields from a definition, given as paths below its schema, and returns the earlier schemas.
 func (d *crdEditor) drop(resource string, fields ...string) []apiextensionsv1.JSONSchemaProps {
 	d.t.Helper()
 	return d.replace(resource, func(_ int, schema *apiextensionsv1.JSONSchemaProps) {
@@ -77,7 +77,7 @@ func (d *crdEditor) drop(resource string, fields ...string) []apiextensionsv1.JS
 	})
 }
 
-// dropField removes a field from a schema, and returns whether it was there.
+// dropField removes a field from a schema, and returns whether it existed.
 func dropField(schema *apiextensionsv1.JSONSchemaProps, path []string) bool {
 	for schema.Items != nil {
 		schema = schema.Items.Schema
@@ -96,19 +96,19 @@ func dropField(schema *apiextensionsv1.JSONSchemaProps, path []string) bool {
 	return ok
 }
 
-// penalized is a cluster with a taint that ranks it last, so that its placements report it where they can.
+// penalized adds a taint that ranks a cluster last. Its placements report it if the definitions have the field.
 func penalized(c *clusterv1.ManagedCluster) {
 	c.Spec.Taints = []clusterv1.Taint{{Key: "old", Effect: clusterv1.TaintEffectPreferNoSelect, TimeAdded: metav1.Now()}}
 }
 
-// readTurnLabel gives a placement an expression that reads the label `turn` and is always true, so that it is decided anew
-// whenever that changes.
+// readTurnLabel adds an expression that reads the label `turn` and is always true. The placement is then decided again after every
+// change of the label.
 func readTurnLabel(spec *clusterv1beta1.PlacementSpec) {
 	expression(`managedCluster.metadata.labels["turn"] != "never"`)(spec)
 	spec.SortBy = clusterv1beta1.SortByScore
 }
 
-// readyDetails returns what a manager answers to a request for the details of its readiness.
+// readyDetails returns the details of the readiness of a manager.
 func readyDetails(ctx context.Context, probes string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+probes+"/readyz?verbose", http.NoBody)
 	if err != nil {
@@ -123,7 +123,7 @@ func readyDetails(ctx context.Context, probes string) (string, error) {
 	return string(body), err
 }
 
-// awaitWarnings waits until the manager warns of exactly some things that the hub lacks.
+// awaitWarnings waits until the manager warns of exactly some missing fields of the hub.
 func awaitWarnings(t *testing.T, probes string, want ...string) {
 	t.Helper()
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
@@ -143,7 +143,7 @@ func awaitWarnings(t *testing.T, probes string, want ...string) {
 	})
 }
 
-// groupWrites counts the writes to Berth's API group that an API server has answered, but those of the test.
+// groupWrites counts the completed writes to Berth's API group, without the writes of the test.
 func groupWrites(t *testing.T, hub *hubtest.Hub) map[string]float64 {
 	t.Helper()
 	return hubtest.Writes(hub.ReadMetrics(t), func(group, resource string) bool {
@@ -177,7 +177,7 @@ func TestNothingIsWrittenTwiceWhereFieldsAreDropped(t *testing.T) {
 	f.awaitSelected("plain", f.upTo(2)...)
 	message := f.awaitCondition("strict", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, "Misconfigured")
 	if !strings.Contains(message, "lacks status.disruption") {
-		t.Errorf("a placement whose budget has no account says %q", message)
+		t.Errorf("the message of a placement without status.disruption is %q", message)
 	}
 	awaitWarnings(t, probes, "field spec.tiers in v1beta1 of placements", "field spec.failbackPolicy in", "field status.disruption in", "field status.failback in",
 		"field status.numberOfReluctantClusters in", "field status.decisions.score in v1beta1 of placementdecisions")
@@ -207,7 +207,7 @@ func TestNothingIsWrittenTwiceWhereFieldsAreDropped(t *testing.T) {
 	f.awaitSelected("plain", f.upTo(3)...)
 }
 
-// awaitPenalized waits until a placement reports so many penalized clusters.
+// awaitPenalized waits until a placement reports a number of penalized clusters.
 func (f *fleet) awaitPenalized(placement string, penalized int32) {
 	f.t.Helper()
 	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
@@ -222,7 +222,7 @@ func (f *fleet) awaitPenalized(placement string, penalized int32) {
 	})
 }
 
-// awaitPostponed waits until the manager has put off deciding a placement.
+// awaitPostponed waits until the manager has postponed a decision.
 func (m *manager) awaitPostponed(t *testing.T) {
 	t.Helper()
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {

@@ -17,8 +17,9 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// TestOneEventPerChange makes changes that touch one slice, three slices, none, and only the conditions, and deletes a slice. Each
-// that moves a cluster, to another group alone too, has one event with the clusters; so has a mistake; any other has none.
+// TestOneEventPerChange makes changes that affect one slice, three slices, no slice, or only the conditions, and deletes a slice. A
+// change that moves a cluster has one event with the clusters. This includes a move to another group. A mistake in the spec has one
+// event too. Other changes have no event.
 func TestOneEventPerChange(t *testing.T) {
 	m := sharedManager(t)
 	f := newFleet(t, 5)
@@ -85,7 +86,7 @@ func TestOneEventPerChange(t *testing.T) {
 	})
 }
 
-// object names a placement of the fleet.
+// object returns a placement of the fleet, without a spec.
 func (f *fleet) object(name string) *clusterv1beta1.Placement {
 	return &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
 }

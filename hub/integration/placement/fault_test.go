@@ -22,8 +22,8 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// faultyNetwork is a network and an API server on a bad day: of the requests some are refused, some never arrive, some are
-// carried out but never answered, and watches break.
+// faultyNetwork is a network with failures. Some requests are refused, some are lost, and the responses of some are lost. Watches
+// break.
 type faultyNetwork struct {
 	mu     sync.Mutex
 	random *rand.Rand
@@ -43,7 +43,7 @@ func (x *faultyNetwork) record(what string) {
 	x.counts[what]++
 }
 
-// checkCounts returns what has not happened often enough.
+// checkCounts returns an error if a fault has happened too rarely.
 func (x *faultyNetwork) checkCounts() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -78,7 +78,7 @@ func (x *faultyNetwork) serve(w http.ResponseWriter, r *http.Request, forward ht
 	}
 }
 
-// watch lets a watch live for a moment, or refuses it.
+// watch ends a watch after a moment, or refuses it.
 func (x *faultyNetwork) watch(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 	if x.draw(100) < 30 {
 		x.refuse(w, "watch", x.draw(3))
@@ -88,14 +88,14 @@ func (x *faultyNetwork) watch(w http.ResponseWriter, r *http.Request, forward ht
 	defer cut()
 	x.record("watch cut")
 	defer func() {
-		_ = recover() // the proxy aborts where its answer is cut
+		_ = recover() // the proxy panics when its response is cut
 		panic(http.ErrAbortHandler)
 	}()
 	forward.ServeHTTP(w, r.WithContext(ctx))
 }
 
 func (x *faultyNetwork) write(w http.ResponseWriter, r *http.Request, forward http.Handler) {
-	if x.hung.Add(1) == 5 { // one of them hangs until the manager loses its patience
+	if x.hung.Add(1) == 5 { // this request hangs until the timeout of the manager
 		x.record("write carried out, never answered")
 		forwardOnly(r, forward)
 		<-r.Context().Done()
@@ -114,7 +114,7 @@ func (x *faultyNetwork) write(w http.ResponseWriter, r *http.Request, forward ht
 	}
 }
 
-// refuse answers in the API server's place.
+// refuse responds instead of the API server.
 func (x *faultyNetwork) refuse(w http.ResponseWriter, what string, kind int) {
 	status := []metav1.Status{
 		{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: "the object has been modified"},
@@ -135,8 +135,8 @@ func (x *faultyNetwork) refuse(w http.ResponseWriter, what string, kind int) {
 	_, _ = w.Write(body)
 }
 
-// TestNothingIsLostOnAFaultyNetwork changes a fleet in many ways while most requests of the manager fail. No placement ever
-// drops a selected cluster that still qualifies, and in the end every decision is right.
+// TestNothingIsLostOnAFaultyNetwork changes a fleet in many ways while most requests of the manager fail. No placement ever evicts a
+// selected cluster that is still eligible. At the end every decision is correct.
 func TestNothingIsLostOnAFaultyNetwork(t *testing.T) {
 	const seed, clusters, sticky, events = 20261120, 40, 30, 240
 	t.Logf("seed %d", seed)
@@ -154,7 +154,7 @@ func TestNothingIsLostOnAFaultyNetwork(t *testing.T) {
 
 	day := &faultyNetwork{random: rand.New(rand.NewPCG(seed, 1)), counts: map[string]int{}}
 	p.setRule(day.serve)
-	p.CloseConnections() // the watches of better times
+	p.CloseConnections() // the watches from before the faults
 	witness := &selectionRecorder{prefix: "sticky-", seen: map[string]map[string]bool{}}
 	ctx, stop := context.WithCancel(t.Context())
 	var following sync.WaitGroup
@@ -163,7 +163,7 @@ func TestNothingIsLostOnAFaultyNetwork(t *testing.T) {
 
 	for i := range events {
 		if i%(events/sticky) == 0 {
-			// Ever better clusters come while these are decided: they must not push out who was first.
+			// Better clusters are created during these decisions. They must not replace incumbents.
 			f.placement(fmt.Sprintf("sticky-%02d", i/(events/sticky)), number(7), labelled("calm", "yes"))
 		}
 		switch i % 4 {
@@ -181,8 +181,8 @@ func TestNothingIsLostOnAFaultyNetwork(t *testing.T) {
 			}
 		}
 	}
-	// The day goes on until everything bad has happened, more than once: how soon the manager comes through to watch
-	// and write again is up to the delays of its client library.
+	// The faults continue until each has happened several times. The delays of the client library determine when the
+	// manager can watch and write again.
 	more := 0
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		more++
@@ -202,7 +202,7 @@ func TestNothingIsLostOnAFaultyNetwork(t *testing.T) {
 	}
 }
 
-// selectionRecorder records the clusters that some placements selected, and reports each dropped cluster.
+// selectionRecorder records the clusters that some placements selected, and reports each evicted cluster.
 type selectionRecorder struct {
 	prefix   string
 	seen     map[string]map[string]bool

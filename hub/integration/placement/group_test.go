@@ -16,7 +16,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// groupsOf returns the clusters of each decision group, by the label that has its index.
+// groupsOf returns the clusters of each decision group, by the group index in the labels.
 func groupsOf(stored []clusterv1beta1.PlacementDecision) map[string][]string {
 	out := map[string][]string{}
 	for _, slice := range stored {
@@ -31,9 +31,8 @@ func groupsOf(stored []clusterv1beta1.PlacementDecision) map[string][]string {
 	return out
 }
 
-// TestAPercentageGroupThatIsTooLargeIsCutOnce cuts a placement of 50 clusters, in groups of 20 %, down to the ten of its first
-// group. That group comes down to its bound of three, no reader misses one of the ten meanwhile, and one event names those
-// that moved.
+// TestAPercentageGroupThatIsTooLargeIsCutOnce cuts a placement of 50 clusters, in groups of 20 %, to the ten clusters of its first
+// group. The group shrinks to its bound of three. Readers see all ten clusters at any time, and one event names the moved clusters.
 func TestAPercentageGroupThatIsTooLargeIsCutOnce(t *testing.T) {
 	m := sharedManager(t)
 	const before, after = 50, 10
@@ -74,7 +73,7 @@ func TestAPercentageGroupThatIsTooLargeIsCutOnce(t *testing.T) {
 		}
 		regrouped := fmt.Sprintf(", regrouped 7 (%s: their decision group was too large)", strings.Join(f.names(3, 4, 5, 6, 7, 8, 9), ", "))
 		if len(told) != 2 || !slices.ContainsFunc(told, func(note string) bool { return strings.HasSuffix(note, regrouped) }) {
-			return fmt.Errorf("events %q, want two, of which one ends with %q", told, regrouped)
+			return fmt.Errorf("events %q, want two events, one with the end %q", told, regrouped)
 		}
 		return nil
 	})

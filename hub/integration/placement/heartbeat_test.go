@@ -13,9 +13,8 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// TestHeartbeatsEnqueueNoPlacement lets every cluster report itself alive, in its status and by a lease, and then makes one
-// change that one placement reads. Events of one kind arrive in order, so once that change is decided, the heartbeats
-// have been seen.
+// TestHeartbeatsEnqueueNoPlacement sends heartbeats of every cluster, in its status and by a lease, and then makes a change that one
+// placement reads. Events of one kind arrive in order. Once the change is decided, the manager has processed the heartbeats.
 func TestHeartbeatsEnqueueNoPlacement(t *testing.T) {
 	const clusters, placements = 30, 20
 	m := sharedManager(t)
@@ -47,7 +46,7 @@ func TestHeartbeatsEnqueueNoPlacement(t *testing.T) {
 	f.awaitSelected("witness", f.name(7))
 
 	if got := m.idle(t, 0).Sum("berth_placement_evaluations_total") - evaluated; got != 1 {
-		t.Errorf("%v evaluations, want that of the witness alone", got)
+		t.Errorf("%v evaluations, want only the evaluation of the witness", got)
 	}
 	written["PUT managedclusters/status"] += beats * clusters
 	written["PUT managedclusters"]++

@@ -18,7 +18,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// position is where a cluster is: the slice and the name of its group.
+// position is the position of a cluster: the slice and the name of its group.
 type position struct{ slice, group string }
 
 func (f *fleet) positions(placement string) map[string][]position {
@@ -37,12 +37,11 @@ func (f *fleet) positions(placement string) map[string][]position {
 	return out
 }
 
-// TestKilledInTheMiddleOfWrites kills the manager at one write after another, half of them carried out and half not, and starts
-// a new one. A stored cluster keeps its position, and no reader misses a cluster. Once all is settled, another manager writes
-// nothing.
+// TestKilledInTheMiddleOfWrites kills the manager at each write in turn, and starts a new manager. Half of the writes are stored. A
+// stored cluster keeps its position, and readers always see every cluster. At the end, another manager writes nothing.
 func TestKilledInTheMiddleOfWrites(t *testing.T) {
 	const clusters, narrow = 230, 8
-	awaitGarbageCollected(t) // what others have decided counts for Balance, and so for how many writes there are
+	awaitGarbageCollected(t) // decisions of earlier tests affect Balance, and so the number of writes
 	f := newFleet(t, 0)
 	for i := range clusters {
 		f.join(i, "ring", fmt.Sprint(i%4))
@@ -69,7 +68,7 @@ func TestKilledInTheMiddleOfWrites(t *testing.T) {
 		if f.killAt(at, round%2 == 0) {
 			killed++
 		} else {
-			t.Logf("round %d: there were less than %d writes", round, at)
+			t.Logf("round %d: the manager sent fewer than %d writes", round, at)
 		}
 		left := f.positions("wide")
 		next := start(t, options{})
@@ -92,7 +91,7 @@ func TestKilledInTheMiddleOfWrites(t *testing.T) {
 		t.Error(problem)
 	}
 	if onlooker.count() < 10 {
-		t.Errorf("the slices were listed %d times only", onlooker.count())
+		t.Errorf("the slices were listed only %d times", onlooker.count())
 	}
 
 	awaitGarbageCollected(t)
@@ -107,8 +106,8 @@ func TestKilledInTheMiddleOfWrites(t *testing.T) {
 	}
 }
 
-// changeFleet changes the fleet so that every placement has something to write: of the first fifty clusters some go, some are
-// tainted, and some come back.
+// changeFleet changes the fleet so that the manager must write every placement. It deletes, taints and restores some of the first
+// fifty clusters.
 func (f *fleet) changeFleet(round int, regroup bool, wide *clusterv1beta1.Placement) {
 	f.t.Helper()
 	for i := range 4 {
@@ -129,8 +128,8 @@ func (f *fleet) changeFleet(round int, regroup bool, wide *clusterv1beta1.Placem
 	}
 }
 
-// killAt starts a manager and kills it when it sends its n-th write, which the API server then carries out or never
-// sees, and returns when the manager is dead. Ok is false where the manager had fewer writes to send.
+// killAt starts a manager, kills it at its n-th write, and waits for its end. The write is stored or lost. Ok is false if the manager
+// sent fewer writes.
 func (f *fleet) killAt(n int, carriedOut bool) (ok bool) {
 	f.t.Helper()
 	p, kubeconfig := newProxy(f.t)
@@ -151,7 +150,7 @@ func (f *fleet) killAt(n int, carriedOut bool) (ok bool) {
 			close(due)
 			<-dead
 		default:
-			<-dead // what the other workers sent meanwhile never arrives
+			<-dead // concurrent writes of other workers are lost
 		}
 	})
 	m := start(f.t, options{Kubeconfig: kubeconfig})

@@ -28,13 +28,13 @@ type fleet struct {
 	namespace string
 }
 
-// newFleet returns a fleet with so many clusters.
+// newFleet returns a fleet with a number of clusters.
 func newFleet(t *testing.T, clusters int) *fleet {
 	t.Helper()
 	return newFleetOn(t, shared, clusters)
 }
 
-// newFleetOn is newFleet on a hub of its own.
+// newFleetOn is newFleet on another hub.
 func newFleetOn(t *testing.T, hub *hubtest.Hub, clusters int) *fleet {
 	t.Helper()
 	f := &fleet{Client: hubtest.NewClient(t, hub.Config()), t: t, namespace: hub.Namespace(t)}
@@ -47,7 +47,7 @@ func newFleetOn(t *testing.T, hub *hubtest.Hub, clusters int) *fleet {
 	return f
 }
 
-// remove deletes everything that the fleet consists of, the placements first. Slices go in their own time.
+// remove deletes the objects of the fleet, the placements first. The garbage collector deletes the slices later.
 func (f *fleet) remove() {
 	ctx, in := context.WithoutCancel(f.t.Context()), client.InNamespace(f.namespace)
 	mine := client.MatchingLabels{clusterv1beta2.ClusterSetLabel: f.namespace}
@@ -129,7 +129,7 @@ func (f *fleet) join(number int, labels ...string) *clusterv1.ManagedCluster {
 	return out
 }
 
-// placement stores a placement that selects all that it can reach, as changed by further functions.
+// placement stores a placement of all reachable clusters, changed by the functions.
 func (f *fleet) placement(name string, change ...func(*clusterv1beta1.PlacementSpec)) *clusterv1beta1.Placement {
 	f.t.Helper()
 	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
@@ -193,7 +193,7 @@ func edit[T client.Object](f *fleet, object T, apply func(T), store func(context
 	return object
 }
 
-// slices returns what a consumer sees: the slices that carry a placement's label, by name.
+// slices returns the slices with the label of a placement, sorted by name, as consumers read them.
 func (f *fleet) slices(ctx context.Context, placement string) ([]clusterv1beta1.PlacementDecision, error) {
 	var list clusterv1beta1.PlacementDecisionList
 	err := f.List(ctx, &list, client.InNamespace(f.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement})
@@ -230,7 +230,7 @@ func (f *fleet) awaitSelected(placement string, want ...string) {
 			return fmt.Errorf("placement %s counts %d clusters, want %d", placement, object.Status.NumberOfSelectedClusters, len(want))
 		}
 		if len(stored) == 0 || len(object.Status.Conditions) == 0 || object.Status.Conditions[0].ObservedGeneration != object.Generation {
-			return fmt.Errorf("placement %s has %d slices and says %+v of generation %d", placement, len(stored), object.Status.Conditions, object.Generation)
+			return fmt.Errorf("placement %s has %d slices, the conditions %+v and generation %d", placement, len(stored), object.Status.Conditions, object.Generation)
 		}
 		return nil
 	})
@@ -251,7 +251,7 @@ func (f *fleet) awaitCondition(placement, condition string, status metav1.Condit
 				return nil
 			}
 		}
-		return fmt.Errorf("placement %s says %+v, want %s %s %s", placement, object.Status.Conditions, condition, status, reason)
+		return fmt.Errorf("placement %s has the conditions %+v, want %s %s %s", placement, object.Status.Conditions, condition, status, reason)
 	})
 	return message
 }
@@ -260,14 +260,14 @@ func namespaceOf(cluster string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster}}
 }
 
-// resources sets what a cluster has of memory, and can allocate.
+// resources sets the memory capacity of a cluster, and the allocatable memory.
 func resources(c *clusterv1.ManagedCluster, memory string) {
 	c.Status.Capacity = clusterv1.ResourceList{clusterv1.ResourceMemory: resource.MustParse(memory)}
 	c.Status.Allocatable = clusterv1.ResourceList{clusterv1.ResourceMemory: resource.MustParse(memory)}
 }
 
-// awaitKept waits until a misconfigured placement has exactly some clusters and counts them; its conditions need not be of
-// the latest generation.
+// awaitKept waits until a misconfigured placement has exactly some clusters and counts them. Its conditions may be of an earlier
+// generation.
 func (f *fleet) awaitKept(placement string, count int, want ...string) {
 	f.t.Helper()
 	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {

@@ -11,13 +11,13 @@ import (
 // manager is a running manager process whose metrics can be read.
 type manager struct{ *hubtest.Manager }
 
-// options configures a manager that runs the placement controller alone by default.
+// options configures a manager. By default it runs only the placement controller.
 type options = hubtest.ManagerOptions
 
-// steady is a manager that several tests use one after the other.
+// steady is a manager that several tests share.
 var steady *manager
 
-// sharedManager returns the manager that is shared by tests which do not harm it.
+// sharedManager returns the shared manager. A test must not stop or disturb it.
 func sharedManager(t *testing.T) *manager {
 	t.Helper()
 	if steady == nil {
@@ -41,7 +41,7 @@ func shutdown() {
 	}
 }
 
-// start runs the only manager of the hub, which ends with the test.
+// start runs the only manager of the hub until the end of the test.
 func start(t *testing.T, o options) *manager {
 	t.Helper()
 	stopSharedManager(t)
@@ -51,8 +51,8 @@ func start(t *testing.T, o options) *manager {
 func launch(t *testing.T, o options) *manager {
 	t.Helper()
 	if !slices.ContainsFunc(o.Args, func(arg string) bool { return strings.HasPrefix(arg, "--controllers=") }) {
-		o.Args = append(slices.Clip(o.Args), "--controllers=placement") // these tests count the writes and rights of this loop alone
+		o.Args = append(slices.Clip(o.Args), "--controllers=placement") // the tests count the writes and permissions of this controller only
 	}
-	o.AllowErrors = true // conflicts and refusals are what these tests are about
+	o.AllowErrors = true // the tests cause conflicts and refusals
 	return &manager{hubtest.StartManager(t, shared, o)}
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// idle waits until the manager has evaluated at least so many placements and has nothing to do, and returns its
-// metrics.
+// idle waits until the manager has made at least a number of evaluations and its queue is empty. It returns the metrics.
 func (m *manager) idle(t *testing.T, evaluations float64) hubtest.Metrics {
 	t.Helper()
 	var out hubtest.Metrics
@@ -30,7 +29,7 @@ func (m *manager) idle(t *testing.T, evaluations float64) hubtest.Metrics {
 	return out
 }
 
-// writes counts the writes of every kind to Berth's API group that the API server has answered, by verb and resource.
+// writes counts the completed writes to Berth's API group, by verb and resource.
 func writes(t *testing.T) map[string]float64 {
 	t.Helper()
 	return hubtest.Writes(shared.ReadMetrics(t), func(group, _ string) bool { return group == clusterv1beta1.GroupName })

@@ -14,20 +14,20 @@ import (
 type proxy struct {
 	*hubtest.Proxy
 	mu sync.Mutex
-	// rule handles a request; forward passes it on. It is nil where all requests are passed on.
+	// rule handles a request. Its argument forward sends the request to the API server. Nil: all requests are forwarded.
 	rule  rule
 	calls []call
 }
 
 type rule func(w http.ResponseWriter, r *http.Request, forward http.Handler)
 
-// call is a request that the API server has answered.
+// call is a completed request.
 type call struct {
 	method, path string
 	code         int
 }
 
-// newProxy returns a proxy for one manager, and the kubeconfig that the manager is to use.
+// newProxy returns a proxy for a manager, and the kubeconfig for the manager.
 func newProxy(t *testing.T) (p *proxy, config string) {
 	t.Helper()
 	p = &proxy{}
@@ -54,14 +54,14 @@ func (p *proxy) record(response *http.Response) error {
 	return nil
 }
 
-// setRule makes a rule count for every request that comes from now on.
+// setRule sets the rule for later requests.
 func (p *proxy) setRule(r rule) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rule = r
 }
 
-// writes returns the writes to Berth's API group that the API server has answered, in the order of their answers.
+// writes returns the completed writes to Berth's API group, in the order of the responses.
 func (p *proxy) writes() []call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,7 +86,7 @@ func (s discardWriter) Header() http.Header          { return s.header }
 func (discardWriter) Write(data []byte) (int, error) { return len(data), nil }
 func (discardWriter) WriteHeader(int)                {}
 
-// forwardOnly lets the API server complete a request, also after its client has gone, and drops the response.
+// forwardOnly forwards a request and drops the response. The request completes even if its client has ended.
 func forwardOnly(r *http.Request, forward http.Handler) {
 	forward.ServeHTTP(discardWriter{http.Header{}}, r.WithContext(context.WithoutCancel(r.Context())))
 }

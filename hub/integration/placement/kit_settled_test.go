@@ -78,8 +78,8 @@ func placementOf(p plan.Plan) clusterv1beta1.PlacementStatus {
 	return clusterv1beta1.PlacementStatus{}
 }
 
-// awaitGarbageCollected waits until nothing is left of earlier tests that Kubernetes' own controllers delete in their own time, so that
-// whatever the API server counts from now on is the test's.
+// awaitGarbageCollected waits until Kubernetes' controllers have deleted the objects of earlier tests. The API server then counts only
+// requests of this test.
 func awaitGarbageCollected(t *testing.T) {
 	t.Helper()
 	reader := hubtest.NewClient(t, shared.Config())

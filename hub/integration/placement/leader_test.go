@@ -21,8 +21,8 @@ var leaderElectionArgs = []string{
 	"--leader-elect=true", "--leader-elect-lease-duration=10s", "--leader-elect-renew-deadline=8s", "--leader-elect-retry-period=500ms",
 }
 
-// TestDeposedLeaderWritesNothing stops a leader while one write of each kind is on its way, lets another take over and
-// write, and only then lets the late writes arrive. The API server refuses every one of them.
+// TestDeposedLeaderWritesNothing stops a leader while a write of each kind is pending. Another manager becomes the leader and writes.
+// The pending writes arrive after that, and the API server refuses them all.
 func TestDeposedLeaderWritesNothing(t *testing.T) {
 	f := newFleet(t, 0)
 	for i := range 3 {
@@ -55,7 +55,7 @@ func TestDeposedLeaderWritesNothing(t *testing.T) {
 	first.Signal(t, syscall.SIGSTOP)
 	before := len(p.writes())
 
-	// The second cannot have the lease before the first is taken for dead.
+	// The second manager gets the lease only after it has expired.
 	f.awaitSelected("fill", f.upTo(4)...)
 	f.awaitSelected("create", f.upTo(3)...)
 	awaitFixedPoint(t)
@@ -63,7 +63,7 @@ func TestDeposedLeaderWritesNothing(t *testing.T) {
 	held.release()
 	hubtest.Eventually(t, testTimeout, func(context.Context) error {
 		if got := len(p.writes()) - before; got < 5 {
-			return fmt.Errorf("%d of 5 late writes are answered", got)
+			return fmt.Errorf("%d of 5 late writes are completed", got)
 		}
 		return nil
 	})
@@ -72,7 +72,7 @@ func TestDeposedLeaderWritesNothing(t *testing.T) {
 		"PUT fill-decision-1/status": http.StatusConflict,
 		"PATCH mark-decision-1":      http.StatusConflict,
 		"PUT report/status":          http.StatusConflict,
-		"DELETE stray":               http.StatusNotFound, // the second has deleted it
+		"DELETE stray":               http.StatusNotFound, // the second manager has deleted it
 	}
 	got := map[string]int{}
 	for _, c := range p.writes()[before:] {
@@ -105,7 +105,7 @@ func (f *fleet) slice(name string) *clusterv1beta1.PlacementDecision {
 	return &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
 }
 
-// holdWrites keeps back every write from now on, until it is released. Writes to leases and events pass.
+// holdWrites delays every later write until it is released. It does not delay writes to leases and events.
 func (p *proxy) holdWrites() *writeGate {
 	g := &writeGate{open: make(chan struct{})}
 	p.setRule(func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
@@ -132,7 +132,7 @@ func (g *writeGate) checkWaiting(want int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.waiting < want {
-		return fmt.Errorf("%d of %d writes are on their way", g.waiting, want)
+		return fmt.Errorf("%d of %d writes are pending", g.waiting, want)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	clusterv1beta1 "github.com/berth-project/berth/api/cluster/v1beta1"
 )
 
-// resourceUse is what a manager holds.
+// resourceUse is the resources in use by a manager.
 type resourceUse struct{ goroutines, heap, watches float64 }
 
 // TestNothingGrows sends ten thousand events to a manager, after a warm-up, and compares its resources. The events cause
@@ -35,7 +35,7 @@ func TestNothingGrows(t *testing.T) {
 	for i := range clusters {
 		f.score(i, int32(i), nil)
 	}
-	t.Setenv("GOGC", "10") // so that what the heap holds is what is in use
+	t.Setenv("GOGC", "10") // so that the heap holds little garbage
 	m := start(t, options{})
 	awaitFixedPoint(t)
 
@@ -54,7 +54,7 @@ func TestNothingGrows(t *testing.T) {
 	awaitFixedPoint(t)
 }
 
-// changeMany causes so many events, from several hands at once, and returns what the manager holds when it is done.
+// changeMany causes a number of events from several goroutines, and returns the resources that the manager then uses.
 func (f *fleet) changeMany(m *manager, hands, events int) resourceUse {
 	f.t.Helper()
 	var working sync.WaitGroup
@@ -62,7 +62,7 @@ func (f *fleet) changeMany(m *manager, hands, events int) resourceUse {
 		working.Go(func() { f.changeOnce(hand, hands, events/hands) })
 	}
 	working.Wait()
-	// The witness is decided after everything else was seen, and makes the last garbage.
+	// The witness is decided after all events were processed, and creates the last garbage.
 	f.placement(fmt.Sprintf("witness-%d", events), number(1), labelled("witness", fmt.Sprint(events)))
 	f.join(9000+events, "witness", fmt.Sprint(events))
 	f.awaitSelected(fmt.Sprintf("witness-%d", events), f.name(9000+events))
@@ -74,11 +74,11 @@ func (f *fleet) changeMany(m *manager, hands, events int) resourceUse {
 	}
 }
 
-// changeOnce causes events: labels flip, scores change, placements and clusters come and go.
+// changeOnce causes events: it changes labels and scores, and creates and deletes placements and clusters.
 func (f *fleet) changeOnce(hand, hands, events int) {
 	for i := 0; i < events; i += 8 {
 		for j := range 2 {
-			number := hand + hands*((i/8+j)%5) // no other hand's
+			number := hand + hands*((i/8+j)%5) // different for each goroutine
 			f.patch(f.cluster(number), fmt.Sprintf(`{"metadata":{"labels":{"ring":"%d"}}}`, i/8%3))
 			score := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: f.name(number), Name: "load"}}
 			patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"status":{"scores":[{"name":"cpu","value":%d}]}}`, i%100))

@@ -20,9 +20,9 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// TestKilledHubTakesItsLeaseBack kills a hub with a manager in it and starts it again. The manager does not wait for
-// the lease of the killed one to run out: it holds it under the same name, so that it never changed hands.
-func TestKilledHubTakesItsLeaseBack(t *testing.T) {
+// TestKilledHubKeepsItsLease kills a hub with a manager in it and starts it again. The new manager has the same holder name, so it does
+// not wait for the lease to expire.
+func TestKilledHubKeepsItsLease(t *testing.T) {
 	stopSharedManager(t)
 	data := filepath.Join(t.TempDir(), "data")
 	first := newHubWithManager(t, data)
@@ -44,8 +44,8 @@ func newHubWithManager(t *testing.T, data string, args ...string) *hubtest.Hub {
 	return hubtest.New(t, hubtest.Options{DataDir: data, Manager: true, Args: append(args, "--unsafe-no-fsync")})
 }
 
-// TestHubContinuesAfterLosingItsLease takes the lease away from the manager in a hub, twice. While another holds it the hub
-// decides nothing, still serves its webhooks, its views and its metrics, and it decides again once the lease is free.
+// TestHubContinuesAfterLosingItsLease gives the lease of the manager in a hub to another holder, twice. In that time the hub decides
+// nothing, and serves its webhooks, views and metrics. It decides again once the lease is free.
 func TestHubContinuesAfterLosingItsLease(t *testing.T) {
 	stopSharedManager(t)
 	metrics := hubtest.FreeAddress(t)
@@ -69,14 +69,14 @@ func TestHubContinuesAfterLosingItsLease(t *testing.T) {
 		})
 		var slices clusterv1beta1.PlacementDecisionList
 		if err := f.List(t.Context(), &slices, client.InNamespace(f.namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: name}); err != nil || len(slices.Items) > 0 {
-			t.Errorf("%d slices, %v: decided while another manager leads", len(slices.Items), err)
+			t.Errorf("%d slices, %v: decided without the lease", len(slices.Items), err)
 		}
 		holdLease(t, hub, "")
 		f.awaitSelected(name, f.upTo(2)...)
 		hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 			measured, err := (&hubtest.Manager{MetricsAddress: metrics}).ReadMetrics(ctx)
 			if err == nil && measured.Sum("berth_placements") == 0 {
-				err = errors.New("the manager measures no placements")
+				err = errors.New("the metrics have no placements")
 			}
 			return err
 		})
@@ -86,8 +86,8 @@ func TestHubContinuesAfterLosingItsLease(t *testing.T) {
 	}
 }
 
-// TestTheLeaseIsRenewedWhileCostlyPlacementsAreDecided keeps every worker busy with placements that cost all they may, for longer than
-// the lease lasts. The manager renews its lease all the while, so that it never loses it.
+// TestTheLeaseIsRenewedWhileCostlyPlacementsAreDecided keeps every worker busy with placements at their cost limit, for longer than the
+// lease lasts. The manager renews its lease all the time.
 func TestTheLeaseIsRenewedWhileCostlyPlacementsAreDecided(t *testing.T) {
 	const clusters, placements = 60, 30
 	f := newFleet(t, clusters)
@@ -141,7 +141,7 @@ func checkRestarts(hub *hubtest.Hub, times int) error {
 	return nil
 }
 
-// holdLease gives the manager's lease to a holder for a long time, or to none.
+// holdLease gives the manager's lease to a holder for a long time, or removes its holder.
 func holdLease(t *testing.T, hub *hubtest.Hub, holder string) {
 	t.Helper()
 	leases := hub.Client(t).CoordinationV1().Leases("berth-system")

@@ -1,8 +1,8 @@
-// Package placement tests the placement loop against the real thing: a real API server, and managers that are
-// processes of their own, with the very permissions that they have in a cluster.
+// Package placement tests the placement controller with a real API server, and managers in their own processes, with the permissions
+// that they have in a cluster.
 //
-// The tests share one hub. Managers decide every placement of a hub, so only one test runs at a time; each has its own
-// namespace, cluster set and clusters, and removes them at its end.
+// The tests share one hub. Managers decide every placement of a hub, so only one test runs at a time. Each test has its own namespace,
+// cluster set and clusters, and removes them at its end.
 package placement
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// testTimeout is far more than anything here needs on an idle machine: what is waited for is never a matter of speed.
+// testTimeout is far longer than any wait of the tests on an idle machine. No test measures speed.
 const testTimeout = 120 * time.Second
 
 var shared *hubtest.Hub

@@ -38,14 +38,13 @@ var misconfigurations = map[string]struct {
 	says   string
 }{
 	"an expression that does not compile": {expression(`managedCluster.metadata.name ==`), "compilation failed"},
-	"an expression that is no condition":  {expression(`managedCluster.metadata.name`), "bool"},
-	"a prioritizer that does not exist":   {builtIn("Sparkle"), "Sparkle"},
+	"an expression that returns no bool":  {expression(`managedCluster.metadata.name`), "bool"},
+	"an unknown prioritizer":              {builtIn("Sparkle"), "Sparkle"},
 	"a toleration of nothing":             {tolerating(clusterv1beta1.Toleration{Operator: clusterv1beta1.TolerationOpEqual}), "If the key is empty, operator must be Exists."},
-	"a selector that cannot be":           {labelled("not a key", "x"), "not a key"},
+	"an invalid selector":                 {labelled("not a key", "x"), "not a key"},
 }
 
-// TestMisconfigurationKeepsTheDecisions makes each mistake in a placement that has decisions, changes the fleet meanwhile, and
-// then mends it.
+// TestMisconfigurationKeepsTheDecisions makes each mistake in a placement with decisions, changes the fleet, and corrects the mistake.
 func TestMisconfigurationKeepsTheDecisions(t *testing.T) {
 	sharedManager(t)
 	for name, mistake := range misconfigurations {
@@ -59,14 +58,14 @@ func TestMisconfigurationKeepsTheDecisions(t *testing.T) {
 			change(f, p, func(p *clusterv1beta1.Placement) { mistake.change(&p.Spec) })
 			message := f.awaitCondition("p", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, "Misconfigured")
 			if !strings.Contains(message, mistake.says) {
-				t.Errorf("says %q, want %q in it", message, mistake.says)
+				t.Errorf("message %q, want %q in it", message, mistake.says)
 			}
 			f.join(3)
 			f.awaitKept("p", 3, f.upTo(3)...)
 			if diff := cmp.Diff(satisfied, f.condition("p", clusterv1beta1.PlacementConditionSatisfied)); diff != "" {
 				t.Errorf("PlacementSatisfied moved (-before +after):\n%s", diff)
 			}
-			// Losing access is no mistake of the placement: a cluster that is gone is gone.
+			// Lost access revokes decisions even of a misconfigured placement.
 			f.delete(f.cluster(1))
 			f.awaitKept("p", 2, f.names(0, 2)...)
 
@@ -115,7 +114,7 @@ func TestBrokenSetEvictsNoCluster(t *testing.T) {
 	})
 	message := f.awaitCondition("p", clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, "Misconfigured")
 	if !strings.Contains(message, f.namespace) || !strings.Contains(message, "Resembles") {
-		t.Errorf("says %q, want the set and the operator named", message)
+		t.Errorf("message %q, want the set and the operator in it", message)
 	}
 	other.join(1)
 	f.join(3)
@@ -128,8 +127,8 @@ func TestBrokenSetEvictsNoCluster(t *testing.T) {
 	awaitFixedPoint(t)
 }
 
-// TestMissingBuiltInSetEvictsNoCluster deletes the set global and then edits its selector, which is restored each time: what was
-// decided from it is not written once.
+// TestMissingBuiltInSetEvictsNoCluster deletes the set global and then edits its selector. It is restored each time, and no decision
+// is written.
 func TestMissingBuiltInSetEvictsNoCluster(t *testing.T) {
 	start(t, options{Race: true, Args: []string{"--controllers=placement,clusterset"}})
 	f := newFleet(t, 0)
@@ -165,7 +164,7 @@ func TestMissingBuiltInSetEvictsNoCluster(t *testing.T) {
 	}
 }
 
-// awaitSelector waits until a set is there and selects by certain labels.
+// awaitSelector waits until a set exists and selects by some labels.
 func (f *fleet) awaitSelector(set *clusterv1beta2.ManagedClusterSet, want *metav1.LabelSelector) {
 	f.t.Helper()
 	hubtest.Eventually(f.t, testTimeout, func(ctx context.Context) error {
@@ -179,7 +178,7 @@ func (f *fleet) awaitSelector(set *clusterv1beta2.ManagedClusterSet, want *metav
 	})
 }
 
-// condition returns a condition of a placement but for the generation that it is of.
+// condition returns a condition of a placement without its observed generation.
 func (f *fleet) condition(placement, kind string) metav1.Condition {
 	f.t.Helper()
 	object := &clusterv1beta1.Placement{}

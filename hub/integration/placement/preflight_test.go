@@ -26,15 +26,15 @@ func awaitFailure(t *testing.T, m *manager, wants ...string) {
 	}
 	for _, want := range wants {
 		if log := m.Log(); !strings.Contains(log, want) {
-			t.Errorf("said %q, want %q in it", log, want)
+			t.Errorf("log %q, want %q in it", log, want)
 		}
 	}
 	if strings.Contains(m.Log(), "goroutine ") {
-		t.Errorf("said %q, want no stack trace", m.Log())
+		t.Errorf("log %q, want no stack trace", m.Log())
 	}
 }
 
-// TestManagerRefusesIncompleteHub takes away from a hub of its own one thing after the other.
+// TestManagerRefusesIncompleteHub removes fields, versions and definitions from a separate hub.
 func TestManagerRefusesIncompleteHub(t *testing.T) {
 	stopSharedManager(t)
 	hub := hubtest.New(t, hubtest.Options{})
@@ -117,8 +117,8 @@ func TestManagerRefusesWrongOptions(t *testing.T) {
 	}
 }
 
-// TestControllersThatAreOffDoNotRun starts managers with and without the placement loop, which registers its metrics
-// when it is added.
+// TestControllersThatAreOffDoNotRun starts managers with and without the placement controller, which registers its metrics when it is
+// added.
 func TestControllersThatAreOffDoNotRun(t *testing.T) {
 	const metric = "scheduling_scheduling_duration_seconds"
 	for flag, want := range map[string]bool{
@@ -133,12 +133,12 @@ func TestControllersThatAreOffDoNotRun(t *testing.T) {
 		})
 		m.Stop()
 		if got := len(read.Series(metric, `name="placement_scheduling"`)) > 0; got != want {
-			t.Errorf("--controllers=%s: the placement loop runs: %v, want %v", flag, got, want)
+			t.Errorf("--controllers=%s: the placement controller runs: %v, want %v", flag, got, want)
 		}
 	}
 }
 
-// TestPermissionsSuffice checks that what the manager may do in the cluster is enough, by what it was refused.
+// TestPermissionsSuffice checks that no request of the manager is denied.
 func TestPermissionsSuffice(t *testing.T) {
 	p, kubeconfig := newProxy(t)
 	m := start(t, options{Kubeconfig: kubeconfig, Args: []string{"--leader-elect=true"}})
@@ -151,7 +151,7 @@ func TestPermissionsSuffice(t *testing.T) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !slices.ContainsFunc(p.calls, func(c call) bool { return strings.Contains(c.path, "/leases/berth-manager") }) {
-		t.Error("the manager did not ask for its lease")
+		t.Error("the manager has not requested its lease")
 	}
 	for _, c := range p.calls {
 		if c.code == http.StatusForbidden || c.code == http.StatusUnauthorized {

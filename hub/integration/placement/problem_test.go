@@ -13,8 +13,8 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// TestProblemMetricsByNamespace gives a namespace placements that are not satisfied, misconfigured and held. What is
-// scraped counts them by the reason of their condition, and nothing of them once they are gone.
+// TestProblemMetricsByNamespace creates placements that are not satisfied, misconfigured and held. A metric counts them by the reason
+// of their condition. Its series disappear with the placements.
 func TestProblemMetricsByNamespace(t *testing.T) {
 	m := sharedManager(t)
 	f := newFleet(t, 2)
@@ -34,7 +34,7 @@ func TestProblemMetricsByNamespace(t *testing.T) {
 	f.awaitSelected("held", leaving.Name)
 	change(f, leaving, func(c *clusterv1.ManagedCluster) { c.Labels["open"] = "false" })
 	f.awaitProblems(m, map[string]float64{
-		"PlacementSatisfied NotAllDecisionsScheduled": 2, // the misconfigured one was never decided
+		"PlacementSatisfied NotAllDecisionsScheduled": 2, // the misconfigured placement was never decided
 		"PlacementSatisfied NoManagedClusterMatched":  1,
 		"PlacementMisconfigured Misconfigured":        1,
 		"PlacementHeld DisruptionBudgetSpent":         1,

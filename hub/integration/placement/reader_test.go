@@ -17,7 +17,7 @@ import (
 // sliceReader lists the slices of a placement again and again by its label, as a consumer does, and checks every list.
 type sliceReader struct {
 	placement string
-	// always are the clusters that stay selected; limit is how many there may be.
+	// always are the clusters that stay selected. limit is the maximal number of clusters.
 	always []string
 	limit  int
 
@@ -29,7 +29,7 @@ type sliceReader struct {
 // follow reads until ctx ends.
 func (r *sliceReader) follow(ctx context.Context, f *fleet) {
 	for ctx.Err() == nil {
-		stored, err := f.slices(ctx, r.placement) // no resourceVersion: what is stored now, not what some cache has
+		stored, err := f.slices(ctx, r.placement) // without a resourceVersion the list has the latest state, not a cached state
 		if err != nil {
 			continue
 		}
@@ -67,8 +67,8 @@ func (r *sliceReader) count() int {
 	return r.lists
 }
 
-// TestReadersNeverMissACluster changes a fleet of three slices in every way that moves clusters between groups and
-// slices, while two readers look on.
+// TestReadersNeverMissACluster changes a fleet of three slices in every way that moves clusters between groups and slices, while two
+// readers list the slices.
 func TestReadersNeverMissACluster(t *testing.T) {
 	sharedManager(t)
 	const clusters, limit, touched = 260, 230, 12
@@ -80,7 +80,7 @@ func TestReadersNeverMissACluster(t *testing.T) {
 	f.awaitSelected("all", f.upTo(clusters)...)
 	f.awaitSelected("some", f.upTo(limit)...)
 
-	// The first few clusters come and go; all others stay as they are.
+	// Only the first few clusters change.
 	readers := []*sliceReader{
 		{placement: "all", always: f.upTo(clusters)[touched:], limit: clusters + 100},
 		{placement: "some", always: f.upTo(limit)[touched:], limit: limit},
@@ -114,7 +114,7 @@ func TestReadersNeverMissACluster(t *testing.T) {
 	for _, r := range readers {
 		t.Logf("%s: %d lists", r.placement, r.count())
 		if r.count() < 2*len(groupStrategies()) {
-			t.Errorf("%s was listed %d times only", r.placement, r.count())
+			t.Errorf("%s was listed only %d times", r.placement, r.count())
 		}
 		for _, problem := range r.broken[:min(10, len(r.broken))] {
 			t.Errorf("%s: %s", r.placement, problem)
@@ -122,7 +122,7 @@ func TestReadersNeverMissACluster(t *testing.T) {
 	}
 }
 
-// toggle taints a cluster, or takes the taint away.
+// toggle taints a cluster, or removes the taint.
 func toggle(c *clusterv1.ManagedCluster) {
 	if len(c.Spec.Taints) > 0 {
 		c.Spec.Taints = nil
@@ -131,7 +131,7 @@ func toggle(c *clusterv1.ManagedCluster) {
 	c.Spec.Taints = []clusterv1.Taint{{Key: "drain", Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.Now()}}
 }
 
-// groupStrategies are group strategies that differ in everything from one to the next.
+// groupStrategies are very different group strategies.
 func groupStrategies() []clusterv1beta1.GroupStrategy {
 	ring := func(name, value string) clusterv1beta1.DecisionGroup {
 		return clusterv1beta1.DecisionGroup{GroupName: name, ClusterSelector: clusterv1beta1.GroupClusterSelector{

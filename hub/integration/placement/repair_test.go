@@ -27,7 +27,7 @@ type sliceState struct {
 	Clusters            []clusterv1beta1.ClusterDecision
 }
 
-// readState reads what Berth owns of a placement: every slice with its label or its name.
+// readState reads the state that Berth owns: the placement's status, and every slice with its label or its name.
 func (f *fleet) readState(ctx context.Context, placement string) (ownedState, error) {
 	var list clusterv1beta1.PlacementDecisionList
 	if err := f.List(ctx, &list, client.InNamespace(f.namespace)); err != nil {
@@ -51,7 +51,7 @@ func (f *fleet) readState(ctx context.Context, placement string) (ownedState, er
 	return out, nil
 }
 
-// awaitRepaired makes a change and waits until it is undone.
+// awaitRepaired makes a change and waits until it is reverted.
 func (f *fleet) awaitRepaired(placement string, change func()) {
 	f.t.Helper()
 	want, err := f.readState(f.t.Context(), placement)
@@ -199,11 +199,11 @@ func TestForeignMetadataIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if slice.Labels["team"] != "blue" || slice.Annotations["note"] != "mind the gap" {
-		t.Errorf("labels %v, annotations %v, want those of others kept", slice.Labels, slice.Annotations)
+		t.Errorf("labels %v, annotations %v, want the values of other clients kept", slice.Labels, slice.Annotations)
 	}
 }
 
-// TestClustersOfDeletedSlicesStaySelected deletes slices while newcomers would rank before those in them.
+// TestClustersOfDeletedSlicesStaySelected deletes slices while newcomers would rank before the clusters in them.
 func TestClustersOfDeletedSlicesStaySelected(t *testing.T) {
 	m := sharedManager(t)
 	f := newFleet(t, 0)
@@ -212,7 +212,7 @@ func TestClustersOfDeletedSlicesStaySelected(t *testing.T) {
 	}
 	f.placement("p", number(3))
 	f.awaitSelected("p", f.names(5, 6, 7)...)
-	for i := range 3 { // by name they come first
+	for i := range 3 { // they are first by name
 		f.join(i)
 	}
 	before := m.idle(t, 0).Sum("berth_decisions_total", `change="restored"`)
@@ -220,7 +220,7 @@ func TestClustersOfDeletedSlicesStaySelected(t *testing.T) {
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error {
 		read, err := m.ReadMetrics(ctx)
 		if err == nil && read.Sum("berth_decisions_total", `change="restored"`) < before+3 {
-			err = fmt.Errorf("not restored yet")
+			err = fmt.Errorf("the clusters are not restored yet")
 		}
 		return err
 	})

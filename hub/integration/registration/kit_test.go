@@ -20,7 +20,7 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-var errNotGuarded = errors.New("the webhooks do not guard the hub")
+var errNotGuarded = errors.New("the webhooks do not check yet")
 
 // testHub is a hub without clusters, and a namespace that may select any.
 type testHub struct {
@@ -34,7 +34,7 @@ func newTestHub(t *testing.T) *testHub {
 	s := &testHub{WithWatch: hubtest.NewClient(t, shared.Config()), t: t, namespace: shared.Namespace(t)}
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
-		// What is stored on the set must not reach the next test.
+		// The next test must not read the conditions of the set.
 		err := errors.Join(s.DeleteAllOf(ctx, &clusterv1.ManagedCluster{}), client.IgnoreNotFound(s.Delete(ctx, globalSet())))
 		if err != nil {
 			t.Errorf("cleaning up: %v", err)
@@ -52,7 +52,7 @@ func (s *testHub) eventually(check func(context.Context) error) {
 	hubtest.Eventually(s.t, testTimeout, check)
 }
 
-// start starts a manager as users have it, and waits until it guards the hub.
+// start starts a manager with default flags, and waits for its webhooks.
 func (s *testHub) start(args ...string) *hubtest.Manager {
 	s.t.Helper()
 	out := hubtest.StartManager(s.t, shared, hubtest.ManagerOptions{Webhooks: true, AllowErrors: true, TaintUnjoined: true, Args: args})
@@ -66,8 +66,8 @@ func (s *testHub) start(args ...string) *hubtest.Manager {
 	return out
 }
 
-// awaitUnjoinedCondition waits until the set `global` reports of clusters that never joined with some status and reason, and returns the
-// message.
+// awaitUnjoinedCondition waits until the condition of the set `global` about clusters that never joined has a status and a reason. It
+// returns the message.
 func (s *testHub) awaitUnjoinedCondition(status metav1.ConditionStatus, reason string) string {
 	s.t.Helper()
 	var message string
@@ -92,7 +92,7 @@ func (s *testHub) create(object client.Object) {
 	s.eventually(func(ctx context.Context) error { return client.IgnoreAlreadyExists(s.Create(ctx, object)) })
 }
 
-// cluster stores an accepted cluster that nothing is reported of.
+// cluster stores an accepted cluster that was never reported.
 func (s *testHub) cluster(name string, changes ...func(*clusterv1.ManagedCluster)) *clusterv1.ManagedCluster {
 	s.t.Helper()
 	out := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -118,7 +118,7 @@ func (s *testHub) stored(ctx context.Context, name string) *clusterv1.ManagedClu
 	return out
 }
 
-// report writes what an agent reports of a cluster that is available.
+// report writes the status of an available cluster, as its agent does.
 func (s *testHub) report(name string) {
 	s.t.Helper()
 	cluster := s.stored(s.t.Context(), name)
@@ -131,7 +131,7 @@ func (s *testHub) report(name string) {
 	}
 }
 
-// setAccepted lets a cluster in or shuts it out.
+// setAccepted accepts or denies a cluster.
 func (s *testHub) setAccepted(name string, accepts bool) {
 	s.t.Helper()
 	cluster := s.stored(s.t.Context(), name)
@@ -180,8 +180,8 @@ func (s *testHub) awaitSelected(want ...string) {
 	})
 }
 
-// recordSlices follows the slices of the namespace and returns a function that returns every cluster that any of them ever named, once
-// a given one is among these.
+// recordSlices records the clusters in the slices of the namespace. It returns a function that waits until they include a given cluster,
+// and returns them all.
 func (s *testHub) recordSlices() func(last string) []string {
 	s.t.Helper()
 	watching, err := s.Watch(s.t.Context(), &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(s.namespace))

@@ -1,8 +1,7 @@
-// Package registration tests which clusters may be selected: those that have joined and are accepted, by when the manager saw
-// their agents, and those that it simulates. It runs against a real API server, with a manager that has all its loops and
-// webhooks in a process of its own.
+// Package registration tests which clusters may be selected: clusters that have joined, are accepted and renew their leases, and
+// simulated clusters. It uses a real API server, and a manager with all controllers and webhooks in its own process.
 //
-// The tests share one hub. A manager judges all clusters of a hub together, so only one test runs at a time.
+// The tests share one hub. The manager evaluates all clusters of a hub together, so only one test runs at a time.
 package registration
 
 import (
@@ -14,7 +13,7 @@ import (
 )
 
 const (
-	// testTimeout is far more than anything here needs on an idle machine.
+	// testTimeout is far longer than any wait of the tests on an idle machine.
 	testTimeout = 120 * time.Second
 	// leaseSeconds is the period of the leases, in seconds.
 	leaseSeconds = 2

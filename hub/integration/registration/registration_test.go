@@ -25,8 +25,8 @@ const (
 	denied      = clusterv1.ManagedClusterTaintDenied
 )
 
-// TestNoSliceNamesAClusterThatNeverJoined, not for a moment, however many are created while a placement selects every
-// cluster.
+// TestNoSliceNamesAClusterThatNeverJoined creates many clusters while a placement selects every cluster. No slice ever names a cluster
+// that never joined.
 func TestNoSliceNamesAClusterThatNeverJoined(t *testing.T) {
 	s := newTestHub(t)
 	s.start("--simulate")
@@ -36,7 +36,7 @@ func TestNoSliceNamesAClusterThatNeverJoined(t *testing.T) {
 	for i := range 40 {
 		s.cluster(fmt.Sprintf("pending-%02d", i), func(cluster *clusterv1.ManagedCluster) { cluster.Spec.HubAcceptsClient = i%2 == 0 })
 	}
-	s.cluster("simulated", simulated) // what is decided about it was decided about the others before
+	s.cluster("simulated", simulated) // its decision follows the decisions about the other clusters
 	s.awaitSelected("simulated")
 	if got := named("simulated"); !slices.Equal(got, []string{"simulated"}) {
 		t.Errorf("slices have named %v", got)
@@ -67,8 +67,8 @@ func TestTheFirstStartSelectsNoClusterThatNeverJoined(t *testing.T) {
 	}
 }
 
-// TestJoiningDenyingAccepting: a cluster is selected once its agent reports it, leaves when it is denied, and is back with the
-// update that accepts it.
+// TestJoiningDenyingAccepting: a cluster is selected once its agent reports it, and evicted when it is denied. The update that accepts
+// it makes it selectable again.
 func TestJoiningDenyingAccepting(t *testing.T) {
 	s := newTestHub(t)
 	s.start()
@@ -148,7 +148,7 @@ func TestWithoutHealthControllerNothingIsTainted(t *testing.T) {
 	}
 }
 
-// TestASimulatedCluster has conditions, and nothing else of an agent.
+// TestASimulatedCluster: a simulated cluster has the conditions that an agent reports, and no lease and no namespace.
 func TestASimulatedCluster(t *testing.T) {
 	s := newTestHub(t)
 	s.start("--simulate")
@@ -188,21 +188,21 @@ func TestASimulatedCluster(t *testing.T) {
 	}
 }
 
-// TestLivenessIgnoresClocks: the agents' clocks are ten minutes behind, and only the cluster whose agent dies is
-// unreachable. The brake is off.
+// TestLivenessIgnoresClocks: the agents' clocks are ten minutes behind. Only the cluster whose agent stops is unreachable. Reporting is
+// never suspended.
 func TestLivenessIgnoresClocks(t *testing.T) {
 	s := newTestHub(t)
 	s.start("--unreachable-limit=100")
 	s.awaitUnjoinedCondition("True", "TaintUnjoined")
 	f := hubtest.NewFleet(t, shared, hubtest.FleetOptions{Clusters: 6, LeaseSeconds: leaseSeconds, ClockSkew: -300 * leaseSeconds * time.Second})
-	s.eventually(func(ctx context.Context) error { // all renew the leases that the hub makes
+	s.eventually(func(ctx context.Context) error { // every agent renews the lease that the hub has created
 		for number := range 6 {
 			held := &coordinationv1.Lease{}
 			if err := s.Get(ctx, client.ObjectKey{Namespace: f.Name(number), Name: clusterv1.ManagedClusterLeaseName}, held); err != nil {
 				return err
 			}
 			if !held.Spec.RenewTime.Time.Before(held.CreationTimestamp.Time) {
-				return errors.New("the lease is as the hub made it")
+				return errors.New("the lease is not renewed")
 			}
 		}
 		return nil
@@ -210,7 +210,7 @@ func TestLivenessIgnoresClocks(t *testing.T) {
 	f.StopAgents(5)
 	s.eventually(func(ctx context.Context) error {
 		if got := taints(s.stored(ctx, f.Name(5))); !slices.Equal(got, []string{unreachable}) {
-			return fmt.Errorf("a dead cluster has the taints %v", got)
+			return fmt.Errorf("a silent cluster has the taints %v", got)
 		}
 		return nil
 	})

@@ -16,8 +16,8 @@ import (
 
 const bindVerb = "create managedclustersets/bind "
 
-// TestGrantsBind: a namespace whose account `placement` may bind a set is bound to it, whatever came first, and no longer
-// than it may.
+// TestGrantsBind: a namespace is bound to a set as long as its account `placement` may bind the set. The order of creation does not
+// matter.
 func TestGrantsBind(t *testing.T) {
 	sharedManager(t)
 	h := admin(t)
@@ -57,10 +57,10 @@ func TestGrantsBind(t *testing.T) {
 			h.exclusive(set)
 			h.exclusive(other)
 			grant := test.grant(namespace, set)
-			h.awaitBindings(namespace) // there is no account
+			h.awaitBindings(namespace) // the account is missing
 			account := h.serviceAccount(namespace, "placement")
 			h.awaitBindings(namespace, set+"*")
-			h.delete(binding(namespace, set)) // it is ours, so it comes back
+			h.delete(binding(namespace, set)) // Berth owns the binding and restores it
 			h.awaitBindings(namespace, set+"*")
 			h.delete(account)
 			h.awaitBindings(namespace)
@@ -92,7 +92,7 @@ func TestAGrantReachesAPlacement(t *testing.T) {
 	h.awaitCondition(granted, isBound, "True ClusterSetBound: ")
 }
 
-// TestAGrantOfAllSets counts for those to come, and for none that goes.
+// TestAGrantOfAllSets includes later sets. A binding of a deleted set stays.
 func TestAGrantOfAllSets(t *testing.T) {
 	sharedManager(t)
 	h, name := admin(t), unique("every")
@@ -104,26 +104,27 @@ func TestAGrantOfAllSets(t *testing.T) {
 	h.awaitGrantedBindings(namespace, name)
 	h.delete(set)
 	granted := binding(namespace, name)
-	h.awaitCondition(granted, isBound, "False ClusterSetNotFound: ") // it stays: sets take no bindings with them
+	h.awaitCondition(granted, isBound, "False ClusterSetNotFound: ") // the binding stays after its set is deleted
 	h.delete(grant)
 	h.awaitBindings(namespace)
 }
 
-// awaitGrantedBindings waits until a namespace has bindings that a grant made, and perhaps others.
+// awaitGrantedBindings waits until a namespace has some bindings of a grant. It may have other bindings too.
 func (h hubUser) awaitGrantedBindings(namespace string, sets ...string) {
 	h.t.Helper()
 	for _, set := range sets {
 		granted := binding(namespace, set)
 		h.eventually(granted, func() error {
 			if granted.Labels[clusterv1beta2.MadeByLabel] != "grant" {
-				return fmt.Errorf("binding %s is a person's", set)
+				return fmt.Errorf("binding %s belongs to a user", set)
 			}
 			return nil
 		})
 	}
 }
 
-// TestNoGrant: each is given, and then a real grant of another set, whose effect shows that all was seen.
+// TestNoGrant: each case is created before a valid grant of another set. The effect of the valid grant shows that the manager has read
+// the case.
 func TestNoGrant(t *testing.T) {
 	sharedManager(t)
 	h := admin(t)
@@ -157,8 +158,8 @@ func TestNoGrant(t *testing.T) {
 		"a right of another namespace's group": func(_, set string) {
 			h.grant(h.newRole(bindVerb+set), groupSubject("system:serviceaccounts:kube-system"))
 		},
-		"a user who is called like the account": func(_, set string) { h.grant(h.newRole(bindVerb+set), userSubject("placement")) },
-		"a binding to a role that is missing":   func(ns, _ string) { h.grant(unique("missing"), placementAccount(ns)) },
+		"a user with the name of the account": func(_, set string) { h.grant(h.newRole(bindVerb+set), userSubject("placement")) },
+		"a binding to a role that is missing": func(ns, _ string) { h.grant(unique("missing"), placementAccount(ns)) },
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			h.t = t
@@ -188,11 +189,11 @@ func TestUserBindingIsKept(t *testing.T) {
 	h.delete(grant)
 	h.awaitBindings(namespace, set)
 	if err := h.Get(t.Context(), client.ObjectKeyFromObject(own), own); err != nil || own.UID != uid {
-		t.Errorf("the person's binding is another now: %v", err)
+		t.Errorf("the user's binding was replaced: %v", err)
 	}
 }
 
-// TestGrantsThatChangeWithoutAManager checks that a manager applies such grants after its start, and withdraws nothing before
+// TestGrantsThatChangeWithoutAManager checks that a manager applies such grants after its start. It removes no binding before
 // its caches are complete.
 func TestGrantsThatChangeWithoutAManager(t *testing.T) {
 	sharedManager(t)
@@ -216,7 +217,7 @@ func TestGrantsThatChangeWithoutAManager(t *testing.T) {
 	sharedManager(t)
 	h.awaitBindings(namespace, stays+"*", comes+"*")
 	if err := h.Get(t.Context(), client.ObjectKeyFromObject(kept), kept); err != nil || kept.UID != was {
-		t.Errorf("the binding was removed and made again: %v", err)
+		t.Errorf("the binding was deleted and created again: %v", err)
 	}
 }
 

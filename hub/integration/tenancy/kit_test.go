@@ -29,7 +29,7 @@ type hubUser struct {
 	t *testing.T
 }
 
-// admin returns the hub as its administrator sees it.
+// admin returns the hub with the client of its administrator.
 func admin(t *testing.T) hubUser { return newHubUser(t, shared.Config()) }
 
 // user returns the hub with the client of a user, who has the permissions of roles only.
@@ -44,7 +44,7 @@ func newHubUser(t *testing.T, config *rest.Config) hubUser {
 
 var counter atomic.Int64
 
-// unique returns a name that no other test has.
+// unique returns a name that no other test uses.
 func unique(prefix string) string { return fmt.Sprintf("%s-%d", prefix, counter.Add(1)) }
 
 // create stores an object and removes it after the test.
@@ -76,7 +76,7 @@ func (h hubUser) merge(object client.Object, patch string) {
 	}
 }
 
-// eventually reads an object until it is as wanted.
+// eventually reads an object until a check succeeds.
 func (h hubUser) eventually(object client.Object, check func() error) {
 	h.t.Helper()
 	hubtest.Eventually(h.t, testTimeout, func(ctx context.Context) error {
@@ -87,7 +87,7 @@ func (h hubUser) eventually(object client.Object, check func() error) {
 	})
 }
 
-// awaitGone waits until an object is no more.
+// awaitGone waits until an object is deleted.
 func (h hubUser) awaitGone(object client.Object) {
 	h.t.Helper()
 	hubtest.Eventually(h.t, testTimeout, func(ctx context.Context) error {
@@ -130,7 +130,7 @@ func (h hubUser) namespace() string {
 	return shared.Namespace(h.t)
 }
 
-// set stores a set; an empty selector is the default one.
+// set stores a set. An empty selector is the default selector.
 func (h hubUser) set(name string, selector clusterv1beta2.ManagedClusterSelector) *clusterv1beta2.ManagedClusterSet {
 	h.t.Helper()
 	out := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -170,7 +170,7 @@ func (h hubUser) serviceAccount(namespace, name string) *corev1.ServiceAccount {
 	return out
 }
 
-// newRole makes a role of one rule, given as "verbs resource names...", lists divided by commas, and returns its name.
+// newRole creates a role with a rule, given as "verbs resource names..." with lists divided by commas. It returns the name of the role.
 func (h hubUser) newRole(rule string) string {
 	h.t.Helper()
 	return h.role(nil, rule).Name
@@ -222,7 +222,7 @@ func placementAccount(namespace string) rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "placement"}
 }
 
-// awaitBindings waits until a namespace has exactly these bindings. Those that a grant made carry a star.
+// awaitBindings waits until a namespace has exactly these bindings. A star marks the bindings of grants.
 func (h hubUser) awaitBindings(namespace string, want ...string) {
 	h.t.Helper()
 	hubtest.Eventually(h.t, testTimeout, func(ctx context.Context) error {

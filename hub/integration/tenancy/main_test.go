@@ -13,12 +13,12 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-// testTimeout is far more than anything here needs: what is waited for is never a matter of speed.
+// testTimeout is far longer than any wait of the tests. No test measures speed.
 const testTimeout = 60 * time.Second
 
 var (
 	shared *hubtest.Hub
-	// steady is the manager that runs while no test needs one of its own.
+	// steady is the shared manager. It is stopped while a test runs its own manager.
 	steady *hubtest.Manager
 )
 
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// sharedManager makes sure that the shared manager runs, and looks into its log at the end of the test.
+// sharedManager starts the shared manager if it does not run, and checks its log at the end of the test.
 func sharedManager(t *testing.T) {
 	t.Helper()
 	if steady == nil {

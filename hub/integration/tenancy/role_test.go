@@ -22,7 +22,7 @@ func setRole(level, set string) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "berth:managedclusterset:" + level + ":" + set}}
 }
 
-// awaitExists waits until an object is there.
+// awaitExists waits until an object exists.
 func (h hubUser) awaitExists(object client.Object) {
 	h.t.Helper()
 	h.eventually(object, func() error { return nil })
@@ -40,7 +40,7 @@ func TestRolesComeAndGoWithTheirSet(t *testing.T) {
 	for _, level := range levels {
 		h.awaitGone(setRole(level, name))
 	}
-	again := h.exclusive(name) // as a set of the same name that comes at once, while the old roles go
+	again := h.exclusive(name) // a new set with the same name, while the old roles are being deleted
 	for _, level := range levels {
 		role := setRole(level, name)
 		h.eventually(role, func() error {
@@ -52,7 +52,7 @@ func TestRolesComeAndGoWithTheirSet(t *testing.T) {
 	}
 }
 
-// TestReplacedSetGetsItsOwnRoles gets roles of its own, though those of the old one are still there when it comes.
+// TestReplacedSetGetsItsOwnRoles: a new set with the same name gets its own roles, while the roles of the old set still exist.
 func TestReplacedSetGetsItsOwnRoles(t *testing.T) {
 	sharedManager(t)
 	h, name := admin(t), unique("swap")
@@ -84,7 +84,7 @@ func TestRolesAreKept(t *testing.T) {
 		return nil
 	})
 	if role.Labels["test.berth.dev/mine"] != "yes" {
-		t.Error("a label to aggregate by is lost")
+		t.Error("a label for aggregation is lost")
 	}
 	h.delete(role)
 	h.awaitExists(setRole("viewer", name))
@@ -118,7 +118,7 @@ func TestWhatSetRolesAllow(t *testing.T) {
 	h, name := admin(t), unique("allowed")
 	h.exclusive(name)
 	label := clusterv1beta2.ClusterSetLabel + ":"
-	matrix := map[string]string{ // "verb resource name" to the initials of those who may
+	matrix := map[string]string{ // "verb resource name" to the initials of the allowed roles
 		"get managedclustersets " + name:                                        "abv",
 		"get managedclustersets other":                                          "",
 		"list managedclustersets ":                                              "",
@@ -183,7 +183,7 @@ func (h hubUser) awaitAccess(who, verb, resource, name string, want bool) {
 	})
 }
 
-// TestNamespaceUserPermissions lets users with Kubernetes' own roles do it.
+// TestNamespaceUserPermissions tests users with Kubernetes' roles admin, edit and view in a namespace.
 func TestNamespaceUserPermissions(t *testing.T) {
 	sharedManager(t)
 	h, name := admin(t), unique("people")
@@ -215,14 +215,14 @@ func TestNamespaceUserPermissions(t *testing.T) {
 			{"reads decisions", func(ctx context.Context) error {
 				return user.List(ctx, &clusterv1beta1.PlacementDecisionList{}, client.InNamespace(namespace))
 			}, "ok"},
-			{"reads another's placements", func(ctx context.Context) error {
+			{"reads placements in another namespace", func(ctx context.Context) error {
 				return user.List(ctx, &clusterv1beta1.PlacementList{}, client.InNamespace(elsewhere))
 			}, "403"},
-			{"makes a placement", func(ctx context.Context) error { return user.Create(ctx, placement(namespace)) }, writes},
+			{"creates a placement", func(ctx context.Context) error { return user.Create(ctx, placement(namespace)) }, writes},
 			{"changes a placement", func(ctx context.Context) error { return user.Patch(ctx, placement(namespace), patch) }, writes},
-			{"makes another's placement", func(ctx context.Context) error { return user.Create(ctx, placement(elsewhere)) }, "403"},
-			{"makes a binding", func(ctx context.Context) error { return user.Create(ctx, binding(namespace, name)) }, writes},
-			{"binds a set without the right to", func(ctx context.Context) error { return user.Create(ctx, binding(namespace, foreign)) }, "403"},
+			{"creates a placement in another namespace", func(ctx context.Context) error { return user.Create(ctx, placement(elsewhere)) }, "403"},
+			{"creates a binding", func(ctx context.Context) error { return user.Create(ctx, binding(namespace, name)) }, writes},
+			{"binds a set without the permission", func(ctx context.Context) error { return user.Create(ctx, binding(namespace, foreign)) }, "403"},
 			{"changes a binding", func(ctx context.Context) error { return user.Patch(ctx, binding(namespace, name), patch) }, "403"},
 			{"removes a binding", func(ctx context.Context) error { return user.Delete(ctx, binding(namespace, name)) }, writes},
 			{"removes a placement", func(ctx context.Context) error { return user.Delete(ctx, placement(namespace)) }, writes},
@@ -233,10 +233,10 @@ func TestNamespaceUserPermissions(t *testing.T) {
 			{"lists sets", func(ctx context.Context) error { return user.List(ctx, &clusterv1beta2.ManagedClusterSetList{}) }, "403"},
 			{"lists clusters", func(ctx context.Context) error { return user.List(ctx, &clusterv1.ManagedClusterList{}) }, "403"},
 			{"widens a set", func(ctx context.Context) error { return user.Patch(ctx, widened, patch) }, "403"},
-			{"makes a set", func(ctx context.Context) error { return user.Create(ctx, builtIn(unique("theirs"))) }, "403"},
+			{"creates a set", func(ctx context.Context) error { return user.Create(ctx, builtIn(unique("theirs"))) }, "403"},
 		} {
 			if got := statusText(step.do(t.Context())); got != step.want {
-				t.Errorf("who has %s %s: %s, want %s", role, step.what, got, step.want)
+				t.Errorf("a user with role %s %s: %s, want %s", role, step.what, got, step.want)
 			}
 		}
 	}

@@ -23,7 +23,7 @@ const (
 	isBound   = clusterv1beta2.ClusterSetBindingBoundType
 	noMembers = "True NoClusterMatched: No ManagedCluster selected"
 
-	// restoreTimeout is how soon a built-in set must be there again.
+	// restoreTimeout is how soon a built-in set must be restored.
 	restoreTimeout = 10 * time.Second
 )
 
@@ -42,7 +42,7 @@ func selectors() map[string]clusterv1beta2.ManagedClusterSelector {
 	}
 }
 
-// awaitRestored waits until the selector of a built-in set is as it must be.
+// awaitRestored waits until a built-in set has its selector.
 func (h hubUser) awaitRestored(set *clusterv1beta2.ManagedClusterSet) {
 	h.t.Helper()
 	h.eventually(set, func() error {
@@ -53,7 +53,7 @@ func (h hubUser) awaitRestored(set *clusterv1beta2.ManagedClusterSet) {
 	})
 }
 
-func TestBuiltInSetsComeBack(t *testing.T) {
+func TestBuiltInSetsAreRestored(t *testing.T) {
 	sharedManager(t)
 	h := admin(t)
 	for name := range selectors() {
@@ -66,7 +66,7 @@ func TestBuiltInSetsComeBack(t *testing.T) {
 				return err
 			}
 			if set.UID == was {
-				return fmt.Errorf("set %s is the old one", name)
+				return fmt.Errorf("set %s is still the old set", name)
 			}
 			return nil
 		})
@@ -74,7 +74,7 @@ func TestBuiltInSetsComeBack(t *testing.T) {
 	}
 }
 
-// TestBuiltInSetsDeletedWithoutAManager are there once a manager starts.
+// TestBuiltInSetsDeletedWithoutAManager: a manager restores them at its start.
 func TestBuiltInSetsDeletedWithoutAManager(t *testing.T) {
 	sharedManager(t)
 	h := admin(t)
@@ -103,12 +103,12 @@ func TestOnlyTheSelectorIsRestored(t *testing.T) {
 		h.merge(set, patch)
 		h.awaitRestored(set)
 		if len(set.Spec.ManagedNamespaces) != 1 || set.Labels["team"] != "fleet" {
-			t.Errorf("%s lost what people wrote: %v %v", name, set.Spec.ManagedNamespaces, set.Labels)
+			t.Errorf("%s lost the fields of users: %v %v", name, set.Spec.ManagedNamespaces, set.Labels)
 		}
 		h.merge(set, `{"metadata":{"annotations":{"`+clusterv1beta2.AutoUpdateAnnotation+`":"false"}}}`)
 		h.merge(set, patch)
 		edited, generation := set.Spec.ClusterSelector, set.Generation
-		h.eventually(set, func() error { // the loop has seen the edit
+		h.eventually(set, func() error { // the controller has processed the edit
 			for _, condition := range set.Status.Conditions {
 				if condition.Type == empty && condition.ObservedGeneration == generation {
 					return nil
@@ -136,7 +136,7 @@ func TestMembersAreCounted(t *testing.T) {
 	a := h.member(name+"-a", name)
 	h.awaitCondition(set, empty, members(1))
 	if a.Spec.HubAcceptsClient {
-		t.Error("the cluster is accepted, and an unaccepted one was meant")
+		t.Error("the cluster is accepted, and the test needs an unaccepted cluster")
 	}
 	b := h.cluster(name+"-b", map[string]string{"counted": name})
 	h.merge(b, `{"spec":{"taints":[{"key":"gpu","effect":"NoSelect","timeAdded":null}]}}`)
@@ -195,7 +195,7 @@ func TestConflict(t *testing.T) {
 	h.awaitCondition(c, empty, members(1))
 	h.awaitCondition(b, empty, noMembers)
 	if got := condition(b, conflict); got != "" {
-		t.Errorf("a set with the same key and another value says %q", got)
+		t.Errorf("the condition of a set with the same key and another value is %q", got)
 	}
 	h.merge(b, `{"spec":{"clusterSelector":{"exclusiveLabel":{"value":"1"}}}}`)
 	h.awaitCondition(a, conflict, claimed(b.Name+","+c.Name))
@@ -210,7 +210,7 @@ func TestConflict(t *testing.T) {
 	h.awaitCondition(exclusive, conflict, "True ExclusiveLabelInUse: The label "+clusterv1beta2.ClusterSetLabel+"="+name+" is also claimed by ["+b.Name+"]: its clusters are in each of these sets")
 }
 
-// TestExclusiveLabelsAreChecked by the API server itself.
+// TestExclusiveLabelsAreChecked by the API server, without the webhooks.
 func TestExclusiveLabelsAreChecked(t *testing.T) {
 	h := admin(t)
 	for sentence, label := range map[string]*clusterv1beta2.ExclusiveLabelSelector{
@@ -261,11 +261,11 @@ func TestABindingHasTheNameOfItsSet(t *testing.T) {
 	h.create(right)
 	err := h.Patch(t.Context(), right, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"clusterSet":"other"}}`)))
 	if !apierrors.IsInvalid(err) {
-		t.Errorf("turning the binding to another set: %v, want it to be invalid", err)
+		t.Errorf("changing the set of the binding: %v, want it to be invalid", err)
 	}
 }
 
-// TestHeartbeatsWriteNothing: a status that agents report changes no set.
+// TestHeartbeatsWriteNothing: the status of a cluster changes no set.
 func TestHeartbeatsWriteNothing(t *testing.T) {
 	sharedManager(t)
 	h, name := admin(t), unique("quiet")
@@ -282,7 +282,7 @@ func TestHeartbeatsWriteNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	other := h.exclusive(name + "-other") // reported after the heartbeats were seen
+	other := h.exclusive(name + "-other") // reported after the heartbeats were processed
 	h.awaitCondition(other, empty, noMembers)
 	if err := h.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil || set.ResourceVersion != before {
 		t.Errorf("the set was written: %s, %s before: %v", set.ResourceVersion, before, err)

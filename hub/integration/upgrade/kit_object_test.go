@@ -42,7 +42,7 @@ var (
 	}
 )
 
-// resourceOf returns the resource that an object is of.
+// resourceOf returns the resource of an object.
 func resourceOf(t *testing.T, object *unstructured.Unstructured) schema.GroupVersionResource {
 	t.Helper()
 	plural := strings.ToLower(object.GetKind()) + "s"
@@ -68,12 +68,11 @@ func newClient(t *testing.T, hub *hubtest.Hub) dynamic.Interface {
 type header struct {
 	// Release is the commit whose manager stored the objects.
 	Release string `json:"release"`
-	// Recorded is when that was.
+	// Recorded is the time of the recording.
 	Recorded time.Time `json:"recorded"`
 }
 
-// readRecording returns the recorded objects as if they had been recorded now: every instant in them is as long ago, or
-// ahead, as it was.
+// readRecording returns the recorded objects with all times shifted, as if they were recorded now.
 func readRecording(t *testing.T) (header, []*unstructured.Unstructured) {
 	t.Helper()
 	data, err := os.ReadFile(recording)
@@ -103,7 +102,7 @@ func readRecording(t *testing.T) (header, []*unstructured.Unstructured) {
 
 var instant = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`)
 
-// shifted returns a value with every instant in it moved by so much.
+// shifted returns a value with every time in it shifted by a duration.
 func shifted(value any, by time.Duration) any {
 	switch value := value.(type) {
 	case map[string]any:

@@ -10,5 +10,5 @@ package upgrade
 
 import "time"
 
-// testTimeout is far more than anything here needs on an idle machine: what is waited for is never a matter of speed.
+// testTimeout is far longer than any wait of the tests on an idle machine. No test measures speed.
 const testTimeout = 3 * time.Minute

@@ -27,11 +27,11 @@ import (
 )
 
 var (
-	record          = flag.Bool("record", false, "record what the manager stores, into "+recording)
+	record          = flag.Bool("record", false, "record the objects of the manager into "+recording)
 	recordedRelease = flag.String("release", "f99524d", "the commit that is recorded")
 )
 
-// TestRecord makes the recording. It is of no use to run it on a manager of this checkout.
+// TestRecord creates the recording. The manager must be of an older release.
 func TestRecord(t *testing.T) {
 	if !*record {
 		t.Skip("records another release; see the package's comment")
@@ -56,11 +56,11 @@ type recorder struct {
 	hub dynamic.Interface
 }
 
-// Some clusters are not as the others are, from the start.
+// Some clusters differ from the others at the start.
 const (
-	// Nothing was ever reported about these; the hub accepts the first of them only.
+	// These clusters were never reported. The hub accepts only the first of them.
 	firstUnjoined, lastUnjoined, lastAccepted = 30, 35, 33
-	// These join when everything is decided, and their names come before all others.
+	// These clusters join after the decisions. Their names are before all others.
 	firstLate, lastLate = 100, 104
 )
 
@@ -181,7 +181,7 @@ func (r recorder) apply(path string, texts ...string) {
 	}
 }
 
-// changeFleet does what happens to a fleet once everything is decided.
+// changeFleet changes the fleet after the decisions.
 func (r recorder) changeFleet() {
 	for number := firstLate; number <= lastLate; number++ {
 		r.storeCluster(number)
@@ -201,7 +201,7 @@ func (r recorder) changeFleet() {
 	patch(45, taint("NoSelectIfNew"))
 	patch(9, `{"spec":{"hubAcceptsClient":false}}`)
 	patch(62, `{"metadata":{"labels":{"region":"region-9"}}}`)
-	for _, number := range []int{5, 6, 46} { // they report that they are ill, and Unknown is what a silence becomes
+	for _, number := range []int{5, 6, 46} { // they report a failure, because silence would be reported as Unknown
 		status, reason := "False", clusterv1.ReasonManagedClusterKubeAPIServerUnavailable
 		cluster := clusterOf(number)
 		if number == 6 {
@@ -222,7 +222,7 @@ func (r recorder) changeFleet() {
 	}
 }
 
-// awaitIdle waits until the manager has decided every placement as it is now, and has nothing to do any more.
+// awaitIdle waits until the manager has decided the current generation of every placement, and its queues are empty.
 func (r recorder) awaitIdle(manager *hubtest.Manager) {
 	r.t.Helper()
 	quiet := 0
@@ -232,7 +232,7 @@ func (r recorder) awaitIdle(manager *hubtest.Manager) {
 			quiet = 0
 			return err
 		}
-		if quiet++; quiet < 100 { // loops that wait a moment on purpose come in between
+		if quiet++; quiet < 100 { // some controllers delay their work
 			return errBusy
 		}
 		return nil
@@ -260,7 +260,7 @@ func (r recorder) write() {
 			object.SetResourceVersion("")
 			unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
 			unstructured.RemoveNestedField(object.Object, "metadata", "generation")
-			if resource != placements && resource != sets { // which own others
+			if resource != placements && resource != sets { // these own other objects
 				unstructured.RemoveNestedField(object.Object, "metadata", "uid")
 			}
 			if err := lines.Encode(object.Object); err != nil {

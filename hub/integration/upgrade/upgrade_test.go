@@ -24,10 +24,10 @@ import (
 	"github.com/berth-project/berth/hub/hubtest"
 )
 
-var errBusy = errors.New("not settled yet")
+var errBusy = errors.New("the manager is not idle yet")
 
-// TestAnUpgradeMovesNoDecision loads what an older release left and runs this one on it, as it is deployed. From the
-// moment that the manager starts until it has nothing to do, no slice gains, loses or regroups a cluster, at any instant.
+// TestAnUpgradeMovesNoDecision loads the objects of an older release and runs a manager of this release with default flags. Until the
+// manager is idle, no slice ever gains, loses or regroups a cluster.
 func TestAnUpgradeMovesNoDecision(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{TaintUnjoined: true})
 	to := newClient(t, hub)
@@ -36,7 +36,7 @@ func TestAnUpgradeMovesNoDecision(t *testing.T) {
 	storeSentinel(t, to)
 	watched := watchSlices(t, to)
 	if len(watched.before) < 50 {
-		t.Fatalf("the recording has %d slices: it is not what it was", len(watched.before))
+		t.Fatalf("the recording has %d slices, not the expected number", len(watched.before))
 	}
 	manager := hubtest.StartManager(t, hub, hubtest.ManagerOptions{Webhooks: true, AllowErrors: true, TaintUnjoined: true})
 	awaitIdle(t, to, manager, watched)
@@ -46,8 +46,8 @@ func TestAnUpgradeMovesNoDecision(t *testing.T) {
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { return checkKeys(ctx, to) })
 }
 
-// checkKeys returns an error while something that Berth manages has a key of an older release. Slices stay as they are
-// where Berth does not decide the placement, or the placement is misconfigured.
+// checkKeys returns an error while an object that Berth manages has a key of an older release. Slices of misconfigured placements, and
+// of placements that Berth does not decide, keep their keys.
 func checkKeys(ctx context.Context, to dynamic.Interface) error {
 	var faults []error
 	check := func(kind schema.GroupVersionResource, skip func(*unstructured.Unstructured) bool, old, now string) {
@@ -87,7 +87,7 @@ func checkKeys(ctx context.Context, to dynamic.Interface) error {
 	check(decisions, unmanaged, clusterv1beta1.DeprecatedDecisionStrategyAnnotation, clusterv1beta1.DecisionStrategyAnnotation)
 	deleted := func(object *unstructured.Unstructured) bool { return object.GetDeletionTimestamp() != nil }
 	check(bindings, deleted, clusterv1beta2.DeprecatedMadeByLabel, clusterv1beta2.MadeByLabel)
-	anyRole := func(*unstructured.Unstructured) bool { return true } // roles keep the old label, since others may aggregate by it
+	anyRole := func(*unstructured.Unstructured) bool { return true } // roles keep the old label, because other roles may aggregate by it
 	roles := schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
 	check(roles, anyRole, clusterv1beta2.DeprecatedSetRoleLabel, clusterv1beta2.SetRoleLabel)
 	return errors.Join(faults...)
@@ -96,7 +96,7 @@ func checkKeys(ctx context.Context, to dynamic.Interface) error {
 // load stores the recorded objects with their statuses, and deletes those that were being deleted.
 func load(t *testing.T, to dynamic.Interface, objects []*unstructured.Unstructured) {
 	t.Helper()
-	uids := map[types.UID]types.UID{} // of owners, by what they were
+	uids := map[types.UID]types.UID{} // of owners, by the recorded UID
 	var deleted []*unstructured.Unstructured
 	for _, object := range objects {
 		if lateGrant(object) {
@@ -115,7 +115,7 @@ func load(t *testing.T, to dynamic.Interface, objects []*unstructured.Unstructur
 		object.SetOwnerReferences(owners)
 		created, err := client.Create(t.Context(), object, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
-			continue // a namespace's own account
+			continue // created with the namespace
 		}
 		if err != nil {
 			t.Fatalf("%s %s/%s: %v", object.GetKind(), object.GetNamespace(), object.GetName(), err)
@@ -138,7 +138,7 @@ func load(t *testing.T, to dynamic.Interface, objects []*unstructured.Unstructur
 	}
 }
 
-// observedAt makes the conditions of a status those of a generation: an object that is stored anew begins at the first.
+// observedAt sets the observed generation of the conditions of a status. A new object has generation 1.
 func observedAt(status map[string]any, generation int64) {
 	conditions, _ := status["conditions"].([]any)
 	for _, condition := range conditions {
@@ -148,14 +148,14 @@ func observedAt(status map[string]any, generation int64) {
 	}
 }
 
-// lateGrant returns whether an object is the binding that is missing at the start, and whose creation shows that the manager
-// has read the grants.
+// lateGrant returns whether an object is the binding that is missing at the start. Its creation shows that the manager has read the
+// grants.
 func lateGrant(object *unstructured.Unstructured) bool {
 	return object.GetKind() == "ManagedClusterSetBinding" && object.GetNamespace() == "lab-late"
 }
 
-// storeSentinel stores a cluster that no placement selects and that reports to be ill: the taint that it gets shows that
-// the health of clusters was looked at.
+// storeSentinel stores an unhealthy cluster that no placement selects. Its taint shows that the manager has processed the health of
+// the clusters.
 func storeSentinel(t *testing.T, to dynamic.Interface) {
 	t.Helper()
 	ill := clusterOf(105)
@@ -178,7 +178,7 @@ func storeSentinel(t *testing.T, to dynamic.Interface) {
 	}
 }
 
-// awaitIdle waits until every loop of the manager has looked at everything, and has nothing to do.
+// awaitIdle waits until every controller of the manager has processed every object, and is idle.
 func awaitIdle(t *testing.T, to dynamic.Interface, manager *hubtest.Manager, watched *sliceWatcher) {
 	t.Helper()
 	hubtest.Eventually(t, testTimeout, func(ctx context.Context) error { return errors.Join(checkObserved(ctx, to), checkIdle(ctx, manager)) })
@@ -197,7 +197,7 @@ func awaitIdle(t *testing.T, to dynamic.Interface, manager *hubtest.Manager, wat
 		"apiVersion": group + "/v1beta1", "kind": "Placement", "metadata": map[string]any{"name": "late"},
 		"spec": map[string]any{"numberOfClusters": int64(3)},
 	}}
-	// What is decided last is seen last.
+	// The watch shows the last decision last.
 	if _, err := to.Resource(placements).Namespace("lab-late").Create(t.Context(), late, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func checkObserved(ctx context.Context, to dynamic.Interface) error {
 			return condition.(map[string]any)["observedGeneration"] == placement.GetGeneration()
 		}
 		if !slices.ContainsFunc(conditions, current) {
-			return fmt.Errorf("%w: placement %s/%s says %v of generation %d", errBusy, placement.GetNamespace(), placement.GetName(), conditions, placement.GetGeneration())
+			return fmt.Errorf("%w: placement %s/%s has the conditions %v and generation %d", errBusy, placement.GetNamespace(), placement.GetName(), conditions, placement.GetGeneration())
 		}
 	}
 	return nil
@@ -245,16 +245,16 @@ func checkIdle(ctx context.Context, manager *hubtest.Manager) error {
 
 // sliceWatcher watches slices.
 type sliceWatcher struct {
-	// before is what every slice was at the start.
+	// before are the slices at the start.
 	before map[string]string
 
 	mu      sync.Mutex
 	current map[string]string
-	// changes are the slices that were another than at the start, at some instant.
+	// changes are the slices that ever differed from their start.
 	changes []string
 }
 
-// watchSlices watches every slice from now on, until the end of the test.
+// watchSlices watches every slice until the end of the test.
 func watchSlices(t *testing.T, to dynamic.Interface) *sliceWatcher {
 	t.Helper()
 	list, err := to.Resource(decisions).List(t.Context(), metav1.ListOptions{})
@@ -304,7 +304,7 @@ func (f *sliceWatcher) changedSlices() []string {
 	return f.changes
 }
 
-// currentText returns what a slice is that was seen to change.
+// currentText returns the latest text of a changed slice.
 func (f *sliceWatcher) currentText(key string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 // trustDelay is how long the next self-signed key pair waits before it is served.
 const trustDelay = 2 * time.Minute
 
-var errOtherCertificate = errors.New("not every replica serves that certificate")
+var errOtherCertificate = errors.New("not every replica serves the certificate")
 
 // TestReplicasServeWithOneCertificate runs two replicas, a leader and another. The certificate is created, renewed together with its
 // CA, and kept when the leader stops. Webhooks and views respond at every instant before that, and every served certificate is
@@ -58,18 +58,18 @@ func TestReplicasServeWithOneCertificate(t *testing.T) {
 	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
 		err := all(ctx, []*replica{one, two}, leafDER(certificate))
 		if err != nil && !errors.Is(err, errOtherCertificate) {
-			t.Fatalf("after %d looks a server is not trusted: %v", looks, err)
+			t.Fatalf("after %d checks a server is not trusted: %v", looks, err)
 		}
 		if err := o.checkAnswers(ctx); err != nil {
-			t.Fatalf("after %d looks there is no answer: %v", looks, err)
+			t.Fatalf("after %d checks there is no response: %v", looks, err)
 		}
 		looks++
 		return err
 	})
-	t.Logf("looked %d times", looks)
+	t.Logf("checked %d times", looks)
 	after, version := o.secret(t)
 	if !bytes.Equal(after["tls.crt"], certificate) || !bytes.Contains(after["ca.crt"], before["ca.crt"]) {
-		t.Error("the certificates in the Secret did not move up, or the former authority is not trusted any more")
+		t.Error("the Secret does not have the next certificate, or the former CA is not trusted any more")
 	}
 	bundles, err := o.bundles(t.Context())
 	if err != nil {
@@ -77,7 +77,7 @@ func TestReplicasServeWithOneCertificate(t *testing.T) {
 	}
 	for _, bundle := range bundles {
 		if !bytes.Equal(bundle.authorities, after["ca.crt"]) || bytes.Count(bundle.authorities, []byte("BEGIN")) != 2 {
-			t.Errorf("for %s, others are trusted than the authorities of the current certificate and the former", bundle.host)
+			t.Errorf("for %s, the trusted CAs are not the current and the former CA", bundle.host)
 		}
 	}
 
@@ -105,7 +105,7 @@ func TestReplicasServeWithOneCertificate(t *testing.T) {
 func TestTwoLeadersAgree(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manifests: viewconfig.Local()})
 	o := newObserver(t, hub)
-	leading := hubtest.ManagerOptions{AllowErrors: true} // they get into each other's way
+	leading := hubtest.ManagerOptions{AllowErrors: true} // their writes conflict
 	one, two := startReplica(t, hub, leading), startReplica(t, hub, leading)
 	hubtest.Eventually(t, timeout, func(ctx context.Context) error {
 		got, err := o.servedCertificates(ctx, one, two)
@@ -118,7 +118,7 @@ func TestTwoLeadersAgree(t *testing.T) {
 	})
 	for _, replica := range []*replica{one, two} {
 		if got := strings.Count(replica.Log(), "serving a new certificate"); got != 1 {
-			t.Errorf("one served with %d certificates, want one", got)
+			t.Errorf("a replica served %d certificates, want one", got)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func TestTwoLeadersAgree(t *testing.T) {
 func TestNoWebhookCallFailsWhileCertificatesRotate(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manifests: viewconfig.Local()})
 	o := newObserver(t, hub)
-	both := hubtest.ManagerOptions{AllowErrors: true} // they get into each other's way
+	both := hubtest.ManagerOptions{AllowErrors: true} // their writes conflict
 	one := startReplica(t, hub, both)
 	hubtest.Eventually(t, timeout, o.checkAnswers)
 	first := o.storedLeaf(t.Context())
@@ -142,7 +142,7 @@ func TestNoWebhookCallFailsWhileCertificatesRotate(t *testing.T) {
 				t.Fatalf("request %d, before %s: %v", requests, what, err)
 			}
 			if !reached(ctx) {
-				return errors.New(what + " is not reached")
+				return errors.New("not yet: " + what)
 			}
 			return nil
 		})
@@ -172,7 +172,7 @@ func TestNoWebhookCallFailsWhileCertificatesRotate(t *testing.T) {
 		now := o.storedLeaf(ctx)
 		return now != nil && !bytes.Equal(now, leafDER(leaked["tls.crt"]))
 	})
-	until("the authority of the deleted certificate is trusted no more", func(ctx context.Context) bool {
+	until("the CA of the deleted certificate is no longer trusted", func(ctx context.Context) bool {
 		bundles, err := o.bundles(ctx)
 		for _, bundle := range bundles {
 			if err != nil || bytes.Contains(bundle.authorities, authority) {
@@ -181,5 +181,5 @@ func TestNoWebhookCallFailsWhileCertificatesRotate(t *testing.T) {
 		}
 		return true
 	})
-	t.Logf("%d requests of two kinds were answered", requests)
+	t.Logf("%d requests of two kinds succeeded", requests)
 }

@@ -31,7 +31,7 @@ import (
 
 var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 
-// replica is one of several managers of a hub. It serves webhooks and views.
+// replica is a manager among several of a hub. It serves webhooks and views.
 type replica struct {
 	*hubtest.Manager
 	// servers are its addresses by the host that the certificate must contain.
@@ -108,7 +108,7 @@ func (o observer) webhookURL(ctx context.Context) (string, error) {
 	return *checks.Webhooks[0].ClientConfig.URL, nil
 }
 
-// servedCertificates checks that all servers of some replicas are trusted, and returns the certificates that they serve with.
+// servedCertificates checks that all servers of some replicas are trusted, and returns their certificates.
 func (o observer) servedCertificates(ctx context.Context, replicas ...*replica) (out [][]byte, err error) {
 	bundles, err := o.bundles(ctx)
 	if err != nil {
@@ -142,7 +142,7 @@ func (o observer) checkAnswers(ctx context.Context) error {
 	}}
 	_, err := o.Resource(realSets).Create(ctx, wrong, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if !apierrors.IsInvalid(err) {
-		return fmt.Errorf("storing what a webhook must refuse: %w", errors.Join(err, errors.New("not refused")))
+		return fmt.Errorf("storing an invalid set: %w", errors.Join(err, errors.New("not refused")))
 	}
 	_, err = o.Resource(setViews).List(ctx, metav1.ListOptions{})
 	return err

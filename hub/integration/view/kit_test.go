@@ -33,7 +33,7 @@ var (
 
 var counter atomic.Int64
 
-// uniqueName returns a name that no other test has.
+// uniqueName returns a name that no other test uses.
 func uniqueName(prefix string) string { return fmt.Sprintf("%s-%d", prefix, counter.Add(1)) }
 
 // userClient is a client of the hub for one user.
@@ -44,7 +44,7 @@ type userClient struct {
 	dynamic.Interface
 }
 
-// newUser returns a user with no other permissions than those of every authenticated user and of its roles.
+// newUser returns a user with the permissions of every authenticated user and of its roles.
 func newUser(t *testing.T, groups ...string) userClient {
 	t.Helper()
 	name := uniqueName("user")

@@ -53,7 +53,7 @@ func (o observer) createSelectedCluster(t *testing.T, cluster, placement string)
 func (r *replica) getPlacement(ctx context.Context, t *testing.T, config *rest.Config, part string, header http.Header) (code int, body []byte) {
 	t.Helper()
 	to := rest.CopyConfig(config)
-	to.CAData, to.CAFile, to.Insecure = nil, "", true // a test of what is answered, not of who answers
+	to.CAData, to.CAFile, to.Insecure = nil, "", true // the test is about the response, not the server
 	client, err := rest.HTTPClientFor(to)
 	if err != nil {
 		t.Fatal(err)
@@ -86,8 +86,8 @@ func (r *replica) checkRecorded(ctx context.Context, t *testing.T, config *rest.
 	return nil
 }
 
-// TestEveryReplicaAnswersFromTheRecordOfTheLeader reads from two replicas, and again after the leader has died.
-func TestEveryReplicaAnswersFromTheRecordOfTheLeader(t *testing.T) {
+// TestEveryReplicaServesTheRecordOfTheLeader reads from two replicas, and again after the leader was killed.
+func TestEveryReplicaServesTheRecordOfTheLeader(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{Manifests: viewconfig.Local()})
 	hub.GrantViews(t)
 	o := newObserver(t, hub)
@@ -127,7 +127,7 @@ func TestEveryReplicaAnswersFromTheRecordOfTheLeader(t *testing.T) {
 		case http.StatusServiceUnavailable:
 			return fmt.Errorf("%d %s", code, body)
 		default:
-			t.Fatalf("while the leader is gone: %d %s", code, body)
+			t.Fatalf("without a leader: %d %s", code, body)
 			return nil
 		}
 	})

@@ -51,7 +51,7 @@ func TestOpenAPIOfTheHubHasTheViewsInBothForms(t *testing.T) {
 		t.Fatalf("parsing OpenAPI v2: %v", err)
 	}
 	if got := len(parsed.GetDefinitions().GetAdditionalProperties()); got < 100 {
-		t.Errorf("OpenAPI v2 has %d definitions, want those of the whole hub", got)
+		t.Errorf("OpenAPI v2 has %d definitions, want the definitions of the whole hub", got)
 	}
 	paths, err := client.OpenAPIV3().Paths()
 	if err != nil {
@@ -69,8 +69,7 @@ func TestOpenAPIOfTheHubHasTheViewsInBothForms(t *testing.T) {
 	}
 }
 
-// TestKubectlUsesTheOpenAPIOfTheHub applies a List, which no other command needs the whole document for, and explains
-// and compares objects.
+// TestKubectlUsesTheOpenAPIOfTheHub applies a List, for which kubectl needs the whole document, and explains and compares objects.
 func TestKubectlUsesTheOpenAPIOfTheHub(t *testing.T) {
 	name := uniqueName("listed")
 	object := func(selector string) string {
@@ -90,7 +89,7 @@ func TestKubectlUsesTheOpenAPIOfTheHub(t *testing.T) {
 	if err != nil || !strings.Contains(out, name+" created") {
 		t.Fatalf("kubectl apply of a List: %v\n%s", err, out)
 	}
-	defer func() { // not in a cleanup: the context of the test has ended by then
+	defer func() { // not in a cleanup: the context of the test ends before it
 		if out, err := admin(t).kubectl("delete", "-f", file); err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}

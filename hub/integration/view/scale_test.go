@@ -70,7 +70,7 @@ func TestManySetsAndRoles(t *testing.T) {
 		got, err := jane.list(t.Context(), setViews, metav1.ListOptions{})
 		return len(got), err
 	})
-	t.Logf("all %d real sets: %s, the %d of them in sight: %s", sets, stored, len(want), seen)
+	t.Logf("all %d real sets: %s, the %d visible sets: %s", sets, stored, len(want), seen)
 	if seen > stored {
 		t.Errorf("the view took %s, more than the %s of the real sets", seen, stored)
 	}

@@ -70,7 +70,7 @@ func (p userClient) waitForObject(what schema.GroupVersionResource, name string,
 	hubtest.Eventually(p.t, timeout, func(ctx context.Context) error {
 		object, err := p.Resource(what).Get(ctx, name, metav1.GetOptions{})
 		if err == nil && !is(object) {
-			err = fmt.Errorf("%s is not as wanted: %v", name, object.Object)
+			err = fmt.Errorf("%s does not meet the condition: %v", name, object.Object)
 		}
 		return err
 	})
@@ -190,7 +190,7 @@ func TestRolesAreReadAsRBACReadsThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grant(t, userSubject(jane.name), "get", "managedclustersets", prod) // seen after the binding was
+	grant(t, userSubject(jane.name), "get", "managedclustersets", prod) // read after the binding
 	jane.waitForNames(setViews, dev, prod)
 }
 
