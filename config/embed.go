@@ -19,13 +19,13 @@ func CRDs() fs.FS {
 	return directory("crd")
 }
 
-// Access returns the manager's identity, roles and guards, and the roles to hand out on every hub: YAML files at the root of
+// Access returns the manager's identity, roles and guards, and the roles to grant on every hub: YAML files at the root of
 // each file system, to be applied in order. The files are read-only.
 func Access() []fs.FS {
 	return []fs.FS{directory("manager"), directory("rbac"), directory("roles")}
 }
 
-// WebhookRoles returns the roles to hand out that rely on the manager's webhooks: a hub without them must not have these
+// WebhookRoles returns the roles to grant that require the manager's webhooks. A hub without webhooks must not have these
 // roles. YAML files at the root of the file system, read-only.
 func WebhookRoles() fs.FS {
 	return directory("webhookroles")

@@ -21,7 +21,7 @@ var (
 	other   = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
 
-// pages returns the Markdown files of the repository, hidden folders and what make builds aside.
+// pages returns the Markdown files of the repository, without hidden and built folders.
 func pages(t *testing.T) []string {
 	t.Helper()
 	var out []string
@@ -69,7 +69,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// anchors returns what headings are linked by: lower case, words joined by dashes, other signs dropped.
+// anchors returns the anchors of headings: lower case, words joined by dashes, without other signs.
 func anchors(text string) []string {
 	var out []string
 	for _, found := range heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
@@ -79,7 +79,7 @@ func anchors(text string) []string {
 	return out
 }
 
-// TestDiagrams checks what can be seen of a diagram without drawing it: its kind is known, and its brackets close.
+// TestDiagrams checks the kind and the brackets of each diagram, without drawing it.
 func TestDiagrams(t *testing.T) {
 	for _, page := range pages(t) {
 		text := read(t, page)

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// startTimeout is far more than a slow machine needs. Three seconds are usual.
+	// startTimeout is far longer than a start on a slow machine. Three seconds are usual.
 	startTimeout = 2 * time.Minute
 	// stopTimeout is how long a component may take to stop.
 	stopTimeout = 10 * time.Second
@@ -82,8 +82,8 @@ func (p *controlPlane) start(ctx context.Context, manifests, objects manifest.Bu
 }
 
 // startParts starts the controllers after the manifests are served, because the garbage collector would find new resources half
-// a minute late. It applies the objects last. The webhooks of the previous manager may still be registered, and nothing answers
-// them before the manager runs.
+// a minute late. It applies the objects last. The webhooks of the previous manager may still be registered, and no server
+// responds to them before the manager runs.
 func (p *controlPlane) startParts(ctx context.Context, manifests, objects manifest.Bundle) error {
 	if err := embed.StampVersion(); err != nil {
 		return err

@@ -46,7 +46,7 @@ func usersIn(t *testing.T, dir *datadir.Dir) *pki.Authority {
 	return users
 }
 
-// certificate returns the client certificate of a kubeconfig, and fails the test where another user may read the file.
+// certificate returns the client certificate of a kubeconfig, and fails the test if another user may read the file.
 func certificate(t *testing.T, path string) *x509.Certificate {
 	t.Helper()
 	info, err := os.Stat(path)
@@ -88,7 +88,7 @@ func TestSystemUserCertificatesAreRenewed(t *testing.T) {
 	}
 	for _, file := range []string{datadir.AdminKubeconfig, controllersKubeconfig, managerKubeconfig} {
 		if end := certificate(t, dir.Path(file)).NotAfter; end.After(today.AddDate(1, 0, 0)) {
-			t.Errorf("the certificate in %s lives until %s, want a year at most", file, end)
+			t.Errorf("the certificate in %s is valid until %s, want a year at most", file, end)
 		}
 	}
 	serial := func() string { return certificate(t, dir.Path(datadir.AdminKubeconfig)).SerialNumber.String() }
@@ -122,7 +122,7 @@ func TestKubeconfigIsScopedAndPrivate(t *testing.T) {
 	}
 	cert := certificate(t, path)
 	if cert.Subject.CommonName != "jane" || !end.Equal(today.Add(24*time.Hour)) || !cert.NotAfter.Equal(end) {
-		t.Errorf("the certificate is for %q until %s, said to end at %s", cert.Subject.CommonName, cert.NotAfter, end)
+		t.Errorf("the certificate is for %q until %s, and the returned end is %s", cert.Subject.CommonName, cert.NotAfter, end)
 	}
 	if diff := cmp.Diff([]string{"ops", "team"}, cert.Subject.Organization, cmp.Transformer("sort", sorted)); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
@@ -152,12 +152,12 @@ func TestKubeconfigIsRefused(t *testing.T) {
 		kubeconfig Kubeconfig
 		want       string
 	}{
-		"without a user":          {Kubeconfig{DataDir: dir.Path(), Lifetime: time.Hour}, "name the user"},
-		"for the administrators":  {Kubeconfig{DataDir: dir.Path(), Lifetime: time.Hour, Identity: Identity{"jane", []string{"system:masters"}}}, "no role limits"},
-		"for a moment":            {Kubeconfig{DataDir: dir.Path(), Lifetime: time.Second, Identity: jane}, "lives from 1m0s"},
-		"for more than a year":    {Kubeconfig{DataDir: dir.Path(), Lifetime: 366 * 24 * time.Hour, Identity: jane}, "lives from 1m0s"},
-		"where no hub has run":    {Kubeconfig{DataDir: unused, Lifetime: time.Hour, Identity: jane}, "no hub has run in the data folder " + unused},
-		"of a group with no name": {Kubeconfig{DataDir: dir.Path(), Lifetime: time.Hour, Identity: Identity{"jane", []string{""}}}, "a group has no name"},
+		"without a user":            {Kubeconfig{DataDir: dir.Path(), Lifetime: time.Hour}, "name the user"},
+		"for the administrators":    {Kubeconfig{DataDir: dir.Path(), Lifetime: time.Hour, Identity: Identity{"jane", []string{"system:masters"}}}, "no role limits"},
+		"for a moment":              {Kubeconfig{DataDir: dir.Path(), Lifetime: time.Second, Identity: jane}, "lives from 1m0s"},
+		"for more than a year":      {Kubeconfig{DataDir: dir.Path(), Lifetime: 366 * 24 * time.Hour, Identity: jane}, "lives from 1m0s"},
+		"in a folder without a hub": {Kubeconfig{DataDir: unused, Lifetime: time.Hour, Identity: jane}, "no hub has run in the data folder " + unused},
+		"of a group with no name":   {Kubeconfig{DataDir: dir.Path(), Lifetime: time.Hour, Identity: Identity{"jane", []string{""}}}, "a group has no name"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			test.kubeconfig.Path = filepath.Join(t.TempDir(), "kubeconfig")

@@ -22,11 +22,11 @@ func TestRead(t *testing.T) {
 		"a count without any":           {text: "{figure: f, runs: 5, mean: 1, spread: 0, margin: 0, max: 1}"},
 		"no limit":                      {text: "{figure: f, runs: 5, mean: 2, spread: 0, margin: 0}", want: "give one of max and min"},
 		"two limits":                    {text: "{figure: f, runs: 5, mean: 2, spread: 0, margin: 0, max: 2, min: 2}", want: "give one of max and min"},
-		"no run behind it":              {text: "{figure: f, mean: 2, spread: 0, margin: 0.5, max: 3}", want: "at least one run"},
+		"no measured run":               {text: "{figure: f, mean: 2, spread: 0, margin: 0.5, max: 3}", want: "at least one run"},
 		"a limit that does not follow":  {text: "{figure: f, runs: 5, mean: 2, spread: 0, margin: 0.5, max: 4}", want: "which give 3"},
 		"a mean that is over the limit": {text: "{figure: f, runs: 5, mean: 2, spread: 0, margin: -0.5, max: 1}", want: "not negative"},
-		"a word that is no field":       {text: "{figure: f, runs: 5, mean: 2, spread: 0, margin: 0.5, most: 3}", want: "most"},
-		"two of one figure": {
+		"an unknown field":              {text: "{figure: f, runs: 5, mean: 2, spread: 0, margin: 0.5, most: 3}", want: "most"},
+		"two bounds of a figure": {
 			text: "{figure: f, runs: 5, mean: 1, spread: 0, margin: 0, max: 1}\n- {figure: f, runs: 5, mean: 1, spread: 0, margin: 0, max: 1}",
 			want: "there is another",
 		},

@@ -21,7 +21,7 @@ import (
 // managerNamespace and managerAccount name the service account of the manager, as in a cluster.
 const managerNamespace, managerAccount = "berth-system", "berth"
 
-var errNotGuarded = errors.New("the webhooks do not guard the hub")
+var errNotGuarded = errors.New("the webhooks do not check yet")
 
 // Manager is a running manager.
 type Manager struct {
@@ -35,7 +35,7 @@ func (m *Manager) Metrics(ctx context.Context) (process.Metrics, error) {
 	return process.ReadMetrics(ctx, m.metrics)
 }
 
-// StartManager starts the manager beside the hub, and returns when its webhooks guard the hub. The views are off, because the
+// StartManager starts the manager beside the hub, and returns when its webhooks check writes. The views are off, because the
 // hub has no address of them.
 func (h *Hub) StartManager(ctx context.Context) (*Manager, error) {
 	kubeconfig, err := h.managerKubeconfig(ctx)
@@ -77,7 +77,7 @@ func (h *Hub) managerKubeconfig(ctx context.Context) (string, error) {
 	return h.writeKubeconfig("manager.kubeconfig", data)
 }
 
-// awaitGuard returns once a wrong placement is refused.
+// awaitGuard returns once the webhooks deny an invalid placement.
 func (h *Hub) awaitGuard(ctx context.Context, manager *Process) error {
 	admin, err := h.Admin()
 	if err != nil {
@@ -112,7 +112,7 @@ func freeAddresses(ctx context.Context, count int) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("looking for a free port: %w", err)
 		}
-		defer func() { _ = listener.Close() }() // nothing was accepted; it stays open until all are found, because an address must not be found twice
+		defer func() { _ = listener.Close() }() // every listener stays open until all are found, because the addresses must differ
 		out = append(out, listener.Addr().String())
 	}
 	return out, nil

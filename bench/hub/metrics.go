@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/internal/process"
 )
 
-// Requests is the number of requests that an API server has answered since its start, by kind.
+// Requests is the number of completed requests of an API server since its start, by kind.
 type Requests map[Request]float64
 
 // Request is one kind of request.

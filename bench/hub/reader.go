@@ -24,7 +24,7 @@ import (
 // ReaderFlag is the flag that makes a benchmark a reader. Its value is the kubeconfig of the hub to read.
 const ReaderFlag = "read"
 
-// readerLine is what a reader prints when it has read everything.
+// readerLine is the output of a reader when it has read everything.
 const readerLine = "read everything\n"
 
 // StartReader starts a process that reads the objects of a manager and does nothing with them. Its usage is the cost of reading

@@ -11,7 +11,7 @@ import (
 // labelChanges is how many clusters change a label.
 const labelChanges = 200
 
-var errNoPlacement = errors.New("no placement is touched")
+var errNoPlacement = errors.New("no placement is affected")
 
 // measureLabelChanges changes the label "stage" of some clusters, one by one. It returns the time to find the affected
 // placements, and their number, both per cluster.

@@ -13,8 +13,8 @@ import (
 	"github.com/berth-project/berth/engine/program"
 )
 
-// BenchmarkDecide decides one placement after the other and puts each decision back, as a manager does on a hub that has
-// just begun. Larger fleets are measured by make bench.
+// BenchmarkDecide decides placements one after the other and adds each decision to the snapshot, as a manager does on a new hub.
+// make bench measures larger fleets.
 func BenchmarkDecide(b *testing.B) {
 	for _, size := range []Size{{1_000, 1_000}, {10_000, 1_000}} {
 		b.Run(size.String(), func(b *testing.B) {
@@ -60,7 +60,7 @@ func BenchmarkOracle(b *testing.B) {
 	}
 }
 
-// BenchmarkReplaceDecision replaces a decision by the same one, which is what an edit of the snapshot costs.
+// BenchmarkReplaceDecision replaces a decision with an equal decision. It measures the cost of an edit of the snapshot.
 func BenchmarkReplaceDecision(b *testing.B) {
 	m := newTestState(b, Size{10_000, 100})
 	var s *fleet.Snapshot
@@ -101,13 +101,13 @@ func BenchmarkLabelChange(b *testing.B) {
 			for i, pair := range pairs {
 				got := m.index.ClusterChanged(m.snapshot, pair[0], pair[1])
 				if diff := cmp.Diff(want[i], slices.SortedFunc(slices.Values(got), fleet.Key.Compare), cmpopts.EquateEmpty()); diff != "" {
-					b.Fatalf("touched by a change of %s (-scan +index):\n%s", pair[0].Name(), diff)
+					b.Fatalf("affected by a change of %s (-scan +index):\n%s", pair[0].Name(), diff)
 				}
 			}
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i = (i + 1) % len(pairs) {
 				if got := len(m.index.ClusterChanged(m.snapshot, pairs[i][0], pairs[i][1])); got != len(want[i]) {
-					b.Fatalf("%d placements touched, want %d", got, len(want[i]))
+					b.Fatalf("%d placements are affected, want %d", got, len(want[i]))
 				}
 			}
 			b.ReportMetric(float64(touched)/float64(len(pairs)), "placements")

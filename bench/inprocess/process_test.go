@@ -76,8 +76,8 @@ func TestGrowth(t *testing.T) {
 		took time.Duration
 		want float64
 	}{
-		"a hundred times the work in a hundred times the time is linear": {100 * time.Second, 1},
-		"in ten times the time it grows with the root":                   {10 * time.Second, 0.5},
+		"100 times the work in 100 times the time is linear":       {100 * time.Second, 1},
+		"100 times the work in 10 times the time is a square root": {10 * time.Second, 0.5},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// newTestState returns a manager that has yet to decide.
+// newTestState returns the state of a manager before its decisions.
 func newTestState(tb testing.TB, size Size) *engineState {
 	tb.Helper()
 	m, err := newEngineState(size)

@@ -49,7 +49,7 @@ func row(v bound.Result) []string {
 		if value == nil {
 			limit, value = "at least ", b.Min
 		}
-		if math.IsNaN(v.Figure.Value) { // of no known unit
+		if math.IsNaN(v.Figure.Value) { // without a unit
 			limit += fmt.Sprintf("%.3g", *value)
 		} else {
 			limit += bench.Format(*value, v.Figure.Unit)

@@ -21,7 +21,7 @@ type change struct {
 	// writes is the number of writes of the change, and write makes one of them.
 	writes int
 	write  func(ctx context.Context, to client.Client, i int) error
-	// affected is how many placements the change affects.
+	// affected is the number of placements that the change affects.
 	affected affectedCount
 }
 

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// maxAffected is how many placements have chosen the cluster that is tainted, or as many as there are, and how many clusters
-	// a set grows by at most.
+	// maxAffected is how many placements have selected the tainted cluster, at most all of them. It is also the largest number of
+	// clusters by which a set grows.
 	maxAffected = 500
-	// onePercent is one in so many.
+	// onePercent is the divisor for one percent.
 	onePercent = 100
 	taintKey   = "bench"
 	teamLabel  = "team"
 )
 
-// taintOne taints a cluster that many placements have chosen.
+// taintOne taints a cluster that many placements have selected.
 func taintOne(ctx context.Context, t *hubRun, _ int) (change, error) {
 	at, err := t.clusterWithDecisions(ctx, maxAffected)
 	if err != nil {
@@ -62,7 +62,7 @@ func (t *hubRun) clusterWithDecisions(ctx context.Context, asked int) (int, erro
 	return best, nil
 }
 
-// relabelSome gives one percent of the clusters to other teams, in each round another.
+// relabelSome moves one percent of the clusters to other teams, with other clusters in each round.
 func relabelSome(_ context.Context, t *hubRun, round int) (change, error) {
 	var moved []*clusterv1.ManagedCluster
 	for i := round; i < len(t.clusters); i += onePercent {
@@ -72,7 +72,7 @@ func relabelSome(_ context.Context, t *hubRun, round int) (change, error) {
 	return t.relabel("1 % relabelled", moved, teamLabel, next)
 }
 
-// growSet gives clusters of other sets to the second set.
+// growSet moves clusters of other sets to the second set.
 func growSet(_ context.Context, t *hubRun, _ int) (change, error) {
 	set := t.fleet.Sets[min(1, len(t.fleet.Sets)-1)].Name
 	var moved []*clusterv1.ManagedCluster
@@ -84,8 +84,8 @@ func growSet(_ context.Context, t *hubRun, _ int) (change, error) {
 	return t.relabel("a set that grows", moved, clusterv1beta2.ClusterSetLabel, func(int) string { return set })
 }
 
-// relabel changes a label of some clusters, here and, when the change happens, where they are stored. It concerns those who
-// may choose one before or after, and not both.
+// relabel changes a label of some clusters, at once in memory and later on the hub. It affects the placements that may select a
+// changed cluster either before or after the change.
 func (t *hubRun) relabel(name string, moved []*clusterv1.ManagedCluster, key string, value func(i int) string) (change, error) {
 	before := make([]*clusterv1.ManagedCluster, 0, len(moved))
 	for i, cluster := range moved {
@@ -103,14 +103,14 @@ func (t *hubRun) relabel(name string, moved []*clusterv1.ManagedCluster, key str
 	}, err
 }
 
-// scoreAll lets an add-on give every cluster another score.
+// scoreAll changes the add-on score of every cluster.
 func scoreAll(_ context.Context, t *hubRun, _ int) (change, error) {
 	all, err := clusterMatchers(t.fleet, t.created)
 	return change{
 		name: "a score of every cluster", writes: len(t.fleet.Scores),
 		write: func(ctx context.Context, to client.Client, i int) error {
 			old := t.fleet.Scores[i]
-			next := generate.Score(old.Namespace, -old.Status.Scores[0].Value) // what was best is worst
+			next := generate.Score(old.Namespace, -old.Status.Scores[0].Value) // reverses the order
 			return patchStatus(ctx, to, next, map[string]any{"scores": next.Status.Scores})
 		},
 		affected: countAffected(all, len(t.clusters), func(a clusterMatcher, i int) bool { return a.ranksByScores && a.matches(t.clusters[i]) }),

@@ -21,7 +21,7 @@ import (
 
 const (
 	costlyClusters = 240
-	// costlyCount is the number of placements of one namespace whose decisions have the maximal cost, and repeat.
+	// costlyCount is the number of placements of one namespace whose decisions have the maximal cost and are repeated.
 	costlyCount = 25
 	// costlyRounds is how often placements are measured without costly placements and with them, alternately. costlyRoundSize
 	// is how many placements of other namespaces are decided in each round.
@@ -39,7 +39,7 @@ const (
 func costlyRun() Run {
 	return Run{
 		Name:    "costly",
-		About:   fmt.Sprintf("how soon a placement is decided while another namespace has %d that cost all they may", costlyCount),
+		About:   fmt.Sprintf("how soon a placement is decided while another namespace has %d placements at the cost limit", costlyCount),
 		Measure: measureCostly,
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// decideTimeout is far more than a manager needs for a thousand placements.
+	// decideTimeout is far longer than a manager needs for a thousand placements.
 	decideTimeout = 5 * time.Minute
 	// maxWatches is how many watches may end before the run fails. An API server ends a watch that it cannot serve fast enough.
 	maxWatches = 20
@@ -27,7 +27,7 @@ var errWatch = errors.New("the watch ended")
 
 // decisionWatcher waits for placements to be decided.
 type decisionWatcher struct {
-	// list returns all placements, and a watch of what changes after that.
+	// list returns all placements, and a watch of the later changes.
 	list   func(context.Context) ([]clusterv1beta1.Placement, watch.Interface, error)
 	events watch.Interface
 }
@@ -82,7 +82,7 @@ func (f *decisionWatcher) awaitDecided(ctx context.Context, wanted ...*clusterv1
 	return nil
 }
 
-// consume reads the watch until nothing is waited for.
+// consume reads the watch until all placements are decided.
 func (f *decisionWatcher) consume(ctx context.Context, waiting map[types.NamespacedName]bool) error {
 	for len(waiting) > 0 {
 		select {
@@ -103,7 +103,7 @@ func (f *decisionWatcher) consume(ctx context.Context, waiting map[types.Namespa
 	return nil
 }
 
-// markDecided waits no longer for a placement that is decided.
+// markDecided removes a decided placement from the waiting placements.
 func markDecided(waiting map[types.NamespacedName]bool, placement *clusterv1beta1.Placement) {
 	satisfied := meta.FindStatusCondition(placement.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
 	if satisfied != nil && satisfied.ObservedGeneration == placement.Generation {

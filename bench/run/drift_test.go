@@ -54,11 +54,11 @@ func TestMissedPlacementsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.independent.drifted == 0 || got.dependent.drifted == 0 || got.writes < got.independent.drifted+got.dependent.drifted {
-		t.Errorf("%+v have drifted after all clusters were tainted, want some of both kinds, each a write at least", got)
+		t.Errorf("%+v have drifted after all clusters were tainted, want some of both kinds, each with at least one write", got)
 	}
 }
 
-// applyAll lets each change happen as often as to a hub, in any order.
+// applyAll makes each change as often as a run does, in random order.
 func (r *simulatedHub) applyAll() {
 	r.t.Helper()
 	type event struct {
@@ -74,7 +74,7 @@ func (r *simulatedHub) applyAll() {
 	}
 }
 
-// snapshotAsDecided returns the fleet of now, in which all others have what they had when a placement was last decided.
+// snapshotAsDecided returns the current fleet with the decisions of all other placements from the last decision of a placement.
 func (r *simulatedHub) snapshotAsDecided(now *fleet.Snapshot, key fleet.Key) *fleet.Snapshot {
 	edit := now.Edit()
 	for other := range r.stored.Placements {

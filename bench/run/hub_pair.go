@@ -23,7 +23,7 @@ import (
 const (
 	// idlePeriod is how long an idle hub has no write.
 	idlePeriod = 2 * time.Second
-	// idleTimeout is far more than a manager needs for ten thousand new clusters.
+	// idleTimeout is far longer than a manager needs for ten thousand new clusters.
 	idleTimeout = 20 * time.Minute
 )
 

@@ -27,7 +27,7 @@ func newSmallRun() *hubRun {
 	return out
 }
 
-// TestMatchesAgreesWithTheOracle holds what is read here of placements against what the oracle reads.
+// TestMatchesAgreesWithTheOracle compares the matchers of placements with the oracle.
 func TestMatchesAgreesWithTheOracle(t *testing.T) {
 	s, world := newSmallRun(), enginetest.NewWorld()
 	addEach(world, s.fleet.Sets)
@@ -51,7 +51,7 @@ func TestMatchesAgreesWithTheOracle(t *testing.T) {
 			verdict := said.Verdicts[cluster.Name]
 			want := verdict == "Selected" || verdict == "Beaten" || verdict == "Tainted"
 			if got := all[i].matches(cluster); got != want {
-				t.Errorf("%s may choose %s: %t, and the oracle says %s", placement.Name, cluster.Name, got, verdict)
+				t.Errorf("%s may select %s: %t, and the verdict of the oracle is %s", placement.Name, cluster.Name, got, verdict)
 			}
 			if want {
 				chosen++
@@ -59,7 +59,7 @@ func TestMatchesAgreesWithTheOracle(t *testing.T) {
 		}
 	}
 	if chosen < len(s.created) {
-		t.Errorf("%d may be chosen by %d placements, so little was compared", chosen, len(s.created))
+		t.Errorf("%d clusters may be selected by %d placements, too few for a comparison", chosen, len(s.created))
 	}
 }
 
@@ -73,7 +73,7 @@ func TestCountAffected(t *testing.T) {
 	numbers := []clusterMatcher{{ranksByScores: true}, {}, {ranksByScores: true}}
 	got := countAffected(numbers, 3, func(a clusterMatcher, i int) bool { return a.ranksByScores && i > 0 })
 	if want := (affectedCount{placements: 2, times: 4}); got != want {
-		t.Errorf("concerned are %+v, want %+v", got, want)
+		t.Errorf("affected %+v, want %+v", got, want)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestRelabelAffectsOldAndNewMatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again.writes >= 100 {
-		t.Errorf("the set grows again by %d clusters, want the few that are left", again.writes)
+		t.Errorf("the set grows again by %d clusters, want the remaining clusters", again.writes)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestSparesAreTakenOnce(t *testing.T) {
 		t.Errorf("taken %d and %d, placed %d, left %d", len(first), len(second), len(s.created), len(s.spare))
 	}
 	if s.created[40] != first[0] || s.fleet.Placements[40] != first[0] {
-		t.Error("what is taken is not counted among what is placed")
+		t.Error("taken placements are not counted as created")
 	}
 }
 
@@ -142,7 +142,7 @@ func TestRatioOfZeros(t *testing.T) {
 		t.Errorf("ratios are %v", got)
 	}
 	if got := ratio(1, 0); !math.IsNaN(got) {
-		t.Errorf("something beside nothing is %v, want no number", got)
+		t.Errorf("a ratio to zero is %v, want no number", got)
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 const (
 	// clientCount is how many clients write in parallel.
 	clientCount = 32
-	// noticeTimeout is far more than a manager needs to react to an object.
+	// noticeTimeout is far longer than a manager needs to react to an object.
 	noticeTimeout = time.Minute
 	noticePoll    = 2 * time.Millisecond
 	// leaseSeconds is longer than any run.
@@ -149,7 +149,7 @@ func inParallel(ctx context.Context, count int, do func(ctx context.Context, han
 	return context.Cause(ctx)
 }
 
-var errNotNoticed = errors.New("the manager has not answered")
+var errNotNoticed = errors.New("the manager has not reacted")
 
 // awaitNoticed waits until the manager has written to an object.
 func (s *measuredHub) awaitNoticed(ctx context.Context, object client.Object, noticed func() bool) error {

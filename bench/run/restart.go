@@ -78,7 +78,7 @@ func (s *measuredHub) awaitEvaluated(ctx context.Context, placements int) error 
 		return told.Sum(evaluated) >= float64(placements), err
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for the manager to look at every placement: %w", err)
+		return fmt.Errorf("waiting for the manager to evaluate every placement: %w", err)
 	}
 	return nil
 }

@@ -1,9 +1,8 @@
-// Package run holds what is measured, one file per run. All that happens to a hub of one size is one run, a story, with a file
-// per step: storing a large fleet twice takes longer than measuring it.
+// Package run measures hubs, with one file per run. All measurements of a hub of one size are one run, with a file per step, because
+// storing a large fleet twice takes longer than the measurements.
 //
-// It owns the hubs that it measures, from their start to their end. It refuses to judge: package bound does. The
-// invariant: what two figures are compared by was measured by turns, each round a moment after the other, so that
-// whatever else the machine does meets both.
+// It owns the hubs that it measures, from their start to their end. Package bound compares the figures with their bounds. The
+// invariant: two compared figures were measured alternately, in rounds, so that other load of the machine affects both.
 package run
 
 import (
@@ -20,11 +19,11 @@ import (
 
 // Run is one measurement.
 type Run struct {
-	// Name is what the run is called in tables, in rangespec.yaml, and on the command line.
+	// Name is the name of the run in tables, in rangespec.yaml, and on the command line.
 	Name string
 	// About describes the measurement in one line.
 	About string
-	// Measure starts what it needs, measures, and stops it.
+	// Measure starts the hubs, measures, and stops them.
 	Measure func(context.Context, Options) ([]bench.Figure, error)
 }
 

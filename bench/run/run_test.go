@@ -30,7 +30,7 @@ func TestQuantiles(t *testing.T) {
 	}{
 		"the median of a hundred":          {hundred, 0.5, 51 * time.Millisecond},
 		"the 99th percentile of a hundred": {hundred, 0.99, 100 * time.Millisecond},
-		"of one, whatever is asked":        {sample{7}, 0.99, 7},
+		"any quantile of one value":        {sample{7}, 0.99, 7},
 		"the least":                        {sample{3, 1, 2}, 0, 1},
 	}
 	for name, tc := range cases {
@@ -89,7 +89,7 @@ func TestInParallelEndsWithTheFirstError(t *testing.T) {
 	}
 }
 
-// placementAt is a placement whose status is about the given generation; 0 is no status.
+// placementAt returns a placement whose status has an observed generation. 0 is no status.
 func placementAt(name string, generation, observed int64) *clusterv1beta1.Placement {
 	out := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Generation: generation}}
 	if observed > 0 {
@@ -111,12 +111,12 @@ func TestDecidedReadsTheLatestGeneration(t *testing.T) {
 		listed []*clusterv1beta1.Placement
 		want   error // nil: all are decided
 	}{
-		"both decided, in any order": {events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Modified, placementAt("a", 2, 2)}}},
-		"one has no status":          {events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Added, placementAt("a", 1, 0)}}, want: errBoom},
-		"one is about an older spec": {events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Modified, placementAt("a", 2, 1)}}, want: errBoom},
-		"another one is decided":     {events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Modified, placementAt("c", 1, 1)}}, want: errBoom},
-		"the watch fails":            {events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Error, &metav1.Status{}}}, want: errBoom},
-		"the watch fails, and a second look finds the rest": {
+		"both decided, in any order":           {events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Modified, placementAt("a", 2, 2)}}},
+		"one has no status":                    {events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Added, placementAt("a", 1, 0)}}, want: errBoom},
+		"one status is of an older generation": {events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Modified, placementAt("a", 2, 1)}}, want: errBoom},
+		"another placement is decided":         {events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Modified, placementAt("c", 1, 1)}}, want: errBoom},
+		"the watch fails":                      {events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Error, &metav1.Status{}}}, want: errBoom},
+		"the watch fails, and a second list has the rest": {
 			events: []event{{watch.Modified, placementAt("b", 1, 1)}, {watch.Error, &metav1.Status{}}}, listed: []*clusterv1beta1.Placement{placementAt("a", 1, 1)},
 		},
 		"the watches end again and again": {listed: []*clusterv1beta1.Placement{placementAt("a", 1, 1)}, want: errWatch},
@@ -143,7 +143,7 @@ func TestDecidedReadsTheLatestGeneration(t *testing.T) {
 	}
 }
 
-func TestEveryRunHasANameOfItsOwn(t *testing.T) {
+func TestEveryRunHasAUniqueName(t *testing.T) {
 	known := map[string]bool{}
 	for _, r := range Available() {
 		if r.Name == "" || r.About == "" || known[r.Name] {
@@ -193,13 +193,13 @@ func TestWritesThatChangeSomething(t *testing.T) {
 		versions []objectVersion
 		want     int
 	}{
-		"none":                                  {},
-		"a slice that is made and filled":       {[]objectVersion{slice("a"), slice("a", "c")}, 2},
-		"the same clusters once more":           {[]objectVersion{slice("a", "c"), slice("a", "c")}, 1},
-		"another label":                         {[]objectVersion{slice("a", "c"), slice("b", "c")}, 2},
-		"a slice that is deleted":               {[]objectVersion{slice("a", "c"), gone}, 2},
-		"a status, the same status, and back":   {[]objectVersion{status(1), status(1), status(2), status(1)}, 3},
-		"an event, which tells and is not read": {[]objectVersion{{object: &eventsv1.Event{}}}, 0},
+		"none":                                {},
+		"a slice that is created and filled":  {[]objectVersion{slice("a"), slice("a", "c")}, 2},
+		"the same clusters again":             {[]objectVersion{slice("a", "c"), slice("a", "c")}, 1},
+		"another label":                       {[]objectVersion{slice("a", "c"), slice("b", "c")}, 2},
+		"a slice that is deleted":             {[]objectVersion{slice("a", "c"), gone}, 2},
+		"a status, the same status, and back": {[]objectVersion{status(1), status(1), status(2), status(1)}, 3},
+		"an event, which does not count":      {[]objectVersion{{object: &eventsv1.Event{}}}, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

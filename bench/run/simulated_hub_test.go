@@ -39,7 +39,7 @@ type simulatedHub struct {
 	stored *enginetest.World
 	world  *live.State
 	queued map[fleet.Key]bool
-	// seen is the fleet as it was when a placement was last decided.
+	// seen is the fleet at the last decision of a placement.
 	seen    map[fleet.Key]*fleet.Snapshot
 	version int
 }
@@ -141,7 +141,7 @@ func (r *simulatedHub) decideQueued() {
 		delete(r.queued, key)
 		c, ok := r.world.Gather(key, r.stored.Now)
 		if !ok || c.Program == nil {
-			r.t.Fatalf("%s is not to be decided: %v", key, c.Faults)
+			r.t.Fatalf("%s cannot be decided: %v", key, c.Faults)
 		}
 		cases = append(cases, c)
 	}
@@ -156,7 +156,7 @@ func (r *simulatedHub) decideQueued() {
 	}
 }
 
-// applyWrite stores what a plan writes.
+// applyWrite stores a write of a plan.
 func (r *simulatedHub) applyWrite(write plan.Write) {
 	r.stored.Apply(write)
 	if write.Placement != nil {
@@ -215,7 +215,7 @@ func (s fakeClient) Patch(_ context.Context, object client.Object, patch client.
 
 func (s fakeClient) Status() client.SubResourceWriter { return fakeStatusWriter{client: s} }
 
-// fakeStatusWriter writes the statuses of what a server has.
+// fakeStatusWriter writes the status of stored objects.
 type fakeStatusWriter struct {
 	client.SubResourceWriter
 

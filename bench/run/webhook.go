@@ -123,7 +123,7 @@ func (w *writerHub) readClusters(ctx context.Context) error {
 		w.clusters = append(w.clusters, &list.Items[i])
 	}
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("waiting for the taints to go: %w", errNotNoticed)
+		return fmt.Errorf("waiting for the removal of the taints: %w", errNotNoticed)
 	}
 	return err
 }

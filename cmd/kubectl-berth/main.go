@@ -1,4 +1,4 @@
-// Command kubectl-berth is Berth's command line and kubectl plugin: in the PATH, it answers to `kubectl berth`.
+// Command kubectl-berth is Berth's command line and kubectl plugin: in the PATH, it runs as `kubectl berth`.
 package main
 
 import (

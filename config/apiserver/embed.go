@@ -18,9 +18,9 @@ var local embed.FS
 //go:embed apiservice.yaml
 var registration embed.FS
 
-// Local returns what a hub needs beside the registration where the views are served on the API server's own machine:
-// access, and the Service. The files are read-only.
+// Local returns the access rules and the Service of a hub whose views are served on the machine of the API server. The
+// registration is separate. The files are read-only.
 func Local() fs.FS { return local }
 
-// Registration returns the APIService that names the views, which the manager stores itself. The files are read-only.
+// Registration returns the APIService of the views, which the manager stores itself. The files are read-only.
 func Registration() fs.FS { return registration }

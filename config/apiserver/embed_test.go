@@ -13,7 +13,7 @@ import (
 	"github.com/berth-project/berth/config/apiserver"
 )
 
-func TestServerNameIsThatOfTheRegisteredService(t *testing.T) {
+func TestServerNameIsTheNameOfTheRegisteredService(t *testing.T) {
 	data, err := fs.ReadFile(apiserver.Registration(), "apiservice.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -30,12 +30,12 @@ func TestServerNameIsThatOfTheRegisteredService(t *testing.T) {
 		t.Errorf("the Service is reached as %q, want %q", got, apiserver.ServerName)
 	}
 	if _, open := object.Object["spec"].(map[string]any)["insecureSkipTLSVerify"]; open {
-		t.Error("the views are to be trusted by whatever certificate")
+		t.Error("the API server accepts any certificate of the views")
 	}
 }
 
-// TestFolderMatchesACluster: applied as a whole, as an upgrade does, the folder stores each object once, and no Service that leads
-// the API server to its own machine.
+// TestFolderMatchesACluster: an upgrade applies the folder as a whole. The folder has each object once, and no Service for the machine
+// of the API server.
 func TestFolderMatchesACluster(t *testing.T) {
 	files, err := filepath.Glob("*.yaml")
 	if err != nil || len(files) == 0 {

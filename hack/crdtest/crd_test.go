@@ -19,7 +19,7 @@ func TestServerAcceptsEveryDefinition(t *testing.T) {
 	}
 }
 
-// storageVersions fills in what a server's own strategy would before it validates.
+// storageVersions sets the fields that the strategy of a server sets before the validation.
 func storageVersions(crd *apiextensions.CustomResourceDefinition) []string {
 	var stored []string
 	for _, version := range crd.Spec.Versions {

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// definitions returns every CRD as kube-apiserver sees it: defaulted and in its internal form, by file name.
+// definitions returns every CRD in the form of kube-apiserver: defaulted and internal, by file name.
 func definitions(t *testing.T) map[string]*apiextensions.CustomResourceDefinition {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -91,8 +91,8 @@ func servedKinds(t *testing.T) map[schema.GroupVersionKind]servedKind {
 	return out
 }
 
-// admit does to an object what the server does on creation, or on update when old is given. The object changes as the
-// stored one would: unknown fields go, defaults come.
+// admit processes an object like the server on creation, or on update if old is given. It removes unknown fields from the
+// object and sets defaults.
 func (k servedKind) admit(t *testing.T, obj, old *unstructured.Unstructured) field.ErrorList {
 	t.Helper()
 	k.normalise(obj)

@@ -1,7 +1,6 @@
-// Command docs writes the generated pages of docs/ from what they describe, so that they cannot disagree.
+// Command docs generates pages of docs/ from the code that they describe.
 //
-// It owns the form of those pages and none of their facts. It reads only what is compiled into it: running it twice gives
-// the same bytes.
+// It owns the form of the pages. It reads only data that is compiled into it, so two runs write the same bytes.
 package main
 
 import (

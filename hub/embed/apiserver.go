@@ -30,8 +30,8 @@ type APIServerOptions struct {
 	Authentication string
 }
 
-// ciphers returns the names of the cipher suites of TLS 1.2 that authenticate what they encrypt (AEAD) and keep past traffic
-// secret when a key leaks. TLS 1.3 has no others.
+// ciphers returns the names of the cipher suites of TLS 1.2 with authenticated encryption (AEAD) and forward secrecy. TLS 1.3 has
+// only such suites.
 func ciphers() []string {
 	return []string{
 		"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
@@ -61,7 +61,7 @@ func (o APIServerOptions) flags() []string {
 		"--service-account-key-file=" + o.SigningKey,
 		"--authentication-config=" + o.Authentication,
 		"--authorization-mode=RBAC",
-		// Some hubs require permissions on the owner that a client names. A client that works here works there.
+		// Some hubs require permissions on the owner that a client names. A client that works here works on these hubs too.
 		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
 		"--requestheader-client-ca-file=" + o.ProxyCA,
 		"--requestheader-allowed-names=" + o.ProxyUser,

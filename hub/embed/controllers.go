@@ -14,9 +14,9 @@ import (
 // agentCertificateLife is the longest lifetime of a certificate that the hub signs for an agent.
 const agentCertificateLife = 90 * 24 * time.Hour
 
-// ControllerOptions configures the controller loops.
+// ControllerOptions configures the controllers.
 type ControllerOptions struct {
-	// Kubeconfig holds the identity the loops act under.
+	// Kubeconfig contains the identity of the controllers.
 	Kubeconfig string
 	// RootCA is published to every namespace; SigningKey signs tokens. Both files.
 	RootCA, SigningKey string
@@ -24,9 +24,9 @@ type ControllerOptions struct {
 	AgentCA, AgentCAKey string
 }
 
-// flags select the loops that a control plane without nodes needs. Each acts
-// under the one identity given: a service account for each would only add
-// round trips, as all of them live in a process that holds every key anyway.
+// flags select the controllers of a control plane without nodes. They share
+// one identity. A service account for each would add round trips without more
+// security, because their process holds every key.
 func (o ControllerOptions) flags() []string {
 	loops := []string{
 		names.GarbageCollectorController,
@@ -54,9 +54,9 @@ func (o ControllerOptions) flags() []string {
 	}
 }
 
-// RunControllers runs the loops until ctx ends or one fails. The API server must
-// serve, and should serve all custom resources already: the garbage collector
-// discovers those that appear later only every 30 seconds.
+// RunControllers runs the controllers until ctx ends or one fails. The API server
+// must serve. It should serve all custom resources, because the garbage collector
+// discovers later resources only every 30 seconds.
 func RunControllers(ctx context.Context, opts ControllerOptions) error {
 	manager, err := options.NewKubeControllerManagerOptions()
 	if err != nil {

@@ -66,7 +66,7 @@ func (l Logs) Route() error {
 	}
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(l.Writer), textlogger.Verbosity(l.Verbosity)))
 	klog.SetLoggerWithOptions(expectederror.Logger(logger, l.expected), klog.ContextualLogger(true))
-	// gRPC reports each connection it opens and closes; only errors matter here.
+	// gRPC reports every opened and closed connection. Only errors matter here.
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, l.Writer))
 	etcdClientLogger = zap.New(l.etcdCore()).Named("etcd-client")
 	klog.OsExit = func(code int) {

@@ -15,7 +15,7 @@ import (
 //go:linkname kubernetesVersion k8s.io/component-base/version.gitVersion
 var kubernetesVersion string //nolint:gochecknoglobals // another package's variable
 
-// Versions of what is linked into this process.
+// Versions are the versions of the code in this process.
 type Versions struct {
 	Kubernetes, Etcd string
 }

@@ -80,7 +80,7 @@ func (h *Hub) Namespace(t testing.TB) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// The hub may be gone by now, on purpose; then so is the namespace.
+		// A test may have stopped the hub, and then the namespace is gone too.
 		_ = namespaces.Delete(context.WithoutCancel(t.Context()), created.Name, metav1.DeleteOptions{})
 	})
 	return created.Name

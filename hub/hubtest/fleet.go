@@ -24,10 +24,10 @@ import (
 )
 
 const (
-	// fleetWorkers is how many goroutines play the agents of a fleet.
+	// fleetWorkers is how many goroutines run the agents of a fleet.
 	fleetWorkers = 4
 	// renewalsPerLease is how often an agent renews its lease within the lease's period: more
-	// often than real ones, since a test may share its machine.
+	// often than real agents, because a test may share its machine.
 	renewalsPerLease = 4
 )
 
@@ -35,8 +35,8 @@ const (
 type FleetOptions struct {
 	// Clusters is the number of clusters.
 	Clusters int
-	// LeaseSeconds is the period of their leases, in seconds; 1 where it is 0. A cluster is
-	// unreachable when it has been silent for five of them.
+	// LeaseSeconds is the period of their leases, in seconds; 0 means 1. A cluster is
+	// unreachable when it has been silent for five periods.
 	LeaseSeconds int32
 	// Labels returns the labels of a cluster by its number.
 	Labels func(number int) map[string]string
@@ -145,9 +145,9 @@ func (f *Fleet) remove(t testing.TB) {
 	ctx := context.WithoutCancel(t.Context())
 	for _, a := range f.agents {
 		if t.Failed() && a.lastErr != nil {
-			t.Logf("the last beat of %s failed: %v", a.name, a.lastErr)
+			t.Logf("the last heartbeat of %s failed: %v", a.name, a.lastErr)
 		}
-		// The hub may be gone by now, on purpose; then so is all that it held.
+		// A test may have stopped the hub, and then its objects are gone too.
 		_ = f.client.Delete(ctx, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: a.name}})
 		_ = f.client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: a.name}})
 	}
@@ -182,10 +182,10 @@ func (f *Fleet) ReportUnavailable(numbers ...int) {
 	}
 }
 
-func (a *agent) setState(dead, sick bool) {
+func (a *agent) setState(stopped, unavailable bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.stopped, a.unavailable = dead, sick
+	a.stopped, a.unavailable = stopped, unavailable
 }
 
 // runAgents sends the heartbeats of the agents of one worker.

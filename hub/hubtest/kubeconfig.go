@@ -10,8 +10,8 @@ import (
 )
 
 // WriteKubeconfig writes a client configuration to a file and returns its path. The
-// file goes with the hub's data, so that a process which outlives the test that
-// started it can read it again.
+// file is deleted with the hub's data, so a process that outlives its test can
+// read it again.
 func (h *Hub) WriteKubeconfig(t testing.TB, config *rest.Config) string {
 	t.Helper()
 	out := api.NewConfig()

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// exitTimeout is far more than a process needs to end by itself.
+	// exitTimeout is far longer than a process needs to end by itself.
 	exitTimeout = 2 * time.Minute
 	// maxLogBytes is how much of a log a failing test shows.
 	maxLogBytes = 8000
@@ -30,7 +30,7 @@ type ManagerOptions struct {
 	Race bool
 	// Kubeconfig replaces the kubeconfig of the service account.
 	Kubeconfig string
-	// Webhooks lets the manager guard the hub. The caller waits until it does.
+	// Webhooks enables the webhooks. The caller waits until they check writes.
 	Webhooks bool
 	// TaintUnjoined taints clusters that never joined, which is the default of the manager. Without it a test may select clusters
 	// that have no agent.

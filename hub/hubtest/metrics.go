@@ -10,8 +10,7 @@ import (
 // Metrics are the metrics of a process, by name.
 type Metrics = process.Metrics
 
-// Writes returns the number of writes that an API server has answered, by verb and resource, for the counted groups and
-// resources.
+// Writes returns the number of completed writes of an API server, by verb and resource, for the counted groups and resources.
 func Writes(m Metrics, counts func(group, resource string) bool) map[string]float64 {
 	out := map[string]float64{}
 	for request, count := range m.Requests() {

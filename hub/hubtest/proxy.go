@@ -15,7 +15,7 @@ import (
 
 // ProxyOptions configures a proxy.
 type ProxyOptions struct {
-	// Shared leaves it to the caller to stop the proxy, which else ends with the test.
+	// Shared means that the caller stops the proxy. Otherwise it stops at the end of the test.
 	Shared bool
 	// Handle handles a request, and forward sends it to the API server. nil forwards every request.
 	Handle func(w http.ResponseWriter, r *http.Request, forward http.Handler)
@@ -25,7 +25,7 @@ type ProxyOptions struct {
 
 // Proxy is between one manager and the API server. It acts as the manager's service account, and authenticates no client.
 type Proxy struct {
-	// Kubeconfig is what the manager is to use.
+	// Kubeconfig is the kubeconfig for the manager.
 	Kubeconfig string
 	server     *httptest.Server
 }
@@ -56,7 +56,7 @@ func NewProxy(t testing.TB, hub *Hub, opts ProxyOptions) *Proxy {
 	if opts.Handle != nil {
 		server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { opts.Handle(w, r, forward) })
 	}
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // some tests break requests off
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // some tests abort requests
 	server.StartTLS()
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	config := &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}

@@ -36,8 +36,7 @@ func (h *Hub) GrantViews(t testing.TB) {
 	}
 }
 
-// CreateViewService makes the Service by which the API server reaches the views of a manager that is not in it, which is on
-// this machine.
+// CreateViewService creates the Service through which the API server reaches the views of a manager process on this machine.
 func (h *Hub) CreateViewService(t testing.TB) {
 	t.Helper()
 	const namespace = "berth-system"
@@ -48,7 +47,7 @@ func (h *Hub) CreateViewService(t testing.TB) {
 	})
 }
 
-// createIfMissing creates an object unless it is there.
+// createIfMissing creates an object unless it exists.
 func (h *Hub) createIfMissing(t testing.TB, object client.Object) {
 	t.Helper()
 	if err := NewClient(t, h.Config()).Create(t.Context(), object); client.IgnoreAlreadyExists(err) != nil {

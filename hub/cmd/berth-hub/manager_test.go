@@ -12,8 +12,8 @@ import (
 	"github.com/berth-project/berth/internal/app"
 )
 
-// TestEveryManagerFlagIsForwarded: berth-hub has every flag of "berth manager", and names the default of that command where
-// its own differs.
+// TestEveryManagerFlagIsForwarded: berth-hub has every flag of "berth manager". The help shows the default of that command if it
+// differs.
 func TestEveryManagerFlagIsForwarded(t *testing.T) {
 	manager := app.DefaultOptions()
 	want := pflag.NewFlagSet("manager", pflag.ContinueOnError)
@@ -38,12 +38,12 @@ func TestEveryManagerFlagIsForwarded(t *testing.T) {
 	}
 }
 
-// flagsWithOtherDefault are the flags whose default is another one in berth-hub.
+// flagsWithOtherDefault are the flags with another default in berth-hub.
 func flagsWithOtherDefault() []string {
 	return []string{"health-probe-bind-address", "metrics-bind-address", "metrics-secure", "simulate", "view-bind-address", "webhook-bind-address"}
 }
 
-// TestForwardedFlags: what is given reaches the manager.
+// TestForwardedFlags: the values of the flags reach the manager.
 func TestForwardedFlags(t *testing.T) {
 	m := newManager()
 	flags := pflag.NewFlagSet("berth-hub", pflag.ContinueOnError)

@@ -44,7 +44,7 @@ func TestReady(t *testing.T) {
 	guard.Stop()
 	for what, err := range map[string]error{"clusters": checkDefaulting(t.Context(), client), "sets": checkValidation(t.Context(), client)} {
 		if !apierrors.IsInternalError(err) {
-			t.Errorf("with webhooks that have gone, %s: %v, want them refused", what, err)
+			t.Errorf("with stopped webhooks, %s: %v, want them refused", what, err)
 		}
 	}
 
@@ -71,7 +71,7 @@ func TestReady(t *testing.T) {
 // TestNotReadyInTime checks that the error contains the missing service.
 func TestNotReadyInTime(t *testing.T) {
 	hub := hubtest.New(t, hubtest.Options{})
-	cause := errors.New("out of patience")
+	cause := errors.New("timeout")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Second, cause)
 	defer cancel()
 	if err := awaitServing(ctx, hub.Config(), app.EnabledServers{Webhooks: true, Views: true}); !errors.Is(err, cause) || !errors.Is(err, errDefault) {

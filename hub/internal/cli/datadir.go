@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// dataDirVariable overrides the default data folder, for commands that pass
-// their flags on and so cannot have one of their own.
+// dataDirVariable overrides the default data folder. It is for commands that
+// forward their flags and so have no flag for the folder.
 const dataDirVariable = "BERTH_HUB_DATA_DIR"
 
 // defaultDataDir follows the XDG convention for data that a user would miss.

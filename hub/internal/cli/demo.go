@@ -24,7 +24,7 @@ the end it stops the hub and removes the folder.`
 
 var errInterrupted = errors.New("interrupted")
 
-// demoFlags are what the user sets.
+// demoFlags are the flags of the command.
 type demoFlags struct {
 	examples string
 	keep     bool
@@ -47,7 +47,7 @@ func demoCommand(wiring Config) *cobra.Command {
 	return command
 }
 
-// run shows the examples on a hub of its own. The folder of a failed hub stays, for its log.
+// run shows the examples on a separate hub. The folder of a failed hub stays, for its log.
 func (f *demoFlags) run(command *cobra.Command, wiring Config) error {
 	steps, err := f.steps()
 	if err != nil {

@@ -22,7 +22,7 @@ access earlier. The hub must have run once; it need not run now.`
 
 var errNoOutput = errors.New("the user's name is no name of a file; give --output")
 
-// kubeconfigFlags are what the user sets.
+// kubeconfigFlags are the flags of the command.
 type kubeconfigFlags struct {
 	dataDir, user, output string
 	groups                []string

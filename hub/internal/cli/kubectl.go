@@ -63,7 +63,7 @@ func runKubectl(command *cobra.Command, args []string) {
 	}
 }
 
-// preferHub points kubectl's default at the hub in the default data folder.
+// preferHub makes the hub in the default data folder the default of kubectl.
 func preferHub() error {
 	if os.Getenv(clientcmd.RecommendedConfigPathEnvVar) != "" {
 		return nil

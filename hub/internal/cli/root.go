@@ -14,11 +14,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Config is what main plugs into the hub.
+// Config contains the parts of Berth that run in the hub.
 type Config struct {
 	// Manifests are Berth's resource definitions and roles.
 	Manifests []fs.FS
-	// Manager readies Berth's manager; nil runs a control plane alone.
+	// Manager prepares Berth's manager. nil runs only the control plane.
 	Manager func(ctx context.Context) (Manager, error)
 	// ManagerFlags adds the manager's flags to the command that serves; nil adds none.
 	ManagerFlags func(flags *pflag.FlagSet)
@@ -31,9 +31,9 @@ type Config struct {
 type Manager struct {
 	// Manifests are applied after those of the Config; they hold the address of the manager.
 	Manifests []fs.FS
-	// Ready returns once it does all that an administrator may count on.
+	// Ready returns once the manager provides all its services.
 	Ready func(ctx context.Context, admin *rest.Config) error
-	// Run runs it, with a kubeconfig of its own.
+	// Run runs the manager with its kubeconfig.
 	Run func(ctx context.Context, kubeconfig string) error
 }
 
@@ -43,7 +43,7 @@ func Command(wiring Config) *cobra.Command {
 	root.AddCommand(demoCommand(wiring), kubectlCommand(), kubeconfigCommand(), versionCommand())
 	root.SilenceUsage = true
 	root.SilenceErrors = true
-	// Kubernetes' packages register flags of theirs for every command there is.
+	// Kubernetes' packages register their flags for every command.
 	pflag.CommandLine.VisitAll(func(flag *pflag.Flag) { flag.Hidden = true })
 	return root
 }

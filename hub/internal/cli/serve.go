@@ -29,7 +29,7 @@ interrupted. It signs the certificates of agents whose requests are approved.
 Every flag of "berth manager" is accepted too. Where the hub gives its manager another
 default, the flag says so.`
 
-// serveFlags are what the user sets.
+// serveFlags are the flags of the command.
 type serveFlags struct {
 	dataDir   string
 	listen    string
@@ -90,7 +90,7 @@ func (f *serveFlags) serve(command *cobra.Command, wiring Config) error {
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
 		go func() {
-			_, _ = io.Copy(io.Discard, command.InOrStdin()) // its end is all that matters
+			_, _ = io.Copy(io.Discard, command.InOrStdin()) // only its end matters
 			cancel()
 		}()
 	}
@@ -149,7 +149,7 @@ func (f *serveFlags) options(ctx context.Context, command *cobra.Command, wiring
 	return opts, nil
 }
 
-// announce prints where the hub is. Programs that start a hub wait for its last line.
+// announce prints the address of the hub. Programs that start a hub wait for its last line.
 func (f *serveFlags) announce(out io.Writer, running *hub.Hub) error {
 	_, err := fmt.Fprintf(out, `Berth hub is ready: Kubernetes %s at %s
 Its data and log are in %s

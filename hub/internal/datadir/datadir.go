@@ -16,7 +16,7 @@ import (
 	"syscall"
 )
 
-// Names of what lies in the folder.
+// Names of the files in the folder.
 const (
 	AdminKubeconfig = "admin.kubeconfig"
 	LogFile         = "hub.log"
@@ -71,7 +71,7 @@ func Open(path string) (*Dir, error) {
 	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		held := &LockedError{Path: path, PID: lockHolder(lock)}
-		_ = lock.Close() // nothing was written through it
+		_ = lock.Close() // the file was not written
 		return nil, held
 	}
 	dir := &Dir{path: path, lock: lock}

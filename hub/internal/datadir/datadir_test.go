@@ -68,7 +68,7 @@ func TestOpenReturnsWhyAFolderIsUnfit(t *testing.T) {
 	}
 }
 
-func TestOpenSaysThatAFolderIsReadOnly(t *testing.T) {
+func TestOpenReturnsThatAFolderIsReadOnly(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root may write everywhere")
 	}
@@ -114,7 +114,7 @@ func TestListenIgnoresAGarbledPortFile(t *testing.T) {
 	listen(t, dir, 0)
 }
 
-// TestADataFolderIsPrivate: it holds keys of administrators. What is no hub's folder is not touched, such as /tmp.
+// TestADataFolderIsPrivate: it holds keys of administrators. Folders that are not of a hub, such as /tmp, do not change.
 func TestADataFolderIsPrivate(t *testing.T) {
 	mode := func(path string) os.FileMode {
 		t.Helper()
@@ -167,7 +167,7 @@ func TestADataFolderIsPrivate(t *testing.T) {
 		t.Errorf("Open = %v, want it refused", err)
 	}
 	if mode(home) != 0o755 {
-		t.Errorf("the refused folder has mode %o, want it as it was", mode(home))
+		t.Errorf("the refused folder has mode %o, want it unchanged", mode(home))
 	}
 	if err := os.Chmod(home, 0o700); err != nil {
 		t.Fatal(err)

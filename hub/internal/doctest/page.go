@@ -1,7 +1,7 @@
 // Package doctest runs the commands of a documentation page and compares their output with the page.
 //
-// A block of the kind "console" holds commands, which begin with "$ ", and below each what it prints. A line that begins with
-// "> " continues the command above it. A command that ends with " &" goes on running while the page does. "export NAME=VALUE"
+// A block of the kind "console" holds commands, which begin with "$ ", with the output below each. A line that begins with
+// "> " continues the command above it. A command that ends with " &" runs in the background until the end of the page. "export NAME=VALUE"
 // and "cd FOLDER" hold for all commands after it.
 package doctest
 
@@ -44,13 +44,13 @@ func Parse(page string) []Part {
 	return out
 }
 
-// What differs from run to run in an output.
+// The parts of an output that differ from run to run.
 var (
 	times         = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 	ages          = regexp.MustCompile(`\b(\d+(\.\d+)?(ms|[smhd]))+\b`)
 	addresses     = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	uids          = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
-	columnGaps    = regexp.MustCompile(` {2,}`) // the width of a column follows what is in it
+	columnGaps    = regexp.MustCompile(` {2,}`) // the width of a column depends on its content
 	trailingSpace = regexp.MustCompile(`(?m) +$`)
 )
 

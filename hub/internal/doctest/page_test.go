@@ -56,8 +56,8 @@ func TestSame(t *testing.T) {
 // TestRun: a page is unchanged if its commands print the output that it shows. Any other output is replaced with the printed output.
 func TestRun(t *testing.T) {
 	cases := map[string]struct{ page, want string }{
-		"as it is":          {page, page},
-		"something else":    {strings.Replace(page, "\none\n", "\nuno\n", 1), page},
+		"equal output":      {page, page},
+		"another output":    {strings.Replace(page, "\none\n", "\nuno\n", 1), page},
 		"a variable":        {"```console\n$ export NAME=x$((1+1))\n$ echo $NAME\nx2\n```\n", "```console\n$ export NAME=x$((1+1))\n$ echo $NAME\nx2\n```\n"},
 		"in the background": {"```console\n$ sh -c 'echo up; exec sleep 60' &\nup\n```\n", "```console\n$ sh -c 'echo up; exec sleep 60' &\nup\n```\n"},
 	}

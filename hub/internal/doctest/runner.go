@@ -20,17 +20,17 @@ import (
 const (
 	// retryInterval is between two attempts of a command.
 	retryInterval = 300 * time.Millisecond
-	// reactionTime is what a hub has to react to a command before the next, where each runs once.
+	// reactionTime is the pause after each command if each runs once, so that the hub can react.
 	reactionTime = 2 * time.Second
-	// startTimeout is what a command in the background has to print all that it prints at its start, where each runs once.
+	// startTimeout is how long the output of a background command may take, if each command runs once.
 	startTimeout = 20 * time.Second
-	// stopTimeout is what a command in the background may take to end.
+	// stopTimeout is how long a background command may take to end.
 	stopTimeout = 30 * time.Second
 )
 
-// Options are what the commands of a page find.
+// Options configures the commands of a page.
 type Options struct {
-	// Folder is where they run.
+	// Folder is the working folder.
 	Folder string
 	// Environment is as for exec.Cmd.
 	Environment []string
@@ -38,7 +38,7 @@ type Options struct {
 	Limit time.Duration
 	// Once runs each command once, after a pause for the previous ones to take effect. It is for rewriting a page.
 	Once bool
-	// Hide is replaced in what commands print: a name that differs from run to run, and what stands for it.
+	// Hide is replaced in the output: a name that differs from run to run, and its replacement.
 	Hide map[string]string
 }
 
@@ -48,7 +48,7 @@ type Runner struct {
 	background []*background
 }
 
-// NewRunner returns a runner. Stop ends what it leaves in the background.
+// NewRunner returns a runner. Stop ends its background commands.
 func NewRunner(options Options) *Runner { return &Runner{options: options} }
 
 // Run runs every command of a page and returns the page with their output. Equal outputs stay as they are on the page.
@@ -91,7 +91,7 @@ func (r *Runner) run(ctx context.Context, part Part) (printed string, err error)
 	}
 	err = wait.PollUntilContextTimeout(ctx, retryInterval, r.options.Limit, true, func(ctx context.Context) (bool, error) {
 		got, err := r.output(ctx, part.Command)
-		if ctx.Err() != nil { // it was cut short
+		if ctx.Err() != nil { // the command was interrupted
 			return false, err
 		}
 		printed = r.hide(got)
@@ -110,7 +110,7 @@ func sleep(ctx context.Context, long time.Duration) {
 	<-ctx.Done()
 }
 
-// output returns what a command prints to both of its outputs. It is an error only where it could not be run.
+// output returns the standard output and error of a command. It returns an error only if the command cannot run.
 func (r *Runner) output(ctx context.Context, line string) (string, error) {
 	command := r.command(ctx, line)
 	printed, err := command.CombinedOutput()
@@ -133,7 +133,7 @@ func (r *Runner) command(ctx context.Context, line string) *exec.Cmd {
 	return command
 }
 
-// background is a command that goes on running.
+// background is a command in the background.
 type background struct {
 	line    string
 	process *os.Process
@@ -144,7 +144,7 @@ type background struct {
 	printed bytes.Buffer
 }
 
-// Write keeps what the command prints.
+// Write stores the output of the command.
 func (b *background) Write(data []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -189,7 +189,7 @@ func (r *Runner) start(ctx context.Context, line, want string) (string, error) {
 	return r.hide(b.text()), err
 }
 
-// Stop interrupts what runs in the background, the latest first, and waits until it has ended.
+// Stop interrupts the background commands, the latest first, and waits for their end.
 func (r *Runner) Stop(ctx context.Context) error {
 	var errs []error
 	for _, b := range slices.Backward(r.background) {

@@ -25,8 +25,8 @@ const (
 	definitionGroup = "apiextensions.k8s.io"
 	clusterGroup    = "cluster.open-cluster-management.io"
 
-	// decisionTimeout is how long InstallSequentially waits for the decision of one placement, and allDecisionsTimeout for those of all. A
-	// placement that the manager is not to decide takes decisionTimeout.
+	// decisionTimeout is how long InstallSequentially waits for the decision of one placement, and allDecisionsTimeout for all decisions.
+	// A placement that the manager does not decide takes decisionTimeout.
 	decisionTimeout     = 5 * time.Second
 	allDecisionsTimeout = 20 * time.Second
 )
@@ -118,13 +118,13 @@ func (o object) isStatus() bool {
 	return has && kind.Group == clusterGroup && (kind.Kind == "ManagedCluster" || kind.Kind == "AddOnPlacementScore")
 }
 
-// applyPlacement applies a placement and waits until its conditions are about what is stored, until decisionTimeout has passed, or
+// applyPlacement applies a placement and waits until its conditions are of the stored generation, until decisionTimeout has passed, or
 // until waiting ends.
 func (i *installer) applyPlacement(ctx, waiting context.Context, o object, resource schema.GroupVersionResource, namespace string) error {
 	if err := i.apply(ctx, o, resource, namespace); err != nil {
 		return err
 	}
-	seen := 0 // twice: the manager counts a decision for others a moment after it can be read
+	seen := 0 // twice, because other placements read a decision a moment after it is stored
 	err := wait.PollUntilContextTimeout(waiting, pollInterval, decisionTimeout, true, func(ctx context.Context) (bool, error) {
 		stored, err := i.client.Resource(resource).Namespace(namespace).Get(ctx, o.GetName(), metav1.GetOptions{})
 		if err != nil {

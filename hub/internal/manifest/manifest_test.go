@@ -26,7 +26,7 @@ func names(objects []object) []string {
 	return all
 }
 
-func TestParseOrdersWhatItReads(t *testing.T) {
+func TestParseOrdersTheObjects(t *testing.T) {
 	set, err := Parse(
 		fstest.MapFS{"a/1.yaml": file("# comment\n---\n" + role + "---\n" + definition), "a/kustomization.yaml": file("resources: []"), "a/notes.txt": file("x")},
 		fstest.MapFS{"2.yml": file(list), "3.yaml": file(namespace)},
@@ -48,7 +48,7 @@ func TestParseOrdersWhatItReads(t *testing.T) {
 	}
 }
 
-func TestParseSaysWhichFileIsWrong(t *testing.T) {
+func TestParseNamesTheInvalidFile(t *testing.T) {
 	cases := map[string]struct {
 		text, want string
 	}{
@@ -73,10 +73,10 @@ func TestEstablished(t *testing.T) {
 		conditions []any
 		want       string
 	}{
-		"no conditions yet":  {want: "not established yet"},
-		"only names":         {conditions: []any{condition("NamesAccepted", "True")}, want: "not established yet"},
-		"established":        {conditions: []any{condition("NamesAccepted", "True"), condition("Established", "True")}},
-		"names in a quarrel": {conditions: []any{condition("NamesAccepted", "False")}, want: "names not accepted: boats is taken"},
+		"no conditions yet": {want: "not established yet"},
+		"only names":        {conditions: []any{condition("NamesAccepted", "True")}, want: "not established yet"},
+		"established":       {conditions: []any{condition("NamesAccepted", "True"), condition("Established", "True")}},
+		"conflicting names": {conditions: []any{condition("NamesAccepted", "False")}, want: "names not accepted: boats is taken"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -18,11 +18,11 @@ import (
 const (
 	fieldManager = "berth-examples"
 	pollInterval = 20 * time.Millisecond
-	// decideTimeout is far more than Berth needs for a handful of placements.
+	// decideTimeout is far longer than Berth needs for a few placements.
 	decideTimeout = 30 * time.Second
 )
 
-// Hub is a hub with Berth's manager, as an administrator sees it.
+// Hub is a client of a hub with Berth's manager, for an administrator.
 type Hub struct {
 	client dynamic.Interface
 	clock  clock.PassiveClock
@@ -40,8 +40,8 @@ func Connect(config *rest.Config, clock clock.PassiveClock) (*Hub, error) {
 // Client returns the client of the hub.
 func (h *Hub) Client() dynamic.Interface { return h.client }
 
-// Apply stores the objects of a step. After each placement it waits until Berth has decided, so that the decisions do
-// not depend on which of two placements came first; at the end it waits once more.
+// Apply stores the objects of a step. After each placement and at the end it waits until Berth has decided, so that the
+// decisions do not depend on timing.
 func (h *Hub) Apply(ctx context.Context, step Step) error {
 	for _, object := range step.Objects {
 		if err := h.apply(ctx, object); err != nil {
@@ -82,7 +82,7 @@ func title(object *unstructured.Unstructured) string {
 	return object.GetKind() + " " + object.GetName()
 }
 
-// WaitUntilDecided waits until Berth has nothing left to write.
+// WaitUntilDecided waits until Berth has written every decision.
 func (h *Hub) WaitUntilDecided(ctx context.Context) error {
 	pending := ""
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, decideTimeout, true, func(ctx context.Context) (bool, error) {

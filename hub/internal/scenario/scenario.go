@@ -1,8 +1,8 @@
 // Package scenario stores examples on a hub: the manifests of a folder, with the status that agents and add-ons would
 // report. It waits until Berth has decided.
 //
-// It does not judge a decision. One invariant: when a wait ends, the engine decides from the objects of the hub exactly
-// what the hub holds.
+// It does not check decisions. One invariant: when a wait ends, the engine's decisions from the objects of the hub equal the
+// stored decisions.
 package scenario
 
 import (
@@ -74,7 +74,7 @@ func readStep(files fs.FS, folder string) (Step, error) {
 }
 
 // rank orders namespaces before their objects. Bindings come late and placements last, so that Berth reads the whole fleet
-// before it decides: it keeps a first decision where it can.
+// before it decides. It keeps a first decision if it can.
 func rank(object *unstructured.Unstructured) int {
 	switch object.GetKind() {
 	case "Namespace":

@@ -31,7 +31,7 @@ var (
 	Decisions  = clusterv1beta1.GroupVersion.WithResource("placementdecisions")
 )
 
-// undecided describes the first object that Berth has yet to write; "" when it has nothing left to write.
+// undecided describes the first object that Berth has yet to write; "" if every object is written.
 func (h *Hub) undecided(ctx context.Context) (string, error) {
 	var objects file.Objects
 	err := errors.Join(

@@ -43,9 +43,9 @@ func TestTheFirstFailureIsReported(t *testing.T) {
 		run  func(context.Context) error
 		want error
 	}{
-		"a part fails":         {run: func(context.Context) error { return errBoom }, want: errBoom},
-		"a part just ends":     {run: func(context.Context) error { return nil }, want: errEnded},
-		"a part exits its way": {run: func(context.Context) error { runtime.Goexit(); return nil }, want: errExited},
+		"a component fails":              {run: func(context.Context) error { return errBoom }, want: errBoom},
+		"a component ends":               {run: func(context.Context) error { return nil }, want: errEnded},
+		"a component ends its goroutine": {run: func(context.Context) error { runtime.Goexit(); return nil }, want: errExited},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestTheFirstFailureIsReported(t *testing.T) {
 				t.Errorf("Err = %v, want %v", err, c.want)
 			}
 			if err := group.Stop(t.Context()); err != nil {
-				t.Errorf("Stop = %v, want nil: the failure was told already", err)
+				t.Errorf("Stop = %v, want nil: the failure was reported before", err)
 			}
 		})
 	}
@@ -72,7 +72,7 @@ func TestComponentsOutliveTheirStartContext(t *testing.T) {
 	})
 	cancel()
 	if err := group.Err(); err != nil {
-		t.Errorf("Err = %v, want a running part", err)
+		t.Errorf("Err = %v, want a running component", err)
 	}
 	if err := group.Stop(t.Context()); err != nil {
 		t.Errorf("Stop = %v, want nil", err)
